@@ -1,0 +1,22 @@
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vitest/config";
+
+const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+
+export default defineConfig({
+  resolve: {
+    alias: [
+      { find: /^@plimsoll\/protocol$/, replacement: at("packages/protocol/src/index.ts") },
+      { find: /^@plimsoll\/guard$/, replacement: at("packages/guard/src/index.ts") },
+      { find: /^@plimsoll\/guard\/(.+)$/, replacement: at("packages/guard/src/$1/index.ts") },
+    ],
+  },
+  test: {
+    include: ["{server,packages,components,scripts,bench,examples}/**/*.test.{ts,tsx}"],
+    exclude: ["**/node_modules/**", "**/dist/**"],
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+    // Two cores: a database, a server and a test already fill them.
+    maxWorkers: 2,
+  },
+});
