@@ -1,0 +1,140 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { chmod, chown, mkdir, open, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { PlimsollError } from "../errors.ts";
+import { type Binaries, cannotRun } from "./binaries.ts";
+import {
+  clusterPaths,
+  clusterState,
+  diskFull,
+  type Layout,
+  newClusterPath,
+  type RunAs,
+  unwritable,
+} from "./layout.ts";
+
+/** The superuser of an embedded cluster. Only the supervisor logs in as it. */
+export const SUPERUSER = "postgres";
+
+/**
+ * Makes a new cluster and puts it in place with one rename, so that a half-made one is never mistaken for
+ * a database, and of two processes that do this together one wins and the other uses the winner's.
+ * @throws PlimsollError `disk_full`, `data_folder_unwritable`, `postgres_binaries_missing`
+ */
+export async function createCluster(
+  layout: Layout,
+  binaries: Binaries,
+  runAs: RunAs | undefined,
+): Promise<void> {
+  const making = clusterPaths(newClusterPath(layout));
+  try {
+    await prepare(making, runAs);
+    await runInitdb(making, binaries, runAs);
+    await syncFolder(making.cluster);
+    await rename(making.cluster, layout.cluster);
+    await syncFolder(layout.home);
+  } catch (error) {
+    // It is ours, made a moment ago, and holds nothing.
+    await rm(making.cluster, { recursive: true, force: true }).catch(() => {});
+    const lostTheRace = ["ENOTEMPTY", "EEXIST", "EPERM"].includes(
+      (error as NodeJS.ErrnoException).code ?? "",
+    );
+    if (lostTheRace && (await clusterState(layout)) === "complete") return;
+    throw unwritable(layout.home, error);
+  }
+}
+
+type ClusterPaths = ReturnType<typeof clusterPaths>;
+
+async function prepare(paths: ClusterPaths, runAs: RunAs | undefined): Promise<void> {
+  // As root this folder stays root's, so that PostgreSQL's user cannot swap the password or the log for a
+  // link to something else; it may only pass through.
+  await mkdir(paths.cluster, { mode: 0o700 });
+  if (runAs) await chmod(paths.cluster, 0o711);
+  for (const folder of [paths.data, paths.socket]) {
+    await mkdir(folder, { mode: 0o700 });
+    if (runAs) await chown(folder, runAs.uid, runAs.gid);
+  }
+  await writeFile(paths.password, `${randomBytes(32).toString("base64url")}\n`, { mode: 0o600, flush: true });
+}
+
+async function runInitdb(paths: ClusterPaths, binaries: Binaries, runAs: RunAs | undefined): Promise<void> {
+  const passwordForInitdb = join(paths.socket, "password");
+  await writeFile(passwordForInitdb, await readFile(paths.password), { mode: 0o600 });
+  if (runAs) await chown(passwordForInitdb, runAs.uid, runAs.gid);
+  const { code, output } = await runToEnd(binaries.initdb, {
+    runAs,
+    cwd: paths.cluster,
+    args: [
+      `--pgdata=${paths.data}`,
+      `--username=${SUPERUSER}`,
+      `--pwfile=${passwordForInitdb}`,
+      "--auth=scram-sha-256",
+      "--encoding=UTF8",
+      // PostgreSQL's own collation: the same order on every system, whatever its C library.
+      "--locale-provider=builtin",
+      "--builtin-locale=C.UTF-8",
+      "--locale=C",
+      "--data-checksums",
+    ],
+  });
+  await rm(passwordForInitdb, { force: true });
+  if (code === 0) return;
+  if (/no space left on device|disk quota/i.test(output)) throw diskFull(paths.data);
+  throw new PlimsollError(
+    "data_folder_unwritable",
+    `PostgreSQL could not make a new database in ${dirname(paths.cluster)}.`,
+    {
+      details: { exitCode: code, output: output.slice(-2000) },
+      hint: `initdb said:\n${output.slice(-2000).trim()}`,
+    },
+  );
+}
+
+interface Run {
+  args: string[];
+  cwd: string;
+  runAs: RunAs | undefined;
+}
+
+/** The environment PostgreSQL's programs get: nothing of ours, whose PG* variables would change them. */
+export function postgresEnvironment(): NodeJS.ProcessEnv {
+  const { PATH, SYSTEMROOT, TEMP, TMP } = process.env;
+  return { PATH, SYSTEMROOT, TEMP, TMP, LC_ALL: "C", TZ: "UTC" };
+}
+
+async function runToEnd(
+  program: string,
+  { args, cwd, runAs }: Run,
+): Promise<{ code: number; output: string }> {
+  const child = spawn(program, args, {
+    cwd,
+    env: postgresEnvironment(),
+    ...runAs,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  const collect = (chunk: Buffer) => {
+    output = (output + chunk.toString()).slice(-8192);
+  };
+  child.stdout.on("data", collect);
+  child.stderr.on("data", collect);
+  const code = await ended(child).catch((cause) => {
+    throw cannotRun(program, cause);
+  });
+  return { code, output };
+}
+
+const ended = (child: ChildProcess) =>
+  new Promise<number>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", (code) => resolve(code ?? -1));
+  });
+
+/** A rename survives a power cut once the folder that holds the names has been synced. */
+async function syncFolder(path: string): Promise<void> {
+  if (process.platform === "win32") return;
+  const folder = await open(path, "r");
+  await folder.sync().finally(() => folder.close());
+}

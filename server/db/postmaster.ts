@@ -1,0 +1,200 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { closeSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { PlimsollError } from "../errors.ts";
+import { type Binaries, cannotRun } from "./binaries.ts";
+import { postgresEnvironment } from "./initdb.ts";
+import { diskFull, type Layout, type RunAs } from "./layout.ts";
+import { readPostmasterPid } from "./postmaster-pid.ts";
+import type { Address } from "./presence.ts";
+import { identifyPostmaster } from "./process-identity.ts";
+import { logSize, openServerLog, readLogSince } from "./server-log.ts";
+
+/** The port in a socket's file name. Our folder holds one socket only, so any number does. */
+const SOCKET_PORT = 5432;
+
+/** Bytes a socket path may have; Linux allows 107, macOS 103. */
+const SOCKET_PATH_LIMIT = 103;
+
+/** A socket where the system has them and the path fits, else a free loopback port. */
+export async function chooseAddress(layout: Layout): Promise<Address> {
+  const path = join(layout.socket, `.s.PGSQL.${SOCKET_PORT}`);
+  if (process.platform !== "win32" && Buffer.byteLength(path) <= SOCKET_PATH_LIMIT) {
+    return { host: layout.socket, port: SOCKET_PORT };
+  }
+  return { host: "127.0.0.1", port: await freePort() };
+}
+
+const freePort = () =>
+  new Promise<number>((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => resolve(port));
+    });
+  });
+
+/** Every setting that differs from PostgreSQL's default, or that must hold whatever the default is. */
+export function postmasterSettings(address: Address): Record<string, string> {
+  const onSocket = address.host.startsWith("/");
+  return {
+    listen_addresses: onSocket ? "" : address.host,
+    unix_socket_directories: onSocket ? address.host : "",
+    unix_socket_permissions: "0700",
+    port: String(address.port),
+    ssl: "off",
+    password_encryption: "scram-sha-256",
+    // Nothing acknowledged may be lost.
+    fsync: "on",
+    synchronous_commit: "on",
+    full_page_writes: "on",
+    // systemd removes a logged-out user's POSIX shared memory, under a running server too.
+    dynamic_shared_memory_type: "mmap",
+    shared_buffers: "128MB",
+    max_connections: "60",
+    work_mem: "16MB",
+    maintenance_work_mem: "128MB",
+    effective_cache_size: "1GB",
+    wal_compression: "on",
+    max_wal_size: "1GB",
+    checkpoint_timeout: "15min",
+    random_page_cost: "1.1",
+    // Compiling costs more than our short queries take.
+    jit: "off",
+    timezone: "UTC",
+    log_timezone: "UTC",
+    log_destination: "stderr",
+    logging_collector: "off",
+    log_line_prefix: "%m [%p] ",
+    log_checkpoints: "off",
+    // A statement or the detail of an error can hold what an agent wrote.
+    log_min_error_statement: "panic",
+    log_error_verbosity: "terse",
+    idle_in_transaction_session_timeout: "60s",
+  };
+}
+
+export interface Started {
+  child: ChildProcess;
+  pid: number;
+}
+
+/**
+ * Starts a postmaster in a session of its own, so that Ctrl-C in the terminal reaches us and not it, and
+ * waits until it takes connections; crash recovery is part of that wait.
+ * @returns `raced` when another one already serves the folder, or its last processes are still ending
+ * @throws PlimsollError `port_in_use`, `disk_full`, `data_folder_unwritable`, `postgres_binaries_missing`, `internal`
+ */
+export async function startPostmaster(
+  layout: Layout,
+  binaries: Binaries,
+  address: Address,
+  runAs: RunAs | undefined,
+): Promise<Started | "raced"> {
+  const offset = await logSize(layout.log);
+  const log = openServerLog(layout.log);
+  let child: ChildProcess;
+  let failure: unknown;
+  let exited = false;
+  try {
+    const settings = Object.entries(postmasterSettings(address)).flatMap(([k, v]) => ["-c", `${k}=${v}`]);
+    child = spawn(binaries.postgres, ["-D", layout.data, ...settings], {
+      cwd: layout.cluster,
+      env: postgresEnvironment(),
+      ...runAs,
+      detached: true,
+      windowsHide: true,
+      stdio: ["ignore", log, log],
+    });
+    child.once("error", (error) => {
+      failure = error;
+    });
+    child.once("exit", () => {
+      exited = true;
+    });
+    child.unref();
+  } finally {
+    closeSync(log);
+  }
+  // Recovery after a crash takes as long as it takes; a postmaster that cannot start exits.
+  while (!exited && failure === undefined) {
+    const file = await readPostmasterPid(layout.data);
+    if (file?.pid === child.pid && file?.status === "ready") return { child, pid: file!.pid };
+    await sleep(10);
+  }
+  if (failure !== undefined) throw cannotRun(binaries.postgres, failure);
+  return explainExit(layout, await readLogSince(layout.log, offset));
+}
+
+function explainExit(layout: Layout, said: string): "raced" {
+  if (/lock file ".*" already exists|pre-existing shared memory block/i.test(said)) return "raced";
+  if (/no space left on device|disk quota/i.test(said)) throw diskFull(layout.data);
+  const details = { log: said.slice(-2000) };
+  if (/address already in use/i.test(said)) {
+    throw new PlimsollError("port_in_use", "The port chosen for the embedded PostgreSQL is taken.", {
+      details,
+    });
+  }
+  if (/permission denied|wrong ownership|invalid permissions/i.test(said)) {
+    throw new PlimsollError("data_folder_unwritable", `PostgreSQL cannot use ${layout.data}.`, {
+      details,
+      hint: `It said:\n${details.log}`,
+    });
+  }
+  throw new PlimsollError("internal", "The embedded PostgreSQL did not start.", {
+    details,
+    hint: `Its log, ${layout.log}, ends with:\n${details.log}`,
+  });
+}
+
+/** Milliseconds a fast shutdown may take (it writes a checkpoint) before we stop without one. */
+const FAST_STOP_LIMIT = 60_000;
+
+/**
+ * Stops a postmaster: open transactions are rolled back, a checkpoint is written. After a minute it is
+ * told to quit at once, which is safe too and costs a recovery at the next start. The signal goes to a pid
+ * that is proven to be ours at this moment.
+ * @returns false when it could not be proven, or is still running after that
+ */
+export async function stopPostmaster(pid: number, layout: Layout, binaries: Binaries): Promise<boolean> {
+  const identify = () => identifyPostmaster(pid, layout.data);
+  for (const [signal, mode, limit] of [
+    ["SIGINT", "fast", FAST_STOP_LIMIT],
+    ["SIGQUIT", "immediate", 10_000],
+  ] as const) {
+    const identity = await identify();
+    if (identity === "gone" || identity === "other") return true;
+    if (identity === "unknown") return false;
+    await send(pid, signal, mode, layout, binaries);
+    const deadline = Date.now() + limit;
+    for (let pause = 5; Date.now() < deadline; pause = Math.min(pause * 2, 200)) {
+      const now = await identify();
+      if (now === "gone" || now === "other") return true;
+      await sleep(pause);
+    }
+  }
+  return false;
+}
+
+async function send(
+  pid: number,
+  signal: "SIGINT" | "SIGQUIT",
+  mode: string,
+  layout: Layout,
+  { pgCtl }: Binaries,
+) {
+  if (process.platform !== "win32") {
+    try {
+      process.kill(pid, signal);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+    }
+    return;
+  }
+  // There are no signals on Windows; pg_ctl talks to the server through a pipe.
+  await promisify(execFile)(pgCtl, ["stop", "-D", layout.data, "-m", mode, "--no-wait"]).catch(() => {});
+}
