@@ -7,6 +7,10 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^@plimsoll\/protocol$/, replacement: at("packages/protocol/src/index.ts") },
+      {
+        find: /^@plimsoll\/protocol\/catalog$/,
+        replacement: at("packages/protocol/src/catalog.ts"),
+      },
       { find: /^@plimsoll\/guard$/, replacement: at("packages/guard/src/index.ts") },
       { find: /^@plimsoll\/guard\/(.+)$/, replacement: at("packages/guard/src/$1/index.ts") },
     ],

@@ -1,0 +1,385 @@
+import type { Crossing, Level } from "./crossings.ts";
+import { crossingsOf, reconcileCrossings } from "./crossings.ts";
+import type { DropHint, MarkFacts } from "./mark.ts";
+import { isBoundary, opensWindow } from "./mark.ts";
+import type { ThresholdName, Thresholds } from "./thresholds.ts";
+import type { Item, TurnPosition } from "./timeline.ts";
+import { arrange, comparePositions, compareText, positionOf } from "./timeline.ts";
+import type { TurnFacts } from "./turn.ts";
+import { normaliseUsage } from "./usage.ts";
+import type { WindowLookups, WindowSource } from "./window.ts";
+import { resolveWindow, utilizationOf } from "./window.ts";
+
+export interface FoldOptions {
+  thresholds: Thresholds;
+  lookups: WindowLookups;
+}
+
+/** One life of a context window, as far as the turns tell. Tokens, epoch ms. */
+export interface WindowSummary {
+  index: number;
+  firstAt: number;
+  lastAt: number;
+  turns: number;
+  firstTokens: number | undefined;
+  lastTokens: number | undefined;
+  peakTokens: number | undefined;
+  peakUtilization: number | undefined;
+  windowTokens: number | undefined;
+}
+
+export interface Peak {
+  tokens: number;
+  windowTokens: number | undefined;
+  at: number;
+}
+
+/** A boundary that still waits for the turn after it to say where the level came to. */
+interface PendingBoundary {
+  id: string;
+  window: number;
+  before: number | undefined;
+  after: number | undefined;
+}
+
+/**
+ * All that the next turn of an agent needs to know of the past. Plain JSON: it is stored with the agent, so that an
+ * event in order costs one step and no reading of history.
+ */
+export interface AgentState {
+  tail: TurnPosition | undefined;
+  lastTurnAt: number | undefined;
+  lastMark: { window: number; at: number; id: string } | undefined;
+  openers: number;
+  turns: number;
+  /** The window size last reported, and the model it was reported for. */
+  reported: { model: string; tokens: number } | undefined;
+  model: string | undefined;
+  /** Context tokens of the latest turn that was counted. */
+  current: number | undefined;
+  currentAt: number | undefined;
+  /** Index of the window `current` was read in. */
+  currentWindow: number | undefined;
+  windowTokens: number | undefined;
+  windowSource: WindowSource;
+  /** Turns since `current` whose prompt was not counted. */
+  uncounted: number;
+  /** Levels since the last fall, oldest first, for the forecast. */
+  recent: number[];
+  above: readonly ThresholdName[];
+  pending: PendingBoundary[];
+  window: WindowSummary | undefined;
+  windows: number;
+  peak: Peak | undefined;
+  peakUtilization: number | undefined;
+  hasReports: boolean;
+}
+
+export interface TurnReading {
+  turn: TurnFacts;
+  window: number;
+  contextTokens: number | undefined;
+  windowTokens: number | undefined;
+  windowSource: WindowSource;
+  utilization: number | undefined;
+}
+
+export interface BoundaryReading {
+  id: string;
+  window: number;
+  tokensBefore: number | undefined;
+  tokensAfter: number | undefined;
+}
+
+/** A boundary nobody sent: the level fell, or the window index moved, without a word. */
+export interface InferredBoundary extends BoundaryReading {
+  type: "unexplained" | "restarted";
+  at: number;
+  hint: DropHint | undefined;
+}
+
+/** What a run over some events added. Maps are by id, so that a later reading of the same thing replaces an earlier. */
+export interface FoldResult {
+  state: AgentState;
+  turns: TurnReading[];
+  marks: Map<string, BoundaryReading>;
+  inferred: Map<string, InferredBoundary>;
+  windows: Map<number, WindowSummary>;
+  crossings: Crossing[];
+}
+
+const RECENT = 12;
+/** A fall counts when it exceeds both: prompts vary a little from turn to turn for reasons that explain nothing. */
+const DROP_SHARE = 0.1;
+const DROP_TOKENS = 256;
+
+export const EMPTY_STATE: AgentState = {
+  tail: undefined,
+  lastTurnAt: undefined,
+  lastMark: undefined,
+  openers: 0,
+  turns: 0,
+  reported: undefined,
+  model: undefined,
+  current: undefined,
+  currentAt: undefined,
+  currentWindow: undefined,
+  windowTokens: undefined,
+  windowSource: "unknown",
+  uncounted: 0,
+  recent: [],
+  above: [],
+  pending: [],
+  window: undefined,
+  windows: 0,
+  peak: undefined,
+  peakUtilization: undefined,
+  hasReports: false,
+};
+
+/** Reads the whole history of one agent. The result depends on the set of events alone. */
+export function foldAgent(
+  turns: readonly TurnFacts[],
+  marks: readonly MarkFacts[],
+  options: FoldOptions,
+): FoldResult {
+  const result = run(EMPTY_STATE, arrange(turns, marks), options);
+  const reports = marks.filter((mark) => mark.crossing !== undefined);
+  if (reports.length > 0) {
+    const levels = result.turns.flatMap((reading): Level[] =>
+      reading.contextTokens === undefined || reading.turn.compaction
+        ? []
+        : [
+            {
+              turnKey: reading.turn.key,
+              at: reading.turn.at,
+              contextTokens: reading.contextTokens,
+              windowTokens: reading.windowTokens,
+            },
+          ],
+    );
+    result.crossings = reconcileCrossings(result.crossings, reports, levels);
+    result.state.hasReports = true;
+  }
+  return result;
+}
+
+/**
+ * Continues from a state when every new event stands after all that the state has seen; undefined when one does not
+ * and the agent's history must be read again. New turns and marks must not have been seen before.
+ */
+export function extendAgent(
+  state: AgentState,
+  turns: readonly TurnFacts[],
+  marks: readonly MarkFacts[],
+  options: FoldOptions,
+): FoldResult | undefined {
+  if (marks.some((mark) => mark.crossing !== undefined)) return undefined;
+  if (!standsAfter(state, turns, marks)) return undefined;
+  const items = arrange(turns, marks, state.openers);
+  const first = items.find((item) => item.turn !== undefined);
+  if (
+    first?.turn !== undefined &&
+    state.tail !== undefined &&
+    comparePositions(positionOf(first.turn, first.window), state.tail) <= 0
+  ) {
+    return undefined;
+  }
+  const firstMark = items.find((item) => item.mark !== undefined);
+  if (firstMark?.mark !== undefined) {
+    if (state.tail !== undefined && firstMark.window < state.tail.window) return undefined;
+    if (state.lastMark !== undefined && firstMark.window < state.lastMark.window) return undefined;
+  }
+  const result = run(state, items, options);
+  // A report that came first may name the very turn that crossed: only the whole history can join them.
+  return state.hasReports && result.crossings.length > 0 ? undefined : result;
+}
+
+function standsAfter(state: AgentState, turns: readonly TurnFacts[], marks: readonly MarkFacts[]): boolean {
+  const { lastMark, lastTurnAt } = state;
+  for (const turn of turns) if (lastMark !== undefined && turn.at <= lastMark.at) return false;
+  for (const mark of marks) {
+    if (lastTurnAt !== undefined && mark.at < lastTurnAt) return false;
+    if (lastMark === undefined) continue;
+    if (mark.at < lastMark.at || (mark.at === lastMark.at && compareText(mark.id, lastMark.id) <= 0))
+      return false;
+  }
+  return true;
+}
+
+function run(from: AgentState, items: readonly Item[], options: FoldOptions): FoldResult {
+  const result: FoldResult = {
+    state: { ...from, recent: [...from.recent], pending: [...from.pending] },
+    turns: [],
+    marks: new Map(),
+    inferred: new Map(),
+    windows: new Map(),
+    crossings: [],
+  };
+  for (const item of items) {
+    if (item.turn !== undefined) readTurn(result, item.turn, item.window, options);
+    else readMark(result, item.mark, item.window);
+  }
+  return result;
+}
+
+function readMark(result: FoldResult, mark: MarkFacts, window: number): void {
+  const { state } = result;
+  state.lastMark = { window, at: mark.at, id: mark.id };
+  if (opensWindow(mark.type)) state.openers += 1;
+  const reading: BoundaryReading = {
+    id: mark.id,
+    window,
+    tokensBefore: mark.tokensBefore,
+    tokensAfter: mark.tokensAfter,
+  };
+  result.marks.set(mark.id, reading);
+  if (!isBoundary(mark.type)) return;
+  const previous = state.pending.at(-1);
+  reading.tokensBefore ??= previous === undefined ? state.current : previous.after;
+  state.pending.push({ id: mark.id, window, before: reading.tokensBefore, after: reading.tokensAfter });
+}
+
+function readTurn(result: FoldResult, turn: TurnFacts, window: number, options: FoldOptions): void {
+  const { state } = result;
+  const { contextTokens } = normaliseUsage(turn.usage);
+  if (turn.sentLimit !== undefined) state.reported = { model: turn.model, tokens: turn.sentLimit };
+  const resolved = resolveWindow(
+    {
+      model: turn.model,
+      reported: state.reported?.model === turn.model ? state.reported.tokens : undefined,
+    },
+    options.lookups,
+  );
+  const utilization = utilizationOf(contextTokens, resolved.tokens);
+  result.turns.push({
+    turn,
+    window,
+    contextTokens,
+    windowTokens: resolved.tokens,
+    windowSource: resolved.source,
+    utilization,
+  });
+
+  const previousModel = state.model;
+  state.tail = positionOf(turn, window);
+  state.lastTurnAt = Math.max(state.lastTurnAt ?? turn.at, turn.at);
+  state.turns += 1;
+  if (turn.compaction) {
+    touchWindow(result, turn, window, undefined, resolved.tokens, undefined);
+    return;
+  }
+  state.model = turn.model;
+  state.windowTokens = resolved.tokens;
+  state.windowSource = resolved.source;
+  touchWindow(result, turn, window, contextTokens, resolved.tokens, utilization);
+  if (contextTokens === undefined) {
+    state.uncounted += 1;
+    return;
+  }
+
+  explainFall(result, turn, window, contextTokens, previousModel);
+  state.current = contextTokens;
+  state.currentWindow = window;
+  state.currentAt = turn.at;
+  state.uncounted = 0;
+  if (state.peak === undefined || contextTokens > state.peak.tokens) {
+    state.peak = { tokens: contextTokens, windowTokens: resolved.tokens, at: turn.at };
+  }
+  if (utilization !== undefined) state.peakUtilization = Math.max(state.peakUtilization ?? 0, utilization);
+
+  const level = { turnKey: turn.key, at: turn.at, contextTokens, windowTokens: resolved.tokens };
+  const crossed = crossingsOf(state.above, level, options.thresholds);
+  state.above = crossed.above;
+  result.crossings.push(...crossed.crossings);
+}
+
+/** Settles the boundaries that waited for this turn, or names a fall that none of them explains. */
+function explainFall(
+  result: FoldResult,
+  turn: TurnFacts,
+  window: number,
+  contextTokens: number,
+  previousModel: string | undefined,
+): void {
+  const { state } = result;
+  const before = state.current;
+  const fell = before !== undefined && before - contextTokens > Math.max(DROP_TOKENS, before * DROP_SHARE);
+  if (state.pending.length > 0) {
+    const last = state.pending.at(-1)!;
+    if (last.after === undefined) {
+      result.marks.set(last.id, {
+        id: last.id,
+        window: last.window,
+        tokensBefore: last.before,
+        tokensAfter: contextTokens,
+      });
+    }
+    state.pending = [];
+    state.recent = [contextTokens];
+    return;
+  }
+  const moved = state.currentWindow !== undefined && state.currentWindow !== window;
+  if (before !== undefined && (fell || moved)) {
+    const id = `inferred/${turn.key}`;
+    const hint = moved
+      ? "window_moved"
+      : hintOf(contextTokens, state.windowTokens, turn.model, previousModel);
+    result.inferred.set(id, {
+      id,
+      type: moved ? "restarted" : "unexplained",
+      at: turn.at,
+      window: state.currentWindow ?? window,
+      tokensBefore: before,
+      tokensAfter: contextTokens,
+      hint,
+    });
+    state.recent = [contextTokens];
+    return;
+  }
+  state.recent = [...state.recent, contextTokens].slice(-RECENT);
+}
+
+function hintOf(
+  contextTokens: number,
+  windowTokens: number | undefined,
+  model: string,
+  previousModel: string | undefined,
+): DropHint | undefined {
+  if (previousModel !== undefined && previousModel !== model) return "model_changed";
+  // Ollama drops the oldest messages when the prompt outgrows its window and then reports half of it plus two.
+  if (windowTokens !== undefined && Math.abs(contextTokens - (windowTokens / 2 + 2)) <= 2) {
+    return "truncation_suspected";
+  }
+  return undefined;
+}
+
+function touchWindow(
+  result: FoldResult,
+  turn: TurnFacts,
+  index: number,
+  contextTokens: number | undefined,
+  windowTokens: number | undefined,
+  utilization: number | undefined,
+): void {
+  const { state } = result;
+  const open = state.window?.index === index ? state.window : result.windows.get(index);
+  if (open === undefined) state.windows += 1;
+  const summary: WindowSummary = {
+    index,
+    firstAt: Math.min(open?.firstAt ?? turn.at, turn.at),
+    lastAt: Math.max(open?.lastAt ?? turn.at, turn.at),
+    turns: (open?.turns ?? 0) + 1,
+    firstTokens: open?.firstTokens ?? contextTokens,
+    lastTokens: contextTokens ?? open?.lastTokens,
+    peakTokens: maximum(open?.peakTokens, contextTokens),
+    peakUtilization: maximum(open?.peakUtilization, utilization),
+    windowTokens: windowTokens ?? open?.windowTokens,
+  };
+  result.windows.set(index, summary);
+  state.window = summary;
+}
+
+function maximum(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined ? b : b === undefined ? a : Math.max(a, b);
+}

@@ -1,0 +1,38 @@
+/** Why there is, or is not, a number of turns to the line. */
+export const FORECAST_REASONS = ["rising", "over", "steady", "no_trend", "no_line"] as const;
+export type ForecastReason = (typeof FORECAST_REASONS)[number];
+
+export interface Forecast {
+  reason: ForecastReason;
+  /** Turns until the line at the present pace, rounded up; only with `rising`. */
+  turns: number | undefined;
+  /** Median growth a turn, tokens; undefined with fewer than two steps to judge by. */
+  growth: number | undefined;
+}
+
+const FEWEST_STEPS = 3;
+/** Growth below this share of the line a turn counts as steady: over 400 turns would pass before it is met. */
+const STEADY_SHARE = 1 / 400;
+
+/**
+ * How many turns an agent has left before its line. The median of the latest steps is used, so that one huge tool
+ * result does not cry wolf; `recent` holds the context tokens of turns since the level last fell, oldest first.
+ */
+export function forecast(recent: readonly number[], lineTokens: number | undefined): Forecast {
+  const steps = recent.slice(1).map((value, index) => value - recent[index]!);
+  const growth = steps.length >= 2 ? median(steps) : undefined;
+  if (lineTokens === undefined) return { reason: "no_line", turns: undefined, growth };
+  const now = recent.at(-1);
+  if (now !== undefined && now >= lineTokens) return { reason: "over", turns: undefined, growth };
+  if (now === undefined || growth === undefined || steps.length < FEWEST_STEPS) {
+    return { reason: "no_trend", turns: undefined, growth };
+  }
+  if (growth <= lineTokens * STEADY_SHARE) return { reason: "steady", turns: undefined, growth };
+  return { reason: "rising", turns: Math.ceil((lineTokens - now) / growth), growth };
+}
+
+function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+}

@@ -1,0 +1,58 @@
+import type { MarkEvent } from "./events.ts";
+
+/** What explains a drop. `unexplained` is only ever inferred. */
+export const BOUNDARY_TYPES = [
+  "masked",
+  "compacted",
+  "subtick",
+  "restarted",
+  "cleared",
+  "unexplained",
+] as const;
+export type BoundaryType = (typeof BOUNDARY_TYPES)[number];
+
+/** Boundaries after which the agent begins a new window. */
+const OPENERS: ReadonlySet<string> = new Set(["subtick", "restarted", "cleared"]);
+
+/** What Plimsoll could tell about a drop that nobody explained. */
+export const DROP_HINTS = ["truncation_suspected", "model_changed", "window_moved"] as const;
+export type DropHint = (typeof DROP_HINTS)[number];
+
+/** An event of an agent that is not a turn, reduced to what moves or explains its level. Times in epoch ms. */
+export interface MarkFacts {
+  id: string;
+  at: number;
+  type: MarkEvent["type"];
+  sentWindow: number | undefined;
+  tokensBefore: number | undefined;
+  tokensAfter: number | undefined;
+  crossing: { threshold: string; up: boolean; thresholdTokens: number; contextTokens: number } | undefined;
+}
+
+export function markFacts(event: MarkEvent): MarkFacts {
+  return {
+    id: event.id,
+    at: event.at,
+    type: event.type,
+    sentWindow: event.window,
+    tokensBefore: "tokens_before" in event ? event.tokens_before : undefined,
+    tokensAfter: "tokens_after" in event ? event.tokens_after : undefined,
+    crossing:
+      event.type === "threshold_crossed"
+        ? {
+            threshold: event.threshold,
+            up: event.direction === "up",
+            thresholdTokens: event.threshold_tokens,
+            contextTokens: event.context_tokens,
+          }
+        : undefined,
+  };
+}
+
+export function isBoundary(type: string): type is BoundaryType {
+  return (BOUNDARY_TYPES as readonly string[]).includes(type);
+}
+
+export function opensWindow(type: string): boolean {
+  return OPENERS.has(type);
+}

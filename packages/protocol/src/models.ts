@@ -1,0 +1,58 @@
+import type { WindowLookup } from "./window.ts";
+
+/** A window size the catalog lacks or has wrong. Every entry says where the figure was read, and when. */
+interface WindowOverride {
+  tokens: number;
+  source: string;
+  date: string;
+}
+
+export const WINDOW_OVERRIDES: Readonly<Record<string, WindowOverride>> = {
+  "gemini-2.5-pro": {
+    tokens: 1_048_576,
+    source: "https://ai.google.dev/gemini-api/docs/models",
+    date: "2026-11-20",
+  },
+};
+
+const ONE_MILLION = /\[1m\]$/i;
+const REGION_AND_VENDOR = /^(?:[a-z]{2,6}\.)?(?:anthropic|amazon|meta|mistral|cohere|ai21|deepseek)\./;
+const BEDROCK_VERSION = /-v\d+(?::\d+)?$/;
+const DATE = /[-@]\d{4}-?\d{2}-?\d{2}$/;
+
+/**
+ * The names to look a model up by, most exact first: as given, then without provider prefix, version and date. A
+ * shorter name is never tried, so that an unknown model is not taken for its older sibling.
+ */
+export function modelNames(model: string): string[] {
+  const names = [model];
+  const add = (name: string) => {
+    if (name !== "" && !names.includes(name)) names.push(name);
+  };
+  const bare = model.slice(model.lastIndexOf("/") + 1);
+  add(bare);
+  add(bare.replace(REGION_AND_VENDOR, ""));
+  for (const name of [...names]) add(name.replace(BEDROCK_VERSION, ""));
+  for (const name of [...names]) add(name.replace(DATE, ""));
+  return names;
+}
+
+/** A lookup over a catalog that understands `[1m]`, provider prefixes and dates. Sizes in tokens. */
+export function windowLookup(catalog: (name: string) => number | undefined): WindowLookup {
+  const known = new Map<string, number | undefined>();
+  return (model) => {
+    if (known.has(model)) return known.get(model);
+    const tokens = find(model);
+    if (known.size < 10_000) known.set(model, tokens);
+    return tokens;
+  };
+
+  function find(model: string): number | undefined {
+    if (ONE_MILLION.test(model)) return 1_000_000;
+    for (const name of modelNames(model)) {
+      const tokens = WINDOW_OVERRIDES[name]?.tokens ?? catalog(name);
+      if (tokens !== undefined) return tokens;
+    }
+    return undefined;
+  }
+}

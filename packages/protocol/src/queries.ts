@@ -1,0 +1,66 @@
+import { z } from "zod";
+import { SESSION_KINDS } from "./events.ts";
+import { Scope, SeriesGroup, SeriesMetric, SessionSort, SessionStatus } from "./read.ts";
+
+/** Inputs of the metrics API, shared by tRPC, REST, the dashboard and the command line. */
+const time = z.iso.datetime({ offset: true });
+const harness = z.string().max(128).optional();
+const id = z.uuid();
+
+export const StatusQuery = z.object({ from: time, to: time, harness });
+export type StatusQuery = z.infer<typeof StatusQuery>;
+
+export const FleetQuery = z.object({ harness, limit: z.coerce.number().int().min(1).max(500).default(200) });
+export type FleetQuery = z.infer<typeof FleetQuery>;
+
+export const SessionsQuery = z.object({
+  from: time,
+  to: time,
+  harness,
+  kind: z.enum(SESSION_KINDS).optional(),
+  status: SessionStatus.optional(),
+  /** Part of a title, a session id, a harness or a model. */
+  q: z.string().max(200).optional(),
+  sort: SessionSort.default("last_at"),
+  order: z.enum(["asc", "desc"]).default("desc"),
+  cursor: z.string().max(500).optional(),
+  limit: z.coerce.number().int().min(1).max(500).default(100),
+});
+export type SessionsQuery = z.infer<typeof SessionsQuery>;
+
+export const SessionQuery = z.object({ id });
+export type SessionQuery = z.infer<typeof SessionQuery>;
+
+export const TurnsQuery = z.object({
+  id,
+  /** One agent's turns; all agents of the session when absent. */
+  agent_id: id.optional(),
+  cursor: z.string().max(500).optional(),
+  limit: z.coerce.number().int().min(1).max(1000).default(200),
+});
+export type TurnsQuery = z.infer<typeof TurnsQuery>;
+
+export const SeriesQuery = z.object({
+  metric: SeriesMetric,
+  from: time,
+  to: time,
+  /** Seconds a bucket; chosen to give about 120 buckets when absent, and never more than 1,000. */
+  step: z.coerce.number().int().min(60).max(2_678_400).optional(),
+  group_by: SeriesGroup.optional(),
+  harness,
+});
+export type SeriesQuery = z.infer<typeof SeriesQuery>;
+
+export const CreateKeyInput = z.object({
+  name: z.string().trim().min(1).max(100),
+  scopes: z.array(Scope).min(1),
+});
+export type CreateKeyInput = z.infer<typeof CreateKeyInput>;
+
+export const RevokeKeyInput = z.object({ id });
+export const SetModelWindowInput = z.object({
+  model: z.string().trim().min(1).max(200),
+  tokens: z.number().int().min(1).max(2_147_483_647),
+});
+export const RemoveModelWindowInput = z.object({ model: z.string().min(1).max(200) });
+export const CountsQuery = z.object({ from: time, to: time });

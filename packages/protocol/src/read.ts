@@ -1,0 +1,404 @@
+import { z } from "zod";
+import { CROSSING_ORIGINS } from "./crossings.ts";
+import { COMPOSITION_PARTS, SESSION_KINDS } from "./events.ts";
+import { FORECAST_REASONS } from "./forecast.ts";
+import { BOUNDARY_TYPES, DROP_HINTS } from "./mark.ts";
+import { THRESHOLD_NAMES, Thresholds } from "./thresholds.ts";
+import { WINDOW_SOURCES } from "./window.ts";
+
+/** What the metrics API answers. Tokens are whole numbers, shares are fractions, times RFC 3339. */
+const time = z.iso.datetime({ offset: true });
+const tokens = z.number().int();
+
+export const Range = z.object({ from: time, to: time });
+export type Range = z.infer<typeof Range>;
+
+/** Where the thresholds in force come from. */
+export const ThresholdOrigin = z.enum(["default", "policy"]);
+
+export const AppliedThreshold = z.object({
+  name: z.enum(THRESHOLD_NAMES),
+  /** As written in the policy: `15%`, `150000`, `-20000`. */
+  label: z.string(),
+  tokens,
+});
+export type AppliedThreshold = z.infer<typeof AppliedThreshold>;
+
+export const ForecastView = z.object({
+  reason: z.enum(FORECAST_REASONS),
+  turns: z.number().int().nullable(),
+  /** Median tokens a turn. */
+  growth: z.number().nullable(),
+});
+
+export const AgentView = z.object({
+  id: z.string(),
+  session_id: z.string(),
+  name: z.string(),
+  parent: z.string().nullable(),
+  model: z.string().nullable(),
+  /** Of the latest counted turn in order. */
+  context_tokens: tokens.nullable(),
+  window_tokens: tokens.nullable(),
+  window_source: z.enum(WINDOW_SOURCES),
+  /** context_tokens ÷ window_tokens; above 1 the window is suspect. Null when the window is unknown. */
+  utilization: z.number().nullable(),
+  window_suspect: z.boolean(),
+  /** Turns after the latest counted one whose sender gave no count. */
+  uncounted_turns: z.number().int(),
+  /** A boundary the next turn has not confirmed yet; its level, when the harness said it. */
+  after_boundary: z.object({ tokens: tokens.nullable() }).nullable(),
+  peak: z
+    .object({ tokens, window_tokens: tokens.nullable(), utilization: z.number().nullable(), at: time })
+    .nullable(),
+  thresholds: z.array(AppliedThreshold),
+  line: z.object({ threshold: z.enum(THRESHOLD_NAMES), tokens }).nullable(),
+  /** context_tokens ÷ tokens at the line. */
+  load: z.number().nullable(),
+  forecast: ForecastView,
+  turns: z.number().int(),
+  windows: z.number().int(),
+  first_at: time,
+  last_at: time,
+});
+export type AgentView = z.infer<typeof AgentView>;
+
+export const SessionStatus = z.enum(["live", "idle", "ended"]);
+export type SessionStatus = z.infer<typeof SessionStatus>;
+
+export const FleetAgent = AgentView.extend({
+  session: z.string(),
+  title: z.string().nullable(),
+  kind: z.enum(SESSION_KINDS).nullable(),
+  harness: z.string(),
+  /** What the agent is at, in its harness' words: `tick 4.2`, `session 3`. */
+  place: z.string().nullable(),
+});
+export type FleetAgent = z.infer<typeof FleetAgent>;
+
+export const FleetView = z.object({
+  generated_at: time,
+  /** Sorted by load, highest first; agents whose window is unknown come last. */
+  agents: z.array(FleetAgent),
+  /** Live agents beyond those listed. */
+  more: z.number().int(),
+});
+export type FleetView = z.infer<typeof FleetView>;
+
+export const FleetTotals = z.object({
+  peak_utilization: z.number().nullable(),
+  peak_tokens: tokens.nullable(),
+  sessions: z.number().int(),
+  /** Distinct sessions that crossed the warning threshold upwards. */
+  sessions_past_warning: z.number().int(),
+  subticks: z.number().int(),
+  masked: z.number().int(),
+  compacted: z.number().int(),
+  restarts: z.number().int(),
+  cleared: z.number().int(),
+  unexplained: z.number().int(),
+  reclaimed_tokens: tokens,
+  turns: z.number().int(),
+});
+export type FleetTotals = z.infer<typeof FleetTotals>;
+
+export const FleetStatus = z.object({
+  generated_at: time,
+  range: Range,
+  /** False until the first event ever arrives. */
+  has_events: z.boolean(),
+  live: z.object({ agents: z.number().int(), sessions: z.number().int(), harnesses: z.number().int() }),
+  /** The live agent nearest to (or furthest past) its line. */
+  highest_load: z
+    .object({ load: z.number(), session_id: z.string(), title: z.string(), agent: z.string() })
+    .nullable(),
+  /** The live main agent heard from last: its context now. */
+  current: z
+    .object({
+      session_id: z.string(),
+      title: z.string(),
+      agent: z.string(),
+      context_tokens: tokens.nullable(),
+      window_tokens: tokens.nullable(),
+      utilization: z.number().nullable(),
+    })
+    .nullable(),
+  totals: FleetTotals,
+  /** The same over the period of equal length just before. */
+  previous: FleetTotals,
+  thresholds: Thresholds,
+  threshold_origin: ThresholdOrigin,
+});
+export type FleetStatus = z.infer<typeof FleetStatus>;
+
+export const SESSION_SORTS = ["last_at", "first_at", "load", "peak_utilization", "turns"] as const;
+export const SessionSort = z.enum(SESSION_SORTS);
+export type SessionSort = z.infer<typeof SessionSort>;
+
+export const SessionRow = z.object({
+  id: z.string(),
+  /** The sender's own id. */
+  session: z.string(),
+  title: z.string().nullable(),
+  kind: z.enum(SESSION_KINDS).nullable(),
+  harness: z.string(),
+  status: SessionStatus,
+  end_reason: z.string().nullable(),
+  model: z.string().nullable(),
+  context_tokens: tokens.nullable(),
+  window_tokens: tokens.nullable(),
+  utilization: z.number().nullable(),
+  load: z.number().nullable(),
+  peak_tokens: tokens.nullable(),
+  peak_utilization: z.number().nullable(),
+  turns: z.number().int(),
+  agents: z.number().int(),
+  windows: z.number().int(),
+  masked: z.number().int(),
+  compacted: z.number().int(),
+  subticks: z.number().int(),
+  restarts: z.number().int(),
+  cleared: z.number().int(),
+  unexplained: z.number().int(),
+  reclaimed_tokens: tokens,
+  /** Upward crossings of the warning threshold. */
+  warnings: z.number().int(),
+  first_at: time,
+  last_at: time,
+});
+export type SessionRow = z.infer<typeof SessionRow>;
+
+export const SessionPage = z.object({ items: z.array(SessionRow), next_cursor: z.string().nullable() });
+export type SessionPage = z.infer<typeof SessionPage>;
+
+export const BoundaryView = z.object({
+  id: z.string(),
+  agent_id: z.string(),
+  agent: z.string(),
+  /** A boundary type, or a sign: wind_down, split_requested, split_resolved, phase, session, harness. */
+  type: z.string(),
+  explains_fall: z.boolean(),
+  inferred: z.boolean(),
+  hint: z.enum(DROP_HINTS).nullable(),
+  at: time,
+  window: z.number().int(),
+  tokens_before: tokens.nullable(),
+  tokens_after: tokens.nullable(),
+  /** What the level fell by; null while unknown. */
+  reclaimed_tokens: tokens.nullable(),
+  /** The rest of what the harness said, by the protocol's field names. */
+  detail: z.record(z.string(), z.unknown()),
+});
+export type BoundaryView = z.infer<typeof BoundaryView>;
+
+export const CrossingView = z.object({
+  agent_id: z.string(),
+  agent: z.string(),
+  threshold: z.string(),
+  direction: z.enum(["up", "down"]),
+  origin: z.enum(CROSSING_ORIGINS),
+  at: time,
+  threshold_tokens: tokens,
+  context_tokens: tokens,
+});
+export type CrossingView = z.infer<typeof CrossingView>;
+
+export const WindowView = z.object({
+  agent_id: z.string(),
+  index: z.number().int(),
+  first_at: time,
+  last_at: time,
+  turns: z.number().int(),
+  first_tokens: tokens.nullable(),
+  last_tokens: tokens.nullable(),
+  peak_tokens: tokens.nullable(),
+  peak_utilization: z.number().nullable(),
+  window_tokens: tokens.nullable(),
+});
+export type WindowView = z.infer<typeof WindowView>;
+
+export const SessionDetail = z.object({
+  session: SessionRow,
+  /** The agent that stands for the session. */
+  main_agent_id: z.string().nullable(),
+  agents: z.array(AgentView),
+  windows: z.array(WindowView),
+  /** Newest 1,000, oldest first. */
+  boundaries: z.array(BoundaryView),
+  crossings: z.array(CrossingView),
+  thresholds: Thresholds,
+  threshold_origin: ThresholdOrigin,
+});
+export type SessionDetail = z.infer<typeof SessionDetail>;
+
+export const CompositionView = z.object(
+  Object.fromEntries(COMPOSITION_PARTS.map((part) => [part, tokens.nullable()])) as Record<
+    (typeof COMPOSITION_PARTS)[number],
+    z.ZodNullable<typeof tokens>
+  >,
+);
+
+export const TurnView = z.object({
+  /** Position among the agent's turns in order, from 1. */
+  number: z.number().int(),
+  agent_id: z.string(),
+  agent: z.string(),
+  at: time,
+  received_at: time,
+  model: z.string(),
+  window: z.number().int(),
+  context_tokens: tokens.nullable(),
+  window_tokens: tokens.nullable(),
+  window_source: z.enum(WINDOW_SOURCES),
+  utilization: z.number().nullable(),
+  /** Against the agent's previous counted turn. */
+  change: tokens.nullable(),
+  fresh_tokens: tokens.nullable(),
+  cache_read_tokens: tokens.nullable(),
+  cache_write_tokens: tokens.nullable(),
+  output_tokens: tokens.nullable(),
+  reasoning_tokens: tokens.nullable(),
+  basis: z.enum(["inclusive", "exclusive", "unproven"]),
+  estimated: z.boolean(),
+  compaction: z.boolean(),
+  duration_ms: z.number().int().nullable(),
+  cost_usd: z.number().nullable(),
+  composition: CompositionView.nullable(),
+});
+export type TurnView = z.infer<typeof TurnView>;
+
+/** Newest first. */
+export const TurnPage = z.object({ items: z.array(TurnView), next_cursor: z.string().nullable() });
+export type TurnPage = z.infer<typeof TurnPage>;
+
+/** One point of the saw-tooth. Beyond 1,000 turns a bucket keeps its highest and its last turn. */
+export const ChartPoint = z.object({
+  number: z.number().int(),
+  at: time,
+  window: z.number().int(),
+  context_tokens: tokens.nullable(),
+  window_tokens: tokens.nullable(),
+  estimated: z.boolean(),
+  composition: CompositionView.nullable(),
+});
+export type ChartPoint = z.infer<typeof ChartPoint>;
+
+export const SessionChart = z.object({
+  agents: z.array(
+    z.object({
+      agent_id: z.string(),
+      agent: z.string(),
+      turns: z.number().int(),
+      points: z.array(ChartPoint),
+    }),
+  ),
+});
+export type SessionChart = z.infer<typeof SessionChart>;
+
+export const SERIES_METRICS = [
+  "utilization_peak",
+  "utilization_p50",
+  "utilization_p95",
+  "context_tokens_peak",
+  "turns",
+  "input_tokens",
+  "cache_read_tokens",
+  "output_tokens",
+  "cost_usd",
+  "boundaries",
+  "reclaimed_tokens",
+  "crossings",
+] as const;
+export const SeriesMetric = z.enum(SERIES_METRICS);
+export type SeriesMetric = z.infer<typeof SeriesMetric>;
+
+/** `type` groups boundaries by type and crossings by threshold. */
+export const SERIES_GROUPS = ["harness", "model", "type"] as const;
+export const SeriesGroup = z.enum(SERIES_GROUPS);
+
+export const Series = z.object({
+  metric: SeriesMetric,
+  unit: z.enum(["fraction", "tokens", "usd", "count"]),
+  range: Range,
+  /** Seconds a bucket. */
+  step: z.number().int(),
+  groups: z.array(
+    z.object({
+      /** Null when not grouped. */
+      group: z.string().nullable(),
+      /** A bucket in which nothing happened is left out of gauges and zero in counts. */
+      points: z.array(z.object({ at: time, value: z.number().nullable() })),
+    }),
+  ),
+});
+export type Series = z.infer<typeof Series>;
+
+export const HarnessView = z.object({
+  instance: z.string(),
+  name: z.string().nullable(),
+  version: z.string().nullable(),
+  status: z.enum(["hello", "bye", "unknown"]),
+  /** What it can report; what it cannot is not available, never zero. */
+  capabilities: z.array(z.string()),
+  first_at: time,
+  last_at: time,
+});
+export type HarnessView = z.infer<typeof HarnessView>;
+
+export const SCOPES = ["ingest", "read", "policy:read", "policy:ack", "policy:write", "admin"] as const;
+export const Scope = z.enum(SCOPES);
+export type Scope = z.infer<typeof Scope>;
+
+export const KeyView = z.object({
+  id: z.string(),
+  name: z.string(),
+  /** The first characters, to tell keys apart. The rest was shown once. */
+  prefix: z.string(),
+  scopes: z.array(Scope),
+  created_at: time,
+  last_used_at: time.nullable(),
+  revoked_at: time.nullable(),
+});
+export type KeyView = z.infer<typeof KeyView>;
+
+export const CreatedKey = KeyView.extend({ secret: z.string() });
+export type CreatedKey = z.infer<typeof CreatedKey>;
+
+export const ModelWindowView = z.object({ model: z.string(), tokens: tokens, updated_at: time });
+export type ModelWindowView = z.infer<typeof ModelWindowView>;
+
+/** What ingestion did with events, by outcome, over the range. */
+export const IngestCounts = z.object({
+  counts: z.array(z.object({ outcome: z.string(), count: z.number().int() })),
+});
+export type IngestCounts = z.infer<typeof IngestCounts>;
+
+/** One check of `plimsoll doctor`. */
+export const DoctorReport = z.object({
+  ok: z.boolean(),
+  checks: z.array(
+    z.object({
+      name: z.string(),
+      ok: z.boolean(),
+      /** What was compared and found, in a sentence. */
+      message: z.string(),
+    }),
+  ),
+});
+export type DoctorReport = z.infer<typeof DoctorReport>;
+
+/** What `/api/v1/live` sends: that something changed, never the data. */
+export const LiveMessage = z.object({
+  type: z.literal("changed"),
+  /** Ids of the sessions that changed; null when too many to name. */
+  sessions: z.array(z.string()).nullable(),
+});
+export type LiveMessage = z.infer<typeof LiveMessage>;
+
+export const BoundaryTypeName = z.enum(BOUNDARY_TYPES);
+
+/** The one shape of every error. */
+export const ErrorBody = z.object({
+  error: z.object({ code: z.string(), message: z.string(), details: z.unknown().optional() }),
+});
+export type ErrorBody = z.infer<typeof ErrorBody>;
