@@ -1,7 +1,6 @@
 -- Everything the spine stores: who sends, sessions and their agents, turns, what explains a drop, and the
 -- rollups a chart reads. Tables that grow lead with project_id, which is what Citus distributes by.
 
-
 -- CreateTable
 CREATE TABLE "projects" (
     "id" SERIAL NOT NULL,
@@ -129,6 +128,14 @@ CREATE TABLE "agents" (
     "peak_window" INTEGER,
     "peak_utilization" REAL,
     "peak_at" TIMESTAMPTZ(3),
+    "masked" INTEGER NOT NULL DEFAULT 0,
+    "compacted" INTEGER NOT NULL DEFAULT 0,
+    "subticks" INTEGER NOT NULL DEFAULT 0,
+    "restarts" INTEGER NOT NULL DEFAULT 0,
+    "cleared" INTEGER NOT NULL DEFAULT 0,
+    "unexplained" INTEGER NOT NULL DEFAULT 0,
+    "reclaimed" BIGINT NOT NULL DEFAULT 0,
+    "warnings" INTEGER NOT NULL DEFAULT 0,
     "state" JSONB NOT NULL,
 
     CONSTRAINT "agents_pkey" PRIMARY KEY ("project_id","id")
