@@ -34,14 +34,6 @@ export interface Peak {
   at: number;
 }
 
-/** A boundary that still waits for the turn after it to say where the level came to. */
-interface PendingBoundary {
-  id: string;
-  window: number;
-  before: number | undefined;
-  after: number | undefined;
-}
-
 /**
  * All that the next turn of an agent needs to know of the past. Plain JSON: it is stored with the agent, so that an
  * event in order costs one step and no reading of history.
@@ -67,7 +59,8 @@ export interface AgentState {
   /** Levels since the last fall, oldest first, for the forecast. */
   recent: number[];
   above: readonly ThresholdName[];
-  pending: PendingBoundary[];
+  /** Boundaries since the latest counted turn: the next one says where the level came to. */
+  pending: BoundaryReading[];
   window: WindowSummary | undefined;
   windows: number;
   peak: Peak | undefined;
@@ -86,6 +79,9 @@ export interface TurnReading {
 
 export interface BoundaryReading {
   id: string;
+  type: string;
+  /** Epoch ms. */
+  at: number;
   window: number;
   tokensBefore: number | undefined;
   tokensAfter: number | undefined;
@@ -94,8 +90,15 @@ export interface BoundaryReading {
 /** A boundary nobody sent: the level fell, or the window index moved, without a word. */
 export interface InferredBoundary extends BoundaryReading {
   type: "unexplained" | "restarted";
-  at: number;
   hint: DropHint | undefined;
+}
+
+/** Tokens a boundary brought the level down by; 0 while either side is unknown. */
+export function reclaimedTokens(boundary: Pick<BoundaryReading, "tokensBefore" | "tokensAfter">): number {
+  const { tokensBefore, tokensAfter } = boundary;
+  return tokensBefore === undefined || tokensAfter === undefined
+    ? 0
+    : Math.max(0, tokensBefore - tokensAfter);
 }
 
 /** What a run over some events added. Maps are by id, so that a later reading of the same thing replaces an earlier. */
@@ -229,6 +232,8 @@ function readMark(result: FoldResult, mark: MarkFacts, window: number): void {
   if (opensWindow(mark.type)) state.openers += 1;
   const reading: BoundaryReading = {
     id: mark.id,
+    type: mark.type,
+    at: mark.at,
     window,
     tokensBefore: mark.tokensBefore,
     tokensAfter: mark.tokensAfter,
@@ -236,8 +241,8 @@ function readMark(result: FoldResult, mark: MarkFacts, window: number): void {
   result.marks.set(mark.id, reading);
   if (!isBoundary(mark.type)) return;
   const previous = state.pending.at(-1);
-  reading.tokensBefore ??= previous === undefined ? state.current : previous.after;
-  state.pending.push({ id: mark.id, window, before: reading.tokensBefore, after: reading.tokensAfter });
+  reading.tokensBefore ??= previous === undefined ? state.current : previous.tokensAfter;
+  state.pending.push(reading);
 }
 
 function readTurn(result: FoldResult, turn: TurnFacts, window: number, options: FoldOptions): void {
@@ -307,14 +312,7 @@ function explainFall(
   const fell = before !== undefined && before - contextTokens > Math.max(DROP_TOKENS, before * DROP_SHARE);
   if (state.pending.length > 0) {
     const last = state.pending.at(-1)!;
-    if (last.after === undefined) {
-      result.marks.set(last.id, {
-        id: last.id,
-        window: last.window,
-        tokensBefore: last.before,
-        tokensAfter: contextTokens,
-      });
-    }
+    if (last.tokensAfter === undefined) result.marks.set(last.id, { ...last, tokensAfter: contextTokens });
     state.pending = [];
     state.recent = [contextTokens];
     return;
