@@ -1,6 +1,6 @@
 import type { MarkFacts } from "./mark.ts";
-import type { ThresholdName, Thresholds } from "./thresholds.ts";
-import { THRESHOLD_NAMES, thresholdTokens } from "./thresholds.ts";
+import type { ThresholdName, Thresholds } from "./threshold-rules.ts";
+import { THRESHOLD_NAMES, thresholdTokens } from "./threshold-rules.ts";
 import { compareText } from "./timeline.ts";
 
 /** Who said that a threshold was crossed. */
