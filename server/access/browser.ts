@@ -1,0 +1,159 @@
+import { timingSafeEqual } from "node:crypto";
+import { LRUCache } from "lru-cache";
+import type { PrismaClient } from "../db/index.ts";
+import { PlimsollError } from "../errors.ts";
+import { createFailureLimit } from "./failures.ts";
+import { hashSecret, makeToken } from "./key-format.ts";
+
+export const COOKIE_NAME = "plimsoll_session";
+
+const LOGIN_TOKEN_MS = 15 * 60_000;
+/** Login links waiting to be used; making one more ends the oldest. */
+const LOGIN_TOKENS = 20;
+const SESSION_MS = 30 * 86_400_000;
+/** A session in use is prolonged, but its row is not written more often than this. */
+const PROLONG_EVERY_MS = 86_400_000;
+const TRUST_MS = 30_000;
+const FAILURES = 10;
+const FAILURE_WINDOW_MS = 60_000;
+
+export interface BrowserOptions {
+  prisma: PrismaClient;
+  /** Tells the other processes that a session ended, by the hex of its sha256. */
+  announce?: (hash: string) => void;
+  now?: () => number;
+}
+
+export interface BrowserVisit {
+  /** The cookie should be set again: its 30 days start anew. */
+  renew: boolean;
+}
+
+export type Browsers = ReturnType<typeof createBrowsers>;
+
+/** How a person's browser gets in: a link that works once, then a cookie for 30 days since its last use. */
+export function createBrowsers({ prisma, announce, now = Date.now }: BrowserOptions) {
+  const links: { hash: Uint8Array; expiresAt: number }[] = [];
+  const known = new LRUCache<string, { hash: string; expiresAt: number; checkedAt: number }>({ max: 1_000 });
+  const failures = createFailureLimit({ max: FAILURES, windowMs: FAILURE_WINDOW_MS, now });
+  let endings = 0;
+
+  /** Looks at all of them, so that the time taken tells nothing. */
+  function takeLink(token: string): boolean {
+    const given = hashSecret(token);
+    let found = -1;
+    for (const [index, link] of links.entries()) if (timingSafeEqual(link.hash, given)) found = index;
+    if (found < 0) return false;
+    const [link] = links.splice(found, 1);
+    return link!.expiresAt > now();
+  }
+
+  function forget(hash: string | null): void {
+    endings++;
+    if (hash === null) known.clear();
+    else for (const [token, session] of known.entries()) if (session.hash === hash) known.delete(token);
+  }
+
+  return {
+    forget,
+
+    /** The secret part of a login link: works once, in this process, for 15 minutes. */
+    createLoginToken(): string {
+      const token = makeToken();
+      if (links.length >= LOGIN_TOKENS) links.shift();
+      links.push({ hash: hashSecret(token), expiresAt: now() + LOGIN_TOKEN_MS });
+      return token;
+    },
+
+    /**
+     * Exchanges the token of a login link for a session.
+     * @param address who asks, for the limit on failures
+     * @returns the value of the cookie
+     * @throws PlimsollError `unauthenticated`, or `quota_exceeded` after 10 failures in a minute
+     */
+    async login(token: string, address: string): Promise<string> {
+      const wait = failures.waitFor(address);
+      if (wait > 0) {
+        throw new PlimsollError("quota_exceeded", "Too many failed logins. Wait a minute.", {
+          details: { retry_after_seconds: Math.ceil(wait / 1000) },
+        });
+      }
+      if (!takeLink(token)) {
+        failures.fail(address);
+        throw new PlimsollError(
+          "unauthenticated",
+          "This login link was used already or is older than 15 minutes. `plimsoll open` makes a new one.",
+        );
+      }
+      const session = makeToken();
+      await prisma.browserSession.create({
+        data: {
+          hash: hashSecret(session),
+          createdAt: new Date(now()),
+          expiresAt: new Date(now() + SESSION_MS),
+        },
+      });
+      // A convenient moment to clear out what nobody can use any more.
+      await prisma.browserSession.deleteMany({ where: { expiresAt: { lte: new Date(now()) } } });
+      return session;
+    },
+
+    /** @returns undefined for a cookie that is unknown, expired or logged out */
+    async verify(session: string): Promise<BrowserVisit | undefined> {
+      const hit = known.get(session);
+      if (hit && now() - hit.checkedAt < TRUST_MS)
+        return hit.expiresAt > now() ? { renew: false } : undefined;
+      const before = endings;
+      const hash = hashSecret(session);
+      const row = await prisma.browserSession.findUnique({ where: { hash } });
+      if (!row || row.expiresAt.getTime() <= now()) {
+        known.delete(session);
+        return undefined;
+      }
+      let expiresAt = row.expiresAt.getTime();
+      const renew = expiresAt - now() < SESSION_MS - PROLONG_EVERY_MS;
+      if (renew) {
+        expiresAt = now() + SESSION_MS;
+        // Not an upsert: a logout meanwhile must stay one.
+        await prisma.browserSession.updateMany({ where: { hash }, data: { expiresAt: new Date(expiresAt) } });
+      }
+      if (before === endings) {
+        known.set(session, { hash: Buffer.from(hash).toString("hex"), expiresAt, checkedAt: now() });
+      }
+      return { renew };
+    },
+
+    async logout(session: string): Promise<void> {
+      const hash = hashSecret(session);
+      await prisma.browserSession.deleteMany({ where: { hash } });
+      const hex = Buffer.from(hash).toString("hex");
+      forget(hex);
+      announce?.(hex);
+    },
+  };
+}
+
+/** The Set-Cookie header that logs a browser in. `secure` when the browser speaks https to us. */
+export function sessionCookie(session: string, secure: boolean): string {
+  return cookie(session, SESSION_MS / 1000, secure);
+}
+
+/** The Set-Cookie header that logs it out. */
+export function expiredCookie(secure: boolean): string {
+  return cookie("", 0, secure);
+}
+
+function cookie(value: string, maxAgeSeconds: number, secure: boolean): string {
+  const flags = `Path=/; HttpOnly; SameSite=Strict; Max-Age=${maxAgeSeconds}${secure ? "; Secure" : ""}`;
+  return `${COOKIE_NAME}=${value}; ${flags}`;
+}
+
+/** Our cookie's value in a Cookie header; undefined when it is not there or not of our making. */
+export function sessionOf(header: string | undefined): string | undefined {
+  if (!header) return undefined;
+  for (const part of header.split(";")) {
+    const [name, value] = part.split("=", 2);
+    if (name?.trim() === COOKIE_NAME && value && /^[0-9A-Za-z]{43}$/.test(value.trim())) return value.trim();
+  }
+  return undefined;
+}

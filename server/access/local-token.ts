@@ -1,0 +1,113 @@
+import { timingSafeEqual } from "node:crypto";
+import { chmod, mkdir, open, readFile, stat, unlink } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "pino";
+import { PlimsollError } from "../errors.ts";
+import { hashSecret, makeLocalToken, shapeOf } from "./key-format.ts";
+
+export const LOCAL_TOKEN_FILE = "local-token";
+
+/** How long another process may take between making the file and filling it, in ms. */
+const FILLING_MS = 1_000;
+const REREAD_MS = 1_000;
+
+export interface LocalToken {
+  /** Whether this is the token in the file now. */
+  matches(token: string): Promise<boolean>;
+}
+
+/**
+ * The token with which the command line of this machine is let in: whoever may read the file owns the
+ * data anyway. All processes of one home share it. To change it, delete the file.
+ * @throws PlimsollError `data_folder_unwritable`
+ */
+export async function openLocalToken(options: {
+  home: string;
+  log: Logger;
+  now?: () => number;
+}): Promise<LocalToken> {
+  const { home, log, now = Date.now } = options;
+  const path = join(home, LOCAL_TOKEN_FILE);
+  let expected = hashSecret(await readOrMake(path, home, log));
+  let readAt = now();
+  const equals = (token: string) => timingSafeEqual(hashSecret(token), expected);
+
+  return {
+    async matches(token) {
+      if (equals(token)) return true;
+      // Deleted and made again by another process. Once a second at most, so that guessing costs no reading.
+      if (now() - readAt < REREAD_MS) return false;
+      readAt = now();
+      const current = await readToken(path).catch(() => undefined);
+      if (!current) return false;
+      expected = hashSecret(current);
+      return equals(token);
+    },
+  };
+}
+
+async function readOrMake(path: string, home: string, log: Logger): Promise<string> {
+  try {
+    await mkdir(home, { recursive: true, mode: 0o700 });
+    for (let attempt = 0; attempt < 3; attempt++) {
+      const made = await make(path);
+      if (made) return made;
+      const found = await readFilled(path);
+      if (found) {
+        await closeToOthers(path, log);
+        return found;
+      }
+      // Its maker was killed between making and filling it.
+      log.warn({ path }, "the local token file was incomplete and is made again");
+      await unlink(path).catch(() => {});
+    }
+    throw new Error("the file is replaced again and again");
+  } catch (error) {
+    throw new PlimsollError("data_folder_unwritable", `The file ${path} cannot be made or read.`, {
+      cause: error,
+      hint: `Give this user write access to ${home}, or set PLIMSOLL_HOME to another folder.`,
+    });
+  }
+}
+
+/** @returns undefined when the file is there already: of several processes exactly one makes it */
+async function make(path: string): Promise<string | undefined> {
+  const token = makeLocalToken();
+  const file = await open(path, "wx", 0o600).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "EEXIST") return undefined;
+    throw error;
+  });
+  if (!file) return undefined;
+  try {
+    await file.writeFile(`${token}\n`);
+  } finally {
+    await file.close();
+  }
+  return token;
+}
+
+async function readFilled(path: string): Promise<string | undefined> {
+  for (let waited = 0; ; waited += 20) {
+    const token = await readToken(path);
+    if (token || waited >= FILLING_MS) return token;
+    await sleep(20);
+  }
+}
+
+async function readToken(path: string): Promise<string | undefined> {
+  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return "";
+    throw error;
+  });
+  const token = text.trim();
+  return shapeOf(token) === "local" ? token : undefined;
+}
+
+async function closeToOthers(path: string, log: Logger): Promise<void> {
+  if (process.platform === "win32") return;
+  const { mode } = await stat(path);
+  if ((mode & 0o077) === 0) return;
+  log.warn({ path }, "others could read the local token file; its permissions are now 0600");
+  await chmod(path, 0o600);
+}

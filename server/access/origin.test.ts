@@ -1,0 +1,67 @@
+import { describe, expect, it } from "vitest";
+import { checkHost, checkOrigin, isLoopbackAddress } from "./origin.ts";
+
+const rules = { port: 4180, names: ["plimsoll.example.com", "box.lan:8080"] };
+
+describe("checkHost", () => {
+  it.each([
+    "127.0.0.1:4180",
+    "localhost:4180",
+    "LOCALHOST:4180",
+    "[::1]:4180",
+    "plimsoll.example.com",
+    "plimsoll.example.com:8443",
+    "box.lan:8080",
+  ])("lets %s in", (host) => expect(checkHost(host, rules)).toBe(true));
+
+  it.each([
+    undefined,
+    "",
+    "evil.example.com:4180",
+    "localhost",
+    "localhost:4181",
+    "127.0.0.1",
+    "[::1]",
+    "127.0.0.1:4180.evil.example.com",
+    "localhost.evil.example.com:4180",
+    "evil.plimsoll.example.com",
+    "box.lan",
+    "box.lan:8081",
+    "0.0.0.0:4180",
+  ])("keeps %s out", (host) => expect(checkHost(host, rules)).toBe(false));
+
+  it("knows that a browser leaves port 80 out", () => {
+    expect(checkHost("localhost", { port: 80, names: [] })).toBe(true);
+    expect(checkHost("[::1]", { port: 80, names: [] })).toBe(true);
+  });
+});
+
+describe("checkOrigin", () => {
+  const host = "localhost:4180";
+  it("believes Sec-Fetch-Site, which no page can set", () => {
+    const at = (secFetchSite: string) => checkOrigin({ host, origin: `http://${host}`, secFetchSite });
+    expect(at("same-origin")).toBe(true);
+    expect(at("same-site")).toBe(false);
+    expect(at("cross-site")).toBe(false);
+    expect(at("none")).toBe(false);
+  });
+
+  it("else compares the Origin with the Host, port included", () => {
+    const at = (origin: string | undefined) => checkOrigin({ host, origin, secFetchSite: undefined });
+    expect(at("http://localhost:4180")).toBe(true);
+    expect(at("https://localhost:4180")).toBe(true);
+    expect(at("http://localhost:3000")).toBe(false);
+    expect(at("http://evil.example.com")).toBe(false);
+    expect(at("null")).toBe(false);
+    expect(at(undefined)).toBe(false);
+  });
+});
+
+it("knows this machine by its address", () => {
+  expect(["127.0.0.1", "127.8.8.8", "::1", "::ffff:127.0.0.1"].map(isLoopbackAddress)).toEqual(
+    Array(4).fill(true),
+  );
+  expect([undefined, "10.0.0.1", "::ffff:10.0.0.1", "fe80::1", "127.evil"].map(isLoopbackAddress)).toEqual(
+    Array(5).fill(false),
+  );
+});
