@@ -1,0 +1,132 @@
+import { createHash } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { MigrationList } from "@prisma/schema-engine-wasm";
+import pg from "pg";
+import type { Logger } from "pino";
+import { PlimsollError } from "../errors.ts";
+import { projectRoot } from "../root.ts";
+import { explainUnreachable } from "./reach.ts";
+import { withSchemaEngine } from "./schema-engine.ts";
+
+/**
+ * Advisory lock of the process that migrates. Not Prisma's own number (72707369): the engine takes that on
+ * another connection, and would wait for us for ever.
+ */
+const MIGRATION_LOCK = 0x504c4d47;
+
+export interface Migration {
+  name: string;
+  script: string;
+  checksum: string;
+}
+
+/** The numbered folders under prisma/migrations, in order. */
+export async function readMigrations(root = projectRoot()): Promise<Migration[]> {
+  const folder = join(root, "prisma", "migrations");
+  const entries = await readdir(folder, { withFileTypes: true });
+  const names = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+  return Promise.all(
+    names.sort().map(async (name) => {
+      const script = await readFile(join(folder, name, "migration.sql"), "utf8");
+      return { name, script, checksum: createHash("sha256").update(script).digest("hex") };
+    }),
+  );
+}
+
+interface Applied {
+  name: string;
+  checksum: string;
+  finished: boolean;
+}
+
+/**
+ * Brings the database to the newest migration. Processes that start together wait for each other; when
+ * there is nothing to do, Prisma's engine is not even loaded.
+ * @returns the names applied now
+ * @throws PlimsollError `database_unsafe` when a migration failed earlier, fails now, or is not known here
+ */
+export async function migrate(options: { url: string; log: Logger; root?: string }): Promise<string[]> {
+  const root = options.root ?? projectRoot();
+  const migrations = await readMigrations(root);
+  const client = new pg.Client({ connectionString: options.url, connectionTimeoutMillis: 10_000 });
+  client.on("error", () => {});
+  try {
+    await client.connect();
+    if (pending(migrations, await readApplied(client), options.log).length === 0) return [];
+    await client.query("SELECT pg_advisory_lock($1)", [MIGRATION_LOCK]);
+    const names = pending(migrations, await readApplied(client), options.log);
+    if (names.length === 0) return [];
+    await withSchemaEngine(options.url, root, async (engine) => {
+      await engine.applyMigrations({ migrationsList: migrationList(migrations, root), filters: NO_FILTER });
+    }).catch((cause) => {
+      throw new PlimsollError("database_unsafe", `A migration failed: ${String(cause?.message ?? cause)}`, {
+        cause,
+        hint: "Nothing it changed was kept. Repair what it names, then mark it: npx prisma migrate resolve --rolled-back <name>.",
+      });
+    });
+    options.log.info({ applied: names }, "database migrated");
+    return names;
+  } catch (error) {
+    throw explainUnreachable(error, options.url);
+  } finally {
+    // Ends the session, and with it the lock.
+    await client.end().catch(() => {});
+  }
+}
+
+async function readApplied(client: pg.Client): Promise<Applied[]> {
+  const { rows } = await client.query<{ there: boolean }>(
+    "SELECT to_regclass('_prisma_migrations') IS NOT NULL AS there",
+  );
+  if (!rows[0]?.there) return [];
+  const applied = await client.query<Applied>(
+    `SELECT migration_name AS name, checksum, finished_at IS NOT NULL AS finished
+       FROM _prisma_migrations WHERE rolled_back_at IS NULL ORDER BY started_at`,
+  );
+  return applied.rows;
+}
+
+/** What is still to be applied. Refuses a database this version cannot understand. */
+export function pending(known: Migration[], applied: Applied[], log: Logger): string[] {
+  const failed = applied.find(({ finished }) => !finished);
+  if (failed) {
+    throw new PlimsollError("database_unsafe", `The migration ${failed.name} failed earlier.`, {
+      hint: `Repair what it names, then mark it: npx prisma migrate resolve --rolled-back ${failed.name}.`,
+    });
+  }
+  const byName = new Map(known.map((migration) => [migration.name, migration]));
+  for (const { name, checksum } of applied) {
+    const migration = byName.get(name);
+    if (!migration) {
+      throw new PlimsollError(
+        "database_unsafe",
+        `This database was migrated by a newer Plimsoll (${name}).`,
+        {
+          hint: "Start that version or a newer one.",
+        },
+      );
+    }
+    if (migration.checksum !== checksum) {
+      log.warn({ migration: name }, "this migration was edited after it was applied");
+    }
+  }
+  const done = new Set(applied.map(({ name }) => name));
+  return known.map(({ name }) => name).filter((name) => !done.has(name));
+}
+
+/** Prisma's filter of tables managed elsewhere: none. */
+export const NO_FILTER = { externalTables: [], externalEnums: [] };
+
+/** The migrations in the form Prisma's engine takes them. */
+export function migrationList(migrations: Migration[], root = projectRoot()): MigrationList {
+  return {
+    baseDir: join(root, "prisma", "migrations"),
+    lockfile: { path: "migration_lock.toml", content: 'provider = "postgresql"\n' },
+    shadowDbInitScript: "",
+    migrationDirectories: migrations.map(({ name, script }) => ({
+      path: name,
+      migrationFile: { path: "migration.sql", content: { tag: "ok", value: script } },
+    })),
+  };
+}
