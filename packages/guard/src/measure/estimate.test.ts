@@ -1,0 +1,81 @@
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
+import { describe, expect, it } from "vitest";
+import { estimateTokens, tokenizerScale } from "./estimate.ts";
+
+const here = (path: string) => readFileSync(fileURLToPath(new URL(path, import.meta.url)), "utf8");
+const bytes = Uint8Array.from(
+  { length: 9_000 },
+  (_, index) => (index * 7_919 + (index >> 3) * 104_729) & 255,
+);
+
+const PROSE = `A ship that is loaded past the line painted on her side will float in the harbour and founder in
+the first storm. The harness of an agent has the same trouble: nothing looks wrong while the window fills, and then
+one large tool result arrives and the answer that mattered is no longer there to be read. `;
+
+const TEXTS: [name: string, text: string, within: number][] = [
+  ["code", here("./calibrate.ts") + here("./estimate.ts"), 0.15],
+  ["json", here("../../../../package-lock.json").slice(0, 60_000), 0.2],
+  [
+    "json rows",
+    JSON.stringify(
+      Array.from({ length: 300 }, (_, id) => ({
+        id: id * 7_919,
+        mail: `u${id}@example.org`,
+        on: id % 3 === 0,
+      })),
+    ),
+    0.2,
+  ],
+  ["prose", PROSE.repeat(20), 0.2],
+  ["base64", Buffer.from(bytes).toString("base64"), 0.3],
+  [
+    "chinese",
+    "上下文窗口是有限的资源。当代理读取太多文件时，模型的质量会下降，因此需要压缩旧的工具输出。".repeat(60),
+    0.2,
+  ],
+  [
+    "russian",
+    "Контекстное окно ограничено: когда агент читает слишком много файлов, качество падает. ".repeat(60),
+    0.3,
+  ],
+];
+
+describe("estimateTokens", () => {
+  it.each(TEXTS)("follows o200k on %s", (_, text, within) => {
+    const exact = countTokens(text);
+    const error = Math.abs(estimateTokens(text) / exact - 1);
+    expect(error).toBeLessThan(within);
+  });
+
+  it("beats chars/4 where it matters: the worst class of text", () => {
+    const worst = (estimate: (text: string) => number) =>
+      Math.max(...TEXTS.map(([, text]) => Math.abs(estimate(text) / countTokens(text) - 1)));
+    expect(worst(estimateTokens)).toBeLessThan(worst((text) => text.length / 4) / 2);
+  });
+
+  it("samples a long text to about what reading it whole gives", () => {
+    const long = here("../../../../package-lock.json").slice(0, 200_000);
+    const parts = [0, 1, 2, 3].map((part) => long.slice(part * 50_000, (part + 1) * 50_000));
+    const whole = parts.reduce((sum, part) => sum + estimateTokens(part), 0);
+    expect(Math.abs(estimateTokens(long) / whole - 1)).toBeLessThan(0.05);
+  });
+
+  it("counts nothing in nothing", () => {
+    expect(estimateTokens("")).toBe(0);
+  });
+});
+
+describe("tokenizerScale", () => {
+  it.each([
+    ["claude-opus-5", 1.45],
+    ["anthropic/claude-opus-4-7", 1.45],
+    ["claude-sonnet-4-5", 1.12],
+    ["claude-haiku-4.5", 1.12],
+    ["gpt-5.1", 1],
+    [undefined, 1],
+  ])("%s", (model, scale) => {
+    expect(tokenizerScale(model)).toBe(scale);
+  });
+});

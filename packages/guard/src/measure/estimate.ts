@@ -1,0 +1,174 @@
+/**
+ * Tokens of a text without a tokenizer. A byte-pair tokenizer cuts text at word, case, digit and punctuation borders
+ * before it merges, so counting those borders follows it through prose, code, JSON, base64 and CJK alike, where a
+ * fixed number of characters per token is wrong by up to a factor of three.
+ */
+
+/** Gives the tokens of a text. Must be deterministic; called once per message text. */
+export type Tokenizer = (text: string) => number;
+
+/** What was counted in a text; the weights turn it into tokens. */
+export interface Borders {
+  words: number;
+  /** Letters of a word beyond the seventh: long words are cut further. */
+  longLetters: number;
+  capitals: number;
+  digits: number;
+  marks: number;
+  /** Punctuation directly after punctuation, which often merges with it. */
+  joinedMarks: number;
+  newlines: number;
+  /** Runs of two or more blanks. */
+  indents: number;
+  cjk: number;
+  otherLetters: number;
+  symbols: number;
+}
+
+/** Fitted by least squares on relative error against o200k_base, over code, JSON, Markdown, prose, logs, base64, CJK. */
+const WEIGHTS: Readonly<Record<keyof Borders, number>> = {
+  words: 1.25,
+  longLetters: 0.015,
+  capitals: 0.04,
+  digits: 1.47,
+  marks: 0.36,
+  joinedMarks: 0.1,
+  newlines: 0.63,
+  indents: 1.32,
+  cjk: 0.68,
+  otherLetters: 0.25,
+  symbols: 0.97,
+};
+const PARTS = Object.keys(WEIGHTS) as (keyof Borders)[];
+
+/** A longer text is read in evenly spaced pieces: its classes repeat, and reading it all would cost milliseconds. */
+const WHOLE = 65_536;
+const PIECE = 4_096;
+
+const Kind = {
+  Lower: 0,
+  Upper: 1,
+  Digit: 2,
+  Blank: 3,
+  Newline: 4,
+  Mark: 5,
+  Cjk: 6,
+  Letter: 7,
+  Symbol: 8,
+} as const;
+
+const ASCII = Uint8Array.from({ length: 128 }, (_, code) => {
+  if (code >= 97 && code <= 122) return Kind.Lower;
+  if (code >= 65 && code <= 90) return Kind.Upper;
+  if (code >= 48 && code <= 57) return Kind.Digit;
+  if (code === 10) return Kind.Newline;
+  if (code === 32 || code === 9 || code === 13) return Kind.Blank;
+  return Kind.Mark;
+});
+
+function kindOf(code: number): number {
+  if (code < 128) return ASCII[code]!;
+  if (code < 0x2000) return Kind.Letter;
+  if (code >= 0x3040 && code <= 0x9fff) return Kind.Cjk;
+  if (code >= 0xac00 && code <= 0xd7af) return Kind.Cjk;
+  if (code >= 0xff00 && code <= 0xffef) return Kind.Cjk;
+  if (code >= 0x3000 && code <= 0x303f) return Kind.Cjk;
+  return Kind.Symbol;
+}
+
+export function countBorders(text: string, from = 0, to = text.length): Borders {
+  let words = 0;
+  let longLetters = 0;
+  let capitals = 0;
+  let digits = 0;
+  let marks = 0;
+  let joinedMarks = 0;
+  let newlines = 0;
+  let indents = 0;
+  let cjk = 0;
+  let otherLetters = 0;
+  let symbols = 0;
+  let previous: number = Kind.Newline;
+  let run = 0;
+  for (let index = from; index < to; index++) {
+    const kind = kindOf(text.charCodeAt(index));
+    run = kind === previous ? run + 1 : 1;
+    switch (kind) {
+      case Kind.Lower:
+        // A capital followed by small letters is one word: it was counted at the capital.
+        if (run === 1 && previous !== Kind.Upper) words++;
+        else if (run > 7) longLetters++;
+        break;
+      case Kind.Upper:
+        if (run === 1) words++;
+        else capitals++;
+        break;
+      case Kind.Digit:
+        if (run % 3 === 1) digits++;
+        break;
+      case Kind.Blank:
+        if (run === 2) indents++;
+        break;
+      case Kind.Newline:
+        if (run === 1) newlines++;
+        break;
+      case Kind.Mark:
+        if (run === 1) marks++;
+        else joinedMarks++;
+        break;
+      case Kind.Cjk:
+        cjk++;
+        break;
+      case Kind.Letter:
+        otherLetters++;
+        break;
+      default:
+        symbols++;
+    }
+    previous = kind;
+  }
+  return {
+    words,
+    longLetters,
+    capitals,
+    digits,
+    marks,
+    joinedMarks,
+    newlines,
+    indents,
+    cjk,
+    otherLetters,
+    symbols,
+  };
+}
+
+/** Tokens of a text as o200k would count them, within about 10 % for the classes it was fitted on. */
+export function estimateTokens(text: string): number {
+  const length = text.length;
+  if (length <= WHOLE) return weigh(countBorders(text));
+  const pieces = WHOLE / PIECE;
+  const stride = (length - PIECE) / (pieces - 1);
+  let sum = 0;
+  for (let piece = 0; piece < pieces; piece++) {
+    const from = Math.floor(piece * stride);
+    sum += weigh(countBorders(text, from, from + PIECE));
+  }
+  return (sum * length) / WHOLE;
+}
+
+function weigh(borders: Borders): number {
+  let tokens = 0;
+  for (const part of PARTS) tokens += borders[part] * WEIGHTS[part];
+  return tokens;
+}
+
+const NEWER_CLAUDE = /claude-(?:opus-(?:4-[7-9]|[5-9])|(?:sonnet|haiku|fable)-[5-9])/;
+
+/**
+ * How many tokens a model makes of what o200k calls one. A starting point only: the first real count corrects it.
+ * Anthropic states about 30 % more tokens from Opus 4.7 and the fifth generation on.
+ */
+export function tokenizerScale(model: string | undefined): number {
+  if (model === undefined || !/claude/i.test(model)) return 1;
+  return NEWER_CLAUDE.test(model.toLowerCase()) ? 1.45 : 1.12;
+}

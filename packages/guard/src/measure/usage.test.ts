@@ -1,0 +1,154 @@
+import { contextTokens } from "@plimsoll/protocol/pure";
+import { describe, expect, it } from "vitest";
+import { mergeReadings, type ReadTurn, readUsage } from "./usage.ts";
+
+const TURNS: [name: string, value: unknown, context: number | undefined, expected: Partial<ReadTurn>][] = [
+  [
+    "an Anthropic response",
+    {
+      type: "message",
+      id: "msg_1",
+      model: "claude-opus-5",
+      usage: {
+        input_tokens: 3,
+        cache_read_input_tokens: 339_155,
+        cache_creation_input_tokens: 100,
+        output_tokens: 9,
+      },
+    },
+    339_258,
+    { source: "anthropic", id: "msg_1", model: "claude-opus-5" },
+  ],
+  [
+    "Anthropic iterations: the last message, not the compaction call",
+    {
+      usage: {
+        input_tokens: 23_000,
+        output_tokens: 900,
+        iterations: [
+          { type: "compaction", input_tokens: 180_000, output_tokens: 3_500 },
+          { type: "message", input_tokens: 23_000, cache_read_input_tokens: 1_000, output_tokens: 900 },
+        ],
+      },
+    },
+    24_000,
+    { source: "anthropic" },
+  ],
+  [
+    "OpenAI chat: cached tokens are already inside",
+    {
+      id: "chatcmpl-1",
+      model: "gpt-5.1",
+      usage: { prompt_tokens: 900, completion_tokens: 5, prompt_tokens_details: { cached_tokens: 800 } },
+    },
+    900,
+    { source: "openai_chat", id: "chatcmpl-1" },
+  ],
+  [
+    "OpenAI responses",
+    {
+      id: "resp_1",
+      usage: { input_tokens: 500, input_tokens_details: { cached_tokens: 400 }, output_tokens: 5 },
+    },
+    500,
+    { source: "openai_responses" },
+  ],
+  [
+    "Ollama",
+    { model: "qwen3:8b", prompt_eval_count: 11_874, prompt_eval_cached_count: 11_002, eval_count: 301 },
+    11_874,
+    { source: "ollama" },
+  ],
+  [
+    "AI SDK usage",
+    { inputTokens: 700, outputTokens: 3, totalTokens: 703, inputTokenDetails: { cacheReadTokens: 600 } },
+    700,
+    { source: "ai_sdk" },
+  ],
+  [
+    "AI SDK language model usage",
+    {
+      usage: {
+        inputTokens: { total: 700, noCache: 100, cacheRead: 600, cacheWrite: undefined },
+        outputTokens: { total: 3 },
+      },
+    },
+    700,
+    { source: "ai_sdk" },
+  ],
+  [
+    "a LangChain message",
+    {
+      id: "run-1",
+      usage_metadata: { input_tokens: 400, output_tokens: 2, input_token_details: { cache_read: 350 } },
+    },
+    400,
+    { source: "langchain", id: "run-1" },
+  ],
+  [
+    "a Claude Agent SDK message",
+    {
+      type: "assistant",
+      parent_tool_use_id: null,
+      message: { id: "m", model: "claude-opus-5", usage: { input_tokens: 1, cache_read_input_tokens: 99 } },
+    },
+    100,
+    { source: "claude_agent_sdk", agent: undefined },
+  ],
+  [
+    "a Claude Agent SDK message of a sub-agent",
+    { type: "assistant", parent_tool_use_id: "toolu_9", message: { id: "m", usage: { input_tokens: 10 } } },
+    10,
+    { agent: "toolu_9" },
+  ],
+  [
+    "the protocol's own",
+    { input_tokens: 10, cache_read_tokens: 90, basis: "exclusive" },
+    100,
+    { source: "protocol" },
+  ],
+];
+
+describe("readUsage", () => {
+  it.each(TURNS)("reads %s", (_, value, context, expected) => {
+    const read = readUsage(value);
+    expect(read).toMatchObject({ kind: "turn", ...expected });
+    expect(contextTokens((read as ReadTurn).usage)).toBe(context);
+  });
+
+  it("never takes a cumulative result for a level, and keeps the window sizes that come with it", () => {
+    expect(
+      readUsage({
+        type: "result",
+        num_turns: 40,
+        total_cost_usd: 1.5,
+        usage: { input_tokens: 14_800_000, output_tokens: 9 },
+        modelUsage: { "claude-opus-5": { inputTokens: 14_800_000, contextWindow: 200_000 } },
+      }),
+    ).toEqual({ kind: "none", reason: "cumulative", windows: { "claude-opus-5": 200_000 }, costUsd: 1.5 });
+  });
+
+  it("takes a missing Ollama count for unknown, never for zero", () => {
+    const read = readUsage({ model: "llama3.2", eval_count: 12, done: true }) as ReadTurn;
+    expect(contextTokens(read.usage)).toBeUndefined();
+    expect(read.usage.output_tokens).toBe(12);
+  });
+
+  it("skips what the harness made up and what holds no usage", () => {
+    expect(
+      readUsage({ type: "assistant", message: { model: "<synthetic>", usage: { input_tokens: 0 } } }),
+    ).toMatchObject({ reason: "synthetic" });
+    for (const nothing of [null, 7, "x", [], {}, { usage: null }]) {
+      expect(readUsage(nothing)).toMatchObject({ kind: "none", reason: "no_usage" });
+    }
+  });
+
+  it("merges two reports of one message to the larger counts", () => {
+    const part = (output: number) =>
+      readUsage({
+        id: "m",
+        usage: { input_tokens: 5, cache_read_input_tokens: 10, output_tokens: output },
+      }) as ReadTurn;
+    expect(mergeReadings(part(5), part(90)).usage).toMatchObject({ input_tokens: 5, output_tokens: 90 });
+  });
+});

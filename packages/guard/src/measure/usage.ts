@@ -1,0 +1,303 @@
+import type { Usage } from "@plimsoll/protocol/pure";
+import { larger, mergeUsage } from "@plimsoll/protocol/pure";
+
+/** Why an object gave no turn. */
+export type NoTurnReason =
+  /** Nothing that looks like a usage object. */
+  | "no_usage"
+  /** A message the harness itself made up; it was never sent to a model. */
+  | "synthetic"
+  /** A sum over calls: right for a bill, wrong for a level. */
+  | "cumulative";
+
+export type UsageSource =
+  | "anthropic"
+  | "claude_agent_sdk"
+  | "openai_chat"
+  | "openai_responses"
+  | "ollama"
+  | "ai_sdk"
+  | "langchain"
+  | "gemini"
+  | "protocol";
+
+export interface ReadTurn {
+  kind: "turn";
+  source: UsageSource;
+  usage: Usage;
+  /** The provider's message or response id: the same id is the same turn. */
+  id: string | undefined;
+  model: string | undefined;
+  /** Set when the call belongs to a sub-agent, which has a window of its own. */
+  agent: string | undefined;
+  costUsd: number | undefined;
+}
+
+export interface NoTurn {
+  kind: "none";
+  reason: NoTurnReason;
+  /** Window sizes by model that came with it, tokens. */
+  windows: Readonly<Record<string, number>>;
+  costUsd: number | undefined;
+}
+
+export type UsageReading = ReadTurn | NoTurn;
+
+type Fields = Record<string, unknown>;
+
+/**
+ * Reads what a provider or SDK returned, whichever it is: a whole response, a message or the usage object alone.
+ * Cached tokens are left as the provider counts them and marked with their basis; `normaliseUsage` of the protocol
+ * adds them up. Counts that are missing stay missing.
+ */
+export function readUsage(value: unknown): UsageReading {
+  const fields = fieldsOf(value);
+  if (fields === undefined) return none("no_usage");
+  if (fields.type === "result" && (fields.modelUsage !== undefined || fields.num_turns !== undefined)) {
+    return { ...none("cumulative", windowsOf(fields.modelUsage)), costUsd: numberOf(fields.total_cost_usd) };
+  }
+  if (fields.type === "assistant" && fieldsOf(fields.message) !== undefined) return readAgentMessage(fields);
+  if (fields.totalUsage !== undefined && fields.usage === undefined) return none("cumulative");
+  const outer = {
+    id: textOf(fields.id) ?? textOf(fieldsOf(fields.response)?.id),
+    model: modelOf(fields),
+  };
+  if (outer.model === "<synthetic>") return none("synthetic");
+  for (const key of ["usage", "usage_metadata", "usageMetadata"]) {
+    const inner = fieldsOf(fields[key]);
+    const read = inner === undefined ? undefined : readCounts(inner);
+    if (read !== undefined) {
+      // LangChain and the protocol use the same plain names; only the key tells them apart.
+      const source = key === "usage_metadata" ? "langchain" : read.source;
+      const basis = key === "usage_metadata" ? ({ basis: "inclusive" } as const) : {};
+      return turn({ ...read, source, usage: { ...read.usage, ...basis } }, outer);
+    }
+  }
+  const own = readCounts(fields);
+  return own === undefined ? none("no_usage") : turn(own, outer);
+}
+
+/** One id, one turn: a later report of it is merged field by field. */
+export function mergeReadings(a: ReadTurn, b: ReadTurn): ReadTurn {
+  return {
+    ...a,
+    usage: mergeUsage(a.usage, b.usage),
+    model: a.model ?? b.model,
+    costUsd: larger(a.costUsd, b.costUsd),
+  };
+}
+
+function readAgentMessage(fields: Fields): UsageReading {
+  const message = fieldsOf(fields.message)!;
+  if (message.model === "<synthetic>") return none("synthetic");
+  const counts = fieldsOf(message.usage);
+  const read = counts === undefined ? undefined : readCounts(counts);
+  if (read === undefined) return none("no_usage");
+  const parent = textOf(fields.parent_tool_use_id);
+  const agent = textOf(fields.agent_id) ?? textOf(fields.agentId) ?? parent;
+  return turn(
+    { source: "claude_agent_sdk", usage: { ...read.usage, basis: "exclusive" } },
+    {
+      id: textOf(message.id),
+      model: textOf(message.model),
+      agent: parent === undefined && fields.isSidechain !== true ? undefined : agent,
+    },
+  );
+}
+
+interface Counts {
+  source: UsageSource;
+  usage: Usage;
+}
+
+function readCounts(fields: Fields): Counts | undefined {
+  if ("prompt_tokens" in fields) return openAiChat(fields);
+  if ("prompt_eval_count" in fields || "eval_count" in fields) return ollama(fields);
+  if ("promptTokenCount" in fields) return gemini(fields);
+  if ("inputTokens" in fields) return aiSdk(fields);
+  if (!("input_tokens" in fields) && !("iterations" in fields)) return undefined;
+  if ("cache_read_tokens" in fields || "cache_write_tokens" in fields || "basis" in fields) {
+    return protocol(fields);
+  }
+  if (
+    "cache_read_input_tokens" in fields ||
+    "cache_creation_input_tokens" in fields ||
+    "iterations" in fields
+  ) {
+    return anthropic(fields);
+  }
+  const details = fieldsOf(fields.input_tokens_details) ?? fieldsOf(fields.input_token_details);
+  if (details !== undefined) return responses(fields, details);
+  return protocol(fields);
+}
+
+/** With server-side compaction a call has several iterations; the last message among them is what the window holds. */
+function anthropic(fields: Fields): Counts {
+  const iterations = Array.isArray(fields.iterations) ? fields.iterations.map(fieldsOf) : [];
+  const last = iterations.findLast((iteration) => iteration?.type === "message") ?? fields;
+  return {
+    source: "anthropic",
+    usage: {
+      input_tokens: countOf(last.input_tokens),
+      cache_read_tokens: countOf(last.cache_read_input_tokens),
+      cache_write_tokens: countOf(last.cache_creation_input_tokens),
+      output_tokens: countOf(last.output_tokens),
+      reasoning_tokens: undefined,
+      basis: "exclusive",
+    },
+  };
+}
+
+function openAiChat(fields: Fields): Counts {
+  return {
+    source: "openai_chat",
+    usage: {
+      input_tokens: countOf(fields.prompt_tokens),
+      cache_read_tokens: countOf(fieldsOf(fields.prompt_tokens_details)?.cached_tokens),
+      cache_write_tokens: undefined,
+      output_tokens: countOf(fields.completion_tokens),
+      reasoning_tokens: countOf(fieldsOf(fields.completion_tokens_details)?.reasoning_tokens),
+      basis: "inclusive",
+    },
+  };
+}
+
+function responses(fields: Fields, details: Fields): Counts {
+  const langchain = "input_token_details" in fields;
+  const out = fieldsOf(fields.output_tokens_details) ?? fieldsOf(fields.output_token_details);
+  return {
+    source: langchain ? "langchain" : "openai_responses",
+    usage: {
+      input_tokens: countOf(fields.input_tokens),
+      cache_read_tokens: countOf(details.cached_tokens) ?? countOf(details.cache_read),
+      cache_write_tokens: countOf(details.cache_write_tokens) ?? countOf(details.cache_creation),
+      output_tokens: countOf(fields.output_tokens),
+      reasoning_tokens: countOf(out?.reasoning_tokens) ?? countOf(out?.reasoning),
+      basis: "inclusive",
+    },
+  };
+}
+
+/** Ollama leaves the count out when the prompt was cached (before 0.4): unknown then, never zero. */
+function ollama(fields: Fields): Counts {
+  const count = countOf(fields.prompt_eval_count);
+  return {
+    source: "ollama",
+    usage: {
+      input_tokens: count === 0 ? undefined : count,
+      cache_read_tokens: countOf(fields.prompt_eval_cached_count),
+      cache_write_tokens: undefined,
+      output_tokens: countOf(fields.eval_count),
+      reasoning_tokens: undefined,
+      basis: "inclusive",
+    },
+  };
+}
+
+/** Versions 5 to 7: flat counts from `usage`, nested ones from a language model's own result. */
+function aiSdk(fields: Fields): Counts {
+  const input = fieldsOf(fields.inputTokens);
+  const output = fieldsOf(fields.outputTokens);
+  const inputDetails = fieldsOf(fields.inputTokenDetails);
+  const outputDetails = fieldsOf(fields.outputTokenDetails);
+  return {
+    source: "ai_sdk",
+    usage: {
+      input_tokens: countOf(input === undefined ? fields.inputTokens : input.total),
+      cache_read_tokens:
+        countOf(input?.cacheRead) ??
+        countOf(inputDetails?.cacheReadTokens) ??
+        countOf(fields.cachedInputTokens),
+      cache_write_tokens: countOf(input?.cacheWrite) ?? countOf(inputDetails?.cacheWriteTokens),
+      output_tokens: countOf(output === undefined ? fields.outputTokens : output.total),
+      reasoning_tokens:
+        countOf(output?.reasoning) ??
+        countOf(outputDetails?.reasoningTokens) ??
+        countOf(fields.reasoningTokens),
+      basis: "inclusive",
+    },
+  };
+}
+
+function gemini(fields: Fields): Counts {
+  return {
+    source: "gemini",
+    usage: {
+      input_tokens: countOf(fields.promptTokenCount),
+      cache_read_tokens: countOf(fields.cachedContentTokenCount),
+      cache_write_tokens: undefined,
+      output_tokens: countOf(fields.candidatesTokenCount),
+      reasoning_tokens: countOf(fields.thoughtsTokenCount),
+      basis: "inclusive",
+    },
+  };
+}
+
+function protocol(fields: Fields): Counts {
+  const basis = fields.basis === "inclusive" || fields.basis === "exclusive" ? fields.basis : undefined;
+  return {
+    source: "protocol",
+    usage: {
+      input_tokens: countOf(fields.input_tokens),
+      cache_read_tokens: countOf(fields.cache_read_tokens),
+      cache_write_tokens: countOf(fields.cache_write_tokens),
+      output_tokens: countOf(fields.output_tokens),
+      reasoning_tokens: countOf(fields.reasoning_tokens),
+      basis,
+    },
+  };
+}
+
+function turn(
+  counts: Counts,
+  about: { id?: string | undefined; model?: string | undefined; agent?: string | undefined },
+): ReadTurn {
+  return {
+    kind: "turn",
+    id: about.id,
+    model: about.model,
+    agent: about.agent,
+    costUsd: undefined,
+    ...counts,
+  };
+}
+
+function none(reason: NoTurnReason, windows: Record<string, number> = {}): NoTurn {
+  return { kind: "none", reason, windows, costUsd: undefined };
+}
+
+function windowsOf(modelUsage: unknown): Record<string, number> {
+  const windows: Record<string, number> = {};
+  for (const [model, usage] of Object.entries(fieldsOf(modelUsage) ?? {})) {
+    const tokens = countOf(fieldsOf(usage)?.contextWindow);
+    if (tokens !== undefined && tokens > 0) windows[model] = tokens;
+  }
+  return windows;
+}
+
+function modelOf(fields: Fields): string | undefined {
+  const metadata = fieldsOf(fields.response_metadata);
+  return (
+    textOf(fields.model) ??
+    textOf(fieldsOf(fields.response)?.modelId) ??
+    textOf(metadata?.model_name) ??
+    textOf(metadata?.model)
+  );
+}
+
+function fieldsOf(value: unknown): Fields | undefined {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : undefined;
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+function numberOf(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined;
+}
+
+function countOf(value: unknown): number | undefined {
+  const count = numberOf(value);
+  return count === undefined ? undefined : Math.round(count);
+}
