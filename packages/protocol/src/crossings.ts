@@ -69,8 +69,8 @@ export function crossingsOf(
 
 /**
  * Joins what the harness reported with what was derived from its turns: a report and a derived crossing of the same
- * threshold, direction and turn are one crossing. A report belongs to the turn with its very level nearest in time,
- * else to the last turn before it.
+ * threshold, direction and turn are one crossing. A report belongs to the turn with its very level, nearest in time
+ * among those before it and the first after it; else to the last turn before it.
  */
 export function reconcileCrossings(
   derived: readonly Crossing[],
@@ -105,17 +105,23 @@ export function reconcileCrossings(
 }
 
 function levelOf(at: number, contextTokens: number, levels: readonly Level[]): Level | undefined {
+  const firstAfter = firstLevelAfter(at, levels);
   let exact: Level | undefined;
   let before: Level | undefined;
   for (const level of levels) {
-    if (level.contextTokens === contextTokens && (exact === undefined || distance(level) < distance(exact))) {
-      exact = level;
+    const near = level.at <= at || level.at === firstAfter;
+    if (near && level.contextTokens === contextTokens) {
+      if (exact === undefined || Math.abs(level.at - at) < Math.abs(exact.at - at)) exact = level;
     }
     if (level.at <= at && (before === undefined || level.at >= before.at)) before = level;
   }
   return exact ?? before;
+}
 
-  function distance(level: Level): number {
-    return Math.abs(level.at - at);
-  }
+/** Time of the earliest level later than `at`. */
+export function firstLevelAfter(at: number, levels: readonly Level[]): number | undefined {
+  let first: number | undefined;
+  for (const level of levels)
+    if (level.at > at && (first === undefined || level.at < first)) first = level.at;
+  return first;
 }

@@ -1,10 +1,10 @@
 import type { Crossing, Level } from "./crossings.ts";
-import { crossingsOf, reconcileCrossings } from "./crossings.ts";
+import { crossingsOf, firstLevelAfter, reconcileCrossings } from "./crossings.ts";
 import type { DropHint, MarkFacts } from "./mark.ts";
-import { isBoundary, opensWindow } from "./mark.ts";
+import { isBoundary } from "./mark.ts";
 import type { ThresholdName, Thresholds } from "./thresholds.ts";
-import type { Item, TurnPosition } from "./timeline.ts";
-import { arrange, comparePositions, compareText, positionOf } from "./timeline.ts";
+import type { Numbering, Timeline, TurnPosition } from "./timeline.ts";
+import { arrange, comparePositions, compareText, NO_NUMBERING, positionOf } from "./timeline.ts";
 import type { TurnFacts } from "./turn.ts";
 import { normaliseUsage } from "./usage.ts";
 import type { WindowLookups, WindowSource } from "./window.ts";
@@ -41,11 +41,12 @@ export interface Peak {
 export interface AgentState {
   tail: TurnPosition | undefined;
   lastTurnAt: number | undefined;
+  /** The latest mark in time, with the highest window of any mark. */
   lastMark: { window: number; at: number; id: string } | undefined;
-  openers: number;
+  numbering: Numbering;
   turns: number;
-  /** The window size last reported, and the model it was reported for. */
-  reported: { model: string; tokens: number } | undefined;
+  /** The window size last reported for each model. */
+  reported: { model: string; tokens: number }[];
   model: string | undefined;
   /** Context tokens of the latest turn that was counted. */
   current: number | undefined;
@@ -65,7 +66,8 @@ export interface AgentState {
   windows: number;
   peak: Peak | undefined;
   peakUtilization: number | undefined;
-  hasReports: boolean;
+  /** Set once the harness reported crossings: the time up to which a turn may still be the one a report speaks of. */
+  reports: { openUntil: number | undefined } | undefined;
 }
 
 export interface TurnReading {
@@ -112,6 +114,8 @@ export interface FoldResult {
 }
 
 const RECENT = 12;
+/** Models of one agent whose reported window size is remembered; the rest must report it again. */
+const REPORTED = 8;
 /** A fall counts when it exceeds both: prompts vary a little from turn to turn for reasons that explain nothing. */
 const DROP_SHARE = 0.1;
 const DROP_TOKENS = 256;
@@ -120,9 +124,9 @@ export const EMPTY_STATE: AgentState = {
   tail: undefined,
   lastTurnAt: undefined,
   lastMark: undefined,
-  openers: 0,
+  numbering: NO_NUMBERING,
   turns: 0,
-  reported: undefined,
+  reported: [],
   model: undefined,
   current: undefined,
   currentAt: undefined,
@@ -137,7 +141,7 @@ export const EMPTY_STATE: AgentState = {
   windows: 0,
   peak: undefined,
   peakUtilization: undefined,
-  hasReports: false,
+  reports: undefined,
 };
 
 /** Reads the whole history of one agent. The result depends on the set of events alone. */
@@ -149,20 +153,10 @@ export function foldAgent(
   const result = run(EMPTY_STATE, arrange(turns, marks), options);
   const reports = marks.filter((mark) => mark.crossing !== undefined);
   if (reports.length > 0) {
-    const levels = result.turns.flatMap((reading): Level[] =>
-      reading.contextTokens === undefined || reading.turn.compaction
-        ? []
-        : [
-            {
-              turnKey: reading.turn.key,
-              at: reading.turn.at,
-              contextTokens: reading.contextTokens,
-              windowTokens: reading.windowTokens,
-            },
-          ],
-    );
+    const levels = result.turns.flatMap(levelsOf);
+    const lastReportAt = reports.reduce((last, report) => Math.max(last, report.at), reports[0]!.at);
     result.crossings = reconcileCrossings(result.crossings, reports, levels);
-    result.state.hasReports = true;
+    result.state.reports = { openUntil: firstLevelAfter(lastReportAt, levels) };
   }
   return result;
 }
@@ -179,40 +173,63 @@ export function extendAgent(
 ): FoldResult | undefined {
   if (marks.some((mark) => mark.crossing !== undefined)) return undefined;
   if (!standsAfter(state, turns, marks)) return undefined;
-  const items = arrange(turns, marks, state.openers);
-  const first = items.find((item) => item.turn !== undefined);
-  if (
-    first?.turn !== undefined &&
-    state.tail !== undefined &&
-    comparePositions(positionOf(first.turn, first.window), state.tail) <= 0
-  ) {
-    return undefined;
+  const timeline = arrange(turns, marks, state.numbering);
+  // Items are sorted by window, so the first of a kind speaks for the rest.
+  const firstTurn = timeline.items.find((item) => item.turn !== undefined);
+  if (firstTurn?.turn !== undefined) {
+    const position = positionOf(firstTurn.turn, firstTurn.window);
+    if (state.tail !== undefined && comparePositions(position, state.tail) <= 0) return undefined;
+    if (state.lastMark !== undefined && firstTurn.window < state.lastMark.window) return undefined;
   }
-  const firstMark = items.find((item) => item.mark !== undefined);
-  if (firstMark?.mark !== undefined) {
+  const firstMark = timeline.items.find((item) => item.mark !== undefined);
+  if (firstMark !== undefined) {
     if (state.tail !== undefined && firstMark.window < state.tail.window) return undefined;
     if (state.lastMark !== undefined && firstMark.window < state.lastMark.window) return undefined;
   }
-  const result = run(state, items, options);
-  // A report that came first may name the very turn that crossed: only the whole history can join them.
-  return state.hasReports && result.crossings.length > 0 ? undefined : result;
+  const result = run(state, timeline, options);
+  return mayBeReported(state, result) ? undefined : result;
+}
+
+/** A report that came first may name a turn that comes now, or its crossing: only the whole history can join them. */
+function mayBeReported({ reports }: AgentState, result: FoldResult): boolean {
+  if (reports === undefined) return false;
+  const { openUntil } = reports;
+  return (
+    result.crossings.length > 0 ||
+    result.turns.flatMap(levelsOf).some((level) => openUntil === undefined || level.at <= openUntil)
+  );
+}
+
+/** The level a turn stands for: none when it was not counted, or only compacted. */
+function levelsOf(reading: TurnReading): Level[] {
+  const { turn, contextTokens, windowTokens } = reading;
+  if (contextTokens === undefined || turn.compaction) return [];
+  return [{ turnKey: turn.key, at: turn.at, contextTokens, windowTokens }];
 }
 
 function standsAfter(state: AgentState, turns: readonly TurnFacts[], marks: readonly MarkFacts[]): boolean {
   const { lastMark, lastTurnAt } = state;
-  for (const turn of turns) if (lastMark !== undefined && turn.at <= lastMark.at) return false;
+  const { anchor, countedAt } = state.numbering;
+  for (const turn of turns) {
+    if (lastMark !== undefined && turn.at <= lastMark.at) return false;
+    const counted = turn.sentWindow === undefined;
+    if (counted && anchor !== undefined && turn.at < anchor.at) return false;
+    if (!counted && countedAt !== undefined && turn.at <= countedAt) return false;
+  }
   for (const mark of marks) {
     if (lastTurnAt !== undefined && mark.at < lastTurnAt) return false;
-    if (lastMark === undefined) continue;
-    if (mark.at < lastMark.at || (mark.at === lastMark.at && compareText(mark.id, lastMark.id) <= 0))
-      return false;
+    if (lastMark !== undefined && compareMarks(mark, lastMark) <= 0) return false;
   }
   return true;
 }
 
-function run(from: AgentState, items: readonly Item[], options: FoldOptions): FoldResult {
+function compareMarks(a: { at: number; id: string }, b: { at: number; id: string }): number {
+  return a.at - b.at || compareText(a.id, b.id);
+}
+
+function run(from: AgentState, { items, numbering }: Timeline, options: FoldOptions): FoldResult {
   const result: FoldResult = {
-    state: { ...from, recent: [...from.recent], pending: [...from.pending] },
+    state: { ...from, numbering, recent: [...from.recent], pending: [...from.pending] },
     turns: [],
     marks: new Map(),
     inferred: new Map(),
@@ -228,8 +245,9 @@ function run(from: AgentState, items: readonly Item[], options: FoldOptions): Fo
 
 function readMark(result: FoldResult, mark: MarkFacts, window: number): void {
   const { state } = result;
-  state.lastMark = { window, at: mark.at, id: mark.id };
-  if (opensWindow(mark.type)) state.openers += 1;
+  const latest =
+    state.lastMark === undefined || compareMarks(mark, state.lastMark) > 0 ? mark : state.lastMark;
+  state.lastMark = { window, at: latest.at, id: latest.id };
   const reading: BoundaryReading = {
     id: mark.id,
     type: mark.type,
@@ -248,11 +266,14 @@ function readMark(result: FoldResult, mark: MarkFacts, window: number): void {
 function readTurn(result: FoldResult, turn: TurnFacts, window: number, options: FoldOptions): void {
   const { state } = result;
   const { contextTokens } = normaliseUsage(turn.usage);
-  if (turn.sentLimit !== undefined) state.reported = { model: turn.model, tokens: turn.sentLimit };
+  if (turn.sentLimit !== undefined) {
+    const others = state.reported.filter((known) => known.model !== turn.model);
+    state.reported = [...others, { model: turn.model, tokens: turn.sentLimit }].slice(-REPORTED);
+  }
   const resolved = resolveWindow(
     {
       model: turn.model,
-      reported: state.reported?.model === turn.model ? state.reported.tokens : undefined,
+      reported: state.reported.find((known) => known.model === turn.model)?.tokens,
     },
     options.lookups,
   );

@@ -24,23 +24,59 @@ export function comparePositions(a: TurnPosition, b: TurnPosition): number {
   return a.window - b.window || a.seq - b.seq || a.at - b.at || compareText(a.key, b.key);
 }
 
+/** What the window of an event without an index is counted from. */
+export interface Numbering {
+  /** Boundaries so far that open a window. */
+  openers: number;
+  /** The latest turn whose sender gave an index: by how much that index differs from the count of openers. */
+  anchor: Anchor | undefined;
+  /** Time of the latest turn whose window was counted. */
+  countedAt: number | undefined;
+}
+
+interface Anchor {
+  at: number;
+  offset: number;
+}
+
+export const NO_NUMBERING: Numbering = { openers: 0, anchor: undefined, countedAt: undefined };
+
+export interface Timeline {
+  items: Item[];
+  numbering: Numbering;
+}
+
 /**
- * Puts an agent's events in order. The result depends only on the set of events, never on how they arrived:
- * a turn without a window index is in the window counted by the boundaries before it, and a mark stands after
- * every turn of its window that is not later than it.
+ * Puts an agent's events in order. The result depends only on the set of events, never on how they arrived. An event
+ * without a window index is in the window of the latest turn with one, plus the boundaries between them that open a
+ * window; boundaries are counted from 0 where no sender gave an index. A mark stands before the turns of its window
+ * that are later than it.
  */
-export function arrange(turns: readonly TurnFacts[], marks: readonly MarkFacts[], openersBefore = 0): Item[] {
+export function arrange(
+  turns: readonly TurnFacts[],
+  marks: readonly MarkFacts[],
+  past: Numbering = NO_NUMBERING,
+): Timeline {
   const openers = marks
     .filter((mark) => opensWindow(mark.type))
     .sort((a, b) => a.at - b.at || compareText(a.id, b.id));
+  const count = (at: number, id?: string) => past.openers + countBefore(openers, at, id);
+
+  const anchors: Anchor[] = past.anchor === undefined ? [] : [past.anchor];
+  let { countedAt } = past;
+  for (const { at, sentWindow } of turns) {
+    if (sentWindow !== undefined) anchors.push({ at, offset: sentWindow - count(at) });
+    else if (countedAt === undefined || at > countedAt) countedAt = at;
+  }
+  anchors.sort((a, b) => a.at - b.at || a.offset - b.offset);
+  const offset = (at: number) =>
+    anchors[lowest(anchors.length, (index) => anchors[index]!.at > at) - 1]?.offset ?? 0;
+
   const turnItems = turns
-    .map((turn) => ({ turn, window: turn.sentWindow ?? openersBefore + countBefore(openers, turn.at) }))
+    .map((turn) => ({ turn, window: turn.sentWindow ?? offset(turn.at) + count(turn.at) }))
     .sort((a, b) => comparePositions(positionOf(a.turn, a.window), positionOf(b.turn, b.window)));
   const markItems = marks
-    .map((mark) => ({
-      mark,
-      window: mark.sentWindow ?? openersBefore + countBefore(openers, mark.at, mark.id),
-    }))
+    .map((mark) => ({ mark, window: mark.sentWindow ?? offset(mark.at) + count(mark.at, mark.id) }))
     .sort((a, b) => a.window - b.window || a.mark.at - b.mark.at || compareText(a.mark.id, b.mark.id));
 
   const items: Item[] = [];
@@ -50,7 +86,10 @@ export function arrange(turns: readonly TurnFacts[], marks: readonly MarkFacts[]
     items.push(item);
   }
   items.push(...markItems.slice(next));
-  return items;
+  return {
+    items,
+    numbering: { openers: past.openers + openers.length, anchor: anchors.at(-1), countedAt },
+  };
 }
 
 function precedes(
@@ -62,14 +101,21 @@ function precedes(
 
 /** Openers strictly before a time; at that very time, those whose id sorts before `id`. */
 function countBefore(openers: readonly MarkFacts[], at: number, id?: string): number {
+  return lowest(openers.length, (index) => {
+    const opener = openers[index]!;
+    if (opener.at !== at) return opener.at > at;
+    return id === undefined || compareText(opener.id, id) >= 0;
+  });
+}
+
+/** The first index below `length` that is past what is sought, in a list where all later ones are too. */
+function lowest(length: number, isPast: (index: number) => boolean): number {
   let low = 0;
-  let high = openers.length;
+  let high = length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    const opener = openers[middle]!;
-    const before = opener.at < at || (opener.at === at && id !== undefined && compareText(opener.id, id) < 0);
-    if (before) low = middle + 1;
-    else high = middle;
+    if (isPast(middle)) high = middle;
+    else low = middle + 1;
   }
   return low;
 }

@@ -1,0 +1,207 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { FoldOptions, FoldResult } from "./fold.ts";
+import { EMPTY_STATE, extendAgent, foldAgent } from "./fold.ts";
+import type { MarkFacts } from "./mark.ts";
+import type { History } from "./testing/agent-history.ts";
+import { foldStored, history, OPTIONS, stored, thresholds } from "./testing/agent-history.ts";
+import { DEFAULT_THRESHOLDS } from "./thresholds.ts";
+import { arrange } from "./timeline.ts";
+import type { TurnFacts } from "./turn.ts";
+import { mergeTurns } from "./turn.ts";
+
+const RUNS = Number(process.env.FUZZ_RUNS ?? 2_000);
+
+/** What a server keeps of one agent: every fact, and the latest reading of each thing. */
+class Agent {
+  private readonly turns = new Map<string, TurnFacts>();
+  private readonly marks = new Map<string, MarkFacts>();
+  private kept: FoldResult = {
+    state: EMPTY_STATE,
+    turns: [],
+    marks: new Map(),
+    inferred: new Map(),
+    windows: new Map(),
+    crossings: [],
+  };
+  refolds = 0;
+
+  constructor(private readonly options: FoldOptions) {}
+
+  receive(turns: readonly TurnFacts[], marks: readonly MarkFacts[]): void {
+    const fresh = new Map<string, TurnFacts>();
+    let changed = false;
+    for (const turn of turns) {
+      const known = this.turns.get(turn.key);
+      const merged = known === undefined ? turn : mergeTurns(known, turn);
+      if (known === undefined || fresh.has(turn.key)) fresh.set(turn.key, merged);
+      else changed ||= JSON.stringify(merged) !== JSON.stringify(known);
+      this.turns.set(turn.key, merged);
+    }
+    const freshMarks = new Map<string, MarkFacts>();
+    for (const mark of marks) {
+      if (this.marks.has(mark.id)) continue;
+      this.marks.set(mark.id, mark);
+      freshMarks.set(mark.id, mark);
+    }
+    const state = JSON.parse(JSON.stringify(this.kept.state));
+    const step = changed
+      ? undefined
+      : extendAgent(state, [...fresh.values()], [...freshMarks.values()], this.options);
+    if (step === undefined) {
+      this.refolds += 1;
+      this.kept = foldAgent([...this.turns.values()], [...this.marks.values()], this.options);
+      return;
+    }
+    this.kept = {
+      state: step.state,
+      turns: [...this.kept.turns, ...step.turns],
+      marks: new Map([...this.kept.marks, ...step.marks]),
+      inferred: new Map([...this.kept.inferred, ...step.inferred]),
+      windows: new Map([...this.kept.windows, ...step.windows]),
+      crossings: [...this.kept.crossings, ...step.crossings],
+    };
+  }
+
+  stored(): unknown {
+    return stored(this.kept);
+  }
+}
+
+type Fact = { turn: TurnFacts; mark?: undefined } | { mark: MarkFacts; turn?: undefined };
+
+function factsOf({ turns, marks }: History): Fact[] {
+  return arrange(turns, marks).items.map((item) => (item.turn ? { turn: item.turn } : { mark: item.mark! }));
+}
+
+function receiveAll(agent: Agent, facts: readonly Fact[], cuts: readonly number[]): void {
+  const ends = [...new Set([...cuts.filter((cut) => cut < facts.length), facts.length])].sort(
+    (a, b) => a - b,
+  );
+  let start = 0;
+  for (const end of ends) {
+    const batch = facts.slice(start, end);
+    agent.receive(
+      batch.flatMap((fact) => fact.turn ?? []),
+      batch.flatMap((fact) => fact.mark ?? []),
+    );
+    start = end;
+  }
+}
+
+const cuts = fc.oneof(
+  fc.array(fc.integer({ min: 0, max: 25 })),
+  fc.constant(Array.from({ length: 30 }, (_, index) => index)),
+);
+
+const options = fc
+  .oneof(fc.constant(DEFAULT_THRESHOLDS), thresholds)
+  .map((chosen): FoldOptions => ({ ...OPTIONS, thresholds: chosen }));
+
+test("any order of the same turns and marks folds to the same result", () => {
+  const shuffled = history.chain((given) =>
+    fc.record({
+      given: fc.constant(given),
+      turns: fc.shuffledSubarray(given.turns, { minLength: given.turns.length }),
+      marks: fc.shuffledSubarray(given.marks, { minLength: given.marks.length }),
+    }),
+  );
+  fc.assert(
+    fc.property(shuffled, options, ({ given, turns, marks }, chosen) => {
+      expect(foldStored(turns, marks, chosen)).toEqual(foldStored(given.turns, given.marks, chosen));
+    }),
+    { numRuns: RUNS },
+  );
+});
+
+test("an ordered history in any batches ends as one fold of it", () => {
+  fc.assert(
+    fc.property(history, cuts, options, (given, at, chosen) => {
+      const agent = new Agent(chosen);
+      receiveAll(agent, factsOf(given), at);
+      expect(agent.stored()).toEqual(foldStored(given.turns, given.marks, chosen));
+    }),
+    { numRuns: RUNS },
+  );
+});
+
+test("a history in any order of arrival and any batches ends as one fold of it", () => {
+  const arrival = history.chain((given) => {
+    const facts = factsOf(given);
+    return fc.record({
+      given: fc.constant(given),
+      facts: fc.oneof(
+        fc.shuffledSubarray(facts, { minLength: facts.length }),
+        // Nearly in order, as it arrives from a harness with a few late events.
+        fc.array(fc.nat(Math.max(0, facts.length - 1)), { maxLength: 4 }).map((late) => {
+          const out = [...facts];
+          for (const index of late) out.push(...out.splice(index, 1));
+          return out;
+        }),
+        fc.constant([...facts].sort((a, b) => (a.turn ?? a.mark).at - (b.turn ?? b.mark).at)),
+      ),
+    });
+  });
+  fc.assert(
+    fc.property(arrival, cuts, options, ({ given, facts }, at, chosen) => {
+      const agent = new Agent(chosen);
+      receiveAll(agent, facts, at);
+      expect(agent.stored()).toEqual(foldStored(given.turns, given.marks, chosen));
+    }),
+    { numRuns: RUNS },
+  );
+});
+
+test("partial, repeated and reordered reports of the same turns end as one fold of the merged turns", () => {
+  const reports = history.chain((given) => {
+    const facts = factsOf(given);
+    const partial = (turn: TurnFacts): TurnFacts => ({
+      ...turn,
+      usage: { ...turn.usage, input_tokens: undefined, output_tokens: 1 },
+      sentLimit: undefined,
+      at: turn.at + 1,
+    });
+    const doubled = facts.flatMap((fact): Fact[] =>
+      fact.turn ? [fact, { turn: partial(fact.turn) }, fact] : [fact, fact],
+    );
+    return fc.oneof(fc.constant(doubled), fc.shuffledSubarray(doubled, { minLength: doubled.length }));
+  });
+  fc.assert(
+    fc.property(reports, cuts, (facts, at) => {
+      const merged = new Map<string, TurnFacts>();
+      for (const { turn } of facts) {
+        if (turn === undefined) continue;
+        const known = merged.get(turn.key);
+        merged.set(turn.key, known === undefined ? turn : mergeTurns(turn, known));
+      }
+      const marks = new Map(facts.flatMap((fact) => (fact.mark ? [[fact.mark.id, fact.mark]] : [])));
+      const agent = new Agent(OPTIONS);
+      receiveAll(agent, facts, at);
+      expect(agent.stored()).toEqual(foldStored([...merged.values()], [...marks.values()]));
+    }),
+    { numRuns: RUNS },
+  );
+});
+
+test("an agent that sends in order is never read again from the start", () => {
+  const inOrder = history.map(({ turns, marks }) => {
+    const facts: Fact[] = [
+      ...turns.map((turn): Fact => ({ turn: { ...turn, sentWindow: undefined } })),
+      ...marks
+        .filter((mark) => mark.crossing === undefined)
+        .map((mark): Fact => ({ mark: { ...mark, sentWindow: undefined } })),
+    ].sort((a, b) => (a.turn ?? a.mark).at - (b.turn ?? b.mark).at);
+    return facts.map(
+      (fact, index): Fact =>
+        fact.turn ? { turn: { ...fact.turn, at: index, seq: index } } : { mark: { ...fact.mark, at: index } },
+    );
+  });
+  fc.assert(
+    fc.property(inOrder, cuts, (facts, at) => {
+      const agent = new Agent(OPTIONS);
+      receiveAll(agent, facts, at);
+      expect(agent.refolds).toBe(0);
+    }),
+    { numRuns: RUNS / 4 },
+  );
+});

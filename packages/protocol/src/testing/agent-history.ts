@@ -1,0 +1,210 @@
+import fc from "fast-check";
+import type { FoldOptions, FoldResult } from "../fold.ts";
+import { foldAgent } from "../fold.ts";
+import type { MarkFacts } from "../mark.ts";
+import { DEFAULT_THRESHOLDS } from "../thresholds.ts";
+import type { TurnFacts } from "../turn.ts";
+
+/** Facts, options and random histories of one agent, for the tests of the fold. */
+
+const CATALOG = new Map([
+  ["small", 1_000],
+  ["large", 4_000],
+]);
+
+export const OPTIONS: FoldOptions = {
+  thresholds: DEFAULT_THRESHOLDS,
+  lookups: { configured: () => undefined, catalog: (model) => CATALOG.get(model) },
+};
+
+export function turn(
+  key: string,
+  at: number,
+  input: number | undefined,
+  rest: Partial<TurnFacts> = {},
+): TurnFacts {
+  return {
+    key,
+    at,
+    model: "small",
+    usage: { input_tokens: input },
+    seq: undefined,
+    sentWindow: undefined,
+    sentLimit: undefined,
+    estimated: false,
+    compaction: false,
+    composition: undefined,
+    durationMs: undefined,
+    costUsd: undefined,
+    ...rest,
+  } as TurnFacts;
+}
+
+export function mark(
+  id: string,
+  at: number,
+  type: MarkFacts["type"],
+  rest: Partial<MarkFacts> = {},
+): MarkFacts {
+  return {
+    id,
+    at,
+    type,
+    sentWindow: undefined,
+    tokensBefore: undefined,
+    tokensAfter: undefined,
+    crossing: undefined,
+    ...rest,
+  };
+}
+
+export function report(
+  id: string,
+  at: number,
+  threshold: string,
+  up: boolean,
+  contextTokens: number,
+): MarkFacts {
+  const crossing = { threshold, up, thresholdTokens: contextTokens, contextTokens };
+  return mark(id, at, "threshold_crossed", { crossing });
+}
+
+/** A result without the order and the undefined fields that storage does not keep. */
+export function stored(result: FoldResult): unknown {
+  const byKey = <T>(values: Iterable<T>, key: (value: T) => string | number) =>
+    Object.fromEntries([...values].map((value) => [String(key(value)), value]));
+  return JSON.parse(
+    JSON.stringify({
+      state: result.state,
+      turns: byKey(result.turns, (reading) => reading.turn.key),
+      marks: byKey(result.marks.values(), (reading) => reading.id),
+      inferred: byKey(result.inferred.values(), (boundary) => boundary.id),
+      windows: byKey(result.windows.values(), (window) => window.index),
+      crossings: byKey(result.crossings, (crossing) => crossing.id),
+    }),
+  );
+}
+
+export function foldStored(
+  turns: readonly TurnFacts[],
+  marks: readonly MarkFacts[],
+  options = OPTIONS,
+): unknown {
+  return stored(foldAgent(turns, marks, options));
+}
+
+const maybe = <T>(arbitrary: fc.Arbitrary<T>, freq = 3) => fc.option(arbitrary, { nil: undefined, freq });
+// Few values, so that ties in time and repeated levels are common.
+const level = fc.integer({ min: 0, max: 14 }).map((step) => step * 80);
+const smallCount = maybe(fc.integer({ min: 0, max: 3 }).map((step) => step * 80));
+
+const mostlyFalse = fc.integer({ min: 0, max: 7 }).map((dice) => dice === 7);
+
+const usage = fc.record({
+  input_tokens: maybe(level, 8),
+  cache_read_tokens: smallCount,
+  cache_write_tokens: smallCount,
+  output_tokens: smallCount,
+  reasoning_tokens: fc.constant(undefined),
+  basis: maybe(fc.constantFrom("inclusive" as const, "exclusive" as const)),
+});
+
+/** How a harness numbers its windows and turns: never, always, or now and then. */
+interface Habit {
+  windows: fc.Arbitrary<number | undefined>;
+  seqs: fc.Arbitrary<number | undefined>;
+}
+
+const HABITS: Habit[] = [
+  { windows: fc.constant(undefined), seqs: fc.constant(undefined) },
+  { windows: fc.integer({ min: 0, max: 3 }), seqs: fc.integer({ min: 0, max: 9 }) },
+  { windows: fc.constant(undefined), seqs: fc.integer({ min: 0, max: 9 }) },
+  { windows: maybe(fc.integer({ min: 0, max: 3 })), seqs: maybe(fc.integer({ min: 0, max: 9 })) },
+];
+
+const time = fc.integer({ min: 0, max: 24 });
+
+function anyTurn(habit: Habit): fc.Arbitrary<TurnFacts> {
+  return fc.record({
+    key: fc.integer({ min: 0, max: 999 }).map((n) => `t${n}`),
+    at: time,
+    model: fc.constantFrom("small", "small", "large", "nobody-knows"),
+    usage,
+    seq: habit.seqs,
+    sentWindow: habit.windows,
+    sentLimit: maybe(fc.constantFrom(800, 2_000), 1),
+    estimated: mostlyFalse,
+    compaction: mostlyFalse,
+    composition: maybe(fc.constant({ system: 10, tools: 5 } as TurnFacts["composition"]), 1),
+    durationMs: fc.constant(undefined),
+    costUsd: fc.constant(undefined),
+  }) as fc.Arbitrary<TurnFacts>;
+}
+
+function anyMark(habit: Habit): fc.Arbitrary<MarkFacts> {
+  const base = {
+    id: fc.integer({ min: 0, max: 999 }).map((n) => `m${n}`),
+    at: time,
+    sentWindow: habit.windows,
+  };
+  const boundary = fc.record({
+    ...base,
+    type: fc.constantFrom<MarkFacts["type"]>("masked", "compacted", "subtick", "restarted", "cleared"),
+    tokensBefore: maybe(level),
+    tokensAfter: maybe(level),
+    crossing: fc.constant(undefined),
+  });
+  const sign = fc.record({
+    ...base,
+    type: fc.constantFrom<MarkFacts["type"]>("phase", "wind_down", "session", "harness"),
+    tokensBefore: fc.constant(undefined),
+    tokensAfter: fc.constant(undefined),
+    crossing: fc.constant(undefined),
+  });
+  const reported = fc.record({
+    ...base,
+    type: fc.constant<MarkFacts["type"]>("threshold_crossed"),
+    tokensBefore: fc.constant(undefined),
+    tokensAfter: fc.constant(undefined),
+    crossing: fc.record({
+      threshold: fc.constantFrom("warning", "hard", "own"),
+      up: fc.boolean(),
+      thresholdTokens: level,
+      contextTokens: level,
+    }),
+  });
+  return fc.oneof(
+    { arbitrary: boundary, weight: 4 },
+    { arbitrary: sign, weight: 1 },
+    { arbitrary: reported, weight: 1 },
+  );
+}
+
+export interface History {
+  turns: TurnFacts[];
+  marks: MarkFacts[];
+}
+
+/** Any history of one agent: ties in time, gaps in counts, windows and sequences said, unsaid or both. */
+export const history: fc.Arbitrary<History> = fc
+  .record({ turns: fc.constantFrom(...HABITS), marks: fc.constantFrom(...HABITS) })
+  .chain((habit) =>
+    fc.record({
+      turns: fc.uniqueArray(anyTurn(habit.turns), { maxLength: 14, selector: (facts) => facts.key }),
+      marks: fc.uniqueArray(anyMark(habit.marks), { maxLength: 7, selector: (facts) => facts.id }),
+    }),
+  );
+
+/** Any two reports of one turn differ in anything but their key. */
+export const anyReport: fc.Arbitrary<TurnFacts> = fc
+  .constantFrom(...HABITS)
+  .chain(anyTurn)
+  .map((facts) => ({ ...facts, key: "t" }));
+
+export const thresholds = fc.record({
+  warning: fc.constantFrom("15%", 200, null),
+  ceiling: fc.constantFrom("20%", 400, -400, null),
+  soft: fc.constantFrom("70%", null),
+  hard: fc.constantFrom("90%", 800),
+  reserve: fc.constantFrom(null, 200, "10%"),
+});
