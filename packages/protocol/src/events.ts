@@ -9,35 +9,47 @@ export const LIMITS = {
 
 const EARLIEST = Date.UTC(2000, 0, 1);
 const LATEST = Date.UTC(2100, 0, 1);
-const RFC3339 = /^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:?\d{2})$/;
+const RFC3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt ]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:?\d{2})$/;
 
-/** PostgreSQL text holds no NUL, so an id with one is refused here, where the sender can be told. */
+const HALF_CHARACTER = /\p{Cs}/u;
+const HALF_CHARACTERS = /\p{Cs}/gu;
+
+/** PostgreSQL text holds no NUL and no half of a surrogate pair: refused here, where the sender can be told. */
 const text = (max: number) =>
   z
     .string()
     .min(1)
     .max(max)
-    .refine((value) => !value.includes("\u0000"), "must not contain a NUL character");
+    .refine((value) => !value.includes("\u0000"), "must not contain a NUL character")
+    .refine((value) => !HALF_CHARACTER.test(value), "must not contain half of a surrogate pair");
 
-const prose = (max: number) => z.string().transform((value) => value.replaceAll("\u0000", "").slice(0, max));
+/** Words for people: cut to length and cleaned of what cannot be stored, rather than refused. */
+const prose = (max: number) =>
+  z.string().transform((value) => value.slice(0, max).replaceAll("\u0000", "").replace(HALF_CHARACTERS, ""));
 
-/** A count of tokens. PostgreSQL's integer bounds it. */
-const tokens = z.number().int().min(0).max(2_147_483_647);
+/** A count of tokens. The prompt's three parts are added up, and their sum must fit PostgreSQL's integer. */
+const tokens = z.number().int().min(0).max(700_000_000);
 /** A missing count is unknown, never zero; `null` says the same as leaving it out. */
 const maybeTokens = tokens.nullish().transform((value) => value ?? undefined);
 const count = z.number().int().min(0).max(2_147_483_647);
 
+const NOT_AN_INSTANT = "must be RFC 3339 (2026-11-20T10:00:00Z) or epoch milliseconds";
+
+function parseRfc3339(value: string): number {
+  const parts = RFC3339.exec(value);
+  if (parts === null) return Number.NaN;
+  // Date.parse reads 30 February as 2 March.
+  const daysInMonth = new Date(Date.UTC(Number(parts[1]), Number(parts[2]), 0)).getUTCDate();
+  return Number(parts[3]) > daysInMonth ? Number.NaN : Date.parse(value);
+}
+
 /** RFC 3339 or epoch milliseconds; becomes epoch milliseconds. */
 export const instant = z
-  .union([z.number(), z.string()])
+  .union([z.number(), z.string()], { error: NOT_AN_INSTANT })
   .transform((value, context) => {
-    const ms =
-      typeof value === "number" ? Math.round(value) : RFC3339.test(value) ? Date.parse(value) : Number.NaN;
+    const ms = typeof value === "number" ? Math.round(value) : parseRfc3339(value);
     if (Number.isNaN(ms)) {
-      context.addIssue({
-        code: "custom",
-        message: "must be RFC 3339 (2026-11-20T10:00:00Z) or epoch milliseconds",
-      });
+      context.addIssue({ code: "custom", message: NOT_AN_INSTANT });
       return z.NEVER;
     }
     if (ms < EARLIEST || ms > LATEST) {
@@ -256,7 +268,13 @@ const EVENT_SCHEMAS = new Map<string, z.ZodType<PlimsollEvent>>(
 export const EVENT_TYPES = [...EVENT_SCHEMAS.keys()] as EventType[];
 
 /** Why one event of a request was not stored. */
-export const REJECTION_CODES = ["not_an_object", "unknown_type", "missing_field", "invalid_field"] as const;
+export const REJECTION_CODES = [
+  "invalid_json",
+  "not_an_object",
+  "unknown_type",
+  "missing_field",
+  "invalid_field",
+] as const;
 export type RejectionCode = (typeof REJECTION_CODES)[number];
 
 export interface Rejection {
@@ -274,20 +292,30 @@ export function parseEvent(value: unknown): ParsedEvent {
     return refused("not_an_object", "", "an event must be a JSON object");
   }
   const type = (value as { type?: unknown }).type;
-  if (type === undefined)
+  if (type === undefined || type === null) {
     return refused("missing_field", "type", `is required: one of ${EVENT_TYPES.join(", ")}`);
+  }
   const schema = typeof type === "string" ? EVENT_SCHEMAS.get(type) : undefined;
   if (schema === undefined) {
-    return refused("unknown_type", "type", `${JSON.stringify(type)} is not one of ${EVENT_TYPES.join(", ")}`);
+    const said = typeof type === "string" ? JSON.stringify(type.slice(0, 64)) : `a ${typeof type}`;
+    return refused("unknown_type", "type", `${said} is not one of ${EVENT_TYPES.join(", ")}`);
   }
-  const parsed = schema.safeParse(value);
+  let parsed = schema.safeParse(value);
+  if (parsed.success) return { ok: true, event: parsed.data };
+  const present = withoutNulls(value);
+  parsed = schema.safeParse(present);
   if (parsed.success) return { ok: true, event: parsed.data };
   const issue = parsed.error.issues[0]!;
   const path = issue.path.map(String).join(".");
-  const missing = issue.path.length > 0 && valueAt(value, issue.path) === undefined;
+  const missing = issue.path.length > 0 && valueAt(present, issue.path) === undefined;
   return missing
     ? refused("missing_field", path, "is required")
     : refused("invalid_field", path, issue.message);
+}
+
+/** Many serialisers write `null` for a field that is not there. */
+function withoutNulls(event: object): object {
+  return Object.fromEntries(Object.entries(event).filter(([, value]) => value !== null));
 }
 
 function refused(code: RejectionCode, path: string, message: string): ParsedEvent {

@@ -1,0 +1,140 @@
+import type { AgentState, BoundaryType, Thresholds } from "@plimsoll/protocol";
+import { EMPTY_STATE, lineOf, loadOf } from "@plimsoll/protocol";
+import type { Prisma } from "../db/client.ts";
+import { sourceCode } from "./codes.ts";
+import { arrayLiteral } from "./columns.ts";
+
+type Transaction = Prisma.TransactionClient;
+
+/** How often each thing happened to an agent. `reclaimed` in tokens. */
+export interface Tally {
+  masked: number;
+  compacted: number;
+  subticks: number;
+  restarts: number;
+  cleared: number;
+  unexplained: number;
+  reclaimed: number;
+  warnings: number;
+}
+
+export const EMPTY_TALLY: Tally = {
+  masked: 0,
+  compacted: 0,
+  subticks: 0,
+  restarts: 0,
+  cleared: 0,
+  unexplained: 0,
+  reclaimed: 0,
+  warnings: 0,
+};
+
+/** The column that counts a boundary type. */
+export const TALLY_OF: Record<BoundaryType, keyof Tally> = {
+  masked: "masked",
+  compacted: "compacted",
+  subtick: "subticks",
+  restarted: "restarts",
+  cleared: "cleared",
+  unexplained: "unexplained",
+};
+
+export interface KnownAgent {
+  state: AgentState;
+  tally: Tally;
+}
+
+interface StoredAgent extends Omit<Tally, "reclaimed"> {
+  id: string;
+  state: Partial<AgentState>;
+  reclaimed: bigint;
+}
+
+/** Where each agent stands. Their sessions must be locked by this transaction. */
+export async function readAgents(
+  tx: Transaction,
+  agents: readonly { projectId: number; id: string }[],
+): Promise<Map<string, KnownAgent>> {
+  if (agents.length === 0) return new Map();
+  const stored = await tx.$queryRawUnsafe<StoredAgent[]>(
+    `SELECT id, state, masked, compacted, subticks, restarts, cleared, unexplained, reclaimed, warnings FROM agents
+     WHERE (project_id, id) IN (SELECT * FROM unnest($1::int4[], $2::uuid[]))`,
+    arrayLiteral(agents.map((agent) => agent.projectId)),
+    arrayLiteral(agents.map((agent) => agent.id)),
+  );
+  return new Map(
+    stored.map(({ id, state, reclaimed, ...counts }) => [
+      id,
+      { state: { ...EMPTY_STATE, ...state }, tally: { ...counts, reclaimed: Number(reclaimed) } },
+    ]),
+  );
+}
+
+export interface AgentRow {
+  projectId: number;
+  id: string;
+  sessionId: string;
+  name: string;
+  parent: string | undefined;
+  firstAt: number;
+  lastAt: number;
+  state: AgentState;
+  tally: Tally;
+  thresholds: Thresholds;
+}
+
+const UPSERT = `
+INSERT INTO agents AS a (project_id, id, session_id, name, parent, model, first_at, last_at, last_received_at, turns,
+  windows, current_tokens, current_window, window_source, load, peak_tokens, peak_window, peak_utilization, peak_at,
+  masked, compacted, subticks, restarts, cleared, unexplained, reclaimed, warnings, state)
+SELECT project_id, id, session_id, name, parent, model, to_timestamp(first_at / 1000), to_timestamp(last_at / 1000),
+  to_timestamp($2::float8 / 1000), turns, windows, current_tokens, current_window, window_source, load, peak_tokens,
+  peak_window, peak_utilization, to_timestamp(peak_at / 1000), masked, compacted, subticks, restarts, cleared,
+  unexplained, reclaimed, warnings, state
+FROM jsonb_to_recordset($1::jsonb) AS r(project_id int4, id uuid, session_id uuid, name text, parent text, model text,
+  first_at float8, last_at float8, turns int4, windows int4, current_tokens int4, current_window int4,
+  window_source int2, load float4, peak_tokens int4, peak_window int4, peak_utilization float4, peak_at float8,
+  masked int4, compacted int4, subticks int4, restarts int4, cleared int4, unexplained int4, reclaimed int8,
+  warnings int4, state jsonb)
+ON CONFLICT (project_id, id) DO UPDATE SET
+  parent = LEAST(a.parent, EXCLUDED.parent), model = EXCLUDED.model,
+  first_at = LEAST(a.first_at, EXCLUDED.first_at), last_at = GREATEST(a.last_at, EXCLUDED.last_at),
+  last_received_at = GREATEST(a.last_received_at, EXCLUDED.last_received_at),
+  turns = EXCLUDED.turns, windows = EXCLUDED.windows, current_tokens = EXCLUDED.current_tokens,
+  current_window = EXCLUDED.current_window, window_source = EXCLUDED.window_source, load = EXCLUDED.load,
+  peak_tokens = EXCLUDED.peak_tokens, peak_window = EXCLUDED.peak_window,
+  peak_utilization = EXCLUDED.peak_utilization, peak_at = EXCLUDED.peak_at, masked = EXCLUDED.masked,
+  compacted = EXCLUDED.compacted, subticks = EXCLUDED.subticks, restarts = EXCLUDED.restarts,
+  cleared = EXCLUDED.cleared, unexplained = EXCLUDED.unexplained, reclaimed = EXCLUDED.reclaimed,
+  warnings = EXCLUDED.warnings, state = EXCLUDED.state`;
+
+export async function writeAgents(
+  tx: Transaction,
+  rows: readonly AgentRow[],
+  receivedAt: number,
+): Promise<void> {
+  if (rows.length === 0) return;
+  const records = rows.map(({ state, tally, thresholds, ...row }) => ({
+    project_id: row.projectId,
+    id: row.id,
+    session_id: row.sessionId,
+    name: row.name,
+    parent: row.parent,
+    model: state.model,
+    first_at: row.firstAt,
+    last_at: row.lastAt,
+    turns: state.turns,
+    windows: state.windows,
+    current_tokens: state.current,
+    current_window: state.windowTokens,
+    window_source: sourceCode(state.windowSource),
+    load: loadOf(state.current, lineOf(thresholds, state.windowTokens)),
+    peak_tokens: state.peak?.tokens,
+    peak_window: state.peak?.windowTokens,
+    peak_utilization: state.peakUtilization,
+    peak_at: state.peak?.at,
+    ...tally,
+    state,
+  }));
+  await tx.$executeRawUnsafe(UPSERT, JSON.stringify(records), receivedAt);
+}

@@ -1,0 +1,254 @@
+import type { MarkEvent, MarkFacts, PlimsollEvent, TurnFacts } from "@plimsoll/protocol";
+import { markFacts, mergeTurns, turnFacts } from "@plimsoll/protocol";
+import { agentId, harnessId, sessionId, turnKey } from "./identity.ts";
+
+/** An accepted event and the request it came with. */
+export interface Arrival {
+  projectId: number;
+  event: PlimsollEvent;
+  request: RequestTally;
+}
+
+/** What became of one request's events. */
+export interface RequestTally {
+  accepted: number;
+  duplicates: number;
+}
+
+/** A turn of the batch, merged over its repeats, and the requests that brought it. */
+export interface BatchTurn {
+  facts: TurnFacts;
+  /** One entry an arrival, in order; `changed` when it told more than those before it. */
+  arrivals: { request: RequestTally; changed: boolean }[];
+}
+
+export interface BatchMark {
+  event: MarkEvent;
+  facts: MarkFacts;
+  arrivals: RequestTally[];
+}
+
+export interface BatchAgent {
+  projectId: number;
+  id: string;
+  /** Undefined for a harness' own events, which belong to no session. */
+  sessionId: string | undefined;
+  harness: string;
+  name: string;
+  parent: string | undefined;
+  turns: Map<string, BatchTurn>;
+  marks: Map<string, BatchMark>;
+  /** Epoch ms. */
+  firstAt: number;
+  lastAt: number;
+}
+
+export interface BatchSession {
+  projectId: number;
+  id: string;
+  harness: string;
+  name: string;
+  firstAt: number;
+  lastAt: number;
+  /** Whether a `session` event is among the batch, so that title and end must be read again. */
+  described: boolean;
+}
+
+export interface BatchHarness {
+  projectId: number;
+  id: string;
+  instance: string;
+  firstAt: number;
+  lastAt: number;
+  described: boolean;
+}
+
+/** Everything one transaction writes, sorted by who it belongs to. */
+export interface Batch {
+  receivedAt: number;
+  events: number;
+  agents: Map<string, BatchAgent>;
+  sessions: Map<string, BatchSession>;
+  harnesses: Map<string, BatchHarness>;
+}
+
+export function makeBatch(arrivals: readonly Arrival[], receivedAt: number): Batch {
+  const batch: Batch = {
+    receivedAt,
+    events: arrivals.length,
+    agents: new Map(),
+    sessions: new Map(),
+    harnesses: new Map(),
+  };
+  for (const arrival of arrivals) place(batch, arrival);
+  return batch;
+}
+
+function place(batch: Batch, { projectId, event, request }: Arrival): void {
+  touchHarness(batch, projectId, event);
+  const agent =
+    event.type === "harness" ? harnessAgent(batch, projectId, event) : sessionAgent(batch, projectId, event);
+  agent.firstAt = Math.min(agent.firstAt, event.at);
+  agent.lastAt = Math.max(agent.lastAt, event.at);
+  if (event.type === "turn") {
+    const key = turnKey(event.id);
+    const facts = turnFacts(event, key);
+    const known = agent.turns.get(key);
+    if (known === undefined) {
+      agent.turns.set(key, { facts, arrivals: [{ request, changed: true }] });
+      return;
+    }
+    const merged = mergeTurns(known.facts, facts);
+    known.arrivals.push({ request, changed: !sameTurn(known.facts, merged) });
+    known.facts = merged;
+    return;
+  }
+  const known = agent.marks.get(event.id);
+  if (known === undefined) agent.marks.set(event.id, { event, facts: markFacts(event), arrivals: [request] });
+  else known.arrivals.push(request);
+}
+
+function touchHarness(batch: Batch, projectId: number, event: PlimsollEvent): void {
+  const id = harnessId(projectId, event.harness);
+  const known = batch.harnesses.get(id);
+  const described = event.type === "harness";
+  if (known === undefined) {
+    batch.harnesses.set(id, {
+      projectId,
+      id,
+      instance: event.harness,
+      firstAt: event.at,
+      lastAt: event.at,
+      described,
+    });
+    return;
+  }
+  known.firstAt = Math.min(known.firstAt, event.at);
+  known.lastAt = Math.max(known.lastAt, event.at);
+  known.described ||= described;
+}
+
+function harnessAgent(batch: Batch, projectId: number, event: PlimsollEvent): BatchAgent {
+  const id = harnessId(projectId, event.harness);
+  let agent = batch.agents.get(id);
+  if (agent === undefined) {
+    agent = newAgent(projectId, id, undefined, event);
+    batch.agents.set(id, agent);
+  }
+  return agent;
+}
+
+function sessionAgent(
+  batch: Batch,
+  projectId: number,
+  event: Exclude<PlimsollEvent, { type: "harness" }>,
+): BatchAgent {
+  const owner = sessionId(projectId, event.harness, event.session);
+  const id = agentId(projectId, event.harness, event.session, event.agent);
+  const session = batch.sessions.get(owner);
+  if (session === undefined) {
+    batch.sessions.set(owner, {
+      projectId,
+      id: owner,
+      harness: event.harness,
+      name: event.session,
+      firstAt: event.at,
+      lastAt: event.at,
+      described: event.type === "session",
+    });
+  } else {
+    session.firstAt = Math.min(session.firstAt, event.at);
+    session.lastAt = Math.max(session.lastAt, event.at);
+    session.described ||= event.type === "session";
+  }
+  let agent = batch.agents.get(id);
+  if (agent === undefined) {
+    agent = newAgent(projectId, id, owner, event);
+    batch.agents.set(id, agent);
+  }
+  // Two parents for one agent is a sender's mistake; the smaller name wins, whatever came first.
+  if (event.parent_agent !== undefined && (agent.parent === undefined || event.parent_agent < agent.parent)) {
+    agent.parent = event.parent_agent;
+  }
+  return agent;
+}
+
+function newAgent(
+  projectId: number,
+  id: string,
+  session: string | undefined,
+  event: PlimsollEvent,
+): BatchAgent {
+  return {
+    projectId,
+    id,
+    sessionId: session,
+    harness: event.harness,
+    name: event.agent,
+    parent: undefined,
+    turns: new Map(),
+    marks: new Map(),
+    firstAt: event.at,
+    lastAt: event.at,
+  };
+}
+
+/** Whether a merge taught nothing new: then the event was a duplicate. */
+export function sameTurn(a: TurnFacts, b: TurnFacts): boolean {
+  return (
+    sameReading(a, b) &&
+    a.usage.output_tokens === b.usage.output_tokens &&
+    a.usage.reasoning_tokens === b.usage.reasoning_tokens &&
+    a.durationMs === b.durationMs &&
+    a.costUsd === b.costUsd &&
+    JSON.stringify(a.composition) === JSON.stringify(b.composition)
+  );
+}
+
+/** Whether two reports of a turn read the same to the fold: same place in order, same level, same window. */
+export function sameReading(a: TurnFacts, b: TurnFacts): boolean {
+  return (
+    a.at === b.at &&
+    a.seq === b.seq &&
+    a.model === b.model &&
+    a.sentWindow === b.sentWindow &&
+    a.sentLimit === b.sentLimit &&
+    a.compaction === b.compaction &&
+    a.estimated === b.estimated &&
+    a.usage.input_tokens === b.usage.input_tokens &&
+    a.usage.cache_read_tokens === b.usage.cache_read_tokens &&
+    a.usage.cache_write_tokens === b.usage.cache_write_tokens &&
+    a.usage.basis === b.usage.basis
+  );
+}
+
+/** What a session's own events say of it, whatever the order they came in. */
+export interface SessionDescription {
+  kind: string | undefined;
+  title: string | undefined;
+  metaAt: number;
+  startedAt: number | undefined;
+  endedAt: number | undefined;
+  endReason: string | undefined;
+}
+
+export type SessionStatement = Pick<
+  Extract<PlimsollEvent, { type: "session" }>,
+  "id" | "at" | "status" | "kind" | "title" | "reason"
+>;
+
+/** The newest statement wins field by field; a start after an end reopens the session. */
+export function describeSession(statements: readonly SessionStatement[]): SessionDescription | undefined {
+  const ordered = [...statements].sort((a, b) => a.at - b.at || (a.id < b.id ? -1 : 1));
+  const last = ordered.at(-1);
+  if (last === undefined) return undefined;
+  const starts = ordered.filter((statement) => statement.status === "started");
+  return {
+    kind: ordered.findLast((statement) => statement.kind !== undefined)?.kind,
+    title: ordered.findLast((statement) => statement.title !== undefined && statement.title !== "")?.title,
+    metaAt: last.at,
+    startedAt: starts[0]?.at,
+    endedAt: last.status === "ended" ? last.at : undefined,
+    endReason: last.status === "ended" ? last.reason : undefined,
+  };
+}

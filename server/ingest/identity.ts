@@ -1,0 +1,47 @@
+import { createHash } from "node:crypto";
+import { LRUCache } from "lru-cache";
+
+/**
+ * Ids that follow from what a sender says, so that every server gives the same session, agent and turn the same id
+ * without asking another. UUIDs of version 8 (RFC 9562: made of whatever the application likes).
+ */
+const ids = new LRUCache<string, string>({ max: 50_000 });
+
+export function sessionId(projectId: number, harness: string, session: string): string {
+  return derivedId("session", projectId, harness, session);
+}
+
+export function agentId(projectId: number, harness: string, session: string, agent: string): string {
+  return derivedId("agent", projectId, harness, session, agent);
+}
+
+export function harnessId(projectId: number, harness: string): string {
+  return derivedId("harness", projectId, harness);
+}
+
+function derivedId(...parts: (string | number)[]): string {
+  // No part may contain NUL (the schemas refuse it), so the joined text is unambiguous.
+  const text = parts.join("\u0000");
+  const known = ids.get(text);
+  if (known !== undefined) return known;
+  const bytes = createHash("sha256").update(text).digest().subarray(0, 16);
+  bytes[6] = (bytes[6]! & 0x0f) | 0x80;
+  bytes[8] = (bytes[8]! & 0x3f) | 0x80;
+  const hex = bytes.toString("hex");
+  const id = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+  ids.set(text, id);
+  return id;
+}
+
+/**
+ * A turn's key within its agent: the first 8 bytes of the sha256 of the sender's id, as a signed decimal. Among
+ * 100,000 turns of one agent two keys meet with odds of about 3 in 10 thousand million.
+ */
+export function turnKey(id: string): string {
+  return createHash("sha256").update(id).digest().readBigInt64BE(0).toString();
+}
+
+/** A model's number within its project before collisions are resolved: 31 bits of a hash. */
+export function modelNumber(name: string, attempt: number): number {
+  return createHash("sha256").update(`${attempt}\u0000${name}`).digest().readUInt32BE(0) >>> 1;
+}

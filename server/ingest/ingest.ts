@@ -1,0 +1,300 @@
+import type { IngestAnswer, PlimsollEvent } from "@plimsoll/protocol";
+import { parseEvent } from "@plimsoll/protocol";
+import type { Logger } from "pino";
+import { PlimsollError } from "../errors.ts";
+import { type Arrival, makeBatch, type RequestTally } from "./batch.ts";
+import type { RawEvent } from "./decode.ts";
+import { sessionId } from "./identity.ts";
+import { type Counts, type WriterOptions, writeBatch } from "./write.ts";
+
+export interface IngestOptions extends WriterOptions {
+  log: Logger;
+  /** Called after a commit with the sessions it touched. */
+  committed: (projectId: number, sessionIds: readonly string[]) => void;
+  /** Called after a commit with how many events it held and how long it took in ms, and with what was counted. */
+  measured?: (events: number, ms: number, counts: Counts) => void;
+  /** Epoch ms. */
+  clock: () => number;
+}
+
+/** Transactions in flight at once: one writes while the other waits for its fsync. */
+const WRITERS = 2;
+/** Events in one transaction; a request is never split. */
+const BATCH_EVENTS = 4_000;
+/** Milliseconds the first event of a batch waits for company. */
+const LINGER = 1;
+/** Events waiting before a second writer starts beside a busy one: below it, company is worth more than haste. */
+const SECOND_WRITER_EVENTS = 48;
+/** Events waiting before new requests are turned away. */
+const QUEUE_EVENTS = 100_000;
+/** Seconds a sender that was turned away should wait. */
+const RETRY_AFTER = 1;
+/** Milliseconds after which refusals are counted even when nothing else is written. */
+const COUNTS_FLUSH = 1_000;
+
+interface Request {
+  projectId: number;
+  events: PlimsollEvent[];
+  tally: RequestTally;
+  resolve: () => void;
+  reject: (error: unknown) => void;
+}
+
+/**
+ * Checks events one by one and writes them in groups: requests that arrive together share a transaction, and every
+ * one is answered after its commit.
+ */
+export class Ingest {
+  readonly #options: IngestOptions;
+  #queue: Request[] = [];
+  #queued = 0;
+  #writing = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #counts: Counts = new Map();
+  #countsTimer: NodeJS.Timeout | undefined;
+  #closed = false;
+  #idle: (() => void)[] = [];
+
+  constructor(options: IngestOptions) {
+    this.#options = options;
+  }
+
+  /** Events accepted but not yet committed. */
+  get depth(): number {
+    return this.#queued;
+  }
+
+  get full(): boolean {
+    return this.#queued >= QUEUE_EVENTS;
+  }
+
+  /**
+   * Stores what can be stored and says what could not, after the commit.
+   * @throws PlimsollError `overloaded` with `details.retry_after` in seconds when the queue is full or the database
+   * does not answer; nothing of the request is stored then.
+   */
+  async accept(projectId: number, raw: readonly RawEvent[]): Promise<IngestAnswer> {
+    if (this.#closed) throw overloaded("The server is stopping.");
+    if (this.full) throw overloaded("More events are waiting to be written than the server can hold.");
+    const { events, rejected } = check(raw);
+    for (const { code } of rejected) this.#refused(projectId, code);
+    const tally: RequestTally = { accepted: 0, duplicates: 0 };
+    if (events.length > 0) {
+      await new Promise<void>((resolve, reject) =>
+        this.#enqueue({ projectId, events, tally, resolve, reject }),
+      );
+    }
+    return { ...tally, rejected };
+  }
+
+  /** Writes what waits, then refuses more. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#pump();
+    if (this.#queued > 0 || this.#writing > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
+    clearTimeout(this.#countsTimer);
+    await this.#flushCounts();
+  }
+
+  #enqueue(request: Request): void {
+    this.#queue.push(request);
+    this.#queued += request.events.length;
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#queued >= BATCH_EVENTS) this.#pump();
+    else this.#timer ??= setTimeout(() => this.#pump(), LINGER);
+  }
+
+  #pump(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    while (this.#queue.length > 0 && this.#mayStart()) {
+      const requests = this.#take();
+      this.#writing += 1;
+      void this.#write(requests).finally(() => {
+        this.#writing -= 1;
+        if (this.#queue.length > 0) this.#pump();
+        else if (this.#writing === 0) for (const idle of this.#idle.splice(0)) idle();
+      });
+    }
+  }
+
+  #mayStart(): boolean {
+    if (this.#writing === 0) return true;
+    return this.#writing < WRITERS && (this.#closed || this.#waiting() >= SECOND_WRITER_EVENTS);
+  }
+
+  #waiting(): number {
+    let waiting = 0;
+    for (const request of this.#queue) {
+      waiting += request.events.length;
+      if (waiting >= SECOND_WRITER_EVENTS) break;
+    }
+    return waiting;
+  }
+
+  #take(): Request[] {
+    let events = 0;
+    let taken = 0;
+    while (taken < this.#queue.length) {
+      const size = this.#queue[taken]!.events.length;
+      if (taken > 0 && events + size > BATCH_EVENTS) break;
+      events += size;
+      taken += 1;
+    }
+    return this.#queue.splice(0, taken);
+  }
+
+  async #write(requests: Request[]): Promise<void> {
+    const events = requests.reduce((sum, request) => sum + request.events.length, 0);
+    try {
+      await this.#commit(requests);
+      for (const request of requests) request.resolve();
+    } catch (error) {
+      await this.#failed(requests, error);
+    } finally {
+      this.#queued -= events;
+    }
+  }
+
+  async #commit(requests: readonly Request[]): Promise<void> {
+    const counts = this.#counts;
+    this.#counts = new Map();
+    const started = performance.now();
+    try {
+      const arrivals = requests.flatMap(({ projectId, events, tally }) =>
+        events.map((event): Arrival => ({ projectId, event, request: tally })),
+      );
+      const written = await writeBatch(this.#options, makeBatch(arrivals, this.#options.clock()), counts);
+      this.#options.measured?.(arrivals.length, performance.now() - started, written);
+    } catch (error) {
+      for (const { projectId, outcome, count } of counts.values()) this.#addCount(projectId, outcome, count);
+      throw error;
+    }
+    this.#notify(requests);
+  }
+
+  /** One request that the database refuses must not fail its neighbours: each is tried by itself. */
+  async #failed(requests: readonly Request[], error: unknown): Promise<void> {
+    if (isUnavailable(error)) {
+      this.#options.log.error({ err: error }, "the database did not take a batch");
+      for (const request of requests) request.reject(overloaded("The database does not answer.", error));
+      return;
+    }
+    if (requests.length === 1) {
+      this.#options.log.error({ err: error }, "a request could not be written");
+      requests[0]!.reject(error);
+      return;
+    }
+    for (const request of requests) {
+      try {
+        await this.#commit([request]);
+        request.resolve();
+      } catch (own) {
+        await this.#failed([request], own);
+      }
+    }
+  }
+
+  #notify(requests: readonly Request[]): void {
+    const touched = new Map<number, Set<string>>();
+    for (const { projectId, events } of requests) {
+      let sessions = touched.get(projectId);
+      if (sessions === undefined) touched.set(projectId, (sessions = new Set()));
+      for (const event of events) {
+        if (event.session !== undefined) sessions.add(sessionId(projectId, event.harness, event.session));
+      }
+    }
+    for (const [projectId, sessions] of touched) this.#options.committed(projectId, [...sessions]);
+  }
+
+  #refused(projectId: number, code: string): void {
+    this.#addCount(projectId, code, 1);
+    this.#countsTimer ??= setTimeout(() => {
+      this.#countsTimer = undefined;
+      void this.#flushCounts();
+    }, COUNTS_FLUSH).unref();
+  }
+
+  #addCount(projectId: number, outcome: string, count: number): void {
+    const key = `${projectId}/${outcome}`;
+    const known = this.#counts.get(key);
+    if (known === undefined) this.#counts.set(key, { projectId, outcome, count });
+    else known.count += count;
+  }
+
+  async #flushCounts(): Promise<void> {
+    if (this.#counts.size === 0) return;
+    try {
+      await this.#commit([]);
+    } catch (error) {
+      this.#options.log.warn({ err: error }, "refusals could not be counted yet");
+    }
+  }
+}
+
+function check(raw: readonly RawEvent[]): { events: PlimsollEvent[]; rejected: IngestAnswer["rejected"] } {
+  const events: PlimsollEvent[] = [];
+  const rejected: IngestAnswer["rejected"] = [];
+  for (let index = 0; index < raw.length; index++) {
+    const one = raw[index]!;
+    if ("unreadable" in one) {
+      rejected.push({ index, code: "invalid_json", path: "", message: one.unreadable });
+      continue;
+    }
+    const parsed = parseEvent(one.value);
+    if (parsed.ok) events.push(parsed.event);
+    else rejected.push({ index, id: idOf(one.value), ...parsed.rejection });
+  }
+  return { events, rejected };
+}
+
+function idOf(value: unknown): string | undefined {
+  const id = typeof value === "object" && value !== null ? (value as { id?: unknown }).id : undefined;
+  return typeof id === "string" ? id.slice(0, 128) : undefined;
+}
+
+function overloaded(message: string, cause?: unknown): PlimsollError {
+  return new PlimsollError("overloaded", `${message} Send the same events again after ${RETRY_AFTER} s.`, {
+    details: { retry_after: RETRY_AFTER },
+    cause,
+  });
+}
+
+/** Prisma's and the driver's ways of saying that the database cannot be talked to now. */
+const UNAVAILABLE_CODES = new Set([
+  "P1001",
+  "P1002",
+  "P1008",
+  "P1017",
+  "P2024",
+  "P2028",
+  "P2034",
+  "ECONNREFUSED",
+]);
+const UNAVAILABLE_STATES = /^(08|53|57P|40001|40P01|25006)/;
+
+function isUnavailable(error: unknown): boolean {
+  for (
+    let at: unknown = error;
+    typeof at === "object" && at !== null;
+    at = (at as { cause?: unknown }).cause
+  ) {
+    const { code, message, meta } = at as { code?: unknown; message?: unknown; meta?: { code?: unknown } };
+    for (const value of [code, meta?.code]) {
+      if (typeof value === "string" && (UNAVAILABLE_CODES.has(value) || UNAVAILABLE_STATES.test(value)))
+        return true;
+    }
+    if (
+      typeof message === "string" &&
+      /(ECONN|Connection terminated|connection timeout|Can't reach database|not yet accepting|terminating connection|the database system is|Server has closed the connection)/i.test(
+        message,
+      )
+    ) {
+      return true;
+    }
+  }
+  return false;
+}

@@ -1,0 +1,159 @@
+import { binOf } from "@plimsoll/protocol";
+
+/** Minutes a bucket spans. */
+export const GRAINS = [1, 60] as const;
+const MINUTE = 60_000;
+
+/** What one turn adds to the buckets it falls in. Tokens; `utilization` is a fraction of the window. */
+export interface TurnShare {
+  projectId: number;
+  at: number;
+  harness: string;
+  model: string;
+  fresh: number;
+  cacheRead: number;
+  cacheWrite: number;
+  output: number;
+  costMicros: number;
+  /** The level, or undefined when uncounted or when the call only compacted. */
+  level: number | undefined;
+  utilization: number | undefined;
+  missing: boolean;
+}
+
+export interface RollupRow {
+  projectId: number;
+  grain: number;
+  bucket: number;
+  harness: string;
+  model: string;
+  turns: number;
+  missing: number;
+  fresh: number;
+  cacheRead: number;
+  cacheWrite: number;
+  output: number;
+  costMicros: number;
+  peakTokens: number | undefined;
+  peakUtilization: number | undefined;
+  bins: number[];
+  /** A level was taken away, so the stored peak must be read from the turns again. */
+  repeak: boolean;
+}
+
+export interface BoundaryRow {
+  projectId: number;
+  grain: number;
+  bucket: number;
+  harness: string;
+  type: string;
+  count: number;
+  reclaimed: number;
+}
+
+export function bucketOf(at: number, grain: number): number {
+  const span = grain * MINUTE;
+  return Math.floor(at / span) * span;
+}
+
+/** Gathers what a transaction changes in the rollups, as differences to add. */
+export class RollupChanges {
+  readonly turns = new Map<string, RollupRow>();
+  readonly boundaries = new Map<string, BoundaryRow>();
+
+  addTurn(share: TurnShare): void {
+    this.#change(share, 1);
+  }
+
+  /** A turn that was counted already reads differently now. */
+  replaceTurn(before: TurnShare, after: TurnShare): void {
+    const samePlace =
+      bucketOf(before.at, 1) === bucketOf(after.at, 1) &&
+      before.model === after.model &&
+      before.harness === after.harness;
+    // A level that only grew in its bucket cannot lower the bucket's peak.
+    const grew =
+      samePlace && atLeast(after.level, before.level) && atLeast(after.utilization, before.utilization);
+    this.#change(before, -1, !grew);
+    this.#change(after, 1);
+  }
+
+  addBoundary(
+    place: { projectId: number; at: number; harness: string; type: string },
+    count: number,
+    reclaimed: number,
+  ): void {
+    if (count === 0 && reclaimed === 0) return;
+    for (const grain of GRAINS) {
+      const bucket = bucketOf(place.at, grain);
+      const key = `${place.projectId}/${grain}/${bucket}/${place.type}/${place.harness}`;
+      let row = this.boundaries.get(key);
+      if (row === undefined) {
+        row = { ...place, grain, bucket, count: 0, reclaimed: 0 };
+        this.boundaries.set(key, row);
+      }
+      row.count += count;
+      row.reclaimed += reclaimed;
+    }
+  }
+
+  #change(share: TurnShare, sign: 1 | -1, repeak = false): void {
+    for (const grain of GRAINS) {
+      const row = this.#row(share, grain);
+      row.turns += sign;
+      if (share.missing) row.missing += sign;
+      row.fresh += sign * share.fresh;
+      row.cacheRead += sign * share.cacheRead;
+      row.cacheWrite += sign * share.cacheWrite;
+      row.output += sign * share.output;
+      row.costMicros += sign * share.costMicros;
+      if (share.utilization !== undefined) {
+        const bin = binOf(share.utilization);
+        while (row.bins.length <= bin) row.bins.push(0);
+        row.bins[bin]! += sign;
+      }
+      if (sign === -1) {
+        row.repeak ||= repeak && share.level !== undefined;
+        continue;
+      }
+      row.peakTokens = maximum(row.peakTokens, share.level);
+      row.peakUtilization = maximum(row.peakUtilization, share.utilization);
+    }
+  }
+
+  #row(share: TurnShare, grain: number): RollupRow {
+    const bucket = bucketOf(share.at, grain);
+    const key = `${share.projectId}/${grain}/${bucket}/${share.model}/${share.harness}`;
+    let row = this.turns.get(key);
+    if (row === undefined) {
+      row = {
+        projectId: share.projectId,
+        grain,
+        bucket,
+        harness: share.harness,
+        model: share.model,
+        turns: 0,
+        missing: 0,
+        fresh: 0,
+        cacheRead: 0,
+        cacheWrite: 0,
+        output: 0,
+        costMicros: 0,
+        peakTokens: undefined,
+        peakUtilization: undefined,
+        bins: [],
+        repeak: false,
+      };
+      this.turns.set(key, row);
+    }
+    return row;
+  }
+}
+
+function maximum(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined ? b : b === undefined ? a : Math.max(a, b);
+}
+
+function atLeast(a: number | undefined, b: number | undefined): boolean {
+  return b === undefined || (a !== undefined && a >= b);
+}

@@ -1,0 +1,253 @@
+import type { Prisma } from "../db/client.ts";
+import type { BatchHarness, BatchSession, SessionStatement } from "./batch.ts";
+import { describeSession } from "./batch.ts";
+import { arrayLiteral } from "./columns.ts";
+import type { RollupChanges, RollupRow } from "./rollup.ts";
+
+type Transaction = Prisma.TransactionClient;
+
+/** Creates what is new and locks every session of the batch, in one order everywhere so that writers cannot deadlock. */
+export async function lockSessions(
+  tx: Transaction,
+  sessions: readonly BatchSession[],
+  receivedAt: number,
+): Promise<void> {
+  if (sessions.length === 0) return;
+  await tx.$executeRawUnsafe(
+    `INSERT INTO sessions AS s (project_id, id, harness, name, first_at, last_at, last_received_at)
+     SELECT p, i, h, n, to_timestamp(f / 1000), to_timestamp(l / 1000), to_timestamp($2::float8 / 1000)
+     FROM jsonb_to_recordset($1::jsonb) AS r(p int4, i uuid, h text, n text, f float8, l float8) ORDER BY p, i
+     ON CONFLICT (project_id, id) DO UPDATE SET first_at = LEAST(s.first_at, EXCLUDED.first_at),
+       last_at = GREATEST(s.last_at, EXCLUDED.last_at),
+       last_received_at = GREATEST(s.last_received_at, EXCLUDED.last_received_at)`,
+    JSON.stringify(
+      sessions.map((session) => ({
+        p: session.projectId,
+        i: session.id,
+        h: session.harness,
+        n: session.name,
+        f: session.firstAt,
+        l: session.lastAt,
+      })),
+    ),
+    receivedAt,
+  );
+}
+
+/** A session's figures are the sums and maxima of its agents', taken anew whenever one of them moved. */
+export async function sumSessions(tx: Transaction, sessions: readonly BatchSession[]): Promise<void> {
+  if (sessions.length === 0) return;
+  await tx.$executeRawUnsafe(
+    `UPDATE sessions s SET model = a.model, current_tokens = a.current_tokens, current_window = a.current_window,
+       load = a.load, peak_tokens = a.peak_tokens, peak_window = a.peak_window, peak_utilization = a.peak_utilization,
+       turns = a.turns, agents = a.agents, windows = a.windows, masked = a.masked, compacted = a.compacted,
+       subticks = a.subticks, restarts = a.restarts, cleared = a.cleared, unexplained = a.unexplained,
+       reclaimed = a.reclaimed, warnings = a.warnings
+     FROM (
+       SELECT project_id, session_id,
+         (array_agg(model ORDER BY name = 'main' DESC, parent IS NULL DESC, first_at, id))[1] AS model,
+         (array_agg(current_tokens ORDER BY name = 'main' DESC, parent IS NULL DESC, first_at, id))[1] AS current_tokens,
+         (array_agg(current_window ORDER BY name = 'main' DESC, parent IS NULL DESC, first_at, id))[1] AS current_window,
+         (array_agg(load ORDER BY name = 'main' DESC, parent IS NULL DESC, first_at, id))[1] AS load,
+         max(peak_tokens) AS peak_tokens,
+         (array_agg(peak_window ORDER BY peak_tokens DESC NULLS LAST, id))[1] AS peak_window,
+         max(peak_utilization) AS peak_utilization,
+         sum(turns) AS turns, count(*) AS agents, sum(windows) AS windows, sum(masked) AS masked,
+         sum(compacted) AS compacted, sum(subticks) AS subticks, sum(restarts) AS restarts, sum(cleared) AS cleared,
+         sum(unexplained) AS unexplained, sum(reclaimed) AS reclaimed, sum(warnings) AS warnings
+       FROM agents WHERE (project_id, session_id) IN (SELECT * FROM unnest($1::int4[], $2::uuid[]))
+       GROUP BY project_id, session_id
+     ) a WHERE s.project_id = a.project_id AND s.id = a.session_id`,
+    arrayLiteral(sessions.map((session) => session.projectId)),
+    arrayLiteral(sessions.map((session) => session.id)),
+  );
+}
+
+/** Reads title, kind and end again from all that was said of a session, in order. */
+export async function describeSessions(tx: Transaction, sessions: readonly BatchSession[]): Promise<void> {
+  for (const session of sessions) {
+    if (!session.described) continue;
+    const rows = await tx.$queryRawUnsafe<
+      { id: string; at: Date; detail: Omit<SessionStatement, "id" | "at"> }[]
+    >(
+      `SELECT b.id, b.at, b.detail FROM agents a
+       JOIN boundaries b ON b.project_id = a.project_id AND b.agent_id = a.id AND b.type = 'session'
+       WHERE a.project_id = $1 AND a.session_id = $2::uuid`,
+      session.projectId,
+      session.id,
+    );
+    const description = describeSession(
+      rows.map(({ id, at, detail }) => ({ ...detail, id, at: at.getTime() })),
+    );
+    if (description === undefined) continue;
+    await tx.session.update({
+      where: { projectId_id: { projectId: session.projectId, id: session.id } },
+      data: {
+        kind: description.kind ?? null,
+        title: description.title ?? null,
+        metaAt: new Date(description.metaAt),
+        startedAt: dateOf(description.startedAt),
+        endedAt: dateOf(description.endedAt),
+        endReason: description.endReason ?? null,
+      },
+    });
+  }
+}
+
+export async function writeHarnesses(
+  tx: Transaction,
+  harnesses: readonly BatchHarness[],
+  receivedAt: number,
+): Promise<void> {
+  if (harnesses.length === 0) return;
+  await tx.$executeRawUnsafe(
+    `INSERT INTO harnesses AS h (project_id, id, instance, capabilities, status, first_at, last_at, last_received_at)
+     SELECT p, i, n, '{}', 'unknown', to_timestamp(f / 1000), to_timestamp(l / 1000), to_timestamp($2::float8 / 1000)
+     FROM jsonb_to_recordset($1::jsonb) AS r(p int4, i uuid, n text, f float8, l float8) ORDER BY p, i
+     ON CONFLICT (project_id, id) DO UPDATE SET first_at = LEAST(h.first_at, EXCLUDED.first_at),
+       last_at = GREATEST(h.last_at, EXCLUDED.last_at),
+       last_received_at = GREATEST(h.last_received_at, EXCLUDED.last_received_at)`,
+    JSON.stringify(
+      harnesses.map((harness) => ({
+        p: harness.projectId,
+        i: harness.id,
+        n: harness.instance,
+        f: harness.firstAt,
+        l: harness.lastAt,
+      })),
+    ),
+    receivedAt,
+  );
+  for (const harness of harnesses) {
+    if (!harness.described) continue;
+    // The newest word wins, whatever order the words came in.
+    await tx.$executeRawUnsafe(
+      `UPDATE harnesses h SET status = b.detail->>'status', status_at = b.at,
+         name = hello.detail->>'name', version = hello.detail->>'version',
+         capabilities = COALESCE(ARRAY(SELECT jsonb_array_elements_text(hello.detail->'capabilities')), '{}')
+       FROM (SELECT detail, at FROM boundaries WHERE project_id = $1 AND agent_id = $2::uuid AND type = 'harness'
+             ORDER BY at DESC, id DESC LIMIT 1) b,
+            (SELECT detail FROM boundaries WHERE project_id = $1 AND agent_id = $2::uuid AND type = 'harness'
+             ORDER BY (detail->>'status' = 'hello') DESC, at DESC, id DESC LIMIT 1) hello
+       WHERE h.project_id = $1 AND h.id = $2::uuid`,
+      harness.projectId,
+      harness.id,
+    );
+  }
+}
+
+const UPSERT_ROLLUPS = `
+INSERT INTO rollups AS r (project_id, grain, bucket, harness, model, turns, missing, fresh, cache_read, cache_write,
+  output, cost_micros, peak_tokens, peak_utilization, bins)
+SELECT p, g, to_timestamp(b / 1000), h, m, n, mi, f, cr, cw, o, c, pt, pu,
+  ARRAY(SELECT value::int4 FROM jsonb_array_elements_text(bi) WITH ORDINALITY AS e(value, n) ORDER BY e.n)
+FROM jsonb_to_recordset($1::jsonb) AS t(p int4, g int2, b float8, h text, m text, n int4, mi int4, f int8, cr int8,
+  cw int8, o int8, c int8, pt int4, pu float4, bi jsonb)
+ORDER BY p, g, b, h, m
+ON CONFLICT (project_id, grain, bucket, harness, model) DO UPDATE SET turns = r.turns + EXCLUDED.turns,
+  missing = r.missing + EXCLUDED.missing, fresh = r.fresh + EXCLUDED.fresh,
+  cache_read = r.cache_read + EXCLUDED.cache_read, cache_write = r.cache_write + EXCLUDED.cache_write,
+  output = r.output + EXCLUDED.output, cost_micros = r.cost_micros + EXCLUDED.cost_micros,
+  peak_tokens = GREATEST(r.peak_tokens, EXCLUDED.peak_tokens),
+  peak_utilization = GREATEST(r.peak_utilization, EXCLUDED.peak_utilization),
+  bins = ARRAY(SELECT COALESCE(u.a, 0) + COALESCE(u.b, 0)
+    FROM unnest(r.bins, EXCLUDED.bins) WITH ORDINALITY AS u(a, b, n) ORDER BY u.n)`;
+
+const UPSERT_BOUNDARY_ROLLUPS = `
+INSERT INTO boundary_rollups AS r (project_id, grain, bucket, harness, type, count, reclaimed)
+SELECT p, g, to_timestamp(b / 1000), h, t, n, c
+FROM jsonb_to_recordset($1::jsonb) AS x(p int4, g int2, b float8, h text, t text, n int4, c int8)
+ORDER BY p, g, b, h, t
+ON CONFLICT (project_id, grain, bucket, harness, type) DO UPDATE SET count = r.count + EXCLUDED.count,
+  reclaimed = r.reclaimed + EXCLUDED.reclaimed`;
+
+export async function writeRollups(
+  tx: Transaction,
+  changes: RollupChanges,
+  modelNumber: (projectId: number, model: string) => number,
+): Promise<void> {
+  const turns = [...changes.turns.values()];
+  if (turns.length > 0) {
+    const records = turns.map((row) => ({
+      p: row.projectId,
+      g: row.grain,
+      b: row.bucket,
+      h: row.harness,
+      m: row.model,
+      n: row.turns,
+      mi: row.missing,
+      f: row.fresh,
+      cr: row.cacheRead,
+      cw: row.cacheWrite,
+      o: row.output,
+      c: row.costMicros,
+      pt: row.peakTokens,
+      pu: row.peakUtilization,
+      bi: row.bins,
+    }));
+    await tx.$executeRawUnsafe(UPSERT_ROLLUPS, JSON.stringify(records));
+    for (const row of turns)
+      if (row.repeak) await readPeakAgain(tx, row, modelNumber(row.projectId, row.model));
+  }
+  const boundaries = [...changes.boundaries.values()];
+  if (boundaries.length > 0) {
+    const records = boundaries.map((row) => ({
+      p: row.projectId,
+      g: row.grain,
+      b: row.bucket,
+      h: row.harness,
+      t: row.type,
+      n: row.count,
+      c: row.reclaimed,
+    }));
+    await tx.$executeRawUnsafe(UPSERT_BOUNDARY_ROLLUPS, JSON.stringify(records));
+  }
+}
+
+/** A maximum cannot be subtracted from: read it from the turns of the agents that were active in the bucket. */
+async function readPeakAgain(tx: Transaction, row: RollupRow, modelId: number): Promise<void> {
+  const end = row.bucket + row.grain * 60_000;
+  await tx.$executeRawUnsafe(
+    `UPDATE rollups r SET peak_tokens = p.tokens, peak_utilization = p.utilization
+     FROM (
+       SELECT max(t.context_tokens) AS tokens, max(t.context_tokens::float8 / t.window_tokens)::float4 AS utilization
+       FROM sessions s
+       JOIN agents a ON a.project_id = s.project_id AND a.session_id = s.id
+       JOIN turns t ON t.project_id = a.project_id AND t.agent_id = a.id
+       WHERE s.project_id = $1 AND s.harness = $2 AND a.first_at < to_timestamp($4::float8 / 1000)
+         AND a.last_at >= to_timestamp($3::float8 / 1000) AND t.at >= to_timestamp($3::float8 / 1000)
+         AND t.at < to_timestamp($4::float8 / 1000) AND t.model_id = $5 AND t.purpose = 0
+     ) p
+     WHERE r.project_id = $1 AND r.grain = $6 AND r.bucket = to_timestamp($3::float8 / 1000) AND r.harness = $2
+       AND r.model = $7`,
+    row.projectId,
+    row.harness,
+    row.bucket,
+    end,
+    modelId,
+    row.grain,
+    row.model,
+  );
+}
+
+/** Adds to what ingestion did, by project, day and outcome. */
+export async function writeCounts(
+  tx: Transaction,
+  counts: ReadonlyMap<string, { projectId: number; outcome: string; count: number }>,
+  now: number,
+): Promise<void> {
+  if (counts.size === 0) return;
+  await tx.$executeRawUnsafe(
+    `INSERT INTO ingest_counts AS c (project_id, day, outcome, count)
+     SELECT p, $2::date, o, n FROM jsonb_to_recordset($1::jsonb) AS r(p int4, o text, n int8) ORDER BY p, o
+     ON CONFLICT (project_id, day, outcome) DO UPDATE SET count = c.count + EXCLUDED.count`,
+    JSON.stringify(
+      [...counts.values()].map(({ projectId, outcome, count }) => ({ p: projectId, o: outcome, n: count })),
+    ),
+    new Date(now).toISOString().slice(0, 10),
+  );
+}
+
+function dateOf(ms: number | undefined): Date | null {
+  return ms === undefined ? null : new Date(ms);
+}

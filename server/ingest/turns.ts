@@ -1,0 +1,270 @@
+import type { Composition, TurnFacts, TurnReading, Usage } from "@plimsoll/protocol";
+import { COMPOSITION_PARTS, normaliseUsage } from "@plimsoll/protocol";
+import type { Prisma } from "../db/client.ts";
+import { basisCode, basisOf, PURPOSE, sourceCode, sourceOf } from "./codes.ts";
+import { arrayLiteral } from "./columns.ts";
+import type { TurnShare } from "./rollup.ts";
+
+type Transaction = Prisma.TransactionClient;
+
+/** A turn as the database keeps it: what was said, and how the fold read it. */
+export interface TurnRow {
+  projectId: number;
+  agentId: string;
+  modelId: number;
+  facts: TurnFacts;
+  reading: Omit<TurnReading, "turn">;
+}
+
+const COLUMNS = [
+  ["project_id", "int4"],
+  ["agent_id", "uuid"],
+  ["key", "int8"],
+  ["at_ms", "float8"],
+  ["model_id", "int4"],
+  ["window_index", "int4"],
+  ["window_tokens", "int4"],
+  ["context_tokens", "int4"],
+  ["input_tokens", "int4"],
+  ["cache_read", "int4"],
+  ["cache_write", "int4"],
+  ["output_tokens", "int4"],
+  ["reasoning", "int4"],
+  ["seq", "int4"],
+  ["sent_window", "int4"],
+  ["sent_limit", "int4"],
+  ["duration_ms", "int4"],
+  ["cost_micros", "int4"],
+  ["basis", "int2"],
+  ["window_source", "int2"],
+  ["purpose", "int2"],
+  ["estimated", "bool"],
+  ["composition", "text"],
+] as const;
+const KEY_COLUMNS = new Set(["project_id", "agent_id", "key"]);
+
+const INPUT = `SELECT * FROM unnest(${COLUMNS.map(([, type], index) => `$${index + 1}::${type}[]`).join(", ")})
+  WITH ORDINALITY AS t(${COLUMNS.map(([name]) => name).join(", ")}, ord)`;
+const VALUES = COLUMNS.map(([name]) =>
+  name === "at_ms" ? "to_timestamp(at_ms / 1000)" : name === "composition" ? "composition::int4[]" : name,
+).join(", ");
+const TARGETS = COLUMNS.map(([name]) => (name === "at_ms" ? "at" : name)).join(", ");
+const RECEIVED = `to_timestamp($${COLUMNS.length + 1}::float8 / 1000)`;
+
+const INSERT = `
+WITH input AS (${INPUT}), written AS (
+  INSERT INTO turns (${TARGETS}, received_at) SELECT ${VALUES}, ${RECEIVED} FROM input
+  ON CONFLICT DO NOTHING RETURNING project_id, agent_id, key
+)
+SELECT input.ord::int4 AS ord FROM input LEFT JOIN written USING (project_id, agent_id, key)
+WHERE written.key IS NULL`;
+
+const UPDATE = `
+WITH input AS (${INPUT})
+UPDATE turns SET ${COLUMNS.filter(([name]) => !KEY_COLUMNS.has(name))
+  .map(([name]) =>
+    name === "at_ms"
+      ? "at = to_timestamp(input.at_ms / 1000)"
+      : name === "composition"
+        ? "composition = input.composition::int4[]"
+        : `${name} = input.${name}`,
+  )
+  .join(", ")}
+FROM input
+WHERE turns.project_id = input.project_id AND turns.agent_id = input.agent_id AND turns.key = input.key`;
+
+/** Inserts turns and returns the positions of those that were there already. */
+export async function insertTurns(
+  tx: Transaction,
+  rows: readonly TurnRow[],
+  receivedAt: number,
+): Promise<number[]> {
+  if (rows.length === 0) return [];
+  const known = await tx.$queryRawUnsafe<{ ord: number }[]>(INSERT, ...parameters(rows), receivedAt);
+  return known.map(({ ord }) => ord - 1);
+}
+
+export async function updateTurns(tx: Transaction, rows: readonly TurnRow[]): Promise<void> {
+  if (rows.length > 0) await tx.$executeRawUnsafe(UPDATE, ...parameters(rows));
+}
+
+function parameters(rows: readonly TurnRow[]): string[] {
+  const lists: (number | string | boolean | undefined)[][] = COLUMNS.map(() => []);
+  for (const { projectId, agentId, modelId, facts, reading } of rows) {
+    const { usage } = facts;
+    const row = [
+      projectId,
+      agentId,
+      facts.key,
+      facts.at,
+      modelId,
+      reading.window,
+      reading.windowTokens,
+      reading.contextTokens,
+      usage.input_tokens,
+      usage.cache_read_tokens,
+      usage.cache_write_tokens,
+      usage.output_tokens,
+      usage.reasoning_tokens,
+      facts.seq,
+      facts.sentWindow,
+      facts.sentLimit,
+      facts.durationMs,
+      costMicros(facts),
+      basisCode(usage.basis),
+      sourceCode(reading.windowSource),
+      facts.compaction ? PURPOSE.compaction : PURPOSE.inference,
+      facts.estimated,
+      compositionLiteral(facts.composition),
+    ];
+    for (let column = 0; column < row.length; column++) lists[column]!.push(row[column]);
+  }
+  return lists.map(arrayLiteral);
+}
+
+function costMicros(facts: TurnFacts): number | undefined {
+  return facts.costUsd === undefined ? undefined : Math.round(facts.costUsd * 1e6);
+}
+
+function compositionLiteral(composition: Composition | undefined): string | undefined {
+  if (composition === undefined) return undefined;
+  return `"{${COMPOSITION_PARTS.map((part) => composition[part] ?? "NULL").join(",")}}"`;
+}
+
+interface StoredTurn {
+  project_id: number;
+  agent_id: string;
+  key: bigint;
+  at: Date;
+  model_id: number;
+  window_index: number;
+  window_tokens: number | null;
+  context_tokens: number | null;
+  input_tokens: number | null;
+  cache_read: number | null;
+  cache_write: number | null;
+  output_tokens: number | null;
+  reasoning: number | null;
+  seq: number | null;
+  sent_window: number | null;
+  sent_limit: number | null;
+  duration_ms: number | null;
+  cost_micros: number | null;
+  basis: number;
+  window_source: number;
+  purpose: number;
+  estimated: boolean;
+  composition: (number | null)[] | null;
+}
+
+const SELECTED = `SELECT project_id, agent_id, key, at, model_id, window_index, window_tokens, context_tokens,
+  input_tokens, cache_read, cache_write, output_tokens, reasoning, seq, sent_window, sent_limit, duration_ms,
+  cost_micros, basis, window_source, purpose, estimated, composition FROM turns`;
+
+/** Every stored turn of one agent. */
+export async function readAgentTurns(
+  tx: Transaction,
+  agent: { projectId: number; id: string },
+  modelName: (projectId: number, modelId: number) => string,
+): Promise<TurnRow[]> {
+  const stored = await tx.$queryRawUnsafe<StoredTurn[]>(
+    `${SELECTED} WHERE project_id = $1 AND agent_id = $2::uuid`,
+    agent.projectId,
+    agent.id,
+  );
+  return stored.map((row) => turnRow(row, modelName));
+}
+
+/** The stored turns with these keys. */
+export async function readTurns(
+  tx: Transaction,
+  rows: readonly TurnRow[],
+  modelName: (projectId: number, modelId: number) => string,
+): Promise<TurnRow[]> {
+  if (rows.length === 0) return [];
+  const stored = await tx.$queryRawUnsafe<StoredTurn[]>(
+    `${SELECTED} WHERE (project_id, agent_id, key) IN
+      (SELECT * FROM unnest($1::int4[], $2::uuid[], $3::int8[]))`,
+    arrayLiteral(rows.map((row) => row.projectId)),
+    arrayLiteral(rows.map((row) => row.agentId)),
+    arrayLiteral(rows.map((row) => row.facts.key)),
+  );
+  return stored.map((row) => turnRow(row, modelName));
+}
+
+function turnRow(row: StoredTurn, modelName: (projectId: number, modelId: number) => string): TurnRow {
+  const usage: Usage = {
+    input_tokens: row.input_tokens ?? undefined,
+    cache_read_tokens: row.cache_read ?? undefined,
+    cache_write_tokens: row.cache_write ?? undefined,
+    output_tokens: row.output_tokens ?? undefined,
+    reasoning_tokens: row.reasoning ?? undefined,
+    basis: basisOf(row.basis),
+  };
+  const contextTokens = row.context_tokens ?? undefined;
+  const windowTokens = row.window_tokens ?? undefined;
+  return {
+    projectId: row.project_id,
+    agentId: row.agent_id,
+    modelId: row.model_id,
+    facts: {
+      key: row.key.toString(),
+      at: row.at.getTime(),
+      model: modelName(row.project_id, row.model_id),
+      usage,
+      seq: row.seq ?? undefined,
+      sentWindow: row.sent_window ?? undefined,
+      sentLimit: row.sent_limit ?? undefined,
+      estimated: row.estimated,
+      compaction: row.purpose === PURPOSE.compaction,
+      composition: compositionOf(row.composition),
+      durationMs: row.duration_ms ?? undefined,
+      costUsd: row.cost_micros === null ? undefined : row.cost_micros / 1e6,
+    },
+    reading: {
+      window: row.window_index,
+      contextTokens,
+      windowTokens,
+      windowSource: sourceOf(row.window_source),
+      utilization:
+        contextTokens === undefined || windowTokens === undefined ? undefined : contextTokens / windowTokens,
+    },
+  };
+}
+
+function compositionOf(parts: (number | null)[] | null): Composition | undefined {
+  if (parts === null || parts.length === 0) return undefined;
+  return Object.fromEntries(
+    COMPOSITION_PARTS.map((part, index) => [part, parts[index] ?? undefined]),
+  ) as Composition;
+}
+
+export function sameRow(a: TurnRow, b: TurnRow): boolean {
+  return (
+    a.reading.window === b.reading.window &&
+    a.reading.windowTokens === b.reading.windowTokens &&
+    a.reading.windowSource === b.reading.windowSource &&
+    a.reading.contextTokens === b.reading.contextTokens
+  );
+}
+
+/** What a turn adds to the rollups. */
+export function shareOf(row: TurnRow, harness: string): TurnShare {
+  const { facts, reading } = row;
+  const usage = normaliseUsage(facts.usage);
+  const level = facts.compaction ? undefined : reading.contextTokens;
+  return {
+    projectId: row.projectId,
+    at: facts.at,
+    harness,
+    model: facts.model,
+    fresh: usage.fresh ?? 0,
+    cacheRead: usage.cacheRead ?? 0,
+    cacheWrite: usage.cacheWrite ?? 0,
+    output: usage.output ?? 0,
+    costMicros: costMicros(facts) ?? 0,
+    level,
+    utilization: level === undefined ? undefined : reading.utilization,
+    missing: reading.contextTokens === undefined,
+  };
+}

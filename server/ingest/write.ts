@@ -1,0 +1,369 @@
+import type { FoldOptions, FoldResult, Thresholds, TurnFacts, TurnReading } from "@plimsoll/protocol";
+import { EMPTY_STATE, extendAgent, foldAgent, mergeTurns, type WindowLookups } from "@plimsoll/protocol";
+import type { Prisma, PrismaClient } from "../db/client.ts";
+import { type KnownAgent, readAgents, writeAgents } from "./agents.ts";
+import type { Batch, BatchAgent, BatchTurn } from "./batch.ts";
+import { sameReading, sameTurn } from "./batch.ts";
+import { type Arrived, applyExtension, applyHistory, Changes, turnRowOf } from "./change.ts";
+import {
+  deleteBoundaries,
+  deleteCrossings,
+  deleteOtherWindows,
+  knownMarks,
+  readAgentCrossings,
+  readAgentMarks,
+  reportedRow,
+  settleBoundaries,
+  writeBoundaries,
+  writeCrossings,
+  writeWindows,
+} from "./marks.ts";
+import type { ModelNumbers } from "./models.ts";
+import {
+  describeSessions,
+  lockSessions,
+  sumSessions,
+  writeCounts,
+  writeHarnesses,
+  writeRollups,
+} from "./summaries.ts";
+import {
+  insertTurns,
+  readAgentTurns,
+  readTurns,
+  sameRow,
+  shareOf,
+  type TurnRow,
+  updateTurns,
+} from "./turns.ts";
+
+type Transaction = Prisma.TransactionClient;
+
+export interface WriterOptions {
+  prisma: PrismaClient;
+  models: ModelNumbers;
+  thresholds: (projectId: number) => Thresholds;
+  lookups: (projectId: number) => WindowLookups;
+}
+
+/** Outcomes counted per event, beside the codes of rejections. */
+export type Outcome = "turn" | "turn_merged" | "mark" | "duplicate";
+export type Counts = Map<string, { projectId: number; outcome: string; count: number }>;
+
+/** Milliseconds. A database that stands still must not hold requests for ever. */
+const TRANSACTION_TIMEOUT = 15_000;
+const CONNECTION_WAIT = 5_000;
+
+/**
+ * Writes one batch in one transaction: turns, what explains their levels, agents, sessions, rollups. When it returns,
+ * the batch is committed; when it throws, nothing of it is stored. Each request's tally is filled in on commit.
+ * `extra` are counts of events that were refused before they came here.
+ */
+export async function writeBatch(options: WriterOptions, batch: Batch, extra: Counts): Promise<Counts> {
+  await options.models.prepare(modelsOf(batch));
+  const outcome = await options.prisma.$transaction(
+    (tx) => new BatchWriter(options, tx, batch).write(extra),
+    {
+      timeout: TRANSACTION_TIMEOUT,
+      maxWait: CONNECTION_WAIT,
+    },
+  );
+  for (const settle of outcome.settle) settle();
+  return outcome.counts;
+}
+
+function* modelsOf(batch: Batch): Iterable<[number, string]> {
+  for (const agent of batch.agents.values()) {
+    for (const turn of agent.turns.values()) yield [agent.projectId, turn.facts.model];
+  }
+}
+
+/** An agent whose events continue its history, as far as can be told before the turns are inserted. */
+interface Extending {
+  arrived: Arrived;
+  options: FoldOptions;
+  result: FoldResult;
+  rows: TurnRow[];
+}
+
+class BatchWriter {
+  readonly #options: WriterOptions;
+  readonly #tx: Transaction;
+  readonly #batch: Batch;
+  readonly #changes = new Changes();
+  readonly #settle: (() => void)[] = [];
+  readonly #counts: Counts = new Map();
+
+  constructor(options: WriterOptions, tx: Transaction, batch: Batch) {
+    this.#options = options;
+    this.#tx = tx;
+    this.#batch = batch;
+  }
+
+  async write(extra: Counts): Promise<{ counts: Counts; settle: (() => void)[] }> {
+    const tx = this.#tx;
+    const { receivedAt } = this.#batch;
+    const sessions = [...this.#batch.sessions.values()];
+    await lockSessions(tx, sessions, receivedAt);
+    const agents = [...this.#batch.agents.values()];
+    const ofSessions = agents.filter((agent) => agent.sessionId !== undefined) as Arrived["agent"][];
+    const known = await readAgents(tx, ofSessions);
+    await this.#dropKnownMarks(agents);
+
+    const extending: Extending[] = [];
+    for (const agent of ofSessions) {
+      const arrived = this.#arrived(agent, known.get(agent.id));
+      const extension = this.#extend(arrived);
+      if (extension === undefined) await this.#readAgain(arrived, new Set());
+      else extending.push(extension);
+    }
+    for (const agent of agents) if (agent.sessionId === undefined) this.#keepHarnessMarks(agent);
+
+    await this.#insert(extending);
+    await this.#flush(sessions);
+    for (const counts of extra.values()) this.#count(counts.projectId, counts.outcome, counts.count);
+    await writeCounts(tx, this.#counts, receivedAt);
+    return { counts: this.#counts, settle: this.#settle };
+  }
+
+  #arrived(agent: Arrived["agent"], known: KnownAgent | undefined): Arrived {
+    return { agent, known, marks: agent.marks, thresholds: this.#options.thresholds(agent.projectId) };
+  }
+
+  #foldOptions({ agent, thresholds }: Arrived): FoldOptions {
+    return { thresholds, lookups: this.#options.lookups(agent.projectId) };
+  }
+
+  /** Tries to continue from where the agent stands, taking every turn for a new one. */
+  #extend(arrived: Arrived): Extending | undefined {
+    const { agent, known } = arrived;
+    const options = this.#foldOptions(arrived);
+    const turns = [...agent.turns.values()].map((turn) => turn.facts);
+    const result = extendAgent(
+      known?.state ?? EMPTY_STATE,
+      turns,
+      [...agent.marks.values()].map((mark) => mark.facts),
+      options,
+    );
+    if (result === undefined) return undefined;
+    const rows = result.turns.map((reading) =>
+      turnRowOf(agent, reading, this.#options.models.number(agent.projectId, reading.turn.model)),
+    );
+    return { arrived, options, result, rows };
+  }
+
+  /** Marks that are stored already change nothing; what is left of `agent.marks` is new. */
+  async #dropKnownMarks(agents: readonly BatchAgent[]): Promise<void> {
+    const marks = agents.flatMap((agent) => [...agent.marks.keys()].map((id) => ({ agent, id })));
+    const known = await knownMarks(this.#tx, marks);
+    for (const { agent, id } of marks) {
+      const arrivals = agent.marks.get(id)!.arrivals;
+      const isNew = !known.has(`${agent.id}/${id}`);
+      if (!isNew) agent.marks.delete(id);
+      this.#tally(agent, isNew ? "mark" : undefined, arrivals.length);
+      this.#settle.push(() => {
+        for (const [index, request] of arrivals.entries()) {
+          if (isNew && index === 0) request.accepted += 1;
+          else request.duplicates += 1;
+        }
+      });
+    }
+  }
+
+  #keepHarnessMarks(agent: BatchAgent): void {
+    for (const { event, facts } of agent.marks.values()) {
+      const reading = {
+        id: facts.id,
+        type: facts.type,
+        at: facts.at,
+        window: 0,
+        tokensBefore: undefined,
+        tokensAfter: undefined,
+      };
+      this.#changes.boundaries.push(reportedRow(agent, undefined, event, reading));
+    }
+  }
+
+  /** Inserts the turns of agents that continue, and corrects the agents whose turns were not all new. */
+  async #insert(extending: readonly Extending[]): Promise<void> {
+    const rows = extending.flatMap((extension) => extension.rows);
+    const present = new Set(
+      (await insertTurns(this.#tx, rows, this.#batch.receivedAt)).map((position) => rows[position]!),
+    );
+    const stored = new Map(
+      (await readTurns(this.#tx, [...present], this.#options.models.name)).map((row) => [
+        `${row.agentId}/${row.facts.key}`,
+        row,
+      ]),
+    );
+    for (const extension of extending) {
+      const repeated = extension.rows.filter((row) => present.has(row));
+      if (repeated.length === 0) this.#accept(extension);
+      else await this.#correct(extension, repeated, stored);
+    }
+  }
+
+  #accept({ arrived, result, rows }: Extending): void {
+    const { agent } = arrived;
+    for (const row of rows) {
+      this.#changes.rollups.addTurn(shareOf(row, agent.harness));
+      this.#settleTurn(agent, agent.turns.get(row.facts.key)!, "new");
+    }
+    if (result.turns.length > 0 || result.marks.size > 0) applyExtension(this.#changes, arrived, result);
+    else this.#touch(arrived);
+  }
+
+  /** Some turns were there already: those that tell nothing new fall out, the others are merged. */
+  async #correct(
+    extension: Extending,
+    repeated: readonly TurnRow[],
+    stored: Map<string, TurnRow>,
+  ): Promise<void> {
+    const { arrived, options } = extension;
+    const { agent } = arrived;
+    const merges = repeated.map((row) => {
+      const before = stored.get(`${agent.id}/${row.facts.key}`)!;
+      return { before, after: mergeTurns(before.facts, row.facts) };
+    });
+    const inserted = extension.rows.filter((row) => !repeated.includes(row));
+    if (merges.some(({ before, after }) => !sameReading(before.facts, after))) {
+      await this.#readAgain(arrived, new Set(inserted.map((row) => row.facts.key)));
+      return;
+    }
+    const result = extendAgent(
+      arrived.known?.state ?? EMPTY_STATE,
+      inserted.map((row) => row.facts),
+      [...agent.marks.values()].map((mark) => mark.facts),
+      options,
+    );
+    if (result === undefined) {
+      await this.#readAgain(arrived, new Set(inserted.map((row) => row.facts.key)));
+      return;
+    }
+    for (const { before, after } of merges) this.#merge(agent, before, after);
+    const optimistic = new Map(inserted.map((row) => [row.facts.key, row]));
+    for (const reading of result.turns) {
+      const row = turnRowOf(agent, reading, this.#options.models.number(agent.projectId, reading.turn.model));
+      if (!sameRow(optimistic.get(row.facts.key)!, row)) this.#changes.turnUpdates.push(row);
+      this.#changes.rollups.addTurn(shareOf(row, agent.harness));
+      this.#settleTurn(agent, agent.turns.get(row.facts.key)!, "new");
+    }
+    if (result.turns.length > 0 || result.marks.size > 0) applyExtension(this.#changes, arrived, result);
+    else this.#touch(arrived);
+  }
+
+  #merge(agent: BatchAgent, before: TurnRow, facts: TurnFacts): void {
+    const changed = !sameTurn(before.facts, facts);
+    this.#settleTurn(agent, agent.turns.get(facts.key)!, changed ? "changed" : "same");
+    if (!changed) return;
+    const after = { ...before, facts };
+    this.#changes.turnUpdates.push(after);
+    this.#changes.rollups.replaceTurn(shareOf(before, agent.harness), shareOf(after, agent.harness));
+  }
+
+  /** Reads the whole history of an agent, folds it again and writes the differences. */
+  async #readAgain(arrived: Arrived, inserted: ReadonlySet<string>): Promise<void> {
+    const { agent } = arrived;
+    await this.#options.models.load(agent.projectId);
+    const rows = await readAgentTurns(this.#tx, agent, this.#options.models.name);
+    const stored = new Map(rows.map((row) => [row.facts.key, row]));
+    const turns = new Map(rows.map((row) => [row.facts.key, row.facts]));
+    for (const [key, turn] of agent.turns) {
+      const before = turns.get(key);
+      if (before === undefined || inserted.has(key)) {
+        this.#settleTurn(agent, turn, "new");
+        if (before === undefined) turns.set(key, turn.facts);
+        continue;
+      }
+      const merged = mergeTurns(before, turn.facts);
+      const changed = !sameTurn(before, merged);
+      this.#settleTurn(agent, turn, changed ? "changed" : "same");
+      if (changed) turns.set(key, merged);
+    }
+    const marks = await readAgentMarks(this.#tx, agent);
+    const crossings = await readAgentCrossings(this.#tx, agent);
+    const facts = [
+      ...marks.filter((mark) => mark.origin === 0).map((mark) => mark.facts),
+      ...[...agent.marks.values()].map((mark) => mark.facts),
+    ];
+    const result = foldAgent([...turns.values()], facts, this.#foldOptions(arrived));
+    const before = this.#changes.turnInserts.length;
+    applyHistory(this.#changes, arrived, { turns: stored, inserted, marks, crossings }, result, (model) =>
+      this.#options.models.number(agent.projectId, model),
+    );
+    // Its sessions are locked and its turns were read: these inserts cannot meet a turn that is there.
+    await insertTurns(this.#tx, this.#changes.turnInserts.slice(before), this.#batch.receivedAt);
+  }
+
+  /** An agent that was heard from without learning anything: only its times move. */
+  #touch({ agent, known, thresholds }: Arrived): void {
+    if (known === undefined) return;
+    this.#changes.agents.push({
+      projectId: agent.projectId,
+      id: agent.id,
+      sessionId: agent.sessionId,
+      name: agent.name,
+      parent: agent.parent,
+      firstAt: agent.firstAt,
+      lastAt: agent.lastAt,
+      state: known.state,
+      tally: known.tally,
+      thresholds,
+    });
+  }
+
+  async #flush(sessions: Parameters<typeof sumSessions>[1]): Promise<void> {
+    const tx = this.#tx;
+    const changes = this.#changes;
+    const { receivedAt } = this.#batch;
+    await updateTurns(tx, changes.turnUpdates);
+    await deleteBoundaries(tx, changes.boundaryDeletes.map(keyed));
+    await writeBoundaries(tx, changes.boundaries, receivedAt);
+    await settleBoundaries(tx, changes.settled);
+    await writeWindows(tx, changes.windows);
+    for (const { agent, kept } of changes.otherWindows) await deleteOtherWindows(tx, agent, kept);
+    await deleteCrossings(tx, changes.crossingDeletes.map(keyed));
+    await writeCrossings(tx, changes.crossings);
+    await writeAgents(tx, changes.agents, receivedAt);
+    await sumSessions(tx, sessions);
+    await describeSessions(tx, sessions);
+    // The rows many writers share come last, so that their locks are held for as short as can be.
+    await writeHarnesses(tx, [...this.#batch.harnesses.values()], receivedAt);
+    await writeRollups(tx, changes.rollups, (projectId, model) =>
+      this.#options.models.number(projectId, model),
+    );
+  }
+
+  #settleTurn(agent: BatchAgent, turn: BatchTurn, first: "new" | "changed" | "same"): void {
+    const { arrivals } = turn;
+    const merged =
+      arrivals.slice(1).filter((arrival) => arrival.changed).length + (first === "changed" ? 1 : 0);
+    this.#count(agent.projectId, "turn", first === "new" ? 1 : 0);
+    this.#count(agent.projectId, "turn_merged", first === "same" ? 0 : merged);
+    const accepted = first === "same" ? 0 : arrivals.filter((arrival) => arrival.changed).length;
+    this.#count(agent.projectId, "duplicate", arrivals.length - accepted);
+    this.#settle.push(() => {
+      for (const { request, changed } of arrivals) {
+        if (changed && first !== "same") request.accepted += 1;
+        else request.duplicates += 1;
+      }
+    });
+  }
+
+  #tally(agent: BatchAgent, outcome: Outcome | undefined, arrivals: number): void {
+    if (outcome !== undefined) this.#count(agent.projectId, outcome, 1);
+    this.#count(agent.projectId, "duplicate", arrivals - (outcome === undefined ? 0 : 1));
+  }
+
+  #count(projectId: number, outcome: string, count: number): void {
+    if (count === 0) return;
+    const key = `${projectId}/${outcome}`;
+    const known = this.#counts.get(key);
+    if (known === undefined) this.#counts.set(key, { projectId, outcome, count });
+    else known.count += count;
+  }
+}
+
+function keyed<T extends { agent: BatchAgent; id: string }>(row: T) {
+  return { agent: row.agent, id: row.id };
+}
