@@ -17,6 +17,7 @@ export default defineConfig({
     ],
   },
   test: {
+    globalSetup: ["server/testing/global-setup.ts"],
     include: ["{server,packages,components,scripts,bench,examples}/**/*.test.{ts,tsx}"],
     exclude: ["**/node_modules/**", "**/dist/**"],
     testTimeout: 60_000,

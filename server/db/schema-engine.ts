@@ -43,7 +43,13 @@ export async function withSchemaEngine<T>(
   loading ??= load();
   const { SchemaEngine } = await loading;
   const datamodel = await readFile(join(root, "prisma", "schema.prisma"), "utf8");
-  const pool = new pg.Pool({ connectionString: url, max: 2, connectionTimeoutMillis: 10_000 });
+  // No idle timer: the pool is short-lived, and a timer left over would keep the process alive for 10 s.
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: 2,
+    connectionTimeoutMillis: 10_000,
+    idleTimeoutMillis: 0,
+  });
   pool.on("error", () => {});
   try {
     const factory = bindMigrationAwareSqlAdapterFactory(new PrismaPg(pool));
