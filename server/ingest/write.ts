@@ -1,4 +1,4 @@
-import type { FoldOptions, FoldResult, Thresholds, TurnFacts, TurnReading } from "@plimsoll/protocol";
+import type { FoldOptions, FoldResult, Thresholds, TurnFacts } from "@plimsoll/protocol";
 import { EMPTY_STATE, extendAgent, foldAgent, mergeTurns, type WindowLookups } from "@plimsoll/protocol";
 import type { Prisma, PrismaClient } from "../db/client.ts";
 import { type KnownAgent, readAgents, writeAgents } from "./agents.ts";
