@@ -101,7 +101,10 @@ interface Run {
 /** The environment PostgreSQL's programs get: nothing of ours, whose PG* variables would change them. */
 export function postgresEnvironment(): NodeJS.ProcessEnv {
   const { PATH, SYSTEMROOT, TEMP, TMP } = process.env;
-  return { PATH, SYSTEMROOT, TEMP, TMP, LC_ALL: "C", TZ: "UTC" };
+  return { PATH, SYSTEMROOT, TEMP, TMP, LC_ALL: "C", TZ: "UTC" } as Record<
+    string,
+    string | undefined
+  > as NodeJS.ProcessEnv;
 }
 
 async function runToEnd(

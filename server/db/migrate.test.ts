@@ -89,7 +89,7 @@ describe("migrate", () => {
 
   it("keeps nothing of a migration that fails, and says how to go on", async () => {
     await run();
-    await add("0002_broken", "-- Broken.\nCREATE TABLE half (id int);\nSELECT 1 / 0;\n");
+    await add("0002_broken", "-- Broken.\nCREATE TABLE half (id int); -- a; b\nSELECT 1 / 0;\n");
     await expect(run()).rejects.toMatchObject({ code: "database_unsafe", message: /division by zero/ });
     await expect(run()).rejects.toMatchObject({ code: "database_unsafe", hint: /--rolled-back 0002_broken/ });
     const client = new pg.Client({ connectionString: database.url });

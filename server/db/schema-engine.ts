@@ -1,10 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import { PrismaPg } from "@prisma/adapter-pg";
-import { bindMigrationAwareSqlAdapterFactory } from "@prisma/driver-adapter-utils";
+import { bindMigrationAwareSqlAdapterFactory, type SqlDriverAdapter } from "@prisma/driver-adapter-utils";
 import type { SchemaEngine } from "@prisma/schema-engine-wasm";
-import pg from "pg";
+import { engineAdapterFactory } from "./engine-adapter.ts";
 
 /** The part of the package's glue code that its types leave out. */
 interface Glue {
@@ -43,23 +42,26 @@ export async function withSchemaEngine<T>(
   loading ??= load();
   const { SchemaEngine } = await loading;
   const datamodel = await readFile(join(root, "prisma", "schema.prisma"), "utf8");
-  // No idle timer: the pool is short-lived, and a timer left over would keep the process alive for 10 s.
-  const pool = new pg.Pool({
-    connectionString: url,
-    max: 2,
-    connectionTimeoutMillis: 10_000,
-    idleTimeoutMillis: 0,
+  // The engine opens connections and does not close them.
+  const opened: SqlDriverAdapter[] = [];
+  const factory = engineAdapterFactory(url);
+  const remember = async (adapter: Promise<SqlDriverAdapter>) => {
+    opened.push(await adapter);
+    return adapter;
+  };
+  const bound = bindMigrationAwareSqlAdapterFactory({
+    ...factory,
+    connect: () => remember(factory.connect()),
+    connectToShadowDb: () => remember(factory.connectToShadowDb()),
   });
-  pool.on("error", () => {});
   try {
-    const factory = bindMigrationAwareSqlAdapterFactory(new PrismaPg(pool));
-    const engine = await SchemaEngine.new({ datamodels: [["schema.prisma", datamodel]] }, () => {}, factory);
+    const engine = await SchemaEngine.new({ datamodels: [["schema.prisma", datamodel]] }, () => {}, bound);
     try {
       return await work(engine);
     } finally {
       engine.free();
     }
   } finally {
-    await pool.end();
+    for (const adapter of opened.reverse()) await adapter.dispose();
   }
 }
