@@ -291,5 +291,5 @@ CREATE INDEX "agents_project_id_session_id_idx" ON "agents"("project_id", "sessi
 CREATE INDEX "agents_project_id_last_received_at_idx" ON "agents"("project_id", "last_received_at" DESC);
 
 -- CreateIndex
-CREATE INDEX "crossings_project_id_at_threshold_idx" ON "crossings"("project_id", "at", "threshold");
+CREATE INDEX "crossings_project_id_threshold_up_at_session_id_idx" ON "crossings"("project_id", "threshold", "up", "at", "session_id");
 
