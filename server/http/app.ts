@@ -1,0 +1,174 @@
+import type { ServerResponse } from "node:http";
+import type { HttpBindings } from "@hono/node-server";
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
+import { type Context, Hono } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import type { Logger } from "pino";
+import { z } from "zod";
+import { type Browsers, expiredCookie, sessionCookie, sessionOf } from "../access/browser.ts";
+import { checkHost, checkOrigin, type HostRules } from "../access/origin.ts";
+import { type Access, factsOf, type Principal } from "../access/principal.ts";
+import { PlimsollError } from "../errors.ts";
+import type { Readiness } from "./health.ts";
+import type { Instruments } from "./instruments.ts";
+import type { LiveStreams } from "./live.ts";
+import { type FleetGauges, type GaugeSource, renderMetrics } from "./metrics.ts";
+import { errorResponse, logError, nextRequestId } from "./respond.ts";
+
+export type MachineEnv = { Bindings: HttpBindings };
+export type MachineContext = Context<MachineEnv>;
+
+/** Handles whole requests of a part mounted from outside (tRPC, the REST API). */
+export type FetchHandler = (request: Request, context: RequestContext) => Response | Promise<Response>;
+
+export interface RequestContext {
+  /** See Access.authenticate; asked only when needed. */
+  authenticate(): Promise<Principal | undefined>;
+}
+
+export interface MachineAppDeps {
+  log: Logger;
+  version: string;
+  hostRules: HostRules;
+  access: Access;
+  browsers: Pick<Browsers, "createLoginToken" | "login" | "logout">;
+  streams: LiveStreams;
+  instruments: Instruments;
+  gauges: GaugeSource;
+  readiness: Readiness;
+  /** Routes that need speed, such as events: they are found before anything else. */
+  routes?: ((app: Hono<MachineEnv>) => void)[];
+  /** Everything under /api/trpc. */
+  trpc?: FetchHandler;
+  /** /openapi.json and what is left of /api/v1. */
+  rest?: FetchHandler;
+}
+
+export interface MachineApp {
+  fetch(request: Request, bindings: HttpBindings): Response | Promise<Response>;
+}
+
+const LOGIN_BODY_BYTES = 4_096;
+const LoginBody = z.object({ token: z.string().min(1).max(200) });
+
+/** Everything a machine calls, and how a browser logs in. */
+export function createMachineApp(deps: MachineAppDeps): MachineApp {
+  const { log, access, browsers, streams, hostRules } = deps;
+  const app = new Hono<MachineEnv>();
+
+  for (const route of deps.routes ?? []) route(app);
+
+  app.get("/healthz", (c) => c.json({ status: "ok", version: deps.version }));
+
+  app.get("/readyz", async (c) => {
+    const reasons = await deps.readiness();
+    if (reasons.length === 0) return c.json({ status: "ready" });
+    throw new PlimsollError("overloaded", `Not ready. ${reasons.join(" ")}`, { details: { reasons } });
+  });
+
+  app.get("/metrics", async (c) => {
+    const { projectId } = await access.authorize(c.env.incoming, "read");
+    const gauges = await readGauges(projectId);
+    const { contentType, body } = await renderMetrics(deps.instruments, gauges);
+    return c.body(body, 200, { "Content-Type": contentType, "Cache-Control": "no-store" });
+  });
+
+  async function readGauges(projectId: number): Promise<FleetGauges | undefined> {
+    try {
+      return await deps.gauges(projectId);
+    } catch (err) {
+      log.warn({ err }, "the figures about agents could not be read for a scrape");
+      return undefined;
+    }
+  }
+
+  app.get("/api/v1/live", async (c) => {
+    await streams.serve(c.env.incoming, c.env.outgoing as ServerResponse);
+    return RESPONSE_ALREADY_SENT;
+  });
+
+  const smallBody = bodyLimit({
+    maxSize: LOGIN_BODY_BYTES,
+    onError: () => {
+      throw new PlimsollError("too_large", `At most ${LOGIN_BODY_BYTES} bytes are read here.`);
+    },
+  });
+
+  app.post("/api/v1/login", smallBody, async (c) => {
+    const facts = factsOf(c.env.incoming);
+    // Else a page elsewhere could log this browser in with a link of its own. A browser says where it is.
+    if ((facts.origin ?? facts.secFetchSite) !== undefined && !checkOrigin(facts)) {
+      throw new PlimsollError("forbidden_scope", "Log in from this server's own page.");
+    }
+    const body = LoginBody.safeParse(await c.req.json().catch(() => undefined));
+    if (!body.success) throw new PlimsollError("bad_request", 'Send JSON: {"token": "..."}.');
+    const session = await browsers.login(body.data.token, facts.remoteAddress ?? "");
+    c.header("Set-Cookie", sessionCookie(session, isHttps(c)));
+    c.header("Cache-Control", "no-store");
+    return c.json({ ok: true });
+  });
+
+  app.post("/api/v1/login/links", async (c) => {
+    const { incoming } = c.env;
+    await access.authorize(incoming, "admin");
+    const scheme = isHttps(c) ? "https" : "http";
+    c.header("Cache-Control", "no-store");
+    return c.json({ url: `${scheme}://${incoming.headers.host}/login#${browsers.createLoginToken()}` });
+  });
+
+  app.post("/api/v1/logout", async (c) => {
+    const facts = factsOf(c.env.incoming);
+    const session = sessionOf(facts.cookie);
+    if (session !== undefined && (await access.authenticate({ ...facts, authorization: undefined }))) {
+      await browsers.logout(session);
+    }
+    c.header("Set-Cookie", expiredCookie(isHttps(c)));
+    return c.json({ ok: true });
+  });
+
+  const { trpc, rest } = deps;
+  if (trpc) app.all("/api/trpc/*", (c) => trpc(c.req.raw, contextOf(c)));
+
+  // The REST API is what is left, not a wildcard route: one that matches as well would make the router run
+  // a chain of handlers for every event.
+  app.notFound((c) => {
+    const { path } = c.req;
+    if (rest && (path.startsWith("/api/v1/") || path === "/openapi.json"))
+      return rest(c.req.raw, contextOf(c));
+    return errorResponse(new PlimsollError("not_found", `There is nothing at ${c.req.method} ${path}.`));
+  });
+
+  app.onError((error, c) => {
+    const requestId = nextRequestId();
+    logError(log, error, { method: c.req.method, path: c.req.path, requestId });
+    const response = errorResponse(error);
+    response.headers.set("X-Request-Id", requestId);
+    return response;
+  });
+
+  function contextOf(c: MachineContext): RequestContext {
+    return { authenticate: () => access.authenticate(factsOf(c.env.incoming)) };
+  }
+
+  return {
+    fetch(request, bindings) {
+      const { host } = bindings.incoming.headers;
+      if (!checkHost(host, hostRules)) return errorResponse(foreignHost(host));
+      return app.fetch(request, bindings);
+    },
+  };
+}
+
+/** Why a request that names another host is turned away. */
+export function foreignHost(host: string | undefined): PlimsollError {
+  const named = host === undefined ? "The request names no host." : `This server is not known as ${host}.`;
+  return new PlimsollError(
+    "bad_request",
+    `${named} If it should be, add the name to PLIMSOLL_ALLOWED_HOSTS.`,
+  );
+}
+
+/** Whoever claims https wrongly only keeps the cookie from themselves. */
+function isHttps(c: MachineContext): boolean {
+  return c.env.incoming.headers["x-forwarded-proto"] === "https";
+}

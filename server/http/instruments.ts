@@ -1,0 +1,88 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+
+/** What the server counts about itself. Values of this process alone. */
+export interface Instruments {
+  registry: Registry;
+  /** One answered request. `route` is one of few names, never a path. */
+  request(route: string, status: number, seconds: number): void;
+  /** Events by what became of them: accepted, duplicate, or the code of the rejection. */
+  events(outcome: string, count: number): void;
+  /** One group commit: how many events it took, and how long until COMMIT returned. */
+  commit(events: number, seconds: number): void;
+  /** Events waiting for their commit. */
+  queued(events: number): void;
+  liveClients(count: number): void;
+}
+
+export function createInstruments(): Instruments {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const registers = [registry];
+
+  const requests = new Histogram({
+    name: "plimsoll_http_request_duration_seconds",
+    help: "From a request's headers to the end of its answer.",
+    labelNames: ["route", "status"],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5],
+    registers,
+  });
+  const outcomes = new Counter({
+    name: "plimsoll_ingest_events_total",
+    help: "Events received, by what became of them.",
+    labelNames: ["outcome"],
+    registers,
+  });
+  const commitSize = new Histogram({
+    name: "plimsoll_ingest_commit_events",
+    help: "Events written by one group commit.",
+    buckets: [1, 5, 10, 50, 100, 500, 1000, 2500, 5000, 10000],
+    registers,
+  });
+  const commitTime = new Histogram({
+    name: "plimsoll_ingest_commit_duration_seconds",
+    help: "One group commit, from BEGIN to the answer to COMMIT.",
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5],
+    registers,
+  });
+  const queue = new Gauge({
+    name: "plimsoll_ingest_queue_events",
+    help: "Events waiting for their commit.",
+    registers,
+  });
+  const live = new Gauge({
+    name: "plimsoll_live_clients",
+    help: "Clients connected to the live stream.",
+    registers,
+  });
+
+  // Looking a child up by its labels costs more than counting with it.
+  const requestsBy = new Map<string, { observe(seconds: number): void }>();
+  const outcomesBy = new Map<string, { inc(count: number): void }>();
+
+  return {
+    registry,
+    request(route, status, seconds) {
+      const key = `${route} ${status}`;
+      let child = requestsBy.get(key);
+      if (!child) {
+        child = requests.labels(route, String(status));
+        requestsBy.set(key, child);
+      }
+      child.observe(seconds);
+    },
+    events(outcome, count) {
+      let child = outcomesBy.get(outcome);
+      if (!child) {
+        child = outcomes.labels(outcome);
+        outcomesBy.set(outcome, child);
+      }
+      child.inc(count);
+    },
+    commit(events, seconds) {
+      commitSize.observe(events);
+      commitTime.observe(seconds);
+    },
+    queued: (events) => queue.set(events),
+    liveClients: (count) => live.set(count),
+  };
+}

@@ -1,0 +1,128 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { LiveMessage } from "@plimsoll/protocol";
+import type { Access } from "../access/principal.ts";
+import { PlimsollError, statusOf } from "../errors.ts";
+import { addChanges, type Changes } from "../live/coalesce.ts";
+import type { LiveHub } from "../live/hub.ts";
+
+export interface LiveStreamsOptions {
+  hub: Pick<LiveHub, "subscribe">;
+  access: Pick<Access, "authorize">;
+  /** Told whenever it changes. */
+  onClients?: (count: number) => void;
+  /** Milliseconds between signs of life. Proxies close what is silent for a minute. */
+  heartbeatMs?: number;
+  /** Connections this process holds at most. */
+  maxClients?: number;
+}
+
+export interface LiveStreams {
+  /**
+   * Answers with the stream, which goes on after this returns.
+   * @throws PlimsollError `unauthenticated`, `forbidden_scope`, or `overloaded` with too many clients
+   */
+  serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void>;
+  clients(): number;
+  /** Ends all streams; their clients reconnect elsewhere. */
+  close(): void;
+}
+
+/** Heartbeats a reader may fall behind before its connection is given up. */
+const PATIENCE = 4;
+/** Milliseconds after which a browser whose stream ended comes back. */
+const RETRY_MS = 2_000;
+
+/**
+ * Server-sent events that say what changed, never the data. They are written to the socket directly:
+ * only the socket knows whether its reader keeps up, and one that does not gets the sum of what it missed
+ * instead of a queue.
+ */
+export function createLiveStreams(options: LiveStreamsOptions): LiveStreams {
+  const { hub, access, onClients, heartbeatMs = 15_000, maxClients = 1_000 } = options;
+  const open = new Set<() => void>();
+  let closed = false;
+
+  function begin(outgoing: ServerResponse): void {
+    outgoing.writeHead(200, {
+      "Content-Type": "text/event-stream; charset=utf-8",
+      // no-transform and identity: a compressing proxy would hold messages back until its block is full.
+      "Cache-Control": "no-cache, no-transform",
+      "Content-Encoding": "identity",
+      "X-Accel-Buffering": "no",
+      Connection: "keep-alive",
+    });
+  }
+
+  async function serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const { projectId } = await access.authorize(incoming, "read");
+    if (closed || open.size >= maxClients) {
+      throw new PlimsollError("overloaded", "Too many clients are connected to the live stream.");
+    }
+    // The client may have left while its key was looked up; then 'close' has come and gone.
+    if (outgoing.destroyed) return;
+    begin(outgoing);
+
+    let number = 0;
+    let ready = true;
+    let quiet = true;
+    let behind = 0;
+    let missed: Changes = new Map();
+
+    const write = (text: string) => {
+      quiet = false;
+      ready = outgoing.write(text);
+    };
+    const flush = () => {
+      if (!ready || missed.size === 0) return;
+      const sessions = missed.get(projectId) ?? null;
+      missed = new Map();
+      const message: LiveMessage = { type: "changed", sessions: sessions && [...sessions] };
+      write(`id: ${++number}\nevent: message\ndata: ${JSON.stringify(message)}\n\n`);
+    };
+    const end = () => {
+      if (!open.delete(end)) return;
+      clearInterval(heartbeat);
+      unsubscribe();
+      onClients?.(open.size);
+      outgoing.end();
+    };
+    const beat = async () => {
+      if (ready && quiet) write(": still here\n\n");
+      quiet = true;
+      behind = ready ? 0 : behind + 1;
+      if (behind >= PATIENCE) outgoing.destroy();
+      // A revoked key or a logged-out browser hears no more. Answered from memory nearly always.
+      await access.authorize(incoming, "read").catch((error: unknown) => {
+        const status = statusOf(error);
+        if (status === 401 || status === 403) end();
+      });
+    };
+
+    const heartbeat = setInterval(() => void beat(), heartbeatMs);
+    const unsubscribe = hub.subscribe(projectId, (sessions) => {
+      addChanges(missed, projectId, sessions);
+      flush();
+    });
+    open.add(end);
+    onClients?.(open.size);
+    outgoing.on("close", end).on("drain", () => {
+      ready = true;
+      flush();
+    });
+    outgoing.on("error", end);
+
+    // Whatever was read before this moment may be old: the first message says to read again.
+    write(`retry: ${RETRY_MS}\n\n`);
+    addChanges(missed, projectId, null);
+    flush();
+  }
+
+  return {
+    serve,
+    clients: () => open.size,
+    close() {
+      closed = true;
+      for (const end of [...open]) end();
+    },
+  };
+}

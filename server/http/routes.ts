@@ -1,0 +1,47 @@
+/** What kind of thing a path asks for. Also the label in the metrics, so there are few of them. */
+export type Route =
+  | "events"
+  | "otlp"
+  | "trpc"
+  | "live"
+  | "policy"
+  | "api"
+  | "health"
+  | "metrics"
+  | "asset"
+  | "page";
+
+const MACHINE_PREFIXES: [prefix: string, route: Route][] = [
+  ["/api/v1/events", "events"],
+  ["/api/trpc/", "trpc"],
+  ["/api/v1/live", "live"],
+  ["/api/v1/policy", "policy"],
+  ["/api/", "api"],
+  ["/otlp/", "otlp"],
+  ["/healthz", "health"],
+  ["/readyz", "health"],
+  ["/metrics", "metrics"],
+  ["/openapi.json", "api"],
+];
+
+/** Needed before, or whether or not, somebody is logged in. */
+const FREE_PREFIXES = ["/_next/", "/__nextjs", "/fonts/", "/icon", "/apple-icon"];
+const FREE_PATHS = ["/login", "/favicon.ico", "/robots.txt", "/manifest.webmanifest"];
+
+/** @param url as in the request line, with its query */
+export function routeOf(url: string): Route {
+  for (const [prefix, route] of MACHINE_PREFIXES) if (url.startsWith(prefix)) return route;
+  return isFree(url) ? "asset" : "page";
+}
+
+function isFree(url: string): boolean {
+  const query = url.indexOf("?");
+  const path = query < 0 ? url : url.slice(0, query);
+  // A path that is read differently further in could pass for an asset here and be a page there.
+  if (path.includes("..") || path.includes("//") || path.includes("\\") || /%2e|%2f|%5c/i.test(path))
+    return false;
+  return FREE_PATHS.includes(path) || FREE_PREFIXES.some((prefix) => path.startsWith(prefix));
+}
+
+/** Whether the page server answers, instead of the app for machines. */
+export const isForPeople = (route: Route): boolean => route === "page" || route === "asset";

@@ -1,0 +1,195 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+import { getRequestListener } from "@hono/node-server";
+import type { Logger } from "pino";
+import { type Browsers, sessionCookie, sessionOf } from "../access/browser.ts";
+import { checkHost, type HostRules } from "../access/origin.ts";
+import { PlimsollError, statusOf, toErrorBody } from "../errors.ts";
+import { foreignHost, type MachineApp } from "./app.ts";
+import type { Instruments } from "./instruments.ts";
+import type { LiveStreams } from "./live.ts";
+import { errorHeaders, errorResponse, logError, nextRequestId } from "./respond.ts";
+import { isForPeople, routeOf } from "./routes.ts";
+
+export interface ServeOptions {
+  host: string;
+  /** 0 takes a free one. */
+  port: number;
+  /** Its port is set to the one listened on. */
+  hostRules: HostRules;
+  machine: MachineApp;
+  /** Next's request handler. */
+  pages(incoming: IncomingMessage, outgoing: ServerResponse): unknown;
+  /** Next's upgrade handler, for its development server. */
+  pageUpgrade?(incoming: IncomingMessage, socket: Duplex, head: Buffer): unknown;
+  browsers: Pick<Browsers, "verify">;
+  streams: Pick<LiveStreams, "close">;
+  instruments: Pick<Instruments, "request">;
+  log: Logger;
+  /** Milliseconds that requests under way get to finish at the end. */
+  graceMs?: number;
+}
+
+export interface RunningServer {
+  port: number;
+  /** Such as http://127.0.0.1:4180, without a slash at the end. */
+  url: string;
+  /** Takes no more, ends live streams, lets requests finish, then cuts what is left. May be repeated. */
+  close(): Promise<void>;
+}
+
+/** Longer than the minute after which load balancers drop an idle connection: they must be the ones to. */
+const KEEP_ALIVE_MS = 65_000;
+/** For all of a request to arrive. */
+const REQUEST_MS = 120_000;
+
+const PAGE_HEADERS = {
+  "X-Content-Type-Options": "nosniff",
+  "X-Frame-Options": "DENY",
+  "Referrer-Policy": "no-referrer",
+  "Cross-Origin-Opener-Policy": "same-origin",
+};
+
+/**
+ * Listens on one port for machines and people.
+ * @throws PlimsollError `port_in_use` or `setting_invalid`
+ */
+export async function serve(options: ServeOptions): Promise<RunningServer> {
+  const { host, hostRules, machine, pages, browsers, streams, instruments, log, graceMs = 5_000 } = options;
+  const upgraded = new Set<Duplex>();
+
+  const machines = getRequestListener((request, bindings) => machine.fetch(request, bindings as never), {
+    // A request too broken for the app to see, such as one with a malformed Host.
+    errorHandler: () => errorResponse(new PlimsollError("bad_request", "The request cannot be read.")),
+  });
+
+  async function page(incoming: IncomingMessage, outgoing: ServerResponse, url: string, open: boolean) {
+    try {
+      if (!checkHost(incoming.headers.host, hostRules)) throw foreignHost(incoming.headers.host);
+      for (const [name, value] of Object.entries(PAGE_HEADERS)) outgoing.setHeader(name, value);
+      if (open || (await letIn(incoming, outgoing, url))) await pages(incoming, outgoing);
+    } catch (error) {
+      const requestId = nextRequestId();
+      logError(log, error, { method: incoming.method ?? "", path: url.split("?", 1)[0]!, requestId });
+      if (outgoing.headersSent) outgoing.destroy();
+      else {
+        outgoing.writeHead(statusOf(error), { ...errorHeaders(error), "X-Request-Id": requestId });
+        outgoing.end(JSON.stringify(toErrorBody(error)));
+      }
+    }
+  }
+
+  /** @returns false when it has answered with the way to the login page */
+  async function letIn(incoming: IncomingMessage, outgoing: ServerResponse, url: string): Promise<boolean> {
+    const session = sessionOf(incoming.headers.cookie);
+    const visit = session === undefined ? undefined : await verified(session);
+    if (session === undefined || !visit) {
+      if (incoming.method !== "GET" && incoming.method !== "HEAD") {
+        throw new PlimsollError("unauthenticated", "Log in first.");
+      }
+      const next = url === "/" ? "" : `?next=${encodeURIComponent(url)}`;
+      outgoing.writeHead(302, { Location: `/login${next}`, "Cache-Control": "no-store" }).end();
+      return false;
+    }
+    if (visit.renew) {
+      const secure = incoming.headers["x-forwarded-proto"] === "https";
+      outgoing.appendHeader("Set-Cookie", sessionCookie(session, secure));
+    }
+    return true;
+  }
+
+  async function verified(session: string) {
+    try {
+      return await browsers.verify(session);
+    } catch (cause) {
+      throw new PlimsollError("database_unreachable", "The database cannot be reached just now.", { cause });
+    }
+  }
+
+  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS, requestTimeout: REQUEST_MS, noDelay: true });
+  // Beyond the default so that a connection kept alive is never cut between two of its requests.
+  server.headersTimeout = KEEP_ALIVE_MS + 1_000;
+
+  server.on("request", (incoming, outgoing) => {
+    const url = incoming.url ?? "/";
+    const route = routeOf(url);
+    // A stream lasts as long as its page is open; its duration says nothing.
+    if (route !== "live") {
+      const started = performance.now();
+      outgoing.on("finish", () =>
+        instruments.request(route, outgoing.statusCode, (performance.now() - started) / 1000),
+      );
+    }
+    if (isForPeople(route)) void page(incoming, outgoing, url, route === "asset");
+    else void machines(incoming, outgoing);
+  });
+
+  server.on("upgrade", (incoming, socket, head) => {
+    const { pageUpgrade } = options;
+    if (!pageUpgrade || !checkHost(incoming.headers.host, hostRules)) return void socket.destroy();
+    upgraded.add(socket);
+    socket.on("close", () => upgraded.delete(socket));
+    pageUpgrade(incoming, socket, head);
+  });
+
+  await listen(server, host, options.port);
+  const { port } = server.address() as AddressInfo;
+  hostRules.port = port;
+
+  let closed: Promise<void> | undefined;
+  return {
+    port,
+    url: `http://${host.includes(":") ? `[${host}]` : host}:${port}`,
+    close() {
+      closed ??= close(server, graceMs, () => {
+        streams.close();
+        for (const socket of upgraded) socket.destroy();
+      });
+      return closed;
+    },
+  };
+}
+
+function listen(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (error: NodeJS.ErrnoException) => reject(explain(error, host, port)));
+    server.listen(port, host, () => {
+      server.removeAllListeners("error");
+      resolve();
+    });
+  });
+}
+
+function explain(cause: NodeJS.ErrnoException, host: string, port: number): unknown {
+  switch (cause.code) {
+    case "EADDRINUSE":
+      return new PlimsollError("port_in_use", `Port ${port} on ${host} is in use.`, {
+        cause,
+        hint: `Is Plimsoll running already? Stop what uses the port, or take another: PORT=${port + 1}. PORT=0 takes a free one.`,
+      });
+    case "EACCES":
+      return new PlimsollError("setting_invalid", `This user may not listen on port ${port}.`, {
+        cause,
+        hint: "Ports below 1024 need special rights. Take another: PORT=4180.",
+      });
+    case "EADDRNOTAVAIL":
+      return new PlimsollError("setting_invalid", `This machine has no address ${host}.`, {
+        cause,
+        hint: "Take HOST=127.0.0.1.",
+      });
+    default:
+      return cause;
+  }
+}
+
+async function close(server: Server, graceMs: number, endStreams: () => void): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  endStreams();
+  // A connection becomes idle when its last request is answered, and would then be kept alive.
+  const sweep = setInterval(() => server.closeIdleConnections(), 50);
+  const cut = setTimeout(() => server.closeAllConnections(), graceMs);
+  await closed;
+  clearInterval(sweep);
+  clearTimeout(cut);
+}

@@ -1,0 +1,184 @@
+import { randomUUID } from "node:crypto";
+import type { Logger } from "pino";
+import { addChanges, type Changes, decodeNotice, encodeChanges, type Notice } from "./coalesce.ts";
+import { openListener } from "./listener.ts";
+
+export const LIVE_CHANNEL = "plimsoll_live";
+
+export interface LiveHubOptions {
+  connectionString: string;
+  log: Logger;
+  /** Milliseconds, never going back. */
+  now?: () => number;
+  /** At most one NOTIFY in this many milliseconds. */
+  intervalMs?: number;
+}
+
+/** Ids of the sessions that changed; null: anything may have, refetch everything. */
+export type ChangeListener = (sessions: string[] | null) => void;
+
+/** The hex of the sha256 of a key or browser session that ended; null: any may have. */
+export type EndListener = (hash: string | null) => void;
+
+export interface LiveHub {
+  /** Says that sessions changed, to this process and all others. Call it after COMMIT. Never throws. */
+  changed(projectId: number, sessionIds: Iterable<string> | null): void;
+  /** @returns the function that ends the subscription */
+  subscribe(projectId: number, listener: ChangeListener): () => void;
+  /** Says to the other processes that a key or browser session ended. */
+  invalidateKey(hash: string): void;
+  /** Hears of those that ended in other processes. */
+  onInvalidate(listener: EndListener): () => void;
+  /** Resolves once it hears the other processes for the first time. */
+  ready: Promise<void>;
+  /** Whether it hears them now. */
+  connected(): boolean;
+  stop(): Promise<void>;
+}
+
+/**
+ * Carries "something changed" between the processes of one database, by LISTEN and NOTIFY on a connection
+ * of its own. However much changes, a process sends ten messages a second at most; the first goes at once.
+ * Losing the connection loses messages, so after each reconnect everybody is told to refetch everything.
+ */
+export function createLiveHub(options: LiveHubOptions): LiveHub {
+  const { connectionString, log, now = () => performance.now(), intervalMs = 100 } = options;
+  const self = randomUUID();
+  const subscribers = new Map<number, Set<ChangeListener>>();
+  const endListeners = new Set<EndListener>();
+
+  let pending: Changes = new Map();
+  /** Waiting for the connection; other processes must hear of these, late as it may be. */
+  let unsent: Changes = new Map();
+  const unsentEnds = new Set<string>();
+  let timer: NodeJS.Timeout | undefined;
+  let flushedAt = Number.NEGATIVE_INFINITY;
+  let sending: Promise<void> | undefined;
+  let stopped = false;
+
+  const listener = openListener({
+    connectionString,
+    channel: LIVE_CHANNEL,
+    log,
+    onMessage: (text) => {
+      const notice = decodeNotice(text);
+      if (notice && notice.from !== self) receive(notice);
+    },
+    onConnected: () => {
+      for (const projectId of subscribers.keys()) tell(projectId, null);
+      for (const fn of endListeners) guarded(() => fn(null));
+      send();
+    },
+  });
+
+  function receive(notice: Notice): void {
+    if ("ended" in notice) {
+      for (const fn of endListeners) guarded(() => fn(notice.ended));
+    } else if ("everything" in notice) {
+      for (const projectId of subscribers.keys()) tell(projectId, null);
+    } else {
+      for (const [projectId, sessions] of notice.changes) tell(projectId, sessions);
+    }
+  }
+
+  function tell(projectId: number, sessions: string[] | null): void {
+    for (const fn of subscribers.get(projectId) ?? []) guarded(() => fn(sessions));
+  }
+
+  /** One subscriber's failure is not the next one's, nor the sender's. */
+  function guarded(fn: () => void): void {
+    try {
+      fn();
+    } catch (err) {
+      log.error({ err }, "a subscriber to live changes failed");
+    }
+  }
+
+  function schedule(): void {
+    if (timer || stopped) return;
+    const wait = flushedAt + intervalMs - now();
+    if (wait <= 0) {
+      flush();
+      return;
+    }
+    timer = setTimeout(() => {
+      timer = undefined;
+      flush();
+    }, wait);
+    timer.unref();
+  }
+
+  function flush(): void {
+    flushedAt = now();
+    const changes = pending;
+    pending = new Map();
+    // Our own subscribers need no database to hear of it.
+    for (const [projectId, sessions] of changes) {
+      addChanges(unsent, projectId, sessions);
+      tell(projectId, sessions && [...sessions]);
+    }
+    send();
+  }
+
+  /** One message at a time, so that what piles up meanwhile becomes one message too. */
+  function send(): void {
+    if (sending || !listener.connected()) return;
+    sending = sendUnsent().finally(() => {
+      sending = undefined;
+      if ((unsent.size > 0 || unsentEnds.size > 0) && listener.connected()) schedule();
+    });
+  }
+
+  async function sendUnsent(): Promise<void> {
+    // Endings first, and each by itself: they are rare, and the sooner a revoked key fails the better.
+    for (const ended of unsentEnds) {
+      if (!(await listener.notify(JSON.stringify({ from: self, ended } satisfies Notice)))) return;
+      unsentEnds.delete(ended);
+    }
+    if (unsent.size === 0) return;
+    const changes = unsent;
+    unsent = new Map();
+    if (await listener.notify(encodeChanges(self, changes))) return;
+    for (const [projectId, sessions] of changes) addChanges(unsent, projectId, sessions);
+  }
+
+  return {
+    changed(projectId, sessionIds) {
+      if (stopped) return;
+      addChanges(pending, projectId, sessionIds);
+      if (pending.has(projectId)) schedule();
+    },
+    subscribe(projectId, fn) {
+      const listeners = subscribers.get(projectId) ?? new Set();
+      subscribers.set(projectId, listeners.add(fn));
+      return () => {
+        listeners.delete(fn);
+        if (listeners.size === 0 && subscribers.get(projectId) === listeners) subscribers.delete(projectId);
+      };
+    },
+    invalidateKey(hash) {
+      unsentEnds.add(hash);
+      send();
+    },
+    onInvalidate(fn) {
+      endListeners.add(fn);
+      return () => void endListeners.delete(fn);
+    },
+    ready: listener.ready,
+    connected: listener.connected,
+    async stop() {
+      if (stopped) return;
+      stopped = true;
+      clearTimeout(timer);
+      timer = undefined;
+      // The last changes are somebody else's news still.
+      if (pending.size > 0) flush();
+      await sending;
+      send();
+      await sending;
+      await listener.stop();
+      subscribers.clear();
+      endListeners.clear();
+    },
+  };
+}
