@@ -1,0 +1,94 @@
+import { createTRPCUntypedClient, httpBatchLink, TRPCClientError } from "@trpc/client";
+import type { Connection } from "./connection.ts";
+import { accessHint, authorization } from "./connection.ts";
+import { CliError, messageOf } from "./errors.ts";
+
+/** Anything that can check an answer: a zod schema of the protocol package. */
+export interface AnswerSchema<T> {
+  safeParse(value: unknown): { success: true; data: T } | { success: false; error: { message: string } };
+}
+
+/** Calls procedures by name and checks what comes back, so the command line needs none of the server's types. */
+export interface Client {
+  query<T>(path: string, input: unknown, schema: AnswerSchema<T>): Promise<T>;
+  mutate<T>(path: string, input: unknown, schema: AnswerSchema<T>): Promise<T>;
+}
+
+const TIMEOUT_MS = 30_000;
+
+export function createClient(connection: Connection): Client {
+  const trpc = createTRPCUntypedClient({
+    links: [
+      httpBatchLink({
+        url: `${connection.url}/api/trpc`,
+        headers: authorization(connection),
+        fetch: (url, options) =>
+          fetch(url, { ...(options as RequestInit), signal: AbortSignal.timeout(TIMEOUT_MS) }),
+      }),
+    ],
+  });
+  const call = async <T>(
+    kind: "query" | "mutation",
+    path: string,
+    input: unknown,
+    schema: AnswerSchema<T>,
+  ) => {
+    let answer: unknown;
+    try {
+      answer = await trpc[kind](path, input);
+    } catch (error) {
+      throw explain(error, connection, path);
+    }
+    const checked = schema.safeParse(answer);
+    if (checked.success) return checked.data;
+    throw new CliError(`${connection.url} answered ${path} in a form this version does not know.`, {
+      hint: "The server and the command line may be of different versions.",
+      cause: checked.error,
+    });
+  };
+  return {
+    query: (path, input, schema) => call("query", path, input, schema),
+    mutate: (path, input, schema) => call("mutation", path, input, schema),
+  };
+}
+
+function explain(error: unknown, connection: Connection, path: string): CliError {
+  if (!(error instanceof TRPCClientError)) return unreachable(connection, error);
+  const data = error.data as { httpStatus?: unknown } | null | undefined;
+  const response = error.meta?.response as { status?: unknown } | undefined;
+  const status = Number(data?.httpStatus ?? response?.status);
+  if (status === 401 || status === 403) {
+    return new CliError(
+      status === 401 ? `Not authorised at ${connection.url}.` : `Not allowed to call ${path}.`,
+      { hint: accessHint(connection, status), cause: error },
+    );
+  }
+  if (Number.isNaN(status)) return unreachable(connection, error);
+  if (data === undefined || data === null) {
+    return new CliError(`${connection.url} answered HTTP ${status} to ${path}.`, {
+      hint: "Is that a Plimsoll server, and of this version?",
+      cause: error,
+    });
+  }
+  return new CliError(`${path}: ${error.message}`, { cause: error });
+}
+
+export function unreachable(connection: Pick<Connection, "url">, error: unknown): CliError {
+  return new CliError(`Cannot reach Plimsoll at ${connection.url} (${reason(error)}).`, {
+    hint: "Is it running? Start it with npm start, or name another server with --url or PLIMSOLL_URL.",
+    cause: error,
+  });
+}
+
+/** `fetch failed` says nothing; the system's code beneath it does. */
+function reason(error: unknown): string {
+  let at: unknown = error;
+  for (let depth = 0; depth < 5 && at instanceof Error; depth += 1) {
+    const code = (at as { code?: unknown }).code;
+    if (typeof code === "string" && /^E[A-Z]+$/.test(code)) return code;
+    if (at.name === "TimeoutError") return "no answer in time";
+    if (at instanceof AggregateError && at.errors[0] !== undefined) at = at.errors[0];
+    else at = at.cause;
+  }
+  return messageOf(error);
+}

@@ -1,0 +1,76 @@
+import { readFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { CliError } from "./errors.ts";
+
+export type Env = Record<string, string | undefined>;
+
+export interface ConnectionFlags {
+  url?: string | undefined;
+  key?: string | undefined;
+}
+
+export interface Connection {
+  /** Without a trailing slash. */
+  url: string;
+  token: string | undefined;
+  /** Where the token came from, for messages. Never the token itself. */
+  tokenSource: "--key" | "PLIMSOLL_KEY" | "local token file" | undefined;
+}
+
+/** As root the data stand under /var/lib, as the server puts them. */
+export function homeFolder(env: Env, root = process.getuid?.() === 0): string {
+  const given = env.PLIMSOLL_HOME?.replace(/^~(?=$|[/\\])/, homedir());
+  return given || (root ? "/var/lib/plimsoll" : join(homedir(), ".plimsoll"));
+}
+
+export function serverUrl(flags: ConnectionFlags, env: Env): string {
+  const given = flags.url || env.PLIMSOLL_URL || `http://127.0.0.1:${env.PORT || "4180"}`;
+  const text = /^https?:\/\//.test(given) ? given : `http://${given}`;
+  if (!URL.canParse(text)) {
+    throw new CliError(`${JSON.stringify(given)} is not a URL.`, {
+      hint: "It should look like http://127.0.0.1:4180.",
+    });
+  }
+  const url = new URL(text);
+  return `${url.origin}${url.pathname}`.replace(/\/+$/, "");
+}
+
+/**
+ * The local token grants everything on the server's own machine, so it is only ever shown to a server there: sent to
+ * another host it would be given away.
+ */
+export function isLoopback(url: string): boolean {
+  const host = new URL(url).hostname;
+  return host === "localhost" || host === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(host);
+}
+
+export async function connect(flags: ConnectionFlags, env: Env): Promise<Connection> {
+  const url = serverUrl(flags, env);
+  if (flags.key) return { url, token: flags.key, tokenSource: "--key" };
+  if (env.PLIMSOLL_KEY) return { url, token: env.PLIMSOLL_KEY, tokenSource: "PLIMSOLL_KEY" };
+  const local = isLoopback(url) ? await readToken(join(homeFolder(env), "local-token")) : undefined;
+  return { url, token: local, tokenSource: local === undefined ? undefined : "local token file" };
+}
+
+async function readToken(path: string): Promise<string | undefined> {
+  try {
+    return (await readFile(path, "utf8")).trim() || undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export function authorization(connection: Connection): Record<string, string> {
+  return connection.token === undefined ? {} : { authorization: `Bearer ${connection.token}` };
+}
+
+/** What to do about an answer of 401 or 403. */
+export function accessHint(connection: Connection, status: number): string {
+  if (status === 403)
+    return "The key lacks the scope this needs. Create one with: plimsoll key create --name … --scope …";
+  if (connection.token === undefined) {
+    return "Give a key with --key or PLIMSOLL_KEY; on the server's own machine its token file is used by itself.";
+  }
+  return `The token came from ${connection.tokenSource}; it may be revoked, mistyped or another server's.`;
+}

@@ -1,0 +1,103 @@
+import { hostname } from "node:os";
+import type { PlimsollEventInput } from "@plimsoll/protocol";
+import type { Connection } from "../connection.ts";
+import { createReader, HARNESS_NAME } from "../readers/detect.ts";
+import type { Format, Reader, SkipCounts } from "../readers/reader.ts";
+import { addSkips } from "../readers/reader.ts";
+import { importedEnds } from "./ended.ts";
+import { linesOf } from "./lines.ts";
+import type { Group, Plan } from "./plan.ts";
+import type { SendOptions, Totals } from "./send.ts";
+import { addTotals, batches, emptyTotals, sendBatch } from "./send.ts";
+
+export interface ImportOptions {
+  harness?: string | undefined;
+  titles: boolean;
+}
+
+export interface ImportSummary {
+  files: Partial<Record<Format, number>>;
+  sessions: number;
+  agents: number;
+  /** Events read, whether or not they were sent. */
+  events: number;
+  skipped: SkipCounts;
+  /** Undefined on a dry run. */
+  sent: Totals | undefined;
+}
+
+export interface ImportProgress {
+  bytes: number;
+  totalBytes: number;
+  events: number;
+}
+
+export function readerFor(format: Format, options: ImportOptions): Reader {
+  const harness = options.harness ?? `${HARNESS_NAME[format]}@${hostname()}`;
+  return createReader(format, { harness, titles: options.titles });
+}
+
+/** Reads every group of the plan and sends what it says; without a connection it only counts. */
+export async function runImport(
+  plan: Plan,
+  connection: Connection | undefined,
+  options: ImportOptions & { onProgress?: (progress: ImportProgress) => void; send?: SendOptions },
+): Promise<ImportSummary> {
+  const sessions = new Set<string>();
+  const agents = new Set<string>();
+  const summary: ImportSummary = {
+    files: {},
+    sessions: 0,
+    agents: 0,
+    events: 0,
+    skipped: {},
+    sent: connection === undefined ? undefined : emptyTotals(),
+  };
+  const totalBytes = plan.groups.flatMap((group) => group.files).reduce((sum, file) => sum + file.bytes, 0);
+  let bytes = 0;
+  for (const group of plan.groups) {
+    const { events, skipped } = await readGroup(group, options, (read) => {
+      bytes += read;
+      options.onProgress?.({ bytes: Math.min(bytes, totalBytes), totalBytes, events: summary.events });
+    });
+    const own = group.files.filter((file) => file.contextOnly !== true).length;
+    summary.files[group.format] = (summary.files[group.format] ?? 0) + own;
+    addSkips(summary.skipped, skipped);
+    for (const event of events) {
+      if (event.session === undefined) continue;
+      sessions.add(JSON.stringify([event.harness, event.session]));
+      agents.add(JSON.stringify([event.harness, event.session, event.agent ?? "main"]));
+    }
+    summary.events += events.length;
+    if (connection !== undefined) {
+      for (const batch of batches(events)) {
+        addTotals(summary.sent!, await sendBatch(connection, batch, options.send));
+        options.onProgress?.({ bytes: Math.min(bytes, totalBytes), totalBytes, events: summary.events });
+      }
+    }
+  }
+  summary.sessions = sessions.size;
+  summary.agents = agents.size;
+  return summary;
+}
+
+async function readGroup(
+  group: Group,
+  options: ImportOptions,
+  onBytes: (bytes: number) => void,
+): Promise<{ events: PlimsollEventInput[]; skipped: SkipCounts }> {
+  const reader = readerFor(group.format, options);
+  for (const file of group.files) {
+    for await (const { lines, bytes } of linesOf(file.location)) {
+      for (const line of lines) reader.read(line, file);
+      if (file.contextOnly !== true) onBytes(bytes);
+    }
+  }
+  const { events, skipped } = reader.take(true);
+  return { events: inOrder([...events, ...importedEnds(events)]), skipped };
+}
+
+/** In the order things happened, which is the server's fast path. */
+export function inOrder(events: PlimsollEventInput[]): PlimsollEventInput[] {
+  return events.sort((a, b) => (a.at as number) - (b.at as number));
+}

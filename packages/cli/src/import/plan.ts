@@ -1,0 +1,146 @@
+import { createReadStream } from "node:fs";
+import { readdir, readFile, stat } from "node:fs/promises";
+import { dirname, join, sep } from "node:path";
+import { createInterface } from "node:readline";
+import { CliError } from "../errors.ts";
+import { detectFormat } from "../readers/detect.ts";
+import { logPlace } from "../readers/ouroboros-chain.ts";
+import type { FileHint, Format } from "../readers/reader.ts";
+import { contextLimitOf } from "./ouro-toml.ts";
+
+export interface PlannedFile extends FileHint {
+  /** The path as the system writes it; `path` is the same with `/`. */
+  location: string;
+  bytes: number;
+}
+
+/** Files that one reader must see together. */
+export interface Group {
+  key: string;
+  format: Format;
+  files: PlannedFile[];
+}
+
+export interface Plan {
+  groups: Group[];
+  /** Files in none of the formats, with what kept them out. */
+  unknown: { path: string; why: "unknown format" | "empty" | "unreadable" }[];
+}
+
+const LOOK_AT_LINES = 50;
+
+/** Finds the recordings under the given paths and what each must be read with. */
+export async function planImport(
+  paths: readonly string[],
+  options: { contextLimit?: number | undefined } = {},
+): Promise<Plan> {
+  const plan: Plan = { groups: [], unknown: [] };
+  const groups = new Map<string, Group>();
+  for (const location of await recordings(paths)) {
+    await place(location, groups, plan, options);
+  }
+  for (const group of groups.values()) {
+    if (group.format === "ouroboros") await addEarlierLogs(group);
+    group.files.sort((a, b) => (a.path < b.path ? -1 : 1));
+  }
+  plan.groups = [...groups.values()];
+  return plan;
+}
+
+async function place(
+  location: string,
+  groups: Map<string, Group>,
+  plan: Plan,
+  options: { contextLimit?: number | undefined },
+): Promise<void> {
+  const path = location.split(sep).join("/");
+  let format: Format | "empty" | undefined;
+  let bytes: number;
+  try {
+    bytes = (await stat(location)).size;
+    format = bytes === 0 ? "empty" : await formatOf(location);
+  } catch {
+    plan.unknown.push({ path, why: "unreadable" });
+    return;
+  }
+  if (format === "empty" || format === undefined) {
+    plan.unknown.push({ path, why: format === "empty" ? "empty" : "unknown format" });
+    return;
+  }
+  const contextLimit =
+    format === "ouroboros" ? (options.contextLimit ?? (await configuredLimit(location))) : undefined;
+  const key = `${format} ${groupFolder(format, path)}`;
+  const group = groups.get(key) ?? { key, format, files: [] };
+  groups.set(key, group);
+  group.files.push({ path, location, bytes, ...(contextLimit !== undefined && { contextLimit }) });
+}
+
+/** Claude Code: a project's folder. Ouroboros: a workspace's logs. The others know their relatives by id. */
+function groupFolder(format: Format, path: string): string {
+  const folder = path.slice(0, Math.max(0, path.lastIndexOf("/")));
+  if (format === "claude-code") return folder.replace(/(^|\/)[^/]+\/subagents$/, "");
+  if (format === "ouroboros") return logPlace(path).parentFolder ?? folder;
+  return "";
+}
+
+async function recordings(paths: readonly string[]): Promise<string[]> {
+  const found = new Set<string>();
+  for (const path of paths) {
+    let entry: Awaited<ReturnType<typeof stat>>;
+    try {
+      entry = await stat(path);
+    } catch {
+      throw new CliError(`There is no file or folder ${path}.`);
+    }
+    if (!entry.isDirectory()) found.add(path);
+    else
+      for (const name of await readdir(path, { recursive: true })) {
+        if (name.endsWith(".jsonl") && !name.split(sep).includes("node_modules")) found.add(join(path, name));
+      }
+  }
+  return [...found].sort();
+}
+
+async function formatOf(location: string): Promise<Format | undefined> {
+  const stream = createReadStream(location);
+  let looked = 0;
+  try {
+    for await (const line of createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY })) {
+      const format = detectFormat(line);
+      if (format !== undefined) return format;
+      looked += 1;
+      if (looked >= LOOK_AT_LINES) return undefined;
+    }
+    return undefined;
+  } finally {
+    stream.destroy();
+  }
+}
+
+/** The workspace's `ouro.toml` stands beside the logs' folder, or in the workspace next to it. */
+async function configuredLimit(location: string): Promise<number | undefined> {
+  const folder = dirname(location);
+  const logs = logPlace(location.split(sep).join("/")).sub === undefined ? folder : dirname(folder);
+  for (const candidate of [logs, dirname(logs), join(dirname(logs), "workspace")]) {
+    const limit = contextLimitOf(await readFile(join(candidate, "ouro.toml"), "utf8").catch(() => ""));
+    if (limit !== undefined) return limit;
+  }
+  return undefined;
+}
+
+/** A log that continues an earlier one belongs to its session, whether or not the earlier one is imported too. */
+async function addEarlierLogs(group: Group): Promise<void> {
+  const known = new Set(group.files.map((file) => file.path));
+  for (const folder of new Set(group.files.map((file) => dirname(file.location)))) {
+    const logs = logPlace(`${folder.split(sep).join("/")}/x`).sub === undefined ? folder : dirname(folder);
+    for (const place of new Set([folder, logs])) {
+      for (const name of await readdir(place).catch(() => [])) {
+        const location = join(place, name);
+        const path = location.split(sep).join("/");
+        if (!/^session-.*\.jsonl$/.test(name) || known.has(path)) continue;
+        known.add(path);
+        group.files.push({ path, location, bytes: 0, contextOnly: true });
+      }
+    }
+  }
+}

@@ -1,0 +1,271 @@
+import type { PlimsollEventInput } from "@plimsoll/protocol";
+import { mergeUsage } from "@plimsoll/protocol";
+import type { ClaudeLine, ClaudeMark, ClaudeTurn } from "./claude-code-line.ts";
+import { fileAgent, fileSession, readClaudeLine } from "./claude-code-line.ts";
+import { sessionFields, sessionStarted } from "./envelope.ts";
+import type { FileHint, Reader, ReaderOptions, Reading, SkipReason } from "./reader.ts";
+import { Skips } from "./reader.ts";
+import { fit } from "./text.ts";
+
+/** How close two boundaries with the same figures must be to be one compaction told twice. */
+const SAME_COMPACTION_MS = 10_000;
+
+interface SideLink {
+  agentId: string | undefined;
+  parent: string | undefined;
+}
+
+interface Session {
+  id: string;
+  firstAt: number;
+  lastAt: number;
+  /** Main agent's turns by message id. */
+  main: Map<string, ClaudeTurn>;
+  /** Sub-agents' usage lines by their uuid: whose they are is known only when the chain is complete. */
+  side: Map<string, ClaudeTurn>;
+  links: Map<string, SideLink>;
+  marks: Map<string, ClaudeMark>;
+  prompt: { at: number; text: string } | undefined;
+  named: { rank: number; text: string } | undefined;
+  touched: boolean;
+}
+
+/**
+ * Claude Code transcripts: a session's file and the `subagents/agent-*.jsonl` beside it, one project folder at a time.
+ *
+ * One turn per message id, its lines merged by maximum. A sidechain is an agent of its own. Windows are left to the
+ * server to count, from `cleared`.
+ */
+export function claudeCodeReader(options: ReaderOptions): Reader {
+  const skips = new Skips();
+  const sessions = new Map<string, Session>();
+  /** Which sessions hold a message id: more than one when a resume or fork copied it. */
+  const holders = new Map<string, Set<string>>();
+  const sessionOfUuid = new Map<string, string>();
+  const summaries = new Map<string, string>();
+
+  return { read, take };
+
+  function read(text: string, file: FileHint): void {
+    const skip = readLine(text, file);
+    if (skip !== undefined) skips.add(skip);
+  }
+
+  function readLine(text: string, file: FileHint): SkipReason | undefined {
+    const line = readClaudeLine(text);
+    if (typeof line === "string") return line;
+    if (line.summary !== undefined) {
+      summaries.set(line.summary.leaf, line.summary.text);
+      return "not_needed";
+    }
+    if (line.forked) return "copied";
+    const id = line.session ?? fileSession(file.path);
+    if (id === undefined) return "no_session";
+    const session = sessionOf(id, line.at);
+    if (line.title !== undefined) name(session, line.title.rank, line.title.text);
+    if (line.at === undefined) return line.title === undefined ? "no_time" : "not_needed";
+    session.touched = true;
+    session.firstAt = Math.min(session.firstAt, line.at);
+    session.lastAt = Math.max(session.lastAt, line.at);
+    if (line.uuid !== undefined) sessionOfUuid.set(line.uuid, id);
+
+    const agentId = line.agentId ?? fileAgent(file.path);
+    const side = line.sidechain || fileAgent(file.path) !== undefined;
+    if (side && line.uuid !== undefined)
+      session.links.set(line.uuid, { agentId: side ? agentId : undefined, parent: line.parent });
+    if (!side && line.prompt !== undefined && (session.prompt === undefined || line.at < session.prompt.at)) {
+      session.prompt = { at: line.at, text: line.prompt };
+    }
+    if (line.mark !== undefined) {
+      session.marks.set(line.mark.id, side ? { ...line.mark, uuid: line.uuid } : line.mark);
+    } else if (line.turn !== undefined) {
+      addTurn(session, line, line.turn, side);
+    } else {
+      skips.add(line.skip ?? "not_needed");
+    }
+  }
+
+  function addTurn(session: Session, line: ClaudeLine, turn: ClaudeTurn, side: boolean): void {
+    if (side) {
+      const uuid = line.uuid ?? turn.key;
+      if (session.side.has(uuid)) skips.add("repeated");
+      session.side.set(uuid, merged(session.side.get(uuid), turn));
+      return;
+    }
+    const seen = session.main.get(turn.key);
+    if (seen !== undefined) skips.add("repeated");
+    session.main.set(turn.key, merged(seen, turn));
+    const holding = holders.get(turn.key) ?? new Set();
+    holders.set(turn.key, holding.add(session.id));
+  }
+
+  function sessionOf(id: string, at: number | undefined): Session {
+    const known = sessions.get(id);
+    if (known !== undefined) return known;
+    const session: Session = {
+      id,
+      firstAt: at ?? Number.POSITIVE_INFINITY,
+      lastAt: at ?? Number.NEGATIVE_INFINITY,
+      main: new Map(),
+      side: new Map(),
+      links: new Map(),
+      marks: new Map(),
+      prompt: undefined,
+      named: undefined,
+      touched: true,
+    };
+    sessions.set(id, session);
+    return session;
+  }
+
+  function name(session: Session, rank: number, text: string): void {
+    if (session.named !== undefined && session.named.rank > rank) return;
+    if (session.named?.text === text) return;
+    session.named = { rank, text };
+    session.touched = true;
+  }
+
+  function take(): Reading {
+    // A summary stands in any file of the project and names its conversation by that conversation's last message.
+    for (const [leaf, text] of summaries) {
+      const session = sessions.get(sessionOfUuid.get(leaf) ?? "");
+      if (session !== undefined) name(session, 1, text);
+    }
+    const events: PlimsollEventInput[] = [];
+    for (const session of sessions.values()) {
+      if (!session.touched || !Number.isFinite(session.firstAt)) continue;
+      session.touched = false;
+      const found = eventsOf(session);
+      if (found.length > 0) events.push(startOf(session), ...found);
+    }
+    return { events, skipped: skips.drain() };
+  }
+
+  function startOf(session: Session): PlimsollEventInput {
+    const title = options.titles ? (session.named?.text ?? session.prompt?.text) : undefined;
+    return sessionStarted(sessionFields(options, session.id), {
+      at: session.firstAt,
+      kind: "conversation",
+      title,
+    });
+  }
+
+  function eventsOf(session: Session): PlimsollEventInput[] {
+    const fields = sessionFields(options, session.id);
+    const events: PlimsollEventInput[] = [];
+    let firstTurnAt = Number.POSITIVE_INFINITY;
+    for (const turn of session.main.values()) {
+      if (ownerOf(turn.key) !== session.id) {
+        skips.add("copied");
+        continue;
+      }
+      firstTurnAt = Math.min(firstTurnAt, turn.at);
+      events.push({ ...fields, ...turnEvent(turn) });
+    }
+    for (const [agentId, turns] of sideAgents(session)) {
+      for (const turn of turns.values()) {
+        const compaction = agentId.startsWith("acompact");
+        events.push(
+          compaction
+            ? { ...fields, ...turnEvent(turn), purpose: "compaction" }
+            : { ...fields, ...turnEvent(turn), agent: agentName(agentId), parent_agent: "main" },
+        );
+      }
+    }
+    for (const mark of distinct([...session.marks.values()])) {
+      if (mark.event.type === "cleared" && mark.event.at <= firstTurnAt) {
+        skips.add("before_first_turn");
+        continue;
+      }
+      const agentId = mark.uuid === undefined ? undefined : chainAgent(session, mark.uuid);
+      events.push({
+        ...fields,
+        ...mark.event,
+        ...(agentId !== undefined && { agent: agentName(agentId), parent_agent: "main" }),
+      });
+    }
+    return events;
+  }
+
+  /** The original of a copied message is the session that fell silent first; the copy is what went on. */
+  function ownerOf(key: string): string | undefined {
+    let owner: Session | undefined;
+    for (const id of holders.get(key) ?? []) {
+      const session = sessions.get(id)!;
+      if (
+        owner === undefined ||
+        session.lastAt < owner.lastAt ||
+        (session.lastAt === owner.lastAt && id < owner.id)
+      ) {
+        owner = session;
+      }
+    }
+    return owner?.id;
+  }
+
+  function sideAgents(session: Session): Map<string, Map<string, ClaudeTurn>> {
+    const agents = new Map<string, Map<string, ClaudeTurn>>();
+    for (const [uuid, turn] of session.side) {
+      if (session.main.has(turn.key)) {
+        skips.add("replayed");
+        continue;
+      }
+      const agentId = chainAgent(session, uuid);
+      const turns = agents.get(agentId) ?? new Map<string, ClaudeTurn>();
+      agents.set(agentId, turns);
+      const seen = turns.get(turn.key);
+      if (seen !== undefined) skips.add("repeated");
+      turns.set(turn.key, merged(seen, turn));
+    }
+    return agents;
+  }
+
+  function distinct(marks: ClaudeMark[]): ClaudeMark[] {
+    const kept: ClaudeMark[] = [];
+    for (const mark of marks.sort((a, b) => a.event.at - b.event.at || (a.id < b.id ? -1 : 1))) {
+      const twin = kept.find(
+        (other) =>
+          mark.event.type === "compacted" &&
+          other.event.type === "compacted" &&
+          mark.event.tokens_before !== undefined &&
+          mark.event.tokens_before === other.event.tokens_before &&
+          mark.event.at - other.event.at <= SAME_COMPACTION_MS,
+      );
+      if (twin === undefined) kept.push(mark);
+      else skips.add("repeated");
+    }
+    return kept;
+  }
+}
+
+function merged(a: ClaudeTurn | undefined, b: ClaudeTurn): ClaudeTurn {
+  if (a === undefined) return b;
+  return { ...a, at: Math.min(a.at, b.at), usage: mergeUsage(a.usage, b.usage) };
+}
+
+function turnEvent(turn: ClaudeTurn) {
+  return {
+    id: fit(turn.key, 128),
+    type: "turn" as const,
+    at: turn.at,
+    model: fit(turn.model, 200),
+    usage: turn.usage,
+  };
+}
+
+/** Old versions do not name the agent: the line that a chain of sidechain lines began with stands for it. */
+function chainAgent(session: Session, uuid: string): string {
+  let at = uuid;
+  const seen = new Set<string>();
+  for (;;) {
+    const link = session.links.get(at);
+    if (link?.agentId !== undefined) return link.agentId;
+    if (link?.parent === undefined || seen.has(at) || !session.links.has(link.parent)) return at.slice(0, 8);
+    seen.add(at);
+    at = link.parent;
+  }
+}
+
+function agentName(agentId: string): string {
+  return fit(`agent-${agentId}`, 128);
+}

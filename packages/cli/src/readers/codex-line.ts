@@ -1,0 +1,154 @@
+import type { Usage } from "@plimsoll/protocol";
+import type { Json } from "./json.ts";
+import { asCount, asObject, asText, asTime, parseObject } from "./json.ts";
+import type { SkipReason } from "./reader.ts";
+
+export interface CodexCount {
+  id: string;
+  at: number;
+  usage: Usage;
+  window: number | undefined;
+  thread?: string | undefined;
+  session?: string | undefined;
+}
+
+export interface CodexMeta {
+  id: string;
+  createdAt: number;
+  spawnedBy: string | undefined;
+  forkedFrom: string | undefined;
+}
+
+/** What the lines of one rollout file have said so far. */
+export interface CodexRollout {
+  path: string;
+  metas: Map<string, CodexMeta>;
+  counts: Map<string, CodexCount>;
+  records: Map<string, CodexCount>;
+  models: { at: number; value: string }[];
+  windows: { at: number; value: number }[];
+  compactions: Map<string, number>;
+  prompt: { at: number; text: string } | undefined;
+  firstAt: number;
+  lastAt: number;
+  touched: boolean;
+}
+
+export function readCodexLine(rollout: CodexRollout, text: string): SkipReason | undefined {
+  const json = parseObject(text);
+  if (json === undefined) return "unreadable";
+  const at = asTime(json.timestamp);
+  if (at === undefined) return "no_time";
+  const payload = asObject(json.payload);
+  if (payload === undefined) return "not_needed";
+  rollout.touched = true;
+  rollout.firstAt = Math.min(rollout.firstAt, at);
+  rollout.lastAt = Math.max(rollout.lastAt, at);
+  switch (json.type) {
+    case "session_meta":
+      return readMeta(rollout, payload, at);
+    case "turn_context": {
+      const model = asText(payload.model);
+      if (model !== undefined) rollout.models.push({ at, value: model });
+      return model === undefined ? "not_needed" : undefined;
+    }
+    case "token_usage_record":
+      return readRecord(rollout, payload, at);
+    case "compacted": {
+      const id = `compacted/${asText(payload.window_id) ?? at}`;
+      const seen = rollout.compactions.get(id);
+      rollout.compactions.set(id, Math.min(seen ?? at, at));
+      return seen === undefined ? undefined : "repeated";
+    }
+    case "event_msg":
+      return readMessage(rollout, payload, at);
+    default:
+      return "not_needed";
+  }
+}
+
+function readMeta(rollout: CodexRollout, payload: Json, at: number): SkipReason | undefined {
+  const id = asText(payload.id);
+  if (id === undefined) return "no_session";
+  const subagent = asObject(asObject(payload.source)?.subagent);
+  const spawn = asObject(subagent?.thread_spawn);
+  rollout.metas.set(id, {
+    id,
+    createdAt: asTime(payload.timestamp) ?? at,
+    spawnedBy: asText(spawn?.parent_thread_id),
+    forkedFrom: asText(payload.forked_from_id),
+  });
+  return undefined;
+}
+
+function readMessage(rollout: CodexRollout, payload: Json, at: number): SkipReason | undefined {
+  switch (payload.type) {
+    case "token_count":
+      return readCount(rollout, payload, at);
+    case "task_started": {
+      const window = asCount(payload.model_context_window);
+      if (window !== undefined) rollout.windows.push({ at, value: window });
+      return window === undefined ? "not_needed" : undefined;
+    }
+    case "user_message": {
+      const text = asText(payload.message);
+      if (text === undefined || text.startsWith("<")) return "not_needed";
+      if (rollout.prompt === undefined || at < rollout.prompt.at) rollout.prompt = { at, text };
+      return undefined;
+    }
+    default:
+      return "not_needed";
+  }
+}
+
+function readCount(rollout: CodexRollout, payload: Json, at: number): SkipReason | undefined {
+  // Null when only rate limits moved.
+  const info = asObject(payload.info);
+  const last = asObject(info?.last_token_usage);
+  if (info === undefined || last === undefined) return "no_usage";
+  const window = asCount(info.model_context_window);
+  if (window !== undefined) rollout.windows.push({ at, value: window });
+  const usage = usageOf(last);
+  // After a compaction Codex writes an estimate with a total and no input: no inference took place.
+  if (usage === undefined) return "zero_usage";
+  // The same count is written again whenever rate limits move: unchanged totals are the same inference.
+  const total = asObject(info.total_token_usage);
+  const id =
+    total === undefined
+      ? `count/${at}`
+      : `total/${[total.total_tokens, total.input_tokens, total.output_tokens].map((n) => asCount(n) ?? "-").join("/")}`;
+  return put(rollout.counts, { id, at, usage, window });
+}
+
+function readRecord(rollout: CodexRollout, payload: Json, at: number): SkipReason | undefined {
+  const last = asObject(payload.usage);
+  const usage = last === undefined ? undefined : usageOf(last);
+  if (usage === undefined) return last === undefined ? "no_usage" : "zero_usage";
+  return put(rollout.records, {
+    id: asText(payload.response_id) ?? `record/${at}`,
+    at,
+    usage,
+    window: undefined,
+    thread: asText(payload.thread_id),
+    session: asText(payload.session_id),
+  });
+}
+
+function put(into: Map<string, CodexCount>, count: CodexCount): SkipReason | undefined {
+  const seen = into.get(count.id);
+  into.set(count.id, seen === undefined || count.at < seen.at ? count : seen);
+  return seen === undefined ? undefined : "repeated";
+}
+
+function usageOf(last: Json): Usage | undefined {
+  const input = asCount(last.input_tokens);
+  if (!input) return undefined;
+  return {
+    input_tokens: input,
+    cache_read_tokens: asCount(last.cached_input_tokens),
+    cache_write_tokens: asCount(last.cache_write_input_tokens),
+    output_tokens: asCount(last.output_tokens),
+    reasoning_tokens: asCount(last.reasoning_output_tokens),
+    basis: "inclusive",
+  };
+}

@@ -1,0 +1,208 @@
+import type { PlimsollEventInput } from "@plimsoll/protocol";
+import type { CodexCount, CodexRollout } from "./codex-line.ts";
+import { readCodexLine } from "./codex-line.ts";
+import { sessionFields, sessionStarted } from "./envelope.ts";
+import type { FileHint, Reader, ReaderOptions, Reading } from "./reader.ts";
+import { Skips } from "./reader.ts";
+import { fit } from "./text.ts";
+
+/** A fork's file begins with its parent's history, written at once; a real inference takes longer than this. */
+const REPLAY_MS = 1_000;
+
+/**
+ * Codex rollouts. The level is the prompt side of `last_token_usage` (cached tokens are part of it); cumulative totals
+ * only tell repeated counts apart. A spawned thread is an agent of the thread that spawned it.
+ */
+export function codexReader(options: ReaderOptions): Reader {
+  const skips = new Skips();
+  const rollouts = new Map<string, CodexRollout>();
+
+  return { read, take };
+
+  function read(text: string, file: FileHint): void {
+    let rollout = rollouts.get(file.path);
+    if (rollout === undefined) {
+      rollout = emptyRollout(file.path);
+      rollouts.set(file.path, rollout);
+    }
+    const skip = readCodexLine(rollout, text);
+    if (skip !== undefined) skips.add(skip);
+  }
+
+  function take(final: boolean): Reading {
+    const events: PlimsollEventInput[] = [];
+    const parents = new Map<string, string>();
+    for (const rollout of rollouts.values()) {
+      const thread = threadOf(rollout);
+      const parent = parentOf(rollout);
+      if (thread !== undefined && parent !== undefined) parents.set(thread, parent);
+    }
+    for (const rollout of rollouts.values()) {
+      if (!rollout.touched) continue;
+      rollout.touched = false;
+      events.push(...eventsOf(rollout, parents, final));
+    }
+    return { events, skipped: skips.drain() };
+  }
+
+  function eventsOf(
+    rollout: CodexRollout,
+    parents: ReadonlyMap<string, string>,
+    final: boolean,
+  ): PlimsollEventInput[] {
+    const thread = threadOf(rollout);
+    if (thread === undefined) {
+      skips.add("no_session");
+      return [];
+    }
+    const parent = parents.get(thread);
+    const root = rootOf(rollout, thread, parents);
+    const nested = parent !== undefined && root !== thread;
+    const fields = {
+      ...sessionFields(options, root),
+      ...(nested && {
+        agent: agentName(thread),
+        parent_agent: parent === root ? "main" : agentName(parent),
+      }),
+    };
+    const replayed = replayTest(rollout);
+    const events: PlimsollEventInput[] = [];
+    for (const count of chosenCounts(rollout, thread, replayed, final)) {
+      const limit = count.window ?? latestAt(rollout.windows, count.at)?.value;
+      events.push({
+        ...fields,
+        id: fit(count.id, 128),
+        type: "turn",
+        at: count.at,
+        model: fit(modelAt(rollout, count.at), 200),
+        usage: count.usage,
+        // What Codex reports is the effective window, 95 % of the model's: that is where it stops.
+        ...(limit !== undefined && limit > 0 && { context_window: limit }),
+      });
+    }
+    for (const [id, at] of rollout.compactions) {
+      if (replayed(at)) skips.add("replayed");
+      else events.push({ ...fields, id, type: "compacted", at, trigger: "auto" });
+    }
+    if (events.length === 0) return [];
+    if (nested) return events;
+    const prompt = options.titles ? rollout.prompt?.text : undefined;
+    const start = sessionStarted(sessionFields(options, root), {
+      at: rollout.firstAt,
+      kind: "conversation",
+      title: prompt,
+    });
+    return [start, ...events];
+  }
+
+  /** One count per inference: records name the response, so where they exist the older `token_count` adds nothing. */
+  function chosenCounts(
+    rollout: CodexRollout,
+    thread: string,
+    replayed: (at: number) => boolean,
+    final: boolean,
+  ): CodexCount[] {
+    const own: CodexCount[] = [];
+    for (const record of rollout.records.values()) {
+      if ((record.thread !== undefined && record.thread !== thread) || replayed(record.at))
+        skips.add("replayed");
+      else own.push(record);
+    }
+    if (rollout.records.size > 0) {
+      for (const _ of rollout.counts) skips.add("superseded");
+      return own;
+    }
+    for (const count of rollout.counts.values()) {
+      // A record of the same response may be the next line to be written.
+      const settled = final || count.at < rollout.lastAt;
+      if (replayed(count.at)) skips.add("replayed");
+      else if (settled) own.push(count);
+    }
+    return own;
+  }
+}
+
+function emptyRollout(path: string): CodexRollout {
+  return {
+    path,
+    metas: new Map(),
+    counts: new Map(),
+    records: new Map(),
+    models: [],
+    windows: [],
+    compactions: new Map(),
+    prompt: undefined,
+    firstAt: Number.POSITIVE_INFINITY,
+    lastAt: Number.NEGATIVE_INFINITY,
+    touched: false,
+  };
+}
+
+/** A fork's file repeats its parent's header: its own is the one the file is named after, else the youngest. */
+function ownMeta(rollout: CodexRollout) {
+  const metas = [...rollout.metas.values()];
+  return (
+    metas.find((meta) => rollout.path.endsWith(`${meta.id}.jsonl`)) ??
+    metas.sort((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? -1 : 1))[0]
+  );
+}
+
+function threadOf(rollout: CodexRollout): string | undefined {
+  return ownMeta(rollout)?.id ?? /([0-9a-f]{8}-[0-9a-f-]{27})\.jsonl$/i.exec(rollout.path)?.[1];
+}
+
+function parentOf(rollout: CodexRollout): string | undefined {
+  return ownMeta(rollout)?.spawnedBy;
+}
+
+/** A record names its root; else it is reached over the threads whose files are at hand. */
+function rootOf(rollout: CodexRollout, thread: string, parents: ReadonlyMap<string, string>): string {
+  if (!parents.has(thread)) return thread;
+  for (const record of rollout.records.values()) {
+    if (record.thread === thread && record.session !== undefined) return record.session;
+  }
+  let root = thread;
+  const seen = new Set<string>();
+  for (let next = parents.get(root); next !== undefined && !seen.has(next); next = parents.get(root)) {
+    seen.add(next);
+    root = next;
+  }
+  return root;
+}
+
+function agentName(thread: string): string {
+  return fit(`agent-${thread}`, 128);
+}
+
+function replayTest(rollout: CodexRollout): (at: number) => boolean {
+  const meta = ownMeta(rollout);
+  if (meta?.spawnedBy === undefined && meta?.forkedFrom === undefined) return () => false;
+  const times = [...rollout.counts.values(), ...rollout.records.values()].map(({ at }) => at);
+  const first = times.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
+  const second = Math.floor(first / 1_000);
+  const burst = times.filter((at) => Math.floor(at / 1_000) === second).length > 1;
+  return (at) =>
+    at - rollout.firstAt < REPLAY_MS || (burst && at >= first && Math.floor(at / 1_000) === second);
+}
+
+function modelAt(rollout: CodexRollout, at: number): string {
+  // Logs of early September 2025 name no model.
+  return (latestAt(rollout.models, at) ?? earliest(rollout.models))?.value ?? "unknown";
+}
+
+interface Dated<T> {
+  at: number;
+  value: T;
+}
+
+function latestAt<T>(values: readonly Dated<T>[], at: number): Dated<T> | undefined {
+  let latest: Dated<T> | undefined;
+  for (const value of values) {
+    if (value.at <= at && (latest === undefined || value.at >= latest.at)) latest = value;
+  }
+  return latest;
+}
+
+function earliest<T>(values: readonly Dated<T>[]): Dated<T> | undefined {
+  return [...values].sort((a, b) => a.at - b.at)[0];
+}

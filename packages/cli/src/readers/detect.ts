@@ -1,0 +1,50 @@
+import { agentdReader } from "./agentd.ts";
+import { claudeCodeReader } from "./claude-code.ts";
+import { codexReader } from "./codex.ts";
+import { asObject, asText, parseObject } from "./json.ts";
+import { ouroborosReader } from "./ouroboros.ts";
+import type { Format, Reader, ReaderOptions } from "./reader.ts";
+
+/** How the harness of a recording is called when nobody says otherwise: `<name>@<host>`. */
+export const HARNESS_NAME: Record<Format, string> = {
+  "claude-code": "claude-code",
+  agentd: "agentd",
+  ouroboros: "ouroboros",
+  codex: "codex",
+};
+
+const READERS: Record<Format, (options: ReaderOptions) => Reader> = {
+  "claude-code": claudeCodeReader,
+  agentd: agentdReader,
+  ouroboros: ouroborosReader,
+  codex: codexReader,
+};
+
+export function createReader(format: Format, options: ReaderOptions): Reader {
+  return READERS[format](options);
+}
+
+const CLAUDE_TYPES = new Set([
+  "user",
+  "assistant",
+  "system",
+  "summary",
+  "file-history-snapshot",
+  "queue-operation",
+  "attachment",
+  "custom-title",
+  "ai-title",
+]);
+
+/** The format a line is written in; undefined when it could be anything. */
+export function detectFormat(line: string): Format | undefined {
+  const json = parseObject(line);
+  if (json === undefined) return undefined;
+  if (typeof json.event_type === "string" && typeof json.timestamp === "string") return "ouroboros";
+  const event = asObject(json.event) ?? json;
+  if (asText(event.event) !== undefined && asText(event.run_id) !== undefined) return "agentd";
+  if (asObject(json.meta) !== undefined && Object.keys(json).length === 1) return "agentd";
+  if (asText(json.type) === undefined) return undefined;
+  if (asObject(json.payload) !== undefined && typeof json.timestamp === "string") return "codex";
+  return CLAUDE_TYPES.has(json.type as string) ? "claude-code" : undefined;
+}

@@ -1,0 +1,25 @@
+import type { PlimsollEventInput } from "@plimsoll/protocol";
+import type { ReaderOptions } from "./reader.ts";
+import { digest, fit, shorten } from "./text.ts";
+
+/** The fields that every event of one session shares. */
+export function sessionFields(options: ReaderOptions, session: string) {
+  return { harness: fit(options.harness, 128), session: fit(session, 256) };
+}
+
+export function sessionStarted(
+  fields: ReturnType<typeof sessionFields>,
+  started: { at: number; kind: "conversation" | "loop" | "phase" | "agent"; title: string | undefined },
+): PlimsollEventInput {
+  const title = started.title === undefined ? undefined : shorten(started.title);
+  return {
+    ...fields,
+    // An event is stored once by its id: a title that came later needs one of its own to be heard.
+    id: title === undefined ? "started" : `started/${digest(title)}`,
+    type: "session",
+    status: "started",
+    at: started.at,
+    kind: started.kind,
+    ...(title !== undefined && title !== "" && { title }),
+  };
+}

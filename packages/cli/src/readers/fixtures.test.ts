@@ -1,0 +1,104 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { FIXTURES, foldEvents, hasFixtures, levels, readAll } from "../testing/fold.ts";
+import { createReader, detectFormat } from "./detect.ts";
+import type { Format } from "./reader.ts";
+
+const options = { harness: "test@host", titles: true };
+
+function recording(path: string) {
+  const lines = readFileSync(join(FIXTURES, path), "utf8").split("\n").filter(Boolean);
+  return { path, lines };
+}
+
+function read(format: Format, ...paths: string[]) {
+  return readAll(createReader(format, options), paths.map(recording));
+}
+
+const agentdRuns = hasFixtures
+  ? readdirSync(join(FIXTURES, "agentd")).filter((name) => name.endsWith(".jsonl"))
+  : [];
+
+describe.skipIf(!hasFixtures)("real recordings", () => {
+  it("detects every one", () => {
+    for (const name of agentdRuns) {
+      expect(recording(`agentd/${name}`).lines.map(detectFormat).find(Boolean)).toBe("agentd");
+    }
+    expect(recording("claude-code/sidechain.jsonl").lines.map(detectFormat).find(Boolean)).toBe("claude-code");
+  });
+
+  it("early-needle--none runs over its budget: 5,115 of 2,000, never clamped", () => {
+    const { events } = read("agentd", "agentd/early-needle--none--unguided-s1.jsonl");
+    const [agent] = foldEvents(events).values();
+    expect(agent!.state.peak).toMatchObject({ tokens: 5_115, windowTokens: 2_000 });
+    expect(agent!.state.peakUtilization).toBeCloseTo(2.5575, 4);
+    expect(levels(agent)).toEqual([1430, 2096, 2227, 2704, 3195, 3667, 4166, 4650, 5115]);
+    expect(agent!.inferred.size).toBe(0);
+    expect(events.find((event) => event.type === "session" && event.status === "started")).toMatchObject({
+      title: "early-needle (none)",
+    });
+  });
+
+  it("distractor-update--stack has 23 garbage collections, each a boundary settled by the turn after it", () => {
+    const { events } = read("agentd", "agentd/distractor-update--stack--guided-s1.jsonl");
+    const masked = events.filter((event) => event.type === "masked");
+    expect(masked).toHaveLength(23);
+    const [agent] = foldEvents(events).values();
+    expect([...agent!.marks.values()].filter((mark) => mark.tokensAfter !== undefined)).toHaveLength(23);
+    expect(agent!.inferred.size).toBe(0);
+    for (const mark of agent!.marks.values()) {
+      expect(levels(agent)).toContain(mark.tokensBefore);
+      expect(levels(agent)).toContain(mark.tokensAfter);
+    }
+  });
+
+  it("generation-offload gives the nested inference a window of its own", () => {
+    const { events } = read("agentd", "agentd/generation-offload--tool-guided.jsonl");
+    const folds = foldEvents(events);
+    const run = "ad606cae-b9dd-44e8-a05b-a1438293cbfa";
+    expect(levels(folds.get(`${run} main`))).toEqual([1439, 2762]);
+    expect(levels(folds.get(`${run} infer-2`))).toEqual([208]);
+    expect(folds.get(`${run} infer-2`)!.state.model).toBe("openai/gpt-4o-mini");
+    expect(folds.get(`${run} main`)!.state.windowSource).toBe("unknown");
+    expect(events.find((event) => event.agent === "infer-2")).toMatchObject({ parent_agent: "main" });
+  });
+
+  it("claude-code: the sub-agent counts once and never moves the main agent", () => {
+    const { events, skipped } = read("claude-code", "claude-code/sidechain.jsonl");
+    const folds = [...foldEvents(events)];
+    const main = folds.find(([key]) => key.endsWith(" main"))![1];
+    const others = folds.filter(([key]) => !key.endsWith(" main"));
+    expect(levels(main)).toEqual([141_275, 144_227]);
+    expect(others.map(([, fold]) => levels(fold))).toEqual([[19_833]]);
+    expect(skipped.repeated).toBe(1);
+  });
+
+  const cases: [Format, string][] = [
+    ["claude-code", "claude-code/sidechain.jsonl"],
+    ["agentd", "agentd/tangent-return--mark-sweep.jsonl"],
+    ["agentd", "agentd/generation-offload--tool-guided.jsonl"],
+    ["agentd", "agentd/early-needle--stack--guided-s1.jsonl"],
+  ];
+  it.each(cases)("%s: shuffled and doubled lines of %s fold to the same", (format, path) => {
+    const file = recording(path);
+    const straight = foldEvents(readAll(createReader(format, options), [file]).events);
+    const order = fc.shuffledSubarray(
+      file.lines.map((_, index) => index),
+      { minLength: file.lines.length },
+    );
+    fc.assert(
+      fc.property(order, fc.array(fc.nat(file.lines.length - 1)), fc.integer({ min: 1, max: 7 }), (...drawn) => {
+        const [shuffled, doubled, chunk] = drawn;
+        const lines = [...shuffled, ...doubled].map((index) => file.lines[index]!);
+        const reader = createReader(format, options);
+        for (let at = 0; at < lines.length; at += chunk) {
+          for (const line of lines.slice(at, at + chunk)) reader.read(line, file);
+        }
+        expect(foldEvents(reader.take(true).events)).toEqual(straight);
+      }),
+      { numRuns: 40 },
+    );
+  });
+});
