@@ -6,8 +6,8 @@ import type { FileHint, Reader, ReaderOptions, Reading } from "./reader.ts";
 import { Skips } from "./reader.ts";
 import { fit } from "./text.ts";
 
-/** A fork's file begins with its parent's history, written at once; a real inference takes longer than this. */
-const REPLAY_MS = 1_000;
+/** What is written at one moment, such as the parent's history that a fork's file begins with. */
+const SAME_MOMENT_MS = 1_000;
 
 /**
  * Codex rollouts. The level is the prompt side of `last_token_usage` (cached tokens are part of it); cumulative totals
@@ -68,7 +68,7 @@ export function codexReader(options: ReaderOptions): Reader {
     const replayed = replayTest(rollout);
     const events: PlimsollEventInput[] = [];
     for (const count of chosenCounts(rollout, thread, replayed, final)) {
-      const limit = count.window ?? latestAt(rollout.windows, count.at)?.value;
+      const limit = count.window ?? windowAt(rollout, count.at);
       events.push({
         ...fields,
         id: fit(count.id, 128),
@@ -182,12 +182,17 @@ function replayTest(rollout: CodexRollout): (at: number) => boolean {
   const second = Math.floor(first / 1_000);
   const burst = times.filter((at) => Math.floor(at / 1_000) === second).length > 1;
   return (at) =>
-    at - rollout.firstAt < REPLAY_MS || (burst && at >= first && Math.floor(at / 1_000) === second);
+    at - rollout.firstAt < SAME_MOMENT_MS || (burst && at >= first && Math.floor(at / 1_000) === second);
 }
 
 function modelAt(rollout: CodexRollout, at: number): string {
   // Logs of early September 2025 name no model.
   return (latestAt(rollout.models, at) ?? earliest(rollout.models))?.value ?? "unknown";
+}
+
+/** A record leaves the window to the `token_count` written just after it. */
+function windowAt(rollout: CodexRollout, at: number): number | undefined {
+  return (latestAt(rollout.windows, at + SAME_MOMENT_MS) ?? earliest(rollout.windows))?.value;
 }
 
 interface Dated<T> {

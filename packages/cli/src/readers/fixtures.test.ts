@@ -26,7 +26,9 @@ describe.skipIf(!hasFixtures)("real recordings", () => {
     for (const name of agentdRuns) {
       expect(recording(`agentd/${name}`).lines.map(detectFormat).find(Boolean)).toBe("agentd");
     }
-    expect(recording("claude-code/sidechain.jsonl").lines.map(detectFormat).find(Boolean)).toBe("claude-code");
+    expect(recording("claude-code/sidechain.jsonl").lines.map(detectFormat).find(Boolean)).toBe(
+      "claude-code",
+    );
   });
 
   it("early-needle--none runs over its budget: 5,115 of 2,000, never clamped", () => {
@@ -89,15 +91,20 @@ describe.skipIf(!hasFixtures)("real recordings", () => {
       { minLength: file.lines.length },
     );
     fc.assert(
-      fc.property(order, fc.array(fc.nat(file.lines.length - 1)), fc.integer({ min: 1, max: 7 }), (...drawn) => {
-        const [shuffled, doubled, chunk] = drawn;
-        const lines = [...shuffled, ...doubled].map((index) => file.lines[index]!);
-        const reader = createReader(format, options);
-        for (let at = 0; at < lines.length; at += chunk) {
-          for (const line of lines.slice(at, at + chunk)) reader.read(line, file);
-        }
-        expect(foldEvents(reader.take(true).events)).toEqual(straight);
-      }),
+      fc.property(
+        order,
+        fc.array(fc.nat(file.lines.length - 1)),
+        fc.integer({ min: 1, max: 7 }),
+        (...drawn) => {
+          const [shuffled, doubled, chunk] = drawn;
+          const lines = [...shuffled, ...doubled].map((index) => file.lines[index]!);
+          const reader = createReader(format, options);
+          for (let at = 0; at < lines.length; at += chunk) {
+            for (const line of lines.slice(at, at + chunk)) reader.read(line, file);
+          }
+          expect(foldEvents(reader.take(true).events)).toEqual(straight);
+        },
+      ),
       { numRuns: 40 },
     );
   });

@@ -1,0 +1,294 @@
+import type { PlimsollEventInput } from "@plimsoll/protocol";
+import { describe, expect, it } from "vitest";
+import { foldEvents, json, levels, readAll } from "../testing/fold.ts";
+import { claudeCodeReader } from "./claude-code.ts";
+
+const options = { harness: "claude-code@host", titles: true };
+const S = "11111111-1111-4111-8111-111111111111";
+const T = "22222222-2222-4222-8222-222222222222";
+const project = "projects/p";
+
+const at = (second: number) => new Date(Date.UTC(2026, 10, 20, 10, 0, second)).toISOString();
+const usage = (input: number, read = 0, write = 0, output = 10) => ({
+  input_tokens: input,
+  cache_read_input_tokens: read,
+  cache_creation_input_tokens: write,
+  output_tokens: output,
+});
+const said = (second: number, id: string, counts: object | undefined, more: object = {}) => ({
+  type: "assistant",
+  uuid: `u-${id}-${second}`,
+  parentUuid: null,
+  sessionId: S,
+  isSidechain: false,
+  timestamp: at(second),
+  requestId: `req-${id}`,
+  message: { id, model: "claude-opus-5", role: "assistant", content: [], usage: counts },
+  ...more,
+});
+const asked = (second: number, text: unknown, more: object = {}) => ({
+  type: "user",
+  uuid: `q-${second}`,
+  sessionId: S,
+  isSidechain: false,
+  timestamp: at(second),
+  message: { role: "user", content: text },
+  ...more,
+});
+const compacted = (second: number, uuid: string, metadata?: object) => ({
+  type: "system",
+  subtype: "compact_boundary",
+  uuid,
+  sessionId: S,
+  timestamp: at(second),
+  isSidechain: false,
+  ...(metadata && { compactMetadata: metadata }),
+});
+
+function read(...lines: unknown[]) {
+  return readFiles([`${project}/${S}.jsonl`, lines]);
+}
+
+function readFiles(...files: [string, unknown[]][]) {
+  return readAll(
+    claudeCodeReader(options),
+    files.map(([path, lines]) => ({ path, lines: json(...lines) })),
+  );
+}
+
+const main = (events: PlimsollEventInput[], session = S) => levels(foldEvents(events).get(`${session} main`));
+const turns = (events: PlimsollEventInput[]) => events.filter((event) => event.type === "turn");
+
+describe("claude code transcripts", () => {
+  it("one response over several lines is one turn with its largest output and first time", () => {
+    const { events, skipped } = read(
+      said(1, "m1", usage(3, 100, 20, 1)),
+      said(2, "m1", usage(3, 100, 20, 1)),
+      said(3, "m1", usage(3, 100, 20, 412)),
+    );
+    expect(turns(events)).toHaveLength(1);
+    expect(turns(events)[0]).toMatchObject({
+      id: "m1",
+      at: Date.parse(at(1)),
+      usage: { output_tokens: 412, basis: "exclusive" },
+    });
+    expect(main(events)).toEqual([123]);
+    expect(skipped.repeated).toBe(2);
+  });
+
+  it("synthetic messages and all-zero usage are no turns", () => {
+    const synthetic = said(2, "m2", usage(0));
+    synthetic.message.model = "<synthetic>";
+    const { events, skipped } = read(
+      said(1, "m1", usage(5)),
+      synthetic,
+      said(3, "m3", usage(0, 0, 0, 0)),
+      said(4, "m4", undefined),
+    );
+    expect(main(events)).toEqual([5]);
+    expect(skipped).toMatchObject({ synthetic: 1, zero_usage: 1, no_usage: 1 });
+  });
+
+  it("a gateway without message and request ids still gives one turn a line", () => {
+    const line = said(1, "m1", usage(5), { requestId: undefined });
+    const { events } = read({ ...line, message: { ...line.message, id: undefined } });
+    expect(turns(events)[0]!.id).toBe("u-m1-1");
+  });
+
+  it("several model calls in one request: the last of type message is what the window held", () => {
+    const { events } = read(
+      said(1, "m1", {
+        ...usage(900_000, 0, 0, 50),
+        iterations: [
+          { type: "message", ...usage(400_000) },
+          { type: "compaction", ...usage(400_000) },
+          { type: "message", ...usage(100_000, 7) },
+        ],
+      }),
+    );
+    expect(main(events)).toEqual([100_007]);
+  });
+
+  it("a sub-agent's file is an agent of its own, and the parent's messages replayed in it are dropped", () => {
+    const { events, skipped } = readFiles(
+      [`${project}/${S}.jsonl`, [said(1, "m1", usage(100)), said(9, "m2", usage(200))]],
+      [
+        `${project}/${S}/subagents/agent-abc.jsonl`,
+        [
+          said(1, "m1", usage(100), { isSidechain: true, agentId: "abc", requestId: "other", uuid: "s0" }),
+          said(5, "s1", usage(40), { isSidechain: true, agentId: "abc", uuid: "s1" }),
+        ],
+      ],
+    );
+    const folds = foldEvents(events);
+    expect(levels(folds.get(`${S} main`))).toEqual([100, 200]);
+    expect(levels(folds.get(`${S} agent-abc`))).toEqual([40]);
+    expect(skipped.replayed).toBe(1);
+    expect(events.find((event) => event.id === "s1")).toMatchObject({ parent_agent: "main" });
+  });
+
+  it("sidechain lines without an agent id belong to the line their chain began with", () => {
+    const side = { isSidechain: true };
+    const { events } = read(
+      said(1, "m1", usage(100)),
+      said(2, "s1", usage(10), { ...side, uuid: "aaaaaaaa-1", parentUuid: null }),
+      said(3, "s2", usage(20), { ...side, uuid: "aaaaaaaa-2", parentUuid: "aaaaaaaa-1" }),
+      said(3, "s3", usage(30), { ...side, uuid: "bbbbbbbb-1", parentUuid: "u-m1-1" }),
+    );
+    const folds = foldEvents(events);
+    expect(levels(folds.get(`${S} agent-aaaaaaaa`))).toEqual([10, 20]);
+    expect(levels(folds.get(`${S} agent-bbbbbbbb`))).toEqual([30]);
+  });
+
+  it("the agent that writes the summary does not move the main agent's level", () => {
+    const { events } = readFiles(
+      [`${project}/${S}.jsonl`, [said(1, "m1", usage(190_000)), said(9, "m2", usage(30_000))]],
+      [
+        `${project}/${S}/subagents/agent-acompact-1.jsonl`,
+        [said(5, "c1", usage(191_000), { isSidechain: true, agentId: "acompact-1", uuid: "c1" })],
+      ],
+    );
+    const fold = foldEvents(events).get(`${S} main`)!;
+    expect(fold.state.peak!.tokens).toBe(190_000);
+    expect(fold.state.current).toBe(30_000);
+  });
+
+  it("a compaction explains the fall; postTokens, which leaves out system and tools, is not taken for the level", () => {
+    const { events } = read(
+      said(1, "m1", usage(934_000)),
+      compacted(2, "b1", { trigger: "auto", preTokens: 934_469, postTokens: 15_316 }),
+      asked(3, "This session is being continued", { isCompactSummary: true }),
+      said(4, "m2", usage(41_000)),
+    );
+    const fold = foldEvents(events).get(`${S} main`)!;
+    expect(fold.marks.get("b1")).toMatchObject({ tokensBefore: 934_469, tokensAfter: 41_000 });
+    expect(fold.inferred.size).toBe(0);
+    expect(events.find((event) => event.id === "b1")).toMatchObject({ type: "compacted", trigger: "auto" });
+  });
+
+  it("older versions give a boundary no figures, and a boundary may be told twice", () => {
+    const { events, skipped } = read(
+      said(1, "m1", usage(90_000)),
+      compacted(2, "b1"),
+      said(3, "m2", usage(20_000)),
+      said(8, "m3", usage(95_000)),
+      compacted(9, "b2", { trigger: "manual", preTokens: 95_100 }),
+      compacted(10, "b3", { trigger: "manual", preTokens: 95_100 }),
+    );
+    const marks = events.filter((event) => event.type === "compacted");
+    expect(marks.map((event) => event.id)).toEqual(["b1", "b2"]);
+    expect(marks[1]).toMatchObject({ trigger: "manual" });
+    expect(skipped.repeated).toBe(1);
+  });
+
+  it("a microcompaction is masking", () => {
+    const { events } = read(said(1, "m1", usage(90_000)), {
+      ...compacted(2, "b1"),
+      subtype: "microcompact_boundary",
+      microcompactMetadata: { preTokens: 90_000, tokensSaved: 30_000, compactedToolIds: ["a", "b"] },
+    });
+    expect(events.at(-1)).toMatchObject({
+      type: "masked",
+      observations: 2,
+      tokens_before: 90_000,
+      tokens_after: 60_000,
+    });
+  });
+
+  it("/clear opens a window, but not before there is anything to clear", () => {
+    const clear = "<command-name>/clear</command-name>";
+    const { events, skipped } = read(
+      asked(0, clear),
+      said(1, "m1", usage(90_000)),
+      asked(2, clear),
+      said(3, "m2", usage(20_000)),
+    );
+    const fold = foldEvents(events).get(`${S} main`)!;
+    expect(fold.turns.map((turn) => turn.window)).toEqual([0, 1]);
+    expect(fold.inferred.size).toBe(0);
+    expect(skipped.before_first_turn).toBe(1);
+  });
+
+  it("a resumed session's copied lines keep their session, so they are the same turns", () => {
+    const { events } = readFiles(
+      [`${project}/${S}.jsonl`, [said(1, "m1", usage(100))]],
+      [`${project}/${T}.jsonl`, [said(1, "m1", usage(100)), said(5, "m2", usage(200), { sessionId: T })]],
+    );
+    expect(main(events)).toEqual([100]);
+    expect(main(events, T)).toEqual([200]);
+  });
+
+  it.each([
+    ["that names where it came from", { forkedFrom: { sessionId: S, messageUuid: "u" } }],
+    ["that rewrote the session id", {}],
+  ])("a fork %s counts its copied turns once", (_, mark) => {
+    const { events, skipped } = readFiles(
+      [`${project}/${S}.jsonl`, [said(1, "m1", usage(100))]],
+      [
+        `${project}/${T}.jsonl`,
+        [said(1, "m1", usage(100), { sessionId: T, ...mark }), said(5, "m2", usage(200), { sessionId: T })],
+      ],
+    );
+    expect(main(events)).toEqual([100]);
+    expect(main(events, T)).toEqual([200]);
+    expect(skipped.copied).toBe(1);
+  });
+
+  it("the title is the summary of the conversation it names, else the first prompt", () => {
+    const title = (events: PlimsollEventInput[]) =>
+      events.find((event) => event.type === "session" && event.status === "started");
+    const prompt = asked(0, [{ type: "text", text: `fix   the parser ${"and more ".repeat(20)}` }]);
+    const plain = title(read(prompt, said(1, "m1", usage(5))).events)!;
+    expect("title" in plain && plain.title).toMatch(/^fix the parser and more .*…$/);
+    expect("title" in plain && [...plain.title!].length).toBeLessThanOrEqual(80);
+    const summarised = read(
+      { type: "summary", summary: "Another conversation", leafUuid: "elsewhere" },
+      { type: "summary", summary: "Parser repair", leafUuid: "u-m1-1" },
+      prompt,
+      said(1, "m1", usage(5)),
+    );
+    expect(title(summarised.events)).toMatchObject({ title: "Parser repair" });
+    const named = read({ type: "custom-title", customTitle: "Mine", sessionId: S }, said(1, "m1", usage(5)));
+    expect(title(named.events)).toMatchObject({ title: "Mine" });
+    const silent = readAll(claudeCodeReader({ ...options, titles: false }), [
+      { path: "x.jsonl", lines: json(prompt, said(1, "m1", usage(5))) },
+    ]);
+    expect(title(silent.events)).not.toHaveProperty("title");
+  });
+
+  it("command echoes and notices are not prompts", () => {
+    const { events } = read(
+      asked(0, "<command-name>/model</command-name>"),
+      asked(1, "Caveat: The messages below"),
+      asked(2, "hidden", { isMeta: true }),
+      asked(3, "the real one"),
+      said(4, "m1", usage(5)),
+    );
+    expect(events[0]).toMatchObject({ title: "the real one" });
+  });
+
+  it("what cannot be read is counted and stops nothing", () => {
+    const reader = claudeCodeReader(options);
+    const path = "x.jsonl";
+    for (const line of ["{", "[]", "null", '"text"', '{"type":"user","sessionId":"s"}', '{"type":"later"}']) {
+      reader.read(line, { path });
+    }
+    reader.read(JSON.stringify(said(1, "m1", { input_tokens: "many" })), { path });
+    reader.read(JSON.stringify(said(1, "m2", usage(7), { sessionId: undefined })), { path });
+    reader.read(JSON.stringify(said(1, "m3", usage(7))), { path });
+    const { events, skipped } = reader.take(true);
+    expect(turns(events)).toHaveLength(1);
+    expect(skipped).toEqual({ unreadable: 4, no_time: 1, not_needed: 1, no_usage: 1, no_session: 1 });
+  });
+
+  it("a session touched again is given again, others are not", () => {
+    const reader = claudeCodeReader(options);
+    const file = { path: "x.jsonl" };
+    for (const line of json(said(1, "m1", usage(5)), said(1, "n1", usage(6), { sessionId: T })))
+      reader.read(line, file);
+    expect(new Set(reader.take(false).events.map((event) => event.session))).toEqual(new Set([S, T]));
+    reader.read(json(said(2, "n2", usage(7), { sessionId: T }))[0]!, file);
+    expect(new Set(reader.take(false).events.map((event) => event.session))).toEqual(new Set([T]));
+    expect(reader.take(false).events).toEqual([]);
+  });
+});
