@@ -10,7 +10,7 @@ import { arrange } from "./timeline.ts";
 import type { TurnFacts } from "./turn.ts";
 import { mergeTurns } from "./turn.ts";
 
-const RUNS = Number(process.env.FUZZ_RUNS ?? 2_000);
+const RUNS = Number(process.env.FUZZ_RUNS ?? 1_000);
 
 /** What a server keeps of one agent: every fact, and the latest reading of each thing. */
 class Agent {

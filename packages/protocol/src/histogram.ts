@@ -28,7 +28,10 @@ export function percentile(bins: readonly number[], share: number, peak?: number
   let below = 0;
   for (const [index, value] of bins.entries()) {
     if (value > 0 && below + value >= target) {
-      const at = (index + (target - below) / value) * BIN_WIDTH;
+      // The last bin has no upper edge but the peak.
+      const width =
+        index === BIN_COUNT - 1 ? Math.max(BIN_WIDTH, (peak ?? 0) - index * BIN_WIDTH) : BIN_WIDTH;
+      const at = index * BIN_WIDTH + ((target - below) / value) * width;
       return peak === undefined ? at : Math.min(at, peak);
     }
     below += value;

@@ -15,6 +15,8 @@ export const WINDOW_OVERRIDES: Readonly<Record<string, WindowOverride>> = {
   },
 };
 
+/** A model served by Ollama has the window it was loaded with, whatever the model could hold. */
+const LOCAL = /^ollama(?:_chat)?\//i;
 const ONE_MILLION = /\[1m\]$/i;
 const REGION_AND_VENDOR = /^(?:[a-z]{2,6}\.)?(?:anthropic|amazon|meta|mistral|cohere|ai21|deepseek)\./;
 const BEDROCK_VERSION = /-v\d+(?::\d+)?$/;
@@ -49,10 +51,16 @@ export function windowLookup(catalog: (name: string) => number | undefined): Win
 
   function find(model: string): number | undefined {
     if (ONE_MILLION.test(model)) return 1_000_000;
-    for (const name of modelNames(model)) {
-      const tokens = WINDOW_OVERRIDES[name]?.tokens ?? catalog(name);
-      if (tokens !== undefined) return tokens;
-    }
-    return undefined;
+    if (LOCAL.test(model)) return undefined;
+    const names = modelNames(model);
+    return first(names, (name) => WINDOW_OVERRIDES[name]?.tokens) ?? first(names, catalog);
   }
+}
+
+function first(names: readonly string[], lookup: (name: string) => number | undefined): number | undefined {
+  for (const name of names) {
+    const tokens = lookup(name);
+    if (tokens !== undefined) return tokens;
+  }
+  return undefined;
 }

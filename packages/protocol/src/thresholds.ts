@@ -5,7 +5,7 @@ export * from "./threshold-rules.ts";
 /** The shape of a threshold as people write it; what it means is in `threshold-rules.ts`. */
 export const ThresholdValue = z.union([
   z.null(),
-  z.string().regex(/^(100|\d{1,2})(\.\d{1,4})?%$/, 'must look like "15%"'),
+  z.string().regex(/^(100(\.0{1,4})?|\d{1,2}(\.\d{1,4})?)%$/, 'must look like "15%"'),
   z.number().int(),
 ]);
 export type ThresholdValue = z.infer<typeof ThresholdValue>;

@@ -41,23 +41,49 @@ export function turnFacts(event: TurnEvent, key: string): TurnFacts {
 }
 
 /**
- * Merges two reports of one turn: counts take the maximum, the first time is kept, and a measured count replaces an
- * estimate. The result does not depend on the order or the number of reports.
+ * Merges two reports of one turn: counts take the maximum, the first time is kept, and a measured prompt replaces an
+ * estimated one. The result does not depend on the order or the number of reports.
  */
 export function mergeTurns(a: TurnFacts, b: TurnFacts): TurnFacts {
+  const weightA = promptWeight(a);
+  const weightB = promptWeight(b);
+  const even = weightA === weightB;
   return {
     key: a.key,
     at: Math.min(a.at, b.at),
     model: compareText(a.model, b.model) > 0 ? a.model : b.model,
-    usage: a.estimated === b.estimated ? mergeUsage(a.usage, b.usage) : a.estimated ? b.usage : a.usage,
+    usage: mergeUsage(
+      even || weightA > weightB ? a.usage : withoutPrompt(a.usage),
+      even || weightB > weightA ? b.usage : withoutPrompt(b.usage),
+    ),
     seq: larger(a.seq, b.seq),
     sentWindow: larger(a.sentWindow, b.sentWindow),
     sentLimit: larger(a.sentLimit, b.sentLimit),
-    estimated: a.estimated && b.estimated,
+    estimated: even ? a.estimated && b.estimated : weightA > weightB ? a.estimated : b.estimated,
     compaction: a.compaction || b.compaction,
     composition: mergeComposition(a.composition, b.composition),
     durationMs: larger(a.durationMs, b.durationMs),
     costUsd: larger(a.costUsd, b.costUsd),
+  };
+}
+
+/** A report that only counts the output says nothing of the prompt, measured or not. */
+function promptWeight({ usage, estimated }: TurnFacts): 0 | 1 | 2 {
+  const counted =
+    usage.input_tokens !== undefined ||
+    usage.cache_read_tokens !== undefined ||
+    usage.cache_write_tokens !== undefined;
+  if (!counted) return 0;
+  return estimated ? 1 : 2;
+}
+
+function withoutPrompt(usage: Usage): Usage {
+  return {
+    ...usage,
+    input_tokens: undefined,
+    cache_read_tokens: undefined,
+    cache_write_tokens: undefined,
+    basis: undefined,
   };
 }
 

@@ -1,0 +1,43 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { catalogWindow } from "./catalog.ts";
+
+describe("window sizes of real model names", () => {
+  test.each([
+    ["claude-haiku-4-5", 200_000],
+    ["claude-haiku-4-5-20251001", 200_000],
+    ["claude-opus-4-20250514", 200_000],
+    ["anthropic/claude-haiku-4-5", 200_000],
+    ["us.anthropic.claude-haiku-4-5-20251001-v1:0", 200_000],
+    ["claude-haiku-4-5@20251001", 200_000],
+    ["claude-sonnet-4-5[1m]", 1_000_000],
+    ["claude-opus-5", 1_000_000],
+    ["gpt-4o", 128_000],
+    ["openai/gpt-4o-2024-08-06", 128_000],
+    ["gpt-5", 400_000],
+    ["gemini-2.5-flash", 1_048_576],
+    ["gemini-2.5-pro", 1_048_576],
+    ["models/gemini-2.5-pro", 1_048_576],
+  ])("%s", (model, tokens) => {
+    expect(catalogWindow(model)).toBe(tokens);
+  });
+});
+
+describe("names nobody lists have no size", () => {
+  test.each(["mystery", "claude-99", "gpt-99-turbo", "qwen3:8b", "llama3", "my-finetune", "<synthetic>", ""])(
+    "%s",
+    (model) => {
+      expect(catalogWindow(model)).toBeUndefined();
+    },
+  );
+});
+
+test("no name makes it throw, and a size is a positive whole number", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary", maxLength: 200 }), (model) => {
+      const tokens = catalogWindow(model);
+      if (tokens !== undefined) expect(Number.isInteger(tokens) && tokens > 0).toBe(true);
+    }),
+    { numRuns: 300 },
+  );
+});

@@ -1,0 +1,32 @@
+import { describe, expect, test } from "vitest";
+import { resolveWindow, utilizationOf } from "./window.ts";
+
+const lookups = {
+  configured: (model: string) => (model === "both" || model === "set" ? 32_000 : undefined),
+  catalog: (model: string) => (model === "both" || model === "listed" ? 128_000 : undefined),
+};
+
+describe("the size of a window", () => {
+  test.each([
+    ["reported beats all", "both", 64_000, 64_000, "reported"],
+    ["configured beats the catalog", "both", undefined, 32_000, "configured"],
+    ["configured alone", "set", undefined, 32_000, "configured"],
+    ["the catalog", "listed", undefined, 128_000, "catalog"],
+    ["unknown has no size, never a default", "mystery", undefined, undefined, "unknown"],
+  ] as const)("%s", (_, model, reported, tokens, source) => {
+    expect(resolveWindow({ model, reported }, lookups)).toEqual({ tokens, source });
+  });
+});
+
+describe("utilization", () => {
+  test.each([
+    [50_000, 200_000, 0.25],
+    [804_717, 200_000, 4.023585],
+    [0, 200_000, 0],
+    [undefined, 200_000, undefined],
+    [50_000, undefined, undefined],
+    [50_000, 0, undefined],
+  ])("%s of %s", (context, window, share) => {
+    expect(utilizationOf(context, window)).toBe(share);
+  });
+});
