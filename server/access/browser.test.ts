@@ -1,0 +1,137 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { type TestDatabase, testDatabase } from "../testing/database.ts";
+import { type Browsers, createBrowsers, expiredCookie, sessionCookie, sessionOf } from "./browser.ts";
+import { makeToken } from "./key-format.ts";
+
+const START = Date.parse("2026-11-20T12:00:00Z");
+const DAY = 86_400_000;
+let database: TestDatabase;
+let time = START;
+let browsers: Browsers;
+
+beforeAll(async () => {
+  database = await testDatabase();
+});
+afterAll(() => database.close());
+beforeEach(async () => {
+  time = START;
+  await database.prisma.browserSession.deleteMany();
+  browsers = createBrowsers({ prisma: database.prisma, now: () => time });
+});
+
+const login = () => browsers.login(browsers.createLoginToken(), "127.0.0.1");
+
+describe("a login link", () => {
+  it("works once", async () => {
+    const token = browsers.createLoginToken();
+    const session = await browsers.login(token, "127.0.0.1");
+    expect(await browsers.verify(session)).toEqual({ renew: false });
+    await expect(browsers.login(token, "127.0.0.1")).rejects.toMatchObject({ code: "unauthenticated" });
+  });
+
+  it("works once even when used twice at the same moment", async () => {
+    const token = browsers.createLoginToken();
+    const outcomes = await Promise.allSettled([1, 2, 3].map(() => browsers.login(token, "127.0.0.1")));
+    expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+  });
+
+  it("works for 15 minutes", async () => {
+    const [early, late] = [browsers.createLoginToken(), browsers.createLoginToken()];
+    time += 15 * 60_000 - 1;
+    await browsers.login(early, "127.0.0.1");
+    time += 1;
+    await expect(browsers.login(late, "127.0.0.1")).rejects.toMatchObject({ code: "unauthenticated" });
+  });
+
+  it("cannot be guessed at: ten failures a minute for each address", async () => {
+    for (let i = 0; i < 10; i++) {
+      await expect(browsers.login(makeToken(), "10.0.0.1")).rejects.toMatchObject({
+        code: "unauthenticated",
+      });
+    }
+    const token = browsers.createLoginToken();
+    time += 20_000;
+    await expect(browsers.login(token, "10.0.0.1")).rejects.toMatchObject({
+      code: "quota_exceeded",
+      details: { retry_after_seconds: 40 },
+    });
+    await browsers.login(browsers.createLoginToken(), "10.0.0.2");
+    time += 40_000;
+    await browsers.login(token, "10.0.0.1");
+  });
+
+  it("does not pile up", async () => {
+    const first = browsers.createLoginToken();
+    for (let i = 0; i < 20; i++) browsers.createLoginToken();
+    await expect(browsers.login(first, "127.0.0.1")).rejects.toMatchObject({ code: "unauthenticated" });
+  });
+});
+
+describe("a browser's session", () => {
+  it("is kept as a hash, and for 30 days after its last use", async () => {
+    const session = await login();
+    const rows = await database.prisma.browserSession.findMany();
+    expect(rows.map(({ expiresAt }) => expiresAt.getTime())).toEqual([START + 30 * DAY]);
+    expect(Buffer.from(rows[0]!.hash).toString("latin1")).not.toContain(session);
+
+    time += 20 * DAY;
+    expect(await browsers.verify(session)).toEqual({ renew: true });
+    expect(await browsers.verify(session)).toEqual({ renew: false });
+    time += 29 * DAY;
+    expect(await browsers.verify(session)).toEqual({ renew: true });
+    time += 30 * DAY;
+    expect(await browsers.verify(session)).toBeUndefined();
+    await login();
+    expect(await database.prisma.browserSession.count()).toBe(1);
+  });
+
+  it("is known to other processes, and ends there when told or within 30 s", async () => {
+    const ended: string[] = [];
+    browsers = createBrowsers({
+      prisma: database.prisma,
+      now: () => time,
+      announce: (hash) => ended.push(hash),
+    });
+    const session = await login();
+    const told = createBrowsers({ prisma: database.prisma, now: () => time });
+    const deaf = createBrowsers({ prisma: database.prisma, now: () => time });
+    for (const each of [browsers, told, deaf]) expect(await each.verify(session)).toBeDefined();
+    await browsers.logout(session);
+    expect(await browsers.verify(session)).toBeUndefined();
+    for (const hash of ended) told.forget(hash);
+    expect(await told.verify(session)).toBeUndefined();
+    expect(await deaf.verify(session)).toBeDefined();
+    time += 30_000;
+    expect(await deaf.verify(session)).toBeUndefined();
+  });
+
+  it("is not one that was never made", async () => {
+    expect(await browsers.verify(makeToken())).toBeUndefined();
+  });
+});
+
+describe("the cookie", () => {
+  it("is closed to scripts and to other sites", () => {
+    expect(sessionCookie("abc", false)).toBe(
+      "plimsoll_session=abc; Path=/; HttpOnly; SameSite=Strict; Max-Age=2592000",
+    );
+    expect(sessionCookie("abc", true)).toMatch(/; Secure$/);
+    expect(expiredCookie(false)).toContain("plimsoll_session=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0");
+  });
+
+  it("is found among others, and ignored when it is not ours", () => {
+    const token = makeToken();
+    expect(sessionOf(`a=1; plimsoll_session=${token}; b=2`)).toBe(token);
+    expect(sessionOf(`plimsoll_session=${token}`)).toBe(token);
+    for (const other of [
+      undefined,
+      "",
+      "a=1",
+      "plimsoll_session=",
+      "plimsoll_session=x",
+      `x_session=${token}`,
+    ]) {
+      expect(sessionOf(other)).toBeUndefined();
+    }
+  });
+});

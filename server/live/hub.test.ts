@@ -1,0 +1,159 @@
+import { randomUUID } from "node:crypto";
+import pg from "pg";
+import { pino } from "pino";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { type TestDatabase, testDatabase } from "../testing/database.ts";
+import { createLiveHub, LIVE_CHANNEL, type LiveHub } from "./hub.ts";
+
+const log = pino({ level: "silent" });
+let database: TestDatabase;
+let watcher: pg.Client;
+let payloads: string[] = [];
+const hubs: LiveHub[] = [];
+
+beforeAll(async () => {
+  database = await testDatabase();
+  watcher = new pg.Client({ connectionString: database.url });
+  await watcher.connect();
+  await watcher.query(`LISTEN ${LIVE_CHANNEL}`);
+  watcher.on("notification", ({ payload }) => payloads.push(payload ?? ""));
+});
+afterEach(async () => {
+  await Promise.all(hubs.splice(0).map((hub) => hub.stop()));
+  payloads = [];
+});
+afterAll(async () => {
+  await watcher.end();
+  await database.close();
+});
+
+async function openHub(intervalMs?: number): Promise<LiveHub> {
+  const hub = createLiveHub({ connectionString: database.url, log, intervalMs });
+  hubs.push(hub);
+  await hub.ready;
+  return hub;
+}
+
+function listen(hub: LiveHub, projectId = 1) {
+  const heard: (string[] | null)[] = [];
+  const end = hub.subscribe(projectId, (sessions) => heard.push(sessions));
+  return { heard, end };
+}
+
+const cut = () =>
+  watcher.query(
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'plimsoll live' AND datname = current_database()",
+  );
+
+describe("the live hub", () => {
+  it("tells its own subscribers at once, and those of another process soon", async () => {
+    const [a, b] = [await openHub(), await openHub()];
+    const here = listen(a);
+    const there = listen(b);
+    const otherProject = listen(b, 2);
+    a.changed(1, ["s1"]);
+    expect(here.heard).toEqual([["s1"]]);
+    await vi.waitFor(() => expect(there.heard).toEqual([["s1"]]));
+    b.changed(1, ["s2"]);
+    await vi.waitFor(() => expect(here.heard).toEqual([["s1"], ["s2"]]));
+    expect(there.heard).toEqual([["s1"], ["s2"]]);
+    expect(otherProject.heard).toEqual([]);
+    there.end();
+    a.changed(1, ["s3"]);
+    await vi.waitFor(() => expect(payloads).toHaveLength(3));
+    expect(there.heard).toHaveLength(2);
+  });
+
+  it("sends ten messages a second however much changes, and leaves nothing out", async () => {
+    const [a, b] = [await openHub(), await openHub()];
+    const there = listen(b);
+    const sent: string[] = [];
+    const started = performance.now();
+    while (performance.now() - started < 500) {
+      const id = `s${sent.length % 100}`;
+      sent.push(id);
+      a.changed(1, [id]);
+      if (sent.length % 100 === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    const all = new Set(sent);
+    await vi.waitFor(() => expect(new Set(there.heard.flat())).toEqual(all));
+    expect(sent.length).toBeGreaterThan(1_000);
+    expect(payloads.length).toBeLessThanOrEqual((performance.now() - started) / 100 + 2);
+    expect(payloads.length).toBeGreaterThanOrEqual(3);
+  });
+
+  it("names no session when there are too many to name", async () => {
+    const [a, b] = [await openHub(), await openHub()];
+    const there = listen(b);
+    a.changed(
+      1,
+      Array.from({ length: 5_000 }, () => randomUUID()),
+    );
+    await vi.waitFor(() => expect(there.heard).toEqual([null]));
+    expect(payloads[0]!.length).toBeLessThan(200);
+  });
+
+  it("comes back after its connection was cut, tells everybody to refetch, and delivers what waited", async () => {
+    const [a, b] = [await openHub(), await openHub()];
+    const here = listen(a);
+    const there = listen(b);
+    const ended: (string | null)[] = [];
+    b.onInvalidate((hash) => ended.push(hash));
+    await cut();
+    await vi.waitFor(() => expect(a.connected() || b.connected()).toBe(false));
+    // Said while nobody is connected.
+    a.changed(1, ["meanwhile"]);
+    a.invalidateKey("ab");
+    expect(here.heard[0]).toEqual(["meanwhile"]);
+    await vi.waitFor(() => expect(a.connected() && b.connected()).toBe(true), { timeout: 10_000 });
+    await vi.waitFor(() => {
+      expect(here.heard).toContain(null);
+      expect(there.heard).toContain(null);
+      expect(ended).toContain(null);
+      expect(payloads.some((text) => text.includes("meanwhile"))).toBe(true);
+      expect(payloads.some((text) => text.includes('"ended":"ab"'))).toBe(true);
+    });
+    a.changed(1, ["after"]);
+    await vi.waitFor(() => expect(there.heard.at(-1)).toEqual(["after"]));
+  });
+
+  it("tells the other processes that a key ended", async () => {
+    const [a, b] = [await openHub(), await openHub()];
+    const [here, there]: (string | null)[][] = [[], []];
+    a.onInvalidate((hash) => here!.push(hash));
+    b.onInvalidate((hash) => there!.push(hash));
+    a.invalidateKey("c0ffee");
+    await vi.waitFor(() => expect(there).toEqual(["c0ffee"]));
+    expect(here).toEqual([]);
+  });
+
+  it("survives a subscriber that throws and a message it cannot read", async () => {
+    const [a, b] = [await openHub(), await openHub()];
+    b.subscribe(1, () => {
+      throw new Error("broken");
+    });
+    const there = listen(b);
+    await watcher.query("SELECT pg_notify($1, 'what is this')", [LIVE_CHANNEL]);
+    a.changed(1, ["s1"]);
+    await vi.waitFor(() => expect(there.heard).toEqual([["s1"]]));
+  });
+
+  it("sends what is left when it stops", async () => {
+    const hub = await openHub(60_000);
+    hub.changed(1, ["first"]);
+    hub.changed(1, ["last"]);
+    await hub.stop();
+    await vi.waitFor(() => expect(payloads.some((text) => text.includes("last"))).toBe(true));
+    hub.changed(1, ["too late"]);
+  });
+
+  it("keeps trying while there is no database, and stops when told", async () => {
+    const hub = createLiveHub({ connectionString: "postgresql://nobody@127.0.0.1:1/none", log });
+    const { heard } = listen(hub);
+    hub.changed(1, ["s1"]);
+    expect(heard).toEqual([["s1"]]);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(hub.connected()).toBe(false);
+    await hub.stop();
+  });
+});
