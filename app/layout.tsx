@@ -1,0 +1,29 @@
+import { GeistMono } from "geist/font/mono";
+import { GeistSans } from "geist/font/sans";
+import type { Metadata, Viewport } from "next";
+import type { ReactNode } from "react";
+import { Providers } from "../components/providers.tsx";
+import "./globals.css";
+
+export const metadata: Metadata = {
+  title: { default: "Plimsoll", template: "%s · Plimsoll" },
+  description: "How full every agent's context window is, why it fell, and what is about to overflow.",
+};
+
+export const viewport: Viewport = {
+  themeColor: [
+    { media: "(prefers-color-scheme: light)", color: "#f7f8f9" },
+    { media: "(prefers-color-scheme: dark)", color: "#0d1217" },
+  ],
+};
+
+export default function RootLayout({ children }: { children: ReactNode }) {
+  return (
+    // The theme is set on <html> before the first paint, which the server could not know of.
+    <html lang="en" suppressHydrationWarning className={`${GeistSans.variable} ${GeistMono.variable}`}>
+      <body>
+        <Providers>{children}</Providers>
+      </body>
+    </html>
+  );
+}

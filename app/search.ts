@@ -1,0 +1,12 @@
+import { DEFAULT_RANGE, type Period, parseRange, resolveRange } from "../components/range.ts";
+
+export type SearchParams = Promise<Record<string, string | string[] | undefined>>;
+
+/** One value of a search parameter: the first when it is repeated. */
+export function one(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value[0] : value;
+}
+
+export function periodOf(range: string | undefined, now: number): Period {
+  return resolveRange((range === undefined ? null : parseRange(range)) ?? DEFAULT_RANGE, now);
+}

@@ -1,0 +1,68 @@
+"use client";
+
+import type { Series } from "@plimsoll/protocol";
+import dynamic from "next/dynamic";
+import { useMemo } from "react";
+import { exact, fullTime } from "../format.ts";
+import { Skeleton } from "../ui/states.tsx";
+import { boundaryName } from "../words.ts";
+import { ChartFrame, DataTable, NoData } from "./frame.tsx";
+import { Glyph } from "./glyph.tsx";
+import { KIND_ORDER } from "./kinds.ts";
+import { stackOf } from "./series.ts";
+
+const Chart = dynamic(() => import("./falls.tsx"), {
+  ssr: false,
+  loading: () => <Skeleton className="h-full" />,
+});
+
+/** Boundary counts over time: why levels fell. */
+export function FallsPanel({ series }: { series: Series | undefined }) {
+  const stack = useMemo(() => {
+    if (series === undefined) return undefined;
+    const shaped = stackOf(series);
+    const order = (name: string) =>
+      KIND_ORDER.includes(name) ? KIND_ORDER.indexOf(name) : KIND_ORDER.length;
+    return { ...shaped, groups: shaped.groups.sort((a, b) => order(a) - order(b)) };
+  }, [series]);
+  const groups = stack?.groups ?? [];
+  const words = groups
+    .map((group) => `${exact(stack?.totals[group] ?? 0)} ${boundaryName(group)}`)
+    .join(", ");
+  return (
+    <ChartFrame
+      title="Why levels fell"
+      summary={words === "" ? "No level fell in this range." : `Boundaries over time: ${words}.`}
+      legend={groups.map((group) => (
+        <span key={group} className="inline-flex items-center gap-1 whitespace-nowrap">
+          <Glyph type={group} /> {boundaryName(group)}
+        </span>
+      ))}
+      height={200}
+      chart={
+        series === undefined || stack === undefined ? (
+          <Skeleton className="h-full" />
+        ) : groups.length === 0 ? (
+          <NoData>No level fell in this range</NoData>
+        ) : (
+          <Chart
+            rows={stack.rows}
+            groups={groups}
+            from={Date.parse(series.range.from)}
+            to={Date.parse(series.range.to)}
+            step={series.step * 1000}
+          />
+        )
+      }
+      table={
+        <DataTable
+          head={["From", ...groups.map(boundaryName)]}
+          rows={(stack?.rows ?? [])
+            .filter((row) => groups.some((group) => (row[group] ?? 0) > 0))
+            .toReversed()
+            .map((row) => [fullTime(row.at), ...groups.map((group) => exact(row[group] ?? 0))])}
+        />
+      }
+    />
+  );
+}

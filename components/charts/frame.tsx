@@ -1,0 +1,99 @@
+"use client";
+
+import type { ReactNode } from "react";
+import { useState } from "react";
+import { Button } from "../ui/button.tsx";
+import { ScrollRegion } from "../ui/scroll-region.tsx";
+
+interface Props {
+  title: string;
+  /** What the chart shows, in words, for those who do not see it. */
+  summary: string;
+  legend: ReactNode;
+  controls?: ReactNode;
+  chart: ReactNode;
+  table: ReactNode;
+  height: number;
+}
+
+/** A chart with a title, a text summary and the same numbers as a table. */
+export function ChartFrame({ title, summary, legend, controls, chart, table, height }: Props) {
+  const [asTable, setAsTable] = useState(false);
+  return (
+    <section aria-label={title} className="panel min-w-0 px-4 py-3.5">
+      <div className="mb-2 flex flex-wrap items-center justify-between gap-x-4 gap-y-1.5">
+        <h2 className="text-[13px] font-semibold">{title}</h2>
+        <div className="flex flex-wrap items-center gap-x-3.5 gap-y-1 text-xs text-muted">
+          {!asTable && legend}
+          {controls}
+          <Button size="small" look="ghost" aria-pressed={asTable} onClick={() => setAsTable(!asTable)}>
+            {asTable ? "View as chart" : "View as table"}
+          </Button>
+        </div>
+      </div>
+      <p className="sr-only">{summary}</p>
+      {asTable ? (
+        <ScrollRegion label={`${title}, as a table`} className="overflow-auto" style={{ height }}>
+          {table}
+        </ScrollRegion>
+      ) : (
+        <div style={{ height }}>{chart}</div>
+      )}
+    </section>
+  );
+}
+
+export function Swatch({
+  colour,
+  line,
+  children,
+}: {
+  colour: string;
+  line?: "solid" | "dashed";
+  children: ReactNode;
+}) {
+  return (
+    <span className="inline-flex items-center gap-1.5 whitespace-nowrap">
+      {line === undefined ? (
+        <span aria-hidden className="size-2.5 rounded-[2px]" style={{ background: colour }} />
+      ) : (
+        <span aria-hidden className="w-3.5" style={{ borderTop: `2px ${line} ${colour}` }} />
+      )}
+      {children}
+    </span>
+  );
+}
+
+export function DataTable({ head, rows }: { head: readonly string[]; rows: readonly (readonly string[])[] }) {
+  return (
+    <table className="w-full text-[13px]">
+      <thead>
+        <tr className="text-left text-xs text-faint">
+          {head.map((name) => (
+            <th key={name} scope="col" className="sticky top-0 bg-panel py-1.5 pr-4 font-medium">
+              {name}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row) => (
+          <tr key={row.join("|")} className="border-t">
+            {row.map((cell, index) => (
+              <td key={head[index]} className="py-1 pr-4">
+                {cell}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+export function NoData({ children }: { children: ReactNode }) {
+  return <div className="grid h-full place-items-center text-[13px] text-muted">{children}</div>;
+}
+
+export const tooltipBox =
+  "rounded-lg border border-edge bg-raised px-3 py-2 text-xs leading-relaxed text-ink shadow-lg";

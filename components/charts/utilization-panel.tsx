@@ -1,0 +1,112 @@
+"use client";
+
+import type { FleetStatus, Series, ThresholdName } from "@plimsoll/protocol";
+import { THRESHOLD_NAMES } from "@plimsoll/protocol/pure";
+import dynamic from "next/dynamic";
+import { useMemo } from "react";
+import { fullTime, percent } from "../format.ts";
+import { Skeleton } from "../ui/states.tsx";
+import { ChartFrame, DataTable, NoData, Swatch } from "./frame.tsx";
+import { gridOf, shareOf } from "./series.ts";
+
+const Chart = dynamic(() => import("./utilization.tsx"), {
+  ssr: false,
+  loading: () => <Skeleton className="h-full" />,
+});
+
+const HEIGHT = 200;
+
+export interface ShareLine {
+  name: ThresholdName;
+  label: string;
+  share: number;
+  colour: string;
+  dashed: boolean;
+}
+
+const COLOURS: Readonly<Record<ThresholdName, string>> = {
+  warning: "var(--warn)",
+  ceiling: "var(--line)",
+  soft: "var(--soft)",
+  hard: "var(--hard)",
+  reserve: "var(--hard)",
+};
+const DASHED: ReadonlySet<ThresholdName> = new Set(["warning", "soft"]);
+
+function linesOf(status: FleetStatus | undefined): ShareLine[] {
+  return THRESHOLD_NAMES.flatMap((name) => {
+    const share = shareOf(status?.thresholds[name] ?? null);
+    if (share === null) return [];
+    return [
+      {
+        name,
+        share: name === "reserve" ? 1 - share : share,
+        label: `${name} ${status?.thresholds[name]}`,
+        colour: COLOURS[name],
+        dashed: DASHED.has(name),
+      },
+    ];
+  });
+}
+
+interface Props {
+  peak: Series | undefined;
+  p95: Series | undefined;
+  status: FleetStatus | undefined;
+}
+
+/** Peak and p95 utilization over the range, with the thresholds that are shares of the window. */
+export function UtilizationPanel({ peak, p95, status }: Props) {
+  const rows = useMemo(() => gridOf({ peak, p95 }), [peak, p95]);
+  const lines = useMemo(() => linesOf(status), [status]);
+  const known = rows.filter((row) => typeof row.peak === "number" || typeof row.p95 === "number");
+  const highest = known.reduce((most, row) => Math.max(most, row.peak ?? 0), 0);
+  const chart =
+    peak === undefined ? (
+      <Skeleton className="h-full" />
+    ) : known.length === 0 ? (
+      <NoData>No turn with a known window in this range</NoData>
+    ) : (
+      <Chart rows={rows} lines={lines} from={Date.parse(peak.range.from)} to={Date.parse(peak.range.to)} />
+    );
+  return (
+    <ChartFrame
+      title="Utilization of the context window"
+      summary={
+        known.length === 0
+          ? "No turn with a known window in this range."
+          : `Peak utilization over time, ${known.length} points. Highest ${percent(highest)}. Thresholds: ${lines.map(({ label }) => label).join(", ")}.`
+      }
+      legend={
+        <>
+          <Swatch colour="var(--water)">peak</Swatch>
+          <Swatch colour="var(--water-2)" line="solid">
+            p95
+          </Swatch>
+          {lines.slice(0, 2).map(({ name, label, colour, dashed }) => (
+            <Swatch key={name} colour={colour} line={dashed ? "dashed" : "solid"}>
+              {label}
+            </Swatch>
+          ))}
+          <span className="text-faint">
+            {status === undefined ? "" : `${status.threshold_origin} thresholds`}
+          </span>
+        </>
+      }
+      height={HEIGHT}
+      chart={chart}
+      table={
+        <DataTable
+          head={["From", "Peak", "p95"]}
+          rows={known
+            .toReversed()
+            .map((row) => [
+              fullTime(row.at),
+              typeof row.peak === "number" ? percent(row.peak) : "",
+              typeof row.p95 === "number" ? percent(row.p95) : "",
+            ])}
+        />
+      }
+    />
+  );
+}

@@ -1,0 +1,94 @@
+"use client";
+
+import { createContext, type ReactNode, useContext, useEffect, useState, useSyncExternalStore } from "react";
+import { ago, agoStep, fullTime, NONE } from "./format.ts";
+
+const MINUTE = 60_000;
+const Start = createContext(0);
+
+/** `start` is the server's time of rendering, so that the first browser render reads the same as the server's. */
+export function ClockProvider({ start, children }: { start: number; children: ReactNode }) {
+  return <Start value={start}>{children}</Start>;
+}
+
+const listeners = new Map<number, { heard: Set<() => void>; timer: ReturnType<typeof setInterval> }>();
+
+/** One timer per pace for the whole page, however many times are on it. */
+function onTick(step: number, listener: () => void): () => void {
+  let entry = listeners.get(step);
+  if (entry === undefined) {
+    const heard = new Set<() => void>();
+    entry = {
+      heard,
+      timer: setInterval(() => {
+        for (const hear of heard) hear();
+      }, step),
+    };
+    listeners.set(step, entry);
+  }
+  entry.heard.add(listener);
+  const { heard, timer } = entry;
+  return () => {
+    heard.delete(listener);
+    if (heard.size > 0) return;
+    clearInterval(timer);
+    listeners.delete(step);
+  };
+}
+
+/** The running minute: what relative ranges are resolved against. */
+export function useMinute(): number {
+  const start = useContext(Start);
+  return useSyncExternalStore(
+    (listener) => onTick(1000, listener),
+    () => Math.floor(Date.now() / MINUTE) * MINUTE,
+    () => Math.floor(start / MINUTE) * MINUTE,
+  );
+}
+
+export function useMounted(): boolean {
+  return useSyncExternalStore(
+    () => () => {},
+    () => true,
+    () => false,
+  );
+}
+
+/** `18 s ago`, ticking by itself; the exact local time and its zone on hover. */
+export function Ago({ at, className }: { at: string | null; className?: string }) {
+  const start = useContext(Start);
+  const mounted = useMounted();
+  const [now, setNow] = useState(start);
+  const time = at === null ? Number.NaN : Date.parse(at);
+  const step = agoStep(time, now);
+  useEffect(() => {
+    setNow(Date.now());
+    return onTick(step, () => setNow(Date.now()));
+  }, [step]);
+  // A fresh event may be newer than the last tick; `ago` then says "just now".
+  if (at === null) return <span className={className}>{NONE}</span>;
+  return (
+    <time dateTime={at} title={mounted ? fullTime(time) : at} className={className}>
+      {ago(time, now)}
+    </time>
+  );
+}
+
+/** A time in the viewer's zone, named on hover. The server does not know that zone, so the browser fills it in. */
+export function LocalTime({
+  at,
+  format,
+  className,
+}: {
+  at: string;
+  format: (at: number, timeZone?: string) => string;
+  className?: string;
+}) {
+  const mounted = useMounted();
+  const time = Date.parse(at);
+  return (
+    <time dateTime={at} title={mounted ? fullTime(time) : at} className={className}>
+      {mounted ? format(time) : format(time, "UTC")}
+    </time>
+  );
+}

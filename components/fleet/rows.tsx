@@ -1,0 +1,225 @@
+"use client";
+
+import type { FleetAgent, FleetView } from "@plimsoll/protocol";
+import { CircleHelp, TriangleAlert } from "lucide-react";
+import Link from "next/link";
+import { type KeyboardEvent, memo, type ReactNode } from "react";
+import { Ago } from "../clock.tsx";
+import { compact, exact, loadPercent, NONE, plural } from "../format.ts";
+import { cn } from "../ui/cn.ts";
+import { Skeleton } from "../ui/states.tsx";
+import { CELL, HEAD, ROW, TABLE } from "../ui/table-roles.ts";
+import { forecastReason, forecastWords, sourceWords, titleOf, windowWords } from "../words.ts";
+import { Bar } from "./bar.tsx";
+import { type LevelState, levelState } from "./level.ts";
+
+const GRID =
+  "grid gap-x-[18px] gap-y-1 px-4 grid-cols-[minmax(0,1fr)_auto] lg:grid-cols-[minmax(180px,1.25fr)_minmax(230px,2.6fr)_76px_164px_92px_80px] lg:items-center";
+
+const STATE_WORDS: Readonly<Record<LevelState, string>> = {
+  over: "over its line",
+  warning: "past a threshold",
+  under: "below every threshold",
+  unknown: "no line known",
+};
+
+/** Arrow keys and j/k walk from link to link. */
+export function walkRows(event: KeyboardEvent<HTMLElement>): void {
+  const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key];
+  if (step === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
+  const links = [...event.currentTarget.querySelectorAll<HTMLElement>("[data-row-link]")];
+  const here = links.indexOf(document.activeElement as HTMLElement);
+  const next = links[here + step];
+  if (here === -1 || next === undefined) return;
+  event.preventDefault();
+  next.focus();
+}
+
+export function FleetRows({ view }: { view: FleetView }) {
+  return (
+    <div {...TABLE} aria-label="Live agents, highest load first" className="panel" onKeyDown={walkRows}>
+      <Head />
+      {view.agents.map((agent) => (
+        <Row key={agent.id} agent={agent} />
+      ))}
+      {view.more > 0 && (
+        <p className="border-t px-4 py-2.5 text-[13px] text-muted">
+          {plural(view.more, "more live agent")} with a lower load.{" "}
+          <Link href="/sessions?status=live&sort=load" className="text-accent underline underline-offset-2">
+            See all live sessions
+          </Link>
+        </p>
+      )}
+    </div>
+  );
+}
+
+function Head() {
+  const cell = "lg:text-right";
+  return (
+    <div {...ROW} className={cn(GRID, "py-2.5 text-xs text-faint max-lg:sr-only")}>
+      <span {...HEAD}>Agent</span>
+      <span {...HEAD}>Level against its own load lines</span>
+      <span {...HEAD} className={cell}>
+        Load
+      </span>
+      <span {...HEAD} className={cell}>
+        Window
+      </span>
+      <span {...HEAD} className={cell}>
+        To the line
+      </span>
+      <span {...HEAD} className={cell}>
+        Last turn
+      </span>
+    </div>
+  );
+}
+
+const Row = memo(function Row({ agent }: { agent: FleetAgent }) {
+  const state = levelState(agent);
+  const title = titleOf(agent);
+  return (
+    <div
+      {...ROW}
+      data-testid="fleet-row"
+      data-state={state}
+      data-agent={agent.id}
+      className={cn(GRID, "relative border-t py-2 hover:bg-track/40 focus-within:bg-track/40")}
+    >
+      <div {...CELL} className="min-w-0 max-lg:col-start-1">
+        <Link
+          href={`/sessions/${agent.session_id}?agent=${agent.id}`}
+          data-row-link
+          title={title}
+          className="block truncate font-medium after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent"
+        >
+          {title}
+        </Link>
+        <span className="block truncate text-xs text-faint">
+          {[agent.harness, agent.name === "main" ? null : agent.name, agent.place, agent.model]
+            .filter(Boolean)
+            .join(" · ")}
+        </span>
+      </div>
+      <div {...CELL} className="max-lg:order-last max-lg:col-span-2">
+        <Bar agent={agent} />
+      </div>
+      <div {...CELL} className="text-right font-semibold max-lg:row-start-1 max-lg:col-start-2">
+        <Load agent={agent} state={state} />
+      </div>
+      <div {...CELL} className="min-w-0 max-lg:col-start-1 max-lg:row-start-2 lg:text-right">
+        <Window agent={agent} />
+      </div>
+      <div
+        {...CELL}
+        className="text-right max-lg:col-start-2 max-lg:row-start-2"
+        title={forecastReason(agent.forecast)}
+      >
+        <span className={agent.forecast.reason === "over" ? "text-hard" : ""}>
+          {forecastWords(agent.forecast)}
+        </span>
+        <span className="block text-xs text-muted lg:hidden">
+          <Ago at={agent.last_at} />
+        </span>
+      </div>
+      <div {...CELL} className="text-right text-muted max-lg:hidden">
+        <Ago at={agent.last_at} />
+      </div>
+    </div>
+  );
+});
+
+function Load({ agent, state }: { agent: FleetAgent; state: LevelState }) {
+  if (agent.load === null) return <span title="No line is known for this agent">{NONE}</span>;
+  return (
+    <span
+      data-testid="load"
+      className={cn(
+        "inline-flex items-center justify-end gap-1",
+        state === "over" && "text-hard",
+        state === "warning" && "text-warn-ink",
+      )}
+    >
+      {state === "over" && <TriangleAlert aria-hidden className="size-3.5" />}
+      {loadPercent(agent.load)}
+      <span className="sr-only">, {STATE_WORDS[state]}</span>
+    </span>
+  );
+}
+
+function Window({ agent }: { agent: FleetAgent }) {
+  const after = agent.after_boundary;
+  return (
+    <>
+      <span
+        data-testid="context-tokens"
+        className="font-semibold"
+        title={agent.context_tokens === null ? undefined : `${exact(agent.context_tokens)} tokens`}
+      >
+        {agent.context_tokens === null ? "not counted" : compact(agent.context_tokens)}
+      </span>
+      {agent.window_tokens === null ? (
+        <span className="block text-xs text-faint">
+          size unknown:{" "}
+          <Link
+            href={`/setup${agent.model === null ? "" : `?model=${encodeURIComponent(agent.model)}`}#windows`}
+            className="relative z-10 text-accent underline underline-offset-2"
+          >
+            set it
+          </Link>
+        </span>
+      ) : (
+        <span
+          className="block truncate text-xs text-faint"
+          title={`${exact(agent.window_tokens)} tokens, ${sourceWords(agent.window_source)}`}
+        >
+          {windowWords(agent)}
+          {agent.window_source !== "reported" && (
+            <span className="sr-only">, {sourceWords(agent.window_source)}</span>
+          )}
+        </span>
+      )}
+      {agent.window_suspect && (
+        <Note title="The level is higher than the window is said to be: the size is probably wrong.">
+          <CircleHelp aria-hidden className="size-3" /> window suspect
+        </Note>
+      )}
+      {agent.uncounted_turns > 0 && (
+        <Note title="The sender gave no token count for the latest turns, so the level shown is older.">
+          {plural(agent.uncounted_turns, "uncounted turn")}
+        </Note>
+      )}
+      {after !== null && (
+        <Note title="A boundary came after the latest turn. The next turn will confirm the new level.">
+          {after.tokens === null ? "fell, not confirmed" : `now about ${compact(after.tokens)}`}
+        </Note>
+      )}
+    </>
+  );
+}
+
+function Note({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <span title={title} className="flex items-center gap-1 text-xs text-warn-ink lg:justify-end">
+      {children}
+    </span>
+  );
+}
+
+export function FleetRowsSkeleton() {
+  return (
+    <div className="panel" aria-hidden>
+      <div className={cn(GRID, "py-2.5 text-xs max-lg:hidden")}>
+        <span className="h-4" />
+      </div>
+      {[0, 1, 2, 3, 4, 5].map((row) => (
+        <div key={row} className="flex h-[76px] items-center gap-8 border-t px-4">
+          <Skeleton className="h-9 w-1/5" />
+          <Skeleton className="h-2 flex-1" />
+          <Skeleton className="h-9 w-1/5" />
+        </div>
+      ))}
+    </div>
+  );
+}

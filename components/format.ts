@@ -1,0 +1,122 @@
+/** Numbers and times as words and digits. The locale is fixed so that server and browser write the same. */
+const LOCALE = "en-US";
+const whole = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 0 });
+
+/** The true minus, so that signs align with the plus. */
+const MINUS = "−";
+export const NONE = "—";
+
+export function exact(value: number): string {
+  return whole.format(value).replace("-", MINUS);
+}
+
+/** 940, 9.4k, 148k, 1.2M: three significant figures at most, never more than the number deserves. */
+export function compact(value: number): string {
+  const size = Math.abs(value);
+  const sign = value < 0 ? MINUS : "";
+  if (size < 1000) return sign + whole.format(size);
+  for (const [unit, letter] of [
+    [1e3, "k"],
+    [1e6, "M"],
+    [1e9, "B"],
+  ] as const) {
+    const scaled = size / unit;
+    const digits = scaled < 99.95 ? 1 : 0;
+    const text = scaled.toFixed(digits).replace(/\.0$/, "");
+    // 999,960 rounds to 1000k; the next unit says it better.
+    if (Number(text) < 1000 || letter === "B") return `${sign}${text}${letter}`;
+  }
+  return sign + whole.format(size);
+}
+
+/** 0.2143 as 21.4%. */
+export function percent(share: number): string {
+  return `${(share * 100).toFixed(1).replace("-", MINUS)}%`;
+}
+
+/** Load is coarse on purpose: 96%, 132%. Just under the line never rounds up onto it. */
+export function loadPercent(load: number): string {
+  const rounded = Math.round(load * 100);
+  return `${whole.format(rounded === 100 && load < 1 ? 99 : rounded)}%`;
+}
+
+export function signed(value: number, format: (value: number) => string = exact): string {
+  if (value === 0) return "±0";
+  return value > 0 ? `+${format(value)}` : format(value);
+}
+
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${exact(count)} ${count === 1 ? one : many}`;
+}
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** How long ago, short. A clock ahead of ours counts as now. */
+export function ago(at: number, now: number): string {
+  const passed = now - at;
+  if (passed < 2 * SECOND) return "just now";
+  if (passed < MINUTE) return `${Math.floor(passed / SECOND)} s ago`;
+  if (passed < HOUR) return `${Math.floor(passed / MINUTE)} min ago`;
+  if (passed < 2 * DAY) return `${Math.floor(passed / HOUR)} h ago`;
+  return `${Math.floor(passed / DAY)} d ago`;
+}
+
+/** Milliseconds until `ago` may read differently. */
+export function agoStep(at: number, now: number): number {
+  const passed = now - at;
+  if (passed < MINUTE) return SECOND;
+  return passed < HOUR ? 10 * SECOND : MINUTE;
+}
+
+export function duration(ms: number): string {
+  if (ms < SECOND) return `${Math.round(ms)} ms`;
+  if (ms < MINUTE) return `${(ms / SECOND).toFixed(1)} s`;
+  if (ms < HOUR) return `${Math.floor(ms / MINUTE)} min ${Math.floor((ms % MINUTE) / SECOND)} s`;
+  if (ms < DAY) return `${Math.floor(ms / HOUR)} h ${Math.floor((ms % HOUR) / MINUTE)} min`;
+  return `${Math.floor(ms / DAY)} d ${Math.floor((ms % DAY) / HOUR)} h`;
+}
+
+type Zone = string | undefined;
+
+/** 2026-11-20 10:41:18 GMT+1, in the viewer's zone unless one is given. */
+export function fullTime(at: number, timeZone?: Zone): string {
+  const parts = partsOf(at, timeZone, { timeZoneName: "short" });
+  return `${parts.year}-${parts.month}-${parts.day} ${parts.hour}:${parts.minute}:${parts.second} ${parts.timeZoneName}`;
+}
+
+export function clock(at: number, timeZone?: Zone): string {
+  const parts = partsOf(at, timeZone);
+  return `${parts.hour}:${parts.minute}:${parts.second}`;
+}
+
+/** 10:41 within two days, 20 Nov beyond: what an axis tick has room for. */
+export function axisTime(at: number, span: number, timeZone?: Zone): string {
+  const parts = partsOf(at, timeZone);
+  if (span <= 2 * DAY) return `${parts.hour}:${parts.minute}`;
+  const month = new Intl.DateTimeFormat(LOCALE, { month: "short", timeZone }).format(at);
+  return `${Number(parts.day)} ${month}`;
+}
+
+export function shortTime(at: number, timeZone?: Zone): string {
+  const parts = partsOf(at, timeZone);
+  const month = new Intl.DateTimeFormat(LOCALE, { month: "short", timeZone }).format(at);
+  return `${Number(parts.day)} ${month} ${parts.hour}:${parts.minute}`;
+}
+
+function partsOf(at: number, timeZone: Zone, more: Intl.DateTimeFormatOptions = {}): Record<string, string> {
+  const format = new Intl.DateTimeFormat(LOCALE, {
+    year: "numeric",
+    month: "2-digit",
+    day: "2-digit",
+    hour: "2-digit",
+    minute: "2-digit",
+    second: "2-digit",
+    hourCycle: "h23",
+    timeZone,
+    ...more,
+  });
+  return Object.fromEntries(format.formatToParts(at).map((part) => [part.type, part.value]));
+}

@@ -1,0 +1,57 @@
+"use client";
+
+import { QueryClientProvider } from "@tanstack/react-query";
+import { createTRPCClient, httpBatchLink } from "@trpc/client";
+import { ThemeProvider } from "next-themes";
+import { NuqsAdapter } from "nuqs/adapters/next/app";
+import { type ReactNode, useState } from "react";
+import { Toaster } from "sonner";
+import type { AppRouter } from "../server/trpc/router.ts";
+import { codeOf, makeQueryClient } from "./query-client.ts";
+import { TRPCProvider } from "./trpc.ts";
+import { TooltipProvider } from "./ui/tooltip.tsx";
+
+function createQueryClient() {
+  return makeQueryClient((error) => {
+    if (codeOf(error) === "UNAUTHORIZED") leaveForLogin();
+  });
+}
+
+/** The cookie ran out or was never there: log in, then come back to this very view. */
+function leaveForLogin(): void {
+  if (window.location.pathname === "/login") return;
+  const next = window.location.pathname + window.location.search;
+  window.location.assign(`/login?next=${encodeURIComponent(next)}`);
+}
+
+export function Providers({ children }: { children: ReactNode }) {
+  const [queryClient] = useState(createQueryClient);
+  const [trpcClient] = useState(() =>
+    createTRPCClient<AppRouter>({ links: [httpBatchLink({ url: "/api/trpc", maxURLLength: 4000 })] }),
+  );
+  return (
+    <ThemeProvider attribute="data-theme" defaultTheme="system" enableSystem disableTransitionOnChange>
+      <NuqsAdapter>
+        <QueryClientProvider client={queryClient}>
+          <TRPCProvider trpcClient={trpcClient} queryClient={queryClient}>
+            <TooltipProvider>
+              {children}
+              <Notices />
+            </TooltipProvider>
+          </TRPCProvider>
+        </QueryClientProvider>
+      </NuqsAdapter>
+    </ThemeProvider>
+  );
+}
+
+function Notices() {
+  return (
+    <Toaster
+      position="bottom-right"
+      toastOptions={{
+        style: { background: "var(--raised)", color: "var(--ink)", border: "1px solid var(--edge)" },
+      }}
+    />
+  );
+}

@@ -1,0 +1,41 @@
+import { expect, test } from "vitest";
+import { parseRange, resolveRange, serializeRange, stepFor } from "./range.ts";
+
+test.each([
+  ["24h", { last: "24h" }],
+  ["2026-11-20T10:00:00Z..2026-11-20T12:00:00Z", { from: 1795168800000, to: 1795176000000 }],
+  ["25h", null],
+  ["", null],
+  ["2026-11-20..2026-11-19", null],
+  ["a..b", null],
+  ["2026-11-19..2026-11-20..2026-11-21", null],
+])("parseRange(%s)", (text, choice) => {
+  expect(parseRange(text)).toEqual(choice);
+});
+
+test("a range survives the URL", () => {
+  const choice = { from: 1795168800000, to: 1795176000000 };
+  expect(parseRange(serializeRange(choice))).toEqual(choice);
+  expect(parseRange(serializeRange({ last: "7d" }))).toEqual({ last: "7d" });
+});
+
+test("a relative range ends with the running minute", () => {
+  const now = Date.UTC(2026, 10, 20, 10, 41, 18);
+  expect(resolveRange({ last: "1h" }, now)).toEqual({
+    from: "2026-11-20T09:42:00.000Z",
+    to: "2026-11-20T10:42:00.000Z",
+    span: 3_600_000,
+  });
+  expect(resolveRange({ last: "1h" }, now + 40_000)).toEqual(resolveRange({ last: "1h" }, now));
+});
+
+test.each([
+  [3_600_000, 48, 120],
+  [24 * 3_600_000, 48, 1800],
+  [7 * 24 * 3_600_000, 48, 21_600],
+  [30 * 24 * 3_600_000, 48, 86_400],
+  [60_000, 48, 60],
+  [10 * 365 * 24 * 3_600_000, 48, 2_678_400],
+])("stepFor(%d, %d) is %d s", (span, most, step) => {
+  expect(stepFor(span, most)).toBe(step);
+});

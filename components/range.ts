@@ -1,0 +1,68 @@
+/** The time range a page shows: the last so-much, or between two instants. Lives in the URL as `range`. */
+export const QUICK_RANGES = ["1h", "6h", "24h", "7d", "30d"] as const;
+export type QuickRange = (typeof QUICK_RANGES)[number];
+export type RangeChoice = { last: QuickRange } | { from: number; to: number };
+
+export const DEFAULT_RANGE: RangeChoice = { last: "24h" };
+
+const HOUR = 3_600_000;
+const MINUTE = 60_000;
+const SPANS: Readonly<Record<QuickRange, number>> = {
+  "1h": HOUR,
+  "6h": 6 * HOUR,
+  "24h": 24 * HOUR,
+  "7d": 168 * HOUR,
+  "30d": 720 * HOUR,
+};
+const LABELS: Readonly<Record<QuickRange, string>> = {
+  "1h": "Last hour",
+  "6h": "Last 6 hours",
+  "24h": "Last 24 hours",
+  "7d": "Last 7 days",
+  "30d": "Last 30 days",
+};
+
+export function quickLabel(quick: QuickRange): string {
+  return LABELS[quick];
+}
+
+export function parseRange(text: string): RangeChoice | null {
+  if ((QUICK_RANGES as readonly string[]).includes(text)) return { last: text as QuickRange };
+  const [from, to, ...rest] = text.split("..").map((part) => Date.parse(part));
+  if (rest.length > 0 || from === undefined || to === undefined || !(from < to)) return null;
+  return { from, to };
+}
+
+export function serializeRange(choice: RangeChoice): string {
+  if ("last" in choice) return choice.last;
+  return `${iso(choice.from)}..${iso(choice.to)}`;
+}
+
+export interface Period {
+  from: string;
+  to: string;
+  /** Milliseconds. */
+  span: number;
+}
+
+/**
+ * The instants to ask for. A relative range ends with the running minute, so that its queries keep one cache key for
+ * that minute and an event of this second still falls inside.
+ */
+export function resolveRange(choice: RangeChoice, now: number): Period {
+  const to = "last" in choice ? Math.floor(now / MINUTE) * MINUTE + MINUTE : choice.to;
+  const from = "last" in choice ? to - SPANS[choice.last] : choice.from;
+  return { from: iso(from), to: iso(to), span: to - from };
+}
+
+const STEPS = [60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800];
+
+/** Seconds a bucket, a round figure, so that the period shows at most `most` buckets. */
+export function stepFor(span: number, most: number): number {
+  const least = span / 1000 / most;
+  return STEPS.find((step) => step >= least) ?? 2_678_400;
+}
+
+function iso(at: number): string {
+  return new Date(at).toISOString();
+}

@@ -1,0 +1,55 @@
+import type { BoundaryView, CrossingView, TurnView } from "@plimsoll/protocol";
+
+/** The turn log: turns, newest first, with what happened between them. */
+export type LogRow =
+  | { kind: "turn"; key: string; turn: TurnView }
+  | { kind: "boundary"; key: string; boundary: BoundaryView }
+  | { kind: "crossing"; key: string; crossing: CrossingView };
+
+interface Placed {
+  at: number;
+  /** At the same instant: what a turn caused is newer than it, what made its level fall is older. */
+  order: number;
+  row: LogRow;
+}
+
+/**
+ * Interleaves the turns loaded so far with the boundaries and crossings of the same agents. Older marks wait until the
+ * turns around them are loaded, unless `complete`.
+ */
+export function logRows(
+  turns: readonly TurnView[],
+  boundaries: readonly BoundaryView[],
+  crossings: readonly CrossingView[],
+  complete: boolean,
+): LogRow[] {
+  const oldest = turns.at(-1);
+  const since = complete || oldest === undefined ? Number.NEGATIVE_INFINITY : Date.parse(oldest.at);
+  const marks: Placed[] = [
+    ...boundaries.map((boundary) => ({
+      at: Date.parse(boundary.at),
+      order: boundary.inferred ? -1 : 1,
+      row: { kind: "boundary", key: boundary.id, boundary } as const,
+    })),
+    ...crossings.map((crossing, index) => ({
+      at: Date.parse(crossing.at),
+      order: 2,
+      row: { kind: "crossing", key: `${crossing.at}/${crossing.threshold}/${index}`, crossing } as const,
+    })),
+  ]
+    .filter(({ at }) => at >= since)
+    .sort((a, b) => b.at - a.at || b.order - a.order);
+  const rows: LogRow[] = [];
+  let next = 0;
+  for (const turn of turns) {
+    const at = Date.parse(turn.at);
+    for (let mark = marks[next]; mark !== undefined; mark = marks[next]) {
+      if (mark.at < at || (mark.at === at && mark.order < 0)) break;
+      rows.push(mark.row);
+      next += 1;
+    }
+    rows.push({ kind: "turn", key: `${turn.agent_id}/${turn.number}`, turn });
+  }
+  rows.push(...marks.slice(next).map(({ row }) => row));
+  return rows;
+}

@@ -1,0 +1,28 @@
+"use client";
+
+import { useQuery } from "@tanstack/react-query";
+import { useTRPC } from "../trpc.ts";
+import { Choice } from "../ui/choice.tsx";
+import { useHarness } from "../url.ts";
+
+const ALL = "";
+
+export function HarnessFilter() {
+  const [harness, setHarness] = useHarness();
+  const { data } = useQuery(useTRPC().harnesses.queryOptions({}));
+  const names = new Set((data?.harnesses ?? []).map(({ instance }) => instance));
+  // A shared link may name a harness that this server has not heard from.
+  if (harness !== null) names.add(harness);
+  const options = [
+    { value: ALL, label: "All harnesses" },
+    ...[...names].sort().map((value) => ({ value, label: value })),
+  ];
+  return (
+    <Choice
+      name="Harness"
+      value={harness ?? ALL}
+      options={options}
+      onChange={(next) => void setHarness(next === ALL ? null : next)}
+    />
+  );
+}

@@ -1,0 +1,75 @@
+"use client";
+
+import { Search } from "lucide-react";
+import type { ReactNode } from "react";
+import { LiveIndicator } from "../live.tsx";
+import { Button } from "../ui/button.tsx";
+import { Mark } from "./brand.tsx";
+import { useShell } from "./shell.tsx";
+import { ThemeButton } from "./theme-button.tsx";
+
+interface Props {
+  title: string;
+  crumb?: ReactNode;
+  chips?: ReactNode;
+  /** Controls of this page, left of the search. */
+  children?: ReactNode;
+}
+
+export function PageHeader({ title, crumb, chips, children }: Props) {
+  const { openSearch } = useShell();
+  return (
+    <div className="mb-4 flex flex-wrap items-center justify-between gap-x-6 gap-y-3">
+      <div className="flex w-full items-center gap-2 md:hidden">
+        <Mark className="size-5" />
+        <span className="text-sm font-semibold">Plimsoll</span>
+        <span className="ml-auto" />
+        <LiveIndicator />
+        <ThemeButton />
+      </div>
+      <div className="min-w-0 max-md:w-full md:max-w-[60%]">
+        {crumb !== undefined && <div className="mb-0.5 text-[13px] text-faint">{crumb}</div>}
+        <div className="flex flex-wrap items-center gap-x-2 gap-y-1.5">
+          <h1
+            className="min-w-0 max-w-full truncate text-[19px] leading-8 font-semibold tracking-tight"
+            title={title}
+          >
+            {title}
+          </h1>
+          {chips}
+        </div>
+      </div>
+      <div className="flex flex-wrap items-center gap-2">
+        <span className="mr-1 hidden md:inline-flex">
+          <LiveIndicator />
+        </span>
+        {children}
+        <Button onClick={openSearch} aria-keyshortcuts="Control+K">
+          <Search aria-hidden /> Search{" "}
+          <kbd className="ml-1 hidden font-sans text-faint md:inline">Ctrl K</kbd>
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+export function Chip({
+  children,
+  title,
+  tone = "plain",
+}: {
+  children: ReactNode;
+  title?: string;
+  tone?: "plain" | "warn";
+}) {
+  return (
+    <span
+      title={title}
+      className={`inline-flex max-w-72 items-center gap-1 truncate rounded-full border px-2 py-px text-xs ${
+        tone === "warn" ? "border-warn text-warn-ink" : "border-rule text-muted"
+      }`}
+    >
+      {children}
+    </span>
+  );
+}

@@ -1,0 +1,146 @@
+"use client";
+
+import { useQuery } from "@tanstack/react-query";
+import { Command } from "cmdk";
+import { Clock, Moon, Search, Waypoints } from "lucide-react";
+import { useRouter } from "next/navigation";
+import { useTheme } from "next-themes";
+import { type ReactNode, useDeferredValue, useState } from "react";
+import { useMinute } from "../clock.tsx";
+import { compact } from "../format.ts";
+import { QUICK_RANGES, quickLabel, resolveRange } from "../range.ts";
+import { useTRPC } from "../trpc.ts";
+import { useRange } from "../url.ts";
+import { titleOf } from "../words.ts";
+import { PAGES } from "./pages.ts";
+import { THEMES } from "./theme-button.tsx";
+
+const ITEM =
+  "flex cursor-pointer items-center gap-2.5 rounded-md px-2.5 py-2 text-[13px] data-[selected=true]:bg-track [&_svg]:size-4 [&_svg]:shrink-0 [&_svg]:text-faint";
+const GROUP =
+  "[&_[cmdk-group-heading]]:px-2.5 [&_[cmdk-group-heading]]:py-1.5 [&_[cmdk-group-heading]]:text-xs [&_[cmdk-group-heading]]:text-faint";
+
+interface Props {
+  open: boolean;
+  onOpenChange: (open: boolean) => void;
+}
+
+/** Everything by name: pages, sessions, ranges, themes. */
+export function Palette({ open, onOpenChange }: Props) {
+  const router = useRouter();
+  const [, setRange] = useRange();
+  const { setTheme } = useTheme();
+  const [text, setText] = useState("");
+
+  function run(action: () => void) {
+    onOpenChange(false);
+    setText("");
+    action();
+  }
+
+  return (
+    <Command.Dialog
+      open={open}
+      onOpenChange={onOpenChange}
+      label="Search"
+      loop
+      overlayClassName="fixed inset-0 z-40 bg-black/45"
+      contentClassName="fixed top-[12vh] left-1/2 z-50 w-[min(36rem,calc(100vw-2rem))] -translate-x-1/2 overflow-hidden rounded-xl border border-edge bg-raised shadow-2xl"
+    >
+      <div className="flex items-center gap-2.5 border-b px-4">
+        <Search aria-hidden className="size-4 text-faint" />
+        <Command.Input
+          value={text}
+          onValueChange={setText}
+          placeholder="Search sessions, pages, ranges"
+          className="h-12 w-full bg-transparent text-[15px] outline-none placeholder:text-faint"
+        />
+      </div>
+      <Command.List className="max-h-[50vh] overflow-auto p-1.5">
+        <Command.Empty className="px-3 py-6 text-center text-[13px] text-muted">
+          Nothing by that name
+        </Command.Empty>
+        {open && <Sessions text={text} onPick={(id) => run(() => router.push(`/sessions/${id}`))} />}
+        <Command.Group heading="Pages" className={GROUP}>
+          {PAGES.map(({ href, label, icon: Icon, key }) => (
+            <Item
+              key={href}
+              value={`page ${label}`}
+              onSelect={() => run(() => router.push(href))}
+              note={`g ${key}`}
+            >
+              <Icon aria-hidden /> {label}
+            </Item>
+          ))}
+        </Command.Group>
+        <Command.Group heading="Time range" className={GROUP}>
+          {QUICK_RANGES.map((last) => (
+            <Item
+              key={last}
+              value={`range ${quickLabel(last)} ${last}`}
+              onSelect={() => run(() => setRange({ last }))}
+            >
+              <Clock aria-hidden /> {quickLabel(last)}
+            </Item>
+          ))}
+        </Command.Group>
+        <Command.Group heading="Theme" className={GROUP}>
+          {THEMES.map((theme) => (
+            <Item key={theme} value={`theme ${theme}`} onSelect={() => run(() => setTheme(theme))}>
+              <Moon aria-hidden /> Theme: {theme}
+            </Item>
+          ))}
+        </Command.Group>
+      </Command.List>
+    </Command.Dialog>
+  );
+}
+
+function Item({
+  value,
+  onSelect,
+  note,
+  children,
+}: {
+  value: string;
+  onSelect: () => void;
+  note?: string;
+  children: ReactNode;
+}) {
+  return (
+    <Command.Item value={value} onSelect={onSelect} className={ITEM}>
+      {children}
+      {note !== undefined && <kbd className="ml-auto font-mono text-xs text-faint">{note}</kbd>}
+    </Command.Item>
+  );
+}
+
+function Sessions({ text, onPick }: { text: string; onPick: (id: string) => void }) {
+  const trpc = useTRPC();
+  const q = useDeferredValue(text.trim());
+  const { from, to } = resolveRange({ last: "30d" }, useMinute());
+  const { data } = useQuery(
+    trpc.sessions.list.queryOptions(
+      { from, to, limit: 8, ...(q === "" ? {} : { q }) },
+      { placeholderData: (previous) => previous },
+    ),
+  );
+  if (data === undefined || data.items.length === 0) return null;
+  return (
+    <Command.Group heading={q === "" ? "Latest sessions" : "Sessions of the last 30 days"} className={GROUP}>
+      {data.items.map((row) => (
+        // The server already matched ids and models too; the text in the value keeps the palette from dropping them.
+        <Item
+          key={row.id}
+          value={`session ${row.id} ${titleOf(row)} ${row.harness} ${q}`}
+          onSelect={() => onPick(row.id)}
+          note={row.context_tokens === null ? undefined : compact(row.context_tokens)}
+        >
+          <Waypoints aria-hidden />
+          <span className="truncate">{titleOf(row)}</span>
+          <span className="shrink-0 text-xs text-faint">{row.harness}</span>
+        </Item>
+      ))}
+    </Command.Group>
+  );
+}

@@ -1,0 +1,119 @@
+"use client";
+
+import { CalendarRange, ChevronDown } from "lucide-react";
+import { Popover } from "radix-ui";
+import { type FormEvent, useState } from "react";
+import { useMinute, useMounted } from "../clock.tsx";
+import { shortTime } from "../format.ts";
+import { QUICK_RANGES, quickLabel, type RangeChoice, resolveRange } from "../range.ts";
+import { Button } from "../ui/button.tsx";
+import { cn } from "../ui/cn.ts";
+import { useRange } from "../url.ts";
+
+/** What `<input type=datetime-local>` reads and writes: the viewer's own zone, no offset. */
+function toField(at: number): string {
+  const local = new Date(at - new Date(at).getTimezoneOffset() * 60_000);
+  return local.toISOString().slice(0, 16);
+}
+
+function useLabel(choice: RangeChoice): string {
+  const mounted = useMounted();
+  if ("last" in choice) return quickLabel(choice.last);
+  const zone = mounted ? undefined : "UTC";
+  return `${shortTime(choice.from, zone)} – ${shortTime(choice.to, zone)}`;
+}
+
+export function RangePicker() {
+  const [choice, setChoice] = useRange();
+  const [open, setOpen] = useState(false);
+  const label = useLabel(choice);
+  function pick(next: RangeChoice) {
+    setOpen(false);
+    void setChoice(next);
+  }
+  return (
+    <Popover.Root open={open} onOpenChange={setOpen}>
+      <Popover.Trigger asChild>
+        <Button aria-label={`Time range: ${label}`} data-testid="range">
+          <CalendarRange aria-hidden className="text-faint" />
+          <span className="max-w-56 truncate">{label}</span>
+          <ChevronDown aria-hidden className="text-faint" />
+        </Button>
+      </Popover.Trigger>
+      <Popover.Portal>
+        <Popover.Content
+          align="end"
+          sideOffset={6}
+          collisionPadding={10}
+          aria-label="Time range"
+          className="z-50 w-72 rounded-lg border border-edge bg-raised p-2 text-[13px] shadow-xl"
+        >
+          <div className="grid grid-cols-5 gap-1">
+            {QUICK_RANGES.map((last) => {
+              const on = "last" in choice && choice.last === last;
+              return (
+                <button
+                  key={last}
+                  type="button"
+                  aria-pressed={on}
+                  aria-label={quickLabel(last)}
+                  onClick={() => pick({ last })}
+                  className={cn(
+                    "rounded-md py-1.5 hover:bg-track",
+                    on && "bg-accent font-medium text-accent-ink hover:bg-accent",
+                  )}
+                >
+                  {last}
+                </button>
+              );
+            })}
+          </div>
+          <Custom choice={choice} onPick={pick} />
+        </Popover.Content>
+      </Popover.Portal>
+    </Popover.Root>
+  );
+}
+
+function Custom({ choice, onPick }: { choice: RangeChoice; onPick: (choice: RangeChoice) => void }) {
+  const period = resolveRange(choice, useMinute());
+  const [from, setFrom] = useState(() => toField(Date.parse(period.from)));
+  const [to, setTo] = useState(() => toField(Date.parse(period.to)));
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const valid = Date.parse(from) < Date.parse(to);
+  function submit(event: FormEvent) {
+    event.preventDefault();
+    if (valid) onPick({ from: Date.parse(from), to: Date.parse(to) });
+  }
+  const field = "mt-1 w-full rounded-md border border-edge bg-bg px-2 py-1.5 text-[13px]";
+  return (
+    <form onSubmit={submit} className="mt-2 border-t pt-2">
+      <label className="block text-xs text-muted">
+        From
+        <input
+          type="datetime-local"
+          value={from}
+          onChange={(e) => setFrom(e.target.value)}
+          className={field}
+          required
+        />
+      </label>
+      <label className="mt-2 block text-xs text-muted">
+        To
+        <input
+          type="datetime-local"
+          value={to}
+          onChange={(e) => setTo(e.target.value)}
+          className={field}
+          required
+        />
+      </label>
+      <div className="mt-2 flex items-center justify-between gap-2">
+        <span className="truncate text-xs text-faint">{valid ? zone : "From must lie before To"}</span>
+        <Button type="submit" look="primary" disabled={!valid}>
+          Apply
+        </Button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,29 @@
+import { cva, type VariantProps } from "class-variance-authority";
+import { Slot } from "radix-ui";
+import type { ComponentProps } from "react";
+import { cn } from "./cn.ts";
+
+const button = cva(
+  "inline-flex items-center justify-center gap-1.5 rounded-[7px] text-[13px] whitespace-nowrap transition-colors disabled:pointer-events-none disabled:opacity-55 [&_svg]:size-3.5 [&_svg]:shrink-0",
+  {
+    variants: {
+      look: {
+        plain: "border border-rule bg-panel text-ink hover:border-edge hover:bg-raised",
+        primary: "bg-accent font-medium text-accent-ink hover:opacity-90",
+        danger: "border border-hard text-hard hover:bg-hard/10",
+        ghost: "text-muted hover:bg-track hover:text-ink",
+      },
+      size: { normal: "h-8 px-2.5", icon: "size-8", small: "h-7 px-2 text-xs" },
+    },
+    defaultVariants: { look: "plain", size: "normal" },
+  },
+);
+
+type Props = ComponentProps<"button"> & VariantProps<typeof button> & { asChild?: boolean };
+
+export function Button({ look, size, asChild = false, className, type = "button", ...rest }: Props) {
+  const Tag = asChild ? Slot.Root : "button";
+  return (
+    <Tag type={asChild ? undefined : type} className={cn(button({ look, size }), className)} {...rest} />
+  );
+}

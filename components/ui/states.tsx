@@ -1,0 +1,40 @@
+"use client";
+
+import { RotateCw, TriangleAlert } from "lucide-react";
+import type { ReactNode } from "react";
+import { codeOf } from "../query-client.ts";
+import { Button } from "./button.tsx";
+import { cn } from "./cn.ts";
+
+export function Skeleton({ className }: { className?: string }) {
+  return <span aria-hidden className={cn("skeleton block", className)} />;
+}
+
+/** Says what failed and what to do, never the machine's words alone. */
+export function ErrorState({ what, error, retry }: { what: string; error: unknown; retry: () => void }) {
+  const unreachable = codeOf(error) === undefined;
+  const message = error instanceof Error ? error.message : String(error);
+  return (
+    <div role="alert" className="flex flex-col items-center gap-2 px-6 py-10 text-center">
+      <TriangleAlert aria-hidden className="size-5 text-hard" />
+      <p className="font-medium">{what} could not be loaded</p>
+      <p className="max-w-md text-[13px] text-muted">
+        {unreachable
+          ? "The server did not answer. Check that it is still running; what was recorded is safe, and this page catches up by itself."
+          : message}
+      </p>
+      <Button onClick={retry} className="mt-1">
+        <RotateCw aria-hidden /> Try again
+      </Button>
+    </div>
+  );
+}
+
+export function EmptyState({ title, children }: { title: string; children?: ReactNode }) {
+  return (
+    <div className="flex flex-col items-center gap-2 px-6 py-12 text-center" data-testid="empty">
+      <p className="font-medium">{title}</p>
+      {children !== undefined && <div className="max-w-lg text-[13px] text-muted">{children}</div>}
+    </div>
+  );
+}

@@ -1,0 +1,48 @@
+"use client";
+
+import type { ReactNode } from "react";
+import { Skeleton } from "./states.tsx";
+import { Hint } from "./tooltip.tsx";
+
+interface Props {
+  label: string;
+  /** What the number means, in a sentence or two. */
+  explain: ReactNode;
+  value: string;
+  /** The exact figure behind a shortened one. */
+  exactly?: string;
+  note?: ReactNode;
+  testid?: string;
+}
+
+/** One number that explains itself on hover and focus. */
+export function Tile({ label, explain, value, exactly, note, testid }: Props) {
+  return (
+    <Hint text={explain}>
+      <button
+        type="button"
+        data-testid={testid}
+        className="block w-full cursor-help px-4 py-3 text-left outline-offset-[-3px]"
+      >
+        <span className="block truncate text-xs text-muted">{label}</span>
+        <span className="flex flex-wrap items-baseline gap-x-2 gap-y-0">
+          <span className="text-[23px] leading-8 font-semibold tracking-tight" title={exactly} data-value>
+            {value}
+          </span>
+          {note !== undefined && <span className="min-w-0 truncate text-xs text-faint">{note}</span>}
+        </span>
+      </button>
+    </Hint>
+  );
+}
+
+export function TileSkeletons({ labels }: { labels: readonly string[] }) {
+  return labels.map((label) => (
+    <div key={label} className="px-4 py-3">
+      <span className="block truncate text-xs text-muted">{label}</span>
+      <span className="flex h-8 items-center">
+        <Skeleton className="h-5 w-20" />
+      </span>
+    </div>
+  ));
+}

@@ -1,0 +1,38 @@
+"use client";
+
+import { Tooltip } from "radix-ui";
+import { type ReactNode, useState } from "react";
+
+export function TooltipProvider({ children }: { children: ReactNode }) {
+  return <Tooltip.Provider delayDuration={250}>{children}</Tooltip.Provider>;
+}
+
+/** An explanation on hover, on focus and, for fingers, on a tap. `children` is one focusable element. */
+export function Hint({
+  text,
+  children,
+  side = "bottom",
+}: {
+  text: ReactNode;
+  children: ReactNode;
+  side?: "top" | "bottom";
+}) {
+  const [open, setOpen] = useState(false);
+  return (
+    <Tooltip.Root open={open} onOpenChange={setOpen}>
+      <Tooltip.Trigger asChild onClick={() => setOpen(true)}>
+        {children}
+      </Tooltip.Trigger>
+      <Tooltip.Portal>
+        <Tooltip.Content
+          side={side}
+          sideOffset={6}
+          collisionPadding={10}
+          className="z-50 max-w-72 rounded-lg border border-edge bg-raised px-3 py-2 text-xs leading-relaxed text-ink shadow-lg"
+        >
+          {text}
+        </Tooltip.Content>
+      </Tooltip.Portal>
+    </Tooltip.Root>
+  );
+}
