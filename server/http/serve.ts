@@ -125,13 +125,20 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     else void machines(incoming, outgoing);
   });
 
-  server.on("upgrade", (incoming, socket, head) => {
-    const { pageUpgrade } = options;
-    if (!pageUpgrade || !checkHost(incoming.headers.host, hostRules)) return void socket.destroy();
-    upgraded.add(socket);
-    socket.on("close", () => upgraded.delete(socket));
-    pageUpgrade(incoming, socket, head);
-  });
+  // Only in development. With no listener Node answers a request that merely offers an upgrade, as some
+  // HTTP clients do with every first request (h2c), like any other.
+  const { pageUpgrade } = options;
+  if (pageUpgrade) {
+    server.on("upgrade", (incoming, socket, head) => {
+      if (!checkHost(incoming.headers.host, hostRules)) {
+        socket.destroy();
+        return;
+      }
+      upgraded.add(socket);
+      socket.on("close", () => upgraded.delete(socket));
+      pageUpgrade(incoming, socket, head);
+    });
+  }
 
   await listen(server, host, options.port);
   const { port } = server.address() as AddressInfo;

@@ -1,0 +1,203 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { requireScope } from "../access/principal.ts";
+import { PlimsollError } from "../errors.ts";
+import { type TestServer, testServer } from "./test-server.ts";
+
+let server: TestServer;
+
+beforeAll(async () => {
+  server = await testServer({
+    names: ["plimsoll.example.com"],
+    routes: [
+      (app) => {
+        app.post("/api/v1/events", (c) => c.json({ accepted: 1 }));
+        app.get("/api/v1/broken", () => {
+          throw new Error("SELECT secret FROM somewhere");
+        });
+        app.get("/api/v1/busy", () => {
+          throw new PlimsollError("overloaded", "Busy.", { details: { retry_after_seconds: 7 } });
+        });
+      },
+    ],
+    trpc: async (request, { authenticate }) => {
+      const principal = await authenticate();
+      return Response.json({ path: new URL(request.url).pathname, kind: principal?.kind ?? null });
+    },
+    rest: async (request, { authenticate }) => {
+      requireScope(await authenticate(), "read");
+      return Response.json({ rest: new URL(request.url).pathname });
+    },
+  });
+});
+afterAll(() => server.stop());
+
+const own = () => `127.0.0.1:${server.port}`;
+
+/** Logs a browser in and gives the Cookie header it would send. */
+async function logIn(): Promise<{ cookie: string }> {
+  const token = server.browsers.createLoginToken();
+  const { status, headers } = await server.send("/api/v1/login", { body: { token } });
+  expect(status).toBe(200);
+  return { cookie: headers["set-cookie"]![0]!.split(";", 1)[0]! };
+}
+
+describe("the Host check", () => {
+  it.each(["evil.example.com", "evil.example.com:80", "localhost:1"])("turns %s away", async (host) => {
+    for (const path of ["/healthz", "/metrics", "/api/v1/events", "/", "/_next/static/x.js"]) {
+      const { status, json } = await server.send(path, { headers: { host } });
+      expect(status).toBe(400);
+      expect(json).toMatchObject({
+        error: { code: "bad_request", message: expect.stringContaining("PLIMSOLL_ALLOWED_HOSTS") },
+      });
+    }
+  });
+
+  it("lets its own names and the configured ones in", async () => {
+    for (const host of [own(), `localhost:${server.port}`, "plimsoll.example.com"]) {
+      expect((await server.send("/healthz", { headers: { host } })).status).toBe(200);
+    }
+  });
+
+  it("answers a broken Host in the one shape", async () => {
+    const { status, json } = await server.send("/healthz", { headers: { host: "a b" } });
+    expect(status).toBe(400);
+    expect(json).toMatchObject({ error: { code: "bad_request" } });
+  });
+});
+
+describe("errors", () => {
+  it("have one shape, and a request id", async () => {
+    const { status, json, headers } = await server.send("/api/v1/busy");
+    expect(status).toBe(503);
+    expect(json).toEqual({
+      error: { code: "overloaded", message: "Busy.", details: { retry_after_seconds: 7 } },
+    });
+    expect(headers).toMatchObject({ "retry-after": "7", "x-request-id": expect.stringMatching(/^\w+-\w+$/) });
+  });
+
+  it("keep the text of what nobody foresaw inside", async () => {
+    const { status, text } = await server.send("/api/v1/broken");
+    expect(status).toBe(500);
+    expect(text).not.toContain("SELECT");
+  });
+
+  it("say how to be let in", async () => {
+    const { status, headers, json } = await server.send("/api/v1/status");
+    expect(status).toBe(401);
+    expect(headers["www-authenticate"]).toBe("Bearer");
+    expect(json).toMatchObject({ error: { code: "unauthenticated" } });
+  });
+
+  it("tell what is not there", async () => {
+    const { status, json } = await server.send("/api/other");
+    expect(status).toBe(404);
+    expect(json).toMatchObject({
+      error: { code: "not_found", message: "There is nothing at GET /api/other." },
+    });
+    expect((await server.send("/api/v1/events/x", { method: "PUT" })).status).toBe(401);
+  });
+});
+
+describe("what is mounted", () => {
+  it("reaches the routes, tRPC and the REST API", async () => {
+    expect((await server.send("/api/v1/events", { body: [] })).json).toEqual({ accepted: 1 });
+    expect((await server.send("/api/trpc/fleet?x=1")).json).toEqual({ path: "/api/trpc/fleet", kind: null });
+    const { authorization } = await server.key("read");
+    const headers = { authorization };
+    expect((await server.send("/api/trpc/fleet", { headers })).json).toMatchObject({ kind: "key" });
+    expect((await server.send("/api/v1/status", { headers })).json).toEqual({ rest: "/api/v1/status" });
+    expect((await server.send("/openapi.json", { headers })).json).toEqual({ rest: "/openapi.json" });
+  });
+
+  it("asks for the scope", async () => {
+    const { authorization } = await server.key("ingest");
+    const { status, json } = await server.send("/api/v1/status", { headers: { authorization } });
+    expect(status).toBe(403);
+    expect(json).toMatchObject({ error: { code: "forbidden_scope", details: { required: "read" } } });
+  });
+});
+
+describe("login", () => {
+  it("exchanges a token once for a cookie that opens the API", async () => {
+    const token = server.browsers.createLoginToken();
+    const first = await server.send("/api/v1/login", { body: { token } });
+    expect(first.status).toBe(200);
+    expect(first.headers["cache-control"]).toBe("no-store");
+    const cookie = first.headers["set-cookie"]![0]!;
+    expect(cookie).toMatch(/^plimsoll_session=\w{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=2592000$/);
+    const headers = { cookie: cookie.split(";", 1)[0]! };
+    expect((await server.send("/api/v1/status", { headers })).status).toBe(200);
+    const second = await server.send("/api/v1/login", { body: { token } });
+    expect(second.status).toBe(401);
+    expect(second.headers["set-cookie"]).toBeUndefined();
+  });
+
+  it("marks the cookie Secure behind https", async () => {
+    const token = server.browsers.createLoginToken();
+    const { headers } = await server.send("/api/v1/login", {
+      body: { token },
+      headers: { "x-forwarded-proto": "https" },
+    });
+    expect(headers["set-cookie"]![0]).toMatch(/; Secure$/);
+  });
+
+  it("is refused to pages of other origins, and their token still works after", async () => {
+    const token = server.browsers.createLoginToken();
+    const elsewhere: Record<string, string>[] = [
+      { origin: "http://localhost:3000" },
+      { "sec-fetch-site": "cross-site" },
+    ];
+    for (const headers of elsewhere) {
+      const { status } = await server.send("/api/v1/login", { body: { token }, headers });
+      expect(status).toBe(403);
+    }
+    const headers = { origin: `http://${own()}` };
+    expect((await server.send("/api/v1/login", { body: { token }, headers })).status).toBe(200);
+  });
+
+  it("reads no more than it needs", async () => {
+    expect((await server.send("/api/v1/login", { body: "{" })).json).toMatchObject({
+      error: { code: "bad_request" },
+    });
+    const { status, json } = await server.send("/api/v1/login", { body: { token: "x".repeat(5_000) } });
+    expect(status).toBe(413);
+    expect(json).toMatchObject({ error: { code: "too_large" } });
+  });
+
+  it("takes the cookie for changes from our own origin only", async () => {
+    const { cookie } = await logIn();
+    const post = (origin: string) =>
+      server.send("/api/v1/things", { body: {}, headers: { cookie, origin, host: own() } });
+    expect((await post("http://localhost:3000")).status).toBe(403);
+    expect((await post(`http://${own()}`)).status).toBe(200);
+  });
+
+  it("ends with a logout, from our own pages", async () => {
+    const { cookie } = await logIn();
+    const logOut = (origin: string) =>
+      server.send("/api/v1/logout", { method: "POST", headers: { cookie, origin } });
+    const foreign = await logOut("http://evil.example.com");
+    expect(foreign.status).toBe(403);
+    const { status, headers } = await logOut(`http://${own()}`);
+    expect(status).toBe(200);
+    expect(headers["set-cookie"]![0]).toMatch(/^plimsoll_session=; .*Max-Age=0/);
+    expect((await server.send("/api/v1/status", { headers: { cookie } })).status).toBe(401);
+    expect((await logOut(`http://${own()}`)).status).toBe(200);
+  });
+
+  it("gives a new link to whoever may do everything", async () => {
+    const links = (authorization: string) =>
+      server.send("/api/v1/login/links", { method: "POST", headers: { authorization } });
+    expect((await links((await server.key("read")).authorization)).status).toBe(403);
+    const { json } = await links(`Bearer ${server.local}`);
+    const { url } = json as { url: string };
+    expect(url).toMatch(new RegExp(`^http://127.0.0.1:${server.port}/login#\\w{43}$`));
+    const token = url.split("#")[1];
+    expect((await server.send("/api/v1/login", { body: { token } })).status).toBe(200);
+  });
+
+  it("does not take the local token through a proxy", async () => {
+    const headers = { authorization: `Bearer ${server.local}`, "x-forwarded-for": "10.0.0.1" };
+    expect((await server.send("/api/v1/status", { headers })).status).toBe(401);
+  });
+});

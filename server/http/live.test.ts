@@ -1,0 +1,177 @@
+import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
+import { type AddressInfo, connect } from "node:net";
+import { LiveMessage } from "@plimsoll/protocol";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import type { ChangeListener } from "../live/hub.ts";
+import { createLiveStreams } from "./live.ts";
+import { type TestServer, testServer } from "./test-server.ts";
+
+let server: TestServer;
+afterEach(() => server?.stop());
+
+interface Stream {
+  incoming: IncomingMessage;
+  text(): string;
+  messages(): LiveMessage[];
+  ended(): boolean;
+  leave(): void;
+}
+
+async function open(headers: Record<string, string>, port = server.port): Promise<Stream> {
+  let text = "";
+  let ended = false;
+  const outgoing = request({ host: "127.0.0.1", port, path: "/api/v1/live", headers, agent: false });
+  outgoing.on("error", () => {});
+  const incoming = await new Promise<IncomingMessage>((resolve, reject) => {
+    outgoing.once("response", resolve).once("error", reject).end();
+  });
+  incoming.setEncoding("utf8");
+  incoming.on("data", (chunk: string) => {
+    text += chunk;
+  });
+  incoming.on("end", () => {
+    ended = true;
+  });
+  incoming.on("error", () => {});
+  return {
+    incoming,
+    text: () => text,
+    messages: () =>
+      [...text.matchAll(/^event: message\ndata: (.*)$/gm)].map(([, data]) =>
+        LiveMessage.parse(JSON.parse(data!)),
+      ),
+    ended: () => ended,
+    leave: () => outgoing.destroy(),
+  };
+}
+
+const changed = (sessions: string[] | null) => ({ type: "changed", sessions });
+
+describe("/api/v1/live", () => {
+  it("needs the scope read", async () => {
+    server = await testServer();
+    expect((await server.send("/api/v1/live")).status).toBe(401);
+    const { authorization } = await server.key("ingest");
+    expect((await server.send("/api/v1/live", { headers: { authorization } })).status).toBe(403);
+  });
+
+  it("says at once to read everything, then what changes, with ids", async () => {
+    server = await testServer();
+    const { authorization } = await server.key("read");
+    const stream = await open({ authorization });
+    expect(stream.incoming.statusCode).toBe(200);
+    expect(stream.incoming.headers).toMatchObject({
+      "content-type": "text/event-stream; charset=utf-8",
+      "cache-control": "no-cache, no-transform",
+      "x-accel-buffering": "no",
+    });
+    await vi.waitFor(() => expect(stream.messages()).toEqual([changed(null)]));
+    server.hub.changed(1, ["a", "b"]);
+    server.hub.changed(2, ["of another project"]);
+    await vi.waitFor(() => expect(stream.messages()).toEqual([changed(null), changed(["a", "b"])]));
+    expect(stream.text()).toMatch(/^retry: 2000\n\nid: 1\n/);
+    expect(stream.text()).toContain("id: 2\n");
+    stream.leave();
+  });
+
+  it("is heard by a browser, in another process' words too", async () => {
+    server = await testServer();
+    const session = await server.browsers.login(server.browsers.createLoginToken(), "");
+    const stream = await open({ cookie: `plimsoll_session=${session}`, "sec-fetch-site": "same-origin" });
+    const payload = JSON.stringify({ from: "another process", changes: [[1, ["a"]]] });
+    await server.database.prisma.$executeRaw`SELECT pg_notify('plimsoll_live', ${payload})`;
+    await vi.waitFor(() => expect(stream.messages()).toEqual([changed(null), changed(["a"])]));
+    stream.leave();
+  });
+
+  it("shows signs of life, counts its clients, and notices that they left", async () => {
+    server = await testServer({ heartbeatMs: 20 });
+    const { authorization } = await server.key("read");
+    const stream = await open({ authorization });
+    await vi.waitFor(() => expect(stream.text().match(/^: still here$/gm)?.length).toBeGreaterThan(2));
+    const metrics = await server.send("/metrics", { headers: { authorization } });
+    expect(metrics.text).toContain("plimsoll_live_clients 1");
+    stream.leave();
+    await vi.waitFor(() => expect(server.streams.clients()).toBe(0));
+  });
+
+  it("ends when the key is revoked", async () => {
+    server = await testServer({ heartbeatMs: 20 });
+    const { authorization, id } = await server.key("read");
+    const stream = await open({ authorization });
+    await server.keys.revoke(1, id);
+    await vi.waitFor(() => expect(stream.ended()).toBe(true));
+  });
+
+  it("holds so many clients and no more", async () => {
+    server = await testServer({ maxClients: 1 });
+    const { authorization } = await server.key("read");
+    const stream = await open({ authorization });
+    const { status, json, headers } = await server.send("/api/v1/live", { headers: { authorization } });
+    expect(status).toBe(503);
+    expect(json).toMatchObject({ error: { code: "overloaded" } });
+    expect(headers["retry-after"]).toBe("1");
+    stream.leave();
+  });
+
+  it("ends cleanly when the server closes", async () => {
+    server = await testServer();
+    const { authorization } = await server.key("read");
+    const stream = await open({ authorization });
+    await vi.waitFor(() => expect(stream.messages()).toHaveLength(1));
+    await server.close();
+    expect(stream.ended()).toBe(true);
+    expect(stream.incoming.complete).toBe(true);
+  });
+});
+
+it("gives a reader that falls behind the sum of what it missed, from bounded memory", async () => {
+  let tell: ChangeListener = () => {};
+  const streams = createLiveStreams({
+    hub: {
+      subscribe: (_, listener) => {
+        tell = listener;
+        return () => {};
+      },
+    },
+    access: { authorize: async () => ({ kind: "key", projectId: 1, scopes: new Set(["read"]) }) },
+  });
+  let outgoing: ServerResponse | undefined;
+  const http = createServer((incoming, response) => {
+    outgoing = response;
+    void streams.serve(incoming, response);
+  });
+  await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
+  const socket = connect((http.address() as AddressInfo).port, "127.0.0.1");
+  try {
+    socket.pause();
+    socket.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    await vi.waitFor(() => expect(streams.clients()).toBe(1));
+    let sent = 0;
+    for (let round = 0; round < 20_000; round++) {
+      const names = Array.from({ length: 50 }, (_, i) => `a session's id of thirty-six ${round}-${i}`);
+      sent += names.join().length;
+      tell(names);
+      // Lets the socket take what it will.
+      if (round % 100 === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(sent).toBeGreaterThan(30_000_000);
+    expect(outgoing!.writableLength).toBeLessThan(100_000);
+
+    let received = 0;
+    let tail = "";
+    socket.setEncoding("utf8").on("data", (chunk: string) => {
+      received += chunk.length;
+      tail = (tail + chunk).slice(-1_000);
+    });
+    socket.resume();
+    await vi.waitFor(() => expect(tail).toContain('"sessions":null'));
+    tell(["the last"]);
+    await vi.waitFor(() => expect(tail).toContain("the last"));
+    expect(received).toBeLessThan(sent / 2);
+  } finally {
+    socket.destroy();
+    streams.close();
+    http.close();
+  }
+});

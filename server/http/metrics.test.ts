@@ -1,0 +1,149 @@
+import parsePrometheusTextFormat, { type Family } from "parse-prometheus-text-format";
+import { describe, expect, it } from "vitest";
+import { createInstruments } from "./instruments.ts";
+import { AGENTS_SHOWN, type AgentGauges, type FleetGauges, renderMetrics } from "./metrics.ts";
+import { testServer } from "./test-server.ts";
+
+const agent = (changes: Partial<AgentGauges> = {}): AgentGauges => ({
+  harness: "phantom@vm-3",
+  session: 'thread "7"\nline\\two',
+  agent: "main",
+  model: "claude-sonnet-4-5",
+  contextTokens: 150_000,
+  windowTokens: 200_000,
+  load: 0.9,
+  ...changes,
+});
+const fleet = (changes: Partial<FleetGauges> = {}): FleetGauges => ({
+  agents: [agent()],
+  boundaries: [
+    { type: "subtick", count: 4 },
+    { type: "masked", count: 11 },
+  ],
+  sessionsPastWarning: 2,
+  ...changes,
+});
+
+async function scrape(gauges: FleetGauges | undefined, instruments = createInstruments()) {
+  const { body } = await renderMetrics(instruments, gauges);
+  const families = new Map<string, Family>();
+  for (const family of parsePrometheusTextFormat(body)) {
+    expect(families.has(family.name)).toBe(false);
+    families.set(family.name, family);
+  }
+  return families;
+}
+
+describe("the metrics", () => {
+  it("show each live agent with its labels as they are", async () => {
+    const families = await scrape(fleet());
+    const labels = {
+      harness: "phantom@vm-3",
+      session: 'thread "7"\nline\\two',
+      agent: "main",
+      model: "claude-sonnet-4-5",
+    };
+    const only = (name: string) => families.get(name)?.metrics;
+    expect(only("plimsoll_agent_context_tokens")).toEqual([{ value: "150000", labels }]);
+    expect(only("plimsoll_agent_window_tokens")).toEqual([{ value: "200000", labels }]);
+    expect(only("plimsoll_agent_utilization_ratio")).toEqual([{ value: "0.75", labels }]);
+    expect(only("plimsoll_agent_load_ratio")).toEqual([{ value: "0.9", labels }]);
+    expect(families.get("plimsoll_boundaries_total")).toMatchObject({
+      type: "COUNTER",
+      metrics: [
+        { value: "4", labels: { type: "subtick" } },
+        { value: "11", labels: { type: "masked" } },
+      ],
+    });
+    expect(only("plimsoll_sessions_past_warning")).toEqual([{ value: "2" }]);
+    expect(only("plimsoll_read_model_up")).toEqual([{ value: "1" }]);
+  });
+
+  it("leave out what is unknown instead of calling it zero", async () => {
+    const families = await scrape(fleet({ agents: [agent({ windowTokens: null, load: null })] }));
+    expect(families.get("plimsoll_agent_context_tokens")?.metrics).toHaveLength(1);
+    for (const name of ["window_tokens", "utilization_ratio", "load_ratio"]) {
+      expect(families.get(`plimsoll_agent_${name}`)?.metrics ?? []).toHaveLength(0);
+    }
+  });
+
+  it("show the 500 agents nearest to their line", async () => {
+    const agents = Array.from({ length: 700 }, (_, i) => agent({ agent: `a${i}`, load: i / 1000 }));
+    const families = await scrape(fleet({ agents: [...agents, agent({ agent: "unknown", load: null })] }));
+    const shown = families.get("plimsoll_agent_context_tokens")!.metrics.map(({ labels }) => labels!.agent);
+    expect(shown).toHaveLength(AGENTS_SHOWN);
+    expect(shown).toContain("a699");
+    expect(shown).toContain("a200");
+    expect(shown).not.toContain("a199");
+    expect(shown).not.toContain("unknown");
+  });
+
+  it("show the process even while the read model is away", async () => {
+    const families = await scrape(undefined);
+    expect(families.get("plimsoll_read_model_up")?.metrics).toEqual([{ value: "0" }]);
+    expect(families.has("plimsoll_boundaries_total")).toBe(false);
+    expect(families.has("process_resident_memory_bytes")).toBe(true);
+    expect(families.has("nodejs_eventloop_lag_seconds")).toBe(true);
+  });
+
+  it("count what the server does", async () => {
+    const instruments = createInstruments();
+    instruments.events("accepted", 498);
+    instruments.events("accepted", 2);
+    instruments.events("invalid_field", 1);
+    instruments.commit(500, 0.004);
+    instruments.queued(12);
+    instruments.liveClients(3);
+    instruments.request("events", 200, 0.003);
+    instruments.request("events", 200, 0.2);
+    const families = await scrape(fleet(), instruments);
+    expect(families.get("plimsoll_ingest_events_total")?.metrics).toEqual([
+      { value: "500", labels: { outcome: "accepted" } },
+      { value: "1", labels: { outcome: "invalid_field" } },
+    ]);
+    expect(families.get("plimsoll_ingest_queue_events")?.metrics).toEqual([{ value: "12" }]);
+    expect(families.get("plimsoll_live_clients")?.metrics).toEqual([{ value: "3" }]);
+    expect(families.get("plimsoll_ingest_commit_events")?.metrics[0]).toMatchObject({
+      count: "1",
+      sum: "500",
+      buckets: { "100": "0", "500": "1" },
+    });
+    expect(families.get("plimsoll_ingest_commit_duration_seconds")?.metrics[0]).toMatchObject({ count: "1" });
+    expect(families.get("plimsoll_http_request_duration_seconds")?.metrics[0]).toMatchObject({
+      buckets: { "0.0025": "0", "0.005": "1", "0.25": "2" },
+    });
+    // The parser drops the labels of a histogram.
+    const { body } = await renderMetrics(instruments, undefined);
+    expect(body).toContain('plimsoll_http_request_duration_seconds_count{route="events",status="200"} 2');
+  });
+});
+
+describe("/metrics", () => {
+  it("needs the scope read, and has counted the requests before", async () => {
+    const server = await testServer({ gauges: async () => fleet() });
+    try {
+      expect((await server.send("/metrics")).status).toBe(401);
+      const { authorization } = await server.key("read");
+      const { status, text, headers } = await server.send("/metrics", { headers: { authorization } });
+      expect(status).toBe(200);
+      expect(headers["content-type"]).toBe("text/plain; version=0.0.4; charset=utf-8");
+      const names = parsePrometheusTextFormat(text).map(({ name }) => name);
+      expect(names).toContain("plimsoll_agent_load_ratio");
+      expect(text).toContain('plimsoll_http_request_duration_seconds_count{route="metrics",status="401"} 1');
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it("answers when the read model fails", async () => {
+    const server = await testServer({ gauges: () => Promise.reject(new Error("no database")) });
+    try {
+      const { authorization } = await server.key("read");
+      const { status, text } = await server.send("/metrics", { headers: { authorization } });
+      expect(status).toBe(200);
+      expect(text).toContain("plimsoll_read_model_up 0");
+    } finally {
+      await server.stop();
+    }
+  });
+});

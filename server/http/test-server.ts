@@ -1,0 +1,159 @@
+import { type IncomingHttpHeaders, type IncomingMessage, request, type ServerResponse } from "node:http";
+import type { Scope } from "@plimsoll/protocol";
+import { pino } from "pino";
+import { createBrowsers } from "../access/browser.ts";
+import { makeLocalToken } from "../access/key-format.ts";
+import { createKeys } from "../access/keys.ts";
+import type { HostRules } from "../access/origin.ts";
+import { createAccess } from "../access/principal.ts";
+import { createLiveHub } from "../live/hub.ts";
+import { testDatabase } from "../testing/database.ts";
+import { createMachineApp, type MachineAppDeps } from "./app.ts";
+import { createReadiness } from "./health.ts";
+import { createInstruments } from "./instruments.ts";
+import { createLiveStreams } from "./live.ts";
+import type { FleetGauges } from "./metrics.ts";
+import { type ServeOptions, serve } from "./serve.ts";
+
+/** The whole of what serves HTTP, on a database of its own and a free port. For tests. */
+export async function testServer(
+  options: Partial<Pick<MachineAppDeps, "routes" | "trpc" | "rest">> &
+    Partial<Pick<ServeOptions, "pages" | "graceMs">> & {
+      heartbeatMs?: number;
+      maxClients?: number;
+      gauges?: () => Promise<FleetGauges>;
+      ingestFull?: () => boolean;
+      names?: string[];
+    } = {},
+) {
+  const database = await testDatabase();
+  const { prisma } = database;
+  const log = pino({ level: "silent" });
+  const hub = createLiveHub({ connectionString: database.url, log });
+  await hub.ready;
+  const keys = createKeys({ prisma, log, announce: hub.invalidateKey });
+  const browsers = createBrowsers({ prisma, announce: hub.invalidateKey });
+  const local = makeLocalToken();
+  const access = createAccess({
+    keys,
+    browsers,
+    localToken: { matches: async (token) => token === local },
+  });
+  const instruments = createInstruments();
+  const streams = createLiveStreams({
+    hub,
+    access,
+    onClients: instruments.liveClients,
+    heartbeatMs: options.heartbeatMs,
+    maxClients: options.maxClients,
+  });
+  const hostRules: HostRules = { port: 0, names: options.names ?? [] };
+  const machine = createMachineApp({
+    log,
+    version: "0.0.0",
+    hostRules,
+    access,
+    browsers,
+    streams,
+    instruments,
+    gauges: options.gauges ?? (async () => ({ agents: [], boundaries: [], sessionsPastWarning: 0 })),
+    readiness: createReadiness({
+      pingDatabase: () => prisma.$queryRaw`SELECT 1`,
+      ingestFull: options.ingestFull ?? (() => false),
+      stopping: () => false,
+    }),
+    routes: options.routes,
+    trpc: options.trpc,
+    rest: options.rest,
+  });
+  const server = await serve({
+    host: "127.0.0.1",
+    port: 0,
+    hostRules,
+    machine,
+    pages: options.pages ?? ((_: IncomingMessage, outgoing: ServerResponse) => void outgoing.end("a page")),
+    browsers,
+    streams,
+    instruments,
+    log,
+    graceMs: options.graceMs,
+  });
+  return {
+    ...server,
+    database,
+    hub,
+    keys,
+    browsers,
+    local,
+    streams,
+    /** A fresh key with these scopes, as headers. */
+    async key(...scopes: Scope[]) {
+      const { secret, id } = await keys.create(1, { name: "test", scopes });
+      return { id, authorization: `Bearer ${secret}` };
+    },
+    /** Sends exactly these headers, whatever a browser would allow. */
+    send: (path: string, sent: SentRequest = {}) => send(server.port, path, sent),
+    async stop() {
+      await server.close();
+      await hub.stop();
+      await keys.settle();
+      await database.close();
+    },
+  };
+}
+
+export type TestServer = Awaited<ReturnType<typeof testServer>>;
+
+interface SentRequest {
+  method?: string;
+  headers?: Record<string, string>;
+  body?: unknown;
+}
+
+export interface Received {
+  status: number;
+  headers: IncomingHttpHeaders;
+  text: string;
+  /** The body as JSON; undefined when it is not. */
+  json: unknown;
+}
+
+export function send(port: number, path: string, { method, headers, body }: SentRequest): Promise<Received> {
+  const payload = body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body);
+  return new Promise((resolve, reject) => {
+    const outgoing = request(
+      {
+        host: "127.0.0.1",
+        port,
+        path,
+        method: method ?? (payload === undefined ? "GET" : "POST"),
+        headers: {
+          ...(payload === undefined
+            ? {}
+            : { "content-type": "application/json", "content-length": Buffer.byteLength(payload) }),
+          ...headers,
+        },
+        agent: false,
+      },
+      (incoming) => {
+        const chunks: Buffer[] = [];
+        incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
+        incoming.on("error", reject);
+        incoming.on("end", () => {
+          const text = Buffer.concat(chunks).toString();
+          resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, text, json: parsed(text) });
+        });
+      },
+    );
+    outgoing.on("error", reject);
+    outgoing.end(payload);
+  });
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
