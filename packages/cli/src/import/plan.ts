@@ -27,16 +27,21 @@ export interface Plan {
   unknown: { path: string; why: "unknown format" | "empty" | "unreadable" }[];
 }
 
+export interface PlanOptions {
+  contextLimit?: number | undefined;
+  /** Formats found before, by path: a file that is looked for again need not be opened again. */
+  formats?: Map<string, Format>;
+  /** A path may come and go while it is followed. */
+  mayBeMissing?: boolean;
+}
+
 const LOOK_AT_LINES = 50;
 
 /** Finds the recordings under the given paths and what each must be read with. */
-export async function planImport(
-  paths: readonly string[],
-  options: { contextLimit?: number | undefined } = {},
-): Promise<Plan> {
+export async function planImport(paths: readonly string[], options: PlanOptions = {}): Promise<Plan> {
   const plan: Plan = { groups: [], unknown: [] };
   const groups = new Map<string, Group>();
-  for (const location of await recordings(paths)) {
+  for (const location of await recordings(paths, options)) {
     await place(location, groups, plan, options);
   }
   for (const group of groups.values()) {
@@ -51,14 +56,14 @@ async function place(
   location: string,
   groups: Map<string, Group>,
   plan: Plan,
-  options: { contextLimit?: number | undefined },
+  options: PlanOptions,
 ): Promise<void> {
   const path = location.split(sep).join("/");
   let format: Format | "empty" | undefined;
   let bytes: number;
   try {
     bytes = (await stat(location)).size;
-    format = bytes === 0 ? "empty" : await formatOf(location);
+    format = options.formats?.get(location) ?? (bytes === 0 ? "empty" : await formatOf(location));
   } catch {
     plan.unknown.push({ path, why: "unreadable" });
     return;
@@ -67,6 +72,7 @@ async function place(
     plan.unknown.push({ path, why: format === "empty" ? "empty" : "unknown format" });
     return;
   }
+  options.formats?.set(location, format);
   const contextLimit =
     format === "ouroboros" ? (options.contextLimit ?? (await configuredLimit(location))) : undefined;
   const key = `${format} ${groupFolder(format, path)}`;
@@ -83,13 +89,14 @@ function groupFolder(format: Format, path: string): string {
   return "";
 }
 
-async function recordings(paths: readonly string[]): Promise<string[]> {
+async function recordings(paths: readonly string[], options: PlanOptions): Promise<string[]> {
   const found = new Set<string>();
   for (const path of paths) {
     let entry: Awaited<ReturnType<typeof stat>>;
     try {
       entry = await stat(path);
     } catch {
+      if (options.mayBeMissing) continue;
       throw new CliError(`There is no file or folder ${path}.`);
     }
     if (!entry.isDirectory()) found.add(path);

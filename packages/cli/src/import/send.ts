@@ -6,6 +6,7 @@ import { unreachable } from "../client.ts";
 import type { Connection } from "../connection.ts";
 import { accessHint, authorization } from "../connection.ts";
 import { CliError } from "../errors.ts";
+import { sleep } from "../sleep.ts";
 
 const compress = promisify(gzip);
 
@@ -24,6 +25,8 @@ export interface SendOptions {
   pause?: (ms: number) => Promise<void>;
   now?: () => number;
   attempts?: number;
+  /** Ends the waiting between attempts; the attempt under way is finished. */
+  signal?: AbortSignal;
   onWait?: (ms: number, why: string) => void;
 }
 
@@ -44,11 +47,12 @@ export async function sendBatch(
   events: readonly PlimsollEventInput[],
   options: SendOptions = {},
 ): Promise<Totals> {
-  const pause = options.pause ?? ((ms) => new Promise<void>((resolve) => setTimeout(resolve, ms)));
+  const pause = options.pause ?? ((ms) => sleep(ms, options.signal));
   const now = options.now ?? Date.now;
   const body = await compress(JSON.stringify(events));
   let failure: CliError | undefined;
   for (let attempt = 0; attempt < (options.attempts ?? ATTEMPTS); attempt += 1) {
+    if (options.signal?.aborted) break;
     const backoff = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** attempt);
     let response: Response;
     try {

@@ -1,0 +1,51 @@
+import type { DoctorReport as Report } from "@plimsoll/protocol";
+import { DoctorReport } from "@plimsoll/protocol";
+import type { Client } from "./client.ts";
+import type { Connection } from "./connection.ts";
+import { CliError } from "./errors.ts";
+import type { Terminal } from "./terminal.ts";
+import { painter, printable } from "./terminal.ts";
+
+/** The server's checks, after the ones that only this side can make: that it is there and lets us in. */
+export async function examine(client: Client, connection: Connection): Promise<Report> {
+  const token = connection.tokenSource === undefined ? "no key" : `the ${connection.tokenSource}`;
+  try {
+    const report = await client.query("doctor", undefined, DoctorReport);
+    const reached = {
+      name: "connection",
+      ok: true,
+      message: `${connection.url} answers and takes ${token}.`,
+    };
+    return { ok: report.ok, checks: [reached, ...report.checks] };
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error;
+    const message = [error.message, error.hint].filter(Boolean).join(" ");
+    return { ok: false, checks: [{ name: "connection", ok: false, message }] };
+  }
+}
+
+export function doctorLines(report: Report, colour: boolean): string[] {
+  const paint = painter(colour);
+  const width = Math.max(...report.checks.map((check) => check.name.length));
+  return [
+    ...report.checks.map(
+      (check) =>
+        `${check.ok ? paint("green", "ok  ") : paint("red", "FAIL")}  ${printable(check.name).padEnd(width)}  ${printable(check.message)}`,
+    ),
+    "",
+    report.ok ? "All is well." : paint("bold", "Something needs attention."),
+  ];
+}
+
+export async function runDoctor(
+  client: Client,
+  connection: Connection,
+  terminal: Terminal,
+  json: boolean,
+): Promise<boolean> {
+  const report = await examine(client, connection);
+  terminal.write(
+    json ? `${JSON.stringify(report, null, 2)}\n` : `${doctorLines(report, terminal.colour).join("\n")}\n`,
+  );
+  return report.ok;
+}

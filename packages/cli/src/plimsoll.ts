@@ -1,0 +1,19 @@
+import { createProgram } from "./program.ts";
+import { run } from "./run.ts";
+import { terminalOf } from "./terminal.ts";
+
+const program = createProgram({
+  env: process.env,
+  out: terminalOf(process.stdout, process.env),
+  err: terminalOf(process.stderr, process.env),
+  now: Date.now,
+  untilStopped: () => {
+    const controller = new AbortController();
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+      process.once(signal, () => controller.abort());
+    }
+    return controller.signal;
+  },
+});
+
+await run(program);

@@ -1,0 +1,197 @@
+import type { FleetAgent, FleetStatus, FleetView } from "@plimsoll/protocol";
+import type { Paint } from "../terminal.ts";
+import { columns, fitColumns, printable } from "../terminal.ts";
+import { ago, number, percent, plural, tokens } from "../words.ts";
+import { bar } from "./bar.ts";
+
+export interface Layout {
+  width: number;
+  paint: Paint;
+  /** Epoch ms. */
+  now: number;
+}
+
+/** The fleet at a glance: totals against the period before, then one line for each live agent. */
+export function statusLines(status: FleetStatus, fleet: FleetView, layout: Layout): string[] {
+  const { paint } = layout;
+  if (!status.has_events) {
+    return [
+      paint("bold", "Nothing has been heard yet."),
+      "Send a first event, or read a recording: plimsoll import ~/.claude/projects",
+    ];
+  }
+  return [...totalLines(status, layout), "", ...agentLines(fleet, layout)];
+}
+
+function totalLines(status: FleetStatus, layout: Layout): string[] {
+  const { paint, width } = layout;
+  const { live, totals, previous, highest_load: highest, current } = status;
+  const lines = [
+    `${paint("bold", plural(live.agents, "live agent"))} in ${plural(live.sessions, "session")} of ${plural(live.harnesses, "harness", "harnesses")}` +
+      (highest === null
+        ? ""
+        : `  |  highest load ${paint("bold", percent(highest.load))} of its line: ${printable(highest.title)} (${printable(highest.agent)})`),
+  ];
+  if (current?.context_tokens !== undefined && current.context_tokens !== null) {
+    lines.push(
+      `current: ${number(current.context_tokens)} tokens${current.utilization === null ? "" : `, ${percent(current.utilization)} of ${tokens(current.window_tokens!)}`}: ${printable(current.title)} (${printable(current.agent)})`,
+    );
+  }
+  const peak = totals.peak_utilization === null ? "-" : percent(totals.peak_utilization);
+  const peakWas = previous.peak_utilization === null ? "none" : `${percent(previous.peak_utilization)}`;
+  lines.push("", `${paint("bold", span(status))}, and the same time before:`);
+  lines.push(
+    ...wrap(
+      [
+        `peak ${peak} (was ${peakWas})`,
+        ...(
+          [
+            ["sub-ticks", "subticks"],
+            ["sessions past warning", "sessions_past_warning"],
+            ["masked", "masked"],
+            ["compacted", "compacted"],
+            ["restarts", "restarts"],
+            ["cleared", "cleared"],
+            ["unexplained", "unexplained"],
+            ["sessions", "sessions"],
+            ["turns", "turns"],
+          ] as const
+        ).map(
+          ([name, field]) => `${name} ${number(totals[field])} (${change(totals[field], previous[field])})`,
+        ),
+        `reclaimed ${tokens(totals.reclaimed_tokens)} tokens (was ${tokens(previous.reclaimed_tokens)})`,
+      ],
+      width,
+    ),
+  );
+  return lines;
+}
+
+function span(status: FleetStatus): string {
+  const hours = Math.round((Date.parse(status.range.to) - Date.parse(status.range.from)) / 3_600_000);
+  return hours < 48 ? `Last ${hours} h` : `Last ${Math.round(hours / 24)} days`;
+}
+
+function change(now: number, before: number): string {
+  const difference = now - before;
+  return difference === 0 ? "=" : difference > 0 ? `+${number(difference)}` : `-${number(-difference)}`;
+}
+
+function wrap(parts: readonly string[], width: number): string[] {
+  const lines: string[] = [];
+  for (const part of parts) {
+    const last = lines.at(-1);
+    if (last !== undefined && columns(last) + columns(part) + 3 <= width - 2) {
+      lines[lines.length - 1] = `${last} | ${part}`;
+    } else {
+      lines.push(part);
+    }
+  }
+  return lines.map((line) => `  ${line}`);
+}
+
+interface Column {
+  head: string;
+  width: number;
+  align: "left" | "right";
+  cell: (agent: FleetAgent, layout: Layout) => string;
+}
+
+function agentLines(fleet: FleetView, layout: Layout): string[] {
+  if (fleet.agents.length === 0) return ["No agent is live."];
+  const shown = fittingColumns(layout.width);
+  const used = shown.reduce((sum, column) => sum + column.width + 2, 0);
+  // What is left goes to the name first, because a bar can be short and still be read.
+  const room = Math.max(8, layout.width - used);
+  const nameWidth = room < 24 ? Math.max(8, room - 10) : Math.min(44, Math.max(14, Math.floor(room * 0.55)));
+  const barWidth = Math.min(40, Math.max(0, room - nameWidth - 2));
+  const head = [
+    fitColumns("agent", nameWidth),
+    ...(barWidth >= 8 ? [fitColumns("against its line", barWidth)] : []),
+    ...shown.map((column) => fitColumns(column.head, column.width, column.align)),
+  ].join("  ");
+  const lines = [layout.paint("dim", head.trimEnd())];
+  for (const agent of fleet.agents) {
+    const state = stateOf(agent);
+    const colour = state === undefined ? undefined : state === "past line" ? "red" : "yellow";
+    const drawn = bar(agent, barWidth);
+    const cells = [
+      fitColumns(nameOf(agent), nameWidth),
+      ...(barWidth >= 8 ? [colour === undefined ? drawn : layout.paint(colour, drawn)] : []),
+      ...shown.map((column) => fitColumns(column.cell(agent, layout), column.width, column.align)),
+    ];
+    lines.push(cells.join("  ").trimEnd());
+  }
+  if (fleet.more > 0) lines.push(layout.paint("dim", `and ${plural(fleet.more, "more agent")}`));
+  return lines;
+}
+
+/** In the order they are given up when the terminal is narrow: the last goes first. */
+const COLUMNS: readonly Column[] = [
+  {
+    head: "load",
+    width: 5,
+    align: "right",
+    cell: (agent) => (agent.load === null ? "-" : percent0(agent.load)),
+  },
+  { head: "context", width: 9, align: "right", cell: contextCell },
+  { head: "state", width: 14, align: "left", cell: (agent) => stateOf(agent) ?? "" },
+  { head: "of window", width: 21, align: "left", cell: windowCell },
+  { head: "to the line", width: 11, align: "left", cell: forecastCell },
+  {
+    head: "last turn",
+    width: 10,
+    align: "left",
+    cell: (agent, layout) => ago(layout.now - Date.parse(agent.last_at)),
+  },
+];
+
+function fittingColumns(width: number): Column[] {
+  const shown: Column[] = [];
+  let used = 30;
+  for (const column of COLUMNS) {
+    used += column.width + 2;
+    if (used > width && shown.length >= 2) break;
+    shown.push(column);
+  }
+  return shown;
+}
+
+function nameOf(agent: FleetAgent): string {
+  const place = agent.place === null ? "" : ` ${agent.place}`;
+  return `${agent.title ?? agent.session} / ${agent.name}${place}`;
+}
+
+function percent0(share: number): string {
+  return `${Math.round(share * 100)}%`;
+}
+
+function contextCell(agent: FleetAgent): string {
+  if (agent.context_tokens === null) return "unknown";
+  // A boundary the next turn has not confirmed yet: the figure is the level before it.
+  const stale = agent.after_boundary !== null || agent.uncounted_turns > 0 ? "~" : "";
+  return `${stale}${number(agent.context_tokens)}`;
+}
+
+function windowCell(agent: FleetAgent): string {
+  if (agent.window_tokens === null) return "size unknown";
+  const of = `of ${tokens(agent.window_tokens)} ${agent.window_source}`;
+  return agent.utilization === null ? of : `${percent(agent.utilization)} ${of}`;
+}
+
+function forecastCell({ forecast, load }: FleetAgent): string {
+  if (load !== null && load >= 1) return "past";
+  if (forecast.turns !== null) return forecast.turns > 60 ? "60+ turns" : plural(forecast.turns, "turn");
+  return load === null ? "-" : "no trend";
+}
+
+/** In words, because colour alone says nothing to some eyes and in a pipe. */
+export function stateOf(agent: FleetAgent): string | undefined {
+  if (agent.window_suspect) return "window suspect";
+  if (agent.context_tokens === null) return undefined;
+  if (agent.load !== null && agent.load >= 1) return "past line";
+  const passed = agent.thresholds
+    .filter((threshold) => agent.context_tokens! >= threshold.tokens)
+    .sort((a, b) => b.tokens - a.tokens)[0];
+  return passed === undefined ? undefined : `past ${passed.name}`;
+}
