@@ -3,10 +3,13 @@ import { existsSync, mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { bundlePrograms, bundleServer } from "./bundle.mjs";
+import { bundleServer } from "./bundle.mjs";
 import { generate } from "./generate.mjs";
 import { root } from "./root.mjs";
 import { hashSources, recordBuild } from "./sources.mjs";
+
+/** The package that brings the command-line programs knows how they are made. */
+const programs = join(root, "packages/cli/build.mjs");
 
 /** Builds all there is; throws an Error whose message is the tool's own output. */
 export async function buildAll() {
@@ -14,7 +17,7 @@ export async function buildAll() {
   mkdirSync(join(root, "dist"), { recursive: true });
   await step("database client", async () => generate());
   await step("server", bundleServer);
-  await step("programs", bundlePrograms);
+  if (existsSync(programs)) await step("programs", () => run([programs]));
   if (existsSync(join(root, "app"))) await step("pages", buildPages);
   recordBuild(sources);
 }
@@ -28,9 +31,14 @@ async function step(name, work) {
 
 function buildPages() {
   const next = createRequire(import.meta.url).resolve("next/dist/bin/next");
-  const child = spawn(process.execPath, [next, "build"], {
+  return run([next, "build"], { NODE_ENV: "production", NEXT_TELEMETRY_DISABLED: "1" });
+}
+
+/** Runs a Node program to its end; what it prints is shown only when it fails. */
+function run(args, env = {}) {
+  const child = spawn(process.execPath, args, {
     cwd: root,
-    env: { ...process.env, NODE_ENV: "production", NEXT_TELEMETRY_DISABLED: "1" },
+    env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";
@@ -42,7 +50,7 @@ function buildPages() {
   return new Promise((resolve, reject) => {
     child.once("error", reject);
     child.once("close", (code) =>
-      code === 0 ? resolve() : reject(new Error(`next build failed:\n${output}`)),
+      code === 0 ? resolve() : reject(new Error(`${args.join(" ")} failed:\n${output}`)),
     );
   });
 }
