@@ -13,7 +13,9 @@ const TRUST_MS = 30_000;
 const DISTRUST_MS = 5_000;
 const USED_EVERY_MS = 60_000;
 
+/** A principal already, so that letting a request in makes no object. */
 export interface VerifiedKey {
+  kind: "key";
   keyId: string;
   projectId: number;
   scopes: ReadonlySet<Scope>;
@@ -49,13 +51,17 @@ export function createKeys({ prisma, log, announce, now = Date.now }: KeysOption
   /** Grows with every revocation: an answer that was under way meanwhile must not be remembered. */
   let revocations = 0;
 
-  /** Answers at once for a key seen within 30 s. */
-  function verify(secret: string): VerifiedKey | undefined | Promise<VerifiedKey | undefined> {
+  /** A key seen within 30 s. */
+  function recall(secret: string): VerifiedKey | undefined {
     const hit = known.get(secret);
-    if (hit) {
-      if (now() - hit.usedAt >= USED_EVERY_MS) noteUse(hit);
-      return hit;
-    }
+    if (hit && now() - hit.usedAt >= USED_EVERY_MS) noteUse(hit);
+    return hit;
+  }
+
+  /** Answers at once for a key that `recall` knows, or that is known to be none. */
+  function verify(secret: string): VerifiedKey | undefined | Promise<VerifiedKey | undefined> {
+    const hit = recall(secret);
+    if (hit) return hit;
     if (unknown.get(secret)) return undefined;
     let answer = asking.get(secret);
     if (!answer) {
@@ -74,6 +80,7 @@ export function createKeys({ prisma, log, announce, now = Date.now }: KeysOption
       return undefined;
     }
     const found: Known = {
+      kind: "key",
       keyId: row.id,
       projectId: row.projectId,
       scopes: new Set(row.scopes as Scope[]),
@@ -111,6 +118,7 @@ export function createKeys({ prisma, log, announce, now = Date.now }: KeysOption
   }
 
   return {
+    recall,
     verify,
     forget,
 

@@ -4,12 +4,12 @@ import type { VerifiedKey } from "./keys.ts";
 import { createAccess, type RequestFacts, requireScope } from "./principal.ts";
 
 const known = makeKey().secret;
-const key: VerifiedKey = { keyId: "k1", projectId: 7, scopes: new Set(["ingest"]) };
+const key: VerifiedKey = { kind: "key", keyId: "k1", projectId: 7, scopes: new Set(["ingest"]) };
 const local = makeLocalToken();
 const session = makeToken();
 
 const access = createAccess({
-  keys: { verify: (secret) => (secret === known ? key : undefined) },
+  keys: { recall: () => undefined, verify: (secret) => (secret === known ? key : undefined) },
   browsers: { verify: async (given) => (given === session ? { renew: false } : undefined) },
   localToken: { matches: async (token) => token === local },
 });
@@ -43,6 +43,23 @@ describe("authenticate", () => {
       keyId: "k1",
     });
     expect(await access.authenticate(facts({ authorization: `bearer  ${known} ` }))).toBeDefined();
+  });
+
+  it("asks nothing about a key it saw a moment ago", async () => {
+    const recalling = createAccess({
+      keys: {
+        recall: (secret) => (secret === known ? key : undefined),
+        verify: () => Promise.reject(new Error("asked")),
+      },
+      browsers: { verify: () => Promise.reject(new Error("asked")) },
+      localToken: { matches: () => Promise.reject(new Error("asked")) },
+    });
+    const headers = { authorization: `Bearer ${known}` };
+    expect(await recalling.authenticate(facts(headers))).toBe(key);
+    expect(await recalling.authorize({ headers } as never, "ingest")).toBe(key);
+    await expect(recalling.authorize({ headers } as never, "read")).rejects.toMatchObject({
+      code: "forbidden_scope",
+    });
   });
 
   it.each([
@@ -96,7 +113,7 @@ describe("authenticate", () => {
 
   it("asks a sender to try again when the database is away", async () => {
     const broken = createAccess({
-      keys: { verify: () => Promise.reject(new Error("connection refused")) },
+      keys: { recall: () => undefined, verify: () => Promise.reject(new Error("connection refused")) },
       browsers: { verify: () => Promise.reject(new Error("connection refused")) },
       localToken: { matches: async () => false },
     });

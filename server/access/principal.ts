@@ -42,7 +42,7 @@ export interface Access {
 }
 
 export interface AccessParts {
-  keys: Pick<Keys, "verify">;
+  keys: Pick<Keys, "recall" | "verify">;
   browsers: Pick<Browsers, "verify">;
   localToken: LocalToken;
 }
@@ -54,10 +54,15 @@ const BROWSER: Principal = { kind: "browser", projectId: DEFAULT_PROJECT, scopes
 const MAKE_A_KEY = "Make one under Setup, or with `plimsoll keys create`.";
 
 export function createAccess({ keys, browsers, localToken }: AccessParts): Access {
+  /** A key seen a moment ago. All that most requests need. */
+  function byKnownKey(authorization: string | undefined): Principal | undefined {
+    return authorization?.startsWith("Bearer plim_") ? keys.recall(authorization.slice(7)) : undefined;
+  }
+
   async function byToken(token: string, facts: RequestFacts): Promise<Principal> {
     switch (shapeOf(token)) {
       case "key":
-        return principalOf(await orUnreachable(keys.verify(token)));
+        return notNobody(await orUnreachable(keys.verify(token)));
       case "local":
         if (facts.forwarded || !isLoopbackAddress(facts.remoteAddress)) {
           throw unauthenticated(`The local token works only on the server's own machine. ${MAKE_A_KEY}`);
@@ -85,6 +90,8 @@ export function createAccess({ keys, browsers, localToken }: AccessParts): Acces
   }
 
   async function authenticate(facts: RequestFacts): Promise<Principal | undefined> {
+    const known = byKnownKey(facts.authorization);
+    if (known) return known;
     if (facts.authorization !== undefined) return byToken(bearer(facts.authorization), facts);
     const session = sessionOf(facts.cookie);
     return session === undefined ? undefined : byCookie(session, facts);
@@ -93,7 +100,8 @@ export function createAccess({ keys, browsers, localToken }: AccessParts): Acces
   return {
     authenticate,
     async authorize(incoming, scope) {
-      return requireScope(await authenticate(factsOf(incoming)), scope);
+      const known = byKnownKey(incoming.headers.authorization);
+      return requireScope(known ?? (await authenticate(factsOf(incoming))), scope);
     },
   };
 }
@@ -130,9 +138,9 @@ function bearer(authorization: string): string {
   throw unauthenticated("Authorization must read: Bearer plim_...");
 }
 
-function principalOf(key: VerifiedKey | undefined): Principal {
+function notNobody(key: VerifiedKey | undefined): Principal {
   if (!key) throw unauthenticated(`This key is unknown or revoked. ${MAKE_A_KEY}`);
-  return { kind: "key", projectId: key.projectId, scopes: key.scopes, keyId: key.keyId };
+  return key;
 }
 
 /** A sender must try again when the database is away, and must not when its key is wrong. */

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { requireScope } from "../access/principal.ts";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { type Principal, requireScope } from "../access/principal.ts";
 import { PlimsollError } from "../errors.ts";
 import { type TestServer, testServer } from "./test-server.ts";
 
@@ -199,5 +199,35 @@ describe("login", () => {
   it("does not take the local token through a proxy", async () => {
     const headers = { authorization: `Bearer ${server.local}`, "x-forwarded-for": "10.0.0.1" };
     expect((await server.send("/api/v1/status", { headers })).status).toBe(401);
+  });
+});
+
+describe("two processes of one database", () => {
+  it("agree at once on a revoked key and on a logout", async () => {
+    const rest = async (_: Request, { authenticate }: { authenticate(): Promise<Principal | undefined> }) => {
+      requireScope(await authenticate(), "read");
+      return Response.json({});
+    };
+    const other = await testServer({ database: server.database, rest });
+    try {
+      const { authorization, id } = await server.key("read");
+      const { cookie } = await logIn();
+      const status = async (at: TestServer, headers: Record<string, string>) =>
+        (await at.send("/api/v1/status", { headers })).status;
+      for (const headers of [{ authorization }, { cookie }] as Record<string, string>[]) {
+        expect([await status(server, headers), await status(other, headers)]).toEqual([200, 200]);
+      }
+      await server.keys.revoke(1, id);
+      await server.send("/api/v1/logout", {
+        method: "POST",
+        headers: { cookie, origin: `http://${own()}` },
+      });
+      await vi.waitFor(async () => {
+        expect(await status(other, { authorization })).toBe(401);
+        expect(await status(other, { cookie })).toBe(401);
+      });
+    } finally {
+      await other.stop();
+    }
   });
 });

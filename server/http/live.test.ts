@@ -103,6 +103,20 @@ describe("/api/v1/live", () => {
     await vi.waitFor(() => expect(stream.ended()).toBe(true));
   });
 
+  it("says to read everything again after the server lost sight of the other processes", async () => {
+    server = await testServer();
+    const { authorization } = await server.key("read");
+    const stream = await open({ authorization });
+    await vi.waitFor(() => expect(stream.messages()).toHaveLength(1));
+    await server.database.prisma.$queryRaw`
+      SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE application_name = 'plimsoll live' AND datname = current_database()`;
+    await vi.waitFor(() => expect(stream.messages()).toEqual([changed(null), changed(null)]), {
+      timeout: 10_000,
+    });
+    stream.leave();
+  });
+
   it("holds so many clients and no more", async () => {
     server = await testServer({ maxClients: 1 });
     const { authorization } = await server.key("read");

@@ -1,13 +1,14 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { type IncomingHttpHeaders, type IncomingMessage, request, type ServerResponse } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Scope } from "@plimsoll/protocol";
 import { pino } from "pino";
-import { createBrowsers } from "../access/browser.ts";
-import { makeLocalToken } from "../access/key-format.ts";
-import { createKeys } from "../access/keys.ts";
+import { openAccess } from "../access/index.ts";
+import { LOCAL_TOKEN_FILE } from "../access/local-token.ts";
 import type { HostRules } from "../access/origin.ts";
-import { createAccess } from "../access/principal.ts";
 import { createLiveHub } from "../live/hub.ts";
-import { testDatabase } from "../testing/database.ts";
+import { type TestDatabase, testDatabase } from "../testing/database.ts";
 import { createMachineApp, type MachineAppDeps } from "./app.ts";
 import { createReadiness } from "./health.ts";
 import { createInstruments } from "./instruments.ts";
@@ -24,21 +25,19 @@ export async function testServer(
       gauges?: () => Promise<FleetGauges>;
       ingestFull?: () => boolean;
       names?: string[];
+      /** Of another server, to be its second process. */
+      database?: TestDatabase;
     } = {},
 ) {
-  const database = await testDatabase();
+  const database = options.database ?? (await testDatabase());
+  const home = await mkdtemp(join(tmpdir(), "plimsoll-http-"));
   const { prisma } = database;
   const log = pino({ level: "silent" });
   const hub = createLiveHub({ connectionString: database.url, log });
   await hub.ready;
-  const keys = createKeys({ prisma, log, announce: hub.invalidateKey });
-  const browsers = createBrowsers({ prisma, announce: hub.invalidateKey });
-  const local = makeLocalToken();
-  const access = createAccess({
-    keys,
-    browsers,
-    localToken: { matches: async (token) => token === local },
-  });
+  const control = await openAccess({ prisma, hub, home, log });
+  const { access, keys, browsers } = control;
+  const local = (await readFile(join(home, LOCAL_TOKEN_FILE), "utf8")).trim();
   const instruments = createInstruments();
   const streams = createLiveStreams({
     hub,
@@ -95,9 +94,10 @@ export async function testServer(
     send: (path: string, sent: SentRequest = {}) => send(server.port, path, sent),
     async stop() {
       await server.close();
+      await control.stop();
       await hub.stop();
-      await keys.settle();
-      await database.close();
+      if (!options.database) await database.close();
+      await rm(home, { recursive: true, force: true });
     },
   };
 }
