@@ -35,7 +35,7 @@ export default function FallsChart({ rows, groups, from, to, step }: Props) {
   return (
     <ResponsiveContainer width="100%" height="100%">
       <BarChart data={centred} margin={MARGIN} barCategoryGap="18%">
-        <CartesianGrid vertical={false} stroke="var(--rule)" />
+        <CartesianGrid vertical={false} horizontalValues={ticks} stroke="var(--rule)" />
         <XAxis
           type="number"
           dataKey="middle"

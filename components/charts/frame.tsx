@@ -21,15 +21,17 @@ export function ChartFrame({ title, summary, legend, controls, chart, table, hei
   const [asTable, setAsTable] = useState(false);
   return (
     <section aria-label={title} className="panel min-w-0 px-4 py-3.5">
-      <div className="mb-2 flex flex-wrap items-center justify-between gap-x-4 gap-y-1.5">
-        <h2 className="text-[13px] font-semibold">{title}</h2>
-        <div className="flex flex-wrap items-center gap-x-3.5 gap-y-1 text-xs text-muted">
-          {!asTable && legend}
+      <div className="flex items-center justify-between gap-3">
+        <h2 className="truncate text-[13px] font-semibold">{title}</h2>
+        <div className="flex shrink-0 items-center gap-1.5">
           {controls}
           <Button size="small" look="ghost" aria-pressed={asTable} onClick={() => setAsTable(!asTable)}>
             {asTable ? "View as chart" : "View as table"}
           </Button>
         </div>
+      </div>
+      <div className="mb-1 flex min-h-[22px] flex-wrap items-center gap-x-3.5 gap-y-1 text-xs text-muted">
+        {!asTable && legend}
       </div>
       <p className="sr-only">{summary}</p>
       {asTable ? (

@@ -48,7 +48,7 @@ export default function UtilizationChart({ rows, from, to, lines }: Props) {
   return (
     <ResponsiveContainer width="100%" height="100%">
       <ComposedChart data={rows} margin={MARGIN}>
-        <CartesianGrid vertical={false} stroke="var(--rule)" />
+        <CartesianGrid vertical={false} horizontalValues={ticks} stroke="var(--rule)" />
         <XAxis
           type="number"
           dataKey="at"

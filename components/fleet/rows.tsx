@@ -3,15 +3,16 @@
 import type { FleetAgent, FleetView } from "@plimsoll/protocol";
 import { CircleHelp, TriangleAlert } from "lucide-react";
 import Link from "next/link";
-import { type KeyboardEvent, memo, type ReactNode } from "react";
+import { memo, type ReactNode } from "react";
 import { Ago } from "../clock.tsx";
 import { compact, exact, loadPercent, NONE, plural } from "../format.ts";
 import { cn } from "../ui/cn.ts";
 import { Skeleton } from "../ui/states.tsx";
-import { CELL, HEAD, ROW, TABLE } from "../ui/table-roles.ts";
+import { CELL, headRole, rowRole, tableRole } from "../ui/table-roles.ts";
 import { forecastReason, forecastWords, sourceWords, titleOf, windowWords } from "../words.ts";
 import { Bar } from "./bar.tsx";
 import { type LevelState, levelState } from "./level.ts";
+import { walkRows } from "./walk-rows.ts";
 
 const GRID =
   "grid gap-x-[18px] gap-y-1 px-4 grid-cols-[minmax(0,1fr)_auto] lg:grid-cols-[minmax(180px,1.25fr)_minmax(230px,2.6fr)_76px_164px_92px_80px] lg:items-center";
@@ -23,21 +24,11 @@ const STATE_WORDS: Readonly<Record<LevelState, string>> = {
   unknown: "no line known",
 };
 
-/** Arrow keys and j/k walk from link to link. */
-export function walkRows(event: KeyboardEvent<HTMLElement>): void {
-  const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key];
-  if (step === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
-  const links = [...event.currentTarget.querySelectorAll<HTMLElement>("[data-row-link]")];
-  const here = links.indexOf(document.activeElement as HTMLElement);
-  const next = links[here + step];
-  if (here === -1 || next === undefined) return;
-  event.preventDefault();
-  next.focus();
-}
+const ROLE = tableRole("Live agents, highest load first", walkRows);
 
 export function FleetRows({ view }: { view: FleetView }) {
   return (
-    <div {...TABLE} aria-label="Live agents, highest load first" className="panel" onKeyDown={walkRows}>
+    <div {...ROLE} className="panel">
       <Head />
       {view.agents.map((agent) => (
         <Row key={agent.id} agent={agent} />
@@ -57,19 +48,19 @@ export function FleetRows({ view }: { view: FleetView }) {
 function Head() {
   const cell = "lg:text-right";
   return (
-    <div {...ROW} className={cn(GRID, "py-2.5 text-xs text-faint max-lg:sr-only")}>
-      <span {...HEAD}>Agent</span>
-      <span {...HEAD}>Level against its own load lines</span>
-      <span {...HEAD} className={cell}>
+    <div {...rowRole()} className={cn(GRID, "py-2.5 text-xs text-faint max-lg:sr-only")}>
+      <span {...headRole()}>Agent</span>
+      <span {...headRole()}>Level against its own load lines</span>
+      <span {...headRole()} className={cell}>
         Load
       </span>
-      <span {...HEAD} className={cell}>
+      <span {...headRole()} className={cell}>
         Window
       </span>
-      <span {...HEAD} className={cell}>
+      <span {...headRole()} className={cell}>
         To the line
       </span>
-      <span {...HEAD} className={cell}>
+      <span {...headRole()} className={cell}>
         Last turn
       </span>
     </div>
@@ -81,7 +72,7 @@ const Row = memo(function Row({ agent }: { agent: FleetAgent }) {
   const title = titleOf(agent);
   return (
     <div
-      {...ROW}
+      {...rowRole()}
       data-testid="fleet-row"
       data-state={state}
       data-agent={agent.id}
@@ -174,10 +165,7 @@ function Window({ agent }: { agent: FleetAgent }) {
           className="block truncate text-xs text-faint"
           title={`${exact(agent.window_tokens)} tokens, ${sourceWords(agent.window_source)}`}
         >
-          {windowWords(agent)}
-          {agent.window_source !== "reported" && (
-            <span className="sr-only">, {sourceWords(agent.window_source)}</span>
-          )}
+          {windowWords(agent)} · {agent.window_source}
         </span>
       )}
       {agent.window_suspect && (

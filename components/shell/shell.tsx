@@ -2,6 +2,7 @@
 
 import { useRouter } from "next/navigation";
 import { createContext, type ReactNode, Suspense, useContext, useEffect, useMemo, useState } from "react";
+import { enterRows } from "../fleet/walk-rows.ts";
 import { LiveProvider } from "../live.tsx";
 import { HelpDialog } from "./help.tsx";
 import { Nav } from "./nav.tsx";
@@ -49,6 +50,7 @@ function useShortcuts({ openSearch, openHelp }: ShellActions): void {
       }
       if (event.key === "g") chordUntil = event.timeStamp + CHORD_MS;
       else if (event.key === "?") openHelp();
+      else if (document.activeElement === document.body && enterRows(event.key)) event.preventDefault();
       else if (event.key === "/") {
         event.preventDefault();
         const field = document.querySelector<HTMLInputElement>("main input[type=search]");

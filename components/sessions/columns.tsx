@@ -1,0 +1,135 @@
+"use client";
+
+import type { SessionRow, SessionSort } from "@plimsoll/protocol";
+import { createColumnHelper, tableFeatures } from "@tanstack/react-table";
+import { TriangleAlert } from "lucide-react";
+import Link from "next/link";
+import { Ago } from "../clock.tsx";
+import { compact, exact, loadPercent, NONE, percent } from "../format.ts";
+import { titleOf } from "../words.ts";
+import { Falls } from "./falls.tsx";
+import { Status } from "./status.tsx";
+
+export const features = tableFeatures({});
+const helper = createColumnHelper<typeof features, SessionRow>();
+
+export const GRID =
+  "grid gap-x-3 px-4 grid-cols-[minmax(0,1fr)_auto] xl:grid-cols-[minmax(170px,2fr)_minmax(84px,0.7fr)_58px_84px_58px_62px_56px_minmax(128px,0.9fr)_68px_78px] xl:items-center";
+
+/** Columns the server can sort by. */
+export const SORTS: Readonly<Record<string, SessionSort>> = {
+  load: "load",
+  peak: "peak_utilization",
+  turns: "turns",
+  last: "last_at",
+};
+
+export const RIGHT: ReadonlySet<string> = new Set(["now", "load", "peak", "turns", "warnings", "last"]);
+
+/** Where a cell goes on a phone, where a row is a card; `hidden` for what the card says elsewhere. */
+export const ON_CARD: Readonly<Record<string, string>> = {
+  session: "max-xl:col-start-1",
+  harness: "max-xl:hidden",
+  status: "max-xl:col-start-2 max-xl:row-start-1 max-xl:text-right max-xl:text-[13px]",
+  now: "max-xl:col-start-1 max-xl:row-start-2 max-xl:text-left",
+  load: "max-xl:col-start-2 max-xl:row-start-2",
+  peak: "max-xl:hidden",
+  turns: "max-xl:hidden",
+  boundaries: "max-xl:col-start-1 max-xl:row-start-3",
+  warnings: "max-xl:hidden",
+  last: "max-xl:col-start-2 max-xl:row-start-3",
+};
+
+export const columns = helper.columns([
+  helper.display({
+    id: "session",
+    header: "Session",
+    cell: ({ row: { original: row } }) => (
+      <>
+        <Link
+          href={`/sessions/${row.id}`}
+          data-row-link
+          title={titleOf(row)}
+          className="block truncate font-medium after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent"
+        >
+          {titleOf(row)}
+        </Link>
+        <span className="block truncate text-xs text-faint">
+          <span className="xl:hidden">{row.harness} · </span>
+          {row.session}
+          {row.kind !== null && ` · ${row.kind}`}
+          {row.agents > 1 && ` · ${exact(row.agents)} agents`}
+        </span>
+      </>
+    ),
+  }),
+  helper.display({
+    id: "harness",
+    header: "Harness",
+    cell: ({ row: { original: row } }) => (
+      <span className="block truncate" title={row.harness}>
+        {row.harness}
+      </span>
+    ),
+  }),
+  helper.display({
+    id: "status",
+    header: "Status",
+    cell: ({ row: { original: row } }) => <Status status={row.status} reason={row.end_reason} />,
+  }),
+  helper.display({
+    id: "now",
+    header: "Now",
+    cell: ({ row: { original: row } }) => (
+      <span title={row.context_tokens === null ? "not counted" : `${exact(row.context_tokens)} tokens`}>
+        {row.context_tokens === null ? NONE : compact(row.context_tokens)}
+        <span className="text-xs text-faint xl:block max-xl:ml-1.5">
+          {row.utilization === null
+            ? row.context_tokens === null
+              ? ""
+              : "no window"
+            : percent(row.utilization)}
+        </span>
+      </span>
+    ),
+  }),
+  helper.display({
+    id: "load",
+    header: "Load",
+    cell: ({ row: { original: row } }) =>
+      row.load === null ? (
+        NONE
+      ) : (
+        <span className={`inline-flex items-center gap-1 font-semibold ${row.load >= 1 ? "text-hard" : ""}`}>
+          {row.load >= 1 && <TriangleAlert aria-label="over its line" className="size-3.5" />}
+          {loadPercent(row.load)}
+        </span>
+      ),
+  }),
+  helper.display({
+    id: "peak",
+    header: "Peak",
+    cell: ({ row: { original: row } }) => (
+      <span title={row.peak_tokens === null ? undefined : `${exact(row.peak_tokens)} tokens`}>
+        {row.peak_utilization !== null
+          ? percent(row.peak_utilization)
+          : row.peak_tokens === null
+            ? NONE
+            : compact(row.peak_tokens)}
+      </span>
+    ),
+  }),
+  helper.display({ id: "turns", header: "Turns", cell: ({ row }) => exact(row.original.turns) }),
+  helper.display({ id: "boundaries", header: "Boundaries", cell: ({ row }) => <Falls row={row.original} /> }),
+  helper.display({
+    id: "warnings",
+    header: "Warnings",
+    cell: ({ row: { original: row } }) =>
+      row.warnings === 0 ? <span className="text-faint">0</span> : exact(row.warnings),
+  }),
+  helper.display({
+    id: "last",
+    header: "Last turn",
+    cell: ({ row }) => <Ago at={row.original.last_at} className="text-muted" />,
+  }),
+]);

@@ -1,0 +1,28 @@
+import type { SessionRow } from "@plimsoll/protocol";
+import { Glyph } from "../charts/glyph.tsx";
+import { compact, NONE } from "../format.ts";
+import { BOUNDARY_COUNTS, countsWords } from "../words.ts";
+
+/** How often each kind of boundary came: a sign and a count, in words for those who do not see the signs. */
+export function Falls({ row }: { row: SessionRow }) {
+  const some = BOUNDARY_COUNTS.filter(([, field]) => row[field] > 0);
+  if (some.length === 0) {
+    return (
+      <span className="text-faint" title="The level never fell">
+        {NONE}
+      </span>
+    );
+  }
+  const words = countsWords(row);
+  return (
+    <span className="inline-flex flex-wrap items-center gap-x-2.5" title={words}>
+      <span className="sr-only">{words}</span>
+      {some.map(([type, field]) => (
+        <span key={type} aria-hidden className="inline-flex items-center gap-1">
+          <Glyph type={type} />
+          {compact(row[field])}
+        </span>
+      ))}
+    </span>
+  );
+}

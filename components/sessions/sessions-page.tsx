@@ -1,0 +1,144 @@
+"use client";
+
+import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
+import { Download, X } from "lucide-react";
+import Link from "next/link";
+import { useCallback, useDeferredValue, useMemo } from "react";
+import { exact } from "../format.ts";
+import { HarnessFilter } from "../shell/harness-filter.tsx";
+import { PageHeader } from "../shell/page-header.tsx";
+import { RangePicker } from "../shell/range-picker.tsx";
+import { useTRPC } from "../trpc.ts";
+import { Button } from "../ui/button.tsx";
+import { Choice } from "../ui/choice.tsx";
+import { EmptyState, ErrorState } from "../ui/states.tsx";
+import type { SessionKind } from "../url.ts";
+import { KINDS, STATUSES, type StatusChoice, useHarness, usePeriod, useSessionFilters } from "../url.ts";
+import { SessionTable, SessionTableSkeleton } from "./list.tsx";
+
+const PAGE = 100;
+const ANY = "any";
+
+export function SessionsPage() {
+  const trpc = useTRPC();
+  const [harness, setHarness] = useHarness();
+  const [filters, setFilters] = useSessionFilters();
+  const { from, to } = usePeriod();
+  const q = useDeferredValue(filters.q.trim());
+  const input = {
+    from,
+    to,
+    sort: filters.sort,
+    order: filters.order,
+    ...(harness === null ? {} : { harness }),
+    ...(filters.kind === null ? {} : { kind: filters.kind }),
+    ...(filters.status === null ? {} : { status: filters.status }),
+    ...(q === "" ? {} : { q }),
+  };
+  const query = useInfiniteQuery(
+    trpc.sessions.list.infiniteQueryOptions(
+      { ...input, limit: PAGE },
+      { getNextPageParam: (page) => page.next_cursor ?? undefined, placeholderData: keepPreviousData },
+    ),
+  );
+  const rows = useMemo(() => query.data?.pages.flatMap((page) => page.items) ?? [], [query.data]);
+  const { fetchNextPage, isFetchingNextPage } = query;
+  const loadMore = useCallback(() => {
+    if (!isFetchingNextPage) void fetchNextPage();
+  }, [fetchNextPage, isFetchingNextPage]);
+
+  const filtered = filters.q !== "" || filters.kind !== null || filters.status !== null || harness !== null;
+  function clear() {
+    void setFilters({ q: null, kind: null, status: null });
+    void setHarness(null);
+  }
+  const csv = `/api/v1/sessions.csv?${new URLSearchParams(input)}`;
+  return (
+    <>
+      <PageHeader title="Sessions">
+        <HarnessFilter />
+        <RangePicker />
+      </PageHeader>
+      <div className="mb-3 flex flex-wrap items-center gap-2">
+        <input
+          type="search"
+          aria-label="Search sessions"
+          placeholder="Title, id, harness or model"
+          value={filters.q}
+          onChange={(event) => void setFilters({ q: event.target.value === "" ? null : event.target.value })}
+          className="h-8 w-full rounded-[7px] border border-edge bg-panel px-3 text-[13px] placeholder:text-faint sm:w-72"
+        />
+        <Choice
+          name="Kind"
+          value={filters.kind ?? ANY}
+          options={[{ value: ANY, label: "Every kind" }, ...KINDS.map((value) => ({ value, label: value }))]}
+          onChange={(next) => void setFilters({ kind: next === ANY ? null : (next as SessionKind) })}
+        />
+        <Choice
+          name="Status"
+          value={filters.status ?? ANY}
+          options={[
+            { value: ANY, label: "Any status" },
+            ...STATUSES.map((value) => ({ value, label: value })),
+          ]}
+          onChange={(next) => void setFilters({ status: next === ANY ? null : (next as StatusChoice) })}
+        />
+        {filtered && (
+          <Button look="ghost" onClick={clear}>
+            <X aria-hidden /> Clear filters
+          </Button>
+        )}
+        <span className="ml-auto text-[13px] text-muted" role="status" data-testid="session-count">
+          {query.data !== undefined && `${exact(rows.length)}${query.hasNextPage ? "+" : ""} shown`}
+        </span>
+        <Button asChild>
+          <a href={csv} download>
+            <Download aria-hidden /> CSV
+          </a>
+        </Button>
+      </div>
+      {query.data === undefined ? (
+        query.isError ? (
+          <section className="panel">
+            <ErrorState what="The sessions" error={query.error} retry={() => query.refetch()} />
+          </section>
+        ) : (
+          <SessionTableSkeleton />
+        )
+      ) : rows.length === 0 ? (
+        <section className="panel">
+          <NoSessions filtered={filtered} clear={clear} />
+        </section>
+      ) : (
+        <SessionTable
+          rows={rows}
+          more={query.hasNextPage}
+          loadMore={loadMore}
+          stale={query.isPlaceholderData}
+        />
+      )}
+    </>
+  );
+}
+
+function NoSessions({ filtered, clear }: { filtered: boolean; clear: () => void }) {
+  if (filtered) {
+    return (
+      <EmptyState title="No session matches">
+        <p className="mb-3">Nothing in this range has all of the chosen properties.</p>
+        <Button onClick={clear}>
+          <X aria-hidden /> Clear filters
+        </Button>
+      </EmptyState>
+    );
+  }
+  return (
+    <EmptyState title="No session in this range">
+      A longer range may show more. If nothing was ever recorded,{" "}
+      <Link href="/setup" className="text-accent underline underline-offset-2">
+        Setup
+      </Link>{" "}
+      says how to send the first turn.
+    </EmptyState>
+  );
+}
