@@ -1,0 +1,64 @@
+import type { Action, ContextGuard, Prepared } from "./guard.ts";
+import { clip } from "./view/placeholder.ts";
+
+export interface FitOptions<M> {
+  /**
+   * Writes a summary of older messages, at most `maxChars` long. When it is left out, throws or saves too little, a
+   * summary made without a model takes its place.
+   */
+  summarize?: (request: { messages: readonly M[]; maxChars: number }) => Promise<string> | string;
+  /** Receives what is to be shown to the person. */
+  say?: (text: string) => void;
+  /** Asked when restarts must be confirmed. */
+  confirm?: () => Promise<boolean> | boolean;
+  /** Told why a summariser failed; the harness goes on with the built-in one. */
+  onSummaryError?: (error: unknown) => void;
+}
+
+/** `prepare`, with everything carried out that needs waiting: summaries and confirmations. */
+export async function fit<M>(
+  guard: ContextGuard<M>,
+  messages: readonly M[],
+  options: FitOptions<M> = {},
+): Promise<Prepared<M>> {
+  const done: Action<M>[] = [];
+  for (let round = 0; ; round++) {
+    const prepared = guard.prepare(messages);
+    done.push(...prepared.actions);
+    const open = prepared.actions.find(needsWork);
+    if (open === undefined || round === 3) return { ...prepared, actions: done };
+    if (open.type === "confirm_restart") {
+      options.say?.(open.say);
+      if ((await options.confirm?.()) !== true) return { ...prepared, actions: done };
+      done.push(guard.restart("grace_spent"));
+      continue;
+    }
+    options.say?.(open.say);
+    const summary = await summaryFor(guard, open, options);
+    if (guard.compacted(summary, open.type) === "no_gain") {
+      guard.compacted(clip(guard.digest(open.maxChars), open.maxChars), open.type);
+    }
+  }
+}
+
+type OpenAction<M> = Extract<Action<M>, { type: "compact" | "fresh_session" | "confirm_restart" }>;
+
+function needsWork<M>(action: Action<M>): action is OpenAction<M> {
+  return action.type === "compact" || action.type === "fresh_session" || action.type === "confirm_restart";
+}
+
+async function summaryFor<M>(
+  guard: ContextGuard<M>,
+  action: Extract<Action<M>, { type: "compact" | "fresh_session" }>,
+  options: FitOptions<M>,
+): Promise<string> {
+  if (options.summarize !== undefined) {
+    try {
+      const summary = await options.summarize({ messages: action.messages, maxChars: action.maxChars });
+      if (summary.trim() !== "") return clip(summary, action.maxChars);
+    } catch (error) {
+      options.onSummaryError?.(error);
+    }
+  }
+  return guard.digest(action.maxChars);
+}

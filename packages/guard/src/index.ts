@@ -1,0 +1,45 @@
+export type { Decision, Facts, GuardStatus, Limits, RestartReason } from "./decide.ts";
+export { decide, limitsOf, lineOfAction } from "./decide.ts";
+export type { EventBody, Identity } from "./events.ts";
+export { eventOf } from "./events.ts";
+export type { FitOptions } from "./fit.ts";
+export { fit } from "./fit.ts";
+export type {
+  Action,
+  GuardOptions,
+  GuardReading,
+  MaskStore,
+  Observation,
+  ObserveFacts,
+  Prepared,
+} from "./guard.ts";
+export { ContextGuard, createGuard } from "./guard.ts";
+export type { Calibration, EstimateSource, Prediction } from "./measure/calibrate.ts";
+export { calibrate, newCalibration, predict } from "./measure/calibrate.ts";
+export type { Tokenizer } from "./measure/estimate.ts";
+export { estimateTokens, tokenizerScale } from "./measure/estimate.ts";
+export type { NoTurn, NoTurnReason, ReadTurn, UsageReading, UsageSource } from "./measure/usage.ts";
+export { mergeReadings, readUsage } from "./measure/usage.ts";
+export type { UsageFlag } from "./observe.ts";
+export type {
+  CompactPolicy,
+  GuardMode,
+  GuardPolicy,
+  MaskPolicy,
+  PolicyInput,
+  RestartPolicy,
+} from "./policy.ts";
+export { DEFAULT_POLICY, resolvePolicy } from "./policy.ts";
+export type { GuardState } from "./state.ts";
+export {
+  COMPACTING_NOTICE,
+  maskedNotice,
+  maxRestartsReached,
+  RESTART_CONFIRMATION,
+  restartMarker,
+  windDownNotice,
+} from "./texts.ts";
+export type { ResultPart } from "./view/history.ts";
+export { clip, placeholderFor, summaryOf } from "./view/placeholder.ts";
+export type { Message, Part, PartKind, Shape, ToolCall } from "./view/shape.ts";
+export { parsedInput, plainShape, textOf } from "./view/shape.ts";

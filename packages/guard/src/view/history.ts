@@ -1,0 +1,184 @@
+import type { Tokenizer } from "../measure/estimate.ts";
+import type { Part, Shape } from "./shape.ts";
+
+/** Wrapping that providers add around each message: role, separators. Estimated tokens. */
+const MESSAGE_OVERHEAD = 4;
+/** The agent's own texts below this are never candidates for masking. Estimated tokens. */
+export const LONG_TEXT = 200;
+const NO_PARTS: readonly ResultPart[] = [];
+
+/** A piece of a message that may be masked: a tool result, or a long text of the agent. */
+export interface ResultPart {
+  /** Joins it to its call; made up from its place when the provider gave none. */
+  id: string;
+  tool: string;
+  input: unknown;
+  error: boolean;
+  text: string;
+  /** Estimated tokens of the text alone. */
+  tokens: number;
+  /** Place among the message's parts. */
+  part: number;
+}
+
+export interface Entry<M> {
+  message: M;
+  role: "system" | "user" | "assistant" | "result";
+  /** Estimated tokens, wrapping included. */
+  tokens: number;
+  calls: readonly string[];
+  results: readonly ResultPart[];
+  /** Texts of the agent itself long enough to be worth masking. */
+  longTexts: readonly ResultPart[];
+}
+
+/** Messages that must stay together: one that calls tools with all its results, or any other by itself. */
+export interface Unit {
+  from: number;
+  to: number;
+  /** Holds one inference call of the agent. */
+  turn: boolean;
+  /** Every call in it was answered. */
+  complete: boolean;
+}
+
+/**
+ * The canonical messages of a harness with what was read of each. Kept between calls, so that a history that only
+ * grew costs its new messages; messages are compared by identity and never changed.
+ */
+export class History<M> {
+  readonly entries: Entry<M>[] = [];
+  readonly units: Unit[] = [];
+  /** Leading system messages: always sent, never cut. */
+  pinned = 0;
+  readonly #shape: Shape<M>;
+  readonly #tokenizer: Tokenizer;
+  readonly #read = new WeakMap<
+    object,
+    { parts: readonly Part[]; tokens: readonly number[]; total: number }
+  >();
+  readonly #calls = new Map<string, { tool: string; input: unknown }>();
+
+  constructor(shape: Shape<M>, tokenizer: Tokenizer) {
+    this.#shape = shape;
+    this.#tokenizer = tokenizer;
+  }
+
+  /** Takes over the present messages; only what changed is read. */
+  sync(messages: readonly M[]): void {
+    const { entries } = this;
+    let same = 0;
+    while (same < entries.length && same < messages.length && entries[same]!.message === messages[same])
+      same++;
+    // The last unit may still have been waiting for results: it is read again.
+    const last = this.units.at(-1);
+    if (same === entries.length && last !== undefined) same = Math.min(same, last.from);
+    while (this.units.length > 0 && this.units.at(-1)!.to > same)
+      same = Math.min(same, this.units.pop()!.from);
+    entries.length = same;
+    let open: string[] = [];
+    for (let index = same; index < messages.length; index++) {
+      const entry = this.#entry(messages[index]!, index, open);
+      entries.push(entry);
+      if (entry.calls.length > 0) open = [...entry.calls];
+      else open = open.filter((id) => !entry.results.some((result) => result.id === id));
+      this.#place(entry, index);
+    }
+    let pinned = 0;
+    while (pinned < entries.length && entries[pinned]!.role === "system") pinned++;
+    this.pinned = pinned;
+  }
+
+  #place(entry: Entry<M>, index: number): void {
+    const last = this.units.at(-1);
+    const answers = entry.results.length > 0;
+    if (last !== undefined && answers) {
+      last.to = index + 1;
+      last.complete = this.#unanswered(last).length === 0;
+      return;
+    }
+    const unit = { from: index, to: index + 1, turn: entry.role === "assistant", complete: true };
+    if (entry.calls.length > 0) unit.complete = this.#unanswered(unit).length === 0;
+    this.units.push(unit);
+  }
+
+  #unanswered(unit: Unit): string[] {
+    const open = new Set<string>();
+    for (let index = unit.from; index < unit.to; index++) {
+      const entry = this.entries[index]!;
+      for (const id of entry.calls) open.add(id);
+      for (const result of entry.results) open.delete(result.id);
+    }
+    return [...open];
+  }
+
+  #entry(message: M, index: number, open: readonly string[]): Entry<M> {
+    const { parts, tokens, total } = this.#parts(message);
+    const calls: string[] = [];
+    const results: ResultPart[] = [];
+    let longTexts: ResultPart[] | undefined;
+    let role: Entry<M>["role"] | undefined;
+    const waiting = [...open];
+    for (const [place, part] of parts.entries()) {
+      if (part.kind === "call") {
+        const id = part.id ?? `call-${index}.${place}`;
+        calls.push(id);
+        this.#calls.set(id, { tool: part.tool ?? "tool", input: part.input });
+        role = "assistant";
+      } else if (part.kind === "result") {
+        const id = part.id ?? this.#matching(waiting, part.tool) ?? `result-${index}.${place}`;
+        const at = waiting.indexOf(id);
+        if (at >= 0) waiting.splice(at, 1);
+        const call = this.#calls.get(id);
+        results.push({
+          id,
+          tool: part.tool ?? call?.tool ?? "tool",
+          input: call?.input,
+          error: part.error ?? false,
+          text: part.text,
+          tokens: tokens[place]!,
+          part: place,
+        });
+        role ??= "result";
+      } else {
+        role ??= part.kind;
+        if (part.kind === "assistant" && tokens[place]! >= LONG_TEXT) {
+          longTexts ??= [];
+          longTexts.push({
+            id: `text-${index}.${place}`,
+            tool: "assistant",
+            input: undefined,
+            error: false,
+            text: part.text,
+            tokens: tokens[place]!,
+            part: place,
+          });
+        }
+      }
+    }
+    return {
+      message,
+      role: role ?? "user",
+      tokens: total,
+      calls,
+      results,
+      longTexts: longTexts ?? NO_PARTS,
+    };
+  }
+
+  /** Providers without call ids answer in order; a tool's name, when given, settles which call is meant. */
+  #matching(waiting: readonly string[], tool: string | undefined): string | undefined {
+    return waiting.find((id) => tool === undefined || this.#calls.get(id)?.tool === tool) ?? waiting[0];
+  }
+
+  #parts(message: M): { parts: readonly Part[]; tokens: readonly number[]; total: number } {
+    const key = typeof message === "object" && message !== null ? message : undefined;
+    const known = key === undefined ? undefined : this.#read.get(key);
+    if (known !== undefined) return known;
+    const parts = this.#shape.read(message);
+    const tokens = parts.map((part) => this.#tokenizer(part.text) + (part.extraTokens ?? 0));
+    const read = { parts, tokens, total: tokens.reduce((sum, value) => sum + value, MESSAGE_OVERHEAD) };
+    if (key !== undefined) this.#read.set(key, read);
+    return read;
+  }
+}

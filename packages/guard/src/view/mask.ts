@@ -1,0 +1,84 @@
+import type { Tokenizer } from "../measure/estimate.ts";
+import type { MaskPolicy } from "../policy.ts";
+import type { Mask } from "../state.ts";
+import type { History, ResultPart } from "./history.ts";
+
+/** Estimated tokens of a placeholder before it is written. */
+const PLACEHOLDER_TOKENS = 32;
+
+export interface Candidate {
+  part: ResultPart;
+  /** Estimated tokens to be saved. */
+  saves: number;
+}
+
+/** What may be masked, oldest first. `slope` turns estimated tokens into real ones, in which the policy is written. */
+export function candidates<M>(
+  history: History<M>,
+  masks: ReadonlyMap<string, Mask>,
+  policy: MaskPolicy,
+  slope: number,
+  from: number,
+): Candidate[] {
+  const { entries } = history;
+  const end = protectedFrom(history, policy.keepTurns);
+  const smallest = Math.max(policy.minTokens / slope, PLACEHOLDER_TOKENS * 1.25);
+  const found: Candidate[] = [];
+  const consider = (part: ResultPart, least: number) => {
+    if (part.tokens < least || masks.has(part.id)) return;
+    found.push({ part, saves: part.tokens - PLACEHOLDER_TOKENS });
+  };
+  for (let index = from; index < end; index++) {
+    const entry = entries[index]!;
+    for (const part of entry.results) {
+      if (policy.exclude.includes(part.tool) || (policy.keepErrors && part.error)) continue;
+      consider(part, smallest);
+    }
+    if (policy.longTexts === null) continue;
+    for (const part of entry.longTexts) consider(part, Math.max(policy.longTexts / slope, smallest));
+  }
+  let spared = policy.keepTokens / slope;
+  if (spared <= 0) return found;
+  // The newest output within the allowance stays, counted back from the end of the history.
+  for (let index = entries.length - 1; index >= end; index--) {
+    for (const part of entries[index]!.results) spared -= part.tokens;
+  }
+  let keep = found.length;
+  while (keep > 0 && spared > 0) {
+    spared -= found[keep - 1]!.part.tokens;
+    if (spared >= 0) keep--;
+  }
+  return found.slice(0, keep);
+}
+
+/** Index of the first message of the newest turns, which are left as they are. */
+function protectedFrom<M>(history: History<M>, turns: number): number {
+  const { units, entries } = history;
+  let seen = 0;
+  for (let place = units.length - 1; place >= 0; place--) {
+    if (!units[place]!.turn) continue;
+    seen++;
+    if (seen === turns) return units[place]!.from;
+  }
+  return turns === 0 ? entries.length : 0;
+}
+
+/** Takes the oldest until `needed` estimated tokens are saved, writing their placeholders. */
+export function maskOldest(
+  found: readonly Candidate[],
+  needed: number,
+  placeholder: (part: ResultPart) => string,
+  tokenizer: Tokenizer,
+): { mask: Mask; part: ResultPart }[] {
+  const masked: { mask: Mask; part: ResultPart }[] = [];
+  let saved = 0;
+  for (const { part } of found) {
+    if (saved >= needed) break;
+    const text = placeholder(part);
+    const saves = part.tokens - tokenizer(text);
+    if (saves <= 0) continue;
+    saved += saves;
+    masked.push({ mask: { id: part.id, placeholder: text, saved: saves }, part });
+  }
+  return masked;
+}

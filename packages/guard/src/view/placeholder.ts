@@ -1,0 +1,140 @@
+import type { ResultPart } from "./history.ts";
+
+/** Cuts at a whole character: never in the middle of an emoji or accent, which would leave a broken string. */
+export function clip(text: string, max: number): string {
+  if (text.length <= max) return text;
+  let end = max - 1;
+  const code = text.charCodeAt(end - 1);
+  if (code >= 0xd800 && code <= 0xdbff) end--;
+  return `${text.slice(0, end)}…`;
+}
+
+const LANGUAGES: Readonly<Record<string, string>> = {
+  c: "C",
+  cpp: "C++",
+  cs: "C#",
+  css: "CSS",
+  go: "Go",
+  h: "C header",
+  hs: "Haskell",
+  html: "HTML",
+  java: "Java",
+  js: "JavaScript",
+  jsx: "JavaScript",
+  json: "JSON",
+  kt: "Kotlin",
+  log: "log",
+  lua: "Lua",
+  md: "Markdown",
+  php: "PHP",
+  py: "Python",
+  rb: "Ruby",
+  rs: "Rust",
+  sh: "shell",
+  sql: "SQL",
+  swift: "Swift",
+  toml: "TOML",
+  ts: "TypeScript",
+  tsx: "TypeScript",
+  txt: "text",
+  yaml: "YAML",
+  yml: "YAML",
+};
+
+/** What a definition looks like, over the common languages; the first name found is the best short summary of code. */
+const DEFINITION =
+  /^[ \t]*(?:export\s+)?(?:default\s+)?(?:pub(?:\([a-z]+\))?\s+)?(?:async\s+)?(?:abstract\s+)?(fn|def|func|function|class|struct|enum|interface|trait|type|impl|module|const)\s+([A-Za-z_$][\w$]*)/gm;
+
+export interface Described {
+  tool: string;
+  input: unknown;
+  text: string;
+  error?: boolean;
+}
+
+/**
+ * A one-line stand-in for a tool result: which tool, on what, how much, and what it was. Example:
+ * `[file_read: src/main.rs -- 142 lines, Rust source with main() entry point]`.
+ */
+export function placeholderFor(result: Described | ResultPart): string {
+  const subject = subjectOf(result.input);
+  const about = subject === undefined ? "" : ` ${clip(oneLine(subject), 80)}`;
+  return `[${result.tool}:${about} -- ${summaryOf(result.text, subject)}]`;
+}
+
+/** Size and nature of a text in a few words. Reads at most its first 16,000 characters. */
+export function summaryOf(text: string, subject?: string): string {
+  if (text.trim() === "") return "no output";
+  const lines = countLines(text);
+  const size = lines > 1 ? `${lines} lines` : `${text.length} characters`;
+  const head = text.slice(0, 16_000);
+  return `${size}, ${natureOf(head, subject)}`;
+}
+
+function natureOf(head: string, subject: string | undefined): string {
+  const trimmed = head.trimStart();
+  const exit = /"?exit[_ ]?code"?\s*[=:]\s*(-?\d+)/i.exec(head) ?? /"status"\s*:\s*(-?\d+)/.exec(head);
+  const extension = subject === undefined ? undefined : /\.([a-z0-9]{1,5})(?:[\s:'"]|$)/i.exec(subject)?.[1];
+  const language = extension === undefined ? undefined : LANGUAGES[extension.toLowerCase()];
+  const names = definitions(head);
+  if (names.length > 0) {
+    const what = language === undefined ? "source" : `${language} source`;
+    const main = names.find((name) => name.name === "main");
+    if (main !== undefined) return `${what} with main() entry point`;
+    return `${what} defining ${names.map((name) => name.name).join(", ")}`;
+  }
+  if (exit !== null) return `exit code ${exit[1]}, ${firstLine(head)}`;
+  if (trimmed.startsWith("{") || trimmed.startsWith("[")) return `JSON ${jsonNature(trimmed)}`;
+  const start = firstLine(head);
+  return language === undefined ? start : `${language}, ${start}`;
+}
+
+function definitions(head: string): { name: string }[] {
+  const found: { name: string }[] = [];
+  for (const match of head.matchAll(DEFINITION)) {
+    if (match[1] === "const" && /^[a-z]$/.test(match[2]!)) continue;
+    if (!found.some((known) => known.name === match[2])) found.push({ name: match[2]! });
+    if (found.length === 12) break;
+  }
+  const main = found.find((known) => known.name === "main");
+  return main === undefined ? found.slice(0, 3) : [main];
+}
+
+function jsonNature(head: string): string {
+  const keys = [...head.slice(0, 2_000).matchAll(/"([^"\\]{1,40})"\s*:/g)].map((match) => match[1]!);
+  const distinct = [...new Set(keys)].slice(0, 4);
+  const kind = head.startsWith("[") ? "list" : "object";
+  return distinct.length === 0 ? kind : `${kind} with ${distinct.join(", ")}`;
+}
+
+function firstLine(text: string): string {
+  const line = text
+    .split("\n", 40)
+    .map((part) => part.trim())
+    .find((part) => part !== "");
+  return `starts with: ${clip(oneLine(line ?? ""), 60)}`;
+}
+
+function countLines(text: string): number {
+  let lines = text.endsWith("\n") ? 0 : 1;
+  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) lines++;
+  return lines;
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, " ").replaceAll("]", ")");
+}
+
+/** The argument that says what a call was about: a path, a command, a query. */
+function subjectOf(input: unknown): string | undefined {
+  if (typeof input === "string") return input === "" ? undefined : input;
+  if (typeof input !== "object" || input === null) return undefined;
+  const fields = input as Record<string, unknown>;
+  for (const key of ["path", "file_path", "filename", "file", "command", "cmd", "url", "query", "pattern"]) {
+    const value = fields[key];
+    if (typeof value === "string" && value !== "") return value;
+  }
+  return Object.values(fields).find(
+    (value): value is string => typeof value === "string" && value.length < 120,
+  );
+}

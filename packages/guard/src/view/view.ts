@@ -1,0 +1,148 @@
+import type { Tokenizer } from "../measure/estimate.ts";
+import type { Cut, GuardState, Mask } from "../state.ts";
+import type { Entry, History } from "./history.ts";
+import type { Shape } from "./shape.ts";
+
+type Edits = Pick<GuardState, "cut" | "notices" | "masks">;
+
+/** Estimated tokens of the view: what is sent, not what is kept. */
+export function estimateView<M>(
+  history: History<M>,
+  edits: Edits,
+  masks: ReadonlyMap<string, Mask>,
+  tokenizer: Tokenizer,
+): number {
+  const { entries, pinned } = history;
+  const from = startOf(edits.cut, pinned);
+  let tokens = 0;
+  for (let index = 0; index < pinned; index++) tokens += entries[index]!.tokens;
+  for (let index = from; index < entries.length; index++) {
+    const entry = entries[index]!;
+    tokens += entry.tokens;
+    if (masks.size > 0) tokens -= savedIn(entry, masks);
+  }
+  if (edits.cut !== undefined) tokens += tokenizer(edits.cut.head) + 4;
+  for (const notice of edits.notices) if (notice.after >= from) tokens += tokenizer(notice.text) + 4;
+  return tokens;
+}
+
+function savedIn<M>(entry: Entry<M>, masks: ReadonlyMap<string, Mask>): number {
+  let saved = 0;
+  for (const result of entry.results) saved += masks.get(result.id)?.saved ?? 0;
+  for (const text of entry.longTexts) saved += masks.get(text.id)?.saved ?? 0;
+  return saved;
+}
+
+/** Builds the messages to send. The canonical ones are passed through untouched wherever nothing was masked. */
+export class View<M> {
+  readonly #shape: Shape<M>;
+  readonly #copies = new WeakMap<object, { key: string; copy: M }>();
+  readonly #said = new Map<string, M>();
+
+  constructor(shape: Shape<M>) {
+    this.#shape = shape;
+  }
+
+  build(history: History<M>, edits: Edits, masks: ReadonlyMap<string, Mask>): M[] {
+    const { entries, pinned } = history;
+    const { cut } = edits;
+    const from = startOf(cut, pinned);
+    const view: M[] = [];
+    for (let index = 0; index < pinned; index++) view.push(entries[index]!.message);
+    if (cut !== undefined) view.push(this.#say("head", cut.head));
+    const notices = edits.notices.filter((notice) => notice.after >= from);
+    let next = 0;
+    const sayUpTo = (index: number) => {
+      while (next < notices.length && notices[next]!.after <= index) {
+        view.push(this.#say(`notice ${notices[next]!.after}`, notices[next]!.text));
+        next++;
+      }
+    };
+    for (let index = from; index < entries.length; index++) {
+      sayUpTo(index);
+      const entry = entries[index]!;
+      view.push(masks.size === 0 ? entry.message : this.#masked(entry, masks));
+    }
+    sayUpTo(Number.POSITIVE_INFINITY);
+    return view;
+  }
+
+  /** The same object each time, so that a harness comparing messages sees no change where there is none. */
+  #say(place: string, text: string): M {
+    const key = `${place} ${text}`;
+    let message = this.#said.get(key);
+    if (message === undefined) {
+      message = this.#shape.user(text);
+      if (this.#said.size > 256) this.#said.clear();
+      this.#said.set(key, message);
+    }
+    return message;
+  }
+
+  #masked(entry: Entry<M>, masks: ReadonlyMap<string, Mask>): M {
+    if (entry.results.length === 0 && entry.longTexts.length === 0) return entry.message;
+    const texts = new Map<number, string>();
+    let key = "";
+    for (const part of [...entry.results, ...entry.longTexts]) {
+      const mask = masks.get(part.id);
+      if (mask === undefined) continue;
+      texts.set(part.part, mask.placeholder);
+      key += `${part.part}:${mask.placeholder} `;
+    }
+    if (texts.size === 0) return entry.message;
+    const object = entry.message as object;
+    const known = this.#copies.get(object);
+    if (known?.key === key) return known.copy;
+    const copy = this.#shape.replace(entry.message, texts);
+    this.#copies.set(object, { key, copy });
+    return copy;
+  }
+}
+
+function startOf(cut: Cut | undefined, pinned: number): number {
+  return Math.max(cut?.at ?? 0, pinned);
+}
+
+/** Estimated tokens of some canonical messages, as they are sent. */
+export function estimateRange<M>(
+  history: History<M>,
+  masks: ReadonlyMap<string, Mask>,
+  from: number,
+  to: number,
+): number {
+  let tokens = 0;
+  for (let index = from; index < to; index++) {
+    const entry = history.entries[index]!;
+    tokens += entry.tokens - (masks.size > 0 ? savedIn(entry, masks) : 0);
+  }
+  return tokens;
+}
+
+/**
+ * Index of the first message of the newest `turns` turns that fit in `tokens` (estimated), never inside a call and
+ * its results; the messages' count when none fits.
+ */
+export function startOfRecent<M>(
+  history: History<M>,
+  masks: ReadonlyMap<string, Mask>,
+  turns: number,
+  tokens: number,
+  earliest: number,
+): number {
+  const { units, entries } = history;
+  let start = entries.length;
+  let left = tokens;
+  let seen = 0;
+  for (let place = units.length - 1; place >= 0 && seen < turns; place--) {
+    const unit = units[place]!;
+    if (unit.from < earliest) break;
+    const size = estimateRange(history, masks, unit.from, unit.to);
+    // The last, still open question of a user is kept whatever its size: without it there is nothing to do.
+    const waiting = place === units.length - 1 && entries[unit.from]!.role === "user";
+    if (size > left && !waiting) break;
+    left -= size;
+    if (unit.turn) seen++;
+    start = unit.from;
+  }
+  return start;
+}
