@@ -34,6 +34,8 @@ function buildPages() {
   return run([next, "build"], { NODE_ENV: "production", NEXT_TELEMETRY_DISABLED: "1" });
 }
 
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"];
+
 /** Runs a Node program to its end; what it prints is shown only when it fails. */
 function run(args, env = {}) {
   const child = spawn(process.execPath, args, {
@@ -47,8 +49,17 @@ function run(args, env = {}) {
       output += chunk;
     });
   }
+  // Ctrl-C reaches the child through the terminal; `kill` reaches only us.
+  const end = (signal) => {
+    child.kill(signal);
+    process.exit(1);
+  };
+  for (const signal of SIGNALS) process.once(signal, end);
   return new Promise((resolve, reject) => {
     child.once("error", reject);
+    child.once("close", () => {
+      for (const signal of SIGNALS) process.off(signal, end);
+    });
     child.once("close", (code) =>
       code === 0 ? resolve() : reject(new Error(`${args.join(" ")} failed:\n${output}`)),
     );
