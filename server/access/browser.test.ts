@@ -1,6 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type TestDatabase, testDatabase } from "../testing/database.ts";
-import { type Browsers, createBrowsers, expiredCookie, sessionCookie, sessionOf } from "./browser.ts";
+import {
+  type Browsers,
+  createBrowsers,
+  expiredCookie,
+  loginUrl,
+  sessionCookie,
+  sessionOf,
+} from "./browser.ts";
 import { makeToken } from "./key-format.ts";
 
 const START = Date.parse("2026-11-20T12:00:00Z");
@@ -22,6 +29,12 @@ beforeEach(async () => {
 const login = () => browsers.login(browsers.createLoginToken(), "127.0.0.1");
 
 describe("a login link", () => {
+  it("carries its token where no server sees it", () => {
+    const url = new URL(loginUrl("http://127.0.0.1:4180", browsers.createLoginToken()));
+    expect(url.pathname + url.search).toBe("/login");
+    expect(url.hash).toMatch(/^#\w{43}$/);
+  });
+
   it("works once", async () => {
     const token = browsers.createLoginToken();
     const session = await browsers.login(token, "127.0.0.1");

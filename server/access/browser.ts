@@ -82,7 +82,7 @@ export function createBrowsers({ prisma, announce, now = Date.now }: BrowserOpti
         failures.fail(address);
         throw new PlimsollError(
           "unauthenticated",
-          "This login link was used already or is older than 15 minutes. `plimsoll open` makes a new one.",
+          "This login link was used already or is older than 15 minutes. `plimsoll login` makes a new one.",
         );
       }
       const session = makeToken();
@@ -132,6 +132,13 @@ export function createBrowsers({ prisma, announce, now = Date.now }: BrowserOpti
     },
   };
 }
+
+/**
+ * The link that logs a browser in. The token stands behind the #: a browser sends that part nowhere, so it
+ * is in no log and no Referer.
+ * @param origin such as http://127.0.0.1:4180
+ */
+export const loginUrl = (origin: string, token: string): string => `${origin}/login#${token}`;
 
 /** The Set-Cookie header that logs a browser in. `secure` when the browser speaks https to us. */
 export function sessionCookie(session: string, secure: boolean): string {

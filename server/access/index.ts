@@ -7,7 +7,7 @@ import { openLocalToken } from "./local-token.ts";
 import { type Access, createAccess } from "./principal.ts";
 import { ensureDefaultProject } from "./project.ts";
 
-export type { Browsers } from "./browser.ts";
+export { type Browsers, loginUrl } from "./browser.ts";
 export type { Keys } from "./keys.ts";
 export { type Access, factsOf, type Principal, requireScope } from "./principal.ts";
 export { DEFAULT_PROJECT } from "./project.ts";

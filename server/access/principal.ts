@@ -51,7 +51,7 @@ const ADMIN: ReadonlySet<Scope> = new Set<Scope>(["admin"]);
 const LOCAL: Principal = { kind: "local", projectId: DEFAULT_PROJECT, scopes: ADMIN };
 const BROWSER: Principal = { kind: "browser", projectId: DEFAULT_PROJECT, scopes: ADMIN };
 
-const MAKE_A_KEY = "Make one under Setup, or with `plimsoll keys create`.";
+const MAKE_A_KEY = "Make one under Setup, or with `plimsoll key create`.";
 
 export function createAccess({ keys, browsers, localToken }: AccessParts): Access {
   /** A key seen a moment ago. All that most requests need. */

@@ -31,7 +31,7 @@ export interface MachineAppDeps {
   version: string;
   hostRules: HostRules;
   access: Access;
-  browsers: Pick<Browsers, "createLoginToken" | "login" | "logout">;
+  browsers: Pick<Browsers, "login" | "logout">;
   streams: LiveStreams;
   instruments: Instruments;
   gauges: GaugeSource;
@@ -106,14 +106,6 @@ export function createMachineApp(deps: MachineAppDeps): MachineApp {
     c.header("Set-Cookie", sessionCookie(session, isHttps(c)));
     c.header("Cache-Control", "no-store");
     return c.json({ ok: true });
-  });
-
-  app.post("/api/v1/login/links", async (c) => {
-    const { incoming } = c.env;
-    await access.authorize(incoming, "admin");
-    const scheme = isHttps(c) ? "https" : "http";
-    c.header("Cache-Control", "no-store");
-    return c.json({ url: `${scheme}://${incoming.headers.host}/login#${browsers.createLoginToken()}` });
   });
 
   app.post("/api/v1/logout", async (c) => {
