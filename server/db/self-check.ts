@@ -65,7 +65,7 @@ export function judge(found: Durability): { wrong: string[]; fatal?: string } {
 const unsafe = (url: string, why: string, hint: string) =>
   new PlimsollError("database_unsafe", `Plimsoll does not use ${shownUrl(url)}: ${why}.`, { hint });
 
-async function readDurability(url: string): Promise<Durability> {
+export async function readDurability(url: string): Promise<Durability> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
   client.on("error", () => {});
   try {

@@ -1,0 +1,85 @@
+import { pino } from "pino";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { emptyDatabase } from "../testing/database.ts";
+import { statementNames } from "./client.ts";
+import { judge, selfCheck } from "./self-check.ts";
+
+const log = pino({ level: "silent" });
+const safe = { fsync: "on", synchronousCommit: "on", fullPageWrites: "on", version: 180_004 };
+
+describe("judge", () => {
+  it.each([
+    ["fsync", { fsync: "off" }],
+    ["synchronous_commit", { synchronousCommit: "off" }],
+    ["full_page_writes", { fullPageWrites: "off" }],
+  ])("finds %s off", (name, change) => {
+    expect(judge({ ...safe, ...change }).wrong).toEqual([`${name} is off`]);
+  });
+
+  it("accepts every synchronous_commit that waits for our disk", () => {
+    for (const synchronousCommit of ["on", "local", "remote_write", "remote_apply"]) {
+      expect(judge({ ...safe, synchronousCommit }).wrong).toEqual([]);
+    }
+  });
+
+  it("refuses a version that is too old", () => {
+    expect(judge({ ...safe, version: 140_011 }).fatal).toContain("14");
+    expect(judge({ ...safe, version: 150_000 }).fatal).toBeUndefined();
+  });
+});
+
+describe("selfCheck", () => {
+  let database: Awaited<ReturnType<typeof emptyDatabase>>;
+  beforeAll(async () => {
+    database = await emptyDatabase();
+  });
+  afterAll(() => database.close());
+
+  it("passes the embedded database", async () => {
+    expect(await selfCheck({ url: database.url, allowUnsafe: false, log })).toMatchObject({ fsync: "on" });
+  });
+
+  it("refuses a database that forgets, unless told otherwise", async () => {
+    const url = `${database.url}${database.url.includes("?") ? "&" : "?"}options=-c%20synchronous_commit%3Doff`;
+    await expect(selfCheck({ url, allowUnsafe: false, log })).rejects.toMatchObject({
+      code: "database_unsafe",
+      message: /synchronous_commit is off/,
+      hint: /DATABASE_ALLOW_UNSAFE/,
+    });
+    await expect(selfCheck({ url, allowUnsafe: true, log })).resolves.toBeDefined();
+  });
+
+  it.each([
+    ["a host that is down", "postgresql://me:hunter2@127.0.0.1:1/x", /Nothing answers at 127.0.0.1:1/],
+    ["a host that does not exist", "postgresql://me:hunter2@no-such-host.invalid/x", /cannot be found/],
+  ])("explains %s without telling the password", async (_, url, message) => {
+    const error = await selfCheck({ url, allowUnsafe: false, log }).catch((e) => e);
+    expect(error).toMatchObject({ code: "database_unreachable", message, hint: /DATABASE_URL/ });
+    expect(error.message + error.hint).not.toContain("hunter2");
+  });
+
+  it("explains a missing database and a wrong password", async () => {
+    const missing = new URL(database.url);
+    missing.pathname = "/nowhere";
+    await expect(selfCheck({ url: missing.href, allowUnsafe: false, log })).rejects.toMatchObject({
+      message: /The database nowhere does not exist/,
+      hint: /CREATE DATABASE/,
+    });
+    const wrong = new URL(database.url);
+    wrong.password = "wrong";
+    await expect(selfCheck({ url: wrong.href, allowUnsafe: false, log })).rejects.toMatchObject({
+      message: /refuses the user/,
+    });
+  });
+});
+
+describe("statementNames", () => {
+  it("names a bounded number of statements, each always the same", () => {
+    const name = statementNames(2);
+    const first = name({ sql: "a" });
+    expect(first).not.toBe("");
+    expect(name({ sql: "b" })).not.toBe(first);
+    expect(name({ sql: "c" })).toBe("");
+    expect(name({ sql: "a" })).toBe(first);
+  });
+});
