@@ -116,7 +116,7 @@ function agentLines(fleet: FleetView, layout: Layout): string[] {
     const colour = state === undefined ? undefined : state === "past line" ? "red" : "yellow";
     const drawn = bar(agent, barWidth);
     const cells = [
-      fitColumns(nameOf(agent), nameWidth),
+      nameCell(agent, nameWidth),
       ...(barWidth >= 8 ? [colour === undefined ? drawn : layout.paint(colour, drawn)] : []),
       ...shown.map((column) => fitColumns(column.cell(agent, layout), column.width, column.align)),
     ];
@@ -157,9 +157,17 @@ function fittingColumns(width: number): Column[] {
   return shown;
 }
 
-function nameOf(agent: FleetAgent): string {
-  const place = agent.place === null ? "" : ` ${agent.place}`;
-  return `${agent.title ?? agent.session} / ${agent.name}${place}`;
+/** Which agent it is must survive a narrow column: the title gives way first. */
+function nameCell(agent: FleetAgent, width: number): string {
+  const title = printable(agent.title ?? agent.session);
+  const full = [
+    agent.name === "main" ? "" : ` / ${agent.name}`,
+    agent.place === null ? "" : `, ${agent.place}`,
+  ];
+  const tails = [full.join(""), full[0]!, ""];
+  const tail = tails.find((text) => width - columns(text) >= Math.min(12, columns(title))) ?? "";
+  const room = width - columns(tail);
+  return fitColumns(`${fitColumns(title, Math.min(room, columns(title)))}${tail}`, width);
 }
 
 function percent0(share: number): string {
@@ -179,10 +187,23 @@ function windowCell(agent: FleetAgent): string {
   return agent.utilization === null ? of : `${percent(agent.utilization)} ${of}`;
 }
 
-function forecastCell({ forecast, load }: FleetAgent): string {
-  if (load !== null && load >= 1) return "past";
-  if (forecast.turns !== null) return forecast.turns > 60 ? "60+ turns" : plural(forecast.turns, "turn");
-  return load === null ? "-" : "no trend";
+function forecastCell({ forecast }: FleetAgent): string {
+  switch (forecast.reason) {
+    case "rising":
+      return forecast.turns === null
+        ? "rising"
+        : forecast.turns > 60
+          ? "60+ turns"
+          : plural(forecast.turns, "turn");
+    case "over":
+      return "past";
+    case "steady":
+      return "steady";
+    case "no_trend":
+      return "no trend";
+    case "no_line":
+      return "-";
+  }
 }
 
 /** In words, because colour alone says nothing to some eyes and in a pipe. */

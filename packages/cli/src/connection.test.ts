@@ -1,0 +1,76 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { connect, homeFolder, isLoopback, serverUrl } from "./connection.ts";
+import { allowsColour, columns, fitColumns } from "./terminal.ts";
+
+let home: string;
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), "plimsoll-home-"));
+  await writeFile(join(home, "local-token"), "local\n");
+});
+afterAll(() => rm(home, { recursive: true, force: true }));
+
+describe("where the server is", () => {
+  it.each([
+    [{}, {}, "http://127.0.0.1:4180"],
+    [{}, { PORT: "9000" }, "http://127.0.0.1:9000"],
+    [{}, { PORT: "9000", PLIMSOLL_URL: "https://p.example/" }, "https://p.example"],
+    [{ url: "vm:4180/base/" }, { PLIMSOLL_URL: "https://p.example" }, "http://vm:4180/base"],
+  ])("%j and %j give %s", (flags, env, url) => {
+    expect(serverUrl(flags, env)).toBe(url);
+  });
+
+  it("refuses what is no URL", () => {
+    expect(() => serverUrl({ url: "http://" }, {})).toThrow(/is not a URL/);
+  });
+});
+
+describe("which token is used", () => {
+  it.each([
+    ["the flag first", { key: "flag" }, { PLIMSOLL_KEY: "env" }, "flag"],
+    ["then the environment", {}, { PLIMSOLL_KEY: "env" }, "env"],
+    ["then this machine's file", {}, {}, "local"],
+    ["for localhost too", { url: "http://localhost:4180" }, {}, "local"],
+    ["which no other host is ever shown", { url: "http://p.example:4180" }, {}, undefined],
+    ["nor one that only looks local", { url: "http://127.0.0.1.p.example" }, {}, undefined],
+  ])("%s", async (_, flags, env, token) => {
+    expect((await connect(flags, { ...env, PLIMSOLL_HOME: home })).token).toBe(token);
+  });
+
+  it("is none when there is no file", async () => {
+    expect(await connect({}, { PLIMSOLL_HOME: join(home, "nowhere") })).toMatchObject({
+      token: undefined,
+      tokenSource: undefined,
+    });
+  });
+
+  it("is looked for where the server puts it", () => {
+    expect(homeFolder({}, true)).toBe("/var/lib/plimsoll");
+    expect(homeFolder({}, false)).toMatch(/\.plimsoll$/);
+    expect(homeFolder({ PLIMSOLL_HOME: "~/x" }, true)).not.toContain("~");
+    expect(isLoopback("http://[::1]:4180")).toBe(true);
+  });
+});
+
+describe("terminal", () => {
+  it.each([
+    [{}, true, true],
+    [{}, false, false],
+    [{ NO_COLOR: "1" }, true, false],
+    [{ NO_COLOR: "" }, true, true],
+    [{ NO_COLOR: "1", FORCE_COLOR: "1" }, true, false],
+    [{ FORCE_COLOR: "1" }, false, true],
+    [{ TERM: "dumb" }, true, false],
+  ])("colour with %j on a terminal: %s is %s", (env, isTty, colour) => {
+    expect(allowsColour(env, isTty)).toBe(colour);
+  });
+
+  it("counts columns, not characters", () => {
+    expect(columns("e\u0301")).toBe(1);
+    expect(columns("船")).toBe(2);
+    expect(fitColumns("船船船", 4)).toBe("船… ");
+    expect(fitColumns("abc", 5, "right")).toBe("  abc");
+  });
+});

@@ -1,0 +1,73 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+const run = promisify(execFile);
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+/** The package as npm would publish it, installed where nothing else is. */
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "plimsoll-pack-"));
+  await run("npm", ["pack", "--pack-destination", folder], { cwd: root });
+  const tarball = (await readdir(folder)).find((name) => name.endsWith(".tgz"))!;
+  await writeFile(join(folder, "package.json"), '{"private": true}');
+  await run("npm", ["install", "--offline", "--no-audit", "--no-fund", `./${tarball}`], { cwd: folder });
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const bin = (name: string, ...args: string[]) =>
+  run(join(folder, "node_modules/.bin", name), args, {
+    cwd: folder,
+    env: { ...process.env, HOME: folder, PLIMSOLL_URL: "http://127.0.0.1:9", PLIMSOLL_KEY: "" },
+  }).then(
+    ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
+    (error: { code: number; stdout: string; stderr: string }) => error,
+  );
+
+describe("the packed command line", () => {
+  it("installs alone", async () => {
+    expect(await readdir(join(folder, "node_modules"))).toEqual(
+      expect.arrayContaining([".bin", "@plimsoll"]),
+    );
+    expect((await readdir(join(folder, "node_modules"))).filter((name) => !name.startsWith("."))).toEqual([
+      "@plimsoll",
+    ]);
+  });
+
+  it("plimsoll --help names every command", async () => {
+    const { code, stdout } = await bin("plimsoll", "--help");
+    expect(code).toBe(0);
+    for (const command of ["status", "import", "tail", "doctor", "key", "login", "Examples:"]) {
+      expect(stdout).toContain(command);
+    }
+  });
+
+  it("phantom status --help names its options", async () => {
+    const { code, stdout } = await bin("phantom", "status", "--help");
+    expect(code).toBe(0);
+    for (const option of ["--json", "-p, --port", "-u, --url", "-h, --help"])
+      expect(stdout).toContain(option);
+  });
+
+  it("reads a recording", async () => {
+    const path = join(folder, "rollout.jsonl");
+    const line = { timestamp: "2026-11-20T10:00:00Z", type: "session_meta", payload: { id: "t" } };
+    await writeFile(path, `${JSON.stringify(line)}\n`);
+    const { code, stdout } = await bin("plimsoll", "import", path, "--dry-run", "--json");
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ files: { codex: 1 } });
+  });
+
+  it("fails with one clear line and exit code 1 when the server is not there", async () => {
+    const { code, stdout, stderr } = await bin("plimsoll", "status");
+    expect(code).toBe(1);
+    expect(stdout).toBe("");
+    expect(stderr).toMatch(/^Cannot reach Plimsoll at http:\/\/127\.0\.0\.1:9 \(/);
+    expect(stderr).not.toContain("    at ");
+  });
+});

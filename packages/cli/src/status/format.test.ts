@@ -1,0 +1,131 @@
+import { describe, expect, it } from "vitest";
+import { columns, painter } from "../terminal.ts";
+import { fleetAgent, fleetStatus, fleetView, NOW, totals } from "../testing/fleet.ts";
+import { bar } from "./bar.ts";
+import { stateOf, statusLines } from "./format.ts";
+
+const layout = (width: number, colour = false) => ({ width, paint: painter(colour), now: NOW });
+
+describe("bar", () => {
+  it("stands the line at four fifths, whatever the window", () => {
+    for (const tokens of [8_000, 200_000]) {
+      const drawn = bar(
+        fleetAgent({ context_tokens: 0, thresholds: [], line: { threshold: "hard", tokens } }),
+        20,
+      );
+      expect(drawn).toBe("················┃···");
+    }
+  });
+
+  it("draws level, light thresholds and the line", () => {
+    expect(bar(fleetAgent(), 20)).toBe("████████████│██▎┃···");
+    expect(bar(fleetAgent({ context_tokens: 100_000 }), 20)).toBe("████████····│···┃···");
+  });
+
+  it("marks a level beyond the right end instead of cutting it", () => {
+    const drawn = bar(fleetAgent({ context_tokens: 900_000 }), 20);
+    expect(drawn.endsWith("▶")).toBe(true);
+    expect(columns(drawn)).toBe(20);
+  });
+
+  it("has no scale without a line and a window, and the window's without a line", () => {
+    expect(bar(fleetAgent({ line: null, window_tokens: null, thresholds: [] }), 10)).toBe(" ".repeat(10));
+    expect(bar(fleetAgent({ line: null, thresholds: [], context_tokens: 500_000 }), 10)).toBe("█████·····");
+  });
+});
+
+describe("status", () => {
+  it("shows totals against the period before and a line for each agent", () => {
+    const text = statusLines(fleetStatus(), fleetView(), layout(140)).join("\n");
+    expect(text).toContain("2 live agents in 2 sessions of 1 harness");
+    expect(text).toContain("highest load 96.0% of its line: refactor billing webhooks (main)");
+    expect(text).toContain("peak 21.4% (was 18.3%)");
+    expect(text).toContain("sub-ticks 14 (-6)");
+    expect(text).toContain("restarts 3 (+1)");
+    expect(text).toMatch(
+      /refactor billing web…, tick 4\.2 .*┃.* 96% +192,000 +past warning +19\.2% of 1M reported +4 turns +18 s ago/,
+    );
+  });
+
+  it.each([40, 60, 80, 100, 120, 200])("fits %i columns", (width) => {
+    const wide = fleetAgent({ title: "正在重构计费网络钩子以及很多其他的东西 🚢🚢🚢" });
+    const lines = statusLines(fleetStatus(), fleetView([fleetAgent(), wide]), layout(width));
+    const rows = lines.slice(lines.findIndex((line) => line.startsWith("agent")));
+    expect(rows).toHaveLength(3);
+    for (const row of rows) expect(columns(row)).toBeLessThanOrEqual(width);
+    expect(rows[1]).toContain("96%");
+    expect(rows[1]).toContain("192,000");
+  });
+
+  it("says the same without colour", () => {
+    const draw = (colour: boolean) => statusLines(fleetStatus(), fleetView(), layout(120, colour)).join("\n");
+    expect(draw(true)).not.toBe(draw(false));
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences are what is taken out
+    expect(draw(true).replace(/\u001b\[\d+m/g, "")).toBe(draw(false));
+  });
+
+  it("shows tokens and no percentage when the window is unknown", () => {
+    const unknown = fleetAgent({
+      window_tokens: null,
+      window_source: "unknown",
+      utilization: null,
+      line: null,
+      load: null,
+      thresholds: [],
+      forecast: { reason: "no_line", turns: null, growth: null },
+    });
+    const row = statusLines(fleetStatus(), fleetView([unknown]), layout(140)).at(-1)!;
+    expect(row).toContain("192,000");
+    expect(row).toContain("size unknown");
+    expect(row).not.toContain("%");
+  });
+
+  it("marks a level above the window as suspect and never clamps it", () => {
+    const over = fleetAgent({
+      context_tokens: 5_115,
+      window_tokens: 2_000,
+      utilization: 2.5575,
+      window_suspect: true,
+      line: { threshold: "ceiling", tokens: 400 },
+      load: 12.79,
+      forecast: { reason: "over", turns: null, growth: null },
+    });
+    const row = statusLines(fleetStatus(), fleetView([over]), layout(140)).at(-1)!;
+    expect(row).toContain("window suspect");
+    expect(row).toContain("256% of 2k");
+    expect(row).toContain("1279%");
+  });
+
+  it("keeps the agent's name when the title must give way", () => {
+    const sub = fleetAgent({ name: "phase-runner 20b", place: null });
+    const row = statusLines(fleetStatus(), fleetView([sub]), layout(150)).at(-1)!;
+    expect(row).toMatch(/^re.*… \/ phase-runner 20b /);
+  });
+
+  it("names the state in words", () => {
+    expect(stateOf(fleetAgent({ load: 1.2, context_tokens: 240_000 }))).toBe("past line");
+    expect(stateOf(fleetAgent({ load: 0.2, context_tokens: 40_000 }))).toBeUndefined();
+  });
+
+  it("cannot be recoloured or moved by a title", () => {
+    const evil = fleetAgent({ title: "\u001b[2J\u202eowned\n" });
+    const row = statusLines(fleetStatus(), fleetView([evil]), layout(120)).at(-1)!;
+    expect(row).toContain("[2Jowned, tick 4.2");
+    expect(row).not.toContain("\u001b");
+    expect(row).not.toContain("\u202e");
+  });
+
+  it("says what to do when nothing was ever heard, and when nothing is live", () => {
+    expect(statusLines(fleetStatus({ has_events: false }), fleetView([]), layout(80)).join("\n")).toContain(
+      "plimsoll import",
+    );
+    const quiet = fleetStatus({
+      highest_load: null,
+      current: null,
+      totals: totals({ peak_utilization: null }),
+    });
+    const text = statusLines(quiet, fleetView([]), layout(80)).join("\n");
+    expect(text).toContain("No agent is live.");
+    expect(text).toContain("peak - (was 18.3%)");
+  });
+});
