@@ -82,6 +82,16 @@ async function runInitdb(paths: ClusterPaths, binaries: Binaries, runAs: RunAs |
   await rm(passwordForInitdb, { force: true });
   if (code === 0) return;
   if (/no space left on device|disk quota/i.test(output)) throw diskFull(paths.data);
+  const nameless = /could not look up effective user ID (\d+)/.exec(output)?.[1];
+  if (nameless !== undefined) {
+    throw new PlimsollError(
+      "database_unreachable",
+      `The embedded PostgreSQL cannot run as user id ${nameless}: this system has no name for it.`,
+      {
+        hint: "Start Plimsoll as a user listed in /etc/passwd, or set DATABASE_URL to a PostgreSQL of your own.",
+      },
+    );
+  }
   throw new PlimsollError(
     "data_folder_unwritable",
     `PostgreSQL could not make a new database in ${dirname(paths.cluster)}.`,
