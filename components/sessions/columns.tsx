@@ -14,7 +14,7 @@ export const features = tableFeatures({});
 const helper = createColumnHelper<typeof features, SessionRow>();
 
 export const GRID =
-  "grid gap-x-3 px-4 grid-cols-[minmax(0,1fr)_auto] xl:grid-cols-[minmax(170px,2fr)_minmax(84px,0.7fr)_58px_84px_58px_62px_56px_minmax(128px,0.9fr)_68px_78px] xl:items-center";
+  "grid gap-x-3 px-4 grid-cols-[minmax(0,1fr)_auto] xl:grid-cols-[minmax(150px,2fr)_minmax(84px,0.7fr)_58px_74px_58px_58px_50px_minmax(176px,0.9fr)_64px_78px] xl:items-center";
 
 /** Columns the server can sort by. */
 export const SORTS: Readonly<Record<string, SessionSort>> = {

@@ -25,9 +25,12 @@ export function PageHeader({ title, crumb, chips, children }: Props) {
         <span className="text-sm font-semibold">Plimsoll</span>
         <span className="ml-auto" />
         <LiveIndicator />
+        <Button look="ghost" size="icon" onClick={openSearch} aria-label="Search">
+          <Search aria-hidden />
+        </Button>
         <ThemeButton />
       </div>
-      <div className="min-w-0 max-md:w-full md:max-w-[60%]">
+      <div className="min-w-0 max-md:w-full md:max-w-[72%]">
         {crumb !== undefined && <div className="mb-0.5 text-[13px] text-faint">{crumb}</div>}
         <div className="flex flex-wrap items-center gap-x-2 gap-y-1.5">
           <h1
@@ -44,9 +47,8 @@ export function PageHeader({ title, crumb, chips, children }: Props) {
           <LiveIndicator />
         </span>
         {children}
-        <Button onClick={openSearch} aria-keyshortcuts="Control+K">
-          <Search aria-hidden /> Search{" "}
-          <kbd className="ml-1 hidden font-sans text-faint md:inline">Ctrl K</kbd>
+        <Button onClick={openSearch} aria-keyshortcuts="Control+K" className="max-md:hidden">
+          <Search aria-hidden /> Search <kbd className="ml-1 font-sans text-faint">Ctrl K</kbd>
         </Button>
       </div>
     </div>

@@ -4,7 +4,7 @@ import type { KeyboardEventHandler } from "react";
  * Roles of a table whose rows are laid out as grids: they become stacked cards on a phone, or are positioned one by one
  * when virtualised, and a table element allows neither without losing its meaning.
  */
-export function tableRole(label: string, onKeyDown: KeyboardEventHandler<HTMLElement>, rows?: number) {
+export function tableRole(label: string, onKeyDown?: KeyboardEventHandler<HTMLElement>, rows?: number) {
   return { role: "table", "aria-label": label, "aria-rowcount": rows, onKeyDown } as const;
 }
 export const ROWS = { role: "rowgroup" } as const;

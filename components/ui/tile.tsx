@@ -22,10 +22,10 @@ export function Tile({ label, explain, value, exactly, note, testid }: Props) {
       <button
         type="button"
         data-testid={testid}
-        className="block w-full cursor-help px-4 py-3 text-left outline-offset-[-3px]"
+        className="flex w-full cursor-help flex-col justify-start px-4 py-3 text-left outline-offset-[-3px]"
       >
-        <span className="block truncate text-xs text-muted">{label}</span>
-        <span className="flex flex-wrap items-baseline gap-x-2 gap-y-0">
+        <span className="max-w-full truncate text-xs text-muted">{label}</span>
+        <span className="flex max-w-full flex-wrap items-baseline gap-x-2 gap-y-0">
           <span className="text-[23px] leading-8 font-semibold tracking-tight" title={exactly} data-value>
             {value}
           </span>

@@ -1,0 +1,133 @@
+"use client";
+
+import type { AgentView } from "@plimsoll/protocol";
+import { useState } from "react";
+import { CartesianGrid, ComposedChart, Line, ResponsiveContainer, Tooltip, XAxis, YAxis } from "recharts";
+import { axisTime, clock, compact, exact, fullTime, percent } from "../format.ts";
+import { boundaryWords } from "../words.ts";
+import { tooltipBox } from "./frame.tsx";
+import type { Axis, Continuation, Saw, SawMarker, SawPoint } from "./saw.ts";
+import { Markers, SawLines, ThresholdLines } from "./saw-overlay.tsx";
+import { levelTicks, timeTicks, turnTicks } from "./ticks.ts";
+
+export interface SawToothProps {
+  saw: Saw;
+  others: { id: string; name: string; points: { x: number; y: number }[] }[];
+  next: Continuation | null;
+  agent: AgentView;
+  axis: Axis;
+  top: number;
+}
+
+const MARGIN = { top: 26, right: 14, bottom: 0, left: 0 };
+const DAY = 86_400_000;
+
+export default function SawTooth({ saw, others, next, agent, axis, top }: SawToothProps) {
+  const [shown, setShown] = useState<{ marker: SawMarker; x: number; y: number } | null>(null);
+  const xs = [
+    ...saw.points.map(({ x }) => x),
+    ...saw.markers.map(({ x }) => x),
+    ...others.flatMap(({ points }) => points.map(({ x }) => x)),
+    ...(next === null ? [] : [next.to.x]),
+  ];
+  const from = xs.reduce((least, x) => Math.min(least, x), xs[0] ?? 0);
+  // One turn alone still needs an axis with some width.
+  const to = Math.max(
+    xs.reduce((most, x) => Math.max(most, x), from),
+    from + 1,
+  );
+  const offset = -new Date(to).getTimezoneOffset() * 60_000;
+  const ticks = axis === "turns" ? turnTicks(from, to) : timeTicks(from, to, offset, 8);
+  const fine = to - from < 10 * 60_000;
+
+  return (
+    <div className="relative h-full">
+      <ResponsiveContainer width="100%" height="100%">
+        <ComposedChart data={saw.points} margin={MARGIN}>
+          <CartesianGrid vertical={false} horizontalValues={levelTicks(top)} stroke="var(--rule)" />
+          <XAxis
+            type="number"
+            dataKey="x"
+            domain={[from, to]}
+            allowDataOverflow
+            ticks={ticks}
+            tickFormatter={(at: number) =>
+              axis === "turns"
+                ? `turn ${exact(at)}`
+                : fine
+                  ? clock(at)
+                  : axisTime(at, to - from > 2 * DAY ? to - from : 1)
+            }
+            axisLine={{ stroke: "var(--edge)" }}
+            tickLine={false}
+            height={24}
+            interval="preserveStartEnd"
+          />
+          <YAxis
+            type="number"
+            domain={[0, top]}
+            allowDataOverflow
+            ticks={levelTicks(top)}
+            tickFormatter={compact}
+            axisLine={false}
+            tickLine={false}
+            width={48}
+            interval={0}
+          />
+          <SawLines saw={saw} others={others} next={next} />
+          <ThresholdLines thresholds={agent.thresholds} line={agent.line?.threshold} top={top} />
+          <Tooltip
+            isAnimationActive={false}
+            cursor={{ stroke: "var(--edge)" }}
+            content={({ active, payload }) => {
+              const here = payload?.[0]?.payload as SawPoint | undefined;
+              // A marker's own words win over those of the turn beneath it.
+              if (!active || here === undefined || shown !== null) return null;
+              return <TurnWords {...here} />;
+            }}
+          />
+          <Line
+            dataKey="y"
+            stroke="none"
+            dot={false}
+            activeDot={{ r: 3.5, fill: "var(--water)" }}
+            isAnimationActive={false}
+          />
+          <Markers markers={saw.markers} onShow={setShown} />
+        </ComposedChart>
+      </ResponsiveContainer>
+      {shown !== null && <MarkerWords {...shown} />}
+    </div>
+  );
+}
+
+function TurnWords({ point, y }: SawPoint) {
+  return (
+    <div className={tooltipBox}>
+      <div className="font-medium">
+        turn {exact(point.number)} · {exact(y)} tokens
+      </div>
+      <div className="text-faint">{fullTime(Date.parse(point.at))}</div>
+      <div>
+        window {point.window}
+        {point.window_tokens === null ? ", size unknown" : `, ${percent(y / point.window_tokens)} full`}
+        {point.estimated && ", estimated"}
+      </div>
+    </div>
+  );
+}
+
+function MarkerWords({ marker, x, y }: { marker: SawMarker; x: number; y: number }) {
+  const { boundary } = marker;
+  return (
+    <div
+      className={`${tooltipBox} pointer-events-none absolute z-10 max-w-64`}
+      style={{ left: `clamp(0px, ${x - 110}px, calc(100% - 256px))`, top: y + 14 }}
+    >
+      <div className="font-medium">{boundaryWords(boundary)}</div>
+      {boundary.reclaimed_tokens !== null && <div>reclaimed {exact(boundary.reclaimed_tokens)} tokens</div>}
+      {boundary.inferred && <div>inferred from the turns, not reported</div>}
+      <div className="text-faint">{fullTime(Date.parse(boundary.at))}</div>
+    </div>
+  );
+}
