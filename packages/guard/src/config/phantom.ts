@@ -1,0 +1,139 @@
+import type { Thresholds } from "@plimsoll/protocol/pure";
+import { ConfigError, Fields, type Scalar } from "./error.ts";
+
+export interface PhantomConfig {
+  /** `warning` and `ceiling` as the file says, every other threshold off. */
+  thresholds: Thresholds;
+  /** `model_context_tokens`, when the file gives it; else the size follows from the model. Tokens. */
+  windowTokens: number | undefined;
+  /** The file's `model`. */
+  model: string | undefined;
+}
+
+/**
+ * Reads the `context:` block and `model` of a `phantom.yaml`; everything else in it is left alone. Percentages there
+ * are 0 to 100. An absent block gives the design's defaults (20 and 15).
+ * @throws {ConfigError} naming each key, value and line at fault.
+ */
+export function readPhantomYaml(text: string, path = "phantom.yaml"): PhantomConfig {
+  const { block, model } = contextBlock(text, path);
+  const fields = new Fields("context.", block);
+  const percent = (value: number) => {
+    if (value > 0 && value <= 100) return undefined;
+    return "must be a percentage above 0 and up to 100";
+  };
+  const ceiling = fields.number("max_utilization_pct", percent);
+  const warning = fields.number("warning_pct", percent);
+  const windowTokens = fields.number("model_context_tokens", (value) =>
+    Number.isInteger(value) && value >= 1_000 ? undefined : "must be a whole number of tokens, at least 1000",
+  );
+  fields.unknown();
+  const effective = {
+    ceiling: ceiling === undefined ? 20 : ceiling,
+    warning: warning === undefined ? 15 : warning,
+  };
+  if (
+    fields.problems.length === 0 &&
+    effective.ceiling !== null &&
+    effective.warning !== null &&
+    effective.warning >= effective.ceiling &&
+    (ceiling !== undefined || warning !== undefined)
+  ) {
+    fields.problem(
+      warning === undefined ? "max_utilization_pct" : "warning_pct",
+      `the warning (${effective.warning}) must lie below the ceiling (${effective.ceiling})`,
+    );
+  }
+  if (fields.problems.length > 0) throw new ConfigError(path, fields.problems);
+  return {
+    thresholds: {
+      warning: share(effective.warning),
+      ceiling: share(effective.ceiling),
+      soft: null,
+      hard: null,
+      reserve: null,
+    },
+    windowTokens: windowTokens ?? undefined,
+    model,
+  };
+}
+
+/** Percent as the protocol writes it, with at most four decimals. */
+export function share(percent: number | null): string | null {
+  return percent === null ? null : `${Number(percent.toFixed(4))}%`;
+}
+
+/** The lines of one top-level mapping. Only scalars are understood there: the block has no others. */
+function contextBlock(text: string, path: string): { block: Map<string, Scalar>; model: string | undefined } {
+  const block = new Map<string, Scalar>();
+  let model: string | undefined;
+  let inside = false;
+  let indent = 0;
+  for (const [index, raw] of text.split(/\r?\n/).entries()) {
+    const line = index + 1;
+    const bare = raw.trim();
+    if (bare === "" || bare.startsWith("#") || bare === "---") continue;
+    const margin = raw.length - raw.trimStart().length;
+    if (margin === 0) {
+      inside = false;
+      const [key, value] = pair(raw);
+      if (key === "model") model = textOf(scalar(value));
+      if (key !== "context") continue;
+      const rest = withoutComment(value);
+      if (rest.startsWith("{") && rest.endsWith("}")) {
+        for (const part of rest.slice(1, -1).split(",")) {
+          if (part.trim() !== "") addPair(block, part.trim(), line, path);
+        }
+      } else if (rest !== "" && rest !== "null" && rest !== "~") {
+        throw new ConfigError(path, [`context: must be a block of settings, not ${rest} (line ${line})`]);
+      } else {
+        inside = true;
+        indent = 0;
+      }
+      continue;
+    }
+    if (!inside) continue;
+    if (raw.slice(0, margin).includes("\t")) {
+      throw new ConfigError(path, [`context: YAML does not allow tabs for indentation (line ${line})`]);
+    }
+    indent ||= margin;
+    if (margin !== indent) {
+      throw new ConfigError(path, [
+        `context: unexpected indentation of ${margin} instead of ${indent} (line ${line})`,
+      ]);
+    }
+    addPair(block, bare, line, path);
+  }
+  return { block, model };
+}
+
+function addPair(block: Map<string, Scalar>, text: string, line: number, path: string): void {
+  const [key, value] = pair(text);
+  if (key === undefined)
+    throw new ConfigError(path, [`context: expected "key: value", found ${text} (line ${line})`]);
+  if (block.has(key)) throw new ConfigError(path, [`context.${key}: is given twice (line ${line})`]);
+  block.set(key, { value: scalar(value), line });
+}
+
+function pair(text: string): [key: string | undefined, value: string] {
+  const match = /^(["']?)([A-Za-z_][\w-]*)\1\s*:(?:\s+(.*)|\s*)$/.exec(text.trim());
+  return match === null ? [undefined, ""] : [match[2], match[3] ?? ""];
+}
+
+function withoutComment(value: string): string {
+  return value.replace(/(^|\s)#.*$/, "").trim();
+}
+
+function scalar(raw: string): Scalar["value"] {
+  const quoted = /^(["'])(.*?)\1\s*(?:#.*)?$/.exec(raw.trim());
+  if (quoted !== null) return quoted[2]!;
+  const value = withoutComment(raw);
+  if (value === "" || value === "~" || value === "null") return null;
+  if (value === "true" || value === "false") return value === "true";
+  const digits = value.replaceAll("_", "");
+  return /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(digits) ? Number(digits) : value;
+}
+
+function textOf(value: Scalar["value"]): string | undefined {
+  return value === null ? undefined : String(value);
+}

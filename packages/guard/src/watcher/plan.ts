@@ -1,0 +1,84 @@
+import type { TokenBudget } from "./budget.ts";
+import { limitOf, lowWaterOf } from "./budget.ts";
+import type { Area, Section } from "./section.ts";
+import { compactionScore } from "./section.ts";
+
+/** A section that was summarised already is worth this much more than its score: others are summarised before it is dropped. */
+const SUMMARY_RANK = 4;
+/** Sections of a part over its allocation go before others of the same value. */
+const OVER_ALLOCATION = 0.5;
+/** What a summary is expected to leave. Fraction. */
+const SUMMARY_LEAVES = 0.25;
+/** Smaller sections are not worth touching, tokens. */
+const SMALLEST = 24;
+
+/**
+ * Which sections to compact now, lowest value first, until the level would reach the low-water mark; none while the
+ * level is within the limit. Pure metadata: no content is read. `refused` names sections that gave nothing before.
+ */
+export function planCompaction(
+  sections: readonly Section[],
+  total: number,
+  budget: TokenBudget,
+  now: number,
+  refused: { has(section: Section): boolean } = NONE,
+): Section[] {
+  if (total <= limitOf(budget)) return [];
+  const needed = total - lowWaterOf(budget);
+  const over = overAllocation(sections, budget);
+  const scores = new Float64Array(sections.length);
+  const heap = new Uint32Array(sections.length);
+  let size = 0;
+  for (let index = 0; index < sections.length; index++) {
+    const section = sections[index]!;
+    if (section.priority === "critical" || section.stage === "stub" || section.tokens < SMALLEST) continue;
+    if (refused.has(section)) continue;
+    let score = compactionScore(section, now);
+    if (section.stage === "summary") score *= SUMMARY_RANK;
+    if (over.has(section.area ?? "context")) score *= OVER_ALLOCATION;
+    scores[index] = score;
+    heap[size++] = index;
+  }
+  // A heap gives the few lowest without sorting all.
+  for (let place = (size >> 1) - 1; place >= 0; place--) sink(heap, scores, place, size);
+  const chosen: Section[] = [];
+  let freed = 0;
+  while (size > 0 && freed < needed) {
+    const section = sections[heap[0]!]!;
+    heap[0] = heap[--size]!;
+    sink(heap, scores, 0, size);
+    chosen.push(section);
+    freed += section.stage === "summary" ? section.tokens * 0.9 : section.tokens * (1 - SUMMARY_LEAVES);
+  }
+  return chosen;
+}
+
+const NONE = { has: () => false };
+
+function overAllocation(sections: readonly Section[], budget: TokenBudget): Set<Area> {
+  const used: Record<Area, number> = { system: 0, context: 0, observation: 0 };
+  for (const section of sections) used[section.area ?? "context"] += section.tokens;
+  const usable = limitOf(budget);
+  const areas = Object.keys(used) as Area[];
+  return new Set(areas.filter((area) => used[area] > usable * budget.allocation[area]));
+}
+
+/** Equal values settle by place, the older first, so that the plan is always the same. */
+function lower(a: number, b: number, scores: Float64Array): boolean {
+  return scores[a]! < scores[b]! || (scores[a] === scores[b] && a < b);
+}
+
+function sink(heap: Uint32Array, scores: Float64Array, from: number, size: number): void {
+  let place = from;
+  for (;;) {
+    const left = place * 2 + 1;
+    if (left >= size) return;
+    const right = left + 1;
+    const child = right < size && lower(heap[right]!, heap[left]!, scores) ? right : left;
+    if (!lower(heap[child]!, heap[place]!, scores)) return;
+    const held = heap[place]!;
+    heap[place] = heap[child]!;
+    heap[child] = held;
+    place = child;
+  }
+}
