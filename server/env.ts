@@ -47,6 +47,8 @@ const schema = z.object({
   NODE_ENV: z
     .enum(["development", "production", "test"], "development, production or test")
     .default("production"),
+  /** Events a second each key may send; 0 is no bound. */
+  PLIMSOLL_QUOTA_EVENTS_PER_SECOND: integer(0, 10_000_000, 0),
   DATABASE_URL: databaseUrl.optional(),
   DATABASE_POOL_SIZE: integer(2, 200, 10),
   DATABASE_ALLOW_UNSAFE: z

@@ -41,6 +41,8 @@ export interface BatchAgent {
   /** Epoch ms. */
   firstAt: number;
   lastAt: number;
+  /** The history is to be folded again though nothing arrived, because a setting changed. */
+  reread?: true;
 }
 
 export interface BatchSession {

@@ -70,7 +70,7 @@ export class Ingest {
 
   /**
    * Stores what can be stored and says what could not, after the commit.
-   * @throws PlimsollError `overloaded` with `details.retry_after` in seconds when the queue is full or the database
+   * @throws PlimsollError `overloaded` with `details.retry_after_seconds` in seconds when the queue is full or the database
    * does not answer; nothing of the request is stored then.
    */
   async accept(projectId: number, raw: readonly RawEvent[]): Promise<IngestAnswer> {
@@ -202,7 +202,10 @@ export class Ingest {
     const touched = new Map<number, Set<string>>();
     for (const { projectId, events } of requests) {
       let sessions = touched.get(projectId);
-      if (sessions === undefined) touched.set(projectId, (sessions = new Set()));
+      if (sessions === undefined) {
+        sessions = new Set();
+        touched.set(projectId, sessions);
+      }
       for (const event of events) {
         if (event.session !== undefined) sessions.add(sessionId(projectId, event.harness, event.session));
       }
@@ -258,7 +261,7 @@ function idOf(value: unknown): string | undefined {
 
 function overloaded(message: string, cause?: unknown): PlimsollError {
   return new PlimsollError("overloaded", `${message} Send the same events again after ${RETRY_AFTER} s.`, {
-    details: { retry_after: RETRY_AFTER },
+    details: { retry_after_seconds: RETRY_AFTER },
     cause,
   });
 }

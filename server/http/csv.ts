@@ -1,0 +1,82 @@
+import { SessionsQuery, TurnsQuery } from "@plimsoll/protocol";
+import type { Hono } from "hono";
+import { stream } from "hono/streaming";
+import type { z } from "zod";
+import type { Access } from "../access/principal.ts";
+import { PlimsollError } from "../errors.ts";
+import type { MachineEnv } from "./app.ts";
+
+/** One page of rows and where the next begins. */
+export interface RowPage {
+  items: Record<string, unknown>[];
+  next_cursor: string | null;
+}
+
+export interface CsvDeps {
+  access: Pick<Access, "authorize">;
+  sessions: (projectId: number, query: SessionsQuery) => Promise<RowPage>;
+  turns: (projectId: number, query: TurnsQuery) => Promise<RowPage>;
+}
+
+const PAGE = 500;
+/** Nested values have no place in a table. */
+const LEFT_OUT = new Set(["composition"]);
+
+/** `/api/v1/sessions.csv` and `/api/v1/sessions/{id}/turns.csv`: everything the filters match, page by page. */
+export function csvRoutes({ access, sessions, turns }: CsvDeps): (app: Hono<MachineEnv>) => void {
+  return (app) => {
+    app.get("/api/v1/sessions.csv", async (c) => {
+      const { projectId } = await access.authorize(c.env.incoming, "read");
+      const query = parse(SessionsQuery, { ...c.req.query(), limit: PAGE });
+      c.header("Content-Disposition", 'attachment; filename="plimsoll-sessions.csv"');
+      return send(c, (cursor) => sessions(projectId, { ...query, cursor }));
+    });
+
+    app.get("/api/v1/sessions/:id/turns.csv", async (c) => {
+      const { projectId } = await access.authorize(c.env.incoming, "read");
+      const query = parse(TurnsQuery, { ...c.req.query(), id: c.req.param("id"), limit: PAGE });
+      c.header("Content-Disposition", `attachment; filename="plimsoll-turns-${query.id.slice(0, 8)}.csv"`);
+      return send(c, (cursor) => turns(projectId, { ...query, cursor }));
+    });
+  };
+}
+
+function parse<T>(schema: z.ZodType<T>, value: unknown): T {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  throw new PlimsollError("invalid_field", `${issue?.path.join(".")}: ${issue?.message}`);
+}
+
+async function send(
+  c: Parameters<typeof stream>[0],
+  read: (cursor: string | undefined) => Promise<RowPage>,
+): Promise<Response> {
+  // Before the answer begins, so that an unknown session is still a 404.
+  const first = await read(undefined);
+  c.header("Content-Type", "text/csv; charset=utf-8");
+  c.header("Cache-Control", "no-store");
+  return stream(c, async (out) => {
+    let page = first;
+    const columns = Object.keys(first.items[0] ?? {}).filter((name) => !LEFT_OUT.has(name));
+    await out.write(line(columns));
+    for (;;) {
+      await out.write(page.items.map((row) => line(columns.map((column) => row[column]))).join(""));
+      if (page.next_cursor === null || out.aborted) return;
+      page = await read(page.next_cursor);
+    }
+  });
+}
+
+function line(values: readonly unknown[]): string {
+  return `${values.map(cell).join(",")}\r\n`;
+}
+
+/** RFC 4180; text that a spreadsheet would run as a formula is made plain with an apostrophe. */
+export function cell(value: unknown): string {
+  if (value === null || value === undefined) return "";
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  const text = String(value);
+  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}

@@ -1,0 +1,60 @@
+import type { IncomingMessage } from "node:http";
+import { LIMITS } from "@plimsoll/protocol";
+import type { Hono } from "hono";
+import type { Access } from "../access/principal.ts";
+import { decodeBody, tooManyBytes } from "../ingest/decode.ts";
+import type { Ingest } from "../ingest/ingest.ts";
+import type { Quota } from "../ingest/quota.ts";
+import type { MachineEnv } from "./app.ts";
+
+export interface EventsDeps {
+  access: Pick<Access, "authorize">;
+  ingest: Ingest;
+  quota: Quota;
+}
+
+/** `POST /api/v1/events`: see docs/protocol.md. Answers after the commit. */
+export function eventsRoute({ access, ingest, quota }: EventsDeps): (app: Hono<MachineEnv>) => void {
+  return (app) => {
+    app.post("/api/v1/events", async (c) => {
+      const { incoming } = c.env;
+      const { projectId, keyId } = await access.authorize(incoming, "ingest");
+      const bytes = await readBody(incoming);
+      const raw = await decodeBody({
+        bytes,
+        contentType: incoming.headers["content-type"],
+        contentEncoding: incoming.headers["content-encoding"],
+      });
+      quota.take(keyId ?? "local", raw.length);
+      return c.json(await ingest.accept(projectId, raw));
+    });
+  };
+}
+
+/** Reads the body from the socket and stops as soon as it is too large, whatever Content-Length says. */
+function readBody(incoming: IncomingMessage): Promise<Buffer> {
+  const declared = Number(incoming.headers["content-length"]);
+  if (declared > LIMITS.compressedBytes) {
+    incoming.resume();
+    return Promise.reject(tooManyBytes(declared));
+  }
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    incoming.on("data", (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > LIMITS.compressedBytes) {
+        incoming.removeAllListeners("data");
+        incoming.resume();
+        reject(tooManyBytes(undefined));
+        return;
+      }
+      chunks.push(chunk);
+    });
+    incoming.on("end", () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)));
+    incoming.on("error", reject);
+    incoming.on("close", () => {
+      if (!incoming.complete) reject(new Error("the sender went away before its request was read"));
+    });
+  });
+}

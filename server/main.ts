@@ -1,0 +1,203 @@
+import { readFileSync } from "node:fs";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { join } from "node:path";
+import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol";
+import next from "next";
+import { loginUrl, openAccess } from "./access/index.ts";
+import { factsOf } from "./access/principal.ts";
+import { startDatabase } from "./db/index.ts";
+import { readSettings } from "./env.ts";
+import { describeError } from "./errors.ts";
+import { createMachineApp } from "./http/app.ts";
+import { csvRoutes } from "./http/csv.ts";
+import { eventsRoute } from "./http/events.ts";
+import { createReadiness } from "./http/health.ts";
+import { createInstruments } from "./http/instruments.ts";
+import { createLiveStreams } from "./http/live.ts";
+import { errorResponse } from "./http/respond.ts";
+import { type RunningServer, serve } from "./http/serve.ts";
+import { Ingest } from "./ingest/ingest.ts";
+import { ConfiguredWindows } from "./ingest/lookups.ts";
+import { ModelNumbers } from "./ingest/models.ts";
+import { createQuota } from "./ingest/quota.ts";
+import type { WriterOptions } from "./ingest/write.ts";
+import { createLiveHub } from "./live/hub.ts";
+import { createLogger } from "./log.ts";
+import { projectRoot } from "./root.ts";
+import { readGauges } from "./telemetry/gauges.ts";
+import type { Reader } from "./telemetry/reader.ts";
+import { readSessions } from "./telemetry/sessions.ts";
+import { readTurns } from "./telemetry/turns.ts";
+import type { Services } from "./trpc/context.ts";
+import { createHandlers } from "./trpc/handlers.ts";
+import { createCaller } from "./trpc/router.ts";
+
+/** Where pages rendered in this process find a caller of the procedures (see app/prefetch.ts). */
+const CALLER = Symbol.for("plimsoll.caller");
+
+async function main(): Promise<void> {
+  const settings = readSettings(process.env);
+  const log = createLogger({ level: settings.LOG_LEVEL });
+  const root = projectRoot();
+  const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
+  const clock = Date.now;
+  const stops: (() => Promise<unknown> | unknown)[] = [];
+  let stopping = false;
+  let running: RunningServer | undefined;
+
+  async function stop(): Promise<void> {
+    if (stopping) return;
+    stopping = true;
+    for (const end of stops.reverse()) {
+      try {
+        await end();
+      } catch (err) {
+        log.error({ err }, "a part did not stop cleanly");
+      }
+    }
+  }
+
+  try {
+    const database = await startDatabase(settings, log);
+    stops.push(() => database.stop());
+    const { prisma, url } = database;
+
+    const hub = createLiveHub({ connectionString: url, log });
+    stops.push(() => hub.stop());
+    const { access, keys, browsers, ...accessParts } = await openAccess({
+      prisma,
+      hub,
+      home: settings.PLIMSOLL_HOME,
+      log,
+    });
+    stops.push(() => accessParts.stop());
+
+    const windows = new ConfiguredWindows(prisma, log);
+    await windows.start();
+    stops.push(() => windows.stop());
+    const models = new ModelNumbers(prisma);
+    const thresholds = () => DEFAULT_THRESHOLDS;
+    const writer: WriterOptions = { prisma, models, thresholds, lookups: (id) => windows.lookups(id) };
+    const instruments = createInstruments();
+    const ingest = new Ingest({
+      ...writer,
+      log,
+      clock,
+      committed: (projectId, sessions) => hub.changed(projectId, sessions),
+      measured(events, ms, counts) {
+        instruments.commit(events, ms / 1_000);
+        instruments.queued(ingest.depth);
+        for (const { outcome, count } of counts.values()) instruments.events(outcome, count);
+      },
+    });
+
+    const publicUrl = () => running?.url ?? `http://${settings.HOST}:${settings.PORT}`;
+    const freshLoginUrl = () => loginUrl(publicUrl(), browsers.createLoginToken());
+    const services: Services = {
+      prisma,
+      databaseUrl: url,
+      databaseMode: database.mode,
+      version,
+      publicUrl,
+      keys,
+      createLoginUrl: freshLoginUrl,
+      models,
+      windows: { writer, windows, changed: (projectId, sessions) => hub.changed(projectId, sessions) },
+      thresholds,
+      clock,
+    };
+    const readerOf = (projectId: number): Reader => ({
+      prisma,
+      projectId,
+      thresholds: thresholds(),
+      now: clock(),
+    });
+    const handlers = createHandlers({
+      services,
+      errorResponse,
+      onError(error, path) {
+        if (error.code === "INTERNAL_SERVER_ERROR") log.error({ err: error, path }, "a procedure failed");
+      },
+    });
+    (globalThis as Record<symbol, unknown>)[CALLER] = async (headers: Headers) =>
+      createCaller({
+        principal: await access.authenticate(factsOf(pageRequest(headers))),
+        services,
+      });
+
+    const hostRules = { port: settings.PORT, names: settings.PLIMSOLL_ALLOWED_HOSTS };
+    const streams = createLiveStreams({ hub, access, onClients: (count) => instruments.liveClients(count) });
+    const machine = createMachineApp({
+      log,
+      version,
+      hostRules,
+      access,
+      browsers,
+      streams,
+      instruments,
+      gauges: (projectId) => readGauges(readerOf(projectId)),
+      readiness: createReadiness({
+        pingDatabase: () => prisma.$queryRaw`SELECT 1`,
+        ingestFull: () => ingest.full,
+        stopping: () => stopping,
+      }),
+      routes: [
+        eventsRoute({ access, ingest, quota: createQuota(settings.PLIMSOLL_QUOTA_EVENTS_PER_SECOND, clock) }),
+        csvRoutes({
+          access,
+          sessions: (projectId, query) => readSessions(readerOf(projectId), query),
+          turns: (projectId, query) => readTurns(readerOf(projectId), query),
+        }),
+      ],
+      trpc: handlers.trpc,
+      rest: handlers.rest,
+    });
+
+    const dev = settings.NODE_ENV === "development";
+    const app = next({ dev, dir: root, hostname: settings.HOST, port: settings.PORT });
+    await app.prepare();
+    stops.push(() => app.close());
+    stops.push(() => ingest.close());
+    const handle = app.getRequestHandler();
+    running = await serve({
+      host: settings.HOST,
+      port: settings.PORT,
+      hostRules,
+      machine,
+      pages: (incoming: IncomingMessage, outgoing: ServerResponse) => handle(incoming, outgoing),
+      ...(dev ? { pageUpgrade: app.getUpgradeHandler() } : {}),
+      browsers,
+      streams,
+      instruments,
+      log,
+    });
+    stops.push(() => running?.close());
+    await hub.ready;
+
+    process.stdout.write(
+      `\n  Plimsoll ${version} is listening on ${running.url}\n\n  Open this link to log in; it works once:\n  ${freshLoginUrl()}\n\n`,
+    );
+  } catch (error) {
+    process.stderr.write(`\n${describeError(error)}\n\n`);
+    log.debug({ err: error }, "start failed");
+    await stop();
+    process.exit(1);
+  }
+
+  const end = () => {
+    void stop().then(() => process.exit(0));
+  };
+  process.once("SIGINT", end);
+  process.once("SIGTERM", end);
+}
+
+/** What access needs to know of a page's request, from its headers alone: rendering only reads. */
+function pageRequest(headers: Headers): IncomingMessage {
+  return {
+    method: "GET",
+    headers: Object.fromEntries(headers),
+    socket: { remoteAddress: undefined },
+  } as unknown as IncomingMessage;
+}
+
+void main();

@@ -1,0 +1,194 @@
+import type { AgentState, DoctorReport, FoldOptions } from "@plimsoll/protocol";
+import { EMPTY_STATE, foldAgent } from "@plimsoll/protocol";
+import { judge, readDurability } from "../db/self-check.ts";
+import { readAgentMarks } from "../ingest/marks.ts";
+import type { ModelNumbers } from "../ingest/models.ts";
+import { readAgentTurns } from "../ingest/turns.ts";
+import type { Reader } from "./reader.ts";
+
+type Check = DoctorReport["checks"][number];
+
+export interface DoctorOptions {
+  databaseUrl: string;
+  models: ModelNumbers;
+  fold: FoldOptions;
+}
+
+/** Agents whose whole history is folded again; the most recent ones. */
+const AGENTS_REREAD = 200;
+
+/** Checks that what is stored agrees with itself, and that the database keeps what it acknowledges. */
+export async function examine(reader: Reader, options: DoctorOptions): Promise<DoctorReport> {
+  const checks = [
+    await durability(options.databaseUrl),
+    await acknowledged(reader, "turn", "turns", "SELECT count(*) AS count FROM turns WHERE project_id = $1"),
+    await acknowledged(
+      reader,
+      "mark",
+      "boundaries and signs",
+      "SELECT count(*) AS count FROM boundaries WHERE project_id = $1 AND origin = 0",
+    ),
+    await none(
+      reader,
+      "agents count their turns",
+      "agents whose count differs from their stored turns",
+      AGENT_TURNS,
+    ),
+    await none(
+      reader,
+      "sessions are the sum of their agents",
+      "sessions that differ from their agents",
+      SESSION_SUMS,
+    ),
+    await none(reader, "rollups equal the turns", "hours whose rollup differs from their turns", ROLLUPS),
+    await none(reader, "minutes add up to hours", "hours that differ from the sum of their minutes", GRAINS),
+    await none(
+      reader,
+      "boundary rollups equal the boundaries",
+      "hours whose count differs",
+      BOUNDARY_ROLLUPS,
+    ),
+    await refold(reader, options),
+  ];
+  return { ok: checks.every((check) => check.ok), checks };
+}
+
+async function durability(url: string): Promise<Check> {
+  const name = "the database keeps what it acknowledges";
+  const found = await readDurability(url);
+  const { wrong, fatal } = judge(found);
+  const problems = fatal === undefined ? wrong : [fatal];
+  const facts = `fsync ${found.fsync}, synchronous_commit ${found.synchronousCommit}, full_page_writes ${found.fullPageWrites}`;
+  return {
+    name,
+    ok: problems.length === 0,
+    message: problems.length === 0 ? `${facts}.` : `${problems.join("; ")}.`,
+  };
+}
+
+/** Everything that was acknowledged is there. */
+async function acknowledged(reader: Reader, outcome: string, what: string, sql: string): Promise<Check> {
+  const [counted] = await reader.prisma.$queryRaw<{ sum: bigint | null }[]>`
+    SELECT sum(count)::int8 AS sum FROM ingest_counts WHERE project_id = ${reader.projectId} AND outcome = ${outcome}`;
+  const [stored] = await reader.prisma.$queryRawUnsafe<{ count: bigint }[]>(sql, reader.projectId);
+  const expected = Number(counted?.sum ?? 0);
+  const found = Number(stored?.count ?? 0);
+  return {
+    name: `acknowledged ${what} are stored`,
+    ok: expected === found,
+    message: `${expected} acknowledged, ${found} stored.`,
+  };
+}
+
+/** A query that counts what breaks a rule. */
+async function none(reader: Reader, name: string, what: string, sql: string): Promise<Check> {
+  const [row] = await reader.prisma.$queryRawUnsafe<{ count: bigint }[]>(sql, reader.projectId);
+  const count = Number(row?.count ?? 0);
+  return { name, ok: count === 0, message: count === 0 ? "No difference." : `${count} ${what}.` };
+}
+
+const AGENT_TURNS = `
+SELECT count(*) AS count FROM agents a
+LEFT JOIN (SELECT agent_id, count(*) AS turns, max(context_tokens) FILTER (WHERE purpose = 0) AS peak
+           FROM turns WHERE project_id = $1 GROUP BY agent_id) t ON t.agent_id = a.id
+WHERE a.project_id = $1 AND (a.turns <> COALESCE(t.turns, 0) OR a.peak_tokens IS DISTINCT FROM t.peak)`;
+
+const SESSION_SUMS = `
+SELECT count(*) AS count FROM sessions s
+LEFT JOIN (SELECT session_id, sum(turns) AS turns, count(*) AS agents, max(peak_tokens) AS peak,
+             sum(masked + compacted + subticks + restarts + cleared + unexplained) AS boundaries,
+             sum(reclaimed) AS reclaimed
+           FROM agents WHERE project_id = $1 GROUP BY session_id) a ON a.session_id = s.id
+WHERE s.project_id = $1 AND (s.turns <> COALESCE(a.turns, 0) OR s.agents <> COALESCE(a.agents, 0)
+  OR s.peak_tokens IS DISTINCT FROM a.peak OR s.reclaimed <> COALESCE(a.reclaimed, 0)
+  OR s.masked + s.compacted + s.subticks + s.restarts + s.cleared + s.unexplained <> COALESCE(a.boundaries, 0))`;
+
+const ROLLUPS = `
+WITH raw AS (
+  SELECT date_trunc('hour', t.at, 'UTC') AS bucket, s.harness, m.name AS model, count(*) AS turns,
+    COALESCE(sum(t.output_tokens), 0) AS output, COALESCE(sum(t.cache_read), 0) AS cache_read,
+    max(t.context_tokens) FILTER (WHERE t.purpose = 0) AS peak
+  FROM turns t JOIN agents a ON a.project_id = t.project_id AND a.id = t.agent_id
+  JOIN sessions s ON s.project_id = a.project_id AND s.id = a.session_id
+  JOIN models m ON m.project_id = t.project_id AND m.id = t.model_id
+  WHERE t.project_id = $1 GROUP BY 1, 2, 3
+), kept AS (
+  SELECT bucket, harness, model, turns, output, cache_read, peak_tokens FROM rollups
+  WHERE project_id = $1 AND grain = 60 AND turns <> 0
+)
+SELECT count(*) AS count FROM raw FULL JOIN kept USING (bucket, harness, model)
+WHERE raw.turns IS DISTINCT FROM kept.turns OR raw.output IS DISTINCT FROM kept.output
+  OR raw.cache_read IS DISTINCT FROM kept.cache_read OR raw.peak IS DISTINCT FROM kept.peak_tokens`;
+
+const GRAINS = `
+WITH hours AS (
+  SELECT bucket, harness, model, turns, fresh, output, peak_tokens FROM rollups WHERE project_id = $1 AND grain = 60
+), minutes AS (
+  SELECT date_trunc('hour', bucket, 'UTC') AS bucket, harness, model, sum(turns) AS turns, sum(fresh) AS fresh,
+    sum(output) AS output, max(peak_tokens) AS peak_tokens
+  FROM rollups WHERE project_id = $1 AND grain = 1 GROUP BY 1, 2, 3
+)
+SELECT count(*) AS count FROM hours FULL JOIN minutes USING (bucket, harness, model)
+WHERE hours.turns IS DISTINCT FROM minutes.turns OR hours.fresh IS DISTINCT FROM minutes.fresh
+  OR hours.output IS DISTINCT FROM minutes.output OR hours.peak_tokens IS DISTINCT FROM minutes.peak_tokens`;
+
+const BOUNDARY_ROLLUPS = `
+WITH raw AS (
+  SELECT date_trunc('hour', b.at, 'UTC') AS bucket, s.harness, b.type, count(*) AS count,
+    sum(GREATEST(0, COALESCE(b.tokens_before - b.tokens_after, 0))) AS reclaimed
+  FROM boundaries b JOIN sessions s ON s.project_id = b.project_id AND s.id = b.session_id
+  WHERE b.project_id = $1 AND b.type IN ('masked', 'compacted', 'subtick', 'restarted', 'cleared', 'unexplained')
+  GROUP BY 1, 2, 3
+), kept AS (
+  SELECT bucket, harness, type, count, reclaimed FROM boundary_rollups
+  WHERE project_id = $1 AND grain = 60 AND count <> 0
+)
+SELECT count(*) AS count FROM raw FULL JOIN kept USING (bucket, harness, type)
+WHERE raw.count IS DISTINCT FROM kept.count OR raw.reclaimed IS DISTINCT FROM kept.reclaimed`;
+
+/** Current and peak of the most recent agents, computed anew from all that they sent. */
+async function refold(reader: Reader, { models, fold }: DoctorOptions): Promise<Check> {
+  const name = "current and peak equal a recomputation";
+  await models.load(reader.projectId);
+  const agents = await reader.prisma.agent.findMany({
+    where: { projectId: reader.projectId, turns: { gt: 0 } },
+    orderBy: { lastReceivedAt: "desc" },
+    take: AGENTS_REREAD,
+  });
+  const wrong: string[] = [];
+  for (const agent of agents) {
+    const { turns, marks } = await reader.prisma.$transaction(
+      async (tx) => ({
+        turns: await readAgentTurns(tx, agent, models.name),
+        marks: await readAgentMarks(tx, agent),
+      }),
+      { isolationLevel: "RepeatableRead" },
+    );
+    const fresh = await reader.prisma.agent.findUniqueOrThrow({
+      where: { projectId_id: { projectId: reader.projectId, id: agent.id } },
+    });
+    // An agent that moved meanwhile is in use; it was compared with another moment.
+    if (fresh.lastReceivedAt.getTime() !== agent.lastReceivedAt.getTime()) continue;
+    const facts = marks.filter((mark) => mark.origin === 0).map((mark) => mark.facts);
+    const { state } = foldAgent(
+      turns.map((row) => row.facts),
+      facts,
+      fold,
+    );
+    const stored = { ...EMPTY_STATE, ...(agent.state as Partial<AgentState>) };
+    const same =
+      state.current === stored.current &&
+      state.peak?.tokens === stored.peak?.tokens &&
+      state.windows === stored.windows &&
+      state.turns === stored.turns;
+    if (!same) wrong.push(agent.id);
+  }
+  return {
+    name,
+    ok: wrong.length === 0,
+    message:
+      wrong.length === 0
+        ? `${agents.length} agents read again, no difference.`
+        : `${wrong.length} of ${agents.length} agents differ: ${wrong.slice(0, 5).join(", ")}.`,
+  };
+}

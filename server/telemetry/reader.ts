@@ -1,0 +1,33 @@
+import type { Thresholds } from "@plimsoll/protocol";
+import type { PrismaClient } from "../db/client.ts";
+
+/** What every read model needs. */
+export interface Reader {
+  prisma: PrismaClient;
+  projectId: number;
+  thresholds: Thresholds;
+  /** Epoch ms. */
+  now: number;
+}
+
+/** An agent heard from within this many milliseconds, whose session has not ended, is live. */
+export const LIVE_FOR = 30 * 60_000;
+
+export interface Span {
+  /** Epoch ms, inclusive. */
+  from: number;
+  /** Epoch ms, exclusive. */
+  to: number;
+}
+
+export function spanOf(range: { from: string; to: string }): Span {
+  return { from: Date.parse(range.from), to: Date.parse(range.to) };
+}
+
+export function iso(date: Date | number): string {
+  return new Date(date).toISOString();
+}
+
+export function numberOrNull(value: bigint | number | null | undefined): number | null {
+  return value === null || value === undefined ? null : Number(value);
+}

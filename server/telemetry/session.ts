@@ -1,0 +1,102 @@
+import type { BoundaryView, CrossingView, DropHint, SessionDetail, WindowView } from "@plimsoll/protocol";
+import { isBoundary } from "@plimsoll/protocol";
+import type { Boundary, Crossing, Session, Window } from "../db/generated/client.ts";
+import { PlimsollError } from "../errors.ts";
+import { BOUNDARY_ORIGIN, crossingOriginOf } from "../ingest/codes.ts";
+import { iso, type Reader } from "./reader.ts";
+import { agentView, sessionRow } from "./views.ts";
+
+const MOST_MARKS = 1_000;
+
+/** The session, or `not_found`. */
+export async function findSession(reader: Reader, id: string): Promise<Session> {
+  const session = await reader.prisma.session.findUnique({
+    where: { projectId_id: { projectId: reader.projectId, id } },
+  });
+  if (session === null) throw new PlimsollError("not_found", `There is no session ${id}.`);
+  return session;
+}
+
+/** One session: its agents, their windows, and everything that explains their levels. */
+export async function readSession(reader: Reader, id: string): Promise<SessionDetail> {
+  const { prisma, projectId } = reader;
+  const session = await findSession(reader, id);
+  const agents = await prisma.agent.findMany({
+    where: { projectId, sessionId: id },
+    orderBy: [{ firstAt: "asc" }, { id: "asc" }],
+  });
+  const owned = { projectId, agentId: { in: agents.map((agent) => agent.id) } };
+  const [windows, boundaries, crossings] = await Promise.all([
+    prisma.window.findMany({ where: owned, orderBy: [{ agentId: "asc" }, { index: "asc" }] }),
+    prisma.boundary.findMany({
+      where: { ...owned, type: { not: "threshold_crossed" } },
+      orderBy: [{ at: "desc" }, { id: "desc" }],
+      take: MOST_MARKS,
+    }),
+    prisma.crossing.findMany({ where: owned, orderBy: [{ at: "desc" }, { id: "desc" }], take: MOST_MARKS }),
+  ]);
+  const names = new Map(agents.map((agent) => [agent.id, agent.name]));
+  const main =
+    agents.find((agent) => agent.name === "main") ??
+    agents.find((agent) => agent.parent === null) ??
+    agents[0];
+  return {
+    session: sessionRow(session, reader.now),
+    main_agent_id: main?.id ?? null,
+    agents: agents.map((agent) => agentView(agent, reader.thresholds)),
+    windows: windows.map(windowView),
+    boundaries: boundaries.reverse().map((row) => boundaryView(row, names)),
+    crossings: crossings.reverse().map((row) => crossingView(row, names)),
+    thresholds: reader.thresholds,
+    threshold_origin: "default",
+  };
+}
+
+function boundaryView(row: Boundary, names: ReadonlyMap<string, string>): BoundaryView {
+  const detail = row.detail as Record<string, unknown>;
+  const { tokensBefore: before, tokensAfter: after } = row;
+  const explains = isBoundary(row.type);
+  return {
+    id: row.id,
+    agent_id: row.agentId,
+    agent: names.get(row.agentId) ?? "",
+    type: row.type,
+    explains_fall: explains,
+    inferred: row.origin === BOUNDARY_ORIGIN.inferred,
+    hint: (detail.hint as DropHint | undefined) ?? null,
+    at: iso(row.at),
+    window: row.windowIndex,
+    tokens_before: before,
+    tokens_after: after,
+    reclaimed_tokens: explains && before !== null && after !== null ? Math.max(0, before - after) : null,
+    detail,
+  };
+}
+
+function crossingView(row: Crossing, names: ReadonlyMap<string, string>): CrossingView {
+  return {
+    agent_id: row.agentId,
+    agent: names.get(row.agentId) ?? "",
+    threshold: row.threshold,
+    direction: row.up ? "up" : "down",
+    origin: crossingOriginOf(row.origin),
+    at: iso(row.at),
+    threshold_tokens: row.thresholdTokens,
+    context_tokens: row.contextTokens,
+  };
+}
+
+function windowView(row: Window): WindowView {
+  return {
+    agent_id: row.agentId,
+    index: row.index,
+    first_at: iso(row.firstAt),
+    last_at: iso(row.lastAt),
+    turns: row.turns,
+    first_tokens: row.firstTokens,
+    last_tokens: row.lastTokens,
+    peak_tokens: row.peakTokens,
+    peak_utilization: row.peakUtilization,
+    window_tokens: row.windowTokens,
+  };
+}

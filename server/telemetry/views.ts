@@ -1,0 +1,117 @@
+import type {
+  AgentState,
+  AgentView,
+  AppliedThreshold,
+  SessionRow,
+  SessionStatus,
+  Thresholds,
+} from "@plimsoll/protocol";
+import {
+  EMPTY_STATE,
+  forecast,
+  lineOf,
+  loadOf,
+  THRESHOLD_NAMES,
+  thresholdTokens,
+  utilizationOf,
+} from "@plimsoll/protocol";
+import type { Agent, Session } from "../db/generated/client.ts";
+import { sourceOf } from "../ingest/codes.ts";
+import { iso, LIVE_FOR } from "./reader.ts";
+
+type Kind = SessionRow["kind"];
+
+/** The thresholds of a window in tokens; those that are off, or need a size nobody knows, are left out. */
+export function appliedThresholds(
+  thresholds: Thresholds,
+  windowTokens: number | undefined,
+): AppliedThreshold[] {
+  return THRESHOLD_NAMES.flatMap((name) => {
+    const value = thresholds[name];
+    const tokens = thresholdTokens(name, value, windowTokens);
+    return tokens === undefined ? [] : [{ name, label: String(value), tokens }];
+  });
+}
+
+export function agentView(agent: Agent, thresholds: Thresholds): AgentView {
+  const state = { ...EMPTY_STATE, ...(agent.state as Partial<AgentState>) };
+  const windowTokens = agent.currentWindow ?? undefined;
+  const contextTokens = agent.currentTokens ?? undefined;
+  const line = lineOf(thresholds, windowTokens);
+  const utilization = utilizationOf(contextTokens, windowTokens);
+  const ahead = forecast(state.recent, line?.tokens);
+  const pending = state.pending.at(-1);
+  return {
+    id: agent.id,
+    session_id: agent.sessionId,
+    name: agent.name,
+    parent: agent.parent,
+    model: agent.model,
+    context_tokens: agent.currentTokens,
+    window_tokens: agent.currentWindow,
+    window_source: sourceOf(agent.windowSource),
+    utilization: utilization ?? null,
+    window_suspect: utilization !== undefined && utilization > 1,
+    uncounted_turns: state.uncounted,
+    after_boundary: pending === undefined ? null : { tokens: pending.tokensAfter ?? null },
+    peak:
+      agent.peakTokens === null || agent.peakAt === null
+        ? null
+        : {
+            tokens: agent.peakTokens,
+            window_tokens: agent.peakWindow,
+            utilization: utilizationOf(agent.peakTokens, agent.peakWindow ?? undefined) ?? null,
+            at: iso(agent.peakAt),
+          },
+    thresholds: appliedThresholds(thresholds, windowTokens),
+    line: line ?? null,
+    load: loadOf(contextTokens, line) ?? null,
+    forecast: { reason: ahead.reason, turns: ahead.turns ?? null, growth: ahead.growth ?? null },
+    turns: agent.turns,
+    windows: agent.windows,
+    first_at: iso(agent.firstAt),
+    last_at: iso(agent.lastAt),
+  };
+}
+
+/** Ended when its harness said so and nothing came after; live when heard from lately; idle otherwise. */
+export function sessionStatus(
+  session: Pick<Session, "endedAt" | "lastAt" | "lastReceivedAt">,
+  now: number,
+): SessionStatus {
+  if (session.endedAt !== null && session.lastAt <= session.endedAt) return "ended";
+  return session.lastReceivedAt.getTime() > now - LIVE_FOR ? "live" : "idle";
+}
+
+export function sessionRow(session: Session, now: number): SessionRow {
+  return {
+    id: session.id,
+    session: session.name,
+    title: session.title,
+    kind: session.kind as Kind,
+    harness: session.harness,
+    status: sessionStatus(session, now),
+    end_reason: session.endReason,
+    model: session.model,
+    context_tokens: session.currentTokens,
+    window_tokens: session.currentWindow,
+    utilization:
+      utilizationOf(session.currentTokens ?? undefined, session.currentWindow ?? undefined) ?? null,
+    load: session.load,
+    peak_tokens: session.peakTokens,
+    peak_utilization: session.peakUtilization,
+    turns: session.turns,
+    agents: session.agents,
+    windows: session.windows,
+    masked: session.masked,
+    compacted: session.compacted,
+    subticks: session.subticks,
+    restarts: session.restarts,
+    cleared: session.cleared,
+    unexplained: session.unexplained,
+    reclaimed_tokens: Number(session.reclaimed),
+    warnings: session.warnings,
+    first_at: iso(session.firstAt),
+    last_at: iso(session.lastAt),
+  };
+}

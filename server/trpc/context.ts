@@ -1,0 +1,27 @@
+import type { Thresholds } from "@plimsoll/protocol";
+import type { Keys } from "../access/keys.ts";
+import type { Principal } from "../access/principal.ts";
+import type { PrismaClient } from "../db/client.ts";
+import type { ModelNumbers } from "../ingest/models.ts";
+import type { WindowSettings } from "../telemetry/windows.ts";
+
+/** What procedures work with; made once by the composition root. */
+export interface Services {
+  prisma: PrismaClient;
+  databaseUrl: string;
+  databaseMode: "embedded" | "external";
+  version: string;
+  /** Where this server is reached, such as http://127.0.0.1:4180. */
+  publicUrl: () => string;
+  keys: Pick<Keys, "create" | "list" | "revoke">;
+  createLoginUrl: () => string;
+  models: ModelNumbers;
+  windows: WindowSettings;
+  thresholds: (projectId: number) => Thresholds;
+  clock: () => number;
+}
+
+export interface Context {
+  principal: Principal | undefined;
+  services: Services;
+}

@@ -1,0 +1,156 @@
+import { ErrorBody, IngestAnswer, PlimsollEvent } from "@plimsoll/protocol";
+import type { TRPCError } from "@trpc/server";
+import { fetchRequestHandler } from "@trpc/server/adapters/fetch";
+import { createOpenApiFetchHandler, generateOpenApiDocument, type OpenAPIObject } from "trpc-to-openapi";
+import { z } from "zod";
+import type { Principal } from "../access/principal.ts";
+import { PlimsollError } from "../errors.ts";
+import type { Context, Services } from "./context.ts";
+import { plimsollError } from "./init.ts";
+import { appRouter } from "./router.ts";
+
+/** Who sends a request; asked once, by the procedures that need to know. */
+interface Caller {
+  authenticate(): Promise<Principal | undefined>;
+}
+
+export interface Handlers {
+  trpc: (request: Request, caller: Caller) => Promise<Response>;
+  rest: (request: Request, caller: Caller) => Promise<Response>;
+}
+
+export interface HandlerOptions {
+  services: Services;
+  /** Told of errors that are ours, not the caller's. */
+  onError: (error: TRPCError, path: string | undefined) => void;
+  /** Writes an error in the one shape. */
+  errorResponse: (error: PlimsollError) => Response;
+}
+
+/** tRPC for the dashboard and the command line, and the same procedures as a REST API. */
+export function createHandlers({ services, onError, errorResponse }: HandlerOptions): Handlers {
+  const contextOf = async (caller: Caller): Promise<Context> => ({
+    principal: await caller.authenticate(),
+    services,
+  });
+  let document: { url: string; text: string } | undefined;
+  const documentText = () => {
+    const url = services.publicUrl();
+    if (document?.url !== url)
+      document = { url, text: JSON.stringify(openApiDocument(services.version, url)) };
+    return document.text;
+  };
+
+  return {
+    trpc: (req, caller) =>
+      fetchRequestHandler({
+        endpoint: "/api/trpc",
+        req,
+        router: appRouter,
+        createContext: () => contextOf(caller),
+        onError: ({ error, path }) => onError(error, path),
+      }),
+
+    async rest(req, caller) {
+      const { pathname } = new URL(req.url);
+      if (pathname === "/openapi.json") {
+        return new Response(documentText(), {
+          headers: { "Content-Type": "application/json; charset=utf-8" },
+        });
+      }
+      let failed: TRPCError | undefined;
+      const response = await createOpenApiFetchHandler({
+        endpoint: "/",
+        req,
+        router: appRouter,
+        createContext: () => contextOf(caller),
+        onError: ({ error, path }) => {
+          failed = error;
+          onError(error, path);
+        },
+      });
+      if (failed !== undefined) return errorResponse(plimsollError(failed));
+      if (response.status === 404) {
+        return errorResponse(
+          new PlimsollError("not_found", `There is nothing at ${req.method} ${pathname}.`),
+        );
+      }
+      return response;
+    },
+  };
+}
+
+/** OpenAPI 3.1 of everything a machine may call, from the very schemas that check it. */
+export function openApiDocument(version: string, baseUrl: string): OpenAPIObject {
+  const document = generateOpenApiDocument(appRouter, {
+    title: "Plimsoll",
+    description: "How full every agent's context window is, why it fell, and what is about to overflow.",
+    version,
+    openApiVersion: "3.1.0",
+    baseUrl,
+    tags: ["events", "metrics", "sessions"],
+    securitySchemes: {
+      key: {
+        type: "http",
+        scheme: "bearer",
+        description: "A key made in Setup or with `plimsoll key create`.",
+      },
+    },
+  });
+  const errorSchema = z.toJSONSchema(ErrorBody) as Record<string, unknown>;
+  const schemas = document.components?.schemas ?? {};
+  for (const name of Object.keys(schemas)) if (name.startsWith("error.")) schemas[name] = errorSchema;
+  for (const path of Object.values(document.paths ?? {})) {
+    for (const operation of Object.values(path as Record<string, { security?: unknown }>)) {
+      operation.security = [{ key: [] }];
+    }
+  }
+  document.paths = { ...eventsPath(errorSchema), ...document.paths };
+  return document;
+}
+
+function eventsPath(errorSchema: object): NonNullable<OpenAPIObject["paths"]> {
+  const event = z.toJSONSchema(PlimsollEvent, { io: "input", unrepresentable: "any" });
+  const error = (description: string) => ({
+    description,
+    content: { "application/json": { schema: errorSchema } },
+  });
+  const json = (schema: object) => ({ "application/json": { schema } });
+  return {
+    "/api/v1/events": {
+      post: {
+        operationId: "events-send",
+        tags: ["events"],
+        summary: "Send one event, an array of events, or NDJSON; answered after the commit",
+        security: [{ key: [] }],
+        requestBody: {
+          required: true,
+          content: {
+            ...json({
+              anyOf: [
+                event,
+                { type: "array", items: event },
+                {
+                  type: "object",
+                  required: ["events"],
+                  properties: { events: { type: "array", items: event } },
+                },
+              ],
+            }),
+            "application/x-ndjson": { schema: { type: "string" } },
+          },
+        },
+        responses: {
+          200: { description: "Stored", content: json(z.toJSONSchema(IngestAnswer)) },
+          400: error("The body cannot be read"),
+          401: error("No key, or a wrong one"),
+          403: error("The key lacks the scope ingest"),
+          413: error("Too large"),
+          415: error("A content type or encoding that is not understood"),
+          429: error("Over the key's quota; nothing was stored, see Retry-After"),
+          503: error("Overloaded; nothing was stored, see Retry-After"),
+        },
+      },
+    },
+  } as NonNullable<OpenAPIObject["paths"]>;
+}

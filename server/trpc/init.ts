@@ -1,0 +1,72 @@
+import type { Scope } from "@plimsoll/protocol";
+import { initTRPC, TRPCError } from "@trpc/server";
+import type { OpenApiMeta } from "trpc-to-openapi";
+import { ZodError } from "zod";
+import { requireScope } from "../access/principal.ts";
+import { PlimsollError, toErrorBody } from "../errors.ts";
+import type { Reader } from "../telemetry/reader.ts";
+import type { Context } from "./context.ts";
+
+/** Why a call failed, as the one error class, whatever tRPC wrapped it in. */
+export function plimsollError(error: TRPCError): PlimsollError {
+  const { cause } = error;
+  if (cause instanceof PlimsollError) return cause;
+  if (cause instanceof ZodError) {
+    const issue = cause.issues[0];
+    const path = issue?.path.join(".") ?? "";
+    return new PlimsollError("invalid_field", `${path}: ${issue?.message ?? "is not valid"}`, {
+      details: { path },
+    });
+  }
+  if (error.code === "NOT_FOUND") return new PlimsollError("not_found", error.message);
+  if (error.code === "INTERNAL_SERVER_ERROR") {
+    return new PlimsollError("internal", "Something went wrong in the server.", { cause: error });
+  }
+  return new PlimsollError("bad_request", error.message);
+}
+
+const t = initTRPC
+  .meta<OpenApiMeta>()
+  .context<Context>()
+  .create({
+    errorFormatter: ({ shape, error }) => ({
+      ...shape,
+      message: plimsollError(error).message,
+      data: { ...shape.data, stack: undefined, error: toErrorBody(plimsollError(error)).error },
+    }),
+  });
+
+export const { router, createCallerFactory } = t;
+
+const CODES = {
+  400: "BAD_REQUEST",
+  401: "UNAUTHORIZED",
+  403: "FORBIDDEN",
+  404: "NOT_FOUND",
+  409: "CONFLICT",
+  413: "PAYLOAD_TOO_LARGE",
+  415: "UNSUPPORTED_MEDIA_TYPE",
+  429: "TOO_MANY_REQUESTS",
+  503: "SERVICE_UNAVAILABLE",
+} as const;
+
+const statusKept = t.procedure.use(async ({ next }) => {
+  const result = await next();
+  if (!result.ok && result.error.cause instanceof PlimsollError) {
+    const { cause } = result.error;
+    const code = CODES[cause.status as keyof typeof CODES] ?? "INTERNAL_SERVER_ERROR";
+    throw new TRPCError({ code, message: cause.message, cause });
+  }
+  return result;
+});
+
+/** A procedure that needs a scope; it gets the reader of its caller's project. */
+export function procedure(scope: Scope) {
+  return statusKept.use(({ ctx, next }) => {
+    const principal = requireScope(ctx.principal, scope);
+    const { prisma, thresholds, clock } = ctx.services;
+    const { projectId } = principal;
+    const reader: Reader = { prisma, projectId, thresholds: thresholds(projectId), now: clock() };
+    return next({ ctx: { ...ctx, principal, reader } });
+  });
+}

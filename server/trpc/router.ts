@@ -1,0 +1,21 @@
+import { createCallerFactory, router } from "./init.ts";
+import { fleet, harnesses, series, status } from "./routers/fleet.ts";
+import { sessions } from "./routers/sessions.ts";
+import { doctor, ingest, instance, keys, login, windows } from "./routers/setup.ts";
+
+export const appRouter = router({
+  status,
+  fleet,
+  series,
+  harnesses,
+  sessions,
+  keys,
+  windows,
+  ingest,
+  doctor,
+  login,
+  instance,
+});
+
+export type AppRouter = typeof appRouter;
+export const createCaller = createCallerFactory(appRouter);

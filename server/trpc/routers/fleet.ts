@@ -1,0 +1,62 @@
+import {
+  FleetQuery,
+  FleetStatus,
+  FleetView,
+  HarnessView,
+  Series,
+  SeriesQuery,
+  StatusQuery,
+} from "@plimsoll/protocol";
+import { z } from "zod";
+import { readFleet } from "../../telemetry/fleet.ts";
+import { readHarnesses } from "../../telemetry/harnesses.ts";
+import { readSeries } from "../../telemetry/series.ts";
+import { readStatus } from "../../telemetry/status.ts";
+import { procedure } from "../init.ts";
+
+export const status = procedure("read")
+  .meta({
+    openapi: {
+      method: "GET",
+      path: "/api/v1/status",
+      tags: ["metrics"],
+      summary: "Fleet totals over a range, beside the period before it",
+    },
+  })
+  .input(StatusQuery)
+  .output(FleetStatus)
+  .query(({ ctx, input }) => readStatus(ctx.reader, input));
+
+export const fleet = procedure("read")
+  .meta({
+    openapi: {
+      method: "GET",
+      path: "/api/v1/fleet",
+      tags: ["metrics"],
+      summary: "Every live agent against its own lines, sorted by load",
+    },
+  })
+  .input(FleetQuery)
+  .output(FleetView)
+  .query(({ ctx, input }) => readFleet(ctx.reader, input));
+
+export const series = procedure("read")
+  .meta({
+    openapi: { method: "GET", path: "/api/v1/series", tags: ["metrics"], summary: "A metric over time" },
+  })
+  .input(SeriesQuery)
+  .output(Series)
+  .query(({ ctx, input }) => readSeries(ctx.reader, input));
+
+export const harnesses = procedure("read")
+  .meta({
+    openapi: {
+      method: "GET",
+      path: "/api/v1/harnesses",
+      tags: ["metrics"],
+      summary: "Harness instances and what they can report",
+    },
+  })
+  .input(z.object({}))
+  .output(z.object({ harnesses: z.array(HarnessView) }))
+  .query(({ ctx }) => readHarnesses(ctx.reader));
