@@ -1,4 +1,4 @@
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import { z } from "zod";
 import { createClient } from "./client.ts";
 import type { ConnectionFlags } from "./connection.ts";
@@ -39,7 +39,7 @@ export function createProgram(around: Surroundings): Command {
   withConnection(program.command("status"))
     .description("Show the fleet: totals of the last 24 hours and one line for each live agent")
     .option("--json", "print one JSON object: {url, status, fleet}")
-    .option("-w, --watch", "stay, and redraw when something changes")
+    .addOption(new Option("-w, --watch", "stay, and redraw when something changes").conflicts("json"))
     .option("--harness <instance>", "only this harness instance")
     .addHelpText(
       "after",
@@ -50,7 +50,7 @@ hard threshold, else the reserve); light strokes are its other thresholds. Load 
     )
     .action(async (flags: ConnectionFlags & { json?: boolean; watch?: boolean; harness?: string }) => {
       const connection = await connect(flags, around.env);
-      if (flags.watch && !flags.json) {
+      if (flags.watch) {
         const signal = around.untilStopped();
         await watchStatus(connection, around.out, { harness: flags.harness, now: around.now, signal });
         return;

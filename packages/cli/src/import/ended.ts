@@ -2,9 +2,13 @@ import type { PlimsollEventInput } from "@plimsoll/protocol";
 
 /**
  * An `ended` event for each session that its own recording does not end, so that a history does not look live. Its id
- * holds the time: importing the same recording again adds nothing, importing a longer one ends it later.
+ * holds the time: importing the same recording again adds nothing, importing a longer one ends it later. Sessions heard
+ * from after `silentSince` are left open.
  */
-export function importedEnds(events: readonly PlimsollEventInput[]): PlimsollEventInput[] {
+export function importedEnds(
+  events: readonly PlimsollEventInput[],
+  silentSince = Number.POSITIVE_INFINITY,
+): PlimsollEventInput[] {
   const sessions = new Map<string, { harness: string; session: string; lastAt: number; endedAt: number }>();
   for (const event of events) {
     if (event.session === undefined) continue;
@@ -21,7 +25,7 @@ export function importedEnds(events: readonly PlimsollEventInput[]): PlimsollEve
     else known.lastAt = Math.max(known.lastAt, at);
   }
   return [...sessions.values()].flatMap(({ harness, session, lastAt, endedAt }): PlimsollEventInput[] =>
-    endedAt >= lastAt
+    endedAt >= lastAt || lastAt > silentSince
       ? []
       : [
           {
@@ -29,7 +33,8 @@ export function importedEnds(events: readonly PlimsollEventInput[]): PlimsollEve
             type: "session",
             status: "ended",
             reason: "imported",
-            at: lastAt,
+            // After everything else, even in a session that was only a moment long.
+            at: lastAt + 1,
             harness,
             session,
           },

@@ -272,12 +272,14 @@ describe("plimsoll tail", () => {
     expect(done()).toBe(true);
   };
   const turns = () => [...stored.values()].filter((event) => event.type === "turn").length;
-  const following = (path: string) => {
+  const START = Date.UTC(2026, 10, 20, 10, 0, 0);
+  const following = (path: string, from = START) => {
+    const begun = Date.now();
     const stop = new AbortController();
     const done = tail([path], connection(), {
       ...options,
       signal: stop.signal,
-      now: Date.now,
+      now: () => from + Date.now() - begun,
       pollMs: 10,
       scanMs: 20,
     });
@@ -336,6 +338,18 @@ describe("plimsoll tail", () => {
     const output = (event: Stored) => (event.usage as { output_tokens?: number } | undefined)?.output_tokens;
     await until(() => [...stored.values()].some((event) => output(event) === 9));
     expect(JSON.parse(server.seen.at(-1)!.body)).toHaveLength(1);
+    await stop();
+  });
+
+  it("ends what has long been silent, until it goes on", async () => {
+    const path = await write(`${S}.jsonl`, said(1, 100));
+    const stop = following(path, START + 86_400_000);
+    await until(() => [...stored.values()].some((event) => event.status === "ended"));
+    const resumed = { ...said(2, 200), timestamp: new Date(START + 86_400_000).toISOString() };
+    await appendFile(path, `${JSON.stringify(resumed)}\n`);
+    await until(() => turns() === 2);
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    expect([...stored.values()].filter((event) => event.status === "ended")).toHaveLength(1);
     await stop();
   });
 

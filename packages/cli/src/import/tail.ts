@@ -2,6 +2,7 @@ import type { PlimsollEventInput } from "@plimsoll/protocol";
 import type { Connection } from "../connection.ts";
 import type { Format, Reader } from "../readers/reader.ts";
 import { sleep } from "../sleep.ts";
+import { importedEnds } from "./ended.ts";
 import { FollowedFile } from "./follow.ts";
 import type { ImportOptions } from "./import.ts";
 import { inOrder, readerFor } from "./import.ts";
@@ -13,6 +14,8 @@ import { addTotals, batches, emptyTotals, sendBatch } from "./send.ts";
 const POLL_MS = 500;
 /** Looking for new files reads folders, so it is done less often than looking for new lines. */
 const SCAN_MS = 2_000;
+/** A session silent for longer than this when it is read is history: it is ended until it goes on. */
+const HISTORY_MS = 30 * 60_000;
 
 export interface TailOptions extends ImportOptions {
   contextLimit?: number | undefined;
@@ -54,7 +57,7 @@ export async function tail(
       for (const group of plan.groups) follow(groups, group, options);
       scannedAt = options.now();
     }
-    for (const followed of groups.values()) await readNew(followed, outbox);
+    for (const followed of groups.values()) await readNew(followed, outbox, options.now());
     try {
       await outbox.send(connection, options);
     } catch (error) {
@@ -78,7 +81,7 @@ function follow(groups: Map<string, Followed>, group: Group, options: TailOption
   }
 }
 
-async function readNew({ group, reader, files }: Followed, outbox: Outbox): Promise<void> {
+async function readNew({ group, reader, files }: Followed, outbox: Outbox, now: number): Promise<void> {
   let read = false;
   for (const file of group.files) {
     for (const line of (await files.get(file.path)!.poll()) ?? []) {
@@ -86,7 +89,9 @@ async function readNew({ group, reader, files }: Followed, outbox: Outbox): Prom
       read = true;
     }
   }
-  if (read) outbox.offer(reader.take(false).events);
+  if (!read) return;
+  const { events } = reader.take(false);
+  outbox.offer([...events, ...importedEnds(events, now - HISTORY_MS)]);
 }
 
 /** Holds what is new or has changed since it was last stored, until the server has it. */

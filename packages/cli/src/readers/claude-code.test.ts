@@ -256,6 +256,32 @@ describe("claude code transcripts", () => {
     expect(title(silent.events)).not.toHaveProperty("title");
   });
 
+  it("a title given later stands later, so that the newest wins; and nothing is said again without news", () => {
+    const reader = claudeCodeReader(options);
+    const file = { path: "x.jsonl" };
+    const started = () =>
+      reader.take(false).events.filter((event) => event.type === "session") as {
+        at: number;
+        title?: string;
+      }[];
+    const add = (...lines: unknown[]) => {
+      for (const line of json(...lines)) reader.read(line, file);
+    };
+    add(asked(0, "first words"), said(1, "m1", usage(5)), said(9, "m2", usage(6)));
+    const [prompt] = started();
+    add(
+      { type: "summary", summary: "A", leafUuid: "u-m1-1" },
+      { type: "summary", summary: "B", leafUuid: "u-m2-9" },
+    );
+    const [summary] = started();
+    add({ type: "ai-title", aiTitle: "C", sessionId: S });
+    const [named] = started();
+    expect([prompt!.title, summary!.title, named!.title]).toEqual(["first words", "B", "C"]);
+    expect(prompt!.at).toBeLessThan(summary!.at);
+    expect(summary!.at).toBeLessThan(named!.at);
+    expect(started()).toEqual([]);
+  });
+
   it("command echoes and notices are not prompts", () => {
     const { events } = read(
       asked(0, "<command-name>/model</command-name>"),

@@ -26,7 +26,8 @@ interface Session {
   links: Map<string, SideLink>;
   marks: Map<string, ClaudeMark>;
   prompt: { at: number; text: string } | undefined;
-  named: { rank: number; text: string } | undefined;
+  /** A title that was given, and how many were given before it. */
+  named: { rank: number; text: string; count: number } | undefined;
   touched: boolean;
 }
 
@@ -121,15 +122,17 @@ export function claudeCodeReader(options: ReaderOptions): Reader {
   function name(session: Session, rank: number, text: string): void {
     if (session.named !== undefined && session.named.rank > rank) return;
     if (session.named?.text === text) return;
-    session.named = { rank, text };
+    session.named = { rank, text, count: (session.named?.count ?? 0) + 1 };
     session.touched = true;
   }
 
   function take(): Reading {
     // A summary stands in any file of the project and names its conversation by that conversation's last message.
-    for (const [leaf, text] of summaries) {
-      const session = sessions.get(sessionOfUuid.get(leaf) ?? "");
-      if (session !== undefined) name(session, 1, text);
+    const summary = new Map<string | undefined, string>();
+    for (const [leaf, text] of summaries) summary.set(sessionOfUuid.get(leaf), text);
+    for (const session of sessions.values()) {
+      const text = summary.get(session.id);
+      if (text !== undefined) name(session, 1, text);
     }
     const events: PlimsollEventInput[] = [];
     for (const session of sessions.values()) {
@@ -144,7 +147,8 @@ export function claudeCodeReader(options: ReaderOptions): Reader {
   function startOf(session: Session): PlimsollEventInput {
     const title = options.titles ? (session.named?.text ?? session.prompt?.text) : undefined;
     return sessionStarted(sessionFields(options, session.id), {
-      at: session.firstAt,
+      // The newest statement names the session, so a title that came later must say so.
+      at: Math.min(session.firstAt + (session.named?.count ?? 0), session.lastAt),
       kind: "conversation",
       title,
     });
