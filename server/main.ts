@@ -2,11 +2,10 @@ import { readFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
 import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol";
-import next from "next";
 import { loginUrl, openAccess } from "./access/index.ts";
 import { factsOf } from "./access/principal.ts";
 import { startDatabase } from "./db/index.ts";
-import { readSettings } from "./env.ts";
+import { readSettings, type Settings } from "./env.ts";
 import { describeError } from "./errors.ts";
 import { createMachineApp } from "./http/app.ts";
 import { csvRoutes } from "./http/csv.ts";
@@ -15,7 +14,7 @@ import { createReadiness } from "./http/health.ts";
 import { createInstruments } from "./http/instruments.ts";
 import { createLiveStreams } from "./http/live.ts";
 import { errorResponse } from "./http/respond.ts";
-import { type RunningServer, serve } from "./http/serve.ts";
+import { type RunningServer, type ServeOptions, serve } from "./http/serve.ts";
 import { Ingest } from "./ingest/ingest.ts";
 import { ConfiguredWindows } from "./ingest/lookups.ts";
 import { ModelNumbers } from "./ingest/models.ts";
@@ -153,19 +152,16 @@ async function main(): Promise<void> {
       rest: handlers.rest,
     });
 
-    const dev = settings.NODE_ENV === "development";
-    const app = next({ dev, dir: root, hostname: settings.HOST, port: settings.PORT });
-    await app.prepare();
-    stops.push(() => app.close());
+    const pages = settings.PLIMSOLL_PAGES === "on" ? await openPages(settings, root) : undefined;
+    if (pages !== undefined) stops.push(() => pages.close());
     stops.push(() => ingest.close());
-    const handle = app.getRequestHandler();
     running = await serve({
       host: settings.HOST,
       port: settings.PORT,
       hostRules,
       machine,
-      pages: (incoming: IncomingMessage, outgoing: ServerResponse) => handle(incoming, outgoing),
-      ...(dev ? { pageUpgrade: app.getUpgradeHandler() } : {}),
+      pages: pages?.handle ?? noPages,
+      pageUpgrade: pages?.upgrade,
       browsers,
       streams,
       instruments,
@@ -189,6 +185,30 @@ async function main(): Promise<void> {
   };
   process.once("SIGINT", end);
   process.once("SIGTERM", end);
+}
+
+interface Pages {
+  handle: (incoming: IncomingMessage, outgoing: ServerResponse) => unknown;
+  upgrade: ServeOptions["pageUpgrade"];
+  close: () => Promise<void>;
+}
+
+/** Next, in this process. Loaded only when wanted: it is most of the server's memory. */
+async function openPages(settings: Settings, root: string): Promise<Pages> {
+  const { default: next } = await import("next");
+  const dev = settings.NODE_ENV === "development";
+  const app = next({ dev, dir: root, hostname: settings.HOST, port: settings.PORT });
+  await app.prepare();
+  return {
+    handle: app.getRequestHandler(),
+    upgrade: dev ? app.getUpgradeHandler() : undefined,
+    close: () => app.close(),
+  };
+}
+
+function noPages(_incoming: IncomingMessage, outgoing: ServerResponse): void {
+  outgoing.writeHead(404, { "Content-Type": "text/plain; charset=utf-8" });
+  outgoing.end("This process serves machines only (PLIMSOLL_PAGES=off).\n");
 }
 
 /** What access needs to know of a page's request, from its headers alone: rendering only reads. */

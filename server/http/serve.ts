@@ -22,7 +22,7 @@ export interface ServeOptions {
   /** Next's request handler. */
   pages(incoming: IncomingMessage, outgoing: ServerResponse): unknown;
   /** Next's upgrade handler, for its development server. */
-  pageUpgrade?(incoming: IncomingMessage, socket: Duplex, head: Buffer): unknown;
+  pageUpgrade?: ((incoming: IncomingMessage, socket: Duplex, head: Buffer) => unknown) | undefined;
   browsers: Pick<Browsers, "verify">;
   streams: Pick<LiveStreams, "close">;
   instruments: Pick<Instruments, "request">;
