@@ -23,6 +23,8 @@ describe("readSettings", () => {
       PLIMSOLL_ALLOWED_HOSTS: [],
       LOG_LEVEL: "info",
       NODE_ENV: "production",
+      PLIMSOLL_QUOTA_EVENTS_PER_SECOND: 0,
+      PLIMSOLL_PAGES: "on",
       DATABASE_POOL_SIZE: 10,
       DATABASE_ALLOW_UNSAFE: false,
     });
