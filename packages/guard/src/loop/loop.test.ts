@@ -1,0 +1,310 @@
+import type { PlimsollEventInput } from "@plimsoll/protocol";
+import { parseEvent } from "@plimsoll/protocol";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type Continuation, type HandleKind, type LoopOptions, memoryLoopStore, runLoop } from "./index.ts";
+
+const WINDOW = 100_000;
+
+/**
+ * A worker with `work[i]` pieces to do in iteration i; each piece costs 4,000 tokens of context, of which 15,000 may
+ * be used. It keeps its progress in the loop's state, as a real one would in its workspace.
+ */
+function worker(work: readonly number[], log: string[] = []): LoopOptions["tick"] {
+  return async (tick) => {
+    const data = tick.data as { done: number[] };
+    const at = tick.iteration - 1;
+    let level = 1_000;
+    let call = 0;
+    while ((data.done[at] ?? 0) < work[at]!) {
+      level += 4_000;
+      tick.observe({
+        id: `${tick.sessionKey}-${call++}`,
+        usage: { prompt_tokens: level, completion_tokens: 10 },
+      });
+      data.done[at] = (data.done[at] ?? 0) + 1;
+      log.push(`${tick.iteration}.${tick.sub} piece ${data.done[at]}`);
+      if (data.done[at]! < work[at]! && tick.overBudget()) {
+        return { status: "yield", notes: { piece: data.done[at]! }, costUsd: 0.01 };
+      }
+    }
+    return {
+      status: tick.iteration === work.length ? "done" : "next",
+      result: data.done[at]!,
+      costUsd: 0.01,
+    };
+  };
+}
+
+function options(over: Partial<LoopOptions>): LoopOptions & { events: PlimsollEventInput[] } {
+  const events: PlimsollEventInput[] = [];
+  let now = Date.UTC(2026, 10, 20);
+  return {
+    events,
+    goal: "explore the codebase",
+    loop: "l1",
+    harness: "test",
+    windowTokens: WINDOW,
+    maxContextPct: 15,
+    store: memoryLoopStore(),
+    data: { done: [] },
+    tick: worker([1]),
+    summarize: async ({ notes, previous }) => ({
+      accomplished: [
+        ...(previous?.accomplished ?? []),
+        `did up to piece ${(notes as { piece: number }).piece}`,
+      ],
+      remaining: ["the rest"],
+      findings: ["it works"],
+    }),
+    onEvent: (event) => {
+      expect(parseEvent(event), JSON.stringify(event)).toMatchObject({ ok: true });
+      events.push(event);
+    },
+    clock: () => (now += 10),
+    ...over,
+  };
+}
+
+describe("runLoop", () => {
+  it("continues an iteration in a fresh context when it reaches its share, and looks like one loop", async () => {
+    const log: string[] = [];
+    const seen: number[] = [];
+    const prompts: string[] = [];
+    const tick = worker([2, 10, 1], log);
+    const setup = options({
+      tick: (one) => {
+        prompts.push(one.prompt);
+        return tick(one);
+      },
+      onIteration: ({ iteration }) => seen.push(iteration),
+    });
+    expect(await runLoop(setup)).toMatchObject({
+      end: "done",
+      iterations: 3,
+      boundaries: 2,
+      results: [2, 10, 1],
+    });
+    expect(seen).toEqual([1, 2, 3]);
+    expect(log).toEqual([
+      "1.0 piece 1",
+      "1.0 piece 2",
+      "2.0 piece 1",
+      "2.0 piece 2",
+      "2.0 piece 3",
+      "2.0 piece 4",
+      "2.1 piece 5",
+      "2.1 piece 6",
+      "2.1 piece 7",
+      "2.1 piece 8",
+      "2.2 piece 9",
+      "2.2 piece 10",
+      "3.0 piece 1",
+    ]);
+    expect(prompts[2]).toContain("Goal: explore the codebase");
+    expect(prompts[2]).toContain("Accomplished:\n- did up to piece 4");
+    expect(prompts[2]).toContain("Key findings:\n- it works");
+    expect(prompts[4]).not.toContain("Accomplished");
+    expect(setup.events.filter((event) => event.type === "subtick")).toMatchObject([
+      { loop: "l1", tick: 2, sub: 1, tokens_before: 17_000, visible: false },
+      { loop: "l1", tick: 2, sub: 2, tokens_before: 17_000 },
+    ]);
+    expect(setup.events.filter((event) => event.type === "turn").map((event) => event.window)).toEqual([
+      0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2,
+    ]);
+  });
+
+  it("says so at a boundary only where asked to", async () => {
+    for (const [boundary, times] of [
+      ["silent", 0],
+      ["visible", 2],
+    ] as const) {
+      const said: string[] = [];
+      await runLoop(options({ tick: worker([10]), boundary, say: (text) => said.push(text) }));
+      expect(said).toHaveLength(times);
+    }
+  });
+
+  it.each([
+    ["iterations", { maxIterations: 2 }, { iterations: 2 }],
+    ["cost", { maxCostUsd: 0.02 }, { iterations: 2 }],
+    ["time", { maxMs: 25 }, { iterations: 2 }],
+  ] as const)("stops at its ceiling of %s", async (end, ceiling, expected) => {
+    expect(await runLoop(options({ tick: worker([1, 1, 1, 1, 1]), ...ceiling }))).toMatchObject({
+      end,
+      ...expected,
+    });
+  });
+
+  it("stops when an iteration fills its context again and again without progress", async () => {
+    const tick: LoopOptions["tick"] = async ({ observe }) => {
+      observe({ usage: { prompt_tokens: 90_000 } });
+      return { status: "yield", notes: { piece: 0 } };
+    };
+    const summary: Continuation = { accomplished: [], remaining: ["everything"], findings: [] };
+    expect(await runLoop(options({ tick, summarize: async () => summary }))).toMatchObject({
+      end: "no_progress",
+      boundaries: 2,
+    });
+    expect(
+      await runLoop(
+        options({
+          tick,
+          maxSubTicks: 4,
+          store: memoryLoopStore(),
+          summarize: async ({ previous }) => ({
+            ...summary,
+            findings: [`${previous?.findings.length}`, ...(previous?.findings ?? [])],
+          }),
+        }),
+      ),
+    ).toMatchObject({ end: "no_progress", boundaries: 4 });
+  });
+
+  it("can be aborted between ticks, and ends when a tick keeps failing", async () => {
+    const abort = new AbortController();
+    const result = await runLoop(
+      options({ tick: worker([1, 1, 1]), signal: abort.signal, onIteration: () => abort.abort() }),
+    );
+    expect(result).toMatchObject({ end: "aborted", iterations: 1 });
+    let tries = 0;
+    const failing = await runLoop(
+      options({
+        maxFailures: 2,
+        tick: async () => {
+          tries++;
+          throw new Error("no network");
+        },
+      }),
+    );
+    expect(failing).toMatchObject({ end: "failed", lastError: "no network" });
+    expect(tries).toBe(3);
+  });
+
+  it("keeps tool state over sub-ticks and processes, and closes it at the end", async () => {
+    const log: string[] = [];
+    const alive = new Set<number>();
+    let next = 1;
+    const server: HandleKind<number, { pid: number }> = {
+      open: () => {
+        const pid = next++;
+        alive.add(pid);
+        log.push(`open ${pid}`);
+        return { value: pid, data: { pid } };
+      },
+      attach: ({ pid }) => {
+        log.push(`attach ${pid}`);
+        return alive.has(pid) ? pid : undefined;
+      },
+      close: (pid) => {
+        alive.delete(pid);
+        log.push(`close ${pid}`);
+      },
+    };
+    const inner = worker([6, 6]);
+    let die = true;
+    const setup = options({
+      maxFailures: 1,
+      tick: async (tick) => {
+        const pid = await tick.handles.use("server", server);
+        log.push(`${tick.iteration}.${tick.sub} uses ${pid}`);
+        const outcome = await inner(tick);
+        if (die && tick.iteration === 2) {
+          die = false;
+          throw new Crash();
+        }
+        return outcome;
+      },
+    });
+    await expect(runLoop(crashing(setup))).rejects.toThrow(Crash);
+    await runLoop(setup);
+    expect(log).toEqual([
+      "open 1",
+      "1.0 uses 1",
+      "1.1 uses 1",
+      "2.0 uses 1",
+      "attach 1",
+      "2.0 uses 1",
+      "2.1 uses 1",
+      "close 1",
+    ]);
+  });
+});
+
+class Crash extends Error {}
+
+/** A tick that throws `Crash` takes the process down, instead of being a failure of the tick. */
+function crashing(setup: LoopOptions): LoopOptions {
+  let dead = false;
+  return {
+    ...setup,
+    tick: async (tick) => {
+      try {
+        return await setup.tick(tick);
+      } catch (error) {
+        dead = true;
+        throw error;
+      }
+    },
+    store: {
+      read: () => setup.store.read(),
+      write: (state) => {
+        if (dead) throw new Crash();
+        return setup.store.write(state);
+      },
+    },
+  };
+}
+
+describe("after a crash between any two steps", () => {
+  it("the loop ends as if nothing had happened", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 4 }),
+        fc.array(fc.integer({ min: 1, max: 12 }), { maxLength: 6 }),
+        async (work, crashes) => {
+          const calm = await runLoop(options({ tick: worker(work) }));
+          const store = memoryLoopStore();
+          const ids = new Set<string>();
+          let result: Awaited<ReturnType<typeof runLoop>> | undefined;
+          const left = [...crashes];
+          for (let process = 0; result === undefined; process++) {
+            expect(process).toBeLessThan(10);
+            // Each process dies at its n-th step: before or after a write, in a tick, or while summarising.
+            let steps = left.shift() ?? Number.POSITIVE_INFINITY;
+            const step = () => {
+              if (steps-- <= 0) throw new Crash();
+            };
+            const setup = options({
+              store: {
+                read: () => store.read(),
+                write: (state) => {
+                  step();
+                  store.write(state);
+                  step();
+                },
+              },
+              tick: worker(work),
+              onEvent: (event) => {
+                if (event.type === "subtick") ids.add(event.id);
+              },
+            });
+            const { summarize } = setup;
+            setup.summarize = async (request) => {
+              step();
+              return summarize(request);
+            };
+            try {
+              result = await runLoop(setup);
+            } catch (error) {
+              if (!(error instanceof Crash)) throw error;
+            }
+          }
+          expect({ ...result, costUsd: 0 }).toEqual({ ...calm, costUsd: 0 });
+          expect(ids.size).toBe(calm.boundaries);
+        },
+      ),
+      { numRuns: 150 },
+    );
+  });
+});
