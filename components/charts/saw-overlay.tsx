@@ -174,12 +174,17 @@ export function ThresholdLines({
   );
 }
 
+const THRESHOLD_LABEL_PX = 118;
+
 /** Signs at every boundary. One tab stop for all of them; the arrow keys walk along. */
 export function Markers({
   markers,
+  thresholds,
   onShow,
 }: {
   markers: readonly SawMarker[];
+  /** Their labels stand at the left edge; a marker's text gives way to them. */
+  thresholds: readonly AppliedThreshold[];
   onShow: (shown: { marker: SawMarker; x: number; y: number } | null) => void;
 }) {
   const scales = useScales();
@@ -201,6 +206,13 @@ export function Markers({
       rank: marker.boundary.reclaimed_tokens ?? 0,
     })),
   );
+
+  function hidden(left: number, at: number): boolean {
+    if (at < area.y - 12) return true;
+    return (
+      left < area.x + THRESHOLD_LABEL_PX && thresholds.some(({ tokens }) => Math.abs(y(tokens) - 5 - at) < 13)
+    );
+  }
 
   function walk(event: KeyboardEvent<SVGGElement>) {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
@@ -250,7 +262,7 @@ export function Markers({
               <rect x={-10} y={-10} width={20} height={20} fill="transparent" />
               <GlyphPath type={marker.boundary.type} />
             </g>
-            {shown[index] && py - 9 > area.y - 6 && (
+            {shown[index] && !hidden(centre - half, py - 9) && (
               <text
                 x={centre}
                 y={py - 9}

@@ -93,7 +93,7 @@ export default function SawTooth({ saw, others, next, agent, axis, top }: SawToo
             activeDot={{ r: 3.5, fill: "var(--water)" }}
             isAnimationActive={false}
           />
-          <Markers markers={saw.markers} onShow={setShown} />
+          <Markers markers={saw.markers} thresholds={agent.thresholds} onShow={setShown} />
         </ComposedChart>
       </ResponsiveContainer>
       {shown !== null && <MarkerWords {...shown} />}

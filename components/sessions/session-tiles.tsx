@@ -5,7 +5,7 @@ import { compact, exact, fullTime, loadPercent, NONE, percent, plural, signed } 
 import { Tile, TileSkeletons } from "../ui/tile.tsx";
 import { forecastReason, forecastWords, windowWords } from "../words.ts";
 
-const LABELS = ["Now", "Load", "Peak", "To the line", "Sub-ticks / restarts / masks", "Reclaimed"];
+const LABELS = ["Now", "Load", "Peak", "To the line", "Sub-ticks/restarts/masks", "Reclaimed"];
 
 export function SessionTilesSkeleton() {
   return (
@@ -91,8 +91,8 @@ export function SessionTiles({ session, agent, windows, peakTurn }: Props) {
       />
       <Tile
         testid="tile-boundaries"
-        label="Sub-ticks / restarts / masks"
-        value={[session.subticks, session.restarts, session.masked].map(exact).join(" / ")}
+        label="Sub-ticks/restarts/masks"
+        value={[session.subticks, session.restarts, session.masked].map(compact).join("/")}
         note={plural(Math.max(1, windows.length), "window")}
         explain={`${plural(session.subticks, "sub-tick")}, ${plural(session.restarts, "restart")} and ${plural(session.masked, "masking event")} over the whole session; also ${plural(session.compacted, "compaction")}, ${session.cleared} cleared and ${session.unexplained} unexplained.`}
       />

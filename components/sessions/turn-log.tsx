@@ -20,7 +20,7 @@ import { type LogRow, logRows } from "./log.ts";
 const PAGE = 100;
 const ROW_PX = 34;
 const GRID =
-  "grid grid-cols-[46px_70px_1fr_64px_80px] items-center gap-x-3 px-4 text-[13px] sm:grid-cols-[52px_76px_1fr_72px_1fr_1fr_1fr]";
+  "grid grid-cols-[38px_58px_minmax(0,1fr)_46px_62px] items-center gap-x-2 px-3 text-[13px] sm:gap-x-3 sm:px-4 sm:grid-cols-[52px_76px_1fr_72px_1fr_1fr_1fr]";
 const WIDE_ONLY = "max-sm:hidden";
 
 interface Props {
@@ -103,32 +103,27 @@ function Rows({ rows, complete, loadMore }: { rows: LogRow[]; complete: boolean;
       className="max-h-[474px] overflow-y-auto border-t -outline-offset-2"
     >
       <div {...tableRole("Turns, newest first", undefined, complete ? rows.length + 1 : -1)}>
-      <div {...ROWS} className="sticky top-0 z-10 bg-panel">
-        <div {...rowRole(1)} className={cn(GRID, "border-b py-1.5 text-xs text-faint")}>
-          <span {...headRole()}>Turn</span>
-          <span {...headRole()}>When</span>
-          <span {...headRole()} className="text-right">
-            Context
-          </span>
-          <span {...headRole()} className="text-right">
-            Full
-          </span>
-          <span {...headRole()} className={cn("text-right", WIDE_ONLY)}>
-            Cache read
-          </span>
-          <span {...headRole()} className={cn("text-right", WIDE_ONLY)}>
-            Output
-          </span>
-          <span {...headRole()} className="text-right">
-            Change
-          </span>
+        <div {...ROWS} className="sticky top-0 z-10 bg-panel">
+          <div {...rowRole(1)} className={cn(GRID, "border-b py-1.5 text-xs text-faint")}>
+            <span {...headRole()}>Turn</span>
+            <span {...headRole()}>When</span>
+            <span {...headRole()} className="text-right">
+              Context
+            </span>
+            <span {...headRole()} className="text-right">
+              Full
+            </span>
+            <span {...headRole()} className={cn("text-right", WIDE_ONLY)}>
+              Cache read
+            </span>
+            <span {...headRole()} className={cn("text-right", WIDE_ONLY)}>
+              Output
+            </span>
+            <span {...headRole()} className="text-right">
+              Change
+            </span>
+          </div>
         </div>
-      </div>
-      <ScrollRegion
-        ref={scroller}
-        label="Turn log"
-        className="max-h-[440px] overflow-y-auto -outline-offset-2"
-      >
         <div {...ROWS} className="relative" style={{ height: virtual.getTotalSize() }}>
           {items.map(({ index, start, key }) => {
             const row = rows[index];

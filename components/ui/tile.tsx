@@ -24,7 +24,7 @@ export function Tile({ label, explain, value, exactly, note, testid }: Props) {
         data-testid={testid}
         className="flex w-full cursor-help flex-col justify-start px-4 py-3 text-left outline-offset-[-3px]"
       >
-        <span className="max-w-full truncate text-xs text-muted">{label}</span>
+        <span className="max-w-full text-xs text-muted">{label}</span>
         <span className="flex max-w-full flex-wrap items-baseline gap-x-2 gap-y-0">
           <span className="text-[23px] leading-8 font-semibold tracking-tight" title={exactly} data-value>
             {value}
@@ -39,7 +39,7 @@ export function Tile({ label, explain, value, exactly, note, testid }: Props) {
 export function TileSkeletons({ labels }: { labels: readonly string[] }) {
   return labels.map((label) => (
     <div key={label} className="px-4 py-3">
-      <span className="block truncate text-xs text-muted">{label}</span>
+      <span className="block text-xs text-muted">{label}</span>
       <span className="flex h-8 items-center">
         <Skeleton className="h-5 w-20" />
       </span>

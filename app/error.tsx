@@ -1,0 +1,26 @@
+"use client";
+
+import { Button } from "../components/ui/button.tsx";
+
+export default function PageError({
+  error,
+  reset,
+}: {
+  error: Error & { digest?: string };
+  reset: () => void;
+}) {
+  return (
+    <main id="main" className="grid min-h-dvh place-items-center p-4">
+      <div className="max-w-md text-center" role="alert">
+        <h1 className="text-[19px] font-semibold">This page broke</h1>
+        <p className="mt-1 mb-4 text-muted">
+          Nothing recorded is lost. Try again; if it breaks again, please report it
+          {error.digest === undefined ? "" : ` with the code ${error.digest}`}.
+        </p>
+        <Button look="primary" onClick={reset}>
+          Try again
+        </Button>
+      </div>
+    </main>
+  );
+}

@@ -1,0 +1,96 @@
+"use client";
+
+import { useQuery } from "@tanstack/react-query";
+import { Check, Stethoscope, TriangleAlert } from "lucide-react";
+import { exact } from "../format.ts";
+import { useTRPC } from "../trpc.ts";
+import { Button } from "../ui/button.tsx";
+import { ErrorState, Skeleton } from "../ui/states.tsx";
+import { usePeriod } from "../url.ts";
+import { Section } from "./section.tsx";
+
+const REASONS: Readonly<Record<string, string>> = {
+  accepted: "accepted",
+  duplicate: "duplicates, already stored",
+  duplicates: "duplicates, already stored",
+  not_an_object: "refused: not a JSON object",
+  unknown_type: "refused: unknown type",
+  missing_field: "refused: a field is missing",
+  invalid_field: "refused: a field has a wrong value",
+};
+
+function outcomeWords(outcome: string): string {
+  const name = outcome.replace(/^rejected[:._ ]/, "");
+  return REASONS[name] ?? name.replaceAll("_", " ");
+}
+
+/** What became of everything that was sent, so that nothing is lost without a word. */
+export function IngestHealth() {
+  const { from, to } = usePeriod();
+  const query = useQuery(
+    useTRPC().ingest.counts.queryOptions({ from, to }, { placeholderData: (previous) => previous }),
+  );
+  const counts = query.data?.counts ?? [];
+  return (
+    <Section id="ingestion" title="Ingestion" note="What became of the events sent in the chosen range.">
+      {query.data === undefined ? (
+        query.isError ? (
+          <ErrorState what="The counts" error={query.error} retry={() => query.refetch()} />
+        ) : (
+          <Skeleton className="h-20" />
+        )
+      ) : counts.length === 0 ? (
+        <p className="text-[13px] text-muted">Nothing was sent in this range.</p>
+      ) : (
+        <dl data-testid="ingest-counts" className="grid grid-cols-[minmax(0,1fr)_auto] gap-x-6 text-[13px]">
+          {counts.map(({ outcome, count }) => (
+            <div key={outcome} className="col-span-2 grid grid-cols-subgrid border-t py-1.5 first:border-t-0">
+              <dt className="text-muted">{outcomeWords(outcome)}</dt>
+              <dd className="text-right font-medium">{exact(count)}</dd>
+            </div>
+          ))}
+        </dl>
+      )}
+    </Section>
+  );
+}
+
+export function Doctor() {
+  const query = useQuery(useTRPC().doctor.queryOptions(undefined, { enabled: false, gcTime: 0 }));
+  const report = query.data;
+  return (
+    <Section
+      id="doctor"
+      title="Doctor"
+      note="Compares what is stored with what is counted, and says where they differ."
+      action={
+        <Button onClick={() => query.refetch()} disabled={query.isFetching}>
+          <Stethoscope aria-hidden /> {query.isFetching ? "Examining" : "Run the doctor"}
+        </Button>
+      }
+    >
+      <div aria-live="polite" data-testid="doctor">
+        {query.isError && <ErrorState what="The report" error={query.error} retry={() => query.refetch()} />}
+        {report !== undefined && (
+          <ul className="text-[13px]">
+            {report.checks.map(({ name, ok, message }) => (
+              <li key={name} className="flex gap-2.5 border-t py-1.5 first:border-t-0">
+                {ok ? (
+                  <Check aria-label="fine" className="mt-0.5 size-4 shrink-0 text-ok" />
+                ) : (
+                  <TriangleAlert aria-label="wrong" className="mt-0.5 size-4 shrink-0 text-hard" />
+                )}
+                <span>
+                  <span className="font-medium">{name}</span> <span className="text-muted">{message}</span>
+                </span>
+              </li>
+            ))}
+          </ul>
+        )}
+        {report === undefined && !query.isError && (
+          <p className="text-[13px] text-muted">Not run on this page yet.</p>
+        )}
+      </div>
+    </Section>
+  );
+}

@@ -1,0 +1,42 @@
+"use client";
+
+import { useQuery } from "@tanstack/react-query";
+import { parseAsString, useQueryState } from "nuqs";
+import { useState } from "react";
+import { PageHeader } from "../shell/page-header.tsx";
+import { RangePicker } from "../shell/range-picker.tsx";
+import { useTRPC } from "../trpc.ts";
+import { Doctor, IngestHealth } from "./health.tsx";
+import { Keys } from "./keys.tsx";
+import { Send } from "./send.tsx";
+import { ThresholdsInForce } from "./thresholds.tsx";
+import { ModelWindows } from "./windows.tsx";
+
+export function SetupPage() {
+  const [secret, setSecret] = useState<string>();
+  const [asked] = useQueryState("model", parseAsString);
+  const instance = useQuery(useTRPC().instance.queryOptions());
+  return (
+    <>
+      <PageHeader title="Setup">
+        <RangePicker />
+      </PageHeader>
+      <div className="grid items-start gap-4 xl:grid-cols-2">
+        <div className="grid min-w-0 gap-4">
+          <Send secret={secret} />
+          <Keys onCreated={setSecret} />
+        </div>
+        <div className="grid min-w-0 gap-4">
+          <ModelWindows key={asked} asked={asked} />
+          <ThresholdsInForce />
+          <IngestHealth />
+          <Doctor />
+        </div>
+      </div>
+      <p className="mt-4 min-h-5 text-xs text-faint">
+        {instance.data !== undefined &&
+          `Plimsoll ${instance.data.version}, ${instance.data.database === "embedded" ? "with its own database" : "on an external database"}`}
+      </p>
+    </>
+  );
+}

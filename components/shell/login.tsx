@@ -1,0 +1,94 @@
+"use client";
+
+import { useSearchParams } from "next/navigation";
+import { useEffect, useState } from "react";
+import { Mark } from "./brand.tsx";
+
+type State =
+  | { step: "reading" }
+  | { step: "entering" }
+  | { step: "no-token" }
+  | { step: "refused"; message: string };
+
+/** Only a path of this server: a link must not be able to send a person elsewhere after logging in. */
+export function safeNext(next: string | null): string {
+  return next !== null && /^\/(?![/\\])/.test(next) ? next : "/";
+}
+
+/** The address opened from the terminal carries a token behind the `#`, which no server log ever sees. */
+export function Login() {
+  const next = safeNext(useSearchParams().get("next"));
+  const [state, setState] = useState<State>({ step: "reading" });
+
+  useEffect(() => {
+    const token = window.location.hash.slice(1);
+    if (token === "") {
+      setState({ step: "no-token" });
+      return;
+    }
+    window.history.replaceState(null, "", window.location.pathname + window.location.search);
+    setState({ step: "entering" });
+    enter(token).then(
+      (message) => {
+        if (message === null) window.location.replace(next);
+        else setState({ step: "refused", message });
+      },
+      () => setState({ step: "refused", message: "The server did not answer. Is it still running?" }),
+    );
+  }, [next]);
+
+  return (
+    <main id="main" className="grid min-h-dvh place-items-center p-4">
+      <div className="panel w-full max-w-md p-7">
+        <div className="mb-5 flex items-center gap-2.5 text-[15px] font-semibold">
+          <Mark /> Plimsoll
+        </div>
+        <div aria-live="polite">
+          {state.step === "entering" || state.step === "reading" ? (
+            <>
+              <h1 className="text-[17px] font-semibold">Logging in</h1>
+              <p className="mt-1 text-muted">One moment.</p>
+            </>
+          ) : (
+            <Explain state={state} />
+          )}
+        </div>
+      </div>
+    </main>
+  );
+}
+
+function Explain({ state }: { state: Extract<State, { step: "no-token" | "refused" }> }) {
+  return (
+    <>
+      <h1 className="text-[17px] font-semibold">
+        {state.step === "refused" ? "This link does not open the door" : "Open the link from your terminal"}
+      </h1>
+      {state.step === "refused" && (
+        <p role="alert" className="mt-2 text-hard">
+          {state.message}
+        </p>
+      )}
+      <p className="mt-2 text-muted">
+        Plimsoll printed a one-time link when it started. Open that link in this browser; it works once, and
+        this browser stays logged in.
+      </p>
+      <p className="mt-3 text-muted">If it is gone, this prints a new one:</p>
+      <pre className="mt-2 rounded-lg border border-rule bg-bg px-3 py-2.5 font-mono text-xs">
+        plimsoll login
+      </pre>
+    </>
+  );
+}
+
+/** Null when let in, else why not. */
+async function enter(token: string): Promise<string | null> {
+  const response = await fetch("/api/v1/login", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ token }),
+  });
+  if (response.ok) return null;
+  const body = (await response.json().catch(() => null)) as { error?: { message?: string } } | null;
+  return body?.error?.message ?? `The server answered ${response.status}.`;
+}
