@@ -344,6 +344,15 @@ export class ContextGuard<M = Message> {
     return this.#restart(reason);
   }
 
+  /**
+   * For a harness that takes what `prepare` returned as its new history, as after a restart: what was edited in the
+   * view is now part of the messages themselves.
+   */
+  adopt(): void {
+    this.#masks.clear();
+    this.#state = { ...this.#state, masks: [], cut: undefined, notices: [] };
+  }
+
   /** Gives masked results back in full from the next `prepare` on; all of them when no ids are named. */
   unmask(ids: readonly string[] = [...this.#masks.keys()]): number {
     const before = this.#masks.size;

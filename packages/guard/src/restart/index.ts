@@ -1,0 +1,8 @@
+export {
+  runSessions,
+  type SessionsEnd,
+  type SessionsOptions,
+  type SessionsResult,
+  type TurnResult,
+  withContinuity,
+} from "./run-sessions.ts";

@@ -1,0 +1,119 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { counted, expectPaired, toolTurn, words } from "../testing.ts";
+import type { Message } from "../view/shape.ts";
+import { runSessions, type SessionsOptions } from "./index.ts";
+
+const POLICY = { thresholds: { warning: null, ceiling: null, soft: "70%", hard: "90%" } } as const;
+
+function setup(over: Partial<SessionsOptions<Message>> & { sizes: readonly number[] }) {
+  const sent: (readonly Message[])[] = [];
+  const { sizes, ...rest } = over;
+  let turn = 0;
+  const options: SessionsOptions<Message> = {
+    identity: { harness: "ouro", session: "s" },
+    policy: POLICY,
+    window: 10_000,
+    tokenizer: words,
+    loadSystemPrompt: () => "be useful",
+    start: { role: "user", content: "begin" },
+    turn: async ({ messages }) => {
+      sent.push(messages);
+      const size = sizes[turn++]!;
+      return {
+        messages: toolTurn(size, "shell_exec", { command: `step ${turn}` }),
+        usage: { id: `t${turn}`, usage: { prompt_tokens: counted(messages) } },
+        done: turn === sizes.length,
+      };
+    },
+    ...rest,
+  };
+  return { options, sent };
+}
+
+describe("runSessions", () => {
+  it("masks, winds down once, restarts with marker, prompt and the last turns", async () => {
+    let prompt = "version one";
+    const { options, sent } = setup({
+      sizes: Array.from({ length: 40 }, () => 900),
+      policy: { ...POLICY, mask: null, restart: { graceTurns: 1, carryoverTurns: 2 } },
+      loadSystemPrompt: () => prompt,
+    });
+    const inner = options.turn;
+    options.turn = async (input) => {
+      prompt = `version of session ${input.session}`;
+      return inner(input);
+    };
+    const result = await runSessions(options);
+    expect(result.end).toBe("done");
+    expect(result.sessions).toBeGreaterThan(2);
+    const second = sent.find((messages) =>
+      messages[1]!.content.startsWith("[Session restarted. Session #2."),
+    )!;
+    expect(second[0]!.content).toMatch(/^version of session 1\n\nYou are in session #2\./);
+    expect(second[1]!.content).toMatch(
+      /^\[Session restarted\. Session #2\. Previous session ran \d+ turns\.\]$/,
+    );
+    expect(second.filter((message) => message.role === "assistant")).toHaveLength(2);
+    for (const messages of sent) {
+      expectPaired(messages);
+      const notices = messages.filter((message) => message.content.includes("Context running low"));
+      expect(notices.length).toBeLessThanOrEqual(1);
+    }
+    expect(sent.flat().some((message) => message.content.includes("Context running low"))).toBe(true);
+  });
+
+  it("asks before restarting, and ends when the answer is no", async () => {
+    const asked: string[] = [];
+    const { options } = setup({
+      sizes: Array.from({ length: 20 }, () => 900),
+      policy: { ...POLICY, mask: null, restart: { how: "ask", graceTurns: 1 } },
+      say: (text) => asked.push(text),
+      confirm: () => asked.length < 2,
+    });
+    const result = await runSessions(options);
+    expect(result).toMatchObject({ end: "declined", sessions: 2 });
+    expect(asked).toHaveLength(2);
+  });
+
+  it("stops at the maximum of restarts, or of turns", async () => {
+    const said: string[] = [];
+    const { options } = setup({
+      sizes: Array.from({ length: 60 }, () => 900),
+      policy: { ...POLICY, mask: null, restart: { max: 1, graceTurns: 1 } },
+      say: (text) => said.push(text),
+    });
+    expect(await runSessions(options)).toMatchObject({ end: "max_restarts", sessions: 2 });
+    expect(said).toEqual(["Maximum of 1 restart reached; stopping."]);
+    expect(await runSessions(setup({ sizes: [1, 1, 1], maxTurns: 2 }).options)).toMatchObject({
+      end: "turns",
+      turns: 2,
+    });
+  });
+
+  it("never starts a session above the soft line, however large its turns were", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.integer({ min: 1, max: 4_000 }), { minLength: 5, maxLength: 40 }),
+        async (sizes) => {
+          const { options, sent } = setup({ sizes, policy: { ...POLICY, restart: { carryoverTurns: 8 } } });
+          await runSessions(options);
+          for (const [at, messages] of sent.entries()) {
+            expectPaired(messages);
+            expect(counted(messages)).toBeLessThan(10_000);
+            const began = messages[1]!.content.startsWith("[Session restarted");
+            const before = sent[at - 1]?.[1]?.content;
+            if (began && before !== messages[1]!.content) expect(counted(messages)).toBeLessThan(7_000);
+          }
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  it("goes on for as long as it must: a thousand turns in a small window", async () => {
+    const { options } = setup({ sizes: Array.from({ length: 1_000 }, (_, at) => 50 + ((at * 7_919) % 700)) });
+    const result = await runSessions(options);
+    expect(result).toMatchObject({ end: "done", turns: 1_000 });
+  });
+});
