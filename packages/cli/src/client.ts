@@ -1,4 +1,5 @@
 import { createTRPCUntypedClient, httpBatchLink, TRPCClientError } from "@trpc/client";
+import { z } from "zod";
 import type { Connection } from "./connection.ts";
 import { accessHint, authorization } from "./connection.ts";
 import { CliError, messageOf } from "./errors.ts";
@@ -52,25 +53,34 @@ export function createClient(connection: Connection): Client {
   };
 }
 
+/** What the server puts beside tRPC's own fields: the one shape of every error. */
+const ErrorData = z.object({
+  httpStatus: z.number().optional(),
+  error: z.object({ code: z.string(), message: z.string() }).optional(),
+});
+const ACCESS: Record<string, 401 | 403> = { unauthenticated: 401, forbidden_scope: 403 };
+
 function explain(error: unknown, connection: Connection, path: string): CliError {
   if (!(error instanceof TRPCClientError)) return unreachable(connection, error);
-  const data = error.data as { httpStatus?: unknown } | null | undefined;
+  const data = ErrorData.safeParse(error.data).data;
   const response = error.meta?.response as { status?: unknown } | undefined;
-  const status = Number(data?.httpStatus ?? response?.status);
+  const status = ACCESS[data?.error?.code ?? ""] ?? Number(data?.httpStatus ?? response?.status);
   if (status === 401 || status === 403) {
-    return new CliError(
-      status === 401 ? `Not authorised at ${connection.url}.` : `Not allowed to call ${path}.`,
-      { hint: accessHint(connection, status), cause: error },
-    );
+    const what = status === 401 ? `Not authorised at ${connection.url}.` : `Not allowed to call ${path}.`;
+    const said = connection.token === undefined ? undefined : data?.error?.message;
+    return new CliError(said === undefined ? what : `${what} ${said}`, {
+      hint: accessHint(connection, status),
+      cause: error,
+    });
   }
   if (Number.isNaN(status)) return unreachable(connection, error);
-  if (data === undefined || data === null) {
+  if (data === undefined) {
     return new CliError(`${connection.url} answered HTTP ${status} to ${path}.`, {
       hint: "Is that a Plimsoll server, and of this version?",
       cause: error,
     });
   }
-  return new CliError(`${path}: ${error.message}`, { cause: error });
+  return new CliError(`${connection.url} could not do ${path}: ${error.message}`, { cause: error });
 }
 
 export function unreachable(connection: Pick<Connection, "url">, error: unknown): CliError {

@@ -130,5 +130,5 @@ it("login prints the link alone", async () => {
 it("a procedure the server does not have is one clear line", async () => {
   const error = await run({}, "login").catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(CliError);
-  expect((error as CliError).message).toBe("login.create: NOT_FOUND");
+  expect((error as CliError).message).toBe(`${server!.url} could not do login.create: NOT_FOUND`);
 });

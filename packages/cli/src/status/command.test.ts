@@ -4,7 +4,7 @@ import { CliError } from "../errors.ts";
 import type { Terminal } from "../terminal.ts";
 import { fleetStatus, fleetView, NOW } from "../testing/fleet.ts";
 import type { StandIn } from "../testing/server.ts";
-import { Refusal, standIn } from "../testing/server.ts";
+import { json, Refusal, standIn } from "../testing/server.ts";
 import { runStatus } from "./command.ts";
 import { watchStatus } from "./watch.ts";
 
@@ -86,6 +86,22 @@ describe("plimsoll status", () => {
     expect(error.message).toBe(`Not authorised at ${server.url}.`);
     expect(error.hint).toContain("--key");
     expect(error.hint).not.toContain("secret-key");
+  });
+
+  it("passes on what the server says of a key", async () => {
+    const refused = {
+      message: "x",
+      code: -32_603,
+      data: { httpStatus: 500, error: { code: "unauthenticated", message: "Its checksum is wrong." } },
+    };
+    server = await standIn({
+      routes: {
+        "/api/trpc/status,fleet": (_, response) =>
+          json(response, 500, [{ error: refused }, { error: refused }]),
+      },
+    });
+    const error = await failure(runStatus(connection(server.url, "k"), terminal(), options));
+    expect(error.message).toBe(`Not authorised at ${server.url}. Its checksum is wrong.`);
   });
 
   it("does not take any other server's answer for Plimsoll's", async () => {

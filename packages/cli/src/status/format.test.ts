@@ -43,7 +43,7 @@ describe("status", () => {
     expect(text).toContain("sub-ticks 14 (-6)");
     expect(text).toContain("restarts 3 (+1)");
     expect(text).toMatch(
-      /refactor billing web…, tick 4\.2 .*┃.* 96% +192,000 +past warning +19\.2% of 1M reported +4 turns +18 s ago/,
+      /refactor billing w\S*…, tick 4\.2 .*┃.* 96% +192,000 +past warning +19\.2% of 1M reported +4 turns +18 s ago/,
     );
   });
 
@@ -100,6 +100,7 @@ describe("status", () => {
     const sub = fleetAgent({ name: "phase-runner 20b", place: null });
     const row = statusLines(fleetStatus(), fleetView([sub]), layout(150)).at(-1)!;
     expect(row).toMatch(/^re.*… \/ phase-runner 20b /);
+    expect(statusLines(fleetStatus(), fleetView([sub]), layout(100)).at(-1)).toMatch(/^phase-runner/);
   });
 
   it("names the state in words", () => {

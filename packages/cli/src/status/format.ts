@@ -136,7 +136,7 @@ const COLUMNS: readonly Column[] = [
   },
   { head: "context", width: 9, align: "right", cell: contextCell },
   { head: "state", width: 14, align: "left", cell: (agent) => stateOf(agent) ?? "" },
-  { head: "of window", width: 21, align: "left", cell: windowCell },
+  { head: "of window", width: 24, align: "left", cell: windowCell },
   { head: "to the line", width: 11, align: "left", cell: forecastCell },
   {
     head: "last turn",
@@ -160,12 +160,10 @@ function fittingColumns(width: number): Column[] {
 /** Which agent it is must survive a narrow column: the title gives way first. */
 function nameCell(agent: FleetAgent, width: number): string {
   const title = printable(agent.title ?? agent.session);
-  const full = [
-    agent.name === "main" ? "" : ` / ${agent.name}`,
-    agent.place === null ? "" : `, ${agent.place}`,
-  ];
-  const tails = [full.join(""), full[0]!, ""];
-  const tail = tails.find((text) => width - columns(text) >= Math.min(12, columns(title))) ?? "";
+  const name = agent.name === "main" ? "" : ` / ${agent.name}`;
+  const place = agent.place === null ? "" : `, ${agent.place}`;
+  const tail = [name + place, name].find((text) => width - columns(text) >= Math.min(12, columns(title)));
+  if (tail === undefined) return fitColumns(name === "" ? title : agent.name, width);
   const room = width - columns(tail);
   return fitColumns(`${fitColumns(title, Math.min(room, columns(title)))}${tail}`, width);
 }

@@ -1,0 +1,116 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { CliError } from "./errors.ts";
+import { createProgram } from "./program.ts";
+import { FIXTURES, hasFixtures } from "./testing/fold.ts";
+import type { Plimsoll } from "./testing/plimsoll.ts";
+import { hasServer, startPlimsoll } from "./testing/plimsoll.ts";
+
+/** The commands as a person types them, against the real server. */
+describe.skipIf(!hasServer)("against a real server", () => {
+  let server: Plimsoll;
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "plimsoll-cli-"));
+    server = await startPlimsoll();
+  });
+  afterAll(async () => {
+    await server?.stop();
+    await rm(folder, { recursive: true, force: true });
+    process.exitCode = undefined;
+  });
+
+  async function run(args: string[], env: Record<string, string> = {}, stop = new AbortController()) {
+    let text = "";
+    const out = {
+      width: 120,
+      isTty: false,
+      colour: false,
+      write: (more: string) => {
+        text += more;
+      },
+    };
+    const program = createProgram({
+      env: { PLIMSOLL_URL: server.url, PLIMSOLL_HOME: server.home, ...env },
+      out,
+      err: { ...out, write: () => undefined },
+      now: Date.now,
+      untilStopped: () => stop.signal,
+    });
+    await program.parseAsync(["node", "plimsoll", ...args]);
+    return text;
+  }
+  const status = async () => JSON.parse(await run(["status", "--json"]));
+
+  const said = (id: string, at: number, input: number, session: string) =>
+    `${JSON.stringify({
+      type: "assistant",
+      uuid: id,
+      sessionId: session,
+      isSidechain: false,
+      timestamp: new Date(at).toISOString(),
+      message: { id, model: "claude-opus-5", usage: { input_tokens: input, output_tokens: 3 } },
+    })}\n`;
+
+  it("has nothing to show at first, and says what to do", async () => {
+    expect(await run(["status"])).toContain("plimsoll import");
+  });
+
+  it("imports, changes nothing the second time, and leaves nothing live", async () => {
+    await mkdir(join(folder, "old"));
+    // One turn only: the shortest history there is.
+    await writeFile(join(folder, "old", "a.jsonl"), said("m1", Date.now() - 60_000, 5_000, "one-turn"));
+    const path = join(folder, "old");
+    const first = JSON.parse(await run(["import", path, "--json"]));
+    expect(first.sent).toMatchObject({ accepted: 3, duplicates: 0, rejected: [] });
+    const second = JSON.parse(await run(["import", path, "--json"]));
+    expect(second.sent).toMatchObject({ accepted: 0, duplicates: 3 });
+    const { fleet, status: figures } = await status();
+    expect(fleet.agents).toEqual([]);
+    expect(figures.totals).toMatchObject({ sessions: 1, turns: 1, peak_tokens: 5_000 });
+  });
+
+  it("shows what is being followed", async () => {
+    await mkdir(join(folder, "new"));
+    await writeFile(join(folder, "new", "b.jsonl"), said("m1", Date.now(), 150_000, "running"));
+    const stop = new AbortController();
+    const following = run(["tail", join(folder, "new")], {}, stop);
+    const live = async () => (await status()).fleet.agents as { session: string; context_tokens: number }[];
+    for (let tries = 0; tries < 100 && (await live()).length === 0; tries += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    stop.abort();
+    await following;
+    expect(await live()).toMatchObject([{ session: "running", context_tokens: 150_000 }]);
+    expect(await run(["status"])).toMatch(/running .* 150,000 /);
+  });
+
+  it.skipIf(!hasFixtures)("keeps every event of the real recordings", async () => {
+    const { sent, events } = JSON.parse(await run(["import", FIXTURES, "--json"]));
+    expect(sent).toMatchObject({ accepted: events, rejected: [] });
+  });
+
+  it("makes, lists, uses and revokes a key", async () => {
+    const secret = (await run(["key", "create", "--name", "reader", "--scope", "read", "--quiet"])).trim();
+    const env = { PLIMSOLL_KEY: secret };
+    expect(await run(["key", "list"])).toContain("reader");
+    expect(await run(["status"], env)).toContain("Last 24 h");
+    const error = await run(["key", "list"], env).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(CliError);
+    expect((error as CliError).message).toContain("Not allowed to call keys.list");
+    expect(await run(["key", "revoke", secret])).toContain("Revoked reader");
+    await expect(run(["status"], env)).rejects.toThrow(/Not authorised/);
+  });
+
+  it("has a doctor that finds nothing wrong, and a link to log in with", async () => {
+    expect(await run(["doctor"])).toContain("All is well.");
+    expect(await run(["login"])).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/login#\S+\n$/);
+  });
+
+  it("lets nobody in without a key", async () => {
+    const nowhere = { PLIMSOLL_HOME: join(folder, "nowhere") };
+    await expect(run(["status"], nowhere)).rejects.toThrow(`Not authorised at ${server.url}.`);
+  });
+});
