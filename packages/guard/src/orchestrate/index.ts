@@ -1,0 +1,31 @@
+export { MANAGER_LIMITS, Manager, type ManagerLimits, ReadRefused } from "./manager.ts";
+export {
+  type OrchestrateOptions,
+  type OrchestrateResult,
+  orchestrate,
+  type PhaseContext,
+  type PhaseOutcome,
+  type Verdict,
+} from "./orchestrate.ts";
+export { completionReport, contextWarning, handoffText, progressTable } from "./report.ts";
+export {
+  type Scope,
+  SPLIT_LIMITS,
+  type SplitLimits,
+  type SplitRequest,
+  type SubPhase,
+  splitNotice,
+  subPhaseId,
+  type TooLarge,
+  tooLarge,
+} from "./split.ts";
+export {
+  type Edit,
+  edited,
+  editLines,
+  memoryRunStore,
+  type PhaseRecord,
+  type PhaseStatus,
+  type RunState,
+  type RunStore,
+} from "./state.ts";

@@ -1,0 +1,79 @@
+import { estimateTokens } from "../measure/estimate.ts";
+
+/** The orchestrator was about to read what a manager must not: it has to send someone. */
+export class ReadRefused extends Error {
+  readonly path: string;
+  readonly reason: "detailed_file" | "too_large";
+
+  constructor(path: string, reason: "detailed_file" | "too_large", detail: string) {
+    super(
+      `The orchestrator manages and does not read ${path}: ${detail}. Delegate it and take back a summary.`,
+    );
+    this.name = "ReadRefused";
+    this.path = path;
+    this.reason = reason;
+  }
+}
+
+export interface ManagerLimits {
+  /** Largest text the orchestrator may take in at once, tokens. */
+  maxReadTokens: number;
+  /** Longest summary taken from a phase-runner, characters. */
+  maxSummaryChars: number;
+  /** Files that are detail whatever their size. */
+  detailed: RegExp;
+}
+
+export const MANAGER_LIMITS: ManagerLimits = {
+  maxReadTokens: 1_000,
+  maxSummaryChars: 400,
+  detailed:
+    /(?:^|[/_-])(?:UAT|PLAN|RESEARCH|SUMMARY|VERIFICATION|CONTEXT)[^/]*\.md$|(?:^|\/)state\.json$|\.(?:[cm]?[jt]sx?|py|rs|go|java|rb|cs|cpp|c|h|sql|log|jsonl)$/i,
+};
+
+/** What the orchestrator holds in its context, counted. */
+export class Manager {
+  readonly #limits: ManagerLimits;
+  readonly #read: (path: string) => Promise<string> | string;
+  #tokens: number;
+
+  constructor(read: (path: string) => Promise<string> | string, limits: ManagerLimits, baseTokens: number) {
+    this.#read = read;
+    this.#limits = limits;
+    this.#tokens = baseTokens;
+  }
+
+  /** Tokens taken in so far. */
+  get tokens(): number {
+    return this.#tokens;
+  }
+
+  /**
+   * Reads a small file that helps to route work.
+   * @throws {ReadRefused} for plans, reports, state dumps and source, and for anything large.
+   */
+  async read(path: string): Promise<string> {
+    if (this.#limits.detailed.test(path))
+      throw new ReadRefused(path, "detailed_file", "it is a detailed file");
+    const text = await this.#read(path);
+    const tokens = Math.ceil(estimateTokens(text));
+    if (tokens > this.#limits.maxReadTokens) {
+      throw new ReadRefused(
+        path,
+        "too_large",
+        `it has about ${tokens} tokens of ${this.#limits.maxReadTokens} allowed`,
+      );
+    }
+    this.#tokens += tokens;
+    return text;
+  }
+
+  /** Takes in a runner's words, cut to what a manager needs. */
+  note(text: string): string {
+    const { maxSummaryChars } = this.#limits;
+    const line = text.replace(/\s+/g, " ").trim();
+    const kept = line.length <= maxSummaryChars ? line : `${line.slice(0, maxSummaryChars - 1)}…`;
+    this.#tokens += Math.ceil(estimateTokens(kept)) + 4;
+    return kept;
+  }
+}

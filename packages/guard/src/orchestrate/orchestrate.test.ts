@@ -1,0 +1,329 @@
+import type { PlimsollEventInput } from "@plimsoll/protocol";
+import { parseEvent } from "@plimsoll/protocol";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  editLines,
+  MANAGER_LIMITS,
+  Manager,
+  memoryRunStore,
+  type OrchestrateOptions,
+  orchestrate,
+  type PhaseContext,
+  type PhaseOutcome,
+  ReadRefused,
+  subPhaseId,
+  tooLarge,
+} from "./index.ts";
+
+const ISSUES = ["login fails", "no logout", "slow list", "bad date", "lost draft", "wrong total"];
+
+function splitInto(issues: readonly string[]): PhaseOutcome {
+  return {
+    status: "split_request",
+    subPhases: issues.map((issue) => ({ name: `fix ${issue}`, scope: issue, issues: [issue] })),
+    groupings: Object.fromEntries(issues.map((issue) => [issue, [issue]])),
+    rationale: `${issues.length} issues over ${issues.length} files`,
+  };
+}
+
+function setup(over: Partial<OrchestrateOptions> = {}) {
+  const events: PlimsollEventInput[] = [];
+  const said: string[] = [];
+  const log: string[] = [];
+  let now = Date.UTC(2026, 10, 20);
+  const options: OrchestrateOptions = {
+    run: "run-1",
+    harness: "autopilot",
+    phases: [
+      { id: "19", name: "Search" },
+      { id: "20", name: "Fixes" },
+    ],
+    runPhase: async (phase) => {
+      log.push(phase.id);
+      phase.observe({ id: `t-${phase.id}`, usage: { prompt_tokens: 84_000 } });
+      if (phase.id === "20" && phase.tooLarge({ issues: 6, files: 6 }) !== undefined)
+        return splitInto(ISSUES);
+      return { status: "completed", score: 9, summary: `${phase.name} done` };
+    },
+    runnerWindow: 200_000,
+    store: memoryRunStore(),
+    say: (text) => said.push(text),
+    onEvent: (event) => {
+      expect(parseEvent(event), JSON.stringify(event)).toMatchObject({ ok: true });
+      events.push(event);
+    },
+    clock: () => (now += 1_000),
+    ...over,
+  };
+  return { options, events, said, log, of: (type: string) => events.filter((event) => event.type === type) };
+}
+
+describe("orchestrate", () => {
+  it("splits what a runner finds too large, without asking, and reports the parts inline", async () => {
+    const { options, said, log, of } = setup();
+    const { status, report, state } = await orchestrate(options);
+    expect(status).toBe("completed");
+    expect(said).toContain(
+      "Phase 20 too large (6 issues). Splitting into 6 sub-phases, launching in parallel...",
+    );
+    expect(log).toEqual(["19", "20", "20a", "20b", "20c", "20d", "20e", "20f"]);
+    expect(report.split("\n")[0]).toBe("| Phase | Status | Alignment | Duration | Context | Split | Notes |");
+    expect(report).toContain("| Phase 20 (split: 20a, 20b, 20c, 20d, 20e, 20f) | completed | 9 |");
+    expect(report).toContain("| 20a fix login fails | completed | 9 |");
+    expect(state.phases["20c"]).toMatchObject({ contextPct: 42, parent: "20", issues: ["slow list"] });
+    expect(of("split_requested")).toMatchObject([{ phase: "20", agent: "20" }]);
+    expect(of("split_resolved")).toMatchObject([{ phase: "20", status: "completed" }]);
+    expect(of("turn").map((event) => event.agent)).toEqual(log);
+    const parts = of("phase").filter((event) => event.agent === "20b");
+    expect(parts).toMatchObject([
+      { status: "running", parent_phase: "20", parent_agent: "20" },
+      { status: "completed", parent_phase: "20" },
+    ]);
+  });
+
+  it("runs the parts at once", async () => {
+    let running = 0;
+    let most = 0;
+    const { options } = setup();
+    const inner = options.runPhase;
+    options.runPhase = async (phase) => {
+      most = Math.max(most, ++running);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      running--;
+      return inner(phase);
+    };
+    await orchestrate(options);
+    expect(most).toBe(6);
+    most = 0;
+    await orchestrate({ ...options, store: memoryRunStore(), concurrency: 2 });
+    expect(most).toBe(2);
+  });
+
+  it("verifies each part by itself", async () => {
+    const verified: string[] = [];
+    const { options } = setup({
+      verify: async (phase) => {
+        verified.push(phase.id);
+        return { passed: phase.id !== "20c", score: phase.id === "20c" ? 4 : 10 };
+      },
+    });
+    const { status, state } = await orchestrate(options);
+    expect(verified.sort()).toEqual(["19", "20a", "20b", "20c", "20d", "20e", "20f"]);
+    expect(status).toBe("failed");
+    expect(state.phases["20"]).toMatchObject({
+      status: "failed",
+      score: 9,
+      summary: "5 of 6 sub-phases completed",
+    });
+  });
+
+  it("lets a part be split again, and no further than allowed", async () => {
+    const seen: PhaseContext[] = [];
+    const { options } = setup({
+      phases: [{ id: "7", name: "All" }],
+      maxDepth: 2,
+      runPhase: async (phase) => {
+        seen.push(phase);
+        return phase.maySplit ? splitInto(["a", "b"]) : { status: "completed", score: 8, summary: "ok" };
+      },
+    });
+    const { status } = await orchestrate(options);
+    expect(status).toBe("completed");
+    expect(seen.map((phase) => phase.id).sort()).toEqual(["7", "7a", "7a.1", "7a.2", "7b", "7b.1", "7b.2"]);
+    const greedy = await orchestrate({
+      ...options,
+      store: memoryRunStore(),
+      runPhase: async () => splitInto(["a"]),
+    });
+    expect(greedy.status).toBe("failed");
+  });
+
+  it("takes a runner that throws for a failed phase, and goes on", async () => {
+    const { options } = setup({
+      runPhase: async ({ id }) => {
+        if (id === "19") throw new Error("out of memory");
+        return { status: "completed", summary: "ok" };
+      },
+    });
+    const { status, state } = await orchestrate(options);
+    expect(status).toBe("failed");
+    expect(state.phases["19"]).toMatchObject({ status: "failed", summary: "out of memory" });
+    expect(state.phases["20"]!.status).toBe("completed");
+  });
+
+  it("warns of its own context at 70 and 90 per cent, once each, and never stops", async () => {
+    const handoffs: string[] = [];
+    const { options, said } = setup({
+      phases: Array.from({ length: 30 }, (_, at) => ({ id: String(at + 1), name: "P" })),
+      runPhase: async () => ({ status: "completed", summary: "ab ".repeat(2_000) }),
+      window: { tokens: 3_000, promptTokens: 1_500 },
+      writeHandoff: (text) => void handoffs.push(text),
+    });
+    const { status, state } = await orchestrate(options);
+    expect(status).toBe("completed");
+    expect(state.orchestratorPct).toBeGreaterThan(90);
+    expect(said.filter((text) => text.startsWith("Context at ~70%"))).toHaveLength(1);
+    expect(said.filter((text) => text.startsWith("Context at ~90%"))).toHaveLength(1);
+    expect(handoffs[0]).toContain("Remaining: ");
+  });
+
+  it("pauses with a handoff and resumes where it stood", async () => {
+    const abort = new AbortController();
+    const handoffs: string[] = [];
+    const { options, log } = setup({
+      signal: abort.signal,
+      writeHandoff: (text) => void handoffs.push(text),
+    });
+    const inner = options.runPhase;
+    options.runPhase = async (phase) => {
+      abort.abort();
+      return inner(phase);
+    };
+    expect(await orchestrate(options)).toMatchObject({ status: "paused" });
+    expect(handoffs).toEqual([expect.stringContaining("Completed: 19\nRemaining: 20 (pending)")]);
+    const { signal: _, ...again } = options;
+    expect(await orchestrate({ ...again, runPhase: inner })).toMatchObject({ status: "completed" });
+    expect(log.filter((id) => id === "19")).toHaveLength(1);
+  });
+
+  it("changes the state by edits of a few lines, even for fourteen parts", async () => {
+    const store = memoryRunStore();
+    const sizes: number[] = [];
+    const { options } = setup({
+      store: {
+        read: () => store.read(),
+        apply: (edits) => {
+          sizes.push(editLines(edits).length);
+          store.apply(edits);
+        },
+      },
+      runPhase: async (phase) =>
+        phase.id === "20"
+          ? splitInto(Array.from({ length: 14 }, (_, at) => `issue ${at}`))
+          : { status: "completed", summary: "ok" },
+    });
+    await orchestrate(options);
+    expect(Math.max(...sizes)).toBeLessThan(20);
+    expect(sizes.length).toBeGreaterThan(30);
+  });
+
+  it("gives the same state however often it dies", async () => {
+    class Crash extends Error {}
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.integer({ min: 0, max: 25 }), { maxLength: 8 }), async (crashes) => {
+        const store = memoryRunStore();
+        const finished: string[] = [];
+        const left = [...crashes];
+        for (let process = 0; ; process++) {
+          expect(process).toBeLessThan(12);
+          let steps = left.shift() ?? Number.POSITIVE_INFINITY;
+          const { options } = setup({
+            clock: () => 1_800_000_000_000,
+            store: {
+              read: () => store.read(),
+              apply: (edits) => {
+                if (steps-- <= 0) throw new Crash();
+                store.apply(edits);
+                for (const { path, value } of edits) {
+                  if (path[2] === "status" && value === "completed") finished.push(path[1]!);
+                }
+              },
+            },
+          });
+          try {
+            expect(await orchestrate(options)).toMatchObject({ status: "completed" });
+            break;
+          } catch (error) {
+            if (!(error instanceof Crash)) throw error;
+          }
+        }
+        expect([...finished].sort()).toEqual(["19", "20", "20a", "20b", "20c", "20d", "20e", "20f"]);
+        const calm = setup({ clock: () => 1_800_000_000_000 });
+        expect(store.read()).toEqual((await orchestrate(calm.options)).state);
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+describe("the manager", () => {
+  const manager = new Manager(
+    (path) => (path === "big.txt" ? "word ".repeat(5_000) : "phase 16: 5 issues"),
+    MANAGER_LIMITS,
+    0,
+  );
+
+  it.each(["phases/16/16-UAT.md", "16-PLAN.md", "src/app.ts", ".autopilot/state.json", "main.rs", "run.log"])(
+    "does not read %s",
+    async (path) => {
+      await expect(manager.read(path)).rejects.toThrow(ReadRefused);
+    },
+  );
+
+  it("does not read anything large, and reads what is small", async () => {
+    await expect(manager.read("big.txt")).rejects.toThrow("has about");
+    expect(await manager.read("routing.md")).toBe("phase 16: 5 issues");
+    expect(manager.tokens).toBeGreaterThan(0);
+  });
+
+  it("keeps only a line of what a runner says", () => {
+    expect(manager.note(`a\n\n${"b".repeat(9_000)}`).length).toBe(400);
+  });
+});
+
+describe("gaps of autopilot that must not come back", () => {
+  it("the tables have no column for context or split", async () => {
+    const { options, said } = setup();
+    await orchestrate(options);
+    const progress = said.filter((text) => text.startsWith("| # |"));
+    expect(progress[0]).toContain("| # | Phase | Status | Score | Context | Split |");
+    expect(progress.at(-1)).toContain(
+      "| 2 | 20 Fixes | completed | 9 | 42% | 20a, 20b, 20c, 20d, 20e, 20f |",
+    );
+  });
+
+  it("the percentage is guessed by the model", async () => {
+    const { options } = setup({ window: { tokens: 200_000, promptTokens: 35_000 } });
+    const { state } = await orchestrate(options);
+    expect(state.orchestratorPct).toBe(18);
+  });
+
+  it("the tokens of sub-agents are compared with the window of the orchestrator", async () => {
+    const { options } = setup({
+      window: { tokens: 100_000, promptTokens: 10_000 },
+      runPhase: async (phase) => {
+        phase.observe({ usage: { prompt_tokens: 190_000 } });
+        return { status: "completed", summary: "ok" };
+      },
+    });
+    const { state } = await orchestrate(options);
+    expect(state.orchestratorPct).toBe(10);
+    expect(state.phases["19"]!.contextPct).toBe(95);
+  });
+});
+
+it.each([
+  [{ issues: 4, files: 4 }, "issues_and_files"],
+  [{ issues: 4, files: 3 }, undefined],
+  [{ issues: 3, files: 9 }, undefined],
+  [{ complexTasks: 6 }, "complex_tasks"],
+  [{ reads: 11 }, "reads"],
+  [{ reads: 10, complexTasks: 5 }, undefined],
+] as const)("too large: %j", (scope, reason) => {
+  expect(tooLarge(scope)).toBe(reason);
+});
+
+it("names parts without ever naming two alike", () => {
+  expect([0, 25, 26, 51, 52, 701, 702].map((at) => subPhaseId("20", at))).toEqual([
+    "20a",
+    "20z",
+    "20aa",
+    "20az",
+    "20ba",
+    "20zz",
+    "20aaa",
+  ]);
+  expect(subPhaseId("20a", 0)).toBe("20a.1");
+  expect(subPhaseId("20a.1", 1)).toBe("20a.1.2");
+});

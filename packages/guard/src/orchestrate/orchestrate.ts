@@ -1,0 +1,358 @@
+import type { PlimsollEventInput, WindowLookup } from "@plimsoll/protocol/pure";
+import { type EventBody, eventOf } from "../events.ts";
+import { ContextGuard, type ObserveFacts } from "../guard.ts";
+import { MANAGER_LIMITS, Manager, type ManagerLimits } from "./manager.ts";
+import { completionReport, contextWarning, handoffText, progressTable } from "./report.ts";
+import { type Scope, type SplitRequest, splitNotice, subPhasesOf, type TooLarge, tooLarge } from "./split.ts";
+import { type Edit, edited, newPhase, type PhaseRecord, type RunState, type RunStore } from "./state.ts";
+
+/** What a phase-runner returns. `summary` is all the orchestrator will know. */
+export type PhaseOutcome =
+  | { status: "completed" | "failed" | "needs_human"; score?: number; summary: string }
+  | ({ status: "split_request" } & SplitRequest);
+
+export interface Verdict {
+  passed: boolean;
+  score?: number;
+  summary?: string;
+}
+
+export interface PhaseContext {
+  id: string;
+  name: string;
+  scope: string;
+  issues: readonly string[];
+  /** False when this work was split as often as allowed: it must be done as it is. */
+  maySplit: boolean;
+  /** This phase was begun before by a process that died. */
+  resumed: boolean;
+  /** Takes the usage of each call of this runner; its window is its own. */
+  observe(usage: unknown, facts?: ObserveFacts): void;
+  tooLarge(scope: Scope): TooLarge;
+  signal: AbortSignal;
+}
+
+export interface OrchestrateOptions {
+  run: string;
+  harness: string;
+  phases: readonly { id: string; name: string; scope?: string }[];
+  /** Does the work of one phase or sub-phase. */
+  runPhase: (phase: PhaseContext) => Promise<PhaseOutcome>;
+  /** Checks each phase and each sub-phase by itself; what a runner says of its own work is taken when left out. */
+  verify?: (phase: PhaseContext, outcome: { score: number | null; summary: string }) => Promise<Verdict>;
+  store: RunStore;
+  /** Written when the run is paused, and when the orchestrator's context passes 90 %. */
+  writeHandoff?: (text: string) => Promise<void> | void;
+  /** How the orchestrator reads what little it may. */
+  read?: (path: string) => Promise<string> | string;
+  limits?: Partial<ManagerLimits>;
+  /** Window of the orchestrator, tokens, and what its prompt fills to begin with. */
+  window?: { tokens: number; promptTokens: number };
+  /** Window of the runners, tokens, or a lookup by model. */
+  runnerWindow?: number | WindowLookup;
+  /** Sub-phases at once; all of them unless said. */
+  concurrency?: number;
+  /** How often split work may be split again. */
+  maxDepth?: number;
+  say?: (text: string) => void;
+  onEvent?: (event: PlimsollEventInput) => void;
+  signal?: AbortSignal;
+  /** Epoch ms. */
+  clock?: () => number;
+}
+
+export interface OrchestrateResult {
+  status: RunState["status"];
+  state: RunState;
+  /** Table of all phases, sub-phases inline. */
+  report: string;
+}
+
+/**
+ * Runs phases one after the other as a manager would: it routes, holds names, scores and statuses, and sends others
+ * to work and to look. A phase that asks to be split is fanned out in parallel without a question. Called again with
+ * the same store it continues; finished work is not repeated. Never stops because of a percentage.
+ * @throws what the store throws.
+ */
+export async function orchestrate(options: OrchestrateOptions): Promise<OrchestrateResult> {
+  const run = new Run(options);
+  return run.go();
+}
+
+class Run {
+  readonly #options: OrchestrateOptions;
+  readonly #manager: Manager;
+  readonly #clock: () => number;
+  readonly #signal: AbortSignal;
+  #state!: RunState;
+  #saving: Promise<void> = Promise.resolve();
+  #events = 0;
+
+  constructor(options: OrchestrateOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? Date.now;
+    this.#signal = options.signal ?? new AbortController().signal;
+    const refuse = (path: string): string => {
+      throw new Error(`no reader was given for ${path}`);
+    };
+    const limits = { ...MANAGER_LIMITS, ...options.limits };
+    this.#manager = new Manager(options.read ?? refuse, limits, options.window?.promptTokens ?? 0);
+  }
+
+  async go(): Promise<OrchestrateResult> {
+    const { run, phases } = this.#options;
+    const stored = await this.#options.store.read();
+    this.#state = stored ?? {
+      version: 1,
+      run,
+      status: "running",
+      orchestratorPct: null,
+      warned: 0,
+      phases: Object.fromEntries(phases.map(({ id, name }) => [id, newPhase(id, name)])),
+    };
+    await this.#edit(
+      stored === undefined ? [{ path: [], value: this.#state }] : [{ path: ["status"], value: "running" }],
+    );
+    this.#emit("main", { type: "session", status: "started", kind: "phase", title: run });
+    for (const { id, name, scope } of phases) {
+      if (this.#signal.aborted) return this.#end("paused");
+      if (this.#state.phases[id] === undefined) {
+        await this.#edit([{ path: ["phases", id], value: newPhase(id, name) }]);
+      }
+      if (scope !== undefined && this.#state.phases[id]!.scope === "") {
+        await this.#edit([{ path: ["phases", id, "scope"], value: scope }]);
+      }
+      await this.#phase(id, 0);
+      this.#options.say?.(progressTable(this.#state));
+    }
+    if (this.#signal.aborted) return this.#end("paused");
+    const failed = phases.some(({ id }) => this.#state.phases[id]!.status !== "completed");
+    return this.#end(failed ? "failed" : "completed");
+  }
+
+  async #end(status: RunState["status"]): Promise<OrchestrateResult> {
+    await this.#edit([{ path: ["status"], value: status }]);
+    if (status === "paused") await this.#options.writeHandoff?.(handoffText(this.#state));
+    this.#emit("main", { type: "session", status: "ended", kind: "phase", reason: status });
+    return { status, state: this.#state, report: completionReport(this.#state) };
+  }
+
+  async #phase(id: string, depth: number): Promise<PhaseRecord> {
+    const before = this.#record(id);
+    if (before.status === "completed" || before.status === "needs_human") return before;
+    if (before.split.length > 0) return this.#subPhases(id, depth);
+    const began = this.#clock();
+    const resumed = before.status === "running";
+    await this.#edit([{ path: ["phases", id, "status"], value: "running" }]);
+    this.#emit(id, { type: "phase", phase: id, status: "running", ...parentOf(before) });
+    const maySplit = depth < (this.#options.maxDepth ?? 2);
+    const { context, guard } = this.#context(before, maySplit, resumed);
+    const outcome = await this.#attempt(context, maySplit);
+    if (outcome.status === "split_request") {
+      await this.#split(id, outcome, guard, this.#clock() - began);
+      return this.#subPhases(id, depth);
+    }
+    const verdict = await this.#verified(context, outcome);
+    await this.#settle(id, { ...verdict, contextPct: pctOf(guard), durationMs: this.#clock() - began });
+    return this.#record(id);
+  }
+
+  /** What a runner throws is its failure, not the run's. */
+  async #attempt(context: PhaseContext, maySplit: boolean): Promise<PhaseOutcome> {
+    try {
+      const outcome = await this.#options.runPhase(context);
+      if (outcome.status !== "split_request") return outcome;
+      if (!maySplit) return { status: "failed", summary: "asked to be split more often than allowed" };
+      if (outcome.subPhases.length === 0)
+        return { status: "failed", summary: "asked for a split into nothing" };
+      return outcome;
+    } catch (error) {
+      return { status: "failed", summary: error instanceof Error ? error.message : String(error) };
+    }
+  }
+
+  async #verified(
+    context: PhaseContext,
+    outcome: Exclude<PhaseOutcome, { status: "split_request" }>,
+  ): Promise<Pick<PhaseRecord, "status" | "score" | "summary">> {
+    const score = outcome.score ?? null;
+    const { verify } = this.#options;
+    if (outcome.status !== "completed" || verify === undefined) {
+      return { status: outcome.status, score, summary: outcome.summary };
+    }
+    try {
+      const verdict = await verify(context, { score, summary: outcome.summary });
+      return {
+        status: verdict.passed ? "completed" : "failed",
+        score: verdict.score ?? score,
+        summary: verdict.summary ?? outcome.summary,
+      };
+    } catch (error) {
+      return {
+        status: "failed",
+        score,
+        summary: `verification: ${error instanceof Error ? error.message : error}`,
+      };
+    }
+  }
+
+  async #split(id: string, request: SplitRequest, guard: ContextGuard, durationMs: number): Promise<void> {
+    const subs = subPhasesOf(id, request);
+    this.#options.say?.(splitNotice(id, request));
+    this.#emit(id, {
+      type: "split_requested",
+      phase: id,
+      reason: request.rationale,
+      sub_phases: subs.map(({ id, name, scope, issues }) => ({ id, name, scope, issues: [...issues] })),
+    });
+    // One write for all of it: a split half recorded would run some sub-phases and forget the others.
+    await this.#edit([
+      { path: ["phases", id, "split"], value: subs.map((sub) => sub.id) },
+      { path: ["phases", id, "contextPct"], value: pctOf(guard) },
+      { path: ["phases", id, "durationMs"], value: durationMs },
+      ...subs.map((sub) => ({ path: ["phases", sub.id], value: newPhase(sub.id, sub.name, sub, id) })),
+    ]);
+  }
+
+  async #subPhases(id: string, depth: number): Promise<PhaseRecord> {
+    const began = this.#clock();
+    const { split, durationMs } = this.#record(id);
+    const results = await inParallel(split, this.#options.concurrency ?? split.length, (sub) =>
+      this.#phase(sub, depth + 1),
+    );
+    const scores = results.map((sub) => sub.score).filter((score) => score !== null);
+    const status = results.every((sub) => sub.status === "completed")
+      ? "completed"
+      : results.some((sub) => sub.status === "needs_human")
+        ? "needs_human"
+        : "failed";
+    const done = results.filter((sub) => sub.status === "completed").length;
+    await this.#settle(id, {
+      status,
+      score: scores.length === 0 ? null : scores.reduce((sum, score) => sum + score, 0) / scores.length,
+      summary: `${done} of ${results.length} sub-phases completed`,
+      contextPct: this.#record(id).contextPct,
+      durationMs: durationMs + this.#clock() - began,
+    });
+    this.#emit(id, {
+      type: "split_resolved",
+      phase: id,
+      status,
+      sub_phases: results.map((sub) => ({
+        id: sub.id,
+        status: sub.status,
+        score: sub.score,
+        summary: sub.summary,
+      })),
+    });
+    return this.#record(id);
+  }
+
+  async #settle(
+    id: string,
+    result: Pick<PhaseRecord, "status" | "score" | "summary" | "contextPct" | "durationMs">,
+  ): Promise<void> {
+    const summary = this.#manager.note(result.summary);
+    const edits: Edit[] = Object.entries({ ...result, summary }).map(([key, value]) => ({
+      path: ["phases", id, key],
+      value,
+    }));
+    edits.push(...(await this.#ownLevel()));
+    await this.#edit(edits);
+    const { status, score } = result;
+    this.#emit(id, { type: "phase", phase: id, status, score, ...parentOf(this.#record(id)) });
+  }
+
+  /** The orchestrator's own level: shown, warned of, never acted on. */
+  async #ownLevel(): Promise<Edit[]> {
+    const { window } = this.#options;
+    if (window === undefined) return [];
+    const pct = Math.round((this.#manager.tokens / window.tokens) * 100);
+    const edits: Edit[] = [{ path: ["orchestratorPct"], value: pct }];
+    const step = pct >= 90 ? 90 : pct >= 70 ? 70 : 0;
+    if (step > this.#state.warned) {
+      this.#options.say?.(contextWarning(pct)!);
+      if (step === 90) await this.#options.writeHandoff?.(handoffText(this.#state));
+      edits.push({ path: ["warned"], value: step });
+    }
+    return edits;
+  }
+
+  #context(
+    record: PhaseRecord,
+    maySplit: boolean,
+    resumed: boolean,
+  ): { context: PhaseContext; guard: ContextGuard } {
+    const guard = new ContextGuard({
+      identity: {
+        harness: this.#options.harness,
+        session: this.#options.run,
+        agent: record.id,
+        parentAgent: record.parent ?? "main",
+      },
+      policy: { mode: "warn_only" },
+      clock: this.#clock,
+      ...(this.#options.runnerWindow === undefined ? {} : { window: this.#options.runnerWindow }),
+      ...(this.#options.onEvent === undefined ? {} : { onEvent: this.#options.onEvent }),
+    });
+    const context: PhaseContext = {
+      id: record.id,
+      name: record.name,
+      scope: record.scope,
+      issues: record.issues,
+      maySplit,
+      resumed,
+      observe: (usage, facts) => void guard.observe(usage, facts),
+      tooLarge: (scope) => (maySplit ? tooLarge(scope) : undefined),
+      signal: this.#signal,
+    };
+    return { context, guard };
+  }
+
+  #record(id: string): PhaseRecord {
+    return this.#state.phases[id]!;
+  }
+
+  /** Edits of parallel phases are applied one after the other. */
+  #edit(edits: readonly Edit[]): Promise<void> {
+    this.#state = edited(this.#state, edits);
+    const next = this.#saving.then(() => this.#options.store.apply(edits));
+    this.#saving = next.catch(() => {});
+    return next;
+  }
+
+  #emit(agent: string, body: EventBody): void {
+    const { harness, run } = this.#options;
+    const parentAgent = agent === "main" ? undefined : (this.#state.phases[agent]?.parent ?? "main");
+    this.#events += 1;
+    this.#options.onEvent?.(
+      eventOf({ harness, session: run, agent, parentAgent }, this.#clock(), undefined, this.#events, body),
+    );
+  }
+}
+
+function parentOf(record: PhaseRecord): { parent_phase?: string } {
+  return record.parent === null ? {} : { parent_phase: record.parent };
+}
+
+function pctOf(guard: ContextGuard): number | null {
+  const { windowTokens, peak } = guard.read();
+  return windowTokens === undefined || peak === 0 ? null : Math.round((peak / windowTokens) * 100);
+}
+
+async function inParallel<T, R>(
+  items: readonly T[],
+  limit: number,
+  work: (item: T) => Promise<R>,
+): Promise<R[]> {
+  const results = new Array<R>(items.length);
+  let next = 0;
+  const worker = async () => {
+    while (next < items.length) {
+      const index = next++;
+      results[index] = await work(items[index]!);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.max(1, Math.min(limit, items.length)) }, worker));
+  return results;
+}
