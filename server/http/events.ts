@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { LIMITS } from "@plimsoll/protocol";
 import type { Hono } from "hono";
 import type { Access } from "../access/principal.ts";
+import { PlimsollError } from "../errors.ts";
 import { decodeBody, tooManyBytes } from "../ingest/decode.ts";
 import type { Ingest } from "../ingest/ingest.ts";
 import type { Quota } from "../ingest/quota.ts";
@@ -52,9 +53,12 @@ function readBody(incoming: IncomingMessage): Promise<Buffer> {
       chunks.push(chunk);
     });
     incoming.on("end", () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)));
-    incoming.on("error", reject);
+    // Nobody is left to read an answer; what matters is that the log does not call it a fault of ours.
+    const gone = () =>
+      reject(new PlimsollError("bad_request", "The sender went away in the middle of its body."));
+    incoming.on("error", gone);
     incoming.on("close", () => {
-      if (!incoming.complete) reject(new Error("the sender went away before its request was read"));
+      if (!incoming.complete) gone();
     });
   });
 }

@@ -2,6 +2,7 @@ import { promisify } from "node:util";
 import { brotliDecompress, gunzip, inflate } from "node:zlib";
 import { LIMITS } from "@plimsoll/protocol";
 import { PlimsollError } from "../errors.ts";
+import { jsonErrorPosition } from "./json-position.ts";
 
 const DECODERS = {
   gzip: promisify(gunzip),
@@ -90,7 +91,11 @@ function parseJson(text: string): RawEvent[] {
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    throw new PlimsollError("bad_request", `The body is not valid JSON: ${(cause as Error).message}`, {
+    // Not the engine's words: they quote the body, and this message is logged.
+    const position = jsonErrorPosition(text);
+    const what = position >= text.length ? "It ends too soon" : "It breaks";
+    throw new PlimsollError("bad_request", `The body is not valid JSON. ${what} at position ${position}.`, {
+      details: { position },
       cause,
     });
   }
@@ -113,8 +118,8 @@ function parseLines(text: string): RawEvent[] {
     if (line.trim() === "") continue;
     try {
       events.push({ value: JSON.parse(line) });
-    } catch (error) {
-      events.push({ unreadable: (error as Error).message });
+    } catch {
+      events.push({ unreadable: `is not valid JSON at position ${jsonErrorPosition(line)} of its line` });
     }
   }
   return events;

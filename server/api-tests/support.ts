@@ -1,0 +1,56 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { CreatedKey, IngestCounts, PlimsollEventInput, Scope } from "@plimsoll/protocol";
+import type { TestServer } from "../testing/server.ts";
+
+export type TurnInput = Extract<PlimsollEventInput, { type: "turn" }>;
+
+/** A model whose window the catalog knows, and one that nobody knows. */
+export const KNOWN_MODEL = "claude-sonnet-4-5";
+export const KNOWN_WINDOW = 200_000;
+export const UNKNOWN_MODEL = "nobody-knows-1";
+
+/** Recent, so that what is sent is in every default range; whole minutes, so that buckets are predictable. */
+export const START = Math.floor(Date.now() / 3_600_000) * 3_600_000 - 2 * 3_600_000;
+
+let serial = 0;
+/** A name no other test uses. */
+export const unique = (what: string): string => `${what}-${process.pid}-${++serial}`;
+
+export function turn(session: string, input: number | undefined, more: Partial<TurnInput> = {}): TurnInput {
+  serial += 1;
+  return {
+    id: `turn-${serial}`,
+    type: "turn",
+    at: START + serial * 1_000,
+    harness: "phantom@api",
+    session,
+    model: KNOWN_MODEL,
+    usage: { input_tokens: input, output_tokens: 10 },
+    ...more,
+  };
+}
+
+export async function makeKey(server: TestServer, ...scopes: Scope[]): Promise<CreatedKey> {
+  return server.mutate("keys.create", { name: unique("key"), scopes });
+}
+
+export const dayRange = {
+  from: new Date(START - 86_400_000).toISOString(),
+  to: new Date(START + 86_400_000).toISOString(),
+};
+export const rangeQuery = new URLSearchParams(dayRange).toString();
+
+/** What ingestion counted so far, by outcome. */
+export async function countsOf(server: TestServer): Promise<Record<string, number>> {
+  const { counts } = await server.trpc<IngestCounts>("ingest.counts", dayRange);
+  return Object.fromEntries(counts.map(({ outcome, count }) => [outcome, count]));
+}
+
+/** Waits until it holds; what is awaited happens behind an answer, so no moment is right to look. */
+export async function until(what: () => boolean | Promise<boolean>, limit = 20_000): Promise<void> {
+  const deadline = Date.now() + limit;
+  while (!(await what())) {
+    if (Date.now() > deadline) throw new Error(`waited in vain for: ${what}`);
+    await sleep(25);
+  }
+}
