@@ -12,7 +12,7 @@ export function Section({ id, title, note, action, children }: Props) {
   return (
     <section id={id} aria-labelledby={`${id}-title`} className="panel min-w-0 scroll-mt-4 p-5">
       <div className="mb-3 flex flex-wrap items-start justify-between gap-3">
-        <div className="min-w-0">
+        <div className="min-w-60 flex-1">
           <h2 id={`${id}-title`} className="text-[15px] font-semibold">
             {title}
           </h2>

@@ -63,7 +63,7 @@ export function ModelWindows({ asked }: { asked: string | null }) {
           </div>
         </div>
       )}
-      <form onSubmit={submit} className="mb-3 grid items-end gap-3 sm:grid-cols-[minmax(0,1fr)_170px_auto]">
+      <form onSubmit={submit} className="mb-1 grid items-end gap-3 sm:grid-cols-[minmax(0,1fr)_170px_auto]">
         <label className="block text-[13px] text-muted">
           Model
           <input
@@ -97,7 +97,7 @@ export function ModelWindows({ asked }: { asked: string | null }) {
           Set
         </Button>
       </form>
-      <p id="size-read" className="mb-3 min-h-5 text-xs text-faint" aria-live="polite">
+      <p id="size-read" className="mb-1 min-h-5 text-xs text-faint" aria-live="polite">
         {size === ""
           ? ""
           : tokens === null

@@ -3,17 +3,13 @@
 import { useSearchParams } from "next/navigation";
 import { useEffect, useState } from "react";
 import { Mark } from "./brand.tsx";
+import { safeNext } from "./safe-next.ts";
 
 type State =
   | { step: "reading" }
   | { step: "entering" }
   | { step: "no-token" }
   | { step: "refused"; message: string };
-
-/** Only a path of this server: a link must not be able to send a person elsewhere after logging in. */
-export function safeNext(next: string | null): string {
-  return next !== null && /^\/(?![/\\])/.test(next) ? next : "/";
-}
 
 /** The address opened from the terminal carries a token behind the `#`, which no server log ever sees. */
 export function Login() {

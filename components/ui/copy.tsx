@@ -41,7 +41,7 @@ export function CodeBlock({ code, label, testid }: { code: string; label: string
       <div className="absolute top-1.5 right-1.5">
         <CopyButton text={code} />
       </div>
-      <ScrollRegion label={label} className="overflow-x-auto rounded-lg p-3 pr-24 text-left">
+      <ScrollRegion label={label} className="overflow-x-auto rounded-lg p-3 pt-11 text-left sm:pt-3 sm:pr-24">
         <pre data-testid={testid} className="font-mono text-xs leading-relaxed text-ink">
           {code}
         </pre>

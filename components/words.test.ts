@@ -1,0 +1,135 @@
+import type { AgentView, BoundaryView } from "@plimsoll/protocol";
+import { expect, test } from "vitest";
+import {
+  boundaryLabel,
+  boundaryWords,
+  crossingWords,
+  forecastReason,
+  forecastWords,
+  levelWords,
+  titleOf,
+  windowWords,
+} from "./words.ts";
+
+const at = "2026-11-20T10:00:00Z";
+
+function boundary(type: string, more: Partial<BoundaryView> = {}): BoundaryView {
+  return {
+    id: "b",
+    agent_id: "a",
+    agent: "main",
+    type,
+    explains_fall: true,
+    inferred: false,
+    hint: null,
+    at,
+    window: 0,
+    tokens_before: 211_480,
+    tokens_after: 168_900,
+    reclaimed_tokens: 42_580,
+    detail: {},
+    ...more,
+  };
+}
+
+test.each([
+  [{ reason: "rising", turns: 4, growth: 2100 }, "4 turns"],
+  [{ reason: "rising", turns: 1, growth: 2100 }, "1 turn"],
+  [{ reason: "rising", turns: 61, growth: 2 }, "60+ turns"],
+  [{ reason: "over", turns: null, growth: null }, "over the line"],
+  [{ reason: "steady", turns: null, growth: 1 }, "steady"],
+  [{ reason: "no_trend", turns: null, growth: null }, "no trend"],
+  [{ reason: "no_line", turns: null, growth: null }, "—"],
+] as const)("forecast %o reads %s", (forecast, words) => {
+  expect(forecastWords(forecast)).toBe(words);
+  expect(forecastReason(forecast)).not.toBe("");
+});
+
+test.each([
+  [
+    boundary("masked", { detail: { observations: 9 } }),
+    "Masked 9 observations, oldest first: 211,480 to 168,900",
+  ],
+  [
+    boundary("masked", { detail: { observations: 1 }, tokens_after: null }),
+    "Masked 1 observation, oldest first, from 211,480",
+  ],
+  [boundary("compacted", { detail: { trigger: "auto" } }), "Compacted (auto): 211,480 to 168,900"],
+  [
+    boundary("subtick", { detail: { tick: 4, sub: 1, handoff_tokens: 9000, reason: "ceiling near" } }),
+    "Sub-tick 4.1: 211,480 to 168,900, 9,000 tokens handed over. ceiling near",
+  ],
+  [
+    boundary("restarted", {
+      detail: { number: 2, carryover_turns: 6, reason: "soft limit" },
+      tokens_before: null,
+      tokens_after: null,
+    }),
+    "Restarted, session 2, 6 turns carried over. soft limit",
+  ],
+  [boundary("cleared"), "Cleared by hand: 211,480 to 168,900"],
+  [
+    boundary("unexplained", { hint: "truncation_suspected" }),
+    "Unexplained fall, possibly a silent truncation: 211,480 to 168,900",
+  ],
+  [boundary("unexplained"), "Unexplained fall, nobody said why: 211,480 to 168,900"],
+  [boundary("wind_down", { detail: { turns_left: 5 } }), "Told to wind down, 5 turns left"],
+  [
+    boundary("split_requested", { detail: { phase: "20", sub_phases: [{}, {}], reason: "too big" } }),
+    "Asked to split phase 20 into 2. too big",
+  ],
+  [boundary("phase", { detail: { phase: "20", status: "done", score: 8 } }), "Phase 20 done, score 8"],
+  [boundary("session", { detail: { status: "ended", reason: "done" } }), "Session ended. done"],
+  [boundary("something_new"), "something new"],
+])("%o reads %s", (view, words) => {
+  expect(boundaryWords(view)).toBe(words);
+});
+
+test.each([
+  [boundary("masked", { detail: { observations: 14 } }), "masked 14, −42.6k"],
+  [boundary("subtick", { detail: { tick: 4, sub: 1 } }), "sub-tick 4.1"],
+  [boundary("unexplained", { reclaimed_tokens: null }), "unexplained"],
+])("beside its marker %o reads %s", (view, words) => {
+  expect(boundaryLabel(view)).toBe(words);
+});
+
+test("a crossing", () => {
+  expect(
+    crossingWords({
+      agent_id: "a",
+      agent: "main",
+      threshold: "ceiling",
+      direction: "up",
+      origin: "reported",
+      at,
+      threshold_tokens: 200_000,
+      context_tokens: 211_480,
+    }),
+  ).toBe("Crossed ceiling (200,000) upward, at 211,480, as the harness reported");
+});
+
+test("a window", () => {
+  expect(windowWords({ utilization: 0.192, window_tokens: 1_000_000 })).toBe("19.2% of 1M");
+  expect(windowWords({ utilization: null, window_tokens: 8192 })).toBe("of 8.2k");
+  expect(windowWords({ utilization: null, window_tokens: null })).toBe("size unknown");
+});
+
+test("a session without a title goes by its id", () => {
+  expect(titleOf({ title: " ", session: "s-9" })).toBe("s-9");
+  expect(titleOf({ title: "work", session: "s-9" })).toBe("work");
+});
+
+test("a level in one sentence", () => {
+  const agent = {
+    context_tokens: 192_004,
+    line: { threshold: "ceiling", tokens: 200_000 },
+    thresholds: [
+      { name: "warning", label: "15%", tokens: 150_000 },
+      { name: "ceiling", label: "20%", tokens: 200_000 },
+    ],
+    peak: { tokens: 211_480, window_tokens: null, utilization: null, at },
+  } as AgentView;
+  expect(levelWords(agent)).toBe(
+    "192,004 tokens, line (ceiling) at 200,000, warning at 150,000, peak 211,480",
+  );
+});
