@@ -1,0 +1,64 @@
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { runLoop } from "../loop/index.ts";
+import { orchestrate } from "../orchestrate/index.ts";
+import { fileLoopStore, fileMaskStore, fileRunStore, writeAtomic } from "./files.ts";
+
+let folder = "";
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "guard-files-"));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+it("a file is replaced whole, and a failed write leaves nothing behind", async () => {
+  const path = join(folder, "deep", "state.json");
+  await writeAtomic(path, "one");
+  await Promise.all(Array.from({ length: 20 }, (_, at) => writeAtomic(path, `${at}`.repeat(10_000))));
+  const text = await readFile(path, "utf8");
+  expect(new Set(text.match(/../g)).size).toBeLessThanOrEqual(2);
+  expect(await readdir(join(folder, "deep"))).toEqual(["state.json"]);
+  await expect(writeAtomic(join(folder, "deep"), "x")).rejects.toThrow();
+  expect(await readdir(folder)).toEqual(["deep"]);
+});
+
+describe("stores on disk", () => {
+  it("hold a loop", async () => {
+    const store = fileLoopStore(join(folder, "loop.json"));
+    const options = {
+      goal: "g",
+      loop: "l",
+      harness: "h",
+      store,
+      tick: async () => ({ status: "done" as const, result: 7 }),
+      summarize: async () => ({ accomplished: [], remaining: [], findings: [] }),
+    };
+    expect(await runLoop(options)).toMatchObject({ end: "done", results: [7] });
+    expect(await runLoop(options)).toMatchObject({ end: "done", results: [7], iterations: 1 });
+  });
+
+  it("hold a run, changing only the lines of the edited fields", async () => {
+    const path = join(folder, "state.json");
+    const store = fileRunStore(path);
+    await orchestrate({
+      run: "r",
+      harness: "h",
+      phases: Array.from({ length: 9 }, (_, at) => ({ id: `p${at}`, name: "P" })),
+      store,
+      runPhase: async () => ({ status: "completed", summary: "ok" }),
+    });
+    const before = (await readFile(path, "utf8")).split("\n");
+    await store.apply([{ path: ["phases", "p3", "score"], value: 9.5 }]);
+    const after = (await readFile(path, "utf8")).split("\n");
+    expect(after.filter((line, at) => line !== before[at])).toEqual(['      "score": 9.5,']);
+  });
+
+  it("hold masked results under any id", () => {
+    const store = fileMaskStore(join(folder, "masks"));
+    for (const id of ["call_1", "../../etc/passwd", "..", "a/b", "é🎉"]) store.put(id, `text of ${id}`);
+    for (const id of ["call_1", "../../etc/passwd", "..", "a/b", "é🎉"])
+      expect(store.get(id)).toBe(`text of ${id}`);
+    expect(store.get("none")).toBeUndefined();
+  });
+});

@@ -1,0 +1,77 @@
+import { randomBytes } from "node:crypto";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { MaskStore } from "../guard.ts";
+import type { LoopState, LoopStore } from "../loop/state.ts";
+import type { Edit, RunState, RunStore } from "../orchestrate/state.ts";
+import { edited } from "../orchestrate/state.ts";
+import type { LogLine } from "../report/reporter.ts";
+
+/** Replaces a file whole: a reader, or a process after a crash, sees the old or the new text and nothing between. */
+export async function writeAtomic(path: string, text: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  const draft = `${path}.${process.pid}.${randomBytes(4).toString("hex")}.tmp`;
+  try {
+    const file = await open(draft, "wx");
+    try {
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(draft, path);
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw error;
+  }
+}
+
+/**
+ * @throws {SyntaxError} when the file is not JSON, which no crash of ours leaves behind.
+ */
+async function readJson<T>(path: string): Promise<T | undefined> {
+  try {
+    return JSON.parse(await readFile(path, "utf8")) as T;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/** A loop's state in one JSON file. */
+export function fileLoopStore(path: string): LoopStore {
+  return {
+    read: () => readJson<LoopState>(path),
+    write: (state) => writeAtomic(path, `${JSON.stringify(state, null, 2)}\n`),
+  };
+}
+
+/** A run's `state.json`: edits change their fields, the lines around them stay as they are. */
+export function fileRunStore(path: string): RunStore {
+  return {
+    read: () => readJson<RunState>(path),
+    async apply(edits: readonly Edit[]) {
+      const next = edited((await readJson<object>(path)) ?? {}, edits);
+      await writeAtomic(path, `${JSON.stringify(next, null, 2)}\n`);
+    },
+  };
+}
+
+/** Masked results as files in a folder, one each, so that an agent can read them back. */
+export function fileMaskStore(folder: string): MaskStore {
+  const at = (id: string) => join(folder, `${encodeURIComponent(id).replaceAll(".", "%2E")}.txt`);
+  return {
+    put(id, text) {
+      mkdirSync(folder, { recursive: true });
+      writeFileSync(at(id), text);
+    },
+    get: (id) => (existsSync(at(id)) ? readFileSync(at(id), "utf8") : undefined),
+  };
+}
+
+/** The JSONL session log: one event a line, which `POST /api/v1/events` takes as it is. */
+export function sessionLog(path: string): LogLine {
+  mkdirSync(dirname(path), { recursive: true });
+  return (line) => appendFileSync(path, `${line}\n`);
+}

@@ -1,0 +1,112 @@
+import { mkdir, open, readdir, readFile, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { Spool } from "../report/reporter.ts";
+
+export interface SpoolOptions {
+  /** Most bytes on disk; the oldest segments are dropped first. */
+  maxBytes?: number;
+  /** Size at which a new segment is begun, bytes. */
+  segmentBytes?: number;
+  /** Makes segment names; epoch ms. */
+  clock?: () => number;
+}
+
+const NAME = /^(\d{13}-\d{6}-[0-9a-z]+)\.ndjson$/;
+
+/**
+ * Events on disk while the server is away, as NDJSON segments. A segment is removed only after the server stored it;
+ * a last line torn by a crash is passed over. Processes may share the folder: each writes segments of its own.
+ */
+export function fileSpool(folder: string, options: SpoolOptions = {}): Spool {
+  const maxBytes = options.maxBytes ?? 64 * 1024 * 1024;
+  const segmentBytes = Math.min(options.segmentBytes ?? 512 * 1024, maxBytes);
+  const clock = options.clock ?? Date.now;
+  const owner = process.pid.toString(36);
+  let writing: { name: string; bytes: number } | undefined;
+  let number = 0;
+
+  async function segments(): Promise<{ name: string; bytes: number }[]> {
+    let names: string[];
+    try {
+      names = await readdir(folder);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+      throw error;
+    }
+    const found: { name: string; bytes: number }[] = [];
+    for (const name of names.filter((one) => NAME.test(one)).sort()) {
+      const size = await stat(join(folder, name)).catch(() => undefined);
+      if (size !== undefined) found.push({ name, bytes: size.size });
+    }
+    return found;
+  }
+
+  async function trim(): Promise<number> {
+    const all = await segments();
+    let bytes = all.reduce((sum, segment) => sum + segment.bytes, 0);
+    let dropped = 0;
+    for (const segment of all) {
+      if (bytes <= maxBytes) break;
+      dropped += wholeLines(await readFile(join(folder, segment.name), "utf8")).length;
+      await rm(join(folder, segment.name), { force: true });
+      if (writing?.name === segment.name) writing = undefined;
+      bytes -= segment.bytes;
+    }
+    return dropped;
+  }
+
+  return {
+    async add(lines) {
+      if (lines.length === 0) return 0;
+      await mkdir(folder, { recursive: true });
+      for (let from = 0; from < lines.length; ) {
+        if (writing === undefined || writing.bytes >= segmentBytes) {
+          const at = String(clock()).padStart(13, "0");
+          writing = { name: `${at}-${String(number++).padStart(6, "0")}-${owner}.ndjson`, bytes: 0 };
+        }
+        let text = "";
+        while (from < lines.length && writing.bytes + text.length < segmentBytes)
+          text += `${lines[from++]!}\n`;
+        const file = await open(join(folder, writing.name), "a");
+        try {
+          await file.writeFile(text);
+          await file.sync();
+        } finally {
+          await file.close();
+        }
+        writing.bytes += Buffer.byteLength(text);
+      }
+      return trim();
+    },
+
+    async next() {
+      for (const { name } of await segments()) {
+        const path = join(folder, name);
+        // From here on nothing more is added to it.
+        if (writing?.name === name) writing = undefined;
+        const text = await readFile(path, "utf8").catch(() => "");
+        const lines = wholeLines(text);
+        const done = async () => {
+          // Another process may have added to it since: then it is sent once more, which is harmless.
+          const now = await stat(path).catch(() => undefined);
+          if (now?.size === Buffer.byteLength(text)) await rm(path, { force: true });
+        };
+        if (lines.length > 0) return { lines, done };
+        await done();
+      }
+      return undefined;
+    },
+  };
+}
+
+function wholeLines(text: string): string[] {
+  return text.split("\n").filter((line) => {
+    if (line === "") return false;
+    try {
+      JSON.parse(line);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}

@@ -1,0 +1,9 @@
+export {
+  createReporter,
+  type LogLine,
+  Reporter,
+  type ReporterOptions,
+  type ReporterStats,
+  type Spool,
+  type Trouble,
+} from "./reporter.ts";

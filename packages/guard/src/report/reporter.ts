@@ -1,0 +1,301 @@
+import type { PlimsollEventInput } from "@plimsoll/protocol/pure";
+import { Queue } from "./queue.ts";
+import { type SendOutcome, send, type Target } from "./send.ts";
+
+/**
+ * Where events wait while the server is away. Implementations must survive a crash at any point; sending twice is
+ * harmless, since events carry ids. See `fileSpool` of `@plimsoll/guard/node`.
+ */
+export interface Spool {
+  /** Adds lines; drops the oldest when full. Gives how many were dropped. */
+  add(lines: readonly string[]): Promise<number>;
+  /** The oldest lines, kept until `done` is called; undefined when nothing waits. */
+  next(maxEvents: number, maxBytes: number): Promise<{ lines: string[]; done(): Promise<void> } | undefined>;
+}
+
+/** Receives every event as one line of JSON, such as a file. */
+export type LogLine = (line: string) => void;
+
+export interface ReporterOptions {
+  /** Base address of the server; without it events go to the log only. */
+  url?: string | undefined;
+  key?: string | undefined;
+  /** The JSONL session log. */
+  log?: LogLine;
+  spool?: Spool;
+  /** Longest time an event waits in memory, ms. */
+  flushMs?: number;
+  /** Most events of one request. */
+  batch?: number;
+  /** Most events, and bytes, held in memory. */
+  maxEvents?: number;
+  maxBytes?: number;
+  timeoutMs?: number;
+  /** Told once for each new kind of trouble. */
+  onTrouble?: (trouble: Trouble) => void;
+  fetch?: typeof fetch;
+  /** Epoch ms. */
+  clock?: () => number;
+  /** 0 to 1, for jitter. */
+  random?: () => number;
+}
+
+export interface Trouble {
+  kind: "away" | "refused" | "rejected" | "dropped" | "log";
+  message: string;
+}
+
+export interface ReporterStats {
+  recorded: number;
+  sent: number;
+  /** Refused by the server, each by itself. */
+  rejected: number;
+  /** Lost because memory or the spool was full. */
+  dropped: number;
+  /** In memory now. */
+  waiting: number;
+  spooled: number;
+}
+
+const MAX_BATCH_BYTES = 1_000_000;
+const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 60_000;
+const REFUSED_WAIT_MS = 300_000;
+
+/** Reports events without ever blocking or throwing into the harness. */
+export class Reporter {
+  readonly #options: ReporterOptions;
+  readonly #queue: Queue;
+  readonly #target: Target | undefined;
+  readonly #batch: number;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #sending: Promise<void> | undefined;
+  #failures = 0;
+  #notBefore = 0;
+  #troubled = new Set<Trouble["kind"]>();
+  #recorded = 0;
+  #sent = 0;
+  #rejected = 0;
+  #lost = 0;
+  #spooled = 0;
+  #closed = false;
+
+  constructor(options: ReporterOptions) {
+    this.#options = options;
+    this.#queue = new Queue(options.maxEvents ?? 10_000, options.maxBytes ?? 16_000_000);
+    this.#batch = options.batch ?? 500;
+    this.#target =
+      options.url === undefined
+        ? undefined
+        : {
+            url: options.url,
+            key: options.key ?? "",
+            timeoutMs: options.timeoutMs ?? 10_000,
+            fetch: options.fetch ?? fetch,
+            compress: true,
+            clock: options.clock ?? Date.now,
+          };
+    if (this.#target !== undefined && options.spool !== undefined) this.#wake(0);
+  }
+
+  get stats(): ReporterStats {
+    return {
+      recorded: this.#recorded,
+      sent: this.#sent,
+      rejected: this.#rejected,
+      dropped: this.#lost + this.#queue.dropped,
+      waiting: this.#queue.length,
+      spooled: this.#spooled,
+    };
+  }
+
+  /** Takes one event. A few microseconds; the rest happens later. Bound, so it can be given as `onEvent`. */
+  readonly record = (event: PlimsollEventInput): void => {
+    let line: string;
+    try {
+      line = JSON.stringify(event);
+    } catch (error) {
+      this.#lost++;
+      this.#trouble("dropped", `an event is not JSON: ${messageOf(error)}`);
+      return;
+    }
+    this.#recorded++;
+    if (this.#options.log !== undefined) {
+      try {
+        this.#options.log(line);
+      } catch (error) {
+        this.#trouble("log", messageOf(error));
+      }
+    }
+    if (this.#target === undefined || this.#closed) return;
+    this.#queue.push(line);
+    if (this.#queue.length >= this.#batch && this.#failures === 0) this.#wake(0);
+    else if (this.#timer === undefined) this.#wake(this.#options.flushMs ?? 1_000);
+  };
+
+  /** Sends what waits, as far as the server takes it now. Never throws. */
+  async flush(): Promise<void> {
+    if (this.#target === undefined) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#sending ??= this.#drain().finally(() => {
+      this.#sending = undefined;
+      if (!this.#closed && (this.#queue.length > 0 || this.#failures > 0)) this.#wake(this.#waitMs());
+    });
+    await this.#sending;
+  }
+
+  /** Sends or spools what is left, within the time given (ms), and stops. */
+  async close(withinMs = 5_000): Promise<void> {
+    if (this.#closed) return;
+    const flushed = this.flush().then(() => this.flush());
+    await Promise.race([flushed, new Promise((resolve) => setTimeout(resolve, withinMs).unref?.())]);
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await this.#toSpool();
+  }
+
+  async #drain(): Promise<void> {
+    if (this.#now() < this.#notBefore) {
+      await this.#toSpool();
+      return;
+    }
+    // What was spooled is older than what is in memory.
+    if (!(await this.#drainSpool())) {
+      await this.#toSpool();
+      return;
+    }
+    while (this.#queue.length > 0) {
+      const lines = this.#queue.take(this.#batch, MAX_BATCH_BYTES);
+      if (!(await this.#deliver(lines))) {
+        await this.#keep(lines);
+        await this.#toSpool();
+        return;
+      }
+    }
+  }
+
+  async #drainSpool(): Promise<boolean> {
+    const { spool } = this.#options;
+    if (spool === undefined) return true;
+    try {
+      for (;;) {
+        const waiting = await spool.next(this.#batch * 4, MAX_BATCH_BYTES);
+        if (waiting === undefined) return true;
+        if (!(await this.#deliver(waiting.lines))) return false;
+        await waiting.done();
+      }
+    } catch (error) {
+      this.#trouble("dropped", `the spool cannot be read: ${messageOf(error)}`);
+      return true;
+    }
+  }
+
+  /** Whether these lines are settled: stored, or never to be taken. */
+  async #deliver(lines: readonly string[]): Promise<boolean> {
+    if (lines.length === 0) return true;
+    const outcome = await send(this.#target!, lines);
+    if (outcome.kind === "split") {
+      if (lines.length === 1) {
+        this.#lost++;
+        this.#trouble("dropped", "one event is larger than the server takes");
+        return true;
+      }
+      const half = lines.length >> 1;
+      return (await this.#deliver(lines.slice(0, half))) && (await this.#deliver(lines.slice(half)));
+    }
+    return this.#settle(outcome, lines.length);
+  }
+
+  #settle(outcome: Exclude<SendOutcome, { kind: "split" }>, count: number): boolean {
+    if (outcome.kind === "stored") {
+      this.#sent += count - outcome.rejected;
+      this.#rejected += outcome.rejected;
+      this.#failures = 0;
+      this.#notBefore = 0;
+      this.#troubled.delete("away");
+      this.#troubled.delete("refused");
+      if (outcome.rejected > 0) this.#trouble("rejected", `${outcome.rejected} events were rejected`);
+      return true;
+    }
+    if (outcome.kind === "never") {
+      this.#lost += count;
+      this.#trouble("rejected", `HTTP ${outcome.status} ${outcome.reason}`);
+      return true;
+    }
+    this.#failures++;
+    const refused = outcome.kind === "refused";
+    this.#trouble(refused ? "refused" : "away", outcome.reason);
+    const asked = refused ? REFUSED_WAIT_MS : outcome.waitMs;
+    this.#notBefore = this.#now() + (asked ?? this.#backoff());
+    return false;
+  }
+
+  /** Doubles with each failure; jitter keeps a fleet from coming back in one wave. */
+  #backoff(): number {
+    const longest = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(16, this.#failures - 1));
+    return longest * (0.5 + (this.#options.random ?? Math.random)() / 2);
+  }
+
+  #waitMs(): number {
+    const left = this.#notBefore - this.#now();
+    return left > 0 ? left : (this.#options.flushMs ?? 1_000);
+  }
+
+  async #toSpool(): Promise<void> {
+    if (this.#options.spool === undefined) return;
+    while (this.#queue.length > 0) await this.#keep(this.#queue.take(this.#batch, MAX_BATCH_BYTES));
+  }
+
+  /** To the spool; without one, back into memory, behind what has come since. */
+  async #keep(lines: readonly string[]): Promise<void> {
+    const { spool } = this.#options;
+    if (spool === undefined) {
+      for (const line of lines) this.#queue.push(line);
+      return;
+    }
+    try {
+      const dropped = await spool.add(lines);
+      this.#spooled += lines.length;
+      this.#lost += dropped;
+      if (dropped > 0)
+        this.#trouble("dropped", `the spool is full: ${dropped} of the oldest events were dropped`);
+    } catch (error) {
+      this.#lost += lines.length;
+      this.#trouble("dropped", `the spool cannot be written: ${messageOf(error)}`);
+    }
+  }
+
+  #wake(afterMs: number): void {
+    if (this.#closed || (this.#timer !== undefined && afterMs > 0)) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      void this.flush();
+    }, afterMs);
+    // Reporting keeps no process alive.
+    (this.#timer as { unref?: () => void }).unref?.();
+  }
+
+  #trouble(kind: Trouble["kind"], message: string): void {
+    if (this.#troubled.has(kind)) return;
+    this.#troubled.add(kind);
+    try {
+      this.#options.onTrouble?.({ kind, message });
+    } catch {
+      // A harness that fails while hearing of trouble is not made to fail more.
+    }
+  }
+
+  #now(): number {
+    return (this.#options.clock ?? Date.now)();
+  }
+}
+
+export function createReporter(options: ReporterOptions): Reporter {
+  return new Reporter(options);
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
