@@ -49,6 +49,11 @@ describe("peak", () => {
   test("names the first turn that reached it", () => {
     expect(foldAgent(climb(900, 900), [], OPTIONS).state.peak).toMatchObject({ at: 0 });
   });
+  test("and size of a window are not those of the model that compacts it", () => {
+    const compacting = turn("t1", 1, 900, { model: "large", compaction: true });
+    const { windows } = foldAgent([turn("t0", 0, 800), compacting], [], OPTIONS);
+    expect(windows.get(0)).toMatchObject({ turns: 2, peakTokens: 800, windowTokens: 1_000 });
+  });
   test("of the agent outlives its window; each window keeps its own", () => {
     const { state, windows } = foldAgent(climb(200, 900, 100, 150), [mark("r", 1, "restarted")], OPTIONS);
     expect(state.peak?.tokens).toBe(900);
@@ -117,6 +122,18 @@ describe("a fall", () => {
   test("of a few tokens is no fall", () => {
     expect(foldAgent([large("t1", 1, 3_000), large("t2", 2, 2_750)], [], OPTIONS).inferred.size).toBe(0);
     expect(foldAgent([large("t1", 1, 400), large("t2", 2, 200)], [], OPTIONS).inferred.size).toBe(0);
+  });
+  test("is not seen between an estimate and a measured level, only between two of a kind", () => {
+    const guessed = { estimated: true };
+    expect(
+      foldAgent([large("t1", 1, 3_000), large("t2", 2, 1_900, guessed)], [], OPTIONS).inferred.size,
+    ).toBe(0);
+    expect(
+      foldAgent([large("t1", 1, 3_000, guessed), large("t2", 2, 1_900)], [], OPTIONS).inferred.size,
+    ).toBe(0);
+    expect(
+      foldAgent([large("t1", 1, 3_000, guessed), large("t2", 2, 1_900, guessed)], [], OPTIONS).inferred.size,
+    ).toBe(1);
   });
   test("of the window index without a word is an inferred restart", () => {
     const turns = [large("t1", 1, 3_000, { sentWindow: 0 }), large("t2", 2, 2_900, { sentWindow: 1 })];

@@ -51,6 +51,7 @@ export interface AgentState {
   /** Context tokens of the latest turn that was counted. */
   current: number | undefined;
   currentAt: number | undefined;
+  currentEstimated: boolean;
   /** Index of the window `current` was read in. */
   currentWindow: number | undefined;
   windowTokens: number | undefined;
@@ -130,6 +131,7 @@ export const EMPTY_STATE: AgentState = {
   model: undefined,
   current: undefined,
   currentAt: undefined,
+  currentEstimated: false,
   currentWindow: undefined,
   windowTokens: undefined,
   windowSource: "unknown",
@@ -292,7 +294,8 @@ function readTurn(result: FoldResult, turn: TurnFacts, window: number, options: 
   state.lastTurnAt = Math.max(state.lastTurnAt ?? turn.at, turn.at);
   state.turns += 1;
   if (turn.compaction) {
-    touchWindow(result, turn, window, undefined, resolved.tokens, undefined);
+    // The model that compacts need not be the one that works: its window is not the agent's.
+    touchWindow(result, turn, window, undefined, undefined, undefined);
     return;
   }
   state.model = turn.model;
@@ -308,6 +311,7 @@ function readTurn(result: FoldResult, turn: TurnFacts, window: number, options: 
   state.current = contextTokens;
   state.currentWindow = window;
   state.currentAt = turn.at;
+  state.currentEstimated = turn.estimated;
   state.uncounted = 0;
   if (state.peak === undefined || contextTokens > state.peak.tokens) {
     state.peak = { tokens: contextTokens, windowTokens: resolved.tokens, at: turn.at };
@@ -330,7 +334,10 @@ function explainFall(
 ): void {
   const { state } = result;
   const before = state.current;
-  const fell = before !== undefined && before - contextTokens > Math.max(DROP_TOKENS, before * DROP_SHARE);
+  // An estimate is often a third off: beside a measured level it proves no fall.
+  const comparable = turn.estimated === state.currentEstimated;
+  const fell =
+    before !== undefined && comparable && before - contextTokens > Math.max(DROP_TOKENS, before * DROP_SHARE);
   if (state.pending.length > 0) {
     const last = state.pending.at(-1)!;
     if (last.tokensAfter === undefined) result.marks.set(last.id, { ...last, tokensAfter: contextTokens });
