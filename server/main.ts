@@ -118,11 +118,8 @@ async function main(): Promise<void> {
         if (error.code === "INTERNAL_SERVER_ERROR") log.error({ err: error, path }, "a procedure failed");
       },
     });
-    (globalThis as Record<symbol, unknown>)[CALLER] = async (headers: Headers) =>
-      createCaller({
-        principal: await access.authenticate(factsOf(pageRequest(headers))),
-        services,
-      });
+    (globalThis as Record<symbol, unknown>)[CALLER] = (headers: Headers) =>
+      createCaller({ principal: access.authenticate(factsOf(pageRequest(headers))), services });
 
     const hostRules = { port: settings.PORT, names: settings.PLIMSOLL_ALLOWED_HOSTS };
     const streams = createLiveStreams({ hub, access, onClients: (count) => instruments.liveClients(count) });

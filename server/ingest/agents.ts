@@ -2,7 +2,7 @@ import type { AgentState, BoundaryType, Thresholds } from "@plimsoll/protocol";
 import { EMPTY_STATE, lineOf, loadOf } from "@plimsoll/protocol";
 import type { Prisma } from "../db/client.ts";
 import { sourceCode } from "./codes.ts";
-import { arrayLiteral } from "./columns.ts";
+import { arrayLiteral, Columns } from "./columns.ts";
 
 type Transaction = Prisma.TransactionClient;
 
@@ -83,19 +83,45 @@ export interface AgentRow {
   thresholds: Thresholds;
 }
 
+const COLUMNS = new Columns([
+  ["project_id", "int4"],
+  ["id", "uuid"],
+  ["session_id", "uuid"],
+  ["name", "text"],
+  ["parent", "text"],
+  ["model", "text"],
+  ["first_ms", "float8"],
+  ["last_ms", "float8"],
+  ["turns", "int4"],
+  ["windows", "int4"],
+  ["current_tokens", "int4"],
+  ["current_window", "int4"],
+  ["window_source", "int2"],
+  ["load", "float4"],
+  ["peak_tokens", "int4"],
+  ["peak_window", "int4"],
+  ["peak_utilization", "float4"],
+  ["peak_ms", "float8"],
+  ["masked", "int4"],
+  ["compacted", "int4"],
+  ["subticks", "int4"],
+  ["restarts", "int4"],
+  ["cleared", "int4"],
+  ["unexplained", "int4"],
+  ["reclaimed", "int8"],
+  ["warnings", "int4"],
+  ["state", "text"],
+]);
+
 const UPSERT = `
 INSERT INTO agents AS a (project_id, id, session_id, name, parent, model, first_at, last_at, last_received_at, turns,
   windows, current_tokens, current_window, window_source, load, peak_tokens, peak_window, peak_utilization, peak_at,
   masked, compacted, subticks, restarts, cleared, unexplained, reclaimed, warnings, state)
-SELECT project_id, id, session_id, name, parent, model, to_timestamp(first_at / 1000), to_timestamp(last_at / 1000),
-  to_timestamp($2::float8 / 1000), turns, windows, current_tokens, current_window, window_source, load, peak_tokens,
-  peak_window, peak_utilization, to_timestamp(peak_at / 1000), masked, compacted, subticks, restarts, cleared,
-  unexplained, reclaimed, warnings, state
-FROM jsonb_to_recordset($1::jsonb) AS r(project_id int4, id uuid, session_id uuid, name text, parent text, model text,
-  first_at float8, last_at float8, turns int4, windows int4, current_tokens int4, current_window int4,
-  window_source int2, load float4, peak_tokens int4, peak_window int4, peak_utilization float4, peak_at float8,
-  masked int4, compacted int4, subticks int4, restarts int4, cleared int4, unexplained int4, reclaimed int8,
-  warnings int4, state jsonb)
+SELECT project_id, id, session_id, name, parent, model, to_timestamp(first_ms / 1000), to_timestamp(last_ms / 1000),
+  to_timestamp($${COLUMNS.count + 1}::float8 / 1000), turns, windows, current_tokens, current_window, window_source,
+  load, peak_tokens, peak_window, peak_utilization, to_timestamp(peak_ms / 1000), masked, compacted, subticks,
+  restarts, cleared, unexplained, reclaimed, warnings, state::json
+FROM (${COLUMNS.select}) r
 ON CONFLICT (project_id, id) DO UPDATE SET
   parent = LEAST(a.parent, EXCLUDED.parent), model = EXCLUDED.model,
   first_at = LEAST(a.first_at, EXCLUDED.first_at), last_at = GREATEST(a.last_at, EXCLUDED.last_at),
@@ -121,8 +147,8 @@ export async function writeAgents(
     name: row.name,
     parent: row.parent,
     model: state.model,
-    first_at: row.firstAt,
-    last_at: row.lastAt,
+    first_ms: row.firstAt,
+    last_ms: row.lastAt,
     turns: state.turns,
     windows: state.windows,
     current_tokens: state.current,
@@ -132,9 +158,9 @@ export async function writeAgents(
     peak_tokens: state.peak?.tokens,
     peak_window: state.peak?.windowTokens,
     peak_utilization: state.peakUtilization,
-    peak_at: state.peak?.at,
+    peak_ms: state.peak?.at,
     ...tally,
-    state,
+    state: JSON.stringify(state),
   }));
-  await tx.$executeRawUnsafe(UPSERT, JSON.stringify(records), receivedAt);
+  await tx.$executeRawUnsafe(UPSERT, ...COLUMNS.parameters(records), receivedAt);
 }

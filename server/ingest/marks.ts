@@ -8,7 +8,7 @@ import type {
 } from "@plimsoll/protocol";
 import type { Prisma } from "../db/client.ts";
 import { BOUNDARY_ORIGIN, crossingOriginCode } from "./codes.ts";
-import { arrayLiteral } from "./columns.ts";
+import { arrayLiteral, Columns } from "./columns.ts";
 
 type Transaction = Prisma.TransactionClient;
 
@@ -260,12 +260,26 @@ async function deleteRows(
   );
 }
 
+const WINDOW_COLUMNS = new Columns([
+  ["project_id", "int4"],
+  ["agent_id", "uuid"],
+  ["index", "int4"],
+  ["first_ms", "float8"],
+  ["last_ms", "float8"],
+  ["turns", "int4"],
+  ["first_tokens", "int4"],
+  ["last_tokens", "int4"],
+  ["peak_tokens", "int4"],
+  ["peak_utilization", "float4"],
+  ["window_tokens", "int4"],
+]);
+
 const UPSERT_WINDOWS = `
 INSERT INTO windows (project_id, agent_id, index, first_at, last_at, turns, first_tokens, last_tokens, peak_tokens,
   peak_utilization, window_tokens)
-SELECT p, a, i, to_timestamp(f / 1000), to_timestamp(l / 1000), n, ft, lt, pt, pu, wt
-FROM jsonb_to_recordset($1::jsonb) AS r(p int4, a uuid, i int4, f float8, l float8, n int4, ft int4, lt int4, pt int4,
-  pu float4, wt int4)
+SELECT project_id, agent_id, index, to_timestamp(first_ms / 1000), to_timestamp(last_ms / 1000), turns, first_tokens,
+  last_tokens, peak_tokens, peak_utilization, window_tokens
+FROM (${WINDOW_COLUMNS.select}) r
 ON CONFLICT (project_id, agent_id, index) DO UPDATE SET first_at = EXCLUDED.first_at, last_at = EXCLUDED.last_at,
   turns = EXCLUDED.turns, first_tokens = EXCLUDED.first_tokens, last_tokens = EXCLUDED.last_tokens,
   peak_tokens = EXCLUDED.peak_tokens, peak_utilization = EXCLUDED.peak_utilization,
@@ -277,19 +291,19 @@ export async function writeWindows(
 ): Promise<void> {
   if (rows.length === 0) return;
   const records = rows.map(({ agent, window }) => ({
-    p: agent.projectId,
-    a: agent.id,
-    i: window.index,
-    f: window.firstAt,
-    l: window.lastAt,
-    n: window.turns,
-    ft: window.firstTokens,
-    lt: window.lastTokens,
-    pt: window.peakTokens,
-    pu: window.peakUtilization,
-    wt: window.windowTokens,
+    project_id: agent.projectId,
+    agent_id: agent.id,
+    index: window.index,
+    first_ms: window.firstAt,
+    last_ms: window.lastAt,
+    turns: window.turns,
+    first_tokens: window.firstTokens,
+    last_tokens: window.lastTokens,
+    peak_tokens: window.peakTokens,
+    peak_utilization: window.peakUtilization,
+    window_tokens: window.windowTokens,
   }));
-  await tx.$executeRawUnsafe(UPSERT_WINDOWS, JSON.stringify(records));
+  await tx.$executeRawUnsafe(UPSERT_WINDOWS, ...WINDOW_COLUMNS.parameters(records));
 }
 
 /** Windows of re-read agents that no longer hold a turn. */

@@ -1,66 +1,92 @@
 import type { Prisma } from "../db/client.ts";
 import type { BatchHarness, BatchSession, SessionStatement } from "./batch.ts";
 import { describeSession } from "./batch.ts";
-import { arrayLiteral } from "./columns.ts";
+import { arrayLiteral, Columns } from "./columns.ts";
 import type { RollupChanges, RollupRow } from "./rollup.ts";
 
 type Transaction = Prisma.TransactionClient;
 
-/** Creates what is new and locks every session of the batch, in one order everywhere so that writers cannot deadlock. */
+const SESSION_COLUMNS = new Columns([
+  ["project_id", "int4"],
+  ["id", "uuid"],
+  ["harness", "text"],
+  ["name", "text"],
+  ["first_ms", "float8"],
+  ["last_ms", "float8"],
+]);
+
+const LOCK = `
+SELECT s.id FROM sessions s JOIN unnest($1::int4[], $2::uuid[]) AS r(p, i) ON s.project_id = r.p AND s.id = r.i
+ORDER BY s.project_id, s.id FOR UPDATE OF s`;
+
+const CREATE = `
+INSERT INTO sessions (project_id, id, harness, name, first_at, last_at, last_received_at)
+SELECT project_id, id, harness, name, to_timestamp(first_ms / 1000), to_timestamp(last_ms / 1000),
+  to_timestamp($${SESSION_COLUMNS.count + 1}::float8 / 1000)
+FROM (${SESSION_COLUMNS.select}) r ORDER BY project_id, id
+ON CONFLICT (project_id, id) DO UPDATE SET name = EXCLUDED.name`;
+
+/** Locks every session of the batch, in one order everywhere so that writers cannot deadlock, and creates what is new. */
 export async function lockSessions(
   tx: Transaction,
   sessions: readonly BatchSession[],
   receivedAt: number,
 ): Promise<void> {
   if (sessions.length === 0) return;
-  await tx.$executeRawUnsafe(
-    `INSERT INTO sessions AS s (project_id, id, harness, name, first_at, last_at, last_received_at)
-     SELECT p, i, h, n, to_timestamp(f / 1000), to_timestamp(l / 1000), to_timestamp($2::float8 / 1000)
-     FROM jsonb_to_recordset($1::jsonb) AS r(p int4, i uuid, h text, n text, f float8, l float8) ORDER BY p, i
-     ON CONFLICT (project_id, id) DO UPDATE SET first_at = LEAST(s.first_at, EXCLUDED.first_at),
-       last_at = GREATEST(s.last_at, EXCLUDED.last_at),
-       last_received_at = GREATEST(s.last_received_at, EXCLUDED.last_received_at)`,
-    JSON.stringify(
-      sessions.map((session) => ({
-        p: session.projectId,
-        i: session.id,
-        h: session.harness,
-        n: session.name,
-        f: session.firstAt,
-        l: session.lastAt,
-      })),
-    ),
-    receivedAt,
-  );
-}
-
-/** A session's figures are the sums and maxima of its agents', taken anew whenever one of them moved. */
-export async function sumSessions(tx: Transaction, sessions: readonly BatchSession[]): Promise<void> {
-  if (sessions.length === 0) return;
-  await tx.$executeRawUnsafe(
-    `UPDATE sessions s SET model = a.model, current_tokens = a.current_tokens, current_window = a.current_window,
-       load = a.load, peak_tokens = a.peak_tokens, peak_window = a.peak_window, peak_utilization = a.peak_utilization,
-       turns = a.turns, agents = a.agents, windows = a.windows, masked = a.masked, compacted = a.compacted,
-       subticks = a.subticks, restarts = a.restarts, cleared = a.cleared, unexplained = a.unexplained,
-       reclaimed = a.reclaimed, warnings = a.warnings
-     FROM (
-       SELECT project_id, session_id,
-         (array_agg(model ORDER BY name = 'main' DESC, parent IS NULL DESC, first_at, id))[1] AS model,
-         (array_agg(current_tokens ORDER BY name = 'main' DESC, parent IS NULL DESC, first_at, id))[1] AS current_tokens,
-         (array_agg(current_window ORDER BY name = 'main' DESC, parent IS NULL DESC, first_at, id))[1] AS current_window,
-         (array_agg(load ORDER BY name = 'main' DESC, parent IS NULL DESC, first_at, id))[1] AS load,
-         max(peak_tokens) AS peak_tokens,
-         (array_agg(peak_window ORDER BY peak_tokens DESC NULLS LAST, id))[1] AS peak_window,
-         max(peak_utilization) AS peak_utilization,
-         sum(turns) AS turns, count(*) AS agents, sum(windows) AS windows, sum(masked) AS masked,
-         sum(compacted) AS compacted, sum(subticks) AS subticks, sum(restarts) AS restarts, sum(cleared) AS cleared,
-         sum(unexplained) AS unexplained, sum(reclaimed) AS reclaimed, sum(warnings) AS warnings
-       FROM agents WHERE (project_id, session_id) IN (SELECT * FROM unnest($1::int4[], $2::uuid[]))
-       GROUP BY project_id, session_id
-     ) a WHERE s.project_id = a.project_id AND s.id = a.session_id`,
+  const locked = await tx.$queryRawUnsafe<{ id: string }[]>(
+    LOCK,
     arrayLiteral(sessions.map((session) => session.projectId)),
     arrayLiteral(sessions.map((session) => session.id)),
   );
+  if (locked.length === sessions.length) return;
+  const known = new Set(locked.map(({ id }) => id));
+  // Another writer may create one of them meanwhile: then the update is what takes its lock.
+  const created = sessions.filter((session) => !known.has(session.id));
+  await tx.$executeRawUnsafe(CREATE, ...SESSION_COLUMNS.parameters(created.map(sessionRecord)), receivedAt);
+}
+
+function sessionRecord(session: BatchSession) {
+  return {
+    project_id: session.projectId,
+    id: session.id,
+    harness: session.harness,
+    name: session.name,
+    first_ms: session.firstAt,
+    last_ms: session.lastAt,
+  };
+}
+
+const SUM = `
+UPDATE sessions s SET first_at = LEAST(s.first_at, to_timestamp(r.first_ms / 1000)),
+  last_at = GREATEST(s.last_at, to_timestamp(r.last_ms / 1000)),
+  last_received_at = GREATEST(s.last_received_at, to_timestamp($${SESSION_COLUMNS.count + 1}::float8 / 1000)),
+  model = m.model, current_tokens = m.current_tokens, current_window = m.current_window, load = m.load,
+  peak_tokens = a.peak_tokens, peak_utilization = a.peak_utilization, turns = a.turns, agents = a.agents,
+  windows = a.windows, masked = a.masked, compacted = a.compacted, subticks = a.subticks, restarts = a.restarts,
+  cleared = a.cleared, unexplained = a.unexplained, reclaimed = a.reclaimed, warnings = a.warnings
+FROM (${SESSION_COLUMNS.select}) r
+CROSS JOIN LATERAL (
+  SELECT max(a.peak_tokens) AS peak_tokens, max(a.peak_utilization) AS peak_utilization, sum(a.turns) AS turns,
+    count(*) AS agents, sum(a.windows) AS windows, sum(a.masked) AS masked, sum(a.compacted) AS compacted,
+    sum(a.subticks) AS subticks, sum(a.restarts) AS restarts, sum(a.cleared) AS cleared,
+    sum(a.unexplained) AS unexplained, sum(a.reclaimed) AS reclaimed, sum(a.warnings) AS warnings
+  FROM agents a WHERE a.project_id = r.project_id AND a.session_id = r.id
+) a
+CROSS JOIN LATERAL (
+  SELECT m.model, m.current_tokens, m.current_window, m.load FROM agents m
+  WHERE m.project_id = r.project_id AND m.session_id = r.id
+  ORDER BY m.name = 'main' DESC, m.parent IS NULL DESC, m.first_at, m.id LIMIT 1
+) m
+WHERE s.project_id = r.project_id AND s.id = r.id`;
+
+/** A session's figures are the sums and maxima of its agents', taken anew whenever one of them moved. */
+export async function sumSessions(
+  tx: Transaction,
+  sessions: readonly BatchSession[],
+  receivedAt: number,
+): Promise<void> {
+  if (sessions.length === 0) return;
+  await tx.$executeRawUnsafe(SUM, ...SESSION_COLUMNS.parameters(sessions.map(sessionRecord)), receivedAt);
 }
 
 /** Reads title, kind and end again from all that was said of a session, in order. */

@@ -2,7 +2,7 @@ import type { FoldOptions, FoldResult, Thresholds, TurnFacts } from "@plimsoll/p
 import { EMPTY_STATE, extendAgent, foldAgent, mergeTurns, type WindowLookups } from "@plimsoll/protocol";
 import type { Prisma, PrismaClient } from "../db/client.ts";
 import { type KnownAgent, readAgents, writeAgents } from "./agents.ts";
-import type { Batch, BatchAgent, BatchTurn } from "./batch.ts";
+import type { Batch, BatchAgent, BatchMark, BatchTurn } from "./batch.ts";
 import { sameReading, sameTurn } from "./batch.ts";
 import { type Arrived, applyExtension, applyHistory, Changes, turnRowOf } from "./change.ts";
 import {
@@ -28,12 +28,14 @@ import {
   writeRollups,
 } from "./summaries.ts";
 import {
+  insertNewTurns,
   insertTurns,
   readAgentTurns,
   readTurns,
   sameRow,
   shareOf,
   type TurnRow,
+  TurnsRepeat,
   updateTurns,
 } from "./turns.ts";
 
@@ -61,13 +63,16 @@ const CONNECTION_WAIT = 5_000;
  */
 export async function writeBatch(options: WriterOptions, batch: Batch, extra: Counts): Promise<Counts> {
   await options.models.prepare(modelsOf(batch));
-  const outcome = await options.prisma.$transaction(
-    (tx) => new BatchWriter(options, tx, batch).write(extra),
-    {
+  const run = (repeats: boolean) =>
+    options.prisma.$transaction((tx) => new BatchWriter(options, tx, batch, repeats).write(extra), {
       timeout: TRANSACTION_TIMEOUT,
       maxWait: CONNECTION_WAIT,
-    },
-  );
+    });
+  // Most batches repeat nothing; one that does is rolled back and written the careful way.
+  const outcome = await run(false).catch((error) => {
+    if (error instanceof TurnsRepeat) return run(true);
+    throw error;
+  });
   for (const settle of outcome.settle) settle();
   return outcome.counts;
 }
@@ -142,10 +147,16 @@ class BatchWriter {
   readonly #settle: (() => void)[] = [];
   readonly #counts: Counts = new Map();
 
-  constructor(options: WriterOptions, tx: Transaction, batch: Batch) {
+  /** Whether turns of the batch may be stored already. */
+  #repeats: boolean;
+  /** Marks that are not stored yet, by agent. */
+  readonly #marks = new Map<string, Map<string, BatchMark>>();
+
+  constructor(options: WriterOptions, tx: Transaction, batch: Batch, repeats: boolean) {
     this.#options = options;
     this.#tx = tx;
     this.#batch = batch;
+    this.#repeats = repeats;
   }
 
   async write(extra: Counts): Promise<{ counts: Counts; settle: (() => void)[] }> {
@@ -156,7 +167,9 @@ class BatchWriter {
     const agents = [...this.#batch.agents.values()];
     const ofSessions = agents.filter((agent) => agent.sessionId !== undefined) as Arrived["agent"][];
     const known = await readAgents(tx, ofSessions);
-    await this.#dropKnownMarks(agents);
+    await this.#findNewMarks(agents);
+    // A stream tells of its latest turn again and again.
+    this.#repeats ||= ofSessions.some((agent) => agent.turns.has(known.get(agent.id)?.state.tail?.key ?? ""));
 
     const extending: Extending[] = [];
     for (const agent of ofSessions) {
@@ -175,7 +188,8 @@ class BatchWriter {
   }
 
   #arrived(agent: Arrived["agent"], known: KnownAgent | undefined): Arrived {
-    return { agent, known, marks: agent.marks, thresholds: this.#options.thresholds(agent.projectId) };
+    const marks = this.#marks.get(agent.id) ?? new Map();
+    return { agent, known, marks, thresholds: this.#options.thresholds(agent.projectId) };
   }
 
   #foldOptions({ agent, thresholds }: Arrived): FoldOptions {
@@ -184,13 +198,13 @@ class BatchWriter {
 
   /** Tries to continue from where the agent stands, taking every turn for a new one. */
   #extend(arrived: Arrived): Extending | undefined {
-    const { agent, known } = arrived;
+    const { agent, known, marks } = arrived;
     const options = this.#foldOptions(arrived);
     const turns = [...agent.turns.values()].map((turn) => turn.facts);
     const result = extendAgent(
       known?.state ?? EMPTY_STATE,
       turns,
-      [...agent.marks.values()].map((mark) => mark.facts),
+      [...marks.values()].map((mark) => mark.facts),
       options,
     );
     if (result === undefined) return undefined;
@@ -200,14 +214,17 @@ class BatchWriter {
     return { arrived, options, result, rows };
   }
 
-  /** Marks that are stored already change nothing; what is left of `agent.marks` is new. */
-  async #dropKnownMarks(agents: readonly BatchAgent[]): Promise<void> {
+  /** Marks that are stored already change nothing. */
+  async #findNewMarks(agents: readonly BatchAgent[]): Promise<void> {
     const marks = agents.flatMap((agent) => [...agent.marks.keys()].map((id) => ({ agent, id })));
     const known = await knownMarks(this.#tx, marks);
     for (const { agent, id } of marks) {
       const arrivals = agent.marks.get(id)!.arrivals;
       const isNew = !known.has(`${agent.id}/${id}`);
-      if (!isNew) agent.marks.delete(id);
+      if (isNew) {
+        const fresh = this.#marks.get(agent.id) ?? new Map<string, BatchMark>();
+        this.#marks.set(agent.id, fresh.set(id, agent.marks.get(id)!));
+      }
       this.#tally(agent, isNew ? "mark" : undefined, arrivals.length);
       this.#settle.push(() => {
         for (const [index, request] of arrivals.entries()) {
@@ -219,7 +236,7 @@ class BatchWriter {
   }
 
   #keepHarnessMarks(agent: BatchAgent): void {
-    for (const { event, facts } of agent.marks.values()) {
+    for (const { event, facts } of this.#marks.get(agent.id)?.values() ?? []) {
       const reading = {
         id: facts.id,
         type: facts.type,
@@ -235,9 +252,10 @@ class BatchWriter {
   /** Inserts the turns of agents that continue, and corrects the agents whose turns were not all new. */
   async #insert(extending: readonly Extending[]): Promise<void> {
     const rows = extending.flatMap((extension) => extension.rows);
-    const present = new Set(
-      (await insertTurns(this.#tx, rows, this.#batch.receivedAt)).map((position) => rows[position]!),
-    );
+    const positions = this.#repeats
+      ? await insertTurns(this.#tx, rows, this.#batch.receivedAt)
+      : await insertNewTurns(this.#tx, rows, this.#batch.receivedAt).then(() => []);
+    const present = new Set(positions.map((position) => rows[position]!));
     const stored = new Map(
       (await readTurns(this.#tx, [...present], this.#options.models.name)).map((row) => [
         `${row.agentId}/${row.facts.key}`,
@@ -281,7 +299,7 @@ class BatchWriter {
     const result = extendAgent(
       arrived.known?.state ?? EMPTY_STATE,
       inserted.map((row) => row.facts),
-      [...agent.marks.values()].map((mark) => mark.facts),
+      [...arrived.marks.values()].map((mark) => mark.facts),
       options,
     );
     if (result === undefined) {
@@ -332,7 +350,7 @@ class BatchWriter {
     const crossings = await readAgentCrossings(this.#tx, agent);
     const facts = [
       ...marks.filter((mark) => mark.origin === 0).map((mark) => mark.facts),
-      ...[...agent.marks.values()].map((mark) => mark.facts),
+      ...[...arrived.marks.values()].map((mark) => mark.facts),
     ];
     const result = foldAgent([...turns.values()], facts, this.#foldOptions(arrived));
     const before = this.#changes.turnInserts.length;
@@ -373,7 +391,7 @@ class BatchWriter {
     await deleteCrossings(tx, changes.crossingDeletes.map(keyed));
     await writeCrossings(tx, changes.crossings);
     await writeAgents(tx, changes.agents, receivedAt);
-    await sumSessions(tx, sessions);
+    await sumSessions(tx, sessions, receivedAt);
     await describeSessions(tx, sessions);
     // The rows many writers share come last, so that their locks are held for as short as can be.
     await writeHarnesses(tx, [...this.#batch.harnesses.values()], receivedAt);

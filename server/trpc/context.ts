@@ -22,6 +22,7 @@ export interface Services {
 }
 
 export interface Context {
-  principal: Principal | undefined;
+  /** Rejects with a PlimsollError when what was presented is wrong; undefined when nothing was. */
+  principal: Promise<Principal | undefined>;
   services: Services;
 }

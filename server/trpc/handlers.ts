@@ -29,10 +29,12 @@ export interface HandlerOptions {
 
 /** tRPC for the dashboard and the command line, and the same procedures as a REST API. */
 export function createHandlers({ services, onError, errorResponse }: HandlerOptions): Handlers {
-  const contextOf = async (caller: Caller): Promise<Context> => ({
-    principal: await caller.authenticate(),
-    services,
-  });
+  const contextOf = (caller: Caller): Context => {
+    // Awaited by the procedures, inside tRPC, so that a refusal gets the shape and status of any other error.
+    const principal = caller.authenticate();
+    principal.catch(() => {});
+    return { principal, services };
+  };
   let document: { url: string; text: string } | undefined;
   const documentText = () => {
     const url = services.publicUrl();

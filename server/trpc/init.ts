@@ -62,8 +62,8 @@ const statusKept = t.procedure.use(async ({ next }) => {
 
 /** A procedure that needs a scope; it gets the reader of its caller's project. */
 export function procedure(scope: Scope) {
-  return statusKept.use(({ ctx, next }) => {
-    const principal = requireScope(ctx.principal, scope);
+  return statusKept.use(async ({ ctx, next }) => {
+    const principal = requireScope(await ctx.principal, scope);
     const { prisma, thresholds, clock } = ctx.services;
     const { projectId } = principal;
     const reader: Reader = { prisma, projectId, thresholds: thresholds(projectId), now: clock() };

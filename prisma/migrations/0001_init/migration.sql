@@ -90,7 +90,6 @@ CREATE TABLE "sessions" (
     "current_window" INTEGER,
     "load" REAL,
     "peak_tokens" INTEGER,
-    "peak_window" INTEGER,
     "peak_utilization" REAL,
     "turns" INTEGER NOT NULL DEFAULT 0,
     "agents" INTEGER NOT NULL DEFAULT 0,
@@ -136,7 +135,7 @@ CREATE TABLE "agents" (
     "unexplained" INTEGER NOT NULL DEFAULT 0,
     "reclaimed" BIGINT NOT NULL DEFAULT 0,
     "warnings" INTEGER NOT NULL DEFAULT 0,
-    "state" JSONB NOT NULL,
+    "state" JSON NOT NULL,
 
     CONSTRAINT "agents_pkey" PRIMARY KEY ("project_id","id")
 );
