@@ -11,7 +11,7 @@ beforeAll(async () => {
   server = await startTestServer();
 });
 afterEach(() => server.expectHealthy());
-afterAll(() => server.stop());
+afterAll(() => server?.stop());
 
 function post(body: BodyInit, headers: Record<string, string> = {}) {
   return server.request<IngestAnswer>("/api/v1/events", {

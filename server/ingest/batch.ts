@@ -94,7 +94,7 @@ function place(batch: Batch, { projectId, event, request }: Arrival): void {
   agent.lastAt = Math.max(agent.lastAt, event.at);
   if (event.type === "turn") {
     const key = turnKey(event.id);
-    const facts = turnFacts(event, key);
+    const facts = asStored(turnFacts(event, key));
     const known = agent.turns.get(key);
     if (known === undefined) {
       agent.turns.set(key, { facts, arrivals: [{ request, changed: true }] });
@@ -108,6 +108,12 @@ function place(batch: Batch, { projectId, event, request }: Arrival): void {
   const known = agent.marks.get(event.id);
   if (known === undefined) agent.marks.set(event.id, { event, facts: markFacts(event), arrivals: [request] });
   else known.arrivals.push(request);
+}
+
+/** Costs are kept in millionths: one finer than that would look new each time it is sent. */
+function asStored(facts: TurnFacts): TurnFacts {
+  if (facts.costUsd !== undefined) facts.costUsd = Math.round(facts.costUsd * 1e6) / 1e6;
+  return facts;
 }
 
 function touchHarness(batch: Batch, projectId: number, event: PlimsollEvent): void {
