@@ -38,6 +38,17 @@ test("waits for a slow batch and survives a failing one", async () => {
   expect(batches).toEqual([[1], [2]]);
 });
 
+test("with a delay even the first waits", async () => {
+  const batches: number[][] = [];
+  const queue = coalesce<number>(1000, async (items) => batches.push(items), 500);
+  queue.push(1);
+  queue.push(2);
+  await vi.advanceTimersByTimeAsync(499);
+  expect(batches).toEqual([]);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(batches).toEqual([[1, 2]]);
+});
+
 test("stop drops what waits", async () => {
   const batches: number[][] = [];
   const queue = coalesce<number>(100, async (items) => batches.push(items));

@@ -5,12 +5,14 @@ export interface Coalescer<T> {
 }
 
 /**
- * Hands over what arrived in batches: the first at once, the rest at most every `interval` ms, and never while the
- * batch before is still being worked off. So a burst costs one refetch after another, not a pile of cancelled ones.
+ * Hands over what arrived in batches: the first at once (or, with `delay`, after that many ms), the rest at most every
+ * `interval` ms, and never while the batch before is still being worked off. So a burst costs one refetch after
+ * another, not a pile of cancelled ones.
  */
 export function coalesce<T>(
   interval: number,
   flush: (items: T[]) => Promise<unknown> | undefined,
+  delay = 0,
 ): Coalescer<T> {
   let waiting: T[] = [];
   let busy = false;
@@ -18,6 +20,7 @@ export function coalesce<T>(
 
   async function run(): Promise<void> {
     busy = true;
+    if (delay > 0) await new Promise((done) => setTimeout(done, delay));
     while (waiting.length > 0 && !stopped) {
       const items = waiting;
       waiting = [];

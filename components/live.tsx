@@ -15,6 +15,8 @@ export function useLive(): LiveState {
 
 const FAST_MS = 100;
 const SLOW_MS = 2000;
+/** History is redrawn only after the numbers people watch had the connection to themselves. */
+const SLOW_DELAY_MS = 600;
 const RETRY_MS = [500, 1000, 2000, 5000];
 
 function refetch(client: QueryClient, urgency: Urgency, messages: LiveMessage[]): Promise<void> {
@@ -33,7 +35,11 @@ export function LiveProvider({ children }: { children: ReactNode }) {
 
   useEffect(() => {
     const fast = coalesce<LiveMessage>(FAST_MS, (messages) => refetch(client, "fast", messages));
-    const slow = coalesce<LiveMessage>(SLOW_MS, (messages) => refetch(client, "slow", messages));
+    const slow = coalesce<LiveMessage>(
+      SLOW_MS,
+      (messages) => refetch(client, "slow", messages),
+      SLOW_DELAY_MS,
+    );
     let source: EventSource | undefined;
     let retry: ReturnType<typeof setTimeout> | undefined;
     let failures = 0;

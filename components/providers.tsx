@@ -1,7 +1,7 @@
 "use client";
 
 import { QueryClientProvider } from "@tanstack/react-query";
-import { createTRPCClient, httpBatchLink } from "@trpc/client";
+import { createTRPCClient, httpBatchLink, httpLink, splitLink } from "@trpc/client";
 import { ThemeProvider } from "next-themes";
 import { NuqsAdapter } from "nuqs/adapters/next/app";
 import { type ReactNode, useState } from "react";
@@ -10,6 +10,10 @@ import type { AppRouter } from "../server/trpc/router.ts";
 import { codeOf, makeQueryClient } from "./query-client.ts";
 import { TRPCProvider } from "./trpc.ts";
 import { TooltipProvider } from "./ui/tooltip.tsx";
+
+const API = "/api/trpc";
+/** The numbers that move live. A batch is answered when its slowest part is, so these are not put into one. */
+const ALONE: ReadonlySet<string> = new Set(["fleet", "sessions.get"]);
 
 function createQueryClient() {
   return makeQueryClient((error) => {
@@ -27,7 +31,15 @@ function leaveForLogin(): void {
 export function Providers({ children }: { children: ReactNode }) {
   const [queryClient] = useState(createQueryClient);
   const [trpcClient] = useState(() =>
-    createTRPCClient<AppRouter>({ links: [httpBatchLink({ url: "/api/trpc", maxURLLength: 4000 })] }),
+    createTRPCClient<AppRouter>({
+      links: [
+        splitLink({
+          condition: ({ path }) => ALONE.has(path),
+          true: httpLink({ url: API }),
+          false: httpBatchLink({ url: API, maxURLLength: 4000 }),
+        }),
+      ],
+    }),
   );
   return (
     <ThemeProvider attribute="data-theme" defaultTheme="system" enableSystem disableTransitionOnChange>

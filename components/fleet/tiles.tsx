@@ -113,7 +113,7 @@ function Delta({ now, before, neutral = false }: { now: number; before: number; 
 }
 
 function PointsDelta({ now, before }: { now: number | null; before: number | null }) {
-  if (now === null || before === null) return <span>nothing to compare</span>;
+  if (now === null || before === null) return null;
   const change = (now - before) * 100;
   const shown = Math.abs(change) < 0.05 ? 0 : change;
   const colour = shown === 0 ? "text-faint" : shown > 0 ? "text-line" : "text-ok";

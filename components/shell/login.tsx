@@ -17,20 +17,26 @@ export function Login() {
   const [state, setState] = useState<State>({ step: "reading" });
 
   useEffect(() => {
-    const token = window.location.hash.slice(1);
-    if (token === "") {
-      setState({ step: "no-token" });
-      return;
+    function read() {
+      const token = window.location.hash.slice(1);
+      if (token === "") {
+        setState((state) => (state.step === "reading" ? { step: "no-token" } : state));
+        return;
+      }
+      window.history.replaceState(null, "", window.location.pathname + window.location.search);
+      setState({ step: "entering" });
+      enter(token).then(
+        (message) => {
+          if (message === null) window.location.replace(next);
+          else setState({ step: "refused", message });
+        },
+        () => setState({ step: "refused", message: "The server did not answer. Is it still running?" }),
+      );
     }
-    window.history.replaceState(null, "", window.location.pathname + window.location.search);
-    setState({ step: "entering" });
-    enter(token).then(
-      (message) => {
-        if (message === null) window.location.replace(next);
-        else setState({ step: "refused", message });
-      },
-      () => setState({ step: "refused", message: "The server did not answer. Is it still running?" }),
-    );
+    read();
+    // The link pasted into a tab that already shows this page changes only what stands behind the `#`.
+    window.addEventListener("hashchange", read);
+    return () => window.removeEventListener("hashchange", read);
   }, [next]);
 
   return (

@@ -1,13 +1,16 @@
 "use client";
 
+import dynamic from "next/dynamic";
 import { useRouter } from "next/navigation";
 import { createContext, type ReactNode, Suspense, useContext, useEffect, useMemo, useState } from "react";
 import { enterRows } from "../fleet/walk-rows.ts";
 import { LiveProvider } from "../live.tsx";
-import { HelpDialog } from "./help.tsx";
 import { Nav } from "./nav.tsx";
 import { PAGES } from "./pages.ts";
-import { Palette } from "./palette.tsx";
+
+// Needed only once somebody asks for them.
+const Palette = dynamic(() => import("./palette.tsx").then(({ Palette }) => Palette));
+const HelpDialog = dynamic(() => import("./help.tsx").then(({ HelpDialog }) => HelpDialog));
 
 interface ShellActions {
   openSearch: () => void;
@@ -89,10 +92,8 @@ export function Shell({ children }: { children: ReactNode }) {
             <Suspense>{children}</Suspense>
           </main>
         </div>
-        <Suspense>
-          <Palette open={searching} onOpenChange={setSearching} />
-        </Suspense>
-        <HelpDialog open={helping} onOpenChange={setHelping} />
+        <Suspense>{searching && <Palette open onOpenChange={setSearching} />}</Suspense>
+        {helping && <HelpDialog open onOpenChange={setHelping} />}
       </Actions>
     </LiveProvider>
   );
