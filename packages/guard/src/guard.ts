@@ -105,7 +105,13 @@ export type Action<M> =
       say: string;
     }
   | { type: "wind_down"; text: string; turnsLeft: number }
-  | { type: "restart"; reason: RestartReason; session: number; previousTurns: number; carriedTurns: number }
+  | {
+      type: "restart";
+      reason: RestartReason | "ceiling";
+      session: number;
+      previousTurns: number;
+      carriedTurns: number;
+    }
   | { type: "confirm_restart"; reason: RestartReason; say: string }
   | { type: "stop"; reason: "max_restarts"; say: string };
 
@@ -340,7 +346,7 @@ export class ContextGuard<M = Message> {
   }
 
   /** Starts the next session now, over the messages of the last `prepare`: the answer to `confirm_restart`. */
-  restart(reason: RestartReason = "requested"): Action<M> {
+  restart(reason: RestartReason | "ceiling" = "requested"): Action<M> {
     return this.#restart(reason);
   }
 
@@ -476,7 +482,7 @@ export class ContextGuard<M = Message> {
     this.#state = { ...this.#state, windDownAt: undefined, notices };
   }
 
-  #restart(reason: RestartReason): Action<M> {
+  #restart(reason: RestartReason | "ceiling"): Action<M> {
     const previousTurns = this.#state.turns;
     const marker = restartMarker(this.#state.session + 1, previousTurns);
     const at = this.#carryFrom(marker);
@@ -527,6 +533,7 @@ export class ContextGuard<M = Message> {
       window: window + 1,
       restarts: restarts + 1,
       turns: 0,
+      level: undefined,
       windDownAt: undefined,
       compactAsked: undefined,
       compactAfter: 0,

@@ -1,0 +1,65 @@
+import { contentOf } from "../openai/shape.ts";
+import { type Part, type Shape, textOf } from "../view/shape.ts";
+
+/** A message of the AI SDK: `ModelMessage` and the language model's own prompt messages both fit. */
+export interface AiMessage {
+  role: string;
+  content: unknown;
+}
+
+type AiPart = Record<string, unknown> & { type?: string };
+
+/** Approval requests and responses stay together too, like a call and its result. */
+const approval = (part: AiPart) => `approval:${String(part.approvalId)}`;
+
+export const aiShape: Shape<AiMessage> = {
+  read(message) {
+    const kind = message.role === "assistant" ? "assistant" : message.role === "system" ? "system" : "user";
+    if (!Array.isArray(message.content)) return [{ kind, text: textOf(message.content) }];
+    return (message.content as AiPart[]).map((part): Part => {
+      switch (part.type) {
+        case "tool-call": {
+          const tool = part.toolName as string;
+          return {
+            kind: "call",
+            id: part.toolCallId as string,
+            tool,
+            input: part.input,
+            text: `${tool} ${textOf(part.input)}`,
+          };
+        }
+        case "tool-result": {
+          const output = part.output as { type?: string; value?: unknown } | undefined;
+          const error = output?.type?.startsWith("error") === true || output?.type === "execution-denied";
+          const id = part.toolCallId as string;
+          return { kind: "result", id, tool: part.toolName as string, error, ...contentOf(output?.value) };
+        }
+        case "tool-approval-request":
+          return { kind: "call", id: approval(part), text: "" };
+        case "tool-approval-response":
+          // An answer of a person: never masked.
+          return { kind: "result", id: approval(part), error: true, text: textOf(part.reason) };
+        case "text":
+        case "reasoning":
+          return { kind, text: String(part.text ?? "") };
+        default:
+          return { kind, text: "", extraTokens: 800 };
+      }
+    });
+  },
+  replace(message, texts) {
+    if (!Array.isArray(message.content)) {
+      const text = texts.get(0);
+      return text === undefined ? message : { ...message, content: text };
+    }
+    const content = (message.content as AiPart[]).map((part, place) => {
+      const text = texts.get(place);
+      if (text === undefined) return part;
+      return part.type === "tool-result"
+        ? { ...part, output: { type: "text", value: text } }
+        : { ...part, text };
+    });
+    return { ...message, content };
+  },
+  user: (text) => ({ role: "user", content: [{ type: "text", text }] }),
+};

@@ -1,0 +1,181 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { query } from "@anthropic-ai/claude-agent-sdk";
+import type { PlimsollEventInput } from "@plimsoll/protocol";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { type Script, type ScriptedModel, startScriptedModel } from "../scripted-model/index.ts";
+import { cappedOutput } from "./cap.ts";
+import { ClaudeSession } from "./index.ts";
+
+let home = "";
+let model: ScriptedModel | undefined;
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), "guard-claude-"));
+  await writeFile(join(home, "big.txt"), `begin\n${"a line of the big file\n".repeat(900)}end\n`);
+});
+afterEach(() => model?.close());
+afterAll(() => rm(home, { recursive: true, force: true }));
+
+/** Nothing is inherited: no key, no home, no address but the scripted model's. */
+function clean(url: string) {
+  return {
+    cwd: home,
+    settingSources: [],
+    model: "claude-opus-5",
+    permissionMode: "bypassPermissions",
+    allowDangerouslySkipPermissions: true,
+    tools: ["Read", "Bash"],
+    env: {
+      PATH: process.env.PATH,
+      HOME: home,
+      ANTHROPIC_BASE_URL: url,
+      ANTHROPIC_API_KEY: "dummy",
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+      DISABLE_TELEMETRY: "1",
+      IS_SANDBOX: "1",
+    },
+  };
+}
+
+/** Only the main agent's calls matter here: helpers for titles and the like have no tools. */
+const main =
+  (script: Script): Script =>
+  (request) =>
+    Array.isArray(request.body.tools) && request.body.tools.length > 0 ? script(request) : { text: "ok" };
+
+async function session(script: Script, over = {}) {
+  model = await startScriptedModel(main(script));
+  const events: PlimsollEventInput[] = [];
+  const said: string[] = [];
+  const claude = new ClaudeSession({
+    query,
+    options: clean(model.url),
+    identity: { harness: "test", session: "s" },
+    policy: { thresholds: { warning: 30_000, ceiling: 40_000, soft: null, hard: "90%" } },
+    window: 200_000,
+    onEvent: (event) => events.push(event),
+    say: (text) => said.push(text),
+    ...over,
+  });
+  const send = async (prompt: string) => {
+    const messages = [];
+    for await (const message of claude.send(prompt)) messages.push(message);
+    return messages;
+  };
+  return { claude, events, said, send };
+}
+
+describe("the Claude Agent SDK", () => {
+  it("is measured by response, cut at the tool, and continued in a fresh session at the ceiling", async () => {
+    let calls = 0;
+    const { claude, events, said, send } = await session(
+      (request) => {
+        calls++;
+        if (calls === 1)
+          return {
+            text: "Reading.",
+            calls: [{ name: "Bash", arguments: { command: "cat big.txt", description: "read" } }],
+            promptTokens: 30_000,
+          };
+        if (calls === 2) return { text: "The file is long.", promptTokens: 45_000 };
+        return { text: "Here again.", promptTokens: request.promptTokens };
+      },
+      { maxToolOutputChars: 2_000 },
+    );
+
+    const first = await send("What is in big.txt?");
+    expect(first.at(-1)).toMatchObject({ type: "result", subtype: "success" });
+    const turns = events.filter((event) => event.type === "turn");
+    expect(new Set(turns.map((turn) => turn.id)).size).toBe(2);
+    expect(claude.guard.state.level).toBe(45_000);
+    expect(events.filter((event) => event.type === "threshold_crossed")).toMatchObject([
+      { threshold: "warning", direction: "up", context_tokens: 30_000 },
+      { threshold: "ceiling", direction: "up", context_tokens: 45_000 },
+    ]);
+    const second = JSON.stringify(
+      model!.requests.filter((request) => JSON.stringify(request.messages).includes("tool_result")).at(-1)!
+        .messages,
+    );
+    expect(second).toContain("characters left out here to spare the context");
+    expect(second.match(/a line of the big file/g)!.length).toBeLessThan(120);
+
+    const before = claude.sessionId;
+    await send("And now?");
+    expect(said).toEqual(["This thread is getting long, I'm compacting my context to stay sharp"]);
+    expect(claude.sessionId).not.toBe(before);
+    expect(events.filter((event) => event.type === "restarted")).toMatchObject([
+      { number: 2, reason: "ceiling", previous_turns: 2 },
+    ]);
+    const last = JSON.stringify(model!.requests.at(-1)!.messages);
+    expect(last).toContain("continues from an earlier session");
+    expect(last).toContain("Asked: What is in big.txt?");
+    expect(last).toContain("And now?");
+    expect(last).not.toContain("a line of the big file a line");
+    expect(events.at(-1)).toMatchObject({ window: 1 });
+  }, 120_000);
+
+  it("resumes the same session below the ceiling, and tells the agent once at the hard line", async () => {
+    let calls = 0;
+    const { claude, events, said, send } = await session(
+      () => {
+        calls++;
+        if (calls === 1) return { text: "Hello.", promptTokens: 10_000 };
+        if (calls < 5)
+          return {
+            calls: [{ name: "Bash", arguments: { command: "echo one", description: "say one" } }],
+            promptTokens: 185_000,
+          };
+        return { text: "Done.", promptTokens: 186_000 };
+      },
+      { policy: { thresholds: { warning: null, ceiling: null, soft: null, hard: 180_000 } } },
+    );
+    await send("Hello");
+    const before = claude.sessionId;
+    await send("Go on");
+    expect(claude.sessionId).toBe(before);
+    expect(said).toEqual([]);
+    const sent = JSON.stringify(model!.requests.at(-1)!.messages);
+    expect(sent.match(/Context running low/g)).toHaveLength(1);
+    expect(events.filter((event) => event.type === "wind_down")).toMatchObject([
+      { context_tokens: 185_000, turns_left: 3 },
+    ]);
+  }, 120_000);
+
+  it("takes compactions the runtime made itself for what they are", async () => {
+    const { claude, events } = await session(() => ({ text: "x" }));
+    const fake = new ClaudeSession({
+      identity: claude.guard.identity,
+      onEvent: (event) => events.push(event),
+      query: async function* () {
+        yield {
+          type: "system",
+          subtype: "compact_boundary",
+          uuid: "b1",
+          session_id: "x",
+          compact_metadata: { trigger: "auto", pre_tokens: 167_000, post_tokens: 5_706 },
+        };
+      },
+    });
+    for await (const _ of fake.send("hello")) {
+    }
+    expect(events.at(-1)).toMatchObject({
+      type: "compacted",
+      id: "b1",
+      trigger: "auto",
+      tokens_before: 167_000,
+    });
+    expect(events.at(-1)).not.toHaveProperty("tokens_after");
+  });
+});
+
+describe("cappedOutput", () => {
+  it("keeps the form of a tool's output, and both its ends", () => {
+    const output = { stdout: `start${"x".repeat(10_000)}finish`, stderr: "", interrupted: false };
+    const capped = cappedOutput(output, 1_000) as typeof output;
+    expect(capped.stdout.length).toBeLessThanOrEqual(1_000);
+    expect(capped.stdout).toMatch(/^start.*left out.*finish$/s);
+    expect(capped).toMatchObject({ stderr: "", interrupted: false });
+    expect(cappedOutput({ stdout: "short" }, 1_000)).toBeUndefined();
+  });
+});

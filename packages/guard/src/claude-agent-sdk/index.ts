@@ -1,0 +1,199 @@
+import { limitsOf, lineOfAction } from "../decide.ts";
+import type { GuardOptions } from "../guard.ts";
+import { ContextGuard } from "../guard.ts";
+import { COMPACTING_NOTICE, handoffHead, windDownNotice } from "../texts.ts";
+import { digest } from "../view/digest.ts";
+import { History } from "../view/history.ts";
+import { clip } from "../view/placeholder.ts";
+import { type Message, plainShape } from "../view/shape.ts";
+import { cappedOutput } from "./cap.ts";
+
+// biome-ignore lint/suspicious/noExplicitAny: options and prompts are the SDK's own
+type Query<M> = (params: { prompt: any; options?: any }) => AsyncIterable<M>;
+
+interface SdkMessage {
+  type: string;
+}
+
+export interface ClaudeSessionOptions<M extends SdkMessage> extends Omit<GuardOptions<Message>, "shape"> {
+  /** The SDK's `query`. */
+  query: Query<M>;
+  /** The SDK's options; hooks given here run beside the guard's. */
+  options?: Record<string, unknown>;
+  /** Longest text of a tool's output that reaches the model, characters. */
+  maxToolOutputChars?: number;
+  /** Makes the handoff for a fresh session; without a model when left out or failing. */
+  summarize?: (request: { messages: readonly Message[]; maxChars: number }) => Promise<string> | string;
+  say?: (text: string) => void;
+}
+
+const HANDOFF_CHARS = 6_000;
+
+/**
+ * A conversation over the Claude Agent SDK that stays under its ceiling. The SDK keeps the history itself and lets
+ * nobody rewrite it, so the guard works where it can: it measures each response, cuts tool output before it enters
+ * the context, warns the agent once at the hard line, and continues in a fresh session with a handoff once the
+ * ceiling is passed. A sub-agent has its own window and never moves the meter.
+ */
+export class ClaudeSession<M extends SdkMessage> {
+  readonly guard: ContextGuard<Message>;
+  readonly #options: ClaudeSessionOptions<M>;
+  #sessionId: string | undefined;
+  #transcript: Message[] = [];
+  #handoff: string | undefined;
+  #windDownSent = false;
+
+  constructor(options: ClaudeSessionOptions<M>) {
+    this.#options = options;
+    this.guard = new ContextGuard<Message>(options);
+  }
+
+  /** The SDK's session; changes when a fresh one is begun. */
+  get sessionId(): string | undefined {
+    return this.#sessionId;
+  }
+
+  /** Sends one prompt and passes on every message of the SDK. Throws what the SDK throws. */
+  async *send(prompt: string): AsyncGenerator<M> {
+    if (this.#sessionId !== undefined && this.#overCeiling()) await this.#startFresh();
+    const text = this.#handoff === undefined ? prompt : `${handoffHead(this.#handoff)}\n\n${prompt}`;
+    this.#handoff = undefined;
+    this.#transcript.push({ role: "user", content: prompt });
+    const options = {
+      ...this.#options.options,
+      hooks: this.#hooks(),
+      ...(this.#sessionId === undefined ? {} : { resume: this.#sessionId }),
+    };
+    for await (const message of this.#options.query({ prompt: text, options })) {
+      this.#take(message as unknown as Record<string, unknown>);
+      yield message;
+    }
+  }
+
+  #take(message: Record<string, unknown>): void {
+    if (typeof message.session_id === "string" && message.type === "system")
+      this.#sessionId = message.session_id;
+    if (message.type === "system" && message.subtype === "compact_boundary") {
+      const metadata = message.compact_metadata as { trigger?: string; pre_tokens?: number } | undefined;
+      // `post_tokens` leaves out system prompt and tools: the next turn tells the true level.
+      this.guard.note({
+        type: "compacted",
+        trigger: metadata?.trigger === "manual" ? "manual" : "auto",
+        ...(metadata?.pre_tokens === undefined ? {} : { tokens_before: metadata.pre_tokens }),
+        ...(typeof message.uuid === "string" ? { id: message.uuid } : {}),
+      });
+      return;
+    }
+    if (message.type === "assistant" || message.type === "result") this.guard.observe(message);
+    if (message.parent_tool_use_id == null) this.#transcript.push(...transcriptOf(message));
+  }
+
+  #limits() {
+    return limitsOf(this.guard.policy.thresholds, this.guard.read().windowTokens);
+  }
+
+  #overCeiling(): boolean {
+    const { policy, state } = this.guard;
+    if (policy.mode === "warn_only" || policy.compact === null) return false;
+    const limits = this.#limits();
+    const line = lineOfAction(limits).compact ?? limits.hard;
+    return line !== undefined && (state.level ?? 0) >= line;
+  }
+
+  async #startFresh(): Promise<void> {
+    this.#options.say?.(COMPACTING_NOTICE);
+    this.#handoff = await this.#summary();
+    this.#sessionId = undefined;
+    this.#transcript = [];
+    this.#windDownSent = false;
+    this.guard.restart("ceiling");
+  }
+
+  async #summary(): Promise<string> {
+    const messages = this.#transcript;
+    try {
+      const made = await this.#options.summarize?.({ messages, maxChars: HANDOFF_CHARS });
+      if (made !== undefined && made.trim() !== "") return clip(made, HANDOFF_CHARS);
+    } catch {
+      // The handoff without a model is always there.
+    }
+    const history = new History<Message>(plainShape, (text) => text.length / 4);
+    history.sync(messages);
+    return digest(history, plainShape, 0, messages.length, HANDOFF_CHARS);
+  }
+
+  #hooks(): Record<string, unknown> {
+    const given = (this.#options.options?.hooks ?? {}) as Record<string, unknown[]>;
+    return { ...given, PostToolUse: [...(given.PostToolUse ?? []), { hooks: [this.#afterTool] }] };
+  }
+
+  readonly #afterTool = async (input: Record<string, unknown>): Promise<Record<string, unknown>> => {
+    const output: Record<string, unknown> = {};
+    const capped = cappedOutput(input.tool_response, this.#options.maxToolOutputChars ?? 40_000);
+    if (capped !== undefined) {
+      output.updatedToolOutput = capped;
+      this.#options.store?.put(String(input.tool_use_id), JSON.stringify(input.tool_response));
+    }
+    const notice = input.agent_id === undefined ? this.#windDown() : undefined;
+    if (notice !== undefined) output.additionalContext = notice;
+    if (Object.keys(output).length === 0) return {};
+    return { hookSpecificOutput: { hookEventName: "PostToolUse", ...output } };
+  };
+
+  #windDown(): string | undefined {
+    const { policy, state } = this.guard;
+    const { hard } = this.#limits();
+    const level = state.level ?? 0;
+    if (policy.mode === "warn_only" || policy.restart === null || hard === undefined) return undefined;
+    if (level < hard) {
+      this.#windDownSent = false;
+      return undefined;
+    }
+    if (this.#windDownSent) return undefined;
+    this.#windDownSent = true;
+    const graceTurns = policy.restart.graceTurns;
+    this.guard.note({ type: "wind_down", context_tokens: level, turns_left: graceTurns });
+    return windDownNotice({
+      contextTokens: level,
+      windowTokens: this.guard.read().windowTokens,
+      hardTokens: hard,
+      graceTurns,
+      asking: policy.restart.how === "ask",
+    });
+  }
+}
+
+type Block = {
+  type?: string;
+  text?: string;
+  id?: string;
+  name?: string;
+  input?: unknown;
+  tool_use_id?: string;
+  content?: unknown;
+};
+
+/** What a summary needs of an SDK message. */
+function transcriptOf(message: Record<string, unknown>): Message[] {
+  const content = (message.message as { content?: unknown } | undefined)?.content;
+  if (!Array.isArray(content)) return [];
+  return (content as Block[]).flatMap((block): Message[] => {
+    if (block.type === "text") {
+      return [{ role: message.type === "assistant" ? "assistant" : "user", content: block.text ?? "" }];
+    }
+    if (block.type === "tool_use") {
+      return [
+        {
+          role: "assistant",
+          content: "",
+          toolCalls: [{ id: block.id ?? "", name: block.name ?? "", arguments: block.input }],
+        },
+      ];
+    }
+    if (block.type === "tool_result") {
+      const text = typeof block.content === "string" ? block.content : JSON.stringify(block.content ?? "");
+      return [{ role: "tool", content: text, toolCallId: block.tool_use_id ?? "" }];
+    }
+    return [];
+  });
+}

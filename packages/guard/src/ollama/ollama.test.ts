@@ -1,0 +1,83 @@
+import { Ollama } from "ollama";
+import { afterEach, describe, expect, it } from "vitest";
+import { ContextGuard } from "../guard.ts";
+import { type ScriptedModel, startScriptedModel } from "../scripted-model/index.ts";
+import { filler } from "../testing.ts";
+import { guardOllama, type OllamaMessage, ollamaShape } from "./index.ts";
+
+let model: ScriptedModel | undefined;
+afterEach(() => model?.close());
+
+async function setup(script: Parameters<typeof startScriptedModel>[0], contextLength: number) {
+  model = await startScriptedModel(script, contextLength);
+  const guard = new ContextGuard<OllamaMessage>({
+    identity: { harness: "h", session: "s" },
+    shape: ollamaShape,
+    window: 128_000,
+    policy: { thresholds: { warning: null, ceiling: null, soft: "70%", hard: "95%" } },
+  });
+  return { guard, guarded: guardOllama(new Ollama({ host: model.url }), guard) };
+}
+
+const turn = (at: number): OllamaMessage[] => [
+  {
+    role: "assistant",
+    content: "",
+    tool_calls: [{ function: { name: "read", arguments: { path: `f${at}.md` } } }],
+  },
+  { role: "tool", content: filler(300, "some words"), tool_name: "read" },
+];
+
+describe("the ollama package", () => {
+  it("uses the window that was loaded, not the one the harness believes in", async () => {
+    const { guard, guarded } = await setup(() => ({ text: "ok" }), 4_096);
+    await guarded.chat({ model: "llama3.2", messages: [{ role: "user", content: "hello" }] });
+    expect(guard.read()).toMatchObject({ windowTokens: 4_096, windowSource: "reported" });
+    await guarded.chat({
+      model: "llama3.2",
+      messages: [{ role: "user", content: "hello" }],
+      options: { num_ctx: 16_384 },
+    });
+    expect(guard.read().windowTokens).toBe(16_384);
+  });
+
+  it("is kept below that window, though its calls have no ids", async () => {
+    const { guard, guarded } = await setup(() => ({ text: "ok" }), 4_096);
+    const messages: OllamaMessage[] = [{ role: "user", content: "Read all of them." }];
+    for (let at = 0; at < 20; at++) {
+      messages.push(...turn(at));
+      await guarded.chat({ model: "llama3.2", messages });
+    }
+    for (const request of model!.requests) expect(request.promptTokens).toBeLessThan(4_096);
+    expect(guard.state.maskings).toBeGreaterThan(1);
+    const last = model!.requests.at(-1)!.messages;
+    expect(last.some((message) => String(message.content).startsWith("[read: f"))).toBe(true);
+  });
+
+  it("is flagged when the server cut the prompt without a word", async () => {
+    const { guard, guarded } = await setup(
+      ({ call, promptTokens }) => ({ text: "ok", promptTokens: call === 3 ? 4_096 / 2 + 2 : promptTokens }),
+      4_096,
+    );
+    guard.policy = { ...guard.policy, mask: null, restart: null };
+    const messages: OllamaMessage[] = [{ role: "user", content: "go" }];
+    for (const count of [2, 2, 3]) {
+      for (let at = 0; at < count; at++) messages.push(...turn(at));
+      await guarded.chat({ model: "llama3.2", messages });
+    }
+    expect(guard.state.level).toBeGreaterThan(4_096);
+  });
+
+  it("is measured when it streams", async () => {
+    const { guard, guarded } = await setup(() => ({ text: "hello there" }), 4_096);
+    let text = "";
+    for await (const chunk of await guarded.chat({
+      model: "llama3.2",
+      stream: true,
+      messages: [{ role: "user", content: "hi" }],
+    }))
+      text += chunk.message.content;
+    expect(text).toBe("hello there");
+    expect(guard.state).toMatchObject({ turns: 1, level: model!.requests[0]!.promptTokens });
+  });
+});

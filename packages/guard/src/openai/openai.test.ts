@@ -1,0 +1,136 @@
+import type { PlimsollEventInput } from "@plimsoll/protocol";
+import OpenAI from "openai";
+import { afterEach, describe, expect, it } from "vitest";
+import { ContextGuard } from "../guard.ts";
+import { type ScriptedModel, startScriptedModel } from "../scripted-model/index.ts";
+import { filler } from "../testing.ts";
+import {
+  type ChatMessage,
+  chatShape,
+  guardChat,
+  guardResponses,
+  type InputItem,
+  responsesShape,
+} from "./index.ts";
+
+let model: ScriptedModel | undefined;
+afterEach(() => model?.close());
+
+const THRESHOLDS = { warning: null, ceiling: null, soft: "70%", hard: "95%" } as const;
+
+async function client() {
+  model = await startScriptedModel(({ call }) =>
+    call < 40
+      ? { text: "", calls: [{ name: "read", arguments: { path: `f${call}.ts` } }] }
+      : { text: "done" },
+  );
+  return new OpenAI({ baseURL: `${model.url}/v1`, apiKey: "dummy" });
+}
+
+describe("the openai package, chat completions", () => {
+  it("is kept below its line over a long run of tools, and measured each time", async () => {
+    const events: PlimsollEventInput[] = [];
+    const guard = new ContextGuard<ChatMessage>({
+      identity: { harness: "h", session: "s" },
+      shape: chatShape,
+      window: 8_000,
+      policy: { thresholds: THRESHOLDS },
+      onEvent: (event) => events.push(event),
+    });
+    const guarded = guardChat(await client(), guard);
+    const messages: OpenAI.ChatCompletionMessageParam[] = [
+      { role: "system", content: "You read files." },
+      { role: "user", content: "Read all of them." },
+    ];
+    for (let turn = 0; turn < 30; turn++) {
+      const answer = await guarded.chat.completions.create({ model: "gpt-5.1", messages });
+      const { message } = answer.choices[0]!;
+      messages.push(message);
+      for (const call of message.tool_calls ?? [])
+        messages.push({ role: "tool", tool_call_id: call.id, content: filler(180, "content of the file") });
+    }
+    expect(messages.filter((message) => message.role === "tool")).toHaveLength(30);
+    for (const request of model!.requests) expect(request.promptTokens).toBeLessThan(8_000);
+    const masked = events.filter((event) => event.type === "masked");
+    expect(masked.length).toBeGreaterThan(1);
+    const last = model!.requests.at(-1)!.messages;
+    expect(last.find((message) => String(message.content).startsWith("[read: f1.ts -- "))).toBeDefined();
+    expect(events.filter((event) => event.type === "turn")).toHaveLength(30);
+    expect(guard.read().level!.error).toBeLessThan(0.2);
+  });
+
+  it("is measured when it streams, without being asked to", async () => {
+    const guard = new ContextGuard<ChatMessage>({
+      identity: { harness: "h", session: "s" },
+      shape: chatShape,
+      window: 8_000,
+    });
+    const guarded = guardChat(await client(), guard);
+    const stream = await guarded.chat.completions.create({
+      model: "gpt-5.1",
+      stream: true,
+      messages: [{ role: "user", content: "hello" }],
+    });
+    const names: unknown[] = [];
+    for await (const chunk of stream) names.push(chunk.choices[0]?.delta.tool_calls?.[0]?.function?.name);
+    expect(names).toContain("read");
+    expect(guard.state).toMatchObject({
+      level: model!.requests[0]!.promptTokens,
+      turns: 1,
+      model: "gpt-5.1",
+    });
+  });
+
+  it("leaves everything else of the client as it is", async () => {
+    const bare = await client();
+    const guarded = guardChat(
+      bare,
+      new ContextGuard<ChatMessage>({ identity: { harness: "h", session: "s" }, shape: chatShape }),
+    );
+    expect(guarded.baseURL).toBe(bare.baseURL);
+    await expect(guarded.models.list()).rejects.toThrow(OpenAI.NotFoundError);
+  });
+});
+
+describe("the openai package, responses", () => {
+  it("is kept below its line, whole or streamed", async () => {
+    const guard = new ContextGuard<InputItem>({
+      identity: { harness: "h", session: "s" },
+      shape: responsesShape,
+      window: 8_000,
+      policy: { thresholds: THRESHOLDS },
+    });
+    const guarded = guardResponses(await client(), guard);
+    const input: OpenAI.Responses.ResponseInputItem[] = [{ role: "user", content: "Read all of them." }];
+    for (let turn = 0; turn < 20; turn++) {
+      const answer = await guarded.responses.create({ model: "gpt-5.1", input, store: false });
+      for (const item of answer.output) {
+        input.push(item as OpenAI.Responses.ResponseInputItem);
+        if (item.type === "function_call")
+          input.push({
+            type: "function_call_output",
+            call_id: item.call_id,
+            output: filler(180, "content of the file"),
+          });
+      }
+    }
+    for (const request of model!.requests) expect(request.promptTokens).toBeLessThan(8_000);
+    expect(guard.state.maskings).toBeGreaterThan(0);
+    const stream = await guarded.responses.create({ model: "gpt-5.1", input, stream: true, store: false });
+    for await (const _ of stream) {
+    }
+    expect(guard.state.allTurns).toBe(21);
+  });
+
+  it("is only measured where the server holds the history", async () => {
+    const guard = new ContextGuard<InputItem>({
+      identity: { harness: "h", session: "s" },
+      shape: responsesShape,
+      window: 8_000,
+    });
+    const guarded = guardResponses(await client(), guard);
+    await guarded.responses.create({ model: "gpt-5.1", input: "go on", previous_response_id: "resp_0" });
+    expect(model!.requests[0]!.body).toMatchObject({ input: "go on", previous_response_id: "resp_0" });
+    expect(guard.state.allTurns).toBe(1);
+  });
+});
