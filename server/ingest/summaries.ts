@@ -1,8 +1,10 @@
+import { BIN_WIDTH } from "@plimsoll/protocol";
 import type { Prisma } from "../db/client.ts";
 import type { BatchHarness, BatchSession, SessionStatement } from "./batch.ts";
 import { describeSession } from "./batch.ts";
 import { arrayLiteral, Columns } from "./columns.ts";
 import type { RollupChanges, RollupRow } from "./rollup.ts";
+import { SLOT_MS } from "./slots.ts";
 
 type Transaction = Prisma.TransactionClient;
 
@@ -15,14 +17,16 @@ const SESSION_COLUMNS = new Columns([
   ["last_ms", "float8"],
 ]);
 
+const RECEIVED = `$${SESSION_COLUMNS.count + 1}::float8`;
+
 const LOCK = `
 SELECT s.id FROM sessions s JOIN unnest($1::int4[], $2::uuid[]) AS r(p, i) ON s.project_id = r.p AND s.id = r.i
 ORDER BY s.project_id, s.id FOR UPDATE OF s`;
 
 const CREATE = `
-INSERT INTO sessions (project_id, id, harness, name, first_at, last_at, last_received_at)
+INSERT INTO sessions (project_id, id, harness, name, first_at, last_at, last_received_at, last_slot, seen_slot)
 SELECT project_id, id, harness, name, to_timestamp(first_ms / 1000), to_timestamp(last_ms / 1000),
-  to_timestamp($${SESSION_COLUMNS.count + 1}::float8 / 1000)
+  to_timestamp(${RECEIVED} / 1000), floor(last_ms / ${SLOT_MS}), floor(${RECEIVED} / ${SLOT_MS})
 FROM (${SESSION_COLUMNS.select}) r ORDER BY project_id, id
 ON CONFLICT (project_id, id) DO UPDATE SET name = EXCLUDED.name`;
 
@@ -59,7 +63,10 @@ function sessionRecord(session: BatchSession) {
 const SUM = `
 UPDATE sessions s SET first_at = LEAST(s.first_at, to_timestamp(r.first_ms / 1000)),
   last_at = GREATEST(s.last_at, to_timestamp(r.last_ms / 1000)),
-  last_received_at = GREATEST(s.last_received_at, to_timestamp($${SESSION_COLUMNS.count + 1}::float8 / 1000)),
+  last_received_at = GREATEST(s.last_received_at, to_timestamp(${RECEIVED} / 1000)),
+  last_slot = GREATEST(s.last_slot, floor(r.last_ms / ${SLOT_MS})::int4),
+  seen_slot = GREATEST(s.seen_slot, floor(${RECEIVED} / ${SLOT_MS})::int4),
+  peak_bin = LEAST(COALESCE(floor(a.peak_utilization / ${BIN_WIDTH}), -1), 32767)::int2,
   model = m.model, current_tokens = m.current_tokens, current_window = m.current_window, load = m.load,
   peak_tokens = a.peak_tokens, peak_utilization = a.peak_utilization, turns = a.turns, agents = a.agents,
   windows = a.windows, masked = a.masked, compacted = a.compacted, subticks = a.subticks, restarts = a.restarts,

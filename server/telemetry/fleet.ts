@@ -1,14 +1,16 @@
 import type { FleetAgent, FleetQuery, FleetView } from "@plimsoll/protocol";
 import { Prisma } from "../db/client.ts";
 import type { Agent, Session } from "../db/generated/client.ts";
+import { slotOf } from "../ingest/slots.ts";
 import { iso, LIVE_FOR, type Reader } from "./reader.ts";
 import { agentView } from "./views.ts";
 
 /** The condition on `agents a` joined with `sessions s` under which an agent is live. */
 export function liveAgents({ projectId, now }: Reader, harness: string | undefined): Prisma.Sql {
-  const since = new Date(now - LIVE_FOR);
+  const since = now - LIVE_FOR;
   const ofHarness = harness === undefined ? Prisma.empty : Prisma.sql`AND s.harness = ${harness}`;
-  return Prisma.sql`a.project_id = ${projectId} AND a.last_received_at > ${since} AND a.turns > 0
+  return Prisma.sql`s.project_id = ${projectId} AND s.seen_slot >= ${slotOf(since)}
+    AND a.last_received_at > ${new Date(since)} AND a.turns > 0
     AND (s.ended_at IS NULL OR s.last_at > s.ended_at) ${ofHarness}`;
 }
 

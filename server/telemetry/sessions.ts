@@ -1,33 +1,59 @@
 import type { SessionPage, SessionSort, SessionsQuery } from "@plimsoll/protocol";
 import { Prisma } from "../db/client.ts";
 import { PlimsollError } from "../errors.ts";
+import { slotOf } from "../ingest/slots.ts";
 import { LIVE_FOR, type Reader, spanOf } from "./reader.ts";
 import { sessionRow } from "./views.ts";
 
-const COLUMN: Record<SessionSort, { column: Prisma.Sql; type: Prisma.Sql }> = {
-  last_at: { column: Prisma.sql`last_at`, type: Prisma.sql`timestamptz` },
-  first_at: { column: Prisma.sql`first_at`, type: Prisma.sql`timestamptz` },
-  load: { column: Prisma.sql`COALESCE(load, -1)`, type: Prisma.sql`float4` },
-  peak_utilization: { column: Prisma.sql`COALESCE(peak_utilization, -1)`, type: Prisma.sql`float4` },
-  turns: { column: Prisma.sql`turns`, type: Prisma.sql`int4` },
+/**
+ * What each sort compares, as one row of values: a coarse indexed column first where there is one, so that PostgreSQL
+ * walks the index and sorts only within a slot; then the value itself; then the id.
+ */
+const SORT_KEYS: Record<SessionSort, { columns: Prisma.Sql[]; types: Prisma.Sql[] }> = {
+  last_at: {
+    columns: [Prisma.sql`last_slot`, Prisma.sql`last_at`],
+    types: [Prisma.sql`int4`, Prisma.sql`timestamptz`],
+  },
+  first_at: { columns: [Prisma.sql`first_at`], types: [Prisma.sql`timestamptz`] },
+  load: { columns: [Prisma.sql`COALESCE(load, -1)`], types: [Prisma.sql`float4`] },
+  peak_utilization: {
+    columns: [Prisma.sql`peak_bin`, Prisma.sql`COALESCE(peak_utilization, -1)`],
+    types: [Prisma.sql`int2`, Prisma.sql`float4`],
+  },
+  turns: { columns: [Prisma.sql`turns`], types: [Prisma.sql`int4`] },
 };
 
 /** Sessions active in the range, one page at a time. */
 export async function readSessions(reader: Reader, query: SessionsQuery): Promise<SessionPage> {
   const { prisma, projectId, now } = reader;
-  const { column, type } = COLUMN[query.sort];
+  const { columns, types } = SORT_KEYS[query.sort];
   const descending = query.order === "desc";
   const direction = descending ? Prisma.sql`DESC` : Prisma.sql`ASC`;
   const after = query.cursor === undefined ? undefined : decodeCursor(query.cursor);
+  const values = after?.value.split("|") ?? [];
+  if (after !== undefined && values.length !== types.length) throw foreignCursor();
+  const key = Prisma.join(columns, ", ");
   const past =
     after === undefined
       ? Prisma.empty
-      : Prisma.sql`AND (${column}, id) ${descending ? Prisma.sql`<` : Prisma.sql`>`}
-          (${after.value}::text::${type}, ${after.id}::uuid)`;
+      : Prisma.sql`AND (${key}, id) ${descending ? Prisma.sql`<` : Prisma.sql`>`}
+          (${Prisma.join(
+            types.map((type, index) => Prisma.sql`${values[index] ?? ""}::text::${type}`),
+            ", ",
+          )}, ${after.id}::uuid)`;
+  const order = Prisma.join(
+    [...columns, Prisma.sql`id`].map((column) => Prisma.sql`${column} ${direction}`),
+    ", ",
+  );
   const found = await prisma.$queryRaw<{ id: string; position: string }[]>`
-    SELECT id, (${column})::text AS position FROM sessions
-    WHERE project_id = ${projectId} ${filters(query, now)} ${past}
-    ORDER BY ${column} ${direction}, id ${direction} LIMIT ${query.limit + 1}`;
+    SELECT id, concat_ws('|', ${key}) AS position FROM sessions
+    WHERE project_id = ${projectId} ${filters(query, now)} ${past} ORDER BY ${order} LIMIT ${query.limit + 1}`.catch(
+    (error) => {
+      // A cursor of another sort holds values that are no values of this one.
+      if (after !== undefined && error instanceof Prisma.PrismaClientKnownRequestError) throw foreignCursor();
+      throw error;
+    },
+  );
   const page = found.slice(0, query.limit);
   const rows = await prisma.session.findMany({ where: { projectId, id: { in: page.map(({ id }) => id) } } });
   const byId = new Map(rows.map((row) => [row.id, row]));
@@ -44,7 +70,9 @@ export async function readSessions(reader: Reader, query: SessionsQuery): Promis
 
 function filters(query: SessionsQuery, now: number): Prisma.Sql {
   const { from, to } = spanOf(query);
-  const parts = [Prisma.sql`AND last_at >= ${new Date(from)} AND first_at < ${new Date(to)}`];
+  const parts = [
+    Prisma.sql`AND last_slot >= ${slotOf(from)} AND last_at >= ${new Date(from)} AND first_at < ${new Date(to)}`,
+  ];
   if (query.harness !== undefined) parts.push(Prisma.sql`AND harness = ${query.harness}`);
   if (query.kind !== undefined) parts.push(Prisma.sql`AND kind = ${query.kind}`);
   if (query.status !== undefined) {
@@ -75,5 +103,9 @@ export function decodeCursor(cursor: string): { value: string; id: string } {
   } catch {
     // Falls through to the one error for every malformed cursor.
   }
-  throw new PlimsollError("bad_request", "The cursor is not one this server gave: ask again without it.");
+  throw foreignCursor();
+}
+
+function foreignCursor(): PlimsollError {
+  return new PlimsollError("bad_request", "The cursor is not one this query gave: ask again without it.");
 }

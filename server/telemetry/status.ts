@@ -1,6 +1,7 @@
 import type { FleetStatus, FleetTotals, StatusQuery } from "@plimsoll/protocol";
 import { utilizationOf } from "@plimsoll/protocol";
 import { Prisma } from "../db/client.ts";
+import { slotOf } from "../ingest/slots.ts";
 import { coveringBuckets } from "./buckets.ts";
 import { liveAgents } from "./fleet.ts";
 import { iso, numberOrNull, type Reader, type Span, spanOf } from "./reader.ts";
@@ -44,7 +45,7 @@ async function readTotals(reader: Reader, span: Span, harness: string | undefine
       SELECT type, sum(count)::int8 AS count, sum(reclaimed)::int8 AS reclaimed
       FROM boundary_rollups WHERE project_id = ${projectId} AND ${coveringBuckets(span)} ${ofHarness} GROUP BY type`,
     prisma.$queryRaw<{ count: bigint }[]>`SELECT count(*) AS count FROM sessions
-      WHERE project_id = ${projectId} AND last_at >= ${from} AND first_at < ${to} ${ofHarness}`,
+      WHERE project_id = ${projectId} AND last_slot >= ${slotOf(span.from)} AND last_at >= ${from} AND first_at < ${to} ${ofHarness}`,
     harness === undefined
       ? prisma.$queryRaw<{ count: bigint }[]>`SELECT count(DISTINCT session_id) AS count FROM crossings
           WHERE project_id = ${projectId} AND threshold = 'warning' AND up AND at >= ${from} AND at < ${to}`

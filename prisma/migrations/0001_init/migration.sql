@@ -102,6 +102,9 @@ CREATE TABLE "sessions" (
     "unexplained" INTEGER NOT NULL DEFAULT 0,
     "reclaimed" BIGINT NOT NULL DEFAULT 0,
     "warnings" INTEGER NOT NULL DEFAULT 0,
+    "last_slot" INTEGER NOT NULL DEFAULT 0,
+    "seen_slot" INTEGER NOT NULL DEFAULT 0,
+    "peak_bin" SMALLINT NOT NULL DEFAULT -1,
 
     CONSTRAINT "sessions_pkey" PRIMARY KEY ("project_id","id")
 );
@@ -278,17 +281,22 @@ CREATE UNIQUE INDEX "api_keys_hash_key" ON "api_keys"("hash");
 CREATE UNIQUE INDEX "models_project_id_name_key" ON "models"("project_id", "name");
 
 -- CreateIndex
-CREATE INDEX "sessions_project_id_last_at_idx" ON "sessions"("project_id", "last_at" DESC);
+CREATE INDEX "sessions_project_id_last_slot_idx" ON "sessions"("project_id", "last_slot" DESC);
 
 -- CreateIndex
-CREATE INDEX "sessions_project_id_peak_utilization_idx" ON "sessions"("project_id", "peak_utilization" DESC);
+CREATE INDEX "sessions_project_id_seen_slot_idx" ON "sessions"("project_id", "seen_slot" DESC);
+
+-- CreateIndex
+CREATE INDEX "sessions_project_id_peak_bin_idx" ON "sessions"("project_id", "peak_bin" DESC);
 
 -- CreateIndex
 CREATE INDEX "agents_project_id_session_id_idx" ON "agents"("project_id", "session_id");
 
 -- CreateIndex
-CREATE INDEX "agents_project_id_last_received_at_idx" ON "agents"("project_id", "last_received_at" DESC);
-
--- CreateIndex
 CREATE INDEX "crossings_project_id_threshold_up_at_session_id_idx" ON "crossings"("project_id", "threshold", "up", "at", "session_id");
 
+
+-- Rows that change with every batch keep room on their page, so that their new versions stay beside them.
+ALTER TABLE "sessions" SET (fillfactor = 70);
+ALTER TABLE "agents" SET (fillfactor = 70);
+ALTER TABLE "windows" SET (fillfactor = 80);
