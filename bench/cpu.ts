@@ -1,0 +1,54 @@
+import { readdirSync, readFileSync } from "node:fs";
+
+/** Clock ticks a second in /proc; 100 on every Linux that Node runs on. */
+const TICKS = 100;
+
+/** Seconds of processor time. */
+export interface CpuTimes {
+  server: number;
+  database: number;
+}
+
+/**
+ * What a server and its database have used so far. Unlike a rate it hardly depends on what else the machine does.
+ * Undefined where there is no /proc.
+ */
+export function readCpu(server: number, postmaster: number): CpuTimes | undefined {
+  if (process.platform !== "linux") return undefined;
+  let database = 0;
+  for (const name of readdirSync("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    const stat = readStat(Number(name));
+    if (stat === undefined) continue;
+    if (Number(name) === postmaster) database += stat.own + stat.ended;
+    else if (stat.parent === postmaster) database += stat.own;
+  }
+  return { server: readStat(server)?.own ?? 0, database };
+}
+
+/** Microseconds an event; nothing where it cannot be told. */
+export function cpuPerEvent(
+  before: CpuTimes | undefined,
+  after: CpuTimes | undefined,
+  events: number,
+): Record<string, number> {
+  if (before === undefined || after === undefined || events === 0) return {};
+  const micros = (seconds: number) => Math.round((seconds / events) * 1e7) / 10;
+  return {
+    server_cpu_us: micros(after.server - before.server),
+    database_cpu_us: micros(after.database - before.database),
+  };
+}
+
+function readStat(pid: number): { parent: number; own: number; ended: number } | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, "utf8");
+    // The name stands in brackets and may hold anything; what follows is numbers.
+    const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+    const field = (index: number) => Number(fields[index]);
+    return { parent: field(1), own: (field(11) + field(12)) / TICKS, ended: (field(13) + field(14)) / TICKS };
+  } catch {
+    // It ended between the listing and the reading.
+    return undefined;
+  }
+}

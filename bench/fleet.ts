@@ -1,0 +1,188 @@
+/** A pretended fleet: what its harnesses would send, event by event. The same seed gives the same events. */
+export interface FleetShape {
+  connections: number;
+  /** Sessions at work at once, over all connections. Every third has a sub-agent. */
+  sessions: number;
+  /** Turns to be expected in all; with `spacing` it says when the first one was. */
+  turns: number;
+  /** Milliseconds between two turns of a session, on average. */
+  spacing: number;
+  /** Turns after which a session ends and another begins; 0 is never. */
+  sessionTurns: number;
+  /** Epoch ms of the last turn, about. */
+  end: number;
+  seed: number;
+}
+
+const MODELS = ["claude-sonnet-4-5-20250929", "claude-opus-4-5-20251101", "claude-haiku-4-5-20251001"];
+const WINDOW = 200_000;
+/** Share of the window at which the pretended harness compacts. */
+const COMPACT_AT = 0.78;
+const RESTART_EVERY = 4;
+const ALPHABET = "0123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
+/** Harness instances are machines: several connections may be one. */
+const HARNESSES = 16;
+
+interface Agent {
+  name: string;
+  model: string;
+  /** Tokens of the last prompt; the cache has them. */
+  level: number;
+  compactions: number;
+}
+
+interface Slot {
+  harness: string;
+  /** Whether this harness knows durations and costs. */
+  thorough: boolean;
+  session: string;
+  agents: Agent[];
+  next: number;
+  turns: number;
+  at: number;
+  /** Events that were due together with the last one. */
+  waiting: string[];
+}
+
+export class Fleet {
+  readonly #shape: FleetShape;
+  readonly #random: () => number;
+  readonly #slots: Slot[][];
+  readonly #turn: number[];
+
+  constructor(shape: FleetShape) {
+    this.#shape = shape;
+    this.#random = randomFrom(shape.seed);
+    this.#slots = Array.from({ length: shape.connections }, () => []);
+    this.#turn = this.#slots.map(() => 0);
+    const start = shape.end - (shape.turns / shape.sessions) * shape.spacing;
+    // Fewer sessions than connections would leave some without work.
+    for (let index = 0; index < Math.max(shape.sessions, shape.connections); index++) {
+      const connection = index % shape.connections;
+      this.#slots[connection]!.push({
+        harness: `claude-code@vm-${connection % HARNESSES}`,
+        thorough: connection % 2 === 0,
+        session: "",
+        agents: [],
+        next: 0,
+        turns: 0,
+        at: start + this.#random() * shape.spacing,
+        waiting: [],
+      });
+    }
+    for (const [index, slot] of this.#slots.flat().entries()) this.#begin(slot, index);
+  }
+
+  /** The next event of one connection, as JSON. An agent's events come in order. */
+  event(connection: number): string {
+    const slots = this.#slots[connection]!;
+    const index = this.#turn[connection]!;
+    this.#turn[connection] = (index + 1) % slots.length;
+    const slot = slots[index]!;
+    return slot.waiting.shift() ?? this.#advance(slot);
+  }
+
+  /** So many events as one JSON array. */
+  batch(connection: number, events: number): string {
+    let text = "[";
+    for (let index = 0; index < events; index++) text += (index === 0 ? "" : ",") + this.event(connection);
+    return `${text}]`;
+  }
+
+  #begin(slot: Slot, index: number): void {
+    slot.session = this.#id("", 32).toLowerCase();
+    slot.turns = 0;
+    slot.next = 0;
+    const agent = (name: string, model: string): Agent => ({ name, model, level: 0, compactions: 0 });
+    slot.agents = [agent("main", MODELS[index % 2]!)];
+    if (index % 3 === 0) slot.agents.push(agent("explore", MODELS[2]!));
+    slot.waiting.push(
+      `${this.#head(slot, "main", "session")},"status":"started","kind":"conversation","title":"Session ${slot.session.slice(0, 6)}"}`,
+    );
+  }
+
+  #advance(slot: Slot): string {
+    const { sessionTurns, spacing } = this.#shape;
+    slot.at += spacing * (0.5 + this.#random());
+    if (sessionTurns > 0 && slot.turns >= sessionTurns) {
+      const ended = `${this.#head(slot, "main", "session")},"status":"ended","reason":"done"}`;
+      slot.at += 1;
+      this.#begin(slot, Math.floor(this.#random() * 3_000));
+      return ended;
+    }
+    slot.turns += 1;
+    const agent = slot.agents[slot.next]!;
+    slot.next = (slot.next + 1) % slot.agents.length;
+    return this.#turnOf(slot, agent);
+  }
+
+  #turnOf(slot: Slot, agent: Agent): string {
+    const random = this.#random;
+    const input = 2 + Math.floor(random() * 12);
+    const added = 150 + Math.floor(random() ** 2 * 6_000) + (agent.level === 0 ? 14_000 : 0);
+    const output = 20 + Math.floor(random() ** 2 * 3_000);
+    const parent = agent.name === "main" ? "" : `,"parent_agent":"main"`;
+    const told = slot.thorough
+      ? `,"duration_ms":${900 + Math.floor(random() * 40_000)},"cost_usd":${(0.001 + random() * 0.2).toFixed(5)}`
+      : "";
+    const text =
+      `${this.#head(slot, agent.name, "turn", "msg_01")}${parent},"model":"${agent.model}","usage":{"input_tokens":${input},` +
+      `"cache_read_tokens":${agent.level},"cache_write_tokens":${added},"output_tokens":${output},"basis":"exclusive"}${told}}`;
+    agent.level += added + input;
+    this.#fall(slot, agent);
+    return text;
+  }
+
+  /** What a harness does to keep its window from overflowing, now and then. */
+  #fall(slot: Slot, agent: Agent): void {
+    const random = this.#random;
+    const before = agent.level;
+    if (before > COMPACT_AT * WINDOW) {
+      agent.compactions += 1;
+      slot.at += 1;
+      if (agent.compactions % RESTART_EVERY === 0) {
+        agent.level = 0;
+        slot.waiting.push(
+          `${this.#head(slot, agent.name, "restarted")},"number":${agent.compactions / RESTART_EVERY},"previous_turns":${slot.turns},"carryover_turns":0,"reason":"context"}`,
+        );
+        return;
+      }
+      agent.level = 18_000 + Math.floor(random() * 12_000);
+      slot.waiting.push(
+        `${this.#head(slot, agent.name, "compacted")},"trigger":"auto","tokens_before":${before},"tokens_after":${agent.level}}`,
+      );
+    } else if (before > 60_000 && random() < 0.01) {
+      agent.level -= 8_000 + Math.floor(random() * 20_000);
+      slot.at += 1;
+      slot.waiting.push(
+        `${this.#head(slot, agent.name, "masked")},"observations":${3 + Math.floor(random() * 9)},"tokens_before":${before},"tokens_after":${agent.level}}`,
+      );
+    }
+  }
+
+  #head(slot: Slot, agent: string, type: string, prefix = "evt_"): string {
+    return (
+      `{"id":"${this.#id(prefix, 22)}","type":"${type}","at":"${new Date(slot.at).toISOString()}",` +
+      `"harness":"${slot.harness}","session":"${slot.session}","agent":"${agent}"`
+    );
+  }
+
+  #id(prefix: string, length: number): string {
+    let text = prefix;
+    for (let index = 0; index < length; index++) {
+      text += ALPHABET[Math.floor(this.#random() * ALPHABET.length)];
+    }
+    return text;
+  }
+}
+
+/** mulberry32: small, fast, and good enough to pretend with. */
+export function randomFrom(seed: number): () => number {
+  let state = seed | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}

@@ -1,0 +1,111 @@
+import { cpuPerEvent, readCpu } from "./cpu.ts";
+import type { FleetShape } from "./fleet.ts";
+import type { LoadReport } from "./load-process.ts";
+import type { Context, Group, Measurement } from "./measurement.ts";
+import { rounded } from "./measurement.ts";
+import { sendLoad } from "./processes.ts";
+import { describeProfile } from "./profile.ts";
+import { type Home, makeHome, startServer } from "./server.ts";
+
+const WARM_UP = 2_000;
+const COUNTED = 10_000;
+const BATCH = 500;
+/** Agents: every third of these sessions has two. */
+export const SESSIONS = 150;
+const MOST_EVENTS = 1_500_000;
+const MOST_REQUESTS = 360_000;
+
+/** 200 agents that go on and on, caught up on until now. */
+export function busyFleet(connections: number, turns: number, seed: number): FleetShape {
+  return { connections, sessions: SESSIONS, turns, spacing: 5_000, sessionTurns: 0, end: Date.now(), seed };
+}
+
+export const ingest: Group = {
+  names: ["ingest.batch", "ingest.single"],
+  async *run(context) {
+    if (context.wanted("ingest.batch")) yield await measured("ingest.batch", context, batches);
+    if (context.wanted("ingest.single")) yield await measured("ingest.single", context, singles);
+  },
+};
+
+interface Target {
+  port: number;
+  key: string;
+}
+
+interface Result {
+  figures: { value: number; unit: string };
+  report: LoadReport;
+}
+
+/** Each row has a server and an empty database of its own, and counts only when the doctor is content. */
+async function measured(
+  name: string,
+  context: Context,
+  send: (target: Target) => Promise<Result>,
+): Promise<Measurement> {
+  const home = await makeHome();
+  try {
+    context.note(`${name} ...`);
+    const server = await startServer({ home, pages: false, profile: context.profile });
+    const key = await server.makeKey("ingest");
+    const postmaster = await home.postmaster();
+    const before = readCpu(server.pid, postmaster);
+    const { figures, report } = await send({ port: server.port, key });
+    const cpu = cpuPerEvent(before, readCpu(server.pid, postmaster), report.accepted);
+    const bytes = await bytesPerTurn(home);
+    await server.examine();
+    await server.stop();
+    if (context.profile !== undefined) context.note(await describeProfile(context.profile, server.pid));
+    return { name, ...figures, ...latency(report), ...cpu, bytes_per_turn: rounded(bytes), doctor: "ok" };
+  } finally {
+    await home.remove();
+  }
+}
+
+async function batches({ port, key }: Target): Promise<Result> {
+  const report = await sendLoad({
+    port,
+    key,
+    fleet: busyFleet(8, MOST_EVENTS, 1),
+    batch: BATCH,
+    requests: MOST_EVENTS / BATCH,
+    ready: true,
+    warmUp: WARM_UP,
+    counted: COUNTED,
+  });
+  return { figures: { value: rounded(report.events / report.seconds), unit: "events/s" }, report };
+}
+
+async function singles({ port, key }: Target): Promise<Result> {
+  const report = await sendLoad({
+    port,
+    key,
+    fleet: busyFleet(128, MOST_REQUESTS, 2),
+    batch: 1,
+    requests: MOST_REQUESTS,
+    ready: true,
+    warmUp: WARM_UP,
+    counted: COUNTED,
+  });
+  return { figures: { value: rounded(report.requests / report.seconds), unit: "requests/s" }, report };
+}
+
+function latency(report: LoadReport) {
+  return {
+    p50_ms: rounded(report.p50, 1),
+    p99_ms: rounded(report.p99, 1),
+    seconds: rounded(report.seconds, 1),
+    generator_cores: rounded(report.cpu, 2),
+  };
+}
+
+/** Table, indexes and all, over the rows in it. */
+export function bytesPerTurn(home: Home): Promise<number> {
+  return home.sql(async (client) => {
+    const { rows } = await client.query<{ bytes: number }>(
+      "SELECT pg_total_relation_size('turns')::float8 / count(*) AS bytes FROM turns",
+    );
+    return rows[0]!.bytes;
+  });
+}

@@ -1,0 +1,116 @@
+// Measures and prints; asserts nothing. Started by scripts/bench.mjs, which builds first.
+import { existsSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { cpus, loadavg } from "node:os";
+import { resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { baseline } from "./baseline.ts";
+import { ingest } from "./ingest.ts";
+import { type Context, type Group, type Measurement, tableOf } from "./measurement.ts";
+import { pages } from "./pages.ts";
+import { closeAll } from "./processes.ts";
+import { reads } from "./reads.ts";
+import { start } from "./start.ts";
+
+const USAGE = `npm run bench [-- NAME…] [--json] [--large] [--profile FOLDER]
+  NAME        a row, or the word before its dot; all rows when none is named
+  --json      one object a line instead of a table
+  --large     goes on to 10 million turns (takes many minutes and about 5 GB of disk)
+  --profile   keeps CPU profiles of the server under ingest, and lists where the time went`;
+
+/** What bench/guard.ts exports: the guard is measured without a server. */
+interface GuardBenchmark {
+  name: string;
+  unit: string;
+  run(): Promise<number | Partial<Measurement>> | number | Partial<Measurement>;
+}
+
+async function guardGroup(): Promise<Group | undefined> {
+  const file = new URL("./guard.ts", import.meta.url);
+  if (!existsSync(file)) return undefined;
+  const { benchmarks } = (await import(file.href)) as { benchmarks: readonly GuardBenchmark[] };
+  return {
+    names: benchmarks.map(({ name }) => name),
+    async *run(context) {
+      for (const { name, unit, run } of benchmarks) {
+        if (!context.wanted(name)) continue;
+        context.note(`${name} ...`);
+        const result = await run();
+        yield (
+          typeof result === "number" ? { name, value: result, unit } : { name, unit, ...result }
+        ) as Measurement;
+      }
+    },
+  };
+}
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      json: { type: "boolean", default: false },
+      large: { type: "boolean", default: false },
+      profile: { type: "string" },
+      help: { type: "boolean", default: false },
+    },
+  });
+  if (values.help) {
+    console.log(USAGE);
+    return;
+  }
+  const guard = await guardGroup();
+  const groups = [baseline, ingest, reads, pages, ...(guard === undefined ? [] : [guard]), start];
+  const names = groups.flatMap((group) => group.names);
+  const asked = (name: string) => positionals.some((given) => name === given || name.startsWith(`${given}.`));
+  const unknown = positionals.find(
+    (given) => !names.some((name) => name === given || name.startsWith(`${given}.`)),
+  );
+  if (unknown !== undefined)
+    throw new Error(`There is no row "${unknown}". Rows: ${names.join(", ")}.\n${USAGE}`);
+
+  const profile = values.profile === undefined ? undefined : resolve(values.profile);
+  if (profile !== undefined) await mkdir(profile, { recursive: true });
+  const context: Context = {
+    wanted: (name) => positionals.length === 0 || asked(name),
+    large: values.large,
+    profile,
+    note: (text) => console.error(text),
+  };
+
+  const [load] = loadavg();
+  const found: Measurement[] = [];
+  for (const group of groups) {
+    if (!group.names.some(context.wanted)) continue;
+    try {
+      for await (const measurement of group.run(context)) {
+        if (!context.wanted(measurement.name)) continue;
+        found.push(measurement);
+        if (values.json) console.log(JSON.stringify(measurement));
+      }
+    } catch (error) {
+      // The other rows are worth having all the same.
+      console.error(`${group.names.join(", ")}: ${error instanceof Error ? error.message : error}`);
+      process.exitCode = 1;
+    } finally {
+      await closeAll();
+    }
+  }
+  if (values.json) return;
+  console.log(`\n${tableOf(found)}\n`);
+  console.log(
+    `Node ${process.version}, ${cpus().length} x ${cpus()[0]?.model ?? "unknown"}; load generator and database on the same machine. Its load before the start was ${load?.toFixed(1)}.`,
+  );
+}
+
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+  process.once(signal, () => void closeAll().finally(() => process.exit(130)));
+}
+
+try {
+  await main();
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+} finally {
+  await closeAll();
+}

@@ -1,0 +1,165 @@
+import { existsSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { chromium } from "@playwright/test";
+import type { FleetView } from "@plimsoll/protocol";
+import { busyFleet } from "./ingest.ts";
+import type { Context, Group, Measurement } from "./measurement.ts";
+import { percentileOf, rounded } from "./measurement.ts";
+import { owned, residentBytes, sendLoad } from "./processes.ts";
+import { type BenchServer, makeHome, startServer } from "./server.ts";
+
+const PROBES = 40;
+/** Milliseconds a number may take to move before the run gives up. */
+const PROBE_LIMIT = 10_000;
+const SETTLE = 10_000;
+const LOAD = 10_000;
+const SAMPLE = 200;
+
+/** A whole server, pages and all. */
+export const pages: Group = {
+  names: ["memory.idle", "live.latency", "memory.load"],
+  async *run(context) {
+    const home = await makeHome();
+    try {
+      const server = await startServer({ home, pages: true });
+      const key = await server.makeKey("ingest");
+      await fetch(`${server.url}/login`).then((response) => response.text());
+      if (context.wanted("memory.idle")) {
+        context.note("memory.idle ...");
+        await sleep(SETTLE);
+        yield megabytes("memory.idle", residentBytes(server.pid));
+      }
+      if (context.wanted("live.latency")) yield* live(context, server, key);
+      if (context.wanted("memory.load")) {
+        context.note("memory.load ...");
+        yield megabytes("memory.load", await peakUnderLoad(server, key));
+      }
+      await server.stop();
+    } finally {
+      await home.remove();
+    }
+  },
+};
+
+function megabytes(name: string, bytes: number): Measurement {
+  return { name, value: rounded(bytes / 1e6), unit: "MB" };
+}
+
+async function peakUnderLoad(server: BenchServer, key: string): Promise<number> {
+  let peak = 0;
+  const timer = setInterval(() => {
+    peak = Math.max(peak, residentBytes(server.pid));
+  }, SAMPLE);
+  try {
+    await sendLoad({
+      port: server.port,
+      key,
+      fleet: busyFleet(8, 1_200_000, 31),
+      batch: 500,
+      requests: 2_400,
+      ready: true,
+      warmUp: 0,
+      counted: LOAD,
+    });
+  } finally {
+    clearInterval(timer);
+  }
+  return peak;
+}
+
+/** From the answer that says an event is stored to the moment its number stands in an open page. */
+async function* live(context: Context, server: BenchServer, key: string): AsyncIterable<Measurement> {
+  const executablePath = process.env.PLIMSOLL_CHROMIUM;
+  if (executablePath === undefined || !existsSync(executablePath)) {
+    context.note("live.latency is left out: no Chromium was found (see PLIMSOLL_CHROMIUM)");
+    return;
+  }
+  context.note("live.latency ...");
+  await sendLoad({
+    port: server.port,
+    key,
+    fleet: busyFleet(4, 20_000, 32),
+    batch: 500,
+    requests: 40,
+    ready: false,
+    warmUp: 0,
+    counted: 60_000,
+  });
+  const browser = await chromium.launch({
+    executablePath,
+    // Chromium refuses its sandbox to root.
+    args: ["--disable-gpu", ...(process.getuid?.() === 0 ? ["--no-sandbox"] : [])],
+  });
+  const close = owned(() => browser.close());
+  try {
+    const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
+    const { url } = await server.mutate<{ url: string }>("login.create");
+    await page.goto(url);
+    await page.getByTestId("fleet-row").first().waitFor({ timeout: 60_000 });
+    await page.locator('[data-testid="live"][data-state="live"]').waitFor({ timeout: 60_000 });
+    const { agents } = await server.query<FleetView>("fleet");
+    const agent = agents.find(({ name }) => name === "main")!;
+    const times: number[] = [];
+    for (let probe = 0; probe < PROBES; probe++) {
+      const tokens = 40_000 + probe * 101;
+      const seen = page.evaluate(whenShown, { agent: agent.id, tokens, limit: PROBE_LIMIT });
+      // The watcher must stand before the event goes out, and probes must not beat in time with anything.
+      await sleep(400 + Math.random() * 600);
+      const response = await fetch(`${server.url}/api/v1/events`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+        body: JSON.stringify({
+          id: `probe-${probe}`,
+          type: "turn",
+          at: Date.now() + 60_000,
+          harness: agent.harness,
+          session: agent.session,
+          agent: agent.name,
+          model: agent.model,
+          usage: { input_tokens: 1, cache_read_tokens: tokens - 1, output_tokens: 10, basis: "exclusive" },
+        }),
+      });
+      const accepted = Date.now();
+      if (response.status !== 200) throw new Error(`a probe was answered ${response.status}`);
+      const shown = await seen;
+      if (shown === null) throw new Error(`a number did not move within ${PROBE_LIMIT} ms`);
+      times.push(shown - accepted);
+    }
+    yield {
+      name: "live.latency",
+      value: rounded(percentileOf(times, 0.95)),
+      unit: "ms",
+      p50_ms: rounded(percentileOf(times, 0.5)),
+      max_ms: rounded(times.at(-1)!),
+      rows: agents.length,
+    };
+  } finally {
+    await close();
+  }
+}
+
+/** Runs in the page. Epoch ms of the moment at which an agent's row shows so many tokens, null when it never does. */
+function whenShown(wanted: { agent: string; tokens: number; limit: number }): Promise<number | null> {
+  return new Promise((resolve) => {
+    const look = () => {
+      const cell = document.querySelector(
+        `[data-agent="${wanted.agent}"] [data-testid="context-tokens"]`,
+      ) as HTMLElement | null;
+      if (Number((cell?.title ?? "").replace(/\D/g, "")) === wanted.tokens) finish(Date.now());
+    };
+    const observer = new MutationObserver(look);
+    const timer = setTimeout(() => finish(null), wanted.limit);
+    const finish = (at: number | null) => {
+      observer.disconnect();
+      clearTimeout(timer);
+      resolve(at);
+    };
+    observer.observe(document.body, {
+      subtree: true,
+      childList: true,
+      attributes: true,
+      characterData: true,
+    });
+    look();
+  });
+}

@@ -1,0 +1,84 @@
+import { type ChildProcess, execFileSync, fork } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import type { Job, LoadReport } from "./load-process.ts";
+
+/** Milliseconds a process has to end when asked, before it is ended. */
+const STOP_LIMIT = 30_000;
+
+type Closer = () => Promise<unknown>;
+const closers = new Set<Closer>();
+
+/** Runs `close` at the latest when the run is interrupted. @returns what runs it once, whoever comes first */
+export function owned(close: Closer): Closer {
+  let closing: Promise<unknown> | undefined;
+  const once = () => {
+    closing ??= close().finally(() => closers.delete(once));
+    return closing;
+  };
+  closers.add(once);
+  return once;
+}
+
+/** Ends all that is still ours, the newest first. */
+export async function closeAll(): Promise<void> {
+  for (const close of [...closers].reverse()) await close().catch(() => {});
+}
+
+export async function endProcess(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
+  const ended = once(child, "exit");
+  child.kill("SIGTERM");
+  const timer = new AbortController();
+  const late = sleep(STOP_LIMIT, "late", { signal: timer.signal }).catch(() => undefined);
+  if ((await Promise.race([ended, late])) === "late") child.kill("SIGKILL");
+  timer.abort();
+  await ended;
+}
+
+/** A file beside this one as a process; gives what it says first. */
+async function forkOwn<T>(file: string): Promise<{ child: ChildProcess; hello: T; close: Closer }> {
+  const child = fork(fileURLToPath(new URL(file, import.meta.url)), {
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+  });
+  const close = owned(() => endProcess(child));
+  return { child, hello: await messageOf<T>(child), close };
+}
+
+async function messageOf<T>(child: ChildProcess): Promise<T> {
+  const gone = once(child, "exit").then(() => {
+    throw new Error("a process of the benchmark ended by itself");
+  });
+  gone.catch(() => {});
+  const [message] = await Promise.race([once(child, "message"), gone]);
+  return message as T;
+}
+
+/** Puts load on a server from another process. */
+export async function sendLoad(job: Job): Promise<LoadReport> {
+  const { child, close } = await forkOwn<"ready">("load-process.ts");
+  try {
+    child.send(job);
+    const { report, error } = await messageOf<{ report?: LoadReport; error?: string }>(child);
+    if (report === undefined) throw new Error(`the load was not taken: ${error}`);
+    return report;
+  } finally {
+    await close();
+  }
+}
+
+export async function startEcho(): Promise<{ port: number; close: Closer }> {
+  const { hello, close } = await forkOwn<number>("echo-process.ts");
+  return { port: hello, close };
+}
+
+/** Resident memory of a process in bytes. */
+export function residentBytes(pid: number): number {
+  if (process.platform === "linux") {
+    const status = readFileSync(`/proc/${pid}/status`, "utf8");
+    return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
+  }
+  return Number(execFileSync("ps", ["-o", "rss=", "-p", String(pid)], { encoding: "utf8" })) * 1024;
+}
