@@ -1,0 +1,43 @@
+import { describe, expect, it } from "vitest";
+import { PlimsollError } from "../errors.ts";
+import { createQuota, refilled } from "./quota.ts";
+
+describe("the quota of a key", () => {
+  it("starts full and refills evenly up to ten seconds' worth", () => {
+    expect(refilled(undefined, 100, 5_000)).toEqual({ left: 1_000, at: 5_000 });
+    expect(refilled({ left: 0, at: 5_000 }, 100, 5_500)).toEqual({ left: 50, at: 5_500 });
+    expect(refilled({ left: 990, at: 0 }, 100, 60_000)).toEqual({ left: 1_000, at: 60_000 });
+  });
+
+  it("refuses what exceeds it, says when to come back, and takes nothing then", () => {
+    let now = 0;
+    const quota = createQuota(10, () => now);
+    quota.take("a", 100);
+    let refusal: unknown;
+    try {
+      quota.take("a", 30);
+    } catch (error) {
+      refusal = error;
+    }
+    expect(refusal).toBeInstanceOf(PlimsollError);
+    expect(refusal).toMatchObject({
+      code: "quota_exceeded",
+      status: 429,
+      details: { retry_after_seconds: 3 },
+    });
+    now = 3_000;
+    expect(() => quota.take("a", 30)).not.toThrow();
+  });
+
+  it("keeps keys apart, and lets a batch larger than the burst through when full", () => {
+    const quota = createQuota(10, () => 0);
+    quota.take("a", 5_000);
+    expect(() => quota.take("a", 1)).toThrow();
+    expect(() => quota.take("b", 1)).not.toThrow();
+  });
+
+  it("is no bound at 0", () => {
+    const quota = createQuota(0, () => 0);
+    for (let i = 0; i < 100; i++) quota.take("a", 10_000);
+  });
+});
