@@ -140,6 +140,7 @@ async function main(): Promise<void> {
       routes: [
         eventsRoute({ access, ingest, quota: createQuota(settings.PLIMSOLL_QUOTA_EVENTS_PER_SECOND, clock) }),
         csvRoutes({
+          log,
           access,
           sessions: (projectId, query) => readSessions(readerOf(projectId), query),
           turns: (projectId, query) => readTurns(readerOf(projectId), query),

@@ -1,10 +1,11 @@
 import { SessionsQuery, TurnsQuery } from "@plimsoll/protocol";
 import type { Hono } from "hono";
 import { stream } from "hono/streaming";
+import type { Logger } from "pino";
 import type { z } from "zod";
 import type { Access } from "../access/principal.ts";
 import { PlimsollError } from "../errors.ts";
-import type { MachineEnv } from "./app.ts";
+import type { MachineContext, MachineEnv } from "./app.ts";
 
 /** One page of rows and where the next begins. */
 export interface RowPage {
@@ -13,6 +14,7 @@ export interface RowPage {
 }
 
 export interface CsvDeps {
+  log: Logger;
   access: Pick<Access, "authorize">;
   sessions: (projectId: number, query: SessionsQuery) => Promise<RowPage>;
   turns: (projectId: number, query: TurnsQuery) => Promise<RowPage>;
@@ -23,20 +25,20 @@ const PAGE = 500;
 const LEFT_OUT = new Set(["composition"]);
 
 /** `/api/v1/sessions.csv` and `/api/v1/sessions/{id}/turns.csv`: everything the filters match, page by page. */
-export function csvRoutes({ access, sessions, turns }: CsvDeps): (app: Hono<MachineEnv>) => void {
+export function csvRoutes({ log, access, sessions, turns }: CsvDeps): (app: Hono<MachineEnv>) => void {
   return (app) => {
     app.get("/api/v1/sessions.csv", async (c) => {
       const { projectId } = await access.authorize(c.env.incoming, "read");
       const query = parse(SessionsQuery, { ...c.req.query(), limit: PAGE });
       c.header("Content-Disposition", 'attachment; filename="plimsoll-sessions.csv"');
-      return send(c, (cursor) => sessions(projectId, { ...query, cursor }));
+      return send(c, log, (cursor) => sessions(projectId, { ...query, cursor }));
     });
 
     app.get("/api/v1/sessions/:id/turns.csv", async (c) => {
       const { projectId } = await access.authorize(c.env.incoming, "read");
       const query = parse(TurnsQuery, { ...c.req.query(), id: c.req.param("id"), limit: PAGE });
       c.header("Content-Disposition", `attachment; filename="plimsoll-turns-${query.id.slice(0, 8)}.csv"`);
-      return send(c, (cursor) => turns(projectId, { ...query, cursor }));
+      return send(c, log, (cursor) => turns(projectId, { ...query, cursor }));
     });
   };
 }
@@ -49,23 +51,32 @@ function parse<T>(schema: z.ZodType<T>, value: unknown): T {
 }
 
 async function send(
-  c: Parameters<typeof stream>[0],
+  c: MachineContext,
+  log: Logger,
   read: (cursor: string | undefined) => Promise<RowPage>,
 ): Promise<Response> {
   // Before the answer begins, so that an unknown session is still a 404.
   const first = await read(undefined);
   c.header("Content-Type", "text/csv; charset=utf-8");
   c.header("Cache-Control", "no-store");
-  return stream(c, async (out) => {
-    let page = first;
-    const columns = Object.keys(first.items[0] ?? {}).filter((name) => !LEFT_OUT.has(name));
-    await out.write(line(columns));
-    for (;;) {
-      await out.write(page.items.map((row) => line(columns.map((column) => row[column]))).join(""));
-      if (page.next_cursor === null || out.aborted) return;
-      page = await read(page.next_cursor);
-    }
-  });
+  return stream(
+    c,
+    async (out) => {
+      let page = first;
+      const columns = Object.keys(first.items[0] ?? {}).filter((name) => !LEFT_OUT.has(name));
+      await out.write(line(columns));
+      for (;;) {
+        await out.write(page.items.map((row) => line(columns.map((column) => row[column]))).join(""));
+        if (page.next_cursor === null || out.aborted) return;
+        page = await read(page.next_cursor);
+      }
+    },
+    async (err) => {
+      log.error({ err, path: c.req.path }, "an export broke off");
+      // Ended as usual, an export that broke off half-way would pass for a whole one.
+      c.env.outgoing.destroy();
+    },
+  );
 }
 
 function line(values: readonly unknown[]): string {

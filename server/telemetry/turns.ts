@@ -42,7 +42,7 @@ export async function readTurns(reader: Reader, query: TurnsQuery): Promise<Turn
   const past =
     after === undefined
       ? Prisma.empty
-      : Prisma.sql`WHERE (at_ms, agent_id, number) < (${Number(at)}::float8, ${after.id}::uuid, ${Number(number)}::int4)`;
+      : Prisma.sql`WHERE (n.at_ms, n.agent_id, n.number) < (${Number(at)}::float8, ${after.id}::uuid, ${Number(number)}::int4)`;
   const rows = await reader.prisma.$queryRaw<(Row & { at_ms: number })[]>`
     ${numberedTurns(reader, query)}
     SELECT n.*, c.change FROM numbered n
