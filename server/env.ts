@@ -47,15 +47,12 @@ const schema = z.object({
   NODE_ENV: z
     .enum(["development", "production", "test"], "development, production or test")
     .default("production"),
-  /** Events a second each key may send; 0 is no bound. */
   PLIMSOLL_QUOTA_EVENTS_PER_SECOND: integer(0, 10_000_000, 0),
-  /** Off: this process answers machines only, beside another that serves the pages. */
   PLIMSOLL_PAGES: z.enum(["on", "off"], "on or off").default("on"),
   DATABASE_URL: databaseUrl.optional(),
   DATABASE_POOL_SIZE: integer(2, 200, 10),
   DATABASE_ALLOW_UNSAFE: z
-    .enum(["true", "false"], "true or false")
-    .transform((v) => v === "true")
+    .stringbool({ truthy: ["true"], falsy: ["false"], error: "true or false" })
     .default(false),
 });
 
