@@ -172,7 +172,7 @@ export const benchmarks = [
         const ir = new PromptIr(sections(10_000));
         ir.sections();
         const watcher = new ContextWatcher(ir, {
-          budget: { total: 1_170_000 },
+          budget: { total: 1_170_000, lowWaterRatio: 0.02 },
           clock: () => Date.UTC(2026, 10, 20),
         });
         const began = performance.now();

@@ -1,4 +1,4 @@
-import { Ollama } from "ollama";
+import { type Message, Ollama } from "ollama";
 import { afterEach, describe, expect, it } from "vitest";
 import { ContextGuard } from "../guard.ts";
 import { type ScriptedModel, startScriptedModel } from "../scripted-model/index.ts";
@@ -19,7 +19,7 @@ async function setup(script: Parameters<typeof startScriptedModel>[0], contextLe
   return { guard, guarded: guardOllama(new Ollama({ host: model.url }), guard) };
 }
 
-const turn = (at: number): OllamaMessage[] => [
+const turn = (at: number): Message[] => [
   {
     role: "assistant",
     content: "",
@@ -43,7 +43,7 @@ describe("the ollama package", () => {
 
   it("is kept below that window, though its calls have no ids", async () => {
     const { guard, guarded } = await setup(() => ({ text: "ok" }), 4_096);
-    const messages: OllamaMessage[] = [{ role: "user", content: "Read all of them." }];
+    const messages: Message[] = [{ role: "user", content: "Read all of them." }];
     for (let at = 0; at < 20; at++) {
       messages.push(...turn(at));
       await guarded.chat({ model: "llama3.2", messages });
@@ -60,7 +60,7 @@ describe("the ollama package", () => {
       4_096,
     );
     guard.policy = { ...guard.policy, mask: null, restart: null };
-    const messages: OllamaMessage[] = [{ role: "user", content: "go" }];
+    const messages: Message[] = [{ role: "user", content: "go" }];
     for (const count of [2, 2, 3]) {
       for (let at = 0; at < count; at++) messages.push(...turn(at));
       await guarded.chat({ model: "llama3.2", messages });

@@ -69,6 +69,8 @@ export class Reporter {
   readonly #target: Target | undefined;
   readonly #batch: number;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  /** The timer is set for the next moment, or a request is under way: there is no sense in setting it again. */
+  #urgent = false;
   #sending: Promise<void> | undefined;
   #failures = 0;
   #notBefore = 0;
@@ -129,7 +131,7 @@ export class Reporter {
     }
     if (this.#target === undefined || this.#closed) return;
     this.#queue.push(line);
-    if (this.#queue.length >= this.#batch && this.#failures === 0) this.#wake(0);
+    if (this.#queue.length >= this.#batch && this.#failures === 0 && !this.#urgent) this.#wake(0);
     else if (this.#timer === undefined) this.#wake(this.#options.flushMs ?? 1_000);
   };
 
@@ -138,8 +140,10 @@ export class Reporter {
     if (this.#target === undefined) return;
     clearTimeout(this.#timer);
     this.#timer = undefined;
+    this.#urgent = true;
     this.#sending ??= this.#drain().finally(() => {
       this.#sending = undefined;
+      this.#urgent = false;
       if (!this.#closed && (this.#queue.length > 0 || this.#failures > 0)) this.#wake(this.#waitMs());
     });
     await this.#sending;
@@ -268,6 +272,7 @@ export class Reporter {
 
   #wake(afterMs: number): void {
     if (this.#closed || (this.#timer !== undefined && afterMs > 0)) return;
+    if (afterMs === 0) this.#urgent = true;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
       this.#timer = undefined;

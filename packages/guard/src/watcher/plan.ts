@@ -21,21 +21,22 @@ export function planCompaction(
   total: number,
   budget: TokenBudget,
   now: number,
-  refused: { has(section: Section): boolean } = NONE,
+  refused?: { has(section: Section): boolean },
 ): Section[] {
   if (total <= limitOf(budget)) return [];
   const needed = total - lowWaterOf(budget);
   const over = overAllocation(sections, budget);
+  const anyOver = over.size > 0;
   const scores = new Float64Array(sections.length);
   const heap = new Uint32Array(sections.length);
   let size = 0;
   for (let index = 0; index < sections.length; index++) {
     const section = sections[index]!;
     if (section.priority === "critical" || section.stage === "stub" || section.tokens < SMALLEST) continue;
-    if (refused.has(section)) continue;
+    if (refused?.has(section) === true) continue;
     let score = compactionScore(section, now);
     if (section.stage === "summary") score *= SUMMARY_RANK;
-    if (over.has(section.area ?? "context")) score *= OVER_ALLOCATION;
+    if (anyOver && over.has(section.area ?? "context")) score *= OVER_ALLOCATION;
     scores[index] = score;
     heap[size++] = index;
   }
@@ -52,8 +53,6 @@ export function planCompaction(
   }
   return chosen;
 }
-
-const NONE = { has: () => false };
 
 function overAllocation(sections: readonly Section[], budget: TokenBudget): Set<Area> {
   const used: Record<Area, number> = { system: 0, context: 0, observation: 0 };

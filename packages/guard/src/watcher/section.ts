@@ -23,8 +23,8 @@ export interface Section {
 
 /** Critical has no weight: it is excluded, so that no low relevance can bring it down to nothing. */
 const WEIGHTS: Readonly<Record<Exclude<Priority, "critical">, number>> = { high: 1, medium: 0.6, low: 0.3 };
-const HALF_LIFE_HOURS = 24;
-const HOUR_MS = 3_600_000;
+const HALF_LIFE_MS = 24 * 3_600_000;
+const DECAY_PER_MS = Math.LN2 / HALF_LIFE_MS;
 /** For what nobody stated. A recency of 0.5 is that of information one half-life old. */
 const UNKNOWN = 0.5;
 
@@ -41,6 +41,6 @@ export function compactionScore(section: Section, now: number): number {
 /** 1 for now, 0.5 for a day ago, 0.25 for two. */
 export function recencyWeight(recency: number | undefined, now: number): number {
   if (recency === undefined) return UNKNOWN;
-  const hours = Math.max(0, now - recency) / HOUR_MS;
-  return 0.5 ** (hours / HALF_LIFE_HOURS);
+  const age = now - recency;
+  return age <= 0 ? 1 : Math.exp(-age * DECAY_PER_MS);
 }

@@ -21,8 +21,8 @@ function section(id: string, tokens: number, over: Partial<Section> = {}): Secti
 
 describe("defects of the sketch that must not come back", () => {
   it("the half-life of 24 hours is really 16.6", () => {
-    expect(recencyWeight(NOW - 24 * HOUR, NOW)).toBe(0.5);
-    expect(recencyWeight(NOW - 48 * HOUR, NOW)).toBe(0.25);
+    expect(recencyWeight(NOW - 24 * HOUR, NOW)).toBeCloseTo(0.5, 12);
+    expect(recencyWeight(NOW - 48 * HOUR, NOW)).toBeCloseTo(0.25, 12);
     expect(recencyWeight(NOW, NOW)).toBe(1);
   });
 

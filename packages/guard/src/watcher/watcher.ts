@@ -1,6 +1,6 @@
 import type { EventBody } from "../events.ts";
 import { estimateTokens, type Tokenizer } from "../measure/estimate.ts";
-import { clip, summaryOf } from "../view/placeholder.ts";
+import { clip } from "../view/placeholder.ts";
 import type { TokenBudget } from "./budget.ts";
 import { limitOf, resolveBudget } from "./budget.ts";
 import type { PromptIr, Swap } from "./ir.ts";
@@ -57,6 +57,7 @@ export class ContextWatcher {
   readonly #clock: () => number;
   /** Sections, by identity, that gave nothing: asking again would give nothing again. */
   readonly #refused = new WeakSet<Section>();
+  #anyRefused = false;
   #timer: ReturnType<typeof setInterval> | undefined;
   #busy = false;
   #lastAt = Number.NEGATIVE_INFINITY;
@@ -97,7 +98,13 @@ export class ContextWatcher {
     const now = this.#clock();
     if (now - this.#lastAt < (this.#options.coolDownMs ?? 0)) return result("cooling");
     if (this.#exhaustedAt === this.#ir.version) return result("exhausted");
-    const plan = planCompaction(this.#ir.sections(), before, this.budget, now, this.#refused);
+    const plan = planCompaction(
+      this.#ir.sections(),
+      before,
+      this.budget,
+      now,
+      this.#anyRefused ? this.#refused : undefined,
+    );
     if (plan.length === 0) {
       this.#exhaustedAt = this.#ir.version;
       return result("exhausted");
@@ -130,7 +137,7 @@ export class ContextWatcher {
       const next = content === undefined ? this.#stub(section) : this.#shorter(section, content);
       // A summary no smaller than its section is worse than none.
       if (next.tokens < section.tokens) swaps.push({ expect: section, next });
-      else this.#refused.add(section);
+      else this.#refuse(section);
     };
     for (const section of plan) {
       if (section.stage === "summary") {
@@ -156,8 +163,13 @@ export class ContextWatcher {
     return swaps;
   }
 
-  #failed(error: unknown, section: Section): void {
+  #refuse(section: Section): void {
     this.#refused.add(section);
+    this.#anyRefused = true;
+  }
+
+  #failed(error: unknown, section: Section): void {
+    this.#refuse(section);
     this.#options.onError?.(error, section);
   }
 
@@ -172,9 +184,10 @@ export class ContextWatcher {
   }
 }
 
-/** First part of the content and what the whole was. */
+/** The first part of the content and how much there was. Cheap enough for hundreds at once. */
 export function summariseWithoutModel(section: Section): string | undefined {
-  const keep = Math.floor(section.content.length / 6);
-  if (keep < 40) return undefined;
-  return `[${clip(section.label, 80)} -- ${summaryOf(section.content)}]\n${clip(section.content, keep)}`;
+  const { length } = section.content;
+  if (length < 240) return undefined;
+  const head = clip(section.content, Math.min(400, length >> 3));
+  return `[${clip(section.label, 80)} -- first part of ${length} characters]\n${head}`;
 }
