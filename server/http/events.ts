@@ -20,14 +20,21 @@ export function eventsRoute({ access, ingest, quota }: EventsDeps): (app: Hono<M
     app.post("/api/v1/events", async (c) => {
       const { incoming } = c.env;
       const { projectId, keyId } = await access.authorize(incoming, "ingest");
-      const bytes = await readBody(incoming);
-      const raw = await decodeBody({
-        bytes,
-        contentType: incoming.headers["content-type"],
-        contentEncoding: incoming.headers["content-encoding"],
-      });
-      quota.take(keyId ?? "local", raw.length);
-      return c.json(await ingest.accept(projectId, raw));
+      let events = 1;
+      try {
+        const bytes = await readBody(incoming);
+        const raw = await decodeBody({
+          bytes,
+          contentType: incoming.headers["content-type"],
+          contentEncoding: incoming.headers["content-encoding"],
+        });
+        events = raw.length;
+        quota.take(keyId ?? "local", events);
+        return c.json(await ingest.accept(projectId, raw));
+      } catch (error) {
+        ingest.turnedAway(projectId, error instanceof PlimsollError ? error.code : "internal", events);
+        throw error;
+      }
     });
   };
 }

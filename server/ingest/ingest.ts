@@ -1,6 +1,7 @@
 import type { IngestAnswer, PlimsollEvent } from "@plimsoll/protocol";
 import { parseEvent } from "@plimsoll/protocol";
 import type { Logger } from "pino";
+import { isUnavailable } from "../db/unavailable.ts";
 import { PlimsollError } from "../errors.ts";
 import { type Arrival, makeBatch, type RequestTally } from "./batch.ts";
 import type { RawEvent } from "./decode.ts";
@@ -77,7 +78,7 @@ export class Ingest {
     if (this.#closed) throw overloaded("The server is stopping.");
     if (this.full) throw overloaded("More events are waiting to be written than the server can hold.");
     const { events, rejected } = check(raw);
-    for (const { code } of rejected) this.#refused(projectId, code);
+    for (const { code } of rejected) this.#refused(projectId, code, 1);
     const tally: RequestTally = { accepted: 0, duplicates: 0 };
     if (events.length > 0) {
       await new Promise<void>((resolve, reject) =>
@@ -213,8 +214,13 @@ export class Ingest {
     for (const [projectId, sessions] of touched) this.#options.committed(projectId, [...sessions]);
   }
 
-  #refused(projectId: number, code: string): void {
-    this.#addCount(projectId, code, 1);
+  /** Counts events that were refused before they came here, and why. A body nobody could read counts as one. */
+  turnedAway(projectId: number, code: string, events: number): void {
+    if (!this.#closed) this.#refused(projectId, code, events);
+  }
+
+  #refused(projectId: number, code: string, count: number): void {
+    this.#addCount(projectId, code, count);
     this.#countsTimer ??= setTimeout(() => {
       this.#countsTimer = undefined;
       void this.#flushCounts();
@@ -264,40 +270,4 @@ function overloaded(message: string, cause?: unknown): PlimsollError {
     details: { retry_after_seconds: RETRY_AFTER },
     cause,
   });
-}
-
-/** Prisma's and the driver's ways of saying that the database cannot be talked to now. */
-const UNAVAILABLE_CODES = new Set([
-  "P1001",
-  "P1002",
-  "P1008",
-  "P1017",
-  "P2024",
-  "P2028",
-  "P2034",
-  "ECONNREFUSED",
-]);
-const UNAVAILABLE_STATES = /^(08|53|57P|40001|40P01|25006)/;
-
-function isUnavailable(error: unknown): boolean {
-  for (
-    let at: unknown = error;
-    typeof at === "object" && at !== null;
-    at = (at as { cause?: unknown }).cause
-  ) {
-    const { code, message, meta } = at as { code?: unknown; message?: unknown; meta?: { code?: unknown } };
-    for (const value of [code, meta?.code]) {
-      if (typeof value === "string" && (UNAVAILABLE_CODES.has(value) || UNAVAILABLE_STATES.test(value)))
-        return true;
-    }
-    if (
-      typeof message === "string" &&
-      /(ECONN|Connection terminated|connection timeout|Can't reach database|not yet accepting|terminating connection|the database system is|Server has closed the connection)/i.test(
-        message,
-      )
-    ) {
-      return true;
-    }
-  }
-  return false;
 }

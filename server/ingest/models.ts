@@ -31,6 +31,13 @@ export class ModelNumbers {
     }
   }
 
+  /** Learns the project's numbers when these hold one that only another process has met so far. */
+  async learn(numbers: Iterable<readonly [projectId: number, number: number]>): Promise<void> {
+    for (const [projectId, number] of numbers) {
+      if (!this.#names.has(`${projectId}/${number}`)) await this.load(projectId);
+    }
+  }
+
   /** Learns every number of a project, such as those another process gave. */
   async load(projectId: number): Promise<void> {
     const models = await this.#prisma.model.findMany({ where: { projectId } });

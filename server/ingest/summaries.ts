@@ -19,6 +19,18 @@ const SESSION_COLUMNS = new Columns([
 
 const RECEIVED = `$${SESSION_COLUMNS.count + 1}::float8`;
 
+/**
+ * Keeps two writers from storing the same event of a harness at once. It belongs to no session, and its own row is
+ * locked last of all, so this lock is one that nothing else takes. Before the sessions', in one order everywhere.
+ */
+export async function lockHarnesses(tx: Transaction, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  await tx.$executeRawUnsafe(
+    "SELECT pg_advisory_xact_lock(hashtextextended(id, 0)) FROM unnest($1::text[]) AS r(id)",
+    arrayLiteral([...ids].sort()),
+  );
+}
+
 const LOCK = `
 SELECT s.id FROM sessions s JOIN unnest($1::int4[], $2::uuid[]) AS r(p, i) ON s.project_id = r.p AND s.id = r.i
 ORDER BY s.project_id, s.id FOR UPDATE OF s`;

@@ -3,9 +3,11 @@ import { COMPOSITION_PARTS, normaliseUsage } from "@plimsoll/protocol";
 import type { Prisma } from "../db/client.ts";
 import { basisCode, basisOf, PURPOSE, sourceCode, sourceOf } from "./codes.ts";
 import { arrayLiteral, Columns } from "./columns.ts";
+import type { ModelNumbers } from "./models.ts";
 import type { TurnShare } from "./rollup.ts";
 
 type Transaction = Prisma.TransactionClient;
+type Models = Pick<ModelNumbers, "learn" | "name">;
 
 /** A turn as the database keeps it: what was said, and how the fold read it. */
 export interface TurnRow {
@@ -182,21 +184,21 @@ const SELECTED = `SELECT project_id, agent_id, key, at, model_id, window_index, 
 export async function readAgentTurns(
   tx: Transaction,
   agent: { projectId: number; id: string },
-  modelName: (projectId: number, modelId: number) => string,
+  models: Models,
 ): Promise<TurnRow[]> {
   const stored = await tx.$queryRawUnsafe<StoredTurn[]>(
     `${SELECTED} WHERE project_id = $1 AND agent_id = $2::uuid`,
     agent.projectId,
     agent.id,
   );
-  return stored.map((row) => turnRow(row, modelName));
+  return turnRows(stored, models);
 }
 
 /** The stored turns with these keys. */
 export async function readTurns(
   tx: Transaction,
   rows: readonly TurnRow[],
-  modelName: (projectId: number, modelId: number) => string,
+  models: Models,
 ): Promise<TurnRow[]> {
   if (rows.length === 0) return [];
   const stored = await tx.$queryRawUnsafe<StoredTurn[]>(
@@ -206,7 +208,12 @@ export async function readTurns(
     arrayLiteral(rows.map((row) => row.agentId)),
     arrayLiteral(rows.map((row) => row.facts.key)),
   );
-  return stored.map((row) => turnRow(row, modelName));
+  return turnRows(stored, models);
+}
+
+async function turnRows(stored: readonly StoredTurn[], models: Models): Promise<TurnRow[]> {
+  await models.learn(stored.map((row) => [row.project_id, row.model_id]));
+  return stored.map((row) => turnRow(row, models.name));
 }
 
 function turnRow(row: StoredTurn, modelName: (projectId: number, modelId: number) => string): TurnRow {

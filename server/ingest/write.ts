@@ -1,6 +1,7 @@
 import type { FoldOptions, FoldResult, Thresholds, TurnFacts } from "@plimsoll/protocol";
 import { EMPTY_STATE, extendAgent, foldAgent, mergeTurns, type WindowLookups } from "@plimsoll/protocol";
 import type { Prisma, PrismaClient } from "../db/client.ts";
+import { isConflict } from "../db/unavailable.ts";
 import { type KnownAgent, readAgents, writeAgents } from "./agents.ts";
 import type { Batch, BatchAgent, BatchMark, BatchTurn } from "./batch.ts";
 import { sameReading, sameTurn } from "./batch.ts";
@@ -21,6 +22,7 @@ import {
 import type { ModelNumbers } from "./models.ts";
 import {
   describeSessions,
+  lockHarnesses,
   lockSessions,
   sumSessions,
   writeCounts,
@@ -55,6 +57,8 @@ export type Counts = Map<string, { projectId: number; outcome: string; count: nu
 /** Milliseconds. A database that stands still must not hold requests for ever. */
 const TRANSACTION_TIMEOUT = 15_000;
 const CONNECTION_WAIT = 5_000;
+/** How often a batch that stood in another writer's way is written again. */
+const CONFLICTS = 3;
 
 /**
  * Writes one batch in one transaction: turns, what explains their levels, agents, sessions, rollups. When it returns,
@@ -68,13 +72,19 @@ export async function writeBatch(options: WriterOptions, batch: Batch, extra: Co
       timeout: TRANSACTION_TIMEOUT,
       maxWait: CONNECTION_WAIT,
     });
-  // Most batches repeat nothing; one that does is rolled back and written the careful way.
-  const outcome = await run(false).catch((error) => {
-    if (error instanceof TurnsRepeat) return run(true);
-    throw error;
-  });
-  for (const settle of outcome.settle) settle();
-  return outcome.counts;
+  for (let repeats = false, conflicts = 0; ; ) {
+    try {
+      const outcome = await run(repeats);
+      for (const settle of outcome.settle) settle();
+      return outcome.counts;
+    } catch (error) {
+      // Most batches repeat nothing; one that does is rolled back and written the careful way.
+      if (error instanceof TurnsRepeat && !repeats) repeats = true;
+      // Two writers that both found a session missing can meet in opposite orders; PostgreSQL ends one of them.
+      else if (isConflict(error) && conflicts < CONFLICTS) conflicts += 1;
+      else throw error;
+    }
+  }
 }
 
 /**
@@ -163,8 +173,12 @@ class BatchWriter {
     const tx = this.#tx;
     const { receivedAt } = this.#batch;
     const sessions = [...this.#batch.sessions.values()];
-    await lockSessions(tx, sessions, receivedAt);
     const agents = [...this.#batch.agents.values()];
+    await lockHarnesses(
+      tx,
+      agents.filter((agent) => agent.sessionId === undefined).map((agent) => agent.id),
+    );
+    await lockSessions(tx, sessions, receivedAt);
     const ofSessions = agents.filter((agent) => agent.sessionId !== undefined) as Arrived["agent"][];
     const known = await readAgents(tx, ofSessions);
     await this.#findNewMarks(agents);
@@ -257,7 +271,7 @@ class BatchWriter {
       : await insertNewTurns(this.#tx, rows, this.#batch.receivedAt).then(() => []);
     const present = new Set(positions.map((position) => rows[position]!));
     const stored = new Map(
-      (await readTurns(this.#tx, [...present], this.#options.models.name)).map((row) => [
+      (await readTurns(this.#tx, [...present], this.#options.models)).map((row) => [
         `${row.agentId}/${row.facts.key}`,
         row,
       ]),
@@ -330,8 +344,7 @@ class BatchWriter {
   /** Reads the whole history of an agent, folds it again and writes the differences. */
   async #readAgain(arrived: Arrived, inserted: ReadonlySet<string>): Promise<void> {
     const { agent } = arrived;
-    await this.#options.models.load(agent.projectId);
-    const rows = await readAgentTurns(this.#tx, agent, this.#options.models.name);
+    const rows = await readAgentTurns(this.#tx, agent, this.#options.models);
     const stored = new Map(rows.map((row) => [row.facts.key, row]));
     const turns = new Map(rows.map((row) => [row.facts.key, row.facts]));
     for (const [key, turn] of agent.turns) {

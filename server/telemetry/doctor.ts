@@ -149,7 +149,6 @@ WHERE raw.count IS DISTINCT FROM kept.count OR raw.reclaimed IS DISTINCT FROM ke
 /** Current and peak of the most recent agents, computed anew from all that they sent. */
 async function refold(reader: Reader, { models, fold }: DoctorOptions): Promise<Check> {
   const name = "current and peak equal a recomputation";
-  await models.load(reader.projectId);
   const agents = await reader.prisma.agent.findMany({
     where: { projectId: reader.projectId, turns: { gt: 0 } },
     orderBy: { lastReceivedAt: "desc" },
@@ -159,7 +158,7 @@ async function refold(reader: Reader, { models, fold }: DoctorOptions): Promise<
   for (const agent of agents) {
     const { turns, marks } = await reader.prisma.$transaction(
       async (tx) => ({
-        turns: await readAgentTurns(tx, agent, models.name),
+        turns: await readAgentTurns(tx, agent, models),
         marks: await readAgentMarks(tx, agent),
       }),
       { isolationLevel: "RepeatableRead" },

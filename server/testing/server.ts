@@ -129,7 +129,14 @@ export interface SpawnedServer {
 /** Starts the server without waiting for anything; its environment is exactly this. */
 export async function spawnServer(env: Record<string, string>): Promise<SpawnedServer> {
   const child = spawn(process.execPath, ["--enable-source-maps", await serverBundle()], {
-    env: { PATH: process.env.PATH ?? "", PLIMSOLL_PAGES: "off", PORT: "0", LOG_LEVEL: "warn", ...env },
+    env: {
+      PATH: process.env.PATH ?? "",
+      NODE_ENV: "production",
+      PLIMSOLL_PAGES: "off",
+      PORT: "0",
+      LOG_LEVEL: "warn",
+      ...env,
+    },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";
