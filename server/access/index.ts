@@ -9,8 +9,6 @@ import { ensureDefaultProject } from "./project.ts";
 
 export { type Browsers, loginUrl } from "./browser.ts";
 export type { Keys } from "./keys.ts";
-export { type Access, factsOf, type Principal, requireScope } from "./principal.ts";
-export { DEFAULT_PROJECT } from "./project.ts";
 
 export interface AccessControl {
   access: Access;
