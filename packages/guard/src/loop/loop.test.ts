@@ -110,7 +110,7 @@ describe("runLoop", () => {
       { loop: "l1", tick: 2, sub: 2, tokens_before: 17_000 },
     ]);
     expect(setup.events.filter((event) => event.type === "turn").map((event) => event.window)).toEqual([
-      0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2,
+      0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 4,
     ]);
   });
 

@@ -169,6 +169,11 @@ class LoopRun {
   async #tick(resumed: boolean): Promise<void> {
     const state = this.#state;
     const { guard, tick } = this.#newTick(resumed);
+    if (state.iteration > 0 && state.sub === 0) {
+      // A new iteration begins empty too. After a crash it is said again under the same id, and counted once.
+      const id = `iteration-${state.loop}-${state.iteration + 1}`;
+      this.#emit({ type: "cleared", id, reason: `iteration ${state.iteration + 1} begins` });
+    }
     state.step = "running";
     await this.#save();
     const began = this.#clock();
@@ -264,12 +269,12 @@ class LoopRun {
       },
       clock: this.#clock,
       ...(this.#window === undefined ? {} : { window: this.#window }),
-      // The window's index is the number of boundaries before it.
+      // Every iteration and every sub-tick has a window of its own.
       onEvent: (event) =>
         options.onEvent?.({
           ...event,
           id: event.type === "turn" ? event.id : `${state.iteration}.${state.sub}-${event.id}`,
-          window: state.boundaries,
+          window: state.iteration + state.boundaries,
         } as PlimsollEventInput),
     });
     const limit = () => thresholdTokens("ceiling", `${share}%`, guard.read().windowTokens);

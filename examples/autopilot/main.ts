@@ -1,0 +1,166 @@
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import Anthropic from "@anthropic-ai/sdk";
+import { ContextGuard } from "@plimsoll/guard";
+import { type AnthropicMessage, anthropicShape, guardMessages } from "@plimsoll/guard/anthropic";
+import { fileRunStore, writeAtomic } from "@plimsoll/guard/node";
+import {
+  MANAGER_LIMITS,
+  Manager,
+  orchestrate,
+  type PhaseContext,
+  type PhaseOutcome,
+  ReadRefused,
+} from "@plimsoll/guard/orchestrate";
+import { type ModelRequest, startScriptedModel } from "@plimsoll/guard/scripted-model";
+import { isMain, makeProject, runExample, type Surroundings, sleep } from "../kit.ts";
+
+const MODEL = "claude-sonnet-5";
+const WINDOW = 40_000;
+const ISSUES = ["login fails", "no logout", "slow list", "bad date", "lost draft", "wrong total"];
+const TOOLS: Anthropic.Tool[] = [
+  { name: "read_file", input_schema: { type: "object", properties: { path: { type: "string" } } } },
+  { name: "fix", input_schema: { type: "object", properties: { issue: { type: "string" } } } },
+];
+
+/** autopilot: a manager that reads nothing in detail, and phase-runners that ask to be split when work is too large. */
+export async function autopilot(around: Surroundings) {
+  const { folder, harness, reporter, say } = around;
+  await makeProject(folder, 12);
+  await mkdir(join(folder, "fixed"), { recursive: true });
+  await writeFile(
+    join(folder, "20-UAT.md"),
+    ISSUES.map((issue) => `- [ ] ${issue}\n${"  seen by a tester, steps follow\n".repeat(30)}`).join("\n"),
+  );
+  const model = await startScriptedModel(async (request) => {
+    await sleep(around.paceMs);
+    return script(request);
+  });
+  const client = new Anthropic({ baseURL: model.url, apiKey: "scripted" });
+
+  /** One phase-runner: a worker with a window of its own, under a guard of its own. */
+  async function runPhase(phase: PhaseContext): Promise<PhaseOutcome> {
+    const issues = phase.issues.length > 0 ? [...phase.issues] : await openIssues(folder, phase.id);
+    const reason = phase.tooLarge({ issues: issues.length, files: issues.length * 2 });
+    if (reason !== undefined) {
+      return {
+        status: "split_request",
+        subPhases: issues.map((issue) => ({
+          name: issue,
+          scope: `Fix "${issue}" and prove it`,
+          issues: [issue],
+        })),
+        groupings: Object.fromEntries(issues.map((issue) => [issue, [issue]])),
+        rationale: `${issues.length} issues over about ${issues.length * 2} files (${reason})`,
+      };
+    }
+    const guard = new ContextGuard<AnthropicMessage>({
+      identity: { harness, session: `autopilot:${around.run}`, agent: phase.id },
+      shape: anthropicShape,
+      model: MODEL,
+      window: WINDOW,
+      policy: { thresholds: { warning: null, ceiling: null, soft: "50%", hard: "90%" } },
+      // Turns are reported through the phase, which knows its place in the tree; the guard adds what it did.
+      onEvent: (event) => event.type !== "turn" && reporter.record(event),
+    });
+    const guarded = guardMessages(client, guard);
+    const task = issues.length > 0 ? `Fix: ${issues.join(", ")}` : `Do: ${phase.name}`;
+    const messages: Anthropic.MessageParam[] = [{ role: "user", content: `${task}\n${phase.scope}` }];
+    for (let turn = 0; turn < 30; turn++) {
+      const answer = await guarded.messages.create({
+        model: MODEL,
+        max_tokens: 2_000,
+        tools: TOOLS,
+        messages,
+      });
+      phase.observe(answer);
+      messages.push({ role: "assistant", content: answer.content });
+      const results: Anthropic.ToolResultBlockParam[] = [];
+      for (const block of answer.content) {
+        if (block.type !== "tool_use") continue;
+        const input = block.input as { path?: string; issue?: string };
+        const content =
+          input.path !== undefined
+            ? await readFile(join(folder, input.path), "utf8")
+            : await fix(folder, input.issue!);
+        results.push({ type: "tool_result", tool_use_id: block.id, content });
+      }
+      if (results.length === 0)
+        return { status: "completed", score: 9, summary: `${phase.name}: done in ${turn + 1} turns` };
+      messages.push({ role: "user", content: results });
+    }
+    return { status: "failed", summary: `${phase.name}: no end after 30 turns` };
+  }
+
+  try {
+    const result = await orchestrate({
+      run: `autopilot:${around.run}`,
+      harness,
+      phases: [
+        { id: "18", name: "Search", scope: "Make search faster" },
+        { id: "19", name: "Export", scope: "Add an export" },
+        { id: "20", name: "Fixes from acceptance tests" },
+      ],
+      runPhase,
+      // Each part is looked at by itself: is the fix really on disk?
+      verify: async (phase, { score, summary }) => {
+        const done = await Promise.all(
+          phase.issues.map((issue) =>
+            readFile(fixPath(folder, issue)).then(
+              () => true,
+              () => false,
+            ),
+          ),
+        );
+        return { passed: done.every(Boolean), score: score ?? 0, summary };
+      },
+      store: fileRunStore(join(folder, ".autopilot", "state.json")),
+      writeHandoff: (text) => writeAtomic(join(folder, ".autopilot", "HANDOFF.md"), text),
+      read: (path) => readFile(join(folder, path), "utf8"),
+      window: { tokens: 200_000, promptTokens: 35_000 },
+      runnerWindow: WINDOW,
+      say,
+      onEvent: reporter.record,
+    });
+    const manager = new Manager((path) => readFile(join(folder, path), "utf8"), MANAGER_LIMITS, 0);
+    const refused = await manager.read("20-UAT.md").then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    if (refused instanceof ReadRefused) say(refused.message);
+    say(result.report);
+    return result;
+  } finally {
+    await model.close();
+  }
+}
+
+async function openIssues(folder: string, phase: string): Promise<string[]> {
+  const report = await readFile(join(folder, `${phase}-UAT.md`), "utf8").catch(() => "");
+  return [...report.matchAll(/^- \[ \] (.+)$/gm)].map((match) => match[1]!);
+}
+
+const fixPath = (folder: string, issue: string) => join(folder, "fixed", `${issue.replaceAll(" ", "-")}.txt`);
+
+async function fix(folder: string, issue: string): Promise<string> {
+  await writeFile(fixPath(folder, issue), `fixed: ${issue}\n`);
+  return "written";
+}
+
+/** Reads some modules, fixes what it was asked to, and says that it is done. */
+function script({ messages, body }: ModelRequest) {
+  const calls = messages.filter((message) => message.role === "assistant").length;
+  const task = JSON.stringify(messages[0]!.content);
+  const issue = /Fix: ([a-z ]+)/.exec(task)?.[1];
+  const reads = 4 + (task.length % 5);
+  if (calls < reads) {
+    return {
+      text: "Reading.",
+      calls: [{ name: "read_file", arguments: { path: `src/module-${((calls * 5) % 12) + 1}.ts` } }],
+    };
+  }
+  if (issue !== undefined && calls === reads) return { calls: [{ name: "fix", arguments: { issue } }] };
+  return { text: `Done with ${String(body.model)}.` };
+}
+
+if (isMain(import.meta.url)) await runExample("autopilot", autopilot);

@@ -1,0 +1,116 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { createReporter } from "@plimsoll/guard/report";
+import { foldAgent, markFacts, type PlimsollEvent, parseEvent, turnFacts } from "@plimsoll/protocol";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { autopilot } from "./autopilot/main.ts";
+import type { Surroundings } from "./kit.ts";
+import { ouroboros } from "./ouroboros/main.ts";
+import { phantom } from "./phantom/main.ts";
+import { watcher } from "./watcher/main.ts";
+
+let folder = "";
+let events: PlimsollEvent[] = [];
+let said: string[] = [];
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "plimsoll-example-"));
+  events = [];
+  said = [];
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+/** A reporter that checks each event as the server would. */
+function around(name: string): Surroundings {
+  const log = (line: string) => {
+    const parsed = parseEvent(JSON.parse(line));
+    expect(parsed, line).toMatchObject({ ok: true });
+    if (parsed.ok) events.push(parsed.event);
+  };
+  return {
+    reporter: createReporter({ log }),
+    harness: `${name}@test`,
+    run: "r1",
+    folder,
+    say: (text) => said.push(text),
+    paceMs: 0,
+  };
+}
+
+const of = <T extends PlimsollEvent["type"]>(type: T) =>
+  events.filter((event): event is Extract<PlimsollEvent, { type: T }> => event.type === type);
+
+/** Every fall of every agent is explained by a boundary: the dashboard shows none as unexplained. */
+function expectExplained() {
+  const agents = new Set(events.map((event) => `${event.session} ${event.agent}`));
+  for (const agent of agents) {
+    const own = events.filter((event) => `${event.session} ${event.agent}` === agent);
+    const turns = own.flatMap((event) => (event.type === "turn" ? [turnFacts(event, event.id)] : []));
+    const marks = own.flatMap((event) => (event.type === "turn" ? [] : [markFacts(event)]));
+    const { inferred } = foldAgent(turns, marks, {
+      thresholds: { warning: null, ceiling: null, soft: null, hard: null, reserve: null },
+      lookups: { configured: () => undefined, catalog: () => undefined },
+    });
+    expect([...inferred.values()], agent).toEqual([]);
+  }
+}
+
+describe("the example harnesses", () => {
+  it("phantom keeps a thread under its ceiling and carries a loop over sub-ticks", async () => {
+    const { chat, loop } = await phantom(around("phantom"));
+    expect(chat.compactions).toBeGreaterThan(0);
+    expect(chat.peak).toBeLessThan(60_000 * 0.25);
+    expect(said.filter((text) => text.includes("I'm compacting my context to stay sharp"))).toHaveLength(
+      chat.compactions,
+    );
+    expect(loop).toMatchObject({ end: "done", iterations: 3 });
+    expect(of("subtick")).toHaveLength(loop.boundaries);
+    expect(loop.boundaries).toBeGreaterThan(0);
+    expect(of("compacted")).toHaveLength(chat.compactions);
+    expectExplained();
+  });
+
+  it("ouroboros masks, winds down, restarts and rewrites its own prompt", async () => {
+    const result = await ouroboros(around("ouroboros"));
+    expect(result.end).toBe("done");
+    expect(result.sessions).toBeGreaterThan(1);
+    expect(of("masked").length).toBeGreaterThan(1);
+    expect(of("wind_down").length).toBeGreaterThan(0);
+    expect(of("restarted")).toHaveLength(result.sessions - 1);
+    expect(result.prompt).toContain("are studied. DONE=");
+    const log = await readFile(join(folder, ".ouro-logs", "session.jsonl"), "utf8");
+    expect(log.trim().split("\n").length).toBeGreaterThan(40);
+    expectExplained();
+  });
+
+  it("autopilot splits what is too large and reports the parts inline", async () => {
+    const result = await autopilot(around("autopilot"));
+    expect(result.status).toBe("completed");
+    expect(result.report).toContain("Phase 20 (split: 20a, 20b, 20c, 20d, 20e, 20f)");
+    expect(of("split_requested")).toHaveLength(1);
+    expect(of("split_resolved")).toMatchObject([{ status: "completed" }]);
+    expect(new Set(of("turn").map((event) => event.agent))).toEqual(
+      new Set(["18", "19", "20a", "20b", "20c", "20d", "20e", "20f"]),
+    );
+    expect(said.some((text) => text.includes("manages and does not read 20-UAT.md"))).toBe(true);
+    const state = JSON.parse(await readFile(join(folder, ".autopilot", "state.json"), "utf8"));
+    expect(state.phases["20c"]).toMatchObject({ status: "completed", parent: "20" });
+  });
+
+  it("the watcher keeps its reserve while the agent goes on", async () => {
+    const { highest, limit, compacted, rules } = await watcher(around("watcher"));
+    expect(highest).toBeLessThanOrEqual(limit);
+    expect(compacted).toBeGreaterThan(5);
+    expect(rules).toContain("Never change a file.");
+    expect(of("compacted").length).toBeGreaterThan(1);
+    expectExplained();
+  });
+
+  it("are each under 200 lines", async () => {
+    for (const name of ["phantom", "ouroboros", "autopilot", "watcher"]) {
+      const text = await readFile(fileURLToPath(new URL(`./${name}/main.ts`, import.meta.url)), "utf8");
+      expect(text.split("\n").length, name).toBeLessThan(200);
+    }
+  });
+});
