@@ -8,6 +8,7 @@ import { z } from "zod";
 import { type Browsers, expiredCookie, sessionCookie, sessionOf } from "../access/browser.ts";
 import { checkHost, checkOrigin, type HostRules } from "../access/origin.ts";
 import { type Access, factsOf, type Principal } from "../access/principal.ts";
+import { isUnavailable } from "../db/unavailable.ts";
 import { PlimsollError } from "../errors.ts";
 import type { Readiness } from "./health.ts";
 import type { Instruments } from "./instruments.ts";
@@ -130,7 +131,13 @@ export function createMachineApp(deps: MachineAppDeps): MachineApp {
     return errorResponse(new PlimsollError("not_found", `There is nothing at ${c.req.method} ${path}.`));
   });
 
-  app.onError((error, c) => {
+  app.onError((thrown, c) => {
+    const error =
+      !(thrown instanceof PlimsollError) && isUnavailable(thrown)
+        ? new PlimsollError("database_unreachable", "The database cannot be reached just now. Try again.", {
+            cause: thrown,
+          })
+        : thrown;
     const requestId = nextRequestId();
     logError(log, error, { method: c.req.method, path: c.req.path, requestId });
     const response = errorResponse(error);

@@ -3,6 +3,7 @@ import { initTRPC, TRPCError } from "@trpc/server";
 import type { OpenApiMeta } from "trpc-to-openapi";
 import { ZodError } from "zod";
 import { requireScope } from "../access/principal.ts";
+import { isUnavailable } from "../db/unavailable.ts";
 import { PlimsollError, toErrorBody } from "../errors.ts";
 import type { Reader } from "../telemetry/reader.ts";
 import type { Context } from "./context.ts";
@@ -50,10 +51,20 @@ const CODES = {
   503: "SERVICE_UNAVAILABLE",
 } as const;
 
+/** An error whose status is ours to say; undefined for what tRPC says itself, and for bugs. */
+function foreseen(error: TRPCError): PlimsollError | undefined {
+  if (error.cause instanceof PlimsollError) return error.cause;
+  if (error.code !== "INTERNAL_SERVER_ERROR" || !isUnavailable(error)) return undefined;
+  return new PlimsollError("database_unreachable", "The database cannot be reached just now. Try again.", {
+    cause: error,
+  });
+}
+
 const statusKept = t.procedure.use(async ({ next }) => {
   const result = await next();
-  if (!result.ok && result.error.cause instanceof PlimsollError) {
-    const { cause } = result.error;
+  if (!result.ok) {
+    const cause = foreseen(result.error);
+    if (cause === undefined) return result;
     const code = CODES[cause.status as keyof typeof CODES] ?? "INTERNAL_SERVER_ERROR";
     throw new TRPCError({ code, message: cause.message, cause });
   }

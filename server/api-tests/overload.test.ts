@@ -1,0 +1,198 @@
+import { readdirSync, readFileSync } from "node:fs";
+import type { ErrorBody, SessionPage } from "@plimsoll/protocol";
+import parsePrometheusTextFormat from "parse-prometheus-text-format";
+import { afterEach, describe, expect, it } from "vitest";
+import {
+  type HttpAnswer,
+  startTestServer,
+  type TestServer,
+  type TestServerOptions,
+} from "../testing/server.ts";
+import { countsOf, dayRange, makeKey, turn, unique, until } from "./support.ts";
+
+let server: TestServer | undefined;
+/** Processes held still by a test, let go at its end whatever happened. */
+const held: number[] = [];
+
+afterEach(async () => {
+  for (const pid of held.splice(0)) resume(pid);
+  await server?.expectHealthy();
+  await server?.stop();
+  server = undefined;
+});
+
+async function start(options: TestServerOptions): Promise<TestServer> {
+  server = await startTestServer(options);
+  return server;
+}
+
+function resume(pid: number): void {
+  try {
+    process.kill(pid, "SIGCONT");
+  } catch {
+    // Gone meanwhile.
+  }
+}
+
+function expectTurnedAway(answer: HttpAnswer, status: number, code: string | RegExp): void {
+  expect(answer.status, answer.text).toBe(status);
+  expect((answer.body as ErrorBody).error.code).toMatch(code);
+  expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
+}
+
+async function sessionsNamed(of: TestServer, session: string): Promise<number> {
+  const { items } = await of.trpc<SessionPage>("sessions.list", { ...dayRange, q: session });
+  return items.length;
+}
+
+async function metric(of: TestServer, name: string, labels: Record<string, string>): Promise<number> {
+  const { text } = await of.get("/metrics");
+  const family = parsePrometheusTextFormat(text).find((one) => one.name === name);
+  const found = family?.metrics.find((one) =>
+    Object.entries(labels).every(([label, value]) => one.labels?.[label] === value),
+  );
+  return Number(found?.value ?? 0);
+}
+
+const turns = (session: string, count: number) => Array.from({ length: count }, () => turn(session, 1_000));
+
+describe("a quota", () => {
+  it("turns a sender away with the time to wait, stores nothing and counts what it refused", async () => {
+    const of = await start({ env: { PLIMSOLL_QUOTA_EVENTS_PER_SECOND: "1" } });
+    const { secret } = await makeKey(of, "ingest");
+    const session = unique("session");
+    // The allowance of ten seconds may be spent at once.
+    expect((await of.send(turns(session, 10), secret)).status).toBe(200);
+    const refused = unique("session");
+    const answer = await of.send(turns(refused, 8), secret);
+    expectTurnedAway(answer, 429, "quota_exceeded");
+    expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(1);
+    // Each key has its own.
+    const other = await makeKey(of, "ingest");
+    expect((await of.send(turns(session, 3), other.secret)).status).toBe(200);
+    expect(await sessionsNamed(of, refused)).toBe(0);
+    await until(async () => (await countsOf(of)).quota_exceeded === 8);
+    expect(await metric(of, "plimsoll_ingest_events_total", { outcome: "quota_exceeded" })).toBe(8);
+    // The parser forgets the labels of a histogram.
+    expect((await of.get("/metrics")).text).toContain(
+      'plimsoll_http_request_duration_seconds_count{route="events",status="429"} 1',
+    );
+  });
+});
+
+describe("what is dropped", () => {
+  it("is counted with its reason, in the metrics and for the dashboard", async () => {
+    const of = await start({});
+    const session = unique("session");
+    const good = turn(session, 1_000);
+    await of.send([
+      good,
+      good,
+      { ...good, type: "thought" },
+      { ...good, usage: { input_tokens: "x" } },
+      7 as never,
+    ]);
+    await of.send([{ ...good, harness: undefined }]);
+    const post = (body: string, type: string) =>
+      of.request("/api/v1/events", { method: "POST", headers: { "content-type": type }, body });
+    expect((await post('{"id"', "application/x-ndjson")).status).toBe(200);
+    expect((await post('{"id"', "application/json")).status).toBe(400);
+    expect((await post("x", "text/plain")).status).toBe(415);
+    expect((await post(`[${"0,".repeat(10_000)}0]`, "application/json")).status).toBe(413);
+    const expected = {
+      turn: 1,
+      duplicate: 1,
+      unknown_type: 1,
+      invalid_field: 1,
+      not_an_object: 1,
+      missing_field: 1,
+      invalid_json: 1,
+      bad_request: 1,
+      unsupported_media_type: 1,
+      too_large: 1,
+    };
+    await until(async () => Object.keys(await countsOf(of)).length === Object.keys(expected).length);
+    expect(await countsOf(of)).toEqual(expected);
+    for (const [outcome, count] of Object.entries(expected)) {
+      expect(await metric(of, "plimsoll_ingest_events_total", { outcome }), outcome).toBe(count);
+    }
+  });
+});
+
+describe("a database that goes away", () => {
+  it("is answered with 503 while it is gone, and taken up again when it is back", async () => {
+    const of = await start({ embedded: true });
+    const { secret } = await makeKey(of, "ingest");
+    expect((await of.send(turn(unique("session"), 1_000), secret)).status).toBe(200);
+    const seen: number[] = [];
+    for (let round = 0; round < 3; round++) {
+      process.kill((await of.postmaster())!, "SIGKILL");
+      const session = unique("session");
+      const event = turn(session, 1_000);
+      await until(async () => {
+        const answer = await of.send(event, secret);
+        seen.push(answer.status);
+        // Which part notices first is chance: the key's lookup or the write.
+        if (answer.status !== 200) expectTurnedAway(answer, 503, /^(overloaded|database_unreachable)$/);
+        return answer.status === 200;
+      });
+      expect(await sessionsNamed(of, session)).toBe(1);
+    }
+    expect(new Set(seen)).toEqual(new Set([200, 503]));
+    expect(of.output()).not.toContain("unforeseen");
+  });
+
+  it("answers what needs the database with 503 too, and says that it is not ready", async () => {
+    const of = await start({ embedded: true });
+    const postmaster = (await of.postmaster())!;
+    const children = processesOf(postmaster);
+    // Standing still is worse than being gone: connections stay open and nobody answers.
+    for (const pid of [postmaster, ...children]) {
+      process.kill(pid, "SIGSTOP");
+      held.push(pid);
+    }
+    const session = unique("session");
+    const [sent, ready, health] = await Promise.all([
+      of.send(turn(session, 1_000)),
+      of.get("/readyz"),
+      of.get("/healthz"),
+    ]);
+    expect(health.status).toBe(200);
+    expectTurnedAway(ready, 503, "overloaded");
+    expectTurnedAway(sent, 503, "overloaded");
+    for (const pid of held.splice(0)) resume(pid);
+    await until(async () => (await of.get("/readyz")).status === 200);
+    expect(await sessionsNamed(of, session)).toBe(0);
+    await until(async () => (await of.send(turn(session, 1_000))).status === 200);
+    expect(await sessionsNamed(of, session)).toBe(1);
+  });
+
+  it("refuses to read with 503 while the database is gone", async () => {
+    const of = await start({ embedded: true });
+    const statuses = new Set<number>();
+    for (let round = 0; round < 3; round++) {
+      process.kill((await of.postmaster())!, "SIGKILL");
+      await until(async () => {
+        const answer = await of.get<ErrorBody>("/api/v1/fleet");
+        statuses.add(answer.status);
+        if (answer.status !== 200) expectTurnedAway(answer, 503, "database_unreachable");
+        return answer.status === 200;
+      });
+    }
+    expect([...statuses].every((status) => status === 200 || status === 503)).toBe(true);
+  });
+});
+
+/** Ids of the processes whose parent is `parent`. */
+function processesOf(parent: number): number[] {
+  return readdirSync("/proc").flatMap((name) => {
+    if (!/^\d+$/.test(name)) return [];
+    try {
+      const stat = readFileSync(`/proc/${name}/stat`, "utf8");
+      const [, ppid] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+      return Number(ppid) === parent ? [Number(name)] : [];
+    } catch {
+      return [];
+    }
+  });
+}
