@@ -33,33 +33,33 @@ export function snippets(url: string, key: string): Snippet[] {
       note: "Reads the transcripts it already keeps: first everything recorded, then each turn as it is written.",
       code: `export PLIMSOLL_URL=${url}
 export PLIMSOLL_KEY=${key}
-npx plimsoll import ~/.claude/projects
-npx plimsoll tail ~/.claude/projects`,
+plimsoll import ~/.claude/projects
+plimsoll tail ~/.claude/projects`,
     },
     {
       id: "codex",
       label: "Codex",
-      note: "Reads the session files of the Codex CLI.",
+      note: "Reads the session files of the Codex CLI, and each turn as it is written.",
       code: `export PLIMSOLL_URL=${url}
 export PLIMSOLL_KEY=${key}
-npx plimsoll import ~/.codex/sessions
-npx plimsoll tail ~/.codex/sessions`,
+plimsoll import ~/.codex/sessions
+plimsoll tail ~/.codex/sessions`,
     },
     {
       id: "ouroboros",
       label: "Ouroboros",
-      note: "Follows the JSONL event log of a loop.",
+      note: "Follows the logs of a loop; they stand beside its workspace.",
       code: `export PLIMSOLL_URL=${url}
 export PLIMSOLL_KEY=${key}
-npx plimsoll tail ./ouroboros/events.jsonl`,
+plimsoll tail ./.ouro-logs`,
     },
     {
       id: "agentd",
       label: "agentd",
-      note: "Point the daemon's event sink at this server.",
+      note: "Reads recorded runs; with tail also one that is still going on.",
       code: `export PLIMSOLL_URL=${url}
 export PLIMSOLL_KEY=${key}
-npx plimsoll tail /var/log/agentd/events.jsonl`,
+plimsoll import ./runs`,
     },
     {
       id: "typescript",
