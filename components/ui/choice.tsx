@@ -23,7 +23,8 @@ interface Props<T extends string> {
 export function Choice<T extends string>({ name, value, options, onChange, className }: Props<T>) {
   const current = options.find((option) => option.value === value)?.label ?? value;
   return (
-    <DropdownMenu.Root>
+    // Not modal: hiding the page from assistive technology while its controls stay focusable is a barrier of its own.
+    <DropdownMenu.Root modal={false}>
       <DropdownMenu.Trigger asChild>
         <Button aria-label={`${name}: ${current}`} className={className}>
           <span className="max-w-40 truncate">{current}</span>
