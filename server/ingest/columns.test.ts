@@ -43,8 +43,7 @@ describe("array parameters", () => {
             `SELECT text, number FROM (${columns.select}) r ORDER BY ord`,
             columns.parameters(rows),
           );
-          // A lone surrogate has no UTF-8; Node sends U+FFFD for it.
-          const sent = rows.map((row) => ({ text: row.text?.toWellFormed() ?? null, number: row.number }));
+          const sent = rows.map((row) => ({ text: row.text ?? null, number: row.number }));
           expect(read).toEqual(sent);
         },
       ),
