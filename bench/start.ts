@@ -36,7 +36,7 @@ export const start: Group = {
 async function startOnce(home: Home): Promise<number> {
   const started = performance.now();
   // A group of its own: npm puts a shell between itself and the server, and not every one passes signals on.
-  const child = spawn("npm", ["start"], {
+  const child = spawn("npm", ["--loglevel=error", "start"], {
     cwd: root,
     env: serverEnvironment(home, true),
     stdio: ["ignore", "pipe", "inherit"],
