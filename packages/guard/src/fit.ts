@@ -7,6 +7,11 @@ export interface FitOptions<M> {
    * summary made without a model takes its place.
    */
   summarize?: (request: { messages: readonly M[]; maxChars: number }) => Promise<string> | string;
+  /**
+   * Counts the prompt exactly, such as an API for it. Asked only when the estimate stands near a line or above it; when
+   * it fails the estimate is used.
+   */
+  countTokens?: (messages: readonly M[]) => Promise<number> | number;
   /** Receives what is to be shown to the person. */
   say?: (text: string) => void;
   /** Asked when restarts must be confirmed. */
@@ -22,6 +27,7 @@ export async function fit<M>(
   options: FitOptions<M> = {},
 ): Promise<Prepared<M>> {
   const done: Action<M>[] = [];
+  await countExactly(guard, messages, options);
   for (let round = 0; ; round++) {
     const prepared = guard.prepare(messages);
     done.push(...prepared.actions);
@@ -61,4 +67,23 @@ async function summaryFor<M>(
     }
   }
   return guard.digest(action.maxChars);
+}
+
+/** An estimate this close to a line may be on either side of it. */
+const NEAR = 0.85;
+
+async function countExactly<M>(
+  guard: ContextGuard<M>,
+  messages: readonly M[],
+  { countTokens }: FitOptions<M>,
+): Promise<void> {
+  if (countTokens === undefined) return;
+  const { limits, level } = guard.estimate(messages);
+  const lines = Object.values(limits);
+  if (level.source === "measured" || lines.length === 0 || level.tokens < Math.min(...lines) * NEAR) return;
+  try {
+    guard.counted(await countTokens(guard.view(messages)));
+  } catch {
+    // The estimate is as good as it was.
+  }
 }

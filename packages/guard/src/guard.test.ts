@@ -420,6 +420,24 @@ describe("the ceiling of a conversation", () => {
     expect(guard.state.warnings).toBe(2);
   });
 
+  it("counts exactly near a line, where a way to is given, and goes on without it when that fails", async () => {
+    const asked: number[] = [];
+    const { guard } = testGuard({ policy: PHANTOM });
+    const countTokens = (messages: readonly Message[]) => {
+      asked.push(messages.length);
+      return counted(messages, 600);
+    };
+    await fit(guard, chat(2), { countTokens });
+    expect(asked).toEqual([]);
+    const near = chat(7);
+    const { actions } = await fit(guard, near, { countTokens });
+    expect(asked).toEqual([14]);
+    expect(actions.map((action) => action.type)).toEqual(["compact"]);
+    const failing = testGuard({ policy: PHANTOM });
+    const countAway = () => Promise.reject(new Error("no network"));
+    expect((await fit(failing.guard, near, { countTokens: countAway })).actions).toEqual([]);
+  });
+
   it("only reports in warn-only mode", () => {
     const { guard, of } = testGuard({ policy: { ...OUROBOROS, mode: "warn_only" } });
     const history = [SYSTEM, ASK, ...Array.from({ length: 12 }, () => toolTurn(950)).flat()];

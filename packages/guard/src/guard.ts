@@ -4,7 +4,7 @@ import type { Facts, GuardStatus, Limits, RestartReason } from "./decide.ts";
 import { decide, limitsOf, lineOfAction, windDownOver } from "./decide.ts";
 import type { EventBody, Identity } from "./events.ts";
 import { eventOf } from "./events.ts";
-import { inContext, type Prediction, predict } from "./measure/calibrate.ts";
+import { calibrate, inContext, type Prediction, predict } from "./measure/calibrate.ts";
 import type { Tokenizer } from "./measure/estimate.ts";
 import { estimateTokens, tokenizerScale } from "./measure/estimate.ts";
 import type { NoTurnReason } from "./measure/usage.ts";
@@ -244,6 +244,32 @@ export class ContextGuard<M = Message> {
   /** The window size as the provider states it beats what was configured. Tokens. */
   reportWindow(tokens: number, model = this.#state.model): void {
     if (tokens > 0) this.#state = { ...this.#state, reported: { model, tokens } };
+  }
+
+  /** What `messages` would be counted as now, with everything edited so far and nothing new done. */
+  estimate(messages: readonly M[]): { level: Prediction; limits: Limits } {
+    this.#history.sync(messages);
+    this.#forgetLost(messages.length);
+    const sent = this.#estimate();
+    this.#state = { ...this.#state, sent };
+    const { tokens } = this.#window();
+    return {
+      level: predict(this.#state.calibration, sent),
+      limits: limitsOf(this.policy.thresholds, tokens),
+    };
+  }
+
+  /** The messages as they would be sent now, with nothing new done. */
+  view(messages: readonly M[]): M[] {
+    this.#history.sync(messages);
+    return this.#view.build(this.#history, this.#state, this.#masks);
+  }
+
+  /** An exact count of what the last `prepare` gave, from a tokenizer or a counting API. Tokens. */
+  counted(tokens: number): void {
+    const { sent, calibration } = this.#state;
+    if (sent === undefined) return;
+    this.#state = { ...this.#state, calibration: calibrate(calibration, sent, tokens), lowered: false };
   }
 
   /** What to send instead of `messages`, which are neither kept nor changed. */

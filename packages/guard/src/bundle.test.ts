@@ -1,0 +1,48 @@
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+import { describe, expect, it } from "vitest";
+
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+
+async function bundle(entry: string, platform: "browser" | "node") {
+  const { metafile, outputFiles } = await build({
+    entryPoints: [here(entry)],
+    tsconfig: here("../../../tsconfig.json"),
+    bundle: true,
+    write: false,
+    minify: true,
+    format: "esm",
+    platform,
+    metafile: true,
+    // Anything that is not ours would show up as an import.
+    external: ["zod", "@pydantic/*", "openai", "ai", "ollama", "@anthropic-ai/*"],
+  });
+  const imports = Object.values(metafile.outputs).flatMap((output) => output.imports.map((one) => one.path));
+  return { imports, bytes: outputFiles[0]!.contents.length };
+}
+
+describe("what a harness carries", () => {
+  it.each([
+    "index",
+    "config/index",
+    "loop/index",
+    "restart/index",
+    "orchestrate/index",
+    "watcher/index",
+    "report/index",
+    "openai/index",
+    "anthropic/index",
+    "ollama/index",
+    "ai-sdk/index",
+    "claude-agent-sdk/index",
+  ])("%s has no dependency and runs in a browser", async (entry) => {
+    const { imports, bytes } = await bundle(`./${entry}.ts`, "browser");
+    expect(imports).toEqual([]);
+    expect(bytes).toBeLessThan(80_000);
+  });
+
+  it("only the file stores need Node", async () => {
+    const { imports } = await bundle("./node/index.ts", "node");
+    expect(imports.every((path) => path.startsWith("node:"))).toBe(true);
+  });
+});
