@@ -1,0 +1,60 @@
+import { readFile } from "node:fs/promises";
+import type { Locator, Page } from "@playwright/test";
+import { expect, test } from "./fixtures.ts";
+import { parseCsv } from "./support/csv.ts";
+import { Story } from "./support/story.ts";
+
+async function download(page: Page, link: Locator) {
+  const [file] = await Promise.all([page.waitForEvent("download"), link.click()]);
+  return { name: file.suggestedFilename(), rows: parseCsv(await readFile(await file.path(), "utf8")) };
+}
+
+test("sessions and turns export what the page shows, and nothing a spreadsheet would run", async ({
+  page,
+  send,
+  harness,
+}) => {
+  const quoted = 'Fix "login", then\nrest';
+  const told = (session: string, title: string, ...levels: number[]) =>
+    new Story({ harness, session, window: 200_000 })
+      .mark("session", { status: "started", kind: "loop", title })
+      .turns(...levels);
+  const long = told("long", quoted, ...Array.from({ length: 640 }, (_, turn) => 8_000 + turn * 40));
+  await send([...long.take(), ...told("formula", "=1+1", 9_000).take()]);
+
+  await page.goto(`/sessions?harness=${harness}&sort=turns`);
+  await expect(page.getByTestId("session-row")).toHaveCount(2);
+  const sessions = await download(page, page.getByRole("link", { name: "CSV" }));
+  expect(sessions.name).toBe("plimsoll-sessions.csv");
+  expect(sessions.rows.map(({ session, title, turns }) => ({ session, title, turns }))).toEqual([
+    { session: "long", title: quoted, turns: "640" },
+    { session: "formula", title: "'=1+1", turns: "1" },
+  ]);
+  expect(sessions.rows[0]).toMatchObject({
+    context_tokens: String(8_000 + 639 * 40),
+    window_tokens: "200000",
+    kind: "loop",
+    status: "live",
+  });
+
+  await page.getByRole("searchbox").fill("formula");
+  await expect(page.getByTestId("session-row")).toHaveCount(1);
+  const filtered = await download(page, page.getByRole("link", { name: "CSV" }));
+  expect(filtered.rows.map(({ session }) => session)).toEqual(["formula"]);
+  await page.getByRole("searchbox").fill("");
+
+  await page.getByRole("link", { name: 'Fix "login", then' }).click();
+  const log = page.getByRole("region", { name: "Turns", exact: true });
+  await expect(log.getByTestId("log-turn").first()).toContainText("33,560");
+  const turns = await download(page, log.getByRole("link", { name: "CSV" }));
+  expect(turns.name).toMatch(/^plimsoll-turns-\w{8}\.csv$/);
+  // More than one page of the log, each turn once.
+  expect(turns.rows).toHaveLength(640);
+  expect(new Set(turns.rows.map(({ number }) => number)).size).toBe(640);
+  expect(turns.rows[0]).toMatchObject({
+    number: "640",
+    context_tokens: "33560",
+    change: "40",
+    model: "claude-opus-4-6",
+  });
+});

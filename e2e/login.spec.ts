@@ -1,0 +1,74 @@
+import { expect, listen, test } from "./fixtures.ts";
+import { Story } from "./support/story.ts";
+
+test("a login link opens the page it was asked for, once", async ({ browser, server, send, harness }) => {
+  await send(new Story({ harness, session: "behind-the-door", window: 200_000 }).turns(9_000).take());
+  const context = await browser.newContext({ storageState: undefined, baseURL: server.url });
+  const page = await context.newPage();
+  const errors = listen(page);
+
+  await page.goto(`/sessions?harness=${harness}`);
+  await expect(page).toHaveURL(/\/login\?next=/);
+  await expect(page.getByRole("heading", { name: "Open the link from your terminal" })).toBeVisible();
+
+  const { code, stdout } = await server.plimsoll("login");
+  expect(code).toBe(0);
+  const link = new URL(stdout.trim());
+  const wanted = new URL(page.url()).searchParams.get("next")!;
+  await page.goto(`/login?next=${encodeURIComponent(wanted)}${link.hash}`);
+  await expect(page).toHaveURL(`${server.url}/sessions?harness=${harness}`);
+  await expect(page.getByTestId("session-row")).toHaveCount(1);
+  // The token is in no address that history or a neighbour's eye could keep.
+  await page.goBack();
+  expect(page.url()).not.toContain(link.hash.slice(1));
+  const [cookie] = await context.cookies();
+  expect(cookie).toMatchObject({ name: "plimsoll_session", httpOnly: true, sameSite: "Strict" });
+  expect(errors).toEqual([]);
+  await context.close();
+
+  const second = await browser.newContext({ storageState: undefined, baseURL: server.url });
+  const late = await second.newPage();
+  await late.goto(link.href);
+  await expect(late.getByRole("alert").first()).toContainText("was used already");
+  await late.goto("/");
+  await expect(late).toHaveURL(/\/login/);
+  expect(await second.cookies()).toEqual([]);
+  await second.close();
+});
+
+test("the printed link cannot be used again, and nothing is told without a login", async ({
+  page,
+  browser,
+  server,
+}) => {
+  // This page used it.
+  await page.goto("/");
+  const context = await browser.newContext({ storageState: undefined, baseURL: server.url });
+  const stranger = await context.newPage();
+  await stranger.goto(server.loginUrl);
+  await expect(stranger.getByRole("alert").first()).toContainText("was used already");
+  for (const path of ["/", "/sessions", "/setup"]) {
+    const response = await context.request.get(path, { maxRedirects: 0 });
+    expect(response.status(), path).toBe(302);
+    expect(response.headers().location, path).toMatch(/^\/login/);
+  }
+  for (const path of [
+    "/api/v1/fleet",
+    "/api/v1/sessions.csv",
+    "/metrics",
+    "/api/v1/live",
+    "/api/trpc/fleet",
+  ]) {
+    expect((await context.request.get(path)).status(), path).toBe(401);
+  }
+  await context.close();
+});
+
+test("a link never leads to another site", async ({ browser, server }) => {
+  const { stdout } = await server.plimsoll("login");
+  const context = await browser.newContext({ storageState: undefined, baseURL: server.url });
+  const page = await context.newPage();
+  await page.goto(`/login?next=${encodeURIComponent("//example.com/")}${new URL(stdout.trim()).hash}`);
+  await expect(page).toHaveURL(`${server.url}/`);
+  await context.close();
+});

@@ -1,0 +1,85 @@
+import type { Page } from "@playwright/test";
+import { expect, live, test } from "./fixtures.ts";
+import { seedFleet } from "./support/fleet.ts";
+
+async function fits(page: Page): Promise<void> {
+  await expect
+    .poll(() => page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth))
+    .toBeLessThanOrEqual(0);
+}
+
+test("everything is there at 390 px, and nothing sticks out @phone-only", async ({ page, send, harness }) => {
+  const { story } = await seedFleet(send, { harness });
+  await page.goto(`/?harness=${harness}`);
+  await expect(page.getByTestId("fleet-row").first()).toBeVisible();
+  await live(page);
+  await fits(page);
+  for (const tile of [
+    "tile-load",
+    "tile-peak",
+    "tile-subticks",
+    "tile-warnings",
+    "tile-masked",
+    "tile-restarts",
+  ]) {
+    await expect(page.getByTestId(tile)).toBeVisible();
+  }
+  // A tap explains what a pointer would learn by hovering.
+  await page.getByTestId("tile-peak").tap();
+  await expect(page.getByRole("tooltip")).toContainText("A peak is never lowered");
+  await page.getByRole("heading", { level: 1 }).tap();
+  await page.getByTestId("range").tap();
+  await expect(page.getByRole("button", { name: "Last 7 days" })).toBeVisible();
+  await fits(page);
+  await page.keyboard.press("Escape");
+
+  const nav = page.getByRole("navigation", { name: "Main" });
+  await nav.getByRole("link", { name: "Sessions" }).tap();
+  await expect(page.getByTestId("session-row").first()).toBeVisible();
+  await fits(page);
+  await page.getByRole("searchbox").fill(story);
+  await expect(page.getByTestId("session-row")).toHaveCount(1);
+  await page.getByTestId("session-row").tap();
+  await expect(page.getByTestId("saw-path")).toBeVisible();
+  await fits(page);
+  for (const name of ["Agents", "Turns", "What fills the window"]) {
+    const region = page.getByRole("region", { name, exact: true });
+    await region.scrollIntoViewIfNeeded();
+    await expect(region).toBeInViewport();
+  }
+  await page.getByRole("button", { name: "View as table" }).tap();
+  await fits(page);
+
+  await nav.getByRole("link", { name: "Setup" }).tap();
+  await expect(page.getByRole("heading", { name: "Model windows" })).toBeVisible();
+  await fits(page);
+  await page.getByRole("button", { name: "Create a key" }).tap();
+  await expect(page.getByRole("dialog")).toBeVisible();
+  await fits(page);
+  await page.keyboard.press("Escape");
+
+  await page.getByRole("button", { name: "Search", exact: true }).tap();
+  await page.getByPlaceholder("Search sessions, pages, ranges").fill(story);
+  await page
+    .getByRole("option", { name: new RegExp(harness) })
+    .first()
+    .tap();
+  await expect(page.getByTestId("saw-path")).toBeVisible();
+  await page
+    .getByRole("button", { name: /^Theme:/ })
+    .filter({ visible: true })
+    .tap();
+});
+
+test.describe("with nothing recorded", () => {
+  test.use({ fresh: true });
+  test("the first steps fit a phone @phone-only", async ({ page }) => {
+    await page.goto("/");
+    await page.getByRole("button", { name: "Create a key" }).tap();
+    await expect(page.getByText("Created and filled in below")).toBeVisible();
+    await fits(page);
+    await page.goto("/sessions");
+    await expect(page.getByTestId("empty")).toBeVisible();
+    await fits(page);
+  });
+});

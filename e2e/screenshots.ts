@@ -1,0 +1,52 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { chromium, type Page } from "@playwright/test";
+import { ensureChromium } from "../scripts/ensure-chromium.mjs";
+import { seedFleet } from "./support/fleet.ts";
+import { PlimsollServer } from "./support/server.ts";
+
+// Takes the pictures of the README from a seeded fleet: `npx tsx e2e/screenshots.ts [FOLDER]` after a build.
+
+const folder = process.argv[2] ?? fileURLToPath(new URL("../docs/images", import.meta.url));
+const THEMES = ["light", "dark"] as const;
+
+/** Nothing pulses, and everything that comes late has come. */
+async function shoot(page: Page, name: string): Promise<void> {
+  await page.locator("[data-testid=live][data-state=live]").filter({ visible: true }).waitFor();
+  await page.waitForFunction(() => document.querySelector("main .skeleton") === null);
+  await page.evaluate(() => document.fonts.ready);
+  await page.screenshot({ path: join(folder, `${name}.png`), animations: "disabled", fullPage: true });
+}
+
+const server = await PlimsollServer.start();
+try {
+  await mkdir(folder, { recursive: true });
+  const executablePath = await ensureChromium();
+  const browser = await chromium.launch({
+    executablePath,
+    args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],
+  });
+  const context = await browser.newContext({
+    viewport: { width: 1440, height: 900 },
+    locale: "en-GB",
+    timezoneId: "UTC",
+  });
+  const page = await context.newPage();
+  await page.goto(server.loginUrl);
+  await page.waitForURL(`${server.url}/`);
+  const { story } = await seedFleet((events) => server.send(events), { sessions: 110 });
+  for (const colorScheme of THEMES) {
+    await page.emulateMedia({ colorScheme });
+    await page.goto(server.url);
+    await page.getByTestId("fleet-row").first().waitFor();
+    await shoot(page, `fleet-${colorScheme}`);
+    await page.goto(`${server.url}/sessions?q=${encodeURIComponent(story)}`);
+    await page.locator("[data-row-link]").first().click();
+    await page.getByTestId("saw-path").waitFor();
+    await shoot(page, `session-${colorScheme}`);
+  }
+  await browser.close();
+} finally {
+  await server.stop();
+}

@@ -1,0 +1,145 @@
+import { expect, live, test } from "./fixtures.ts";
+import { Story } from "./support/story.ts";
+
+/** Every kind of fall in one session. Three windows; thresholds at 30k and 40k. */
+function saga(harness: string): Story {
+  return new Story({ harness, session: "saga", window: 200_000 })
+    .mark("session", { status: "started", kind: "loop", title: "Refactor the billing webhooks" })
+    .turns(12_000, 20_000, 28_000, 36_000)
+    .mark("masked", { observations: 9, tokens_before: 36_000, tokens_after: 24_000, tools: ["bash"] })
+    .turns(24_000, 31_000, 38_000)
+    .mark("compacted", { trigger: "auto", tokens_before: 38_000, tokens_after: 15_000 })
+    .turns(15_000, 27_000, 41_000)
+    .mark("subtick", {
+      loop: "7c1e",
+      tick: 4,
+      sub: 1,
+      tokens_before: 41_000,
+      handoff_tokens: 3_000,
+      reason: "The ceiling was crossed",
+      visible: true,
+    })
+    .turns(5_000, 18_000, 33_000)
+    .mark("restarted", {
+      number: 3,
+      previous_turns: 13,
+      carryover_turns: 4,
+      reason: "The hard limit was near",
+    })
+    .turns(8_000, 20_000, 30_000, 12_000, 16_000);
+}
+
+const FALLS = [
+  ["masked", "Masked 9 observations, oldest first: 36,000 to 24,000", "−12,000"],
+  ["compacted", "Compacted (auto): 38,000 to 15,000", "−23,000"],
+  ["subtick", "Sub-tick 4.1: 41,000 to 5,000, 3,000 tokens handed over. The ceiling was crossed", "−36,000"],
+  [
+    "restarted",
+    "Restarted, session 3, 4 turns carried over: 33,000 to 8,000. The hard limit was near",
+    "−25,000",
+  ],
+  ["unexplained", "Unexplained fall, possibly a silent truncation: 30,000 to 12,000", "−18,000"],
+] as const;
+
+test("every fall is marked with its reason and what it reclaimed", async ({ page, send, harness }) => {
+  expect((await send(saga(harness).take())).rejected).toEqual([]);
+  await page.goto(`/sessions?harness=${harness}`);
+  await page.getByRole("link", { name: "Refactor the billing webhooks" }).click();
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("Refactor the billing webhooks");
+
+  await expect(page.getByTestId("tile-now")).toContainText("16k");
+  await expect(page.getByTestId("tile-now")).toContainText("8.0% of 200k");
+  await expect(page.getByTestId("tile-load")).toContainText("40%");
+  await expect(page.getByTestId("tile-peak")).toContainText("41k");
+  await expect(page.getByTestId("tile-peak")).toContainText("20.5%, turn 10");
+  await expect(page.getByTestId("tile-boundaries")).toContainText("1/1/1");
+  await expect(page.getByTestId("tile-boundaries")).toContainText("3 windows");
+  await expect(page.getByTestId("tile-reclaimed").locator("[data-value]")).toHaveAttribute(
+    "title",
+    "114,000 tokens",
+  );
+
+  const chart = page.getByRole("region", { name: "Context tokens by turn, main" });
+  await expect(chart.getByTestId("saw-path")).toBeVisible();
+  const log = page.getByRole("region", { name: "Turn log" });
+  for (const [type, words, reclaimed] of FALLS) {
+    const marker = chart.locator(`[data-marker=${type}]`);
+    await expect(marker).toHaveAttribute("aria-label", words);
+    await marker.hover();
+    await expect(chart.getByText(`reclaimed ${reclaimed.slice(1)} tokens`)).toBeVisible();
+    const row = log.getByTestId("log-boundary").filter({ hasText: words });
+    await row.scrollIntoViewIfNeeded();
+    await expect(row).toContainText(reclaimed);
+  }
+  await expect(chart.locator("[data-marker]")).toHaveCount(FALLS.length);
+  await page.mouse.move(0, 0);
+
+  // The lines it is measured against, and how often it passed them.
+  await expect(chart.getByText("ceiling 20% · 40k")).toBeVisible();
+  await expect(chart.getByText("warning 15% · 30k")).toBeVisible();
+  await expect(log.getByText("Crossed ceiling (40,000) upward, at 41,000")).toBeVisible();
+  await expect(page.getByText("default thresholds")).toBeVisible();
+
+  // The same as numbers, for those who do not see the chart.
+  await chart.getByRole("button", { name: "View as table" }).click();
+  const windows = chart.getByRole("table").getByRole("row");
+  await expect(windows).toHaveCount(4);
+  await expect(windows.nth(1)).toContainText("41,000");
+  await expect(windows.nth(2)).toContainText("33,000");
+  await expect(windows.nth(3)).toContainText("30,000");
+});
+
+test("the arrow keys walk along the markers, and the axis may be time", async ({ page, send, harness }) => {
+  await send(saga(harness).take());
+  await page.goto(`/sessions?harness=${harness}`);
+  await page.getByRole("link", { name: "Refactor the billing webhooks" }).click();
+  const chart = page.getByRole("region", { name: "Context tokens by turn, main" });
+  await chart.locator("[data-marker=masked]").focus();
+  await expect(chart.getByText("reclaimed 12,000 tokens")).toBeVisible();
+  await page.keyboard.press("ArrowRight");
+  await expect(chart.locator("[data-marker=compacted]")).toBeFocused();
+  await expect(chart.getByText("reclaimed 23,000 tokens")).toBeVisible();
+  await chart.getByRole("button", { name: "Time", exact: true }).click();
+  await expect(page).toHaveURL(/axis=time/);
+  await expect(chart.locator("[data-marker]")).toHaveCount(FALLS.length);
+});
+
+test("an open session grows by itself", async ({ page, send, harness }) => {
+  const story = new Story({ harness, session: "growing", window: 200_000 }).turns(
+    8_000,
+    10_000,
+    12_000,
+    14_000,
+  );
+  await send(story.take());
+  await page.goto(`/sessions?harness=${harness}`);
+  await page.getByRole("link", { name: "growing" }).click();
+  await expect(page.getByTestId("tile-now")).toContainText("14k");
+  await expect(page.getByTestId("tile-line")).toContainText("13");
+  await live(page);
+  await send(story.turn(35_000).take());
+  await expect(page.getByTestId("tile-now")).toContainText("35k");
+  await expect(page.getByTestId("log-turn").first()).toContainText("+21,000");
+  await expect(page.getByTestId("log-crossing")).toContainText("Crossed warning (30,000) upward, at 35,000");
+});
+
+test("what fills the window is shown where the harness says so, and nowhere else", async ({
+  page,
+  send,
+  harness,
+}) => {
+  const composition = { system: 2_000, tools: 3_000, memory: 1_000, history: 4_000, tool_output: 10_000 };
+  const told = new Story({ harness, session: "told", window: 200_000 })
+    .turn(18_000, { composition: { ...composition, tool_output: 8_000 } })
+    .turn(20_000, { composition });
+  const silent = new Story({ harness, session: "silent", window: 200_000 }).turns(18_000, 20_000);
+  await send([...told.take(), ...silent.take()]);
+  await page.goto(`/sessions?harness=${harness}`);
+  await page.getByRole("link", { name: "told" }).click();
+  const panel = page.getByRole("region", { name: "What fills the window" });
+  await expect(panel).toContainText("tool output 50.0%");
+  await page.goto(`/sessions?harness=${harness}`);
+  await page.getByRole("link", { name: "silent" }).click();
+  await expect(page.getByTestId("tile-now")).toContainText("20k");
+  await expect(panel).toHaveCount(0);
+});

@@ -1,0 +1,50 @@
+import { expect, live, test } from "./fixtures.ts";
+import { Story } from "./support/story.ts";
+
+test("each agent has its own meter, and a sub-agent never moves its parent's", async ({
+  page,
+  send,
+  harness,
+}) => {
+  const shared = { harness, session: "with-helpers", window: 200_000 };
+  const main = new Story(shared).turns(20_000, 22_000, 24_000);
+  const researcher = new Story({ ...shared, agent: "researcher", parent: "main" }).turns(10_000, 36_000);
+  const reader = new Story({ ...shared, agent: "reader", parent: "researcher" }).turns(5_000);
+  await send([...main.take(), ...researcher.take(), ...reader.take()]);
+
+  await page.goto(`/sessions?harness=${harness}`);
+  await expect(page.getByTestId("session-row")).toContainText("3 agents");
+  await page.getByRole("link", { name: "with-helpers" }).click();
+
+  const agents = page.getByTestId("agent");
+  await expect(agents).toHaveText([/^main.*24k/, /^researcher.*36k/, /^reader.*5k/]);
+  // A tree: each one further in than its parent.
+  const indents = await agents.evaluateAll((buttons) =>
+    buttons.map((button) => Number.parseInt((button.firstElementChild as HTMLElement).style.paddingLeft, 10)),
+  );
+  expect(indents).toEqual([0, 14, 28]);
+  await expect(page.getByTestId("tile-now")).toContainText("24k");
+  await expect(page.getByTestId("tile-peak")).toContainText("24k");
+  await live(page);
+
+  await send(researcher.turn(90_000).take());
+  await expect(agents.nth(1)).toContainText("90k");
+  await expect(page.getByTestId("tile-now")).toContainText("24k");
+  await expect(page.getByTestId("tile-peak")).toContainText("24k");
+
+  await agents.nth(1).click();
+  await expect(page).toHaveURL(/agent=/);
+  await expect(page.getByTestId("tile-now")).toContainText("90k");
+  await expect(page.getByTestId("tile-load")).toContainText("225%");
+  await expect(page.getByRole("heading", { name: "Turns of researcher" })).toBeVisible();
+  await expect(page.getByTestId("log-turn")).toHaveCount(3);
+
+  await page.goto(`/?harness=${harness}`);
+  const rows = page.getByTestId("fleet-row");
+  await expect(rows).toHaveCount(3);
+  await expect(rows.first()).toContainText("researcher");
+  await expect(rows.first()).toContainText("225%");
+  await expect(rows.nth(1)).toContainText("60%");
+  await rows.first().getByRole("link").click();
+  await expect(page.getByRole("heading", { name: "Turns of researcher" })).toBeVisible();
+});

@@ -1,0 +1,58 @@
+import { expect, test } from "./fixtures.ts";
+import { Story } from "./support/story.ts";
+
+test("an unknown window shows tokens and no share, until its size is set", async ({
+  page,
+  send,
+  harness,
+}) => {
+  const model = `house-model-of-${harness}`;
+  await send(new Story({ harness, session: "mystery", model }).turns(38_000, 39_500, 41_000).take());
+  await page.goto(`/?harness=${harness}`);
+  const row = page.getByTestId("fleet-row");
+  await expect(row.getByTestId("context-tokens")).toHaveText("41k");
+  await expect(row).toHaveAttribute("data-state", "unknown");
+  await expect(row).toContainText("size unknown");
+  await expect(row).not.toContainText("%");
+  await expect(page.getByTestId("tile-peak")).toContainText("—");
+
+  await row.getByRole("link", { name: "mystery" }).click();
+  await expect(page.getByTestId("tile-now")).toContainText("size unknown");
+  await expect(page.getByTestId("tile-load")).toContainText("no line known");
+  await page.goBack();
+
+  await row.getByRole("link", { name: "set it" }).click();
+  await expect(page).toHaveURL(/\/setup\?model=/);
+  const form = page.locator("#windows");
+  await expect(form.getByRole("button", { name: `Set the size of ${model}` })).toBeVisible();
+  await expect(form.getByRole("textbox", { name: "Model" })).toHaveValue(model);
+  await form.getByRole("textbox", { name: "Tokens" }).fill("nonsense");
+  await expect(form.getByText("Write a whole number, or 128k, or 1M.")).toBeVisible();
+  await expect(form.getByRole("button", { name: "Set", exact: true })).toBeDisabled();
+  await form.getByRole("textbox", { name: "Tokens" }).fill("160k");
+  await expect(form.getByText("160,000 tokens")).toBeVisible();
+  await form.getByRole("button", { name: "Set", exact: true }).click();
+  await expect(page.getByTestId("windows")).toContainText(model);
+
+  await page.goto(`/?harness=${harness}`);
+  await expect(row).toContainText("25.6% of 160k · configured");
+  await expect(row.getByTestId("load")).toContainText("128%");
+  await expect(page.getByTestId("tile-peak")).toContainText("25.6%");
+  await row.getByRole("link", { name: "mystery" }).click();
+  await expect(page.getByTestId("tile-now")).toContainText("25.6% of 160k");
+  await expect(page.getByTestId("log-crossing").first()).toContainText("Crossed");
+});
+
+test("turns without a count are called uncounted, never zero", async ({ page, send, harness }) => {
+  const story = new Story({ harness, session: "miscounted", window: 200_000 })
+    .turns(10_000, 12_000)
+    .turn(0, { usage: { output_tokens: 40 } });
+  await send(story.take());
+  await page.goto(`/?harness=${harness}`);
+  const row = page.getByTestId("fleet-row");
+  await expect(row.getByTestId("context-tokens")).toHaveText("12k");
+  await expect(row).toContainText("1 uncounted turn");
+  await row.getByRole("link", { name: "miscounted" }).click();
+  await expect(page.getByTestId("log-turn").first()).toContainText("not counted");
+  await expect(page.getByTestId("tile-now")).toContainText("12k");
+});
