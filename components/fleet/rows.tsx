@@ -28,11 +28,13 @@ const ROLE = tableRole("Live agents, highest load first", walkRows);
 
 export function FleetRows({ view }: { view: FleetView }) {
   return (
-    <div {...ROLE} className="panel">
-      <Head />
-      {view.agents.map((agent) => (
-        <Row key={agent.id} agent={agent} />
-      ))}
+    <div className="panel">
+      <div {...ROLE}>
+        <Head />
+        {view.agents.map((agent) => (
+          <Row key={agent.id} agent={agent} />
+        ))}
+      </div>
       {view.more > 0 && (
         <p className="border-t px-4 py-2.5 text-[13px] text-muted">
           {plural(view.more, "more live agent")} with a lower load.{" "}

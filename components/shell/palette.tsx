@@ -5,7 +5,7 @@ import { Command } from "cmdk";
 import { Clock, Moon, Search, Waypoints } from "lucide-react";
 import { useRouter } from "next/navigation";
 import { useTheme } from "next-themes";
-import { type ReactNode, useDeferredValue, useState } from "react";
+import { type ReactNode, useDeferredValue, useEffect, useState } from "react";
 import { useMinute } from "../clock.tsx";
 import { compact } from "../format.ts";
 import { QUICK_RANGES, quickLabel, resolveRange } from "../range.ts";
@@ -31,6 +31,7 @@ export function Palette({ open, onOpenChange }: Props) {
   const [, setRange] = useRange();
   const { setTheme } = useTheme();
   const [text, setText] = useState("");
+  const [chosen, setChosen] = useState("");
 
   function run(action: () => void) {
     onOpenChange(false);
@@ -44,6 +45,8 @@ export function Palette({ open, onOpenChange }: Props) {
       onOpenChange={onOpenChange}
       label="Search"
       loop
+      value={chosen}
+      onValueChange={setChosen}
       overlayClassName="fixed inset-0 z-40 bg-black/45"
       contentClassName="fixed top-[12vh] left-1/2 z-50 w-[min(36rem,calc(100vw-2rem))] -translate-x-1/2 overflow-hidden rounded-xl border border-edge bg-raised shadow-2xl"
     >
@@ -56,11 +59,16 @@ export function Palette({ open, onOpenChange }: Props) {
           className="h-12 w-full bg-transparent text-[15px] outline-none placeholder:text-faint"
         />
       </div>
+      {/* Beside the list, not in it: a list box may hold nothing but options. */}
+      <Command.Empty className="px-3 py-6 text-center text-[13px] text-muted">
+        Nothing by that name
+      </Command.Empty>
       <Command.List className="max-h-[50vh] overflow-auto p-1.5">
-        <Command.Empty className="px-3 py-6 text-center text-[13px] text-muted">
-          Nothing by that name
-        </Command.Empty>
-        {open && <Sessions text={text} onPick={(id) => run(() => router.push(`/sessions/${id}`))} />}
+        <Sessions
+          text={text}
+          onArrive={setChosen}
+          onPick={(id) => run(() => router.push(`/sessions/${id}`))}
+        />
         <Command.Group heading="Pages" className={GROUP}>
           {PAGES.map(({ href, label, icon: Icon, key }) => (
             <Item
@@ -96,26 +104,37 @@ export function Palette({ open, onOpenChange }: Props) {
   );
 }
 
+const itemOf = (id: string) => `session ${id}`;
+
 function Item({
   value,
+  keywords,
   onSelect,
   note,
   children,
 }: {
   value: string;
+  keywords?: string[];
   onSelect: () => void;
   note?: string;
   children: ReactNode;
 }) {
   return (
-    <Command.Item value={value} onSelect={onSelect} className={ITEM}>
+    <Command.Item value={value} keywords={keywords} onSelect={onSelect} className={ITEM}>
       {children}
       {note !== undefined && <kbd className="ml-auto font-mono text-xs text-faint">{note}</kbd>}
     </Command.Item>
   );
 }
 
-function Sessions({ text, onPick }: { text: string; onPick: (id: string) => void }) {
+interface SessionsProps {
+  text: string;
+  /** Called with the value of the best match once the server has answered. */
+  onArrive: (value: string) => void;
+  onPick: (id: string) => void;
+}
+
+function Sessions({ text, onArrive, onPick }: SessionsProps) {
   const trpc = useTRPC();
   const q = useDeferredValue(text.trim());
   const { from, to } = resolveRange({ last: "30d" }, useMinute());
@@ -125,14 +144,20 @@ function Sessions({ text, onPick }: { text: string; onPick: (id: string) => void
       { placeholderData: (previous) => previous },
     ),
   );
+  const best = q === "" ? undefined : data?.items[0]?.id;
+  useEffect(() => {
+    // The list chose its first row before these came; Enter should open the best match.
+    if (best !== undefined) onArrive(itemOf(best));
+  }, [best, onArrive]);
   if (data === undefined || data.items.length === 0) return null;
   return (
     <Command.Group heading={q === "" ? "Latest sessions" : "Sessions of the last 30 days"} className={GROUP}>
       {data.items.map((row) => (
-        // The server already matched ids and models too; the text in the value keeps the palette from dropping them.
         <Item
           key={row.id}
-          value={`session ${row.id} ${titleOf(row)} ${row.harness} ${q}`}
+          value={itemOf(row.id)}
+          // The server already matched ids and models too; the text itself keeps the palette from dropping them.
+          keywords={[titleOf(row), row.harness, q]}
           onSelect={() => onPick(row.id)}
           note={row.context_tokens === null ? undefined : compact(row.context_tokens)}
         >

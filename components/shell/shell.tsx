@@ -22,7 +22,7 @@ export function useShell(): ShellActions {
 }
 
 /** How long after `g` the second key counts. */
-const CHORD_MS = 1200;
+const CHORD_MS = 2000;
 
 function isTyping(target: EventTarget | null): boolean {
   return (
