@@ -1,0 +1,112 @@
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { build } from "esbuild";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type ScriptedModel, startScriptedModel } from "./scripted-model/index.ts";
+
+const run = promisify(execFile);
+const root = fileURLToPath(new URL("../../..", import.meta.url));
+const page = await readFile(join(root, "docs/guard.md"), "utf8");
+
+/** Each snippet with the heading above it and, where the page shows one, its output. */
+const snippets = [...page.matchAll(/```ts\n([\s\S]*?)```(?:\n\n```text\n([\s\S]*?)```)?/g)].map(
+  (match, at) => ({
+    name: `${at + 1} ${page
+      .slice(0, match.index)
+      .match(/^#+ .+$/gm)
+      ?.at(-1)}`,
+    file: `snippet-${at + 1}`,
+    code: match[1]!,
+    output: match[2],
+  }),
+);
+
+let model: ScriptedModel;
+// Inside the project, so that packages are found from there.
+const folder = join(root, "packages/guard", `.snippets-${process.pid}`);
+let home = "";
+
+beforeAll(async () => {
+  model = await startScriptedModel(() => ({ text: "Hello." }), 4_096);
+  home = await mkdtemp(join(tmpdir(), "guard-docs-"));
+  await mkdir(folder, { recursive: true });
+  for (const { file, code } of snippets) await writeFile(join(folder, `${file}.ts`), code);
+});
+afterAll(async () => {
+  await model.close();
+  await rm(folder, { recursive: true, force: true });
+  await rm(home, { recursive: true, force: true });
+});
+
+describe("docs/guard.md", () => {
+  it("has snippets for every adapter", () => {
+    expect(snippets.length).toBeGreaterThan(10);
+    for (const adapter of ["openai", "anthropic", "ai-sdk", "ollama", "claude-agent-sdk"]) {
+      expect(
+        snippets.some(({ code }) => code.includes(`@plimsoll/guard/${adapter}"`)),
+        adapter,
+      ).toBe(true);
+    }
+  });
+
+  it("compiles, strictly", async () => {
+    const config = {
+      extends: join(root, "tsconfig.json"),
+      compilerOptions: { incremental: false, moduleDetection: "force", paths: await absolutePaths() },
+      include: [join(folder, "*.ts")],
+      exclude: [],
+    };
+    await writeFile(join(folder, "tsconfig.json"), JSON.stringify(config));
+    const manifest = createRequire(import.meta.url).resolve("typescript/package.json");
+    const bin = join(dirname(manifest), "bin/tsc");
+    const { stdout } = await run(process.execPath, [bin, "-p", folder]).catch(
+      (error: { stdout: string }) => error,
+    );
+    expect(stdout).toBe("");
+  });
+
+  it.each(snippets)("runs: $name", async ({ file, output }) => {
+    const outfile = join(folder, `${file}.mjs`);
+    const bundled = await build({
+      entryPoints: [join(folder, `${file}.ts`)],
+      tsconfig: join(root, "tsconfig.json"),
+      outfile,
+      bundle: true,
+      platform: "node",
+      format: "esm",
+      external: ["openai", "@anthropic-ai/*", "ai", "@ai-sdk/*", "ollama"],
+    });
+    expect(bundled.errors).toEqual([]);
+    const env = {
+      PATH: process.env.PATH,
+      HOME: home,
+      OPENAI_BASE_URL: `${model.url}/v1`,
+      OPENAI_API_KEY: "dummy",
+      ANTHROPIC_BASE_URL: model.url,
+      ANTHROPIC_API_KEY: "dummy",
+      OLLAMA_HOST: model.url,
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+      PLIMSOLL_URL: "http://127.0.0.1:9",
+      PLIMSOLL_KEY: "dummy",
+    } as unknown as NodeJS.ProcessEnv;
+    const before = model.requests.length;
+    const { stdout } = await run(process.execPath, [outfile], { env, cwd: home });
+    if (output !== undefined) expect(stdout).toBe(output);
+    const code = await readFile(join(folder, `${file}.ts`), "utf8");
+    const adapter = /guard\/(openai|anthropic|ai-sdk|ollama|claude-agent-sdk)"/.test(code);
+    expect(model.requests.length > before).toBe(adapter);
+  });
+});
+
+async function absolutePaths(): Promise<Record<string, string[]>> {
+  const { compilerOptions } = JSON.parse(await readFile(join(root, "tsconfig.json"), "utf8"));
+  const paths = compilerOptions.paths as Record<string, string[]>;
+  return Object.fromEntries(
+    Object.entries(paths).map(([name, to]) => [name, to.map((one) => join(root, one))]),
+  );
+}
