@@ -19,7 +19,7 @@ export default function CompositionChart({ rows, parts }: { rows: PartRow[]; par
   const to = rows.at(-1)?.number ?? 1;
   return (
     <ResponsiveContainer width="100%" height="100%">
-      <AreaChart data={rows} accessibilityLayer={false} margin={{ top: 6, right: 2, bottom: 0, left: 0 }}>
+      <AreaChart data={rows} accessibilityLayer={false} margin={{ top: 6, right: 2, bottom: 6, left: 0 }}>
         <XAxis type="number" dataKey="number" domain={[from, Math.max(to, from + 1)]} hide />
         <YAxis
           type="number"

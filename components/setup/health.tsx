@@ -9,19 +9,26 @@ import { ErrorState, Skeleton } from "../ui/states.tsx";
 import { usePeriod } from "../url.ts";
 import { Section } from "./section.tsx";
 
-const REASONS: Readonly<Record<string, string>> = {
-  accepted: "accepted",
+/** What a sender or the database may have made of an event; what is not listed is told by its own name. */
+const OUTCOMES: Readonly<Record<string, string>> = {
+  turn: "turns stored",
+  turn_merged: "turns added to",
+  mark: "boundaries and signs stored",
+  session: "session starts and ends stored",
+  harness: "harness greetings stored",
   duplicate: "duplicates, already stored",
-  duplicates: "duplicates, already stored",
+  invalid_json: "refused: not readable as JSON",
   not_an_object: "refused: not a JSON object",
   unknown_type: "refused: unknown type",
   missing_field: "refused: a field is missing",
   invalid_field: "refused: a field has a wrong value",
+  too_large: "refused: too much in one request",
+  quota_exceeded: "turned away: over the quota of the key",
+  overloaded: "turned away: too busy",
 };
 
 function outcomeWords(outcome: string): string {
-  const name = outcome.replace(/^rejected[:._ ]/, "");
-  return REASONS[name] ?? name.replaceAll("_", " ");
+  return OUTCOMES[outcome] ?? outcome.replaceAll("_", " ");
 }
 
 /** What became of everything that was sent, so that nothing is lost without a word. */

@@ -20,7 +20,14 @@ export function Hint({
   const [open, setOpen] = useState(false);
   return (
     <Tooltip.Root open={open} onOpenChange={setOpen}>
-      <Tooltip.Trigger asChild onClick={() => setOpen(true)}>
+      <Tooltip.Trigger
+        asChild
+        onClick={(event) => {
+          // Left to itself a click closes what it is to open.
+          event.preventDefault();
+          setOpen(true);
+        }}
+      >
         {children}
       </Tooltip.Trigger>
       <Tooltip.Portal>
