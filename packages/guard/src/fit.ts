@@ -1,4 +1,5 @@
-import type { Action, ContextGuard, Prepared } from "./guard.ts";
+import type { ContextGuard } from "./guard.ts";
+import type { Action, Prepared } from "./types.ts";
 import { clip } from "./view/placeholder.ts";
 
 export interface FitOptions<M> {

@@ -1,4 +1,3 @@
-import type { PlimsollEventInput, WindowLookup, WindowSource } from "@plimsoll/protocol/pure";
 import { resolveWindow, utilizationOf, windowLookup } from "@plimsoll/protocol/pure";
 import type { Facts, GuardStatus, Limits, RestartReason } from "./decide.ts";
 import { decide, limitsOf, lineOfAction, windDownOver } from "./decide.ts";
@@ -7,11 +6,10 @@ import { eventOf } from "./events.ts";
 import { calibrate, inContext, type Prediction, predict } from "./measure/calibrate.ts";
 import type { Tokenizer } from "./measure/estimate.ts";
 import { estimateTokens, tokenizerScale } from "./measure/estimate.ts";
-import type { NoTurnReason } from "./measure/usage.ts";
 import { readUsage } from "./measure/usage.ts";
-import type { TurnObserved, UsageFlag } from "./observe.ts";
+import type { TurnObserved } from "./observe.ts";
 import { observeTurn } from "./observe.ts";
-import type { GuardPolicy, PolicyInput } from "./policy.ts";
+import type { GuardPolicy } from "./policy.ts";
 import { resolvePolicy } from "./policy.ts";
 import type { GuardState, Mask } from "./state.ts";
 import { newState } from "./state.ts";
@@ -25,113 +23,16 @@ import {
   summaryHead,
   windDownNotice,
 } from "./texts.ts";
+import { turnBody } from "./turn-event.ts";
+import type { Action, GuardOptions, GuardReading, Observation, ObserveFacts, Prepared } from "./types.ts";
 import { compositionOf } from "./view/composition.ts";
 import { digest } from "./view/digest.ts";
-import type { ResultPart } from "./view/history.ts";
 import { History } from "./view/history.ts";
 import { candidates, maskOldest } from "./view/mask.ts";
 import { clip, placeholderFor } from "./view/placeholder.ts";
 import type { Message, Shape } from "./view/shape.ts";
 import { plainShape } from "./view/shape.ts";
 import { estimateRange, estimateView, startOfRecent, View } from "./view/view.ts";
-
-/** Keeps what was masked, so that it can be read again. */
-export interface MaskStore {
-  put(id: string, text: string): void;
-  get(id: string): string | undefined;
-}
-
-export interface GuardOptions<M> {
-  identity: Identity;
-  policy?: PolicyInput;
-  /** How to read the harness's messages; {@link Message} when left out. */
-  shape?: Shape<M>;
-  model?: string;
-  /** Window size in tokens, or a lookup by model name. What nobody knows stays unknown. */
-  window?: number | WindowLookup;
-  /** Tokens sent beside the messages (tool schemas), until a real count tells. */
-  overheadTokens?: number;
-  /** Exact or better counting of one text; the built-in estimator when left out. */
-  tokenizer?: Tokenizer;
-  store?: MaskStore;
-  placeholder?: (result: ResultPart) => string;
-  onEvent?: (event: PlimsollEventInput) => void;
-  /** Epoch ms. */
-  clock?: () => number;
-  /** Takes up a state stored earlier. */
-  state?: GuardState;
-}
-
-export interface ObserveFacts {
-  /** Id of the turn, when the object carries none. */
-  id?: string;
-  model?: string;
-  /** Window size the provider reported, tokens. */
-  contextWindow?: number;
-  durationMs?: number;
-  costUsd?: number;
-  /** The call was made to compact the context: its prompt is no level. */
-  purpose?: "compaction";
-  /** The call belongs to another agent, with a window of its own. */
-  agent?: string;
-}
-
-export interface Observation {
-  /** `turn` moved the level; `merged` completed an earlier one; `other` belongs to another agent or purpose. */
-  kind: "turn" | "merged" | "other" | NoTurnReason;
-  /** Tokens in the window after this turn, and their source. */
-  level: number | undefined;
-  utilization: number | undefined;
-  flags: readonly UsageFlag[];
-  crossed: readonly { threshold: string; up: boolean; tokens: number }[];
-}
-
-/** Something that was done, or that the harness must do. */
-export type Action<M> =
-  | {
-      type: "mask";
-      observations: number;
-      tools: readonly string[];
-      tokensBefore: number;
-      tokensAfter: number;
-    }
-  | {
-      /** Summarise `messages`, then call `compacted(summary)`. */
-      type: "compact" | "fresh_session";
-      messages: readonly M[];
-      /** Most characters the summary may have. */
-      maxChars: number;
-      /** To be shown to the person. */
-      say: string;
-    }
-  | { type: "wind_down"; text: string; turnsLeft: number }
-  | {
-      type: "restart";
-      reason: RestartReason | "ceiling";
-      session: number;
-      previousTurns: number;
-      carriedTurns: number;
-    }
-  | { type: "confirm_restart"; reason: RestartReason; say: string }
-  | { type: "stop"; reason: "max_restarts"; say: string };
-
-export interface Prepared<M> {
-  /** What to send. The messages given are never changed. */
-  messages: M[];
-  actions: readonly Action<M>[];
-  status: GuardStatus;
-  /** Expected context tokens of `messages`, with its source and the error of late. */
-  level: Prediction;
-}
-
-export interface GuardReading {
-  level: Prediction | undefined;
-  peak: number;
-  windowTokens: number | undefined;
-  windowSource: WindowSource;
-  utilization: number | undefined;
-  limits: Limits;
-}
 
 /**
  * Keeps one agent's context under its line. Synchronous and without I/O: `observe` takes what a provider counted,
@@ -640,25 +541,19 @@ export class ContextGuard<M = Message> {
     agent: string | undefined,
   ): void {
     if (this.#options.onEvent === undefined) return;
-    const estimated = observed?.flags.includes("count_missing") === true && observed.level !== undefined;
     const own = this.identity.agent ?? "main";
     const other = agent !== undefined && agent !== own;
-    const body: EventBody = {
-      type: "turn",
+    const level = this.#state.sent === undefined ? undefined : observed?.level;
+    const body = turnBody({
       id,
       model,
-      usage: estimated ? { ...usage, input_tokens: observed.level, basis: "inclusive" } : usage,
-      ...(estimated ? { estimated } : {}),
-      ...(other || this.#state.reported === undefined ? {} : { context_window: this.#state.reported.tokens }),
-      ...(observed?.level === undefined || this.#state.sent === undefined
-        ? {}
-        : {
-            composition: compositionOf(this.#history, this.#state, this.#masks, observed.level),
-          }),
-      ...(facts.durationMs === undefined ? {} : { duration_ms: facts.durationMs }),
-      ...(facts.costUsd === undefined ? {} : { cost_usd: facts.costUsd }),
-      ...(facts.purpose === undefined ? {} : { purpose: facts.purpose }),
-    };
+      usage,
+      facts,
+      observed,
+      reportedWindow: other ? undefined : this.#state.reported?.tokens,
+      composition:
+        level === undefined ? undefined : compositionOf(this.#history, this.#state, this.#masks, level),
+    });
     const identity = other ? { ...this.identity, agent, parentAgent: own } : this.identity;
     this.#options.onEvent(
       eventOf(identity, at, other ? undefined : this.#state.window, this.#number(), body),

@@ -4,15 +4,6 @@ export type { EventBody, Identity } from "./events.ts";
 export { eventOf } from "./events.ts";
 export type { FitOptions } from "./fit.ts";
 export { fit } from "./fit.ts";
-export type {
-  Action,
-  GuardOptions,
-  GuardReading,
-  MaskStore,
-  Observation,
-  ObserveFacts,
-  Prepared,
-} from "./guard.ts";
 export { ContextGuard, createGuard } from "./guard.ts";
 export type { Calibration, EstimateSource, Prediction } from "./measure/calibrate.ts";
 export { calibrate, newCalibration, predict } from "./measure/calibrate.ts";
@@ -39,6 +30,15 @@ export {
   restartMarker,
   windDownNotice,
 } from "./texts.ts";
+export type {
+  Action,
+  GuardOptions,
+  GuardReading,
+  MaskStore,
+  Observation,
+  ObserveFacts,
+  Prepared,
+} from "./types.ts";
 export type { ResultPart } from "./view/history.ts";
 export { clip, placeholderFor, summaryOf } from "./view/placeholder.ts";
 export type { Message, Part, PartKind, Shape, ToolCall } from "./view/shape.ts";

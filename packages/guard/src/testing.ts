@@ -1,8 +1,8 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol";
 import { parseEvent } from "@plimsoll/protocol";
 import { expect } from "vitest";
-import type { GuardOptions } from "./guard.ts";
 import { ContextGuard } from "./guard.ts";
+import type { GuardOptions } from "./types.ts";
 import type { Message } from "./view/shape.ts";
 
 /** One real token per word: counts in tests can be read off the text. */

@@ -1,7 +1,7 @@
 import { limitsOf, lineOfAction } from "../decide.ts";
-import type { GuardOptions } from "../guard.ts";
 import { ContextGuard } from "../guard.ts";
 import { COMPACTING_NOTICE, handoffHead, windDownNotice } from "../texts.ts";
+import type { GuardOptions } from "../types.ts";
 import { digest } from "../view/digest.ts";
 import { History } from "../view/history.ts";
 import { clip } from "../view/placeholder.ts";

@@ -1,9 +1,9 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol/pure";
 import { thresholdTokens } from "@plimsoll/protocol/pure";
 import { type EventBody, eventOf } from "../events.ts";
-import type { ObserveFacts } from "../guard.ts";
 import { ContextGuard } from "../guard.ts";
 import { estimateTokens } from "../measure/estimate.ts";
+import type { ObserveFacts } from "../types.ts";
 import { Handles } from "./handles.ts";
 import {
   boundContinuation,

@@ -2,11 +2,11 @@ import { randomBytes } from "node:crypto";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { MaskStore } from "../guard.ts";
 import type { LoopState, LoopStore } from "../loop/state.ts";
 import type { Edit, RunState, RunStore } from "../orchestrate/state.ts";
 import { edited } from "../orchestrate/state.ts";
 import type { LogLine } from "../report/reporter.ts";
+import type { MaskStore } from "../types.ts";
 
 /** Replaces a file whole: a reader, or a process after a crash, sees the old or the new text and nothing between. */
 export async function writeAtomic(path: string, text: string): Promise<void> {

@@ -1,6 +1,7 @@
 import type { PlimsollEventInput, WindowLookup } from "@plimsoll/protocol/pure";
 import { type EventBody, eventOf } from "../events.ts";
-import { ContextGuard, type ObserveFacts } from "../guard.ts";
+import { ContextGuard } from "../guard.ts";
+import type { ObserveFacts } from "../types.ts";
 import { MANAGER_LIMITS, Manager, type ManagerLimits } from "./manager.ts";
 import { completionReport, contextWarning, handoffText, progressTable } from "./report.ts";
 import { type Scope, type SplitRequest, splitNotice, subPhasesOf, type TooLarge, tooLarge } from "./split.ts";

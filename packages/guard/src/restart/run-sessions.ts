@@ -1,7 +1,7 @@
 import type { FitOptions } from "../fit.ts";
 import { fit } from "../fit.ts";
-import type { GuardOptions, ObserveFacts } from "../guard.ts";
 import { ContextGuard } from "../guard.ts";
+import type { GuardOptions, ObserveFacts } from "../types.ts";
 import type { Message } from "../view/shape.ts";
 
 /** What one inference call brought: the reply, the results of its tools, and its usage. */

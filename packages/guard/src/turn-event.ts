@@ -1,0 +1,35 @@
+import type { Usage } from "@plimsoll/protocol/pure";
+import type { EventBody } from "./events.ts";
+import type { TurnObserved } from "./observe.ts";
+import type { ObserveFacts } from "./types.ts";
+import type { Parts } from "./view/composition.ts";
+
+export interface TurnToReport {
+  id: string;
+  model: string;
+  usage: Usage;
+  facts: ObserveFacts;
+  /** What the guard made of it; undefined for a turn of another agent or purpose. */
+  observed: TurnObserved | undefined;
+  /** Window size the provider reported, tokens. */
+  reportedWindow: number | undefined;
+  composition: Parts | undefined;
+}
+
+/** The `turn` event of one call. Where the provider gave no count, the estimate stands in and says so. */
+export function turnBody(turn: TurnToReport): EventBody {
+  const { id, model, usage, facts, observed, reportedWindow, composition } = turn;
+  const estimated = observed?.flags.includes("count_missing") === true && observed.level !== undefined;
+  return {
+    type: "turn",
+    id,
+    model,
+    usage: estimated ? { ...usage, input_tokens: observed.level, basis: "inclusive" } : usage,
+    ...(estimated ? { estimated } : {}),
+    ...(reportedWindow === undefined ? {} : { context_window: reportedWindow }),
+    ...(composition === undefined ? {} : { composition }),
+    ...(facts.durationMs === undefined ? {} : { duration_ms: facts.durationMs }),
+    ...(facts.costUsd === undefined ? {} : { cost_usd: facts.costUsd }),
+    ...(facts.purpose === undefined ? {} : { purpose: facts.purpose }),
+  };
+}
