@@ -82,16 +82,51 @@ export function makeBatch(arrivals: readonly Arrival[], receivedAt: number): Bat
     sessions: new Map(),
     harnesses: new Map(),
   };
-  for (const arrival of arrivals) place(batch, arrival);
+  const places = new Map<string, Place>();
+  for (const arrival of arrivals) place(batch, places, arrival);
   return batch;
 }
 
-function place(batch: Batch, { projectId, event, request }: Arrival): void {
-  touchHarness(batch, projectId, event);
-  const agent =
-    event.type === "harness" ? harnessAgent(batch, projectId, event) : sessionAgent(batch, projectId, event);
-  agent.firstAt = Math.min(agent.firstAt, event.at);
-  agent.lastAt = Math.max(agent.lastAt, event.at);
+/** Who an event belongs to; found once for all events that name the same. */
+interface Place {
+  harness: BatchHarness;
+  session: BatchSession | undefined;
+  agent: BatchAgent;
+}
+
+function placeOf(batch: Batch, places: Map<string, Place>, projectId: number, event: PlimsollEvent): Place {
+  const session = event.type === "harness" ? "" : event.session;
+  // No name may contain NUL, so the joined text is unambiguous.
+  const key = `${projectId}\u0000${event.harness}\u0000${session}\u0000${event.agent}\u0000${event.type === "harness"}`;
+  let found = places.get(key);
+  if (found === undefined) {
+    const harness = batchHarness(batch, projectId, event);
+    found =
+      event.type === "harness"
+        ? { harness, session: undefined, agent: harnessAgent(batch, projectId, event) }
+        : { harness, ...sessionAgent(batch, projectId, event) };
+    places.set(key, found);
+  }
+  return found;
+}
+
+function widen(times: { firstAt: number; lastAt: number }, at: number): void {
+  if (at < times.firstAt) times.firstAt = at;
+  if (at > times.lastAt) times.lastAt = at;
+}
+
+function place(batch: Batch, places: Map<string, Place>, { projectId, event, request }: Arrival): void {
+  const { harness, session, agent } = placeOf(batch, places, projectId, event);
+  widen(harness, event.at);
+  widen(agent, event.at);
+  if (event.type === "harness") harness.described = true;
+  if (session !== undefined) {
+    widen(session, event.at);
+    if (event.type === "session") session.described = true;
+  }
+  // Two parents for one agent is a sender's mistake; the smaller name wins, whatever came first.
+  const parent = event.parent_agent;
+  if (parent !== undefined && (agent.parent === undefined || parent < agent.parent)) agent.parent = parent;
   if (event.type === "turn") {
     const key = turnKey(event.id);
     const facts = asStored(turnFacts(event, key));
@@ -116,24 +151,15 @@ function asStored(facts: TurnFacts): TurnFacts {
   return facts;
 }
 
-function touchHarness(batch: Batch, projectId: number, event: PlimsollEvent): void {
+function batchHarness(batch: Batch, projectId: number, event: PlimsollEvent): BatchHarness {
   const id = harnessId(projectId, event.harness);
-  const known = batch.harnesses.get(id);
-  const described = event.type === "harness";
-  if (known === undefined) {
-    batch.harnesses.set(id, {
-      projectId,
-      id,
-      instance: event.harness,
-      firstAt: event.at,
-      lastAt: event.at,
-      described,
-    });
-    return;
+  let harness = batch.harnesses.get(id);
+  if (harness === undefined) {
+    const { at } = event;
+    harness = { projectId, id, instance: event.harness, firstAt: at, lastAt: at, described: false };
+    batch.harnesses.set(id, harness);
   }
-  known.firstAt = Math.min(known.firstAt, event.at);
-  known.lastAt = Math.max(known.lastAt, event.at);
-  known.described ||= described;
+  return harness;
 }
 
 function harnessAgent(batch: Batch, projectId: number, event: PlimsollEvent): BatchAgent {
@@ -150,35 +176,21 @@ function sessionAgent(
   batch: Batch,
   projectId: number,
   event: Exclude<PlimsollEvent, { type: "harness" }>,
-): BatchAgent {
+): { session: BatchSession; agent: BatchAgent } {
   const owner = sessionId(projectId, event.harness, event.session);
-  const id = agentId(projectId, event.harness, event.session, event.agent);
-  const session = batch.sessions.get(owner);
+  let session = batch.sessions.get(owner);
   if (session === undefined) {
-    batch.sessions.set(owner, {
-      projectId,
-      id: owner,
-      harness: event.harness,
-      name: event.session,
-      firstAt: event.at,
-      lastAt: event.at,
-      described: event.type === "session",
-    });
-  } else {
-    session.firstAt = Math.min(session.firstAt, event.at);
-    session.lastAt = Math.max(session.lastAt, event.at);
-    session.described ||= event.type === "session";
+    const { at, harness, session: name } = event;
+    session = { projectId, id: owner, harness, name, firstAt: at, lastAt: at, described: false };
+    batch.sessions.set(owner, session);
   }
+  const id = agentId(projectId, event.harness, event.session, event.agent);
   let agent = batch.agents.get(id);
   if (agent === undefined) {
     agent = newAgent(projectId, id, owner, event);
     batch.agents.set(id, agent);
   }
-  // Two parents for one agent is a sender's mistake; the smaller name wins, whatever came first.
-  if (event.parent_agent !== undefined && (agent.parent === undefined || event.parent_agent < agent.parent)) {
-    agent.parent = event.parent_agent;
-  }
-  return agent;
+  return { session, agent };
 }
 
 function newAgent(

@@ -24,9 +24,9 @@ describe("array parameters", () => {
   });
 
   it("bring any text through PostgreSQL unchanged", async () => {
-    const columns = new Columns([
-      ["text", "text"],
-      ["number", "int4"],
+    const columns = new Columns<{ text: string | undefined; number: number }>([
+      ["text", "text", (row) => row.text],
+      ["number", "int4", (row) => row.number],
     ]);
     const text = fc.string({ unit: "binary" }).filter((value) => !value.includes("\u0000"));
     await fc.assert(

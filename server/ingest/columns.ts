@@ -25,28 +25,31 @@ function textArrayLiteral(values: readonly Value[]): string {
   return `${text}}`;
 }
 
+/** A column: its name, its PostgreSQL type, and its value in a row. */
+export type Column<Row> = readonly [name: string, type: string, value: (row: Row) => Value];
+
 /** Columns of rows handed to PostgreSQL as one array a column. */
-export class Columns<Name extends string> {
+export class Columns<Row> {
   /** `SELECT * FROM unnest(...)` over parameters $1 to $n, with the row's number as `ord`. */
   readonly select: string;
-  /** How many parameters the columns take. */
-  readonly count: number;
-  readonly #columns: readonly (readonly [Name, string])[];
+  readonly names: readonly string[];
+  readonly #columns: readonly Column<Row>[];
 
-  constructor(columns: readonly (readonly [Name, string])[]) {
+  constructor(columns: readonly Column<Row>[]) {
     this.#columns = columns;
-    this.count = columns.length;
+    this.names = columns.map(([name]) => name);
     const lists = columns.map(([, type], index) => `$${index + 1}::${type}[]`).join(", ");
-    this.select = `SELECT * FROM unnest(${lists}) WITH ORDINALITY AS t(${this.names()}, ord)`;
+    this.select = `SELECT * FROM unnest(${lists}) WITH ORDINALITY AS t(${this.names.join(", ")}, ord)`;
   }
 
-  names(): string {
-    return this.#columns.map(([name]) => name).join(", ");
+  /** How many parameters the columns take. */
+  get count(): number {
+    return this.#columns.length;
   }
 
-  parameters(rows: readonly Readonly<Record<Name, Value>>[]): string[] {
-    return this.#columns.map(([name, type]) => {
-      const values = rows.map((row) => row[name]);
+  parameters(rows: readonly Row[]): string[] {
+    return this.#columns.map(([, type, value]) => {
+      const values = rows.map(value);
       return type === "text" ? textArrayLiteral(values) : arrayLiteral(values);
     });
   }

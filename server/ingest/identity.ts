@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 
 /**
@@ -24,7 +24,7 @@ function derivedId(...parts: (string | number)[]): string {
   const text = parts.join("\u0000");
   const known = ids.get(text);
   if (known !== undefined) return known;
-  const bytes = createHash("sha256").update(text).digest().subarray(0, 16);
+  const bytes = hash("sha256", text, "buffer").subarray(0, 16);
   bytes[6] = (bytes[6]! & 0x0f) | 0x80;
   bytes[8] = (bytes[8]! & 0x3f) | 0x80;
   const hex = bytes.toString("hex");
@@ -38,10 +38,10 @@ function derivedId(...parts: (string | number)[]): string {
  * 100,000 turns of one agent two keys meet with odds of about 3 in 10 thousand million.
  */
 export function turnKey(id: string): string {
-  return createHash("sha256").update(id).digest().readBigInt64BE(0).toString();
+  return hash("sha256", id, "buffer").readBigInt64BE(0).toString();
 }
 
 /** A model's number within its project before collisions are resolved: 31 bits of a hash. */
 export function modelNumber(name: string, attempt: number): number {
-  return createHash("sha256").update(`${attempt}\u0000${name}`).digest().readUInt32BE(0) >>> 1;
+  return hash("sha256", `${attempt}\u0000${name}`, "buffer").readUInt32BE(0) >>> 1;
 }

@@ -3,9 +3,8 @@ import { parseEvent } from "@plimsoll/protocol";
 import type { Logger } from "pino";
 import { isUnavailable } from "../db/unavailable.ts";
 import { PlimsollError } from "../errors.ts";
-import { type Arrival, makeBatch, type RequestTally } from "./batch.ts";
+import { type Arrival, type Batch, makeBatch, type RequestTally } from "./batch.ts";
 import type { RawEvent } from "./decode.ts";
-import { sessionId } from "./identity.ts";
 import { type Counts, type WriterOptions, writeBatch } from "./write.ts";
 
 export interface IngestOptions extends WriterOptions {
@@ -168,13 +167,14 @@ export class Ingest {
       const arrivals = requests.flatMap(({ projectId, events, tally }) =>
         events.map((event): Arrival => ({ projectId, event, request: tally })),
       );
-      const written = await writeBatch(this.#options, makeBatch(arrivals, this.#options.clock()), counts);
+      const batch = makeBatch(arrivals, this.#options.clock());
+      const written = await writeBatch(this.#options, batch, counts);
       this.#options.measured?.(arrivals.length, performance.now() - started, written);
+      this.#notify(batch);
     } catch (error) {
       for (const { projectId, outcome, count } of counts.values()) this.#addCount(projectId, outcome, count);
       throw error;
     }
-    this.#notify(requests);
   }
 
   /** One request that the database refuses must not fail its neighbours: each is tried by itself. */
@@ -199,19 +199,14 @@ export class Ingest {
     }
   }
 
-  #notify(requests: readonly Request[]): void {
-    const touched = new Map<number, Set<string>>();
-    for (const { projectId, events } of requests) {
-      let sessions = touched.get(projectId);
-      if (sessions === undefined) {
-        sessions = new Set();
-        touched.set(projectId, sessions);
-      }
-      for (const event of events) {
-        if (event.session !== undefined) sessions.add(sessionId(projectId, event.harness, event.session));
-      }
+  #notify(batch: Batch): void {
+    const touched = new Map<number, string[]>();
+    for (const { projectId, id } of batch.sessions.values()) {
+      const ids = touched.get(projectId);
+      if (ids === undefined) touched.set(projectId, [id]);
+      else ids.push(id);
     }
-    for (const [projectId, sessions] of touched) this.#options.committed(projectId, [...sessions]);
+    for (const [projectId, ids] of touched) this.#options.committed(projectId, ids);
   }
 
   /** Counts events that were refused before they came here, and why. A body nobody could read counts as one. */

@@ -260,18 +260,18 @@ async function deleteRows(
   );
 }
 
-const WINDOW_COLUMNS = new Columns([
-  ["project_id", "int4"],
-  ["agent_id", "uuid"],
-  ["index", "int4"],
-  ["first_ms", "float8"],
-  ["last_ms", "float8"],
-  ["turns", "int4"],
-  ["first_tokens", "int4"],
-  ["last_tokens", "int4"],
-  ["peak_tokens", "int4"],
-  ["peak_utilization", "float4"],
-  ["window_tokens", "int4"],
+const WINDOW_COLUMNS = new Columns<{ agent: AgentKey; window: WindowSummary }>([
+  ["project_id", "int4", (row) => row.agent.projectId],
+  ["agent_id", "uuid", (row) => row.agent.id],
+  ["index", "int4", (row) => row.window.index],
+  ["first_ms", "float8", (row) => row.window.firstAt],
+  ["last_ms", "float8", (row) => row.window.lastAt],
+  ["turns", "int4", (row) => row.window.turns],
+  ["first_tokens", "int4", (row) => row.window.firstTokens],
+  ["last_tokens", "int4", (row) => row.window.lastTokens],
+  ["peak_tokens", "int4", (row) => row.window.peakTokens],
+  ["peak_utilization", "float4", (row) => row.window.peakUtilization],
+  ["window_tokens", "int4", (row) => row.window.windowTokens],
 ]);
 
 const UPSERT_WINDOWS = `
@@ -290,20 +290,7 @@ export async function writeWindows(
   rows: readonly { agent: AgentKey; window: WindowSummary }[],
 ): Promise<void> {
   if (rows.length === 0) return;
-  const records = rows.map(({ agent, window }) => ({
-    project_id: agent.projectId,
-    agent_id: agent.id,
-    index: window.index,
-    first_ms: window.firstAt,
-    last_ms: window.lastAt,
-    turns: window.turns,
-    first_tokens: window.firstTokens,
-    last_tokens: window.lastTokens,
-    peak_tokens: window.peakTokens,
-    peak_utilization: window.peakUtilization,
-    window_tokens: window.windowTokens,
-  }));
-  await tx.$executeRawUnsafe(UPSERT_WINDOWS, ...WINDOW_COLUMNS.parameters(records));
+  await tx.$executeRawUnsafe(UPSERT_WINDOWS, ...WINDOW_COLUMNS.parameters(rows));
 }
 
 /** Windows of re-read agents that no longer hold a turn. */

@@ -60,6 +60,7 @@ export function bucketOf(at: number, grain: number): number {
 export class RollupChanges {
   readonly turns = new Map<string, RollupRow>();
   readonly boundaries = new Map<string, BoundaryRow>();
+  readonly #last = new Map<number, RollupRow>();
 
   addTurn(share: TurnShare): void {
     this.#change(share, 1);
@@ -123,6 +124,17 @@ export class RollupChanges {
 
   #row(share: TurnShare, grain: number): RollupRow {
     const bucket = bucketOf(share.at, grain);
+    // An agent's turns come together and mostly share a bucket: the row of the last one saves making its key.
+    const last = this.#last.get(grain);
+    if (
+      last !== undefined &&
+      last.bucket === bucket &&
+      last.model === share.model &&
+      last.harness === share.harness &&
+      last.projectId === share.projectId
+    ) {
+      return last;
+    }
     const key = `${share.projectId}/${grain}/${bucket}/${share.model}/${share.harness}`;
     let row = this.turns.get(key);
     if (row === undefined) {
@@ -146,6 +158,7 @@ export class RollupChanges {
       };
       this.turns.set(key, row);
     }
+    this.#last.set(grain, row);
     return row;
   }
 }

@@ -8,13 +8,13 @@ import { SLOT_MS } from "./slots.ts";
 
 type Transaction = Prisma.TransactionClient;
 
-const SESSION_COLUMNS = new Columns([
-  ["project_id", "int4"],
-  ["id", "uuid"],
-  ["harness", "text"],
-  ["name", "text"],
-  ["first_ms", "float8"],
-  ["last_ms", "float8"],
+const SESSION_COLUMNS = new Columns<BatchSession>([
+  ["project_id", "int4", (session) => session.projectId],
+  ["id", "uuid", (session) => session.id],
+  ["harness", "text", (session) => session.harness],
+  ["name", "text", (session) => session.name],
+  ["first_ms", "float8", (session) => session.firstAt],
+  ["last_ms", "float8", (session) => session.lastAt],
 ]);
 
 const RECEIVED = `$${SESSION_COLUMNS.count + 1}::float8`;
@@ -58,18 +58,7 @@ export async function lockSessions(
   const known = new Set(locked.map(({ id }) => id));
   // Another writer may create one of them meanwhile: then the update is what takes its lock.
   const created = sessions.filter((session) => !known.has(session.id));
-  await tx.$executeRawUnsafe(CREATE, ...SESSION_COLUMNS.parameters(created.map(sessionRecord)), receivedAt);
-}
-
-function sessionRecord(session: BatchSession) {
-  return {
-    project_id: session.projectId,
-    id: session.id,
-    harness: session.harness,
-    name: session.name,
-    first_ms: session.firstAt,
-    last_ms: session.lastAt,
-  };
+  await tx.$executeRawUnsafe(CREATE, ...SESSION_COLUMNS.parameters(created), receivedAt);
 }
 
 const SUM = `
@@ -105,7 +94,7 @@ export async function sumSessions(
   receivedAt: number,
 ): Promise<void> {
   if (sessions.length === 0) return;
-  await tx.$executeRawUnsafe(SUM, ...SESSION_COLUMNS.parameters(sessions.map(sessionRecord)), receivedAt);
+  await tx.$executeRawUnsafe(SUM, ...SESSION_COLUMNS.parameters(sessions), receivedAt);
 }
 
 /** Reads title, kind and end again from all that was said of a session, in order. */

@@ -1,7 +1,7 @@
 import type { Composition, TurnFacts, TurnReading, Usage } from "@plimsoll/protocol";
 import { COMPOSITION_PARTS, normaliseUsage } from "@plimsoll/protocol";
 import type { Prisma } from "../db/client.ts";
-import { basisCode, basisOf, PURPOSE, sourceCode, sourceOf } from "./codes.ts";
+import { PURPOSE, packFacets, unpackFacets } from "./codes.ts";
 import { arrayLiteral, Columns } from "./columns.ts";
 import type { ModelNumbers } from "./models.ts";
 import type { TurnShare } from "./rollup.ts";
@@ -18,39 +18,37 @@ export interface TurnRow {
   reading: Omit<TurnReading, "turn">;
 }
 
-const COLUMN_TYPES = [
-  ["project_id", "int4"],
-  ["agent_id", "uuid"],
-  ["key", "int8"],
-  ["at_ms", "float8"],
-  ["model_id", "int4"],
-  ["window_index", "int4"],
-  ["window_tokens", "int4"],
-  ["context_tokens", "int4"],
-  ["input_tokens", "int4"],
-  ["cache_read", "int4"],
-  ["cache_write", "int4"],
-  ["output_tokens", "int4"],
-  ["reasoning", "int4"],
-  ["seq", "int4"],
-  ["sent_window", "int4"],
-  ["sent_limit", "int4"],
-  ["duration_ms", "int4"],
-  ["cost_micros", "int4"],
-  ["basis", "int2"],
-  ["window_source", "int2"],
-  ["purpose", "int2"],
-  ["estimated", "bool"],
-  ["composition", "text"],
-] as const;
+const COLUMNS = new Columns<TurnRow>([
+  ["project_id", "int4", (row) => row.projectId],
+  ["agent_id", "uuid", (row) => row.agentId],
+  ["key", "int8", (row) => row.facts.key],
+  ["at_ms", "float8", (row) => row.facts.at],
+  ["model_id", "int4", (row) => row.modelId],
+  ["window_index", "int4", (row) => row.reading.window],
+  ["window_tokens", "int4", (row) => row.reading.windowTokens],
+  ["context_tokens", "int4", (row) => row.reading.contextTokens],
+  ["input_tokens", "int4", (row) => row.facts.usage.input_tokens],
+  ["cache_read", "int4", (row) => row.facts.usage.cache_read_tokens],
+  ["cache_write", "int4", (row) => row.facts.usage.cache_write_tokens],
+  ["output_tokens", "int4", (row) => row.facts.usage.output_tokens],
+  ["reasoning", "int4", (row) => row.facts.usage.reasoning_tokens],
+  ["seq", "int4", (row) => row.facts.seq],
+  ["sent_window", "int4", (row) => row.facts.sentWindow],
+  ["sent_limit", "int4", (row) => row.facts.sentLimit],
+  ["duration_ms", "int4", (row) => row.facts.durationMs],
+  ["cost_micros", "int4", (row) => costMicros(row.facts)],
+  ["purpose", "int2", (row) => (row.facts.compaction ? PURPOSE.compaction : PURPOSE.inference)],
+  ["facets", "int2", facetsOf],
+  ["composition", "text", (row) => compositionLiteral(row.facts.composition)],
+]);
 const KEY_COLUMNS = new Set(["project_id", "agent_id", "key"]);
 
-const COLUMNS = new Columns(COLUMN_TYPES);
-
-const VALUES = COLUMN_TYPES.map(([name]) =>
-  name === "at_ms" ? "to_timestamp(at_ms / 1000)" : name === "composition" ? "composition::int4[]" : name,
-).join(", ");
-const TARGETS = COLUMN_TYPES.map(([name]) => (name === "at_ms" ? "at" : name)).join(", ");
+const VALUES = COLUMNS.names
+  .map((name) =>
+    name === "at_ms" ? "to_timestamp(at_ms / 1000)" : name === "composition" ? "composition::int4[]" : name,
+  )
+  .join(", ");
+const TARGETS = COLUMNS.names.map((name) => (name === "at_ms" ? "at" : name)).join(", ");
 const RECEIVED = `to_timestamp($${COLUMNS.count + 1}::float8 / 1000)`;
 
 const INSERT = `
@@ -67,8 +65,9 @@ WHERE written.key IS NULL`;
 
 const UPDATE = `
 WITH input AS (${COLUMNS.select})
-UPDATE turns SET ${COLUMN_TYPES.filter(([name]) => !KEY_COLUMNS.has(name))
-  .map(([name]) =>
+UPDATE turns SET ${COLUMNS.names
+  .filter((name) => !KEY_COLUMNS.has(name))
+  .map((name) =>
     name === "at_ms"
       ? "at = to_timestamp(input.at_ms / 1000)"
       : name === "composition"
@@ -92,7 +91,7 @@ export async function insertNewTurns(
   receivedAt: number,
 ): Promise<void> {
   if (rows.length === 0) return;
-  const inserted = await tx.$executeRawUnsafe(INSERT, ...parameters(rows), receivedAt);
+  const inserted = await tx.$executeRawUnsafe(INSERT, ...COLUMNS.parameters(rows), receivedAt);
   if (inserted !== rows.length) throw new TurnsRepeat();
 }
 
@@ -103,42 +102,24 @@ export async function insertTurns(
   receivedAt: number,
 ): Promise<number[]> {
   if (rows.length === 0) return [];
-  const known = await tx.$queryRawUnsafe<{ ord: number }[]>(INSERT_AND_TELL, ...parameters(rows), receivedAt);
+  const known = await tx.$queryRawUnsafe<{ ord: number }[]>(
+    INSERT_AND_TELL,
+    ...COLUMNS.parameters(rows),
+    receivedAt,
+  );
   return known.map(({ ord }) => ord - 1);
 }
 
 export async function updateTurns(tx: Transaction, rows: readonly TurnRow[]): Promise<void> {
-  if (rows.length > 0) await tx.$executeRawUnsafe(UPDATE, ...parameters(rows));
+  if (rows.length > 0) await tx.$executeRawUnsafe(UPDATE, ...COLUMNS.parameters(rows));
 }
 
-function parameters(rows: readonly TurnRow[]): string[] {
-  return COLUMNS.parameters(
-    rows.map(({ projectId, agentId, modelId, facts, reading }) => ({
-      project_id: projectId,
-      agent_id: agentId,
-      key: facts.key,
-      at_ms: facts.at,
-      model_id: modelId,
-      window_index: reading.window,
-      window_tokens: reading.windowTokens,
-      context_tokens: reading.contextTokens,
-      input_tokens: facts.usage.input_tokens,
-      cache_read: facts.usage.cache_read_tokens,
-      cache_write: facts.usage.cache_write_tokens,
-      output_tokens: facts.usage.output_tokens,
-      reasoning: facts.usage.reasoning_tokens,
-      seq: facts.seq,
-      sent_window: facts.sentWindow,
-      sent_limit: facts.sentLimit,
-      duration_ms: facts.durationMs,
-      cost_micros: costMicros(facts),
-      basis: basisCode(facts.usage.basis),
-      window_source: sourceCode(reading.windowSource),
-      purpose: facts.compaction ? PURPOSE.compaction : PURPOSE.inference,
-      estimated: facts.estimated,
-      composition: compositionLiteral(facts.composition),
-    })),
-  );
+function facetsOf({ facts, reading }: TurnRow): number {
+  return packFacets({
+    basis: facts.usage.basis,
+    windowSource: reading.windowSource,
+    estimated: facts.estimated,
+  });
 }
 
 function costMicros(facts: TurnFacts): number | undefined {
@@ -169,16 +150,14 @@ interface StoredTurn {
   sent_limit: number | null;
   duration_ms: number | null;
   cost_micros: number | null;
-  basis: number;
-  window_source: number;
   purpose: number;
-  estimated: boolean;
+  facets: number;
   composition: (number | null)[] | null;
 }
 
 const SELECTED = `SELECT project_id, agent_id, key, at, model_id, window_index, window_tokens, context_tokens,
   input_tokens, cache_read, cache_write, output_tokens, reasoning, seq, sent_window, sent_limit, duration_ms,
-  cost_micros, basis, window_source, purpose, estimated, composition FROM turns`;
+  cost_micros, purpose, facets, composition FROM turns`;
 
 /** Every stored turn of one agent. */
 export async function readAgentTurns(
@@ -217,13 +196,14 @@ async function turnRows(stored: readonly StoredTurn[], models: Models): Promise<
 }
 
 function turnRow(row: StoredTurn, modelName: (projectId: number, modelId: number) => string): TurnRow {
+  const facets = unpackFacets(row.facets);
   const usage: Usage = {
     input_tokens: row.input_tokens ?? undefined,
     cache_read_tokens: row.cache_read ?? undefined,
     cache_write_tokens: row.cache_write ?? undefined,
     output_tokens: row.output_tokens ?? undefined,
     reasoning_tokens: row.reasoning ?? undefined,
-    basis: basisOf(row.basis),
+    basis: facets.basis,
   };
   const contextTokens = row.context_tokens ?? undefined;
   const windowTokens = row.window_tokens ?? undefined;
@@ -239,7 +219,7 @@ function turnRow(row: StoredTurn, modelName: (projectId: number, modelId: number
       seq: row.seq ?? undefined,
       sentWindow: row.sent_window ?? undefined,
       sentLimit: row.sent_limit ?? undefined,
-      estimated: row.estimated,
+      estimated: facets.estimated,
       compaction: row.purpose === PURPOSE.compaction,
       composition: compositionOf(row.composition),
       durationMs: row.duration_ms ?? undefined,
@@ -249,7 +229,7 @@ function turnRow(row: StoredTurn, modelName: (projectId: number, modelId: number
       window: row.window_index,
       contextTokens,
       windowTokens,
-      windowSource: sourceOf(row.window_source),
+      windowSource: facets.windowSource,
       utilization:
         contextTokens === undefined || windowTokens === undefined ? undefined : contextTokens / windowTokens,
     },

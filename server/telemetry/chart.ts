@@ -1,4 +1,5 @@
 import type { ChartPoint, SessionChart } from "@plimsoll/protocol";
+import { unpackFacets } from "../ingest/codes.ts";
 import { iso, type Reader } from "./reader.ts";
 import { findSession } from "./session.ts";
 import { compositionView, TURN_ORDER } from "./turns.ts";
@@ -17,7 +18,7 @@ interface Row {
   window_index: number;
   context_tokens: number | null;
   window_tokens: number | null;
-  estimated: boolean;
+  facets: number;
   composition: (number | null)[] | null;
 }
 
@@ -43,7 +44,7 @@ export async function readChart(reader: Reader, id: string): Promise<SessionChar
         FROM numbered WHERE purpose = 0
       ) b
     )
-    SELECT agent_id, agent, total, number, at, window_index, context_tokens, window_tokens, estimated, composition
+    SELECT agent_id, agent, total, number, at, window_index, context_tokens, window_tokens, facets, composition
     FROM ranked WHERE by_level = 1 OR by_end = 1 ORDER BY (agent = 'main') DESC, first_at, agent_id, number`;
   const agents = new Map<string, SessionChart["agents"][number]>();
   for (const row of rows) {
@@ -64,7 +65,7 @@ function pointOf(row: Row): ChartPoint {
     window: row.window_index,
     context_tokens: row.context_tokens,
     window_tokens: row.window_tokens,
-    estimated: row.estimated,
+    estimated: unpackFacets(row.facets).estimated,
     composition: compositionView(row.composition),
   };
 }

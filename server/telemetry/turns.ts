@@ -1,7 +1,7 @@
 import type { Composition, TurnPage, TurnsQuery, TurnView } from "@plimsoll/protocol";
 import { COMPOSITION_PARTS, normaliseUsage, utilizationOf } from "@plimsoll/protocol";
 import { Prisma } from "../db/client.ts";
-import { basisOf, PURPOSE, sourceOf } from "../ingest/codes.ts";
+import { PURPOSE, unpackFacets } from "../ingest/codes.ts";
 import { iso, type Reader } from "./reader.ts";
 import { findSession } from "./session.ts";
 import { decodeCursor, encodeCursor } from "./sessions.ts";
@@ -27,10 +27,8 @@ interface Row {
   reasoning: number | null;
   duration_ms: number | null;
   cost_micros: number | null;
-  basis: number;
-  window_source: number;
   purpose: number;
-  estimated: boolean;
+  facets: number;
   composition: (number | null)[] | null;
 }
 
@@ -78,13 +76,14 @@ function numberedTurns(
 }
 
 function turnView(row: Row): TurnView {
+  const facets = unpackFacets(row.facets);
   const usage = normaliseUsage({
     input_tokens: row.input_tokens ?? undefined,
     cache_read_tokens: row.cache_read ?? undefined,
     cache_write_tokens: row.cache_write ?? undefined,
     output_tokens: row.output_tokens ?? undefined,
     reasoning_tokens: row.reasoning ?? undefined,
-    basis: basisOf(row.basis),
+    basis: facets.basis,
   });
   return {
     number: row.number,
@@ -96,7 +95,7 @@ function turnView(row: Row): TurnView {
     window: row.window_index,
     context_tokens: row.context_tokens,
     window_tokens: row.window_tokens,
-    window_source: sourceOf(row.window_source),
+    window_source: facets.windowSource,
     utilization: utilizationOf(row.context_tokens ?? undefined, row.window_tokens ?? undefined) ?? null,
     change: row.change,
     fresh_tokens: usage.fresh ?? null,
@@ -105,7 +104,7 @@ function turnView(row: Row): TurnView {
     output_tokens: row.output_tokens,
     reasoning_tokens: row.reasoning,
     basis: usage.basis,
-    estimated: row.estimated,
+    estimated: facets.estimated,
     compaction: row.purpose === PURPOSE.compaction,
     duration_ms: row.duration_ms,
     cost_usd: row.cost_micros === null ? null : row.cost_micros / 1e6,

@@ -181,10 +181,8 @@ CREATE TABLE "turns" (
     "sent_limit" INTEGER,
     "duration_ms" INTEGER,
     "cost_micros" INTEGER,
-    "basis" SMALLINT NOT NULL,
-    "window_source" SMALLINT NOT NULL,
     "purpose" SMALLINT NOT NULL,
-    "estimated" BOOLEAN NOT NULL,
+    "facets" SMALLINT NOT NULL,
     "composition" INTEGER[],
 
     CONSTRAINT "turns_pkey" PRIMARY KEY ("project_id","agent_id","key")
