@@ -300,6 +300,16 @@ describe("defects of other harnesses that must not come back", () => {
     expect(events[1]).toMatchObject({ purpose: "compaction" });
   });
 
+  it("the server is left to guess a window that the harness knows", () => {
+    const sent = (window: number | (() => number)) => {
+      const { guard, events } = testGuard({ window });
+      guard.observe(usage(1_000, "t1"));
+      return events[0];
+    };
+    expect(sent(60_000)).toMatchObject({ context_window: 60_000 });
+    expect(sent(() => 60_000)).not.toHaveProperty("context_window");
+  });
+
   it("more tokens than the window holds are clamped", () => {
     const { guard } = testGuard({ window: 2_000 });
     const seen = guard.observe(usage(5_115, "t1"));

@@ -544,13 +544,15 @@ export class ContextGuard<M = Message> {
     const own = this.identity.agent ?? "main";
     const other = agent !== undefined && agent !== own;
     const level = this.#state.sent === undefined ? undefined : observed?.level;
+    const window = this.#window(model);
     const body = turnBody({
       id,
       model,
       usage,
       facts,
       observed,
-      reportedWindow: other ? undefined : this.#state.reported?.tokens,
+      // A size from a catalog is left out: the server's own is as good, and can be corrected there.
+      reportedWindow: other || window.source === "catalog" ? undefined : window.tokens,
       composition:
         level === undefined ? undefined : compositionOf(this.#history, this.#state, this.#masks, level),
     });

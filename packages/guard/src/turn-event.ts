@@ -11,7 +11,7 @@ export interface TurnToReport {
   facts: ObserveFacts;
   /** What the guard made of it; undefined for a turn of another agent or purpose. */
   observed: TurnObserved | undefined;
-  /** Window size the provider reported, tokens. */
+  /** Window size as the provider reported it or the harness was configured with, tokens. */
   reportedWindow: number | undefined;
   composition: Parts | undefined;
 }
