@@ -6,7 +6,6 @@ const CODES = new Set([
   "P1017",
   "P2024",
   "P2028",
-  "P2034",
   "ECONNREFUSED",
   "ECONNRESET",
   "EPIPE",
@@ -16,6 +15,11 @@ const CODES = new Set([
   "EAI_AGAIN",
   // The socket of a PostgreSQL that is not running.
   "ENOENT",
+  // Kinds of the driver's adapter, which keeps no code for them.
+  "DatabaseNotReachable",
+  "ConnectionClosed",
+  "SocketTimeout",
+  "TooManyConnections",
 ]);
 /** Connection lost, out of resources, stopping or starting, in conflict, a standby. */
 const STATES = /^(08|53|57P|25006)/;
@@ -23,7 +27,7 @@ const MESSAGES =
   /(ECONN|EPIPE|Connection terminated|Connection ended|connection timeout|connection error|not queryable|Can't reach database|not yet accepting|terminating connection|the database system is|Server has closed the connection)/i;
 
 /** Two transactions that stood in each other's way; the one that was ended may simply be run again. */
-const CONFLICTS = /^(40001|40P01)$/;
+const CONFLICTS = /^(40001|40P01|P2034|TransactionWriteConflict)$/;
 
 /** Whether it failed because the database is away or overloaded: the same may well succeed a little later. */
 export function isUnavailable(error: unknown): boolean {
@@ -39,16 +43,20 @@ export function isConflict(error: unknown): boolean {
   return causes(error).some(({ codes }) => codes.some((code) => CONFLICTS.test(code)));
 }
 
+/** What an error and all that caused it say of themselves. Prisma hides the driver's own under `meta`. */
 function causes(error: unknown): { codes: string[]; message: string }[] {
   const found: { codes: string[]; message: string }[] = [];
-  for (let at: unknown = error; typeof at === "object" && at !== null && found.length < 10; ) {
-    const { code, message, meta, cause } = at as Record<"code" | "message" | "meta" | "cause", unknown>;
-    const codes = [code, (meta as { code?: unknown } | undefined)?.code];
+  const rest: unknown[] = [error];
+  while (rest.length > 0 && found.length < 20) {
+    const at = rest.shift();
+    if (typeof at !== "object" || at === null) continue;
+    const { code, originalCode, kind, message, meta, cause } = at as Record<string, unknown>;
+    const { code: metaCode, driverAdapterError } = (meta ?? {}) as Record<string, unknown>;
     found.push({
-      codes: codes.filter((one) => typeof one === "string"),
+      codes: [code, originalCode, kind, metaCode].filter((one) => typeof one === "string"),
       message: typeof message === "string" ? message : "",
     });
-    at = cause;
+    rest.push(cause, driverAdapterError);
   }
   return found;
 }

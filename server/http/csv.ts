@@ -1,4 +1,4 @@
-import { SessionsQuery, TurnsQuery } from "@plimsoll/protocol";
+import { SessionRow, SessionsQuery, TurnsQuery, TurnView } from "@plimsoll/protocol";
 import type { Hono } from "hono";
 import { stream } from "hono/streaming";
 import type { Logger } from "pino";
@@ -21,8 +21,9 @@ export interface CsvDeps {
 }
 
 const PAGE = 500;
-/** Nested values have no place in a table. */
-const LEFT_OUT = new Set(["composition"]);
+/** From the schemas, so that a list without rows names its columns too. Nested values have no place in a table. */
+const SESSION_COLUMNS = Object.keys(SessionRow.shape);
+const TURN_COLUMNS = Object.keys(TurnView.shape).filter((name) => name !== "composition");
 
 /** `/api/v1/sessions.csv` and `/api/v1/sessions/{id}/turns.csv`: everything the filters match, page by page. */
 export function csvRoutes({ log, access, sessions, turns }: CsvDeps): (app: Hono<MachineEnv>) => void {
@@ -31,14 +32,14 @@ export function csvRoutes({ log, access, sessions, turns }: CsvDeps): (app: Hono
       const { projectId } = await access.authorize(c.env.incoming, "read");
       const query = parse(SessionsQuery, { ...c.req.query(), limit: PAGE });
       c.header("Content-Disposition", 'attachment; filename="plimsoll-sessions.csv"');
-      return send(c, log, (cursor) => sessions(projectId, { ...query, cursor }));
+      return send(c, log, SESSION_COLUMNS, (cursor) => sessions(projectId, { ...query, cursor }));
     });
 
     app.get("/api/v1/sessions/:id/turns.csv", async (c) => {
       const { projectId } = await access.authorize(c.env.incoming, "read");
       const query = parse(TurnsQuery, { ...c.req.query(), id: c.req.param("id"), limit: PAGE });
       c.header("Content-Disposition", `attachment; filename="plimsoll-turns-${query.id.slice(0, 8)}.csv"`);
-      return send(c, log, (cursor) => turns(projectId, { ...query, cursor }));
+      return send(c, log, TURN_COLUMNS, (cursor) => turns(projectId, { ...query, cursor }));
     });
   };
 }
@@ -53,6 +54,7 @@ function parse<T>(schema: z.ZodType<T>, value: unknown): T {
 async function send(
   c: MachineContext,
   log: Logger,
+  columns: readonly string[],
   read: (cursor: string | undefined) => Promise<RowPage>,
 ): Promise<Response> {
   // Before the answer begins, so that an unknown session is still a 404.
@@ -63,7 +65,6 @@ async function send(
     c,
     async (out) => {
       let page = first;
-      const columns = Object.keys(first.items[0] ?? {}).filter((name) => !LEFT_OUT.has(name));
       await out.write(line(columns));
       for (;;) {
         await out.write(page.items.map((row) => line(columns.map((column) => row[column]))).join(""));

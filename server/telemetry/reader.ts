@@ -1,5 +1,6 @@
 import type { Thresholds } from "@plimsoll/protocol";
 import type { PrismaClient } from "../db/client.ts";
+import { PlimsollError } from "../errors.ts";
 
 /** What every read model needs. */
 export interface Reader {
@@ -20,8 +21,11 @@ export interface Span {
   to: number;
 }
 
+/** @throws PlimsollError `bad_request` when the range ends before it begins: its answer would be a misleading nothing */
 export function spanOf(range: { from: string; to: string }): Span {
-  return { from: Date.parse(range.from), to: Date.parse(range.to) };
+  const span = { from: Date.parse(range.from), to: Date.parse(range.to) };
+  if (span.to <= span.from) throw new PlimsollError("bad_request", '"from" must lie before "to".');
+  return span;
 }
 
 export function iso(date: Date | number): string {

@@ -1,5 +1,6 @@
 import type { SessionPage, SessionSort, SessionsQuery } from "@plimsoll/protocol";
 import { Prisma } from "../db/client.ts";
+import { isUnavailable } from "../db/unavailable.ts";
 import { PlimsollError } from "../errors.ts";
 import { slotOf } from "../ingest/slots.ts";
 import { LIVE_FOR, type Reader, spanOf } from "./reader.ts";
@@ -50,7 +51,8 @@ export async function readSessions(reader: Reader, query: SessionsQuery): Promis
     WHERE project_id = ${projectId} ${filters(query, now)} ${past} ORDER BY ${order} LIMIT ${query.limit + 1}`.catch(
     (error) => {
       // A cursor of another sort holds values that are no values of this one.
-      if (after !== undefined && error instanceof Prisma.PrismaClientKnownRequestError) throw foreignCursor();
+      const foreign = error instanceof Prisma.PrismaClientKnownRequestError && !isUnavailable(error);
+      if (after !== undefined && foreign) throw foreignCursor();
       throw error;
     },
   );
@@ -98,7 +100,11 @@ export function encodeCursor(value: string, id: string): string {
 export function decodeCursor(cursor: string): { value: string; id: string } {
   try {
     const [value, id] = JSON.parse(Buffer.from(cursor, "base64url").toString("utf8")) as unknown[];
-    if (typeof value === "string" && typeof id === "string" && /^[0-9a-f-]{36}$/.test(id))
+    if (
+      typeof value === "string" &&
+      typeof id === "string" &&
+      /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)
+    )
       return { value, id };
   } catch {
     // Falls through to the one error for every malformed cursor.
@@ -106,6 +112,6 @@ export function decodeCursor(cursor: string): { value: string; id: string } {
   throw foreignCursor();
 }
 
-function foreignCursor(): PlimsollError {
+export function foreignCursor(): PlimsollError {
   return new PlimsollError("bad_request", "The cursor is not one this query gave: ask again without it.");
 }

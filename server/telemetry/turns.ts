@@ -4,7 +4,7 @@ import { Prisma } from "../db/client.ts";
 import { PURPOSE, unpackFacets } from "../ingest/codes.ts";
 import { iso, type Reader } from "./reader.ts";
 import { findSession } from "./session.ts";
-import { decodeCursor, encodeCursor } from "./sessions.ts";
+import { decodeCursor, encodeCursor, foreignCursor } from "./sessions.ts";
 
 /** Turns of an agent in order: by window, then sequence, then time; the key as text settles ties, as in the protocol. */
 export const TURN_ORDER = Prisma.sql`t.window_index, COALESCE(t.seq, 0), t.at, t.key::text COLLATE "C"`;
@@ -37,6 +37,7 @@ export async function readTurns(reader: Reader, query: TurnsQuery): Promise<Turn
   await findSession(reader, query.id);
   const after = query.cursor === undefined ? undefined : decodeCursor(query.cursor);
   const [at = "0", number = "0"] = after?.value.split("/") ?? [];
+  if (!Number.isFinite(Number(at)) || !/^\d{1,9}$/.test(number)) throw foreignCursor();
   const past =
     after === undefined
       ? Prisma.empty

@@ -1,0 +1,175 @@
+import type { SessionPage } from "@plimsoll/protocol";
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { z } from "zod";
+import { startTestServer, type TestServer } from "../testing/server.ts";
+import { dayRange, rangeQuery, turn, UNKNOWN_MODEL, unique } from "./support.ts";
+
+interface Operation {
+  operationId?: string;
+  parameters?: { name: string; in: string; required?: boolean }[];
+  responses: Record<string, { content?: Record<string, { schema: Record<string, unknown> }> }>;
+}
+interface Document {
+  openapi: string;
+  paths: Record<string, Record<string, Operation>>;
+  components?: { schemas?: Record<string, unknown> };
+}
+
+let server: TestServer;
+let document: Document;
+let session: string;
+let sessionId: string;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  document = (await server.request<Document>("/openapi.json", { headers: { authorization: "" } })).body;
+  session = unique("session");
+  await server.send([
+    turn(session, 100_000, { composition: { system: 10, history: 99_990 }, cost_usd: 0.5, duration_ms: 10 }),
+    turn(session, 190_000, { estimated: true }),
+    turn(session, 20_000),
+    turn(session, undefined),
+    turn(session, 5_000, { agent: "child", parent_agent: "main", model: UNKNOWN_MODEL }),
+    { id: "h", type: "harness", at: Date.now(), harness: "phantom@api", status: "hello", name: "Phantom" },
+    {
+      id: "s",
+      type: "session",
+      at: Date.now(),
+      harness: "phantom@api",
+      session,
+      status: "started",
+      title: "T",
+    },
+  ]);
+  const { items } = await server.trpc<SessionPage>("sessions.list", { ...dayRange, q: session });
+  sessionId = items[0]!.id;
+});
+afterEach(() => server.expectHealthy());
+afterAll(() => server?.stop());
+
+/** What each path takes besides its own id. */
+const QUERIES: Record<string, string[]> = {
+  "/api/v1/status": [rangeQuery, `${rangeQuery}&harness=nobody`],
+  "/api/v1/sessions": [
+    rangeQuery,
+    `${rangeQuery}&limit=1&sort=load&order=asc`,
+    `${rangeQuery}&q=nothing-like-it`,
+  ],
+  "/api/v1/series": [
+    ...[
+      "utilization_peak",
+      "utilization_p50",
+      "utilization_p95",
+      "context_tokens_peak",
+      "turns",
+      "input_tokens",
+    ],
+    ...["cache_read_tokens", "output_tokens", "cost_usd", "boundaries", "reclaimed_tokens", "crossings"],
+  ].flatMap((metric) => [
+    `${rangeQuery}&metric=${metric}`,
+    `${rangeQuery}&metric=${metric}&group_by=harness&step=3600`,
+  ]),
+  "/api/v1/ingest/counts": [rangeQuery],
+};
+
+/** The procedure behind each path. */
+const PROCEDURES: Record<string, string> = {
+  "/api/v1/status": "status",
+  "/api/v1/fleet": "fleet",
+  "/api/v1/series": "series",
+  "/api/v1/harnesses": "harnesses",
+  "/api/v1/sessions": "sessions.list",
+  "/api/v1/sessions/{id}": "sessions.get",
+  "/api/v1/sessions/{id}/turns": "sessions.turns",
+  "/api/v1/sessions/{id}/chart": "sessions.chart",
+  "/api/v1/ingest/counts": "ingest.counts",
+};
+
+function schemaOf(path: string, method: string, status: string): z.ZodType {
+  const response = document.paths[path]?.[method]?.responses[status];
+  const schema = response?.content?.["application/json"]?.schema;
+  if (schema === undefined) throw new Error(`${method} ${path} does not describe ${status}`);
+  return z.fromJSONSchema(resolved(schema) as never);
+}
+
+/** The document's errors stand among its components; whatever they refer to has to be there. */
+function resolved(schema: Record<string, unknown>): unknown {
+  const name = /^#\/components\/schemas\/(.+)$/.exec(String(schema.$ref))?.[1];
+  if (name === undefined) return schema;
+  const component = document.components?.schemas?.[name];
+  expect(component, name).toBeDefined();
+  return component;
+}
+
+/** Figures of the moment differ from one call to the next. */
+const timeless = (value: unknown) =>
+  JSON.parse(JSON.stringify(value, (key, inner) => (key === "generated_at" ? "now" : inner)));
+
+describe("/openapi.json", () => {
+  it("is valid OpenAPI 3.1, open to all, and names this server", async () => {
+    expect(document.openapi).toMatch(/^3\.1\./);
+    const { valid, errors } = await new Validator().validate(document as unknown as Record<string, unknown>);
+    expect(errors ?? []).toEqual([]);
+    expect(valid).toBe(true);
+    expect(JSON.stringify(document)).toContain(server.url);
+  });
+
+  it("describes everything a machine may call, and nothing else", () => {
+    const described = Object.entries(document.paths).flatMap(([path, operations]) =>
+      Object.keys(operations).map((method) => `${method} ${path}`),
+    );
+    expect(described.sort()).toEqual(
+      ["post /api/v1/events", ...Object.keys(PROCEDURES).map((path) => `get ${path}`)].sort(),
+    );
+  });
+
+  it("gives every operation an id and an error for every client's mistake", () => {
+    const ids = Object.values(document.paths).flatMap((operations) =>
+      Object.values(operations).map((operation) => operation.operationId),
+    );
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(ids).not.toContain(undefined);
+  });
+});
+
+describe.each(Object.keys(PROCEDURES))("GET %s", (path) => {
+  const queries = QUERIES[path] ?? [""];
+  const urlOf = (query: string) => `${path.replace("{id}", sessionId)}${query && `?${query}`}`;
+
+  it("answers with what the document says, and with what its procedure says", async () => {
+    const schema = schemaOf(path, "get", "200");
+    for (const query of queries) {
+      const { status, body, headers } = await server.get(urlOf(query));
+      expect(status, query).toBe(200);
+      expect(headers.get("content-type")).toContain("application/json");
+      const checked = schema.safeParse(body);
+      expect(checked.error?.issues ?? [], query).toEqual([]);
+      const input = Object.fromEntries(new URLSearchParams(query)) as Record<string, unknown>;
+      if (path.includes("{id}")) input.id = sessionId;
+      for (const number of ["limit", "step"]) if (number in input) input[number] = Number(input[number]);
+      expect(timeless(await server.trpc(PROCEDURES[path]!, input)), query).toEqual(timeless(body));
+    }
+  });
+
+  it("refuses a caller without a key in the one shape of errors", async () => {
+    const { status, body } = await server.request(urlOf(queries[0]!), { headers: { authorization: "" } });
+    expect(status).toBe(401);
+    expect(schemaOf(path, "get", "401").safeParse(body).error?.issues ?? []).toEqual([]);
+    expect(body).toMatchObject({ error: { code: "unauthenticated" } });
+  });
+});
+
+describe("POST /api/v1/events", () => {
+  it("answers with what the document says", async () => {
+    const good = await server.send([turn(unique("session"), 1), { type: "nonsense" }]);
+    const schema = schemaOf("/api/v1/events", "post", "200");
+    expect(schema.safeParse(good.body).error?.issues ?? []).toEqual([]);
+    const bad = await server.request("/api/v1/events", {
+      method: "POST",
+      body: "{",
+      headers: { "content-type": "application/json" },
+    });
+    expect(schemaOf("/api/v1/events", "post", "400").safeParse(bad.body).error?.issues ?? []).toEqual([]);
+  });
+});
