@@ -106,6 +106,16 @@ describe("masking", () => {
     expect(on.guard.prepare(history).actions).toMatchObject([{ type: "mask", tools: ["assistant"] }]);
   });
 
+  it("leaves a result alone that the store does not take", () => {
+    const put = () => {
+      throw new Error("disk full");
+    };
+    const { guard, events } = testGuard({ policy: OUROBOROS, store: { put, get: () => undefined } });
+    const history = [SYSTEM, ASK, ...Array.from({ length: 8 }, () => toolTurn(950)).flat()];
+    expect(guard.prepare(history)).toMatchObject({ messages: history, actions: [], status: "exhausted" });
+    expect(events).toEqual([]);
+  });
+
   it("is reversible, through the store and in the view", () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: 2_500 }), { minLength: 4, maxLength: 20 }), (sizes) => {

@@ -26,13 +26,14 @@ import {
 import { turnBody } from "./turn-event.ts";
 import type { Action, GuardOptions, GuardReading, Observation, ObserveFacts, Prepared } from "./types.ts";
 import { compositionOf } from "./view/composition.ts";
+import { carryFrom, compactGain, keepFrom, type Standing, turnsBefore, turnsFrom } from "./view/cuts.ts";
 import { digest } from "./view/digest.ts";
-import { History } from "./view/history.ts";
+import { History, type ResultPart } from "./view/history.ts";
 import { candidates, maskOldest } from "./view/mask.ts";
 import { clip, placeholderFor } from "./view/placeholder.ts";
 import type { Message, Shape } from "./view/shape.ts";
 import { plainShape } from "./view/shape.ts";
-import { estimateRange, estimateView, startOfRecent, View } from "./view/view.ts";
+import { estimateView, View } from "./view/view.ts";
 
 /**
  * Keeps one agent's context under its line. Synchronous and without I/O: `observe` takes what a provider counted,
@@ -193,7 +194,10 @@ export class ContextGuard<M = Message> {
       }
       if (decision.type === "mask") {
         const action = this.#mask(level.tokens, decision.target, decision.urgent);
-        if (action === undefined) break;
+        if (action === undefined) {
+          status = "exhausted";
+          break;
+        }
         actions.push(action);
         continue;
       }
@@ -244,9 +248,10 @@ export class ContextGuard<M = Message> {
     const line = lineOfAction(limits).compact ?? this.#state.level ?? 0;
     const before = predict(this.#state.calibration, this.#estimate()).tokens;
     const at = this.#keepFrom(line, how);
-    const head = how === "compact" ? summaryHead(summary, this.#turnsBefore(at)) : handoffHead(summary);
+    const head =
+      how === "compact" ? summaryHead(summary, turnsBefore(this.#history, at)) : handoffHead(summary);
     const kept = this.#state;
-    this.#state = { ...kept, cut: { at, head, turns: this.#turnsBefore(at) } };
+    this.#state = { ...kept, cut: { at, head, turns: turnsBefore(this.#history, at) } };
     const after = predict(kept.calibration, this.#estimate()).tokens;
     if (before - after < (this.policy.compact?.minGain ?? 0) * line) {
       this.#state = { ...kept, compactAfter: Math.round(before * 1.1), compactAsked: undefined };
@@ -258,7 +263,7 @@ export class ContextGuard<M = Message> {
       this.#state.compactions += 1;
       this.#emit({ type: "compacted", trigger: "proactive", tokens_before: before, tokens_after: after });
     } else {
-      this.#newSession("ceiling", this.#turnsFrom(at));
+      this.#newSession("ceiling", turnsFrom(this.#history, at));
     }
     return "done";
   }
@@ -315,8 +320,7 @@ export class ContextGuard<M = Message> {
       limits,
       maskGain: pressed ? gain(false) : 0,
       urgentGain: full ? gain(true) : 0,
-      compactGain:
-        compacting || level < this.#state.compactAfter ? 0 : this.#compactGain(level, lines.compact),
+      compactGain: compacting ? 0 : this.#compactGain(level, lines.compact),
       windDownTurns: windDownAt === undefined ? undefined : allTurns - windDownAt,
       restarts,
     };
@@ -333,12 +337,14 @@ export class ContextGuard<M = Message> {
   #mask(level: number, target: number, urgent: boolean): Action<M> | undefined {
     const { slope } = this.#state.calibration;
     const write = this.#options.placeholder ?? placeholderFor;
-    const masked = maskOldest(this.#candidates(urgent), (level - target) / slope, write, this.#tokenizer);
+    const masked = maskOldest(
+      this.#candidates(urgent),
+      (level - target) / slope,
+      write,
+      this.#tokenizer,
+    ).filter(({ part }) => this.#stored(part));
     if (masked.length === 0) return undefined;
-    for (const { mask, part } of masked) {
-      this.#options.store?.put(part.id, part.text);
-      this.#masks.set(mask.id, mask);
-    }
+    for (const { mask } of masked) this.#masks.set(mask.id, mask);
     this.#state = { ...this.#state, masks: [...this.#masks.values()], lowered: true };
     this.#state.maskings += 1;
     const bare = predict(this.#state.calibration, this.#estimate()).tokens;
@@ -357,14 +363,6 @@ export class ContextGuard<M = Message> {
     return { type: "mask", observations: masked.length, tools, tokensBefore: level, tokensAfter: after };
   }
 
-  #compactGain(level: number, line: number | undefined): number {
-    if (this.policy.compact === null || line === undefined || level < line) return 0;
-    const from = Math.max(this.#state.cut?.at ?? 0, this.#history.pinned);
-    const to = this.#keepFrom(line, this.policy.compact.how);
-    const older = estimateRange(this.#history, this.#masks, from, to);
-    return inContext(this.#state.calibration, Math.max(0, older - 200));
-  }
-
   #compactAction(how: "compact" | "fresh_session", line: number): Action<M> {
     const to = this.#keepFrom(line, how);
     const shown = this.#view.build(this.#history, this.#state, this.#masks);
@@ -372,14 +370,6 @@ export class ContextGuard<M = Message> {
     const messages = shown.slice(this.#history.pinned, shown.length - kept);
     const say = COMPACTING_NOTICE;
     return { type: how, messages, maxChars: Math.max(400, Math.round(line * 0.4)), say };
-  }
-
-  /** The newest turns that stay verbatim, in half of the line at most: the rest of it is needed for what comes. */
-  #keepFrom(line: number, how: "compact" | "fresh_session"): number {
-    const earliest = Math.max(this.#state.cut?.at ?? 0, this.#history.pinned);
-    const turns = how === "compact" ? (this.policy.compact?.keepTurns ?? 4) : 1;
-    const tokens = (line * 0.5) / this.#state.calibration.slope;
-    return startOfRecent(this.#history, this.#masks, turns, tokens, earliest);
   }
 
   #windDown(
@@ -412,37 +402,21 @@ export class ContextGuard<M = Message> {
   #restart(reason: RestartReason | "ceiling"): Action<M> {
     const previousTurns = this.#state.turns;
     const marker = restartMarker(this.#state.session + 1, previousTurns);
-    const at = this.#carryFrom(marker);
-    const carriedTurns = this.#turnsFrom(at);
-    this.#state = { ...this.#state, cut: { at, head: marker, turns: this.#turnsBefore(at) }, lowered: true };
+    const at = carryFrom(
+      this.#standing(),
+      this.#tokenizer(marker) + 4,
+      limitsOf(this.policy.thresholds, this.#window().tokens),
+      this.policy.restart,
+    );
+    const carriedTurns = turnsFrom(this.#history, at);
+    this.#state = {
+      ...this.#state,
+      cut: { at, head: marker, turns: turnsBefore(this.#history, at) },
+      lowered: true,
+    };
     this.#dropNotices(Number.POSITIVE_INFINITY);
     this.#newSession(reason, carriedTurns);
     return { type: "restart", reason, session: this.#state.session, previousTurns, carriedTurns };
-  }
-
-  /** So many of the newest turns that the next session starts well below the soft line. */
-  #carryFrom(marker: string): number {
-    const { calibration, cut } = this.#state;
-    const { pinned } = this.#history;
-    const limits = limitsOf(this.policy.thresholds, this.#window().tokens);
-    const restart = this.policy.restart;
-    const line = lineOfAction(limits).mask ?? limits.hard;
-    const earliest = Math.max(cut?.at ?? 0, pinned);
-    const fixed = predict(
-      calibration,
-      estimateRange(this.#history, this.#masks, 0, pinned) + this.#tokenizer(marker) + 4,
-    ).tokens;
-    const room =
-      line === undefined
-        ? Number.POSITIVE_INFINITY
-        : Math.max(0, Math.min(line - fixed, line * (restart?.carryoverShare ?? 0.5)));
-    return startOfRecent(
-      this.#history,
-      this.#masks,
-      restart?.carryoverTurns ?? 0,
-      room / calibration.slope,
-      earliest,
-    );
   }
 
   #newSession(reason: string, carriedTurns: number): void {
@@ -494,13 +468,29 @@ export class ContextGuard<M = Message> {
     };
   }
 
-  #turnsBefore(at: number): number {
-    const before = this.#history.units.filter((unit) => unit.turn && unit.from < at).length;
-    return before;
+  /** What cannot be kept is not masked: a mask that cannot be lifted would be a loss. */
+  #stored(part: ResultPart): boolean {
+    try {
+      this.#options.store?.put(part.id, part.text);
+      return true;
+    } catch {
+      return false;
+    }
   }
 
-  #turnsFrom(at: number): number {
-    return this.#history.units.filter((unit) => unit.turn && unit.from >= at).length;
+  #compactGain(level: number, line: number | undefined): number {
+    const { compact } = this.policy;
+    if (compact === null || line === undefined || level < line || level < this.#state.compactAfter) return 0;
+    return compactGain(this.#standing(), line, compact);
+  }
+
+  #keepFrom(line: number, how: "compact" | "fresh_session"): number {
+    return keepFrom(this.#standing(), line, how, this.policy.compact?.keepTurns ?? 4);
+  }
+
+  #standing(): Standing<M> {
+    const from = Math.max(this.#state.cut?.at ?? 0, this.#history.pinned);
+    return { history: this.#history, masks: this.#masks, calibration: this.#state.calibration, from };
   }
 
   #estimate(): number {
