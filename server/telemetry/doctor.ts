@@ -66,13 +66,16 @@ async function durability(url: string): Promise<Check> {
   };
 }
 
-/** Everything that was acknowledged is there. */
+/** Everything that was acknowledged is there. One statement, so that both figures are of one moment. */
 async function acknowledged(reader: Reader, outcome: string, what: string, sql: string): Promise<Check> {
-  const [counted] = await reader.prisma.$queryRaw<{ sum: bigint | null }[]>`
-    SELECT sum(count)::int8 AS sum FROM ingest_counts WHERE project_id = ${reader.projectId} AND outcome = ${outcome}`;
-  const [stored] = await reader.prisma.$queryRawUnsafe<{ count: bigint }[]>(sql, reader.projectId);
-  const expected = Number(counted?.sum ?? 0);
-  const found = Number(stored?.count ?? 0);
+  const [row] = await reader.prisma.$queryRawUnsafe<{ expected: bigint; found: bigint }[]>(
+    `SELECT (SELECT COALESCE(sum(count), 0)::int8 FROM ingest_counts WHERE project_id = $1 AND outcome = $2) AS expected,
+       (${sql}) AS found`,
+    reader.projectId,
+    outcome,
+  );
+  const expected = Number(row?.expected ?? 0);
+  const found = Number(row?.found ?? 0);
   return {
     name: `acknowledged ${what} are stored`,
     ok: expected === found,
@@ -153,21 +156,24 @@ async function refold(reader: Reader, { models, fold }: DoctorOptions): Promise<
     where: { projectId: reader.projectId, turns: { gt: 0 } },
     orderBy: { lastReceivedAt: "desc" },
     take: AGENTS_REREAD,
+    select: { id: true },
   });
   const wrong: string[] = [];
-  for (const agent of agents) {
-    const { turns, marks } = await reader.prisma.$transaction(
-      async (tx) => ({
-        turns: await readAgentTurns(tx, agent, models),
-        marks: await readAgentMarks(tx, agent),
-      }),
+  for (const { id } of agents) {
+    // All three of one moment, so that an agent in use is compared with itself.
+    const { agent, turns, marks } = await reader.prisma.$transaction(
+      async (tx) => {
+        const agent = await tx.agent.findUniqueOrThrow({
+          where: { projectId_id: { projectId: reader.projectId, id } },
+        });
+        return {
+          agent,
+          turns: await readAgentTurns(tx, agent, models),
+          marks: await readAgentMarks(tx, agent),
+        };
+      },
       { isolationLevel: "RepeatableRead" },
     );
-    const fresh = await reader.prisma.agent.findUniqueOrThrow({
-      where: { projectId_id: { projectId: reader.projectId, id: agent.id } },
-    });
-    // An agent that moved meanwhile is in use; it was compared with another moment.
-    if (fresh.lastReceivedAt.getTime() !== agent.lastReceivedAt.getTime()) continue;
     const facts = marks.filter((mark) => mark.origin === 0).map((mark) => mark.facts);
     const { state } = foldAgent(
       turns.map((row) => row.facts),

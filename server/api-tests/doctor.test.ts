@@ -1,0 +1,92 @@
+import type { DoctorReport } from "@plimsoll/protocol";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startTestServer, type TestServer } from "../testing/server.ts";
+import { START, turn, unique } from "./support.ts";
+
+let server: TestServer;
+let database: pg.Client;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  database = new pg.Client({ connectionString: server.databaseUrl });
+  await database.connect();
+  await server.send([
+    turn("examined", 90_000),
+    turn("examined", 20_000),
+    {
+      id: "m",
+      type: "masked",
+      at: START + 9e6,
+      harness: "phantom@api",
+      session: "examined",
+      observations: 1,
+    },
+  ]);
+});
+afterAll(async () => {
+  await database?.end();
+  await server?.stop();
+});
+
+const examined = () => server.trpc<DoctorReport>("doctor");
+
+describe("the doctor", () => {
+  it("raises no false alarm while events stream in", async () => {
+    let running = true;
+    const load = Promise.all(
+      [0, 1, 2].map(async (sender) => {
+        for (let n = 0; running; n++) {
+          const at = START + 2e6 + (n % 7) * 60_000 + sender;
+          await server.send([turn(`busy-${n % 3}`, 1_000 * (n % 90), { id: unique("t"), at })]);
+        }
+      }),
+    );
+    try {
+      for (let round = 0; round < 8; round++)
+        expect((await examined()).checks.filter(({ ok }) => !ok)).toEqual([]);
+    } finally {
+      running = false;
+      await load;
+    }
+    await server.expectHealthy();
+  });
+
+  // A check that never fails proves nothing: each fault is made by hand, found, and undone.
+  it.each([
+    [
+      "a lost turn",
+      "DELETE FROM turns WHERE key = (SELECT key FROM turns ORDER BY at LIMIT 1)",
+      "acknowledged turns",
+    ],
+    ["a lost boundary", "DELETE FROM boundaries WHERE id = 'm'", "acknowledged boundaries"],
+    ["a miscounted agent", "UPDATE agents SET turns = turns + 1 WHERE turns = 2", "agents count"],
+    ["a lowered peak", "UPDATE agents SET peak_tokens = 1 WHERE turns = 2", "agents count"],
+    ["a miscounted session", "UPDATE sessions SET turns = turns + 1 WHERE name = 'examined'", "sessions are"],
+    ["an inflated rollup", "UPDATE rollups SET turns = turns + 1 WHERE grain = 60", "rollups equal"],
+    ["a missing minute", "DELETE FROM rollups WHERE grain = 1", "minutes add up"],
+    ["a boundary rollup gone", "DELETE FROM boundary_rollups WHERE grain = 60", "boundary rollups"],
+    [
+      "a wrong current level",
+      `UPDATE agents SET state = (state::jsonb || '{"current": 7}')::json WHERE turns = 2`,
+      "current and peak",
+    ],
+  ])("finds %s", async (_what, sql, check) => {
+    const tables = ["turns", "boundaries", "agents", "sessions", "rollups", "boundary_rollups"];
+    for (const table of tables) await database.query(`CREATE TABLE "kept_${table}" AS TABLE "${table}"`);
+    try {
+      const { rowCount } = await database.query(sql);
+      expect(rowCount).toBeGreaterThan(0);
+      const report = await examined();
+      expect(report.ok).toBe(false);
+      expect(report.checks.some(({ name, ok }) => !ok && name.startsWith(check))).toBe(true);
+    } finally {
+      for (const table of tables) {
+        await database.query(`TRUNCATE "${table}"`);
+        await database.query(`INSERT INTO "${table}" SELECT * FROM "kept_${table}"`);
+        await database.query(`DROP TABLE "kept_${table}"`);
+      }
+    }
+    await server.expectHealthy();
+  });
+});
