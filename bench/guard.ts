@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ContextGuard, type Message } from "../packages/guard/src/index.ts";
+import { ContextGuard, type GuardOptions, type Message } from "../packages/guard/src/index.ts";
 import { fileSpool } from "../packages/guard/src/node/index.ts";
 import { createReporter } from "../packages/guard/src/report/index.ts";
 import {
@@ -135,7 +135,7 @@ export const benchmarks = [
     unit: "us",
     run: async () => {
       const messages = history(200);
-      const cost = (onEvent: (event: never) => void) => {
+      const cost = (onEvent: NonNullable<GuardOptions<Message>["onEvent"]>) => {
         const guard = new ContextGuard({
           identity: { harness: "bench", session: "s" },
           window: 1_000_000,

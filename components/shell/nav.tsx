@@ -4,9 +4,9 @@ import { Keyboard } from "lucide-react";
 import Link from "next/link";
 import { usePathname, useSearchParams } from "next/navigation";
 import { cn } from "../ui/cn.ts";
+import { useShell } from "./actions.ts";
 import { Mark } from "./brand.tsx";
 import { PAGES } from "./pages.ts";
-import { useShell } from "./shell.tsx";
 import { ThemeButton } from "./theme-button.tsx";
 
 function isCurrent(path: string, href: string): boolean {

@@ -4,8 +4,8 @@ import { Search } from "lucide-react";
 import type { ReactNode } from "react";
 import { LiveIndicator } from "../live.tsx";
 import { Button } from "../ui/button.tsx";
+import { useShell } from "./actions.ts";
 import { Mark } from "./brand.tsx";
-import { useShell } from "./shell.tsx";
 import { ThemeButton } from "./theme-button.tsx";
 
 interface Props {

@@ -2,24 +2,16 @@
 
 import dynamic from "next/dynamic";
 import { useRouter } from "next/navigation";
-import { createContext, type ReactNode, Suspense, useContext, useEffect, useMemo, useState } from "react";
+import { type ReactNode, Suspense, useEffect, useMemo, useState } from "react";
 import { enterRows } from "../fleet/walk-rows.ts";
 import { LiveProvider } from "../live.tsx";
+import { Actions, type ShellActions } from "./actions.ts";
 import { Nav } from "./nav.tsx";
 import { PAGES } from "./pages.ts";
 
 // Needed only once somebody asks for them.
 const Palette = dynamic(() => import("./palette.tsx").then(({ Palette }) => Palette));
 const HelpDialog = dynamic(() => import("./help.tsx").then(({ HelpDialog }) => HelpDialog));
-
-interface ShellActions {
-  openSearch: () => void;
-  openHelp: () => void;
-}
-const Actions = createContext<ShellActions>({ openSearch: () => {}, openHelp: () => {} });
-export function useShell(): ShellActions {
-  return useContext(Actions);
-}
 
 /** How long after `g` the second key counts. */
 const CHORD_MS = 2000;
