@@ -9,14 +9,18 @@ import { PlimsollServer } from "./support/server.ts";
 // Takes the pictures of the README from a seeded fleet: `npx tsx e2e/screenshots.ts [FOLDER]` after a build.
 
 const folder = process.argv[2] ?? fileURLToPath(new URL("../docs/images", import.meta.url));
+const WIDTH = 1440;
+const HEIGHT = 900;
 const THEMES = ["light", "dark"] as const;
 
-/** Nothing pulses, and everything that comes late has come. */
+/** All of the page in one view, when nothing pulses and everything that comes late has come. */
 async function shoot(page: Page, name: string): Promise<void> {
   await page.locator("[data-testid=live][data-state=live]").filter({ visible: true }).waitFor();
   await page.waitForFunction(() => document.querySelector("main .skeleton") === null);
   await page.evaluate(() => document.fonts.ready);
-  await page.screenshot({ path: join(folder, `${name}.png`), animations: "disabled", fullPage: true });
+  const height = await page.evaluate(() => document.documentElement.scrollHeight);
+  await page.setViewportSize({ width: WIDTH, height: Math.max(height, HEIGHT) });
+  await page.screenshot({ path: join(folder, `${name}.png`), animations: "disabled" });
 }
 
 const server = await PlimsollServer.start();
@@ -28,7 +32,7 @@ try {
     args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],
   });
   const context = await browser.newContext({
-    viewport: { width: 1440, height: 900 },
+    viewport: { width: WIDTH, height: HEIGHT },
     locale: "en-GB",
     timezoneId: "UTC",
   });
@@ -38,9 +42,11 @@ try {
   const { story } = await seedFleet((events) => server.send(events), { sessions: 110 });
   for (const colorScheme of THEMES) {
     await page.emulateMedia({ colorScheme });
+    await page.setViewportSize({ width: WIDTH, height: HEIGHT });
     await page.goto(server.url);
     await page.getByTestId("fleet-row").first().waitFor();
     await shoot(page, `fleet-${colorScheme}`);
+    await page.setViewportSize({ width: WIDTH, height: HEIGHT });
     await page.goto(`${server.url}/sessions?q=${encodeURIComponent(story)}`);
     await page.locator("[data-row-link]").first().click();
     await page.getByTestId("saw-path").waitFor();

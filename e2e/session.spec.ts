@@ -39,7 +39,7 @@ const FALLS = [
     "Restarted, session 3, 4 turns carried over: 33,000 to 8,000. The hard limit was near",
     "−25,000",
   ],
-  ["unexplained", "Unexplained fall, possibly a silent truncation: 30,000 to 12,000", "−18,000"],
+  ["unexplained", "Unexplained fall, nobody said why: 30,000 to 12,000", "−18,000"],
 ] as const;
 
 /** Every row of the log, newest first: only those near the view are in the page. */
