@@ -16,9 +16,13 @@ const held: number[] = [];
 
 afterEach(async () => {
   for (const pid of held.splice(0)) resume(pid);
-  await server?.expectHealthy();
-  await server?.stop();
+  const ended = server;
   server = undefined;
+  try {
+    await ended?.expectHealthy();
+  } finally {
+    await ended?.stop();
+  }
 });
 
 async function start(options: TestServerOptions): Promise<TestServer> {
