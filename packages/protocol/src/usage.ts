@@ -26,17 +26,18 @@ export function normaliseUsage(usage: Usage): NormalisedUsage {
   const { input_tokens: input, cache_read_tokens: cacheRead, cache_write_tokens: cacheWrite } = usage;
   const cached = (cacheRead ?? 0) + (cacheWrite ?? 0);
   const basis = provenBasis(usage);
-  const common = {
+  const exclusive = basis === "exclusive";
+  // One literal, written out: this runs twice for every turn that comes in, and spreading costs more than the sums.
+  return {
+    // An inclusive prompt cannot be smaller than its cached part; the larger figure is what the window held.
+    fresh: input === undefined ? undefined : exclusive ? input : Math.max(0, input - cached),
     cacheRead,
     cacheWrite,
     output: usage.output_tokens,
     reasoning: usage.reasoning_tokens,
     basis,
+    contextTokens: input === undefined ? undefined : exclusive ? input + cached : Math.max(input, cached),
   };
-  if (input === undefined) return { ...common, fresh: undefined, contextTokens: undefined };
-  if (basis === "exclusive") return { ...common, fresh: input, contextTokens: input + cached };
-  // An inclusive prompt cannot be smaller than its cached part; the larger figure is what the window held.
-  return { ...common, fresh: Math.max(0, input - cached), contextTokens: Math.max(input, cached) };
 }
 
 export function provenBasis(usage: Usage): ProvenBasis {
