@@ -39,16 +39,19 @@ test("from page to page and row to row without a pointer", async ({ page, harnes
   await page.keyboard.press("Enter");
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("Beta run");
 
+  await page.goto(`/?harness=${harness}`);
+  await expect(page.getByTestId("fleet-row")).toHaveCount(3);
   await page.keyboard.press("g");
   await page.keyboard.press("s");
-  await expect(page).toHaveURL(/\/sessions$/);
+  // What was chosen goes along.
+  await expect(page).toHaveURL(`/sessions?harness=${encodeURIComponent(harness)}`);
   await page.keyboard.press("/");
   const search = page.getByRole("searchbox", { name: "Search sessions" });
   await expect(search).toBeFocused();
   // Letters go into the field, not to the shortcuts.
   await page.keyboard.type("g fumbled");
   await expect(search).toHaveValue("g fumbled");
-  await expect(page).toHaveURL(/\/sessions\?q=/);
+  await expect(page).toHaveURL(/\/sessions\?.*q=/);
   await search.fill("");
   await search.blur();
 

@@ -6,33 +6,21 @@ import { usePathname, useSearchParams } from "next/navigation";
 import { cn } from "../ui/cn.ts";
 import { useShell } from "./actions.ts";
 import { Mark } from "./brand.tsx";
-import { PAGES } from "./pages.ts";
+import { carry, PAGES } from "./pages.ts";
 import { ThemeButton } from "./theme-button.tsx";
 
 function isCurrent(path: string, href: string): boolean {
   return href === "/" ? path === "/" : path === href || path.startsWith(`${href}/`);
 }
 
-/** The range and the harness are kept from page to page; the filters of one page are not. */
-function useCarried(): string {
-  const params = useSearchParams();
-  const kept = new URLSearchParams();
-  for (const name of ["range", "harness"]) {
-    const value = params.get(name);
-    if (value !== null) kept.set(name, value);
-  }
-  const text = kept.toString();
-  return text === "" ? "" : `?${text}`;
-}
-
 export function Nav() {
   const path = usePathname();
-  const carried = useCarried();
+  const params = useSearchParams();
   const { openHelp } = useShell();
   return (
     <header className="fixed inset-x-0 bottom-0 z-30 border-t border-rule bg-panel pb-[env(safe-area-inset-bottom)] md:sticky md:inset-x-auto md:top-0 md:flex md:h-dvh md:flex-col md:border-t-0 md:border-r md:bg-bg md:px-3 md:py-[18px]">
       <Link
-        href={`/${carried}`}
+        href={carry("/", params)}
         className="hidden items-center gap-2.5 px-2 pb-4 text-[15px] font-semibold md:flex"
       >
         <Mark />
@@ -44,7 +32,7 @@ export function Nav() {
           return (
             <Link
               key={href}
-              href={`${href}${carried}`}
+              href={carry(href, params)}
               aria-current={current ? "page" : undefined}
               className={cn(
                 "flex flex-1 flex-col items-center gap-0.5 px-2.5 py-2 text-xs text-muted outline-offset-[-2px] hover:text-ink md:flex-none md:flex-row md:gap-2.5 md:rounded-[7px] md:py-[7px] md:text-sm",

@@ -14,3 +14,14 @@ export const PAGES: readonly Page[] = [
   { href: "/sessions", label: "Sessions", icon: ListTree, key: "s" },
   { href: "/setup", label: "Setup", icon: SlidersHorizontal, key: "u" },
 ];
+
+/** The range and the harness are kept from page to page; the filters of one page are not. */
+export function carry(href: string, params: URLSearchParams): string {
+  const kept = new URLSearchParams();
+  for (const name of ["range", "harness"]) {
+    const value = params.get(name);
+    if (value !== null) kept.set(name, value);
+  }
+  const text = kept.toString();
+  return text === "" ? href : `${href}?${text}`;
+}

@@ -12,7 +12,7 @@ import { QUICK_RANGES, quickLabel, resolveRange } from "../range.ts";
 import { useTRPC } from "../trpc.ts";
 import { useRange } from "../url.ts";
 import { titleOf } from "../words.ts";
-import { PAGES } from "./pages.ts";
+import { carry, PAGES } from "./pages.ts";
 import { THEMES } from "./theme-button.tsx";
 
 const ITEM =
@@ -74,7 +74,9 @@ export function Palette({ open, onOpenChange }: Props) {
             <Item
               key={href}
               value={`page ${label}`}
-              onSelect={() => run(() => router.push(href))}
+              onSelect={() =>
+                run(() => router.push(carry(href, new URLSearchParams(window.location.search))))
+              }
               note={`g ${key}`}
             >
               <Icon aria-hidden /> {label}

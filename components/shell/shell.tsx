@@ -7,7 +7,7 @@ import { enterRows } from "../fleet/walk-rows.ts";
 import { LiveProvider } from "../live.tsx";
 import { Actions, type ShellActions } from "./actions.ts";
 import { Nav } from "./nav.tsx";
-import { PAGES } from "./pages.ts";
+import { carry, PAGES } from "./pages.ts";
 
 // Needed only once somebody asks for them.
 const Palette = dynamic(() => import("./palette.tsx").then(({ Palette }) => Palette));
@@ -39,7 +39,7 @@ function useShortcuts({ openSearch, openHelp }: ShellActions): void {
         chordUntil = 0;
         if (page !== undefined) {
           event.preventDefault();
-          router.push(page.href);
+          router.push(carry(page.href, new URLSearchParams(window.location.search)));
           return;
         }
       }
