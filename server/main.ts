@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
 import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol";
+import type { Logger } from "pino";
 import { loginUrl, openAccess } from "./access/index.ts";
 import { factsOf } from "./access/principal.ts";
 import { startDatabase } from "./db/index.ts";
@@ -34,15 +35,14 @@ import { createCaller } from "./trpc/router.ts";
 /** Where pages rendered in this process find a caller of the procedures (see app/prefetch.ts). */
 const CALLER = Symbol.for("plimsoll.caller");
 
+/** What to undo at the end, in the order it was done. */
+type Stops = (() => Promise<unknown> | unknown)[];
+
 async function main(): Promise<void> {
   const settings = readSettings(process.env);
   const log = createLogger({ level: settings.LOG_LEVEL });
-  const root = projectRoot();
-  const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
-  const clock = Date.now;
-  const stops: (() => Promise<unknown> | unknown)[] = [];
+  const stops: Stops = [];
   let stopping = false;
-  let running: RunningServer | undefined;
 
   async function stop(): Promise<void> {
     if (stopping) return;
@@ -56,133 +56,145 @@ async function main(): Promise<void> {
     }
   }
 
-  try {
-    const database = await startDatabase(settings, log);
-    stops.push(() => database.stop());
-    const { prisma, url } = database;
-
-    const hub = createLiveHub({ connectionString: url, log });
-    stops.push(() => hub.stop());
-    const { access, keys, browsers, ...accessParts } = await openAccess({
-      prisma,
-      hub,
-      home: settings.PLIMSOLL_HOME,
-      log,
-    });
-    stops.push(() => accessParts.stop());
-
-    const windows = new ConfiguredWindows(prisma, log);
-    await windows.start();
-    stops.push(() => windows.stop());
-    const models = new ModelNumbers(prisma);
-    const thresholds = () => DEFAULT_THRESHOLDS;
-    const writer: WriterOptions = { prisma, models, thresholds, lookups: (id) => windows.lookups(id) };
-    const instruments = createInstruments();
-    const ingest = new Ingest({
-      ...writer,
-      log,
-      clock,
-      committed: (projectId, sessions) => hub.changed(projectId, sessions),
-      measured(events, ms, counts) {
-        instruments.commit(events, ms / 1_000);
-        instruments.queued(ingest.depth);
-        for (const { outcome, count } of counts.values()) instruments.events(outcome, count);
-      },
-    });
-
-    const publicUrl = () => running?.url ?? `http://${settings.HOST}:${settings.PORT}`;
-    const freshLoginUrl = () => loginUrl(publicUrl(), browsers.createLoginToken());
-    const services: Services = {
-      prisma,
-      databaseUrl: url,
-      databaseMode: database.mode,
-      version,
-      publicUrl,
-      keys,
-      createLoginUrl: freshLoginUrl,
-      models,
-      windows: { writer, windows, changed: (projectId, sessions) => hub.changed(projectId, sessions) },
-      thresholds,
-      clock,
-    };
-    const readerOf = (projectId: number): Reader => ({
-      prisma,
-      projectId,
-      thresholds: thresholds(),
-      now: clock(),
-    });
-    const handlers = createHandlers({
-      services,
-      errorResponse,
-      onError(error, path) {
-        if (error.code === "INTERNAL_SERVER_ERROR") log.error({ err: error, path }, "a procedure failed");
-      },
-    });
-    (globalThis as Record<symbol, unknown>)[CALLER] = (headers: Headers) =>
-      createCaller({ principal: access.authenticate(factsOf(pageRequest(headers))), services });
-
-    const hostRules = { port: settings.PORT, names: settings.PLIMSOLL_ALLOWED_HOSTS };
-    const streams = createLiveStreams({ hub, access, onClients: (count) => instruments.liveClients(count) });
-    const machine = createMachineApp({
-      log,
-      version,
-      hostRules,
-      access,
-      browsers,
-      streams,
-      instruments,
-      gauges: (projectId) => readGauges(readerOf(projectId)),
-      readiness: createReadiness({
-        pingDatabase: () => prisma.$queryRaw`SELECT 1`,
-        ingestFull: () => ingest.full,
-        stopping: () => stopping,
-      }),
-      routes: [
-        eventsRoute({ access, ingest, quota: createQuota(settings.PLIMSOLL_QUOTA_EVENTS_PER_SECOND, clock) }),
-        csvRoutes({
-          log,
-          access,
-          sessions: (projectId, query) => readSessions(readerOf(projectId), query),
-          turns: (projectId, query) => readTurns(readerOf(projectId), query),
-        }),
-      ],
-      trpc: handlers.trpc,
-      rest: handlers.rest,
-    });
-
-    const pages = settings.PLIMSOLL_PAGES === "on" ? await openPages(settings, root) : undefined;
-    if (pages !== undefined) stops.push(() => pages.close());
-    stops.push(() => ingest.close());
-    running = await serve({
-      host: settings.HOST,
-      port: settings.PORT,
-      hostRules,
-      machine,
-      pages: pages?.handle ?? noPages,
-      pageUpgrade: pages?.upgrade,
-      browsers,
-      streams,
-      instruments,
-      log,
-    });
-    stops.push(() => running?.close());
-    await hub.ready;
-
-    process.stdout.write(
-      `\n  Plimsoll ${version} is listening on ${running.url}\n\n  Open this link to log in; it works once:\n  ${freshLoginUrl()}\n\n`,
-    );
-  } catch (error) {
-    process.stderr.write(`\n${describeError(error)}\n\n`);
-    log.debug({ err: error }, "start failed");
-    await stop();
-    process.exit(1);
-  }
-
+  const started = start(settings, log, stops, () => stopping);
+  // Heard from the beginning: whoever ends a start that is under way must find no database left behind.
   const end = () => {
-    void stop().then(() => process.exit(0));
+    void started
+      .catch(() => {})
+      .then(stop)
+      .then(() => process.exit(0));
   };
   process.once("SIGINT", end);
   process.once("SIGTERM", end);
+  try {
+    await started;
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** Starts every part and says where to go. What was started is in `stops`, also when a later part fails. */
+async function start(settings: Settings, log: Logger, stops: Stops, stopping: () => boolean): Promise<void> {
+  const root = projectRoot();
+  const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
+  const clock = Date.now;
+  let running: RunningServer | undefined;
+
+  const database = await startDatabase(settings, log);
+  stops.push(() => database.stop());
+  const { prisma, url } = database;
+
+  const hub = createLiveHub({ connectionString: url, log });
+  stops.push(() => hub.stop());
+  const { access, keys, browsers, ...accessParts } = await openAccess({
+    prisma,
+    hub,
+    home: settings.PLIMSOLL_HOME,
+    log,
+  });
+  stops.push(() => accessParts.stop());
+
+  const windows = new ConfiguredWindows(prisma, log);
+  await windows.start();
+  stops.push(() => windows.stop());
+  const models = new ModelNumbers(prisma);
+  const thresholds = () => DEFAULT_THRESHOLDS;
+  const writer: WriterOptions = { prisma, models, thresholds, lookups: (id) => windows.lookups(id) };
+  const instruments = createInstruments();
+  const ingest = new Ingest({
+    ...writer,
+    log,
+    clock,
+    committed: (projectId, sessions) => hub.changed(projectId, sessions),
+    measured(events, ms, counts) {
+      instruments.commit(events, ms / 1_000);
+      instruments.queued(ingest.depth);
+      for (const { outcome, count } of counts.values()) instruments.events(outcome, count);
+    },
+  });
+
+  const publicUrl = () => running?.url ?? `http://${settings.HOST}:${settings.PORT}`;
+  const freshLoginUrl = () => loginUrl(publicUrl(), browsers.createLoginToken());
+  const services: Services = {
+    prisma,
+    databaseUrl: url,
+    databaseMode: database.mode,
+    version,
+    publicUrl,
+    keys,
+    createLoginUrl: freshLoginUrl,
+    models,
+    windows: { writer, windows, changed: (projectId, sessions) => hub.changed(projectId, sessions) },
+    thresholds,
+    clock,
+  };
+  const readerOf = (projectId: number): Reader => ({
+    prisma,
+    projectId,
+    thresholds: thresholds(),
+    now: clock(),
+  });
+  const handlers = createHandlers({
+    services,
+    errorResponse,
+    onError(error, path) {
+      if (error.code === "INTERNAL_SERVER_ERROR") log.error({ err: error, path }, "a procedure failed");
+    },
+  });
+  (globalThis as Record<symbol, unknown>)[CALLER] = (headers: Headers) =>
+    createCaller({ principal: access.authenticate(factsOf(pageRequest(headers))), services });
+
+  const hostRules = { port: settings.PORT, names: settings.PLIMSOLL_ALLOWED_HOSTS };
+  const streams = createLiveStreams({ hub, access, onClients: (count) => instruments.liveClients(count) });
+  const machine = createMachineApp({
+    log,
+    version,
+    hostRules,
+    access,
+    browsers,
+    streams,
+    instruments,
+    gauges: (projectId) => readGauges(readerOf(projectId)),
+    readiness: createReadiness({
+      pingDatabase: () => prisma.$queryRaw`SELECT 1`,
+      ingestFull: () => ingest.full,
+      stopping,
+    }),
+    routes: [
+      eventsRoute({ access, ingest, quota: createQuota(settings.PLIMSOLL_QUOTA_EVENTS_PER_SECOND, clock) }),
+      csvRoutes({
+        log,
+        access,
+        sessions: (projectId, query) => readSessions(readerOf(projectId), query),
+        turns: (projectId, query) => readTurns(readerOf(projectId), query),
+      }),
+    ],
+    trpc: handlers.trpc,
+    rest: handlers.rest,
+  });
+
+  const pages = settings.PLIMSOLL_PAGES === "on" ? await openPages(settings, root) : undefined;
+  if (pages !== undefined) stops.push(() => pages.close());
+  stops.push(() => ingest.close());
+  running = await serve({
+    host: settings.HOST,
+    port: settings.PORT,
+    hostRules,
+    machine,
+    pages: pages?.handle ?? noPages,
+    pageUpgrade: pages?.upgrade,
+    browsers,
+    streams,
+    instruments,
+    log,
+  });
+  stops.push(() => running?.close());
+  await hub.ready;
+
+  process.stdout.write(
+    `\n  Plimsoll ${version} is listening on ${running.url}\n\n  Open this link to log in; it works once:\n  ${freshLoginUrl()}\n\n`,
+  );
 }
 
 interface Pages {
@@ -218,4 +230,7 @@ function pageRequest(headers: Headers): IncomingMessage {
   } as unknown as IncomingMessage;
 }
 
-void main();
+main().catch((error) => {
+  process.stderr.write(`\n${describeError(error)}\n\n`);
+  process.exit(1);
+});

@@ -11,9 +11,6 @@ import { makeHome, removeHome, type SpawnedServer, spawnServer, startTestServer 
 import { openLive } from "./live-client.ts";
 import { turn, unique, until } from "./support.ts";
 
-/** What server/main.ts does not do yet: explain a wrong setting without a stack, and hear signals while it starts. */
-const notYet = it.fails;
-
 let home: string;
 const cleanUps: (() => Promise<unknown> | unknown)[] = [];
 
@@ -117,7 +114,7 @@ describe("a start that cannot succeed", () => {
     expect(lines.join(" ")).toContain(`127.0.0.1:${port}`);
   });
 
-  notYet("names every wrong setting and what is allowed", async () => {
+  it("names every wrong setting and what is allowed", async () => {
     const lines = await failing({ PORT: "http", LOG_LEVEL: "loud", DATABASE_URL: "mysql://u:hunter2@h/d" });
     expect(lines.slice(0, -1).sort()).toEqual([
       expect.stringMatching(/^DATABASE_URL must be postgresql:/),
@@ -128,7 +125,7 @@ describe("a start that cannot succeed", () => {
     expect(lines.join()).not.toContain("hunter2");
   });
 
-  notYet.each(["0.0.0.0", "::", "192.168.1.7", "example.org"])("does not listen on %s", async (host) => {
+  it.each(["0.0.0.0", "::", "192.168.1.7", "example.org"])("does not listen on %s", async (host) => {
     const lines = await failing({ HOST: host });
     expect(lines[0]).toMatch(/^HOST must be a loopback address/);
     expect(await postmaster()).toBeUndefined();
@@ -184,7 +181,7 @@ describe("an end", () => {
     expect(gauges.items[0]?.turns ?? 0).toBeGreaterThanOrEqual(acknowledged);
   });
 
-  notYet("leaves no PostgreSQL behind when it is ended while it starts", async () => {
+  it("leaves no PostgreSQL behind when it is ended while it starts", async () => {
     const server = await spawned({});
     await until(async () => (await postmaster()) !== undefined, 60_000);
     const pid = (await postmaster())!;
