@@ -192,9 +192,9 @@ async function start(settings: Settings, log: Logger, stops: Stops, stopping: ()
   stops.push(() => running?.close());
   await hub.ready;
 
-  process.stdout.write(
-    `\n  Plimsoll ${version} is listening on ${running.url}\n\n  Open this link to log in; it works once:\n  ${freshLoginUrl()}\n\n`,
-  );
+  const login =
+    pages === undefined ? "" : `  Open this link to log in; it works once:\n  ${freshLoginUrl()}\n\n`;
+  process.stdout.write(`\n  Plimsoll ${version} is listening on ${running.url}\n\n${login}`);
 }
 
 interface Pages {

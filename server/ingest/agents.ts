@@ -123,7 +123,7 @@ SELECT project_id, id, session_id, name, parent, model, to_timestamp(first_ms / 
   restarts, cleared, unexplained, reclaimed, warnings, state::json
 FROM (${COLUMNS.select}) r
 ON CONFLICT (project_id, id) DO UPDATE SET
-  parent = LEAST(a.parent, EXCLUDED.parent), model = EXCLUDED.model,
+  parent = LEAST(a.parent COLLATE "C", EXCLUDED.parent COLLATE "C"), model = EXCLUDED.model,
   first_at = LEAST(a.first_at, EXCLUDED.first_at), last_at = GREATEST(a.last_at, EXCLUDED.last_at),
   last_received_at = GREATEST(a.last_received_at, EXCLUDED.last_received_at),
   turns = EXCLUDED.turns, windows = EXCLUDED.windows, current_tokens = EXCLUDED.current_tokens,

@@ -107,21 +107,30 @@ WHERE s.project_id = $1 AND (s.turns <> COALESCE(a.turns, 0) OR s.agents <> COAL
   OR s.masked + s.compacted + s.subticks + s.restarts + s.cleared + s.unexplained <> COALESCE(a.boundaries, 0))`;
 
 const ROLLUPS = `
-WITH raw AS (
+WITH counted AS (
+  SELECT t.*, COALESCE(t.cache_read, 0) + COALESCE(t.cache_write, 0) AS cached FROM turns t WHERE t.project_id = $1
+), raw AS (
   SELECT date_trunc('hour', t.at, 'UTC') AS bucket, s.harness, m.name AS model, count(*) AS turns,
-    COALESCE(sum(t.output_tokens), 0) AS output, COALESCE(sum(t.cache_read), 0) AS cache_read,
-    max(t.context_tokens) FILTER (WHERE t.purpose = 0) AS peak
-  FROM turns t JOIN agents a ON a.project_id = t.project_id AND a.id = t.agent_id
+    count(*) FILTER (WHERE t.context_tokens IS NULL) AS missing,
+    COALESCE(sum(CASE WHEN t.facets & 3 = 2 OR (t.facets & 3 = 0 AND t.cached > t.input_tokens) THEN t.input_tokens
+      ELSE GREATEST(0, t.input_tokens - t.cached) END) FILTER (WHERE t.input_tokens IS NOT NULL), 0) AS fresh,
+    COALESCE(sum(t.cache_read), 0) AS cache_read, COALESCE(sum(t.cache_write), 0) AS cache_write,
+    COALESCE(sum(t.output_tokens), 0) AS output, COALESCE(sum(t.cost_micros), 0) AS cost,
+    max(t.context_tokens) FILTER (WHERE t.purpose = 0) AS peak,
+    count(*) FILTER (WHERE t.purpose = 0 AND t.context_tokens IS NOT NULL AND t.window_tokens IS NOT NULL) AS binned
+  FROM counted t JOIN agents a ON a.project_id = t.project_id AND a.id = t.agent_id
   JOIN sessions s ON s.project_id = a.project_id AND s.id = a.session_id
   JOIN models m ON m.project_id = t.project_id AND m.id = t.model_id
-  WHERE t.project_id = $1 GROUP BY 1, 2, 3
+  GROUP BY 1, 2, 3
 ), kept AS (
-  SELECT bucket, harness, model, turns, output, cache_read, peak_tokens FROM rollups
-  WHERE project_id = $1 AND grain = 60 AND turns <> 0
+  SELECT bucket, harness, model, turns, missing, fresh, cache_read, cache_write, output, cost_micros AS cost,
+    peak_tokens AS peak, (SELECT COALESCE(sum(n), 0) FROM unnest(bins) n) AS binned
+  FROM rollups WHERE project_id = $1 AND grain = 60 AND turns <> 0
 )
 SELECT count(*) AS count FROM raw FULL JOIN kept USING (bucket, harness, model)
-WHERE raw.turns IS DISTINCT FROM kept.turns OR raw.output IS DISTINCT FROM kept.output
-  OR raw.cache_read IS DISTINCT FROM kept.cache_read OR raw.peak IS DISTINCT FROM kept.peak_tokens`;
+WHERE (raw.turns, raw.missing, raw.fresh, raw.cache_read, raw.cache_write, raw.output, raw.cost, raw.peak, raw.binned)
+  IS DISTINCT FROM
+  (kept.turns, kept.missing, kept.fresh, kept.cache_read, kept.cache_write, kept.output, kept.cost, kept.peak, kept.binned)`;
 
 const GRAINS = `
 WITH hours AS (
