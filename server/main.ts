@@ -6,6 +6,7 @@ import type { Logger } from "pino";
 import { loginUrl, openAccess } from "./access/index.ts";
 import { factsOf } from "./access/principal.ts";
 import { startDatabase } from "./db/index.ts";
+import { openWriters } from "./db/sql.ts";
 import { readSettings, type Settings } from "./env.ts";
 import { describeError } from "./errors.ts";
 import { createMachineApp } from "./http/app.ts";
@@ -16,7 +17,7 @@ import { createInstruments } from "./http/instruments.ts";
 import { createLiveStreams } from "./http/live.ts";
 import { errorResponse } from "./http/respond.ts";
 import { type RunningServer, type ServeOptions, serve } from "./http/serve.ts";
-import { Ingest } from "./ingest/ingest.ts";
+import { Ingest, WRITERS } from "./ingest/ingest.ts";
 import { ConfiguredWindows } from "./ingest/lookups.ts";
 import { ModelNumbers } from "./ingest/models.ts";
 import { createQuota } from "./ingest/quota.ts";
@@ -100,7 +101,9 @@ async function start(settings: Settings, log: Logger, stops: Stops, stopping: ()
   stops.push(() => windows.stop());
   const models = new ModelNumbers(prisma);
   const thresholds = () => DEFAULT_THRESHOLDS;
-  const writer: WriterOptions = { prisma, models, thresholds, lookups: (id) => windows.lookups(id) };
+  const writers = openWriters({ url, size: WRITERS + 1, log });
+  stops.push(() => writers.end());
+  const writer: WriterOptions = { prisma, writers, models, thresholds, lookups: (id) => windows.lookups(id) };
   const instruments = createInstruments();
   const ingest = new Ingest({
     ...writer,

@@ -1,10 +1,8 @@
 import type { AgentState, BoundaryType, Thresholds } from "@plimsoll/protocol";
 import { EMPTY_STATE, lineOf, loadOf } from "@plimsoll/protocol";
-import type { Prisma } from "../db/client.ts";
+import type { Sql } from "../db/sql.ts";
 import { sourceCode } from "./codes.ts";
 import { arrayLiteral, Columns } from "./columns.ts";
-
-type Transaction = Prisma.TransactionClient;
 
 /** How often each thing happened to an agent. `reclaimed` in tokens. */
 export interface Tally {
@@ -47,16 +45,16 @@ export interface KnownAgent {
 interface StoredAgent extends Omit<Tally, "reclaimed"> {
   id: string;
   state: Partial<AgentState>;
-  reclaimed: bigint;
+  reclaimed: string;
 }
 
 /** Where each agent stands. Their sessions must be locked by this transaction. */
 export async function readAgents(
-  tx: Transaction,
+  sql: Sql,
   agents: readonly { projectId: number; id: string }[],
 ): Promise<Map<string, KnownAgent>> {
   if (agents.length === 0) return new Map();
-  const stored = await tx.$queryRawUnsafe<StoredAgent[]>(
+  const stored = await sql.query<StoredAgent>(
     `SELECT id, state, masked, compacted, subticks, restarts, cleared, unexplained, reclaimed, warnings FROM agents
      WHERE (project_id, id) IN (SELECT * FROM unnest($1::int4[], $2::uuid[]))`,
     arrayLiteral(agents.map((agent) => agent.projectId)),
@@ -134,11 +132,7 @@ ON CONFLICT (project_id, id) DO UPDATE SET
   cleared = EXCLUDED.cleared, unexplained = EXCLUDED.unexplained, reclaimed = EXCLUDED.reclaimed,
   warnings = EXCLUDED.warnings, state = EXCLUDED.state`;
 
-export async function writeAgents(
-  tx: Transaction,
-  rows: readonly AgentRow[],
-  receivedAt: number,
-): Promise<void> {
+export async function writeAgents(sql: Sql, rows: readonly AgentRow[], receivedAt: number): Promise<void> {
   if (rows.length === 0) return;
-  await tx.$executeRawUnsafe(UPSERT, ...COLUMNS.parameters(rows), receivedAt);
+  await sql.execute(UPSERT, ...COLUMNS.parameters(rows), receivedAt);
 }

@@ -18,7 +18,7 @@ export interface IngestOptions extends WriterOptions {
 }
 
 /** Transactions in flight at once: one writes while the other waits for its fsync. */
-const WRITERS = 2;
+export const WRITERS = 2;
 /** Events in one transaction; a request is never split. */
 const BATCH_EVENTS = 4_000;
 /** Milliseconds the first event of a batch waits for company. */

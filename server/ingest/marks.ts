@@ -6,11 +6,9 @@ import type {
   MarkFacts,
   WindowSummary,
 } from "@plimsoll/protocol";
-import type { Prisma } from "../db/client.ts";
+import type { Sql } from "../db/sql.ts";
 import { BOUNDARY_ORIGIN, crossingOriginCode } from "./codes.ts";
 import { arrayLiteral, Columns } from "./columns.ts";
-
-type Transaction = Prisma.TransactionClient;
 
 interface AgentKey {
   projectId: number;
@@ -57,11 +55,11 @@ export function inferredRow(
 
 /** Which of these marks are stored already, as `agent/id`. */
 export async function knownMarks(
-  tx: Transaction,
+  sql: Sql,
   marks: readonly { agent: AgentKey; id: string }[],
 ): Promise<Set<string>> {
   if (marks.length === 0) return new Set();
-  const known = await tx.$queryRawUnsafe<{ agent_id: string; id: string }[]>(
+  const known = await sql.query<{ agent_id: string; id: string }>(
     `SELECT b.agent_id, b.id FROM boundaries b
      JOIN jsonb_to_recordset($1::jsonb) AS r(p int4, a uuid, i text)
        ON b.project_id = r.p AND b.agent_id = r.a AND b.id = r.i`,
@@ -82,7 +80,7 @@ ON CONFLICT (project_id, agent_id, id) DO UPDATE SET type = EXCLUDED.type, at = 
   detail = EXCLUDED.detail`;
 
 export async function writeBoundaries(
-  tx: Transaction,
+  sql: Sql,
   rows: readonly BoundaryRow[],
   receivedAt: number,
 ): Promise<void> {
@@ -101,16 +99,16 @@ export async function writeBoundaries(
     tokens_after: reading.tokensAfter,
     detail,
   }));
-  await tx.$executeRawUnsafe(UPSERT_BOUNDARIES, JSON.stringify(records), receivedAt);
+  await sql.execute(UPSERT_BOUNDARIES, JSON.stringify(records), receivedAt);
 }
 
 /** Boundaries stored earlier whose level the turns have settled since. */
 export async function settleBoundaries(
-  tx: Transaction,
+  sql: Sql,
   rows: readonly { agent: AgentKey; reading: BoundaryReading }[],
 ): Promise<void> {
   if (rows.length === 0) return;
-  await tx.$executeRawUnsafe(
+  await sql.execute(
     `UPDATE boundaries b SET window_index = r.w, tokens_before = r.f, tokens_after = r.t
      FROM jsonb_to_recordset($1::jsonb) AS r(p int4, a uuid, i text, w int4, f int4, t int4)
      WHERE b.project_id = r.p AND b.agent_id = r.a AND b.id = r.i`,
@@ -128,10 +126,10 @@ export async function settleBoundaries(
 }
 
 export async function deleteBoundaries(
-  tx: Transaction,
+  sql: Sql,
   rows: readonly { agent: AgentKey; id: string }[],
 ): Promise<void> {
-  await deleteRows(tx, "boundaries", rows);
+  await deleteRows(sql, "boundaries", rows);
 }
 
 export interface StoredMark {
@@ -142,20 +140,18 @@ export interface StoredMark {
 }
 
 /** Every stored mark of one agent, as reported and as read. */
-export async function readAgentMarks(tx: Transaction, agent: AgentKey): Promise<StoredMark[]> {
-  const rows = await tx.$queryRawUnsafe<
-    {
-      id: string;
-      type: string;
-      origin: number;
-      at: Date;
-      window_index: number;
-      sent_window: number | null;
-      tokens_before: number | null;
-      tokens_after: number | null;
-      detail: Record<string, unknown>;
-    }[]
-  >(
+export async function readAgentMarks(sql: Sql, agent: AgentKey): Promise<StoredMark[]> {
+  const rows = await sql.query<{
+    id: string;
+    type: string;
+    origin: number;
+    at: Date;
+    window_index: number;
+    sent_window: number | null;
+    tokens_before: number | null;
+    tokens_after: number | null;
+    detail: Record<string, unknown>;
+  }>(
     `SELECT id, type, origin, at, window_index, sent_window, tokens_before, tokens_after, detail FROM boundaries
      WHERE project_id = $1 AND agent_id = $2::uuid`,
     agent.projectId,
@@ -209,7 +205,7 @@ ON CONFLICT (project_id, agent_id, id) DO UPDATE SET origin = EXCLUDED.origin, a
   threshold_tokens = EXCLUDED.threshold_tokens, context_tokens = EXCLUDED.context_tokens,
   window_tokens = EXCLUDED.window_tokens`;
 
-export async function writeCrossings(tx: Transaction, rows: readonly CrossingRow[]): Promise<void> {
+export async function writeCrossings(sql: Sql, rows: readonly CrossingRow[]): Promise<void> {
   if (rows.length === 0) return;
   const records = rows.map(({ agent, sessionId, crossing }) => ({
     project_id: agent.projectId,
@@ -226,14 +222,14 @@ export async function writeCrossings(tx: Transaction, rows: readonly CrossingRow
     context_tokens: crossing.contextTokens,
     window_tokens: crossing.windowTokens,
   }));
-  await tx.$executeRawUnsafe(UPSERT_CROSSINGS, JSON.stringify(records));
+  await sql.execute(UPSERT_CROSSINGS, JSON.stringify(records));
 }
 
 export async function readAgentCrossings(
-  tx: Transaction,
+  sql: Sql,
   agent: AgentKey,
 ): Promise<{ id: string; threshold: string; up: boolean }[]> {
-  return tx.$queryRawUnsafe(
+  return sql.query(
     "SELECT id, threshold, up FROM crossings WHERE project_id = $1 AND agent_id = $2::uuid",
     agent.projectId,
     agent.id,
@@ -241,19 +237,19 @@ export async function readAgentCrossings(
 }
 
 export async function deleteCrossings(
-  tx: Transaction,
+  sql: Sql,
   rows: readonly { agent: AgentKey; id: string }[],
 ): Promise<void> {
-  await deleteRows(tx, "crossings", rows);
+  await deleteRows(sql, "crossings", rows);
 }
 
 async function deleteRows(
-  tx: Transaction,
+  sql: Sql,
   table: "boundaries" | "crossings",
   rows: readonly { agent: AgentKey; id: string }[],
 ): Promise<void> {
   if (rows.length === 0) return;
-  await tx.$executeRawUnsafe(
+  await sql.execute(
     `DELETE FROM ${table} b USING jsonb_to_recordset($1::jsonb) AS r(p int4, a uuid, i text)
      WHERE b.project_id = r.p AND b.agent_id = r.a AND b.id = r.i`,
     JSON.stringify(rows.map(({ agent, id }) => ({ p: agent.projectId, a: agent.id, i: id }))),
@@ -286,20 +282,16 @@ ON CONFLICT (project_id, agent_id, index) DO UPDATE SET first_at = EXCLUDED.firs
   window_tokens = EXCLUDED.window_tokens`;
 
 export async function writeWindows(
-  tx: Transaction,
+  sql: Sql,
   rows: readonly { agent: AgentKey; window: WindowSummary }[],
 ): Promise<void> {
   if (rows.length === 0) return;
-  await tx.$executeRawUnsafe(UPSERT_WINDOWS, ...WINDOW_COLUMNS.parameters(rows));
+  await sql.execute(UPSERT_WINDOWS, ...WINDOW_COLUMNS.parameters(rows));
 }
 
 /** Windows of re-read agents that no longer hold a turn. */
-export async function deleteOtherWindows(
-  tx: Transaction,
-  agent: AgentKey,
-  kept: readonly number[],
-): Promise<void> {
-  await tx.$executeRawUnsafe(
+export async function deleteOtherWindows(sql: Sql, agent: AgentKey, kept: readonly number[]): Promise<void> {
+  await sql.execute(
     "DELETE FROM windows WHERE project_id = $1 AND agent_id = $2::uuid AND NOT (index = ANY($3::int4[]))",
     agent.projectId,
     agent.id,

@@ -1,12 +1,10 @@
 import { BIN_WIDTH } from "@plimsoll/protocol";
-import type { Prisma } from "../db/client.ts";
+import type { Sql } from "../db/sql.ts";
 import type { BatchHarness, BatchSession, SessionStatement } from "./batch.ts";
 import { describeSession } from "./batch.ts";
 import { arrayLiteral, Columns } from "./columns.ts";
 import type { RollupChanges, RollupRow } from "./rollup.ts";
 import { SLOT_MS } from "./slots.ts";
-
-type Transaction = Prisma.TransactionClient;
 
 const SESSION_COLUMNS = new Columns<BatchSession>([
   ["project_id", "int4", (session) => session.projectId],
@@ -23,9 +21,9 @@ const RECEIVED = `$${SESSION_COLUMNS.count + 1}::float8`;
  * Keeps two writers from storing the same event of a harness at once. It belongs to no session, and its own row is
  * locked last of all, so this lock is one that nothing else takes. Before the sessions', in one order everywhere.
  */
-export async function lockHarnesses(tx: Transaction, ids: readonly string[]): Promise<void> {
+export async function lockHarnesses(sql: Sql, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
-  await tx.$executeRawUnsafe(
+  await sql.execute(
     "SELECT pg_advisory_xact_lock(hashtextextended(id, 0)) FROM unnest($1::text[]) AS r(id)",
     arrayLiteral([...ids].sort()),
   );
@@ -44,12 +42,12 @@ ON CONFLICT (project_id, id) DO UPDATE SET name = EXCLUDED.name`;
 
 /** Locks every session of the batch, in one order everywhere so that writers cannot deadlock, and creates what is new. */
 export async function lockSessions(
-  tx: Transaction,
+  sql: Sql,
   sessions: readonly BatchSession[],
   receivedAt: number,
 ): Promise<void> {
   if (sessions.length === 0) return;
-  const locked = await tx.$queryRawUnsafe<{ id: string }[]>(
+  const locked = await sql.query<{ id: string }>(
     LOCK,
     arrayLiteral(sessions.map((session) => session.projectId)),
     arrayLiteral(sessions.map((session) => session.id)),
@@ -58,7 +56,7 @@ export async function lockSessions(
   const known = new Set(locked.map(({ id }) => id));
   // Another writer may create one of them meanwhile: then the update is what takes its lock.
   const created = sessions.filter((session) => !known.has(session.id));
-  await tx.$executeRawUnsafe(CREATE, ...SESSION_COLUMNS.parameters(created), receivedAt);
+  await sql.execute(CREATE, ...SESSION_COLUMNS.parameters(created), receivedAt);
 }
 
 const SUM = `
@@ -89,21 +87,19 @@ WHERE s.project_id = r.project_id AND s.id = r.id`;
 
 /** A session's figures are the sums and maxima of its agents', taken anew whenever one of them moved. */
 export async function sumSessions(
-  tx: Transaction,
+  sql: Sql,
   sessions: readonly BatchSession[],
   receivedAt: number,
 ): Promise<void> {
   if (sessions.length === 0) return;
-  await tx.$executeRawUnsafe(SUM, ...SESSION_COLUMNS.parameters(sessions), receivedAt);
+  await sql.execute(SUM, ...SESSION_COLUMNS.parameters(sessions), receivedAt);
 }
 
 /** Reads title, kind and end again from all that was said of a session, in order. */
-export async function describeSessions(tx: Transaction, sessions: readonly BatchSession[]): Promise<void> {
+export async function describeSessions(sql: Sql, sessions: readonly BatchSession[]): Promise<void> {
   for (const session of sessions) {
     if (!session.described) continue;
-    const rows = await tx.$queryRawUnsafe<
-      { id: string; at: Date; detail: Omit<SessionStatement, "id" | "at"> }[]
-    >(
+    const rows = await sql.query<{ id: string; at: Date; detail: Omit<SessionStatement, "id" | "at"> }>(
       `SELECT b.id, b.at, b.detail FROM agents a
        JOIN boundaries b ON b.project_id = a.project_id AND b.agent_id = a.id AND b.type = 'session'
        WHERE a.project_id = $1 AND a.session_id = $2::uuid`,
@@ -114,27 +110,29 @@ export async function describeSessions(tx: Transaction, sessions: readonly Batch
       rows.map(({ id, at, detail }) => ({ ...detail, id, at: at.getTime() })),
     );
     if (description === undefined) continue;
-    await tx.session.update({
-      where: { projectId_id: { projectId: session.projectId, id: session.id } },
-      data: {
-        kind: description.kind ?? null,
-        title: description.title ?? null,
-        metaAt: new Date(description.metaAt),
-        startedAt: dateOf(description.startedAt),
-        endedAt: dateOf(description.endedAt),
-        endReason: description.endReason ?? null,
-      },
-    });
+    await sql.execute(
+      `UPDATE sessions SET kind = $3, title = $4, meta_at = to_timestamp($5::float8 / 1000),
+         started_at = to_timestamp($6::float8 / 1000), ended_at = to_timestamp($7::float8 / 1000), end_reason = $8
+       WHERE project_id = $1 AND id = $2::uuid`,
+      session.projectId,
+      session.id,
+      description.kind,
+      description.title,
+      description.metaAt,
+      description.startedAt,
+      description.endedAt,
+      description.endReason,
+    );
   }
 }
 
 export async function writeHarnesses(
-  tx: Transaction,
+  sql: Sql,
   harnesses: readonly BatchHarness[],
   receivedAt: number,
 ): Promise<void> {
   if (harnesses.length === 0) return;
-  await tx.$executeRawUnsafe(
+  await sql.execute(
     `INSERT INTO harnesses AS h (project_id, id, instance, capabilities, status, first_at, last_at, last_received_at)
      SELECT p, i, n, '{}', 'unknown', to_timestamp(f / 1000), to_timestamp(l / 1000), to_timestamp($2::float8 / 1000)
      FROM jsonb_to_recordset($1::jsonb) AS r(p int4, i uuid, n text, f float8, l float8) ORDER BY p, i
@@ -155,7 +153,7 @@ export async function writeHarnesses(
   for (const harness of harnesses) {
     if (!harness.described) continue;
     // The newest word wins, whatever order the words came in.
-    await tx.$executeRawUnsafe(
+    await sql.execute(
       `UPDATE harnesses h SET status = b.detail->>'status', status_at = b.at,
          name = hello.detail->>'name', version = hello.detail->>'version',
          capabilities = COALESCE(ARRAY(SELECT jsonb_array_elements_text(hello.detail->'capabilities')), '{}')
@@ -196,10 +194,12 @@ ON CONFLICT (project_id, grain, bucket, harness, type) DO UPDATE SET count = r.c
   reclaimed = r.reclaimed + EXCLUDED.reclaimed`;
 
 export async function writeRollups(
-  tx: Transaction,
+  sql: Sql,
   changes: RollupChanges,
   modelNumber: (projectId: number, model: string) => number,
 ): Promise<void> {
+  // Both are given before either is awaited, so that all writers take these rows' locks in the same order.
+  const statements: Promise<number>[] = [];
   const turns = [...changes.turns.values()];
   if (turns.length > 0) {
     const records = turns.map((row) => ({
@@ -219,9 +219,7 @@ export async function writeRollups(
       pu: row.peakUtilization,
       bi: row.bins,
     }));
-    await tx.$executeRawUnsafe(UPSERT_ROLLUPS, JSON.stringify(records));
-    for (const row of turns)
-      if (row.repeak) await readPeakAgain(tx, row, modelNumber(row.projectId, row.model));
+    statements.push(sql.execute(UPSERT_ROLLUPS, JSON.stringify(records)));
   }
   const boundaries = [...changes.boundaries.values()];
   if (boundaries.length > 0) {
@@ -234,14 +232,18 @@ export async function writeRollups(
       n: row.count,
       c: row.reclaimed,
     }));
-    await tx.$executeRawUnsafe(UPSERT_BOUNDARY_ROLLUPS, JSON.stringify(records));
+    statements.push(sql.execute(UPSERT_BOUNDARY_ROLLUPS, JSON.stringify(records)));
+  }
+  await Promise.all(statements);
+  for (const row of turns) {
+    if (row.repeak) await readPeakAgain(sql, row, modelNumber(row.projectId, row.model));
   }
 }
 
 /** A maximum cannot be subtracted from: read it from the turns of the agents that were active in the bucket. */
-async function readPeakAgain(tx: Transaction, row: RollupRow, modelId: number): Promise<void> {
+async function readPeakAgain(sql: Sql, row: RollupRow, modelId: number): Promise<void> {
   const end = row.bucket + row.grain * 60_000;
-  await tx.$executeRawUnsafe(
+  await sql.execute(
     `UPDATE rollups r SET peak_tokens = p.tokens, peak_utilization = p.utilization
      FROM (
        SELECT max(t.context_tokens) AS tokens, max(t.context_tokens::float8 / t.window_tokens)::float4 AS utilization
@@ -266,12 +268,12 @@ async function readPeakAgain(tx: Transaction, row: RollupRow, modelId: number): 
 
 /** Adds to what ingestion did, by project, day and outcome. */
 export async function writeCounts(
-  tx: Transaction,
+  sql: Sql,
   counts: ReadonlyMap<string, { projectId: number; outcome: string; count: number }>,
   now: number,
 ): Promise<void> {
   if (counts.size === 0) return;
-  await tx.$executeRawUnsafe(
+  await sql.execute(
     `INSERT INTO ingest_counts AS c (project_id, day, outcome, count)
      SELECT p, $2::date, o, n FROM jsonb_to_recordset($1::jsonb) AS r(p int4, o text, n int8) ORDER BY p, o
      ON CONFLICT (project_id, day, outcome) DO UPDATE SET count = c.count + EXCLUDED.count`,
@@ -280,8 +282,4 @@ export async function writeCounts(
     ),
     new Date(now).toISOString().slice(0, 10),
   );
-}
-
-function dateOf(ms: number | undefined): Date | null {
-  return ms === undefined ? null : new Date(ms);
 }

@@ -1,12 +1,11 @@
 import type { Composition, TurnFacts, TurnReading, Usage } from "@plimsoll/protocol";
 import { COMPOSITION_PARTS, normaliseUsage } from "@plimsoll/protocol";
-import type { Prisma } from "../db/client.ts";
+import type { Sql } from "../db/sql.ts";
 import { PURPOSE, packFacets, unpackFacets } from "./codes.ts";
 import { arrayLiteral, Columns } from "./columns.ts";
 import type { ModelNumbers } from "./models.ts";
 import type { TurnShare } from "./rollup.ts";
 
-type Transaction = Prisma.TransactionClient;
 type Models = Pick<ModelNumbers, "learn" | "name">;
 
 /** A turn as the database keeps it: what was said, and how the fold read it. */
@@ -85,33 +84,21 @@ export class TurnsRepeat extends Error {}
  * Inserts turns that are taken to be new; a fifth cheaper than asking which were not.
  * @throws TurnsRepeat when one was there
  */
-export async function insertNewTurns(
-  tx: Transaction,
-  rows: readonly TurnRow[],
-  receivedAt: number,
-): Promise<void> {
+export async function insertNewTurns(sql: Sql, rows: readonly TurnRow[], receivedAt: number): Promise<void> {
   if (rows.length === 0) return;
-  const inserted = await tx.$executeRawUnsafe(INSERT, ...COLUMNS.parameters(rows), receivedAt);
+  const inserted = await sql.execute(INSERT, ...COLUMNS.parameters(rows), receivedAt);
   if (inserted !== rows.length) throw new TurnsRepeat();
 }
 
 /** Inserts turns and returns the positions of those that were there already. */
-export async function insertTurns(
-  tx: Transaction,
-  rows: readonly TurnRow[],
-  receivedAt: number,
-): Promise<number[]> {
+export async function insertTurns(sql: Sql, rows: readonly TurnRow[], receivedAt: number): Promise<number[]> {
   if (rows.length === 0) return [];
-  const known = await tx.$queryRawUnsafe<{ ord: number }[]>(
-    INSERT_AND_TELL,
-    ...COLUMNS.parameters(rows),
-    receivedAt,
-  );
+  const known = await sql.query<{ ord: number }>(INSERT_AND_TELL, ...COLUMNS.parameters(rows), receivedAt);
   return known.map(({ ord }) => ord - 1);
 }
 
-export async function updateTurns(tx: Transaction, rows: readonly TurnRow[]): Promise<void> {
-  if (rows.length > 0) await tx.$executeRawUnsafe(UPDATE, ...COLUMNS.parameters(rows));
+export async function updateTurns(sql: Sql, rows: readonly TurnRow[]): Promise<void> {
+  if (rows.length > 0) await sql.execute(UPDATE, ...COLUMNS.parameters(rows));
 }
 
 function facetsOf({ facts, reading }: TurnRow): number {
@@ -134,7 +121,7 @@ function compositionLiteral(composition: Composition | undefined): string | unde
 interface StoredTurn {
   project_id: number;
   agent_id: string;
-  key: bigint;
+  key: bigint | string;
   at: Date;
   model_id: number;
   window_index: number;
@@ -161,11 +148,11 @@ const SELECTED = `SELECT project_id, agent_id, key, at, model_id, window_index, 
 
 /** Every stored turn of one agent. */
 export async function readAgentTurns(
-  tx: Transaction,
+  sql: Sql,
   agent: { projectId: number; id: string },
   models: Models,
 ): Promise<TurnRow[]> {
-  const stored = await tx.$queryRawUnsafe<StoredTurn[]>(
+  const stored = await sql.query<StoredTurn>(
     `${SELECTED} WHERE project_id = $1 AND agent_id = $2::uuid`,
     agent.projectId,
     agent.id,
@@ -174,13 +161,9 @@ export async function readAgentTurns(
 }
 
 /** The stored turns with these keys. */
-export async function readTurns(
-  tx: Transaction,
-  rows: readonly TurnRow[],
-  models: Models,
-): Promise<TurnRow[]> {
+export async function readTurns(sql: Sql, rows: readonly TurnRow[], models: Models): Promise<TurnRow[]> {
   if (rows.length === 0) return [];
-  const stored = await tx.$queryRawUnsafe<StoredTurn[]>(
+  const stored = await sql.query<StoredTurn>(
     `${SELECTED} WHERE (project_id, agent_id, key) IN
       (SELECT * FROM unnest($1::int4[], $2::uuid[], $3::int8[]))`,
     arrayLiteral(rows.map((row) => row.projectId)),

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import pino from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { PrismaClient } from "../db/client.ts";
+import { openWriters, type Writers } from "../db/sql.ts";
 import { type TestDatabase, testDatabase } from "../testing/database.ts";
 import { dumpTables, emptyTables } from "../testing/dump.ts";
 import { Ingest } from "./ingest.ts";
@@ -13,10 +14,12 @@ const WINDOWS: Record<string, number> = { "model-a": 10_000, "model-b": 200_000 
 
 let database: TestDatabase;
 let prisma: PrismaClient;
+let writers: Writers;
 
 function ingest(): Ingest {
   return new Ingest({
     prisma,
+    writers,
     models: new ModelNumbers(prisma),
     thresholds: () => DEFAULT_THRESHOLDS,
     lookups: () => ({ configured: () => undefined, catalog: (model) => WINDOWS[model] }),
@@ -29,8 +32,12 @@ function ingest(): Ingest {
 beforeAll(async () => {
   database = await testDatabase();
   prisma = database.prisma;
+  writers = openWriters({ url: database.url, size: 3, log: pino({ level: "silent" }) });
 });
-afterAll(() => database.close());
+afterAll(async () => {
+  await writers.end();
+  await database.close();
+});
 
 const base = { harness: "phantom@test", session: "thread-1" } as const;
 let serial = 0;

@@ -1,6 +1,7 @@
 import type { FoldOptions, FoldResult, Thresholds, TurnFacts } from "@plimsoll/protocol";
 import { EMPTY_STATE, extendAgent, foldAgent, mergeTurns, type WindowLookups } from "@plimsoll/protocol";
-import type { Prisma, PrismaClient } from "../db/client.ts";
+import type { PrismaClient } from "../db/client.ts";
+import type { Sql, Writers } from "../db/sql.ts";
 import { isConflict } from "../db/unavailable.ts";
 import { type KnownAgent, readAgents, writeAgents } from "./agents.ts";
 import type { Batch, BatchAgent, BatchMark, BatchTurn } from "./batch.ts";
@@ -41,10 +42,9 @@ import {
   updateTurns,
 } from "./turns.ts";
 
-type Transaction = Prisma.TransactionClient;
-
 export interface WriterOptions {
   prisma: PrismaClient;
+  writers: Writers;
   models: ModelNumbers;
   thresholds: (projectId: number) => Thresholds;
   lookups: (projectId: number) => WindowLookups;
@@ -54,9 +54,6 @@ export interface WriterOptions {
 export type Outcome = "turn" | "turn_merged" | "mark" | "duplicate";
 export type Counts = Map<string, { projectId: number; outcome: string; count: number }>;
 
-/** Milliseconds. A database that stands still must not hold requests for ever. */
-const TRANSACTION_TIMEOUT = 15_000;
-const CONNECTION_WAIT = 5_000;
 /** How often a batch that stood in another writer's way is written again. */
 const CONFLICTS = 3;
 
@@ -68,10 +65,7 @@ const CONFLICTS = 3;
 export async function writeBatch(options: WriterOptions, batch: Batch, extra: Counts): Promise<Counts> {
   await options.models.prepare(modelsOf(batch));
   const run = (repeats: boolean) =>
-    options.prisma.$transaction((tx) => new BatchWriter(options, tx, batch, repeats).write(extra), {
-      timeout: TRANSACTION_TIMEOUT,
-      maxWait: CONNECTION_WAIT,
-    });
+    options.writers.transaction((sql) => new BatchWriter(options, sql, batch, repeats).write(extra));
   for (let repeats = false, conflicts = 0; ; ) {
     try {
       const outcome = await run(repeats);
@@ -151,7 +145,7 @@ interface Extending {
 
 class BatchWriter {
   readonly #options: WriterOptions;
-  readonly #tx: Transaction;
+  readonly #sql: Sql;
   readonly #batch: Batch;
   readonly #changes = new Changes();
   readonly #settle: (() => void)[] = [];
@@ -162,26 +156,25 @@ class BatchWriter {
   /** Marks that are not stored yet, by agent. */
   readonly #marks = new Map<string, Map<string, BatchMark>>();
 
-  constructor(options: WriterOptions, tx: Transaction, batch: Batch, repeats: boolean) {
+  constructor(options: WriterOptions, sql: Sql, batch: Batch, repeats: boolean) {
     this.#options = options;
-    this.#tx = tx;
+    this.#sql = sql;
     this.#batch = batch;
     this.#repeats = repeats;
   }
 
   async write(extra: Counts): Promise<{ counts: Counts; settle: (() => void)[] }> {
-    const tx = this.#tx;
+    const sql = this.#sql;
     const { receivedAt } = this.#batch;
     const sessions = [...this.#batch.sessions.values()];
     const agents = [...this.#batch.agents.values()];
     await lockHarnesses(
-      tx,
+      sql,
       agents.filter((agent) => agent.sessionId === undefined).map((agent) => agent.id),
     );
-    await lockSessions(tx, sessions, receivedAt);
+    await lockSessions(sql, sessions, receivedAt);
     const ofSessions = agents.filter((agent) => agent.sessionId !== undefined) as Arrived["agent"][];
-    const known = await readAgents(tx, ofSessions);
-    await this.#findNewMarks(agents);
+    const [known] = await Promise.all([readAgents(sql, ofSessions), this.#findNewMarks(agents)]);
     // A stream tells of its latest turn again and again.
     this.#repeats ||= ofSessions.some((agent) => agent.turns.has(known.get(agent.id)?.state.tail?.key ?? ""));
 
@@ -195,9 +188,8 @@ class BatchWriter {
     for (const agent of agents) if (agent.sessionId === undefined) this.#keepHarnessMarks(agent);
 
     await this.#insert(extending);
-    await this.#flush(sessions);
     for (const counts of extra.values()) this.#count(counts.projectId, counts.outcome, counts.count);
-    await writeCounts(tx, this.#counts, receivedAt);
+    await this.#flush(sessions);
     return { counts: this.#counts, settle: this.#settle };
   }
 
@@ -231,7 +223,7 @@ class BatchWriter {
   /** Marks that are stored already change nothing. */
   async #findNewMarks(agents: readonly BatchAgent[]): Promise<void> {
     const marks = agents.flatMap((agent) => [...agent.marks.keys()].map((id) => ({ agent, id })));
-    const known = await knownMarks(this.#tx, marks);
+    const known = await knownMarks(this.#sql, marks);
     for (const { agent, id } of marks) {
       const arrivals = agent.marks.get(id)!.arrivals;
       const isNew = !known.has(`${agent.id}/${id}`);
@@ -267,11 +259,11 @@ class BatchWriter {
   async #insert(extending: readonly Extending[]): Promise<void> {
     const rows = extending.flatMap((extension) => extension.rows);
     const positions = this.#repeats
-      ? await insertTurns(this.#tx, rows, this.#batch.receivedAt)
-      : await insertNewTurns(this.#tx, rows, this.#batch.receivedAt).then(() => []);
+      ? await insertTurns(this.#sql, rows, this.#batch.receivedAt)
+      : await insertNewTurns(this.#sql, rows, this.#batch.receivedAt).then(() => []);
     const present = new Set(positions.map((position) => rows[position]!));
     const stored = new Map(
-      (await readTurns(this.#tx, [...present], this.#options.models)).map((row) => [
+      (await readTurns(this.#sql, [...present], this.#options.models)).map((row) => [
         `${row.agentId}/${row.facts.key}`,
         row,
       ]),
@@ -344,7 +336,7 @@ class BatchWriter {
   /** Reads the whole history of an agent, folds it again and writes the differences. */
   async #readAgain(arrived: Arrived, inserted: ReadonlySet<string>): Promise<void> {
     const { agent } = arrived;
-    const rows = await readAgentTurns(this.#tx, agent, this.#options.models);
+    const rows = await readAgentTurns(this.#sql, agent, this.#options.models);
     const stored = new Map(rows.map((row) => [row.facts.key, row]));
     const turns = new Map(rows.map((row) => [row.facts.key, row.facts]));
     for (const [key, turn] of agent.turns) {
@@ -359,8 +351,8 @@ class BatchWriter {
       this.#settleTurn(agent, turn, changed ? "changed" : "same");
       if (changed) turns.set(key, merged);
     }
-    const marks = await readAgentMarks(this.#tx, agent);
-    const crossings = await readAgentCrossings(this.#tx, agent);
+    const marks = await readAgentMarks(this.#sql, agent);
+    const crossings = await readAgentCrossings(this.#sql, agent);
     const facts = [
       ...marks.filter((mark) => mark.origin === 0).map((mark) => mark.facts),
       ...[...arrived.marks.values()].map((mark) => mark.facts),
@@ -371,7 +363,7 @@ class BatchWriter {
       this.#options.models.number(agent.projectId, model),
     );
     // Its sessions are locked and its turns were read: these inserts cannot meet a turn that is there.
-    await insertTurns(this.#tx, this.#changes.turnInserts.slice(before), this.#batch.receivedAt);
+    await insertTurns(this.#sql, this.#changes.turnInserts.slice(before), this.#batch.receivedAt);
   }
 
   /** An agent that was heard from without learning anything: only its times move. */
@@ -392,25 +384,29 @@ class BatchWriter {
   }
 
   async #flush(sessions: Parameters<typeof sumSessions>[1]): Promise<void> {
-    const tx = this.#tx;
+    const sql = this.#sql;
     const changes = this.#changes;
     const { receivedAt } = this.#batch;
-    await updateTurns(tx, changes.turnUpdates);
-    await deleteBoundaries(tx, changes.boundaryDeletes.map(keyed));
-    await writeBoundaries(tx, changes.boundaries, receivedAt);
-    await settleBoundaries(tx, changes.settled);
-    await writeWindows(tx, changes.windows);
-    for (const { agent, kept } of changes.otherWindows) await deleteOtherWindows(tx, agent, kept);
-    await deleteCrossings(tx, changes.crossingDeletes.map(keyed));
-    await writeCrossings(tx, changes.crossings);
-    await writeAgents(tx, changes.agents, receivedAt);
-    await sumSessions(tx, sessions, receivedAt);
-    await describeSessions(tx, sessions);
-    // The rows many writers share come last, so that their locks are held for as short as can be.
-    await writeHarnesses(tx, [...this.#batch.harnesses.values()], receivedAt);
-    await writeRollups(tx, changes.rollups, (projectId, model) =>
-      this.#options.models.number(projectId, model),
-    );
+    const harnesses = [...this.#batch.harnesses.values()];
+    const modelNumber = (projectId: number, model: string) => this.#options.models.number(projectId, model);
+    // The connection takes them in this order, and none of them waits for the answer to the one before. The rows that
+    // many writers share come last, so that their locks are held for as short as can be.
+    await Promise.all([
+      updateTurns(sql, changes.turnUpdates),
+      deleteBoundaries(sql, changes.boundaryDeletes.map(keyed)),
+      writeBoundaries(sql, changes.boundaries, receivedAt),
+      settleBoundaries(sql, changes.settled),
+      writeWindows(sql, changes.windows),
+      ...changes.otherWindows.map(({ agent, kept }) => deleteOtherWindows(sql, agent, kept)),
+      deleteCrossings(sql, changes.crossingDeletes.map(keyed)),
+      writeCrossings(sql, changes.crossings),
+      writeAgents(sql, changes.agents, receivedAt),
+      sumSessions(sql, sessions, receivedAt),
+      describeSessions(sql, sessions),
+      writeHarnesses(sql, harnesses, receivedAt),
+      writeRollups(sql, changes.rollups, modelNumber),
+      writeCounts(sql, this.#counts, receivedAt),
+    ]);
   }
 
   #settleTurn(agent: BatchAgent, turn: BatchTurn, first: "new" | "changed" | "same"): void {

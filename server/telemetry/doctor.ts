@@ -1,6 +1,7 @@
 import type { AgentState, DoctorReport, FoldOptions } from "@plimsoll/protocol";
 import { EMPTY_STATE, foldAgent } from "@plimsoll/protocol";
 import { judge, readDurability } from "../db/self-check.ts";
+import { sqlOfClient } from "../db/sql.ts";
 import { readAgentMarks } from "../ingest/marks.ts";
 import type { ModelNumbers } from "../ingest/models.ts";
 import { readAgentTurns } from "../ingest/turns.ts";
@@ -177,8 +178,8 @@ async function refold(reader: Reader, { models, fold }: DoctorOptions): Promise<
         });
         return {
           agent,
-          turns: await readAgentTurns(tx, agent, models),
-          marks: await readAgentMarks(tx, agent),
+          turns: await readAgentTurns(sqlOfClient(tx), agent, models),
+          marks: await readAgentMarks(sqlOfClient(tx), agent),
         };
       },
       { isolationLevel: "RepeatableRead" },
