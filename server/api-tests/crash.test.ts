@@ -89,6 +89,23 @@ async function attempt(server: TestServer | undefined, events: { id: string }[])
   return true;
 }
 
+/** A page of turns. A connection that was cut is told of with a 503 that asks to try again, so that is done. */
+async function readPage(
+  server: TestServer,
+  query: Record<string, unknown>,
+  mayBeAbsent: boolean,
+): Promise<TurnPage | undefined> {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await server.trpc<TurnPage>("sessions.turns", query);
+    } catch (error) {
+      if (mayBeAbsent && String(error).includes("404")) return undefined;
+      if (tries === 20 || !String(error).includes("answered 503")) throw error;
+      await sleep(250);
+    }
+  }
+}
+
 /** Reads every turn through the API, page by page, and holds it against the ledger. */
 async function compare(server: TestServer, ledger: Ledger): Promise<void> {
   for (const [session, sent] of ledger.sent) {
@@ -96,12 +113,7 @@ async function compare(server: TestServer, ledger: Ledger): Promise<void> {
     const stored: number[] = [];
     for (let cursor: string | null = ""; cursor !== null; ) {
       const query: Record<string, unknown> = { id, limit: 1_000, ...(cursor === "" ? {} : { cursor }) };
-      const page: TurnPage | undefined = await server
-        .trpc<TurnPage>("sessions.turns", query)
-        .catch((error) => {
-          if (!ledger.acknowledged.has(session) && String(error).includes("404")) return undefined;
-          throw error;
-        });
+      const page = await readPage(server, query, !ledger.acknowledged.has(session));
       // The sender's id is kept as a hash alone; its time is as unique here.
       for (const item of page?.items ?? []) stored.push(Date.parse(item.at) - START);
       cursor = page?.next_cursor ?? null;

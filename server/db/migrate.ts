@@ -53,7 +53,10 @@ export async function migrate(options: { url: string; log: Logger; root?: string
   client.on("error", () => {});
   try {
     await client.connect();
-    if (pending(migrations, await readApplied(client), options.log).length === 0) return [];
+    const before = await readApplied(client);
+    // Without the lock an unfinished migration may be one that another process is applying this very moment.
+    const settled = before.every(({ finished }) => finished);
+    if (settled && pending(migrations, before, options.log).length === 0) return [];
     await client.query("SELECT pg_advisory_lock($1)", [MIGRATION_LOCK]);
     const names = pending(migrations, await readApplied(client), options.log);
     if (names.length === 0) return [];

@@ -35,6 +35,8 @@ export function openWriters(options: { url: string; size: number; log: Logger })
     pipeline: true,
   });
   pool.on("error", (err) => options.log.warn({ err }, "an idle writer lost its connection"));
+  // One that is in use fails its statements, which is how its user hears of it; unheard, the event would end the process.
+  pool.on("connect", (client) => client.on("error", () => {}));
   const names = new Map<string, string>();
 
   /** Every statement of the hot path is a constant, so each is prepared once a connection. */
