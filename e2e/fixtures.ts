@@ -65,6 +65,7 @@ export const test = base.extend<Options & Story, { servers: Servers }>({
 
   page: async ({ page, expectedErrors }, use) => {
     const errors = listen(page);
+    settleAfterGoto(page);
     await use(page);
     expect(
       errors.filter((error) => !expectedErrors.some((pattern) => pattern.test(error))),
@@ -86,6 +87,19 @@ export const test = base.extend<Options & Story, { servers: Servers }>({
 });
 
 export { expect };
+
+/**
+ * A page that streams in stands twice in the document for a moment: hidden, and then in its place. A story that looks
+ * in that moment would find everything double.
+ */
+function settleAfterGoto(page: Page): void {
+  const goto = page.goto.bind(page);
+  page.goto = async (...args) => {
+    const response = await goto(...args);
+    await page.waitForFunction(() => document.querySelector('div[hidden][id^="S:"]') === null);
+    return response;
+  };
+}
 
 /** Everything that a page reports as wrong: uncaught errors, and errors on its console. */
 export function listen(page: Page): string[] {
