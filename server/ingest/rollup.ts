@@ -1,4 +1,4 @@
-import { binOf } from "@plimsoll/protocol";
+import { binOf, larger } from "@plimsoll/protocol";
 
 /** Minutes a bucket spans. */
 export const GRAINS = [1, 60] as const;
@@ -117,8 +117,8 @@ export class RollupChanges {
         row.repeak ||= repeak && share.level !== undefined;
         continue;
       }
-      row.peakTokens = maximum(row.peakTokens, share.level);
-      row.peakUtilization = maximum(row.peakUtilization, share.utilization);
+      row.peakTokens = larger(row.peakTokens, share.level);
+      row.peakUtilization = larger(row.peakUtilization, share.utilization);
     }
   }
 
@@ -161,10 +161,6 @@ export class RollupChanges {
     this.#last.set(grain, row);
     return row;
   }
-}
-
-function maximum(a: number | undefined, b: number | undefined): number | undefined {
-  return a === undefined ? b : b === undefined ? a : Math.max(a, b);
 }
 
 function atLeast(a: number | undefined, b: number | undefined): boolean {

@@ -6,7 +6,7 @@ import type { ThresholdName, Thresholds } from "./thresholds.ts";
 import type { Numbering, Timeline, TurnPosition } from "./timeline.ts";
 import { arrange, comparePositions, compareText, NO_NUMBERING, positionOf } from "./timeline.ts";
 import type { TurnFacts } from "./turn.ts";
-import { normaliseUsage } from "./usage.ts";
+import { larger, normaliseUsage } from "./usage.ts";
 import type { WindowLookups, WindowSource } from "./window.ts";
 import { resolveWindow, utilizationOf } from "./window.ts";
 
@@ -398,14 +398,10 @@ function touchWindow(
     turns: (open?.turns ?? 0) + 1,
     firstTokens: open?.firstTokens ?? contextTokens,
     lastTokens: contextTokens ?? open?.lastTokens,
-    peakTokens: maximum(open?.peakTokens, contextTokens),
-    peakUtilization: maximum(open?.peakUtilization, utilization),
+    peakTokens: larger(open?.peakTokens, contextTokens),
+    peakUtilization: larger(open?.peakUtilization, utilization),
     windowTokens: windowTokens ?? open?.windowTokens,
   };
   result.windows.set(index, summary);
   state.window = summary;
-}
-
-function maximum(a: number | undefined, b: number | undefined): number | undefined {
-  return a === undefined ? b : b === undefined ? a : Math.max(a, b);
 }
