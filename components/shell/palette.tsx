@@ -5,7 +5,7 @@ import { Command } from "cmdk";
 import { Clock, Moon, Search, Waypoints } from "lucide-react";
 import { useRouter } from "next/navigation";
 import { useTheme } from "next-themes";
-import { type ReactNode, useDeferredValue, useEffect, useState } from "react";
+import { type ReactNode, useCallback, useDeferredValue, useEffect, useState } from "react";
 import { useMinute } from "../clock.tsx";
 import { compact } from "../format.ts";
 import { QUICK_RANGES, quickLabel, resolveRange } from "../range.ts";
@@ -32,6 +32,16 @@ export function Palette({ open, onOpenChange }: Props) {
   const { setTheme } = useTheme();
   const [text, setText] = useState("");
   const [chosen, setChosen] = useState("");
+
+  /** The chosen row may have been a session that no longer matches; then Enter would do nothing at all. */
+  const chooseAmongShown = useCallback(() => {
+    requestAnimationFrame(() => {
+      const shown = [...document.querySelectorAll("[cmdk-list] [cmdk-item]")].map(
+        (row) => row.getAttribute("data-value") ?? "",
+      );
+      setChosen((now) => (shown.includes(now) ? now : (shown[0] ?? "")));
+    });
+  }, []);
 
   function run(action: () => void) {
     onOpenChange(false);
@@ -67,6 +77,7 @@ export function Palette({ open, onOpenChange }: Props) {
         <Sessions
           text={text}
           onArrive={setChosen}
+          onNone={chooseAmongShown}
           onPick={(id) => run(() => router.push(`/sessions/${id}`))}
         />
         <Command.Group heading="Pages" className={GROUP}>
@@ -133,24 +144,29 @@ interface SessionsProps {
   text: string;
   /** Called with the value of the best match once the server has answered. */
   onArrive: (value: string) => void;
+  /** Called once the server has answered that no session matches. */
+  onNone: () => void;
   onPick: (id: string) => void;
 }
 
-function Sessions({ text, onArrive, onPick }: SessionsProps) {
+function Sessions({ text, onArrive, onNone, onPick }: SessionsProps) {
   const trpc = useTRPC();
   const q = useDeferredValue(text.trim());
   const { from, to } = resolveRange({ last: "30d" }, useMinute());
-  const { data } = useQuery(
+  const { data, isPlaceholderData } = useQuery(
     trpc.sessions.list.queryOptions(
       { from, to, limit: 8, ...(q === "" ? {} : { q }) },
       { placeholderData: (previous) => previous },
     ),
   );
-  const best = q === "" ? undefined : data?.items[0]?.id;
+  // What an earlier text found is still on show while this one's answer is under way; it must not be chosen.
+  const answered = q !== "" && q === text.trim() && data !== undefined && !isPlaceholderData;
+  const best = answered ? data.items[0]?.id : undefined;
   useEffect(() => {
     // The list chose its first row before these came; Enter should open the best match.
     if (best !== undefined) onArrive(itemOf(best));
-  }, [best, onArrive]);
+    else if (answered) onNone();
+  }, [answered, best, onArrive, onNone]);
   if (data === undefined || data.items.length === 0) return null;
   return (
     <Command.Group heading={q === "" ? "Latest sessions" : "Sessions of the last 30 days"} className={GROUP}>
