@@ -5,6 +5,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { sessionId, turnKey } from "../ingest/identity.ts";
 import { emptyDatabase } from "../testing/database.ts";
 import { makeHome, removeHome, startTestServer, type TestServer } from "../testing/server.ts";
+import { crash } from "./processes.ts";
 import { START, until } from "./support.ts";
 
 /** What has to survive: PLIMSOLL_CRASH_CYCLES and PLIMSOLL_CRASH_SEED repeat a run, longer or the same. */
@@ -148,7 +149,7 @@ async function crashCycles(options: {
     const victim = victims[roll(victims.length)]!;
     killed.push(victim);
     const postmaster = await server.postmaster();
-    if (victim !== "node") process.kill(postmaster!, "SIGKILL");
+    const crashed = victim === "node" ? undefined : crash(postmaster!);
     if (victim === "both") await sleep(roll(30));
     if (victim !== "postmaster") {
       const dead: TestServer = server;
@@ -156,6 +157,7 @@ async function crashCycles(options: {
       await dead.kill9();
       server = await start();
     }
+    await crashed;
     // Until what comes back takes events again, so that the load has met both the end and the beginning.
     const before = [...ledger.acknowledged.values()].reduce((sum, ids) => sum + ids.size, 0);
     await until(
