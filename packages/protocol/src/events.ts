@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { DEFAULT_AGENT, instantMs, isInRange, LARGEST, LONGEST } from "./event-rules.ts";
 
 /** Limits of one request to `POST /api/v1/events`. Sizes in bytes. */
 export const LIMITS = {
@@ -7,11 +8,6 @@ export const LIMITS = {
   decompressedBytes: 32 * 1024 * 1024,
 } as const;
 
-const EARLIEST = Date.UTC(2000, 0, 1);
-const LATEST = Date.UTC(2100, 0, 1);
-const RFC3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt ]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:?\d{2})$/;
-
-const HALF_CHARACTER = /\p{Cs}/u;
 const HALF_CHARACTERS = /\p{Cs}/gu;
 
 /** PostgreSQL text holds no NUL and no half of a surrogate pair: refused here, where the sender can be told. */
@@ -21,59 +17,47 @@ const text = (max: number) =>
     .min(1)
     .max(max)
     .refine((value) => !value.includes("\u0000"), "must not contain a NUL character")
-    .refine((value) => !HALF_CHARACTER.test(value), "must not contain half of a surrogate pair");
+    .refine((value) => value.isWellFormed(), "must not contain half of a surrogate pair");
 
 /** Words for people: cut to length and cleaned of what cannot be stored, rather than refused. */
 const prose = (max: number) =>
   z.string().transform((value) => value.slice(0, max).replaceAll("\u0000", "").replace(HALF_CHARACTERS, ""));
 
 /** A count of tokens. The prompt's three parts are added up, and their sum must fit PostgreSQL's integer. */
-const tokens = z.number().int().min(0).max(700_000_000);
+const tokens = z.number().int().min(0).max(LARGEST.tokens);
 /** A missing count is unknown, never zero; `null` says the same as leaving it out. */
 const maybeTokens = tokens.nullish().transform((value) => value ?? undefined);
-const count = z.number().int().min(0).max(2_147_483_647);
+const count = z.number().int().min(0).max(LARGEST.integer);
 
 const NOT_AN_INSTANT = "must be RFC 3339 (2026-11-20T10:00:00Z) or epoch milliseconds";
-
-function parseRfc3339(value: string): number {
-  const parts = RFC3339.exec(value);
-  if (parts === null) return Number.NaN;
-  // Date.parse reads 30 February as 2 March.
-  const daysInMonth = new Date(Date.UTC(Number(parts[1]), Number(parts[2]), 0)).getUTCDate();
-  return Number(parts[3]) > daysInMonth ? Number.NaN : Date.parse(value);
-}
 
 /** RFC 3339 or epoch milliseconds; becomes epoch milliseconds. */
 export const instant = z
   .union([z.number(), z.string()], { error: NOT_AN_INSTANT })
   .transform((value, context) => {
-    const ms = typeof value === "number" ? Math.round(value) : parseRfc3339(value);
-    if (Number.isNaN(ms)) {
-      context.addIssue({ code: "custom", message: NOT_AN_INSTANT });
-      return z.NEVER;
-    }
-    if (ms < EARLIEST || ms > LATEST) {
-      const seconds = typeof value === "number" && value * 1000 >= EARLIEST && value * 1000 <= LATEST;
-      context.addIssue({
-        code: "custom",
-        message: seconds
+    const ms = instantMs(value);
+    if (!Number.isNaN(ms) && isInRange(ms)) return ms;
+    const seconds = typeof value === "number" && isInRange(value * 1000);
+    context.addIssue({
+      code: "custom",
+      message: Number.isNaN(ms)
+        ? NOT_AN_INSTANT
+        : seconds
           ? "looks like epoch seconds: send milliseconds"
           : "must lie between the years 2000 and 2100",
-      });
-      return z.NEVER;
-    }
-    return ms;
+    });
+    return z.NEVER;
   })
   .pipe(z.number());
 
 const envelope = {
-  id: text(128),
+  id: text(LONGEST.id),
   at: instant,
-  harness: text(128),
-  session: text(256),
-  agent: text(128).default("main"),
-  parent_agent: text(128).optional(),
-  window: z.number().int().min(0).max(1_000_000).optional(),
+  harness: text(LONGEST.harness),
+  session: text(LONGEST.session),
+  agent: text(LONGEST.agent).default(DEFAULT_AGENT),
+  parent_agent: text(LONGEST.agent).optional(),
+  window: z.number().int().min(0).max(LARGEST.window).optional(),
 };
 
 /** Whether `input_tokens` already includes the cached tokens. */
@@ -104,14 +88,14 @@ export type Composition = z.infer<typeof Composition>;
 export const TurnEvent = z.object({
   ...envelope,
   type: z.literal("turn"),
-  model: text(200),
-  seq: z.number().int().min(0).max(2_147_483_647).optional(),
+  model: text(LONGEST.model),
+  seq: count.optional(),
   usage: Usage,
   context_window: tokens.min(1).optional(),
   estimated: z.boolean().optional(),
   composition: Composition.optional(),
-  duration_ms: z.number().min(0).max(2_147_483_647).transform(Math.round).optional(),
-  cost_usd: z.number().min(0).max(2_000).optional(),
+  duration_ms: z.number().min(0).max(LARGEST.integer).transform(Math.round).optional(),
+  cost_usd: z.number().min(0).max(LARGEST.costUsd).optional(),
   purpose: z.enum(["compaction"]).optional(),
 });
 export type TurnEvent = z.infer<typeof TurnEvent>;
@@ -222,7 +206,7 @@ export const PhaseEvent = z.object({
 
 export const HarnessEvent = z.object({
   ...envelope,
-  session: text(256).optional(),
+  session: text(LONGEST.session).optional(),
   type: z.literal("harness"),
   status: z.enum(["hello", "bye"]),
   name: text(128),
@@ -262,11 +246,6 @@ export type EventType = PlimsollEvent["type"];
 /** Every event that is not a turn. */
 export type MarkEvent = Exclude<PlimsollEvent, TurnEvent>;
 
-const EVENT_SCHEMAS = new Map<string, z.ZodType<PlimsollEvent>>(
-  PlimsollEvent.options.map((schema) => [schema.shape.type.value, schema as z.ZodType<PlimsollEvent>]),
-);
-export const EVENT_TYPES = [...EVENT_SCHEMAS.keys()] as EventType[];
-
 /** Why one event of a request was not stored. */
 export const REJECTION_CODES = [
   "invalid_json",
@@ -276,60 +255,6 @@ export const REJECTION_CODES = [
   "invalid_field",
 ] as const;
 export type RejectionCode = (typeof REJECTION_CODES)[number];
-
-export interface Rejection {
-  code: RejectionCode;
-  /** Dotted path of the field at fault, such as `usage.input_tokens`. */
-  path: string;
-  message: string;
-}
-
-export type ParsedEvent = { ok: true; event: PlimsollEvent } | { ok: false; rejection: Rejection };
-
-/** Checks one event by itself. Unknown fields are dropped, an unknown type is refused. */
-export function parseEvent(value: unknown): ParsedEvent {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    return refused("not_an_object", "", "an event must be a JSON object");
-  }
-  const type = (value as { type?: unknown }).type;
-  if (type === undefined || type === null) {
-    return refused("missing_field", "type", `is required: one of ${EVENT_TYPES.join(", ")}`);
-  }
-  const schema = typeof type === "string" ? EVENT_SCHEMAS.get(type) : undefined;
-  if (schema === undefined) {
-    const said = typeof type === "string" ? JSON.stringify(type.slice(0, 64)) : `a ${typeof type}`;
-    return refused("unknown_type", "type", `${said} is not one of ${EVENT_TYPES.join(", ")}`);
-  }
-  let parsed = schema.safeParse(value);
-  if (parsed.success) return { ok: true, event: parsed.data };
-  const present = withoutNulls(value);
-  parsed = schema.safeParse(present);
-  if (parsed.success) return { ok: true, event: parsed.data };
-  const issue = parsed.error.issues[0]!;
-  const path = issue.path.map(String).join(".");
-  const missing = issue.path.length > 0 && valueAt(present, issue.path) === undefined;
-  return missing
-    ? refused("missing_field", path, "is required")
-    : refused("invalid_field", path, issue.message);
-}
-
-/** Many serialisers write `null` for a field that is not there. */
-function withoutNulls(event: object): object {
-  return Object.fromEntries(Object.entries(event).filter(([, value]) => value !== null));
-}
-
-function refused(code: RejectionCode, path: string, message: string): ParsedEvent {
-  return { ok: false, rejection: { code, path, message } };
-}
-
-function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
-  let here = value;
-  for (const key of path) {
-    if (typeof here !== "object" || here === null) return undefined;
-    here = (here as Record<PropertyKey, unknown>)[key];
-  }
-  return here;
-}
 
 /** The answer to `POST /api/v1/events`, given only after the commit. */
 export const IngestAnswer = z.object({

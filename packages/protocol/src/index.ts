@@ -5,6 +5,7 @@ export * from "./forecast.ts";
 export * from "./histogram.ts";
 export * from "./mark.ts";
 export * from "./models.ts";
+export * from "./parse-event.ts";
 export * from "./queries.ts";
 export * from "./read.ts";
 export * from "./thresholds.ts";

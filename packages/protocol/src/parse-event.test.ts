@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { EVENT_TYPES, parseEvent } from "./events.ts";
+import { EVENT_TYPES, parseEvent } from "./parse-event.ts";
 
 const envelope = { id: "e1", at: "2026-11-20T10:00:00Z", harness: "phantom@vm-3", session: "s1" };
 const turn = { ...envelope, type: "turn", model: "claude-opus-5", usage: { input_tokens: 10 } };
