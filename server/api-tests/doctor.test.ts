@@ -65,6 +65,9 @@ describe("the doctor", () => {
     ["a miscounted session", "UPDATE sessions SET turns = turns + 1 WHERE name = 'examined'", "sessions are"],
     ["an inflated rollup", "UPDATE rollups SET turns = turns + 1 WHERE grain = 60", "rollups equal"],
     ["a missing minute", "DELETE FROM rollups WHERE grain = 1", "minutes add up"],
+    ["a quarter of an hour gone", "DELETE FROM rollups WHERE grain = 15", "minutes add up"],
+    ["an emptied bin", "UPDATE rollups SET bins = '{}' WHERE grain = 360", "minutes add up"],
+    ["six hours of falls gone", "DELETE FROM boundary_rollups WHERE grain = 360", "minutes add up"],
     ["a boundary rollup gone", "DELETE FROM boundary_rollups WHERE grain = 60", "boundary rollups"],
     [
       "a wrong current level",

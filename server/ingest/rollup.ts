@@ -1,7 +1,8 @@
 import { binOf, larger } from "@plimsoll/protocol";
 
-/** Minutes a bucket spans. */
-export const GRAINS = [1, 60] as const;
+/** Minutes a bucket spans, finest first; each divides the next. */
+export const GRAINS = [1, 15, 60, 360] as const;
+export type Grain = (typeof GRAINS)[number];
 const MINUTE = 60_000;
 
 /** What one turn adds to the buckets it falls in. Tokens; `utilization` is a fraction of the window. */

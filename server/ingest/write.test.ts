@@ -85,7 +85,9 @@ describe("writing events", () => {
     const rollups = await prisma.rollup.findMany({ orderBy: { grain: "asc" } });
     expect(rollups.map((row) => [row.grain, row.turns, row.peakTokens])).toEqual([
       [1, 1, 1_600],
+      [15, 1, 1_600],
       [60, 1, 1_600],
+      [360, 1, 1_600],
     ]);
     expect(rollups[0]!.bins).toEqual([0, 0, 0, 0, 0, 0, 1]);
   });

@@ -1,24 +1,44 @@
 import { Prisma } from "../db/client.ts";
+import { GRAINS, type Grain } from "../ingest/rollup.ts";
 import type { Span } from "./reader.ts";
 
 const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
 
-/**
- * Which rollup rows cover a span: whole hours from the hour rows, what is left at both ends from the minute rows. The
- * cost follows the length of the span in hours, and the result is exact to the minute.
- */
-export function coveringBuckets({ from, to }: Span): Prisma.Sql {
-  const start = Math.floor(from / MINUTE) * MINUTE;
-  const firstHour = Math.ceil(start / HOUR) * HOUR;
-  const lastHour = Math.floor(to / HOUR) * HOUR;
-  if (firstHour >= lastHour) {
-    return Prisma.sql`(grain = 1 AND bucket >= ${new Date(start)} AND bucket < ${new Date(to)})`;
+/** Buckets of one grain, next to each other. */
+export interface Piece {
+  grain: Grain;
+  /** Epoch ms, inclusive. */
+  from: number;
+  /** Epoch ms, exclusive. */
+  to: number;
+}
+
+/** The fewest buckets that make up a span, exact to the minute: the longest in the middle, shorter ones at its ends. */
+export function piecesOf({ from, to }: Span, grains: readonly Grain[] = GRAINS): Piece[] {
+  const grain = grains.at(-1) ?? 1;
+  const width = grain * MINUTE;
+  if (grain === 1) {
+    const start = Math.floor(from / width) * width;
+    return start < to ? [{ grain, from: start, to }] : [];
   }
-  return Prisma.sql`(
-    (grain = 60 AND bucket >= ${new Date(firstHour)} AND bucket < ${new Date(lastHour)})
-    OR (grain = 1 AND bucket >= ${new Date(start)} AND bucket < ${new Date(firstHour)})
-    OR (grain = 1 AND bucket >= ${new Date(lastHour)} AND bucket < ${new Date(to)}))`;
+  const finer = grains.slice(0, -1);
+  const start = Math.ceil((Math.floor(from / MINUTE) * MINUTE) / width) * width;
+  const end = Math.floor(to / width) * width;
+  if (start >= end) return piecesOf({ from, to }, finer);
+  return [
+    ...piecesOf({ from, to: start }, finer),
+    { grain, from: start, to: end },
+    ...piecesOf({ from: end, to }, finer),
+  ];
+}
+
+/** The condition under which a rollup row is one of those that make up a span. */
+export function coveringBuckets(span: Span): Prisma.Sql {
+  const pieces = piecesOf(span).map(
+    ({ grain, from, to }) =>
+      Prisma.sql`(grain = ${grain} AND bucket >= ${new Date(from)} AND bucket < ${new Date(to)})`,
+  );
+  return pieces.length === 0 ? Prisma.sql`false` : Prisma.sql`(${Prisma.join(pieces, " OR ")})`;
 }
 
 /** Seconds; each divides the next, or is whole hours. */
@@ -35,7 +55,7 @@ export function stepFor({ from, to }: Span, asked: number | undefined): number {
   return STEPS.find((step) => step >= target) ?? Math.ceil(target / 86_400) * 86_400;
 }
 
-/** Rollup rows fine enough for a step in seconds. */
-export function grainFor(step: number): 1 | 60 {
-  return step % 3_600 === 0 ? 60 : 1;
+/** The longest rollup buckets that a step in seconds is made of. */
+export function grainFor(step: number): Grain {
+  return GRAINS.findLast((grain) => step % (grain * 60) === 0) ?? 1;
 }

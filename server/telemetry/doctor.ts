@@ -4,6 +4,7 @@ import { judge, readDurability } from "../db/self-check.ts";
 import { sqlOfClient } from "../db/sql.ts";
 import { readAgentMarks } from "../ingest/marks.ts";
 import type { ModelNumbers } from "../ingest/models.ts";
+import { GRAINS } from "../ingest/rollup.ts";
 import { readAgentTurns } from "../ingest/turns.ts";
 import type { Reader } from "./reader.ts";
 
@@ -42,7 +43,12 @@ export async function examine(reader: Reader, options: DoctorOptions): Promise<D
       SESSION_SUMS,
     ),
     await none(reader, "rollups equal the turns", "hours whose rollup differs from their turns", ROLLUPS),
-    await none(reader, "minutes add up to hours", "hours that differ from the sum of their minutes", GRAINS),
+    await none(
+      reader,
+      "minutes add up to every longer bucket",
+      "buckets that differ from the sum of their minutes",
+      MINUTES_ADD_UP,
+    ),
     await none(
       reader,
       "boundary rollups equal the boundaries",
@@ -133,17 +139,34 @@ WHERE (raw.turns, raw.missing, raw.fresh, raw.cache_read, raw.cache_write, raw.o
   IS DISTINCT FROM
   (kept.turns, kept.missing, kept.fresh, kept.cache_read, kept.cache_write, kept.output, kept.cost, kept.peak, kept.binned)`;
 
-const GRAINS = `
-WITH hours AS (
-  SELECT bucket, harness, model, turns, fresh, output, peak_tokens FROM rollups WHERE project_id = $1 AND grain = 60
+const LONGER = `grains AS (SELECT unnest('{${GRAINS.slice(1).join()}}'::int2[]) AS grain)`;
+
+const MINUTES_ADD_UP = `
+WITH ${LONGER}, longer AS (
+  SELECT grain, bucket, harness, model, turns, missing, fresh, output, peak_tokens,
+    (SELECT COALESCE(sum(n), 0) FROM unnest(bins) n) AS binned
+  FROM rollups WHERE project_id = $1 AND grain > 1
 ), minutes AS (
-  SELECT date_trunc('hour', bucket, 'UTC') AS bucket, harness, model, sum(turns) AS turns, sum(fresh) AS fresh,
-    sum(output) AS output, max(peak_tokens) AS peak_tokens
-  FROM rollups WHERE project_id = $1 AND grain = 1 GROUP BY 1, 2, 3
+  SELECT g.grain, date_bin(g.grain * interval '1 minute', bucket, 'epoch') AS bucket, harness, model,
+    sum(turns) AS turns, sum(missing) AS missing, sum(fresh) AS fresh, sum(output) AS output,
+    max(peak_tokens) AS peak_tokens, sum((SELECT COALESCE(sum(n), 0) FROM unnest(bins) n)) AS binned
+  FROM rollups CROSS JOIN grains g WHERE project_id = $1 AND rollups.grain = 1 GROUP BY 1, 2, 3, 4
+), longer_falls AS (
+  SELECT grain, bucket, harness, type, count, reclaimed FROM boundary_rollups WHERE project_id = $1 AND grain > 1
+), minute_falls AS (
+  SELECT g.grain, date_bin(g.grain * interval '1 minute', bucket, 'epoch') AS bucket, harness, type,
+    sum(count) AS count, sum(reclaimed) AS reclaimed
+  FROM boundary_rollups r CROSS JOIN grains g WHERE project_id = $1 AND r.grain = 1 GROUP BY 1, 2, 3, 4
 )
-SELECT count(*) AS count FROM hours FULL JOIN minutes USING (bucket, harness, model)
-WHERE hours.turns IS DISTINCT FROM minutes.turns OR hours.fresh IS DISTINCT FROM minutes.fresh
-  OR hours.output IS DISTINCT FROM minutes.output OR hours.peak_tokens IS DISTINCT FROM minutes.peak_tokens`;
+SELECT (
+  SELECT count(*) FROM longer FULL JOIN minutes USING (grain, bucket, harness, model)
+  WHERE (longer.turns, longer.missing, longer.fresh, longer.output, longer.peak_tokens, longer.binned)
+    IS DISTINCT FROM
+    (minutes.turns, minutes.missing, minutes.fresh, minutes.output, minutes.peak_tokens, minutes.binned)
+) + (
+  SELECT count(*) FROM longer_falls FULL JOIN minute_falls USING (grain, bucket, harness, type)
+  WHERE (longer_falls.count, longer_falls.reclaimed) IS DISTINCT FROM (minute_falls.count, minute_falls.reclaimed)
+) AS count`;
 
 const BOUNDARY_ROLLUPS = `
 WITH raw AS (

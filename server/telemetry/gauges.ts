@@ -1,4 +1,5 @@
 import { isBoundary } from "@plimsoll/protocol";
+import { GRAINS } from "../ingest/rollup.ts";
 import { liveAgents } from "./fleet.ts";
 import type { Reader } from "./reader.ts";
 
@@ -29,7 +30,7 @@ export async function readGauges(reader: Reader): Promise<Gauges> {
       WHERE ${liveAgents(reader, undefined)} ORDER BY a.load DESC NULLS LAST, a.id LIMIT ${MOST_AGENTS}`,
     prisma.$queryRaw<{ type: string; count: bigint }[]>`
       SELECT type, sum(count)::int8 AS count FROM boundary_rollups
-      WHERE project_id = ${projectId} AND grain = 60 GROUP BY type ORDER BY type`,
+      WHERE project_id = ${projectId} AND grain = ${GRAINS.at(-1)} GROUP BY type ORDER BY type`,
     prisma.$queryRaw<{ count: bigint }[]>`
       SELECT count(*) AS count FROM sessions WHERE project_id = ${projectId} AND warnings > 0`,
   ]);
