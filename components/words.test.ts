@@ -68,6 +68,15 @@ test.each([
     "Restarted, session 2, 6 turns carried over. soft limit",
   ],
   [boundary("cleared"), "Cleared by hand: 211,480 to 168,900"],
+  [boundary("cleared", { detail: { reason: "/clear" } }), "Cleared by hand: 211,480 to 168,900. /clear"],
+  [
+    boundary("cleared", { detail: { reason: "iteration 2 begins" } }),
+    "Cleared: 211,480 to 168,900. iteration 2 begins",
+  ],
+  [
+    boundary("restarted", { detail: { number: 2, reason: "grace_spent" } }),
+    "Restarted, session 2: 211,480 to 168,900. The grace turns were spent",
+  ],
   [
     boundary("unexplained", { hint: "truncation_suspected" }),
     "Unexplained fall, possibly a silent truncation: 211,480 to 168,900",

@@ -110,9 +110,17 @@ function fall(boundary: BoundaryView): string {
   return after === null ? "" : `, to ${exact(after)}`;
 }
 
+/** Why the guard restarted; what other harnesses say is shown as it is. */
+const REASONS: Readonly<Record<string, string>> = {
+  grace_spent: "The grace turns were spent",
+  window_full: "The window was full",
+  requested: "It was asked for",
+  ceiling: "The ceiling was crossed",
+};
+
 function because(reason: unknown): string {
   const words = text(reason);
-  return words === undefined ? "" : `. ${words}`;
+  return words === undefined ? "" : `. ${REASONS[words] ?? words}`;
 }
 
 /** One line of the turn log. */
@@ -141,7 +149,7 @@ export function boundaryWords(boundary: BoundaryView): string {
       }${fall(boundary)}${because(detail.reason)}`;
     }
     case "cleared":
-      return `Cleared by hand${fall(boundary)}${because(detail.reason)}`;
+      return `Cleared${clearedByHand(detail) ? " by hand" : ""}${fall(boundary)}${because(detail.reason)}`;
     case "unexplained": {
       const hint = boundary.hint === null ? "nobody said why" : HINTS[boundary.hint];
       return `Unexplained fall, ${hint}${fall(boundary)}`;
@@ -149,6 +157,12 @@ export function boundaryWords(boundary: BoundaryView): string {
     default:
       return signWords(type, detail);
   }
+}
+
+/** A person's command, such as `/clear`, or nothing said. A loop that begins its next iteration says so. */
+function clearedByHand({ reason }: Record<string, unknown>): boolean {
+  const words = text(reason);
+  return words === undefined || words.startsWith("/");
 }
 
 function subtickPlace(detail: Record<string, unknown>): string {

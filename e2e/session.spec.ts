@@ -1,5 +1,5 @@
-import type { Locator } from "@playwright/test";
 import { expect, live, test } from "./fixtures.ts";
+import { readLog } from "./support/log.ts";
 import { Story } from "./support/story.ts";
 
 /** Every kind of fall in one session. Three windows; thresholds at 30k and 40k. */
@@ -41,23 +41,6 @@ const FALLS = [
   ],
   ["unexplained", "Unexplained fall, nobody said why: 30,000 to 12,000", "−18,000"],
 ] as const;
-
-/** Every row of the log, newest first: only those near the view are in the page. */
-function readLog(log: Locator): Promise<string[]> {
-  return log.evaluate(async (scroller) => {
-    const rows = new Map<number, string>();
-    for (let top = 0; ; top += 200) {
-      scroller.scrollTop = top;
-      // One frame to scroll, one to draw what came into view.
-      for (let frame = 0; frame < 2; frame += 1) await new Promise(requestAnimationFrame);
-      for (const row of scroller.querySelectorAll("[data-testid^=log-]")) {
-        rows.set(Number(row.getAttribute("aria-rowindex")), row.textContent ?? "");
-      }
-      if (scroller.scrollTop + scroller.clientHeight >= scroller.scrollHeight - 1) break;
-    }
-    return [...rows].sort(([a], [b]) => a - b).map(([, text]) => text);
-  });
-}
 
 test("every fall is marked with its reason and what it reclaimed", async ({ page, send, harness }) => {
   expect((await send(saga(harness).take())).rejected).toEqual([]);

@@ -1,8 +1,9 @@
 import { mkdir, mkdtemp, readFile, writeFile } from "node:fs/promises";
-import { homedir, hostname, tmpdir } from "node:os";
+import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileSpool } from "@plimsoll/guard/node";
 import { createReporter, type Reporter } from "@plimsoll/guard/report";
+import { sessionTeller, tell } from "./progress.ts";
 
 /** What the demo gives each harness, and what it hears back. */
 export interface Surroundings {
@@ -32,18 +33,33 @@ async function target(): Promise<{ url: string; key: string | undefined }> {
 
 /** Runs one harness with everything it needs, and sends what it reported before it returns. */
 export async function runExample<R>(name: string, harness: (around: Surroundings) => Promise<R>): Promise<R> {
+  tell({ type: "running", example: name });
+  try {
+    return await surrounded(name, harness);
+  } catch (error) {
+    tell({ type: "failed", example: name, message: error instanceof Error ? error.message : String(error) });
+    throw error;
+  }
+}
+
+async function surrounded<R>(name: string, harness: (around: Surroundings) => Promise<R>): Promise<R> {
   const { url, key } = await target();
-  const say = (text: string) => console.log(text.replace(/^/gm, `${name.padEnd(10)} `));
+  const say = (text: string) => {
+    console.log(text.replace(/^/gm, `${name.padEnd(10)} `));
+    tell({ type: "said", example: name, text });
+  };
   if (key === undefined) say(`no key for ${url}: set PLIMSOLL_KEY, or start the server on this machine`);
   const folder = await mkdtemp(join(tmpdir(), `plimsoll-${name}-`));
   const reporter = createReporter({
     url: key === undefined ? undefined : url,
     key,
     spool: fileSpool(join(folder, ".spool")),
+    log: sessionTeller(name),
     flushMs: 200,
     onTrouble: ({ kind, message }) => say(`reporting: ${kind}: ${message}`),
   });
-  const instance = `${name}@${hostname()}`;
+  // Not this machine's name: what a demo sends must not mix with a harness that really runs here.
+  const instance = `${name}@demo`;
   reporter.record({
     type: "harness",
     id: `hello-${process.pid}-${Date.now()}`,
@@ -64,8 +80,9 @@ export async function runExample<R>(name: string, harness: (around: Surroundings
     paceMs,
   });
   await reporter.close(10_000);
-  const { sent, rejected, dropped } = reporter.stats;
-  say(`sent ${sent} events${rejected + dropped > 0 ? `, ${rejected} rejected, ${dropped} dropped` : ""}`);
+  const { recorded, sent } = reporter.stats;
+  say(`sent ${sent} events${sent < recorded ? `; ${recorded - sent} did not arrive` : ""}`);
+  tell({ type: "finished", example: name, sent, lost: recorded - sent });
   return result;
 }
 
@@ -86,7 +103,7 @@ export async function makeProject(folder: string, count: number): Promise<string
 
 export const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
-/** Whether a file is what Node was started with. */
-export function isMain(url: string): boolean {
-  return process.argv[1] !== undefined && url.endsWith(process.argv[1].replaceAll("\\", "/"));
+/** Whether Node was started with the example of this name, and not with all of them bundled into one file. */
+export function isMain(name: string): boolean {
+  return process.argv[1]?.replaceAll("\\", "/").endsWith(`examples/${name}/main.ts`) === true;
 }

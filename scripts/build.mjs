@@ -3,7 +3,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { bundleServer } from "./bundle.mjs";
+import { bundleDemo, bundleServer } from "./bundle.mjs";
 import { generate } from "./generate.mjs";
 import { root } from "./root.mjs";
 import { hashSources, recordBuild } from "./sources.mjs";
@@ -17,6 +17,7 @@ export async function buildAll() {
   mkdirSync(join(root, "dist"), { recursive: true });
   await step("database client", async () => generate());
   await step("server", bundleServer);
+  await step("demo", bundleDemo);
   if (existsSync(programs)) await step("programs", () => run([programs]));
   if (existsSync(join(root, "app"))) await step("pages", buildPages);
   recordBuild(sources);

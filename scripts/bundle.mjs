@@ -35,3 +35,28 @@ export function bundleServer() {
     logLevel: "silent",
   });
 }
+
+export const demoBundle = join(root, "dist", "demo", "main.js");
+
+/**
+ * Makes dist/demo/main.js from examples/demo.ts, with all it needs inside: it runs where TypeScript cannot be read, and
+ * where the libraries the examples are written with are gone.
+ */
+export function bundleDemo(options = {}) {
+  return build({
+    absWorkingDir: root,
+    entryPoints: ["./examples/demo.ts"],
+    outfile: demoBundle,
+    bundle: true,
+    platform: "node",
+    target: "node20.19",
+    format: "esm",
+    // Some of what is bundled is CommonJS and requires node's own modules.
+    banner: {
+      js: 'import { createRequire as plimsollRequire } from "node:module"; const require = plimsollRequire(import.meta.url);',
+    },
+    plugins: [ownPackages],
+    logLevel: "silent",
+    ...options,
+  });
+}

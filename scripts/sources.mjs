@@ -7,6 +7,7 @@ import { root } from "./root.mjs";
 const SOURCES = [
   "app",
   "components",
+  "examples",
   "packages",
   "prisma",
   "public",

@@ -7,6 +7,7 @@ import { loginUrl, openAccess } from "./access/index.ts";
 import { factsOf } from "./access/principal.ts";
 import { startDatabase } from "./db/index.ts";
 import { openWriters } from "./db/sql.ts";
+import { createDemo } from "./demo/run.ts";
 import { readSettings, type Settings } from "./env.ts";
 import { describeError } from "./errors.ts";
 import { createMachineApp } from "./http/app.ts";
@@ -119,6 +120,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, stopping: ()
 
   const publicUrl = () => running?.url ?? `http://${settings.HOST}:${settings.PORT}`;
   const freshLoginUrl = () => loginUrl(publicUrl(), browsers.createLoginToken());
+  const demo = createDemo({ program: join(root, "scripts", "demo.mjs"), publicUrl, keys, log, clock });
   const services: Services = {
     prisma,
     databaseUrl: url,
@@ -130,6 +132,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, stopping: ()
     models,
     windows: { writer, windows, changed: (projectId, sessions) => hub.changed(projectId, sessions) },
     thresholds,
+    demo,
     clock,
   };
   const readerOf = (projectId: number): Reader => ({
@@ -193,6 +196,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, stopping: ()
     log,
   });
   stops.push(() => running?.close());
+  stops.push(() => demo.close());
   await hub.ready;
 
   const login =

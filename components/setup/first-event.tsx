@@ -7,6 +7,7 @@ import { toast } from "sonner";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { CodeBlock } from "../ui/copy.tsx";
+import { DemoOffer } from "./demo.tsx";
 import { curlSnippet, KEY_PLACEHOLDER } from "./snippets.ts";
 import { useOrigin } from "./use-origin.ts";
 import { WaitingForFirstEvent } from "./waiting.tsx";
@@ -63,6 +64,9 @@ export function FirstEvent() {
         <Link href="/setup" className="text-[13px] text-accent underline underline-offset-2">
           Claude Code, Codex and other harnesses
         </Link>
+      </div>
+      <div className="mt-4 border-t pt-4">
+        <DemoOffer />
       </div>
     </section>
   );

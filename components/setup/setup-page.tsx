@@ -6,6 +6,7 @@ import { useState } from "react";
 import { PageHeader } from "../shell/page-header.tsx";
 import { RangePicker } from "../shell/range-picker.tsx";
 import { useTRPC } from "../trpc.ts";
+import { DemoFleet } from "./demo.tsx";
 import { Doctor, IngestHealth } from "./health.tsx";
 import { Keys } from "./keys.tsx";
 import { Send } from "./send.tsx";
@@ -24,6 +25,7 @@ export function SetupPage() {
       <div className="grid items-start gap-4 xl:grid-cols-2">
         <div className="grid min-w-0 gap-4">
           <Send secret={secret} />
+          <DemoFleet />
           <Keys onCreated={setSecret} />
         </div>
         <div className="grid min-w-0 gap-4">

@@ -163,4 +163,4 @@ function script({ messages, body }: ModelRequest) {
   return { text: `Done with ${String(body.model)}.` };
 }
 
-if (isMain(import.meta.url)) await runExample("autopilot", autopilot);
+if (isMain("autopilot")) await runExample("autopilot", autopilot);

@@ -130,4 +130,4 @@ function script({ messages }: ModelRequest, files: readonly string[]) {
   return { text, calls: [{ name: "shell_exec", arguments: { command: `cat src/module-${done + 1}.ts` } }] };
 }
 
-if (isMain(import.meta.url)) await runExample("ouroboros", ouroboros);
+if (isMain("ouroboros")) await runExample("ouroboros", ouroboros);

@@ -187,4 +187,4 @@ function script({ messages }: ModelRequest, files: readonly string[]) {
   return { calls: [{ name: "read_file", arguments: { path: wanted } }] };
 }
 
-if (isMain(import.meta.url)) await runExample("phantom", phantom);
+if (isMain("phantom")) await runExample("phantom", phantom);

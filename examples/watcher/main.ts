@@ -118,4 +118,4 @@ function section(id: string, content: string, over: Partial<Section>): Section {
   return { id, label: id, content, tokens, priority: "medium", ...over };
 }
 
-if (isMain(import.meta.url)) await runExample("watcher", watcher);
+if (isMain("watcher")) await runExample("watcher", watcher);

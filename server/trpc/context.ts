@@ -2,6 +2,7 @@ import type { Thresholds } from "@plimsoll/protocol";
 import type { Keys } from "../access/keys.ts";
 import type { Principal } from "../access/principal.ts";
 import type { PrismaClient } from "../db/client.ts";
+import type { Demo } from "../demo/run.ts";
 import type { ModelNumbers } from "../ingest/models.ts";
 import type { WindowSettings } from "../telemetry/windows.ts";
 
@@ -18,6 +19,7 @@ export interface Services {
   models: ModelNumbers;
   windows: WindowSettings;
   thresholds: (projectId: number) => Thresholds;
+  demo: Pick<Demo, "view" | "start" | "stop">;
   clock: () => number;
 }
 

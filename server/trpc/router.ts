@@ -1,4 +1,5 @@
 import { createCallerFactory, router } from "./init.ts";
+import { demo } from "./routers/demo.ts";
 import { fleet, harnesses, series, status } from "./routers/fleet.ts";
 import { sessions } from "./routers/sessions.ts";
 import { doctor, ingest, instance, keys, login, windows } from "./routers/setup.ts";
@@ -15,6 +16,7 @@ export const appRouter = router({
   doctor,
   login,
   instance,
+  demo,
 });
 
 export type AppRouter = typeof appRouter;

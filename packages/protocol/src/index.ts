@@ -1,4 +1,5 @@
 export * from "./crossings.ts";
+export * from "./demo.ts";
 export * from "./events.ts";
 export * from "./fold.ts";
 export * from "./forecast.ts";

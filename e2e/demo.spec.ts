@@ -1,0 +1,154 @@
+import type { Page } from "@playwright/test";
+import { expect, test } from "./fixtures.ts";
+import { violations } from "./support/axe.ts";
+import { readLog } from "./support/log.ts";
+
+test.use({ fresh: true });
+
+const FALL = "[\\d,]+ to [\\d,]+";
+/** For each fall of each session: its words on the page, and how often it has to be there. */
+const FALLS: readonly { example: string; session: RegExp; type: string; words: string; times: number }[] = [
+  {
+    example: "phantom",
+    session: /^slack:/,
+    type: "compacted",
+    words: `Compacted \\(proactive\\): ${FALL}`,
+    times: 2,
+  },
+  {
+    example: "phantom",
+    session: /^loop:/,
+    type: "subtick",
+    words: `Sub-tick \\d\\.1: ${FALL}, \\d+ tokens handed over\\. max_context_pct 15`,
+    times: 3,
+  },
+  {
+    example: "phantom",
+    session: /^loop:/,
+    type: "cleared",
+    words: `Cleared: ${FALL}\\. iteration \\d begins`,
+    times: 2,
+  },
+  {
+    example: "ouroboros",
+    session: /^ouro:/,
+    type: "masked",
+    words: `Masked \\d observations?, oldest first: ${FALL}`,
+    times: 10,
+  },
+  {
+    example: "ouroboros",
+    session: /^ouro:/,
+    type: "restarted",
+    words: `Restarted, session \\d, \\d turns? carried over: ${FALL}\\. The grace turns were spent`,
+    times: 1,
+  },
+  {
+    example: "watcher",
+    session: /^watcher:/,
+    type: "compacted",
+    words: `Compacted \\(proactive\\): ${FALL}`,
+    times: 4,
+  },
+];
+const EXAMPLES = ["phantom", "ouroboros", "autopilot", "watcher"];
+
+const demo = (page: Page) => page.getByTestId("demo");
+const start = (page: Page) => page.getByRole("button", { name: "Start the demo fleet" }).click();
+
+/** Addresses of the sessions that the finished demo links to, by the name the harness gave them. */
+async function sessionsOf(page: Page): Promise<Map<string, string>> {
+  const links = await demo(page)
+    .getByRole("link")
+    .evaluateAll((all) =>
+      all.map((link) => [link.getAttribute("title")!, link.getAttribute("href")!] as const),
+    );
+  return new Map(links);
+}
+
+test("the demo fleet at one click: every fall it causes is on its session's page with its reason", async ({
+  page,
+  server,
+}) => {
+  await page.goto("/setup");
+  await expect(demo(page)).toHaveAttribute("data-state", "idle");
+  await start(page);
+  await expect(demo(page)).toHaveAttribute("data-state", "running");
+  await expect(page.getByTestId("demo-phantom")).toHaveAttribute("data-state", "running");
+  expect(await violations(page), "while it runs").toEqual([]);
+  await expect(demo(page)).toHaveAttribute("data-state", "finished", { timeout: 60_000 });
+  await expect(demo(page)).toContainText("All 4 examples finished");
+  for (const name of EXAMPLES) {
+    await expect(page.getByTestId(`demo-${name}`)).toHaveAttribute("data-state", "finished");
+  }
+  expect(await violations(page), "when it has finished").toEqual([]);
+  await expect(page.getByTestId("keys")).toContainText("demo fleet");
+  await expect(page.getByTestId("keys")).toContainText("revoked");
+  const { keys } = await server.query<{ keys: { name: string; revoked_at: string | null }[] }>("keys.list");
+  expect(keys.filter(({ name }) => name === "demo fleet")).toMatchObject([
+    { revoked_at: expect.any(String) },
+  ]);
+
+  const sessions = await sessionsOf(page);
+  expect(sessions.size).toBe(5);
+  for (const { session, type, words, times } of FALLS) {
+    const [name, address] = [...sessions].find(([one]) => session.test(one))!;
+    await test.step(`${name}: ${type}`, async () => {
+      await page.goto(address);
+      const chart = page.getByRole("region", { name: "Context tokens by turn, main" });
+      await expect(chart.getByTestId("saw-path")).toBeVisible();
+      const markers = chart.locator(`[data-marker=${type}]`);
+      await expect.poll(() => markers.count()).toBeGreaterThanOrEqual(times);
+      const whole = new RegExp(`^${words}$`);
+      const labels = await markers.evaluateAll((all) => all.map((one) => one.getAttribute("aria-label")!));
+      for (const label of labels) expect(label).toMatch(whole);
+      await markers.last().focus();
+      await expect(chart.getByText(/^reclaimed [\d,]+ tokens$/)).toBeVisible();
+
+      const log = page.getByRole("region", { name: "Turn log" });
+      await expect
+        .poll(
+          async () => (await readLog(log)).filter((row) => new RegExp(`${words}.*−[\\d,]+`).test(row)).length,
+        )
+        .toBe(labels.length);
+      // Nothing the examples do is left for the reader to explain.
+      await expect(chart.locator("[data-marker=unexplained]")).toHaveCount(0);
+    });
+  }
+
+  await test.step("the parts of a split phase are agents of their own", async () => {
+    const [, address] = [...sessions].find(([one]) => one.startsWith("autopilot:"))!;
+    await page.goto(address);
+    const agents = page.getByTestId("agent");
+    const log = page.getByRole("region", { name: "Turn log" });
+    for (const part of ["20a", "20b", "20c"]) {
+      await agents.filter({ hasText: new RegExp(`^${part}`) }).click();
+      await expect(page.getByRole("heading", { name: `Turns of ${part}` })).toBeVisible();
+      await expect.poll(() => page.getByTestId("log-turn").count()).toBeGreaterThan(3);
+      await expect
+        .poll(() => readLog(log))
+        .toContainEqual(expect.stringContaining(`Phase ${part} completed`));
+    }
+    await agents.filter({ hasText: /^20(?![a-z])/ }).click();
+    await expect
+      .poll(() => readLog(log))
+      .toContainEqual(
+        expect.stringContaining("Asked to split phase 20 into 6. 6 issues over about 12 files"),
+      );
+  });
+});
+
+test("from an empty fleet, and stopped again @phone", async ({ page }) => {
+  await page.goto("/");
+  await start(page);
+  // Nobody reloads.
+  await expect(page.getByTestId("fleet-row").first()).toBeVisible();
+  await page.goto("/setup");
+  await expect(demo(page)).toHaveAttribute("data-state", "running");
+  await page.getByRole("button", { name: "Stop", exact: true }).click();
+  await expect(demo(page)).toHaveAttribute("data-state", "stopped");
+  await expect(demo(page)).toContainText("What they sent until then is recorded.");
+  expect(await violations(page), "when it was stopped").toEqual([]);
+  await start(page);
+  await expect(demo(page)).toHaveAttribute("data-state", "running");
+});

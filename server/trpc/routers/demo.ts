@@ -1,0 +1,23 @@
+import { DemoView } from "@plimsoll/protocol";
+import { z } from "zod";
+import { procedure, router } from "../init.ts";
+
+const none = z.object({}).optional();
+
+/** The demo fleet. It runs a program on the server's machine, so it is for administrators alone. */
+export const demo = router({
+  get: procedure("admin")
+    .input(none)
+    .output(DemoView)
+    .query(({ ctx }) => ctx.services.demo.view(ctx.principal.projectId)),
+
+  start: procedure("admin")
+    .input(none)
+    .output(DemoView)
+    .mutation(({ ctx }) => ctx.services.demo.start(ctx.principal.projectId)),
+
+  stop: procedure("admin")
+    .input(none)
+    .output(DemoView)
+    .mutation(({ ctx }) => ctx.services.demo.stop(ctx.principal.projectId)),
+});
