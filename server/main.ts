@@ -33,6 +33,7 @@ import { readTurns } from "./telemetry/turns.ts";
 import type { Services } from "./trpc/context.ts";
 import { createHandlers } from "./trpc/handlers.ts";
 import { createCaller } from "./trpc/router.ts";
+import { SharedReads } from "./trpc/shared-reads.ts";
 
 /** Where pages rendered in this process find a caller of the procedures (see app/prefetch.ts). */
 const CALLER = Symbol.for("plimsoll.caller");
@@ -133,6 +134,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, stopping: ()
     windows: { writer, windows, changed: (projectId, sessions) => hub.changed(projectId, sessions) },
     thresholds,
     demo,
+    sharedReads: new SharedReads(),
     clock,
   };
   const readerOf = (projectId: number): Reader => ({

@@ -1,9 +1,8 @@
 import type { FleetAgent, FleetQuery, FleetView } from "@plimsoll/protocol";
 import { Prisma } from "../db/client.ts";
-import type { Agent, Session } from "../db/generated/client.ts";
 import { slotOf } from "../ingest/slots.ts";
 import { iso, LIVE_FOR, type Reader } from "./reader.ts";
-import { agentView } from "./views.ts";
+import { type AgentFacts, agentView } from "./views.ts";
 
 /** The condition on `agents a` joined with `sessions s` under which an agent is live. */
 export function liveAgents({ projectId, now }: Reader, harness: string | undefined): Prisma.Sql {
@@ -14,62 +13,55 @@ export function liveAgents({ projectId, now }: Reader, harness: string | undefin
     AND (s.ended_at IS NULL OR s.last_at > s.ended_at) ${ofHarness}`;
 }
 
-const JOINED = Prisma.sql`agents a JOIN sessions s ON s.project_id = a.project_id AND s.id = a.session_id`;
+interface Row extends AgentFacts {
+  session: string;
+  title: string | null;
+  kind: FleetAgent["kind"];
+  harness: string;
+  /** Live agents in all, beyond the limit too. */
+  total: number;
+  placeType: string | null;
+  placeDetail: Record<string, unknown> | null;
+}
 
-/** Every live agent against its own lines, the one nearest to its line first. */
+/**
+ * Every live agent against its own lines, the one nearest to its line first. One statement: it is asked whenever
+ * anything changes. An agent's place is what it was last said to be at: `tick 4.2`, `session 3`, `phase 20a`.
+ */
 export async function readFleet(reader: Reader, query: FleetQuery): Promise<FleetView> {
-  const where = liveAgents(reader, query.harness);
-  const [found, [total]] = await Promise.all([
-    reader.prisma.$queryRaw<{ id: string }[]>`SELECT a.id FROM ${JOINED} WHERE ${where}
-      ORDER BY a.load DESC NULLS LAST, a.last_received_at DESC, a.id LIMIT ${query.limit}`,
-    reader.prisma.$queryRaw<
-      { count: number }[]
-    >`SELECT count(*)::int4 AS count FROM ${JOINED} WHERE ${where}`,
-  ]);
-  const ids = found.map(({ id }) => id);
-  const agents = await reader.prisma.agent.findMany({
-    where: { projectId: reader.projectId, id: { in: ids } },
-  });
-  const sessions = await reader.prisma.session.findMany({
-    where: { projectId: reader.projectId, id: { in: agents.map((agent) => agent.sessionId) } },
-  });
-  const places = await readPlaces(reader, ids);
-  const agentById = new Map(agents.map((agent) => [agent.id, agent]));
-  const sessionById = new Map(sessions.map((session) => [session.id, session]));
-  const rows = ids.flatMap((id) => {
-    const agent = agentById.get(id);
-    const session = agent && sessionById.get(agent.sessionId);
-    return session === undefined ? [] : [fleetAgent(reader, agent!, session, places.get(id))];
-  });
+  const { projectId } = reader;
+  const order = Prisma.sql`load DESC NULLS LAST, "lastReceivedAt" DESC, id`;
+  const rows = await reader.prisma.$queryRaw<Row[]>`
+    SELECT f.*, p.type AS "placeType", p.detail AS "placeDetail" FROM (
+      SELECT a.id, a.session_id AS "sessionId", a.name, a.parent, a.model, a.turns, a.windows, a.load, a.state,
+        a.current_tokens AS "currentTokens", a.current_window AS "currentWindow", a.window_source AS "windowSource",
+        a.peak_tokens AS "peakTokens", a.peak_window AS "peakWindow", a.peak_at AS "peakAt",
+        a.first_at AS "firstAt", a.last_at AS "lastAt", a.last_received_at AS "lastReceivedAt",
+        s.name AS session, s.title, s.kind, s.harness, (count(*) OVER ())::int4 AS total
+      FROM agents a JOIN sessions s ON s.project_id = a.project_id AND s.id = a.session_id
+      WHERE ${liveAgents(reader, query.harness)} ORDER BY ${order} LIMIT ${query.limit}
+    ) f LEFT JOIN LATERAL (
+      SELECT b.type, b.detail FROM boundaries b WHERE b.project_id = ${projectId} AND b.agent_id = f.id
+        AND b.type IN ('subtick', 'restarted', 'phase') AND b.origin = 0
+      ORDER BY b.at DESC, b.id DESC LIMIT 1
+    ) p ON true ORDER BY ${order}`;
   return {
     generated_at: iso(reader.now),
-    agents: rows,
-    more: Math.max(0, (total?.count ?? 0) - rows.length),
+    agents: rows.map((row) => fleetAgent(reader, row)),
+    more: Math.max(0, (rows[0]?.total ?? 0) - rows.length),
   };
 }
 
-function fleetAgent(reader: Reader, agent: Agent, session: Session, place: string | undefined): FleetAgent {
+function fleetAgent(reader: Reader, row: Row): FleetAgent {
+  const { session, title, kind, harness, placeType, placeDetail } = row;
   return {
-    ...agentView(agent, reader.thresholds),
-    session: session.name,
-    title: session.title,
-    kind: session.kind as FleetAgent["kind"],
-    harness: session.harness,
-    place: place ?? null,
+    ...agentView(row, reader.thresholds),
+    session,
+    title,
+    kind,
+    harness,
+    place: placeType === null ? null : placeText(placeType, placeDetail ?? {}),
   };
-}
-
-/** What each agent was last said to be at: `tick 4.2`, `session 3`, `phase 20a`. */
-async function readPlaces(reader: Reader, ids: readonly string[]): Promise<Map<string, string>> {
-  if (ids.length === 0) return new Map();
-  const rows = await reader.prisma.$queryRaw<
-    { agent_id: string; type: string; detail: Record<string, unknown> }[]
-  >`
-    SELECT DISTINCT ON (agent_id) agent_id, type, detail FROM boundaries
-    WHERE project_id = ${reader.projectId} AND agent_id = ANY(${ids}::uuid[])
-      AND type IN ('subtick', 'restarted', 'phase') AND origin = 0
-    ORDER BY agent_id, at DESC, id DESC`;
-  return new Map(rows.map((row) => [row.agent_id, placeText(row.type, row.detail)]));
 }
 
 function placeText(type: string, detail: Record<string, unknown>): string {

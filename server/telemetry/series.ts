@@ -2,6 +2,7 @@ import type { Series, SeriesMetric, SeriesQuery } from "@plimsoll/protocol";
 import { percentile } from "@plimsoll/protocol";
 import { Prisma } from "../db/client.ts";
 import { PlimsollError } from "../errors.ts";
+import { sumBins } from "./bins.ts";
 import { grainFor, stepFor } from "./buckets.ts";
 import { iso, type Reader, type Span, spanOf } from "./reader.ts";
 
@@ -94,7 +95,7 @@ function readRows(reader: Reader, query: SeriesQuery, span: Span, step: number):
 
 /** Steps are counted from the epoch, so that a bucket is the same whichever range it is asked in. */
 function binned(column: Prisma.Sql, step: number): Prisma.Sql {
-  return Prisma.sql`to_timestamp(floor(extract(epoch FROM ${column}) / ${step}) * ${step})`;
+  return Prisma.sql`date_bin(${step} * interval '1 second', ${column}, 'epoch')`;
 }
 
 function groupColumn(query: SeriesQuery, allowed: Record<string, Prisma.Sql>): Prisma.Sql {
@@ -129,25 +130,15 @@ function readTurns(reader: Reader, query: SeriesQuery, span: Span, step: number)
 async function readPercentiles(reader: Reader, query: SeriesQuery, span: Span, step: number): Promise<Row[]> {
   const share = PERCENTILES[query.metric] ?? 0.5;
   const rows = await reader.prisma.$queryRaw<
-    { at: Date; group: string | null; bins: number[]; peak: number | null }[]
+    { at: Date; group: string | null; bins: string; peak: number | null }[]
   >`
-    WITH picked AS (
-      SELECT ${binned(Prisma.sql`bucket`, step)} AS at, ${groupColumn(query, TURN_GROUPS)} AS grp, bins,
-        peak_utilization
-      FROM rollups WHERE ${rollupRange(reader, query, span, step)} AND turns > 0
-    ), summed AS (
-      SELECT p.at, p.grp, u.n, sum(u.v)::int4 AS v FROM picked p, unnest(p.bins) WITH ORDINALITY AS u(v, n)
-      GROUP BY 1, 2, 3
-    )
-    SELECT s.at, s.grp AS group, array_agg(s.v ORDER BY s.n) AS bins,
-      (SELECT max(p.peak_utilization)::float8 FROM picked p
-       WHERE p.at = s.at AND p.grp IS NOT DISTINCT FROM s.grp) AS peak
-    FROM summed s GROUP BY 1, 2 ORDER BY 1, 2`;
-  return rows.map(({ at, group, bins, peak }) => ({
-    at,
-    group,
-    value: percentile(bins, share, peak ?? undefined) ?? null,
-  }));
+    SELECT ${binned(Prisma.sql`bucket`, step)} AS at, ${groupColumn(query, TURN_GROUPS)} AS group,
+      COALESCE(string_agg(bins::text, ' '), '') AS bins, max(peak_utilization)::float8 AS peak
+    FROM rollups WHERE ${rollupRange(reader, query, span, step)} AND turns > 0 GROUP BY 1, 2 ORDER BY 1, 2`;
+  return rows.flatMap(({ at, group, bins, peak }) => {
+    const value = percentile(sumBins(bins), share, peak ?? undefined);
+    return value === undefined ? [] : [{ at, group, value }];
+  });
 }
 
 function readBoundaries(reader: Reader, query: SeriesQuery, span: Span, step: number): Promise<Row[]> {

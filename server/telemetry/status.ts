@@ -4,27 +4,21 @@ import { Prisma } from "../db/client.ts";
 import { slotOf } from "../ingest/slots.ts";
 import { coveringBuckets } from "./buckets.ts";
 import { liveAgents } from "./fleet.ts";
-import { iso, numberOrNull, type Reader, type Span, spanOf } from "./reader.ts";
+import { iso, type Reader, type Span, spanOf } from "./reader.ts";
 
 /** The fleet's totals over a range, beside the period of equal length before it. */
 export async function readStatus(reader: Reader, query: StatusQuery): Promise<FleetStatus> {
   const span = spanOf(query);
   const before = { from: span.from - (span.to - span.from), to: span.from };
-  const [totals, previous, live, highest, current, any] = await Promise.all([
+  const [totals, previous, now] = await Promise.all([
     readTotals(reader, span, query.harness),
     readTotals(reader, before, query.harness),
-    readLive(reader, query.harness),
-    readHighestLoad(reader, query.harness),
-    readCurrent(reader, query.harness),
-    reader.prisma.session.findFirst({ where: { projectId: reader.projectId }, select: { id: true } }),
+    readNow(reader, query.harness),
   ]);
   return {
     generated_at: iso(reader.now),
     range: { from: iso(span.from), to: iso(span.to) },
-    has_events: any !== null,
-    live,
-    highest_load: highest,
-    current,
+    ...now,
     totals,
     previous,
     thresholds: reader.thresholds,
@@ -32,82 +26,93 @@ export async function readStatus(reader: Reader, query: StatusQuery): Promise<Fl
   };
 }
 
+interface TotalsRow {
+  turns: number | null;
+  tokens: number | null;
+  utilization: number | null;
+  sessions: number;
+  warned: number;
+  /** By type: how many, and the tokens they reclaimed. */
+  boundaries: Record<string, [count: number, reclaimed: number]> | null;
+}
+
 async function readTotals(reader: Reader, span: Span, harness: string | undefined): Promise<FleetTotals> {
   const { prisma, projectId } = reader;
   const ofHarness = harness === undefined ? Prisma.empty : Prisma.sql`AND harness = ${harness}`;
   const from = new Date(span.from);
   const to = new Date(span.to);
-  const [[peaks], boundaries, [sessions], [warned]] = await Promise.all([
-    prisma.$queryRaw<{ turns: bigint | null; tokens: number | null; utilization: number | null }[]>`
-      SELECT sum(turns)::int8 AS turns, max(peak_tokens) AS tokens, max(peak_utilization) AS utilization
-      FROM rollups WHERE project_id = ${projectId} AND ${coveringBuckets(span)} ${ofHarness}`,
-    prisma.$queryRaw<{ type: string; count: bigint; reclaimed: bigint }[]>`
-      SELECT type, sum(count)::int8 AS count, sum(reclaimed)::int8 AS reclaimed
-      FROM boundary_rollups WHERE project_id = ${projectId} AND ${coveringBuckets(span)} ${ofHarness} GROUP BY type`,
-    prisma.$queryRaw<{ count: bigint }[]>`SELECT count(*) AS count FROM sessions
-      WHERE project_id = ${projectId} AND last_slot >= ${slotOf(span.from)} AND last_at >= ${from} AND first_at < ${to} ${ofHarness}`,
+  const ofSessions =
     harness === undefined
-      ? prisma.$queryRaw<{ count: bigint }[]>`SELECT count(DISTINCT session_id) AS count FROM crossings
-          WHERE project_id = ${projectId} AND threshold = 'warning' AND up AND at >= ${from} AND at < ${to}`
-      : prisma.$queryRaw<{ count: bigint }[]>`SELECT count(DISTINCT c.session_id) AS count FROM crossings c
-          JOIN sessions s ON s.project_id = c.project_id AND s.id = c.session_id
-          WHERE c.project_id = ${projectId} AND c.threshold = 'warning' AND c.up AND c.at >= ${from}
-            AND c.at < ${to} AND s.harness = ${harness}`,
-  ]);
-  const counted = new Map(boundaries.map((row) => [row.type, Number(row.count)]));
+      ? Prisma.empty
+      : Prisma.sql`JOIN sessions s ON s.project_id = c.project_id AND s.id = c.session_id AND s.harness = ${harness}`;
+  const rollup = Prisma.sql`project_id = ${projectId} AND ${coveringBuckets(span)} ${ofHarness}`;
+  const [row] = await prisma.$queryRaw<TotalsRow[]>`
+    SELECT sum(turns)::float8 AS turns, max(peak_tokens) AS tokens, max(peak_utilization) AS utilization,
+      (SELECT count(*)::int4 FROM sessions WHERE project_id = ${projectId} AND last_slot >= ${slotOf(span.from)}
+         AND last_at >= ${from} AND first_at < ${to} ${ofHarness}) AS sessions,
+      (SELECT count(*)::int4 FROM (
+         SELECT 1 FROM crossings c ${ofSessions} WHERE c.project_id = ${projectId} AND c.threshold = 'warning'
+           AND c.up AND c.at >= ${from} AND c.at < ${to} GROUP BY c.session_id) w) AS warned,
+      (SELECT json_object_agg(type, json_build_array(count, reclaimed)) FROM (
+         SELECT type, sum(count) AS count, sum(reclaimed) AS reclaimed FROM boundary_rollups WHERE ${rollup}
+         GROUP BY type) b) AS boundaries
+    FROM rollups WHERE ${rollup}`;
+  const boundaries = row?.boundaries ?? {};
+  const counted = (type: string) => boundaries[type]?.[0] ?? 0;
   return {
-    peak_utilization: peaks?.utilization ?? null,
-    peak_tokens: peaks?.tokens ?? null,
-    sessions: Number(sessions?.count ?? 0),
-    sessions_past_warning: Number(warned?.count ?? 0),
-    subticks: counted.get("subtick") ?? 0,
-    masked: counted.get("masked") ?? 0,
-    compacted: counted.get("compacted") ?? 0,
-    restarts: counted.get("restarted") ?? 0,
-    cleared: counted.get("cleared") ?? 0,
-    unexplained: counted.get("unexplained") ?? 0,
-    reclaimed_tokens: boundaries.reduce((sum, row) => sum + Number(row.reclaimed), 0),
-    turns: numberOrNull(peaks?.turns) ?? 0,
+    peak_utilization: row?.utilization ?? null,
+    peak_tokens: row?.tokens ?? null,
+    sessions: row?.sessions ?? 0,
+    sessions_past_warning: row?.warned ?? 0,
+    subticks: counted("subtick"),
+    masked: counted("masked"),
+    compacted: counted("compacted"),
+    restarts: counted("restarted"),
+    cleared: counted("cleared"),
+    unexplained: counted("unexplained"),
+    reclaimed_tokens: Object.values(boundaries).reduce((sum, [, reclaimed]) => sum + reclaimed, 0),
+    turns: row?.turns ?? 0,
   };
 }
 
-async function readLive(reader: Reader, harness: string | undefined): Promise<FleetStatus["live"]> {
-  const [row] = await reader.prisma.$queryRaw<{ agents: number; sessions: number; harnesses: number }[]>`
-    SELECT count(*)::int4 AS agents, count(DISTINCT s.id)::int4 AS sessions,
-      count(DISTINCT s.harness)::int4 AS harnesses
-    FROM agents a JOIN sessions s ON s.project_id = a.project_id AND s.id = a.session_id
-    WHERE ${liveAgents(reader, harness)}`;
-  return row ?? { agents: 0, sessions: 0, harnesses: 0 };
+interface NowRow {
+  has_events: boolean;
+  agents: number;
+  sessions: number;
+  harnesses: number;
+  highest: FleetStatus["highest_load"];
+  current: Omit<NonNullable<FleetStatus["current"]>, "utilization"> | null;
 }
 
-async function readHighestLoad(
+/** What is said of the live agents together: how many, which is nearest to its line, which was heard from last. */
+async function readNow(
   reader: Reader,
   harness: string | undefined,
-): Promise<FleetStatus["highest_load"]> {
-  const [row] = await reader.prisma.$queryRaw<
-    { load: number; session_id: string; title: string; agent: string }[]
-  >`SELECT a.load, a.session_id, COALESCE(s.title, s.name) AS title, a.name AS agent
-    FROM agents a JOIN sessions s ON s.project_id = a.project_id AND s.id = a.session_id
-    WHERE ${liveAgents(reader, harness)} AND a.load IS NOT NULL ORDER BY a.load DESC, a.id LIMIT 1`;
-  return row ?? null;
-}
-
-async function readCurrent(reader: Reader, harness: string | undefined): Promise<FleetStatus["current"]> {
-  const [row] = await reader.prisma.$queryRaw<
-    {
-      session_id: string;
-      title: string;
-      agent: string;
-      context_tokens: number | null;
-      window_tokens: number | null;
-    }[]
-  >`SELECT a.session_id, COALESCE(s.title, s.name) AS title, a.name AS agent, a.current_tokens AS context_tokens,
-      a.current_window AS window_tokens
-    FROM agents a JOIN sessions s ON s.project_id = a.project_id AND s.id = a.session_id
-    WHERE ${liveAgents(reader, harness)} AND a.parent IS NULL ORDER BY a.last_received_at DESC, a.id LIMIT 1`;
-  if (row === undefined) return null;
+): Promise<Pick<FleetStatus, "has_events" | "live" | "highest_load" | "current">> {
+  const rows = await reader.prisma.$queryRaw<NowRow[]>`
+    WITH live AS MATERIALIZED (
+      SELECT a.id, a.session_id, COALESCE(s.title, s.name) AS title, a.name AS agent, a.parent, a.load, s.harness,
+        a.current_tokens AS context_tokens, a.current_window AS window_tokens, a.last_received_at
+      FROM agents a JOIN sessions s ON s.project_id = a.project_id AND s.id = a.session_id
+      WHERE ${liveAgents(reader, harness)}
+    )
+    SELECT EXISTS (SELECT 1 FROM sessions WHERE project_id = ${reader.projectId}) AS has_events,
+      count(*)::int4 AS agents, count(DISTINCT session_id)::int4 AS sessions,
+      count(DISTINCT harness)::int4 AS harnesses,
+      (SELECT row_to_json(h) FROM (SELECT load, session_id, title, agent FROM live WHERE load IS NOT NULL
+         ORDER BY load DESC, id LIMIT 1) h) AS highest,
+      (SELECT row_to_json(c) FROM (SELECT session_id, title, agent, context_tokens, window_tokens FROM live
+         WHERE parent IS NULL ORDER BY last_received_at DESC, id LIMIT 1) c) AS current
+    FROM live`;
+  const { has_events, agents, sessions, harnesses, highest, current } = rows[0]!;
   return {
-    ...row,
-    utilization: utilizationOf(row.context_tokens ?? undefined, row.window_tokens ?? undefined) ?? null,
+    has_events,
+    live: { agents, sessions, harnesses },
+    highest_load: highest,
+    current: current && {
+      ...current,
+      utilization:
+        utilizationOf(current.context_tokens ?? undefined, current.window_tokens ?? undefined) ?? null,
+    },
   };
 }

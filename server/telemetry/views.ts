@@ -33,7 +33,24 @@ export function appliedThresholds(
   });
 }
 
-export function agentView(agent: Agent, thresholds: Thresholds): AgentView {
+/** What is known of an agent; the rest of its row is of no concern to those who look. */
+export type AgentFacts = Omit<
+  Agent,
+  | "projectId"
+  | "lastReceivedAt"
+  | "load"
+  | "peakUtilization"
+  | "masked"
+  | "compacted"
+  | "subticks"
+  | "restarts"
+  | "cleared"
+  | "unexplained"
+  | "reclaimed"
+  | "warnings"
+>;
+
+export function agentView(agent: AgentFacts, thresholds: Thresholds): AgentView {
   const state = { ...EMPTY_STATE, ...(agent.state as Partial<AgentState>) };
   const windowTokens = agent.currentWindow ?? undefined;
   const contextTokens = agent.currentTokens ?? undefined;

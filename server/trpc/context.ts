@@ -5,6 +5,7 @@ import type { PrismaClient } from "../db/client.ts";
 import type { Demo } from "../demo/run.ts";
 import type { ModelNumbers } from "../ingest/models.ts";
 import type { WindowSettings } from "../telemetry/windows.ts";
+import type { SharedReads } from "./shared-reads.ts";
 
 /** What procedures work with; made once by the composition root. */
 export interface Services {
@@ -20,6 +21,7 @@ export interface Services {
   windows: WindowSettings;
   thresholds: (projectId: number) => Thresholds;
   demo: Pick<Demo, "view" | "start" | "stop">;
+  sharedReads: SharedReads;
   clock: () => number;
 }
 

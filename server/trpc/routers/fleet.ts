@@ -12,7 +12,7 @@ import { readFleet } from "../../telemetry/fleet.ts";
 import { readHarnesses } from "../../telemetry/harnesses.ts";
 import { readSeries } from "../../telemetry/series.ts";
 import { readStatus } from "../../telemetry/status.ts";
-import { procedure } from "../init.ts";
+import { answer, procedure } from "../init.ts";
 
 export const status = procedure("read")
   .meta({
@@ -24,8 +24,8 @@ export const status = procedure("read")
     },
   })
   .input(StatusQuery)
-  .output(FleetStatus)
-  .query(({ ctx, input }) => readStatus(ctx.reader, input));
+  .output(answer(FleetStatus))
+  .query(({ ctx, input }) => ctx.shared(input, () => readStatus(ctx.reader, input)));
 
 export const fleet = procedure("read")
   .meta({
@@ -37,16 +37,16 @@ export const fleet = procedure("read")
     },
   })
   .input(FleetQuery)
-  .output(FleetView)
-  .query(({ ctx, input }) => readFleet(ctx.reader, input));
+  .output(answer(FleetView))
+  .query(({ ctx, input }) => ctx.shared(input, () => readFleet(ctx.reader, input)));
 
 export const series = procedure("read")
   .meta({
     openapi: { method: "GET", path: "/api/v1/series", tags: ["metrics"], summary: "A metric over time" },
   })
   .input(SeriesQuery)
-  .output(Series)
-  .query(({ ctx, input }) => readSeries(ctx.reader, input));
+  .output(answer(Series))
+  .query(({ ctx, input }) => ctx.shared(input, () => readSeries(ctx.reader, input)));
 
 export const harnesses = procedure("read")
   .meta({

@@ -11,7 +11,7 @@ import { readChart } from "../../telemetry/chart.ts";
 import { readSession } from "../../telemetry/session.ts";
 import { readSessions } from "../../telemetry/sessions.ts";
 import { readTurns } from "../../telemetry/turns.ts";
-import { procedure, router } from "../init.ts";
+import { answer, procedure, router } from "../init.ts";
 
 const tags = ["sessions"];
 
@@ -21,7 +21,7 @@ export const sessions = router({
       openapi: { method: "GET", path: "/api/v1/sessions", tags, summary: "Sessions active in a range" },
     })
     .input(SessionsQuery)
-    .output(SessionPage)
+    .output(answer(SessionPage))
     .query(({ ctx, input }) => readSessions(ctx.reader, input)),
 
   get: procedure("read")
@@ -34,7 +34,7 @@ export const sessions = router({
       },
     })
     .input(SessionQuery)
-    .output(SessionDetail)
+    .output(answer(SessionDetail))
     .query(({ ctx, input }) => readSession(ctx.reader, input.id)),
 
   turns: procedure("read")
@@ -47,7 +47,7 @@ export const sessions = router({
       },
     })
     .input(TurnsQuery)
-    .output(TurnPage)
+    .output(answer(TurnPage))
     .query(({ ctx, input }) => readTurns(ctx.reader, input)),
 
   chart: procedure("read")
@@ -60,6 +60,6 @@ export const sessions = router({
       },
     })
     .input(SessionQuery)
-    .output(SessionChart)
+    .output(answer(SessionChart))
     .query(({ ctx, input }) => readChart(ctx.reader, input.id)),
 });
