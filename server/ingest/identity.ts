@@ -39,7 +39,7 @@ function derivedId(...parts: (string | number)[]): string {
  */
 export function turnKey(id: string): string {
   // As a string of bytes: making a Buffer costs more than the hash.
-  const bytes = hash("sha256", id, "latin1");
+  const bytes = hash("sha256", id, "binary");
   const high = BigInt(word(bytes, 0) | 0);
   return ((high << 32n) | BigInt(word(bytes, 4) >>> 0)).toString();
 }

@@ -53,28 +53,50 @@ export function inferredRow(
   };
 }
 
+/** What names a row that belongs to an agent. */
+interface RowKey {
+  agent: AgentKey;
+  id: string;
+}
+
+const KEY_COLUMNS = new Columns<RowKey>([
+  ["project_id", "int4", (row) => row.agent.projectId],
+  ["agent_id", "uuid", (row) => row.agent.id],
+  ["id", "text", (row) => row.id],
+]);
+
+const KNOWN = `
+SELECT b.agent_id, b.id FROM boundaries b JOIN (${KEY_COLUMNS.select}) r USING (project_id, agent_id, id)`;
+
 /** Which of these marks are stored already, as `agent/id`. */
-export async function knownMarks(
-  sql: Sql,
-  marks: readonly { agent: AgentKey; id: string }[],
-): Promise<Set<string>> {
+export async function knownMarks(sql: Sql, marks: readonly RowKey[]): Promise<Set<string>> {
   if (marks.length === 0) return new Set();
-  const known = await sql.query<{ agent_id: string; id: string }>(
-    `SELECT b.agent_id, b.id FROM boundaries b
-     JOIN jsonb_to_recordset($1::jsonb) AS r(p int4, a uuid, i text)
-       ON b.project_id = r.p AND b.agent_id = r.a AND b.id = r.i`,
-    JSON.stringify(marks.map(({ agent, id }) => ({ p: agent.projectId, a: agent.id, i: id }))),
-  );
+  const known = await sql.query<{ agent_id: string; id: string }>(KNOWN, ...KEY_COLUMNS.parameters(marks));
   return new Set(known.map((row) => `${row.agent_id}/${row.id}`));
 }
+
+const BOUNDARY_COLUMNS = new Columns<BoundaryRow>([
+  ["project_id", "int4", (row) => row.agent.projectId],
+  ["agent_id", "uuid", (row) => row.agent.id],
+  ["id", "text", (row) => row.reading.id],
+  ["session_id", "uuid", (row) => row.sessionId],
+  ["type", "text", (row) => row.reading.type],
+  ["origin", "int2", (row) => row.origin],
+  ["at_ms", "float8", (row) => row.reading.at],
+  ["window_index", "int4", (row) => row.reading.window],
+  ["sent_window", "int4", (row) => row.sentWindow],
+  ["tokens_before", "int4", (row) => row.reading.tokensBefore],
+  ["tokens_after", "int4", (row) => row.reading.tokensAfter],
+  ["detail", "text", (row) => JSON.stringify(row.detail)],
+]);
 
 const UPSERT_BOUNDARIES = `
 INSERT INTO boundaries (project_id, agent_id, id, session_id, type, origin, at, received_at, window_index, sent_window,
   tokens_before, tokens_after, detail)
-SELECT project_id, agent_id, id, session_id, type, origin, to_timestamp(at / 1000), to_timestamp($2::float8 / 1000),
-  window_index, sent_window, tokens_before, tokens_after, detail
-FROM jsonb_to_recordset($1::jsonb) AS r(project_id int4, agent_id uuid, id text, session_id uuid, type text,
-  origin int2, at float8, window_index int4, sent_window int4, tokens_before int4, tokens_after int4, detail jsonb)
+SELECT project_id, agent_id, id, session_id, type, origin, to_timestamp(at_ms / 1000),
+  to_timestamp($${BOUNDARY_COLUMNS.count + 1}::float8 / 1000), window_index, sent_window, tokens_before, tokens_after,
+  detail::jsonb
+FROM (${BOUNDARY_COLUMNS.select}) r
 ON CONFLICT (project_id, agent_id, id) DO UPDATE SET type = EXCLUDED.type, at = EXCLUDED.at,
   window_index = EXCLUDED.window_index, tokens_before = EXCLUDED.tokens_before, tokens_after = EXCLUDED.tokens_after,
   detail = EXCLUDED.detail`;
@@ -85,50 +107,34 @@ export async function writeBoundaries(
   receivedAt: number,
 ): Promise<void> {
   if (rows.length === 0) return;
-  const records = rows.map(({ agent, sessionId, origin, reading, sentWindow, detail }) => ({
-    project_id: agent.projectId,
-    agent_id: agent.id,
-    id: reading.id,
-    session_id: sessionId,
-    type: reading.type,
-    origin,
-    at: reading.at,
-    window_index: reading.window,
-    sent_window: sentWindow,
-    tokens_before: reading.tokensBefore,
-    tokens_after: reading.tokensAfter,
-    detail,
-  }));
-  await sql.execute(UPSERT_BOUNDARIES, JSON.stringify(records), receivedAt);
+  await sql.execute(UPSERT_BOUNDARIES, ...BOUNDARY_COLUMNS.parameters(rows), receivedAt);
 }
+
+interface SettledRow {
+  agent: AgentKey;
+  reading: BoundaryReading;
+}
+
+const SETTLED_COLUMNS = new Columns<SettledRow>([
+  ["project_id", "int4", (row) => row.agent.projectId],
+  ["agent_id", "uuid", (row) => row.agent.id],
+  ["id", "text", (row) => row.reading.id],
+  ["window_index", "int4", (row) => row.reading.window],
+  ["tokens_before", "int4", (row) => row.reading.tokensBefore],
+  ["tokens_after", "int4", (row) => row.reading.tokensAfter],
+]);
+
+const SETTLE = `
+UPDATE boundaries b SET window_index = r.window_index, tokens_before = r.tokens_before, tokens_after = r.tokens_after
+FROM (${SETTLED_COLUMNS.select}) r
+WHERE b.project_id = r.project_id AND b.agent_id = r.agent_id AND b.id = r.id`;
 
 /** Boundaries stored earlier whose level the turns have settled since. */
-export async function settleBoundaries(
-  sql: Sql,
-  rows: readonly { agent: AgentKey; reading: BoundaryReading }[],
-): Promise<void> {
-  if (rows.length === 0) return;
-  await sql.execute(
-    `UPDATE boundaries b SET window_index = r.w, tokens_before = r.f, tokens_after = r.t
-     FROM jsonb_to_recordset($1::jsonb) AS r(p int4, a uuid, i text, w int4, f int4, t int4)
-     WHERE b.project_id = r.p AND b.agent_id = r.a AND b.id = r.i`,
-    JSON.stringify(
-      rows.map(({ agent, reading }) => ({
-        p: agent.projectId,
-        a: agent.id,
-        i: reading.id,
-        w: reading.window,
-        f: reading.tokensBefore,
-        t: reading.tokensAfter,
-      })),
-    ),
-  );
+export async function settleBoundaries(sql: Sql, rows: readonly SettledRow[]): Promise<void> {
+  if (rows.length > 0) await sql.execute(SETTLE, ...SETTLED_COLUMNS.parameters(rows));
 }
 
-export async function deleteBoundaries(
-  sql: Sql,
-  rows: readonly { agent: AgentKey; id: string }[],
-): Promise<void> {
+export async function deleteBoundaries(sql: Sql, rows: readonly RowKey[]): Promise<void> {
   await deleteRows(sql, "boundaries", rows);
 }
 
@@ -194,35 +200,33 @@ export interface CrossingRow {
   crossing: Crossing;
 }
 
+const CROSSING_COLUMNS = new Columns<CrossingRow>([
+  ["project_id", "int4", (row) => row.agent.projectId],
+  ["agent_id", "uuid", (row) => row.agent.id],
+  ["id", "text", (row) => row.crossing.id],
+  ["session_id", "uuid", (row) => row.sessionId],
+  ["threshold", "text", (row) => row.crossing.threshold],
+  ["up", "int2", (row) => (row.crossing.up ? 1 : 0)],
+  ["origin", "int2", (row) => crossingOriginCode(row.crossing.origin)],
+  ["at_ms", "float8", (row) => row.crossing.at],
+  ["turn_key", "int8", (row) => row.crossing.turnKey],
+  ["threshold_tokens", "int4", (row) => row.crossing.thresholdTokens],
+  ["context_tokens", "int4", (row) => row.crossing.contextTokens],
+  ["window_tokens", "int4", (row) => row.crossing.windowTokens],
+]);
+
 const UPSERT_CROSSINGS = `
 INSERT INTO crossings (project_id, agent_id, id, session_id, threshold, up, origin, at, turn_key, threshold_tokens,
   context_tokens, window_tokens)
-SELECT project_id, agent_id, id, session_id, threshold, up, origin, to_timestamp(at / 1000), turn_key,
+SELECT project_id, agent_id, id, session_id, threshold, up = 1, origin, to_timestamp(at_ms / 1000), turn_key,
   threshold_tokens, context_tokens, window_tokens
-FROM jsonb_to_recordset($1::jsonb) AS r(project_id int4, agent_id uuid, id text, session_id uuid, threshold text,
-  up bool, origin int2, at float8, turn_key int8, threshold_tokens int4, context_tokens int4, window_tokens int4)
+FROM (${CROSSING_COLUMNS.select}) r
 ON CONFLICT (project_id, agent_id, id) DO UPDATE SET origin = EXCLUDED.origin, at = EXCLUDED.at,
   threshold_tokens = EXCLUDED.threshold_tokens, context_tokens = EXCLUDED.context_tokens,
   window_tokens = EXCLUDED.window_tokens`;
 
 export async function writeCrossings(sql: Sql, rows: readonly CrossingRow[]): Promise<void> {
-  if (rows.length === 0) return;
-  const records = rows.map(({ agent, sessionId, crossing }) => ({
-    project_id: agent.projectId,
-    agent_id: agent.id,
-    id: crossing.id,
-    session_id: sessionId,
-    threshold: crossing.threshold,
-    up: crossing.up,
-    origin: crossingOriginCode(crossing.origin),
-    at: crossing.at,
-    // Past 2^53 a JSON number would lose digits; PostgreSQL reads the string.
-    turn_key: crossing.turnKey,
-    threshold_tokens: crossing.thresholdTokens,
-    context_tokens: crossing.contextTokens,
-    window_tokens: crossing.windowTokens,
-  }));
-  await sql.execute(UPSERT_CROSSINGS, JSON.stringify(records));
+  if (rows.length > 0) await sql.execute(UPSERT_CROSSINGS, ...CROSSING_COLUMNS.parameters(rows));
 }
 
 export async function readAgentCrossings(
@@ -236,23 +240,20 @@ export async function readAgentCrossings(
   );
 }
 
-export async function deleteCrossings(
-  sql: Sql,
-  rows: readonly { agent: AgentKey; id: string }[],
-): Promise<void> {
+export async function deleteCrossings(sql: Sql, rows: readonly RowKey[]): Promise<void> {
   await deleteRows(sql, "crossings", rows);
 }
 
 async function deleteRows(
   sql: Sql,
   table: "boundaries" | "crossings",
-  rows: readonly { agent: AgentKey; id: string }[],
+  rows: readonly RowKey[],
 ): Promise<void> {
   if (rows.length === 0) return;
   await sql.execute(
-    `DELETE FROM ${table} b USING jsonb_to_recordset($1::jsonb) AS r(p int4, a uuid, i text)
-     WHERE b.project_id = r.p AND b.agent_id = r.a AND b.id = r.i`,
-    JSON.stringify(rows.map(({ agent, id }) => ({ p: agent.projectId, a: agent.id, i: id }))),
+    `DELETE FROM ${table} b USING (${KEY_COLUMNS.select}) r
+     WHERE b.project_id = r.project_id AND b.agent_id = r.agent_id AND b.id = r.id`,
+    ...KEY_COLUMNS.parameters(rows),
   );
 }
 

@@ -3,7 +3,7 @@ import type { Sql } from "../db/sql.ts";
 import type { BatchHarness, BatchSession, SessionStatement } from "./batch.ts";
 import { describeSession } from "./batch.ts";
 import { arrayLiteral, Columns } from "./columns.ts";
-import type { RollupChanges, RollupRow } from "./rollup.ts";
+import type { BoundaryRow, RollupChanges, RollupRow } from "./rollup.ts";
 import { SLOT_MS } from "./slots.ts";
 
 const SESSION_COLUMNS = new Columns<BatchSession>([
@@ -126,30 +126,30 @@ export async function describeSessions(sql: Sql, sessions: readonly BatchSession
   }
 }
 
+const HARNESS_COLUMNS = new Columns<BatchHarness>([
+  ["project_id", "int4", (harness) => harness.projectId],
+  ["id", "uuid", (harness) => harness.id],
+  ["instance", "text", (harness) => harness.instance],
+  ["first_ms", "float8", (harness) => harness.firstAt],
+  ["last_ms", "float8", (harness) => harness.lastAt],
+]);
+
+const UPSERT_HARNESSES = `
+INSERT INTO harnesses AS h (project_id, id, instance, capabilities, status, first_at, last_at, last_received_at)
+SELECT project_id, id, instance, '{}', 'unknown', to_timestamp(first_ms / 1000), to_timestamp(last_ms / 1000),
+  to_timestamp($${HARNESS_COLUMNS.count + 1}::float8 / 1000)
+FROM (${HARNESS_COLUMNS.select}) r ORDER BY project_id, id
+ON CONFLICT (project_id, id) DO UPDATE SET first_at = LEAST(h.first_at, EXCLUDED.first_at),
+  last_at = GREATEST(h.last_at, EXCLUDED.last_at),
+  last_received_at = GREATEST(h.last_received_at, EXCLUDED.last_received_at)`;
+
 export async function writeHarnesses(
   sql: Sql,
   harnesses: readonly BatchHarness[],
   receivedAt: number,
 ): Promise<void> {
   if (harnesses.length === 0) return;
-  await sql.execute(
-    `INSERT INTO harnesses AS h (project_id, id, instance, capabilities, status, first_at, last_at, last_received_at)
-     SELECT p, i, n, '{}', 'unknown', to_timestamp(f / 1000), to_timestamp(l / 1000), to_timestamp($2::float8 / 1000)
-     FROM jsonb_to_recordset($1::jsonb) AS r(p int4, i uuid, n text, f float8, l float8) ORDER BY p, i
-     ON CONFLICT (project_id, id) DO UPDATE SET first_at = LEAST(h.first_at, EXCLUDED.first_at),
-       last_at = GREATEST(h.last_at, EXCLUDED.last_at),
-       last_received_at = GREATEST(h.last_received_at, EXCLUDED.last_received_at)`,
-    JSON.stringify(
-      harnesses.map((harness) => ({
-        p: harness.projectId,
-        i: harness.id,
-        n: harness.instance,
-        f: harness.firstAt,
-        l: harness.lastAt,
-      })),
-    ),
-    receivedAt,
-  );
+  await sql.execute(UPSERT_HARNESSES, ...HARNESS_COLUMNS.parameters(harnesses), receivedAt);
   for (const harness of harnesses) {
     if (!harness.described) continue;
     // The newest word wins, whatever order the words came in.
@@ -168,14 +168,30 @@ export async function writeHarnesses(
   }
 }
 
+const ROLLUP_COLUMNS = new Columns<RollupRow>([
+  ["project_id", "int4", (row) => row.projectId],
+  ["grain", "int2", (row) => row.grain],
+  ["bucket_ms", "float8", (row) => row.bucket],
+  ["harness", "text", (row) => row.harness],
+  ["model", "text", (row) => row.model],
+  ["turns", "int4", (row) => row.turns],
+  ["missing", "int4", (row) => row.missing],
+  ["fresh", "int8", (row) => row.fresh],
+  ["cache_read", "int8", (row) => row.cacheRead],
+  ["cache_write", "int8", (row) => row.cacheWrite],
+  ["output", "int8", (row) => row.output],
+  ["cost_micros", "int8", (row) => row.costMicros],
+  ["peak_tokens", "int4", (row) => row.peakTokens],
+  ["peak_utilization", "float4", (row) => row.peakUtilization],
+  ["bins", "text", (row) => arrayLiteral(row.bins)],
+]);
+
 const UPSERT_ROLLUPS = `
 INSERT INTO rollups AS r (project_id, grain, bucket, harness, model, turns, missing, fresh, cache_read, cache_write,
   output, cost_micros, peak_tokens, peak_utilization, bins)
-SELECT p, g, to_timestamp(b / 1000), h, m, n, mi, f, cr, cw, o, c, pt, pu,
-  ARRAY(SELECT value::int4 FROM jsonb_array_elements_text(bi) WITH ORDINALITY AS e(value, n) ORDER BY e.n)
-FROM jsonb_to_recordset($1::jsonb) AS t(p int4, g int2, b float8, h text, m text, n int4, mi int4, f int8, cr int8,
-  cw int8, o int8, c int8, pt int4, pu float4, bi jsonb)
-ORDER BY p, g, b, h, m
+SELECT project_id, grain, to_timestamp(bucket_ms / 1000), harness, model, turns, missing, fresh, cache_read,
+  cache_write, output, cost_micros, peak_tokens, peak_utilization, bins::int4[]
+FROM (${ROLLUP_COLUMNS.select}) i ORDER BY project_id, grain, bucket_ms, harness, model
 ON CONFLICT (project_id, grain, bucket, harness, model) DO UPDATE SET turns = r.turns + EXCLUDED.turns,
   missing = r.missing + EXCLUDED.missing, fresh = r.fresh + EXCLUDED.fresh,
   cache_read = r.cache_read + EXCLUDED.cache_read, cache_write = r.cache_write + EXCLUDED.cache_write,
@@ -185,11 +201,20 @@ ON CONFLICT (project_id, grain, bucket, harness, model) DO UPDATE SET turns = r.
   bins = ARRAY(SELECT COALESCE(u.a, 0) + COALESCE(u.b, 0)
     FROM unnest(r.bins, EXCLUDED.bins) WITH ORDINALITY AS u(a, b, n) ORDER BY u.n)`;
 
+const BOUNDARY_ROLLUP_COLUMNS = new Columns<BoundaryRow>([
+  ["project_id", "int4", (row) => row.projectId],
+  ["grain", "int2", (row) => row.grain],
+  ["bucket_ms", "float8", (row) => row.bucket],
+  ["harness", "text", (row) => row.harness],
+  ["type", "text", (row) => row.type],
+  ["count", "int4", (row) => row.count],
+  ["reclaimed", "int8", (row) => row.reclaimed],
+]);
+
 const UPSERT_BOUNDARY_ROLLUPS = `
 INSERT INTO boundary_rollups AS r (project_id, grain, bucket, harness, type, count, reclaimed)
-SELECT p, g, to_timestamp(b / 1000), h, t, n, c
-FROM jsonb_to_recordset($1::jsonb) AS x(p int4, g int2, b float8, h text, t text, n int4, c int8)
-ORDER BY p, g, b, h, t
+SELECT project_id, grain, to_timestamp(bucket_ms / 1000), harness, type, count, reclaimed
+FROM (${BOUNDARY_ROLLUP_COLUMNS.select}) i ORDER BY project_id, grain, bucket_ms, harness, type
 ON CONFLICT (project_id, grain, bucket, harness, type) DO UPDATE SET count = r.count + EXCLUDED.count,
   reclaimed = r.reclaimed + EXCLUDED.reclaimed`;
 
@@ -201,38 +226,10 @@ export async function writeRollups(
   // Both are given before either is awaited, so that all writers take these rows' locks in the same order.
   const statements: Promise<number>[] = [];
   const turns = [...changes.turns.values()];
-  if (turns.length > 0) {
-    const records = turns.map((row) => ({
-      p: row.projectId,
-      g: row.grain,
-      b: row.bucket,
-      h: row.harness,
-      m: row.model,
-      n: row.turns,
-      mi: row.missing,
-      f: row.fresh,
-      cr: row.cacheRead,
-      cw: row.cacheWrite,
-      o: row.output,
-      c: row.costMicros,
-      pt: row.peakTokens,
-      pu: row.peakUtilization,
-      bi: row.bins,
-    }));
-    statements.push(sql.execute(UPSERT_ROLLUPS, JSON.stringify(records)));
-  }
+  if (turns.length > 0) statements.push(sql.execute(UPSERT_ROLLUPS, ...ROLLUP_COLUMNS.parameters(turns)));
   const boundaries = [...changes.boundaries.values()];
   if (boundaries.length > 0) {
-    const records = boundaries.map((row) => ({
-      p: row.projectId,
-      g: row.grain,
-      b: row.bucket,
-      h: row.harness,
-      t: row.type,
-      n: row.count,
-      c: row.reclaimed,
-    }));
-    statements.push(sql.execute(UPSERT_BOUNDARY_ROLLUPS, JSON.stringify(records)));
+    statements.push(sql.execute(UPSERT_BOUNDARY_ROLLUPS, ...BOUNDARY_ROLLUP_COLUMNS.parameters(boundaries)));
   }
   await Promise.all(statements);
   for (const row of turns) {
@@ -266,20 +263,27 @@ async function readPeakAgain(sql: Sql, row: RollupRow, modelId: number): Promise
   );
 }
 
+interface Count {
+  projectId: number;
+  outcome: string;
+  count: number;
+}
+
+const COUNT_COLUMNS = new Columns<Count>([
+  ["project_id", "int4", (row) => row.projectId],
+  ["outcome", "text", (row) => row.outcome],
+  ["count", "int8", (row) => row.count],
+]);
+
+const ADD_COUNTS = `
+INSERT INTO ingest_counts AS c (project_id, day, outcome, count)
+SELECT project_id, $${COUNT_COLUMNS.count + 1}::date, outcome, count FROM (${COUNT_COLUMNS.select}) r
+ORDER BY project_id, outcome
+ON CONFLICT (project_id, day, outcome) DO UPDATE SET count = c.count + EXCLUDED.count`;
+
 /** Adds to what ingestion did, by project, day and outcome. */
-export async function writeCounts(
-  sql: Sql,
-  counts: ReadonlyMap<string, { projectId: number; outcome: string; count: number }>,
-  now: number,
-): Promise<void> {
+export async function writeCounts(sql: Sql, counts: ReadonlyMap<string, Count>, now: number): Promise<void> {
   if (counts.size === 0) return;
-  await sql.execute(
-    `INSERT INTO ingest_counts AS c (project_id, day, outcome, count)
-     SELECT p, $2::date, o, n FROM jsonb_to_recordset($1::jsonb) AS r(p int4, o text, n int8) ORDER BY p, o
-     ON CONFLICT (project_id, day, outcome) DO UPDATE SET count = c.count + EXCLUDED.count`,
-    JSON.stringify(
-      [...counts.values()].map(({ projectId, outcome, count }) => ({ p: projectId, o: outcome, n: count })),
-    ),
-    new Date(now).toISOString().slice(0, 10),
-  );
+  const day = new Date(now).toISOString().slice(0, 10);
+  await sql.execute(ADD_COUNTS, ...COUNT_COLUMNS.parameters([...counts.values()]), day);
 }
