@@ -1,6 +1,17 @@
-import { resolveWindow, utilizationOf, windowLookup } from "@plimsoll/protocol/pure";
+import { utilizationOf } from "@plimsoll/protocol/pure";
+import {
+  type Act,
+  askForSummary,
+  compact,
+  type Desk,
+  expectedTokens,
+  mask,
+  restart,
+  windDown,
+} from "./acts.ts";
+import { settleWindDown, withoutLostEdits } from "./changes.ts";
 import type { Facts, GuardStatus, Limits, RestartReason } from "./decide.ts";
-import { decide, limitsOf, lineOfAction, windDownOver } from "./decide.ts";
+import { decide, limitsOf, lineOfAction } from "./decide.ts";
 import type { EventBody, Identity } from "./events.ts";
 import { eventOf } from "./events.ts";
 import { calibrate, inContext, type Prediction, predict } from "./measure/calibrate.ts";
@@ -11,29 +22,16 @@ import type { TurnObserved } from "./observe.ts";
 import { observeTurn } from "./observe.ts";
 import type { GuardPolicy } from "./policy.ts";
 import { resolvePolicy } from "./policy.ts";
-import type { GuardState, Mask } from "./state.ts";
+import type { GuardState } from "./state.ts";
 import { newState } from "./state.ts";
-import {
-  COMPACTING_NOTICE,
-  handoffHead,
-  maskedNotice,
-  maxRestartsReached,
-  RESTART_CONFIRMATION,
-  restartMarker,
-  summaryHead,
-  windDownNotice,
-} from "./texts.ts";
+import { maxRestartsReached, RESTART_CONFIRMATION } from "./texts.ts";
 import { turnBody } from "./turn-event.ts";
 import type { Action, GuardOptions, GuardReading, Observation, ObserveFacts, Prepared } from "./types.ts";
-import { compositionOf } from "./view/composition.ts";
-import { carryFrom, compactGain, keepFrom, type Standing, turnsBefore, turnsFrom } from "./view/cuts.ts";
-import { digest } from "./view/digest.ts";
-import { History, type ResultPart } from "./view/history.ts";
-import { candidates, maskOldest } from "./view/mask.ts";
-import { clip, placeholderFor } from "./view/placeholder.ts";
+import { Editor } from "./view/editor.ts";
+import { placeholderFor } from "./view/placeholder.ts";
 import type { Message, Shape } from "./view/shape.ts";
 import { plainShape } from "./view/shape.ts";
-import { estimateView, View } from "./view/view.ts";
+import { windowOf } from "./window.ts";
 
 /**
  * Keeps one agent's context under its line. Synchronous and without I/O: `observe` takes what a provider counted,
@@ -44,12 +42,9 @@ export class ContextGuard<M = Message> {
   readonly identity: Identity;
   readonly shape: Shape<M>;
   readonly #options: GuardOptions<M>;
-  readonly #tokenizer: Tokenizer;
-  readonly #history: History<M>;
-  readonly #view: View<M>;
+  readonly #editor: Editor<M>;
   readonly #clock: () => number;
   #state: GuardState;
-  #masks: Map<string, Mask>;
 
   constructor(options: GuardOptions<M>) {
     this.#options = options;
@@ -57,13 +52,11 @@ export class ContextGuard<M = Message> {
     this.policy = resolvePolicy(options.policy);
     // Without a shape M is Message: the type parameter's default and this one go together.
     this.shape = options.shape ?? (plainShape as unknown as Shape<M>);
-    this.#tokenizer = options.tokenizer ?? estimateTokens;
-    this.#history = new History(this.shape, this.#tokenizer);
-    this.#view = new View(this.shape);
     this.#clock = options.clock ?? Date.now;
     const scale = options.tokenizer === undefined ? tokenizerScale(options.model) : 1;
     this.#state = options.state ?? { ...newState(scale, options.overheadTokens ?? 0), model: options.model };
-    this.#masks = new Map(this.#state.masks.map((mask) => [mask.id, mask]));
+    const tokenizer: Tokenizer = options.tokenizer ?? estimateTokens;
+    this.#editor = new Editor(this.shape, tokenizer, this.#state.masks);
   }
 
   /** The state as plain JSON, to be given to another guard later. */
@@ -119,7 +112,7 @@ export class ContextGuard<M = Message> {
       this.policy,
     );
     this.#state = observed.state;
-    this.#settleWindDown(window.tokens);
+    this.#state = settleWindDown(this.#state, this.#limits(model), this.#state.level);
     this.#emitTurn(id, at, model, observed.usage, facts, observed, undefined);
     for (const crossing of observed.crossings) {
       this.#emit({
@@ -150,21 +143,16 @@ export class ContextGuard<M = Message> {
 
   /** What `messages` would be counted as now, with everything edited so far and nothing new done. */
   estimate(messages: readonly M[]): { level: Prediction; limits: Limits } {
-    this.#history.sync(messages);
-    this.#forgetLost(messages.length);
-    const sent = this.#estimate();
+    this.#sync(messages);
+    const sent = this.#editor.estimate(this.#state);
     this.#state = { ...this.#state, sent };
-    const { tokens } = this.#window();
-    return {
-      level: predict(this.#state.calibration, sent),
-      limits: limitsOf(this.policy.thresholds, tokens),
-    };
+    return { level: predict(this.#state.calibration, sent), limits: this.#limits() };
   }
 
   /** The messages as they would be sent now, with nothing new done. */
   view(messages: readonly M[]): M[] {
-    this.#history.sync(messages);
-    return this.#view.build(this.#history, this.#state, this.#masks);
+    this.#editor.sync(messages);
+    return this.#editor.build(this.#state);
   }
 
   /** An exact count of what the last `prepare` gave, from a tokenizer or a counting API. Tokens. */
@@ -176,34 +164,38 @@ export class ContextGuard<M = Message> {
 
   /** What to send instead of `messages`, which are neither kept nor changed. */
   prepare(messages: readonly M[]): Prepared<M> {
-    this.#history.sync(messages);
-    this.#forgetLost(messages.length);
+    this.#sync(messages);
     const actions: Action<M>[] = [];
     const window = this.#window();
     const limits = limitsOf(this.policy.thresholds, window.tokens);
     let status: GuardStatus = "clear";
     let compacting = false;
     for (let step = 0; step < 6; step++) {
-      const estimate = this.#estimate();
-      const level = predict(this.#state.calibration, estimate);
-      this.#settleWindDown(window.tokens, level.tokens);
-      const decision = decide(this.#facts(level.tokens, window.tokens, limits, compacting), this.policy);
+      const level = expectedTokens(this.#desk(limits));
+      this.#state = settleWindDown(this.#state, limits, level);
+      const decision = decide(this.#facts(level, window.tokens, limits, compacting), this.policy);
       if (decision.type === "rest") {
         status = decision.status;
         break;
       }
       if (decision.type === "mask") {
-        const action = this.#mask(level.tokens, decision.target, decision.urgent);
-        if (action === undefined) {
+        const act = mask(this.#desk(limits), {
+          level,
+          target: decision.target,
+          urgent: decision.urgent,
+          placeholder: this.#options.placeholder ?? placeholderFor,
+          keep: ({ id, text }) => this.#stored(id, text),
+        });
+        if (act === undefined) {
           status = "exhausted";
           break;
         }
-        actions.push(action);
+        actions.push(this.#take(act));
         continue;
       }
       if (decision.type === "compact" || decision.type === "fresh_session") {
         const asked = this.#state.compactAsked;
-        actions.push(this.#compactAction(decision.type, decision.line));
+        actions.push(askForSummary(this.#desk(limits), decision.type, decision.line));
         this.#state = { ...this.#state, compactAsked: asked ?? this.#state.allTurns };
         // A summary asked for a turn ago and not given: what comes after it in the order must not wait for it.
         if (asked === undefined || asked === this.#state.allTurns) break;
@@ -211,7 +203,7 @@ export class ContextGuard<M = Message> {
         continue;
       }
       if (decision.type === "wind_down") {
-        actions.push(this.#windDown(level.tokens, window.tokens, limits.hard ?? 0, decision.turnsLeft));
+        actions.push(this.#take(windDown(this.#desk(limits), level, window.tokens, decision.turnsLeft)));
         status = "winding_down";
         break;
       }
@@ -223,15 +215,15 @@ export class ContextGuard<M = Message> {
         actions.push({ type: "confirm_restart", reason: decision.reason, say: RESTART_CONFIRMATION });
         break;
       }
-      actions.push(this.#restart(decision.reason));
+      actions.push(this.restart(decision.reason));
     }
-    const estimate = this.#estimate();
-    this.#state = { ...this.#state, sent: estimate };
+    const sent = this.#editor.estimate(this.#state);
+    this.#state = { ...this.#state, sent };
     return {
-      messages: this.#view.build(this.#history, this.#state, this.#masks),
+      messages: this.#editor.build(this.#state),
       actions,
       status,
-      level: predict(this.#state.calibration, estimate),
+      level: predict(this.#state.calibration, sent),
     };
   }
 
@@ -243,43 +235,22 @@ export class ContextGuard<M = Message> {
     summary: string,
     how: "compact" | "fresh_session" = this.policy.compact?.how ?? "compact",
   ): "done" | "no_gain" {
-    const window = this.#window();
-    const limits = limitsOf(this.policy.thresholds, window.tokens);
-    const line = lineOfAction(limits).compact ?? this.#state.level ?? 0;
-    const before = predict(this.#state.calibration, this.#estimate()).tokens;
-    const at = this.#keepFrom(line, how);
-    const head =
-      how === "compact" ? summaryHead(summary, turnsBefore(this.#history, at)) : handoffHead(summary);
-    const kept = this.#state;
-    this.#state = { ...kept, cut: { at, head, turns: turnsBefore(this.#history, at) } };
-    const after = predict(kept.calibration, this.#estimate()).tokens;
-    if (before - after < (this.policy.compact?.minGain ?? 0) * line) {
-      this.#state = { ...kept, compactAfter: Math.round(before * 1.1), compactAsked: undefined };
-      return "no_gain";
-    }
-    this.#state = { ...this.#state, compactAsked: undefined, lowered: true, compactAfter: 0 };
-    this.#dropNotices(at);
-    if (how === "compact") {
-      this.#state.compactions += 1;
-      this.#emit({ type: "compacted", trigger: "proactive", tokens_before: before, tokens_after: after });
-    } else {
-      this.#newSession("ceiling", turnsFrom(this.#history, at));
-    }
-    return "done";
+    const act = compact(this.#desk(), summary, how);
+    if ("event" in act) return this.#take(act);
+    this.#state = act.state;
+    return act.action;
   }
 
   /** A summary made without a model, of what a `compact` action would have summarised. */
   digest(maxChars = 4_000): string {
-    const line = lineOfAction(limitsOf(this.policy.thresholds, this.#window().tokens)).compact ?? 0;
-    const from = Math.max(this.#state.cut?.at ?? 0, this.#history.pinned);
-    const to = this.#keepFrom(line, this.policy.compact?.how ?? "compact");
-    const earlier = this.#state.cut === undefined ? "" : `${clip(this.#state.cut.head, maxChars >> 1)}\n`;
-    return earlier + digest(this.#history, this.shape, from, to, maxChars - earlier.length);
+    const line = lineOfAction(this.#limits()).compact ?? 0;
+    const to = this.#editor.keepFrom(this.#state, line, this.policy.compact?.how ?? "compact", this.policy);
+    return this.#editor.digest(this.#state, to, maxChars);
   }
 
   /** Starts the next session now, over the messages of the last `prepare`: the answer to `confirm_restart`. */
   restart(reason: RestartReason | "ceiling" = "requested"): Action<M> {
-    return this.#restart(reason);
+    return this.#take(restart(this.#desk(), reason));
   }
 
   /**
@@ -287,16 +258,17 @@ export class ContextGuard<M = Message> {
    * view is now part of the messages themselves.
    */
   adopt(): void {
-    this.#masks.clear();
     this.#state = { ...this.#state, masks: [], cut: undefined, notices: [] };
+    this.#editor.setMasks([]);
   }
 
   /** Gives masked results back in full from the next `prepare` on; all of them when no ids are named. */
-  unmask(ids: readonly string[] = [...this.#masks.keys()]): number {
-    const before = this.#masks.size;
-    for (const id of ids) this.#masks.delete(id);
-    this.#state = { ...this.#state, masks: [...this.#masks.values()] };
-    return before - this.#masks.size;
+  unmask(ids?: readonly string[]): number {
+    const before = this.#state.masks;
+    const masks = ids === undefined ? [] : before.filter((mask) => !ids.includes(mask.id));
+    this.#state = { ...this.#state, masks };
+    this.#editor.setMasks(masks);
+    return before.length - masks.length;
   }
 
   /** The full text of a masked result, from the store. */
@@ -304,16 +276,35 @@ export class ContextGuard<M = Message> {
     return this.#options.store?.get(id);
   }
 
+  #sync(messages: readonly M[]): void {
+    this.#editor.sync(messages);
+    this.#state = withoutLostEdits(this.#state, messages.length);
+  }
+
+  #desk(limits: Limits = this.#limits()): Desk<M> {
+    return { editor: this.#editor, state: this.#state, policy: this.policy, limits };
+  }
+
+  /** Takes over what a response did and reports it, as of the window it was done in. */
+  #take<A>({ state, event, action }: Act<A>): A {
+    const { window } = this.#state;
+    this.#state = state;
+    this.#emit(event, window);
+    return action;
+  }
+
   #facts(level: number, windowTokens: number | undefined, limits: Limits, compacting: boolean): Facts {
     const { restarts, windDownAt, allTurns, calibration } = this.#state;
     const lines = lineOfAction(limits);
     const pressed = lines.mask !== undefined && level >= lines.mask;
     const full = windowTokens !== undefined && level >= windowTokens;
-    const gain = (urgent: boolean) =>
-      inContext(
+    const gain = (urgent: boolean) => {
+      const found = this.#editor.candidates(this.#state, this.policy.mask, urgent);
+      return inContext(
         calibration,
-        this.#candidates(urgent).reduce((sum, candidate) => sum + candidate.saves, 0),
+        found.reduce((sum, candidate) => sum + candidate.saves, 0),
       );
+    };
     return {
       level,
       windowTokens,
@@ -326,152 +317,9 @@ export class ContextGuard<M = Message> {
     };
   }
 
-  #candidates(urgent: boolean) {
-    const policy = this.policy.mask;
-    if (policy === null) return [];
-    const effective = urgent ? { ...policy, keepTurns: 0, keepTokens: 0, keepErrors: false } : policy;
-    const from = Math.max(this.#state.cut?.at ?? 0, this.#history.pinned);
-    return candidates(this.#history, this.#masks, effective, this.#state.calibration.slope, from);
-  }
-
-  #mask(level: number, target: number, urgent: boolean): Action<M> | undefined {
-    const { slope } = this.#state.calibration;
-    const write = this.#options.placeholder ?? placeholderFor;
-    const masked = maskOldest(
-      this.#candidates(urgent),
-      (level - target) / slope,
-      write,
-      this.#tokenizer,
-    ).filter(({ part }) => this.#stored(part));
-    if (masked.length === 0) return undefined;
-    for (const { mask } of masked) this.#masks.set(mask.id, mask);
-    this.#state = { ...this.#state, masks: [...this.#masks.values()], lowered: true };
-    this.#state.maskings += 1;
-    const bare = predict(this.#state.calibration, this.#estimate()).tokens;
-    this.#notice("masked", maskedNotice(masked.length, level === 0 ? 0 : (level - bare) / level));
-    const after = predict(this.#state.calibration, this.#estimate()).tokens;
-    this.#state.reclaimed = { estimated: level - after, measured: undefined };
-    const tools = [...new Set(masked.map(({ part }) => part.tool))];
-    this.#emit({
-      type: "masked",
-      observations: masked.length,
-      total_masked: this.#masks.size,
-      tokens_before: level,
-      tokens_after: after,
-      tools,
-    });
-    return { type: "mask", observations: masked.length, tools, tokensBefore: level, tokensAfter: after };
-  }
-
-  #compactAction(how: "compact" | "fresh_session", line: number): Action<M> {
-    const to = this.#keepFrom(line, how);
-    const shown = this.#view.build(this.#history, this.#state, this.#masks);
-    const kept = this.#history.entries.length - to;
-    const messages = shown.slice(this.#history.pinned, shown.length - kept);
-    const say = COMPACTING_NOTICE;
-    return { type: how, messages, maxChars: Math.max(400, Math.round(line * 0.4)), say };
-  }
-
-  #windDown(
-    level: number,
-    windowTokens: number | undefined,
-    hardTokens: number,
-    turnsLeft: number,
-  ): Action<M> {
-    const asking = this.policy.restart?.how === "ask";
-    const text = windDownNotice({
-      contextTokens: level,
-      windowTokens,
-      hardTokens,
-      graceTurns: turnsLeft,
-      asking,
-    });
-    this.#notice("wind_down", text);
-    this.#state = { ...this.#state, windDownAt: this.#state.allTurns };
-    this.#emit({ type: "wind_down", context_tokens: level, turns_left: turnsLeft });
-    return { type: "wind_down", text, turnsLeft };
-  }
-
-  #settleWindDown(windowTokens: number | undefined, level = this.#state.level): void {
-    if (this.#state.windDownAt === undefined || level === undefined) return;
-    if (!windDownOver(level, limitsOf(this.policy.thresholds, windowTokens))) return;
-    const notices = this.#state.notices.filter((notice) => notice.kind !== "wind_down");
-    this.#state = { ...this.#state, windDownAt: undefined, notices };
-  }
-
-  #restart(reason: RestartReason | "ceiling"): Action<M> {
-    const previousTurns = this.#state.turns;
-    const marker = restartMarker(this.#state.session + 1, previousTurns);
-    const at = carryFrom(
-      this.#standing(),
-      this.#tokenizer(marker) + 4,
-      limitsOf(this.policy.thresholds, this.#window().tokens),
-      this.policy.restart,
-    );
-    const carriedTurns = turnsFrom(this.#history, at);
-    this.#state = {
-      ...this.#state,
-      cut: { at, head: marker, turns: turnsBefore(this.#history, at) },
-      lowered: true,
-    };
-    this.#dropNotices(Number.POSITIVE_INFINITY);
-    this.#newSession(reason, carriedTurns);
-    return { type: "restart", reason, session: this.#state.session, previousTurns, carriedTurns };
-  }
-
-  #newSession(reason: string, carriedTurns: number): void {
-    const { turns, session, window, restarts } = this.#state;
-    this.#emit({
-      type: "restarted",
-      number: session + 1,
-      previous_turns: turns,
-      carryover_turns: carriedTurns,
-      reason,
-    });
-    this.#state = {
-      ...this.#state,
-      session: session + 1,
-      window: window + 1,
-      restarts: restarts + 1,
-      turns: 0,
-      level: undefined,
-      windDownAt: undefined,
-      compactAsked: undefined,
-      compactAfter: 0,
-      lowered: true,
-    };
-  }
-
-  #notice(kind: "masked" | "wind_down", text: string): void {
-    const { units, entries } = this.#history;
-    const last = units.at(-1);
-    // Between a call and its results nothing may stand: the notice goes before them.
-    const after = last === undefined || last.complete ? entries.length : last.from;
-    this.#state = { ...this.#state, notices: [...this.#state.notices, { kind, after, text }] };
-  }
-
-  #dropNotices(before: number): void {
-    this.#state = { ...this.#state, notices: this.#state.notices.filter((notice) => notice.after >= before) };
-  }
-
-  /** A harness that cleared its own history starts from nothing: edits of messages that are gone are dropped. */
-  #forgetLost(length: number): void {
-    const { cut, notices } = this.#state;
-    const lost = cut !== undefined && cut.at > length;
-    const stale = notices.some((notice) => notice.after > length);
-    if (!lost && !stale) return;
-    this.#state = {
-      ...this.#state,
-      cut: lost ? undefined : cut,
-      notices: notices.filter((notice) => notice.after <= length),
-      lowered: true,
-    };
-  }
-
-  /** What cannot be kept is not masked: a mask that cannot be lifted would be a loss. */
-  #stored(part: ResultPart): boolean {
+  #stored(id: string, text: string): boolean {
     try {
-      this.#options.store?.put(part.id, part.text);
+      this.#options.store?.put(id, text);
       return true;
     } catch {
       return false;
@@ -481,38 +329,15 @@ export class ContextGuard<M = Message> {
   #compactGain(level: number, line: number | undefined): number {
     const { compact } = this.policy;
     if (compact === null || line === undefined || level < line || level < this.#state.compactAfter) return 0;
-    return compactGain(this.#standing(), line, compact);
+    return this.#editor.compactGain(this.#state, line, compact);
   }
 
-  #keepFrom(line: number, how: "compact" | "fresh_session"): number {
-    return keepFrom(this.#standing(), line, how, this.policy.compact?.keepTurns ?? 4);
+  #window(model?: string) {
+    return windowOf(this.#state, this.#options.window, model);
   }
 
-  #standing(): Standing<M> {
-    const from = Math.max(this.#state.cut?.at ?? 0, this.#history.pinned);
-    return { history: this.#history, masks: this.#masks, calibration: this.#state.calibration, from };
-  }
-
-  #estimate(): number {
-    return estimateView(this.#history, this.#state, this.#masks, this.#tokenizer);
-  }
-
-  #window(model = this.#state.model) {
-    const { reported } = this.#state;
-    const { window } = this.#options;
-    return resolveWindow(
-      {
-        model: model ?? "",
-        reported:
-          reported !== undefined && (reported.model === undefined || reported.model === model)
-            ? reported.tokens
-            : undefined,
-      },
-      {
-        configured: () => (typeof window === "number" ? window : undefined),
-        catalog: typeof window === "function" ? window : NO_CATALOG,
-      },
-    );
+  #limits(model?: string): Limits {
+    return limitsOf(this.policy.thresholds, this.#window(model).tokens);
   }
 
   #learnWindows(windows: Readonly<Record<string, number>>): void {
@@ -543,8 +368,7 @@ export class ContextGuard<M = Message> {
       observed,
       // A size from a catalog is left out: the server's own is as good, and can be corrected there.
       reportedWindow: other || window.source === "catalog" ? undefined : window.tokens,
-      composition:
-        level === undefined ? undefined : compositionOf(this.#history, this.#state, this.#masks, level),
+      composition: level === undefined ? undefined : this.#editor.composition(this.#state, level),
     });
     const identity = other ? { ...this.identity, agent, parentAgent: own } : this.identity;
     this.#options.onEvent(
@@ -558,9 +382,9 @@ export class ContextGuard<M = Message> {
     if (body.type === "compacted" || body.type === "masked") this.#state = { ...this.#state, lowered: true };
   }
 
-  #emit(body: EventBody): void {
+  #emit(body: EventBody, window = this.#state.window): void {
     const number = this.#number();
-    this.#options.onEvent?.(eventOf(this.identity, this.#clock(), this.#state.window, number, body));
+    this.#options.onEvent?.(eventOf(this.identity, this.#clock(), window, number, body));
   }
 
   #number(): number {
@@ -568,8 +392,6 @@ export class ContextGuard<M = Message> {
     return this.#state.events;
   }
 }
-
-const NO_CATALOG = windowLookup(() => undefined);
 
 export function createGuard<M = Message>(options: GuardOptions<M>): ContextGuard<M> {
   return new ContextGuard(options);

@@ -11,7 +11,8 @@ export type { Tokenizer } from "./measure/estimate.ts";
 export { estimateTokens, tokenizerScale } from "./measure/estimate.ts";
 export type { NoTurn, NoTurnReason, ReadTurn, UsageReading, UsageSource } from "./measure/usage.ts";
 export { mergeReadings, readUsage } from "./measure/usage.ts";
-export type { UsageFlag } from "./observe.ts";
+export type { TurnObserved, TurnRead, UsageFlag } from "./observe.ts";
+export { observeTurn } from "./observe.ts";
 export type {
   CompactPolicy,
   GuardMode,
@@ -21,7 +22,17 @@ export type {
   RestartPolicy,
 } from "./policy.ts";
 export { DEFAULT_POLICY, resolvePolicy } from "./policy.ts";
+export type {
+  DueResponse,
+  Recorded,
+  RecordedBoundary,
+  RecordedTurn,
+  ReplayedTurn,
+  ReplayState,
+} from "./replay.ts";
+export { newReplay, replay, replayOne } from "./replay.ts";
 export type { GuardState } from "./state.ts";
+export { newState } from "./state.ts";
 export {
   COMPACTING_NOTICE,
   maskedNotice,

@@ -70,3 +70,16 @@ export function expectPaired(messages: readonly Message[]): void {
     open = new Set((message.toolCalls ?? []).map((call) => call.id));
   }
 }
+
+export const SYSTEM: Message = { role: "system", content: filler(100, "rule") };
+export const ASK: Message = { role: "user", content: "please look at the code" };
+
+/** Only the two thresholds of Ouroboros: masking at 70 %, restart at 90 % of 10,000 tokens. */
+export const OUROBOROS = {
+  thresholds: { warning: null, ceiling: null, soft: "70%", hard: "90%" },
+} as const;
+
+/** What a provider says of one call. */
+export function usage(tokens: number, id: string) {
+  return { id, usage: { prompt_tokens: tokens, completion_tokens: 10 } };
+}

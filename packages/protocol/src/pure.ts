@@ -5,6 +5,7 @@
 export * from "./crossings.ts";
 export type { PlimsollEventInput, Usage } from "./events.ts";
 export * from "./forecast.ts";
+export { type BoundaryType, isBoundary, opensWindow } from "./mark.ts";
 export { modelNames, WINDOW_OVERRIDES, windowLookup } from "./models.ts";
 export * from "./threshold-rules.ts";
 export * from "./usage.ts";

@@ -1,0 +1,165 @@
+import { afterRestart, afterWindDown, withNotice, withoutNoticesBefore } from "./changes.ts";
+import { type Limits, lineOfAction, type RestartReason } from "./decide.ts";
+import type { EventBody } from "./events.ts";
+import { predict } from "./measure/calibrate.ts";
+import type { CompactPolicy, GuardPolicy } from "./policy.ts";
+import type { GuardState } from "./state.ts";
+import {
+  COMPACTING_NOTICE,
+  handoffHead,
+  maskedNotice,
+  restartMarker,
+  summaryHead,
+  windDownNotice,
+} from "./texts.ts";
+import type { Action } from "./types.ts";
+import type { Editor } from "./view/editor.ts";
+import type { ResultPart } from "./view/history.ts";
+
+/** One response carried out: the state after it, the one event that reports it, and what the harness is told. */
+export interface Act<A> {
+  state: GuardState;
+  event: EventBody;
+  action: A;
+}
+
+/** What a response works on. The state is never changed; the editor is told of new masks. */
+export interface Desk<M> {
+  editor: Editor<M>;
+  state: GuardState;
+  policy: GuardPolicy;
+  limits: Limits;
+}
+
+type ActionOf<M, T extends Action<M>["type"]> = Extract<Action<M>, { type: T }>;
+
+/** Context tokens the view would be counted as. */
+export function expectedTokens<M>({ editor, state }: Pick<Desk<M>, "editor" | "state">): number {
+  return predict(state.calibration, editor.estimate(state)).tokens;
+}
+
+export interface Masking {
+  /** Tokens before, and to come down to. */
+  level: number;
+  target: number;
+  urgent: boolean;
+  placeholder: (part: ResultPart) => string;
+  /** Puts the text aside; what cannot be kept is not masked: a mask that cannot be lifted would be a loss. */
+  keep: (part: ResultPart) => boolean;
+}
+
+/** Masks the oldest results; undefined when nothing could be masked. */
+export function mask<M>(desk: Desk<M>, masking: Masking): Act<ActionOf<M, "mask">> | undefined {
+  const { editor, policy } = desk;
+  const { level, target, urgent, placeholder, keep } = masking;
+  const found = editor.candidates(desk.state, policy.mask, urgent);
+  const masked = editor.mask(found, (level - target) / desk.state.calibration.slope, placeholder, keep);
+  if (masked.length === 0) return undefined;
+  const masks = [...desk.state.masks, ...masked.map((one) => one.mask)];
+  editor.setMasks(masks);
+  let state = { ...desk.state, masks, lowered: true, maskings: desk.state.maskings + 1 };
+  const share = level === 0 ? 0 : (level - expectedTokens({ editor, state })) / level;
+  state = withNotice(state, editor.noticeHere("masked", maskedNotice(masked.length, share)));
+  const after = expectedTokens({ editor, state });
+  const tools = [...new Set(masked.map(({ part }) => part.tool))];
+  const observations = masked.length;
+  return {
+    state: { ...state, reclaimed: { estimated: level - after, measured: undefined } },
+    event: {
+      type: "masked",
+      observations,
+      total_masked: masks.length,
+      tokens_before: level,
+      tokens_after: after,
+      tools,
+    },
+    action: { type: "mask", observations, tools, tokensBefore: level, tokensAfter: after },
+  };
+}
+
+/** Asks for a summary of all but the newest turns; `line` in tokens. */
+export function askForSummary<M>(
+  { editor, state, policy }: Desk<M>,
+  how: CompactPolicy["how"],
+  line: number,
+): ActionOf<M, "compact" | "fresh_session"> {
+  const messages = editor.toSummarise(state, editor.keepFrom(state, line, how, policy));
+  return { type: how, messages, maxChars: Math.max(400, Math.round(line * 0.4)), say: COMPACTING_NOTICE };
+}
+
+/** Puts a summary in the place of what it summarises; `no_gain` when it saves too little. */
+export function compact<M>(
+  desk: Desk<M>,
+  summary: string,
+  how: CompactPolicy["how"],
+): Act<"done"> | { state: GuardState; action: "no_gain" } {
+  const { editor, policy, limits } = desk;
+  const line = lineOfAction(limits).compact ?? desk.state.level ?? 0;
+  const before = expectedTokens(desk);
+  const at = editor.keepFrom(desk.state, line, how, policy);
+  const turns = editor.turnsBefore(at);
+  const head = how === "compact" ? summaryHead(summary, turns) : handoffHead(summary);
+  const cut: GuardState = { ...desk.state, cut: { at, head, turns } };
+  const after = expectedTokens({ editor, state: cut });
+  if (before - after < (policy.compact?.minGain ?? 0) * line) {
+    const compactAfter = Math.round(before * 1.1);
+    return { state: { ...desk.state, compactAfter, compactAsked: undefined }, action: "no_gain" };
+  }
+  const changed = { ...cut, compactAsked: undefined, lowered: true, compactAfter: 0 };
+  const state = withoutNoticesBefore(changed, at);
+  if (how === "fresh_session") return { ...begin(state, "ceiling", editor.turnsFrom(at)), action: "done" };
+  return {
+    state: { ...state, compactions: state.compactions + 1 },
+    event: { type: "compacted", trigger: "proactive", tokens_before: before, tokens_after: after },
+    action: "done",
+  };
+}
+
+/** Tells the agent that a restart follows. */
+export function windDown<M>(
+  { editor, state, policy, limits }: Desk<M>,
+  level: number,
+  windowTokens: number | undefined,
+  turnsLeft: number,
+): Act<ActionOf<M, "wind_down">> {
+  const text = windDownNotice({
+    contextTokens: level,
+    windowTokens,
+    hardTokens: limits.hard ?? 0,
+    graceTurns: turnsLeft,
+    asking: policy.restart?.how === "ask",
+  });
+  return {
+    state: afterWindDown(withNotice(state, editor.noticeHere("wind_down", text))),
+    event: { type: "wind_down", context_tokens: level, turns_left: turnsLeft },
+    action: { type: "wind_down", text, turnsLeft },
+  };
+}
+
+/** Begins the next session with the newest turns that fit below the soft line. */
+export function restart<M>(
+  { editor, state, policy, limits }: Desk<M>,
+  reason: RestartReason | "ceiling",
+): Act<ActionOf<M, "restart">> {
+  const previousTurns = state.turns;
+  const head = restartMarker(state.session + 1, previousTurns);
+  const at = editor.carryFrom(state, head, limits, policy);
+  const carriedTurns = editor.turnsFrom(at);
+  const cut = { ...state, cut: { at, head, turns: editor.turnsBefore(at) }, lowered: true };
+  const begun = begin(withoutNoticesBefore(cut, Number.POSITIVE_INFINITY), reason, carriedTurns);
+  const session = begun.state.session;
+  return { ...begun, action: { type: "restart", reason, session, previousTurns, carriedTurns } };
+}
+
+function begin(state: GuardState, reason: string, carriedTurns: number): Omit<Act<never>, "action"> {
+  return {
+    state: afterRestart(state),
+    event: {
+      type: "restarted",
+      number: state.session + 1,
+      previous_turns: state.turns,
+      carryover_turns: carriedTurns,
+      reason,
+    },
+  };
+}

@@ -1,0 +1,131 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { ASK, expectPaired, filler, OUROBOROS, SYSTEM, testGuard, toolTurn, words } from "./testing.ts";
+import type { Message } from "./view/shape.ts";
+
+describe("masking", () => {
+  it("masks the oldest results first, just enough, and says what was there", () => {
+    const { guard, events } = testGuard({ policy: OUROBOROS });
+    const history = [SYSTEM, ASK, ...Array.from({ length: 8 }, () => toolTurn(950)).flat()];
+    const { messages, actions, status, level } = guard.prepare(history);
+    expect(actions).toMatchObject([{ type: "mask", observations: 2, tools: ["file_read"] }]);
+    expect(status).toBe("clear");
+    expect(level.tokens).toBeLessThan(7_000 * 0.87);
+    const results = messages.filter((message) => message.role === "tool");
+    expect(results.map((message) => words(message.content) > 100)).toEqual([
+      false,
+      false,
+      true,
+      true,
+      true,
+      true,
+      true,
+      true,
+    ]);
+    expect(results[0]!.content).toMatch(/^\[file_read: src\/a\.ts -- \d+ characters, /);
+    expect(messages.at(-1)!.content).toMatch(
+      /^\[Context compressed: 2 observations masked, 2\d% context reclaimed\]$/,
+    );
+    expect(events.map((event) => event.type)).toEqual(["masked"]);
+    expectPaired(messages);
+  });
+
+  it("never changes the canonical history", () => {
+    const { guard } = testGuard({ policy: OUROBOROS });
+    const history = [SYSTEM, ASK, ...Array.from({ length: 10 }, () => toolTurn(950)).flat()];
+    const before = structuredClone(history);
+    guard.prepare(Object.freeze(history.map((message) => Object.freeze(message))));
+    expect(history).toEqual(before);
+  });
+
+  it("spares the prompt cache: the sent prefix stays the same until the next batch", () => {
+    const { guard } = testGuard({ policy: OUROBOROS });
+    const history = [SYSTEM, ASK, ...Array.from({ length: 8 }, () => toolTurn(950)).flat()];
+    let previous = guard.prepare(history).messages;
+    let batches = 0;
+    for (let turn = 0; turn < 12; turn++) {
+      history.push(...toolTurn(300));
+      const { messages, actions } = guard.prepare(history);
+      if (actions.length > 0) batches++;
+      else for (const [index, message] of previous.entries()) expect(messages[index]).toBe(message);
+      previous = messages;
+    }
+    expect(batches).toBeGreaterThan(0);
+    expect(batches).toBeLessThanOrEqual(4);
+  });
+
+  it("leaves excluded tools, failed calls and the newest turns alone", () => {
+    const { guard } = testGuard({
+      policy: { ...OUROBOROS, mask: { exclude: ["skill"], keepTurns: 3 }, restart: null },
+    });
+    const failed = toolTurn(2_000, "shell");
+    failed[1] = { ...failed[1]!, error: true };
+    const history = [
+      SYSTEM,
+      ASK,
+      ...toolTurn(2_000, "skill"),
+      ...failed,
+      ...[1, 2, 3].flatMap(() => toolTurn(1_500)),
+    ];
+    const { messages, status, actions } = guard.prepare(history);
+    expect(messages).toEqual(history);
+    expect(status).toBe("exhausted");
+    expect(actions).toEqual([]);
+  });
+
+  it("protects the newest tool output by tokens", () => {
+    const { guard } = testGuard({
+      policy: { ...OUROBOROS, mask: { keepTurns: 1, keepTokens: 4_000 }, restart: null },
+    });
+    const history = [SYSTEM, ASK, ...Array.from({ length: 8 }, () => toolTurn(1_000)).flat()];
+    const { messages } = guard.prepare(history);
+    const kept = messages.filter((message) => message.role === "tool" && words(message.content) > 500);
+    expect(kept.length).toBeGreaterThanOrEqual(4);
+  });
+
+  it("masks long texts of the agent only where asked to", () => {
+    const history: Message[] = [SYSTEM, ASK];
+    for (let turn = 0; turn < 8; turn++) {
+      history.push({ role: "assistant", content: filler(950) }, { role: "user", content: "go on" });
+    }
+    const off = testGuard({ policy: { ...OUROBOROS, restart: null } });
+    expect(off.guard.prepare(history).messages).toEqual(history);
+    const on = testGuard({ policy: { ...OUROBOROS, restart: null, mask: { longTexts: 300 } } });
+    expect(on.guard.prepare(history).actions).toMatchObject([{ type: "mask", tools: ["assistant"] }]);
+  });
+
+  it("leaves a result alone that the store does not take", () => {
+    const put = () => {
+      throw new Error("disk full");
+    };
+    const { guard, events } = testGuard({ policy: OUROBOROS, store: { put, get: () => undefined } });
+    const history = [SYSTEM, ASK, ...Array.from({ length: 8 }, () => toolTurn(950)).flat()];
+    expect(guard.prepare(history)).toMatchObject({ messages: history, actions: [], status: "exhausted" });
+    expect(events).toEqual([]);
+  });
+
+  it("is reversible, through the store and in the view", () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 1, max: 2_500 }), { minLength: 4, maxLength: 20 }), (sizes) => {
+        const store = new Map<string, string>();
+        const { guard } = testGuard({
+          policy: { ...OUROBOROS, restart: null },
+          store: { put: (id, text) => void store.set(id, text), get: (id) => store.get(id) },
+        });
+        const history = [SYSTEM, ASK, ...sizes.flatMap((size) => toolTurn(size))];
+        guard.prepare(history);
+        for (const mask of guard.state.masks) {
+          const original = history.find((message) => message.toolCallId === mask.id)!;
+          expect(guard.recall(mask.id)).toBe(original.content);
+        }
+        guard.policy = { ...guard.policy, mask: null };
+        guard.unmask();
+        const { messages } = guard.prepare(history);
+        expect(messages.filter((message) => !message.content.startsWith("[Context compressed"))).toEqual(
+          history,
+        );
+      }),
+      { numRuns: 40 },
+    );
+  });
+});

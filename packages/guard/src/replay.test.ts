@@ -1,0 +1,169 @@
+import { isBoundary, type PlimsollEventInput, parseEvent, type Usage } from "@plimsoll/protocol";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { fit } from "./fit.ts";
+import { type PolicyInput, resolvePolicy } from "./policy.ts";
+import { type Recorded, replay } from "./replay.ts";
+import { counted, filler, testGuard, toolTurn } from "./testing.ts";
+import type { Message } from "./view/shape.ts";
+
+const WINDOW = 10_000;
+
+/** One recorded turn; what is not told is unknown. */
+function turnOf(
+  id: string,
+  at: number,
+  told: Partial<Usage>,
+  windowTokens: number | undefined = WINDOW,
+): Recorded {
+  const usage: Usage = {
+    input_tokens: undefined,
+    cache_read_tokens: undefined,
+    cache_write_tokens: undefined,
+    output_tokens: undefined,
+    reasoning_tokens: undefined,
+    ...told,
+  };
+  return { type: "turn", id, at, model: "test-model", usage, windowTokens };
+}
+
+/** What a server has of a guard's own events: turns and boundaries, with the window it resolved. */
+function recordingOf(events: readonly PlimsollEventInput[]): Recorded[] {
+  return events.flatMap((sent): Recorded[] => {
+    const parsed = parseEvent(sent);
+    if (!parsed.ok) throw new Error(JSON.stringify(sent));
+    const { event } = parsed;
+    if (event.type === "turn") {
+      return event.purpose === undefined ? [turnOf(event.id, event.at, event.usage)] : [];
+    }
+    return isBoundary(event.type) ? [{ type: event.type }] : [];
+  });
+}
+
+const crossingsOf = (events: readonly PlimsollEventInput[]) =>
+  events.flatMap((event) =>
+    event.type === "threshold_crossed"
+      ? [{ threshold: event.threshold, up: event.direction === "up", contextTokens: event.context_tokens }]
+      : [],
+  );
+const crossed = (turns: ReturnType<typeof replay>) =>
+  turns.flatMap(({ crossings }) =>
+    crossings.map(({ threshold, up, contextTokens }) => ({ threshold, up, contextTokens })),
+  );
+
+/** An agent that reads and is guarded, as it runs: its own events, recorded. */
+async function guardedRun(policy: PolicyInput, turns: number) {
+  const { guard, events } = testGuard({ policy, window: WINDOW });
+  const history: Message[] = [
+    { role: "system", content: filler(100) },
+    { role: "user", content: "read it all" },
+  ];
+  const levels: (number | undefined)[] = [];
+  for (let turn = 0; turn < turns; turn++) {
+    history.push(...toolTurn(400 + ((turn * 137) % 900)));
+    const { messages } = await fit(guard, history);
+    levels.push(guard.observe({ id: `t${turn}`, usage: { prompt_tokens: counted(messages) } }).level);
+  }
+  return { events, levels };
+}
+
+describe("a replayed recording", () => {
+  it.each<[string, PolicyInput]>([
+    ["masks and restarts", { thresholds: { ceiling: null, soft: "70%", hard: "90%" } }],
+    ["only restarts", { thresholds: { ceiling: null, hard: "60%" }, mask: null, restart: { graceTurns: 2 } }],
+    ["compacts", { thresholds: { warning: "30%", ceiling: "50%", soft: null, hard: null }, mask: null }],
+  ])("agrees with the live guard that recorded it: %s", async (_, policy) => {
+    const { events, levels } = await guardedRun(policy, 60);
+    expect(events.filter(({ type }) => isBoundary(type)).length).toBeGreaterThan(2);
+    const turns = replay(recordingOf(events), resolvePolicy(policy));
+    expect(turns.map(({ level }) => level)).toEqual(levels);
+    expect(crossed(turns)).toEqual(crossingsOf(events));
+    // The live guard says it before the call that passes the line, the replay after it: the same times, though.
+    const told = turns.filter(({ due }) => due.includes("wind_down")).length;
+    expect(told).toBe(events.filter(({ type }) => type === "wind_down").length);
+  });
+
+  it("agrees for whatever providers report: twice, without a count, in any order of levels", () => {
+    const call = fc.record({
+      id: fc.integer({ min: 0, max: 12 }),
+      tokens: fc.option(fc.integer({ min: 1, max: 12_000 }), { nil: undefined }),
+      restart: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(fc.array(call, { maxLength: 40 }), (calls) => {
+        const { guard, events } = testGuard({ window: WINDOW });
+        const recording: Recorded[] = [];
+        const seen: unknown[] = [];
+        for (const { id, tokens, restart } of calls) {
+          const { level, flags, kind } = guard.observe(
+            { prompt_tokens: tokens, completion_tokens: 3 },
+            { id: `t${id}` },
+          );
+          const counts = { input_tokens: tokens, output_tokens: 3, basis: "inclusive" } as const;
+          recording.push(turnOf(`t${id}`, 0, counts));
+          seen.push({ level, flags, merged: kind === "merged" });
+          if (!restart) continue;
+          guard.restart();
+          recording.push({ type: "restarted" });
+        }
+        const turns = replay(recording, resolvePolicy());
+        expect(turns.map(({ level, flags, merged }) => ({ level, flags, merged }))).toEqual(seen);
+        expect(crossed(turns)).toEqual(crossingsOf(events));
+      }),
+    );
+  });
+
+  const levels = (...tokens: number[]): Recorded[] =>
+    tokens.map((input_tokens, index) => turnOf(`t${index}`, index, { input_tokens }));
+  const dueOf = (recording: Recorded[], input: PolicyInput) =>
+    replay(recording, resolvePolicy(input)).map(({ due }) => due.join(" "));
+
+  it("says what other thresholds would have done, each response once for as long as it stays due", () => {
+    const recording = levels(3_000, 5_500, 6_000, 4_000, 7_500, 9_600, 9_700, 9_800, 9_900, 2_000);
+    const policy = {
+      thresholds: { warning: null, ceiling: "70%", soft: "50%", hard: "95%" },
+      restart: { graceTurns: 2 },
+    } as const;
+    expect(dueOf(recording, policy)).toEqual([
+      "",
+      "mask",
+      "",
+      "",
+      "mask compact",
+      "wind_down",
+      "",
+      "restart",
+      "",
+      "",
+    ]);
+    expect(dueOf(recording, { ...policy, mode: "warn_only" })).toEqual(recording.map(() => ""));
+    expect(dueOf(recording, { ...policy, restart: { how: "off" }, mask: null })[5]).toBe("");
+  });
+
+  it("counts the grace turns anew after a restart that was recorded", () => {
+    const policy = {
+      thresholds: { ceiling: null, soft: null, hard: "50%" },
+      restart: { graceTurns: 2 },
+    } as const;
+    const high = levels(6_000, 6_000);
+    const recording: Recorded[] = [
+      ...high,
+      { type: "restarted" },
+      ...levels(0, 0, 6_000, 6_000, 6_000).slice(2),
+    ];
+    expect(dueOf(recording, policy)).toEqual(["wind_down", "", "wind_down", "", "restart"]);
+  });
+
+  it("knows no line where nobody knew the window", () => {
+    const recording = levels(9_900).map((one) => ({ ...one, windowTokens: undefined }));
+    expect(replay(recording, resolvePolicy())).toMatchObject([
+      { level: 9_900, utilization: undefined, due: [] },
+    ]);
+  });
+
+  it("is the same each time and changes nothing it is given", () => {
+    const recording = Object.freeze(levels(3_000, 9_900, 2_000).map((one) => Object.freeze(one)));
+    const policy = Object.freeze(resolvePolicy());
+    expect(replay(recording, policy)).toEqual(replay(recording, policy));
+  });
+});
