@@ -1,0 +1,218 @@
+import { execFile } from "node:child_process";
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { builtinModules } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+const run = promisify(execFile);
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+/**
+ * Two folders elsewhere: one with the guard, one with the protocol and what it depends on. The programs have a test of
+ * their own, packages/cli/src/package.test.ts.
+ */
+let folder = "";
+let alone = "";
+let withProtocol = "";
+
+/** A package as it would be published; gives the tarball's path. */
+async function pack(path: string, ...flags: string[]): Promise<string> {
+  const { stdout } = await run("npm", ["pack", path, "--json", "--pack-destination", folder, ...flags], {
+    cwd: root,
+  });
+  // What a build prints comes first.
+  const [{ filename }] = JSON.parse(stdout.slice(stdout.indexOf("[\n")));
+  return join(folder, filename);
+}
+
+async function install(where: string, tarballs: readonly string[]): Promise<void> {
+  await mkdir(where);
+  await writeFile(join(where, "package.json"), '{ "private": true, "type": "module" }');
+  // Nothing is asked of a registry: what is installed is all there.
+  await run("npm", ["install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund", ...tarballs], {
+    cwd: where,
+  });
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "plimsoll-packages-"));
+  alone = join(folder, "alone");
+  withProtocol = join(folder, "with-protocol");
+  await install(alone, [await pack("./packages/guard")]);
+  const { dependencies } = JSON.parse(await readFile(join(root, "packages/protocol/package.json"), "utf8"));
+  const tarballs = [await pack("./packages/protocol")];
+  for (const name of Object.keys(dependencies)) {
+    tarballs.push(await pack(`./node_modules/${name}`, "--ignore-scripts"));
+  }
+  await install(withProtocol, tarballs);
+}, 240_000);
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+interface Manifest {
+  exports: Record<string, string | Record<string, string>>;
+  dependencies?: Record<string, string>;
+  license: string;
+  engines: Record<string, string>;
+}
+const manifestOf = async (where: string, name: string): Promise<Manifest> =>
+  JSON.parse(await readFile(join(where, "node_modules/@plimsoll", name, "package.json"), "utf8"));
+
+/** What can be imported, such as `@plimsoll/guard/openai`. */
+const importsOf = (name: string, { exports }: Manifest) =>
+  Object.keys(exports)
+    .filter((path) => path !== "./package.json")
+    .map((path) => `@plimsoll/${name}${path.slice(1)}`);
+
+/** Imports each in a Node of its own, in which nothing of the repository is set up. */
+async function namesIn(where: string, module: string): Promise<string[]> {
+  const code = `console.log(JSON.stringify(Object.keys(await import(${JSON.stringify(module)}))))`;
+  const { stdout } = await run(process.execPath, ["--input-type=module", "--eval", code], {
+    cwd: where,
+    env: { PATH: process.env.PATH, NODE_ENV: "test" },
+  });
+  return JSON.parse(stdout);
+}
+
+/** Every file of a kind in an installed package, with the modules it names. */
+async function modulesNamed(where: string, name: string, ending: string): Promise<Map<string, string[]>> {
+  const dist = join(where, "node_modules/@plimsoll", name, "dist");
+  const files = (await readdir(dist, { recursive: true })).filter((file) => file.endsWith(ending));
+  const named = new Map<string, string[]>();
+  for (const file of files) {
+    const text = await readFile(join(dist, file), "utf8");
+    const modules = text.matchAll(/(?:\bfrom\s*|\bimport\s*\(?\s*)"([^"]+)"/g);
+    named.set(
+      file.replaceAll("\\", "/"),
+      [...modules].map(([, module]) => module!),
+    );
+  }
+  return named;
+}
+const isOurs = (module: string) => module.startsWith("./") || module.startsWith("../");
+
+async function compile(where: string, code: string): Promise<string> {
+  const file = `consumer-${Math.random().toString(36).slice(2)}.ts`;
+  await writeFile(join(where, file), code);
+  const flags =
+    "--noEmit --strict --target es2023 --lib es2023,dom --module nodenext --moduleResolution nodenext --types";
+  const tsc = join(root, "node_modules/typescript/bin/tsc");
+  return run(process.execPath, [tsc, ...flags.split(" "), "", file], { cwd: where }).then(
+    ({ stdout }) => stdout,
+    ({ stdout }: { stdout: string }) => stdout,
+  );
+}
+
+describe("the packed guard", () => {
+  it("installs alone: no dependency comes with it", async () => {
+    const installed = (await readdir(join(alone, "node_modules"))).filter((name) => !name.startsWith("."));
+    expect(installed).toEqual(["@plimsoll"]);
+    expect(await readdir(join(alone, "node_modules/@plimsoll"))).toEqual(["guard"]);
+    const manifest = await manifestOf(alone, "guard");
+    expect(manifest.dependencies).toBeUndefined();
+    expect(manifest).toMatchObject({ license: "Apache-2.0", engines: { node: ">=20.19.0" } });
+    const files = await readdir(join(alone, "node_modules/@plimsoll/guard"));
+    expect(files.sort()).toEqual(["README.md", "dist", "package.json"]);
+  });
+
+  it("exports every part that is written, types first, and each can be imported by plain Node", async () => {
+    const source = join(root, "packages/guard/src");
+    const parts = (await readdir(source, { recursive: true }))
+      .map((file) => /^(?:([^/\\]+)[/\\])?index\.ts$/.exec(file))
+      .filter((match) => match !== null)
+      .map(([, part]) => (part === undefined ? "@plimsoll/guard" : `@plimsoll/guard/${part}`));
+    const manifest = await manifestOf(alone, "guard");
+    expect(importsOf("guard", manifest).sort()).toEqual(parts.sort());
+    for (const target of Object.values(manifest.exports)) {
+      if (typeof target !== "string") expect(Object.keys(target)).toEqual(["types", "default"]);
+    }
+    for (const module of parts) expect(await namesIn(alone, module), module).not.toEqual([]);
+    expect(await namesIn(alone, "@plimsoll/guard")).toEqual(
+      expect.arrayContaining(["ContextGuard", "createGuard", "decide", "fit", "observeTurn", "replay"]),
+    );
+  });
+
+  it("asks for nothing at run time, and Node's own modules only where files and servers are", async () => {
+    const named = await modulesNamed(alone, "guard", ".js");
+    expect(named.size).toBeGreaterThan(12);
+    for (const [file, modules] of named) {
+      const outside = modules.filter((module) => !isOurs(module));
+      const allowed = file.startsWith("node/") || file.startsWith("scripted-model/");
+      expect(
+        allowed ? outside.filter((module) => !builtinModules.includes(module.slice(5))) : outside,
+        file,
+      ).toEqual([]);
+    }
+  });
+
+  it("has types that need no other package", async () => {
+    for (const [file, modules] of await modulesNamed(alone, "guard", ".d.ts")) {
+      expect(
+        modules.filter((module) => !isOurs(module) && !module.startsWith("node:")),
+        file,
+      ).toEqual([]);
+      expect(
+        modules.filter((module) => module.endsWith(".ts")),
+        file,
+      ).toEqual([]);
+    }
+    const consumer = `
+      import { createGuard, decide, fit, type GuardState, type Message, replay } from "@plimsoll/guard";
+      import { readPhantomYaml } from "@plimsoll/guard/config";
+      import { runLoop } from "@plimsoll/guard/loop";
+      import { chatShape, guardChat } from "@plimsoll/guard/openai";
+      import { createReporter } from "@plimsoll/guard/report";
+      import { ContextWatcher } from "@plimsoll/guard/watcher";
+      const reporter = createReporter({ url: "http://127.0.0.1:1" });
+      const guard = createGuard({ identity: { harness: "h", session: "s" }, onEvent: reporter.record });
+      const history: Message[] = [{ role: "user", content: "Hello" }];
+      const { messages } = await fit(guard, history);
+      const tokens: number | undefined = guard.observe({ prompt_tokens: messages.length }).level;
+      const state: GuardState = guard.snapshot();
+      createGuard({ identity: { harness: "h", session: "s" }, onEvent: (event) => {
+        if (event.type === "masked") { const sum: number = event.observations; void sum; }
+      } });
+      void [tokens, state, decide, replay, readPhantomYaml, runLoop, chatShape, guardChat, ContextWatcher];
+    `;
+    expect(await compile(alone, consumer)).toBe("");
+    const wrong =
+      'import { createGuard } from "@plimsoll/guard";\ncreateGuard({ identity: { harness: 1 } });';
+    expect(await compile(alone, wrong)).toContain("error TS");
+  });
+});
+
+describe("the packed protocol", () => {
+  it("can be imported by plain Node, with schemas that work", async () => {
+    const manifest = await manifestOf(withProtocol, "protocol");
+    for (const module of importsOf("protocol", manifest)) {
+      expect(await namesIn(withProtocol, module), module).not.toEqual([]);
+    }
+    expect(await namesIn(withProtocol, "@plimsoll/protocol")).toEqual(expect.arrayContaining(["parseEvent"]));
+  });
+
+  it("needs the dependencies it states and no other, and none for its pure part", async () => {
+    const { dependencies = {} } = await manifestOf(withProtocol, "protocol");
+    const named = await modulesNamed(withProtocol, "protocol", ".js");
+    const outside = new Set([...named.values()].flat().filter((module) => !isOurs(module)));
+    expect([...outside].sort()).toEqual(Object.keys(dependencies).sort());
+    // Where nothing else can be found, the pure part still runs.
+    const bare = join(folder, "bare");
+    await cp(join(withProtocol, "node_modules/@plimsoll/protocol/dist"), bare, { recursive: true });
+    expect(await namesIn(bare, "./pure.js")).toContain("normaliseUsage");
+    await expect(namesIn(bare, "./index.js")).rejects.toThrow("zod");
+  });
+
+  it("has types", async () => {
+    const consumer = `
+      import { parseEvent, type PlimsollEvent } from "@plimsoll/protocol";
+      import { utilizationOf } from "@plimsoll/protocol/pure";
+      const parsed = parseEvent({});
+      if (parsed.ok) { const event: PlimsollEvent = parsed.event; void event.at; }
+      const share: number | undefined = utilizationOf(1, 2);
+      void share;
+    `;
+    expect(await compile(withProtocol, consumer)).toBe("");
+  });
+});
