@@ -7,7 +7,7 @@ const all: LiveMessage[] = [{ type: "changed", sessions: null }];
 
 test.each([
   ["status", {}, undefined, some, "fast"],
-  ["fleet", {}, undefined, some, "fast"],
+  ["fleet", {}, undefined, all, null],
   ["series", {}, undefined, some, "slow"],
   ["sessions.list", {}, 1, some, "fast"],
   ["sessions.list", {}, 3, some, "slow"],

@@ -3,7 +3,8 @@ import type { LiveMessage } from "@plimsoll/protocol";
 /** How soon a query must follow a change: `fast` moves numbers people watch, `slow` redraws history. */
 export type Urgency = "fast" | "slow";
 
-const FAST: ReadonlySet<string> = new Set(["status", "fleet", "sessions.list"]);
+// The fleet is followed by itself: see fleet/follow.ts.
+const FAST: ReadonlySet<string> = new Set(["status", "sessions.list"]);
 const SLOW: ReadonlySet<string> = new Set(["series", "harnesses", "ingest.counts"]);
 const OF_A_SESSION: ReadonlySet<string> = new Set(["sessions.get", "sessions.chart", "sessions.turns"]);
 /** An infinite query refetches every page it holds; beyond this many it follows slowly. */

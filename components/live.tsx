@@ -5,6 +5,8 @@ import { type QueryClient, useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect, useState } from "react";
 import { type Urgency, urgencyOf } from "./affected.ts";
 import { coalesce } from "./coalesce.ts";
+import { followFleet } from "./fleet/follow.ts";
+import { useTRPCClient } from "./trpc.ts";
 
 export type LiveState = "connecting" | "live" | "reconnecting" | "paused";
 
@@ -12,6 +14,8 @@ const Live = createContext<LiveState>("connecting");
 export function useLive(): LiveState {
   return useContext(Live);
 }
+
+type Api = ReturnType<typeof useTRPCClient>;
 
 const FAST_MS = 100;
 const SLOW_MS = 2000;
@@ -28,13 +32,20 @@ function refetch(client: QueryClient, urgency: Urgency, messages: LiveMessage[])
   });
 }
 
+/** The rows people watch first; all else must not delay them. */
+async function follow(client: QueryClient, api: Api, messages: LiveMessage[]): Promise<void> {
+  await followFleet(client, (query) => api.fleetPart.query(query), messages);
+  await refetch(client, "fast", messages);
+}
+
 /** One event stream for the whole page. It says that something changed, never what: the queries concerned ask again. */
 export function LiveProvider({ children }: { children: ReactNode }) {
   const client = useQueryClient();
+  const api = useTRPCClient();
   const [state, setState] = useState<LiveState>("connecting");
 
   useEffect(() => {
-    const fast = coalesce<LiveMessage>(FAST_MS, (messages) => refetch(client, "fast", messages));
+    const fast = coalesce<LiveMessage>(FAST_MS, (messages) => follow(client, api, messages));
     const slow = coalesce<LiveMessage>(
       SLOW_MS,
       (messages) => refetch(client, "slow", messages),
@@ -76,7 +87,7 @@ export function LiveProvider({ children }: { children: ReactNode }) {
       source = undefined;
     }
 
-    function follow(): void {
+    function followVisibility(): void {
       close();
       if (document.visibilityState === "hidden") {
         missed = true;
@@ -86,15 +97,15 @@ export function LiveProvider({ children }: { children: ReactNode }) {
       }
     }
 
-    follow();
-    document.addEventListener("visibilitychange", follow);
+    followVisibility();
+    document.addEventListener("visibilitychange", followVisibility);
     return () => {
-      document.removeEventListener("visibilitychange", follow);
+      document.removeEventListener("visibilitychange", followVisibility);
       close();
       fast.stop();
       slow.stop();
     };
-  }, [client]);
+  }, [client, api]);
 
   return <Live value={state}>{children}</Live>;
 }

@@ -13,7 +13,7 @@ import { TooltipProvider } from "./ui/tooltip.tsx";
 
 const API = "/api/trpc";
 /** The numbers that move live. A batch is answered when its slowest part is, so these are not put into one. */
-const ALONE: ReadonlySet<string> = new Set(["fleet", "sessions.get"]);
+const ALONE: ReadonlySet<string> = new Set(["fleet", "fleetPart", "sessions.get"]);
 
 function createQueryClient() {
   return makeQueryClient((error) => {

@@ -2,7 +2,7 @@
 
 import type { Series } from "@plimsoll/protocol";
 import dynamic from "next/dynamic";
-import { useMemo } from "react";
+import { memo, useMemo } from "react";
 import { exact, fullTime } from "../format.ts";
 import { Skeleton } from "../ui/states.tsx";
 import { boundaryName } from "../words.ts";
@@ -17,7 +17,7 @@ const Chart = dynamic(() => import("./falls.tsx"), {
 });
 
 /** Boundary counts over time: why levels fell. */
-export function FallsPanel({ series }: { series: Series | undefined }) {
+export const FallsPanel = memo(function FallsPanel({ series }: { series: Series | undefined }) {
   const stack = useMemo(() => {
     if (series === undefined) return undefined;
     const shaped = stackOf(series);
@@ -65,4 +65,4 @@ export function FallsPanel({ series }: { series: Series | undefined }) {
       }
     />
   );
-}
+});

@@ -3,7 +3,7 @@
 import type { FleetStatus, Series, ThresholdName } from "@plimsoll/protocol";
 import { THRESHOLD_NAMES } from "@plimsoll/protocol/pure";
 import dynamic from "next/dynamic";
-import { useMemo } from "react";
+import { memo, useMemo } from "react";
 import { fullTime, percent } from "../format.ts";
 import { Skeleton } from "../ui/states.tsx";
 import { ChartFrame, DataTable, NoData, Swatch } from "./frame.tsx";
@@ -33,7 +33,9 @@ const COLOURS: Readonly<Record<ThresholdName, string>> = {
 };
 const DASHED: ReadonlySet<ThresholdName> = new Set(["warning", "soft"]);
 
-function linesOf(status: FleetStatus | undefined): ShareLine[] {
+type Thresholds = Pick<FleetStatus, "thresholds" | "threshold_origin">;
+
+function linesOf(status: Thresholds | undefined): ShareLine[] {
   return THRESHOLD_NAMES.flatMap((name) => {
     const share = shareOf(status?.thresholds[name] ?? null);
     if (share === null) return [];
@@ -52,11 +54,11 @@ function linesOf(status: FleetStatus | undefined): ShareLine[] {
 interface Props {
   peak: Series | undefined;
   p95: Series | undefined;
-  status: FleetStatus | undefined;
+  status: Thresholds | undefined;
 }
 
 /** Peak and p95 utilization over the range, with the thresholds that are shares of the window. */
-export function UtilizationPanel({ peak, p95, status }: Props) {
+export const UtilizationPanel = memo(function UtilizationPanel({ peak, p95, status }: Props) {
   const rows = useMemo(() => gridOf({ peak, p95 }), [peak, p95]);
   const lines = useMemo(() => linesOf(status), [status]);
   const known = rows.filter((row) => typeof row.peak === "number" || typeof row.p95 === "number");
@@ -109,4 +111,4 @@ export function UtilizationPanel({ peak, p95, status }: Props) {
       }
     />
   );
-}
+});

@@ -41,11 +41,12 @@ export function Bar({ agent, small = false }: { agent: AgentView; small?: boolea
       >
         <div
           className={cn(
-            "h-full transition-[width] duration-200 motion-reduce:transition-none",
+            "h-full transition-transform duration-200 motion-reduce:transition-none",
             FILLS[bar.state],
             confirmed !== null && "opacity-55",
           )}
-          style={{ width: at(bar.fill) }}
+          // Moved, not widened: the rest of the page need not be laid out again for each step of the way.
+          style={{ transform: `translateX(${at(bar.fill - 1)})` }}
         />
       </div>
       {bar.peak !== null && bar.peak > 1 && !bar.overflow && (

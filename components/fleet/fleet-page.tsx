@@ -20,26 +20,30 @@ import { FleetTiles } from "./tiles.tsx";
 const PEAK_BUCKETS = 120;
 const BAR_BUCKETS = 48;
 
-export function FleetPage() {
+const keep = { placeholderData: keepPreviousData };
+
+/** What the page asks for: the same questions wherever they are asked, so that each goes out once. */
+function useQuestions() {
   const trpc = useTRPC();
   const [chosen] = useHarness();
   const harness = chosen === null ? {} : { harness: chosen };
   const { from, to, span } = usePeriod();
-  const keep = { placeholderData: keepPreviousData };
   const range = { from, to, ...harness };
-  const fine = { ...range, step: stepFor(span, PEAK_BUCKETS) };
-  const status = useQuery(trpc.status.queryOptions(range, keep));
-  const fleet = useQuery(trpc.fleet.queryOptions(harness, keep));
-  const peak = useQuery(trpc.series.queryOptions({ metric: "utilization_peak", ...fine }, keep));
-  const p95 = useQuery(trpc.series.queryOptions({ metric: "utilization_p95", ...fine }, keep));
-  const falls = useQuery(
-    trpc.series.queryOptions(
-      { metric: "boundaries", group_by: "type", ...range, step: stepFor(span, BAR_BUCKETS) },
-      keep,
-    ),
-  );
+  return {
+    trpc,
+    range,
+    span,
+    status: trpc.status.queryOptions(range, keep),
+    fleet: trpc.fleet.queryOptions(harness, keep),
+  };
+}
 
-  const never = status.data?.has_events === false && (fleet.data?.agents.length ?? 0) === 0;
+// Each part follows the answers it shows and no others: a number that moves draws its own part of the page again.
+export function FleetPage() {
+  const { status, fleet } = useQuestions();
+  const heard = useQuery({ ...status, select: ({ has_events }) => has_events });
+  const nobody = useQuery({ ...fleet, select: ({ agents }) => agents.length === 0 });
+  const never = heard.data === false && nobody.data !== false;
   return (
     <>
       <PageHeader title="Fleet">
@@ -54,33 +58,51 @@ export function FleetPage() {
         <FirstEvent />
       ) : (
         <>
-          {status.isError && status.data === undefined ? (
-            <section className="panel mb-4">
-              <ErrorState what="The key numbers" error={status.error} retry={() => status.refetch()} />
-            </section>
-          ) : (
-            <FleetTiles status={status.data} />
-          )}
-          <Agents query={fleet} harness={chosen} />
-          <div className="mt-4 grid gap-4 xl:grid-cols-[1.6fr_1fr]">
-            <UtilizationPanel peak={peak.data} p95={p95.data} status={status.data} />
-            <FallsPanel series={falls.data} />
-          </div>
+          <KeyNumbers />
+          <Agents />
+          <History />
         </>
       )}
     </>
   );
 }
 
-type FleetQuery = ReturnType<typeof useQuery<import("@plimsoll/protocol").FleetView, unknown>>;
+function KeyNumbers() {
+  const status = useQuery(useQuestions().status);
+  if (!status.isError || status.data !== undefined) return <FleetTiles status={status.data} />;
+  return (
+    <section className="panel mb-4">
+      <ErrorState what="The key numbers" error={status.error} retry={() => status.refetch()} />
+    </section>
+  );
+}
 
-function Agents({
-  query,
-  harness,
-}: {
-  query: Pick<FleetQuery, "data" | "isError" | "error" | "refetch">;
-  harness: string | null;
-}) {
+function History() {
+  const { trpc, range, span, status } = useQuestions();
+  const fine = { ...range, step: stepFor(span, PEAK_BUCKETS) };
+  const peak = useQuery(trpc.series.queryOptions({ metric: "utilization_peak", ...fine }, keep));
+  const p95 = useQuery(trpc.series.queryOptions({ metric: "utilization_p95", ...fine }, keep));
+  const falls = useQuery(
+    trpc.series.queryOptions(
+      { metric: "boundaries", group_by: "type", ...range, step: stepFor(span, BAR_BUCKETS) },
+      keep,
+    ),
+  );
+  const thresholds = useQuery({
+    ...status,
+    select: ({ thresholds, threshold_origin }) => ({ thresholds, threshold_origin }),
+  });
+  return (
+    <div className="mt-4 grid gap-4 xl:grid-cols-[1.6fr_1fr]">
+      <UtilizationPanel peak={peak.data} p95={p95.data} status={thresholds.data} />
+      <FallsPanel series={falls.data} />
+    </div>
+  );
+}
+
+function Agents() {
+  const [harness] = useHarness();
+  const query = useQuery(useQuestions().fleet);
   if (query.data === undefined) {
     if (!query.isError) return <FleetRowsSkeleton />;
     return (

@@ -78,7 +78,7 @@ const Row = memo(function Row({ agent }: { agent: FleetAgent }) {
       data-testid="fleet-row"
       data-state={state}
       data-agent={agent.id}
-      className={cn(GRID, "relative border-t py-2 hover:bg-track/40 focus-within:bg-track/40")}
+      className={cn(GRID, "fleet-row relative border-t py-2 hover:bg-track/40 focus-within:bg-track/40")}
     >
       <div {...CELL} className="min-w-0 max-lg:col-start-1">
         <Link

@@ -1,5 +1,6 @@
 import type {
   ErrorBody,
+  FleetPart,
   FleetStatus,
   FleetView,
   IngestCounts,
@@ -262,7 +263,14 @@ describe("figures", () => {
       totals.cleared +
       totals.unexplained;
     expect(totals).toMatchObject({ sessions: SESSIONS + 1, masked: 1, subticks: 1 });
-    for (const more of [{}, { step: 60 * 60 }, { step: 300 }, { group_by: "harness" }]) {
+    for (const more of [
+      {},
+      { step: 300 },
+      { step: 900 },
+      { step: 60 * 60 },
+      { step: 6 * 60 * 60 },
+      { group_by: "harness" },
+    ]) {
       expect(await sum("turns", more)).toBe(totals.turns);
       expect(await sum("boundaries", more)).toBe(boundaries);
       expect(await sum("reclaimed_tokens", more)).toBe(totals.reclaimed_tokens);
@@ -274,6 +282,16 @@ describe("figures", () => {
     const peaks = await server.trpc<Series>("series", { ...dayRange, metric: "context_tokens_peak" });
     const highest = Math.max(...peaks.groups.flatMap(({ points }) => points.map(({ value }) => value ?? 0)));
     expect(highest).toBe(totals.peak_tokens);
+  });
+
+  it("are the same for a part of the fleet as for the whole", async () => {
+    const whole = await server.trpc<FleetView>("fleet", { limit: 500 });
+    const sessions = whole.agents.slice(0, 3).map((agent) => agent.session_id);
+    const part = await server.trpc<FleetPart>("fleetPart", { sessions });
+    expect(part.live).toBe(whole.agents.length);
+    expect(part.agents).toEqual(whole.agents.filter((agent) => sessions.includes(agent.session_id)));
+    const gone = await server.trpc<FleetPart>("fleetPart", { sessions, harness: "nobody@nowhere" });
+    expect(gone).toMatchObject({ agents: [], live: 0 });
   });
 
   it("are the same in /metrics, as a scraper reads it", async () => {

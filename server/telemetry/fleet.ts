@@ -1,4 +1,4 @@
-import type { FleetAgent, FleetQuery, FleetView } from "@plimsoll/protocol";
+import type { FleetAgent, FleetPart, FleetPartQuery, FleetQuery, FleetView } from "@plimsoll/protocol";
 import { Prisma } from "../db/client.ts";
 import { slotOf } from "../ingest/slots.ts";
 import { iso, LIVE_FOR, type Reader } from "./reader.ts";
@@ -13,6 +13,9 @@ export function liveAgents({ projectId, now }: Reader, harness: string | undefin
     AND (s.ended_at IS NULL OR s.last_at > s.ended_at) ${ofHarness}`;
 }
 
+/** As many as a fleet may be asked for. */
+const MOST_AGENTS = 500;
+
 interface Row extends AgentFacts {
   session: string;
   title: string | null;
@@ -24,27 +27,9 @@ interface Row extends AgentFacts {
   placeDetail: Record<string, unknown> | null;
 }
 
-/**
- * Every live agent against its own lines, the one nearest to its line first. One statement: it is asked whenever
- * anything changes. An agent's place is what it was last said to be at: `tick 4.2`, `session 3`, `phase 20a`.
- */
+/** Every live agent against its own lines, the one nearest to its line first. */
 export async function readFleet(reader: Reader, query: FleetQuery): Promise<FleetView> {
-  const { projectId } = reader;
-  const order = Prisma.sql`load DESC NULLS LAST, "lastReceivedAt" DESC, id`;
-  const rows = await reader.prisma.$queryRaw<Row[]>`
-    SELECT f.*, p.type AS "placeType", p.detail AS "placeDetail" FROM (
-      SELECT a.id, a.session_id AS "sessionId", a.name, a.parent, a.model, a.turns, a.windows, a.load, a.state,
-        a.current_tokens AS "currentTokens", a.current_window AS "currentWindow", a.window_source AS "windowSource",
-        a.peak_tokens AS "peakTokens", a.peak_window AS "peakWindow", a.peak_at AS "peakAt",
-        a.first_at AS "firstAt", a.last_at AS "lastAt", a.last_received_at AS "lastReceivedAt",
-        s.name AS session, s.title, s.kind, s.harness, (count(*) OVER ())::int4 AS total
-      FROM agents a JOIN sessions s ON s.project_id = a.project_id AND s.id = a.session_id
-      WHERE ${liveAgents(reader, query.harness)} ORDER BY ${order} LIMIT ${query.limit}
-    ) f LEFT JOIN LATERAL (
-      SELECT b.type, b.detail FROM boundaries b WHERE b.project_id = ${projectId} AND b.agent_id = f.id
-        AND b.type IN ('subtick', 'restarted', 'phase') AND b.origin = 0
-      ORDER BY b.at DESC, b.id DESC LIMIT 1
-    ) p ON true ORDER BY ${order}`;
+  const rows = await readRows(reader, liveAgents(reader, query.harness), query.limit);
   return {
     generated_at: iso(reader.now),
     agents: rows.map((row) => fleetAgent(reader, row)),
@@ -52,16 +37,53 @@ export async function readFleet(reader: Reader, query: FleetQuery): Promise<Flee
   };
 }
 
+/** What became of the live agents of some sessions, and how many agents are live in all. */
+export async function readFleetPart(reader: Reader, query: FleetPartQuery): Promise<FleetPart> {
+  const live = liveAgents(reader, query.harness);
+  const [rows, [total]] = await Promise.all([
+    readRows(reader, Prisma.sql`${live} AND s.id = ANY(${query.sessions}::uuid[])`, MOST_AGENTS),
+    reader.prisma.$queryRaw<{ count: number }[]>`SELECT count(*)::int4 AS count
+      FROM agents a JOIN sessions s ON s.project_id = a.project_id AND s.id = a.session_id WHERE ${live}`,
+  ]);
+  return {
+    generated_at: iso(reader.now),
+    agents: rows.map((row) => fleetAgent(reader, row)),
+    live: total?.count ?? 0,
+  };
+}
+
+/**
+ * One statement: it is asked whenever anything changes. An agent's place is what it was last said to be at: `tick 4.2`,
+ * `session 3`, `phase 20a`.
+ */
+function readRows(reader: Reader, where: Prisma.Sql, limit: number): Promise<Row[]> {
+  const order = Prisma.sql`load DESC NULLS LAST, "lastReceivedAt" DESC, id`;
+  return reader.prisma.$queryRaw<Row[]>`
+    SELECT f.*, p.type AS "placeType", p.detail AS "placeDetail" FROM (
+      SELECT a.id, a.session_id AS "sessionId", a.name, a.parent, a.model, a.turns, a.windows, a.load, a.state,
+        a.current_tokens AS "currentTokens", a.current_window AS "currentWindow", a.window_source AS "windowSource",
+        a.peak_tokens AS "peakTokens", a.peak_window AS "peakWindow", a.peak_at AS "peakAt",
+        a.first_at AS "firstAt", a.last_at AS "lastAt", a.last_received_at AS "lastReceivedAt",
+        s.name AS session, s.title, s.kind, s.harness, (count(*) OVER ())::int4 AS total
+      FROM agents a JOIN sessions s ON s.project_id = a.project_id AND s.id = a.session_id
+      WHERE ${where} ORDER BY ${order} LIMIT ${limit}
+    ) f LEFT JOIN LATERAL (
+      SELECT b.type, b.detail FROM boundaries b WHERE b.project_id = ${reader.projectId} AND b.agent_id = f.id
+        AND b.type IN ('subtick', 'restarted', 'phase') AND b.origin = 0
+      ORDER BY b.at DESC, b.id DESC LIMIT 1
+    ) p ON true ORDER BY ${order}`;
+}
+
 function fleetAgent(reader: Reader, row: Row): FleetAgent {
   const { session, title, kind, harness, placeType, placeDetail } = row;
-  return {
-    ...agentView(row, reader.thresholds),
+  // Added to the view itself: hundreds of copies of thirty fields are a good part of this answer's time.
+  return Object.assign(agentView(row, reader.thresholds), {
     session,
     title,
     kind,
     harness,
     place: placeType === null ? null : placeText(placeType, placeDetail ?? {}),
-  };
+  });
 }
 
 function placeText(type: string, detail: Record<string, unknown>): string {

@@ -29,9 +29,5 @@ export function spanOf(range: { from: string; to: string }): Span {
 }
 
 export function iso(date: Date | number): string {
-  return new Date(date).toISOString();
-}
-
-export function numberOrNull(value: bigint | number | null | undefined): number | null {
-  return value === null || value === undefined ? null : Number(value);
+  return (typeof date === "number" ? new Date(date) : date).toISOString();
 }

@@ -51,13 +51,17 @@ export type AgentFacts = Omit<
 >;
 
 export function agentView(agent: AgentFacts, thresholds: Thresholds): AgentView {
-  const state = { ...EMPTY_STATE, ...(agent.state as Partial<AgentState>) };
+  const {
+    recent = EMPTY_STATE.recent,
+    pending: marks = EMPTY_STATE.pending,
+    uncounted = EMPTY_STATE.uncounted,
+  } = agent.state as Partial<AgentState>;
   const windowTokens = agent.currentWindow ?? undefined;
   const contextTokens = agent.currentTokens ?? undefined;
   const line = lineOf(thresholds, windowTokens);
   const utilization = utilizationOf(contextTokens, windowTokens);
-  const ahead = forecast(state.recent, line?.tokens);
-  const pending = state.pending.at(-1);
+  const ahead = forecast(recent, line?.tokens);
+  const pending = marks.at(-1);
   return {
     id: agent.id,
     session_id: agent.sessionId,
@@ -69,7 +73,7 @@ export function agentView(agent: AgentFacts, thresholds: Thresholds): AgentView 
     window_source: sourceOf(agent.windowSource),
     utilization: utilization ?? null,
     window_suspect: utilization !== undefined && utilization > 1,
-    uncounted_turns: state.uncounted,
+    uncounted_turns: uncounted,
     after_boundary: pending === undefined ? null : { tokens: pending.tokensAfter ?? null },
     peak:
       agent.peakTokens === null || agent.peakAt === null

@@ -1,12 +1,13 @@
 import { createCallerFactory, router } from "./init.ts";
 import { demo } from "./routers/demo.ts";
-import { fleet, harnesses, series, status } from "./routers/fleet.ts";
+import { fleet, fleetPart, harnesses, series, status } from "./routers/fleet.ts";
 import { sessions } from "./routers/sessions.ts";
 import { doctor, ingest, instance, keys, login, windows } from "./routers/setup.ts";
 
 export const appRouter = router({
   status,
   fleet,
+  fleetPart,
   series,
   harnesses,
   sessions,

@@ -85,6 +85,15 @@ export const FleetView = z.object({
 });
 export type FleetView = z.infer<typeof FleetView>;
 
+/** The live agents of some sessions. One that is not among them is not live any more. */
+export const FleetPart = z.object({
+  generated_at: time,
+  agents: z.array(FleetAgent),
+  /** Live agents in all sessions. */
+  live: z.number().int(),
+});
+export type FleetPart = z.infer<typeof FleetPart>;
+
 export const FleetTotals = z.object({
   peak_utilization: z.number().nullable(),
   peak_tokens: tokens.nullable(),

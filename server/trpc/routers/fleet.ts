@@ -1,4 +1,6 @@
 import {
+  FleetPart,
+  FleetPartQuery,
   FleetQuery,
   FleetStatus,
   FleetView,
@@ -8,7 +10,7 @@ import {
   StatusQuery,
 } from "@plimsoll/protocol";
 import { z } from "zod";
-import { readFleet } from "../../telemetry/fleet.ts";
+import { readFleet, readFleetPart } from "../../telemetry/fleet.ts";
 import { readHarnesses } from "../../telemetry/harnesses.ts";
 import { readSeries } from "../../telemetry/series.ts";
 import { readStatus } from "../../telemetry/status.ts";
@@ -39,6 +41,12 @@ export const fleet = procedure("read")
   .input(FleetQuery)
   .output(answer(FleetView))
   .query(({ ctx, input }) => ctx.shared(input, () => readFleet(ctx.reader, input)));
+
+/** For an open page: after a change it asks for the rows that changed, not for the whole fleet. */
+export const fleetPart = procedure("read")
+  .input(FleetPartQuery)
+  .output(answer(FleetPart))
+  .query(({ ctx, input }) => ctx.shared(input, () => readFleetPart(ctx.reader, input)));
 
 export const series = procedure("read")
   .meta({
