@@ -1,3 +1,5 @@
+import "../packages/guard/src/testing/clean-environment.ts";
+
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

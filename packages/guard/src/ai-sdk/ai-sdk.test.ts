@@ -1,3 +1,5 @@
+import "../testing/clean-environment.ts";
+
 import { createOpenAI } from "@ai-sdk/openai";
 import type { PlimsollEventInput } from "@plimsoll/protocol";
 import { generateText, stepCountIs, streamText, tool, wrapLanguageModel } from "ai";

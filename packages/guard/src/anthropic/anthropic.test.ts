@@ -1,3 +1,5 @@
+import "../testing/clean-environment.ts";
+
 import Anthropic from "@anthropic-ai/sdk";
 import { afterEach, expect, it } from "vitest";
 import { ContextGuard } from "../guard.ts";

@@ -1,3 +1,5 @@
+import "../testing/clean-environment.ts";
+
 import { type Message, Ollama } from "ollama";
 import { afterEach, describe, expect, it } from "vitest";
 import { ContextGuard } from "../guard.ts";

@@ -1,3 +1,5 @@
+import "../testing/clean-environment.ts";
+
 import type { PlimsollEventInput } from "@plimsoll/protocol";
 import OpenAI from "openai";
 import { afterEach, describe, expect, it } from "vitest";
