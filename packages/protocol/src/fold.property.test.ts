@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { EMPTY_STATE } from "./agent-state.ts";
 import type { FoldOptions, FoldResult } from "./fold.ts";
-import { EMPTY_STATE, extendAgent, foldAgent } from "./fold.ts";
+import { extendAgent, foldAgent } from "./fold.ts";
 import type { MarkFacts } from "./mark.ts";
 import type { History } from "./testing/agent-history.ts";
 import { foldStored, history, OPTIONS, stored, thresholds } from "./testing/agent-history.ts";

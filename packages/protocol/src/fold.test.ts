@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { EMPTY_STATE, extendAgent, foldAgent } from "./fold.ts";
+import { EMPTY_STATE } from "./agent-state.ts";
+import { extendAgent, foldAgent } from "./fold.ts";
 import { mark, OPTIONS, report, turn } from "./testing/agent-history.ts";
 
 /** Turns of the given levels, a second apart. */

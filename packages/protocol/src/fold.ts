@@ -1,107 +1,26 @@
+import type {
+  AgentState,
+  BoundaryReading,
+  InferredBoundary,
+  TurnReading,
+  WindowSummary,
+} from "./agent-state.ts";
+import { EMPTY_STATE } from "./agent-state.ts";
 import type { Crossing, Level } from "./crossings.ts";
 import { crossingsOf, firstLevelAfter, reconcileCrossings } from "./crossings.ts";
 import type { DropHint, MarkFacts } from "./mark.ts";
 import { isBoundary } from "./mark.ts";
-import type { ThresholdName, Thresholds } from "./thresholds.ts";
-import type { Numbering, Timeline, TurnPosition } from "./timeline.ts";
-import { arrange, comparePositions, compareText, NO_NUMBERING, positionOf } from "./timeline.ts";
+import type { Thresholds } from "./thresholds.ts";
+import type { Timeline } from "./timeline.ts";
+import { arrange, comparePositions, compareText, positionOf } from "./timeline.ts";
 import type { TurnFacts } from "./turn.ts";
 import { larger, normaliseUsage } from "./usage.ts";
-import type { WindowLookups, WindowSource } from "./window.ts";
+import type { WindowLookups } from "./window.ts";
 import { resolveWindow, utilizationOf } from "./window.ts";
 
 export interface FoldOptions {
   thresholds: Thresholds;
   lookups: WindowLookups;
-}
-
-/** One life of a context window, as far as the turns tell. Tokens, epoch ms. */
-export interface WindowSummary {
-  index: number;
-  firstAt: number;
-  lastAt: number;
-  turns: number;
-  firstTokens: number | undefined;
-  lastTokens: number | undefined;
-  peakTokens: number | undefined;
-  peakUtilization: number | undefined;
-  windowTokens: number | undefined;
-}
-
-export interface Peak {
-  tokens: number;
-  windowTokens: number | undefined;
-  at: number;
-}
-
-/**
- * All that the next turn of an agent needs to know of the past. Plain JSON: it is stored with the agent, so that an
- * event in order costs one step and no reading of history.
- */
-export interface AgentState {
-  tail: TurnPosition | undefined;
-  lastTurnAt: number | undefined;
-  /** The latest mark in time, with the highest window of any mark. */
-  lastMark: { window: number; at: number; id: string } | undefined;
-  numbering: Numbering;
-  turns: number;
-  /** The window size last reported for each model. */
-  reported: { model: string; tokens: number }[];
-  model: string | undefined;
-  /** Context tokens of the latest turn that was counted. */
-  current: number | undefined;
-  currentAt: number | undefined;
-  currentEstimated: boolean;
-  /** Index of the window `current` was read in. */
-  currentWindow: number | undefined;
-  windowTokens: number | undefined;
-  windowSource: WindowSource;
-  /** Turns since `current` whose prompt was not counted. */
-  uncounted: number;
-  /** Levels since the last fall, oldest first, for the forecast. */
-  recent: number[];
-  above: readonly ThresholdName[];
-  /** Boundaries since the latest counted turn: the next one says where the level came to. */
-  pending: BoundaryReading[];
-  window: WindowSummary | undefined;
-  windows: number;
-  peak: Peak | undefined;
-  peakUtilization: number | undefined;
-  /** Set once the harness reported crossings: the time up to which a turn may still be the one a report speaks of. */
-  reports: { openUntil: number | undefined } | undefined;
-}
-
-export interface TurnReading {
-  turn: TurnFacts;
-  window: number;
-  contextTokens: number | undefined;
-  windowTokens: number | undefined;
-  windowSource: WindowSource;
-  utilization: number | undefined;
-}
-
-export interface BoundaryReading {
-  id: string;
-  type: string;
-  /** Epoch ms. */
-  at: number;
-  window: number;
-  tokensBefore: number | undefined;
-  tokensAfter: number | undefined;
-}
-
-/** A boundary nobody sent: the level fell, or the window index moved, without a word. */
-export interface InferredBoundary extends BoundaryReading {
-  type: "unexplained" | "restarted";
-  hint: DropHint | undefined;
-}
-
-/** Tokens a boundary brought the level down by; 0 while either side is unknown. */
-export function reclaimedTokens(boundary: Pick<BoundaryReading, "tokensBefore" | "tokensAfter">): number {
-  const { tokensBefore, tokensAfter } = boundary;
-  return tokensBefore === undefined || tokensAfter === undefined
-    ? 0
-    : Math.max(0, tokensBefore - tokensAfter);
 }
 
 /** What a run over some events added. Maps are by id, so that a later reading of the same thing replaces an earlier. */
@@ -120,31 +39,6 @@ const REPORTED = 8;
 /** A fall counts when it exceeds both: prompts vary a little from turn to turn for reasons that explain nothing. */
 const DROP_SHARE = 0.1;
 const DROP_TOKENS = 256;
-
-export const EMPTY_STATE: AgentState = {
-  tail: undefined,
-  lastTurnAt: undefined,
-  lastMark: undefined,
-  numbering: NO_NUMBERING,
-  turns: 0,
-  reported: [],
-  model: undefined,
-  current: undefined,
-  currentAt: undefined,
-  currentEstimated: false,
-  currentWindow: undefined,
-  windowTokens: undefined,
-  windowSource: "unknown",
-  uncounted: 0,
-  recent: [],
-  above: [],
-  pending: [],
-  window: undefined,
-  windows: 0,
-  peak: undefined,
-  peakUtilization: undefined,
-  reports: undefined,
-};
 
 /** Reads the whole history of one agent. The result depends on the set of events alone. */
 export function foldAgent(

@@ -1,3 +1,4 @@
+export * from "./agent-state.ts";
 export * from "./crossings.ts";
 export * from "./demo.ts";
 export * from "./events.ts";
