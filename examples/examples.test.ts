@@ -77,6 +77,7 @@ describe("the example harnesses", () => {
     const result = await ouroboros(around("ouroboros"));
     expect(result.end).toBe("done");
     expect(result.sessions).toBeGreaterThan(1);
+    expect(of("session")[0]).toMatchObject({ title: "Study the project and write NOTES.md" });
     expect(of("masked").length).toBeGreaterThan(1);
     expect(of("wind_down").length).toBeGreaterThan(0);
     expect(of("restarted")).toHaveLength(result.sessions - 1);
@@ -89,6 +90,7 @@ describe("the example harnesses", () => {
   it("autopilot splits what is too large and reports the parts inline", async () => {
     const result = await autopilot(around("autopilot"));
     expect(result.status).toBe("completed");
+    expect(of("session")[0]).toMatchObject({ title: "Phases 18 to 20" });
     expect(result.report).toContain("Phase 20 (split: 20a, 20b, 20c, 20d, 20e, 20f)");
     expect(of("split_requested")).toHaveLength(1);
     expect(of("split_resolved")).toMatchObject([{ status: "completed" }]);

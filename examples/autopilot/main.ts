@@ -95,6 +95,7 @@ export async function autopilot(around: Surroundings) {
   try {
     const result = await orchestrate({
       run: `autopilot:${around.run}`,
+      title: "Phases 18 to 20",
       harness,
       phases: [
         { id: "18", name: "Search", scope: "Make search faster" },

@@ -44,6 +44,7 @@ export async function ouroboros(around: Surroundings) {
   try {
     const result = await runSessions<OllamaMessage>({
       identity: { harness, session: `ouro:${around.run}` },
+      title: "Study the project and write NOTES.md",
       shape: ollamaShape,
       policy: { ...config.policy, restart: { ...config.policy.restart, graceTurns: 2 } },
       window: config.windowTokens!,

@@ -35,6 +35,8 @@ export interface PhaseContext {
 
 export interface OrchestrateOptions {
   run: string;
+  /** What people are shown the run as; its id when left out. */
+  title?: string;
   harness: string;
   phases: readonly { id: string; name: string; scope?: string }[];
   /** Does the work of one phase or sub-phase. */
@@ -101,7 +103,7 @@ class Run {
   }
 
   async go(): Promise<OrchestrateResult> {
-    const { run, phases } = this.#options;
+    const { run, title = run, phases } = this.#options;
     const stored = await this.#options.store.read();
     this.#state = stored ?? {
       version: 1,
@@ -114,7 +116,7 @@ class Run {
     await this.#edit(
       stored === undefined ? [{ path: [], value: this.#state }] : [{ path: ["status"], value: "running" }],
     );
-    this.#emit("main", { type: "session", status: "started", kind: "phase", title: run });
+    this.#emit("main", { type: "session", status: "started", kind: "phase", title });
     for (const { id, name, scope } of phases) {
       if (this.#signal.aborted) return this.#end("paused");
       if (this.#state.phases[id] === undefined) {

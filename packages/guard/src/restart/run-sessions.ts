@@ -25,6 +25,8 @@ export type SessionsEnd =
 export interface SessionsOptions<M>
   extends GuardOptions<M>,
     Pick<FitOptions<M>, "say" | "confirm" | "summarize"> {
+  /** What people are shown the session as. */
+  title?: string;
   /** Read before each session, so that an agent may rewrite its own instructions (`SYSTEM_PROMPT.md`). */
   loadSystemPrompt: () => Promise<string> | string;
   /** Makes the system message; needed for formats other than {@link Message}. */
@@ -58,7 +60,12 @@ export async function runSessions<M = Message>(options: SessionsOptions<M>): Pro
   const system = options.system ?? ((content: string) => ({ role: "system", content }) as M);
   const guard = new ContextGuard<M>(options);
   let history: M[] = [system(withContinuity(await options.loadSystemPrompt(), 1)), options.start];
-  guard.note({ type: "session", status: "started", kind: "agent" });
+  guard.note({
+    type: "session",
+    status: "started",
+    kind: "agent",
+    ...(options.title === undefined ? {} : { title: options.title }),
+  });
   const ended = (end: SessionsEnd): SessionsResult<M> => {
     guard.note({ type: "session", status: "ended", kind: "agent", reason: end });
     return { end, sessions: guard.state.session, turns: guard.state.allTurns, messages: history };
