@@ -70,13 +70,15 @@ test("the demo fleet at one click: every fall it causes is on its session's page
   page,
   server,
 }) => {
+  // The fleet is paced for people to watch.
+  test.slow();
   await page.goto("/setup");
   await expect(demo(page)).toHaveAttribute("data-state", "idle");
   await start(page);
   await expect(demo(page)).toHaveAttribute("data-state", "running");
   await expect(page.getByTestId("demo-phantom")).toHaveAttribute("data-state", "running");
   expect(await violations(page), "while it runs").toEqual([]);
-  await expect(demo(page)).toHaveAttribute("data-state", "finished", { timeout: 60_000 });
+  await expect(demo(page)).toHaveAttribute("data-state", "finished", { timeout: 120_000 });
   await expect(demo(page)).toContainText("All 4 examples finished");
   for (const name of EXAMPLES) {
     await expect(page.getByTestId(`demo-${name}`)).toHaveAttribute("data-state", "finished");

@@ -1,13 +1,13 @@
 "use client";
 
-import type { FleetStatus, Series, ThresholdName } from "@plimsoll/protocol";
-import { THRESHOLD_NAMES } from "@plimsoll/protocol/pure";
+import type { Series } from "@plimsoll/protocol";
 import dynamic from "next/dynamic";
 import { memo, useMemo } from "react";
 import { fullTime, percent } from "../format.ts";
 import { Skeleton } from "../ui/states.tsx";
 import { ChartFrame, DataTable, NoData, Swatch } from "./frame.tsx";
-import { gridOf, shareOf } from "./series.ts";
+import { gridOf } from "./series.ts";
+import { linesNear, linesOf, type SetThresholds } from "./share-lines.ts";
 
 const Chart = dynamic(() => import("./utilization.tsx"), {
   ssr: false,
@@ -16,45 +16,10 @@ const Chart = dynamic(() => import("./utilization.tsx"), {
 
 const HEIGHT = 200;
 
-export interface ShareLine {
-  name: ThresholdName;
-  label: string;
-  share: number;
-  colour: string;
-  dashed: boolean;
-}
-
-const COLOURS: Readonly<Record<ThresholdName, string>> = {
-  warning: "var(--warn)",
-  ceiling: "var(--line)",
-  soft: "var(--soft)",
-  hard: "var(--hard)",
-  reserve: "var(--hard)",
-};
-const DASHED: ReadonlySet<ThresholdName> = new Set(["warning", "soft"]);
-
-type Thresholds = Pick<FleetStatus, "thresholds" | "threshold_origin">;
-
-function linesOf(status: Thresholds | undefined): ShareLine[] {
-  return THRESHOLD_NAMES.flatMap((name) => {
-    const share = shareOf(status?.thresholds[name] ?? null);
-    if (share === null) return [];
-    return [
-      {
-        name,
-        share: name === "reserve" ? 1 - share : share,
-        label: `${name} ${status?.thresholds[name]}`,
-        colour: COLOURS[name],
-        dashed: DASHED.has(name),
-      },
-    ];
-  });
-}
-
 interface Props {
   peak: Series | undefined;
   p95: Series | undefined;
-  status: Thresholds | undefined;
+  status: SetThresholds | undefined;
 }
 
 /** Peak and p95 utilization over the range, with the thresholds that are shares of the window. */
@@ -63,13 +28,14 @@ export const UtilizationPanel = memo(function UtilizationPanel({ peak, p95, stat
   const lines = useMemo(() => linesOf(status), [status]);
   const known = rows.filter((row) => typeof row.peak === "number" || typeof row.p95 === "number");
   const highest = known.reduce((most, row) => Math.max(most, row.peak ?? 0), 0);
+  const near = useMemo(() => linesNear(lines, highest), [lines, highest]);
   const chart =
     peak === undefined ? (
       <Skeleton className="h-full" />
     ) : known.length === 0 ? (
       <NoData>No turn with a known window in this range</NoData>
     ) : (
-      <Chart rows={rows} lines={lines} from={Date.parse(peak.range.from)} to={Date.parse(peak.range.to)} />
+      <Chart rows={rows} lines={near} from={Date.parse(peak.range.from)} to={Date.parse(peak.range.to)} />
     );
   return (
     <ChartFrame
@@ -85,7 +51,7 @@ export const UtilizationPanel = memo(function UtilizationPanel({ peak, p95, stat
           <Swatch colour="var(--water-2)" line="solid">
             p95
           </Swatch>
-          {lines.slice(0, 2).map(({ name, label, colour, dashed }) => (
+          {near.map(({ name, label, colour, dashed }) => (
             <Swatch key={name} colour={colour} line={dashed ? "dashed" : "solid"}>
               {label}
             </Swatch>

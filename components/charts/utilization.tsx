@@ -14,8 +14,8 @@ import {
 import { axisTime, fullTime, percent } from "../format.ts";
 import { tooltipBox } from "./frame.tsx";
 import { lonely, type Row } from "./series.ts";
+import type { ShareLine } from "./share-lines.ts";
 import { levelTicks, timeTicks } from "./ticks.ts";
-import type { ShareLine } from "./utilization-panel.tsx";
 
 interface Props {
   rows: Row[];
@@ -28,10 +28,7 @@ const MARGIN = { top: 12, right: 8, bottom: 0, left: 0 };
 
 export default function UtilizationChart({ rows, from, to, lines }: Props) {
   const highest = Math.max(0.01, ...rows.flatMap(({ peak }) => (typeof peak === "number" ? [peak] : [])));
-  // The lowest line is always in view; a line far above the data would only flatten it.
-  const lowest = lines.length === 0 ? 0 : Math.min(...lines.map(({ share }) => share));
-  const near = lines.filter(({ share }) => share <= Math.max(highest * 1.6, lowest * 1.5));
-  const top = Math.max(highest, ...near.map(({ share }) => share)) * 1.12;
+  const top = Math.max(highest, ...lines.map(({ share }) => share)) * 1.12;
   const ticks = levelTicks(top * 100, 5).map((tick) => tick / 100);
   const offset = -new Date(to).getTimezoneOffset() * 60_000;
   const alone = { peak: lonely(rows, "peak"), p95: lonely(rows, "p95") };
@@ -105,7 +102,7 @@ export default function UtilizationChart({ rows, from, to, lines }: Props) {
           dot={dotOf("p95", "var(--water-2)")}
           activeDot={{ r: 3 }}
         />
-        {near.map(({ name, share, colour, dashed }) => (
+        {lines.map(({ name, share, colour, dashed }) => (
           <ReferenceLine
             key={name}
             y={share}

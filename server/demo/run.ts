@@ -14,7 +14,7 @@ const LONGEST_MS = 10 * 60_000;
 /** Between asking the process to end and ending it, in ms. */
 const GRACE_MS = 2_000;
 /** How long the scripted model takes to answer, in ms: the fleet is there to be watched. */
-const PACE_MS = 120;
+const PACE_MS = 400;
 /** Most of what the process said last that is kept, in characters. */
 const LAST_WORDS = 2_000;
 
