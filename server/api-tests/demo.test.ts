@@ -38,7 +38,7 @@ describe("the demo fleet", () => {
   it("runs the four examples once, records what they did here, and leaves no key that works", async () => {
     expect((await server.mutate<DemoView>("demo.start")).state).toBe("starting");
     await expect(server.mutate("demo.start")).rejects.toThrow("409");
-    await until(async () => (await view()).ended_at !== null, 50_000);
+    await until(async () => (await view()).ended_at !== null, 120_000);
     const { state, failure, examples } = await view();
     expect({ state, failure }).toEqual({ state: "finished", failure: null });
     for (const { name, events, sessions } of examples) {
@@ -53,7 +53,7 @@ describe("the demo fleet", () => {
     await until(async () => (await demoKeys()).every(({ revoked_at }) => revoked_at !== null));
     expect(await demoKeys()).toMatchObject([{ scopes: ["ingest"] }]);
     await server.expectHealthy();
-  });
+  }, 150_000);
 
   it("is stopped on request, and its process ends with the server", async () => {
     const phantom = async () => (await view()).examples[0]!;
