@@ -121,6 +121,8 @@ test("the demo fleet at one click: every fall it causes is on its session's page
   await test.step("the parts of a split phase are agents of their own", async () => {
     const [, address] = [...sessions].find(([one]) => one.startsWith("autopilot:"))!;
     await page.goto(address);
+    // The orchestrator takes no turn itself: what opens is a phase at work.
+    await expect(page.getByTestId("saw-path").first()).toBeVisible();
     const agents = page.getByTestId("agent");
     const log = page.getByRole("region", { name: "Turn log" });
     for (const part of ["20a", "20b", "20c"]) {

@@ -1,7 +1,6 @@
 import type { BoundaryView, CrossingView, TurnView } from "@plimsoll/protocol";
 import { expect, test } from "vitest";
 import { logRows } from "./log.ts";
-import { treeOf } from "./tree.ts";
 
 const at = (seconds: number) => new Date(Date.UTC(2026, 10, 20, 10) + seconds * 1000).toISOString();
 const turn = (number: number) => ({ number, agent_id: "a", at: at(number * 10) }) as TurnView;
@@ -52,24 +51,4 @@ test("older marks wait until their turns are loaded", () => {
 
 test("marks without any turn are still told", () => {
   expect(words([], [boundary("masked", 1)], [], true)).toEqual(["masked"]);
-});
-
-test("agents stand under their parents; a circle is broken, an orphan stands at the top", () => {
-  const agent = (name: string, parent: string | null) => ({ id: name, name, parent });
-  const nodes = treeOf([
-    agent("writer", "researcher"),
-    agent("main", null),
-    agent("researcher", "main"),
-    agent("orphan", "gone"),
-    agent("a", "b"),
-    agent("b", "a"),
-  ]);
-  expect(nodes.map(({ agent: { name }, depth }) => `${depth} ${name}`)).toEqual([
-    "0 main",
-    "1 researcher",
-    "2 writer",
-    "0 orphan",
-    "0 a",
-    "1 b",
-  ]);
 });

@@ -20,6 +20,7 @@ import { AgentsPanel } from "./agents-panel.tsx";
 import { CompositionPanel } from "./composition-panel.tsx";
 import { SessionTiles, SessionTilesSkeleton } from "./session-tiles.tsx";
 import { Status } from "./status.tsx";
+import { shownFirst } from "./tree.ts";
 import { TurnLog } from "./turn-log.tsx";
 
 const CRUMB = (
@@ -68,16 +69,12 @@ function Loading() {
   );
 }
 
-function agentOf(detail: SessionDetail, chosen: string | null): AgentView | undefined {
-  const by = (id: string | null) => detail.agents.find((agent) => agent.id === id);
-  return by(chosen) ?? by(detail.main_agent_id) ?? detail.agents[0];
-}
-
 function Known({ id, detail }: { id: string; detail: SessionDetail }) {
   const [view, setView] = useSessionView();
   const chart = useQuery(useTRPC().sessions.chart.queryOptions({ id }));
   const { session } = detail;
-  const agent = agentOf(detail, view.agent);
+  const first = shownFirst(detail.agents, detail.main_agent_id);
+  const agent = detail.agents.find(({ id }) => id === view.agent) ?? first;
   const points = chart.data?.agents.find(({ agent_id }) => agent_id === agent?.id)?.points;
   const peakTurn = useMemo(
     () => points?.find(({ context_tokens }) => context_tokens === agent?.peak?.tokens)?.number ?? null,
@@ -139,7 +136,7 @@ function Known({ id, detail }: { id: string; detail: SessionDetail }) {
               <AgentsPanel
                 agents={detail.agents}
                 chosen={agent.id}
-                onChoose={(next) => void setView({ agent: next === detail.main_agent_id ? null : next })}
+                onChoose={(next) => void setView({ agent: next === first?.id ? null : next })}
               />
               {points !== undefined && <CompositionPanel points={points} />}
             </div>

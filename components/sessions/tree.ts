@@ -21,3 +21,16 @@ export function treeOf<T extends { id: string; name: string; parent: string | nu
   for (const agent of agents) place(agent, 0);
   return nodes;
 }
+
+/**
+ * The agent to look at before anybody chose one: the main agent, or, while that has taken no turn (one that only hands
+ * out work never does), the first that has.
+ */
+export function shownFirst<T extends { id: string; name: string; parent: string | null; turns: number }>(
+  agents: readonly T[],
+  mainId: string | null,
+): T | undefined {
+  const main = agents.find(({ id }) => id === mainId) ?? agents[0];
+  if (main === undefined || main.turns > 0) return main;
+  return treeOf(agents).find(({ agent }) => agent.turns > 0)?.agent ?? main;
+}
