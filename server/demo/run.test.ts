@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { CreateKeyInput } from "@plimsoll/protocol";
+import type { CreateKeyInput, KeyView } from "@plimsoll/protocol";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createDemo, type DemoOptions } from "./run.ts";
@@ -14,11 +14,15 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "plimsoll-demo-test-"));
 });
 afterEach(async () => {
+  existing = [];
   await stop?.();
   stop = undefined;
   vi.unstubAllEnvs();
   await rm(folder, { recursive: true, force: true });
 });
+
+/** Keys that are there already. */
+let existing: KeyView[] = [];
 
 /** A demo whose program is this text, run for real; the keys are noted. */
 async function demoOf(text: string, options: Partial<DemoOptions> = {}) {
@@ -30,6 +34,7 @@ async function demoOf(text: string, options: Partial<DemoOptions> = {}) {
     program,
     publicUrl: () => "http://127.0.0.1:4999",
     keys: {
+      list: async () => existing,
       create: async (_, input) => {
         made.push(input);
         return { id: `key-${made.length}`, secret: "plim_secret" } as never;
@@ -152,9 +157,34 @@ describe("the demo's process", () => {
     expect(revoked).toHaveLength(1);
   });
 
+  it("takes away the keys of runs that nobody could end, and no other", async () => {
+    const key = (id: string, name: string, ageMs: number, revoked: boolean): KeyView => ({
+      id,
+      name,
+      prefix: "plim_",
+      scopes: ["ingest"],
+      created_at: new Date(Date.now() - ageMs).toISOString(),
+      last_used_at: null,
+      revoked_at: revoked ? new Date().toISOString() : null,
+    });
+    const day = 86_400_000;
+    existing = [
+      key("left behind", "demo fleet", day, false),
+      key("over", "demo fleet", day, true),
+      key("of another server", "demo fleet", 60_000, false),
+      key("somebody's", "ci", day, false),
+    ];
+    const { demo, revoked, ended } = await demoOf(ALL_FINISH);
+    demo.start(1);
+    await ended();
+    expect(revoked).toEqual(["left behind", "key-1"]);
+  });
+
   it("that cannot be prepared is a failure, not a hanging start", async () => {
     const create = () => Promise.reject(new Error("the database is away"));
-    const { demo, ended } = await demoOf(ALL_FINISH, { keys: { create, revoke: async () => ({}) as never } });
+    const { demo, ended } = await demoOf(ALL_FINISH, {
+      keys: { create, list: async () => [], revoke: async () => ({}) as never },
+    });
     demo.start(1);
     await ended();
     expect(demo.view(1)).toMatchObject({ state: "failed", failure: { reason: "not_started" } });

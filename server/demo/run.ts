@@ -11,6 +11,7 @@ import { DemoMessage, type DemoStep, IDLE, isUnderWay, newRun, nextDemo } from "
 
 /** No example works this long; one that does hangs, in ms. */
 const LONGEST_MS = 10 * 60_000;
+const KEY_NAME = "demo fleet";
 /** Between asking the process to end and ending it, in ms. */
 const GRACE_MS = 2_000;
 /** How long the scripted model takes to answer, in ms: the fleet is there to be watched. */
@@ -23,7 +24,7 @@ export interface DemoOptions {
   program: string;
   /** This server's own address. */
   publicUrl: () => string;
-  keys: Pick<Keys, "create" | "revoke">;
+  keys: Pick<Keys, "create" | "list" | "revoke">;
   log: Logger;
   clock: () => number;
   paceMs?: number;
@@ -54,7 +55,8 @@ export function createDemo({ program, publicUrl, keys, log, clock, ...limits }: 
     let home: string | undefined;
     let outcome: DemoStep | undefined;
     try {
-      const key = await keys.create(projectId, { name: "demo fleet", scopes: ["ingest"] });
+      await revokeLeftBehind(projectId);
+      const key = await keys.create(projectId, { name: KEY_NAME, scopes: ["ingest"] });
       keyId = key.id;
       home = await mkdtemp(join(tmpdir(), "plimsoll-demo-"));
       if (ending === undefined) outcome = await runProgram(projectId, home, key.secret);
@@ -66,6 +68,17 @@ export function createDemo({ program, publicUrl, keys, log, clock, ...limits }: 
     if (home !== undefined) await cleanUp("its folder", rm(home, { recursive: true, force: true }));
     step(ending ?? outcome!);
     if (view.state === "failed") log.warn({ failure: view.failure }, "the demo fleet failed");
+  }
+
+  /**
+   * Keys of runs whose server was killed before it could revoke them. Younger ones may belong to a run of another server
+   * on the same database.
+   */
+  async function revokeLeftBehind(projectId: number): Promise<void> {
+    for (const { id, name, revoked_at, created_at } of await keys.list(projectId)) {
+      if (name !== KEY_NAME || revoked_at !== null) continue;
+      if (clock() - Date.parse(created_at) > 2 * LONGEST_MS) await keys.revoke(projectId, id);
+    }
   }
 
   async function cleanUp(what: string, work: Promise<unknown>): Promise<void> {
