@@ -1,3 +1,6 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { isBoundary, type PlimsollEventInput, parseEvent, type Usage } from "@plimsoll/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -8,6 +11,7 @@ import { counted, filler, testGuard, toolTurn } from "./testing.ts";
 import type { Message } from "./view/shape.ts";
 
 const WINDOW = 10_000;
+const FIXTURES = fileURLToPath(new URL("../../../../shared/fixtures/agentd", import.meta.url));
 
 /** One recorded turn; what is not told is unknown. */
 function turnOf(
@@ -111,6 +115,29 @@ describe("a replayed recording", () => {
         expect(crossed(turns)).toEqual(crossingsOf(events));
       }),
     );
+  });
+
+  it.skipIf(!existsSync(FIXTURES))("agrees on what real agents did", () => {
+    const policy = {
+      mode: "warn_only",
+      thresholds: { warning: 1_500, ceiling: 3_000, soft: null, hard: null },
+    } as const;
+    let turnsSeen = 0;
+    for (const file of readdirSync(FIXTURES).filter((name) => name.endsWith(".jsonl"))) {
+      const { guard, events } = testGuard({ window: WINDOW, policy });
+      for (const line of readFileSync(join(FIXTURES, file), "utf8").trim().split("\n")) {
+        const { event } = JSON.parse(line);
+        if (event?.event !== "InferResult" || event.parent_op_id !== undefined) continue;
+        const { input_tokens, output_tokens } = event;
+        turnsSeen += 1;
+        guard.observe({ usage: { prompt_tokens: input_tokens, completion_tokens: output_tokens } });
+      }
+      const turns = replay(recordingOf(events), resolvePolicy(policy));
+      expect(turns.at(-1)?.level, file).toBe(guard.state.level);
+      expect(Math.max(0, ...turns.map(({ level }) => level ?? 0)), file).toBe(guard.state.peak);
+      expect(crossed(turns), file).toEqual(crossingsOf(events));
+    }
+    expect(turnsSeen).toBeGreaterThan(20);
   });
 
   const levels = (...tokens: number[]): Recorded[] =>
