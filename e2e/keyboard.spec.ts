@@ -99,3 +99,24 @@ test("the palette finds sessions and pages, and the help lists the keys", async 
   await page.keyboard.press("Enter");
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("Setup");
 });
+
+test("what is typed while the palette is still on its way is not lost", async ({ page, harness }) => {
+  // Never idle, so that the palette is fetched only when asked for; and slowly.
+  await page.addInitScript(() => {
+    window.requestIdleCallback = () => 0;
+  });
+  await page.goto(`/?harness=${harness}`);
+  await expect(page.getByTestId("fleet-row")).toHaveCount(3);
+  await page.route("**/_next/static/chunks/**", async (route) => {
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    await route.continue();
+  });
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("Sesx");
+  await page.keyboard.press("Backspace");
+  const field = page.getByPlaceholder("Search sessions, pages, ranges");
+  await expect(field).toHaveValue("Ses");
+  await expect(field).toBeFocused();
+  await page.keyboard.type("sions");
+  await expect(field).toHaveValue("Sessions");
+});

@@ -22,7 +22,11 @@ test("a login link opens the page it was asked for, once", async ({ browser, ser
   await page.goBack();
   expect(page.url()).not.toContain(link.hash.slice(1));
   const [cookie] = await context.cookies();
-  expect(cookie).toMatchObject({ name: "plimsoll_session", httpOnly: true, sameSite: "Strict" });
+  expect(cookie).toMatchObject({
+    name: `plimsoll_session_${new URL(server.url).port}`,
+    httpOnly: true,
+    sameSite: "Strict",
+  });
   expect(errors).toEqual([]);
   await context.close();
 

@@ -115,6 +115,8 @@ export function SawLines({
   );
 }
 
+const THRESHOLD_LABEL_PX = 118;
+
 const LINE_COLOURS: Readonly<Record<AppliedThreshold["name"], string>> = {
   warning: "var(--warn)",
   ceiling: "var(--line)",
@@ -127,13 +129,31 @@ const LINE_INK: Readonly<Record<AppliedThreshold["name"], string>> = {
   warning: "var(--warn-ink)",
 };
 
+type Scales = NonNullable<ReturnType<typeof useScales>>;
+
+const MARKER_PX = 8;
+const markerTop = ({ y, area }: Scales, { from, to }: SawMarker) =>
+  Math.max(area.y + MARKER_PX, y(from ?? to ?? 0) - 10);
+
+/** At which edge a threshold's label stands: at the left, unless signs of boundaries crowd it there and not at the right. */
+function labelSide(scales: Scales, tokens: number, markers: readonly SawMarker[]): "left" | "right" {
+  const { x, y, area } = scales;
+  const label = y(tokens) - 9;
+  const inTheWay = markers.filter((marker) => Math.abs(markerTop(scales, marker) - label) < MARKER_PX + 7);
+  const near = (edge: number) =>
+    inTheWay.some((marker) => Math.abs(x(marker.x) - edge) < THRESHOLD_LABEL_PX + MARKER_PX);
+  return near(area.x) && !near(area.x + area.width) ? "right" : "left";
+}
+
 export function ThresholdLines({
   thresholds,
   line,
+  markers,
   top,
 }: {
   thresholds: readonly AppliedThreshold[];
   line: AppliedThreshold["name"] | undefined;
+  markers: readonly SawMarker[];
   top: number;
 }) {
   const scales = useScales();
@@ -159,7 +179,9 @@ export function ThresholdLines({
           />
           {shown[index] && (
             <text
-              x={area.x + 4}
+              {...(labelSide(scales, tokens, markers) === "left"
+                ? { x: area.x + 4 }
+                : { x: area.x + area.width - 4, textAnchor: "end" })}
               y={y(tokens) - 5}
               className="chart-text"
               style={{ fill: LINE_INK[name], paintOrder: "stroke", stroke: "var(--panel)", strokeWidth: 3 }}
@@ -174,8 +196,6 @@ export function ThresholdLines({
   );
 }
 
-const THRESHOLD_LABEL_PX = 118;
-
 /** Signs at every boundary. One tab stop for all of them; the arrow keys walk along. */
 export function Markers({
   markers,
@@ -183,7 +203,7 @@ export function Markers({
   onShow,
 }: {
   markers: readonly SawMarker[];
-  /** Their labels stand at the left edge; a marker's text gives way to them. */
+  /** A marker's text gives way to their labels. */
   thresholds: readonly AppliedThreshold[];
   onShow: (shown: { marker: SawMarker; x: number; y: number } | null) => void;
 }) {
@@ -196,7 +216,7 @@ export function Markers({
   const placed = markers.map((marker) => ({
     marker,
     px: x(marker.x),
-    py: Math.max(area.y + 8, y(marker.from ?? marker.to ?? 0) - 10),
+    py: markerTop(scales, marker),
     label: boundaryLabel(marker.boundary),
   }));
   const shown = shownLabels(
@@ -207,10 +227,16 @@ export function Markers({
     })),
   );
 
-  function hidden(left: number, at: number): boolean {
+  const sides = thresholds.map(({ tokens }) => labelSide(scales, tokens, markers));
+
+  function hidden(centre: number, half: number, at: number): boolean {
     if (at < area.y - 12) return true;
-    return (
-      left < area.x + THRESHOLD_LABEL_PX && thresholds.some(({ tokens }) => Math.abs(y(tokens) - 5 - at) < 13)
+    const reaches = {
+      left: centre - half < area.x + THRESHOLD_LABEL_PX,
+      right: centre + half > area.x + area.width - THRESHOLD_LABEL_PX,
+    };
+    return thresholds.some(
+      ({ tokens }, index) => reaches[sides[index]!] && Math.abs(y(tokens) - 5 - at) < 13,
     );
   }
 
@@ -262,7 +288,7 @@ export function Markers({
               <rect x={-10} y={-10} width={20} height={20} fill="transparent" />
               <GlyphPath type={marker.boundary.type} />
             </g>
-            {shown[index] && !hidden(centre - half, py - 9) && (
+            {shown[index] && !hidden(centre, half, py - 9) && (
               <text
                 x={centre}
                 y={py - 9}

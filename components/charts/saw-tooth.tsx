@@ -75,7 +75,12 @@ export default function SawTooth({ saw, others, next, agent, axis, top }: SawToo
             interval={0}
           />
           <SawLines saw={saw} others={others} next={next} />
-          <ThresholdLines thresholds={agent.thresholds} line={agent.line?.threshold} top={top} />
+          <ThresholdLines
+            thresholds={agent.thresholds}
+            line={agent.line?.threshold}
+            markers={saw.markers}
+            top={top}
+          />
           <Tooltip
             isAnimationActive={false}
             cursor={{ stroke: "var(--edge)" }}

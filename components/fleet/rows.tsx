@@ -84,16 +84,12 @@ const Row = memo(function Row({ agent }: { agent: FleetAgent }) {
         <Link
           href={`/sessions/${agent.session_id}?agent=${agent.id}`}
           data-row-link
-          title={title}
+          title={[title, whoOf(agent), agent.model].filter(Boolean).join("\n")}
           className="block truncate font-medium after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent"
         >
           {title}
         </Link>
-        <span className="block truncate text-xs text-faint">
-          {[agent.harness, agent.name === "main" ? null : agent.name, agent.place, agent.model]
-            .filter(Boolean)
-            .join(" · ")}
-        </span>
+        <Origin agent={agent} />
       </div>
       <div {...CELL} className="max-lg:order-last max-lg:col-span-2">
         <Bar agent={agent} />
@@ -122,6 +118,20 @@ const Row = memo(function Row({ agent }: { agent: FleetAgent }) {
     </div>
   );
 });
+
+/** Where the row comes from. A long harness name gives way before the model does; the row's title has both whole. */
+function Origin({ agent }: { agent: FleetAgent }) {
+  return (
+    <span className="flex text-xs whitespace-pre text-faint">
+      <span className="min-w-12 truncate">{whoOf(agent)}</span>
+      {agent.model !== null && <span className="max-w-[75%] shrink-0 truncate"> · {agent.model}</span>}
+    </span>
+  );
+}
+
+function whoOf({ harness, name, place }: FleetAgent): string {
+  return [harness, name === "main" ? null : name, place].filter(Boolean).join(" · ");
+}
 
 function Load({ agent, state }: { agent: FleetAgent; state: LevelState }) {
   if (agent.load === null) return <span title="No line is known for this agent">{NONE}</span>;

@@ -12,34 +12,23 @@ import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { Choice } from "../ui/choice.tsx";
 import { EmptyState, ErrorState } from "../ui/states.tsx";
-import type { SessionKind } from "../url.ts";
-import { KINDS, STATUSES, type StatusChoice, useHarness, usePeriod, useSessionFilters } from "../url.ts";
+import { useHarness, usePeriod, useSessionFilters } from "../url.ts";
+import { KINDS, listQuery, type SessionKind, STATUSES, type StatusChoice } from "./filters.ts";
 import { SessionTable, SessionTableSkeleton } from "./list.tsx";
 
-const PAGE = 100;
 const ANY = "any";
 
 export function SessionsPage() {
   const trpc = useTRPC();
   const [harness, setHarness] = useHarness();
   const [filters, setFilters] = useSessionFilters();
-  const { from, to } = usePeriod();
-  const q = useDeferredValue(filters.q.trim());
-  const input = {
-    from,
-    to,
-    sort: filters.sort,
-    order: filters.order,
-    ...(harness === null ? {} : { harness }),
-    ...(filters.kind === null ? {} : { kind: filters.kind }),
-    ...(filters.status === null ? {} : { status: filters.status }),
-    ...(q === "" ? {} : { q }),
-  };
+  const q = useDeferredValue(filters.q);
+  const input = listQuery(usePeriod(), { ...filters, q }, harness);
   const query = useInfiniteQuery(
-    trpc.sessions.list.infiniteQueryOptions(
-      { ...input, limit: PAGE },
-      { getNextPageParam: (page) => page.next_cursor ?? undefined, placeholderData: keepPreviousData },
-    ),
+    trpc.sessions.list.infiniteQueryOptions(input, {
+      getNextPageParam: (page) => page.next_cursor ?? undefined,
+      placeholderData: keepPreviousData,
+    }),
   );
   const rows = useMemo(() => query.data?.pages.flatMap((page) => page.items) ?? [], [query.data]);
   const { fetchNextPage, isFetchingNextPage } = query;
@@ -52,7 +41,8 @@ export function SessionsPage() {
     void setFilters({ q: null, kind: null, status: null });
     void setHarness(null);
   }
-  const csv = `/api/v1/sessions.csv?${new URLSearchParams(input)}`;
+  const { limit: _all, ...listed } = input;
+  const csv = `/api/v1/sessions.csv?${new URLSearchParams(listed)}`;
   return (
     <>
       <PageHeader title="Sessions">

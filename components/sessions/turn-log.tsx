@@ -131,6 +131,8 @@ function Rows({ rows, complete, loadMore }: { rows: LogRow[]; complete: boolean;
             return (
               <div
                 key={key}
+                ref={virtual.measureElement}
+                data-index={index}
                 {...rowRole(index + 2)}
                 data-testid={`log-${row.kind}`}
                 className={cn(
@@ -138,7 +140,7 @@ function Rows({ rows, complete, loadMore }: { rows: LogRow[]; complete: boolean;
                   "absolute inset-x-0 border-b border-rule",
                   row.kind !== "turn" && "bg-track/55 text-muted",
                 )}
-                style={{ height: ROW_PX, transform: `translateY(${start}px)` }}
+                style={{ minHeight: ROW_PX, transform: `translateY(${start}px)` }}
               >
                 {row.kind === "turn" ? (
                   <Turn row={row} />
@@ -209,6 +211,8 @@ function Turn({ row: { turn } }: { row: Extract<LogRow, { kind: "turn" }> }) {
   );
 }
 
+/** On a phone there is no pointer to hover with, so words that do not fit go on in a second line. */
+const WORDS = "max-sm:py-1.5 max-sm:leading-snug sm:truncate";
 const SPAN = "col-span-4 flex min-w-0 items-center gap-1.5 sm:col-span-6";
 
 function Boundary({ row: { boundary } }: { row: Extract<LogRow, { kind: "boundary" }> }) {
@@ -217,7 +221,7 @@ function Boundary({ row: { boundary } }: { row: Extract<LogRow, { kind: "boundar
     <>
       <span {...CELL} className={SPAN} title={words}>
         <Glyph type={boundary.type} className="shrink-0" />
-        <span className="truncate">{words}</span>
+        <span className={WORDS}>{words}</span>
       </span>
       <span {...CELL} className="text-right" title="what the level fell by">
         {boundary.reclaimed_tokens === null ? "" : <Reclaimed tokens={boundary.reclaimed_tokens} />}
@@ -245,7 +249,7 @@ function Crossing({ row: { crossing } }: { row: Extract<LogRow, { kind: "crossin
           aria-hidden
           className={cn("size-3 shrink-0", crossing.direction === "up" ? "text-warn-ink" : "text-ok")}
         />
-        <span className="truncate">{words}</span>
+        <span className={WORDS}>{words}</span>
       </span>
       <span {...CELL} />
     </>

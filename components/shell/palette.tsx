@@ -5,7 +5,7 @@ import { Command } from "cmdk";
 import { Clock, Moon, Search, Waypoints } from "lucide-react";
 import { useRouter } from "next/navigation";
 import { useTheme } from "next-themes";
-import { type ReactNode, useCallback, useDeferredValue, useEffect, useState } from "react";
+import { type ReactNode, useCallback, useDeferredValue, useEffect, useLayoutEffect, useState } from "react";
 import { useMinute } from "../clock.tsx";
 import { compact } from "../format.ts";
 import { QUICK_RANGES, quickLabel, resolveRange } from "../range.ts";
@@ -23,15 +23,18 @@ const GROUP =
 interface Props {
   open: boolean;
   onOpenChange: (open: boolean) => void;
+  /** What was typed before the field was there; asked once it is. */
+  takeEarly: () => string;
 }
 
 /** Everything by name: pages, sessions, ranges, themes. */
-export function Palette({ open, onOpenChange }: Props) {
+export function Palette({ open, onOpenChange, takeEarly }: Props) {
   const router = useRouter();
   const [, setRange] = useRange();
   const { setTheme } = useTheme();
   const [text, setText] = useState("");
   const [chosen, setChosen] = useState("");
+  useLayoutEffect(() => setText((now) => now + takeEarly()), [takeEarly]);
 
   /** The chosen row may have been a session that no longer matches; then Enter would do nothing at all. */
   const chooseAmongShown = useCallback(() => {

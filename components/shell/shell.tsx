@@ -2,15 +2,16 @@
 
 import dynamic from "next/dynamic";
 import { useRouter } from "next/navigation";
-import { type ReactNode, Suspense, useEffect, useMemo, useState } from "react";
+import { type ReactNode, Suspense, useCallback, useEffect, useMemo, useState } from "react";
 import { enterRows } from "../fleet/walk-rows.ts";
 import { LiveProvider } from "../live.tsx";
 import { Actions, type ShellActions } from "./actions.ts";
 import { Nav } from "./nav.tsx";
 import { carry, PAGES } from "./pages.ts";
 
-// Needed only once somebody asks for them.
-const Palette = dynamic(() => import("./palette.tsx").then(({ Palette }) => Palette));
+const loadPalette = () => import("./palette.tsx").then(({ Palette }) => Palette);
+// Needed only once somebody asks for them; fetched when the browser has nothing better to do.
+const Palette = dynamic(loadPalette);
 const HelpDialog = dynamic(() => import("./help.tsx").then(({ HelpDialog }) => HelpDialog));
 
 /** How long after `g` the second key counts. */
@@ -22,11 +23,31 @@ function isTyping(target: EventTarget | null): boolean {
   );
 }
 
-function useShortcuts({ openSearch, openHelp }: ShellActions): void {
+/** What is typed after the palette was asked for and before its field is there to take it. */
+interface Early {
+  waiting: boolean;
+  text: string;
+}
+
+/** Whether the key was one of a text that the palette will begin with. */
+function typedEarly(early: Early, { key, ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {
+  if (!early.waiting || ctrlKey || metaKey || altKey) return false;
+  if (key === "Escape") early.waiting = false;
+  else if (key === "Backspace") early.text = early.text.slice(0, -1);
+  else if (key.length === 1) early.text += key;
+  else return false;
+  return true;
+}
+
+function useShortcuts({ openSearch, openHelp }: ShellActions, early: Early): void {
   const router = useRouter();
   useEffect(() => {
     let chordUntil = 0;
     function press(event: KeyboardEvent) {
+      if (typedEarly(early, event)) {
+        event.preventDefault();
+        return;
+      }
       if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
         event.preventDefault();
         openSearch();
@@ -55,17 +76,46 @@ function useShortcuts({ openSearch, openHelp }: ShellActions): void {
     }
     document.addEventListener("keydown", press);
     return () => document.removeEventListener("keydown", press);
-  }, [router, openSearch, openHelp]);
+  }, [router, openSearch, openHelp, early]);
+}
+
+/** Milliseconds after which the palette is fetched where the browser does not say that it is idle. */
+const IDLE_MS = 2_000;
+
+function usePaletteSoon(): void {
+  useEffect(() => {
+    const load = () => void loadPalette().catch(() => {});
+    if (typeof requestIdleCallback === "undefined") {
+      const timer = setTimeout(load, IDLE_MS);
+      return () => clearTimeout(timer);
+    }
+    const idle = requestIdleCallback(load, { timeout: IDLE_MS });
+    return () => cancelIdleCallback(idle);
+  }, []);
 }
 
 export function Shell({ children }: { children: ReactNode }) {
   const [searching, setSearching] = useState(false);
   const [helping, setHelping] = useState(false);
+  const [early] = useState<Early>({ waiting: false, text: "" });
   const actions = useMemo(
-    () => ({ openSearch: () => setSearching(true), openHelp: () => setHelping(true) }),
-    [],
+    () => ({
+      openSearch: () => {
+        early.waiting = document.querySelector("[role=dialog]") === null;
+        setSearching(true);
+      },
+      openHelp: () => setHelping(true),
+    }),
+    [early],
   );
-  useShortcuts(actions);
+  const takeEarly = useCallback(() => {
+    const { text } = early;
+    early.waiting = false;
+    early.text = "";
+    return text;
+  }, [early]);
+  useShortcuts(actions, early);
+  usePaletteSoon();
   return (
     <LiveProvider>
       <Actions value={actions}>
@@ -84,7 +134,7 @@ export function Shell({ children }: { children: ReactNode }) {
             <Suspense>{children}</Suspense>
           </main>
         </div>
-        <Suspense>{searching && <Palette open onOpenChange={setSearching} />}</Suspense>
+        <Suspense>{searching && <Palette open onOpenChange={setSearching} takeEarly={takeEarly} />}</Suspense>
         {helping && <HelpDialog open onOpenChange={setHelping} />}
       </Actions>
     </LiveProvider>

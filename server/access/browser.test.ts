@@ -125,17 +125,21 @@ describe("a browser's session", () => {
 
 describe("the cookie", () => {
   it("is closed to scripts and to other sites", () => {
-    expect(sessionCookie("abc", false)).toBe(
-      "plimsoll_session=abc; Path=/; HttpOnly; SameSite=Strict; Max-Age=2592000",
+    const plain = { host: "localhost:4180", secure: false };
+    expect(sessionCookie("abc", plain)).toBe(
+      "plimsoll_session_4180=abc; Path=/; HttpOnly; SameSite=Strict; Max-Age=2592000",
     );
-    expect(sessionCookie("abc", true)).toMatch(/; Secure$/);
-    expect(expiredCookie(false)).toContain("plimsoll_session=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0");
+    expect(sessionCookie("abc", { ...plain, secure: true })).toMatch(/; Secure$/);
+    expect(expiredCookie(plain)).toContain(
+      "plimsoll_session_4180=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0",
+    );
   });
 
   it("is found among others, and ignored when it is not ours", () => {
     const token = makeToken();
-    expect(sessionOf(`a=1; plimsoll_session=${token}; b=2`)).toBe(token);
-    expect(sessionOf(`plimsoll_session=${token}`)).toBe(token);
+    const host = "plimsoll.example.com";
+    expect(sessionOf({ cookie: `a=1; plimsoll_session=${token}; b=2`, host })).toBe(token);
+    expect(sessionOf({ cookie: `plimsoll_session=${token}`, host })).toBe(token);
     for (const other of [
       undefined,
       "",
@@ -144,7 +148,16 @@ describe("the cookie", () => {
       "plimsoll_session=x",
       `x_session=${token}`,
     ]) {
-      expect(sessionOf(other)).toBeUndefined();
+      expect(sessionOf({ cookie: other, host })).toBeUndefined();
     }
+  });
+
+  it("is another one for another server of the same machine", () => {
+    const [one, two] = [makeToken(), makeToken()];
+    const cookie = `plimsoll_session_4180=${one}; plimsoll_session_4181=${two}`;
+    expect(sessionOf({ cookie, host: "localhost:4180" })).toBe(one);
+    expect(sessionOf({ cookie, host: "[::1]:4181" })).toBe(two);
+    expect(sessionOf({ cookie, host: "[::1]" })).toBeUndefined();
+    expect(sessionOf({ cookie, host: undefined })).toBeUndefined();
   });
 });

@@ -5,8 +5,6 @@ import { PlimsollError } from "../errors.ts";
 import { createFailureLimit } from "./failures.ts";
 import { hashSecret, makeToken } from "./key-format.ts";
 
-export const COOKIE_NAME = "plimsoll_session";
-
 const LOGIN_TOKEN_MS = 15 * 60_000;
 /** Login links waiting to be used; making one more ends the oldest. */
 const LOGIN_TOKENS = 20;
@@ -140,27 +138,51 @@ export function createBrowsers({ prisma, announce, now = Date.now }: BrowserOpti
  */
 export const loginUrl = (origin: string, token: string): string => `${origin}/login#${token}`;
 
-/** The Set-Cookie header that logs a browser in. `secure` when the browser speaks https to us. */
-export function sessionCookie(session: string, secure: boolean): string {
-  return cookie(session, SESSION_MS / 1000, secure);
+/** What a request says that its cookie depends on. */
+interface Asked {
+  /** The Host header. */
+  host: string | undefined;
+  /** Whether the browser speaks https to us. */
+  secure: boolean;
+}
+
+/**
+ * A browser gives a cookie to every port of a host. So that two servers on one machine do not log each other's users
+ * out, the name holds the port the browser asked at, and nothing where it is the usual one.
+ */
+export function cookieName(host: string | undefined): string {
+  const port = /:(\d+)$/.exec(host ?? "")?.[1];
+  return port === undefined ? "plimsoll_session" : `plimsoll_session_${port}`;
+}
+
+/** The Set-Cookie header that logs a browser in. */
+export function sessionCookie(session: string, asked: Asked): string {
+  return cookie(session, SESSION_MS / 1000, asked);
 }
 
 /** The Set-Cookie header that logs it out. */
-export function expiredCookie(secure: boolean): string {
-  return cookie("", 0, secure);
+export function expiredCookie(asked: Asked): string {
+  return cookie("", 0, asked);
 }
 
-function cookie(value: string, maxAgeSeconds: number, secure: boolean): string {
+function cookie(value: string, maxAgeSeconds: number, { host, secure }: Asked): string {
   const flags = `Path=/; HttpOnly; SameSite=Strict; Max-Age=${maxAgeSeconds}${secure ? "; Secure" : ""}`;
-  return `${COOKIE_NAME}=${value}; ${flags}`;
+  return `${cookieName(host)}=${value}; ${flags}`;
 }
 
-/** Our cookie's value in a Cookie header; undefined when it is not there or not of our making. */
-export function sessionOf(header: string | undefined): string | undefined {
+/** Our cookie's value among a request's; undefined when it is not there or not of our making. */
+export function sessionOf({
+  cookie: header,
+  host,
+}: {
+  cookie: string | undefined;
+  host: string | undefined;
+}): string | undefined {
   if (!header) return undefined;
+  const ours = cookieName(host);
   for (const part of header.split(";")) {
     const [name, value] = part.split("=", 2);
-    if (name?.trim() === COOKIE_NAME && value && /^[0-9A-Za-z]{43}$/.test(value.trim())) return value.trim();
+    if (name?.trim() === ours && value && /^[0-9A-Za-z]{43}$/.test(value.trim())) return value.trim();
   }
   return undefined;
 }

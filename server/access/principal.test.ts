@@ -27,12 +27,14 @@ const facts = (changes: Partial<RequestFacts> = {}): RequestFacts => ({
 });
 const bearer = (token: string, changes: Partial<RequestFacts> = {}) =>
   access.authenticate(facts({ authorization: `Bearer ${token}`, ...changes }));
-const cookie = `plimsoll_session=${session}`;
+const cookie = `plimsoll_session_4180=${session}`;
 
 describe("authenticate", () => {
   it("knows nobody who presents nothing", async () => {
     expect(await access.authenticate(facts())).toBeUndefined();
-    expect(await access.authenticate(facts({ cookie: `plimsoll_session=${makeToken()}` }))).toBeUndefined();
+    expect(
+      await access.authenticate(facts({ cookie: `plimsoll_session_4180=${makeToken()}` })),
+    ).toBeUndefined();
   });
 
   it("knows a machine by its key", async () => {

@@ -93,7 +93,7 @@ export function createAccess({ keys, browsers, localToken }: AccessParts): Acces
     const known = byKnownKey(facts.authorization);
     if (known) return known;
     if (facts.authorization !== undefined) return byToken(bearer(facts.authorization), facts);
-    const session = sessionOf(facts.cookie);
+    const session = sessionOf(facts);
     return session === undefined ? undefined : byCookie(session, facts);
   }
 

@@ -34,9 +34,9 @@ afterAll(() => server.stop());
 const own = () => `127.0.0.1:${server.port}`;
 
 /** Logs a browser in and gives the Cookie header it would send. */
-async function logIn(): Promise<{ cookie: string }> {
+async function logIn(host = own()): Promise<{ cookie: string }> {
   const token = server.browsers.createLoginToken();
-  const { status, headers } = await server.send("/api/v1/login", { body: { token } });
+  const { status, headers } = await server.send("/api/v1/login", { body: { token }, headers: { host } });
   expect(status).toBe(200);
   return { cookie: headers["set-cookie"]![0]!.split(";", 1)[0]! };
 }
@@ -124,7 +124,9 @@ describe("login", () => {
     expect(first.status).toBe(200);
     expect(first.headers["cache-control"]).toBe("no-store");
     const cookie = first.headers["set-cookie"]![0]!;
-    expect(cookie).toMatch(/^plimsoll_session=\w{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=2592000$/);
+    expect(cookie).toMatch(
+      /^plimsoll_session_\d+=\w{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=2592000$/,
+    );
     const headers = { cookie: cookie.split(";", 1)[0]! };
     expect((await server.send("/api/v1/status", { headers })).status).toBe(200);
     const second = await server.send("/api/v1/login", { body: { token } });
@@ -180,7 +182,7 @@ describe("login", () => {
     expect(foreign.status).toBe(403);
     const { status, headers } = await logOut(`http://${own()}`);
     expect(status).toBe(200);
-    expect(headers["set-cookie"]![0]).toMatch(/^plimsoll_session=; .*Max-Age=0/);
+    expect(headers["set-cookie"]![0]).toMatch(/^plimsoll_session_\d+=; .*Max-Age=0/);
     expect((await server.send("/api/v1/status", { headers: { cookie } })).status).toBe(401);
     expect((await logOut(`http://${own()}`)).status).toBe(200);
   });
@@ -202,19 +204,21 @@ describe("two processes of one database", () => {
       requireScope(await authenticate(), "read");
       return Response.json({});
     };
-    const other = await testServer({ database: server.database, rest });
+    // A browser asks both under the one name of what stands before them.
+    const host = "plimsoll.example.com";
+    const other = await testServer({ database: server.database, rest, names: [host] });
     try {
       const { authorization, id } = await server.key("read");
-      const { cookie } = await logIn();
+      const { cookie } = await logIn(host);
       const status = async (at: TestServer, headers: Record<string, string>) =>
-        (await at.send("/api/v1/status", { headers })).status;
+        (await at.send("/api/v1/status", { headers: { ...headers, host } })).status;
       for (const headers of [{ authorization }, { cookie }] as Record<string, string>[]) {
         expect([await status(server, headers), await status(other, headers)]).toEqual([200, 200]);
       }
       await server.keys.revoke(1, id);
       await server.send("/api/v1/logout", {
         method: "POST",
-        headers: { cookie, origin: `http://${own()}` },
+        headers: { cookie, host, origin: `http://${host}` },
       });
       await vi.waitFor(async () => {
         expect(await status(other, { authorization })).toBe(401);

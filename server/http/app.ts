@@ -104,18 +104,18 @@ export function createMachineApp(deps: MachineAppDeps): MachineApp {
     const body = LoginBody.safeParse(await c.req.json().catch(() => undefined));
     if (!body.success) throw new PlimsollError("bad_request", 'Send JSON: {"token": "..."}.');
     const session = await browsers.login(body.data.token, facts.remoteAddress ?? "");
-    c.header("Set-Cookie", sessionCookie(session, isHttps(c)));
+    c.header("Set-Cookie", sessionCookie(session, askedOf(c)));
     c.header("Cache-Control", "no-store");
     return c.json({ ok: true });
   });
 
   app.post("/api/v1/logout", async (c) => {
     const facts = factsOf(c.env.incoming);
-    const session = sessionOf(facts.cookie);
+    const session = sessionOf(facts);
     if (session !== undefined && (await access.authenticate({ ...facts, authorization: undefined }))) {
       await browsers.logout(session);
     }
-    c.header("Set-Cookie", expiredCookie(isHttps(c)));
+    c.header("Set-Cookie", expiredCookie(askedOf(c)));
     return c.json({ ok: true });
   });
 
@@ -168,6 +168,7 @@ export function foreignHost(host: string | undefined): PlimsollError {
 }
 
 /** Whoever claims https wrongly only keeps the cookie from themselves. */
-function isHttps(c: MachineContext): boolean {
-  return c.env.incoming.headers["x-forwarded-proto"] === "https";
+function askedOf(c: MachineContext): { host: string | undefined; secure: boolean } {
+  const { headers } = c.env.incoming;
+  return { host: headers.host, secure: headers["x-forwarded-proto"] === "https" };
 }

@@ -77,7 +77,10 @@ describe("/api/v1/live", () => {
   it("is heard by a browser, in another process' words too", async () => {
     server = await testServer();
     const session = await server.browsers.login(server.browsers.createLoginToken(), "");
-    const stream = await open({ cookie: `plimsoll_session=${session}`, "sec-fetch-site": "same-origin" });
+    const stream = await open({
+      cookie: `plimsoll_session_${server.port}=${session}`,
+      "sec-fetch-site": "same-origin",
+    });
     const payload = JSON.stringify({ from: "another process", changes: [[1, ["a"]]] });
     await server.database.prisma.$executeRaw`SELECT pg_notify('plimsoll_live', ${payload})`;
     await vi.waitFor(() => expect(stream.messages()).toEqual([changed(null), changed(["a"])]));

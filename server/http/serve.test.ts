@@ -8,7 +8,7 @@ afterEach(() => server?.stop());
 
 const logIn = async () => {
   const session = await server.browsers.login(server.browsers.createLoginToken(), "");
-  return { session, cookie: `plimsoll_session=${session}` };
+  return { session, cookie: `plimsoll_session_${server.port}=${session}` };
 };
 
 describe("pages", () => {
@@ -46,7 +46,9 @@ describe("pages", () => {
     await server.database.prisma.browserSession.updateMany({ data: { expiresAt: soon } });
     server.browsers.forget(null);
     const { headers } = await server.send("/", { headers: { cookie } });
-    expect(headers["set-cookie"]![0]).toMatch(new RegExp(`^plimsoll_session=${session}; .*Max-Age=2592000`));
+    expect(headers["set-cookie"]![0]).toMatch(
+      new RegExp(`^plimsoll_session_${server.port}=${session}; .*Max-Age=2592000`),
+    );
   });
 
   it("answer a failure in the one shape", async () => {

@@ -82,7 +82,8 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
 
   /** @returns false when it has answered with the way to the login page */
   async function letIn(incoming: IncomingMessage, outgoing: ServerResponse, url: string): Promise<boolean> {
-    const session = sessionOf(incoming.headers.cookie);
+    const { cookie, host } = incoming.headers;
+    const session = sessionOf({ cookie, host });
     const visit = session === undefined ? undefined : await verified(session);
     if (session === undefined || !visit) {
       if (incoming.method !== "GET" && incoming.method !== "HEAD") {
@@ -94,7 +95,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     }
     if (visit.renew) {
       const secure = incoming.headers["x-forwarded-proto"] === "https";
-      outgoing.appendHeader("Set-Cookie", sessionCookie(session, secure));
+      outgoing.appendHeader("Set-Cookie", sessionCookie(session, { host, secure }));
     }
     return true;
   }

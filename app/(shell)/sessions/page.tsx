@@ -1,8 +1,32 @@
+import { HydrationBoundary } from "@tanstack/react-query";
 import type { Metadata } from "next";
+import { createLoader } from "nuqs/server";
+import { listQuery, sessionFilters } from "../../../components/sessions/filters.ts";
 import { SessionsPage } from "../../../components/sessions/sessions-page.tsx";
+import { prefetch } from "../../prefetch.ts";
+import { one, periodOf, type SearchParams } from "../../search.ts";
 
 export const metadata: Metadata = { title: "Sessions" };
 
-export default function Page() {
-  return <SessionsPage />;
+const filtersOf = createLoader(sessionFilters);
+
+export default async function Page({ searchParams }: { searchParams: SearchParams }) {
+  const params = await searchParams;
+  const query = listQuery(
+    periodOf(one(params.range), Date.now()),
+    filtersOf(params),
+    one(params.harness) ?? null,
+  );
+  const state = await prefetch((trpc, client) => [
+    client.prefetchInfiniteQuery(
+      trpc.sessions.list.infiniteQueryOptions(query, {
+        getNextPageParam: (page) => page.next_cursor ?? undefined,
+      }),
+    ),
+  ]);
+  return (
+    <HydrationBoundary state={state}>
+      <SessionsPage />
+    </HydrationBoundary>
+  );
 }

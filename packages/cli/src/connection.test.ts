@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { connect, homeFolder, isLoopback, serverUrl } from "./connection.ts";
+import { accessHint, connect, homeFolder, isLoopback, serverUrl } from "./connection.ts";
 import { allowsColour, columns, fitColumns } from "./terminal.ts";
 
 let home: string;
@@ -44,6 +44,14 @@ describe("which token is used", () => {
       token: undefined,
       tokenSource: undefined,
     });
+  });
+
+  it("says which key was refused, and that this machine needs none", async () => {
+    const env = { PLIMSOLL_KEY: "env", PLIMSOLL_HOME: home };
+    expect(accessHint(await connect({}, env), 403)).toMatch(/PLIMSOLL_KEY= before the command/);
+    expect(accessHint(await connect({ key: "flag" }, env), 403)).toMatch(/^The key from --key lacks/);
+    const elsewhere = await connect({ url: "https://p.example" }, env);
+    expect(accessHint(elsewhere, 403)).toMatch(/^The key from PLIMSOLL_KEY lacks/);
   });
 
   it("is looked for where the server puts it", () => {

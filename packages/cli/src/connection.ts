@@ -67,8 +67,13 @@ export function authorization(connection: Connection): Record<string, string> {
 
 /** What to do about an answer of 401 or 403. */
 export function accessHint(connection: Connection, status: number): string {
-  if (status === 403)
-    return "The key lacks the scope this needs. Create one with: plimsoll key create --name … --scope …";
+  if (status === 403) {
+    if (connection.tokenSource === "PLIMSOLL_KEY" && isLoopback(connection.url)) {
+      return "PLIMSOLL_KEY holds a key that may not do this. On the server's own machine none is needed: put PLIMSOLL_KEY= before the command.";
+    }
+    const source = connection.tokenSource === undefined ? "" : ` from ${connection.tokenSource}`;
+    return `The key${source} lacks the scope this needs. Create one with: plimsoll key create --name … --scope …`;
+  }
   if (connection.token === undefined) {
     return "Give a key with --key or PLIMSOLL_KEY; on the server's own machine its token file is used by itself.";
   }
