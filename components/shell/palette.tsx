@@ -66,6 +66,8 @@ export function Palette({ open, onOpenChange, takeEarly }: Props) {
       <div className="flex items-center gap-2.5 border-b px-4">
         <Search aria-hidden className="size-4 text-faint" />
         <Command.Input
+          // The dialog would take the focus there anyway, but select what was typed early.
+          autoFocus
           value={text}
           onValueChange={setText}
           placeholder="Search sessions, pages, ranges"
