@@ -10,6 +10,7 @@ export * from "./models.ts";
 export * from "./parse-event.ts";
 export * from "./queries.ts";
 export * from "./read.ts";
+export * from "./read-session.ts";
 export * from "./thresholds.ts";
 export * from "./timeline.ts";
 export * from "./turn.ts";

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { SESSION_KINDS } from "./events.ts";
-import { Scope, SeriesGroup, SeriesMetric, SessionSort, SessionStatus } from "./read.ts";
+import { Scope, SeriesGroup, SeriesMetric, SessionStatus } from "./read.ts";
+import { SessionSort } from "./read-session.ts";
 
 /** Inputs of the metrics API, shared by tRPC, REST, the dashboard and the command line. */
 const time = z.iso.datetime({ offset: true });

@@ -1,0 +1,175 @@
+import { z } from "zod";
+import { CROSSING_ORIGINS } from "./crossings.ts";
+import { COMPOSITION_PARTS, SESSION_KINDS } from "./events.ts";
+import { DROP_HINTS } from "./mark.ts";
+import { AgentView, SessionStatus, ThresholdOrigin } from "./read.ts";
+import { Thresholds } from "./thresholds.ts";
+import { WINDOW_SOURCES } from "./window.ts";
+
+/** What the metrics API answers about sessions, as a list and one by one. Units as in `read.ts`. */
+const time = z.iso.datetime({ offset: true });
+const tokens = z.number().int();
+
+export const SESSION_SORTS = ["last_at", "first_at", "load", "peak_utilization", "turns"] as const;
+export const SessionSort = z.enum(SESSION_SORTS);
+export type SessionSort = z.infer<typeof SessionSort>;
+
+export const SessionRow = z.object({
+  id: z.string(),
+  /** The sender's own id. */
+  session: z.string(),
+  title: z.string().nullable(),
+  kind: z.enum(SESSION_KINDS).nullable(),
+  harness: z.string(),
+  status: SessionStatus,
+  end_reason: z.string().nullable(),
+  model: z.string().nullable(),
+  context_tokens: tokens.nullable(),
+  window_tokens: tokens.nullable(),
+  utilization: z.number().nullable(),
+  load: z.number().nullable(),
+  peak_tokens: tokens.nullable(),
+  peak_utilization: z.number().nullable(),
+  turns: z.number().int(),
+  agents: z.number().int(),
+  windows: z.number().int(),
+  masked: z.number().int(),
+  compacted: z.number().int(),
+  subticks: z.number().int(),
+  restarts: z.number().int(),
+  cleared: z.number().int(),
+  unexplained: z.number().int(),
+  reclaimed_tokens: tokens,
+  /** Upward crossings of the warning threshold. */
+  warnings: z.number().int(),
+  first_at: time,
+  last_at: time,
+});
+export type SessionRow = z.infer<typeof SessionRow>;
+
+export const SessionPage = z.object({ items: z.array(SessionRow), next_cursor: z.string().nullable() });
+export type SessionPage = z.infer<typeof SessionPage>;
+
+export const BoundaryView = z.object({
+  id: z.string(),
+  agent_id: z.string(),
+  agent: z.string(),
+  /** A boundary type, or a sign: wind_down, split_requested, split_resolved, phase, session, harness. */
+  type: z.string(),
+  explains_fall: z.boolean(),
+  inferred: z.boolean(),
+  hint: z.enum(DROP_HINTS).nullable(),
+  at: time,
+  window: z.number().int(),
+  tokens_before: tokens.nullable(),
+  tokens_after: tokens.nullable(),
+  /** What the level fell by; null while unknown. */
+  reclaimed_tokens: tokens.nullable(),
+  /** The rest of what the harness said, by the protocol's field names. */
+  detail: z.record(z.string(), z.unknown()),
+});
+export type BoundaryView = z.infer<typeof BoundaryView>;
+
+export const CrossingView = z.object({
+  agent_id: z.string(),
+  agent: z.string(),
+  threshold: z.string(),
+  direction: z.enum(["up", "down"]),
+  origin: z.enum(CROSSING_ORIGINS),
+  at: time,
+  threshold_tokens: tokens,
+  context_tokens: tokens,
+});
+export type CrossingView = z.infer<typeof CrossingView>;
+
+export const WindowView = z.object({
+  agent_id: z.string(),
+  index: z.number().int(),
+  first_at: time,
+  last_at: time,
+  turns: z.number().int(),
+  first_tokens: tokens.nullable(),
+  last_tokens: tokens.nullable(),
+  peak_tokens: tokens.nullable(),
+  peak_utilization: z.number().nullable(),
+  window_tokens: tokens.nullable(),
+});
+export type WindowView = z.infer<typeof WindowView>;
+
+export const SessionDetail = z.object({
+  session: SessionRow,
+  /** The agent that stands for the session. */
+  main_agent_id: z.string().nullable(),
+  agents: z.array(AgentView),
+  windows: z.array(WindowView),
+  /** Newest 1,000, oldest first. */
+  boundaries: z.array(BoundaryView),
+  crossings: z.array(CrossingView),
+  thresholds: Thresholds,
+  threshold_origin: ThresholdOrigin,
+});
+export type SessionDetail = z.infer<typeof SessionDetail>;
+
+export const CompositionView = z.object(
+  Object.fromEntries(COMPOSITION_PARTS.map((part) => [part, tokens.nullable()])) as Record<
+    (typeof COMPOSITION_PARTS)[number],
+    z.ZodNullable<typeof tokens>
+  >,
+);
+
+export const TurnView = z.object({
+  /** Position among the agent's turns in order, from 1. */
+  number: z.number().int(),
+  agent_id: z.string(),
+  agent: z.string(),
+  at: time,
+  received_at: time,
+  model: z.string(),
+  window: z.number().int(),
+  context_tokens: tokens.nullable(),
+  window_tokens: tokens.nullable(),
+  window_source: z.enum(WINDOW_SOURCES),
+  utilization: z.number().nullable(),
+  /** Against the agent's previous counted turn. */
+  change: tokens.nullable(),
+  fresh_tokens: tokens.nullable(),
+  cache_read_tokens: tokens.nullable(),
+  cache_write_tokens: tokens.nullable(),
+  output_tokens: tokens.nullable(),
+  reasoning_tokens: tokens.nullable(),
+  basis: z.enum(["inclusive", "exclusive", "unproven"]),
+  estimated: z.boolean(),
+  compaction: z.boolean(),
+  duration_ms: z.number().int().nullable(),
+  cost_usd: z.number().nullable(),
+  composition: CompositionView.nullable(),
+});
+export type TurnView = z.infer<typeof TurnView>;
+
+/** Newest first. */
+export const TurnPage = z.object({ items: z.array(TurnView), next_cursor: z.string().nullable() });
+export type TurnPage = z.infer<typeof TurnPage>;
+
+/** One point of the saw-tooth. Beyond 1,000 turns a bucket keeps its highest and its last turn. */
+export const ChartPoint = z.object({
+  number: z.number().int(),
+  at: time,
+  window: z.number().int(),
+  context_tokens: tokens.nullable(),
+  window_tokens: tokens.nullable(),
+  estimated: z.boolean(),
+  composition: CompositionView.nullable(),
+});
+export type ChartPoint = z.infer<typeof ChartPoint>;
+
+export const SessionChart = z.object({
+  agents: z.array(
+    z.object({
+      agent_id: z.string(),
+      agent: z.string(),
+      turns: z.number().int(),
+      points: z.array(ChartPoint),
+    }),
+  ),
+});
+export type SessionChart = z.infer<typeof SessionChart>;
