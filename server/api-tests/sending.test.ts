@@ -119,6 +119,27 @@ describe("bodies", () => {
     }
   });
 
+  it("takes a byte order mark at the beginning", async () => {
+    const body = `\ufeff${JSON.stringify(turns(1)[0])}`;
+    expect((await post(body)).body.accepted).toBe(1);
+    expect((await post(body, { "content-type": "application/x-ndjson" })).body.duplicates).toBe(1);
+  });
+
+  it("refuses bytes that are no UTF-8 instead of storing something else", async () => {
+    const latin = (id: string) => Buffer.from(JSON.stringify({ ...turns(1)[0], id }), "latin1");
+    const message = expectRefused(await post(latin("caf\u00e9")), 400, "bad_request");
+    expect(message).toContain("UTF-8");
+    const lines = Buffer.concat([
+      Buffer.from(`${JSON.stringify(turns(1)[0])}\n`),
+      latin("caf\u00e9"),
+      Buffer.from(`\n${JSON.stringify({ ...turns(1)[0], model: "mod\u00e8le" })}\n`),
+    ]);
+    expect((await post(lines, { "content-type": "application/x-ndjson" })).body).toMatchObject({
+      accepted: 2,
+      rejected: [{ index: 1, code: "invalid_json", message: "is not valid UTF-8" }],
+    });
+  });
+
   it("refuses JSON that holds no events, and compressed bodies that are none", async () => {
     expectRefused(await post('"text"'), 400, "bad_request");
     expectRefused(await post('{"events": 7}'), 400, "bad_request");
@@ -202,6 +223,14 @@ describe("limits", () => {
       expect(packed.length).toBeLessThan(LIMITS.compressedBytes);
       expectRefused(await post(packed, { "content-encoding": encoding }), 413, "too_large");
     }
+  });
+
+  it("refuses millions of tiny values without making an event of each", async () => {
+    const gzip = { "content-encoding": "gzip" };
+    expectRefused(await post(gzipSync(`[${"1,".repeat(5_000_000)}1]`), gzip), 413, "too_large");
+    const lines = { ...gzip, "content-type": "application/x-ndjson" };
+    expectRefused(await post(gzipSync("1\n".repeat(10_000_000)), lines), 413, "too_large");
+    expect((await post(gzipSync("\n".repeat(20_000_000)), lines)).body).toMatchObject({ accepted: 0 });
   });
 
   it("goes on after a sender that left in the middle of its body", async () => {

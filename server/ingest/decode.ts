@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { promisify } from "node:util";
 import { brotliDecompress, gunzip, inflate } from "node:zlib";
 import { LIMITS } from "@plimsoll/protocol";
@@ -36,16 +37,23 @@ export async function decodeBody(body: EncodedBody): Promise<RawEvent[]> {
       `Content-Type ${type} is not understood: send application/json or application/x-ndjson.`,
     );
   }
-  const text = (await decompress(body)).toString("utf8");
-  const events = lines ? parseLines(text) : parseJson(text);
-  if (events.length > LIMITS.events) {
-    throw new PlimsollError(
-      "too_large",
-      `${events.length} events in one request; the limit is ${LIMITS.events}. Send smaller batches.`,
-      { details: { limit: LIMITS.events, unit: "events" } },
-    );
-  }
-  return events;
+  const bytes = withoutByteOrderMark(await decompress(body));
+  return lines ? parseLines(bytes) : parseJson(bytes);
+}
+
+/** Some editors and shells begin a file with it; RFC 8259 lets a reader pass over it. */
+function withoutByteOrderMark(bytes: Buffer): Buffer {
+  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes;
+}
+
+/** Asked before an object is made of each: millions of tiny values fit into a body that is small once compressed. */
+function checkCount(events: number, orMore = ""): void {
+  if (events <= LIMITS.events) return;
+  throw new PlimsollError(
+    "too_large",
+    `${events}${orMore} events in one request; the limit is ${LIMITS.events}. Send smaller batches.`,
+    { details: { limit: LIMITS.events, unit: "events" } },
+  );
 }
 
 async function decompress({ bytes, contentEncoding }: EncodedBody): Promise<Buffer> {
@@ -86,7 +94,10 @@ export function tooManyBytes(bytes: number | undefined): PlimsollError {
   );
 }
 
-function parseJson(text: string): RawEvent[] {
+function parseJson(bytes: Buffer): RawEvent[] {
+  // Decoding would put the same character for every byte it cannot read, and names that differ would become one.
+  if (!isUtf8(bytes)) throw new PlimsollError("bad_request", "The body is not valid UTF-8.");
+  const text = bytes.toString("utf8");
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -99,11 +110,11 @@ function parseJson(text: string): RawEvent[] {
       cause,
     });
   }
-  if (Array.isArray(value)) return value.map((event) => ({ value: event }));
+  if (Array.isArray(value)) return rawEvents(value);
   if (typeof value === "object" && value !== null) {
     const { events } = value as { events?: unknown };
     if (events === undefined) return [{ value }];
-    if (Array.isArray(events)) return events.map((event) => ({ value: event }));
+    if (Array.isArray(events)) return rawEvents(events);
     throw new PlimsollError("bad_request", '"events" must be an array of events.');
   }
   throw new PlimsollError(
@@ -112,15 +123,38 @@ function parseJson(text: string): RawEvent[] {
   );
 }
 
-function parseLines(text: string): RawEvent[] {
+function rawEvents(values: readonly unknown[]): RawEvent[] {
+  checkCount(values.length);
+  return values.map((value) => ({ value }));
+}
+
+const LINE_FEED = 0x0a;
+
+function parseLines(bytes: Buffer): RawEvent[] {
+  const readable = isUtf8(bytes);
   const events: RawEvent[] = [];
-  for (const line of text.split("\n")) {
-    if (line.trim() === "") continue;
-    try {
-      events.push({ value: JSON.parse(line) });
-    } catch {
-      events.push({ unreadable: `is not valid JSON at position ${jsonErrorPosition(line)} of its line` });
-    }
+  let next = 0;
+  while (next < bytes.length) {
+    const found = bytes.indexOf(LINE_FEED, next);
+    const line = bytes.subarray(next, found === -1 ? bytes.length : found);
+    next += line.length + 1;
+    if (line.length === 0) continue;
+    const event = readable || isUtf8(line) ? parseLine(line.toString("utf8")) : NOT_UTF8;
+    if (event === undefined) continue;
+    events.push(event);
+    checkCount(events.length, " or more");
   }
   return events;
+}
+
+const NOT_UTF8: RawEvent = { unreadable: "is not valid UTF-8" };
+
+/** @returns undefined for a blank line */
+function parseLine(line: string): RawEvent | undefined {
+  if (line.trim() === "") return undefined;
+  try {
+    return { value: JSON.parse(line) };
+  } catch {
+    return { unreadable: `is not valid JSON at position ${jsonErrorPosition(line)} of its line` };
+  }
 }

@@ -36,6 +36,15 @@ describe("the quota of a key", () => {
     expect(() => quota.take("b", 1)).not.toThrow();
   });
 
+  it("lets a batch larger than the burst wait for a full allowance, and no longer", () => {
+    let now = 0;
+    const quota = createQuota(10, () => now);
+    quota.take("a", 100);
+    expect(() => quota.take("a", 5_000)).toThrow("send again after 10 s");
+    now = 10_000;
+    expect(() => quota.take("a", 5_000)).not.toThrow();
+  });
+
   it("is no bound at 0", () => {
     const quota = createQuota(0, () => 0);
     for (let i = 0; i < 100; i++) quota.take("a", 10_000);

@@ -31,8 +31,9 @@ export function createQuota(perSecond: number, clock: () => number): Quota {
       const now = clock();
       const allowance = refilled(allowances.get(sender), perSecond, now);
       // A batch larger than the whole burst would never fit: it may overdraw a full allowance.
-      if (allowance.left < Math.min(events, perSecond * BURST_SECONDS)) {
-        const retryAfter = Math.max(1, Math.ceil((events - allowance.left) / perSecond));
+      const needed = Math.min(events, perSecond * BURST_SECONDS);
+      if (allowance.left < needed) {
+        const retryAfter = Math.max(1, Math.ceil((needed - allowance.left) / perSecond));
         throw new PlimsollError(
           "quota_exceeded",
           `This key may send ${perSecond} events a second. Nothing was stored; send again after ${retryAfter} s.`,

@@ -91,6 +91,22 @@ describe("defaults", () => {
     );
     expect(rejected({ ...turn, model: null })).toMatchObject({ code: "missing_field", path: "model" });
   });
+  test("so does null in a part of an event, but not in a list", () => {
+    const usage = { input_tokens: 10, cache_read_tokens: null, basis: null };
+    expect(accepted({ ...turn, usage, composition: { system: null, tools: 4 } })).toMatchObject({
+      usage: { input_tokens: 10 },
+      composition: { tools: 4 },
+    });
+    const sub = { id: "1", status: "done", score: null, summary: null };
+    const split = { ...envelope, type: "split_resolved", phase: "7", status: "done", sub_phases: [sub] };
+    expect(accepted(split)).toMatchObject({ sub_phases: [{ id: "1", status: "done" }] });
+    const masked = { ...envelope, type: "masked", observations: 1, tools: ["bash", null] };
+    expect(rejected(masked)).toMatchObject({ code: "invalid_field", path: "tools.1" });
+  });
+  test("an unknown field may be as deep as it likes", () => {
+    const deep = JSON.parse(`${"[".repeat(200_000)}${"]".repeat(200_000)}`);
+    expect(accepted({ ...turn, seq: null, deep })).toEqual(accepted(turn));
+  });
 });
 
 describe("unknown fields", () => {

@@ -46,9 +46,15 @@ export function parseEvent(value: unknown): ParsedEvent {
     : refused("invalid_field", path, issue.message);
 }
 
-/** Many serialisers write `null` for a field that is not there. */
-function withoutNulls(event: object): object {
-  return Object.fromEntries(Object.entries(event).filter(([, value]) => value !== null));
+/** Levels of an event at which a field can stand: `sub_phases`, its items, and theirs. What is deeper is not kept. */
+const DEPTH = 4;
+
+/** Many serialisers write `null` for a field that is not there. An item of a list is no field. */
+function withoutNulls(value: unknown, depth = DEPTH): unknown {
+  if (typeof value !== "object" || value === null || depth === 0) return value;
+  if (Array.isArray(value)) return value.map((item) => withoutNulls(item, depth - 1));
+  const present = Object.entries(value).filter(([, inner]) => inner !== null);
+  return Object.fromEntries(present.map(([name, inner]) => [name, withoutNulls(inner, depth - 1)]));
 }
 
 function refused(code: RejectionCode, path: string, message: string): ParsedEvent {
