@@ -11,6 +11,9 @@ describe("the names a model is looked up by", () => {
     ["claude-haiku-4-5-20251001", ["claude-haiku-4-5-20251001", "claude-haiku-4-5"]],
     ["claude-sonnet-4-5@20250929", ["claude-sonnet-4-5@20250929", "claude-sonnet-4-5"]],
     ["qwen3:8b", ["qwen3:8b"]],
+    ["openai:gpt-4o", ["openai:gpt-4o", "gpt-4o"]],
+    ["google-vertex:gemini-2.5-flash", ["google-vertex:gemini-2.5-flash", "gemini-2.5-flash"]],
+    ["x-ai/grok-4:nitro", ["x-ai/grok-4:nitro", "grok-4:nitro", "x-ai/grok-4", "grok-4"]],
   ])("%s", (model, names) => {
     expect(modelNames(model)).toEqual(names);
   });
@@ -18,6 +21,18 @@ describe("the names a model is looked up by", () => {
     const names = modelNames("us.anthropic.claude-sonnet-4-5-20250929-v1:0");
     expect(names[0]).toBe("us.anthropic.claude-sonnet-4-5-20250929-v1:0");
     expect(names.at(-1)).toBe("claude-sonnet-4-5");
+  });
+  test.each([
+    ["us-gov.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-sonnet-4-5"],
+    [
+      "arn:aws:bedrock:eu-west-1:1:inference-profile/eu.anthropic.claude-haiku-4-5-20251001-v1:0",
+      "claude-haiku-4-5",
+    ],
+    ["openai.gpt-oss-120b-1:0", "gpt-oss-120b"],
+    ["vertex_ai/claude-sonnet-4-5@20250929", "claude-sonnet-4-5"],
+    ["publishers/google/models/gemini-2.5-flash", "gemini-2.5-flash"],
+  ])("%s comes down to %s", (model, name) => {
+    expect(modelNames(model).at(-1)).toBe(name);
   });
   test("are never a part of the name that could be an older sibling's", () => {
     expect(modelNames("claude-opus-5-5")).not.toContain("claude-opus-5");
@@ -35,12 +50,32 @@ describe("a lookup", () => {
     ["vendor/unheard-of[1M]", 1_000_000],
     ["ollama/known", undefined],
     ["ollama_chat/known", undefined],
+    ["ollama:known", undefined],
+    ["anthropic:known", 8_000],
+    ["vendor/known:online", 8_000],
+    ["vendor/known:free", undefined],
     ["known-large", undefined],
     ["", undefined],
   ])("of %s", (model, tokens) => {
     expect(find(model)).toBe(tokens);
     expect(find(model)).toBe(tokens);
   });
+  test.each([
+    "deepseek-r1:14b",
+    "llama3.1:latest",
+    "mixtral:8x7b",
+    "gemma3n:e4b",
+    "gemma3:27b-it-q4_K_M",
+    "qwen3:0.6b",
+  ])("of %s is Ollama's to say", (model) => {
+    expect(windowLookup(() => 64_000)(model)).toBeUndefined();
+  });
+  test.each(["anthropic.claude-3-sonnet-20240229-v1:0:200k", "vendor/known:free", "us.anthropic.known-v1:0"])(
+    "does not take %s for one of Ollama's",
+    (model) => {
+      expect(windowLookup(() => 64_000)(model)).toBe(64_000);
+    },
+  );
   test("an override beats the catalog and says where it was read", () => {
     for (const [name, { tokens, source, date }] of Object.entries(WINDOW_OVERRIDES)) {
       expect(windowLookup(() => 1)(`vendor/${name}`)).toBe(tokens);

@@ -15,11 +15,20 @@ export const WINDOW_OVERRIDES: Readonly<Record<string, WindowOverride>> = {
   },
 };
 
-/** A model served by Ollama has the window it was loaded with, whatever the model could hold. */
-const LOCAL = /^ollama(?:_chat)?\//i;
+/**
+ * A model served by Ollama has the window it was loaded with, whatever the model could hold. Without a prefix its tag
+ * gives it away: `deepseek-r1:14b`, `llama3.1:latest`, `gemma3:27b-it-q4_K_M`.
+ */
+const LOCAL = /^ollama(?:_chat)?[/:]|:(?:latest|[a-z]?[\d.]+(?:x[\d.]+)?[bm](?:[-_].*)?)$/i;
 const ONE_MILLION = /\[1m\]$/i;
-const REGION_AND_VENDOR = /^(?:[a-z]{2,6}\.)?(?:anthropic|amazon|meta|mistral|cohere|ai21|deepseek)\./;
-const BEDROCK_VERSION = /-v\d+(?::\d+)?$/;
+/** As Pydantic AI, LangChain and the like write it: `openai:gpt-4o`. */
+const PROVIDER =
+  /^(?:anthropic|azure(?:_openai)?|bedrock(?:_converse)?|cohere|deepseek|google(?:-gla|-vertex|_genai|_vertexai)?|groq|mistral(?:ai)?|openai(?:-chat|-responses)?|openrouter|vertexai|xai):/i;
+/** OpenRouter's ways to the same model. Not `:free` and `:extended`: those may come with another window. */
+const ROUTE = /:(?:beta|exacto|floor|nitro|online|thinking)$/i;
+const REGION_AND_VENDOR =
+  /^(?:[a-z]{2,6}(?:-[a-z]{2,6})?\.)?(?:anthropic|amazon|meta|mistral|cohere|ai21|deepseek|openai|qwen)\./;
+const BEDROCK_VERSION = /-v\d+(?::\d+)?$|-\d+:\d+$/;
 const DATE = /[-@]\d{4}-?\d{2}-?\d{2}$/;
 
 /**
@@ -31,9 +40,10 @@ export function modelNames(model: string): string[] {
   const add = (name: string) => {
     if (name !== "" && !names.includes(name)) names.push(name);
   };
-  const bare = model.slice(model.lastIndexOf("/") + 1);
+  const bare = model.slice(model.lastIndexOf("/") + 1).replace(PROVIDER, "");
   add(bare);
   add(bare.replace(REGION_AND_VENDOR, ""));
+  for (const name of [...names]) add(name.replace(ROUTE, ""));
   for (const name of [...names]) add(name.replace(BEDROCK_VERSION, ""));
   for (const name of [...names]) add(name.replace(DATE, ""));
   return names;
