@@ -135,14 +135,36 @@ const MARKER_PX = 8;
 const markerTop = ({ y, area }: Scales, { from, to }: SawMarker) =>
   Math.max(area.y + MARKER_PX, y(from ?? to ?? 0) - 10);
 
-/** At which edge a threshold's label stands: at the left, unless signs of boundaries crowd it there and not at the right. */
-function labelSide(scales: Scales, tokens: number, markers: readonly SawMarker[]): "left" | "right" {
+/** A plot narrower than this has no room for the tokens beside a threshold's share, px. */
+const ROOMY_PX = 420;
+
+function thresholdWords({ name, label, tokens }: AppliedThreshold, { area }: Scales): string {
+  const told = area.width < ROOMY_PX || /^-?\d+$/.test(label) ? "" : ` · ${compact(tokens)}`;
+  return `${name} ${label}${told}`;
+}
+
+interface LabelPlace {
+  edge: "left" | "right";
+  /** Baseline of the text, px. */
+  y: number;
+}
+
+/** Where a threshold's label stands: above its line at the left, unless signs of boundaries stand there already. */
+function labelPlace(scales: Scales, threshold: AppliedThreshold, markers: readonly SawMarker[]): LabelPlace {
   const { x, y, area } = scales;
-  const label = y(tokens) - 9;
-  const inTheWay = markers.filter((marker) => Math.abs(markerTop(scales, marker) - label) < MARKER_PX + 7);
-  const near = (edge: number) =>
-    inTheWay.some((marker) => Math.abs(x(marker.x) - edge) < THRESHOLD_LABEL_PX + MARKER_PX);
-  return near(area.x) && !near(area.x + area.width) ? "right" : "left";
+  const line = y(threshold.tokens);
+  const reach = textWidth(thresholdWords(threshold, scales)) + MARKER_PX + 6;
+  const places: LabelPlace[] = [line - 5, line + 13].flatMap((at) => [
+    { edge: "left", y: at },
+    { edge: "right", y: at },
+  ]);
+  const free = places.find(({ edge, y: at }) =>
+    markers.every((marker) => {
+      const away = edge === "left" ? x(marker.x) - area.x : area.x + area.width - x(marker.x);
+      return away > reach || Math.abs(markerTop(scales, marker) - (at - 4)) > MARKER_PX + 6;
+    }),
+  );
+  return free ?? places[0]!;
 }
 
 export function ThresholdLines({
@@ -160,13 +182,14 @@ export function ThresholdLines({
   if (scales === undefined) return null;
   const { y, area } = scales;
   const within = thresholds.filter(({ tokens }) => tokens <= top);
+  const places = within.map((threshold) => labelPlace(scales, threshold, markers));
   const shown = shownLabels(
     within.map(({ name, tokens }) => ({ at: y(tokens), size: 13, rank: name === line ? 1 : 0 })),
     1,
   );
   return (
     <g>
-      {within.map(({ name, label, tokens }, index) => (
+      {within.map(({ name, tokens }, index) => (
         <g key={name}>
           <line
             x1={area.x}
@@ -179,15 +202,13 @@ export function ThresholdLines({
           />
           {shown[index] && (
             <text
-              {...(labelSide(scales, tokens, markers) === "left"
-                ? { x: area.x + 4 }
-                : { x: area.x + area.width - 4, textAnchor: "end" })}
-              y={y(tokens) - 5}
+              x={places[index]!.edge === "left" ? area.x + 4 : area.x + area.width - 4}
+              y={places[index]!.y}
+              textAnchor={places[index]!.edge === "left" ? "start" : "end"}
               className="chart-text"
               style={{ fill: LINE_INK[name], paintOrder: "stroke", stroke: "var(--panel)", strokeWidth: 3 }}
             >
-              {name} {label}
-              {/^-?\d+$/.test(label) ? "" : ` · ${compact(tokens)}`}
+              {thresholdWords(within[index]!, scales)}
             </text>
           )}
         </g>
@@ -210,7 +231,7 @@ export function Markers({
   const scales = useScales();
   const [active, setActive] = useState(0);
   if (scales === undefined) return null;
-  const { x, y, area } = scales;
+  const { x, area } = scales;
   const bottom = area.y + area.height;
   const stop = Math.min(active, markers.length - 1);
   const placed = markers.map((marker) => ({
@@ -227,7 +248,7 @@ export function Markers({
     })),
   );
 
-  const sides = thresholds.map(({ tokens }) => labelSide(scales, tokens, markers));
+  const labels = thresholds.map((threshold) => labelPlace(scales, threshold, markers));
 
   function hidden(centre: number, half: number, at: number): boolean {
     if (at < area.y - 12) return true;
@@ -235,9 +256,7 @@ export function Markers({
       left: centre - half < area.x + THRESHOLD_LABEL_PX,
       right: centre + half > area.x + area.width - THRESHOLD_LABEL_PX,
     };
-    return thresholds.some(
-      ({ tokens }, index) => reaches[sides[index]!] && Math.abs(y(tokens) - 5 - at) < 13,
-    );
+    return labels.some((label) => reaches[label.edge] && Math.abs(label.y - at) < 13);
   }
 
   function walk(event: KeyboardEvent<SVGGElement>) {

@@ -15,7 +15,7 @@ import { type LevelState, levelState } from "./level.ts";
 import { walkRows } from "./walk-rows.ts";
 
 const GRID =
-  "grid gap-x-[18px] gap-y-1 px-4 grid-cols-[minmax(0,1fr)_auto] lg:grid-cols-[minmax(180px,1.25fr)_minmax(230px,2.6fr)_76px_164px_92px_80px] lg:items-center";
+  "grid gap-x-[18px] gap-y-1 px-4 grid-cols-[minmax(0,1fr)_auto] lg:grid-cols-[minmax(190px,1.7fr)_minmax(230px,2.4fr)_76px_154px_92px_80px] lg:items-center";
 
 const STATE_WORDS: Readonly<Record<LevelState, string>> = {
   over: "over its line",
@@ -72,6 +72,7 @@ function Head() {
 const Row = memo(function Row({ agent }: { agent: FleetAgent }) {
   const state = levelState(agent);
   const title = titleOf(agent);
+  const sub = agent.name === "main" ? null : agent.name;
   return (
     <div
       {...rowRole()}
@@ -84,10 +85,11 @@ const Row = memo(function Row({ agent }: { agent: FleetAgent }) {
         <Link
           href={`/sessions/${agent.session_id}?agent=${agent.id}`}
           data-row-link
-          title={[title, whoOf(agent), agent.model].filter(Boolean).join("\n")}
-          className="block truncate font-medium after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent"
+          title={[title, sub, agent.harness, agent.place, agent.model].filter(Boolean).join(" · ")}
+          className="flex gap-x-1.5 font-medium after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent"
         >
-          {title}
+          <span className="truncate">{title}</span>
+          {sub !== null && <span className="max-w-[60%] shrink-0 truncate text-muted">› {sub}</span>}
         </Link>
         <Origin agent={agent} />
       </div>
@@ -120,17 +122,14 @@ const Row = memo(function Row({ agent }: { agent: FleetAgent }) {
 });
 
 /** Where the row comes from. A long harness name gives way before the model does; the row's title has both whole. */
-function Origin({ agent }: { agent: FleetAgent }) {
+function Origin({ agent: { harness, place, model } }: { agent: FleetAgent }) {
   return (
-    <span className="flex text-xs whitespace-pre text-faint">
-      <span className="min-w-12 truncate">{whoOf(agent)}</span>
-      {agent.model !== null && <span className="max-w-[75%] shrink-0 truncate"> · {agent.model}</span>}
+    <span className="flex gap-x-1 text-xs text-faint">
+      <span className="min-w-12 shrink-[999] truncate">{harness}</span>
+      {place !== null && <span className="shrink-0">· {place}</span>}
+      {model !== null && <span className="min-w-20 truncate">· {model}</span>}
     </span>
   );
-}
-
-function whoOf({ harness, name, place }: FleetAgent): string {
-  return [harness, name === "main" ? null : name, place].filter(Boolean).join(" · ");
 }
 
 function Load({ agent, state }: { agent: FleetAgent; state: LevelState }) {
