@@ -25,20 +25,29 @@ export function planCompaction(
 ): Section[] {
   if (total <= limitOf(budget)) return [];
   const needed = total - lowWaterOf(budget);
-  const over = overAllocation(sections, budget);
-  const anyOver = over.size > 0;
   const scores = new Float64Array(sections.length);
   const heap = new Uint32Array(sections.length);
   let size = 0;
+  // One pass over the sections: reading them is most of the cost.
+  let system = 0;
+  let observation = 0;
+  let all = 0;
   for (let index = 0; index < sections.length; index++) {
     const section = sections[index]!;
-    if (section.priority === "critical" || section.stage === "stub" || section.tokens < SMALLEST) continue;
+    const { tokens, area, stage } = section;
+    all += tokens;
+    if (area === "system") system += tokens;
+    else if (area === "observation") observation += tokens;
+    if (section.priority === "critical" || stage === "stub" || tokens < SMALLEST) continue;
     if (refused?.has(section) === true) continue;
-    let score = compactionScore(section, now);
-    if (section.stage === "summary") score *= SUMMARY_RANK;
-    if (anyOver && over.has(section.area ?? "context")) score *= OVER_ALLOCATION;
-    scores[index] = score;
+    const score = compactionScore(section, now);
+    scores[index] = stage === "summary" ? score * SUMMARY_RANK : score;
     heap[size++] = index;
+  }
+  const over = overAllocation({ system, observation, context: all - system - observation }, budget);
+  for (let place = 0; over.size > 0 && place < size; place++) {
+    const index = heap[place]!;
+    if (over.has(sections[index]!.area ?? "context")) scores[index]! *= OVER_ALLOCATION;
   }
   // A heap gives the few lowest without sorting all.
   for (let place = (size >> 1) - 1; place >= 0; place--) sink(heap, scores, place, size);
@@ -54,9 +63,7 @@ export function planCompaction(
   return chosen;
 }
 
-function overAllocation(sections: readonly Section[], budget: TokenBudget): Set<Area> {
-  const used: Record<Area, number> = { system: 0, context: 0, observation: 0 };
-  for (const section of sections) used[section.area ?? "context"] += section.tokens;
+function overAllocation(used: Readonly<Record<Area, number>>, budget: TokenBudget): Set<Area> {
   const usable = limitOf(budget);
   const areas = Object.keys(used) as Area[];
   return new Set(areas.filter((area) => used[area] > usable * budget.allocation[area]));

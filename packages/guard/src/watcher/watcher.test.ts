@@ -66,7 +66,7 @@ describe("defects of the sketch that must not come back", () => {
     const changed = section("log", 950);
     ir.put(changed);
     release("short");
-    await looking;
+    expect(await looking).toMatchObject({ status: "overtaken", tokensAfter: 950 });
     expect(ir.get("log")).toBe(changed);
   });
 
@@ -183,6 +183,27 @@ describe("the watcher", () => {
     await watcher.look();
     expect(errors).toHaveLength(1);
     expect(ir.total).toBe(501);
+  });
+
+  it("tries again when a summariser that was away may be back, and not before", async () => {
+    let now = NOW;
+    let away = true;
+    const ir = new PromptIr([section("a", 900)]);
+    const watcher = new ContextWatcher(ir, {
+      budget: { total: 1_000 },
+      tokenizer: words,
+      clock: () => now,
+      compact: async () => {
+        if (away) throw new Error("away");
+        return "short";
+      },
+    });
+    expect(await watcher.look()).toMatchObject({ status: "exhausted" });
+    away = false;
+    now += 59_000;
+    expect(await watcher.look()).toMatchObject({ status: "exhausted" });
+    now += 1_000;
+    expect(await watcher.look()).toMatchObject({ status: "compacted", tokensAfter: 1 });
   });
 
   it("looks by itself, waits between compactions, and stops", async () => {

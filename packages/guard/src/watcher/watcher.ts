@@ -16,6 +16,8 @@ export type WatchStatus =
   | "cooling"
   /** Over the limit and nothing compactable is left: it waits until a section changes. */
   | "exhausted"
+  /** Every section was changed by others while it was summarised: theirs stays, the next look plans anew. */
+  | "overtaken"
   /** The previous round is still under way. */
   | "busy";
 
@@ -43,9 +45,12 @@ export interface WatcherOptions {
   /** Most sections compacted in one round; keeps calls to a model apart. */
   perRound?: number;
   onEvent?: (body: EventBody) => void;
-  /** Told when a compaction throws; the section is left as it is. */
+  /** Told when a compaction throws; the section is left as it is and tried again a minute later. */
   onError?: (error: unknown, section: Section) => void;
 }
+
+/** How long a section is left alone after its compaction threw: a model that is away comes back. ms */
+const RETRY_MS = 60_000;
 
 /** Keeps a shared prompt below its limit in the background, lowest value first. */
 export class ContextWatcher {
@@ -57,7 +62,10 @@ export class ContextWatcher {
   readonly #clock: () => number;
   /** Sections, by identity, that gave nothing: asking again would give nothing again. */
   readonly #refused = new WeakSet<Section>();
+  /** Sections whose compaction threw, and when each may be tried again, epoch ms. */
+  readonly #failed = new Map<Section, number>();
   #anyRefused = false;
+  readonly #passedOver = { has: (one: Section) => this.#refused.has(one) || this.#failed.has(one) };
   #timer: ReturnType<typeof setInterval> | undefined;
   #busy = false;
   #lastAt = Number.NEGATIVE_INFINITY;
@@ -97,13 +105,14 @@ export class ContextWatcher {
     if (this.#busy) return result("busy");
     const now = this.#clock();
     if (now - this.#lastAt < (this.#options.coolDownMs ?? 0)) return result("cooling");
+    if (this.#forgetFailures(now)) this.#exhaustedAt = undefined;
     if (this.#exhaustedAt === this.#ir.version) return result("exhausted");
     const plan = planCompaction(
       this.#ir.sections(),
       before,
       this.budget,
       now,
-      this.#anyRefused ? this.#refused : undefined,
+      this.#anyRefused || this.#failed.size > 0 ? this.#passedOver : undefined,
     );
     if (plan.length === 0) {
       this.#exhaustedAt = this.#ir.version;
@@ -113,7 +122,8 @@ export class ContextWatcher {
     try {
       const swaps = await this.#shorten(plan.slice(0, this.#options.perRound ?? plan.length));
       const held = this.#ir.swap(swaps);
-      if (held.length === 0) return result("exhausted");
+      // Nothing given is not yet nothing left: that is for the next plan to find.
+      if (held.length === 0) return result(swaps.length > 0 ? "overtaken" : "exhausted");
       this.#lastAt = now;
       const freed = held.reduce((sum, { expect, next }) => sum + expect.tokens - next.tokens, 0);
       const after = this.#ir.total;
@@ -151,12 +161,12 @@ export class ContextWatcher {
           pending.push(
             made.then(
               (content) => accept(section, content),
-              (error: unknown) => this.#failed(error, section),
+              (error: unknown) => this.#fail(error, section),
             ),
           );
         }
       } catch (error) {
-        this.#failed(error, section);
+        this.#fail(error, section);
       }
     }
     if (pending.length > 0) await Promise.all(pending);
@@ -168,9 +178,20 @@ export class ContextWatcher {
     this.#anyRefused = true;
   }
 
-  #failed(error: unknown, section: Section): void {
-    this.#refuse(section);
+  #fail(error: unknown, section: Section): void {
+    this.#failed.set(section, this.#clock() + RETRY_MS);
     this.#options.onError?.(error, section);
+  }
+
+  /** Whether a section may be tried again now. Those that were replaced meanwhile are forgotten too. */
+  #forgetFailures(now: number): boolean {
+    let again = false;
+    for (const [section, until] of this.#failed) {
+      if (now < until && this.#ir.get(section.id) === section) continue;
+      this.#failed.delete(section);
+      again = true;
+    }
+    return again;
   }
 
   #shorter(section: Section, content: string): Section {

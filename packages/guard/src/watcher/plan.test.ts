@@ -1,0 +1,71 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import {
+  compactionScore,
+  limitOf,
+  lowWaterOf,
+  planCompaction,
+  resolveBudget,
+  type Section,
+  type TokenBudget,
+} from "./index.ts";
+
+const NOW = Date.UTC(2026, 10, 20);
+const HOUR = 3_600_000;
+
+/** The same plan, written plainly: score all, sort all, take from the front. */
+function plainly(sections: readonly Section[], total: number, budget: TokenBudget): Section[] {
+  if (total <= limitOf(budget)) return [];
+  const used = { system: 0, context: 0, observation: 0 };
+  for (const { area = "context", tokens } of sections) used[area] += tokens;
+  const scored = sections
+    .filter(({ priority, stage, tokens }) => priority !== "critical" && stage !== "stub" && tokens >= 24)
+    .map((section) => {
+      const area = section.area ?? "context";
+      const over = used[area] > limitOf(budget) * budget.allocation[area];
+      return {
+        section,
+        score: compactionScore(section, NOW) * (section.stage === "summary" ? 4 : 1) * (over ? 0.5 : 1),
+      };
+    })
+    .sort((a, b) => a.score - b.score);
+  const plan: Section[] = [];
+  let freed = 0;
+  for (const { section } of scored) {
+    if (freed >= total - lowWaterOf(budget)) break;
+    plan.push(section);
+    freed += section.tokens * (section.stage === "summary" ? 0.9 : 0.75);
+  }
+  return plan;
+}
+
+it("plans without sorting what sorting all by score would give", () => {
+  const section = fc.record(
+    {
+      tokens: fc.integer({ min: 1, max: 300 }),
+      priority: fc.constantFrom<Section["priority"]>("critical", "high", "medium", "low"),
+      // Few different values, so that many scores are equal and must settle by place.
+      relevance: fc.constantFrom(0, 0.25, 0.5, 1),
+      recency: fc.integer({ min: 0, max: 6 }).map((days) => NOW - days * 24 * HOUR),
+      area: fc.constantFrom<NonNullable<Section["area"]>>("system", "context", "observation"),
+      stage: fc.constantFrom<NonNullable<Section["stage"]>>("full", "summary", "stub"),
+    },
+    { requiredKeys: ["tokens", "priority"] },
+  );
+  fc.assert(
+    fc.property(
+      fc.array(section, { maxLength: 120 }),
+      fc.integer({ min: 100, max: 20_000 }),
+      (made, size) => {
+        const sections = made.map(
+          (one, at): Section => ({ id: `s${at}`, label: "", content: "", ...one }) as Section,
+        );
+        const total = sections.reduce((sum, { tokens }) => sum + tokens, 0);
+        const budget = resolveBudget({ total: size });
+        const plan = planCompaction(sections, total, budget, NOW);
+        expect(plan.map(({ id }) => id)).toEqual(plainly(sections, total, budget).map(({ id }) => id));
+      },
+    ),
+    { numRuns: 300 },
+  );
+});
