@@ -44,8 +44,8 @@ export interface Masking {
   target: number;
   urgent: boolean;
   placeholder: (part: ResultPart) => string;
-  /** Puts the text aside; what cannot be kept is not masked: a mask that cannot be lifted would be a loss. */
-  keep: (part: ResultPart) => boolean;
+  /** Puts the text aside and says under which key; what cannot be kept is not masked: a mask that cannot be lifted would be a loss. */
+  keep: (part: ResultPart) => string | undefined;
 }
 
 /** Masks the oldest results; undefined when nothing could be masked. */
@@ -106,8 +106,12 @@ export function compact<M>(
     return { state: { ...desk.state, compactAfter, compactAsked: undefined }, action: "no_gain" };
   }
   const changed = { ...cut, compactAsked: undefined, lowered: true, compactAfter: 0 };
+  if (how === "fresh_session") {
+    // What was said of the old session, a restart to come above all, is not true of the new one.
+    const fresh = withoutNoticesBefore(changed, Number.POSITIVE_INFINITY);
+    return { ...begin(fresh, "ceiling", editor.turnsFrom(at)), action: "done" };
+  }
   const state = withoutNoticesBefore(changed, at);
-  if (how === "fresh_session") return { ...begin(state, "ceiling", editor.turnsFrom(at)), action: "done" };
   return {
     state: { ...state, compactions: state.compactions + 1 },
     event: { type: "compacted", trigger: "proactive", tokens_before: before, tokens_after: after },

@@ -104,6 +104,30 @@ describe("masking", () => {
     expect(events).toEqual([]);
   });
 
+  it("writes over nothing in the store when a later session uses the same ids", () => {
+    const kept = new Map<string, string>();
+    const store = {
+      put: (id: string, text: string) => void kept.set(id, text),
+      get: (id: string) => kept.get(id),
+    };
+    const turns = (word: string): Message[] => [
+      SYSTEM,
+      ASK,
+      ...Array.from({ length: 8 }, (_, at): Message[] => [
+        { role: "assistant", content: "", toolCalls: [{ id: `call_${at}`, name: "read", arguments: {} }] },
+        { role: "tool", content: filler(950, word), toolCallId: `call_${at}` },
+      ]).flat(),
+    ];
+    for (const word of ["first", "second", "second"]) {
+      const { guard } = testGuard({ policy: OUROBOROS, store });
+      guard.prepare(turns(word));
+      expect(guard.state.masks.length).toBeGreaterThan(0);
+      for (const { id } of guard.state.masks) expect(guard.recall(id)).toBe(filler(950, word));
+    }
+    expect(new Set(kept.values())).toEqual(new Set([filler(950, "first"), filler(950, "second")]));
+    expect(kept.get("call_0")).toBe(filler(950, "first"));
+  });
+
   it("is reversible, through the store and in the view", () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: 2_500 }), { minLength: 4, maxLength: 20 }), (sizes) => {

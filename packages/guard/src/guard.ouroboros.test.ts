@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { fit } from "./fit.ts";
 import {
   ASK,
   counted,
@@ -83,6 +84,23 @@ describe("defects of Ouroboros that must not come back", () => {
     });
     expect(messages[2]!.role).toBe("assistant");
     expectPaired(messages);
+  });
+
+  it("a fresh session at the ceiling takes the wind-down notice over", async () => {
+    const { guard, of } = testGuard({
+      policy: {
+        thresholds: { warning: null, ceiling: "90%", soft: null, hard: "60%" },
+        mask: null,
+        compact: { how: "fresh_session" },
+        restart: { graceTurns: 9 },
+      },
+    });
+    const history = [SYSTEM, ASK, ...Array.from({ length: 7 }, () => toolTurn(950)).flat()];
+    expect(guard.prepare(history).messages.at(-1)!.content).toContain("Context running low");
+    history.push(...toolTurn(2_500));
+    const { messages } = await fit(guard, history);
+    expect(of("restarted")).toHaveLength(1);
+    expect(JSON.stringify(messages)).not.toContain("Context running low");
   });
 
   it("the restart event carries the number of the session that begins", () => {

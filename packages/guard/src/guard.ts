@@ -273,7 +273,8 @@ export class ContextGuard<M = Message> {
 
   /** The full text of a masked result, from the store. */
   recall(id: string): string | undefined {
-    return this.#options.store?.get(id);
+    const mask = this.#state.masks.find((one) => one.id === id);
+    return this.#options.store?.get(mask?.key ?? id);
   }
 
   #sync(messages: readonly M[]): void {
@@ -317,12 +318,22 @@ export class ContextGuard<M = Message> {
     };
   }
 
-  #stored(id: string, text: string): boolean {
+  /** Key under which the store took the text. Ids may come again in a later session: nothing is written over. */
+  #stored(id: string, text: string): string | undefined {
+    const { store } = this.#options;
+    if (store === undefined) return id;
     try {
-      this.#options.store?.put(id, text);
-      return true;
+      let key = id;
+      for (let copy = 2; ; copy++) {
+        const known = store.get(key);
+        if (known === text) return key;
+        if (known === undefined) break;
+        key = `${id}~${copy}`;
+      }
+      store.put(key, text);
+      return key;
     } catch {
-      return false;
+      return undefined;
     }
   }
 

@@ -14,6 +14,8 @@ export interface Cut {
 
 export interface Mask {
   id: string;
+  /** Where the store has the full text, when not under `id`. */
+  key?: string;
   placeholder: string;
   /** Estimated tokens saved. */
   saved: number;

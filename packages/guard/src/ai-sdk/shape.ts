@@ -32,16 +32,21 @@ export const aiShape: Shape<AiMessage> = {
           const output = part.output as { type?: string; value?: unknown } | undefined;
           const error = output?.type?.startsWith("error") === true || output?.type === "execution-denied";
           const id = part.toolCallId as string;
-          return { kind: "result", id, tool: part.toolName as string, error, ...contentOf(output?.value) };
+          // In the agent's own message it is the result of a tool that the provider ran, which checks its form.
+          const fixed = message.role === "assistant";
+          const tool = part.toolName as string;
+          return { kind: "result", id, tool, error, fixed, ...contentOf(output?.value) };
         }
         case "tool-approval-request":
           return { kind: "call", id: approval(part), text: "" };
         case "tool-approval-response":
           // An answer of a person: never masked.
-          return { kind: "result", id: approval(part), error: true, text: textOf(part.reason) };
+          return { kind: "result", id: approval(part), fixed: true, text: textOf(part.reason) };
         case "text":
-        case "reasoning":
           return { kind, text: String(part.text ?? "") };
+        case "reasoning":
+          // Providers sign what was thought.
+          return { kind, fixed: true, text: String(part.text ?? "") };
         default:
           return { kind, text: "", extraTokens: 800 };
       }

@@ -18,7 +18,7 @@ export const anthropicShape: Shape<AnthropicMessage> = {
     const kind = message.role === "assistant" ? "assistant" : message.role === "system" ? "system" : "user";
     if (!Array.isArray(message.content)) return [{ kind, text: textOf(message.content) }];
     return (message.content as Block[]).map((block): Part => {
-      if (block.type === "tool_use" || block.type === "server_tool_use") {
+      if (block.type?.endsWith("tool_use") === true) {
         const tool = block.name as string;
         return {
           kind: "call",
@@ -30,10 +30,12 @@ export const anthropicShape: Shape<AnthropicMessage> = {
       }
       if (typeof block.tool_use_id === "string") {
         const id = block.tool_use_id;
-        return { kind: "result", id, error: block.is_error === true, ...contentOf(block.content) };
+        // What the server's own tools found has a form of its own, and is checked when it is sent back.
+        const fixed = block.type !== "tool_result";
+        return { kind: "result", id, fixed, error: block.is_error === true, ...contentOf(block.content) };
       }
       if (block.type === "text") return { kind, text: String(block.text ?? "") };
-      return { kind, ...contentOf([block]) };
+      return { kind, fixed: true, ...contentOf([block]) };
     });
   },
   replace(message, texts) {

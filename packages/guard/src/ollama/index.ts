@@ -19,7 +19,7 @@ export const ollamaShape: Shape<OllamaMessage> = {
     if (message.role === "tool") return [{ kind: "result", text: message.content, tool: message.tool_name }];
     const kind = message.role === "assistant" ? "assistant" : message.role === "system" ? "system" : "user";
     const parts: Part[] = [];
-    if (message.content !== "" || message.tool_calls === undefined) {
+    if (message.content !== "" || (message.tool_calls ?? []).length === 0) {
       parts.push({ kind, text: message.content, extraTokens: (message.images?.length ?? 0) * 800 });
     }
     for (const { function: called } of message.tool_calls ?? []) {

@@ -8,6 +8,12 @@ export interface ChatMessage {
   tool_call_id?: string;
 }
 
+interface ChatCall {
+  id?: string;
+  function?: { name?: string; arguments?: unknown };
+  custom?: { name?: string; input?: unknown };
+}
+
 /** An image is counted as some tiles of it would be. */
 const IMAGE_TOKENS = 800;
 
@@ -21,20 +27,13 @@ export const chatShape: Shape<ChatMessage> = {
         : message.role === "system" || message.role === "developer"
           ? "system"
           : "user";
-    const parts: Part[] =
-      text === "" && message.tool_calls !== undefined ? [] : [{ kind, text, extraTokens }];
-    for (const call of Array.isArray(message.tool_calls) ? message.tool_calls : []) {
-      const { id, function: called } = call as {
-        id?: string;
-        function?: { name?: string; arguments?: unknown };
-      };
-      parts.push({
-        kind: "call",
-        id,
-        tool: called?.name,
-        input: parsedInput(called?.arguments),
-        text: `${called?.name ?? ""} ${textOf(called?.arguments)}`,
-      });
+    const calls = Array.isArray(message.tool_calls) ? (message.tool_calls as ChatCall[]) : [];
+    const parts: Part[] = text === "" && calls.length > 0 ? [] : [{ kind, text, extraTokens }];
+    for (const { id, function: called, custom } of calls) {
+      const tool = called?.name ?? custom?.name;
+      const input = called?.arguments ?? custom?.input;
+      const spoken = `${tool ?? ""} ${textOf(input)}`;
+      parts.push({ kind: "call", id, tool, input: parsedInput(input), text: spoken });
     }
     return parts;
   },
@@ -53,18 +52,30 @@ export interface InputItem {
   [key: string]: unknown;
 }
 
+/** Outputs that are text, so that a placeholder may stand in their place. */
+const PLAIN_OUTPUT = /^(?:function|custom_tool|local_shell|apply_patch)_call_output$/;
+
 export const responsesShape: Shape<InputItem> = {
   read(item) {
     const id = item.call_id as string | undefined;
-    if (typeof item.type === "string" && item.type.endsWith("_call_output")) {
-      return [{ kind: "result", id, text: contentOf(item.output).text }];
+    if (item.type?.endsWith("_call_output") === true) {
+      // A screenshot or the output of a hosted shell has a form of its own.
+      const fixed = !PLAIN_OUTPUT.test(item.type);
+      return [{ kind: "result", id: id ?? (item.id as string), fixed, ...contentOf(item.output) }];
     }
-    if (item.type === "function_call" || item.type === "custom_tool_call") {
-      const called = item.arguments ?? item.input;
-      const tool = item.name as string | undefined;
-      return [
-        { kind: "call", id, tool, input: parsedInput(called), text: `${tool ?? ""} ${textOf(called)}` },
-      ];
+    if (item.type?.endsWith("_call") === true && id !== undefined) {
+      const called = item.arguments ?? item.input ?? item.action ?? item.operation;
+      const tool = (item.name as string | undefined) ?? item.type.slice(0, -"_call".length);
+      const spoken = `${tool} ${textOf(called)}`;
+      return [{ kind: "call", id, tool, input: parsedInput(called), text: spoken, joins: true }];
+    }
+    if (item.type === "mcp_approval_request") {
+      const asked = parsedInput(item.arguments);
+      return [{ kind: "call", id: String(item.id), input: asked, text: textOf(item.arguments), joins: true }];
+    }
+    if (item.type === "mcp_approval_response") {
+      const request = String(item.approval_request_id);
+      return [{ kind: "result", id: request, fixed: true, text: textOf(item.reason) }];
     }
     const { text, extraTokens } = contentOf(item.content ?? item.summary ?? item.encrypted_content);
     const kind =
@@ -73,12 +84,16 @@ export const responsesShape: Shape<InputItem> = {
         : item.role === "user"
           ? "user"
           : "assistant";
-    return [{ kind, text, extraTokens }];
+    // Only the agent's words can be put otherwise; one reply is several items, which the API takes only together.
+    const fixed = kind === "assistant" && item.role !== "assistant";
+    return [{ kind, text, extraTokens, fixed, joins: kind === "assistant" }];
   },
   replace(item, texts) {
     const text = texts.get(0);
     if (text === undefined) return item;
-    return "output" in item ? { ...item, output: text } : { ...item, content: text };
+    if ("output" in item) return { ...item, output: text };
+    const content = Array.isArray(item.content) ? [{ type: "output_text", text, annotations: [] }] : text;
+    return { ...item, content };
   },
   user: (content) => ({ role: "user", content }),
 };

@@ -65,14 +65,18 @@ export class Editor<M> {
     return candidates(this.#history, this.#masks, effective, state.calibration.slope, from);
   }
 
-  /** Masks for the oldest candidates, until `needed` estimated tokens are saved; `keep` may refuse one. */
+  /** Masks for the oldest candidates, until `needed` estimated tokens are saved; `keep` says where the text is, and may refuse. */
   mask(
     found: readonly Candidate[],
     needed: number,
     placeholder: (part: ResultPart) => string,
-    keep: (part: ResultPart) => boolean,
+    keep: (part: ResultPart) => string | undefined,
   ): { mask: Mask; part: ResultPart }[] {
-    return maskOldest(found, needed, placeholder, this.#tokenizer).filter(({ part }) => keep(part));
+    return maskOldest(found, needed, placeholder, this.#tokenizer).flatMap(({ mask, part }) => {
+      const key = keep(part);
+      if (key === undefined) return [];
+      return [{ mask: key === part.id ? mask : { ...mask, key }, part }];
+    });
   }
 
   /** Tokens that a summary could save at most. */

@@ -9,11 +9,15 @@ const NO_PARTS: readonly ResultPart[] = [];
 
 /** A piece of a message that may be masked: a tool result, or a long text of the agent. */
 export interface ResultPart {
-  /** Joins it to its call; made up from its place when the provider gave none. */
+  /** Its call's id; with its place where an earlier result has the same, as some servers number from 0 each time. */
   id: string;
+  /** Joins it to its call; made up from its place when the provider gave none. */
+  call: string;
   tool: string;
   input: unknown;
   error: boolean;
+  /** Nothing else may stand in its place. */
+  fixed: boolean;
   text: string;
   /** Estimated tokens of the text alone. */
   tokens: number;
@@ -30,9 +34,11 @@ export interface Entry<M> {
   results: readonly ResultPart[];
   /** Texts of the agent itself long enough to be worth masking. */
   longTexts: readonly ResultPart[];
+  /** What the agent says directly after it is part of the same reply. */
+  joins: boolean;
 }
 
-/** Messages that must stay together: one that calls tools with all its results, or any other by itself. */
+/** Messages that must stay together: a reply that calls tools with all its results, or any other by itself. */
 export interface Unit {
   from: number;
   to: number;
@@ -57,7 +63,9 @@ export class History<M> {
     object,
     { parts: readonly Part[]; tokens: readonly number[]; total: number }
   >();
-  readonly #calls = new Map<string, { tool: string; input: unknown }>();
+  readonly #calls = new Map<string, { tool: string; input: unknown; index: number }>();
+  /** Where each id of a result was used first. */
+  readonly #firstUse = new Map<string, string>();
 
   constructor(shape: Shape<M>, tokenizer: Tokenizer) {
     this.#shape = shape;
@@ -75,13 +83,18 @@ export class History<M> {
     if (same === entries.length && last !== undefined) same = Math.min(same, last.from);
     while (this.units.length > 0 && this.units.at(-1)!.to > same)
       same = Math.min(same, this.units.pop()!.from);
+    for (let index = same; index < entries.length; index++) {
+      for (const { call, part } of entries[index]!.results) {
+        if (this.#firstUse.get(call) === `${index}.${part}`) this.#firstUse.delete(call);
+      }
+    }
     entries.length = same;
     let open: string[] = [];
     for (let index = same; index < messages.length; index++) {
       const entry = this.#entry(messages[index]!, index, open);
       entries.push(entry);
       if (entry.calls.length > 0) open = [...entry.calls];
-      else open = open.filter((id) => !entry.results.some((result) => result.id === id));
+      else open = open.filter((id) => !entry.results.some((result) => result.call === id));
       this.#place(entry, index);
     }
     let pinned = 0;
@@ -91,10 +104,22 @@ export class History<M> {
 
   #place(entry: Entry<M>, index: number): void {
     const last = this.units.at(-1);
-    const answers = entry.results.length > 0;
-    if (last !== undefined && answers) {
-      last.to = index + 1;
-      last.complete = this.#unanswered(last).length === 0;
+    const answers = entry.results.filter(({ call }) => !entry.calls.includes(call));
+    if (last !== undefined && answers.length > 0) {
+      // Its call may stand further back than the last message: everything from there on stays together.
+      const from = Math.min(...answers.map(({ call }) => this.#calledAt(call, index) ?? last.from));
+      let unit = last;
+      while (unit.from > from) {
+        const { turn } = this.units.pop()!;
+        unit = this.units.at(-1)!;
+        unit.turn ||= turn;
+      }
+      this.#extend(unit, index);
+      return;
+    }
+    if (last !== undefined && entry.role === "assistant" && this.entries[last.to - 1]!.joins) {
+      this.#extend(last, index);
+      last.turn = true;
       return;
     }
     const unit = { from: index, to: index + 1, turn: entry.role === "assistant", complete: true };
@@ -102,12 +127,23 @@ export class History<M> {
     this.units.push(unit);
   }
 
+  #extend(unit: Unit, index: number): void {
+    unit.to = index + 1;
+    unit.complete = this.#unanswered(unit).length === 0;
+  }
+
+  /** Index of the message that made a call; undefined when it is not among those before `index`. */
+  #calledAt(id: string, index: number): number | undefined {
+    const at = this.#calls.get(id)?.index;
+    return at !== undefined && at < index && this.entries[at]!.calls.includes(id) ? at : undefined;
+  }
+
   #unanswered(unit: Unit): string[] {
     const open = new Set<string>();
     for (let index = unit.from; index < unit.to; index++) {
       const entry = this.entries[index]!;
       for (const id of entry.calls) open.add(id);
-      for (const result of entry.results) open.delete(result.id);
+      for (const result of entry.results) open.delete(result.call);
     }
     return [...open];
   }
@@ -118,23 +154,27 @@ export class History<M> {
     const results: ResultPart[] = [];
     let longTexts: ResultPart[] | undefined;
     let role: Entry<M>["role"] | undefined;
+    let joins = false;
     const waiting = [...open];
     for (const [place, part] of parts.entries()) {
+      joins ||= part.joins === true;
       if (part.kind === "call") {
         const id = part.id ?? `call-${index}.${place}`;
         calls.push(id);
-        this.#calls.set(id, { tool: part.tool ?? "tool", input: part.input });
+        this.#calls.set(id, { tool: part.tool ?? "tool", input: part.input, index });
         role = "assistant";
       } else if (part.kind === "result") {
-        const id = part.id ?? this.#matching(waiting, part.tool) ?? `result-${index}.${place}`;
-        const at = waiting.indexOf(id);
+        const call = part.id ?? this.#matching(waiting, part.tool) ?? `result-${index}.${place}`;
+        const at = waiting.indexOf(call);
         if (at >= 0) waiting.splice(at, 1);
-        const call = this.#calls.get(id);
+        const called = this.#calls.get(call);
         results.push({
-          id,
-          tool: part.tool ?? call?.tool ?? "tool",
-          input: call?.input,
+          id: this.#unique(call, `${index}.${place}`),
+          call,
+          tool: part.tool ?? called?.tool ?? "tool",
+          input: called?.input,
           error: part.error ?? false,
+          fixed: part.fixed ?? false,
           text: part.text,
           tokens: tokens[place]!,
           part: place,
@@ -142,13 +182,16 @@ export class History<M> {
         role ??= "result";
       } else {
         role ??= part.kind;
-        if (part.kind === "assistant" && tokens[place]! >= LONG_TEXT) {
+        if (part.kind === "assistant" && part.fixed !== true && tokens[place]! >= LONG_TEXT) {
+          const id = `text-${index}.${place}`;
           longTexts ??= [];
           longTexts.push({
-            id: `text-${index}.${place}`,
+            id,
+            call: id,
             tool: "assistant",
             input: undefined,
             error: false,
+            fixed: false,
             text: part.text,
             tokens: tokens[place]!,
             part: place,
@@ -163,7 +206,14 @@ export class History<M> {
       calls,
       results,
       longTexts: longTexts ?? NO_PARTS,
+      joins,
     };
+  }
+
+  #unique(id: string, place: string): string {
+    const first = this.#firstUse.get(id) ?? place;
+    this.#firstUse.set(id, first);
+    return first === place ? id : `${id}#${place}`;
   }
 
   /** Providers without call ids answer in order; a tool's name, when given, settles which call is meant. */

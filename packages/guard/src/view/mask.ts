@@ -25,7 +25,7 @@ export function candidates<M>(
   const smallest = Math.max(policy.minTokens / slope, PLACEHOLDER_TOKENS * 1.25);
   const found: Candidate[] = [];
   const consider = (part: ResultPart, least: number) => {
-    if (part.tokens < least || masks.has(part.id)) return;
+    if (part.fixed || part.tokens < least || masks.has(part.id)) return;
     found.push({ part, saves: part.tokens - PLACEHOLDER_TOKENS });
   };
   for (let index = from; index < end; index++) {

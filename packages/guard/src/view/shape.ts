@@ -14,6 +14,10 @@ export interface Part {
   error?: boolean | undefined;
   /** Tokens of content that is not text, such as an image. */
   extraTokens?: number | undefined;
+  /** Sealed or structured by the provider, which refuses other text in its place: never masked. */
+  fixed?: boolean | undefined;
+  /** The agent's next message, when it follows directly, is part of the same reply and stays with this one. */
+  joins?: boolean | undefined;
 }
 
 /** How to read and rewrite the messages of one provider. Never changes a message in place. */
@@ -56,7 +60,7 @@ export const plainShape: Shape<Message> = {
       ];
     }
     const parts: Part[] = [];
-    if (message.content !== "" || message.toolCalls === undefined) {
+    if (message.content !== "" || (message.toolCalls ?? []).length === 0) {
       parts.push({ kind: message.role, text: message.content });
     }
     for (const call of message.toolCalls ?? []) {

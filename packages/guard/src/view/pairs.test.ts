@@ -1,0 +1,344 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type AiMessage, aiShape } from "../ai-sdk/index.ts";
+import { type AnthropicMessage, anthropicShape } from "../anthropic/index.ts";
+import { fit } from "../fit.ts";
+import { ContextGuard } from "../guard.ts";
+import { type OllamaMessage, ollamaShape } from "../ollama/index.ts";
+import { type ChatMessage, chatShape, type InputItem, responsesShape } from "../openai/index.ts";
+import { filler, words } from "../testing.ts";
+import { type Message, plainShape, type Shape } from "./shape.ts";
+
+/** One step of an agent: what it says, and how many tools it calls at once with results of which size. */
+interface Step {
+  says: number;
+  results: readonly number[];
+  asks: boolean;
+}
+
+/** How one provider writes a conversation, and what it refuses. */
+interface Format<M> {
+  shape: Shape<M>;
+  system: M;
+  ask: (text: string) => M;
+  step: (step: Step, at: number) => M[];
+  /** Throws for messages that the provider would not take. */
+  accepts: (messages: readonly M[]) => void;
+}
+
+/** What the formats agree on: calls and results of one conversation, in the order of what is sent. */
+type Token = { call: string } | { result: string } | { other: true } | { needsNext: true };
+
+function paired(tokens: readonly Token[]): void {
+  const open = new Set<string>();
+  for (const [place, token] of tokens.entries()) {
+    if ("call" in token) open.add(token.call);
+    else if ("result" in token)
+      expect(open.delete(token.result), `result ${token.result} has no call`).toBe(true);
+    else if ("needsNext" in token)
+      expect(tokens[place + 1], "reasoning without what it led to").toHaveProperty("call");
+    else expect([...open], "calls without results").toEqual([]);
+  }
+  expect([...open], "calls without results").toEqual([]);
+}
+
+const plain: Format<Message> = {
+  shape: plainShape,
+  system: { role: "system", content: "rules" },
+  ask: (content) => ({ role: "user", content }),
+  step: ({ says, results }, at) => [
+    {
+      role: "assistant",
+      content: filler(says),
+      toolCalls: results.map((_, n) => ({ id: `c${at}.${n}`, name: "read", arguments: {} })),
+    },
+    ...results.map(
+      (size, n): Message => ({ role: "tool", content: filler(size), toolCallId: `c${at}.${n}` }),
+    ),
+  ],
+  accepts: (messages) =>
+    paired(
+      messages.flatMap((message): Token[] =>
+        message.role === "tool"
+          ? [{ result: message.toolCallId! }]
+          : [{ other: true }, ...(message.toolCalls ?? []).map(({ id }) => ({ call: id }))],
+      ),
+    ),
+};
+
+const chat: Format<ChatMessage> = {
+  shape: chatShape,
+  system: { role: "system", content: "rules" },
+  ask: (content) => ({ role: "user", content }),
+  // Some servers number the calls of each answer from 0 again.
+  step: ({ says, results }) => [
+    {
+      role: "assistant",
+      content: says === 0 ? null : filler(says),
+      ...(results.length === 0
+        ? {}
+        : {
+            tool_calls: results.map((_, n) => ({
+              id: `call_${n}`,
+              type: "function",
+              function: { name: "read", arguments: "{}" },
+            })),
+          }),
+    },
+    ...results.map((size, n) => ({ role: "tool", content: filler(size), tool_call_id: `call_${n}` })),
+  ],
+  accepts: (messages) =>
+    paired(
+      messages.flatMap((message): Token[] =>
+        message.role === "tool"
+          ? [{ result: message.tool_call_id! }]
+          : [
+              { other: true },
+              ...((message.tool_calls ?? []) as { id: string }[]).map(({ id }) => ({ call: id })),
+            ],
+      ),
+    ),
+};
+
+const responses: Format<InputItem> = {
+  shape: responsesShape,
+  system: { role: "developer", content: "rules" },
+  ask: (content) => ({ role: "user", content }),
+  // Each call is an item of its own, and what was thought before them must be followed by them.
+  step: ({ says, results }, at) => [
+    ...(results.length > 0 ? [{ type: "reasoning", id: `rs${at}`, summary: [] }] : []),
+    ...results.map((_, n) => ({
+      type: n === 1 ? "local_shell_call" : "function_call",
+      call_id: `c${at}.${n}`,
+      name: "read",
+      arguments: "{}",
+    })),
+    ...results.map((size, n) => ({
+      // A local shell's output names its call by another field.
+      ...(n === 1
+        ? { type: "local_shell_call_output", id: `c${at}.${n}` }
+        : { type: "function_call_output", call_id: `c${at}.${n}` }),
+      output: filler(size),
+    })),
+    ...(says > 0 || results.length === 0
+      ? [{ type: "message", role: "assistant", content: [{ type: "output_text", text: filler(says) }] }]
+      : []),
+  ],
+  accepts: (items) =>
+    paired(
+      items.map((item): Token => {
+        if (item.type === "reasoning") return { needsNext: true };
+        if (String(item.type).endsWith("_call")) return { call: String(item.call_id) };
+        if (String(item.type).endsWith("_output")) return { result: String(item.call_id ?? item.id) };
+        return { other: true };
+      }),
+    ),
+};
+
+const anthropic: Format<AnthropicMessage> = {
+  shape: anthropicShape,
+  system: { role: "user", content: "rules" },
+  ask: (content) => ({ role: "user", content }),
+  // The server's own tool answers within the same message.
+  step: ({ says, results }, at) => [
+    {
+      role: "assistant",
+      content: [
+        { type: "thinking", thinking: filler(says), signature: "sealed" },
+        { type: "server_tool_use", id: `s${at}`, name: "web_search", input: {} },
+        {
+          type: "web_search_tool_result",
+          tool_use_id: `s${at}`,
+          content: [{ type: "web_search_result", encrypted_content: filler(150) }],
+        },
+        { type: "text", text: filler(says + 1) },
+        ...results.map((_, n) => ({ type: "tool_use", id: `c${at}.${n}`, name: "read", input: {} })),
+      ],
+    },
+    ...(results.length === 0
+      ? []
+      : [
+          {
+            role: "user",
+            content: results.map((size, n) => ({
+              type: "tool_result",
+              tool_use_id: `c${at}.${n}`,
+              content: filler(size),
+            })),
+          },
+        ]),
+  ],
+  accepts: (messages) =>
+    paired(
+      messages.flatMap((message): Token[] => {
+        if (typeof message.content === "string") return [{ other: true }];
+        return (message.content as Record<string, unknown>[]).map((block): Token => {
+          if (block.type === "thinking") expect(block).not.toHaveProperty("content");
+          if (block.type === "web_search_tool_result") expect(block.content).toBeInstanceOf(Array);
+          if (String(block.type).endsWith("tool_use")) return { call: String(block.id) };
+          if (typeof block.tool_use_id === "string") return { result: block.tool_use_id };
+          return { other: true };
+        });
+      }),
+    ),
+};
+
+const ai: Format<AiMessage> = {
+  shape: aiShape,
+  system: { role: "system", content: "rules" },
+  ask: (text) => ({ role: "user", content: [{ type: "text", text }] }),
+  step: ({ says, results }, at) => [
+    {
+      role: "assistant",
+      content: [
+        { type: "reasoning", text: filler(says), providerOptions: { anthropic: { signature: "sealed" } } },
+        {
+          type: "tool-call",
+          toolCallId: `s${at}`,
+          toolName: "web_search",
+          input: {},
+          providerExecuted: true,
+        },
+        {
+          type: "tool-result",
+          toolCallId: `s${at}`,
+          toolName: "web_search",
+          output: { type: "json", value: { found: filler(150) } },
+        },
+        { type: "text", text: filler(says + 1) },
+        ...results.map((_, n) => ({
+          type: "tool-call",
+          toolCallId: `c${at}.${n}`,
+          toolName: "read",
+          input: {},
+        })),
+      ],
+    },
+    ...results.map((size, n) => ({
+      role: "tool",
+      content: [
+        {
+          type: "tool-result",
+          toolCallId: `c${at}.${n}`,
+          toolName: "read",
+          output: { type: "text", value: filler(size) },
+        },
+      ],
+    })),
+  ],
+  accepts: (messages) =>
+    paired(
+      messages.flatMap((message): Token[] => {
+        if (typeof message.content === "string") return [{ other: true }];
+        return (message.content as Record<string, unknown>[]).map((part): Token => {
+          if (part.type === "reasoning") expect(part.text).not.toContain("[");
+          if (part.type === "tool-call") return { call: String(part.toolCallId) };
+          if (part.type !== "tool-result") return { other: true };
+          const { type } = part.output as { type: string };
+          if (message.role === "assistant") expect(type, "a result the provider made itself").toBe("json");
+          return { result: String(part.toolCallId) };
+        });
+      }),
+    ),
+};
+
+const ollama: Format<OllamaMessage> = {
+  shape: ollamaShape,
+  system: { role: "system", content: "rules" },
+  ask: (content) => ({ role: "user", content }),
+  step: ({ says, results }) => [
+    {
+      role: "assistant",
+      content: filler(says),
+      ...(results.length === 0
+        ? {}
+        : { tool_calls: results.map(() => ({ function: { name: "read", arguments: {} } })) }),
+    },
+    ...results.map((size) => ({ role: "tool", content: filler(size), tool_name: "read" })),
+  ],
+  accepts: (messages) => {
+    let number = 0;
+    let answered = 0;
+    paired(
+      messages.flatMap((message): Token[] => {
+        if (message.role === "tool") return [{ result: `${answered++}` }];
+        return [{ other: true }, ...(message.tool_calls ?? []).map(() => ({ call: `${number++}` }))];
+      }),
+    );
+  },
+};
+
+const step = fc.record({
+  says: fc.integer({ min: 0, max: 260 }),
+  results: fc.array(fc.integer({ min: 1, max: 500 }), { maxLength: 3 }),
+  asks: fc.boolean(),
+});
+
+/** Every response of the guard, in turn: masking, a summary, a fresh session, winding down and restarting. */
+const policy = fc.constantFrom(
+  { thresholds: { ceiling: null, soft: "50%", hard: "90%" }, mask: { longTexts: 200, minTokens: 40 } },
+  { thresholds: { ceiling: "50%", soft: null, hard: null }, mask: null },
+  {
+    thresholds: { ceiling: "50%", soft: null, hard: null },
+    mask: null,
+    compact: { how: "fresh_session" as const },
+  },
+  {
+    thresholds: { ceiling: null, soft: null, hard: "60%" },
+    mask: null,
+    compact: null,
+    restart: { graceTurns: 1 },
+  },
+);
+
+async function staysWhole<M>(format: Format<M>): Promise<void> {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), policy, async (steps, one) => {
+      const { shape, system, ask } = format;
+      const guard = new ContextGuard<M>({
+        identity: { harness: "test", session: "s" },
+        shape,
+        tokenizer: words,
+        window: 4_000,
+        policy: { ...one, thresholds: { warning: null, reserve: null, ...one.thresholds } },
+      });
+      const history: M[] = [system, ask("begin")];
+      for (const [at, made] of steps.entries()) {
+        history.push(...format.step(made, at));
+        if (made.asks) history.push(ask("go on"));
+        const before = JSON.stringify(history);
+        const { messages } = await fit(guard, history);
+        format.accepts(messages);
+        expect(JSON.stringify(history)).toBe(before);
+      }
+    }),
+    { numRuns: 60 },
+  );
+}
+
+it("an old result is masked, and not the newest that has the same id", () => {
+  const guard = new ContextGuard<ChatMessage>({
+    identity: { harness: "test", session: "s" },
+    shape: chatShape,
+    tokenizer: words,
+    window: 4_000,
+    policy: { thresholds: { warning: null, ceiling: null, soft: "50%", hard: null } },
+  });
+  const history = [
+    chat.ask("begin"),
+    ...[900, 800, 500, 400].flatMap((size, at) => chat.step({ says: 1, results: [size], asks: false }, at)),
+  ];
+  const { messages, actions } = guard.prepare(history);
+  expect(actions).toMatchObject([{ type: "mask", observations: 2 }]);
+  const results = messages.filter(({ role }) => role === "tool");
+  expect(results.map(({ content }) => words(String(content)) < 100)).toEqual([true, true, false, false]);
+});
+
+describe("what is sent is a conversation its provider takes, whatever was taken out of it", () => {
+  it("plain messages", () => staysWhole(plain));
+  it("OpenAI chat, with ids that repeat", () => staysWhole(chat));
+  it("OpenAI responses, with parallel calls and reasoning", () => staysWhole(responses));
+  it("Anthropic, with tools that the server runs", () => staysWhole(anthropic));
+  it("the AI SDK, with tools that the provider runs", () => staysWhole(ai));
+  it("Ollama, without ids", () => staysWhole(ollama));
+});
