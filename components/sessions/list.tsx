@@ -50,7 +50,7 @@ export function SessionTable({ rows, more, loadMore, stale }: Props) {
   return (
     <div
       {...tableRole("Sessions", walkRows, more ? -1 : rows.length + 1)}
-      className={cn("panel", stale && "opacity-60 transition-opacity")}
+      className={cn("panel", stale && "opacity-60 transition-opacity delay-300")}
     >
       <Head table={table} />
       <div {...ROWS} ref={body} className="relative" style={{ height: virtual.getTotalSize() }}>
