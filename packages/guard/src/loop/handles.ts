@@ -13,7 +13,7 @@ export interface HandleKind<T, D extends Json = Json> {
 export class Handles {
   readonly #stored: Record<string, Json>;
   readonly #save: () => Promise<void>;
-  readonly #open = new Map<string, { value: unknown; close: () => Promise<void> | void }>();
+  readonly #open = new Map<string, Promise<{ value: unknown; close: () => Promise<void> | void }>>();
 
   constructor(stored: Record<string, Json>, save: () => Promise<void>) {
     this.#stored = stored;
@@ -21,8 +21,17 @@ export class Handles {
   }
 
   async use<T, D extends Json>(name: string, kind: HandleKind<T, D>): Promise<T> {
-    const open = this.#open.get(name);
-    if (open !== undefined) return open.value as T;
+    let held = this.#open.get(name);
+    if (held === undefined) {
+      held = this.#take(name, kind);
+      // Held at once: two that ask together must not open two.
+      this.#open.set(name, held);
+      held.catch(() => this.#open.delete(name));
+    }
+    return (await held).value as T;
+  }
+
+  async #take<T, D extends Json>(name: string, kind: HandleKind<T, D>) {
     const stored = this.#stored[name];
     let value = stored === undefined ? undefined : ((await kind.attach(stored as D)) as T | undefined);
     if (value === undefined) {
@@ -33,8 +42,7 @@ export class Handles {
       await this.#save();
     }
     const held: T = value;
-    this.#open.set(name, { value: held, close: () => kind.close?.(held) });
-    return held;
+    return { value: held, close: () => kind.close?.(held) };
   }
 
   /** Closes what this process holds. Every handle is tried; the first failure is thrown afterwards. */
@@ -42,7 +50,7 @@ export class Handles {
     const failures: unknown[] = [];
     for (const [name, handle] of this.#open) {
       try {
-        await handle.close();
+        await (await handle).close();
         delete this.#stored[name];
       } catch (error) {
         failures.push(error);

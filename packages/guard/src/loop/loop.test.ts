@@ -308,3 +308,66 @@ describe("after a crash between any two steps", () => {
     );
   });
 });
+
+describe("what outlives a context", () => {
+  it("is opened once, though two parts of a tick ask for it at the same time, and never forgotten", async () => {
+    const store = memoryLoopStore();
+    let writes = 0;
+    let opened = 0;
+    const kind = (name: string): HandleKind<string, string> => ({
+      open: async () => {
+        opened++;
+        return { value: name, data: name };
+      },
+      attach: () => undefined,
+    });
+    let seen: unknown;
+    await runLoop(
+      options({
+        // The first write is the slowest: it must not come to lie over what the later ones say.
+        store: {
+          read: () => store.read(),
+          write: async (state) => {
+            const text = JSON.stringify(state);
+            if (writes++ === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+            store.text = text;
+          },
+        },
+        tick: async ({ handles }) => {
+          writes = 0;
+          await Promise.all(["repo", "repo", "server"].map((name) => handles.use(name, kind(name))));
+          seen = JSON.parse(store.text!).handles;
+          return { status: "done" };
+        },
+      }),
+    );
+    expect(opened).toBe(2);
+    expect(seen).toEqual({ repo: "repo", server: "server" });
+  });
+
+  it("cannot undo what is done by failing to close", async () => {
+    const store = memoryLoopStore();
+    let runs = 0;
+    const setup = options({
+      store,
+      tick: async ({ handles }) => {
+        runs++;
+        await handles.use("repo", {
+          open: () => ({ value: 1, data: 1 }),
+          attach: () => 1,
+          close: () => {
+            expect(store.read()).toMatchObject({ step: "finished", iteration: 1 });
+            throw new Error("still in use");
+          },
+        });
+        return { status: "done", result: "all of it" };
+      },
+    });
+    const done = { end: "done", results: ["all of it"], lastError: "still in use" };
+    expect(await runLoop(setup)).toMatchObject(done);
+    expect(await runLoop(setup)).toMatchObject(done);
+    expect(runs).toBe(1);
+    expect(JSON.parse(store.text!).handles).toEqual({ repo: 1 });
+    expect(setup.events.filter((event) => event.type === "session").length).toBe(2);
+  });
+});

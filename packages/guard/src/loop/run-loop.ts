@@ -126,6 +126,7 @@ class LoopRun {
   readonly #handles: Handles;
   readonly #clock: () => number;
   #events = 0;
+  #saving: Promise<void> = Promise.resolve();
   #window: number | undefined;
 
   constructor(options: LoopOptions, state: LoopState) {
@@ -214,7 +215,7 @@ class LoopRun {
     const state = this.#state;
     state.elapsedMs += Math.max(0, this.#clock() - began);
     state.failures += 1;
-    state.lastError = error instanceof Error ? error.message : String(error);
+    state.lastError = messageOf(error);
     state.step = "ready";
     if (state.failures > (this.#options.maxFailures ?? 0)) await this.#finish("failed");
     else await this.#save();
@@ -315,15 +316,25 @@ class LoopRun {
 
   async #finish(end: LoopEnd): Promise<void> {
     const state = this.#state;
-    await this.#handles.close();
     state.step = "finished";
     state.end = end;
+    // Sent before it is stored, as at a boundary. Stored before anything is closed: closing takes time and may fail,
+    // and what is done must not be done again for that.
+    this.#emit({ type: "session", status: "ended", kind: "loop", reason: end, id: `ended-${state.loop}` });
     await this.#save();
-    this.#emit({ type: "session", status: "ended", kind: "loop", reason: end });
+    try {
+      await this.#handles.close();
+    } catch (error) {
+      state.lastError = messageOf(error);
+    }
+    await this.#save();
   }
 
-  async #save(): Promise<void> {
-    await this.#options.store.write(this.#state);
+  /** One write after the other: of two at once the older could come to lie on top. */
+  #save(): Promise<void> {
+    const next = this.#saving.then(() => this.#options.store.write(this.#state));
+    this.#saving = next.catch(() => {});
+    return next;
   }
 
   #emit(body: EventBody): void {
@@ -331,6 +342,10 @@ class LoopRun {
     this.#events += 1;
     this.#options.onEvent?.(eventOf(identity, this.#clock(), undefined, this.#events, body));
   }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 function promptOf(state: LoopState, resumed: boolean): string {
