@@ -144,6 +144,59 @@ describe("the Claude Agent SDK", () => {
     ]);
   }, 120_000);
 
+  it("carries the handoff until a session has it, though calls fail in between", async () => {
+    const prompts: string[] = [];
+    let away = false;
+    const claude = new ClaudeSession({
+      identity: { harness: "test", session: "s" },
+      window: 100_000,
+      policy: { thresholds: { warning: null, ceiling: 40_000, soft: null, hard: null } },
+      query: async function* ({ prompt }: { prompt: string }) {
+        prompts.push(prompt);
+        if (away) throw new Error("no network");
+        const message = { id: `m${prompts.length}`, model: "claude-opus-5", usage: { input_tokens: 50_000 } };
+        yield { type: "system", subtype: "init", session_id: `s${prompts.length}` };
+        yield { type: "assistant", message: { ...message, content: [{ type: "text", text: "Noted." }] } };
+      },
+    });
+    const send = async (prompt: string) => {
+      for await (const _ of claude.send(prompt)) {
+      }
+    };
+    await send("The code word is heron.");
+    away = true;
+    await expect(send("Which is it?")).rejects.toThrow("no network");
+    away = false;
+    await send("Which is it, then?");
+    expect(prompts[2]).toContain("heron");
+    expect(prompts[2]).toContain("Which is it, then?");
+  });
+
+  it("tells the agent once, though its level dances around the hard line", async () => {
+    const told: unknown[] = [];
+    const usage = (at: number, tokens: number) => ({
+      type: "assistant",
+      message: { id: `m${at}`, model: "claude-opus-5", usage: { input_tokens: tokens }, content: [] },
+    });
+    type Hook = (input: object) => Promise<{ hookSpecificOutput?: { additionalContext?: string } }>;
+    const claude = new ClaudeSession({
+      identity: { harness: "test", session: "s" },
+      window: 100_000,
+      policy: { thresholds: { warning: null, ceiling: null, soft: null, hard: 90_000 } },
+      query: async function* ({ options }: { options?: { hooks: { PostToolUse: { hooks: Hook[] }[] } } }) {
+        const hook = options!.hooks.PostToolUse[0]!.hooks[0]!;
+        for (const [at, tokens] of [91_000, 89_900, 90_100, 60_000, 92_000].entries()) {
+          yield usage(at, tokens);
+          const { hookSpecificOutput } = await hook({ tool_use_id: `t${at}`, tool_response: "ok" });
+          told.push(hookSpecificOutput?.additionalContext !== undefined);
+        }
+      },
+    });
+    for await (const _ of claude.send("go")) {
+    }
+    expect(told).toEqual([true, false, false, false, true]);
+  });
+
   it("takes compactions the runtime made itself for what they are", async () => {
     const { claude, events } = await session(() => ({ text: "x" }));
     const fake = new ClaudeSession({

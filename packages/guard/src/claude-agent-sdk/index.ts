@@ -1,4 +1,4 @@
-import { limitsOf, lineOfAction } from "../decide.ts";
+import { limitsOf, lineOfAction, windDownOver } from "../decide.ts";
 import { ContextGuard } from "../guard.ts";
 import { COMPACTING_NOTICE, handoffHead, windDownNotice } from "../texts.ts";
 import type { GuardOptions } from "../types.ts";
@@ -57,7 +57,6 @@ export class ClaudeSession<M extends SdkMessage> {
   async *send(prompt: string): AsyncGenerator<M> {
     if (this.#sessionId !== undefined && this.#overCeiling()) await this.#startFresh();
     const text = this.#handoff === undefined ? prompt : `${handoffHead(this.#handoff)}\n\n${prompt}`;
-    this.#handoff = undefined;
     this.#transcript.push({ role: "user", content: prompt });
     const options = {
       ...this.#options.options,
@@ -71,8 +70,11 @@ export class ClaudeSession<M extends SdkMessage> {
   }
 
   #take(message: Record<string, unknown>): void {
-    if (typeof message.session_id === "string" && message.type === "system")
+    if (typeof message.session_id === "string" && message.type === "system") {
       this.#sessionId = message.session_id;
+      // Only now does a session hold it: had the call failed before, the next would have to carry it again.
+      this.#handoff = undefined;
+    }
     if (message.type === "system" && message.subtype === "compact_boundary") {
       const metadata = message.compact_metadata as { trigger?: string; pre_tokens?: number } | undefined;
       // `post_tokens` leaves out system prompt and tools: the next turn tells the true level.
@@ -130,26 +132,30 @@ export class ClaudeSession<M extends SdkMessage> {
   readonly #afterTool = async (input: Record<string, unknown>): Promise<Record<string, unknown>> => {
     const output: Record<string, unknown> = {};
     const capped = cappedOutput(input.tool_response, this.#options.maxToolOutputChars ?? 40_000);
-    if (capped !== undefined) {
-      output.updatedToolOutput = capped;
-      this.#options.store?.put(String(input.tool_use_id), JSON.stringify(input.tool_response));
-    }
+    if (capped !== undefined && this.#stored(input)) output.updatedToolOutput = capped;
     const notice = input.agent_id === undefined ? this.#windDown() : undefined;
     if (notice !== undefined) output.additionalContext = notice;
     if (Object.keys(output).length === 0) return {};
     return { hookSpecificOutput: { hookEventName: "PostToolUse", ...output } };
   };
 
+  /** What cannot be kept in full is not cut. */
+  #stored(input: Record<string, unknown>): boolean {
+    try {
+      this.#options.store?.put(String(input.tool_use_id), JSON.stringify(input.tool_response));
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
   #windDown(): string | undefined {
     const { policy, state } = this.guard;
     const { hard } = this.#limits();
     const level = state.level ?? 0;
     if (policy.mode === "warn_only" || policy.restart === null || hard === undefined) return undefined;
-    if (level < hard) {
-      this.#windDownSent = false;
-      return undefined;
-    }
-    if (this.#windDownSent) return undefined;
+    if (windDownOver(level, this.#limits())) this.#windDownSent = false;
+    if (level < hard || this.#windDownSent) return undefined;
     this.#windDownSent = true;
     const graceTurns = policy.restart.graceTurns;
     this.guard.note({ type: "wind_down", context_tokens: level, turns_left: graceTurns });

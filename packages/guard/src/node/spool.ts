@@ -67,14 +67,18 @@ export function fileSpool(folder: string, options: SpoolOptions = {}): Spool {
         let text = "";
         while (from < lines.length && writing.bytes + text.length < segmentBytes)
           text += `${lines[from++]!}\n`;
-        const file = await open(join(folder, writing.name), "a");
+        const { name } = writing;
+        const bytes = writing.bytes + Buffer.byteLength(text);
+        // A write that fails half way leaves a torn line, to which nothing may be added.
+        writing = undefined;
+        const file = await open(join(folder, name), "a");
         try {
           await file.writeFile(text);
           await file.sync();
         } finally {
           await file.close();
         }
-        writing.bytes += Buffer.byteLength(text);
+        writing = { name, bytes };
       }
       return trim();
     },

@@ -117,6 +117,24 @@ describe("the reporter", () => {
     expect(second!.at - first!.at).toBeGreaterThanOrEqual(290);
   });
 
+  it("waits for weeks where the server asks for weeks, instead of not at all", async () => {
+    const { server, reporter } = await setup(
+      () => ({ status: 503, headers: { "retry-after": String(40 * 86_400) } }),
+      { flushMs: 1 },
+    );
+    reporter.record(event());
+    await until(() => server.requests.length > 0);
+    let flushes = 0;
+    const { flush } = reporter;
+    reporter.flush = () => {
+      flushes++;
+      return flush.call(reporter);
+    };
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(flushes).toBeLessThanOrEqual(1);
+    expect(server.requests).toHaveLength(1);
+  });
+
   it("backs off further with each failure, up to a minute", async () => {
     const tries: number[] = [];
     let now = 0;
@@ -258,6 +276,45 @@ describe("with a spool", () => {
     const [name] = await readdir(folder);
     await writeFile(join(folder, name!), `${whole}\n{"type":"tu`);
     expect((await fileSpool(folder).next(1e9, 1e9))!.lines).toEqual([whole]);
+  });
+
+  it("does not lose the batch that is under way when the process has to end", async () => {
+    const server = createServer(() => {});
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    closing.push(
+      () => server.closeAllConnections(),
+      () => server.close(),
+    );
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const reporter = createReporter({ url, key: "k", spool: fileSpool(folder), flushMs: 1e9, batch: 5 });
+    const events = Array.from({ length: 8 }, () => event());
+    for (const one of events) reporter.record(one);
+    await reporter.close(50);
+    const kept = (await fileSpool(folder).next(1e9, 1e9))!.lines;
+    expect(kept).toEqual(events.map((one) => JSON.stringify(one)));
+  });
+
+  it("keeps events in memory when the spool cannot be written, and gives them to it later", async () => {
+    const spool = fileSpool(folder);
+    let full = true;
+    const { server, reporter, troubles } = await setup(() => ({ status: 503 }), {
+      flushMs: 1e9,
+      spool: {
+        add: async (lines) => {
+          if (full) throw new Error("no space left");
+          return spool.add(lines);
+        },
+        next: spool.next,
+      },
+    });
+    for (let count = 0; count < 10; count++) reporter.record(event());
+    await reporter.flush();
+    expect(reporter.stats).toMatchObject({ waiting: 10, dropped: 0, spooled: 0 });
+    expect(troubles.map(({ kind }) => kind)).toEqual(["away", "spool"]);
+    full = false;
+    await reporter.flush();
+    expect(reporter.stats).toMatchObject({ waiting: 0, dropped: 0, spooled: 10 });
+    expect(server.stored.size).toBe(0);
   });
 
   it("keeps a segment to which another process wrote while it was being sent", async () => {

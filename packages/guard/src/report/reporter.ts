@@ -41,7 +41,7 @@ export interface ReporterOptions {
 }
 
 export interface Trouble {
-  kind: "away" | "refused" | "rejected" | "dropped" | "log";
+  kind: "away" | "refused" | "rejected" | "dropped" | "log" | "spool";
   message: string;
 }
 
@@ -61,6 +61,8 @@ const MAX_BATCH_BYTES = 1_000_000;
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 60_000;
 const REFUSED_WAIT_MS = 300_000;
+/** Longest time a timer is set for, ms: one beyond 2^31 would fire at once. */
+const LONGEST_TIMER_MS = 3_600_000;
 
 /** Reports events without ever blocking or throwing into the harness. */
 export class Reporter {
@@ -72,6 +74,8 @@ export class Reporter {
   /** The timer is set for the next moment, or a request is under way: there is no sense in setting it again. */
   #urgent = false;
   #sending: Promise<void> | undefined;
+  /** Taken out of memory and not yet settled. */
+  #flying: readonly string[] = [];
   #failures = 0;
   #notBefore = 0;
   #troubled = new Set<Trouble["kind"]>();
@@ -156,6 +160,8 @@ export class Reporter {
     await Promise.race([flushed, new Promise((resolve) => setTimeout(resolve, withinMs).unref?.())]);
     this.#closed = true;
     clearTimeout(this.#timer);
+    // The request under way may still be answered, or not: kept as well, since sending twice is harmless.
+    if (this.#flying.length > 0 && this.#options.spool !== undefined) await this.#keep(this.#flying);
     await this.#toSpool();
   }
 
@@ -171,7 +177,11 @@ export class Reporter {
     }
     while (this.#queue.length > 0) {
       const lines = this.#queue.take(this.#batch, MAX_BATCH_BYTES);
-      if (!(await this.#deliver(lines))) {
+      this.#flying = lines;
+      const settled = await this.#deliver(lines);
+      this.#flying = [];
+      if (!settled) {
+        if (this.#closed && this.#options.spool !== undefined) return;
         await this.#keep(lines);
         await this.#toSpool();
         return;
@@ -190,7 +200,7 @@ export class Reporter {
         await waiting.done();
       }
     } catch (error) {
-      this.#trouble("dropped", `the spool cannot be read: ${messageOf(error)}`);
+      this.#trouble("spool", `the spool cannot be read: ${messageOf(error)}`);
       return true;
     }
   }
@@ -248,25 +258,29 @@ export class Reporter {
 
   async #toSpool(): Promise<void> {
     if (this.#options.spool === undefined) return;
-    while (this.#queue.length > 0) await this.#keep(this.#queue.take(this.#batch, MAX_BATCH_BYTES));
+    while (this.#queue.length > 0) {
+      if (!(await this.#keep(this.#queue.take(this.#batch, MAX_BATCH_BYTES)))) return;
+    }
   }
 
-  /** To the spool; without one, back into memory, behind what has come since. */
-  async #keep(lines: readonly string[]): Promise<void> {
+  /** To the spool; without one, or when it takes nothing, back into memory, behind what has come since. */
+  async #keep(lines: readonly string[]): Promise<boolean> {
     const { spool } = this.#options;
-    if (spool === undefined) {
+    const back = () => {
       for (const line of lines) this.#queue.push(line);
-      return;
-    }
+      return false;
+    };
+    if (spool === undefined) return back();
     try {
       const dropped = await spool.add(lines);
       this.#spooled += lines.length;
       this.#lost += dropped;
       if (dropped > 0)
         this.#trouble("dropped", `the spool is full: ${dropped} of the oldest events were dropped`);
+      return true;
     } catch (error) {
-      this.#lost += lines.length;
-      this.#trouble("dropped", `the spool cannot be written: ${messageOf(error)}`);
+      this.#trouble("spool", `the spool cannot be written: ${messageOf(error)}`);
+      return back();
     }
   }
 
@@ -274,10 +288,13 @@ export class Reporter {
     if (this.#closed || (this.#timer !== undefined && afterMs > 0)) return;
     if (afterMs === 0) this.#urgent = true;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined;
-      void this.flush();
-    }, afterMs);
+    this.#timer = setTimeout(
+      () => {
+        this.#timer = undefined;
+        void this.flush();
+      },
+      Math.min(afterMs, LONGEST_TIMER_MS),
+    );
     // Reporting keeps no process alive.
     (this.#timer as { unref?: () => void }).unref?.();
   }
