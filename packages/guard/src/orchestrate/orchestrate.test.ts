@@ -187,6 +187,39 @@ describe("orchestrate", () => {
     expect(log.filter((id) => id === "19")).toHaveLength(1);
   });
 
+  it("sends nobody to work after it was told to pause, and takes none who stopped for failed", async () => {
+    const abort = new AbortController();
+    const { options, log, of } = setup({ signal: abort.signal, concurrency: 2 });
+    const inner = options.runPhase;
+    options.runPhase = async (phase) => {
+      const outcome = await inner(phase);
+      if (phase.id === "20a") return outcome;
+      if (phase.id !== "20b") return outcome;
+      abort.abort();
+      throw new Error("stopped as told");
+    };
+    const paused = await orchestrate(options);
+    expect(paused.status).toBe("paused");
+    expect(log.slice(0, 4)).toEqual(["19", "20", "20a", "20b"]);
+    expect(log.length).toBeLessThan(6);
+    expect(paused.state.phases["20b"]!.status).toBe("running");
+    expect(paused.state.phases["20f"]!.status).toBe("pending");
+    expect(Object.values(paused.state.phases).map(({ status }) => status)).not.toContain("failed");
+    expect(of("split_resolved")).toEqual([]);
+    const { signal: _, ...again } = options;
+    let resumed = false;
+    const done = await orchestrate({
+      ...again,
+      runPhase: (phase) => {
+        if (phase.id === "20b") resumed = phase.resumed;
+        return inner(phase);
+      },
+    });
+    expect(done).toMatchObject({ status: "completed" });
+    expect(resumed).toBe(true);
+    expect(log.filter((id) => id === "20a")).toHaveLength(1);
+  });
+
   it("changes the state by edits of a few lines, even for fourteen parts", async () => {
     const store = memoryRunStore();
     const sizes: number[] = [];

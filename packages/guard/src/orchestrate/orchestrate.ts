@@ -151,17 +151,19 @@ class Run {
     const maySplit = depth < (this.#options.maxDepth ?? 2);
     const { context, guard } = this.#context(before, maySplit, resumed);
     const outcome = await this.#attempt(context, maySplit);
+    if (outcome === undefined) return this.#record(id);
     if (outcome.status === "split_request") {
       await this.#split(id, outcome, guard, this.#clock() - began);
       return this.#subPhases(id, depth);
     }
     const verdict = await this.#verified(context, outcome);
+    if (verdict === undefined) return this.#record(id);
     await this.#settle(id, { ...verdict, contextPct: pctOf(guard), durationMs: this.#clock() - began });
     return this.#record(id);
   }
 
   /** What a runner throws is its failure, not the run's. */
-  async #attempt(context: PhaseContext, maySplit: boolean): Promise<PhaseOutcome> {
+  async #attempt(context: PhaseContext, maySplit: boolean): Promise<PhaseOutcome | undefined> {
     try {
       const outcome = await this.#options.runPhase(context);
       if (outcome.status !== "split_request") return outcome;
@@ -170,14 +172,16 @@ class Run {
         return { status: "failed", summary: "asked for a split into nothing" };
       return outcome;
     } catch (error) {
-      return { status: "failed", summary: error instanceof Error ? error.message : String(error) };
+      // What stops because it was told to did not fail: it stays under way, and the next run resumes it.
+      if (this.#signal.aborted) return undefined;
+      return { status: "failed", summary: messageOf(error) };
     }
   }
 
   async #verified(
     context: PhaseContext,
     outcome: Exclude<PhaseOutcome, { status: "split_request" }>,
-  ): Promise<Pick<PhaseRecord, "status" | "score" | "summary">> {
+  ): Promise<Pick<PhaseRecord, "status" | "score" | "summary"> | undefined> {
     const score = outcome.score ?? null;
     const { verify } = this.#options;
     if (outcome.status !== "completed" || verify === undefined) {
@@ -191,10 +195,11 @@ class Run {
         summary: verdict.summary ?? outcome.summary,
       };
     } catch (error) {
+      if (this.#signal.aborted) return undefined;
       return {
         status: "failed",
         score,
-        summary: `verification: ${error instanceof Error ? error.message : error}`,
+        summary: `verification: ${messageOf(error)}`,
       };
     }
   }
@@ -221,8 +226,10 @@ class Run {
     const began = this.#clock();
     const { split, durationMs } = this.#record(id);
     const results = await inParallel(split, this.#options.concurrency ?? split.length, (sub) =>
-      this.#phase(sub, depth + 1),
+      this.#signal.aborted ? Promise.resolve(this.#record(sub)) : this.#phase(sub, depth + 1),
     );
+    const open = ({ status }: PhaseRecord) => status === "pending" || status === "running";
+    if (results.some(open)) return this.#record(id);
     const scores = results.map((sub) => sub.score).filter((score) => score !== null);
     const status = results.every((sub) => sub.status === "completed")
       ? "completed"
@@ -341,6 +348,10 @@ function parentOf(record: PhaseRecord): { parent_phase?: string } {
 function pctOf(guard: ContextGuard): number | null {
   const { windowTokens, peak } = guard.read();
   return windowTokens === undefined || peak === 0 ? null : Math.round((peak / windowTokens) * 100);
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 async function inParallel<T, R>(
