@@ -35,6 +35,15 @@ describe("defects of other harnesses that must not come back", () => {
     expect(events[1]).toMatchObject({ agent: "toolu_1", parent_agent: "main" });
   });
 
+  it("a sub-agent that an old transcript does not name moves its parent's meter", () => {
+    const { guard, events } = testGuard();
+    guard.observe(usage(1_000, "t1"));
+    const message = { id: "m3", model: "x", usage: { input_tokens: 9_000, cache_read_input_tokens: 0 } };
+    guard.observe({ type: "assistant", isSidechain: true, message });
+    expect(guard.state.level).toBe(1_000);
+    expect(events[1]).toMatchObject({ agent: "sub-agent", parent_agent: "main" });
+  });
+
   it("the call that compacts is taken for a level", () => {
     const { guard, events } = testGuard();
     guard.observe(usage(1_000, "t1"));

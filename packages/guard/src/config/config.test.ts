@@ -23,6 +23,10 @@ port: 3100
     });
   });
 
+  it("reads a file from Windows: byte order mark and line ends", () => {
+    expect(readPhantomYaml("\uFEFFcontext:\r\n  max_utilization_pct: 30\r\n").thresholds.ceiling).toBe("30%");
+  });
+
   it("has the design's defaults, and lets a threshold be switched off", () => {
     for (const text of ["", "port: 3100\n", "context:\n", "context: {}\n"]) {
       expect(readPhantomYaml(text).thresholds).toMatchObject({ warning: "15%", ceiling: "20%" });

@@ -16,7 +16,8 @@ export interface PhantomConfig {
  * @throws {ConfigError} naming each key, value and line at fault.
  */
 export function readPhantomYaml(text: string, path = "phantom.yaml"): PhantomConfig {
-  const { block, model } = contextBlock(text, path);
+  // A byte order mark would indent the first line, and a block there would be taken for somebody else's.
+  const { block, model } = contextBlock(text.replace(/^\uFEFF/, ""), path);
   const fields = new Fields("context.", block);
   const percent = (value: number) => {
     if (value > 0 && value <= 100) return undefined;

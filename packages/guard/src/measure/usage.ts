@@ -100,7 +100,8 @@ function readAgentMessage(fields: Fields): UsageReading {
     {
       id: textOf(message.id),
       model: textOf(message.model),
-      agent: parent === undefined && fields.isSidechain !== true ? undefined : agent,
+      // Older transcripts say that it was a sub-agent and not which: it still is not the main one.
+      agent: parent === undefined && fields.isSidechain !== true ? undefined : (agent ?? "sub-agent"),
     },
   );
 }

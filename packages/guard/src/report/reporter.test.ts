@@ -175,9 +175,12 @@ describe("the reporter", () => {
     expect(troubles).toEqual([]);
   });
 
-  it("says once that its key is refused, keeps the events, and does not hammer the server", async () => {
+  it.each([
+    [401, "its key is refused"],
+    [404, "nobody listens at its address"],
+  ])("at HTTP %i says once that %s, keeps the events, and does not hammer the server", async (status) => {
     const { server, reporter, troubles } = await setup(() => ({
-      status: 401,
+      status,
       body: { error: { code: "unauthorized" } },
     }));
     for (let round = 0; round < 5; round++) {

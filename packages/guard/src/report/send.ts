@@ -5,7 +5,7 @@ export type SendOutcome =
   | { kind: "later"; waitMs: number | undefined; reason: string }
   /** Too large as one request: send it in parts. */
   | { kind: "split" }
-  /** The key is wrong or lacks the scope: nothing will be stored until someone acts. */
+  /** The key is wrong, lacks the scope, or nobody listens at the address: nothing is stored until someone acts. */
   | { kind: "refused"; status: number; reason: string }
   /** This batch will never be taken. */
   | { kind: "never"; status: number; reason: string };
@@ -54,7 +54,8 @@ async function outcomeOf(response: Response, now: number): Promise<SendOutcome> 
   }
   const reason = (await response.text().catch(() => "")).slice(0, 300);
   if (status === 413) return { kind: "split" };
-  if (status === 401 || status === 403) return { kind: "refused", status, reason };
+  // A proxy answers 404 for a server that is being replaced: its events are not to be thrown away for that.
+  if ([401, 403, 404, 405].includes(status)) return { kind: "refused", status, reason };
   if (status === 429 || status === 408 || status >= 500) {
     const waitMs = retryAfter(response.headers.get("retry-after"), now);
     return { kind: "later", waitMs, reason: `HTTP ${status} ${reason}` };

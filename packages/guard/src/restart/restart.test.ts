@@ -63,6 +63,19 @@ describe("runSessions", () => {
     expect(sent.flat().some((message) => message.content.includes("Context running low"))).toBe(true);
   });
 
+  it("keeps the restart marker in a format whose prompt is no system message", async () => {
+    const { options, sent } = setup({
+      sizes: Array.from({ length: 30 }, () => 900),
+      policy: { ...POLICY, mask: null, restart: { graceTurns: 1, carryoverTurns: 2 } },
+      loadSystemPrompt: () => "rules",
+    });
+    await runSessions({ ...options, system: (content): Message => ({ role: "user", content }) });
+    const last = sent.at(-1)!;
+    expect(last[0]!.content).toMatch(/^rules\n\nYou are in session #/);
+    expect(last[1]!.content).toMatch(/^\[Session restarted\./);
+    expect(last.filter(({ content }) => content.startsWith("rules"))).toHaveLength(1);
+  });
+
   it("asks before restarting, and ends when the answer is no", async () => {
     const asked: string[] = [];
     const { options } = setup({

@@ -85,7 +85,8 @@ export async function runSessions<M = Message>(options: SessionsOptions<M>): Pro
     }
     if (restarted) {
       const prompt = withContinuity(await options.loadSystemPrompt(), guard.state.session);
-      history = [system(prompt), ...messages.slice(1)];
+      // The old prompt goes where the guard kept it; in a format without system messages it is gone already.
+      history = [system(prompt), ...(messages[0] === history[0] ? messages.slice(1) : messages)];
       guard.adopt();
       messages = guard.prepare(history).messages;
     }
