@@ -6,6 +6,7 @@ import {
   expectPaired,
   filler,
   OUROBOROS,
+  START,
   SYSTEM,
   testGuard,
   toolTurn,
@@ -112,6 +113,24 @@ describe("defects of Ouroboros that must not come back", () => {
     expect(guard.prepare([SYSTEM, ASK]).messages[1]!.content).toBe(
       "[Session restarted. Session #2. Previous session ran 47 turns.]",
     );
+  });
+
+  it("a restart within the same second appends to the same log, where nobody can tell the sessions apart", () => {
+    const { guard, events } = testGuard({ policy: OUROBOROS, clock: () => START });
+    for (let session = 1; session <= 3; session++) {
+      guard.prepare([SYSTEM, ASK]);
+      guard.observe({ usage: { prompt_tokens: 5_000 } });
+      guard.restart();
+    }
+    expect(new Set(events.map(({ id }) => id)).size).toBe(6);
+    expect(events.map(({ type, window }) => [type, window])).toEqual([
+      ["turn", 0],
+      ["restarted", 0],
+      ["turn", 1],
+      ["restarted", 1],
+      ["turn", 2],
+      ["restarted", 2],
+    ]);
   });
 
   it("takes output that merely looks masked for masked, and finds only the nearest earlier assistant message", () => {

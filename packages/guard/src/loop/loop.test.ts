@@ -136,6 +136,24 @@ describe("runLoop", () => {
     });
   });
 
+  it("counts what failed ticks cost, once for each call", async () => {
+    let tries = 0;
+    const result = await runLoop(
+      options({
+        maxFailures: 9,
+        maxCostUsd: 1,
+        tick: async ({ observe }) => {
+          const answer = { id: `m${tries++}`, usage: { prompt_tokens: 10 } };
+          observe(answer, { costUsd: 0.5 });
+          observe(answer, { costUsd: 0.5 });
+          throw new Error("lost");
+        },
+      }),
+    );
+    expect(result).toMatchObject({ end: "cost", costUsd: 1 });
+    expect(tries).toBe(2);
+  });
+
   it("stops when an iteration fills its context again and again without progress", async () => {
     const tick: LoopOptions["tick"] = async ({ observe }) => {
       observe({ usage: { prompt_tokens: 90_000 } });

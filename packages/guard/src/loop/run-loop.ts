@@ -27,6 +27,7 @@ export interface TickOutcome {
   result?: Json;
   /** What the summary is to be made of, on `yield`: a transcript, notes. Kept until the summary is written. */
   notes?: Json;
+  /** What the tick cost; the sum of what `observe` was told when left out. */
   costUsd?: number;
 }
 
@@ -169,7 +170,7 @@ class LoopRun {
 
   async #tick(resumed: boolean): Promise<void> {
     const state = this.#state;
-    const { guard, tick } = this.#newTick(resumed);
+    const { guard, tick, spent } = this.#newTick(resumed);
     if (state.iteration > 0 && state.sub === 0) {
       // A new iteration begins empty too. After a crash it is said again under the same id, and counted once.
       const id = `iteration-${state.loop}-${state.iteration + 1}`;
@@ -182,11 +183,13 @@ class LoopRun {
     try {
       outcome = await this.#options.tick(tick);
     } catch (error) {
+      // It failed, and was paid for all the same.
+      state.costUsd += spent();
       await this.#tickFailed(error, began);
       return;
     }
     state.elapsedMs += Math.max(0, this.#clock() - began);
-    state.costUsd += outcome.costUsd ?? 0;
+    state.costUsd += outcome.costUsd ?? spent();
     state.data = tick.data;
     state.failures = 0;
     this.#window = guard.read().windowTokens ?? this.#window;
@@ -257,7 +260,7 @@ class LoopRun {
     }
   }
 
-  #newTick(resumed: boolean): { guard: ContextGuard; tick: Tick } {
+  #newTick(resumed: boolean): { guard: ContextGuard; tick: Tick; spent: () => number } {
     const state = this.#state;
     const options = this.#options;
     const iteration = state.iteration + 1;
@@ -278,6 +281,7 @@ class LoopRun {
           window: state.iteration + state.boundaries,
         } as PlimsollEventInput),
     });
+    let spent = 0;
     const limit = () => thresholdTokens("ceiling", `${share}%`, guard.read().windowTokens);
     const tick: Tick = {
       goal: state.goal,
@@ -291,7 +295,10 @@ class LoopRun {
       handles: this.#handles,
       resumed,
       signal: options.signal ?? new AbortController().signal,
-      observe: (usage, facts) => void guard.observe(usage, facts),
+      observe: (usage, facts) => {
+        const { kind } = guard.observe(usage, facts);
+        if (kind === "turn" || kind === "other") spent += facts?.costUsd ?? 0;
+      },
       overBudget: () => {
         const tokens = limit();
         return tokens !== undefined && (guard.state.level ?? 0) >= tokens;
@@ -301,7 +308,7 @@ class LoopRun {
         return tokens === undefined ? undefined : Math.max(0, tokens - (guard.state.level ?? 0));
       },
     };
-    return { guard, tick };
+    return { guard, tick, spent: () => spent };
   }
 
   #ceiling(): LoopEnd | undefined {

@@ -23,6 +23,23 @@ it("a file is replaced whole, and a failed write leaves nothing behind", async (
   expect(await readdir(folder)).toEqual(["deep"]);
 });
 
+it("a file with several writers is always one of the texts they wrote", async () => {
+  const path = join(folder, "shared.json");
+  const text = (writer: number) => JSON.stringify({ writer, filler: `${writer}`.repeat(20_000) });
+  await writeAtomic(path, text(0));
+  const reads: string[] = [];
+  let writing = true;
+  const reader = (async () => {
+    while (writing) reads.push(await readFile(path, "utf8"));
+  })();
+  await Promise.all(Array.from({ length: 20 }, (_, writer) => writeAtomic(path, text(writer))));
+  writing = false;
+  await reader;
+  const possible = new Set(Array.from({ length: 20 }, (_, writer) => text(writer)));
+  for (const read of reads) expect(possible.has(read)).toBe(true);
+  expect((await readdir(folder)).filter((name) => name.endsWith(".tmp"))).toEqual([]);
+});
+
 describe("stores on disk", () => {
   it("hold a loop", async () => {
     const store = fileLoopStore(join(folder, "loop.json"));

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { LoopState, LoopStore } from "../loop/state.ts";
@@ -64,7 +64,10 @@ export function fileMaskStore(folder: string): MaskStore {
   return {
     put(id, text) {
       mkdirSync(folder, { recursive: true });
-      writeFileSync(at(id), text);
+      // Whole or not at all: a masked result is read back from here alone once its session is over.
+      const draft = `${at(id)}.${process.pid}.tmp`;
+      writeFileSync(draft, text);
+      renameSync(draft, at(id));
     },
     get: (id) => (existsSync(at(id)) ? readFileSync(at(id), "utf8") : undefined),
   };
