@@ -41,22 +41,25 @@ async function readTotals(reader: Reader, span: Span, harness: string | undefine
   const ofHarness = harness === undefined ? Prisma.empty : Prisma.sql`AND harness = ${harness}`;
   const from = new Date(span.from);
   const to = new Date(span.to);
-  const ofSessions =
-    harness === undefined
-      ? Prisma.empty
-      : Prisma.sql`JOIN sessions s ON s.project_id = c.project_id AND s.id = c.session_id AND s.harness = ${harness}`;
   const rollup = Prisma.sql`project_id = ${projectId} AND ${coveringBuckets(span)} ${ofHarness}`;
+  // A session that lies in the span as a whole counts its warnings itself; only those at its ends have to be looked into.
   const [row] = await prisma.$queryRaw<TotalsRow[]>`
-    SELECT sum(turns)::float8 AS turns, max(peak_tokens) AS tokens, max(peak_utilization) AS utilization,
-      (SELECT count(*)::int4 FROM sessions WHERE project_id = ${projectId} AND last_slot >= ${slotOf(span.from)}
-         AND last_at >= ${from} AND first_at < ${to} ${ofHarness}) AS sessions,
-      (SELECT count(*)::int4 FROM (
-         SELECT 1 FROM crossings c ${ofSessions} WHERE c.project_id = ${projectId} AND c.threshold = 'warning'
-           AND c.up AND c.at >= ${from} AND c.at < ${to} GROUP BY c.session_id) w) AS warned,
+    SELECT r.*, active.*,
       (SELECT json_object_agg(type, json_build_array(count, reclaimed)) FROM (
          SELECT type, sum(count) AS count, sum(reclaimed) AS reclaimed FROM boundary_rollups WHERE ${rollup}
          GROUP BY type) b) AS boundaries
-    FROM rollups WHERE ${rollup}`;
+    FROM (
+      SELECT sum(turns)::float8 AS turns, max(peak_tokens) AS tokens, max(peak_utilization) AS utilization
+      FROM rollups WHERE ${rollup}
+    ) r CROSS JOIN (
+      SELECT count(*)::int4 AS sessions, (count(*) FILTER (WHERE s.warnings > 0 AND (
+          (s.first_at >= ${from} AND s.last_at < ${to}) OR EXISTS (
+            SELECT 1 FROM agents a JOIN crossings c ON c.project_id = a.project_id AND c.agent_id = a.id
+            WHERE a.project_id = s.project_id AND a.session_id = s.id AND c.threshold = 'warning' AND c.up
+              AND c.at >= ${from} AND c.at < ${to}))))::int4 AS warned
+      FROM sessions s WHERE s.project_id = ${projectId} AND s.last_slot >= ${slotOf(span.from)}
+        AND s.last_at >= ${from} AND s.first_at < ${to} ${ofHarness}
+    ) active`;
   const boundaries = row?.boundaries ?? {};
   const counted = (type: string) => boundaries[type]?.[0] ?? 0;
   return {
