@@ -5,6 +5,7 @@ import type { PlimsollEventInput } from "@plimsoll/protocol";
 import { generateText, stepCountIs, streamText, tool, wrapLanguageModel } from "ai";
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
+import { fit } from "../fit.ts";
 import { ContextGuard } from "../guard.ts";
 import { type ScriptedModel, startScriptedModel } from "../scripted-model/index.ts";
 import { filler } from "../testing.ts";
@@ -75,6 +76,49 @@ describe("the Vercel AI SDK", () => {
     });
     expect(await result.text).toBe("all read");
     expectBelow(25, events);
+  });
+
+  it.each([
+    ["keeps the messages of each step", true],
+    ["begins each step with the whole history", false],
+  ])("is told each thing once by prepareStep, in a version that %s", async (_, persists) => {
+    const make = () =>
+      new ContextGuard<AiMessage>({
+        identity: { harness: "h", session: "s" },
+        shape: aiShape,
+        window: 4_000,
+        policy: { thresholds: { warning: null, ceiling: "60%", soft: "40%", hard: "90%" } },
+      });
+    const [guard, twin] = [make(), make()];
+    const { prepareStep } = guardSteps(guard);
+    const whole: AiMessage[] = [{ role: "user", content: "Read all of them." }];
+    let kept = whole;
+    for (let step = 0; step < 40; step++) {
+      const { messages } = await prepareStep({ messages: persists ? kept : whole });
+      expect(messages).toEqual((await fit(twin, whole)).messages);
+      const reply: AiMessage[] = [
+        {
+          role: "assistant",
+          content: [{ type: "tool-call", toolCallId: `c${step}`, toolName: "read", input: {} }],
+        },
+        {
+          role: "tool",
+          content: [
+            {
+              type: "tool-result",
+              toolCallId: `c${step}`,
+              toolName: "read",
+              output: { type: "text", value: filler(200, `step${step}`) },
+            },
+          ],
+        },
+      ];
+      whole.push(...reply);
+      kept = [...messages, ...reply];
+    }
+    expect(guard.state).toMatchObject({ maskings: twin.state.maskings, compactions: twin.state.compactions });
+    expect(guard.state.maskings).toBeGreaterThan(1);
+    expect(guard.state.compactions).toBeGreaterThan(0);
   });
 
   it("is kept below its line by prepareStep, without middleware", async () => {

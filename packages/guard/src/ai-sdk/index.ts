@@ -79,9 +79,15 @@ interface Step {
  */
 export function guardSteps(guard: ContextGuard<AiMessage>, options: FitOptions<AiMessage> = {}) {
   let stopped = false;
+  let history: readonly AiMessage[] = [];
+  let view: readonly AiMessage[] = [];
   return {
     async prepareStep<M extends AiMessage>({ messages }: { messages: M[] }): Promise<{ messages: M[] }> {
-      const prepared = await fit(guard, messages, options);
+      // Some versions go on from what the last step was given: the guard works on what that was made of.
+      const goesOn = view.length > 0 && view.every((message, place) => message === messages[place]);
+      history = goesOn ? [...history, ...messages.slice(view.length)] : [...messages];
+      const prepared = await fit(guard, history, options);
+      view = prepared.messages;
       stopped = prepared.actions.some((action) => action.type === "stop");
       // The shape only makes messages in the user's role, which every ModelMessage list may hold.
       return { messages: prepared.messages as M[] };
