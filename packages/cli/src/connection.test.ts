@@ -22,8 +22,8 @@ describe("where the server is", () => {
     expect(serverUrl(flags, env)).toBe(url);
   });
 
-  it("refuses what is no URL", () => {
-    expect(() => serverUrl({ url: "http://" }, {})).toThrow(/is not a URL/);
+  it.each(["http://", "ftp://vm:4180", "postgresql://localhost/plimsoll"])("refuses %s", (url) => {
+    expect(() => serverUrl({ url }, {})).toThrow(/is not an HTTP URL/);
   });
 });
 

@@ -26,9 +26,9 @@ export function homeFolder(env: Env, root = process.getuid?.() === 0): string {
 
 export function serverUrl(flags: ConnectionFlags, env: Env): string {
   const given = flags.url || env.PLIMSOLL_URL || `http://127.0.0.1:${env.PORT || "4180"}`;
-  const text = /^https?:\/\//.test(given) ? given : `http://${given}`;
-  if (!URL.canParse(text)) {
-    throw new CliError(`${JSON.stringify(given)} is not a URL.`, {
+  const text = /^[a-z][a-z\d+.-]*:\/\//i.test(given) ? given : `http://${given}`;
+  if (!URL.canParse(text) || !/^https?:/i.test(text)) {
+    throw new CliError(`${JSON.stringify(given)} is not an HTTP URL.`, {
       hint: "It should look like http://127.0.0.1:4180.",
     });
   }
@@ -72,7 +72,7 @@ export function accessHint(connection: Connection, status: number): string {
       return "PLIMSOLL_KEY holds a key that may not do this. On the server's own machine none is needed: put PLIMSOLL_KEY= before the command.";
     }
     const source = connection.tokenSource === undefined ? "" : ` from ${connection.tokenSource}`;
-    return `The key${source} lacks the scope this needs. Create one with: plimsoll key create --name … --scope …`;
+    return `The key${source} lacks the scope this needs. Create one with: plimsoll key create --scope …`;
   }
   if (connection.token === undefined) {
     return "Give a key with --key or PLIMSOLL_KEY; on the server's own machine its token file is used by itself.";

@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import { afterEach, describe, expect, it } from "vitest";
 import { CliError } from "./errors.ts";
 import { createProgram } from "./program.ts";
@@ -55,6 +56,15 @@ describe("keys", () => {
     expect(await run({ "keys.create": create }, ...args, "--quiet")).toBe("pls_abcd_secret\n");
     await server!.close();
     expect(await run({ "keys.create": create }, ...args)).toContain("only time it is shown");
+  });
+
+  it("one without a name is called after this machine", async () => {
+    const create: Procedure = (input) => {
+      expect(input).toEqual({ name: `cli@${hostname()}`, scopes: ["ingest", "read"] });
+      return { ...key, secret: "pls_abcd_secret" };
+    };
+    const args = ["key", "create", "--scope", "ingest,read", "--quiet"];
+    expect(await run({ "keys.create": create }, ...args)).toBe("pls_abcd_secret\n");
   });
 
   it("a scope that does not exist is named before anything is asked", async () => {

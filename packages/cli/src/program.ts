@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import { Command, Option } from "commander";
 import { z } from "zod";
 import { createClient } from "./client.ts";
@@ -89,7 +90,7 @@ function addKeyCommands(program: Command, around: Surroundings): void {
   const key = program.command("key").description("Create, list and revoke keys");
   withConnection(key.command("create"))
     .description("Create a key; it is shown this once")
-    .requiredOption("--name <name>", "what it is for")
+    .option("--name <name>", "what it is for", `cli@${hostname()}`)
     .requiredOption(
       "--scope <scopes>",
       "with commas between: ingest, read, policy:read, policy:ack, policy:write, admin",

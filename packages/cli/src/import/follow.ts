@@ -1,5 +1,5 @@
 import { open, stat } from "node:fs/promises";
-import { StringDecoder } from "node:string_decoder";
+import { Lines } from "./lines.ts";
 
 const CHUNK = 1 << 20;
 
@@ -11,8 +11,7 @@ export class FollowedFile {
   readonly #location: string;
   #offset = 0;
   #inode: number | undefined;
-  #rest = "";
-  #decoder = new StringDecoder("utf8");
+  #lines = new Lines();
 
   constructor(location: string) {
     this.#location = location;
@@ -30,8 +29,7 @@ export class FollowedFile {
     if (inode !== this.#inode || size < this.#offset) {
       this.#inode = inode;
       this.#offset = 0;
-      this.#rest = "";
-      this.#decoder = new StringDecoder("utf8");
+      this.#lines = new Lines();
     }
     return size > this.#offset ? this.#readTo(size) : [];
   }
@@ -46,9 +44,7 @@ export class FollowedFile {
           const { bytesRead } = await file.read(buffer, 0, buffer.length, this.#offset);
           if (bytesRead === 0) break;
           this.#offset += bytesRead;
-          const parts = (this.#rest + this.#decoder.write(buffer.subarray(0, bytesRead))).split("\n");
-          this.#rest = parts.pop()!;
-          lines.push(...parts.filter((line) => line.trim() !== ""));
+          for (const line of this.#lines.push(buffer.subarray(0, bytesRead))) lines.push(line);
         }
       } finally {
         await file.close();

@@ -1,4 +1,4 @@
-import { appendFile, mkdir, mkdtemp, rename, rm, truncate, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, mkdtemp, rename, rm, symlink, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseEvent } from "@plimsoll/protocol";
@@ -183,6 +183,20 @@ describe("plimsoll import", () => {
       ["session-2026-02-05T10-00-00", "turn"],
       ["session-2026-02-05T10-00-00", "session"],
     ]);
+  });
+
+  it("follows links to folders, but not in circles", async () => {
+    await write(`real/${S}.jsonl`, said(1, 100));
+    await symlink(join(folder, "real"), join(folder, "linked"));
+    await symlink(folder, join(folder, "real", "up"));
+    await symlink(folder, join(folder, "round"));
+    await symlink(join(folder, "nowhere"), join(folder, "dangling.jsonl"));
+    const plan = await planImport([folder]);
+    expect(plan.groups.flatMap(({ files }) => files.map(({ location }) => location))).toEqual([
+      join(folder, "real", `${S}.jsonl`),
+    ]);
+    expect(plan.unknown).toMatchObject([{ why: "unreadable" }]);
+    expect((await planImport([join(folder, "linked")])).groups).toHaveLength(1);
   });
 
   it("says which path is not there", async () => {

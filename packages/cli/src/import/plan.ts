@@ -1,11 +1,11 @@
-import { createReadStream } from "node:fs";
-import { readdir, readFile, stat } from "node:fs/promises";
+import type { Dirent } from "node:fs";
+import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { dirname, join, sep } from "node:path";
-import { createInterface } from "node:readline";
 import { CliError } from "../errors.ts";
 import { detectFormat } from "../readers/detect.ts";
 import { logPlace } from "../readers/ouroboros-chain.ts";
 import type { FileHint, Format } from "../readers/reader.ts";
+import { linesOf } from "./lines.ts";
 import { contextLimitOf } from "./ouro-toml.ts";
 
 export interface PlannedFile extends FileHint {
@@ -99,29 +99,57 @@ async function recordings(paths: readonly string[], options: PlanOptions): Promi
       if (options.mayBeMissing) continue;
       throw new CliError(`There is no file or folder ${path}.`);
     }
-    if (!entry.isDirectory()) found.add(path);
-    else
-      for (const name of await readdir(path, { recursive: true })) {
-        if (name.endsWith(".jsonl") && !name.split(sep).includes("node_modules")) found.add(join(path, name));
-      }
+    if (entry.isDirectory()) await search(path, found, new Set());
+    else found.add(path);
   }
   return [...found].sort();
 }
 
-async function formatOf(location: string): Promise<Format | undefined> {
-  const stream = createReadStream(location);
-  let looked = 0;
+/**
+ * Finds `.jsonl` files below a folder. Links are followed, but each folder is visited once: a link may lead back up.
+ * A folder that cannot be read is found itself, so that it is told of.
+ */
+async function search(folder: string, found: Set<string>, visited: Set<string>): Promise<void> {
+  let entries: Dirent[];
   try {
-    for await (const line of createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY })) {
+    const real = await realpath(folder);
+    if (visited.has(real)) return;
+    visited.add(real);
+    entries = await readdir(folder, { withFileTypes: true });
+  } catch {
+    found.add(folder);
+    return;
+  }
+  // Links last: what is here in its own right is called by its own path.
+  for (const links of [false, true]) {
+    for (const entry of entries) {
+      if (entry.isSymbolicLink() !== links || entry.name === "node_modules") continue;
+      const path = join(folder, entry.name);
+      if (links ? await isFolder(path) : entry.isDirectory()) await search(path, found, visited);
+      else if (entry.name.endsWith(".jsonl")) found.add(path);
+    }
+  }
+}
+
+const isFolder = (path: string) =>
+  stat(path).then(
+    (entry) => entry.isDirectory(),
+    () => false,
+  );
+
+const LOOK_AT_BYTES = 1 << 16;
+
+async function formatOf(location: string): Promise<Format | undefined> {
+  let looked = 0;
+  for await (const { lines } of linesOf(location, LOOK_AT_BYTES)) {
+    for (const line of lines) {
       const format = detectFormat(line);
       if (format !== undefined) return format;
       looked += 1;
       if (looked >= LOOK_AT_LINES) return undefined;
     }
-    return undefined;
-  } finally {
-    stream.destroy();
   }
+  return undefined;
 }
 
 /** The workspace's `ouro.toml` stands beside the logs' folder, or in the workspace next to it. */
