@@ -1,9 +1,10 @@
 import { timingSafeEqual } from "node:crypto";
-import { chmod, mkdir, open, readFile, stat, unlink } from "node:fs/promises";
+import { chmod, open, readFile, stat, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { PlimsollError } from "../errors.ts";
+import { makeFolder } from "../folder.ts";
 import { hashSecret, makeLocalToken, shapeOf } from "./key-format.ts";
 
 export const LOCAL_TOKEN_FILE = "local-token";
@@ -49,7 +50,7 @@ export async function openLocalToken(options: {
 
 async function readOrMake(path: string, home: string, log: Logger): Promise<string> {
   try {
-    await mkdir(home, { recursive: true, mode: 0o700 });
+    await makeFolder(home, 0o700);
     for (let attempt = 0; attempt < 3; attempt++) {
       const made = await make(path);
       if (made) return made;

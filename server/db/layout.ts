@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { access, constants, mkdir, readdir, readFile, rename, rmdir, stat } from "node:fs/promises";
+import { access, constants, readdir, readFile, rename, rmdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { PlimsollError } from "../errors.ts";
+import { makeFolder } from "../folder.ts";
 import { isAlive } from "./process-identity.ts";
 
 /** The major version whose files we make and can open. */
@@ -61,10 +62,10 @@ export function layoutOf(home: string): Layout {
  */
 export async function prepareHome(layout: Layout, runAs: RunAs | undefined): Promise<void> {
   try {
-    await mkdir(layout.home, { recursive: true, mode: runAs ? 0o755 : 0o700 });
+    await makeFolder(layout.home, runAs ? 0o755 : 0o700);
     await access(layout.home, constants.W_OK | constants.X_OK);
   } catch (cause) {
-    throw unwritable(layout.home, cause);
+    throw unwritable(layout.home, cause, { ENOENT: "no folder can be made there" });
   }
   if (runAs) await assertPassable(layout.home);
   const owner = (await stat(layout.data).catch(() => undefined))?.uid;
@@ -94,7 +95,7 @@ async function assertPassable(home: string): Promise<void> {
 }
 
 /** A file-system refusal, said so that a person can act on it. Other errors come back as they are. */
-export function unwritable(folder: string, cause: unknown): unknown {
+export function unwritable(folder: string, cause: unknown, more: Record<string, string> = {}): unknown {
   const code = (cause as NodeJS.ErrnoException).code ?? "";
   if (code === "ENOSPC" || code === "EDQUOT") return diskFull(folder, cause);
   const why: Record<string, string> = {
@@ -103,6 +104,7 @@ export function unwritable(folder: string, cause: unknown): unknown {
     EROFS: "the file system is read-only",
     ENOTDIR: "a part of the path is a file",
     EEXIST: "it is a file",
+    ...more,
   };
   if (!why[code]) return cause;
   return new PlimsollError("data_folder_unwritable", `Plimsoll cannot write to ${folder}: ${why[code]}.`, {
