@@ -244,15 +244,23 @@ describe("orchestrate", () => {
   it("gives the same state however often it dies", async () => {
     class Crash extends Error {}
     await fc.assert(
-      fc.asyncProperty(fc.array(fc.integer({ min: 0, max: 25 }), { maxLength: 8 }), async (crashes) => {
+      fc.asyncProperty(fc.array(fc.integer({ min: 0, max: 50 }), { maxLength: 8 }), async (crashes) => {
         const store = memoryRunStore();
         const finished: string[] = [];
+        const told = new Set<string>();
+        const requested = new Set<string>();
+        const resolved = new Set<string>();
         const left = [...crashes];
         for (let process = 0; ; process++) {
           expect(process).toBeLessThan(12);
           let steps = left.shift() ?? Number.POSITIVE_INFINITY;
           const { options } = setup({
             clock: () => 1_800_000_000_000,
+            onEvent: (event) => {
+              if (event.type === "phase" && event.status === "completed") told.add(event.phase);
+              if (event.type === "split_requested") requested.add(event.id);
+              if (event.type === "split_resolved") resolved.add(event.id);
+            },
             store: {
               read: () => store.read(),
               apply: (edits) => {
@@ -261,6 +269,7 @@ describe("orchestrate", () => {
                 for (const { path, value } of edits) {
                   if (path[2] === "status" && value === "completed") finished.push(path[1]!);
                 }
+                if (steps-- <= 0) throw new Crash();
               },
             },
           });
@@ -272,6 +281,8 @@ describe("orchestrate", () => {
           }
         }
         expect([...finished].sort()).toEqual(["19", "20", "20a", "20b", "20c", "20d", "20e", "20f"]);
+        expect([...told].sort()).toEqual([...finished].sort());
+        expect([requested.size, resolved.size]).toEqual([1, 1]);
         const calm = setup({ clock: () => 1_800_000_000_000 });
         expect(store.read()).toEqual((await orchestrate(calm.options)).state);
       }),

@@ -209,6 +209,7 @@ class Run {
     this.#options.say?.(splitNotice(id, request));
     this.#emit(id, {
       type: "split_requested",
+      id: `splitting-${this.#options.run}-${id}`,
       phase: id,
       reason: request.rationale,
       sub_phases: subs.map(({ id, name, scope, issues }) => ({ id, name, scope, issues: [...issues] })),
@@ -236,16 +237,10 @@ class Run {
       : results.some((sub) => sub.status === "needs_human")
         ? "needs_human"
         : "failed";
-    const done = results.filter((sub) => sub.status === "completed").length;
-    await this.#settle(id, {
-      status,
-      score: scores.length === 0 ? null : scores.reduce((sum, score) => sum + score, 0) / scores.length,
-      summary: `${done} of ${results.length} sub-phases completed`,
-      contextPct: this.#record(id).contextPct,
-      durationMs: durationMs + this.#clock() - began,
-    });
+    // Sent before it is stored: what a crash comes between is sent again under the same id, and counted once.
     this.#emit(id, {
       type: "split_resolved",
+      id: `split-${this.#options.run}-${id}-${status}`,
       phase: id,
       status,
       sub_phases: results.map((sub) => ({
@@ -254,6 +249,14 @@ class Run {
         score: sub.score,
         summary: sub.summary,
       })),
+    });
+    const done = results.filter((sub) => sub.status === "completed").length;
+    await this.#settle(id, {
+      status,
+      score: scores.length === 0 ? null : scores.reduce((sum, score) => sum + score, 0) / scores.length,
+      summary: `${done} of ${results.length} sub-phases completed`,
+      contextPct: this.#record(id).contextPct,
+      durationMs: durationMs + this.#clock() - began,
     });
     return this.#record(id);
   }
@@ -268,9 +271,9 @@ class Run {
       value,
     }));
     edits.push(...(await this.#ownLevel()));
-    await this.#edit(edits);
     const { status, score } = result;
     this.#emit(id, { type: "phase", phase: id, status, score, ...parentOf(this.#record(id)) });
+    await this.#edit(edits);
   }
 
   /** The orchestrator's own level: shown, warned of, never acted on. */
