@@ -176,6 +176,8 @@ describe("questions that make no sense", () => {
       expect(status, path).toBe(400);
       expect(body.error, path).toMatchObject({ code: "invalid_field", details: { path: field } });
     }
+    const { body } = await server.get<ErrorBody>(`/api/v1/status?from=${from}`);
+    expect(body.error.message).toBe("to: is required");
   });
 
   it("refuses a range that ends before it begins, wherever one is asked for", async () => {

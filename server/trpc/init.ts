@@ -15,7 +15,9 @@ export function plimsollError(error: TRPCError): PlimsollError {
   if (cause instanceof ZodError) {
     const issue = cause.issues[0];
     const path = issue?.path.join(".") ?? "";
-    return new PlimsollError("invalid_field", `${path}: ${issue?.message ?? "is not valid"}`, {
+    const missing = issue?.code === "invalid_type" && issue.message.endsWith("received undefined");
+    const what = missing ? "is required" : (issue?.message ?? "is not valid");
+    return new PlimsollError("invalid_field", `${path}: ${what}`, {
       details: { path },
     });
   }
