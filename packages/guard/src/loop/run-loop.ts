@@ -327,7 +327,7 @@ class LoopRun {
     state.end = end;
     // Sent before it is stored, as at a boundary. Stored before anything is closed: closing takes time and may fail,
     // and what is done must not be done again for that.
-    this.#emit({ type: "session", status: "ended", kind: "loop", reason: end, id: `ended-${state.loop}` });
+    this.#emit({ type: "session", status: "ended", kind: "loop", reason: end });
     await this.#save();
     try {
       await this.#handles.close();
