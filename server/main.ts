@@ -61,14 +61,18 @@ async function main(): Promise<void> {
 
   const started = start(settings, log, stops, () => stopping);
   // Heard from the beginning: whoever ends a start that is under way must find no database left behind.
+  // A repeated signal changes nothing: npm passes on the Ctrl+C that the terminal has sent here as well.
+  let ending = false;
   const end = () => {
+    if (ending) return;
+    ending = true;
     void started
       .catch(() => {})
       .then(stop)
       .then(() => process.exit(0));
   };
-  process.once("SIGINT", end);
-  process.once("SIGTERM", end);
+  process.on("SIGINT", end);
+  process.on("SIGTERM", end);
   try {
     await started;
   } catch (error) {

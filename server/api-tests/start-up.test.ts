@@ -160,6 +160,16 @@ describe("an end", () => {
     expect(server.errors()).not.toContain("did not stop cleanly");
   });
 
+  it("stops everything on a signal that comes again and again, as through npm", async () => {
+    const server = await startTestServer({ home, embedded: true });
+    cleanUps.push(() => server.stop());
+    const again = setInterval(() => isAlive(server.pid) && process.kill(server.pid, "SIGINT"), 20);
+    cleanUps.push(async () => clearInterval(again));
+    process.kill(server.pid, "SIGINT");
+    expect(await server.stop()).toBe(0);
+    expect(await postmaster()).toBeUndefined();
+  });
+
   it("finishes what it has begun, ends live streams and keeps what it acknowledged", async () => {
     const server = await startTestServer({ home, embedded: true });
     const live = await openLive(server);
