@@ -6,7 +6,7 @@ import { memo, useMemo } from "react";
 import { exact, fullTime } from "../format.ts";
 import { Skeleton } from "../ui/states.tsx";
 import { boundaryName } from "../words.ts";
-import { ChartFrame, DataTable, NoData } from "./frame.tsx";
+import { ChartFrame, DataTable, NoData, Waiting } from "./frame.tsx";
 import { Glyph } from "./glyph.tsx";
 import { KIND_ORDER } from "./kinds.ts";
 import { stackOf } from "./series.ts";
@@ -16,8 +16,13 @@ const Chart = dynamic(() => import("./falls.tsx"), {
   loading: () => <Skeleton className="h-full" />,
 });
 
+interface Props {
+  series: Series | undefined;
+  failed: boolean;
+}
+
 /** Boundary counts over time: why levels fell. */
-export const FallsPanel = memo(function FallsPanel({ series }: { series: Series | undefined }) {
+export const FallsPanel = memo(function FallsPanel({ series, failed }: Props) {
   const stack = useMemo(() => {
     if (series === undefined) return undefined;
     const shaped = stackOf(series);
@@ -41,7 +46,7 @@ export const FallsPanel = memo(function FallsPanel({ series }: { series: Series 
       height={200}
       chart={
         series === undefined || stack === undefined ? (
-          <Skeleton className="h-full" />
+          <Waiting failed={failed} />
         ) : groups.length === 0 ? (
           <NoData>No level fell in this range</NoData>
         ) : (

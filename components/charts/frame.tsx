@@ -4,6 +4,7 @@ import type { ReactNode } from "react";
 import { useState } from "react";
 import { Button } from "../ui/button.tsx";
 import { ScrollRegion } from "../ui/scroll-region.tsx";
+import { Skeleton } from "../ui/states.tsx";
 
 interface Props {
   title: string;
@@ -95,6 +96,11 @@ export function DataTable({ head, rows }: { head: readonly string[]; rows: reado
 
 export function NoData({ children }: { children: ReactNode }) {
   return <div className="grid h-full place-items-center text-[13px] text-muted">{children}</div>;
+}
+
+/** A chart whose data is not here: on its way, or not to be had. */
+export function Waiting({ failed }: { failed: boolean }) {
+  return failed ? <NoData>Could not be loaded</NoData> : <Skeleton className="h-full" />;
 }
 
 export const tooltipBox =

@@ -5,7 +5,7 @@ import dynamic from "next/dynamic";
 import { memo, useMemo } from "react";
 import { fullTime, percent } from "../format.ts";
 import { Skeleton } from "../ui/states.tsx";
-import { ChartFrame, DataTable, NoData, Swatch } from "./frame.tsx";
+import { ChartFrame, DataTable, NoData, Swatch, Waiting } from "./frame.tsx";
 import { gridOf } from "./series.ts";
 import { linesNear, linesOf, type SetThresholds } from "./share-lines.ts";
 
@@ -20,10 +20,11 @@ interface Props {
   peak: Series | undefined;
   p95: Series | undefined;
   status: SetThresholds | undefined;
+  failed: boolean;
 }
 
 /** Peak and p95 utilization over the range, with the thresholds that are shares of the window. */
-export const UtilizationPanel = memo(function UtilizationPanel({ peak, p95, status }: Props) {
+export const UtilizationPanel = memo(function UtilizationPanel({ peak, p95, status, failed }: Props) {
   const rows = useMemo(() => gridOf({ peak, p95 }), [peak, p95]);
   const lines = useMemo(() => linesOf(status), [status]);
   const known = rows.filter((row) => typeof row.peak === "number" || typeof row.p95 === "number");
@@ -31,7 +32,7 @@ export const UtilizationPanel = memo(function UtilizationPanel({ peak, p95, stat
   const near = useMemo(() => linesNear(lines, highest), [lines, highest]);
   const chart =
     peak === undefined ? (
-      <Skeleton className="h-full" />
+      <Waiting failed={failed} />
     ) : known.length === 0 ? (
       <NoData>No turn with a known window in this range</NoData>
     ) : (

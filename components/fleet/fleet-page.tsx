@@ -94,8 +94,13 @@ function History() {
   });
   return (
     <div className="mt-4 grid gap-4 xl:grid-cols-[1.6fr_1fr]">
-      <UtilizationPanel peak={peak.data} p95={p95.data} status={thresholds.data} />
-      <FallsPanel series={falls.data} />
+      <UtilizationPanel
+        peak={peak.data}
+        p95={p95.data}
+        status={thresholds.data}
+        failed={peak.isError || p95.isError}
+      />
+      <FallsPanel series={falls.data} failed={falls.isError} />
     </div>
   );
 }

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import { type AddressInfo, connect } from "node:net";
 import { LiveMessage } from "@plimsoll/protocol";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { statusOf } from "../errors.ts";
 import type { ChangeListener } from "../live/hub.ts";
 import { createLiveStreams } from "./live.ts";
 import { type TestServer, testServer } from "./test-server.ts";
@@ -106,7 +107,7 @@ describe("/api/v1/live", () => {
     await vi.waitFor(() => expect(stream.ended()).toBe(true));
   });
 
-  it("says to read everything again after the server lost sight of the other processes", async () => {
+  it("ends when the server loses sight of what changes; who comes back is told to read everything", async () => {
     server = await testServer();
     const { authorization } = await server.key("read");
     const stream = await open({ authorization });
@@ -114,10 +115,19 @@ describe("/api/v1/live", () => {
     await server.database.prisma.$queryRaw`
       SELECT pg_terminate_backend(pid) FROM pg_stat_activity
       WHERE application_name = 'plimsoll live' AND datname = current_database()`;
-    await vi.waitFor(() => expect(stream.messages()).toEqual([changed(null), changed(null)]), {
-      timeout: 10_000,
-    });
-    stream.leave();
+    await vi.waitFor(() => expect(stream.ended()).toBe(true), { timeout: 10_000 });
+    expect(stream.messages()).toEqual([changed(null)]);
+    const back = await vi.waitFor(
+      async () => {
+        const again = await open({ authorization });
+        if (again.incoming.statusCode !== 200) again.leave();
+        expect(again.incoming.statusCode).toBe(200);
+        return again;
+      },
+      { timeout: 10_000 },
+    );
+    await vi.waitFor(() => expect(back.messages()).toEqual([changed(null)]));
+    back.leave();
   });
 
   it("holds so many clients and no more", async () => {
@@ -142,6 +152,44 @@ describe("/api/v1/live", () => {
   });
 });
 
+it("ends its streams when the database is lost, refuses new ones meanwhile, and takes them again", async () => {
+  let connected = true;
+  let lose = () => {};
+  const streams = createLiveStreams({
+    hub: {
+      subscribe: () => () => {},
+      connected: () => connected,
+      onLost: (listener) => {
+        lose = listener;
+        return () => {};
+      },
+    },
+    access: { authorize: async () => ({ kind: "key", projectId: 1, scopes: new Set(["read"]) }) },
+  });
+  const http = createServer((incoming, outgoing) => {
+    streams.serve(incoming, outgoing).catch((error: unknown) => {
+      outgoing.writeHead(statusOf(error)).end();
+    });
+  });
+  await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
+  const { port } = http.address() as AddressInfo;
+  try {
+    const stream = await open({}, port);
+    connected = false;
+    lose();
+    await vi.waitFor(() => expect(stream.ended()).toBe(true));
+    expect(streams.clients()).toBe(0);
+    expect((await open({}, port)).incoming.statusCode).toBe(503);
+    connected = true;
+    const again = await open({}, port);
+    await vi.waitFor(() => expect(again.messages()).toEqual([changed(null)]));
+    again.leave();
+  } finally {
+    streams.close();
+    await new Promise((resolve) => http.close(resolve));
+  }
+});
+
 it("gives a reader that falls behind the sum of what it missed, from bounded memory", async () => {
   let tell: ChangeListener = () => {};
   const streams = createLiveStreams({
@@ -150,6 +198,8 @@ it("gives a reader that falls behind the sum of what it missed, from bounded mem
         tell = listener;
         return () => {};
       },
+      connected: () => true,
+      onLost: () => () => {},
     },
     access: { authorize: async () => ({ kind: "key", projectId: 1, scopes: new Set(["read"]) }) },
   });

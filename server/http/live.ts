@@ -6,7 +6,7 @@ import { addChanges, type Changes } from "../live/coalesce.ts";
 import type { LiveHub } from "../live/hub.ts";
 
 export interface LiveStreamsOptions {
-  hub: Pick<LiveHub, "subscribe">;
+  hub: Pick<LiveHub, "subscribe" | "connected" | "onLost">;
   access: Pick<Access, "authorize">;
   /** Told whenever it changes. */
   onClients?: (count: number) => void;
@@ -19,7 +19,8 @@ export interface LiveStreamsOptions {
 export interface LiveStreams {
   /**
    * Answers with the stream, which goes on after this returns.
-   * @throws PlimsollError `unauthenticated`, `forbidden_scope`, or `overloaded` with too many clients
+   * @throws PlimsollError `unauthenticated`, `forbidden_scope`, `overloaded` with too many clients, or
+   * `database_unreachable` while nobody can know what changes
    */
   serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void>;
   clients(): number;
@@ -57,6 +58,9 @@ export function createLiveStreams(options: LiveStreamsOptions): LiveStreams {
     const { projectId } = await access.authorize(incoming, "read");
     if (closed || open.size >= maxClients) {
       throw new PlimsollError("overloaded", "Too many clients are connected to the live stream.");
+    }
+    if (!hub.connected()) {
+      throw new PlimsollError("database_unreachable", "The database cannot be reached just now. Try again.");
     }
     // The client may have left while its key was looked up; then 'close' has come and gone.
     if (outgoing.destroyed) return;
@@ -117,12 +121,19 @@ export function createLiveStreams(options: LiveStreamsOptions): LiveStreams {
     flush();
   }
 
+  function endAll(): void {
+    for (const end of [...open]) end();
+  }
+  // A stream that says nothing looks like a fleet at rest: its reader must see that it hears nothing.
+  const forgetLoss = hub.onLost(endAll);
+
   return {
     serve,
     clients: () => open.size,
     close() {
       closed = true;
-      for (const end of [...open]) end();
+      forgetLoss();
+      endAll();
     },
   };
 }

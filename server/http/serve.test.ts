@@ -1,6 +1,7 @@
 import { Agent, createServer, request } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { PlimsollError } from "../errors.ts";
 import { type TestServer, testServer } from "./test-server.ts";
 
 let server: TestServer;
@@ -60,6 +61,30 @@ describe("pages", () => {
     const { status, json } = await server.send("/login");
     expect(status).toBe(500);
     expect(json).toEqual({ error: { code: "internal", message: "Something went wrong in the server." } });
+  });
+
+  it("tell a person of a failure in a page, which asks again while asking may help", async () => {
+    let failure: Error = new PlimsollError("database_unreachable", "The <database> is away.");
+    server = await testServer({
+      pages: async () => {
+        throw failure;
+      },
+    });
+    const look = () =>
+      fetch(`http://127.0.0.1:${server.port}/login`, { headers: { accept: "text/html,*/*;q=0.8" } });
+    const away = await look();
+    expect(away.status).toBe(503);
+    expect(away.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    expect(away.headers.get("retry-after")).toBe("1");
+    const text = await away.text();
+    expect(text).toContain("The &lt;database&gt; is away.");
+    expect(text).toContain('http-equiv="refresh"');
+    failure = new Error("boom with a secret");
+    const broken = await look();
+    expect(broken.status).toBe(500);
+    const words = await broken.text();
+    expect(words).toContain("Something went wrong in the server.");
+    expect(words).not.toMatch(/secret|refresh/);
   });
 });
 

@@ -7,6 +7,7 @@ import { type Browsers, sessionCookie, sessionOf } from "../access/browser.ts";
 import { checkHost, type HostRules } from "../access/origin.ts";
 import { PlimsollError, statusOf, toErrorBody } from "../errors.ts";
 import { foreignHost, type MachineApp } from "./app.ts";
+import { FAILURE_PAGE_HEADERS, failurePage } from "./failure-page.ts";
 import type { Instruments } from "./instruments.ts";
 import type { LiveStreams } from "./live.ts";
 import { errorHeaders, errorResponse, logError, nextRequestId } from "./respond.ts";
@@ -74,8 +75,10 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       logError(log, error, { method: incoming.method ?? "", path: url.split("?", 1)[0]!, requestId });
       if (outgoing.headersSent) outgoing.destroy();
       else {
-        outgoing.writeHead(statusOf(error), { ...errorHeaders(error), "X-Request-Id": requestId });
-        outgoing.end(JSON.stringify(toErrorBody(error)));
+        const forPeople = incoming.headers.accept?.includes("text/html") === true;
+        const headers = { ...errorHeaders(error), "X-Request-Id": requestId };
+        outgoing.writeHead(statusOf(error), forPeople ? { ...headers, ...FAILURE_PAGE_HEADERS } : headers);
+        outgoing.end(forPeople ? failurePage(error) : JSON.stringify(toErrorBody(error)));
       }
     }
   }

@@ -33,6 +33,8 @@ export interface LiveHub {
   ready: Promise<void>;
   /** Whether it hears them now. */
   connected(): boolean;
+  /** Called whenever it no longer does: until it is back, nobody can know what changes. */
+  onLost(listener: () => void): () => void;
   stop(): Promise<void>;
 }
 
@@ -46,6 +48,7 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
   const self = randomUUID();
   const subscribers = new Map<number, Set<ChangeListener>>();
   const endListeners = new Set<EndListener>();
+  const lossListeners = new Set<() => void>();
 
   let pending: Changes = new Map();
   /** Waiting for the connection; other processes must hear of these, late as it may be. */
@@ -68,6 +71,9 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
       for (const projectId of subscribers.keys()) tell(projectId, null);
       for (const fn of endListeners) guarded(() => fn(null));
       send();
+    },
+    onLost: () => {
+      for (const fn of lossListeners) guarded(fn);
     },
   });
 
@@ -166,6 +172,10 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
     },
     ready: listener.ready,
     connected: listener.connected,
+    onLost(fn) {
+      lossListeners.add(fn);
+      return () => void lossListeners.delete(fn);
+    },
     async stop() {
       if (stopped) return;
       stopped = true;
@@ -179,6 +189,7 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
       await listener.stop();
       subscribers.clear();
       endListeners.clear();
+      lossListeners.clear();
     },
   };
 }

@@ -15,6 +15,8 @@ export interface ListenerOptions {
   onMessage(payload: string): void;
   /** After every successful LISTEN, the first as well. What was sent before it is lost. */
   onConnected(): void;
+  /** After a connection that had succeeded is gone. */
+  onLost(): void;
 }
 
 export interface Listener {
@@ -28,7 +30,7 @@ export interface Listener {
 
 /** One connection that listens on one channel, for as long as the process lives. */
 export function openListener(options: ListenerOptions): Listener {
-  const { connectionString, channel, log, onMessage, onConnected } = options;
+  const { connectionString, channel, log, onMessage, onConnected, onLost } = options;
   const stopping = new AbortController();
   let client: pg.Client | undefined;
   let markReady: () => void;
@@ -89,6 +91,7 @@ export function openListener(options: ListenerOptions): Listener {
         await watch(fresh, lost);
         client = undefined;
         void close(fresh);
+        onLost();
         if (!stopping.signal.aborted) log.warn("the connection for live changes was lost; connecting again");
       } catch (err) {
         log.warn({ err, retryInMs: retry }, "no connection for live changes");
