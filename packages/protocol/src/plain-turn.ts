@@ -6,7 +6,7 @@ const NOT_PLAIN = -1;
 
 /**
  * Reads a turn as `TurnEvent` does; undefined where that refuses it, which can then say why. Nearly every event is a
- * turn, and the general schema spent as long on one as the rest of its way to the database took: 17 us against 0.7.
+ * turn, and the general schema takes 17 us for one where this takes 0.7.
  */
 export function readPlainTurn(value: object): TurnEvent | undefined {
   const sent = value as Record<keyof TurnEvent, unknown>;
