@@ -6,6 +6,10 @@ export interface ChatMessage {
   content?: unknown;
   tool_calls?: unknown;
   tool_call_id?: string;
+  /** The form before tool calls: at most one call a message, and no ids. */
+  function_call?: unknown;
+  /** For role `function`: the function that answers. */
+  name?: string;
 }
 
 interface ChatCall {
@@ -21,13 +25,15 @@ export const chatShape: Shape<ChatMessage> = {
   read(message) {
     const { text, extraTokens } = contentOf(message.content);
     if (message.role === "tool") return [{ kind: "result", text, extraTokens, id: message.tool_call_id }];
+    if (message.role === "function") return [{ kind: "result", text, extraTokens, tool: message.name }];
     const kind =
       message.role === "assistant"
         ? "assistant"
         : message.role === "system" || message.role === "developer"
           ? "system"
           : "user";
-    const calls = Array.isArray(message.tool_calls) ? (message.tool_calls as ChatCall[]) : [];
+    const calls = Array.isArray(message.tool_calls) ? [...(message.tool_calls as ChatCall[])] : [];
+    if (message.function_call != null) calls.push({ function: message.function_call });
     const parts: Part[] = text === "" && calls.length > 0 ? [] : [{ kind, text, extraTokens }];
     for (const { id, function: called, custom } of calls) {
       const tool = called?.name ?? custom?.name;

@@ -89,17 +89,29 @@ export class History<M> {
       }
     }
     entries.length = same;
-    let open: string[] = [];
+    const open = this.#openCalls();
     for (let index = same; index < messages.length; index++) {
       const entry = this.#entry(messages[index]!, index, open);
       entries.push(entry);
-      if (entry.calls.length > 0) open = [...entry.calls];
-      else open = open.filter((id) => !entry.results.some((result) => result.call === id));
       this.#place(entry, index);
     }
     let pinned = 0;
     while (pinned < entries.length && entries[pinned]!.role === "system") pinned++;
     this.pinned = pinned;
+  }
+
+  /** Calls still without a result, one list for each message that made some, the oldest message first. */
+  #openCalls(): string[][] {
+    const open: string[][] = [];
+    for (const unit of this.units) {
+      if (unit.complete) continue;
+      const unanswered = this.#unanswered(unit);
+      for (let index = unit.from; index < unit.to; index++) {
+        const calls = this.entries[index]!.calls.filter((id) => unanswered.includes(id));
+        if (calls.length > 0) open.push(calls);
+      }
+    }
+    return open;
   }
 
   #place(entry: Entry<M>, index: number): void {
@@ -148,14 +160,14 @@ export class History<M> {
     return [...open];
   }
 
-  #entry(message: M, index: number, open: readonly string[]): Entry<M> {
+  /** Reads one message; `open` loses the calls it answers and gains those it makes. */
+  #entry(message: M, index: number, open: string[][]): Entry<M> {
     const { parts, tokens, total } = this.#parts(message);
     const calls: string[] = [];
     const results: ResultPart[] = [];
     let longTexts: ResultPart[] | undefined;
     let role: Entry<M>["role"] | undefined;
     let joins = false;
-    const waiting = [...open];
     for (const [place, part] of parts.entries()) {
       joins ||= part.joins === true;
       if (part.kind === "call") {
@@ -164,9 +176,8 @@ export class History<M> {
         this.#calls.set(id, { tool: part.tool ?? "tool", input: part.input, index });
         role = "assistant";
       } else if (part.kind === "result") {
-        const call = part.id ?? this.#matching(waiting, part.tool) ?? `result-${index}.${place}`;
-        const at = waiting.indexOf(call);
-        if (at >= 0) waiting.splice(at, 1);
+        const call = part.id ?? this.#matching(open, part.tool) ?? `result-${index}.${place}`;
+        answer(open, call);
         const called = this.#calls.get(call);
         results.push({
           id: this.#unique(call, `${index}.${place}`),
@@ -199,6 +210,8 @@ export class History<M> {
         }
       }
     }
+    const unanswered = calls.filter((id) => !results.some((result) => result.call === id));
+    if (unanswered.length > 0) open.push(unanswered);
     return {
       message,
       role: role ?? "user",
@@ -216,9 +229,16 @@ export class History<M> {
     return first === place ? id : `${id}#${place}`;
   }
 
-  /** Providers without call ids answer in order; a tool's name, when given, settles which call is meant. */
-  #matching(waiting: readonly string[], tool: string | undefined): string | undefined {
-    return waiting.find((id) => tool === undefined || this.#calls.get(id)?.tool === tool) ?? waiting[0];
+  /**
+   * Providers without call ids answer the latest message that calls, in its order; a tool's name, when given, settles
+   * which call is meant, and may mean one further back.
+   */
+  #matching(open: readonly (readonly string[])[], tool: string | undefined): string | undefined {
+    for (let place = open.length - 1; place >= 0; place--) {
+      const named = open[place]!.find((id) => tool === undefined || this.#calls.get(id)?.tool === tool);
+      if (named !== undefined) return named;
+    }
+    return open.at(-1)?.[0];
   }
 
   #parts(message: M): { parts: readonly Part[]; tokens: readonly number[]; total: number } {
@@ -230,5 +250,17 @@ export class History<M> {
     const read = { parts, tokens, total: tokens.reduce((sum, value) => sum + value, MESSAGE_OVERHEAD) };
     if (key !== undefined) this.#read.set(key, read);
     return read;
+  }
+}
+
+/** Takes the newest call of that id off the list. */
+function answer(open: string[][], call: string): void {
+  for (let place = open.length - 1; place >= 0; place--) {
+    const calls = open[place]!;
+    const at = calls.indexOf(call);
+    if (at < 0) continue;
+    calls.splice(at, 1);
+    if (calls.length === 0) open.splice(place, 1);
+    return;
   }
 }

@@ -7,6 +7,7 @@ import { ContextGuard } from "../guard.ts";
 import { type OllamaMessage, ollamaShape } from "../ollama/index.ts";
 import { type ChatMessage, chatShape, type InputItem, responsesShape } from "../openai/index.ts";
 import { filler, words } from "../testing.ts";
+import { History } from "./history.ts";
 import { type Message, plainShape, type Shape } from "./shape.ts";
 
 /** One step of an agent: what it says, and how many tools it calls at once with results of which size. */
@@ -97,6 +98,38 @@ const chat: Format<ChatMessage> = {
               ...((message.tool_calls ?? []) as { id: string }[]).map(({ id }) => ({ call: id })),
             ],
       ),
+    ),
+};
+
+/** Functions as they were before tools: one call a message, answered by name. */
+const functions: Format<ChatMessage> = {
+  shape: chatShape,
+  system: { role: "system", content: "rules" },
+  ask: (content) => ({ role: "user", content }),
+  step: ({ says, results, asks }) => {
+    const name = (n: number) => (asks ? `read_${n}` : "read");
+    const call = (n: number): ChatMessage => ({
+      role: "assistant",
+      content: n > 0 || says === 0 ? null : filler(says),
+      function_call: { name: name(n), arguments: "{}" },
+    });
+    const result = (n: number): ChatMessage => ({
+      role: "function",
+      name: name(n),
+      content: filler(results[n]!),
+    });
+    const each = results.map((_, n) => n);
+    if (each.length === 0) return [{ role: "assistant", content: filler(says) }];
+    // Where each has a name of its own they may be answered late and in any order.
+    return asks ? [...each.map(call), ...each.map(result)] : each.flatMap((n) => [call(n), result(n)]);
+  },
+  accepts: (messages) =>
+    paired(
+      messages.map((message): Token => {
+        const called = message.function_call as { name: string } | undefined;
+        if (called !== undefined) return { call: called.name };
+        return message.role === "function" ? { result: message.name! } : { other: true };
+      }),
     ),
 };
 
@@ -334,9 +367,38 @@ it("an old result is masked, and not the newest that has the same id", () => {
   expect(results.map(({ content }) => words(String(content)) < 100)).toEqual([true, true, false, false]);
 });
 
+it.each([
+  ["the nearest call of its name", ["call a", "call b", "result a", "result b"], [[0, 4]]],
+  ["a call further back, over what a user said", ["call a", "user", "result a"], [[0, 3]]],
+  [
+    "its own call where the name comes again",
+    ["call a", "result a", "call a", "result a"],
+    [
+      [0, 2],
+      [2, 4],
+    ],
+  ],
+  ["no call, by itself, where none waits", ["user", "result a"], [[0, 2]]],
+])("a function's result stays with %s, read at once or message by message", (_, spoken, units) => {
+  const messages = spoken.map((words): ChatMessage => {
+    const [kind, name = ""] = words.split(" ");
+    if (kind === "call")
+      return { role: "assistant", content: null, function_call: { name, arguments: "{}" } };
+    return kind === "result" ? { role: "function", name, content: "found" } : { role: "user", content: "go" };
+  });
+  const whole = new History(chatShape, words);
+  whole.sync(messages);
+  expect(whole.units.map(({ from, to }) => [from, to])).toEqual(units);
+  const grown = new History(chatShape, words);
+  for (const at of messages.keys()) grown.sync(messages.slice(0, at + 1));
+  expect(grown.units).toEqual(whole.units);
+  expect(grown.entries).toEqual(whole.entries);
+});
+
 describe("what is sent is a conversation its provider takes, whatever was taken out of it", () => {
   it("plain messages", () => staysWhole(plain));
   it("OpenAI chat, with ids that repeat", () => staysWhole(chat));
+  it("OpenAI chat, with functions that are called by name alone", () => staysWhole(functions));
   it("OpenAI responses, with parallel calls and reasoning", () => staysWhole(responses));
   it("Anthropic, with tools that the server runs", () => staysWhole(anthropic));
   it("the AI SDK, with tools that the provider runs", () => staysWhole(ai));
