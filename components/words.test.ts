@@ -82,6 +82,11 @@ test.each([
     "Unexplained fall, possibly a silent truncation: 211,480 to 168,900",
   ],
   [boundary("unexplained"), "Unexplained fall, nobody said why: 211,480 to 168,900"],
+  [
+    boundary("withheld", { detail: { response: "restart", reason: "max_restarts" } }),
+    "Not restarted: the maximum of restarts is reached",
+  ],
+  [boundary("withheld", { detail: { reason: "something newer" } }), "A response was due and not carried out"],
   [boundary("wind_down", { detail: { turns_left: 5 } }), "Told to wind down, 5 turns left"],
   [
     boundary("split_requested", { detail: { phase: "20", sub_phases: [{}, {}], reason: "too big" } }),

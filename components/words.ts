@@ -171,6 +171,13 @@ function subtickPlace(detail: Record<string, unknown>): string {
   return tick === undefined ? "" : sub === undefined ? `${tick}` : `${tick}.${sub}`;
 }
 
+const WITHHELD: Readonly<Record<string, string>> = {
+  max_restarts: "Not restarted: the maximum of restarts is reached",
+  unconfirmed: "Not restarted: it waits for a person to agree",
+  no_gain: "Not compacted: the summary would have saved too little",
+  no_summary: "Not compacted: no summary was given",
+};
+
 function signWords(type: string, detail: Record<string, unknown>): string {
   const status = text(detail.status);
   switch (type) {
@@ -178,6 +185,8 @@ function signWords(type: string, detail: Record<string, unknown>): string {
       const left = count(detail.turns_left);
       return `Told to wind down${left === undefined ? "" : `, ${plural(left, "turn")} left`}`;
     }
+    case "withheld":
+      return WITHHELD[text(detail.reason) ?? ""] ?? "A response was due and not carried out";
     case "split_requested": {
       const parts = Array.isArray(detail.sub_phases) ? detail.sub_phases.length : undefined;
       return `Asked to split phase ${text(detail.phase) ?? ""}${

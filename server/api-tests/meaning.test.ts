@@ -342,6 +342,19 @@ describe("levels", () => {
     });
   });
 
+  it("keeps a restart that was due and not done as a sign that moves no level", async () => {
+    const session = unique("session");
+    const said = { response: "restart", reason: "max_restarts", context_tokens: 190_000 };
+    await sent(
+      turn(session, 40_000, { at: START }),
+      mark(session, "withheld", START + 1, said),
+      turn(session, 41_000, { at: START + 2 }),
+    );
+    const detail = await sessionNamed(session);
+    expect(detail.boundaries).toMatchObject([{ type: "withheld", explains_fall: false, detail: said }]);
+    expect(detail.session).toMatchObject({ context_tokens: 41_000, peak_tokens: 41_000, windows: 1 });
+  });
+
   it("derives a crossing, and takes one that is reported too for the same", async () => {
     const session = unique("session");
     const under = turn(session, 1_000);

@@ -42,9 +42,7 @@ export async function fit<M>(
     }
     options.say?.(open.say);
     const summary = await summaryFor(guard, open, options);
-    if (guard.compacted(summary, open.type) === "no_gain") {
-      guard.compacted(clip(guard.digest(open.maxChars), open.maxChars), open.type);
-    }
+    guard.compacted(summary, open.type, () => clip(guard.digest(open.maxChars), open.maxChars));
   }
 }
 

@@ -33,6 +33,8 @@ import type { Message, Shape } from "./view/shape.ts";
 import { plainShape } from "./view/shape.ts";
 import { windowOf } from "./window.ts";
 
+type Withheld = Extract<EventBody, { type: "withheld" }>;
+
 /**
  * Keeps one agent's context under its line. Synchronous and without I/O: `observe` takes what a provider counted,
  * `prepare` gives the messages to send and says what was or must be done.
@@ -170,6 +172,8 @@ export class ContextGuard<M = Message> {
     const limits = limitsOf(this.policy.thresholds, window.tokens);
     let status: GuardStatus = "clear";
     let compacting = false;
+    let request: Action<M> | undefined;
+    let place = 0;
     for (let step = 0; step < 6; step++) {
       const level = expectedTokens(this.#desk(limits));
       this.#state = settleWindDown(this.#state, limits, level);
@@ -195,8 +199,8 @@ export class ContextGuard<M = Message> {
       }
       if (decision.type === "compact" || decision.type === "fresh_session") {
         const asked = this.#state.compactAsked;
-        actions.push(askForSummary(this.#desk(limits), decision.type, decision.line));
-        this.#state = { ...this.#state, compactAsked: asked ?? this.#state.allTurns };
+        request = askForSummary(this.#desk(limits), decision.type, decision.line);
+        place = actions.length;
         // A summary asked for a turn ago and not given: what comes after it in the order must not wait for it.
         if (asked === undefined || asked === this.#state.allTurns) break;
         compacting = true;
@@ -208,14 +212,22 @@ export class ContextGuard<M = Message> {
         break;
       }
       if (decision.type === "stop") {
+        this.#withhold("restart", decision.reason);
         actions.push({ ...decision, say: maxRestartsReached(this.policy.restart?.max ?? 0) });
         break;
       }
       if (decision.confirm) {
+        this.#withhold("restart", "unconfirmed");
         actions.push({ type: "confirm_restart", reason: decision.reason, say: RESTART_CONFIRMATION });
         break;
       }
       actions.push(this.restart(decision.reason));
+    }
+    // A restart leaves nothing to summarise.
+    if (request !== undefined && !actions.some((action) => action.type === "restart")) {
+      this.#settleRequest();
+      this.#state = { ...this.#state, compactAsked: this.#state.compactAsked ?? this.#state.allTurns };
+      actions.splice(place, 0, request);
     }
     const sent = this.#editor.estimate(this.#state);
     this.#state = { ...this.#state, sent };
@@ -228,16 +240,20 @@ export class ContextGuard<M = Message> {
   }
 
   /**
-   * The summary a `compact` or `fresh_session` action asked for; then call `prepare` again. `no_gain`: it was refused
-   * because it saves too little, and no other is asked for until the context has grown.
+   * The summary a `compact` or `fresh_session` action asked for; then call `prepare` again. `otherwise` makes another
+   * for when the first saves too little. `no_gain`: both were refused, and no other is asked for until the context has
+   * grown.
    */
   compacted(
     summary: string,
     how: "compact" | "fresh_session" = this.policy.compact?.how ?? "compact",
+    otherwise?: () => string,
   ): "done" | "no_gain" {
-    const act = compact(this.#desk(), summary, how);
+    let act = compact(this.#desk(), summary, how);
+    if (!("event" in act) && otherwise !== undefined) act = compact(this.#desk(), otherwise(), how);
     if ("event" in act) return this.#take(act);
     this.#state = act.state;
+    this.#withhold("compact", "no_gain");
     return act.action;
   }
 
@@ -250,6 +266,7 @@ export class ContextGuard<M = Message> {
 
   /** Starts the next session now, over the messages of the last `prepare`: the answer to `confirm_restart`. */
   restart(reason: RestartReason | "ceiling" = "requested"): Action<M> {
+    this.#settleRequest();
     return this.#take(restart(this.#desk(), reason));
   }
 
@@ -275,6 +292,15 @@ export class ContextGuard<M = Message> {
   recall(id: string): string | undefined {
     const mask = this.#state.masks.find((one) => one.id === id);
     return this.#options.store?.get(mask?.key ?? id);
+  }
+
+  /** A summary asked for earlier was not given, and what follows takes its place. */
+  #settleRequest(): void {
+    if (this.#state.compactAsked !== undefined) this.#withhold("compact", "no_summary");
+  }
+
+  #withhold(response: Withheld["response"], reason: Withheld["reason"]): void {
+    this.#emit({ type: "withheld", response, reason, context_tokens: expectedTokens(this.#desk()) });
   }
 
   #sync(messages: readonly M[]): void {

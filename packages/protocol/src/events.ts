@@ -144,6 +144,20 @@ export const WindDownEvent = z.object({
   turns_left: count.optional(),
 });
 
+/** A response to a high level. */
+export const RESPONSES = ["restart", "compact"] as const;
+/** Why a response that was due was not carried out. */
+export const WITHHELD_REASONS = ["max_restarts", "unconfirmed", "no_gain", "no_summary"] as const;
+
+/** Something was due and was not done: the level stays where it is. */
+export const WithheldEvent = z.object({
+  ...envelope,
+  type: z.literal("withheld"),
+  response: z.enum(RESPONSES),
+  reason: z.enum(WITHHELD_REASONS),
+  context_tokens: tokens,
+});
+
 export const RestartedEvent = z.object({
   ...envelope,
   type: z.literal("restarted"),
@@ -231,6 +245,7 @@ export const PlimsollEvent = z.discriminatedUnion("type", [
   CompactedEvent,
   ClearedEvent,
   WindDownEvent,
+  WithheldEvent,
   RestartedEvent,
   SubtickEvent,
   SplitRequestedEvent,

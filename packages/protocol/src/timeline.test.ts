@@ -28,7 +28,7 @@ describe("a window without an index", () => {
   test.each(["restarted", "subtick", "cleared"] as const)("is opened by %s", (type) => {
     expect(order([turn("a", 1, 1), turn("b", 3, 1)], [mark("x", 2, type)])).toBe("a@0 x@0 b@1");
   });
-  test.each(["masked", "compacted", "wind_down", "phase", "session", "harness"] as const)(
+  test.each(["masked", "compacted", "wind_down", "withheld", "phase", "session", "harness"] as const)(
     "is not opened by %s",
     (type) => {
       expect(order([turn("a", 1, 1), turn("b", 3, 1)], [mark("x", 2, type)])).toBe("a@0 x@0 b@0");
