@@ -1,5 +1,6 @@
 export type { Decision, Facts, GuardStatus, Limits, RestartReason } from "./decide.ts";
 export { decide, limitsOf, lineOfAction } from "./decide.ts";
+export { GuardError, type GuardErrorCode } from "./error.ts";
 export type { EventBody, Identity } from "./events.ts";
 export { eventOf } from "./events.ts";
 export type { FitOptions } from "./fit.ts";
@@ -54,3 +55,4 @@ export type { ResultPart } from "./view/history.ts";
 export { clip, placeholderFor, summaryOf } from "./view/placeholder.ts";
 export type { Message, Part, PartKind, Shape, ToolCall } from "./view/shape.ts";
 export { parsedInput, plainShape, textOf } from "./view/shape.ts";
+export type { ClientOptions } from "./wrap.ts";

@@ -1,6 +1,7 @@
 import type { FitOptions } from "../fit.ts";
 import { fit } from "../fit.ts";
 import type { ContextGuard } from "../guard.ts";
+import { type ClientOptions, toSend } from "../wrap.ts";
 import type { AiMessage } from "./shape.ts";
 
 export { type AiMessage, aiShape } from "./shape.ts";
@@ -15,12 +16,11 @@ interface Generated {
  * Middleware for `wrapLanguageModel`: fits the prompt before every call of the model and takes the usage of each,
  * generated or streamed. The guard must read messages with {@link aiShape}.
  */
-export function guardMiddleware(guard: ContextGuard<AiMessage>, options: FitOptions<AiMessage> = {}) {
+export function guardMiddleware(guard: ContextGuard<AiMessage>, options: ClientOptions<AiMessage> = {}) {
   return {
     specificationVersion: "v3" as const,
     async transformParams<P extends { prompt: readonly AiMessage[] }>({ params }: { params: P }): Promise<P> {
-      const { messages } = await fit(guard, params.prompt, options);
-      return { ...params, prompt: messages };
+      return { ...params, prompt: await toSend(guard, params.prompt, options) };
     },
     async wrapGenerate<R extends Generated>(call: {
       doGenerate: () => PromiseLike<R>;

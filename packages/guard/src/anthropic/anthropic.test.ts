@@ -57,6 +57,16 @@ it("the Anthropic SDK is kept below its line, counting what came from the cache"
   expect(guard.state.maskings).toBeGreaterThan(0);
 });
 
+it("the Anthropic SDK keeps the helpers of its promise", async () => {
+  const { guard, guarded } = await setup();
+  const { data, response } = await guarded.messages
+    .create({ model: "claude-opus-5", max_tokens: 1_000, messages: [{ role: "user", content: "hello" }] })
+    .withResponse();
+  expect(response.status).toBe(200);
+  expect(data.usage.input_tokens).toBeGreaterThan(0);
+  expect(guard.state).toMatchObject({ turns: 1, level: model!.requests[0]!.promptTokens });
+});
+
 it("the Anthropic SDK is measured when it streams, as one turn", async () => {
   const { guard, guarded } = await setup();
   const stream = await guarded.messages.create({

@@ -1,9 +1,7 @@
-import type { FitOptions } from "../fit.ts";
-import { fit } from "../fit.ts";
 import type { ContextGuard } from "../guard.ts";
 import { contentOf } from "../openai/shape.ts";
 import { type Part, type Shape, textOf } from "../view/shape.ts";
-import { observingStream, overridden } from "../wrap.ts";
+import { type ClientOptions, GuardedCall, observingStream, overridden, toSend } from "../wrap.ts";
 
 /** A message as the Messages API takes it; the package's `MessageParam` fits. */
 export interface AnthropicMessage {
@@ -65,26 +63,32 @@ export interface MessagesClient {
 export function guardMessages<C extends MessagesClient>(
   client: C,
   guard: ContextGuard<AnthropicMessage>,
-  options: FitOptions<AnthropicMessage> = {},
+  options: ClientOptions<AnthropicMessage> = {},
 ): C {
-  const create = async (params: Record<string, unknown>, ...rest: unknown[]) => {
-    const { messages } = await fit(guard, params.messages as AnthropicMessage[], options);
-    const began = Date.now();
-    const answer: unknown = await client.messages.create({ ...params, messages }, ...rest);
+  const create = (params: Record<string, unknown>, ...rest: unknown[]) => {
+    const streamed = params.stream === true;
+    let began = 0;
+    const begin = async () => {
+      const messages = await toSend(guard, params.messages as AnthropicMessage[], options);
+      began = Date.now();
+      return { call: client.messages.create({ ...params, messages }, ...rest) };
+    };
     const facts = () => ({ durationMs: Date.now() - began, model: String(params.model) });
-    if (params.stream !== true) {
-      guard.observe(answer, facts());
-      return answer;
-    }
-    let started: { id?: string; model?: string; usage?: object } | undefined;
-    return observingStream(answer as object, (chunk) => {
-      const event = chunk as { type?: string; message?: typeof started; usage?: object };
-      if (event.type === "message_start") started = event.message;
-      // The prompt is counted at the start, the output at the end: both belong to one turn.
-      if (event.type === "message_delta" && started !== undefined) {
-        const usage = { ...started.usage, ...known(event.usage) };
-        guard.observe({ id: started.id, model: started.model, usage }, facts());
+    return new GuardedCall(begin(), streamed, (answer) => {
+      if (!streamed) {
+        guard.observe(answer, facts());
+        return answer;
       }
+      let started: { id?: string; model?: string; usage?: object } | undefined;
+      return observingStream(answer as object, (chunk) => {
+        const event = chunk as { type?: string; message?: typeof started; usage?: object };
+        if (event.type === "message_start") started = event.message;
+        // The prompt is counted at the start, the output at the end: both belong to one turn.
+        if (event.type === "message_delta" && started !== undefined) {
+          const usage = { ...started.usage, ...known(event.usage) };
+          guard.observe({ id: started.id, model: started.model, usage }, facts());
+        }
+      });
     });
   };
   return overridden(client, { messages: overridden(client.messages, { create }) });

@@ -1,11 +1,16 @@
+import { GuardError } from "../error.ts";
+
 /** A configuration file says something that cannot be used. The message names the key, the value and the line. */
-export class ConfigError extends Error {
+export class ConfigError extends GuardError {
   readonly path: string;
   /** Lines at fault, each `key: what is wrong (line n)`. */
   readonly problems: readonly string[];
 
   constructor(path: string, problems: readonly string[]) {
-    super(`Invalid config at ${path}:\n${problems.map((problem) => `  - ${problem}`).join("\n")}`);
+    super(
+      "invalid_config",
+      `Invalid config at ${path}:\n${problems.map((problem) => `  - ${problem}`).join("\n")}`,
+    );
     this.name = "ConfigError";
     this.path = path;
     this.problems = problems;

@@ -1,8 +1,6 @@
-import type { FitOptions } from "../fit.ts";
-import { fit } from "../fit.ts";
 import type { ContextGuard } from "../guard.ts";
 import { type Part, type Shape, textOf } from "../view/shape.ts";
-import { observingStream, overridden } from "../wrap.ts";
+import { type ClientOptions, observingStream, overridden, toSend } from "../wrap.ts";
 
 /** A chat message as Ollama takes it. It has no call ids: results answer their calls in order. */
 export interface OllamaMessage {
@@ -46,47 +44,47 @@ export interface OllamaClient {
 }
 
 /**
- * The same client with `chat` under guard. The window is the one Ollama really loaded: `num_ctx` of the request, else
- * what `ps` reports for the running model, never the length the model was trained for. The guard must read messages
- * with {@link ollamaShape}.
+ * The same client with `chat` under guard. The window is the one Ollama really loaded, as `ps` reports it after each
+ * call, never the length the model was trained for; before a call it is `num_ctx` of the request, else what was loaded
+ * for the last one without. The guard must read messages with {@link ollamaShape}.
  */
 export function guardOllama<C extends OllamaClient>(
   client: C,
   guard: ContextGuard<OllamaMessage>,
-  options: FitOptions<OllamaMessage> = {},
+  options: ClientOptions<OllamaMessage> = {},
 ): C {
-  const windows = new Map<string, number>();
+  /** By model: what the server takes where a request does not say. */
+  const defaults = new Map<string, number>();
+  const expect = async (model: string, numCtx: unknown) => {
+    const asked = typeof numCtx === "number" ? numCtx : defaults.get(model);
+    const tokens = asked ?? (await loadedWindow(client, model));
+    if (tokens !== undefined) guard.reportWindow(tokens, model);
+  };
+  // A call loads the model, or loads it anew with another window: only after it the truth can be asked for.
   const learn = async (model: string, numCtx: unknown) => {
-    if (typeof numCtx === "number") {
-      guard.reportWindow(numCtx, model);
-      return;
-    }
-    if (!windows.has(model)) {
-      const tokens = await loadedWindow(client, model);
-      if (tokens === undefined) return;
-      windows.set(model, tokens);
-    }
-    guard.reportWindow(windows.get(model)!, model);
+    const tokens = await loadedWindow(client, model);
+    if (tokens === undefined) return;
+    if (typeof numCtx !== "number") defaults.set(model, tokens);
+    guard.reportWindow(tokens, model);
   };
   const chat = async (params: Record<string, unknown>) => {
     const model = String(params.model);
     const numCtx = (params.options as { num_ctx?: unknown } | undefined)?.num_ctx;
-    await learn(model, numCtx);
-    const { messages } = await fit(guard, params.messages as OllamaMessage[], options);
+    await expect(model, numCtx);
+    const messages = await toSend(guard, params.messages as OllamaMessage[], options);
     const began = Date.now();
     const answer: unknown = await client.chat({ ...params, messages });
-    const facts = () => ({ durationMs: Date.now() - began, model });
-    // The first call loads the model; only now can its window be asked for.
     const settle = async (result: unknown) => {
+      const durationMs = Date.now() - began;
       await learn(model, numCtx);
-      guard.observe(result, facts());
+      guard.observe(result, { durationMs, model });
     };
     if (params.stream !== true) {
       await settle(answer);
       return answer;
     }
-    return observingStream(answer as object, (chunk) => {
-      if ((chunk as { done?: boolean }).done === true) guard.observe(chunk, facts());
+    return observingStream(answer as object, async (chunk) => {
+      if ((chunk as { done?: boolean }).done === true) await settle(chunk);
     });
   };
   return overridden(client, { chat });

@@ -1,5 +1,6 @@
 import "../testing/clean-environment.ts";
 
+import type { PlimsollEventInput } from "@plimsoll/protocol";
 import { type Message, Ollama } from "ollama";
 import { afterEach, describe, expect, it } from "vitest";
 import { ContextGuard } from "../guard.ts";
@@ -12,13 +13,15 @@ afterEach(() => model?.close());
 
 async function setup(script: Parameters<typeof startScriptedModel>[0], contextLength: number) {
   model = await startScriptedModel(script, contextLength);
+  const events: PlimsollEventInput[] = [];
   const guard = new ContextGuard<OllamaMessage>({
     identity: { harness: "h", session: "s" },
+    onEvent: (event) => events.push(event),
     shape: ollamaShape,
     window: 128_000,
     policy: { thresholds: { warning: null, ceiling: null, soft: "70%", hard: "95%" } },
   });
-  return { guard, guarded: guardOllama(new Ollama({ host: model.url }), guard) };
+  return { guard, events, guarded: guardOllama(new Ollama({ host: model.url }), guard) };
 }
 
 const turn = (at: number): Message[] => [
@@ -70,8 +73,23 @@ describe("the ollama package", () => {
     expect(guard.state.level).toBeGreaterThan(4_096);
   });
 
-  it("is measured when it streams", async () => {
-    const { guard, guarded } = await setup(() => ({ text: "hello there" }), 4_096);
+  it("follows the server when it loads the model anew with another window", async () => {
+    const { guard, guarded } = await setup(() => ({ text: "ok" }), 4_096);
+    const messages: Message[] = [{ role: "user", content: "hello" }];
+    await guarded.chat({ model: "llama3.2", messages, options: { num_ctx: 16_384 } });
+    expect(guard.read().windowTokens).toBe(16_384);
+    await guarded.chat({ model: "llama3.2", messages });
+    expect(guard.read().windowTokens).toBe(4_096);
+    const seen: (number | undefined)[] = [];
+    for (const num_ctx of [8_192, undefined, 2_048]) {
+      await guarded.chat({ model: "llama3.2", messages, options: num_ctx === undefined ? {} : { num_ctx } });
+      seen.push(guard.read().windowTokens);
+    }
+    expect(seen).toEqual([8_192, 4_096, 2_048]);
+  });
+
+  it("is measured when it streams, from the first call in the window that was loaded", async () => {
+    const { guard, guarded, events } = await setup(() => ({ text: "hello there" }), 4_096);
     let text = "";
     for await (const chunk of await guarded.chat({
       model: "llama3.2",
@@ -81,5 +99,6 @@ describe("the ollama package", () => {
       text += chunk.message.content;
     expect(text).toBe("hello there");
     expect(guard.state).toMatchObject({ turns: 1, level: model!.requests[0]!.promptTokens });
+    expect(events).toMatchObject([{ type: "turn", context_window: 4_096 }]);
   });
 });

@@ -1,7 +1,5 @@
-import type { FitOptions } from "../fit.ts";
-import { fit } from "../fit.ts";
 import type { ContextGuard } from "../guard.ts";
-import { observingStream, overridden } from "../wrap.ts";
+import { type ClientOptions, GuardedCall, observingStream, overridden, toSend } from "../wrap.ts";
 import type { ChatMessage, InputItem } from "./shape.ts";
 
 export { type ChatMessage, chatShape, type InputItem, responsesShape } from "./shape.ts";
@@ -26,24 +24,30 @@ export interface ResponsesClient {
 export function guardChat<C extends ChatClient>(
   client: C,
   guard: ContextGuard<ChatMessage>,
-  options: FitOptions<ChatMessage> = {},
+  options: ClientOptions<ChatMessage> = {},
 ): C {
-  const create = async (params: Record<string, unknown>, ...rest: unknown[]) => {
-    const { messages } = await fit(guard, params.messages as ChatMessage[], options);
-    const sent: Record<string, unknown> = { ...params, messages };
-    // Without this a stream ends without a word on its usage.
-    if (params.stream === true) {
-      sent.stream_options = { ...(params.stream_options as object | undefined), include_usage: true };
-    }
-    const began = Date.now();
-    const answer: unknown = await client.chat.completions.create(sent, ...rest);
+  const create = (params: Record<string, unknown>, ...rest: unknown[]) => {
+    const streamed = params.stream === true;
+    let began = 0;
+    const begin = async () => {
+      const messages = await toSend(guard, params.messages as ChatMessage[], options);
+      const sent: Record<string, unknown> = { ...params, messages };
+      // Without this a stream ends without a word on its usage.
+      if (streamed) {
+        sent.stream_options = { ...(params.stream_options as object | undefined), include_usage: true };
+      }
+      began = Date.now();
+      return { call: client.chat.completions.create(sent, ...rest) };
+    };
     const facts = () => ({ durationMs: Date.now() - began, model: String(params.model) });
-    if (params.stream !== true) {
-      guard.observe(answer, facts());
-      return answer;
-    }
-    return observingStream(answer as object, (chunk) => {
-      if ((chunk as { usage?: unknown }).usage != null) guard.observe(chunk, facts());
+    return new GuardedCall(begin(), streamed, (answer) => {
+      if (!streamed) {
+        guard.observe(answer, facts());
+        return answer;
+      }
+      return observingStream(answer as object, (chunk) => {
+        if ((chunk as { usage?: unknown }).usage != null) guard.observe(chunk, facts());
+      });
     });
   };
   const completions = overridden(client.chat.completions, { create });
@@ -58,25 +62,31 @@ export function guardChat<C extends ChatClient>(
 export function guardResponses<C extends ResponsesClient>(
   client: C,
   guard: ContextGuard<InputItem>,
-  options: FitOptions<InputItem> = {},
+  options: ClientOptions<InputItem> = {},
 ): C {
-  const create = async (params: Record<string, unknown>, ...rest: unknown[]) => {
-    let sent = params;
-    if (params.previous_response_id == null) {
-      const input =
-        typeof params.input === "string" ? [{ role: "user", content: params.input }] : params.input;
-      sent = { ...params, input: (await fit(guard, (input ?? []) as InputItem[], options)).messages };
-    }
-    const began = Date.now();
-    const answer: unknown = await client.responses.create(sent, ...rest);
+  const create = (params: Record<string, unknown>, ...rest: unknown[]) => {
+    const streamed = params.stream === true;
+    let began = 0;
+    const begin = async () => {
+      let sent = params;
+      if (params.previous_response_id == null) {
+        const input =
+          typeof params.input === "string" ? [{ role: "user", content: params.input }] : params.input;
+        sent = { ...params, input: await toSend(guard, (input ?? []) as InputItem[], options) };
+      }
+      began = Date.now();
+      return { call: client.responses.create(sent, ...rest) };
+    };
     const facts = () => ({ durationMs: Date.now() - began, model: String(params.model) });
-    if (params.stream !== true) {
-      guard.observe(answer, facts());
-      return answer;
-    }
-    return observingStream(answer as object, (chunk) => {
-      const { type, response } = chunk as { type?: string; response?: unknown };
-      if (type === "response.completed" || type === "response.incomplete") guard.observe(response, facts());
+    return new GuardedCall(begin(), streamed, (answer) => {
+      if (!streamed) {
+        guard.observe(answer, facts());
+        return answer;
+      }
+      return observingStream(answer as object, (chunk) => {
+        const { type, response } = chunk as { type?: string; response?: unknown };
+        if (type === "response.completed" || type === "response.incomplete") guard.observe(response, facts());
+      });
     });
   };
   return overridden(client, { responses: overridden(client.responses, { create }) });

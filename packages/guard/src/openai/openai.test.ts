@@ -83,6 +83,55 @@ describe("the openai package, chat completions", () => {
     });
   });
 
+  it("keeps the helpers of the client's promise, and is measured once whichever is used", async () => {
+    const guard = new ContextGuard<ChatMessage>({
+      identity: { harness: "h", session: "s" },
+      shape: chatShape,
+    });
+    const guarded = guardChat(await client(), guard);
+    const asked = { model: "gpt-5.1", messages: [{ role: "user" as const, content: "hello" }] };
+
+    const call = guarded.chat.completions.create(asked);
+    const { data, response } = await call.withResponse();
+    expect(response.status).toBe(200);
+    expect(data.usage!.prompt_tokens).toBe(model!.requests[0]!.promptTokens);
+    expect(await call).toBe(data);
+    expect(guard.state.allTurns).toBe(1);
+
+    const bare = await guarded.chat.completions.create(asked).asResponse();
+    expect(await bare.json()).toMatchObject({ object: "chat.completion" });
+    expect(guard.state.allTurns).toBe(2);
+
+    const stream = await guarded.chat.completions.create({ ...asked, stream: true }).withResponse();
+    expect(stream.response.headers.get("content-type")).toContain("event-stream");
+    for await (const _ of stream.data) {
+    }
+    expect(guard.state.allTurns).toBe(3);
+    expect(model!.requests).toHaveLength(3);
+  });
+
+  it("gives its failures to whoever waits, in each way of waiting", async () => {
+    const guard = new ContextGuard<ChatMessage>({
+      identity: { harness: "h", session: "s" },
+      shape: chatShape,
+    });
+    const guarded = guardChat(
+      new OpenAI({ baseURL: `${(await client()).baseURL}/nowhere`, apiKey: "x" }),
+      guard,
+    );
+    const create = () => guarded.chat.completions.create({ model: "gpt-5.1", messages: [] });
+    await expect(create()).rejects.toThrow(OpenAI.NotFoundError);
+    await expect(create().withResponse()).rejects.toThrow(OpenAI.NotFoundError);
+    await expect(create().asResponse()).rejects.toThrow(OpenAI.NotFoundError);
+    expect(await create().catch((error: unknown) => error)).toBeInstanceOf(OpenAI.NotFoundError);
+    let ended = 0;
+    await create()
+      .finally(() => ended++)
+      .catch(() => {});
+    expect(ended).toBe(1);
+    expect(guard.state.allTurns).toBe(0);
+  });
+
   it("leaves everything else of the client as it is", async () => {
     const bare = await client();
     const guarded = guardChat(

@@ -1,12 +1,14 @@
+import { GuardError } from "../error.ts";
 import { estimateTokens } from "../measure/estimate.ts";
 
 /** The orchestrator was about to read what a manager must not: it has to send someone. */
-export class ReadRefused extends Error {
+export class ReadRefused extends GuardError {
   readonly path: string;
   readonly reason: "detailed_file" | "too_large";
 
   constructor(path: string, reason: "detailed_file" | "too_large", detail: string) {
     super(
+      "read_refused",
       `The orchestrator manages and does not read ${path}: ${detail}. Delegate it and take back a summary.`,
     );
     this.name = "ReadRefused";

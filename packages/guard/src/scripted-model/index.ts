@@ -42,6 +42,8 @@ export interface ScriptedModel {
  */
 export async function startScriptedModel(script: Script, contextLength = 32_768): Promise<ScriptedModel> {
   const requests: ModelRequest[] = [];
+  /** Windows that Ollama's models are loaded with: none is before its first call. Tokens. */
+  const loaded = new Map<string, number>();
   const server = createServer((request, response) => {
     void handle(request, response).catch((error: unknown) => {
       if (response.headersSent) response.destroy();
@@ -53,9 +55,8 @@ export async function startScriptedModel(script: Script, contextLength = 32_768)
     const path = new URL(request.url ?? "/", "http://localhost").pathname;
     const body = await bodyOf(request);
     if (path === "/api/ps") {
-      return json(response, 200, {
-        models: [{ name: "llama3.2", model: "llama3.2", context_length: contextLength }],
-      });
+      const models = [...loaded].map(([name, tokens]) => ({ name, model: name, context_length: tokens }));
+      return json(response, 200, { models });
     }
     if (path === "/v1/messages/count_tokens") return json(response, 200, { input_tokens: tokensOf(body) });
     const api = APIS[path];
@@ -73,6 +74,10 @@ export async function startScriptedModel(script: Script, contextLength = 32_768)
       promptTokens: tokensOf(body),
     };
     requests.push(seen);
+    if (api === "ollama") {
+      const { num_ctx: asked } = (body.options ?? {}) as { num_ctx?: number };
+      loaded.set(seen.model, asked ?? contextLength);
+    }
     const reply = await script(seen);
     const said = JSON.stringify([reply.text ?? "", reply.calls ?? []]);
     const finished: Finished = {

@@ -1,0 +1,21 @@
+/** What went wrong, for a program to tell apart. */
+export type GuardErrorCode =
+  /** The maximum of restarts is reached, and another is due. */
+  | "max_restarts"
+  /** The prompt no longer fits, and the restart it needs was not agreed to. */
+  | "restart_unconfirmed"
+  /** A configuration file says something that cannot be used. */
+  | "invalid_config"
+  /** The orchestrator was about to read what a manager must not. */
+  | "read_refused";
+
+/** Every error the guard raises itself. The message says what to do. */
+export class GuardError extends Error {
+  readonly code: GuardErrorCode;
+
+  constructor(code: GuardErrorCode, message: string) {
+    super(message);
+    this.name = "GuardError";
+    this.code = code;
+  }
+}
