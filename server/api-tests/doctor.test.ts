@@ -63,6 +63,8 @@ describe("the doctor", () => {
     ["a miscounted agent", "UPDATE agents SET turns = turns + 1 WHERE turns = 2", "agents count"],
     ["a lowered peak", "UPDATE agents SET peak_tokens = 1 WHERE turns = 2", "agents count"],
     ["a miscounted session", "UPDATE sessions SET turns = turns + 1 WHERE name = 'examined'", "sessions are"],
+    ["a session thought ended", "UPDATE sessions SET open_slot = -1 WHERE name = 'examined'", "sessions are"],
+    ["a session found too late", "UPDATE sessions SET first_slot = first_slot + 1", "sessions are"],
     ["an inflated rollup", "UPDATE rollups SET turns = turns + 1 WHERE grain = 60", "rollups equal"],
     ["a missing minute", "DELETE FROM rollups WHERE grain = 1", "minutes add up"],
     ["a quarter of an hour gone", "DELETE FROM rollups WHERE grain = 15", "minutes add up"],

@@ -34,9 +34,11 @@ SELECT s.id FROM sessions s JOIN unnest($1::int4[], $2::uuid[]) AS r(p, i) ON s.
 ORDER BY s.project_id, s.id FOR UPDATE OF s`;
 
 const CREATE = `
-INSERT INTO sessions (project_id, id, harness, name, first_at, last_at, last_received_at, last_slot, seen_slot)
+INSERT INTO sessions (project_id, id, harness, name, first_at, last_at, last_received_at, first_slot, last_slot,
+  open_slot)
 SELECT project_id, id, harness, name, to_timestamp(first_ms / 1000), to_timestamp(last_ms / 1000),
-  to_timestamp(${RECEIVED} / 1000), floor(last_ms / ${SLOT_MS}), floor(${RECEIVED} / ${SLOT_MS})
+  to_timestamp(${RECEIVED} / 1000), floor(first_ms / ${SLOT_MS}), floor(last_ms / ${SLOT_MS}),
+  floor(${RECEIVED} / ${SLOT_MS})
 FROM (${SESSION_COLUMNS.select}) r ORDER BY project_id, id
 ON CONFLICT (project_id, id) DO UPDATE SET name = EXCLUDED.name`;
 
@@ -63,13 +65,16 @@ const SUM = `
 UPDATE sessions s SET first_at = LEAST(s.first_at, to_timestamp(r.first_ms / 1000)),
   last_at = GREATEST(s.last_at, to_timestamp(r.last_ms / 1000)),
   last_received_at = GREATEST(s.last_received_at, to_timestamp(${RECEIVED} / 1000)),
+  first_slot = LEAST(s.first_slot, floor(r.first_ms / ${SLOT_MS})::int4),
   last_slot = GREATEST(s.last_slot, floor(r.last_ms / ${SLOT_MS})::int4),
-  seen_slot = GREATEST(s.seen_slot, floor(${RECEIVED} / ${SLOT_MS})::int4),
+  open_slot = CASE WHEN s.ended_at >= GREATEST(s.last_at, to_timestamp(r.last_ms / 1000)) THEN -1
+    ELSE floor(GREATEST(extract(epoch FROM s.last_received_at) * 1000, ${RECEIVED}) / ${SLOT_MS})::int4 END,
   peak_bin = LEAST(COALESCE(floor(a.peak_utilization / ${BIN_WIDTH}), -1), 32767)::int2,
   model = m.model, current_tokens = m.current_tokens, current_window = m.current_window, load = m.load,
   peak_tokens = a.peak_tokens, peak_utilization = a.peak_utilization, turns = a.turns, agents = a.agents,
   windows = a.windows, masked = a.masked, compacted = a.compacted, subticks = a.subticks, restarts = a.restarts,
-  cleared = a.cleared, unexplained = a.unexplained, reclaimed = a.reclaimed, warnings = a.warnings
+  cleared = a.cleared, unexplained = a.unexplained, reclaimed = a.reclaimed, warnings = a.warnings,
+  warned = a.warnings > 0
 FROM (${SESSION_COLUMNS.select}) r
 CROSS JOIN LATERAL (
   SELECT max(a.peak_tokens) AS peak_tokens, max(a.peak_utilization) AS peak_utilization, sum(a.turns) AS turns,
@@ -112,7 +117,9 @@ export async function describeSessions(sql: Sql, sessions: readonly BatchSession
     if (description === undefined) continue;
     await sql.execute(
       `UPDATE sessions SET kind = $3, title = $4, meta_at = to_timestamp($5::float8 / 1000),
-         started_at = to_timestamp($6::float8 / 1000), ended_at = to_timestamp($7::float8 / 1000), end_reason = $8
+         started_at = to_timestamp($6::float8 / 1000), ended_at = to_timestamp($7::float8 / 1000), end_reason = $8,
+         open_slot = CASE WHEN to_timestamp($7::float8 / 1000) >= last_at THEN -1
+           ELSE floor(extract(epoch FROM last_received_at) * 1000 / ${SLOT_MS})::int4 END
        WHERE project_id = $1 AND id = $2::uuid`,
       session.projectId,
       session.id,

@@ -5,6 +5,7 @@ import { sqlOfClient } from "../db/sql.ts";
 import { readAgentMarks } from "../ingest/marks.ts";
 import type { ModelNumbers } from "../ingest/models.ts";
 import { GRAINS } from "../ingest/rollup.ts";
+import { SLOT_MS } from "../ingest/slots.ts";
 import { readAgentTurns } from "../ingest/turns.ts";
 import type { Reader } from "./reader.ts";
 
@@ -111,7 +112,12 @@ LEFT JOIN (SELECT session_id, sum(turns) AS turns, count(*) AS agents, max(peak_
            FROM agents WHERE project_id = $1 GROUP BY session_id) a ON a.session_id = s.id
 WHERE s.project_id = $1 AND (s.turns <> COALESCE(a.turns, 0) OR s.agents <> COALESCE(a.agents, 0)
   OR s.peak_tokens IS DISTINCT FROM a.peak OR s.reclaimed <> COALESCE(a.reclaimed, 0)
-  OR s.masked + s.compacted + s.subticks + s.restarts + s.cleared + s.unexplained <> COALESCE(a.boundaries, 0))`;
+  OR s.masked + s.compacted + s.subticks + s.restarts + s.cleared + s.unexplained <> COALESCE(a.boundaries, 0)
+  OR s.warned <> (s.warnings > 0)
+  OR s.first_slot <> floor(extract(epoch FROM s.first_at) * 1000 / ${SLOT_MS})
+  OR s.last_slot <> floor(extract(epoch FROM s.last_at) * 1000 / ${SLOT_MS})
+  OR s.open_slot <> CASE WHEN s.ended_at >= s.last_at THEN -1
+    ELSE floor(extract(epoch FROM s.last_received_at) * 1000 / ${SLOT_MS}) END)`;
 
 const ROLLUPS = `
 WITH counted AS (

@@ -8,9 +8,8 @@ import { type AgentFacts, agentView } from "./views.ts";
 export function liveAgents({ projectId, now }: Reader, harness: string | undefined): Prisma.Sql {
   const since = now - LIVE_FOR;
   const ofHarness = harness === undefined ? Prisma.empty : Prisma.sql`AND s.harness = ${harness}`;
-  return Prisma.sql`s.project_id = ${projectId} AND s.seen_slot >= ${slotOf(since)}
-    AND a.last_received_at > ${new Date(since)} AND a.turns > 0
-    AND (s.ended_at IS NULL OR s.last_at > s.ended_at) ${ofHarness}`;
+  return Prisma.sql`s.project_id = ${projectId} AND s.open_slot >= ${slotOf(since)}
+    AND a.last_received_at > ${new Date(since)} AND a.turns > 0 ${ofHarness}`;
 }
 
 /** As many as a fleet may be asked for. */

@@ -39,10 +39,7 @@ interface TotalsRow {
 async function readTotals(reader: Reader, span: Span, harness: string | undefined): Promise<FleetTotals> {
   const { prisma, projectId } = reader;
   const ofHarness = harness === undefined ? Prisma.empty : Prisma.sql`AND harness = ${harness}`;
-  const from = new Date(span.from);
-  const to = new Date(span.to);
   const rollup = Prisma.sql`project_id = ${projectId} AND ${coveringBuckets(span)} ${ofHarness}`;
-  // A session that lies in the span as a whole counts its warnings itself; only those at its ends have to be looked into.
   const [row] = await prisma.$queryRaw<TotalsRow[]>`
     SELECT r.*, active.*,
       (SELECT json_object_agg(type, json_build_array(count, reclaimed)) FROM (
@@ -51,15 +48,7 @@ async function readTotals(reader: Reader, span: Span, harness: string | undefine
     FROM (
       SELECT sum(turns)::float8 AS turns, max(peak_tokens) AS tokens, max(peak_utilization) AS utilization
       FROM rollups WHERE ${rollup}
-    ) r CROSS JOIN (
-      SELECT count(*)::int4 AS sessions, (count(*) FILTER (WHERE s.warnings > 0 AND (
-          (s.first_at >= ${from} AND s.last_at < ${to}) OR EXISTS (
-            SELECT 1 FROM agents a JOIN crossings c ON c.project_id = a.project_id AND c.agent_id = a.id
-            WHERE a.project_id = s.project_id AND a.session_id = s.id AND c.threshold = 'warning' AND c.up
-              AND c.at >= ${from} AND c.at < ${to}))))::int4 AS warned
-      FROM sessions s WHERE s.project_id = ${projectId} AND s.last_slot >= ${slotOf(span.from)}
-        AND s.last_at >= ${from} AND s.first_at < ${to} ${ofHarness}
-    ) active`;
+    ) r CROSS JOIN (${activeSessions(projectId, span, ofHarness)}) active`;
   const boundaries = row?.boundaries ?? {};
   const counted = (type: string) => boundaries[type]?.[0] ?? 0;
   return {
@@ -76,6 +65,39 @@ async function readTotals(reader: Reader, span: Span, harness: string | undefine
     reclaimed_tokens: Object.values(boundaries).reduce((sum, [, reclaimed]) => sum + reclaimed, 0),
     turns: row?.turns ?? 0,
   };
+}
+
+/**
+ * How many sessions were active in a span, and how many of them crossed their warning in it. Those that lie in it as a
+ * whole are counted in the index alone; only those that may reach over one of its ends are looked into. Their three kinds
+ * are asked for one by one, because only so does each of them read nothing else.
+ */
+function activeSessions(projectId: number, span: Span, ofHarness: Prisma.Sql): Prisma.Sql {
+  const from = new Date(span.from);
+  const to = new Date(span.to);
+  const first = slotOf(span.from);
+  const last = slotOf(span.to);
+  const within = Prisma.sql`project_id = ${projectId} AND last_slot > ${first} AND last_slot < ${last}`;
+  const ends = [
+    Prisma.sql`project_id = ${projectId} AND last_slot = ${first}`,
+    Prisma.sql`${within} AND first_slot <= ${first}`,
+    Prisma.sql`project_id = ${projectId} AND last_slot >= ${Math.max(last, first + 1)} AND first_slot <= ${last}`,
+  ].map(
+    (where) => Prisma.sql`SELECT id, first_at, last_at, warned FROM sessions WHERE ${where} ${ofHarness}`,
+  );
+  return Prisma.sql`
+    SELECT (whole.sessions + ends.sessions)::int4 AS sessions, (whole.warned + ends.warned)::int4 AS warned
+    FROM (
+      SELECT count(*) AS sessions, count(*) FILTER (WHERE warned) AS warned FROM sessions
+      WHERE ${within} AND first_slot > ${first} ${ofHarness}
+    ) whole CROSS JOIN (
+      SELECT count(*) AS sessions, count(*) FILTER (WHERE s.warned AND (
+          (s.first_at >= ${from} AND s.last_at < ${to}) OR EXISTS (
+            SELECT 1 FROM agents a JOIN crossings c ON c.project_id = a.project_id AND c.agent_id = a.id
+            WHERE a.project_id = ${projectId} AND a.session_id = s.id AND c.threshold = 'warning' AND c.up
+              AND c.at >= ${from} AND c.at < ${to}))) AS warned
+      FROM (${Prisma.join(ends, " UNION ALL ")}) s WHERE s.last_at >= ${from} AND s.first_at < ${to}
+    ) ends`;
 }
 
 interface NowRow {
