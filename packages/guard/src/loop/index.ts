@@ -1,5 +1,6 @@
 export { type HandleKind, Handles } from "./handles.ts";
-export { type LoopOptions, type LoopResult, runLoop, type Tick, type TickOutcome } from "./run-loop.ts";
+export type { LoopOptions, LoopResult, Tick, TickOutcome } from "./options.ts";
+export { runLoop } from "./run-loop.ts";
 export {
   boundContinuation,
   type Continuation,
@@ -10,4 +11,5 @@ export {
   type LoopStep,
   type LoopStore,
   memoryLoopStore,
+  type RunningTick,
 } from "./state.ts";

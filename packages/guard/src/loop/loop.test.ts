@@ -1,70 +1,7 @@
-import type { PlimsollEventInput } from "@plimsoll/protocol";
-import { parseEvent } from "@plimsoll/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Continuation, type HandleKind, type LoopOptions, memoryLoopStore, runLoop } from "./index.ts";
-
-const WINDOW = 100_000;
-
-/**
- * A worker with `work[i]` pieces to do in iteration i; each piece costs 4,000 tokens of context, of which 15,000 may
- * be used. It keeps its progress in the loop's state, as a real one would in its workspace.
- */
-function worker(work: readonly number[], log: string[] = []): LoopOptions["tick"] {
-  return async (tick) => {
-    const data = tick.data as { done: number[] };
-    const at = tick.iteration - 1;
-    let level = 1_000;
-    let call = 0;
-    while ((data.done[at] ?? 0) < work[at]!) {
-      level += 4_000;
-      tick.observe({
-        id: `${tick.sessionKey}-${call++}`,
-        usage: { prompt_tokens: level, completion_tokens: 10 },
-      });
-      data.done[at] = (data.done[at] ?? 0) + 1;
-      log.push(`${tick.iteration}.${tick.sub} piece ${data.done[at]}`);
-      if (data.done[at]! < work[at]! && tick.overBudget()) {
-        return { status: "yield", notes: { piece: data.done[at]! }, costUsd: 0.01 };
-      }
-    }
-    return {
-      status: tick.iteration === work.length ? "done" : "next",
-      result: data.done[at]!,
-      costUsd: 0.01,
-    };
-  };
-}
-
-function options(over: Partial<LoopOptions>): LoopOptions & { events: PlimsollEventInput[] } {
-  const events: PlimsollEventInput[] = [];
-  let now = Date.UTC(2026, 10, 20);
-  return {
-    events,
-    goal: "explore the codebase",
-    loop: "l1",
-    harness: "test",
-    windowTokens: WINDOW,
-    maxContextPct: 15,
-    store: memoryLoopStore(),
-    data: { done: [] },
-    tick: worker([1]),
-    summarize: async ({ notes, previous }) => ({
-      accomplished: [
-        ...(previous?.accomplished ?? []),
-        `did up to piece ${(notes as { piece: number }).piece}`,
-      ],
-      remaining: ["the rest"],
-      findings: ["it works"],
-    }),
-    onEvent: (event) => {
-      expect(parseEvent(event), JSON.stringify(event)).toMatchObject({ ok: true });
-      events.push(event);
-    },
-    clock: () => (now += 10),
-    ...over,
-  };
-}
+import { options, worker } from "./testing.ts";
 
 describe("runLoop", () => {
   it("continues an iteration in a fresh context when it reaches its share, and looks like one loop", async () => {
@@ -128,7 +65,7 @@ describe("runLoop", () => {
   it.each([
     ["iterations", { maxIterations: 2 }, { iterations: 2 }],
     ["cost", { maxCostUsd: 0.02 }, { iterations: 2 }],
-    ["time", { maxMs: 25 }, { iterations: 2 }],
+    ["time", { maxMs: 35 }, { iterations: 2 }],
   ] as const)("stops at its ceiling of %s", async (end, ceiling, expected) => {
     expect(await runLoop(options({ tick: worker([1, 1, 1, 1, 1]), ...ceiling }))).toMatchObject({
       end,
@@ -294,6 +231,7 @@ describe("after a crash between any two steps", () => {
               if (steps-- <= 0) throw new Crash();
             };
             const setup = options({
+              maxCrashes: 99,
               store: {
                 read: () => store.read(),
                 write: (state) => {

@@ -3,122 +3,37 @@ import { thresholdTokens } from "@plimsoll/protocol/pure";
 import { type EventBody, eventOf } from "../events.ts";
 import { ContextGuard } from "../guard.ts";
 import { estimateTokens } from "../measure/estimate.ts";
-import type { ObserveFacts } from "../types.ts";
 import { Handles } from "./handles.ts";
+import type { LoopOptions, LoopResult, Tick, TickOutcome } from "./options.ts";
 import {
   boundContinuation,
-  type Continuation,
   continuationText,
   type Json,
   type LoopEnd,
   type LoopState,
-  type LoopStore,
   newLoop,
+  type RunningTick,
 } from "./state.ts";
 
-/** What a tick says when it returns. */
-export interface TickOutcome {
-  /**
-   * `next`: this iteration is finished. `yield`: it stopped because `overBudget()` said so and continues in a fresh
-   * context. `done` and `blocked` end the loop.
-   */
-  status: "next" | "yield" | "done" | "blocked";
-  /** Result of the iteration; kept in the loop's state. */
-  result?: Json;
-  /** What the summary is to be made of, on `yield`: a transcript, notes. Kept until the summary is written. */
-  notes?: Json;
-  /** What the tick cost; the sum of what `observe` was told when left out. */
-  costUsd?: number;
-}
-
-export interface Tick {
-  goal: string;
-  loop: string;
-  /** Iteration, from 1, and sub-tick within it, from 0. */
-  iteration: number;
-  sub: number;
-  /** Key of the fresh session to run this in: `loop:<loop>:<iteration>.<sub>`. */
-  sessionKey: string;
-  /** Goal, handoff and state as one prompt for the fresh session. */
-  prompt: string;
-  continuation: Continuation | undefined;
-  /** The harness's state across iterations; assign to change it. Stored when the tick returns. */
-  data: Json;
-  handles: Handles;
-  /** A process died inside this very tick: some of its work may be done already. */
-  resumed: boolean;
-  signal: AbortSignal;
-  /** Takes the usage of each call of this tick. */
-  observe(usage: unknown, facts?: ObserveFacts): void;
-  /** The tick's context has reached its share: finish the step at hand and return `yield`. */
-  overBudget(): boolean;
-  /** Tokens this tick may still use; undefined while the window size is unknown. */
-  tokensLeft(): number | undefined;
-}
-
-export interface LoopOptions {
-  goal: string;
-  /** Id of the loop; names its session in the events. */
-  loop: string;
-  harness: string;
-  tick: (tick: Tick) => Promise<TickOutcome>;
-  /**
-   * Makes the continuation summary out of what the tick left. Called again with the same notes when a process died
-   * before the summary was written.
-   */
-  summarize: (request: {
-    goal: string;
-    notes: Json;
-    previous: Continuation | undefined;
-  }) => Promise<Continuation>;
-  store: LoopStore;
-  /** Share of the window one tick may fill, in percent, as in the loop's configuration. */
-  maxContextPct?: number;
-  /** Window size, tokens; what the provider reports wins. */
-  windowTokens?: number;
-  maxIterations?: number;
-  maxCostUsd?: number;
-  /** Time inside ticks, ms. */
-  maxMs?: number;
-  /** Most contexts one iteration may use without finishing. */
-  maxSubTicks?: number;
-  maxFailures?: number;
-  /** Whether the person sees that a new context began. */
-  boundary?: "silent" | "visible";
-  say?: (text: string) => void;
-  /** After each finished iteration. Sub-ticks do not show: from outside it is one loop. */
-  onIteration?: (progress: { iteration: number; result: Json | undefined; costUsd: number }) => void;
-  onEvent?: (event: PlimsollEventInput) => void;
-  data?: Json;
-  signal?: AbortSignal;
-  /** Epoch ms. */
-  clock?: () => number;
-}
-
-export interface LoopResult {
-  end: LoopEnd;
-  iterations: number;
-  boundaries: number;
-  results: readonly Json[];
-  data: Json;
-  costUsd: number;
-  lastError: string | undefined;
-}
-
 const MAX_HANDOFF_CHARS = 6_000;
+const MAX_CRASHES = 3;
+/** Ends after which a loop goes on only when someone says that the cause was dealt with. */
+const NEEDS_WORD: ReadonlySet<LoopEnd | undefined> = new Set([
+  "blocked",
+  "failed",
+  "no_progress",
+  "tick_crashes",
+]);
 
 /**
  * Runs a loop over as many contexts as it needs, as one. Every step is stored before the next begins, so a process
  * that dies anywhere is continued by calling this again with the same store. A tick that died half way runs again,
- * told so by `resumed`; a finished iteration never does.
+ * told so by `resumed`, and so often at most; a finished iteration never does.
  * @throws what the store or `summarize` throws; the stored state stays valid and the loop can be continued.
  */
 export async function runLoop(options: LoopOptions): Promise<LoopResult> {
-  const run = new LoopRun(
-    options,
-    (await options.store.read()) ?? newLoop(options.loop, options.goal, options.data ?? null),
-  );
-  return run.go();
+  const fresh = newLoop(options.loop, options.goal, options.data ?? null);
+  return new LoopRun(options, { ...fresh, ...(await options.store.read()) }).go();
 }
 
 class LoopRun {
@@ -128,6 +43,8 @@ class LoopRun {
   readonly #clock: () => number;
   #events = 0;
   #saving: Promise<void> = Promise.resolve();
+  #saveDue = false;
+  #lost: { error: unknown } | undefined;
   #window: number | undefined;
 
   constructor(options: LoopOptions, state: LoopState) {
@@ -140,10 +57,13 @@ class LoopRun {
 
   async go(): Promise<LoopResult> {
     const state = this.#state;
-    let resumed = state.step === "running";
+    if (state.step === "finished" && this.#goesOn()) {
+      Object.assign(state, { step: "ready", end: undefined, failures: 0, crashes: 0 });
+    }
     if (state.step !== "finished") {
       this.#emit({ type: "session", status: "started", kind: "loop", title: state.goal });
     }
+    if (state.step === "running") await this.#diedInTick();
     while (state.step !== "finished") {
       if (state.step === "yielded") {
         await this.#summarise();
@@ -154,8 +74,7 @@ class LoopRun {
         await this.#finish(end);
         break;
       }
-      await this.#tick(resumed);
-      resumed = false;
+      await this.#tick();
     }
     return {
       end: state.end ?? "done",
@@ -168,30 +87,65 @@ class LoopRun {
     };
   }
 
-  async #tick(resumed: boolean): Promise<void> {
+  /** Whether a loop that ended may go on under the present options. */
+  #goesOn(): boolean {
+    const { end } = this.#state;
+    if (end === "done") return false;
+    if (NEEDS_WORD.has(end)) return this.#options.resume === true;
+    return this.#ceiling() === undefined;
+  }
+
+  /** The last process ended inside the tick. What is known of the time and money it used counts. */
+  async #diedInTick(): Promise<void> {
     const state = this.#state;
-    const { guard, tick, spent } = this.#newTick(resumed);
+    this.#cutOff();
+    state.crashes += 1;
+    if (state.crashes < (this.#options.maxCrashes ?? MAX_CRASHES)) return;
+    state.lastError =
+      `Tick ${state.iteration + 1}.${state.sub} was begun ${state.crashes} times, and each time its process ended ` +
+      `inside it. Find out why (memory, a signal, a call of exit), then go on with resume: true.`;
+    await this.#finish("tick_crashes");
+  }
+
+  /** The tick at hand did not return: it is begun again, and told so. */
+  #cutOff(): void {
+    const state = this.#state;
+    const { since, last, costUsd } = state.running ?? { since: 0, last: 0, costUsd: 0 };
+    state.elapsedMs += Math.max(0, last - since);
+    state.costUsd += costUsd;
+    state.running = undefined;
+    state.interrupted = true;
+    state.step = "ready";
+  }
+
+  async #tick(): Promise<void> {
+    const state = this.#state;
+    const { guard, tick, running } = this.#newTick(state.interrupted);
     if (state.iteration > 0 && state.sub === 0) {
       // A new iteration begins empty too. After a crash it is said again under the same id, and counted once.
       const id = `iteration-${state.loop}-${state.iteration + 1}`;
       this.#emit({ type: "cleared", id, reason: `iteration ${state.iteration + 1} begins` });
     }
     state.step = "running";
+    state.running = running;
     await this.#save();
-    const began = this.#clock();
+    running.since = this.#clock();
     let outcome: TickOutcome;
     try {
       outcome = await this.#options.tick(tick);
     } catch (error) {
+      running.last = this.#clock();
       // It failed, and was paid for all the same.
-      state.costUsd += spent();
-      await this.#tickFailed(error, began);
+      this.#cutOff();
+      // What stops because it was told to did not fail.
+      if (this.#options.signal?.aborted === true) await this.#save();
+      else await this.#tickFailed(error);
       return;
     }
-    state.elapsedMs += Math.max(0, this.#clock() - began);
-    state.costUsd += outcome.costUsd ?? spent();
+    state.elapsedMs += Math.max(0, this.#clock() - running.since);
+    state.costUsd += outcome.costUsd ?? running.costUsd;
     state.data = tick.data;
-    state.failures = 0;
+    Object.assign(state, { failures: 0, crashes: 0, interrupted: false, running: undefined });
     this.#window = guard.read().windowTokens ?? this.#window;
     if (outcome.status === "yield") {
       state.step = "yielded";
@@ -214,12 +168,12 @@ class LoopRun {
     }
   }
 
-  async #tickFailed(error: unknown, began: number): Promise<void> {
+  async #tickFailed(error: unknown): Promise<void> {
     const state = this.#state;
-    state.elapsedMs += Math.max(0, this.#clock() - began);
     state.failures += 1;
+    state.crashes = 0;
+    state.interrupted = false;
     state.lastError = messageOf(error);
-    state.step = "ready";
     if (state.failures > (this.#options.maxFailures ?? 0)) await this.#finish("failed");
     else await this.#save();
   }
@@ -260,7 +214,7 @@ class LoopRun {
     }
   }
 
-  #newTick(resumed: boolean): { guard: ContextGuard; tick: Tick; spent: () => number } {
+  #newTick(resumed: boolean): { guard: ContextGuard; tick: Tick; running: RunningTick } {
     const state = this.#state;
     const options = this.#options;
     const iteration = state.iteration + 1;
@@ -281,7 +235,8 @@ class LoopRun {
           window: state.iteration + state.boundaries,
         } as PlimsollEventInput),
     });
-    let spent = 0;
+    const now = this.#clock();
+    const running: RunningTick = { since: now, last: now, costUsd: 0 };
     const limit = () => thresholdTokens("ceiling", `${share}%`, guard.read().windowTokens);
     const tick: Tick = {
       goal: state.goal,
@@ -297,7 +252,9 @@ class LoopRun {
       signal: options.signal ?? new AbortController().signal,
       observe: (usage, facts) => {
         const { kind } = guard.observe(usage, facts);
-        if (kind === "turn" || kind === "other") spent += facts?.costUsd ?? 0;
+        if (kind === "turn" || kind === "other") running.costUsd += facts?.costUsd ?? 0;
+        running.last = this.#clock();
+        this.#saveSoon();
       },
       overBudget: () => {
         const tokens = limit();
@@ -308,7 +265,7 @@ class LoopRun {
         return tokens === undefined ? undefined : Math.max(0, tokens - (guard.state.level ?? 0));
       },
     };
-    return { guard, tick, spent: () => spent };
+    return { guard, tick, running };
   }
 
   #ceiling(): LoopEnd | undefined {
@@ -339,9 +296,22 @@ class LoopRun {
 
   /** One write after the other: of two at once the older could come to lie on top. */
   #save(): Promise<void> {
-    const next = this.#saving.then(() => this.#options.store.write(this.#state));
+    const next = this.#saving.then(() => {
+      if (this.#lost !== undefined) throw this.#lost.error;
+      this.#saveDue = false;
+      return this.#options.store.write(this.#state);
+    });
     this.#saving = next.catch(() => {});
     return next;
+  }
+
+  /** While a tick runs: however often it is asked, one write waits at most. What it fails with, the next step throws. */
+  #saveSoon(): void {
+    if (this.#saveDue) return;
+    this.#saveDue = true;
+    this.#save().catch((error: unknown) => {
+      this.#lost ??= { error };
+    });
   }
 
   #emit(body: EventBody): void {

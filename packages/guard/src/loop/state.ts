@@ -21,13 +21,24 @@ export type LoopEnd =
   | "no_progress"
   | "aborted"
   /** The tick failed more often in a row than allowed. */
-  | "failed";
+  | "failed"
+  /** The process ended inside one tick again and again: killed, out of memory, or by itself. */
+  | "tick_crashes";
 
 /**
  * Where a loop stands between two steps. `running` at the start of a process means that the last one died inside a
  * tick; `yielded` that the tick ended and its summary was not written yet.
  */
 export type LoopStep = "ready" | "running" | "yielded" | "finished";
+
+/** What is known of the tick under way, should nobody be left to tell. Epoch ms. */
+export interface RunningTick {
+  since: number;
+  /** When it was last heard of: its latest call of a model. */
+  last: number;
+  /** What its calls cost so far. */
+  costUsd: number;
+}
 
 /** The loop's persistent state: one plain JSON document, written whole at each step. */
 export interface LoopState {
@@ -56,6 +67,11 @@ export interface LoopState {
   elapsedMs: number;
   /** Failures of the tick in a row. */
   failures: number;
+  /** Processes that ended inside the present tick. */
+  crashes: number;
+  /** The present tick was begun before and did not return. */
+  interrupted: boolean;
+  running: RunningTick | undefined;
   lastError: string | undefined;
   end: LoopEnd | undefined;
 }
@@ -77,6 +93,9 @@ export function newLoop(loop: string, goal: string, data: Json): LoopState {
     costUsd: 0,
     elapsedMs: 0,
     failures: 0,
+    crashes: 0,
+    interrupted: false,
+    running: undefined,
     lastError: undefined,
     end: undefined,
   };

@@ -1,0 +1,183 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { childProgram, runChild } from "../testing/child.ts";
+import {
+  type Continuation,
+  type LoopOptions,
+  type LoopResult,
+  type LoopState,
+  memoryLoopStore,
+  runLoop,
+} from "./index.ts";
+import { newLoop } from "./state.ts";
+import { options, worker } from "./testing.ts";
+
+describe("a loop that ended", () => {
+  const ends = async (setup: LoopOptions) => {
+    const { end, iterations } = await runLoop(setup);
+    return [end, iterations];
+  };
+
+  it.each([
+    ["iterations", { maxIterations: 2 }, { maxIterations: 9 }],
+    ["cost", { maxCostUsd: 0.02 }, { maxCostUsd: 1 }],
+    ["time", { maxMs: 35 }, {}],
+  ] as const)("at its ceiling of %s goes on when that is raised, and not before", async (end, low, high) => {
+    const setup = options({ tick: worker([1, 1, 1, 1]), ...low });
+    expect(await ends(setup)).toEqual([end, 2]);
+    const told = setup.events.length;
+    expect(await ends(setup)).toEqual([end, 2]);
+    expect(await ends({ ...setup, resume: true })).toEqual([end, 2]);
+    expect(setup.events).toHaveLength(told);
+    const { maxIterations, maxCostUsd, maxMs, ...open } = setup;
+    expect(await ends({ ...open, ...high })).toEqual(["done", 4]);
+  });
+
+  it("because it was aborted goes on when it is called again, in the tick that was cut off", async () => {
+    const abort = new AbortController();
+    const seen: string[] = [];
+    const setup = options({
+      signal: abort.signal,
+      tick: async ({ iteration, resumed, observe }) => {
+        seen.push(`${iteration}${resumed ? " again" : ""}`);
+        if (iteration === 1) return { status: "next" };
+        if (seen.length > 2) return { status: "done" };
+        observe({ usage: { prompt_tokens: 10 } }, { costUsd: 0.5 });
+        abort.abort();
+        throw new Error("the call was aborted");
+      },
+    });
+    expect(await runLoop(setup)).toMatchObject({ end: "aborted", iterations: 1, costUsd: 0.5 });
+    expect(await ends(setup)).toEqual(["aborted", 1]);
+    const { signal, ...free } = setup;
+    expect(await runLoop(free)).toMatchObject({ end: "done", iterations: 2, lastError: undefined });
+    expect(seen).toEqual(["1", "2", "2 again"]);
+  });
+
+  it("because it is blocked, failed or made no progress goes on only where told to", async () => {
+    let open = false;
+    const stuck: Continuation = { accomplished: [], remaining: ["everything"], findings: [] };
+    const ticks: Record<string, LoopOptions["tick"]> = {
+      blocked: async () => ({ status: open ? "done" : "blocked" }),
+      failed: async () => {
+        if (!open) throw new Error("no network");
+        return { status: "done" };
+      },
+      no_progress: async () => (open ? { status: "done" } : { status: "yield" }),
+    };
+    for (const [end, tick] of Object.entries(ticks)) {
+      open = false;
+      const setup = options({ tick, summarize: async () => stuck });
+      expect(await ends(setup)).toEqual([end, 0]);
+      open = true;
+      expect(await ends(setup)).toEqual([end, 0]);
+      expect(await ends({ ...setup, resume: true })).toEqual(["done", 1]);
+    }
+  });
+
+  it("as done stays so", async () => {
+    const setup = options({ tick: worker([1]) });
+    expect(await ends(setup)).toEqual(["done", 1]);
+    expect(await ends({ ...setup, resume: true, maxIterations: 99 })).toEqual(["done", 1]);
+  });
+});
+
+describe("a tick in which the process is killed each time", () => {
+  it("is begun three times and no more, and what is known of its cost and time counts", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "guard-loop-"));
+    try {
+      const program = await childProgram(
+        folder,
+        `
+        import { setTimeout } from "node:timers/promises";
+        import { runLoop } from "@plimsoll/guard/loop";
+        import { fileLoopStore } from "@plimsoll/guard/node";
+        const result = await runLoop({
+          goal: "g", loop: "l", harness: "h", windowTokens: 1_000,
+          store: fileLoopStore(process.argv[2]!),
+          resume: process.argv[3] === "resume",
+          summarize: async () => ({ accomplished: [], remaining: [], findings: [] }),
+          tick: async ({ iteration, resumed, observe }) => {
+            if (iteration === 1) return { status: "next" };
+            if (process.argv[3] === "resume") return { status: "done", result: resumed };
+            await setTimeout(60);
+            observe({ id: "m", usage: { prompt_tokens: 10 } }, { costUsd: 0.25 });
+            await setTimeout(200);
+            process.kill(process.pid, "SIGKILL");
+            return await new Promise(() => setInterval(() => {}, 1_000));
+          },
+        });
+        console.log(JSON.stringify(result));
+        `,
+      );
+      const path = join(folder, "loop.json");
+      for (let died = 1; died <= 3; died++) {
+        expect(await runChild(program, path)).toMatchObject({ signal: "SIGKILL", stdout: "" });
+      }
+      const { stdout, code } = await runChild(program, path);
+      const result = JSON.parse(stdout) as LoopResult;
+      expect({ ...result, code }).toMatchObject({
+        end: "tick_crashes",
+        iterations: 1,
+        costUsd: 0.75,
+        code: 0,
+      });
+      expect(result.lastError).toMatch(/^Tick 2\.0 was begun 3 times.*resume: true\.$/);
+      expect(JSON.parse(await readFile(path, "utf8")).elapsedMs).toBeGreaterThanOrEqual(3 * 50);
+      expect(JSON.parse((await runChild(program, path)).stdout)).toMatchObject({ end: "tick_crashes" });
+      const resumed = await runChild(program, path, "resume");
+      expect(JSON.parse(resumed.stdout)).toMatchObject({ end: "done", results: [null, true], costUsd: 0.75 });
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  }, 60_000);
+
+  it("counts again from none once it returned, and stops at the ceiling its dead left behind", async () => {
+    const died = (over: Partial<LoopState>) => {
+      const store = memoryLoopStore();
+      store.write({ ...newLoop("l1", "g", { done: [] }), step: "running", ...over });
+      return store;
+    };
+    const running = { since: 1_000, last: 61_000, costUsd: 2 };
+    const cost = options({ store: died({ running }), maxCostUsd: 2 });
+    expect(await runLoop(cost)).toMatchObject({ end: "cost", costUsd: 2 });
+    const time = options({ store: died({ running }), maxMs: 60_000 });
+    expect(await runLoop(time)).toMatchObject({ end: "time" });
+    const store = died({ crashes: 1 });
+    expect(await runLoop(options({ store }))).toMatchObject({ end: "done" });
+    expect(store.read()).toMatchObject({ crashes: 0, interrupted: false });
+    expect(await runLoop(options({ store: died({ crashes: 1 }), maxCrashes: 2 }))).toMatchObject({
+      end: "tick_crashes",
+    });
+    // What older versions stored has none of these fields.
+    const { crashes, interrupted, running: _, ...old } = newLoop("l1", "g", { done: [] });
+    const aged = memoryLoopStore();
+    aged.text = JSON.stringify({ ...old, step: "running" });
+    expect(await runLoop(options({ store: aged }))).toMatchObject({ end: "done" });
+  });
+
+  it("does not hide that its progress could not be stored", async () => {
+    const store = memoryLoopStore();
+    let full = false;
+    const setup = options({
+      store: {
+        read: () => store.read(),
+        write: (state) => {
+          if (full) throw new Error("disk full");
+          store.write(state);
+        },
+      },
+      tick: async ({ observe }) => {
+        full = true;
+        observe({ usage: { prompt_tokens: 10 } });
+        await new Promise((resolve) => setTimeout(resolve, 0));
+        full = false;
+        return { status: "done" };
+      },
+    });
+    await expect(runLoop(setup)).rejects.toThrow("disk full");
+    expect(store.read()).toMatchObject({ step: "running" });
+  });
+});

@@ -1,0 +1,67 @@
+import type { PlimsollEventInput } from "@plimsoll/protocol";
+import { parseEvent } from "@plimsoll/protocol";
+import { expect } from "vitest";
+import { type LoopOptions, memoryLoopStore } from "./index.ts";
+
+const WINDOW = 100_000;
+
+/**
+ * A worker with `work[i]` pieces to do in iteration i; each piece costs 4,000 tokens of context, of which 15,000 may
+ * be used. It keeps its progress in the loop's state, as a real one would in its workspace.
+ */
+export function worker(work: readonly number[], log: string[] = []): LoopOptions["tick"] {
+  return async (tick) => {
+    const data = tick.data as { done: number[] };
+    const at = tick.iteration - 1;
+    let level = 1_000;
+    let call = 0;
+    while ((data.done[at] ?? 0) < work[at]!) {
+      level += 4_000;
+      tick.observe({
+        id: `${tick.sessionKey}-${call++}`,
+        usage: { prompt_tokens: level, completion_tokens: 10 },
+      });
+      data.done[at] = (data.done[at] ?? 0) + 1;
+      log.push(`${tick.iteration}.${tick.sub} piece ${data.done[at]}`);
+      if (data.done[at]! < work[at]! && tick.overBudget()) {
+        return { status: "yield", notes: { piece: data.done[at]! }, costUsd: 0.01 };
+      }
+    }
+    return {
+      status: tick.iteration === work.length ? "done" : "next",
+      result: data.done[at]!,
+      costUsd: 0.01,
+    };
+  };
+}
+
+/** A loop in memory whose clock steps 10 ms each time it is read; its events are checked and kept. */
+export function options(over: Partial<LoopOptions>): LoopOptions & { events: PlimsollEventInput[] } {
+  const events: PlimsollEventInput[] = [];
+  let now = Date.UTC(2026, 10, 20);
+  return {
+    events,
+    goal: "explore the codebase",
+    loop: "l1",
+    harness: "test",
+    windowTokens: WINDOW,
+    maxContextPct: 15,
+    store: memoryLoopStore(),
+    data: { done: [] },
+    tick: worker([1]),
+    summarize: async ({ notes, previous }) => ({
+      accomplished: [
+        ...(previous?.accomplished ?? []),
+        `did up to piece ${(notes as { piece: number }).piece}`,
+      ],
+      remaining: ["the rest"],
+      findings: ["it works"],
+    }),
+    onEvent: (event) => {
+      expect(parseEvent(event), JSON.stringify(event)).toMatchObject({ ok: true });
+      events.push(event);
+    },
+    clock: () => (now += 10),
+    ...over,
+  };
+}

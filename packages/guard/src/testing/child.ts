@@ -1,0 +1,61 @@
+import { spawn } from "node:child_process";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const root = fileURLToPath(new URL("../../../..", import.meta.url));
+
+export interface Ended {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** A TypeScript program over the guard's sources, made ready to run in a process of its own; gives its path. */
+export async function childProgram(folder: string, source: string, name = "child"): Promise<string> {
+  const outfile = join(folder, `${name}.mjs`);
+  await writeFile(join(folder, `${name}.ts`), source);
+  await build({
+    entryPoints: [join(folder, `${name}.ts`)],
+    tsconfig: join(root, "tsconfig.json"),
+    outfile,
+    bundle: true,
+    platform: "node",
+    format: "esm",
+  });
+  return outfile;
+}
+
+/** A process under way: `ended` settles when it is gone; `said` when it has written this. */
+export function startChild(program: string, ...given: string[]) {
+  const child = spawn(process.execPath, [program, ...given], { stdio: ["ignore", "pipe", "pipe"] });
+  let stdout = "";
+  let stderr = "";
+  let heard = () => {};
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    stdout += text;
+    heard();
+  });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    stderr += text;
+  });
+  const ended = new Promise<Ended>((resolve, reject) => {
+    child.on("error", reject);
+    child.on("close", (code, signal) => resolve({ code, signal, stdout, stderr }));
+  });
+  const said = (text: string) =>
+    new Promise<void>((resolve, reject) => {
+      heard = () => {
+        if (stdout.includes(text)) resolve();
+      };
+      heard();
+      void ended.then(() => reject(new Error(`ended without saying ${text}: ${stdout}${stderr}`)));
+    });
+  return { child, ended, said };
+}
+
+export function runChild(program: string, ...given: string[]): Promise<Ended> {
+  return startChild(program, ...given).ended;
+}
