@@ -97,7 +97,7 @@ test("the demo fleet at one click: every fall it causes is on its session's page
     const [name, address] = [...sessions].find(([one]) => session.test(one))!;
     await test.step(`${name}: ${type}`, async () => {
       await page.goto(address);
-      const chart = page.getByRole("region", { name: "Context tokens by turn, main" });
+      const chart = page.getByRole("region", { name: "Context tokens of main" });
       await expect(chart.getByTestId("saw-path")).toBeVisible();
       const markers = chart.locator(`[data-marker=${type}]`);
       await expect.poll(() => markers.count()).toBeGreaterThanOrEqual(times);

@@ -26,7 +26,7 @@ test("a level beyond its window is shown as it is, and the window is called susp
   await expect(page.getByTestId("tile-peak")).toContainText("255.8%, turn 4");
   await expect(page.getByRole("main").getByText("window suspect")).toBeVisible();
   await expect(page.getByTestId("log-turn").first()).toContainText("255.8%");
-  const chart = page.getByRole("region", { name: "Context tokens by turn, main" });
+  const chart = page.getByRole("region", { name: "Context tokens of main" });
   await expect(chart.getByText("hard 90% · 1.8k")).toBeVisible();
   await expect(chart.getByTestId("saw-path")).toBeVisible();
 

@@ -27,7 +27,12 @@ test("each agent has its own meter, and a sub-agent never moves its parent's", a
   await expect(page.getByTestId("tile-peak")).toContainText("24k");
   await live(page);
 
-  await send(researcher.turn(90_000).take());
+  await expect(page.getByTestId("saw-path")).toBeVisible();
+  await expect(page.getByTestId("saw-after")).toHaveCount(0);
+
+  await send(researcher.pause(60_000).turn(90_000).take());
+  // It came after the last turn of the agent shown, and has a part of the axis to itself.
+  await expect(page.getByTestId("saw-after")).toContainText("after turn 3");
   await expect(agents.nth(1)).toContainText("90k");
   await expect(page.getByTestId("tile-now")).toContainText("24k");
   await expect(page.getByTestId("tile-peak")).toContainText("24k");

@@ -22,9 +22,9 @@ export function ChartFrame({ title, summary, legend, controls, chart, table, hei
   const [asTable, setAsTable] = useState(false);
   return (
     <section aria-label={title} className="panel min-w-0 px-4 py-3.5">
-      <div className="flex items-center justify-between gap-3">
-        <h2 className="truncate text-[13px] font-semibold">{title}</h2>
-        <div className="flex shrink-0 items-center gap-1.5">
+      <div className="mb-0.5 flex flex-wrap items-center justify-between gap-x-3 gap-y-1">
+        <h2 className="min-w-0 text-[13px] font-semibold wrap-anywhere">{title}</h2>
+        <div className="-mr-2 flex shrink-0 items-center gap-1.5">
           {controls}
           <Button size="small" look="ghost" aria-pressed={asTable} onClick={() => setAsTable(!asTable)}>
             {asTable ? "View as chart" : "View as table"}

@@ -7,10 +7,11 @@ import { exact, fullTime, percent, plural } from "../format.ts";
 import { Button } from "../ui/button.tsx";
 import { Skeleton } from "../ui/states.tsx";
 import { boundaryName, forecastReason } from "../words.ts";
+import { alongside } from "./alongside.ts";
 import { ChartFrame, DataTable, NoData, Swatch } from "./frame.tsx";
 import { Glyph } from "./glyph.tsx";
 import { KIND_ORDER } from "./kinds.ts";
-import { type Axis, alongside, continuation, type Saw, shapeSaw, topOf } from "./saw.ts";
+import { type Axis, continuation, type Saw, shapeSaw, topOf } from "./saw.ts";
 
 const SawTooth = dynamic(() => import("./saw-tooth.tsx"), {
   ssr: false,
@@ -36,14 +37,18 @@ export function SawPanel({ agent, chart, boundaries, windows, axis, onAxis }: Pr
       boundaries.filter(({ agent_id }) => agent_id === agent.id),
       axis,
     );
-    const others = chart.agents
-      .filter(({ agent_id }) => agent_id !== agent.id)
-      .map(({ agent_id, agent: name, points }) => ({
-        id: agent_id,
-        name,
-        points: alongside(points, saw.points, axis),
-      }));
-    return { saw, others };
+    const beside = chart.agents.filter(({ agent_id }) => agent_id !== agent.id);
+    const placed = alongside(
+      beside.map(({ points }) => points),
+      saw.points,
+      axis,
+    );
+    const others = beside.map(({ agent_id: id, agent: name }, index) => ({
+      id,
+      name,
+      points: placed.agents[index]!,
+    }));
+    return { saw, placed, others };
   }, [chart, agent.id, boundaries, axis]);
   const line = agent.line?.tokens ?? null;
   const next = shaped === undefined ? null : continuation(shaped.saw, agent.forecast, line, axis);
@@ -62,7 +67,7 @@ export function SawPanel({ agent, chart, boundaries, windows, axis, onAxis }: Pr
   const shownPoints = shaped?.saw.points.length ?? 0;
   return (
     <ChartFrame
-      title={`Context tokens by turn, ${agent.name}`}
+      title={`Context tokens of ${agent.name}`}
       summary={summaryOf(agent, shaped?.saw, windows)}
       legend={
         <>
@@ -99,7 +104,7 @@ export function SawPanel({ agent, chart, boundaries, windows, axis, onAxis }: Pr
               look="ghost"
               aria-pressed={axis === value}
               onClick={() => onAxis(value)}
-              className="h-6 aria-pressed:bg-track aria-pressed:text-ink"
+              className="h-6 pointer-coarse:h-9 aria-pressed:bg-track aria-pressed:text-ink"
             >
               {value === "turns" ? "Turns" : "Time"}
             </Button>
@@ -113,7 +118,15 @@ export function SawPanel({ agent, chart, boundaries, windows, axis, onAxis }: Pr
         ) : shaped.saw.points.length === 0 ? (
           <NoData>No counted turn yet</NoData>
         ) : (
-          <SawTooth saw={shaped.saw} others={shaped.others} next={next} agent={agent} axis={axis} top={top} />
+          <SawTooth
+            saw={shaped.saw}
+            others={shaped.others}
+            placed={shaped.placed}
+            next={next}
+            agent={agent}
+            axis={axis}
+            top={top}
+          />
         )
       }
       table={<WindowTable windows={windows} />}

@@ -5,14 +5,17 @@ import { useState } from "react";
 import { CartesianGrid, ComposedChart, Line, ResponsiveContainer, Tooltip, XAxis, YAxis } from "recharts";
 import { axisTime, clock, compact, exact, fullTime, percent } from "../format.ts";
 import { boundaryWords } from "../words.ts";
+import type { Alongside } from "./alongside.ts";
+import { domainOf } from "./domain.ts";
 import { tooltipBox } from "./frame.tsx";
-import type { Axis, Continuation, Saw, SawMarker, SawPoint } from "./saw.ts";
-import { Markers, SawLines, ThresholdLines } from "./saw-overlay.tsx";
+import type { Axis, Continuation, OtherAgent, Saw, SawMarker, SawPoint } from "./saw.ts";
+import { SawOverlay } from "./saw-overlay.tsx";
 import { levelTicks, timeTicks, turnTicks } from "./ticks.ts";
 
 export interface SawToothProps {
   saw: Saw;
-  others: { id: string; name: string; points: { x: number; y: number }[] }[];
+  others: OtherAgent[];
+  placed: Alongside;
   next: Continuation | null;
   agent: AgentView;
   axis: Axis;
@@ -22,22 +25,15 @@ export interface SawToothProps {
 const MARGIN = { top: 26, right: 14, bottom: 0, left: 0 };
 const DAY = 86_400_000;
 
-export default function SawTooth({ saw, others, next, agent, axis, top }: SawToothProps) {
+export default function SawTooth({ saw, others, placed, next, agent, axis, top }: SawToothProps) {
   const [shown, setShown] = useState<{ marker: SawMarker; x: number; y: number } | null>(null);
-  const xs = [
-    ...saw.points.map(({ x }) => x),
-    ...saw.markers.map(({ x }) => x),
-    ...others.flatMap(({ points }) => points.map(({ x }) => x)),
-    ...(next === null ? [] : [next.to.x]),
-  ];
-  const from = xs.reduce((least, x) => Math.min(least, x), xs[0] ?? 0);
-  // One turn alone still needs an axis with some width.
-  const to = Math.max(
-    xs.reduce((most, x) => Math.max(most, x), from),
-    from + 1,
-  );
+  const [from, to] = domainOf(saw, placed, next, axis);
   const offset = -new Date(to).getTimezoneOffset() * 60_000;
-  const ticks = axis === "turns" ? turnTicks(from, to) : timeTicks(from, to, offset, 8);
+  // Before its first turn and after its last there are no turns of this agent to count.
+  const ticks =
+    axis === "turns"
+      ? turnTicks(saw.points[0]?.x ?? from, saw.points.at(-1)?.x ?? to)
+      : timeTicks(from, to, offset, 8);
   const fine = to - from < 10 * 60_000;
 
   return (
@@ -74,12 +70,14 @@ export default function SawTooth({ saw, others, next, agent, axis, top }: SawToo
             width={48}
             interval={0}
           />
-          <SawLines saw={saw} others={others} next={next} />
-          <ThresholdLines
-            thresholds={agent.thresholds}
+          <SawOverlay
+            saw={saw}
+            others={others}
+            placed={placed}
+            next={next}
+            thresholds={agent.thresholds.filter(({ tokens }) => tokens <= top)}
             line={agent.line?.threshold}
-            markers={saw.markers}
-            top={top}
+            onShow={setShown}
           />
           <Tooltip
             isAnimationActive={false}
@@ -94,11 +92,11 @@ export default function SawTooth({ saw, others, next, agent, axis, top }: SawToo
           <Line
             dataKey="y"
             stroke="none"
-            dot={false}
+            // The curve has its own dot; of a single turn Recharts would draw one more unless it has no size.
+            dot={saw.points.length === 1 ? { r: 0 } : false}
             activeDot={{ r: 3.5, fill: "var(--water)" }}
             isAnimationActive={false}
           />
-          <Markers markers={saw.markers} thresholds={agent.thresholds} onShow={setShown} />
         </ComposedChart>
       </ResponsiveContainer>
       {shown !== null && <MarkerWords {...shown} />}

@@ -1,6 +1,6 @@
 import type { BoundaryView, ChartPoint } from "@plimsoll/protocol";
 import { describe, expect, test } from "vitest";
-import { alongside, continuation, shapeSaw, topOf } from "./saw.ts";
+import { continuation, shapeSaw, topOf } from "./saw.ts";
 
 const START = Date.UTC(2026, 10, 20, 10);
 const at = (seconds: number) => new Date(START + seconds * 1000).toISOString();
@@ -118,25 +118,6 @@ test("uncounted turns and signs draw nothing", () => {
 
 test("nothing at all", () => {
   expect(shapeSaw([], [boundary(1)], "turns").path).toEqual([]);
-});
-
-describe("another agent is placed by time", () => {
-  const main = shapeSaw([point(1, 1), point(2, 2), point(3, 3)], [], "turns").points;
-  test.each([
-    [5, 1],
-    [10, 1],
-    [15, 1.5],
-    [25, 2.5],
-    [99, 3],
-  ])("at %d s it stands at turn %d", (seconds, x) => {
-    expect(alongside([point(1, 7, 0, seconds)], main, "turns")).toEqual([{ x, y: 7 }]);
-  });
-  test("or simply at its time", () => {
-    expect(alongside([point(1, 7, 0, 5)], main, "time")).toEqual([{ x: START + 5000, y: 7 }]);
-  });
-  test("without turns to stand among", () => {
-    expect(alongside([point(1, 7)], [], "turns")).toEqual([{ x: 0, y: 7 }]);
-  });
 });
 
 describe("the continuation", () => {

@@ -17,6 +17,13 @@ export interface SawMarker {
   to: number | null;
 }
 
+/** An agent of the same session, drawn beside the one shown. */
+export interface OtherAgent {
+  id: string;
+  name: string;
+  points: { x: number; y: number }[];
+}
+
 export interface Saw {
   points: SawPoint[];
   /** The line to draw, with a vertical edge at every boundary. */
@@ -112,38 +119,6 @@ function windowsOf(points: readonly SawPoint[]): Saw["windows"] {
     if (before === undefined || before.point.window === point.window) return [];
     return [{ x: (before.x + x) / 2, index: point.window }];
   });
-}
-
-/** Places another agent's points on this agent's axis: by time, in between its turns. */
-export function alongside(
-  points: readonly ChartPoint[],
-  main: readonly SawPoint[],
-  axis: Axis,
-): { x: number; y: number }[] {
-  const times = main.map(({ point }) => Date.parse(point.at));
-  return points
-    .filter((point) => point.context_tokens !== null)
-    .map((point) => {
-      const at = Date.parse(point.at);
-      return { x: axis === "time" ? at : turnAt(at, times, main), y: point.context_tokens! };
-    });
-}
-
-function turnAt(at: number, times: readonly number[], main: readonly SawPoint[]): number {
-  if (main.length === 0) return 0;
-  let low = 0;
-  let high = times.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (times[middle]! <= at) low = middle + 1;
-    else high = middle;
-  }
-  const before = main[low - 1];
-  const after = main[low];
-  if (before === undefined) return main[0]!.x;
-  if (after === undefined) return before.x;
-  const share = (at - times[low - 1]!) / (times[low]! - times[low - 1]!);
-  return before.x + (after.x - before.x) * share;
 }
 
 export interface Continuation {
