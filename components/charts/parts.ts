@@ -20,12 +20,12 @@ const PARTS: readonly { name: PartName | "rest"; label: string; colour: string }
   { name: "history", label: "history", colour: "var(--water-2)" },
   { name: "tool_output", label: "tool output", colour: "var(--water)" },
   { name: "other", label: "other", colour: "var(--edge)" },
-  { name: "rest", label: "not told apart", colour: "var(--track)" },
+  { name: "rest", label: "not broken down", colour: "var(--track)" },
 ];
 
 /**
- * What fills the window, by turn. A harness may know only some parts: what they leave of the level is shown as not told
- * apart rather than hidden, and parts it never reports do not appear as zero.
+ * What fills the window, by turn. A harness may know only some parts: what they leave of the level is shown as not
+ * broken down rather than hidden, and parts it never reports do not appear as zero.
  */
 export function shapeParts(points: readonly ChartPoint[]): { rows: PartRow[]; parts: Part[] } {
   const rows = points.flatMap((point) => {

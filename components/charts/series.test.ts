@@ -53,7 +53,7 @@ test("a value without neighbours stands alone", () => {
   expect([...lonely(rows, "peak")]).toEqual([START]);
 });
 
-test("groups are stacked by bucket and empty ones left out", () => {
+test("groups are stacked by bucket, every bucket has a row, and empty groups are left out", () => {
   const { rows, groups, totals } = stackOf(
     series({
       masked: [
@@ -67,6 +67,7 @@ test("groups are stacked by bucket and empty ones left out", () => {
   expect(rows).toEqual([
     { at: START, masked: 2, cleared: 0 },
     { at: START + 60_000, masked: 1, subtick: 4 },
+    ...[2, 3, 4, 5].map((minutes) => ({ at: START + minutes * 60_000 })),
   ]);
   expect(groups).toEqual(["masked", "subtick"]);
   expect(totals.masked).toBe(3);

@@ -45,6 +45,9 @@ export function lonely(rows: readonly Row[], name: string): Set<number> {
 export function stackOf(series: Series): { rows: Row[]; groups: string[]; totals: Record<string, number> } {
   const totals: Record<string, number> = {};
   const rows = new Map<number, Row>();
+  // Bars are as wide as the smallest distance between two rows: every bucket has one, or a lone bar is a hair.
+  for (const { at } of gridOf({ all: { ...series, groups: series.groups.slice(0, 1) } }))
+    rows.set(at, { at });
   for (const { group, points } of series.groups) {
     const name = group ?? "all";
     for (const point of points) {

@@ -121,13 +121,13 @@ const Row = memo(function Row({ agent }: { agent: FleetAgent }) {
   );
 });
 
-/** Where the row comes from. A long harness name gives way before the model does; the row's title has both whole. */
+/** Where the row comes from. A long harness name leaves the model two fifths; the row's title has both whole. */
 function Origin({ agent: { harness, place, model } }: { agent: FleetAgent }) {
   return (
     <span className="flex gap-x-1 text-xs text-faint">
-      <span className="min-w-12 shrink-[999] truncate">{harness}</span>
+      <span className="max-w-3/5 shrink-0 truncate">{harness}</span>
       {place !== null && <span className="shrink-0">· {place}</span>}
-      {model !== null && <span className="min-w-20 truncate">· {model}</span>}
+      {model !== null && <span className="min-w-0 truncate">· {model}</span>}
     </span>
   );
 }

@@ -81,7 +81,7 @@ function Tiles({ status }: { status: FleetStatus }) {
         value={exact(totals.masked)}
         note={
           <>
-            {compact(totals.reclaimed_tokens)} reclaimed{" "}
+            {totals.reclaimed_tokens > 0 && `${compact(totals.reclaimed_tokens)} reclaimed `}
             <Delta now={totals.masked} before={previous.masked} neutral />
           </>
         }
@@ -104,6 +104,8 @@ const BEFORE = "against the period of equal length just before";
 /** The sign says which way; colour only repeats it. */
 function Delta({ now, before, neutral = false }: { now: number; before: number; neutral?: boolean }) {
   const change = now - before;
+  // None before and none now is no change worth a sign.
+  if (now === 0 && before === 0) return null;
   const colour = neutral || change === 0 ? "text-faint" : change > 0 ? "text-line" : "text-ok";
   return (
     <span className={colour} title={`${exact(before)} ${BEFORE}`}>

@@ -14,7 +14,7 @@ export const features = tableFeatures({});
 const helper = createColumnHelper<typeof features, SessionRow>();
 
 export const GRID =
-  "grid gap-x-3 px-4 grid-cols-[minmax(0,1fr)_auto] xl:grid-cols-[minmax(150px,2fr)_minmax(84px,0.7fr)_58px_74px_58px_58px_50px_minmax(176px,0.9fr)_64px_78px] xl:items-center";
+  "grid gap-x-3 px-4 grid-cols-[minmax(0,1fr)_auto] xl:grid-cols-[minmax(150px,1.7fr)_minmax(104px,1fr)_60px_76px_80px_62px_48px_minmax(158px,0.8fr)_64px_80px] xl:items-center";
 
 /** Columns the server can sort by. */
 export const SORTS: Readonly<Record<string, SessionSort>> = {
@@ -35,7 +35,7 @@ export const ON_CARD: Readonly<Record<string, string>> = {
   load: "max-xl:col-start-2 max-xl:row-start-2",
   peak: "max-xl:hidden",
   turns: "max-xl:hidden",
-  boundaries: "max-xl:col-start-1 max-xl:row-start-3",
+  boundaries: "max-xl:col-start-1 max-xl:row-start-3 xl:pl-5",
   warnings: "max-xl:hidden",
   last: "max-xl:col-start-2 max-xl:row-start-3",
 };
@@ -87,7 +87,7 @@ export const columns = helper.columns([
           {row.utilization === null
             ? row.context_tokens === null
               ? ""
-              : "no window"
+              : "size unknown"
             : percent(row.utilization)}
         </span>
       </span>

@@ -118,7 +118,11 @@ function Head({ table }: { table: ReturnType<typeof useTable<typeof features, Se
             const active = SORTS[id] === sort;
             const direction = active ? (order === "desc" ? "descending" : "ascending") : undefined;
             return (
-              <div key={header.id} {...headRole(direction)} className={RIGHT.has(id) ? "text-right" : ""}>
+              <div
+                key={header.id}
+                {...headRole(direction)}
+                className={cn(RIGHT.has(id) && "text-right", id === "boundaries" && "pl-5")}
+              >
                 {SORTS[id] === undefined ? (
                   <table.FlexRender header={header} />
                 ) : (

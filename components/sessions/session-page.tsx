@@ -40,7 +40,7 @@ export function SessionPage({ id }: { id: string }) {
       <section className="panel">
         {absent ? (
           <EmptyState title="This session is not here">
-            It may have been removed when its retention ran out, or the link was cut short.{" "}
+            <p className="mb-3">The link may have been cut short, or belong to another Plimsoll.</p>
             <Link href="/sessions" className="text-accent underline underline-offset-2">
               See all sessions
             </Link>

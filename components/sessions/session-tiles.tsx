@@ -3,9 +3,10 @@
 import type { AgentView, SessionRow, WindowView } from "@plimsoll/protocol";
 import { compact, exact, fullTime, loadPercent, NONE, percent, plural, signed } from "../format.ts";
 import { Tile, TileSkeletons } from "../ui/tile.tsx";
-import { forecastReason, forecastWords, windowWords } from "../words.ts";
+import { BOUNDARY_COUNTS, forecastReason, forecastWords, windowWords } from "../words.ts";
+import { Falls } from "./falls.tsx";
 
-const LABELS = ["Now", "Load", "Peak", "To the line", "Sub-ticks/restarts/masks", "Reclaimed"];
+const LABELS = ["Now", "Load", "Peak", "To the line", "Boundaries", "Reclaimed"];
 
 export function SessionTilesSkeleton() {
   return (
@@ -25,6 +26,7 @@ interface Props {
 
 export function SessionTiles({ session, agent, windows, peakTurn }: Props) {
   const { peak, line, forecast } = agent;
+  const boundaries = BOUNDARY_COUNTS.reduce((sum, [, field]) => sum + session[field], 0);
   const growth = forecast.growth === null ? null : Math.round(forecast.growth);
   return (
     <section aria-label="Key numbers" className="panel tile-grid mb-4">
@@ -91,10 +93,10 @@ export function SessionTiles({ session, agent, windows, peakTurn }: Props) {
       />
       <Tile
         testid="tile-boundaries"
-        label="Sub-ticks/restarts/masks"
-        value={[session.subticks, session.restarts, session.masked].map(compact).join("/")}
-        note={plural(Math.max(1, windows.length), "window")}
-        explain={`${plural(session.subticks, "sub-tick")}, ${plural(session.restarts, "restart")} and ${plural(session.masked, "masking event")} over the whole session; also ${plural(session.compacted, "compaction")}, ${session.cleared} cleared and ${session.unexplained} unexplained.`}
+        label="Boundaries"
+        value={exact(boundaries)}
+        note={boundaries > 0 && <Falls row={session} />}
+        explain={`${plural(session.subticks, "sub-tick")}, ${plural(session.restarts, "restart")} and ${plural(session.masked, "masking event")} over the whole session; also ${plural(session.compacted, "compaction")}, ${session.cleared} cleared and ${session.unexplained} unexplained. ${agent.name} has had ${plural(Math.max(1, windows.length), "window")}.`}
       />
       <Tile
         testid="tile-reclaimed"

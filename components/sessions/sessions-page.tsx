@@ -78,14 +78,16 @@ export function SessionsPage() {
             <X aria-hidden /> Clear filters
           </Button>
         )}
-        <span className="ml-auto text-[13px] text-muted" role="status" data-testid="session-count">
-          {query.data !== undefined && `${exact(rows.length)}${query.hasNextPage ? "+" : ""} shown`}
-        </span>
-        <Button asChild>
-          <a href={csv} download>
-            <Download aria-hidden /> CSV
-          </a>
-        </Button>
+        <div className="ml-auto flex items-center gap-2">
+          <span className="text-[13px] text-muted" role="status" data-testid="session-count">
+            {query.data !== undefined && `${exact(rows.length)}${query.hasNextPage ? "+" : ""} shown`}
+          </span>
+          <Button asChild>
+            <a href={csv} download>
+              <Download aria-hidden /> <span className="max-sm:sr-only">CSV</span>
+            </a>
+          </Button>
+        </div>
       </div>
       {query.data === undefined ? (
         query.isError ? (

@@ -144,7 +144,7 @@ function CreateKey({
         title="Copy the key now"
         description="It is not shown again. If it is lost, revoke it and create another."
       >
-        <CodeBlock code={create.data.secret} label="The new key" testid="secret" />
+        <CodeBlock code={create.data.secret} label="The new key" testid="secret" wrap />
         <div className="mt-4 text-right">
           <Button look="primary" onClick={() => close(false)}>
             I have copied it

@@ -30,7 +30,7 @@ export function ThresholdsInForce() {
       note={
         data?.threshold_origin === "policy"
           ? "Set by a policy."
-          : "The defaults of the four designs Plimsoll was made for. A share is of the window; an agent's line is its ceiling, else its hard threshold, else its reserve."
+          : "The same for every agent; a percentage is of its window. An agent's line is its ceiling, else its hard threshold, else its reserve."
       }
     >
       {data === undefined ? (

@@ -2,6 +2,7 @@
 
 import { useSearchParams } from "next/navigation";
 import { useEffect, useState } from "react";
+import { CodeBlock } from "../ui/copy.tsx";
 import { Mark } from "./brand.tsx";
 import { safeNext } from "./safe-next.ts";
 
@@ -64,21 +65,24 @@ function Explain({ state }: { state: Extract<State, { step: "no-token" | "refuse
   return (
     <>
       <h1 className="text-[17px] font-semibold">
-        {state.step === "refused" ? "This link does not open the door" : "Open the link from your terminal"}
+        {state.step === "refused" ? "This link no longer works" : "Open the link from your terminal"}
       </h1>
       {state.step === "refused" && (
         <p role="alert" className="mt-2 text-hard">
           {state.message}
         </p>
       )}
-      <p className="mt-2 text-muted">
-        Plimsoll printed a one-time link when it started. Open that link in this browser; it works once, and
-        this browser stays logged in.
+      {state.step === "no-token" && (
+        <p className="mt-2 text-muted">
+          Plimsoll printed a one-time link when it started. Open that link in this browser; it works once, and
+          this browser stays logged in.
+        </p>
+      )}
+      <p className="mt-3 mb-2 text-muted">
+        {state.step === "no-token" ? "If it is gone, this" : "On the machine that runs Plimsoll, this"} prints
+        a new one:
       </p>
-      <p className="mt-3 text-muted">If it is gone, this prints a new one:</p>
-      <pre className="mt-2 rounded-lg border border-rule bg-bg px-3 py-2.5 font-mono text-xs">
-        plimsoll login
-      </pre>
+      <CodeBlock code="plimsoll login" label="Command for a new link" />
     </>
   );
 }

@@ -13,7 +13,12 @@ const button = cva(
         danger: "border border-hard text-hard hover:bg-hard/10",
         ghost: "text-muted hover:bg-track hover:text-ink",
       },
-      size: { normal: "h-8 px-2.5", icon: "size-8", small: "h-7 px-2 text-xs" },
+      // A finger needs more room than a pointer.
+      size: {
+        normal: "h-8 px-2.5 pointer-coarse:h-10",
+        icon: "size-8 pointer-coarse:size-10",
+        small: "h-7 px-2 text-xs pointer-coarse:h-9",
+      },
     },
     defaultVariants: { look: "plain", size: "normal" },
   },

@@ -4,6 +4,7 @@ import { Check, Copy } from "lucide-react";
 import { useEffect, useState } from "react";
 import { toast } from "sonner";
 import { Button } from "./button.tsx";
+import { cn } from "./cn.ts";
 import { ScrollRegion } from "./scroll-region.tsx";
 
 /** Copies, and says so. Without a clipboard (plain http on another host) the text is selected by hand. */
@@ -35,14 +36,34 @@ export function CopyButton({ text, label = "Copy" }: { text: string; label?: str
   );
 }
 
-export function CodeBlock({ code, label, testid }: { code: string; label: string; testid?: string }) {
+interface CodeProps {
+  code: string;
+  label: string;
+  testid?: string;
+  /** Shows all of it by breaking lines anywhere: for a secret, which has no lines of its own. */
+  wrap?: boolean;
+}
+
+export function CodeBlock({ code, label, testid, wrap = false }: CodeProps) {
   return (
     <div className="relative rounded-lg border border-rule bg-bg">
       <div className="absolute top-1.5 right-1.5">
         <CopyButton text={code} />
       </div>
-      <ScrollRegion label={label} className="overflow-x-auto rounded-lg p-3 pt-11 text-left sm:pt-3 sm:pr-24">
-        <pre data-testid={testid} className="font-mono text-xs leading-relaxed text-ink">
+      <ScrollRegion
+        label={label}
+        className={cn(
+          "overflow-x-auto rounded-lg p-3 text-left sm:pr-24",
+          code.includes("\n") ? "pt-11 sm:pt-3" : "pr-24",
+        )}
+      >
+        <pre
+          data-testid={testid}
+          className={cn(
+            "font-mono text-xs leading-relaxed text-ink",
+            wrap && "break-all whitespace-pre-wrap",
+          )}
+        >
           {code}
         </pre>
       </ScrollRegion>

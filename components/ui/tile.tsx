@@ -29,7 +29,9 @@ export function Tile({ label, explain, value, exactly, note, testid }: Props) {
           <span className="text-[23px] leading-8 font-semibold tracking-tight" title={exactly} data-value>
             {value}
           </span>
-          {note !== undefined && <span className="min-w-0 truncate text-xs text-faint">{note}</span>}
+          {note !== undefined && note !== false && (
+            <span className="min-w-0 truncate text-xs text-faint">{note}</span>
+          )}
         </span>
       </button>
     </Hint>

@@ -80,7 +80,7 @@ export function createBrowsers({ prisma, announce, now = Date.now }: BrowserOpti
         failures.fail(address);
         throw new PlimsollError(
           "unauthenticated",
-          "This login link was used already or is older than 15 minutes. `plimsoll login` makes a new one.",
+          "This login link was used already or is older than 15 minutes.",
         );
       }
       const session = makeToken();
