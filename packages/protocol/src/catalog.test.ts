@@ -15,6 +15,10 @@ describe("window sizes of real model names", () => {
     ["gpt-4o", 128_000],
     ["openai/gpt-4o-2024-08-06", 128_000],
     ["gpt-5", 400_000],
+    ["claude-3-5-sonnet-latest", 200_000],
+    ["claude-3-haiku@20240307", 200_000],
+    ["gpt-4o-realtime-preview-2024-12-17", 32_000],
+    ["gemini-2.0-flash-001", 1_000_000],
     ["gemini-2.5-flash", 1_048_576],
     ["gemini-2.5-pro", 1_048_576],
     ["models/gemini-2.5-pro", 1_048_576],
@@ -24,6 +28,12 @@ describe("window sizes of real model names", () => {
 });
 
 describe("names nobody lists have no size", () => {
+  test.each(["claude-sonnet-4-5-turbo", "claude-haiku-4-5-x", "gpt-4o-realtime-next"])(
+    "%s is not taken for the model its name begins like",
+    (model) => {
+      expect(catalogWindow(model)).toBeUndefined();
+    },
+  );
   test.each(["mystery", "claude-99", "gpt-99-turbo", "qwen3:8b", "llama3", "my-finetune", "<synthetic>", ""])(
     "%s",
     (model) => {
