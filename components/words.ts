@@ -176,6 +176,7 @@ const WITHHELD: Readonly<Record<string, string>> = {
   unconfirmed: "Not restarted: it waits for a person to agree",
   no_gain: "Not compacted: the summary would have saved too little",
   no_summary: "Not compacted: no summary was given",
+  critical_only: "Not compacted: only what must never be is left",
 };
 
 function signWords(type: string, detail: Record<string, unknown>): string {

@@ -147,7 +147,13 @@ export const WindDownEvent = z.object({
 /** A response to a high level. */
 export const RESPONSES = ["restart", "compact"] as const;
 /** Why a response that was due was not carried out. */
-export const WITHHELD_REASONS = ["max_restarts", "unconfirmed", "no_gain", "no_summary"] as const;
+export const WITHHELD_REASONS = [
+  "max_restarts",
+  "unconfirmed",
+  "no_gain",
+  "no_summary",
+  "critical_only",
+] as const;
 
 /** Something was due and was not done: the level stays where it is. */
 export const WithheldEvent = z.object({

@@ -1,5 +1,6 @@
 export { DEFAULT_BUDGET, limitOf, lowWaterOf, resolveBudget, type TokenBudget } from "./budget.ts";
 export { PromptIr, type Swap } from "./ir.ts";
+export { summariseWithoutModel } from "./local.ts";
 export { planCompaction } from "./plan.ts";
 export {
   type Area,
@@ -12,7 +13,6 @@ export {
 export {
   type Compact,
   ContextWatcher,
-  summariseWithoutModel,
   type WatcherOptions,
   type WatchResult,
   type WatchStatus,

@@ -9,8 +9,13 @@ const SUMMARY_RANK = 4;
 const OVER_ALLOCATION = 0.5;
 /** What a summary is expected to leave. Fraction. */
 const SUMMARY_LEAVES = 0.25;
+/** What a stub is expected to leave of a summary. Fraction. */
+const STUB_LEAVES = 0.1;
 /** Smaller sections are not worth touching, tokens. */
 const SMALLEST = 24;
+
+/** Which sections a plan may name. */
+type Skip = { has(section: Section): boolean };
 
 /**
  * Which sections to compact now, lowest value first, until the level would reach the low-water mark; none while the
@@ -21,10 +26,44 @@ export function planCompaction(
   total: number,
   budget: TokenBudget,
   now: number,
-  refused?: { has(section: Section): boolean },
+  refused?: Skip,
 ): Section[] {
-  if (total <= limitOf(budget)) return [];
-  const needed = total - lowWaterOf(budget);
+  return total <= limitOf(budget) ? [] : planDescent(sections, total, budget, now, refused);
+}
+
+/** The same wherever the level stands above the low-water mark. */
+export function planDescent(
+  sections: readonly Section[],
+  total: number,
+  budget: TokenBudget,
+  now: number,
+  refused?: Skip,
+): Section[] {
+  return lowest(sections, total - lowWaterOf(budget), budget, now, false, refused);
+}
+
+/**
+ * Which sections to leave out when nothing can be shortened any more: small ones and stubs too, and only the critical
+ * never. `room` is kept free for the word that says so, tokens.
+ */
+export function planLeavingOut(
+  sections: readonly Section[],
+  total: number,
+  budget: TokenBudget,
+  now: number,
+  room: number,
+): Section[] {
+  return lowest(sections, total - lowWaterOf(budget) + room, budget, now, true, undefined);
+}
+
+function lowest(
+  sections: readonly Section[],
+  needed: number,
+  budget: TokenBudget,
+  now: number,
+  whole: boolean,
+  skip: Skip | undefined,
+): Section[] {
   const scores = new Float64Array(sections.length);
   const heap = new Uint32Array(sections.length);
   let size = 0;
@@ -38,8 +77,8 @@ export function planCompaction(
     all += tokens;
     if (area === "system") system += tokens;
     else if (area === "observation") observation += tokens;
-    if (section.priority === "critical" || stage === "stub" || tokens < SMALLEST) continue;
-    if (refused?.has(section) === true) continue;
+    if (section.priority === "critical" || stage === "left_out") continue;
+    if (!whole && (stage === "stub" || tokens < SMALLEST || skip?.has(section) === true)) continue;
     const score = compactionScore(section, now);
     scores[index] = stage === "summary" ? score * SUMMARY_RANK : score;
     heap[size++] = index;
@@ -58,7 +97,8 @@ export function planCompaction(
     heap[0] = heap[--size]!;
     sink(heap, scores, 0, size);
     chosen.push(section);
-    freed += section.stage === "summary" ? section.tokens * 0.9 : section.tokens * (1 - SUMMARY_LEAVES);
+    const leaves = whole ? 0 : section.stage === "summary" ? STUB_LEAVES : SUMMARY_LEAVES;
+    freed += section.tokens * (1 - leaves);
   }
   return chosen;
 }

@@ -3,8 +3,11 @@ export type Priority = "critical" | "high" | "medium" | "low";
 /** Which part of the prompt a section belongs to; the allocation gives each a share of the budget. */
 export type Area = "system" | "context" | "observation";
 
-/** How far a section was compacted: not at all, to a summary, to a one-line stub. */
-export type Stage = "full" | "summary" | "stub";
+/**
+ * How far a section was compacted: not at all, to a summary, to a one-line stub, or left out with only a count of all
+ * that were.
+ */
+export type Stage = "full" | "summary" | "stub" | "left_out";
 
 /** One piece of a prompt with what is known about its value. Immutable: a change is a new object. */
 export interface Section {

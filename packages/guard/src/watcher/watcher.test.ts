@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { filler, words } from "../testing.ts";
 import {
+  type Compact,
   ContextWatcher,
   compactionScore,
   limitOf,
@@ -10,6 +11,7 @@ import {
   recencyWeight,
   resolveBudget,
   type Section,
+  type WatchResult,
 } from "./index.ts";
 
 const NOW = Date.UTC(2026, 10, 20);
@@ -63,11 +65,11 @@ describe("defects of the sketch that must not come back", () => {
       compact: () => new Promise((resolve) => (release = resolve)),
     });
     const looking = watcher.look();
-    const changed = section("log", 950);
-    ir.put(changed);
+    ir.put(section("log", 950));
     release("short");
-    expect(await looking).toMatchObject({ status: "overtaken", tokensAfter: 950 });
-    expect(ir.get("log")).toBe(changed);
+    // Its change stays and the stale summary goes; as it is over the limit, what is now there is shortened at once.
+    expect(await looking).toMatchObject({ status: "compacted", compacted: 1 });
+    expect(ir.get("log")!.content).toMatch(/^\[log -- first part of 4749 characters\]/);
   });
 
   it("it tries again every second when nothing compactable remains", async () => {
@@ -80,11 +82,23 @@ describe("defects of the sketch that must not come back", () => {
       onEvent: (event) => events.push(event),
     });
     for (let second = 0; second < 5; second++)
-      expect(await watcher.look()).toMatchObject({ status: "exhausted" });
+      expect(await watcher.look()).toMatchObject({ status: "exhausted", reason: "critical_only" });
     expect(compact).not.toHaveBeenCalled();
-    expect(events).toEqual([]);
+    expect(events).toEqual([
+      { type: "withheld", response: "compact", reason: "critical_only", context_tokens: 2_000 },
+    ]);
     ir.put(section("a", 500));
-    expect(await watcher.look()).toMatchObject({ status: "compacted" });
+    expect(await watcher.look()).toMatchObject({ status: "exhausted", compacted: 2 });
+    expect(ir.get("a")!.stage).toBe("left_out");
+    ir.remove("rules");
+    expect(await watcher.look()).toMatchObject({ status: "within" });
+    ir.put(section("rules", 2_000, { priority: "critical" }));
+    expect(await watcher.look()).toMatchObject({ status: "exhausted" });
+    expect(events.map((event) => (event as { type: string }).type)).toEqual([
+      "withheld",
+      "compacted",
+      "withheld",
+    ]);
   });
 
   it("it compacts when the level stands exactly on the limit", async () => {
@@ -157,60 +171,99 @@ describe("the watcher", () => {
     expect(plan[0]!.id).toBe("observation");
   });
 
-  it("refuses a summary that is no shorter, and does not ask for it again", async () => {
-    const compact = vi.fn(() => filler(900));
-    const ir = new PromptIr([section("a", 900)]);
-    const watcher = new ContextWatcher(ir, { budget: { total: 1_000 }, compact, tokenizer: words });
-    for (let round = 0; round < 3; round++)
-      expect(await watcher.look()).toMatchObject({ status: "exhausted" });
-    expect(compact).toHaveBeenCalledTimes(1);
-    expect(ir.total).toBe(900);
+  it("takes no summary that is no shorter or empty, and does not ask for it again", async () => {
+    for (const useless of [filler(900), " "]) {
+      const compact = vi.fn(() => useless);
+      const ir = new PromptIr([section("a", 900)]);
+      const watcher = new ContextWatcher(ir, { budget: { total: 1_000 }, compact, tokenizer: words });
+      expect(await watcher.look()).toMatchObject({ status: "compacted" });
+      expect(await watcher.look()).toMatchObject({ status: "within" });
+      expect(compact).toHaveBeenCalledTimes(1);
+      expect(ir.get("a")!.content).toMatch(/^\[a -- /);
+    }
   });
 
-  it("survives a summariser that fails", async () => {
-    const errors: unknown[] = [];
-    const ir = new PromptIr([section("a", 500), section("b", 500)]);
-    const watcher = new ContextWatcher(ir, {
-      budget: { total: 1_000 },
-      tokenizer: words,
-      compact: async (one) => {
-        if (one.id === "a") throw new Error("away");
-        return "short";
+  it("shortens without a summariser at once when that throws, rejects or does not answer", async () => {
+    const failing: Compact[] = [
+      () => {
+        throw new Error("away");
       },
-      onError: (error) => errors.push(error),
-    });
-    await watcher.look();
-    await watcher.look();
-    expect(errors).toHaveLength(1);
-    expect(ir.total).toBe(501);
+      () => Promise.reject(new Error("away")),
+      () => new Promise(() => {}),
+    ];
+    for (const compact of failing) {
+      const errors: unknown[] = [];
+      const texts = new Map<string, string>();
+      const ir = new PromptIr([section("a", 500), section("b", 500)]);
+      const watcher = new ContextWatcher(ir, {
+        budget: { total: 1_000 },
+        tokenizer: words,
+        patienceMs: 20,
+        compact,
+        store: { put: (id, text) => void texts.set(id, text), get: (id) => texts.get(id) },
+        onError: (error) => errors.push(error),
+      });
+      expect(await watcher.look()).toMatchObject({ status: "compacted", compacted: 1 });
+      expect(errors).toHaveLength(1);
+      expect(ir.total).toBeLessThanOrEqual(850);
+      expect(ir.get("a")!.content).toMatch(/^\[a -- first part of 2499 characters\]/);
+      expect(watcher.recall("a")).toBe(filler(500));
+      expect(watcher.recall("b")).toBeUndefined();
+    }
   });
 
-  it("tries again when a summariser that was away may be back, and not before", async () => {
+  it("asks a summariser again a minute after it failed, and not before, whatever the clock does", async () => {
     let now = NOW;
-    let away = true;
-    const ir = new PromptIr([section("a", 900)]);
+    const asked: string[] = [];
+    const ir = new PromptIr();
     const watcher = new ContextWatcher(ir, {
       budget: { total: 1_000 },
       tokenizer: words,
       clock: () => now,
-      compact: async () => {
-        if (away) throw new Error("away");
+      compact: async ({ id }) => {
+        asked.push(id);
+        if (id === "a") throw new Error("away");
         return "short";
       },
     });
-    expect(await watcher.look()).toMatchObject({ status: "exhausted" });
-    away = false;
-    now += 59_000;
-    expect(await watcher.look()).toMatchObject({ status: "exhausted" });
-    now += 1_000;
-    expect(await watcher.look()).toMatchObject({ status: "compacted", tokensAfter: 1 });
+    for (const [id, wait] of [
+      ["a", 0],
+      ["b", 59_000],
+      ["c", 1_000],
+    ] as const) {
+      now += wait;
+      ir.put(section(id, 900));
+      expect(await watcher.look()).toMatchObject({ status: "compacted" });
+      expect(ir.total).toBeLessThanOrEqual(850);
+    }
+    expect(asked).toEqual(["a", "c"]);
+    ir.put(section("a", 900));
+    await watcher.look();
+    now -= 3_600_000;
+    ir.put(section("d", 900));
+    await watcher.look();
+    expect(asked).toEqual(["a", "c", "a", "d"]);
   });
 
-  it("looks by itself, waits between compactions, and stops", async () => {
+  it("leaves out even what is too small to shorten, and says so in one line", async () => {
+    const ir = new PromptIr([section("rules", 700, { priority: "critical" })]);
+    for (let at = 0; at < 100; at++) ir.put(section(`s${at}`, 20, { recency: NOW - at * HOUR }));
+    const watcher = new ContextWatcher(ir, { budget: { total: 1_000 }, tokenizer: words, clock: () => NOW });
+    expect(await watcher.look()).toMatchObject({ status: "compacted" });
+    expect(ir.total).toBeLessThanOrEqual(850);
+    const left = ir.sections().filter(({ stage }) => stage === "left_out");
+    expect(left.length).toBeGreaterThan(90);
+    expect(left).toEqual(ir.sections().slice(-left.length - 1, -1));
+    expect(ir.sections().at(-1)!.content).toBe(
+      `[${left.length} sections left out: s95, s96, s97, s98, s99 and others; read them again rather than guess]`,
+    );
+  });
+
+  it("looks by itself, waits only between the low-water mark and the limit, and stops", async () => {
     vi.useFakeTimers({ now: NOW });
-    const ir = new PromptIr([section("a", 500), section("b", 500), section("c", 500)]);
+    const ir = new PromptIr(Array.from({ length: 9 }, (_, at) => section(`s${at}`, 100)));
     const watcher = new ContextWatcher(ir, {
-      budget: { total: 1_000 },
+      budget: { total: 1_000, lowWaterRatio: 0.35 },
       tokenizer: words,
       compact: () => "short",
       perRound: 1,
@@ -218,15 +271,18 @@ describe("the watcher", () => {
     });
     watcher.start();
     await vi.advanceTimersByTimeAsync(1_000);
-    expect(ir.total).toBe(1_001);
-    await vi.advanceTimersByTimeAsync(1_000);
-    expect(ir.total).toBe(1_001);
+    expect(ir.total).toBe(801);
     await vi.advanceTimersByTimeAsync(2_000);
-    expect(ir.total).toBe(502);
+    expect(ir.total).toBe(801);
+    ir.put(section("x", 250));
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(ir.total).toBe(754);
+    await vi.advanceTimersByTimeAsync(12_000);
+    expect(ir.total).toBeLessThanOrEqual(500);
     watcher.stop();
     ir.put(section("d", 900));
     await vi.advanceTimersByTimeAsync(10_000);
-    expect(ir.total).toBe(1_402);
+    expect(ir.total).toBeGreaterThan(900);
   });
 
   it("refuses a budget that cannot be meant", () => {
@@ -248,53 +304,132 @@ describe("under concurrent appends", () => {
     recency: fc.option(fc.integer({ min: NOW - 90 * HOUR, max: NOW }), { nil: undefined }),
   });
 
-  it("keeps the invariant or says that it is exhausted, and loses nothing", async () => {
+  it("after each look the level is within the limit, or only critical sections are left", async () => {
+    const step = fc.record({
+      appends: fc.array(append, { maxLength: 4 }),
+      /** Changes a section that is there already. */
+      changes: fc.option(fc.nat(60), { nil: undefined }),
+      summariser: fc.constantFrom<Summariser>(
+        "short",
+        "long",
+        "nothing",
+        "empty",
+        "throws",
+        "rejects",
+        "late",
+      ),
+      /** The clock is anybody's: set forward, set back, standing still. */
+      clock: fc.constantFrom(0, 1_000, 61_000, -3_600_000, 86_400_000),
+    });
+    const seen = new Set<string>();
     await fc.assert(
       fc.asyncProperty(
         fc.scheduler(),
-        fc.array(append, { minLength: 1, maxLength: 40 }),
-        async (scheduler, appends) => {
+        fc.array(step, { minLength: 1, maxLength: 25 }),
+        fc.record({
+          coolDownMs: fc.constantFrom(0, 5_000),
+          perRound: fc.constantFrom(1, 3, undefined),
+          reserveRatio: fc.constantFrom(0, 0.15, 0.5),
+        }),
+        async (scheduler, steps, { reserveRatio, perRound, coolDownMs }) => {
           const ir = new PromptIr();
+          const given = new Map<string, string>();
+          const texts = new Map<string, string>();
+          let now = NOW;
+          let mood: Summariser = "short";
+          const answer = scheduler.scheduleFunction(async (one: Section) => answerOf(mood, one));
+          const looks: Promise<void>[] = [];
           const watcher = new ContextWatcher(ir, {
-            budget: { total: 2_000 },
+            budget: { total: 1_500, reserveRatio },
             tokenizer: words,
-            clock: () => NOW,
-            perRound: 3,
-            compact: scheduler.scheduleFunction(async (one: Section) => filler(Math.floor(one.tokens / 5))),
+            clock: () => now,
+            patienceMs: 5,
+            coolDownMs,
+            ...(perRound === undefined ? {} : { perRound }),
+            compact: (one) => {
+              if (mood === "throws") throw new Error("away");
+              if (mood === "late") return new Promise(() => {});
+              const rejects = mood === "rejects";
+              return answer(one).then((text) => (rejects ? Promise.reject(new Error("away")) : text));
+            },
+            store: { put: (id, text) => void texts.set(id, text), get: (id) => texts.get(id) },
           });
-          const adding = scheduler.scheduleSequence(
-            appends.map((one, at) => async () => {
-              ir.put(section(`s${at}`, one.tokens, one));
-              void watcher.look();
+          const put = (one: Section) => {
+            given.set(one.id, one.content);
+            ir.put(one);
+          };
+          const settled = ({ status, reason }: WatchResult) => {
+            seen.add(status);
+            if (status === "busy") return;
+            const over = ir.total > limitOf(watcher.budget);
+            expect(over).toBe(status === "exhausted");
+            expect(reason).toBe(over ? "critical_only" : undefined);
+            const open = ir
+              .sections()
+              .filter((one) => one.priority !== "critical" && one.stage !== "left_out");
+            if (over) expect(open).toEqual([]);
+          };
+          const changing = scheduler.scheduleSequence(
+            steps.map(({ appends, changes, summariser, clock }, at) => async () => {
+              mood = summariser;
+              now += clock;
+              for (const [n, one] of appends.entries()) {
+                put({ ...section(`${at}.${n}`, one.tokens, one), content: filler(one.tokens, `${at}.${n}`) });
+              }
+              const known = [...given.keys()];
+              if (changes !== undefined && known.length > 0) {
+                const id = known[changes % known.length]!;
+                put(section(id, 40 + changes, { content: filler(40 + changes, `changed${at}`) }));
+              }
+              // In the very moment in which a look comes back.
+              looks.push(watcher.look().then(settled));
             }),
           );
-          await scheduler.waitFor(adding.task);
-          await scheduler.waitFor(settle(watcher));
-          expect(ir.size).toBe(appends.length);
+          await scheduler.waitFor(changing.task);
+          await scheduler.waitFor(calm(watcher, settled));
+          await Promise.all(looks);
           expect(ir.total).toBe(ir.sections().reduce((sum, one) => sum + one.tokens, 0));
-          for (const [at, one] of appends.entries()) {
-            const now = ir.get(`s${at}`)!;
-            if (one.priority === "critical") expect(now.tokens).toBe(one.tokens);
-            if (now.stage === undefined) expect(now.content).toBe(filler(one.tokens));
-          }
-          if (ir.total > limitOf(watcher.budget)) {
-            expect(await watcher.look()).toMatchObject({ status: "exhausted" });
-            const rest = ir
-              .sections()
-              .filter((one) => one.priority !== "critical" && one.stage !== "stub" && one.tokens >= 24);
-            expect(rest).toEqual([]);
+          for (const [id, content] of given) {
+            const one = ir.get(id)!;
+            const full = one.stage === undefined || one.stage === "full";
+            if (one.priority === "critical") expect(full).toBe(true);
+            // Whole in its place, or whole in the store: no change is lost and nothing is gone.
+            expect(full ? one.content : watcher.recall(id)).toBe(content);
+            seen.add(one.stage ?? "full");
           }
         },
       ),
-      { numRuns: 80 },
+      { numRuns: 150 },
     );
-  });
+    for (const kind of [
+      "within",
+      "compacted",
+      "exhausted",
+      "busy",
+      "cooling",
+      "full",
+      "summary",
+      "stub",
+      "left_out",
+    ])
+      expect([...seen]).toContain(kind);
+  }, 60_000);
 });
 
-async function settle(watcher: ContextWatcher): Promise<void> {
+type Summariser = "short" | "long" | "nothing" | "empty" | "throws" | "rejects" | "late";
+
+async function answerOf(mood: Summariser, one: Section): Promise<string | undefined> {
+  if (mood === "nothing") return undefined;
+  if (mood === "empty") return "";
+  return filler(mood === "long" ? one.tokens + 1 : Math.floor(one.tokens / 5));
+}
+
+async function calm(watcher: ContextWatcher, settled: (result: WatchResult) => void): Promise<void> {
   for (let round = 0; round < 500; round++) {
-    const { status } = await watcher.look();
-    if (status === "within" || status === "exhausted") return;
-    if (status === "busy") await new Promise((resolve) => setTimeout(resolve, 0));
+    const result = await watcher.look();
+    settled(result);
+    if (["within", "exhausted", "cooling"].includes(result.status)) return;
+    if (result.status === "busy") await new Promise((resolve) => setTimeout(resolve, 0));
   }
+  throw new Error("never came to rest");
 }
