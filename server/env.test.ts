@@ -24,6 +24,7 @@ describe("readSettings", () => {
       LOG_LEVEL: "info",
       NODE_ENV: "production",
       PLIMSOLL_QUOTA_EVENTS_PER_SECOND: 0,
+      PLIMSOLL_BODIES_MIB: 256,
       PLIMSOLL_PAGES: "on",
       DATABASE_POOL_SIZE: 10,
       DATABASE_ALLOW_UNSAFE: false,

@@ -48,6 +48,8 @@ const schema = z.object({
     .enum(["development", "production", "test"], "development, production or test")
     .default("production"),
   PLIMSOLL_QUOTA_EVENTS_PER_SECOND: integer(0, 10_000_000, 0),
+  // One request at its limits, 4 MiB as it comes and 32 decompressed, has to fit.
+  PLIMSOLL_BODIES_MIB: integer(36, 65_536, 256),
   PLIMSOLL_PAGES: z.enum(["on", "off"], "on or off").default("on"),
   DATABASE_URL: databaseUrl.optional(),
   DATABASE_POOL_SIZE: integer(2, 200, 10),

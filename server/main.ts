@@ -11,6 +11,7 @@ import { createDemo } from "./demo/run.ts";
 import { readSettings, type Settings } from "./env.ts";
 import { describeError } from "./errors.ts";
 import { createMachineApp } from "./http/app.ts";
+import { BodyRoom } from "./http/body-room.ts";
 import { csvRoutes } from "./http/csv.ts";
 import { eventsRoute } from "./http/events.ts";
 import { createReadiness } from "./http/health.ts";
@@ -174,7 +175,12 @@ async function start(settings: Settings, log: Logger, stops: Stops, stopping: ()
       stopping,
     }),
     routes: [
-      eventsRoute({ access, ingest, quota: createQuota(settings.PLIMSOLL_QUOTA_EVENTS_PER_SECOND, clock) }),
+      eventsRoute({
+        access,
+        ingest,
+        quota: createQuota(settings.PLIMSOLL_QUOTA_EVENTS_PER_SECOND, clock),
+        room: new BodyRoom(settings.PLIMSOLL_BODIES_MIB * 1024 * 1024, instruments.bodies),
+      }),
       csvRoutes({
         log,
         access,

@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
+import { gzipSync } from "node:zlib";
 import type { ErrorBody, SessionPage } from "@plimsoll/protocol";
 import parsePrometheusTextFormat from "parse-prometheus-text-format";
 import { afterEach, describe, expect, it } from "vitest";
@@ -84,6 +87,54 @@ describe("a quota", () => {
     expect((await of.get("/metrics")).text).toContain(
       'plimsoll_http_request_duration_seconds_count{route="events",status="429"} 1',
     );
+  });
+});
+
+describe("bodies that together are too much", () => {
+  const MIB = 1024 * 1024;
+
+  /** Sends all of a body but its end, and gives what sends the end and waits for the answer. */
+  function slowly(of: TestServer, body: string): { end(): Promise<number | undefined> } {
+    const headers = {
+      authorization: `Bearer ${of.token}`,
+      "content-type": "application/json",
+      "content-length": body.length,
+    };
+    const outgoing = request(`${of.url}/api/v1/events`, { method: "POST", headers });
+    const answered = once(outgoing, "response");
+    outgoing.write(body.slice(0, -1));
+    return {
+      async end() {
+        outgoing.end(body.slice(-1));
+        const [incoming] = (await answered) as [IncomingMessage];
+        incoming.resume();
+        return incoming.statusCode;
+      },
+    };
+  }
+
+  it("make others wait, who get in once they are gone, and nothing is lost", async () => {
+    const of = await start({ env: { PLIMSOLL_BODIES_MIB: "36" } });
+    const session = unique("session");
+    const padded = () => JSON.stringify(turn(session, 1_000)).padEnd(4 * MIB, " ");
+    const held = Array.from({ length: 9 }, () => slowly(of, padded()));
+    await until(async () => (await metric(of, "plimsoll_ingest_body_bytes", {})) === 9 * (4 * MIB - 1));
+
+    const one = turn(session, 1_000);
+    expectTurnedAway(await of.send([one]), 503, "overloaded");
+    expect(await Promise.all(held.map((body) => body.end()))).toEqual(held.map(() => 200));
+    expect((await of.send([one])).body).toMatchObject({ accepted: 1 });
+    // What a small body becomes counts as well.
+    const packed = gzipSync(padded().padEnd(32 * MIB, " "));
+    const unpacked = await of.request("/api/v1/events", {
+      method: "POST",
+      headers: { "content-type": "application/json", "content-encoding": "gzip" },
+      body: packed,
+    });
+    expect(unpacked.status, unpacked.text).toBe(200);
+    expect(await metric(of, "plimsoll_ingest_body_bytes", {})).toBe(0);
+    const { items } = await of.trpc<SessionPage>("sessions.list", { ...dayRange, q: session });
+    expect(items[0]?.turns).toBe(11);
   });
 });
 

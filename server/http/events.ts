@@ -7,26 +7,31 @@ import { decodeBody, tooManyBytes } from "../ingest/decode.ts";
 import type { Ingest } from "../ingest/ingest.ts";
 import type { Quota } from "../ingest/quota.ts";
 import type { MachineEnv } from "./app.ts";
+import type { BodyHold, BodyRoom } from "./body-room.ts";
 
 export interface EventsDeps {
   access: Pick<Access, "authorize">;
   ingest: Ingest;
   quota: Quota;
+  room: BodyRoom;
 }
 
 /** `POST /api/v1/events`: see docs/protocol.md. Answers after the commit. */
-export function eventsRoute({ access, ingest, quota }: EventsDeps): (app: Hono<MachineEnv>) => void {
+export function eventsRoute(deps: EventsDeps): (app: Hono<MachineEnv>) => void {
+  const { access, ingest, quota, room } = deps;
   return (app) => {
     app.post("/api/v1/events", async (c) => {
       const { incoming } = c.env;
       const { projectId, keyId } = await access.authorize(incoming, "ingest");
       let events = 1;
+      const hold = room.enter();
       try {
-        const bytes = await readBody(incoming);
+        const bytes = await readBody(incoming, hold);
         const raw = await decodeBody({
           bytes,
           contentType: incoming.headers["content-type"],
           contentEncoding: incoming.headers["content-encoding"],
+          decompressed: (size) => hold.take(size),
         });
         events = raw.length;
         quota.take(keyId ?? "local", events);
@@ -34,13 +39,15 @@ export function eventsRoute({ access, ingest, quota }: EventsDeps): (app: Hono<M
       } catch (error) {
         ingest.turnedAway(projectId, error instanceof PlimsollError ? error.code : "internal", events);
         throw error;
+      } finally {
+        hold.leave();
       }
     });
   };
 }
 
-/** Reads the body from the socket and stops as soon as it is too large, whatever Content-Length says. */
-function readBody(incoming: IncomingMessage): Promise<Buffer> {
+/** Reads the body from the socket and stops as soon as it is too large or finds no room, whatever Content-Length says. */
+function readBody(incoming: IncomingMessage, hold: BodyHold): Promise<Buffer> {
   const declared = Number(incoming.headers["content-length"]);
   if (declared > LIMITS.compressedBytes) {
     incoming.resume();
@@ -49,13 +56,19 @@ function readBody(incoming: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
+    const refuse = (error: unknown) => {
+      chunks.length = 0;
+      incoming.removeAllListeners("data");
+      incoming.resume();
+      reject(error);
+    };
     incoming.on("data", (chunk: Buffer) => {
       size += chunk.length;
-      if (size > LIMITS.compressedBytes) {
-        incoming.removeAllListeners("data");
-        incoming.resume();
-        reject(tooManyBytes(undefined));
-        return;
+      if (size > LIMITS.compressedBytes) return refuse(tooManyBytes(undefined));
+      try {
+        hold.take(chunk.length);
+      } catch (error) {
+        return refuse(error);
       }
       chunks.push(chunk);
     });

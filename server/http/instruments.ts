@@ -11,6 +11,8 @@ export interface Instruments {
   commit(events: number, seconds: number): void;
   /** Events waiting for their commit. */
   queued(events: number): void;
+  /** Bytes of request bodies in memory. */
+  bodies(bytes: number): void;
   liveClients(count: number): void;
 }
 
@@ -49,6 +51,11 @@ export function createInstruments(): Instruments {
     help: "Events waiting for their commit.",
     registers,
   });
+  const bodies = new Gauge({
+    name: "plimsoll_ingest_body_bytes",
+    help: "Bytes of event bodies in memory, as they came and as they were decompressed.",
+    registers,
+  });
   const live = new Gauge({
     name: "plimsoll_live_clients",
     help: "Clients connected to the live stream.",
@@ -83,6 +90,7 @@ export function createInstruments(): Instruments {
       commitTime.observe(seconds);
     },
     queued: (events) => queue.set(events),
+    bodies: (bytes) => bodies.set(bytes),
     liveClients: (count) => live.set(count),
   };
 }

@@ -22,6 +22,8 @@ export interface EncodedBody {
   bytes: Buffer;
   contentType: string | undefined;
   contentEncoding: string | undefined;
+  /** Told how many bytes there are once decompressed; what it throws refuses the request. */
+  decompressed: (bytes: number) => void;
 }
 
 /**
@@ -56,7 +58,7 @@ function checkCount(events: number, orMore = ""): void {
   );
 }
 
-async function decompress({ bytes, contentEncoding }: EncodedBody): Promise<Buffer> {
+async function decompress({ bytes, contentEncoding, decompressed }: EncodedBody): Promise<Buffer> {
   if (bytes.length > LIMITS.compressedBytes && contentEncoding !== undefined)
     throw tooManyBytes(bytes.length);
   const encoding = (contentEncoding ?? "identity").trim().toLowerCase();
@@ -71,9 +73,7 @@ async function decompress({ bytes, contentEncoding }: EncodedBody): Promise<Buff
       `Content-Encoding ${encoding} is not understood: send gzip, deflate, br or none.`,
     );
   }
-  try {
-    return await decode(bytes, { maxOutputLength: LIMITS.decompressedBytes });
-  } catch (cause) {
+  const plain = await decode(bytes, { maxOutputLength: LIMITS.decompressedBytes }).catch((cause: unknown) => {
     if ((cause as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") {
       throw new PlimsollError(
         "too_large",
@@ -82,7 +82,9 @@ async function decompress({ bytes, contentEncoding }: EncodedBody): Promise<Buff
       );
     }
     throw new PlimsollError("bad_request", `The body is not valid ${encoding}.`, { cause });
-  }
+  });
+  decompressed(plain.length);
+  return plain;
 }
 
 export function tooManyBytes(bytes: number | undefined): PlimsollError {
