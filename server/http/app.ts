@@ -10,10 +10,11 @@ import { checkHost, checkOrigin, type HostRules } from "../access/origin.ts";
 import { type Access, factsOf, type Principal } from "../access/principal.ts";
 import { isUnavailable } from "../db/unavailable.ts";
 import { PlimsollError } from "../errors.ts";
+import type { FleetGauges } from "../telemetry/gauges.ts";
 import type { Readiness } from "./health.ts";
 import type { Instruments } from "./instruments.ts";
 import type { LiveStreams } from "./live.ts";
-import { type FleetGauges, type GaugeSource, renderMetrics } from "./metrics.ts";
+import { type GaugeSource, renderMetrics } from "./metrics.ts";
 import { errorResponse, logError, nextRequestId } from "./respond.ts";
 
 export type MachineEnv = { Bindings: HttpBindings };

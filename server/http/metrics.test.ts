@@ -1,7 +1,8 @@
 import parsePrometheusTextFormat, { type Family } from "parse-prometheus-text-format";
 import { describe, expect, it } from "vitest";
+import { AGENTS_SHOWN, type AgentGauges, type FleetGauges } from "../telemetry/gauges.ts";
 import { createInstruments } from "./instruments.ts";
-import { AGENTS_SHOWN, type AgentGauges, type FleetGauges, renderMetrics } from "./metrics.ts";
+import { renderMetrics } from "./metrics.ts";
 import { testServer } from "./test-server.ts";
 
 const agent = (changes: Partial<AgentGauges> = {}): AgentGauges => ({

@@ -1,30 +1,8 @@
 import { Counter, Gauge, Registry } from "prom-client";
+import { AGENTS_SHOWN, type FleetGauges } from "../telemetry/gauges.ts";
 import type { Instruments } from "./instruments.ts";
 
-/** The read model at the moment of a scrape. */
-export interface FleetGauges {
-  agents: AgentGauges[];
-  /** Since the first event, by boundary type. */
-  boundaries: { type: string; count: number }[];
-  /** Distinct sessions with an upward crossing of the warning threshold. */
-  sessionsPastWarning: number;
-}
-
-export interface AgentGauges {
-  harness: string;
-  session: string;
-  agent: string;
-  model: string;
-  contextTokens: number | null;
-  /** Null when unknown; then there is no ratio either. */
-  windowTokens: number | null;
-  load: number | null;
-}
-
 export type GaugeSource = (projectId: number) => Promise<FleetGauges>;
-
-/** Four series an agent: a fleet without bound would drown whoever scrapes it. */
-export const AGENTS_SHOWN = 500;
 
 const AGENT_LABELS = ["harness", "session", "agent", "model"] as const;
 

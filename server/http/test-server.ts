@@ -8,12 +8,12 @@ import { openAccess } from "../access/index.ts";
 import { LOCAL_TOKEN_FILE } from "../access/local-token.ts";
 import type { HostRules } from "../access/origin.ts";
 import { createLiveHub } from "../live/hub.ts";
+import type { FleetGauges } from "../telemetry/gauges.ts";
 import { type TestDatabase, testDatabase } from "../testing/database.ts";
 import { createMachineApp, type MachineAppDeps } from "./app.ts";
 import { createReadiness } from "./health.ts";
 import { createInstruments } from "./instruments.ts";
 import { createLiveStreams } from "./live.ts";
-import type { FleetGauges } from "./metrics.ts";
 import { type ServeOptions, serve } from "./serve.ts";
 
 /** The whole of what serves HTTP, on a database of its own and a free port. For tests. */

@@ -57,7 +57,7 @@ export function applyExtension(changes: Changes, arrived: Arrived, result: FoldR
     changes.crossings.push({ agent, sessionId: agent.sessionId, crossing });
     if (crossing.up && crossing.threshold === "warning") tally.warnings += 1;
   }
-  changes.agents.push(agentRow(arrived, result, tally));
+  changes.agents.push(agentRow(arrived, result.state, tally));
 }
 
 /** What the database holds of an agent whose history had to be read again. */
@@ -128,10 +128,11 @@ export function applyHistory(
     if (crossing.up && crossing.threshold === "warning") tally.warnings += 1;
   }
   for (const id of left) changes.crossingDeletes.push({ agent, id });
-  changes.agents.push(agentRow(arrived, result, tally));
+  changes.agents.push(agentRow(arrived, result.state, tally));
 }
 
-function agentRow({ agent, thresholds }: Arrived, result: FoldResult, tally: Tally): AgentRow {
+/** An agent as it is stored, where its fold stands now. */
+export function agentRow({ agent, thresholds }: Arrived, state: FoldResult["state"], tally: Tally): AgentRow {
   return {
     projectId: agent.projectId,
     id: agent.id,
@@ -140,7 +141,7 @@ function agentRow({ agent, thresholds }: Arrived, result: FoldResult, tally: Tal
     parent: agent.parent,
     firstAt: agent.firstAt,
     lastAt: agent.lastAt,
-    state: result.state,
+    state,
     tally,
     thresholds,
   };

@@ -6,7 +6,7 @@ import { isConflict } from "../db/unavailable.ts";
 import { type KnownAgent, readAgents, writeAgents } from "./agents.ts";
 import type { Batch, BatchAgent, BatchMark, BatchTurn } from "./batch.ts";
 import { sameReading, sameTurn } from "./batch.ts";
-import { type Arrived, applyExtension, applyHistory, Changes, turnRowOf } from "./change.ts";
+import { type Arrived, agentRow, applyExtension, applyHistory, Changes, turnRowOf } from "./change.ts";
 import {
   deleteBoundaries,
   deleteCrossings,
@@ -319,20 +319,9 @@ class BatchWriter {
   }
 
   /** An agent that was heard from without learning anything: only its times move. */
-  #touch({ agent, known, thresholds }: Arrived): void {
-    if (known === undefined) return;
-    this.#changes.agents.push({
-      projectId: agent.projectId,
-      id: agent.id,
-      sessionId: agent.sessionId,
-      name: agent.name,
-      parent: agent.parent,
-      firstAt: agent.firstAt,
-      lastAt: agent.lastAt,
-      state: known.state,
-      tally: known.tally,
-      thresholds,
-    });
+  #touch(arrived: Arrived): void {
+    const { known } = arrived;
+    if (known !== undefined) this.#changes.agents.push(agentRow(arrived, known.state, known.tally));
   }
 
   async #flush(sessions: Parameters<typeof sumSessions>[1]): Promise<void> {

@@ -3,36 +3,42 @@ import { GRAINS } from "../ingest/rollup.ts";
 import { liveAgents } from "./fleet.ts";
 import type { Reader } from "./reader.ts";
 
-/** The figures a scraper of `/metrics` gets: the live agents nearest to their lines, and totals. */
-export interface Gauges {
-  agents: {
-    harness: string;
-    session: string;
-    agent: string;
-    model: string;
-    contextTokens: number | null;
-    windowTokens: number | null;
-    load: number | null;
-  }[];
+/** What a scraper of `/metrics` gets of a project: the live agents nearest to their lines, and totals. */
+export interface FleetGauges {
+  agents: AgentGauges[];
+  /** Since the first event, by boundary type. */
   boundaries: { type: string; count: number }[];
+  /** Distinct sessions with an upward crossing of the warning threshold. */
   sessionsPastWarning: number;
 }
 
-const MOST_AGENTS = 500;
+export interface AgentGauges {
+  harness: string;
+  session: string;
+  agent: string;
+  model: string;
+  contextTokens: number | null;
+  /** Null when unknown; then there is no ratio either. */
+  windowTokens: number | null;
+  load: number | null;
+}
 
-export async function readGauges(reader: Reader): Promise<Gauges> {
+/** Four series an agent: a fleet without bound would drown whoever scrapes it. */
+export const AGENTS_SHOWN = 500;
+
+export async function readGauges(reader: Reader): Promise<FleetGauges> {
   const { prisma, projectId } = reader;
   const [agents, boundaries, [warned]] = await Promise.all([
-    prisma.$queryRaw<Gauges["agents"]>`
+    prisma.$queryRaw<AgentGauges[]>`
       SELECT s.harness, s.name AS session, a.name AS agent, COALESCE(a.model, '') AS model,
         a.current_tokens AS "contextTokens", a.current_window AS "windowTokens", a.load
       FROM agents a JOIN sessions s ON s.project_id = a.project_id AND s.id = a.session_id
-      WHERE ${liveAgents(reader, undefined)} ORDER BY a.load DESC NULLS LAST, a.id LIMIT ${MOST_AGENTS}`,
+      WHERE ${liveAgents(reader, undefined)} ORDER BY a.load DESC NULLS LAST, a.id LIMIT ${AGENTS_SHOWN}`,
     prisma.$queryRaw<{ type: string; count: bigint }[]>`
       SELECT type, sum(count)::int8 AS count FROM boundary_rollups
       WHERE project_id = ${projectId} AND grain = ${GRAINS.at(-1)} GROUP BY type ORDER BY type`,
     prisma.$queryRaw<{ count: bigint }[]>`
-      SELECT count(*) AS count FROM sessions WHERE project_id = ${projectId} AND warnings > 0`,
+      SELECT count(*) AS count FROM sessions WHERE project_id = ${projectId} AND warned`,
   ]);
   return {
     agents,
