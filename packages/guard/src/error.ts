@@ -4,6 +4,10 @@ export type GuardErrorCode =
   | "max_restarts"
   /** The prompt no longer fits, and the restart it needs was not agreed to. */
   | "restart_unconfirmed"
+  /** Another process, or another call in this one, works on the same state. */
+  | "store_locked"
+  /** Another process took the state over while this one was taken for gone. */
+  | "store_lost"
   /** A configuration file says something that cannot be used. */
   | "invalid_config"
   /** The orchestrator was about to read what a manager must not. */

@@ -29,11 +29,16 @@ const NEEDS_WORD: ReadonlySet<LoopEnd | undefined> = new Set([
  * Runs a loop over as many contexts as it needs, as one. Every step is stored before the next begins, so a process
  * that dies anywhere is continued by calling this again with the same store. A tick that died half way runs again,
  * told so by `resumed`, and so often at most; a finished iteration never does.
- * @throws what the store or `summarize` throws; the stored state stays valid and the loop can be continued.
+ * @throws {GuardError} `store_locked` when another works on the same store, and what the store or `summarize` throws; the stored state stays valid and the loop can be continued.
  */
 export async function runLoop(options: LoopOptions): Promise<LoopResult> {
-  const fresh = newLoop(options.loop, options.goal, options.data ?? null);
-  return new LoopRun(options, { ...fresh, ...(await options.store.read()) }).go();
+  const release = await options.store.claim?.();
+  try {
+    const fresh = newLoop(options.loop, options.goal, options.data ?? null);
+    return await new LoopRun(options, { ...fresh, ...(await options.store.read()) }).go();
+  } finally {
+    await release?.();
+  }
 }
 
 class LoopRun {

@@ -103,6 +103,11 @@ export function newLoop(loop: string, goal: string, data: Json): LoopState {
 
 /** Keeps one loop's state. `write` must be all or nothing: see `fileLoopStore` of `@plimsoll/guard/node`. */
 export interface LoopStore {
+  /**
+   * Keeps others off from reading to the last write, and gives what lets them in again.
+   * @throws {GuardError} `store_locked` when another has it.
+   */
+  claim?(): Promise<() => Promise<void>>;
   read(): Promise<LoopState | undefined> | LoopState | undefined;
   write(state: LoopState): Promise<void> | void;
 }

@@ -7,6 +7,7 @@ import type { Edit, RunState, RunStore } from "../orchestrate/state.ts";
 import { edited } from "../orchestrate/state.ts";
 import type { LogLine } from "../report/reporter.ts";
 import type { MaskStore } from "../types.ts";
+import { type Lock, lockFile } from "./lock.ts";
 
 /** Replaces a file whole: a reader, or a process after a crash, sees the old or the new text and nothing between. */
 export async function writeAtomic(path: string, text: string): Promise<void> {
@@ -21,9 +22,57 @@ export async function writeAtomic(path: string, text: string): Promise<void> {
       await file.close();
     }
     await rename(draft, path);
+    await syncFolder(dirname(path));
   } catch (error) {
     await rm(draft, { force: true });
     throw error;
+  }
+}
+
+/** A rename outlives a loss of power only once its folder is on disk. Not every system lets a folder be opened. */
+async function syncFolder(path: string): Promise<void> {
+  try {
+    const folder = await open(path, "r");
+    try {
+      await folder.sync();
+    } finally {
+      await folder.close();
+    }
+  } catch (error) {
+    if (!NO_FOLDER_SYNC.has((error as NodeJS.ErrnoException).code ?? "")) throw error;
+  }
+}
+
+const NO_FOLDER_SYNC = new Set(["EISDIR", "EPERM", "EACCES", "EINVAL", "ENOTSUP", "EBADF"]);
+
+/** One file that one process works on at a time. */
+class HeldFile {
+  readonly path: string;
+  #lock: Lock | undefined;
+
+  constructor(path: string) {
+    this.path = path;
+  }
+
+  async claim(): Promise<() => Promise<void>> {
+    await mkdir(dirname(this.path), { recursive: true });
+    const lock = await lockFile(this.path);
+    this.#lock = lock;
+    return async () => {
+      this.#lock = undefined;
+      await lock.release();
+    };
+  }
+
+  /** Changes the file under the claim, or one that is taken for just this. */
+  async change(write: () => Promise<void>): Promise<void> {
+    const release = this.#lock === undefined ? await this.claim() : undefined;
+    try {
+      await this.#lock?.verify();
+      await write();
+    } finally {
+      await release?.();
+    }
   }
 }
 
@@ -39,22 +88,34 @@ async function readJson<T>(path: string): Promise<T | undefined> {
   }
 }
 
-/** A loop's state in one JSON file. */
+/** A loop's state in one JSON file. One loop works on it at a time: `PATH.lock` says which. */
 export function fileLoopStore(path: string): LoopStore {
+  const file = new HeldFile(path);
   return {
+    claim: () => file.claim(),
     read: () => readJson<LoopState>(path),
-    write: (state) => writeAtomic(path, `${JSON.stringify(state, null, 2)}\n`),
+    write(state) {
+      // As it is now: the loop goes on changing it.
+      const text = `${JSON.stringify(state, null, 2)}\n`;
+      return file.change(() => writeAtomic(path, text));
+    },
   };
 }
 
-/** A run's `state.json`: edits change their fields, the lines around them stay as they are. */
+/**
+ * A run's `state.json`: edits change their fields, the lines around them stay as they are. One orchestrator works on it
+ * at a time: `PATH.lock` says which.
+ */
 export function fileRunStore(path: string): RunStore {
+  const file = new HeldFile(path);
   return {
+    claim: () => file.claim(),
     read: () => readJson<RunState>(path),
-    async apply(edits: readonly Edit[]) {
-      const next = edited((await readJson<object>(path)) ?? {}, edits);
-      await writeAtomic(path, `${JSON.stringify(next, null, 2)}\n`);
-    },
+    apply: (edits: readonly Edit[]) =>
+      file.change(async () => {
+        const next = edited((await readJson<object>(path)) ?? {}, edits);
+        await writeAtomic(path, `${JSON.stringify(next, null, 2)}\n`);
+      }),
   };
 }
 

@@ -75,11 +75,15 @@ export interface OrchestrateResult {
  * Runs phases one after the other as a manager would: it routes, holds names, scores and statuses, and sends others
  * to work and to look. A phase that asks to be split is fanned out in parallel without a question. Called again with
  * the same store it continues; finished work is not repeated. Never stops because of a percentage.
- * @throws what the store throws.
+ * @throws {GuardError} `store_locked` when another works on the same store, and what the store throws.
  */
 export async function orchestrate(options: OrchestrateOptions): Promise<OrchestrateResult> {
-  const run = new Run(options);
-  return run.go();
+  const release = await options.store.claim?.();
+  try {
+    return await new Run(options).go();
+  } finally {
+    await release?.();
+  }
 }
 
 class Run {

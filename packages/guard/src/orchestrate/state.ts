@@ -54,6 +54,11 @@ export interface Edit {
  * Keeps a run's state. `apply` must be all or nothing over all its edits: see `fileRunStore` of `@plimsoll/guard/node`.
  */
 export interface RunStore {
+  /**
+   * Keeps others off from reading to the last edit, and gives what lets them in again.
+   * @throws {GuardError} `store_locked` when another has it.
+   */
+  claim?(): Promise<() => Promise<void>>;
   read(): Promise<RunState | undefined> | RunState | undefined;
   apply(edits: readonly Edit[]): Promise<void> | void;
 }
