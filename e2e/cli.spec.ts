@@ -79,7 +79,7 @@ test.describe("recordings of real agents", () => {
 
     await test.step("garbage collections are boundaries", async () => {
       await page.goto(named("distractor-update (stack)"));
-      await expect(page.getByTestId("tile-boundaries")).toContainText("0/0/23");
+      await expect(page.getByTestId("tile-boundaries")).toContainText("23 masked");
       await expect(page.locator("[data-marker=masked]")).toHaveCount(23);
       await expect(page.locator("[data-marker=unexplained]")).toHaveCount(0);
     });
