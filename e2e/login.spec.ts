@@ -45,6 +45,8 @@ test("the printed link cannot be used again, and nothing is told without a login
   browser,
   server,
 }) => {
+  // Beside it nothing is printed that a person could mistake for a step to take.
+  expect(server.said).toMatch(/^\s*Plimsoll \S+ is listening on/);
   // This page used it.
   await page.goto("/");
   const context = await browser.newContext({ storageState: undefined, baseURL: server.url });

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol";
 import type { Logger } from "pino";
@@ -226,6 +227,12 @@ interface Pages {
 async function openPages(settings: Settings, root: string): Promise<Pages> {
   const { default: next } = await import("next");
   const dev = settings.NODE_ENV === "development";
+  // Read once in silence and kept: Next would say at every start how long its configuration took.
+  const { default: loadConfig } = createRequire(import.meta.url)(
+    "next/dist/server/config.js",
+  ) as typeof import("next/dist/server/config.js");
+  const { PHASE_DEVELOPMENT_SERVER, PHASE_PRODUCTION_SERVER } = await import("next/constants.js");
+  await loadConfig(dev ? PHASE_DEVELOPMENT_SERVER : PHASE_PRODUCTION_SERVER, root, { silent: true });
   const app = next({ dev, dir: root, hostname: settings.HOST, port: settings.PORT });
   await app.prepare();
   return {

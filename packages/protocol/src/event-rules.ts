@@ -15,6 +15,12 @@ export const DEFAULT_AGENT = "main";
 const EARLIEST = Date.UTC(2000, 0, 1);
 const LATEST = Date.UTC(2100, 0, 1);
 const RFC3339 = /^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:?\d{2})$/;
+/** Where `:ss` stands in an RFC 3339 time. */
+const SECONDS_AT = 16;
+const MINUTE_MS = 60_000;
+const DAY_MS = 1_440 * MINUTE_MS;
+/** Of a day, 23:59. */
+const LAST_MINUTE = 1_439;
 /** Days every month has. */
 const SHORTEST_MONTH = 28;
 
@@ -28,7 +34,14 @@ function rfc3339Ms(value: string): number {
   const day = Number(value.slice(8, 10));
   // Date.parse reads 30 February as 2 March.
   if (day > SHORTEST_MONTH && day > daysInMonth(value)) return Number.NaN;
-  return Date.parse(value);
+  return value.startsWith(":60", SECONDS_AT) ? leapSecondMs(value) : Date.parse(value);
+}
+
+/** A second that Unix time does not have counts as the last millisecond before it. UTC ends no other minute so. */
+function leapSecondMs(value: string): number {
+  const minute = Date.parse(`${value.slice(0, SECONDS_AT)}:00${value.slice(SECONDS_AT + 3)}`);
+  const isLast = Math.floor((minute % DAY_MS) / MINUTE_MS) === LAST_MINUTE;
+  return isLast ? minute - (minute % MINUTE_MS) + MINUTE_MS - 1 : Number.NaN;
 }
 
 function daysInMonth(value: string): number {

@@ -229,6 +229,9 @@ describe("time", () => {
     ["2026-11-20T10:00:00", "RFC 3339"],
     ["2026-02-30T10:00:00Z", "RFC 3339"],
     ["2026-13-01T10:00:00Z", "RFC 3339"],
+    ["2026-11-20T10:00:60Z", "RFC 3339"],
+    ["2016-12-31T23:59:60+01:00", "RFC 3339"],
+    ["2016-12-31T23:59:61Z", "RFC 3339"],
     [true, "RFC 3339"],
     [Number.POSITIVE_INFINITY, "RFC 3339"],
     [{}, "RFC 3339"],
@@ -240,6 +243,14 @@ describe("time", () => {
     const { path, message } = rejected({ ...turn, at: value });
     expect(path).toBe("at");
     expect(message).toContain(hint);
+  });
+  test.each([
+    ["2016-12-31T23:59:60Z"],
+    ["2016-12-31T23:59:60.75Z"],
+    ["2017-01-01T05:29:60+05:30"],
+    ["2016-12-31T15:59:60-0800"],
+  ])("the leap second %s counts as the millisecond before it ends the day", (value) => {
+    expect(at(value)).toBe(Date.UTC(2016, 11, 31, 23, 59, 59, 999));
   });
   test("a leap day is a day only in a leap year", () => {
     expect(at("2028-02-29T00:00:00Z")).toBe(Date.UTC(2028, 1, 29));

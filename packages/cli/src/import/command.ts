@@ -75,13 +75,13 @@ Examples:
     .action(async (paths: string[], flags: ReadFlags) => {
       const connection = await connect(flags, around.env);
       let trouble: string | undefined;
-      around.err.write(`Following; events go to ${connection.url}. Ctrl+C to stop.\n`);
       await tail(paths, connection, {
         harness: flags.harness,
         titles: flags.titles,
         contextLimit: flags.contextLimit,
         now: around.now,
         signal: around.untilStopped(),
+        onBegun: () => around.err.write(`Following; events go to ${connection.url}. Ctrl+C to stop.\n`),
         onSent: ({ accepted, duplicates, rejected }) => {
           trouble = undefined;
           const refused = rejected.length === 0 ? "" : `, ${number(rejected.length)} rejected`;

@@ -2,7 +2,7 @@ import { appendFile, mkdir, mkdtemp, rename, rm, symlink, truncate, writeFile } 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseEvent } from "@plimsoll/protocol";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { CliError } from "../errors.ts";
 import { FIXTURES, hasFixtures, json as lines } from "../testing/fold.ts";
 import type { StandIn } from "../testing/server.ts";
@@ -287,7 +287,9 @@ describe("plimsoll tail", () => {
   };
   const turns = () => [...stored.values()].filter((event) => event.type === "turn").length;
   const START = Date.UTC(2026, 10, 20, 10, 0, 0);
+  const onBegun = vi.fn();
   const following = (path: string, from = START) => {
+    onBegun.mockClear();
     const begun = Date.now();
     const stop = new AbortController();
     const done = tail([path], connection(), {
@@ -296,6 +298,7 @@ describe("plimsoll tail", () => {
       now: () => from + Date.now() - begun,
       pollMs: 10,
       scanMs: 20,
+      onBegun,
     });
     return async () => {
       stop.abort();
@@ -303,10 +306,23 @@ describe("plimsoll tail", () => {
     };
   };
 
+  it("does not say that it follows what is not there", async () => {
+    const signal = new AbortController().signal;
+    const missing = tail([join(folder, "nowhere")], connection(), {
+      ...options,
+      signal,
+      now: () => START,
+      onBegun,
+    });
+    await expect(missing).rejects.toThrow("There is no file or folder");
+    expect(onBegun).not.toHaveBeenCalled();
+  });
+
   it("goes on with added lines, half lines, new files, truncation and rotation; ends nothing; resumes without doubling", async () => {
     const path = await write(`${S}.jsonl`, said(1, 100));
     const stop = following(folder);
     await until(() => turns() === 1);
+    expect(onBegun).toHaveBeenCalledTimes(1);
 
     const [half] = lines(said(2, 200));
     await appendFile(path, half!.slice(0, 40));

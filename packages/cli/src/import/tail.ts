@@ -24,6 +24,8 @@ export interface TailOptions extends ImportOptions {
   scanMs?: number;
   now: () => number;
   send?: SendOptions;
+  /** Called once, when the recordings were found. */
+  onBegun?: () => void;
   onSent?: (totals: Totals) => void;
   onTrouble?: (message: string) => void;
 }
@@ -55,6 +57,7 @@ export async function tail(
         mayBeMissing: formats.size > 0,
       });
       for (const group of plan.groups) follow(groups, group, options);
+      if (scannedAt === Number.NEGATIVE_INFINITY) options.onBegun?.();
       scannedAt = options.now();
     }
     for (const followed of groups.values()) await readNew(followed, outbox, options.now());
