@@ -15,7 +15,7 @@ export function Falls({ row }: { row: SessionRow }) {
   }
   const words = countsWords(row);
   return (
-    <span className="inline-flex items-center flex-wrap gap-x-2.5" title={words}>
+    <span className="inline-flex items-center flex-wrap gap-x-2" title={words}>
       <span className="sr-only">{words}</span>
       {some.map(([type, field]) => (
         <span key={type} aria-hidden className="inline-flex items-center gap-1">

@@ -4,7 +4,7 @@ import type { AgentView, SessionDetail } from "@plimsoll/protocol";
 import { useQuery } from "@tanstack/react-query";
 import { Link2 } from "lucide-react";
 import Link from "next/link";
-import { useEffect, useMemo } from "react";
+import { type ComponentProps, useEffect, useMemo } from "react";
 import { toast } from "sonner";
 import { SawPanel } from "../charts/saw-panel.tsx";
 import { compact, exact, plural } from "../format.ts";
@@ -89,13 +89,16 @@ function Known({ id, detail }: { id: string; detail: SessionDetail }) {
       <PageHeader
         title={titleOf(session)}
         crumb={
-          <>
-            {CRUMB} / {session.harness}
-          </>
+          <span className="flex items-center justify-between gap-2">
+            <span className="truncate">
+              {CRUMB} / {session.harness}
+            </span>
+            <ShareButton className="md:hidden" look="ghost" />
+          </span>
         }
         chips={<Chips detail={detail} agent={agent} />}
       >
-        <ShareButton />
+        <ShareButton className="max-md:hidden" />
       </PageHeader>
       {agent === undefined ? (
         <section className="panel">
@@ -190,13 +193,14 @@ function Chips({ detail, agent }: { detail: SessionDetail; agent: AgentView | un
   );
 }
 
-function ShareButton() {
+/** On a phone it stands beside the way back; a row of its own would push the numbers down. */
+function ShareButton(props: Pick<ComponentProps<typeof Button>, "className" | "look">) {
   async function share() {
     if (await copyText(window.location.href)) toast.success("Link copied. It opens exactly this view.");
     else toast.error("The browser refused to copy. Take the link from the address bar.");
   }
   return (
-    <Button onClick={share}>
+    <Button onClick={share} {...props}>
       <Link2 aria-hidden /> Share
     </Button>
   );

@@ -56,7 +56,7 @@ export function SessionsPage() {
           placeholder="Title, id, harness or model"
           value={filters.q}
           onChange={(event) => void setFilters({ q: event.target.value === "" ? null : event.target.value })}
-          className="h-8 w-full rounded-[7px] border border-edge bg-panel px-3 text-[13px] placeholder:text-faint sm:w-72"
+          className="h-8 w-full rounded-[7px] border border-edge bg-panel px-3 text-[13px] placeholder:text-faint pointer-coarse:h-10 sm:w-72"
         />
         <Choice
           name="Kind"

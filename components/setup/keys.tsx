@@ -15,12 +15,10 @@ import { Section } from "./section.tsx";
 
 type Scope = KeyView["scopes"][number];
 
+/** Those that open something; scopes of what is not there yet are left out. */
 const SCOPES: readonly { scope: Scope; label: string; note: string }[] = [
   { scope: "ingest", label: "ingest", note: "send events" },
   { scope: "read", label: "read", note: "read every number and export" },
-  { scope: "policy:read", label: "policy:read", note: "fetch the thresholds to run with" },
-  { scope: "policy:ack", label: "policy:ack", note: "say that thresholds were applied" },
-  { scope: "policy:write", label: "policy:write", note: "change thresholds" },
   { scope: "admin", label: "admin", note: "everything, keys included" },
 ];
 
@@ -170,14 +168,14 @@ function CreateKey({
         <fieldset className="mt-4">
           <legend className="text-[13px] text-muted">What it may do</legend>
           {SCOPES.map(({ scope, label, note }) => (
-            <label key={scope} className="mt-1.5 flex items-center gap-2.5 text-[13px]">
+            <label key={scope} className="mt-1.5 flex items-center gap-2.5 text-[13px] pointer-coarse:py-1.5">
               <input
                 type="checkbox"
                 checked={scopes.includes(scope)}
                 onChange={() => toggle(scope)}
                 className="size-4 accent-accent"
               />
-              <code className="w-24 font-mono text-xs">{label}</code>
+              <code className="w-16 shrink-0 font-mono text-xs">{label}</code>
               <span className="text-muted">{note}</span>
             </label>
           ))}
