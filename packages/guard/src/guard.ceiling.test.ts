@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { fit } from "./fit.ts";
-import { ASK, counted, filler, OUROBOROS, SYSTEM, testGuard, toolTurn, usage } from "./testing.ts";
+import { counted, filler, OUROBOROS, readingFiles, SYSTEM, testGuard, usage } from "./testing.ts";
 import type { Message } from "./view/shape.ts";
 
 describe("the ceiling of a conversation", () => {
@@ -105,7 +105,7 @@ describe("the ceiling of a conversation", () => {
 
   it("only reports in warn-only mode", () => {
     const { guard, of } = testGuard({ policy: { ...OUROBOROS, mode: "warn_only" } });
-    const history = [SYSTEM, ASK, ...Array.from({ length: 12 }, () => toolTurn(950)).flat()];
+    const history = readingFiles(12, 950);
     expect(guard.prepare(history)).toMatchObject({ actions: [], status: "clear", messages: history });
     guard.observe(usage(11_000, "t1"));
     expect(of("threshold_crossed")).toHaveLength(2);

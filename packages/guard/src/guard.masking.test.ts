@@ -1,12 +1,22 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ASK, expectPaired, filler, OUROBOROS, SYSTEM, testGuard, toolTurn, words } from "./testing.ts";
+import {
+  ASK,
+  expectPaired,
+  filler,
+  OUROBOROS,
+  readingFiles,
+  SYSTEM,
+  testGuard,
+  toolTurn,
+  words,
+} from "./testing.ts";
 import type { Message } from "./view/shape.ts";
 
 describe("masking", () => {
   it("masks the oldest results first, just enough, and says what was there", () => {
     const { guard, events } = testGuard({ policy: OUROBOROS });
-    const history = [SYSTEM, ASK, ...Array.from({ length: 8 }, () => toolTurn(950)).flat()];
+    const history = readingFiles(8, 950);
     const { messages, actions, status, level } = guard.prepare(history);
     expect(actions).toMatchObject([{ type: "mask", observations: 2, tools: ["file_read"] }]);
     expect(status).toBe("clear");
@@ -32,7 +42,7 @@ describe("masking", () => {
 
   it("never changes the canonical history", () => {
     const { guard } = testGuard({ policy: OUROBOROS });
-    const history = [SYSTEM, ASK, ...Array.from({ length: 10 }, () => toolTurn(950)).flat()];
+    const history = readingFiles(10, 950);
     const before = structuredClone(history);
     guard.prepare(Object.freeze(history.map((message) => Object.freeze(message))));
     expect(history).toEqual(before);
@@ -40,7 +50,7 @@ describe("masking", () => {
 
   it("spares the prompt cache: the sent prefix stays the same until the next batch", () => {
     const { guard } = testGuard({ policy: OUROBOROS });
-    const history = [SYSTEM, ASK, ...Array.from({ length: 8 }, () => toolTurn(950)).flat()];
+    const history = readingFiles(8, 950);
     let previous = guard.prepare(history).messages;
     let batches = 0;
     for (let turn = 0; turn < 12; turn++) {
@@ -77,7 +87,7 @@ describe("masking", () => {
     const { guard } = testGuard({
       policy: { ...OUROBOROS, mask: { keepTurns: 1, keepTokens: 4_000 }, restart: null },
     });
-    const history = [SYSTEM, ASK, ...Array.from({ length: 8 }, () => toolTurn(1_000)).flat()];
+    const history = readingFiles(8, 1_000);
     const { messages } = guard.prepare(history);
     const kept = messages.filter((message) => message.role === "tool" && words(message.content) > 500);
     expect(kept.length).toBeGreaterThanOrEqual(4);
@@ -99,7 +109,7 @@ describe("masking", () => {
       throw new Error("disk full");
     };
     const { guard, events } = testGuard({ policy: OUROBOROS, store: { put, get: () => undefined } });
-    const history = [SYSTEM, ASK, ...Array.from({ length: 8 }, () => toolTurn(950)).flat()];
+    const history = readingFiles(8, 950);
     expect(guard.prepare(history)).toMatchObject({ messages: history, actions: [], status: "exhausted" });
     expect(events).toEqual([]);
   });

@@ -6,6 +6,7 @@ import {
   expectPaired,
   filler,
   OUROBOROS,
+  readingFiles,
   START,
   SYSTEM,
   testGuard,
@@ -17,7 +18,7 @@ import type { Message } from "./view/shape.ts";
 describe("defects of Ouroboros that must not come back", () => {
   it("context_reclaimed_pct is always 0", () => {
     const { guard, of } = testGuard({ policy: OUROBOROS });
-    const history = [SYSTEM, ASK, ...Array.from({ length: 8 }, () => toolTurn(950)).flat()];
+    const history = readingFiles(8, 950);
     const { messages } = guard.prepare(history);
     const [masked] = of("masked") as unknown as { tokens_before: number; tokens_after: number }[];
     expect(masked!.tokens_before - masked!.tokens_after).toBeGreaterThan(1_500);
@@ -29,7 +30,7 @@ describe("defects of Ouroboros that must not come back", () => {
 
   it("at soft pressure with nothing left to mask it still injects a notice each turn", () => {
     const { guard, events } = testGuard({ policy: { ...OUROBOROS, mask: { keepTurns: 9 }, restart: null } });
-    const history = [SYSTEM, ASK, ...Array.from({ length: 8 }, () => toolTurn(950)).flat()];
+    const history = readingFiles(8, 950);
     for (let turn = 0; turn < 5; turn++) {
       const { messages, status } = guard.prepare(history);
       expect(messages).toEqual(history);
@@ -40,7 +41,7 @@ describe("defects of Ouroboros that must not come back", () => {
 
   it("a jump from below 70 to above 90 in one tool result never masks", () => {
     const { guard } = testGuard({ policy: OUROBOROS });
-    const history = [SYSTEM, ASK, ...Array.from({ length: 6 }, () => toolTurn(1_000)).flat()];
+    const history = readingFiles(6, 1_000);
     expect(guard.prepare(history).actions).toEqual([]);
     history.push(...toolTurn(3_200));
     const { actions, level } = guard.prepare(history);
@@ -50,7 +51,7 @@ describe("defects of Ouroboros that must not come back", () => {
 
   it("the wind-down latch never clears when the pressure falls back", () => {
     const { guard } = testGuard({ policy: { ...OUROBOROS, mask: null, compact: null } });
-    const history = [SYSTEM, ASK, ...Array.from({ length: 9 }, () => toolTurn(1_000)).flat()];
+    const history = readingFiles(9, 1_000);
     expect(guard.prepare(history).actions).toMatchObject([{ type: "wind_down", turnsLeft: 3 }]);
     const shorter = history.slice(0, -6);
     const relieved = guard.prepare(shorter);
@@ -61,7 +62,7 @@ describe("defects of Ouroboros that must not come back", () => {
 
   it("carryover is not bounded in tokens, so the next session starts over its threshold", () => {
     const { guard } = testGuard({ policy: { ...OUROBOROS, mask: null, restart: { carryoverTurns: 5 } } });
-    const history = [SYSTEM, ASK, ...Array.from({ length: 5 }, () => toolTurn(2_500)).flat()];
+    const history = readingFiles(5, 2_500);
     const { actions, level, messages } = guard.prepare(history);
     expect(actions).toMatchObject([{ type: "restart", reason: "window_full", carriedTurns: 1 }]);
     expect(level.tokens).toBeLessThan(3_500 + 200);
@@ -70,7 +71,7 @@ describe("defects of Ouroboros that must not come back", () => {
 
   it("carryover takes the wind-down notice into the new session, or starts on an orphan result", () => {
     const { guard } = testGuard({ policy: { ...OUROBOROS, mask: null, restart: { graceTurns: 1 } } });
-    const history = [SYSTEM, ASK, ...Array.from({ length: 9 }, () => toolTurn(1_000)).flat()];
+    const history = readingFiles(9, 1_000);
     const winding = guard.prepare(history);
     expect(winding.messages.at(-1)!.content).toContain("Context running low");
     guard.observe(usage(counted(winding.messages), "t1"));
@@ -96,7 +97,7 @@ describe("defects of Ouroboros that must not come back", () => {
         restart: { graceTurns: 9 },
       },
     });
-    const history = [SYSTEM, ASK, ...Array.from({ length: 7 }, () => toolTurn(950)).flat()];
+    const history = readingFiles(7, 950);
     expect(guard.prepare(history).messages.at(-1)!.content).toContain("Context running low");
     history.push(...toolTurn(2_500));
     const { messages } = await fit(guard, history);
@@ -164,7 +165,7 @@ describe("defects of Ouroboros that must not come back", () => {
 
   it("the window of Ollama is smaller than the harness thinks: half plus two is truncation, not relief", () => {
     const { guard } = testGuard({ window: 4_096, policy: { ...OUROBOROS, mask: null, restart: null } });
-    const history = [SYSTEM, ASK, ...Array.from({ length: 5 }, () => toolTurn(700)).flat()];
+    const history = readingFiles(5, 700);
     const sent = guard.prepare(history).messages;
     guard.observe({ prompt_eval_count: counted(sent), eval_count: 5 }, { id: "t1" });
     history.push(...toolTurn(600));

@@ -8,6 +8,7 @@ import {
   expectPaired,
   filler,
   OUROBOROS,
+  readingFiles,
   START,
   SYSTEM,
   testGuard,
@@ -19,7 +20,7 @@ import type { Message } from "./view/shape.ts";
 describe("restart", () => {
   it("asks first where asked to, and stops at the maximum", async () => {
     const { guard } = testGuard({ policy: { ...OUROBOROS, mask: null, restart: { how: "ask", max: 1 } } });
-    const history = [SYSTEM, ASK, ...Array.from({ length: 11 }, () => toolTurn(1_000)).flat()];
+    const history = readingFiles(11, 1_000);
     expect(guard.prepare(history).actions).toMatchObject([{ type: "confirm_restart" }]);
     expect((await fit(guard, history, { confirm: () => false })).messages.length).toBe(history.length);
     const { actions } = await fit(guard, history, { confirm: () => true });
@@ -32,7 +33,7 @@ describe("restart", () => {
 
   it("is taken up by another process from the stored state", () => {
     const first = testGuard({ policy: OUROBOROS });
-    const history = [SYSTEM, ASK, ...Array.from({ length: 8 }, () => toolTurn(950)).flat()];
+    const history = readingFiles(8, 950);
     const sent = first.guard.prepare(history);
     first.guard.observe(usage(counted(sent.messages), "t1"));
     const second = testGuard({

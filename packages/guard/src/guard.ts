@@ -10,11 +10,13 @@ import {
   windDown,
 } from "./acts.ts";
 import { settleWindDown, withoutLostEdits } from "./changes.ts";
-import type { Facts, GuardStatus, Limits, RestartReason } from "./decide.ts";
+import type { GuardStatus, Limits, RestartReason } from "./decide.ts";
 import { decide, limitsOf, lineOfAction } from "./decide.ts";
 import type { EventBody, Identity } from "./events.ts";
 import { eventOf } from "./events.ts";
-import { calibrate, inContext, type Prediction, predict } from "./measure/calibrate.ts";
+import { factsOf } from "./facts.ts";
+import { keptUnder } from "./kept.ts";
+import { calibrate, type Prediction, predict } from "./measure/calibrate.ts";
 import type { Tokenizer } from "./measure/estimate.ts";
 import { estimateTokens, tokenizerScale } from "./measure/estimate.ts";
 import { readUsage } from "./measure/usage.ts";
@@ -177,7 +179,7 @@ export class ContextGuard<M = Message> {
     for (let step = 0; step < 6; step++) {
       const level = expectedTokens(this.#desk(limits));
       this.#state = settleWindDown(this.#state, limits, level);
-      const decision = decide(this.#facts(level, window.tokens, limits, compacting), this.policy);
+      const decision = decide(factsOf(this.#desk(limits), level, window.tokens, compacting), this.policy);
       if (decision.type === "rest") {
         status = decision.status;
         break;
@@ -188,7 +190,7 @@ export class ContextGuard<M = Message> {
           target: decision.target,
           urgent: decision.urgent,
           placeholder: this.#options.placeholder ?? placeholderFor,
-          keep: ({ id, text }) => this.#stored(id, text),
+          keep: ({ id, text }) => keptUnder(this.#options.store, id, text),
         });
         if (act === undefined) {
           status = "exhausted";
@@ -318,55 +320,6 @@ export class ContextGuard<M = Message> {
     this.#state = state;
     this.#emit(event, window);
     return action;
-  }
-
-  #facts(level: number, windowTokens: number | undefined, limits: Limits, compacting: boolean): Facts {
-    const { restarts, windDownAt, allTurns, calibration } = this.#state;
-    const lines = lineOfAction(limits);
-    const pressed = lines.mask !== undefined && level >= lines.mask;
-    const full = windowTokens !== undefined && level >= windowTokens;
-    const gain = (urgent: boolean) => {
-      const found = this.#editor.candidates(this.#state, this.policy.mask, urgent);
-      return inContext(
-        calibration,
-        found.reduce((sum, candidate) => sum + candidate.saves, 0),
-      );
-    };
-    return {
-      level,
-      windowTokens,
-      limits,
-      maskGain: pressed ? gain(false) : 0,
-      urgentGain: full ? gain(true) : 0,
-      compactGain: compacting ? 0 : this.#compactGain(level, lines.compact),
-      windDownTurns: windDownAt === undefined ? undefined : allTurns - windDownAt,
-      restarts,
-    };
-  }
-
-  /** Key under which the store took the text. Ids may come again in a later session: nothing is written over. */
-  #stored(id: string, text: string): string | undefined {
-    const { store } = this.#options;
-    if (store === undefined) return id;
-    try {
-      let key = id;
-      for (let copy = 2; ; copy++) {
-        const known = store.get(key);
-        if (known === text) return key;
-        if (known === undefined) break;
-        key = `${id}~${copy}`;
-      }
-      store.put(key, text);
-      return key;
-    } catch {
-      return undefined;
-    }
-  }
-
-  #compactGain(level: number, line: number | undefined): number {
-    const { compact } = this.policy;
-    if (compact === null || line === undefined || level < line || level < this.#state.compactAfter) return 0;
-    return this.#editor.compactGain(this.#state, line, compact);
   }
 
   #window(model?: string) {

@@ -74,6 +74,13 @@ export function expectPaired(messages: readonly Message[]): void {
 export const SYSTEM: Message = { role: "system", content: filler(100, "rule") };
 export const ASK: Message = { role: "user", content: "please look at the code" };
 
+/** A history in which an agent read so many files, each of so many tokens. */
+export const readingFiles = (files: number, tokens: number): Message[] => [
+  SYSTEM,
+  ASK,
+  ...Array.from({ length: files }, () => toolTurn(tokens)).flat(),
+];
+
 /** Only the two thresholds of Ouroboros: masking at 70 %, restart at 90 % of 10,000 tokens. */
 export const OUROBOROS = {
   thresholds: { warning: null, ceiling: null, soft: "70%", hard: "90%" },

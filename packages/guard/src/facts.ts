@@ -1,0 +1,38 @@
+import type { Desk } from "./acts.ts";
+import { type Facts, lineOfAction } from "./decide.ts";
+import { inContext } from "./measure/calibrate.ts";
+
+/**
+ * What the next decision rests on: what each response would save. Only what can matter at this level is looked at.
+ * Tokens; `compacting` while a summary was just asked for.
+ */
+export function factsOf<M>(
+  { editor, state, policy, limits }: Desk<M>,
+  level: number,
+  windowTokens: number | undefined,
+  compacting: boolean,
+): Facts {
+  const { restarts, windDownAt, allTurns, calibration, compactAfter } = state;
+  const lines = lineOfAction(limits);
+  const over = (line: number | undefined) => line !== undefined && level >= line;
+  const full = over(windowTokens);
+  const maskGain = (urgent: boolean) => {
+    const found = editor.candidates(state, policy.mask, urgent);
+    return inContext(
+      calibration,
+      found.reduce((sum, candidate) => sum + candidate.saves, 0),
+    );
+  };
+  const { compact } = policy;
+  const mayCompact = !compacting && compact !== null && over(lines.compact) && level >= compactAfter;
+  return {
+    level,
+    windowTokens,
+    limits,
+    maskGain: over(lines.mask) ? maskGain(false) : 0,
+    urgentGain: full ? maskGain(true) : 0,
+    compactGain: mayCompact ? editor.compactGain(state, lines.compact ?? 0, compact) : 0,
+    windDownTurns: windDownAt === undefined ? undefined : allTurns - windDownAt,
+    restarts,
+  };
+}
