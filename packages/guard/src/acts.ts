@@ -1,5 +1,5 @@
 import { afterRestart, afterWindDown, withNotice, withoutNoticesBefore } from "./changes.ts";
-import { type Limits, lineOfAction, type RestartReason } from "./decide.ts";
+import { type Limits, lineOfAction, type RestartReason, restartsSpent } from "./decide.ts";
 import type { EventBody } from "./events.ts";
 import { predict } from "./measure/calibrate.ts";
 import type { CompactPolicy, GuardPolicy } from "./policy.ts";
@@ -131,7 +131,7 @@ export function windDown<M>(
     windowTokens,
     hardTokens: limits.hard ?? 0,
     graceTurns: turnsLeft,
-    asking: policy.restart?.how === "ask",
+    next: restartsSpent(state, policy) ? "none" : policy.restart?.how === "ask" ? "ask" : "restart",
   });
   return {
     state: afterWindDown(withNotice(state, editor.noticeHere("wind_down", text))),

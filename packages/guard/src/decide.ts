@@ -1,6 +1,6 @@
 import type { Thresholds } from "@plimsoll/protocol/pure";
 import { HYSTERESIS, THRESHOLD_NAMES, thresholdTokens } from "@plimsoll/protocol/pure";
-import type { GuardPolicy } from "./policy.ts";
+import type { CompactPolicy, GuardPolicy } from "./policy.ts";
 
 /** The thresholds of a policy in tokens, for one window size. Those that are off or cannot be known are left out. */
 export interface Limits {
@@ -78,7 +78,7 @@ export function decide(facts: Facts, policy: GuardPolicy): Decision {
   }
   if (policy.compact !== null && lines.compact !== undefined && level >= lines.compact) {
     if (facts.compactGain > 0 && facts.compactGain >= policy.compact.minGain * lines.compact) {
-      return { type: policy.compact.how, line: lines.compact };
+      return { type: howToCompact(facts, policy.compact, policy), line: lines.compact };
     }
   }
   if (policy.restart !== null && policy.restart.how !== "off" && limits.hard !== undefined) {
@@ -87,7 +87,7 @@ export function decide(facts: Facts, policy: GuardPolicy): Decision {
     if (over || stillWinding || full) {
       const spent = facts.windDownTurns !== undefined && facts.windDownTurns >= policy.restart.graceTurns;
       if (full || spent) {
-        if (policy.restart.max !== null && facts.restarts >= policy.restart.max) {
+        if (restartsSpent(facts, policy)) {
           return { type: "stop", reason: "max_restarts" };
         }
         const reason = full ? "window_full" : "grace_spent";
@@ -101,6 +101,20 @@ export function decide(facts: Facts, policy: GuardPolicy): Decision {
   }
   const pressed = [lines.mask, lines.compact].some((line) => line !== undefined && level >= line);
   return { type: "rest", status: pressed ? "exhausted" : "clear" };
+}
+
+/** The maximum is reached: another restart is not allowed. */
+export function restartsSpent({ restarts }: { restarts: number }, { restart }: GuardPolicy): boolean {
+  return restart !== null && restart.max !== null && restarts >= restart.max;
+}
+
+/** A fresh session is a restart too: where none is left, older turns are summarised in place. */
+export function howToCompact(
+  state: { restarts: number },
+  compact: CompactPolicy,
+  policy: GuardPolicy,
+): CompactPolicy["how"] {
+  return restartsSpent(state, policy) ? "compact" : compact.how;
 }
 
 /** Masking starts at the lowest line where anything is to be saved; summaries wait for the ceiling or the reserve. */

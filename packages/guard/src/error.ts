@@ -13,6 +13,15 @@ export type GuardErrorCode =
   /** The orchestrator was about to read what a manager must not. */
   | "read_refused";
 
+/** How many restarts are allowed, of which none is left. */
+export function noRestartLeft(most: number): GuardError {
+  return new GuardError(
+    "max_restarts",
+    `The call was not sent: another restart is due and the maximum of ${most} is reached. Begin a new session with a ` +
+      `new guard, raise policy.restart.max, or pass onStop: "send" to go on without.`,
+  );
+}
+
 /** Every error the guard raises itself. The message says what to do. */
 export class GuardError extends Error {
   readonly code: GuardErrorCode;

@@ -1,5 +1,5 @@
 import type { Desk } from "./acts.ts";
-import { type Facts, lineOfAction } from "./decide.ts";
+import { type Facts, howToCompact, lineOfAction } from "./decide.ts";
 import { inContext } from "./measure/calibrate.ts";
 
 /**
@@ -31,7 +31,12 @@ export function factsOf<M>(
     limits,
     maskGain: over(lines.mask) ? maskGain(false) : 0,
     urgentGain: full ? maskGain(true) : 0,
-    compactGain: mayCompact ? editor.compactGain(state, lines.compact ?? 0, compact) : 0,
+    compactGain: mayCompact
+      ? editor.compactGain(state, lines.compact ?? 0, {
+          ...compact,
+          how: howToCompact(state, compact, policy),
+        })
+      : 0,
     windDownTurns: windDownAt === undefined ? undefined : allTurns - windDownAt,
     restarts,
   };

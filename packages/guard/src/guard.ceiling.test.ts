@@ -46,6 +46,21 @@ describe("the ceiling of a conversation", () => {
     expect(of("restarted")).toMatchObject([{ reason: "ceiling", number: 2 }]);
   });
 
+  it("begins no more fresh sessions than restarts are allowed: then it summarises in place", async () => {
+    const { guard, of } = testGuard({
+      policy: { ...PHANTOM, compact: { how: "fresh_session" }, restart: { max: 1 } },
+    });
+    const history = [SYSTEM, ...chat(11)];
+    for (let turn = 0; turn < 4; turn++) {
+      const { level } = await fit(guard, history, { summarize: () => "the story so far" });
+      expect(level.tokens).toBeLessThan(2_000);
+      history.push(...chat(8));
+    }
+    expect(of("restarted")).toHaveLength(1);
+    expect(of("compacted").length).toBeGreaterThan(1);
+    expect(guard.state.restarts).toBe(1);
+  });
+
   it("goes on without a model when the summariser fails or saves nothing", async () => {
     for (const summarize of [
       () => {

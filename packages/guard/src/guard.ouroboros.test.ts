@@ -28,6 +28,16 @@ describe("defects of Ouroboros that must not come back", () => {
     expect(measured).toBe(estimated - 200);
   });
 
+  it("a wind-down promises a restart that the maximum does not allow", () => {
+    const told = [1, 0].map((max) => {
+      const { guard } = testGuard({ policy: { ...OUROBOROS, mask: null, restart: { max } } });
+      const [action] = guard.prepare(readingFiles(9, 1_000)).actions;
+      return action?.type === "wind_down" ? action.text : "";
+    });
+    expect(told[0]).toContain("In 3 turns the session is restarted");
+    expect(told[1]).toContain("In 3 turns a restart would be due, and none is left");
+  });
+
   it("at soft pressure with nothing left to mask it still injects a notice each turn", () => {
     const { guard, events } = testGuard({ policy: { ...OUROBOROS, mask: { keepTurns: 9 }, restart: null } });
     const history = readingFiles(8, 950);

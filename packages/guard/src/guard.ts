@@ -11,7 +11,7 @@ import {
 } from "./acts.ts";
 import { settleWindDown, withoutLostEdits } from "./changes.ts";
 import type { GuardStatus, Limits, RestartReason } from "./decide.ts";
-import { decide, limitsOf, lineOfAction } from "./decide.ts";
+import { decide, howToCompact, limitsOf, lineOfAction } from "./decide.ts";
 import type { EventBody, Identity } from "./events.ts";
 import { eventOf } from "./events.ts";
 import { factsOf } from "./facts.ts";
@@ -248,7 +248,7 @@ export class ContextGuard<M = Message> {
    */
   compacted(
     summary: string,
-    how: "compact" | "fresh_session" = this.policy.compact?.how ?? "compact",
+    how: "compact" | "fresh_session" = this.#how(),
     otherwise?: () => string,
   ): "done" | "no_gain" {
     let act = compact(this.#desk(), summary, how);
@@ -262,7 +262,7 @@ export class ContextGuard<M = Message> {
   /** A summary made without a model, of what a `compact` action would have summarised. */
   digest(maxChars = 4_000): string {
     const line = lineOfAction(this.#limits()).compact ?? 0;
-    const to = this.#editor.keepFrom(this.#state, line, this.policy.compact?.how ?? "compact", this.policy);
+    const to = this.#editor.keepFrom(this.#state, line, this.#how(), this.policy);
     return this.#editor.digest(this.#state, to, maxChars);
   }
 
@@ -320,6 +320,11 @@ export class ContextGuard<M = Message> {
     this.#state = state;
     this.#emit(event, window);
     return action;
+  }
+
+  #how(): "compact" | "fresh_session" {
+    const { compact } = this.policy;
+    return compact === null ? "compact" : howToCompact(this.#state, compact, this.policy);
   }
 
   #window(model?: string) {

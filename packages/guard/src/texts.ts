@@ -16,20 +16,35 @@ export function windDownNotice(facts: {
   contextTokens: number;
   windowTokens: number | undefined;
   hardTokens: number;
-  graceTurns: number;
-  asking: boolean;
+  /** Turns until then; undefined where it comes with the next prompt. */
+  graceTurns: number | undefined;
+  next: AfterWindDown;
 }): string {
-  const { contextTokens, windowTokens, graceTurns } = facts;
+  const { contextTokens, windowTokens } = facts;
   const limit = windowTokens ?? facts.hardTokens;
   const left = Math.max(0, limit - contextTokens);
   const share = percent(contextTokens / limit);
-  const next = facts.asking ? "waits to be restarted" : "is restarted";
   return (
     `[Context running low: ${share} of ${count(limit)} tokens used, about ${count(left)} left. ` +
     `Write whatever the next session must know to workspace files now: what is done, what remains, what you found. ` +
-    `Do not hurry or drop work to finish. In ${graceTurns} turn${graceTurns === 1 ? "" : "s"} the session ${next} ` +
-    `and work continues from those files.]`
+    `Do not hurry or drop work to finish. ${whatFollows(facts.graceTurns, facts.next)}]`
   );
+}
+
+/** What comes of a wind-down: a restart, the question for one, or none as the maximum is reached. */
+export type AfterWindDown = "restart" | "ask" | "none";
+
+function whatFollows(graceTurns: number | undefined, next: AfterWindDown): string {
+  const when =
+    graceTurns === undefined ? "With the next prompt" : `In ${graceTurns} turn${graceTurns === 1 ? "" : "s"}`;
+  switch (next) {
+    case "restart":
+      return `${when} the session is restarted and work continues from those files.`;
+    case "ask":
+      return `${when} the session waits to be restarted and work continues from those files.`;
+    case "none":
+      return `${when} a restart would be due, and none is left: what is not in those files may be lost.`;
+  }
 }
 
 /** First message of a restarted session (the words of the Ouroboros design). */

@@ -1,4 +1,4 @@
-import { GuardError } from "./error.ts";
+import { GuardError, noRestartLeft } from "./error.ts";
 import { type FitOptions, fit } from "./fit.ts";
 import type { ContextGuard } from "./guard.ts";
 
@@ -25,14 +25,7 @@ export async function toSend<M>(
   const stop = actions.find((action) => action.type === "stop");
   if (stop !== undefined) {
     options.say?.(stop.say);
-    if (options.onStop !== "send") {
-      const most = guard.policy.restart?.max ?? 0;
-      throw new GuardError(
-        "max_restarts",
-        `The call was not sent: another restart is due and the maximum of ${most} is reached. Begin a new session ` +
-          `with a new guard, raise policy.restart.max, or pass onStop: "send" to go on without.`,
-      );
-    }
+    if (options.onStop !== "send") throw noRestartLeft(guard.policy.restart?.max ?? 0);
   }
   const asked = actions.find((action) => action.type === "confirm_restart");
   const restarted = actions.some((action) => action.type === "restart");

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { query } from "@anthropic-ai/claude-agent-sdk";
 import type { PlimsollEventInput } from "@plimsoll/protocol";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { RestartPolicy } from "../policy.ts";
 import { type Script, type ScriptedModel, startScriptedModel } from "../scripted-model/index.ts";
 import { cappedOutput } from "./cap.ts";
 import { ClaudeSession } from "./index.ts";
@@ -66,6 +67,31 @@ async function session(script: Script, over = {}) {
     return messages;
   };
   return { claude, events, said, send };
+}
+
+type Hook = (input: object) => Promise<{ hookSpecificOutput?: { additionalContext?: string } }>;
+
+/** A runtime whose every prompt comes to stand above the hard line, and what the agent is told then. */
+function atHardLine({ restart, ...over }: { restart: Partial<RestartPolicy> } & object) {
+  const events: PlimsollEventInput[] = [];
+  const told: string[] = [];
+  let calls = 0;
+  const claude = new ClaudeSession({
+    identity: { harness: "test", session: "s" },
+    window: 100_000,
+    policy: { thresholds: { warning: null, ceiling: null, soft: null, hard: 90_000 }, restart },
+    onEvent: (event) => events.push(event),
+    query: async function* ({ options }: { options?: { hooks: { PostToolUse: { hooks: Hook[] }[] } } }) {
+      yield { type: "system", subtype: "init", session_id: `s${++calls}` };
+      const usage = { input_tokens: 95_000 };
+      yield { type: "assistant", message: { id: `m${calls}`, model: "claude-opus-5", usage, content: [] } };
+      const { hookSpecificOutput } = await options!.hooks.PostToolUse[0]!.hooks[0]!({ tool_use_id: "t" });
+      if (hookSpecificOutput?.additionalContext !== undefined)
+        told.push(hookSpecificOutput.additionalContext);
+    },
+    ...over,
+  });
+  return { claude, events, told };
 }
 
 describe("the Claude Agent SDK", () => {
@@ -139,9 +165,8 @@ describe("the Claude Agent SDK", () => {
     expect(said).toEqual([]);
     const sent = JSON.stringify(model!.requests.at(-1)!.messages);
     expect(sent.match(/Context running low/g)).toHaveLength(1);
-    expect(events.filter((event) => event.type === "wind_down")).toMatchObject([
-      { context_tokens: 185_000, turns_left: 3 },
-    ]);
+    expect(events.filter((event) => event.type === "wind_down")).toMatchObject([{ context_tokens: 185_000 }]);
+    expect(sent).toContain("With the next prompt the session is restarted");
   }, 120_000);
 
   it("carries the handoff until a session has it, though calls fail in between", async () => {
@@ -172,13 +197,55 @@ describe("the Claude Agent SDK", () => {
     expect(prompts[2]).toContain("Which is it, then?");
   });
 
+  it.each<[string, Partial<RestartPolicy>, object, number, string | undefined, string | undefined, number]>([
+    [
+      "is not restarted more often than allowed, and sends nothing then",
+      { max: 1 },
+      {},
+      2,
+      "max_restarts",
+      "none is left",
+      1,
+    ],
+    ["goes on without where told to", { max: 1 }, { onStop: "send" }, 2, undefined, "none is left", 1],
+    [
+      "asks first where told to",
+      { how: "ask" },
+      { confirm: () => true },
+      3,
+      undefined,
+      "waits to be restarted",
+      0,
+    ],
+    ["stays where the person does not agree", { how: "ask" }, {}, 1, undefined, "waits to be restarted", 2],
+    ["is never restarted, nor told so, where that is off", { how: "off" }, {}, 1, undefined, undefined, 0],
+  ])("%s", async (_, restart, over, sessions, code, said, asked) => {
+    const { claude, events, told } = atHardLine({ restart, ...over });
+    let failure: unknown;
+    for (let prompt = 0; prompt < 3; prompt++) {
+      try {
+        for await (const _ of claude.send(`prompt ${prompt}`)) {
+        }
+      } catch (error) {
+        failure = error;
+      }
+    }
+    expect((failure as { code?: string } | undefined)?.code).toBe(code);
+    expect(new Set(events.map(({ window }) => window)).size).toBe(sessions);
+    if (said === undefined) expect(told).toEqual([]);
+    else expect(told.at(-1)).toContain(said);
+    const withheld = events.filter((event) => event.type === "withheld");
+    const due = restart.how === undefined ? "max_restarts" : "unconfirmed";
+    for (const event of withheld) expect(event).toMatchObject({ response: "restart", reason: due });
+    expect(withheld).toHaveLength(asked);
+  });
+
   it("tells the agent once, though its level dances around the hard line", async () => {
     const told: unknown[] = [];
     const usage = (at: number, tokens: number) => ({
       type: "assistant",
       message: { id: `m${at}`, model: "claude-opus-5", usage: { input_tokens: tokens }, content: [] },
     });
-    type Hook = (input: object) => Promise<{ hookSpecificOutput?: { additionalContext?: string } }>;
     const claude = new ClaudeSession({
       identity: { harness: "test", session: "s" },
       window: 100_000,

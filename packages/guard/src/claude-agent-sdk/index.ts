@@ -1,6 +1,13 @@
-import { limitsOf, lineOfAction, windDownOver } from "../decide.ts";
+import { limitsOf, lineOfAction, restartsSpent, windDownOver } from "../decide.ts";
+import { noRestartLeft } from "../error.ts";
 import { ContextGuard } from "../guard.ts";
-import { COMPACTING_NOTICE, handoffHead, windDownNotice } from "../texts.ts";
+import {
+  COMPACTING_NOTICE,
+  handoffHead,
+  maxRestartsReached,
+  RESTART_CONFIRMATION,
+  windDownNotice,
+} from "../texts.ts";
 import type { GuardOptions } from "../types.ts";
 import { digest } from "../view/digest.ts";
 import { History } from "../view/history.ts";
@@ -25,6 +32,13 @@ export interface ClaudeSessionOptions<M extends SdkMessage> extends Omit<GuardOp
   /** Makes the handoff for a fresh session; without a model when left out or failing. */
   summarize?: (request: { messages: readonly Message[]; maxChars: number }) => Promise<string> | string;
   say?: (text: string) => void;
+  /** Asked before a restart at the hard line where restarts must be confirmed; no answer is no. */
+  confirm?: () => Promise<boolean> | boolean;
+  /**
+   * What becomes of a prompt at or above the hard line when no restart is allowed any more: `throw` a `GuardError`, or
+   * `send` it all the same. Below that line the session goes on either way. `throw` unless said.
+   */
+  onStop?: "throw" | "send";
 }
 
 const HANDOFF_CHARS = 6_000;
@@ -53,9 +67,12 @@ export class ClaudeSession<M extends SdkMessage> {
     return this.#sessionId;
   }
 
-  /** Sends one prompt and passes on every message of the SDK. Throws what the SDK throws. */
+  /**
+   * Sends one prompt and passes on every message of the SDK.
+   * @throws {GuardError} `max_restarts`, unless `onStop` is `send`; and what the SDK throws.
+   */
   async *send(prompt: string): AsyncGenerator<M> {
-    if (this.#sessionId !== undefined && this.#overCeiling()) await this.#startFresh();
+    if (this.#sessionId !== undefined && (await this.#mayRestart())) await this.#startFresh();
     const text = this.#handoff === undefined ? prompt : `${handoffHead(this.#handoff)}\n\n${prompt}`;
     this.#transcript.push({ role: "user", content: prompt });
     const options = {
@@ -94,12 +111,43 @@ export class ClaudeSession<M extends SdkMessage> {
     return limitsOf(this.guard.policy.thresholds, this.guard.read().windowTokens);
   }
 
-  #overCeiling(): boolean {
+  /** The line passed at which a fresh session is due; undefined below. */
+  #passed(): "ceiling" | "hard" | undefined {
     const { policy, state } = this.guard;
-    if (policy.mode === "warn_only" || policy.compact === null) return false;
+    if (policy.mode === "warn_only") return undefined;
     const limits = this.#limits();
-    const line = lineOfAction(limits).compact ?? limits.hard;
-    return line !== undefined && (state.level ?? 0) >= line;
+    const over = (line: number | undefined) => line !== undefined && (state.level ?? 0) >= line;
+    if (policy.compact !== null && over(lineOfAction(limits).compact)) return "ceiling";
+    return this.#restarts() && over(limits.hard) ? "hard" : undefined;
+  }
+
+  #restarts(): boolean {
+    const { restart } = this.guard.policy;
+    return restart !== null && restart.how !== "off";
+  }
+
+  /** Whether a fresh session is due and allowed. */
+  async #mayRestart(): Promise<boolean> {
+    const passed = this.#passed();
+    if (passed === undefined) return false;
+    const { policy, state } = this.guard;
+    const level = state.level ?? 0;
+    const withhold = (reason: "max_restarts" | "unconfirmed") =>
+      this.guard.note({ type: "withheld", response: "restart", reason, context_tokens: level });
+    if (restartsSpent(state, policy)) {
+      const most = policy.restart?.max ?? 0;
+      const { hard } = this.#limits();
+      withhold("max_restarts");
+      if (hard === undefined || level < hard) return false;
+      this.#options.say?.(maxRestartsReached(most));
+      if (this.#options.onStop !== "send") throw noRestartLeft(most);
+      return false;
+    }
+    if (passed === "ceiling" || policy.restart?.how !== "ask") return true;
+    this.#options.say?.(RESTART_CONFIRMATION);
+    if ((await this.#options.confirm?.()) === true) return true;
+    withhold("unconfirmed");
+    return false;
   }
 
   async #startFresh(): Promise<void> {
@@ -153,18 +201,22 @@ export class ClaudeSession<M extends SdkMessage> {
     const { policy, state } = this.guard;
     const { hard } = this.#limits();
     const level = state.level ?? 0;
-    if (policy.mode === "warn_only" || policy.restart === null || hard === undefined) return undefined;
+    if (policy.mode === "warn_only" || !this.#restarts() || hard === undefined) return undefined;
     if (windDownOver(level, this.#limits())) this.#windDownSent = false;
     if (level < hard || this.#windDownSent) return undefined;
     this.#windDownSent = true;
-    const graceTurns = policy.restart.graceTurns;
-    this.guard.note({ type: "wind_down", context_tokens: level, turns_left: graceTurns });
+    // Turns cannot be counted down here: the session is only left between two prompts.
+    this.guard.note({ type: "wind_down", context_tokens: level });
     return windDownNotice({
       contextTokens: level,
       windowTokens: this.guard.read().windowTokens,
       hardTokens: hard,
-      graceTurns,
-      asking: policy.restart.how === "ask",
+      graceTurns: undefined,
+      next: restartsSpent(state, policy)
+        ? "none"
+        : policy.restart?.how === "ask" && this.#passed() === "hard"
+          ? "ask"
+          : "restart",
     });
   }
 }
