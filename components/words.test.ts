@@ -57,7 +57,7 @@ test.each([
   [boundary("compacted", { detail: { trigger: "auto" } }), "Compacted (auto): 211,480 to 168,900"],
   [
     boundary("subtick", { detail: { tick: 4, sub: 1, handoff_tokens: 9000, reason: "ceiling near" } }),
-    "Sub-tick 4.1: 211,480 to 168,900, 9,000 tokens handed over. ceiling near",
+    "Sub-tick 4.1: 211,480 to 168,900, 9,000 tokens handed over. Ceiling near",
   ],
   [
     boundary("restarted", {
@@ -65,13 +65,13 @@ test.each([
       tokens_before: null,
       tokens_after: null,
     }),
-    "Restarted, session 2, 6 turns carried over. soft limit",
+    "Restarted, session 2, 6 turns carried over. Soft limit",
   ],
   [boundary("cleared"), "Cleared by hand: 211,480 to 168,900"],
   [boundary("cleared", { detail: { reason: "/clear" } }), "Cleared by hand: 211,480 to 168,900. /clear"],
   [
     boundary("cleared", { detail: { reason: "iteration 2 begins" } }),
-    "Cleared: 211,480 to 168,900. iteration 2 begins",
+    "Cleared: 211,480 to 168,900. Iteration 2 begins",
   ],
   [
     boundary("restarted", { detail: { number: 2, reason: "grace_spent" } }),
@@ -90,10 +90,10 @@ test.each([
   [boundary("wind_down", { detail: { turns_left: 5 } }), "Told to wind down, 5 turns left"],
   [
     boundary("split_requested", { detail: { phase: "20", sub_phases: [{}, {}], reason: "too big" } }),
-    "Asked to split phase 20 into 2. too big",
+    "Asked to split phase 20 into 2. Too big",
   ],
   [boundary("phase", { detail: { phase: "20", status: "done", score: 8 } }), "Phase 20 done, score 8"],
-  [boundary("session", { detail: { status: "ended", reason: "done" } }), "Session ended. done"],
+  [boundary("session", { detail: { status: "ended", reason: "done" } }), "Session ended: done"],
   [boundary("something_new"), "something new"],
 ])("%o reads %s", (view, words) => {
   expect(boundaryWords(view)).toBe(words);

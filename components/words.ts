@@ -120,7 +120,7 @@ const REASONS: Readonly<Record<string, string>> = {
 
 function because(reason: unknown): string {
   const words = text(reason);
-  return words === undefined ? "" : `. ${REASONS[words] ?? words}`;
+  return words === undefined ? "" : `. ${REASONS[words] ?? words.charAt(0).toUpperCase() + words.slice(1)}`;
 }
 
 /** One line of the turn log. */
@@ -201,7 +201,7 @@ function signWords(type: string, detail: Record<string, unknown>): string {
       return `Phase ${text(detail.phase) ?? ""} ${status ?? ""}${score === undefined ? "" : `, score ${score}`}`.trim();
     }
     case "session":
-      return `Session ${status ?? "noted"}${because(detail.reason)}`;
+      return `Session ${status ?? "noted"}${text(detail.reason) === undefined ? "" : `: ${detail.reason}`}`;
     case "harness":
       return `Harness said ${status ?? "something"}`;
     default:
