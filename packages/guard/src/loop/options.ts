@@ -51,12 +51,13 @@ export interface LoopOptions {
   tick: (tick: Tick) => Promise<TickOutcome>;
   /**
    * Makes the continuation summary out of what the tick left. Called again with the same notes when a process died
-   * before the summary was written.
+   * before the summary was written. `observe` takes the usage of its calls.
    */
   summarize: (request: {
     goal: string;
     notes: Json;
     previous: Continuation | undefined;
+    observe: (usage: unknown, facts?: ObserveFacts) => void;
   }) => Promise<Continuation>;
   store: LoopStore;
   /** Share of the window one tick may fill, in percent, as in the loop's configuration. */
@@ -65,16 +66,19 @@ export interface LoopOptions {
   windowTokens?: number;
   maxIterations?: number;
   maxCostUsd?: number;
-  /** Time inside ticks, ms. */
+  /** Time inside ticks and summaries, ms. */
   maxMs?: number;
   /** Most contexts one iteration may use without finishing. */
   maxSubTicks?: number;
   maxFailures?: number;
-  /** Most processes that may end inside one tick before the loop stops with `tick_crashes`; 3 unless said. */
+  /**
+   * Most processes that may end inside one tick before the loop stops with `tick_crashes`, and most attempts at one
+   * summary before it stops with `summary_failed`; 3 unless said.
+   */
   maxCrashes?: number;
   /**
-   * Goes on where the loop stopped as `blocked`, `failed`, `no_progress` or `tick_crashes`: whoever says so has dealt
-   * with the cause. What was aborted, or stopped at a ceiling that is higher now, goes on without it; `done` never.
+   * Goes on where the loop stopped as `blocked`, `failed`, `no_progress`, `tick_crashes` or `summary_failed`: whoever
+   * says so has dealt with the cause. What was aborted, or stopped at a ceiling that is higher now, goes on without it; `done` never.
    */
   resume?: boolean;
   /** Whether the person sees that a new context began. */

@@ -158,6 +158,38 @@ describe("a tick in which the process is killed each time", () => {
     expect(await runLoop(options({ store: aged }))).toMatchObject({ end: "done" });
   });
 
+  it("nor is a summary tried without end, and what the attempts cost counts", async () => {
+    let broken = true;
+    let tries = 0;
+    const setup = options({
+      tick: async ({ sub }) => (sub === 0 ? { status: "yield", notes: "n" } : { status: "done" }),
+      summarize: async ({ observe }) => {
+        tries++;
+        observe({ id: `s${tries}`, usage: { prompt_tokens: 5_000 } }, { costUsd: 0.5 });
+        if (broken) throw new Error("no network");
+        return { accomplished: ["some"], remaining: [], findings: [] };
+      },
+    });
+    for (let attempt = 0; attempt < 3; attempt++) await expect(runLoop(setup)).rejects.toThrow("no network");
+    expect(await runLoop(setup)).toMatchObject({
+      end: "summary_failed",
+      costUsd: 1.5,
+      lastError: "No summary of what the tick left in 3 attempts. Last: no network",
+    });
+    expect(tries).toBe(3);
+    broken = false;
+    expect(await runLoop({ ...setup, resume: true })).toMatchObject({
+      end: "done",
+      costUsd: 2,
+      boundaries: 1,
+    });
+    const turns = setup.events.filter((event) => event.type === "turn");
+    expect(turns).toHaveLength(4);
+    for (const turn of turns) expect(turn).toMatchObject({ purpose: "compaction" });
+    const dear = options({ ...setup, store: memoryLoopStore(), maxCostUsd: 0.5 });
+    expect(await runLoop(dear)).toMatchObject({ end: "cost", boundaries: 1 });
+  });
+
   it("does not hide that its progress could not be stored", async () => {
     const store = memoryLoopStore();
     let full = false;

@@ -3,10 +3,12 @@ import { thresholdTokens } from "@plimsoll/protocol/pure";
 import { type EventBody, eventOf } from "../events.ts";
 import { ContextGuard } from "../guard.ts";
 import { estimateTokens } from "../measure/estimate.ts";
+import type { ObserveFacts } from "../types.ts";
 import { Handles } from "./handles.ts";
 import type { LoopOptions, LoopResult, Tick, TickOutcome } from "./options.ts";
 import {
   boundContinuation,
+  type Continuation,
   continuationText,
   type Json,
   type LoopEnd,
@@ -23,6 +25,7 @@ const NEEDS_WORD: ReadonlySet<LoopEnd | undefined> = new Set([
   "failed",
   "no_progress",
   "tick_crashes",
+  "summary_failed",
 ]);
 
 /**
@@ -63,7 +66,8 @@ class LoopRun {
   async go(): Promise<LoopResult> {
     const state = this.#state;
     if (state.step === "finished" && this.#goesOn()) {
-      Object.assign(state, { step: "ready", end: undefined, failures: 0, crashes: 0 });
+      const step = state.yielded === undefined ? "ready" : "yielded";
+      Object.assign(state, { step, end: undefined, failures: 0, crashes: 0, summaryTries: 0 });
     }
     if (state.step !== "finished") {
       this.#emit({ type: "session", status: "started", kind: "loop", title: state.goal });
@@ -105,11 +109,15 @@ class LoopRun {
     const state = this.#state;
     this.#cutOff();
     state.crashes += 1;
-    if (state.crashes < (this.#options.maxCrashes ?? MAX_CRASHES)) return;
+    if (state.crashes < this.#attempts()) return;
     state.lastError =
       `Tick ${state.iteration + 1}.${state.sub} was begun ${state.crashes} times, and each time its process ended ` +
       `inside it. Find out why (memory, a signal, a call of exit), then go on with resume: true.`;
     await this.#finish("tick_crashes");
+  }
+
+  #attempts(): number {
+    return this.#options.maxCrashes ?? MAX_CRASHES;
   }
 
   /** The tick at hand did not return: it is begun again, and told so. */
@@ -187,7 +195,17 @@ class LoopRun {
     const state = this.#state;
     const { notes, tokens } = state.yielded as { notes: Json; tokens: number };
     const previous = state.continuation;
-    const made = await this.#options.summarize({ goal: state.goal, notes, previous });
+    if (state.summaryTries >= this.#attempts()) {
+      const why = state.lastError === undefined ? "" : ` Last: ${state.lastError}`;
+      state.lastError = `No summary of what the tick left in ${state.summaryTries} attempts.${why}`;
+      await this.#finish("summary_failed");
+      return;
+    }
+    // Stored before it is tried, so that an attempt nobody survives counts too.
+    state.summaryTries += 1;
+    await this.#save();
+    const made = await this.#summary(notes);
+    state.summaryTries = 0;
     const continuation = boundContinuation(made, MAX_HANDOFF_CHARS);
     const stuck = previous !== undefined && JSON.stringify(previous) === JSON.stringify(continuation);
     const handoff = Math.ceil(estimateTokens(continuationText(continuation)));
@@ -206,7 +224,7 @@ class LoopRun {
       sub: state.sub,
       tokens_before: tokens,
       handoff_tokens: handoff,
-      reason: `max_context_pct ${this.#options.maxContextPct ?? 15}`,
+      reason: `max_context_pct ${this.#share()}`,
       visible,
     });
     const most = this.#options.maxSubTicks ?? 50;
@@ -219,20 +237,44 @@ class LoopRun {
     }
   }
 
-  #newTick(resumed: boolean): { guard: ContextGuard; tick: Tick; running: RunningTick } {
+  /** What it cost is known whether it comes to something or not. */
+  async #summary(notes: Json): Promise<Continuation> {
+    const state = this.#state;
+    const guard = this.#guard();
+    const began = this.#clock();
+    const observe = (usage: unknown, facts?: ObserveFacts) => {
+      const { kind } = guard.observe(usage, { ...facts, purpose: "compaction" });
+      if (kind === "other") state.costUsd += facts?.costUsd ?? 0;
+    };
+    const spent = () => {
+      state.elapsedMs += Math.max(0, this.#clock() - began);
+    };
+    try {
+      const { goal, continuation: previous } = state;
+      const made = await this.#options.summarize({ goal, notes, previous, observe });
+      spent();
+      return made;
+    } catch (error) {
+      spent();
+      state.lastError = messageOf(error);
+      // The attempt is stored already; what it failed with is what the caller must hear.
+      await this.#save().catch(() => {});
+      throw error;
+    }
+  }
+
+  /** Measures one tick. Every iteration and every sub-tick has a window of its own. */
+  #guard(): ContextGuard {
     const state = this.#state;
     const options = this.#options;
-    const iteration = state.iteration + 1;
-    const share = options.maxContextPct ?? 15;
-    const guard = new ContextGuard({
+    return new ContextGuard({
       identity: { harness: options.harness, session: `loop:${state.loop}` },
       policy: {
-        thresholds: { warning: null, ceiling: `${share}%`, soft: null, hard: null },
+        thresholds: { warning: null, ceiling: `${this.#share()}%`, soft: null, hard: null },
         mode: "warn_only",
       },
       clock: this.#clock,
       ...(this.#window === undefined ? {} : { window: this.#window }),
-      // Every iteration and every sub-tick has a window of its own.
       onEvent: (event) =>
         options.onEvent?.({
           ...event,
@@ -240,9 +282,20 @@ class LoopRun {
           window: state.iteration + state.boundaries,
         } as PlimsollEventInput),
     });
+  }
+
+  #share(): number {
+    return this.#options.maxContextPct ?? 15;
+  }
+
+  #newTick(resumed: boolean): { guard: ContextGuard; tick: Tick; running: RunningTick } {
+    const state = this.#state;
+    const options = this.#options;
+    const iteration = state.iteration + 1;
+    const guard = this.#guard();
     const now = this.#clock();
     const running: RunningTick = { since: now, last: now, costUsd: 0 };
-    const limit = () => thresholdTokens("ceiling", `${share}%`, guard.read().windowTokens);
+    const limit = () => thresholdTokens("ceiling", `${this.#share()}%`, guard.read().windowTokens);
     const tick: Tick = {
       goal: state.goal,
       loop: state.loop,

@@ -23,7 +23,9 @@ export type LoopEnd =
   /** The tick failed more often in a row than allowed. */
   | "failed"
   /** The process ended inside one tick again and again: killed, out of memory, or by itself. */
-  | "tick_crashes";
+  | "tick_crashes"
+  /** No summary of what a tick left could be made, in as many attempts. */
+  | "summary_failed";
 
 /**
  * Where a loop stands between two steps. `running` at the start of a process means that the last one died inside a
@@ -69,6 +71,8 @@ export interface LoopState {
   failures: number;
   /** Processes that ended inside the present tick. */
   crashes: number;
+  /** Attempts at the summary that is due. */
+  summaryTries: number;
   /** The present tick was begun before and did not return. */
   interrupted: boolean;
   running: RunningTick | undefined;
@@ -94,6 +98,7 @@ export function newLoop(loop: string, goal: string, data: Json): LoopState {
     elapsedMs: 0,
     failures: 0,
     crashes: 0,
+    summaryTries: 0,
     interrupted: false,
     running: undefined,
     lastError: undefined,
