@@ -11,20 +11,23 @@ import { type ScriptedModel, startScriptedModel } from "./scripted-model/index.t
 
 const run = promisify(execFile);
 const root = fileURLToPath(new URL("../../..", import.meta.url));
-const page = await readFile(join(root, "docs/guard.md"), "utf8");
 
-/** Each snippet with the heading above it and, where the page shows one, its output. */
-const snippets = [...page.matchAll(/```ts\n([\s\S]*?)```(?:\n\n```text\n([\s\S]*?)```)?/g)].map(
-  (match, at) => ({
-    name: `${at + 1} ${page
+/** Each snippet of a page with the heading above it and, where the page shows one, its output. */
+async function snippetsOf(page: string) {
+  const text = await readFile(join(root, page), "utf8");
+  return [...text.matchAll(/```ts\n([\s\S]*?)```(?:\n\n```text\n([\s\S]*?)```)?/g)].map((match, at) => ({
+    name: `${page} ${at + 1} ${text
       .slice(0, match.index)
       .match(/^#+ .+$/gm)
       ?.at(-1)}`,
-    file: `snippet-${at + 1}`,
+    file: `${page.replace(/\W+/g, "-")}-${at + 1}`,
     code: match[1]!,
     output: match[2],
-  }),
-);
+  }));
+}
+
+const guide = await snippetsOf("docs/guard.md");
+const snippets = [...guide, ...(await snippetsOf("README.md"))];
 
 let model: ScriptedModel;
 // Inside the project, so that packages are found from there.
@@ -43,12 +46,13 @@ afterAll(async () => {
   await rm(home, { recursive: true, force: true });
 });
 
-describe("docs/guard.md", () => {
-  it("has snippets for every adapter", () => {
-    expect(snippets.length).toBeGreaterThan(10);
+describe("what the guide and the README show", () => {
+  it("has every adapter", () => {
+    expect(guide.length).toBeGreaterThan(10);
+    expect(snippets.length).toBeGreaterThan(guide.length);
     for (const adapter of ["openai", "anthropic", "ai-sdk", "ollama", "claude-agent-sdk"]) {
       expect(
-        snippets.some(({ code }) => code.includes(`@plimsoll/guard/${adapter}"`)),
+        guide.some(({ code }) => code.includes(`@plimsoll/guard/${adapter}"`)),
         adapter,
       ).toBe(true);
     }
