@@ -38,6 +38,20 @@ describe("defects of Ouroboros that must not come back", () => {
     expect(told[1]).toContain("In 3 turns a restart would be due, and none is left");
   });
 
+  it("a history that the harness cut itself begins the next session with results nobody asked for", () => {
+    for (const start of [[SYSTEM], []]) {
+      const { guard } = testGuard({ policy: { ...OUROBOROS, restart: { carryoverTurns: 99 } } });
+      const orphans = [toolTurn(50)[1]!, toolTurn(50)[1]!];
+      const rest = [ASK, ...toolTurn(50), ...toolTurn(50)];
+      const history = [...start, ...orphans, ...rest];
+      expect(guard.prepare(history).messages).toEqual(history);
+      guard.restart();
+      const { messages } = guard.prepare(history);
+      expect(messages.slice(start.length + 1)).toEqual(rest);
+      expectPaired(messages);
+    }
+  });
+
   it("at soft pressure with nothing left to mask it still injects a notice each turn", () => {
     const { guard, events } = testGuard({ policy: { ...OUROBOROS, mask: { keepTurns: 9 }, restart: null } });
     const history = readingFiles(8, 950);

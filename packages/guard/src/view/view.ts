@@ -144,5 +144,12 @@ export function startOfRecent<M>(
     if (unit.turn) seen++;
     start = unit.from;
   }
+  // Where the harness itself cut the history, results may stand first whose calls are gone.
+  while (start < entries.length && answersNothing(entries[start]!)) start++;
   return start;
+}
+
+/** At the very beginning only a call in the same message can have been answered. */
+function answersNothing<M>({ results, calls }: Entry<M>): boolean {
+  return results.some(({ call }) => !calls.includes(call));
 }
