@@ -19,7 +19,7 @@ import { createReadiness } from "./http/health.ts";
 import { createInstruments } from "./http/instruments.ts";
 import { createLiveStreams } from "./http/live.ts";
 import { errorResponse } from "./http/respond.ts";
-import { type RunningServer, type ServeOptions, serve } from "./http/serve.ts";
+import { checkPort, type RunningServer, type ServeOptions, serve } from "./http/serve.ts";
 import { Ingest, WRITERS } from "./ingest/ingest.ts";
 import { ConfiguredWindows } from "./ingest/lookups.ts";
 import { ModelNumbers } from "./ingest/models.ts";
@@ -90,6 +90,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, stopping: ()
   const clock = Date.now;
   let running: RunningServer | undefined;
 
+  await checkPort(settings.HOST, settings.PORT);
   const database = await startDatabase(settings, log);
   stops.push(() => database.stop());
   const { prisma, url } = database;

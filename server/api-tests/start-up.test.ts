@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
@@ -64,14 +65,14 @@ async function postmaster(): Promise<number | undefined> {
 }
 
 describe("a start that cannot succeed", () => {
-  it("names the port that is in use and how to take another, and leaves no PostgreSQL behind", async () => {
+  it("names the port that is in use and how to take another, before it makes a database", async () => {
     const { port } = await occupied();
     const lines = await failing({ PORT: String(port) });
     expect(lines).toEqual([
       `Port ${port} on 127.0.0.1 is in use.`,
       expect.stringContaining(`PORT=${port + 1}`),
     ]);
-    expect(await postmaster()).toBeUndefined();
+    expect(existsSync(layoutOf(home).data)).toBe(false);
   });
 
   it("leaves the PostgreSQL of another Plimsoll alone when its port is in use", async () => {

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Server as NetServer } from "node:net";
 import type { Duplex } from "node:stream";
 import { getRequestListener } from "@hono/node-server";
 import type { Logger } from "pino";
@@ -162,7 +162,18 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   };
 }
 
-function listen(server: Server, host: string, port: number): Promise<void> {
+/**
+ * Asked before anything is started, so that whoever starts a second server hears at once that its port is taken, and not
+ * after a database was made.
+ * @throws PlimsollError `port_in_use` or `setting_invalid` when nothing may listen there
+ */
+export async function checkPort(host: string, port: number): Promise<void> {
+  const probe = createServer();
+  await listen(probe, host, port);
+  await new Promise((resolve) => probe.close(resolve));
+}
+
+function listen(server: NetServer, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => reject(explain(error, host, port)));
     server.listen(port, host, () => {
