@@ -91,6 +91,7 @@ describe("a tick in which the process is killed each time", () => {
       const program = await childProgram(
         folder,
         `
+        import { readFileSync } from "node:fs";
         import { setTimeout } from "node:timers/promises";
         import { runLoop } from "@plimsoll/guard/loop";
         import { fileLoopStore } from "@plimsoll/guard/node";
@@ -104,7 +105,7 @@ describe("a tick in which the process is killed each time", () => {
             if (process.argv[3] === "resume") return { status: "done", result: resumed };
             await setTimeout(60);
             observe({ id: "m", usage: { prompt_tokens: 10 } }, { costUsd: 0.25 });
-            await setTimeout(200);
+            while (JSON.parse(readFileSync(process.argv[2]!, "utf8")).running?.costUsd !== 0.25) await setTimeout(5);
             process.kill(process.pid, "SIGKILL");
             return await new Promise(() => setInterval(() => {}, 1_000));
           },
