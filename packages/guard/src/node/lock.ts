@@ -54,7 +54,7 @@ export async function lockFile(path: string): Promise<Lock> {
   const until = Date.now() + CONTEND_MS;
   for (;;) {
     const name = randomBytes(8).toString("hex");
-    await announce(folder, name, Date.now());
+    await announce(folder, name, until);
     const { holder, asking } = await others(folder, name);
     if (holder === undefined && asking === 0) {
       await writeFile(join(folder, `${name}.held`), "");
@@ -90,20 +90,20 @@ function held(path: string, folder: string, name: string): Lock {
   };
 }
 
-async function announce(folder: string, name: string, since: number): Promise<void> {
+async function announce(folder: string, name: string, until: number): Promise<void> {
   const [life, space] = [await lifeOf(process.pid), await spaceOf()];
-  const claimant: Claimant = { pid: process.pid, host: hostname(), space, life, since };
+  const claimant: Claimant = { pid: process.pid, host: hostname(), space, life, since: Date.now() };
   const draft = join(folder, `${name}.tmp`);
   for (;;) {
-    await mkdir(folder, { recursive: true });
     try {
+      await mkdir(folder, { recursive: true });
       await writeFile(draft, JSON.stringify(claimant));
       // Complete from the first moment it is seen.
       await rename(draft, join(folder, `${name}.ask`));
       return;
     } catch (error) {
       // Another who let go has just removed the empty folder.
-      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT" || Date.now() > until) throw error;
     }
   }
 }
