@@ -210,6 +210,39 @@ describe("the watcher", () => {
     }
   });
 
+  it("sees what came over the limit while it waited for a summary that nothing hung on", async () => {
+    const ir = new PromptIr([section("a", 430), section("b", 430)]);
+    let waits = false;
+    let release = (_: string) => {};
+    const watcher = new ContextWatcher(ir, {
+      budget: { total: 1_000, lowWaterRatio: 0.5 },
+      tokenizer: words,
+      perRound: 1,
+      compact: () => (waits ? new Promise((resolve) => (release = resolve)) : filler(300)),
+    });
+    expect(await watcher.look()).toMatchObject({ status: "compacted", tokensAfter: 730 });
+    waits = true;
+    const looking = watcher.look();
+    ir.put(section("b", 440));
+    for (let at = 0; at < 14; at++) ir.put(section(`s${at}`, 100));
+    waits = false;
+    release("short");
+    expect(await looking).toMatchObject({ status: "compacted" });
+    expect(ir.total).toBeLessThanOrEqual(850);
+  });
+
+  it("takes its word on what was left out back when all of it is there again", async () => {
+    const ir = new PromptIr([section("rules", 820, { priority: "critical" })]);
+    for (let at = 0; at < 5; at++) ir.put(section(`s${at}`, 20));
+    const watcher = new ContextWatcher(ir, { budget: { total: 1_000 }, tokenizer: words });
+    expect(await watcher.look()).toMatchObject({ status: "compacted" });
+    expect(ir.get("watcher:left-out")).toBeDefined();
+    for (let at = 0; at < 5; at++) ir.remove(`s${at}`);
+    ir.put(section("rules", 845, { priority: "critical" }));
+    expect(await watcher.look()).toMatchObject({ status: "within", tokensAfter: 845 });
+    expect(ir.get("watcher:left-out")).toBeUndefined();
+  });
+
   it("asks a summariser again a minute after it failed, and not before, whatever the clock does", async () => {
     let now = NOW;
     const asked: string[] = [];

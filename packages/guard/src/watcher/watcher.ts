@@ -214,7 +214,6 @@ export class ContextWatcher {
       overtaken = swaps.length > 0 && held.length === 0;
       sections += held.length;
       for (const { expect, next } of held) freed += expect.tokens - next.tokens;
-      if (!over && held.length === 0) break;
     } while (ir.total > this.#limit);
     return { sections, freed, overtaken };
   }
@@ -319,7 +318,10 @@ export class ContextWatcher {
   #note(): void {
     const ir = this.#ir;
     const left = ir.sections().filter(({ stage }) => stage === "left_out");
-    if (left.length === 0) return;
+    if (left.length === 0) {
+      ir.remove(NOTE_ID);
+      return;
+    }
     const others = ir.total - (ir.get(NOTE_ID)?.tokens ?? 0);
     const notes = leftOutNotes(left).map(
       (content): Section => ({
