@@ -70,6 +70,17 @@ describe("the doctor", () => {
     ["a quarter of an hour gone", "DELETE FROM rollups WHERE grain = 15", "minutes add up"],
     ["an emptied bin", "UPDATE rollups SET bins = '{}' WHERE grain = 360", "minutes add up"],
     ["six hours of falls gone", "DELETE FROM boundary_rollups WHERE grain = 360", "minutes add up"],
+    [
+      "a fleet's hour miscounted",
+      "UPDATE rollups SET turns = 9 WHERE grain = 60 AND harness = ''",
+      "rollups equal",
+    ],
+    ["a fleet's minute gone", "DELETE FROM rollups WHERE grain = 1 AND harness = ''", "minutes add up"],
+    [
+      "a fleet's falls gone",
+      "DELETE FROM boundary_rollups WHERE grain = 60 AND harness = ''",
+      "boundary rollups",
+    ],
     ["a boundary rollup gone", "DELETE FROM boundary_rollups WHERE grain = 60", "boundary rollups"],
     [
       "a wrong current level",

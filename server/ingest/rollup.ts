@@ -5,6 +5,12 @@ export const GRAINS = [1, 15, 60, 360] as const;
 export type Grain = (typeof GRAINS)[number];
 const MINUTE = 60_000;
 
+/**
+ * Stands for the harness, and the model, of the rows in which all of them are added up. Nobody has this name. Without
+ * these rows a fleet's chart would read a row for each harness and model in each bucket.
+ */
+export const ALL = "";
+
 /** What one turn adds to the buckets it falls in. Tokens; `utilization` is a fraction of the window. */
 export interface TurnShare {
   projectId: number;
@@ -62,6 +68,7 @@ export class RollupChanges {
   readonly turns = new Map<string, RollupRow>();
   readonly boundaries = new Map<string, BoundaryRow>();
   readonly #last = new Map<number, RollupRow>();
+  readonly #lastOfAll = new Map<number, RollupRow>();
 
   addTurn(share: TurnShare): void {
     this.#change(share, 1);
@@ -88,63 +95,55 @@ export class RollupChanges {
     if (count === 0 && reclaimed === 0) return;
     for (const grain of GRAINS) {
       const bucket = bucketOf(place.at, grain);
-      const key = `${place.projectId}/${grain}/${bucket}/${place.type}/${place.harness}`;
-      let row = this.boundaries.get(key);
-      if (row === undefined) {
-        row = { ...place, grain, bucket, count: 0, reclaimed: 0 };
-        this.boundaries.set(key, row);
+      for (const harness of [place.harness, ALL]) {
+        const key = `${place.projectId}/${grain}/${bucket}/${place.type}/${harness}`;
+        let row = this.boundaries.get(key);
+        if (row === undefined) {
+          const { projectId, type } = place;
+          row = { projectId, grain, bucket, harness, type, count: 0, reclaimed: 0 };
+          this.boundaries.set(key, row);
+        }
+        row.count += count;
+        row.reclaimed += reclaimed;
       }
-      row.count += count;
-      row.reclaimed += reclaimed;
     }
   }
 
   #change(share: TurnShare, sign: 1 | -1, repeak = false): void {
     for (const grain of GRAINS) {
-      const row = this.#row(share, grain);
-      row.turns += sign;
-      if (share.missing) row.missing += sign;
-      row.fresh += sign * share.fresh;
-      row.cacheRead += sign * share.cacheRead;
-      row.cacheWrite += sign * share.cacheWrite;
-      row.output += sign * share.output;
-      row.costMicros += sign * share.costMicros;
-      if (share.utilization !== undefined) {
-        const bin = binOf(share.utilization);
-        while (row.bins.length <= bin) row.bins.push(0);
-        row.bins[bin]! += sign;
-      }
-      if (sign === -1) {
-        row.repeak ||= repeak && share.level !== undefined;
-        continue;
-      }
-      row.peakTokens = larger(row.peakTokens, share.level);
-      row.peakUtilization = larger(row.peakUtilization, share.utilization);
+      add(this.#row(share, grain, share.harness, share.model, this.#last), share, sign, repeak);
+      add(this.#row(share, grain, ALL, ALL, this.#lastOfAll), share, sign, repeak);
     }
   }
 
-  #row(share: TurnShare, grain: number): RollupRow {
-    const bucket = bucketOf(share.at, grain);
+  #row(
+    { projectId, at }: TurnShare,
+    grain: number,
+    harness: string,
+    model: string,
+    lastOf: Map<number, RollupRow>,
+  ): RollupRow {
+    const bucket = bucketOf(at, grain);
     // An agent's turns come together and mostly share a bucket: the row of the last one saves making its key.
-    const last = this.#last.get(grain);
+    const last = lastOf.get(grain);
     if (
       last !== undefined &&
       last.bucket === bucket &&
-      last.model === share.model &&
-      last.harness === share.harness &&
-      last.projectId === share.projectId
+      last.model === model &&
+      last.harness === harness &&
+      last.projectId === projectId
     ) {
       return last;
     }
-    const key = `${share.projectId}/${grain}/${bucket}/${share.model}/${share.harness}`;
+    const key = `${projectId}/${grain}/${bucket}/${model}/${harness}`;
     let row = this.turns.get(key);
     if (row === undefined) {
       row = {
-        projectId: share.projectId,
+        projectId,
         grain,
         bucket,
-        harness: share.harness,
-        model: share.model,
+        harness,
+        model,
         turns: 0,
         missing: 0,
         fresh: 0,
@@ -159,9 +158,30 @@ export class RollupChanges {
       };
       this.turns.set(key, row);
     }
-    this.#last.set(grain, row);
+    lastOf.set(grain, row);
     return row;
   }
+}
+
+function add(row: RollupRow, share: TurnShare, sign: 1 | -1, repeak: boolean): void {
+  row.turns += sign;
+  if (share.missing) row.missing += sign;
+  row.fresh += sign * share.fresh;
+  row.cacheRead += sign * share.cacheRead;
+  row.cacheWrite += sign * share.cacheWrite;
+  row.output += sign * share.output;
+  row.costMicros += sign * share.costMicros;
+  if (share.utilization !== undefined) {
+    const bin = binOf(share.utilization);
+    while (row.bins.length <= bin) row.bins.push(0);
+    row.bins[bin]! += sign;
+  }
+  if (sign === -1) {
+    row.repeak ||= repeak && share.level !== undefined;
+    return;
+  }
+  row.peakTokens = larger(row.peakTokens, share.level);
+  row.peakUtilization = larger(row.peakUtilization, share.utilization);
 }
 
 function atLeast(a: number | undefined, b: number | undefined): boolean {

@@ -3,7 +3,7 @@ import type { Sql } from "../db/sql.ts";
 import type { BatchHarness, BatchSession, SessionStatement } from "./batch.ts";
 import { describeSession } from "./batch.ts";
 import { arrayLiteral, Columns } from "./columns.ts";
-import type { BoundaryRow, RollupChanges, RollupRow } from "./rollup.ts";
+import { ALL, type BoundaryRow, type RollupChanges, type RollupRow } from "./rollup.ts";
 import { SLOT_MS } from "./slots.ts";
 
 const SESSION_COLUMNS = new Columns<BatchSession>([
@@ -198,8 +198,8 @@ INSERT INTO rollups AS r (project_id, grain, bucket, harness, model, turns, miss
   output, cost_micros, peak_tokens, peak_utilization, bins)
 SELECT project_id, grain, to_timestamp(bucket_ms / 1000), harness, model, turns, missing, fresh, cache_read,
   cache_write, output, cost_micros, peak_tokens, peak_utilization, bins::int4[]
-FROM (${ROLLUP_COLUMNS.select}) i ORDER BY project_id, grain, bucket_ms, harness, model
-ON CONFLICT (project_id, grain, bucket, harness, model) DO UPDATE SET turns = r.turns + EXCLUDED.turns,
+FROM (${ROLLUP_COLUMNS.select}) i ORDER BY project_id, grain, harness, bucket_ms, model
+ON CONFLICT (project_id, grain, harness, bucket, model) DO UPDATE SET turns = r.turns + EXCLUDED.turns,
   missing = r.missing + EXCLUDED.missing, fresh = r.fresh + EXCLUDED.fresh,
   cache_read = r.cache_read + EXCLUDED.cache_read, cache_write = r.cache_write + EXCLUDED.cache_write,
   output = r.output + EXCLUDED.output, cost_micros = r.cost_micros + EXCLUDED.cost_micros,
@@ -221,8 +221,8 @@ const BOUNDARY_ROLLUP_COLUMNS = new Columns<BoundaryRow>([
 const UPSERT_BOUNDARY_ROLLUPS = `
 INSERT INTO boundary_rollups AS r (project_id, grain, bucket, harness, type, count, reclaimed)
 SELECT project_id, grain, to_timestamp(bucket_ms / 1000), harness, type, count, reclaimed
-FROM (${BOUNDARY_ROLLUP_COLUMNS.select}) i ORDER BY project_id, grain, bucket_ms, harness, type
-ON CONFLICT (project_id, grain, bucket, harness, type) DO UPDATE SET count = r.count + EXCLUDED.count,
+FROM (${BOUNDARY_ROLLUP_COLUMNS.select}) i ORDER BY project_id, grain, harness, bucket_ms, type
+ON CONFLICT (project_id, grain, harness, bucket, type) DO UPDATE SET count = r.count + EXCLUDED.count,
   reclaimed = r.reclaimed + EXCLUDED.reclaimed`;
 
 export async function writeRollups(
@@ -239,9 +239,11 @@ export async function writeRollups(
     statements.push(sql.execute(UPSERT_BOUNDARY_ROLLUPS, ...BOUNDARY_ROLLUP_COLUMNS.parameters(boundaries)));
   }
   await Promise.all(statements);
-  for (const row of turns) {
-    if (row.repeak) await readPeakAgain(sql, row, modelNumber(row.projectId, row.model));
+  const lowered = turns.filter((row) => row.repeak);
+  for (const row of lowered) {
+    if (row.harness !== ALL) await readPeakAgain(sql, row, modelNumber(row.projectId, row.model));
   }
+  for (const row of lowered) if (row.harness === ALL) await readPeakOfAllAgain(sql, row);
 }
 
 /** A maximum cannot be subtracted from: read it from the turns of the agents that were active in the bucket. */
@@ -267,6 +269,21 @@ async function readPeakAgain(sql: Sql, row: RollupRow, modelId: number): Promise
     modelId,
     row.grain,
     row.model,
+  );
+}
+
+/** The highest of the rows it sums up, each of which is right by now. */
+async function readPeakOfAllAgain(sql: Sql, row: RollupRow): Promise<void> {
+  await sql.execute(
+    `UPDATE rollups r SET peak_tokens = p.tokens, peak_utilization = p.utilization
+     FROM (
+       SELECT max(peak_tokens) AS tokens, max(peak_utilization) AS utilization FROM rollups
+       WHERE project_id = $1 AND grain = $2 AND bucket = to_timestamp($3::float8 / 1000) AND harness <> '${ALL}'
+     ) p
+     WHERE r.project_id = $1 AND r.grain = $2 AND r.bucket = to_timestamp($3::float8 / 1000) AND r.harness = '${ALL}'`,
+    row.projectId,
+    row.grain,
+    row.bucket,
   );
 }
 

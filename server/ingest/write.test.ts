@@ -8,6 +8,7 @@ import { type TestDatabase, testDatabase } from "../testing/database.ts";
 import { dumpTables, emptyTables } from "../testing/dump.ts";
 import { Ingest } from "./ingest.ts";
 import { ModelNumbers } from "./models.ts";
+import { ALL } from "./rollup.ts";
 
 const HOUR = Date.UTC(2026, 10, 20, 10);
 const WINDOWS: Record<string, number> = { "model-a": 10_000, "model-b": 200_000 };
@@ -82,14 +83,20 @@ describe("writing events", () => {
     expect(await prisma.crossing.findMany()).toMatchObject([
       { threshold: "warning", up: true, contextTokens: 1_600 },
     ]);
-    const rollups = await prisma.rollup.findMany({ orderBy: { grain: "asc" } });
-    expect(rollups.map((row) => [row.grain, row.turns, row.peakTokens])).toEqual([
-      [1, 1, 1_600],
-      [15, 1, 1_600],
-      [60, 1, 1_600],
-      [360, 1, 1_600],
-    ]);
-    expect(rollups[0]!.bins).toEqual([0, 0, 0, 0, 0, 0, 1]);
+    for (const [harness, model] of [
+      [base.harness, "model-a"],
+      [ALL, ALL],
+    ]) {
+      const rollups = await prisma.rollup.findMany({ where: { harness, model }, orderBy: { grain: "asc" } });
+      expect(rollups.map((row) => [row.grain, row.turns, row.peakTokens])).toEqual([
+        [1, 1, 1_600],
+        [15, 1, 1_600],
+        [60, 1, 1_600],
+        [360, 1, 1_600],
+      ]);
+      expect(rollups[0]!.bins).toEqual([0, 0, 0, 0, 0, 0, 1]);
+    }
+    expect(await prisma.rollup.count()).toBe(8);
   });
 
   it("takes the same request twice and changes nothing", async () => {

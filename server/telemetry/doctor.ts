@@ -4,7 +4,7 @@ import { judge, readDurability } from "../db/self-check.ts";
 import { sqlOfClient } from "../db/sql.ts";
 import { readAgentMarks } from "../ingest/marks.ts";
 import type { ModelNumbers } from "../ingest/models.ts";
-import { GRAINS } from "../ingest/rollup.ts";
+import { ALL, GRAINS } from "../ingest/rollup.ts";
 import { SLOT_MS } from "../ingest/slots.ts";
 import { readAgentTurns } from "../ingest/turns.ts";
 import type { Reader } from "./reader.ts";
@@ -122,7 +122,7 @@ WHERE s.project_id = $1 AND (s.turns <> COALESCE(a.turns, 0) OR s.agents <> COAL
 const ROLLUPS = `
 WITH counted AS (
   SELECT t.*, COALESCE(t.cache_read, 0) + COALESCE(t.cache_write, 0) AS cached FROM turns t WHERE t.project_id = $1
-), raw AS (
+), summed AS (
   SELECT date_trunc('hour', t.at, 'UTC') AS bucket, s.harness, m.name AS model, count(*) AS turns,
     count(*) FILTER (WHERE t.context_tokens IS NULL) AS missing,
     COALESCE(sum(CASE WHEN t.facets & 3 = 2 OR (t.facets & 3 = 0 AND t.cached > t.input_tokens) THEN t.input_tokens
@@ -134,7 +134,11 @@ WITH counted AS (
   FROM counted t JOIN agents a ON a.project_id = t.project_id AND a.id = t.agent_id
   JOIN sessions s ON s.project_id = a.project_id AND s.id = a.session_id
   JOIN models m ON m.project_id = t.project_id AND m.id = t.model_id
-  GROUP BY 1, 2, 3
+  GROUP BY GROUPING SETS ((1, 2, 3), (1))
+), raw AS (
+  SELECT bucket, COALESCE(harness, '${ALL}') AS harness, COALESCE(model, '${ALL}') AS model, turns, missing, fresh,
+    cache_read, cache_write, output, cost, peak, binned
+  FROM summed
 ), kept AS (
   SELECT bucket, harness, model, turns, missing, fresh, cache_read, cache_write, output, cost_micros AS cost,
     peak_tokens AS peak, (SELECT COALESCE(sum(n), 0) FROM unnest(bins) n) AS binned
@@ -175,12 +179,14 @@ SELECT (
 ) AS count`;
 
 const BOUNDARY_ROLLUPS = `
-WITH raw AS (
+WITH summed AS (
   SELECT date_trunc('hour', b.at, 'UTC') AS bucket, s.harness, b.type, count(*) AS count,
     sum(GREATEST(0, COALESCE(b.tokens_before - b.tokens_after, 0))) AS reclaimed
   FROM boundaries b JOIN sessions s ON s.project_id = b.project_id AND s.id = b.session_id
   WHERE b.project_id = $1 AND b.type IN ('masked', 'compacted', 'subtick', 'restarted', 'cleared', 'unexplained')
-  GROUP BY 1, 2, 3
+  GROUP BY GROUPING SETS ((1, 2, 3), (1, 3))
+), raw AS (
+  SELECT bucket, COALESCE(harness, '${ALL}') AS harness, type, count, reclaimed FROM summed
 ), kept AS (
   SELECT bucket, harness, type, count, reclaimed FROM boundary_rollups
   WHERE project_id = $1 AND grain = 60 AND count <> 0

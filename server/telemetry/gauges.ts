@@ -1,5 +1,5 @@
 import { isBoundary } from "@plimsoll/protocol";
-import { GRAINS } from "../ingest/rollup.ts";
+import { ALL, GRAINS } from "../ingest/rollup.ts";
 import { liveAgents } from "./fleet.ts";
 import type { Reader } from "./reader.ts";
 
@@ -36,7 +36,7 @@ export async function readGauges(reader: Reader): Promise<FleetGauges> {
       WHERE ${liveAgents(reader, undefined)} ORDER BY a.load DESC NULLS LAST, a.id LIMIT ${AGENTS_SHOWN}`,
     prisma.$queryRaw<{ type: string; count: bigint }[]>`
       SELECT type, sum(count)::int8 AS count FROM boundary_rollups
-      WHERE project_id = ${projectId} AND grain = ${GRAINS.at(-1)} GROUP BY type ORDER BY type`,
+      WHERE project_id = ${projectId} AND grain = ${GRAINS.at(-1)} AND harness = ${ALL} GROUP BY type ORDER BY type`,
     prisma.$queryRaw<{ count: bigint }[]>`
       SELECT count(*) AS count FROM sessions WHERE project_id = ${projectId} AND warned`,
   ]);

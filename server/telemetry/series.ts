@@ -2,6 +2,7 @@ import type { Series, SeriesMetric, SeriesQuery } from "@plimsoll/protocol";
 import { percentile } from "@plimsoll/protocol";
 import { Prisma } from "../db/client.ts";
 import { PlimsollError } from "../errors.ts";
+import { ALL } from "../ingest/rollup.ts";
 import { sumBins } from "./bins.ts";
 import { grainFor, stepFor } from "./buckets.ts";
 import { iso, type Reader, type Span, spanOf } from "./reader.ts";
@@ -113,9 +114,14 @@ function groupColumn(query: SeriesQuery, allowed: Record<string, Prisma.Sql>): P
 function rollupRange(reader: Reader, query: SeriesQuery, span: Span, step: number): Prisma.Sql {
   const width = step * 1_000;
   const from = new Date(Math.floor(span.from / width) * width);
-  const harness = query.harness === undefined ? Prisma.empty : Prisma.sql`AND harness = ${query.harness}`;
-  return Prisma.sql`project_id = ${reader.projectId} AND grain = ${grainFor(step)} AND bucket >= ${from}
-    AND bucket < ${new Date(span.to)} ${harness}`;
+  // All together are added up already; only who wants them apart, or one harness alone, reads the parts.
+  const apart = query.group_by === "harness" || query.group_by === "model";
+  const harness =
+    apart && query.harness === undefined
+      ? Prisma.sql`harness <> ${ALL}`
+      : Prisma.sql`harness = ${query.harness ?? ALL}`;
+  return Prisma.sql`project_id = ${reader.projectId} AND grain = ${grainFor(step)} AND ${harness}
+    AND bucket >= ${from} AND bucket < ${new Date(span.to)}`;
 }
 
 const TURN_GROUPS = { harness: Prisma.sql`harness`, model: Prisma.sql`model` };

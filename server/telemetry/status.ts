@@ -1,6 +1,7 @@
 import type { FleetStatus, FleetTotals, StatusQuery } from "@plimsoll/protocol";
 import { utilizationOf } from "@plimsoll/protocol";
 import { Prisma } from "../db/client.ts";
+import { ALL } from "../ingest/rollup.ts";
 import { slotOf } from "../ingest/slots.ts";
 import { coveringBuckets } from "./buckets.ts";
 import { liveAgents } from "./fleet.ts";
@@ -39,7 +40,7 @@ interface TotalsRow {
 async function readTotals(reader: Reader, span: Span, harness: string | undefined): Promise<FleetTotals> {
   const { prisma, projectId } = reader;
   const ofHarness = harness === undefined ? Prisma.empty : Prisma.sql`AND harness = ${harness}`;
-  const rollup = Prisma.sql`project_id = ${projectId} AND ${coveringBuckets(span)} ${ofHarness}`;
+  const rollup = Prisma.sql`project_id = ${projectId} AND harness = ${harness ?? ALL} AND ${coveringBuckets(span)}`;
   const [row] = await prisma.$queryRaw<TotalsRow[]>`
     SELECT r.*, active.*,
       (SELECT json_object_agg(type, json_build_array(count, reclaimed)) FROM (
