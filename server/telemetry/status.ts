@@ -94,9 +94,8 @@ function activeSessions(projectId: number, span: Span, ofHarness: Prisma.Sql): P
     ) whole CROSS JOIN (
       SELECT count(*) AS sessions, count(*) FILTER (WHERE s.warned AND (
           (s.first_at >= ${from} AND s.last_at < ${to}) OR EXISTS (
-            SELECT 1 FROM agents a JOIN crossings c ON c.project_id = a.project_id AND c.agent_id = a.id
-            WHERE a.project_id = ${projectId} AND a.session_id = s.id AND c.threshold = 'warning' AND c.up
-              AND c.at >= ${from} AND c.at < ${to}))) AS warned
+            SELECT 1 FROM crossings c WHERE c.project_id = ${projectId} AND c.session_id = s.id
+              AND c.threshold = 'warning' AND c.up AND c.at >= ${from} AND c.at < ${to}))) AS warned
       FROM (${Prisma.join(ends, " UNION ALL ")}) s WHERE s.last_at >= ${from} AND s.first_at < ${to}
     ) ends`;
 }

@@ -13,3 +13,4 @@ DROP INDEX "sessions_project_id_seen_slot_idx";
 ALTER TABLE "sessions" DROP COLUMN "seen_slot";
 CREATE INDEX "sessions_project_id_last_slot_first_slot_warned_harness_idx" ON "sessions"("project_id", "last_slot" DESC, "first_slot", "warned", "harness");
 CREATE INDEX "sessions_project_id_open_slot_idx" ON "sessions"("project_id", "open_slot" DESC);
+CREATE INDEX "crossings_project_id_session_id_threshold_up_at_idx" ON "crossings"("project_id", "session_id", "threshold", "up", "at");
