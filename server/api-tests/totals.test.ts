@@ -136,3 +136,48 @@ describe("a session that ended", () => {
     expect(await live("late")).toBe(true);
   });
 });
+
+describe("the place of an agent", () => {
+  it("is the latest it was said to be at, whatever came in when", async () => {
+    const base = { harness: "h-0", session: "placed" };
+    const said = [
+      { type: "restarted", number: 2, previous_turns: 9, carryover_turns: 0, reason: "context", minute: 1 },
+      { type: "phase", phase: "20a", status: "running", minute: 4 },
+      {
+        type: "subtick",
+        loop: "l",
+        tick: 4,
+        sub: 2,
+        handoff_tokens: 1,
+        reason: "",
+        visible: true,
+        minute: 3,
+      },
+      { type: "masked", observations: 3, minute: 5 },
+    ].map(({ minute, ...more }) => ({
+      id: `place-${minute}`,
+      at: START + minute * MINUTE,
+      tokens_before: 9_000,
+      tokens_after: 5_000,
+      ...base,
+      ...more,
+    }));
+    const place = async () => {
+      const { agents } = (
+        await server.get<{ agents: { session: string; place: string | null }[] }>("/api/v1/fleet?limit=500")
+      ).body;
+      return agents.find((agent) => agent.session === "placed")?.place;
+    };
+    await server.send([turn("placed", LOW, { at: START, harness: "h-0" })]);
+    expect(await place()).toBeNull();
+    for (const [event, expected] of [
+      [said[2], "tick 4.2"],
+      [said[3], "tick 4.2"],
+      [said[0], "tick 4.2"],
+      [said[1], "phase 20a"],
+    ] as const) {
+      expect((await server.send([event!])).body.rejected).toEqual([]);
+      expect(await place()).toBe(expected);
+    }
+  });
+});

@@ -67,9 +67,11 @@ function readRows(reader: Reader, where: Prisma.Sql, limit: number): Promise<Row
       FROM agents a JOIN sessions s ON s.project_id = a.project_id AND s.id = a.session_id
       WHERE ${where} ORDER BY ${order} LIMIT ${limit}
     ) f LEFT JOIN LATERAL (
-      SELECT b.type, b.detail FROM boundaries b WHERE b.project_id = ${reader.projectId} AND b.agent_id = f.id
-        AND b.type IN ('subtick', 'restarted', 'phase') AND b.origin = 0
-      ORDER BY b.at DESC, b.id DESC LIMIT 1
+      SELECT latest.* FROM unnest('{subtick,restarted,phase}'::text[]) AS t(type) CROSS JOIN LATERAL (
+        SELECT b.type, b.detail, b.at, b.id FROM boundaries b
+        WHERE b.project_id = ${reader.projectId} AND b.agent_id = f.id AND b.type = t.type AND b.origin = 0
+        ORDER BY b.at DESC, b.id DESC LIMIT 1
+      ) latest ORDER BY latest.at DESC, latest.id DESC LIMIT 1
     ) p ON true ORDER BY ${order}`;
 }
 
