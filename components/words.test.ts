@@ -86,6 +86,14 @@ test.each([
     boundary("withheld", { detail: { response: "restart", reason: "max_restarts" } }),
     "Not restarted: the maximum of restarts is reached",
   ],
+  [
+    boundary("withheld", { detail: { response: "restart", reason: "no_gain" } }),
+    "Not restarted: it would have freed next to nothing",
+  ],
+  [
+    boundary("withheld", { detail: { response: "compact", reason: "no_gain" } }),
+    "Not compacted: the summary would have saved too little",
+  ],
   [boundary("withheld", { detail: { reason: "something newer" } }), "A response was due and not carried out"],
   [boundary("wind_down", { detail: { turns_left: 5 } }), "Told to wind down, 5 turns left"],
   [

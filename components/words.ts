@@ -187,6 +187,9 @@ function signWords(type: string, detail: Record<string, unknown>): string {
       return `Told to wind down${left === undefined ? "" : `, ${plural(left, "turn")} left`}`;
     }
     case "withheld":
+      if (detail.response === "restart" && detail.reason === "no_gain") {
+        return "Not restarted: it would have freed next to nothing";
+      }
       return WITHHELD[text(detail.reason) ?? ""] ?? "A response was due and not carried out";
     case "split_requested": {
       const parts = Array.isArray(detail.sub_phases) ? detail.sub_phases.length : undefined;

@@ -2,7 +2,7 @@ import { afterRestart, afterWindDown, withNotice, withoutNoticesBefore } from ".
 import { type Limits, lineOfAction, type RestartReason, restartsSpent } from "./decide.ts";
 import type { EventBody } from "./events.ts";
 import { predict } from "./measure/calibrate.ts";
-import type { CompactPolicy, GuardPolicy } from "./policy.ts";
+import { type CompactPolicy, DEFAULT_POLICY, type GuardPolicy } from "./policy.ts";
 import type { GuardState } from "./state.ts";
 import {
   COMPACTING_NOTICE,
@@ -13,7 +13,7 @@ import {
   windDownNotice,
 } from "./texts.ts";
 import type { Action } from "./types.ts";
-import type { Editor } from "./view/editor.ts";
+import type { Editor, Keep } from "./view/editor.ts";
 import type { ResultPart } from "./view/history.ts";
 
 /** One response carried out: the state after it, the one event that reports it, and what the harness is told. */
@@ -29,6 +29,7 @@ export interface Desk<M> {
   state: GuardState;
   policy: GuardPolicy;
   limits: Limits;
+  keep: Keep;
 }
 
 type ActionOf<M, T extends Action<M>["type"]> = Extract<Action<M>, { type: T }>;
@@ -44,14 +45,12 @@ export interface Masking {
   target: number;
   urgent: boolean;
   placeholder: (part: ResultPart) => string;
-  /** Puts the text aside and says under which key; what cannot be kept is not masked: a mask that cannot be lifted would be a loss. */
-  keep: (part: ResultPart) => string | undefined;
 }
 
 /** Masks the oldest results; undefined when nothing could be masked. */
 export function mask<M>(desk: Desk<M>, masking: Masking): Act<ActionOf<M, "mask">> | undefined {
-  const { editor, policy } = desk;
-  const { level, target, urgent, placeholder, keep } = masking;
+  const { editor, policy, keep } = desk;
+  const { level, target, urgent, placeholder } = masking;
   const found = editor.candidates(desk.state, policy.mask, urgent);
   const masked = editor.mask(found, (level - target) / desk.state.calibration.slope, placeholder, keep);
   if (masked.length === 0) return undefined;
@@ -140,16 +139,19 @@ export function windDown<M>(
   };
 }
 
-/** Begins the next session with the newest turns that fit below the soft line. */
+/** Begins the next session with the newest turns, and so much of the open question, as fit below the soft line. */
 export function restart<M>(
-  { editor, state, policy, limits }: Desk<M>,
+  { editor, state, policy, limits, keep }: Desk<M>,
   reason: RestartReason | "ceiling",
 ): Act<ActionOf<M, "restart">> {
   const previousTurns = state.turns;
   const head = restartMarker(state.session + 1, previousTurns);
-  const at = editor.carryFrom(state, head, limits, policy);
+  const how = policy.restart ?? DEFAULT_POLICY.restart!;
+  const { at, masks: shortened } = editor.carryover(state, head, limits, how, keep);
+  const masks = [...state.masks, ...shortened];
+  editor.setMasks(masks);
   const carriedTurns = editor.turnsFrom(at);
-  const cut = { ...state, cut: { at, head, turns: editor.turnsBefore(at) }, lowered: true };
+  const cut = { ...state, masks, cut: { at, head, turns: editor.turnsBefore(at) }, lowered: true };
   const begun = begin(withoutNoticesBefore(cut, Number.POSITIVE_INFINITY), reason, carriedTurns);
   const session = begun.state.session;
   return { ...begun, action: { type: "restart", reason, session, previousTurns, carriedTurns } };

@@ -16,6 +16,7 @@ const facts = (over: Partial<Facts>): Facts => ({
   urgentGain: 0,
   compactGain: 0,
   windDownTurns: undefined,
+  restartGain: 5_000,
   restarts: 0,
   ...over,
 });
@@ -61,6 +62,11 @@ describe("decide", () => {
       "masks what is protected before that",
       { level: 10_000, urgentGain: 4_000 },
       { type: "mask", urgent: true },
+    ],
+    [
+      "does not restart where that would free next to nothing",
+      { level: 10_000, restartGain: 80 },
+      { type: "rest", status: "exhausted", withheld: "no_gain" },
     ],
     [
       "stops at the maximum of restarts",

@@ -31,7 +31,11 @@ export type Decision =
   | { type: "wind_down"; turnsLeft: number }
   | { type: "restart"; reason: RestartReason; confirm: boolean }
   | { type: "stop"; reason: "max_restarts" }
-  | { type: "rest"; status: GuardStatus };
+  /** `withheld`: a restart is due that would free next to nothing. */
+  | { type: "rest"; status: GuardStatus; withheld?: "no_gain" };
+
+/** A restart that frees less would be followed by the next at once. Fraction of the hard line. */
+const LEAST_RESTART = 0.01;
 
 /** How the agent stands when nothing (more) is to be done. */
 export type GuardStatus =
@@ -55,6 +59,8 @@ export interface Facts {
   compactGain: number;
   /** Turns since the wind-down message; undefined when none was sent. */
   windDownTurns: number | undefined;
+  /** What a restart would free. */
+  restartGain: number;
   restarts: number;
 }
 
@@ -89,6 +95,9 @@ export function decide(facts: Facts, policy: GuardPolicy): Decision {
       if (full || spent) {
         if (restartsSpent(facts, policy)) {
           return { type: "stop", reason: "max_restarts" };
+        }
+        if (facts.restartGain < limits.hard * LEAST_RESTART) {
+          return { type: "rest", status: "exhausted", withheld: "no_gain" };
         }
         const reason = full ? "window_full" : "grace_spent";
         return { type: "restart", reason, confirm: policy.restart.how === "ask" };

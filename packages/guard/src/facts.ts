@@ -1,13 +1,14 @@
 import type { Desk } from "./acts.ts";
 import { type Facts, howToCompact, lineOfAction } from "./decide.ts";
 import { inContext } from "./measure/calibrate.ts";
+import { restartMarker } from "./texts.ts";
 
 /**
  * What the next decision rests on: what each response would save. Only what can matter at this level is looked at.
  * Tokens; `compacting` while a summary was just asked for.
  */
 export function factsOf<M>(
-  { editor, state, policy, limits }: Desk<M>,
+  { editor, state, policy, limits, keep }: Desk<M>,
   level: number,
   windowTokens: number | undefined,
   compacting: boolean,
@@ -23,6 +24,11 @@ export function factsOf<M>(
       found.reduce((sum, candidate) => sum + candidate.saves, 0),
     );
   };
+  const restartGain = () => {
+    if (policy.restart === null || (!full && windDownAt === undefined)) return 0;
+    const marker = restartMarker(state.session + 1, state.turns);
+    return inContext(calibration, editor.carryover(state, marker, limits, policy.restart, keep).gain);
+  };
   const { compact } = policy;
   const mayCompact = !compacting && compact !== null && over(lines.compact) && level >= compactAfter;
   return {
@@ -37,6 +43,7 @@ export function factsOf<M>(
           how: howToCompact(state, compact, policy),
         })
       : 0,
+    restartGain: restartGain(),
     windDownTurns: windDownAt === undefined ? undefined : allTurns - windDownAt,
     restarts,
   };

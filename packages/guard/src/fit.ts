@@ -37,7 +37,7 @@ export async function fit<M>(
     if (open.type === "confirm_restart") {
       options.say?.(open.say);
       if ((await options.confirm?.()) !== true) return { ...prepared, actions: done };
-      done.push(guard.restart("grace_spent"));
+      done.push(guard.restart(open.reason));
       continue;
     }
     options.say?.(open.say);

@@ -87,6 +87,17 @@ describe("the ceiling of a conversation", () => {
     expect(guard.prepare(history).actions).toMatchObject([{ type: "compact" }]);
   });
 
+  it("takes no summary after a restart overtook the request for it", () => {
+    const { guard, events } = testGuard({ policy: PHANTOM });
+    const history = [SYSTEM, ...chat(11)];
+    expect(guard.prepare(history).actions).toMatchObject([{ type: "compact" }]);
+    guard.restart();
+    const before = { view: guard.view(history), state: guard.snapshot(), events: [...events] };
+    expect(guard.compacted("too late")).toBe("overtaken");
+    expect({ view: guard.view(history), state: guard.snapshot(), events }).toEqual(before);
+    expect(events).toMatchObject([{ type: "withheld", reason: "no_summary" }, { type: "restarted" }]);
+  });
+
   it("warns once per crossing, with hysteresis", () => {
     const { guard, of } = testGuard({ policy: PHANTOM });
     for (const [turn, level] of [1_400, 1_500, 1_480, 1_510, 1_300, 1_600].entries()) {

@@ -1,3 +1,5 @@
+import { windowLookup } from "@plimsoll/protocol";
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fit } from "./fit.ts";
 import {
@@ -12,6 +14,7 @@ import {
   testGuard,
   toolTurn,
   usage,
+  words,
 } from "./testing.ts";
 import type { Message } from "./view/shape.ts";
 
@@ -90,6 +93,101 @@ describe("defects of Ouroboros that must not come back", () => {
     const { actions, level, messages } = guard.prepare(history);
     expect(actions).toMatchObject([{ type: "restart", reason: "window_full", carriedTurns: 1 }]);
     expect(level.tokens).toBeLessThan(3_500 + 200);
+    expectPaired(messages);
+  });
+
+  it.each([
+    ["the system prompt alone", (): Message[] => [{ ...SYSTEM, content: filler(12_000) }, ASK]],
+    [
+      "a question that cannot be cut",
+      (): Message[] => [...readingFiles(2, 50), { role: "user", content: filler(11_000) }],
+    ],
+  ])("restarts again and again over %s", (_, begin) => {
+    const { guard, events } = testGuard({
+      policy: { ...OUROBOROS, restart: { carryoverTurns: 9 } },
+      // As if nothing could be kept: then nothing is cut.
+      store: {
+        put: () => {
+          throw new Error("disk full");
+        },
+        get: () => undefined,
+      },
+    });
+    const history = begin();
+    for (let prompt = 0; prompt < 5; prompt++) {
+      const { status, level } = guard.prepare(history);
+      expect(status).toBe("exhausted");
+      expect(level.tokens).toBeGreaterThan(9_000);
+    }
+    expect(guard.state.restarts).toBeLessThan(2);
+    expect(events.filter(({ type }) => type === "withheld")).toMatchObject([
+      { response: "restart", reason: "no_gain" },
+    ]);
+    history.push(...toolTurn(2_000), ...toolTurn(2_000));
+    const { actions } = guard.prepare(history);
+    expect(actions.filter(({ type }) => type === "restart").length).toBeLessThan(2);
+  });
+
+  it("an open question is carried over whatever its size", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 300, max: 60_000 }), fc.boolean(), (tokens, storing) => {
+        const kept = new Map<string, string>();
+        const store = {
+          put: (id: string, text: string) => void kept.set(id, text),
+          get: kept.get.bind(kept),
+        };
+        const { guard, events } = testGuard({
+          policy: { ...OUROBOROS, compact: null, restart: { graceTurns: 0 } },
+          ...(storing ? { store } : {}),
+        });
+        const question = `Why ${filler(tokens)} now?`;
+        const history: Message[] = [...readingFiles(3, 900), { role: "user", content: question }];
+        guard.prepare(history);
+        if (guard.state.restarts === 0) guard.restart();
+        const { messages, level } = guard.prepare(history);
+        expect(guard.state.restarts).toBe(1);
+        expect(events.filter(({ type }) => type === "restarted")).toHaveLength(1);
+        const carried = messages.at(-1)!.content;
+        expect(words(carried)).toBeLessThanOrEqual(3_500);
+        expect(level.tokens).toBeLessThan(7_000);
+        expect(carried).toMatch(/^Why .* now\?$/s);
+        expect(history.at(-1)!.content).toBe(question);
+        const cut = /\n\[(\d+) characters left out here: .*\]\n/.exec(carried);
+        if (tokens < 3_000) expect(carried).toBe(question);
+        if (cut === null) {
+          expect(carried).toBe(question);
+          return;
+        }
+        expect(carried.length - cut[0].length + Number(cut[1])).toBe(question.length);
+        const key = /kept under (\S+)\]/.exec(carried)?.[1];
+        if (storing) expect(guard.recall(key!)).toBe(question);
+        else expect(carried).toContain("ask for what you need of it");
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it("a restart that was agreed to says why it was due", async () => {
+    const { guard, of } = testGuard({ policy: { ...OUROBOROS, mask: null, restart: { how: "ask" } } });
+    await fit(guard, readingFiles(5, 2_500), { confirm: () => true });
+    expect(of("restarted")).toMatchObject([{ reason: "window_full" }]);
+  });
+
+  it.each([
+    [undefined, 20_000],
+    [2_000, 2_000],
+  ])("carryover is not bounded where the window is unknown: %s", (carryoverTokens, most) => {
+    const { guard } = testGuard({
+      window: windowLookup(() => undefined),
+      policy: { ...OUROBOROS, restart: { carryoverTurns: 99, ...(carryoverTokens && { carryoverTokens }) } },
+    });
+    const history = readingFiles(60, 500);
+    expect(guard.read()).toMatchObject({ windowTokens: undefined, limits: {} });
+    guard.prepare(history);
+    guard.restart();
+    const { messages } = guard.prepare(history);
+    expect(counted(messages.slice(2))).toBeLessThanOrEqual(most);
+    expect(counted(messages.slice(2))).toBeGreaterThan(most - 600);
     expectPaired(messages);
   });
 

@@ -173,6 +173,7 @@ export class ContextGuard<M = Message> {
     const window = this.#window();
     const limits = limitsOf(this.policy.thresholds, window.tokens);
     let status: GuardStatus = "clear";
+    let pointless = false;
     let compacting = false;
     let request: Action<M> | undefined;
     let place = 0;
@@ -182,6 +183,9 @@ export class ContextGuard<M = Message> {
       const decision = decide(factsOf(this.#desk(limits), level, window.tokens, compacting), this.policy);
       if (decision.type === "rest") {
         status = decision.status;
+        pointless = decision.withheld !== undefined;
+        // Said once: what is tried again with every prompt is a loop.
+        if (pointless && !this.#state.restartPointless) this.#withhold("restart", "no_gain");
         break;
       }
       if (decision.type === "mask") {
@@ -190,7 +194,6 @@ export class ContextGuard<M = Message> {
           target: decision.target,
           urgent: decision.urgent,
           placeholder: this.#options.placeholder ?? placeholderFor,
-          keep: ({ id, text }) => keptUnder(this.#options.store, id, text),
         });
         if (act === undefined) {
           status = "exhausted";
@@ -232,7 +235,7 @@ export class ContextGuard<M = Message> {
       actions.splice(place, 0, request);
     }
     const sent = this.#editor.estimate(this.#state);
-    this.#state = { ...this.#state, sent };
+    this.#state = { ...this.#state, sent, restartPointless: pointless };
     return {
       messages: this.#editor.build(this.#state),
       actions,
@@ -244,13 +247,14 @@ export class ContextGuard<M = Message> {
   /**
    * The summary a `compact` or `fresh_session` action asked for; then call `prepare` again. `otherwise` makes another
    * for when the first saves too little. `no_gain`: both were refused, and no other is asked for until the context has
-   * grown.
+   * grown. `overtaken`: none is waited for any more, as a restart came first, and nothing is changed.
    */
   compacted(
     summary: string,
     how: "compact" | "fresh_session" = this.#how(),
     otherwise?: () => string,
-  ): "done" | "no_gain" {
+  ): "done" | "no_gain" | "overtaken" {
+    if (this.#state.compactAsked === undefined) return "overtaken";
     let act = compact(this.#desk(), summary, how);
     if (!("event" in act) && otherwise !== undefined) act = compact(this.#desk(), otherwise(), how);
     if ("event" in act) return this.#take(act);
@@ -311,7 +315,14 @@ export class ContextGuard<M = Message> {
   }
 
   #desk(limits: Limits = this.#limits()): Desk<M> {
-    return { editor: this.#editor, state: this.#state, policy: this.policy, limits };
+    const { store } = this.#options;
+    return {
+      editor: this.#editor,
+      state: this.#state,
+      policy: this.policy,
+      limits,
+      keep: { as: ({ id, text }) => keptUnder(store, id, text), stored: store !== undefined },
+    };
   }
 
   /** Takes over what a response did and reports it, as of the window it was done in. */

@@ -42,6 +42,8 @@ export interface RestartPolicy {
   carryoverTurns: number;
   /** The carried turns may fill this share of the soft line. Fraction. */
   carryoverShare: number;
+  /** How much they may fill where no line is known, as without the size of the window. Tokens. */
+  carryoverTokens: number;
   /** Most restarts of one session; `null` is unlimited. */
   max: number | null;
 }
@@ -78,7 +80,14 @@ export const DEFAULT_POLICY: GuardPolicy = {
     longTexts: null,
   },
   compact: { how: "compact", keepTurns: 4, minGain: 0.1 },
-  restart: { how: "auto", graceTurns: 3, carryoverTurns: 5, carryoverShare: 0.5, max: null },
+  restart: {
+    how: "auto",
+    graceTurns: 3,
+    carryoverTurns: 5,
+    carryoverShare: 0.5,
+    carryoverTokens: 20_000,
+    max: null,
+  },
 };
 
 export function resolvePolicy(input: PolicyInput = {}): GuardPolicy {

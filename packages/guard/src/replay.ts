@@ -105,6 +105,7 @@ function responsesDue(
     maskGain: level,
     urgentGain: level,
     compactGain: level,
+    restartGain: level,
     windDownTurns: windDownAt === undefined ? undefined : allTurns - windDownAt,
     restarts,
   };

@@ -64,6 +64,8 @@ export interface GuardState {
   /** Number of turns when a summary was first asked for and not yet given. */
   compactAsked: number | undefined;
   reclaimed: Reclaimed | undefined;
+  /** A restart was due at the last prompt, and would have freed next to nothing. */
+  restartPointless: boolean;
   /** Number of the session, from 1; a restart begins the next. */
   session: number;
   window: number;
@@ -98,6 +100,7 @@ export function newState(scale: number, overheadTokens: number): GuardState {
     compactAfter: 0,
     compactAsked: undefined,
     reclaimed: undefined,
+    restartPointless: false,
     session: 1,
     window: 0,
     turns: 0,

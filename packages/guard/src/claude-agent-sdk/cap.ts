@@ -1,3 +1,5 @@
+import { headAndTail } from "../view/placeholder.ts";
+
 /**
  * A tool's output with every text in it cut to `maxChars`, its structure kept: built-in tools check the form of what
  * replaces their output. Undefined when nothing was too long.
@@ -11,7 +13,7 @@ export function cappedOutput(output: unknown, maxChars: number): unknown {
     if (typeof value === "string") {
       if (value.length <= maxChars) return value;
       cut = true;
-      return headAndTail(value, maxChars);
+      return headAndTail(value, maxChars, leftOut);
     }
     if (depth > 6 || typeof value !== "object" || value === null) return value;
     if (Array.isArray(value)) return value.map((item) => walk(item, depth + 1));
@@ -19,16 +21,5 @@ export function cappedOutput(output: unknown, maxChars: number): unknown {
   }
 }
 
-/** Beginning and end are where commands say what they do and how it ended. */
-function headAndTail(text: string, maxChars: number): string {
-  const note = `\n[${text.length - maxChars} characters left out here to spare the context; read them in parts if needed]\n`;
-  const room = Math.max(0, maxChars - note.length);
-  const head = Math.ceil(room * 0.6);
-  const tail = room - head;
-  return whole(text.slice(0, head)) + note + whole(tail === 0 ? "" : text.slice(-tail));
-}
-
-/** Without the halves of characters that a cut may leave at either end. */
-function whole(text: string): string {
-  return text.replace(/^[\uDC00-\uDFFF]/, "").replace(/[\uD800-\uDBFF]$/, "");
-}
+const leftOut = (chars: number) =>
+  `\n[${chars} characters left out here to spare the context; read them in parts if needed]\n`;

@@ -173,6 +173,25 @@ describe("the openai package, responses", () => {
     expect(guard.state.allTurns).toBe(21);
   });
 
+  it("cuts a long question down over a restart in the form the API takes, and none that holds a picture or a file", () => {
+    const words = { type: "input_text", text: filler(9_000) };
+    const picture = { type: "input_image", image_url: "data:," };
+    const file = { type: "input_file", file_data: "data:," };
+    for (const content of [[words], [words, picture], [words, file]]) {
+      const guard = new ContextGuard<InputItem>({
+        identity: { harness: "h", session: "s" },
+        shape: responsesShape,
+        window: 8_000,
+        policy: { thresholds: THRESHOLDS },
+      });
+      const question = { role: "user", content };
+      const { messages } = guard.prepare([question]);
+      if (content.length > 1) expect(messages).toContain(question);
+      else
+        expect(messages.at(-1)).toEqual({ role: "user", content: expect.stringMatching(/ left out here: /) });
+    }
+  });
+
   it("is only measured where the server holds the history", async () => {
     const guard = new ContextGuard<InputItem>({
       identity: { harness: "h", session: "s" },

@@ -34,7 +34,8 @@ export const chatShape: Shape<ChatMessage> = {
           : "user";
     const calls = Array.isArray(message.tool_calls) ? [...(message.tool_calls as ChatCall[])] : [];
     if (message.function_call != null) calls.push({ function: message.function_call });
-    const parts: Part[] = text === "" && calls.length > 0 ? [] : [{ kind, text, extraTokens }];
+    const fixed = kind === "user" && !isText(message.content);
+    const parts: Part[] = text === "" && calls.length > 0 ? [] : [{ kind, text, extraTokens, fixed }];
     for (const { id, function: called, custom } of calls) {
       const tool = called?.name ?? custom?.name;
       const input = called?.arguments ?? custom?.input;
@@ -90,19 +91,25 @@ export const responsesShape: Shape<InputItem> = {
         : item.role === "user"
           ? "user"
           : "assistant";
-    // Only the agent's words can be put otherwise; one reply is several items, which the API takes only together.
-    const fixed = kind === "assistant" && item.role !== "assistant";
+    // Only words can be put otherwise; one reply is several items, which the API takes only together.
+    const fixed = kind === "user" ? !isText(item.content) : kind === "assistant" && item.role !== "assistant";
     return [{ kind, text, extraTokens, fixed, joins: kind === "assistant" }];
   },
   replace(item, texts) {
     const text = texts.get(0);
     if (text === undefined) return item;
     if ("output" in item) return { ...item, output: text };
-    const content = Array.isArray(item.content) ? [{ type: "output_text", text, annotations: [] }] : text;
-    return { ...item, content };
+    const said = Array.isArray(item.content) && item.role === "assistant";
+    return { ...item, content: said ? [{ type: "output_text", text, annotations: [] }] : text };
   },
   user: (content) => ({ role: "user", content }),
 };
+
+/** Nothing but words: no picture, file or sound that a text in its place would take away. */
+function isText(content: unknown): boolean {
+  if (!Array.isArray(content)) return true;
+  return (content as { type?: string }[]).every(({ type }) => type === "text" || type === "input_text");
+}
 
 /** Text of a content that is a string or a list of parts; images are counted beside it. */
 export function contentOf(content: unknown): { text: string; extraTokens: number } {

@@ -3,8 +3,8 @@ import { lineOfAction } from "../decide.ts";
 import { type Calibration, inContext, predict } from "../measure/calibrate.ts";
 import type { CompactPolicy, RestartPolicy } from "../policy.ts";
 import type { Mask } from "../state.ts";
-import type { History } from "./history.ts";
-import { estimateRange, startOfRecent } from "./view.ts";
+import type { History, ResultPart } from "./history.ts";
+import { estimateRange, openQuestion, startOfRecent } from "./view.ts";
 
 /** Where the agent stands when a part of its history is to be left behind. */
 export interface Standing<M> {
@@ -37,24 +37,52 @@ export function compactGain<M>(standing: Standing<M>, line: number, policy: Comp
   return inContext(calibration, Math.max(0, older - LEAST_SUMMARY));
 }
 
+/** What goes over into the next session. Estimated tokens. */
+export interface Carryover {
+  /** First canonical message that is carried. */
+  at: number;
+  /** How much of the open question is too much. */
+  excess: number;
+  /** What is freed by leaving the rest behind. */
+  gain: number;
+}
+
+/** So much of an open question is carried however full the prompt is without it, estimated tokens. */
+const LEAST_QUESTION = 200;
+
 /**
- * So many of the newest turns that the next session starts well below the soft line. `head` are the estimated tokens
- * of what will stand before them.
+ * So many of the newest turns that the next session starts well below the soft line. `head` and `sent` are the
+ * estimated tokens of what will stand before them, and of what is sent now.
  */
-export function carryFrom<M>(
+export function carryover<M>(
   standing: Standing<M>,
   head: number,
+  sent: number,
   limits: Limits,
-  policy: RestartPolicy | null,
-): number {
+  policy: RestartPolicy,
+): Carryover {
   const { history, masks, calibration, from } = standing;
+  const { carryoverTurns, carryoverShare, carryoverTokens } = policy;
+  const { entries, units, pinned } = history;
   const line = lineOfAction(limits).mask ?? limits.hard;
-  const fixed = predict(calibration, estimateRange(history, masks, 0, history.pinned) + head).tokens;
+  const before = estimateRange(history, masks, 0, pinned) + head;
   const room =
     line === undefined
-      ? Number.POSITIVE_INFINITY
-      : Math.max(0, Math.min(line - fixed, line * (policy?.carryoverShare ?? 0.5)));
-  return startOfRecent(history, masks, policy?.carryoverTurns ?? 0, room / calibration.slope, from);
+      ? carryoverTokens
+      : Math.max(0, Math.min(line - predict(calibration, before).tokens, line * carryoverShare));
+  const left = room / calibration.slope;
+  const at = startOfRecent(history, masks, carryoverTurns, left, from);
+  const kept = estimateRange(history, masks, at, entries.length);
+  const { from: asked, to } = units.at(-1) ?? { from: 0, to: 0 };
+  const question = openQuestion(history) === undefined ? 0 : estimateRange(history, masks, asked, to);
+  const excess = Math.max(0, question - Math.max(left, LEAST_QUESTION));
+  return { at, excess, gain: sent - before - kept };
+}
+
+/** Texts of the open question that may be cut in the middle, the longest first. */
+export function shortenable<M>({ history, masks }: Standing<M>): ResultPart[] {
+  const texts = openQuestion(history)?.longTexts ?? [];
+  return texts.filter(({ id }) => !masks.has(id)).sort((one, other) => other.tokens - one.tokens);
 }
 
 /** Turns before a canonical message. */

@@ -1,18 +1,37 @@
 import type { Limits } from "../decide.ts";
 import type { Tokenizer } from "../measure/estimate.ts";
-import type { CompactPolicy, GuardPolicy, MaskPolicy } from "../policy.ts";
+import type { CompactPolicy, GuardPolicy, MaskPolicy, RestartPolicy } from "../policy.ts";
 import type { GuardState, Mask, Notice } from "../state.ts";
 import { compositionOf, type Parts } from "./composition.ts";
-import { carryFrom, compactGain, keepFrom, type Standing, turnsBefore, turnsFrom } from "./cuts.ts";
+import {
+  carryover,
+  compactGain,
+  keepFrom,
+  type Standing,
+  shortenable,
+  turnsBefore,
+  turnsFrom,
+} from "./cuts.ts";
 import { digest } from "./digest.ts";
 import { History, type ResultPart } from "./history.ts";
 import { type Candidate, candidates, maskOldest } from "./mask.ts";
-import { clip } from "./placeholder.ts";
+import { clip, shortenedTo } from "./placeholder.ts";
 import type { Shape } from "./shape.ts";
 import { estimateView, View } from "./view.ts";
 
 /** What stays however urgent the need is not for a prompt that would not fit at all. */
 const NOTHING_PROTECTED = { keepTurns: 0, keepTokens: 0, keepErrors: false } as const;
+
+/** Where texts are put before something shorter takes their place. */
+export interface Keep {
+  /**
+   * Puts a text aside and says under which key; what cannot be kept is left as it is: a mask that cannot be lifted would
+   * be a loss.
+   */
+  as: (part: ResultPart) => string | undefined;
+  /** There is a store, in which it can be found again under that key. */
+  stored: boolean;
+}
 
 /**
  * The messages of a harness, and the view of them under the edits a state holds: how large it is, what may be taken
@@ -70,10 +89,10 @@ export class Editor<M> {
     found: readonly Candidate[],
     needed: number,
     placeholder: (part: ResultPart) => string,
-    keep: (part: ResultPart) => string | undefined,
+    keep: Keep,
   ): { mask: Mask; part: ResultPart }[] {
     return maskOldest(found, needed, placeholder, this.#tokenizer).flatMap(({ mask, part }) => {
-      const key = keep(part);
+      const key = keep.as(part);
       if (key === undefined) return [];
       return [{ mask: key === part.id ? mask : { ...mask, key }, part }];
     });
@@ -89,9 +108,36 @@ export class Editor<M> {
     return keepFrom(this.#standing(state), line, how, policy.compact?.keepTurns ?? 4);
   }
 
-  /** First canonical message that is carried into the next session, below its marker. */
-  carryFrom(state: GuardState, marker: string, limits: Limits, policy: GuardPolicy): number {
-    return carryFrom(this.#standing(state), this.#tokenizer(marker) + 4, limits, policy.restart);
+  /** What is carried into the next session below its marker, and the tokens that are freed by it, estimated. */
+  carryover(
+    state: GuardState,
+    marker: string,
+    limits: Limits,
+    policy: RestartPolicy,
+    keep: Keep,
+  ): { at: number; masks: Mask[]; gain: number } {
+    const head = this.#tokenizer(marker) + 4;
+    const { at, excess, gain } = carryover(this.#standing(state), head, this.estimate(state), limits, policy);
+    const masks = this.#shortenQuestion(state, excess, keep);
+    return { at, masks, gain: masks.reduce((sum, { saved }) => sum + saved, gain) };
+  }
+
+  /** Masks that cut the middle out of the open question, until `excess` estimated tokens are saved. */
+  #shortenQuestion(state: GuardState, excess: number, keep: Keep): Mask[] {
+    const masks: Mask[] = [];
+    let left = excess;
+    for (const part of shortenable(this.#standing(state))) {
+      if (left <= 0) break;
+      const key = keep.as(part);
+      if (key === undefined) continue;
+      const where = keep.stored ? key : undefined;
+      const placeholder = shortenedTo(part.text, (part.tokens - left) / part.tokens, where);
+      const saved = part.tokens - this.#tokenizer(placeholder);
+      if (saved <= 0) continue;
+      left -= saved;
+      masks.push({ id: part.id, ...(key === part.id ? {} : { key }), placeholder, saved });
+    }
+    return masks;
   }
 
   /** What a summary would take the place of, as it is sent now. */

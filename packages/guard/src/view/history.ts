@@ -3,16 +3,17 @@ import type { Part, Shape } from "./shape.ts";
 
 /** Wrapping that providers add around each message: role, separators. Estimated tokens. */
 const MESSAGE_OVERHEAD = 4;
-/** The agent's own texts below this are never candidates for masking. Estimated tokens. */
+/** Texts of the agent or the user below this are never shortened. Estimated tokens. */
 export const LONG_TEXT = 200;
 const NO_PARTS: readonly ResultPart[] = [];
 
-/** A piece of a message that may be masked: a tool result, or a long text of the agent. */
+/** A piece of a message that may be shortened: a tool result, or a long text of the agent or the user. */
 export interface ResultPart {
   /** Its call's id; with its place where an earlier result has the same, as some servers number from 0 each time. */
   id: string;
   /** Joins it to its call; made up from its place when the provider gave none. */
   call: string;
+  /** `assistant` and `user` for what they say themselves. */
   tool: string;
   input: unknown;
   error: boolean;
@@ -32,7 +33,7 @@ export interface Entry<M> {
   tokens: number;
   calls: readonly string[];
   results: readonly ResultPart[];
-  /** Texts of the agent itself long enough to be worth masking. */
+  /** What the agent or the user says, where it is long enough to be worth shortening. */
   longTexts: readonly ResultPart[];
   /** What the agent says directly after it is part of the same reply. */
   joins: boolean;
@@ -193,13 +194,15 @@ export class History<M> {
         role ??= "result";
       } else {
         role ??= part.kind;
-        if (part.kind === "assistant" && part.fixed !== true && tokens[place]! >= LONG_TEXT) {
+        // Beside a picture a text is not replaced: that would take the picture away.
+        const alone = part.fixed !== true && (part.extraTokens ?? 0) === 0;
+        if (part.kind !== "system" && alone && tokens[place]! >= LONG_TEXT) {
           const id = `text-${index}.${place}`;
           longTexts ??= [];
           longTexts.push({
             id,
             call: id,
-            tool: "assistant",
+            tool: part.kind,
             input: undefined,
             error: false,
             fixed: false,

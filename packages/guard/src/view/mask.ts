@@ -35,7 +35,9 @@ export function candidates<M>(
       consider(part, smallest);
     }
     if (policy.longTexts === null) continue;
-    for (const part of entry.longTexts) consider(part, Math.max(policy.longTexts / slope, smallest));
+    // What the user said is not the guard's to take away.
+    const own = entry.longTexts.filter(({ tool }) => tool === "assistant");
+    for (const part of own) consider(part, Math.max(policy.longTexts / slope, smallest));
   }
   let spared = policy.keepTokens / slope;
   if (spared <= 0) return found;

@@ -338,7 +338,7 @@ async function staysWhole<M>(format: Format<M>): Promise<void> {
       const history: M[] = [system, ask("begin")];
       for (const [at, made] of steps.entries()) {
         history.push(...format.step(made, at));
-        if (made.asks) history.push(ask("go on"));
+        if (made.asks) history.push(ask(`go on ${filler(made.says > 200 ? 5_000 : 1)}`));
         const before = JSON.stringify(history);
         const { messages } = await fit(guard, history);
         format.accepts(messages);

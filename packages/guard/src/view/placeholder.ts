@@ -9,6 +9,30 @@ export function clip(text: string, max: number): string {
   return `${text.slice(0, end)}…`;
 }
 
+/** Beginning and end of a text around a note on what lies between: where people and commands say what matters. */
+export function headAndTail(text: string, maxChars: number, note: (leftOut: number) => string): string {
+  const room = Math.max(0, maxChars - note(text.length).length);
+  const head = whole(text.slice(0, Math.ceil(room * 0.6)));
+  const tail = whole(text.slice(text.length - (room - Math.ceil(room * 0.6))));
+  return head + note(text.length - head.length - tail.length) + tail;
+}
+
+/** Without the halves of characters that a cut may leave at either end. */
+function whole(text: string): string {
+  return text.replace(/^[\uDC00-\uDFFF]/, "").replace(/[\uD800-\uDBFF]$/, "");
+}
+
+/** Never shorter than this, characters: a question must stay one. */
+const LEAST_CHARS = 400;
+
+/** A message of the user with its middle cut out, down to a share of it. `key`: where the whole of it is kept. */
+export function shortenedTo(text: string, share: number, key: string | undefined): string {
+  const where = key === undefined ? "ask for what you need of it" : `the whole of it is kept under ${key}`;
+  const note = (leftOut: number) =>
+    `\n[${leftOut} characters left out here: this message was too long to be carried over a restart; ${where}]\n`;
+  return headAndTail(text, Math.max(LEAST_CHARS, Math.floor(text.length * share)), note);
+}
+
 const LANGUAGES: Readonly<Record<string, string>> = {
   c: "C",
   cpp: "C++",

@@ -137,8 +137,8 @@ export function startOfRecent<M>(
     const unit = units[place]!;
     if (unit.from < earliest) break;
     const size = estimateRange(history, masks, unit.from, unit.to);
-    // The last, still open question of a user is kept whatever its size: without it there is nothing to do.
-    const waiting = place === units.length - 1 && entries[unit.from]!.role === "user";
+    // The open question stays: without it there is nothing to do.
+    const waiting = place === units.length - 1 && openQuestion(history) !== undefined;
     if (size > left && !waiting) break;
     left -= size;
     if (unit.turn) seen++;
@@ -147,6 +147,13 @@ export function startOfRecent<M>(
   // Where the harness itself cut the history, results may stand first whose calls are gone.
   while (start < entries.length && answersNothing(entries[start]!)) start++;
   return start;
+}
+
+/** What the user asked last, where the agent has not answered yet. */
+export function openQuestion<M>({ units, entries }: History<M>): Entry<M> | undefined {
+  const last = units.at(-1);
+  const entry = last === undefined ? undefined : entries[last.from]!;
+  return entry?.role === "user" ? entry : undefined;
 }
 
 /** At the very beginning only a call in the same message can have been answered. */
