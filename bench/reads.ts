@@ -1,3 +1,4 @@
+import type { SessionPage } from "@plimsoll/protocol";
 import { busyFleet, bytesPerTurn } from "./ingest.ts";
 import type { Context, Group, Measurement } from "./measurement.ts";
 import { percentileOf, rounded } from "./measurement.ts";
@@ -21,50 +22,61 @@ const LIVE_TURNS = 20_000;
 export const reads: Group = {
   names: ["storage.turn", "read.overview", "read.sessions"],
   async *run(context) {
-    const home = await makeHome();
+    const small = await filled(context, 1);
     try {
-      const server = await startServer({ home, pages: false });
-      context.note("seeding 1 million turns ...");
-      const key = await server.makeKey("ingest", "read");
-      await seed(server, key, MILLION, 11);
-      yield* stored(context, home);
-      await sendLive(server, key);
-      await server.examine();
-      const small = await readAll(context, home, server, key);
-      if (!context.large) {
-        for (const [name, times] of small) yield measurement(name, times);
-        return;
+      if (context.wanted("storage.turn")) yield await stored(small.home);
+      const large = context.large ? await filled(context, 10) : undefined;
+      try {
+        const sides = large === undefined ? [small] : [small, large];
+        for (const side of sides) await enliven(side);
+        for (const [name, calls] of READS) {
+          if (!context.wanted(name)) continue;
+          context.note(`${name} ...`);
+          const [one, ten] = await timesOf(sides, calls);
+          yield { ...measurement(name, one!), ...(ten === undefined ? {} : growth(one!, ten)) };
+        }
+        await large?.server.stop();
+      } finally {
+        await large?.home.remove();
       }
-      context.note("seeding 9 million more ...");
-      for (let part = 0; part < 9; part++) {
-        await seed(server, key, MILLION, 12 + part);
-        context.note(`  ${part + 2} million`);
-      }
-      await sendLive(server, key);
-      await server.examine();
-      const large = await readAll(context, home, server, key);
-      for (const [name, times] of small) {
-        const later = large.get(name)!;
-        yield {
-          ...measurement(name, times),
-          p95_ms_at_10M: rounded(later.day, 1),
-          growth: rounded(later.day / times.day, 2),
-          month_p95_ms_at_10M: rounded(later.month, 1),
-          month_growth: rounded(later.month / times.month, 2),
-        };
-      }
-      await server.stop();
+      await small.server.stop();
     } finally {
-      await home.remove();
+      await small.home.remove();
     }
   },
 };
 
-/** p95 in ms over the dashboard's own range, and over all there is. */
+interface Side {
+  home: Home;
+  server: BenchServer;
+  key: string;
+}
+
+/** A server of its own with so many million turns. */
+async function filled(context: Context, millions: number): Promise<Side> {
+  const home = await makeHome();
+  try {
+    const server = await startServer({ home, pages: false });
+    const key = await server.makeKey("ingest", "read");
+    for (let part = 0; part < millions; part++) {
+      context.note(`seeding ${part + 1} of ${millions} million turns ...`);
+      await seed(server, key, MILLION, 11 + part);
+    }
+    const side = { home, server, key };
+    await endSessions(side);
+    return side;
+  } catch (error) {
+    await home.remove();
+    throw error;
+  }
+}
+
+/** Milliseconds over the dashboard's own range, and over all there is. */
 interface Times {
   day: number;
   dayMedian: number;
   month: number;
+  monthMedian: number;
 }
 
 function measurement(name: string, times: Times): Measurement {
@@ -74,6 +86,19 @@ function measurement(name: string, times: Times): Measurement {
     unit: "ms",
     p50_ms: rounded(times.dayMedian, 1),
     month_p95_ms: rounded(times.month, 1),
+    month_p50_ms: rounded(times.monthMedian, 1),
+  };
+}
+
+function growth(one: Times, ten: Times): Record<string, number> {
+  return {
+    p95_ms_at_10M: rounded(ten.day, 1),
+    p50_ms_at_10M: rounded(ten.dayMedian, 1),
+    growth: rounded(ten.day / one.day, 2),
+    growth_of_median: rounded(ten.dayMedian / one.dayMedian, 2),
+    month_p95_ms_at_10M: rounded(ten.month, 1),
+    month_growth: rounded(ten.month / one.month, 2),
+    month_growth_of_median: rounded(ten.monthMedian / one.monthMedian, 2),
   };
 }
 
@@ -102,8 +127,37 @@ async function seed(server: BenchServer, key: string, turns: number, seed: numbe
     throw new Error(`only ${report.accepted} of ${turns} events were stored`);
 }
 
-/** So that the fleet has 200 live rows, as it would on a working day. */
-async function sendLive(server: BenchServer, key: string): Promise<void> {
+/** What was under way when the seeding stopped is over, or ten times the history would also be ten times the live fleet. */
+async function endSessions({ server, key }: Side): Promise<void> {
+  const { items } = await server.query<SessionPage>("sessions.list", {
+    ...rangeOf(SPAN),
+    status: "live",
+    limit: 500,
+  });
+  const at = Date.now();
+  const response = await fetch(`${server.url}/api/v1/events`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify(
+      items.map(({ id, harness, session }) => ({
+        type: "session",
+        id,
+        at,
+        harness,
+        session,
+        status: "ended",
+        reason: "done",
+      })),
+    ),
+  });
+  const answer = await response.text();
+  if (response.status !== 200 || JSON.parse(answer).accepted !== items.length) {
+    throw new Error(`the seeded sessions could not be ended: ${answer.slice(0, 300)}`);
+  }
+}
+
+/** 200 live agents on top, as there would be on a working day. */
+async function enliven({ home, server, key }: Side): Promise<void> {
   await sendLoad({
     port: server.port,
     key,
@@ -114,10 +168,12 @@ async function sendLive(server: BenchServer, key: string): Promise<void> {
     warmUp: 0,
     counted: 60_000,
   });
+  await server.examine();
+  // What autovacuum does within its minute; without it the first reads would measure a database in mid-air.
+  await home.sql((client) => client.query("VACUUM (ANALYZE)"));
 }
 
-async function* stored(context: Context, home: Home): AsyncIterable<Measurement> {
-  if (!context.wanted("storage.turn")) return;
+async function stored(home: Home): Promise<Measurement> {
   const bytes = await bytesPerTurn(home);
   const [turns, table, indexes] = await home.sql(async (client) => {
     const { rows } = await client.query<{ turns: number; heap: number; indexes: number }>(
@@ -126,7 +182,7 @@ async function* stored(context: Context, home: Home): AsyncIterable<Measurement>
     );
     return [rows[0]!.turns, rows[0]!.heap, rows[0]!.indexes];
   });
-  yield {
+  return {
     name: "storage.turn",
     value: rounded(bytes),
     unit: "bytes",
@@ -134,32 +190,6 @@ async function* stored(context: Context, home: Home): AsyncIterable<Measurement>
     indexes: rounded(indexes! / turns!),
     turns: turns!,
   };
-}
-
-async function readAll(
-  context: Context,
-  home: Home,
-  server: BenchServer,
-  key: string,
-): Promise<Map<string, Times>> {
-  // What autovacuum does within its minute; without it the first reads would measure a database in mid-air.
-  await home.sql((client) => client.query("VACUUM (ANALYZE)"));
-  const found = new Map<string, Times>();
-  for (const [name, paths] of [
-    ["read.overview", overview],
-    ["read.sessions", firstPage],
-  ] as const) {
-    if (!context.wanted(name)) continue;
-    context.note(`${name} ...`);
-    const day = await timed(server, key, () => paths(DAY));
-    const month = await timed(server, key, () => paths(SPAN));
-    found.set(name, {
-      day: percentileOf(day, 0.95),
-      dayMedian: percentileOf(day, 0.5),
-      month: percentileOf(month, 0.95),
-    });
-  }
-  return found;
 }
 
 type Call = readonly [procedure: string, input: object];
@@ -186,27 +216,48 @@ function rangeOf(span: number): { from: string; to: string } {
   return { from: new Date(to - span).toISOString(), to: new Date(to).toISOString() };
 }
 
-/** Milliseconds of one request after another. */
-async function timed(server: BenchServer, key: string, calls: () => Call[]): Promise<number[]> {
-  const times: number[] = [];
+const READS = [
+  ["read.overview", overview],
+  ["read.sessions", firstPage],
+] as const;
+
+async function timesOf(sides: readonly Side[], calls: (span: number) => Call[]): Promise<Times[]> {
+  const day = await timed(sides, () => calls(DAY));
+  const month = await timed(sides, () => calls(SPAN));
+  return sides.map((_, at) => ({
+    day: percentileOf(day[at]!, 0.95),
+    dayMedian: percentileOf(day[at]!, 0.5),
+    month: percentileOf(month[at]!, 0.95),
+    monthMedian: percentileOf(month[at]!, 0.5),
+  }));
+}
+
+/**
+ * Milliseconds of one request after another, each asked of every server before the next: what else the machine does meets
+ * all alike, and their ratio can be believed.
+ */
+async function timed(sides: readonly Side[], calls: () => Call[]): Promise<number[][]> {
+  const times = sides.map((): number[] => []);
   for (let index = 0; index < WARM_UPS + REPEATS; index++) {
-    const asked = calls();
-    const input = JSON.stringify(
-      Object.fromEntries([...asked.entries()].map(([at, [, given]]) => [at, given])),
-    );
-    const path = asked.map(([procedure]) => procedure).join(",");
-    const started = performance.now();
-    const response = await fetch(
-      `${server.url}/api/trpc/${path}?batch=1&input=${encodeURIComponent(input)}`,
-      {
-        headers: { authorization: `Bearer ${key}` },
-      },
-    );
-    const text = await response.text();
-    const spent = performance.now() - started;
-    if (response.status !== 200)
-      throw new Error(`${path} answered ${response.status}: ${text.slice(0, 300)}`);
-    if (index >= WARM_UPS) times.push(spent);
+    for (const [at, side] of sides.entries()) {
+      const spent = await ask(side, calls());
+      if (index >= WARM_UPS) times[at]!.push(spent);
+    }
   }
   return times;
+}
+
+async function ask({ server, key }: Side, calls: readonly Call[]): Promise<number> {
+  const input = JSON.stringify(
+    Object.fromEntries([...calls.entries()].map(([at, [, given]]) => [at, given])),
+  );
+  const path = calls.map(([procedure]) => procedure).join(",");
+  const started = performance.now();
+  const response = await fetch(`${server.url}/api/trpc/${path}?batch=1&input=${encodeURIComponent(input)}`, {
+    headers: { authorization: `Bearer ${key}` },
+  });
+  const text = await response.text();
+  const spent = performance.now() - started;
+  if (response.status !== 200) throw new Error(`${path} answered ${response.status}: ${text.slice(0, 300)}`);
+  return spent;
 }
