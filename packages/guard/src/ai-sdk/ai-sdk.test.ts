@@ -135,4 +135,84 @@ describe("the Vercel AI SDK", () => {
     expect(result.text).toBe("all read");
     expectBelow(25, events);
   });
+
+  describe.each(["generateText", "streamText"])("in %s", (how) => {
+    async function run(over: { max: number; prompt: string; onStop?: "send" }) {
+      const { model } = await setup();
+      const events: PlimsollEventInput[] = [];
+      const guard = new ContextGuard<AiMessage>({
+        identity: { harness: "h", session: "s" },
+        shape: aiShape,
+        window: 20_000,
+        policy: {
+          thresholds: { warning: null, ceiling: null, soft: null, hard: "60%" },
+          mask: null,
+          restart: { graceTurns: 0, max: over.max },
+        },
+        onEvent: (event) => events.push(event),
+      });
+      const steps = guardSteps(guard, over.onStop === undefined ? {} : { onStop: over.onStop });
+      const options = {
+        model,
+        tools,
+        prompt: over.prompt,
+        prepareStep: steps.prepareStep,
+        onStepFinish: steps.onStepFinish,
+        stopWhen: [stepCountIs(12), steps.stopWhen],
+      };
+      if (how === "generateText") {
+        const { steps: made } = await generateText(options);
+        return { made, steps, guard, events };
+      }
+      let failure: unknown;
+      const result = streamText({
+        ...options,
+        onError: ({ error }) => {
+          failure = error;
+        },
+      });
+      await result.consumeStream();
+      if (failure !== undefined) throw failure;
+      return { made: await result.steps, steps, guard, events };
+    }
+
+    it("sends no step at which no restart is left, and keeps the steps made so far", async () => {
+      const { made, steps, guard, events } = await run({ max: 0, prompt: "Read all of them." });
+      expect(made.length).toBeGreaterThan(2);
+      expect(made.length).toBeLessThan(12);
+      expect(server!.requests).toHaveLength(made.length);
+      expect(guard.state.allTurns).toBe(made.length);
+      // The one over the line told the agent so; the one after it would have had some 1,900 tokens more.
+      const levels = server!.requests.map(({ promptTokens }) => promptTokens);
+      expect(levels.filter((tokens) => tokens > 12_000)).toHaveLength(1);
+      expect(steps.stopped()).toMatchObject({ code: "max_restarts" });
+      expect(events.filter(({ type }) => type === "withheld")).toHaveLength(1);
+    });
+
+    it("restarts where it may, and does each thing once", async () => {
+      const { made, steps, guard, events } = await run({ max: 3, prompt: "Read all of them." });
+      expect(made).toHaveLength(12);
+      expect(steps.stopped()).toBeUndefined();
+      expect(guard.state.restarts).toBeGreaterThan(0);
+      expect(events.filter(({ type }) => type === "restarted")).toHaveLength(guard.state.restarts);
+      const restarted = server!.requests.filter(({ messages }) =>
+        JSON.stringify(messages).includes("[Session restarted."),
+      );
+      expect(restarted.length).toBeGreaterThan(0);
+    });
+
+    it("sends it all the same where told to", async () => {
+      const { made, steps } = await run({ max: 0, prompt: "Read all of them.", onStop: "send" });
+      expect(made).toHaveLength(12);
+      expect(steps.stopped()).toBeUndefined();
+    });
+
+    it("refuses the first step by an error: nothing is lost with it", async () => {
+      await expect(run({ max: 0, prompt: filler(21_000) })).rejects.toMatchObject({
+        name: "GuardError",
+        code: "max_restarts",
+      });
+      expect(server!.requests).toHaveLength(0);
+    });
+  });
 });

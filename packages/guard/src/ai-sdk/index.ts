@@ -1,5 +1,4 @@
-import type { FitOptions } from "../fit.ts";
-import { fit } from "../fit.ts";
+import { GuardError } from "../error.ts";
 import type { ContextGuard } from "../guard.ts";
 import { type ClientOptions, toSend } from "../wrap.ts";
 import type { AiMessage } from "./shape.ts";
@@ -70,32 +69,57 @@ interface StreamPart {
 
 interface Step {
   usage: unknown;
-  response: { id?: string; modelId?: string };
+  response: { id?: string; modelId?: string; messages?: readonly AiMessage[] };
 }
 
 /**
  * For a loop without middleware: give `prepareStep`, `onStepFinish` and, beside your own conditions, `stopWhen` to
- * `generateText` or `streamText`. Usage is taken from each step, never from the total of all.
+ * `generateText` or `streamText`. Usage is taken from each step, never from the total of all. `stopWhen` looks at the
+ * step that would come next, so that what must not be sent ends the loop before it, and the steps made so far stay.
+ * Only the first step is refused by an error: nothing is lost with it.
  */
-export function guardSteps(guard: ContextGuard<AiMessage>, options: FitOptions<AiMessage> = {}) {
-  let stopped = false;
+export function guardSteps(guard: ContextGuard<AiMessage>, options: ClientOptions<AiMessage> = {}) {
   let history: readonly AiMessage[] = [];
   let view: readonly AiMessage[] = [];
+  let next: { length: number; view: readonly AiMessage[] } | undefined;
+  let stopped: GuardError | undefined;
   return {
+    /** @throws {GuardError} as a wrapped client does, unless `onStop` is `send`. */
     async prepareStep<M extends AiMessage>({ messages }: { messages: M[] }): Promise<{ messages: M[] }> {
       // Some versions go on from what the last step was given: the guard works on what that was made of.
       const goesOn = view.length > 0 && view.every((message, place) => message === messages[place]);
       history = goesOn ? [...history, ...messages.slice(view.length)] : [...messages];
-      const prepared = await fit(guard, history, options);
-      view = prepared.messages;
-      stopped = prepared.actions.some((action) => action.type === "stop");
+      view = next?.length === history.length ? next.view : await toSend(guard, history, options);
+      next = undefined;
       // The shape only makes messages in the user's role, which every ModelMessage list may hold.
-      return { messages: prepared.messages as M[] };
+      return { messages: view as M[] };
     },
     onStepFinish({ usage, response }: Step): void {
       guard.observe({ id: response.id, model: response.modelId, usage });
     },
-    /** True once the guard allows no further restart. */
-    stopWhen: (): boolean => stopped,
+    /** True when the next step must not be sent; {@link stopped} says why. */
+    async stopWhen({ steps }: { steps: readonly Step[] }): Promise<boolean> {
+      const ahead = [...history, ...newIn(steps.at(-1)?.response.messages ?? [], history)];
+      try {
+        next = { length: ahead.length, view: await toSend(guard, ahead, options) };
+        return false;
+      } catch (error) {
+        if (!(error instanceof GuardError)) throw error;
+        stopped = error;
+        return true;
+      }
+    },
+    /** Why `stopWhen` ended the loop; undefined when it did not. */
+    stopped: (): GuardError | undefined => stopped,
   };
+}
+
+/** What a step added: its response names the messages of earlier steps too, as copies. */
+function newIn(response: readonly AiMessage[], history: readonly AiMessage[]): readonly AiMessage[] {
+  const first = JSON.stringify(response[0]);
+  for (let known = Math.min(response.length, history.length); known > 0; known--) {
+    const message = history[history.length - known]!;
+    if (message.role === response[0]!.role && JSON.stringify(message) === first) return response.slice(known);
+  }
+  return response;
 }
