@@ -7,6 +7,11 @@ export function one(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value[0] : value;
 }
 
+/** The harness chosen, if one was: a parameter without a value chooses none. */
+export function harnessOf(params: Awaited<SearchParams>): string | undefined {
+  return one(params.harness) || undefined;
+}
+
 export function periodOf(range: string | undefined, now: number): Period {
   return resolveRange((range === undefined ? null : parseRange(range)) ?? DEFAULT_RANGE, now);
 }

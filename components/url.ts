@@ -21,6 +21,12 @@ const range = createParser<RangeChoice>({
   .withDefault(DEFAULT_RANGE)
   .withOptions({ history: "push" });
 
+/** An address may hold the name of the parameter and nothing after it: then nothing was chosen. */
+const harnessName = createParser<string>({
+  parse: (text) => (text === "" ? null : text),
+  serialize: (name) => name,
+}).withOptions({ history: "push" });
+
 export function useRange() {
   return useQueryState("range", range);
 }
@@ -31,7 +37,7 @@ export function usePeriod(): Period {
 }
 
 export function useHarness() {
-  return useQueryState("harness", parseAsString.withOptions({ history: "push" }));
+  return useQueryState("harness", harnessName);
 }
 
 export function useSessionFilters() {

@@ -2,14 +2,14 @@ import { HydrationBoundary } from "@tanstack/react-query";
 import type { Metadata } from "next";
 import { FleetPage } from "../../components/fleet/fleet-page.tsx";
 import { prefetch } from "../prefetch.ts";
-import { one, periodOf, type SearchParams } from "../search.ts";
+import { harnessOf, one, periodOf, type SearchParams } from "../search.ts";
 
 export const metadata: Metadata = { title: "Fleet" };
 
 export default async function Page({ searchParams }: { searchParams: SearchParams }) {
   const params = await searchParams;
   const { from, to } = periodOf(one(params.range), Date.now());
-  const chosen = one(params.harness);
+  const chosen = harnessOf(params);
   const harness = chosen === undefined ? {} : { harness: chosen };
   const state = await prefetch((trpc, client) => [
     client.prefetchQuery(trpc.status.queryOptions({ from, to, ...harness })),

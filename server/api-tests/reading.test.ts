@@ -170,6 +170,13 @@ describe("questions that make no sense", () => {
       [`/api/v1/series?from=${from}&to=${to}&metric=joy`, "metric"],
       [`/api/v1/series?from=${from}&to=${to}&metric=turns&step=1`, "step"],
       ["/api/v1/sessions/not-an-id", "id"],
+      // Nobody's name; in the rollups it stands for all of them.
+      [`/api/v1/status?${rangeQuery}&harness=`, "harness"],
+      [`/api/v1/series?${rangeQuery}&metric=turns&harness=`, "harness"],
+      ["/api/v1/fleet?harness=", "harness"],
+      // Text that the database cannot hold.
+      [`/api/v1/status?${rangeQuery}&harness=%00`, "harness"],
+      [`/api/v1/sessions?${rangeQuery}&q=a%00b`, "q"],
     ];
     for (const [path, field] of cases) {
       const { status, body } = await server.get<ErrorBody>(path);
@@ -316,6 +323,8 @@ describe("figures", () => {
     const boundaries = families.get("plimsoll_boundaries_total")?.metrics ?? [];
     expect(boundaries.find(({ labels }) => labels?.type === "masked")?.value).toBe("1");
     expect(families.get("plimsoll_read_model_up")?.metrics[0]?.value).toBe("1");
+    // Every request was answered, so nothing waits any more.
+    expect(families.get("plimsoll_ingest_queue_events")?.metrics).toEqual([{ value: "0" }]);
   });
 });
 

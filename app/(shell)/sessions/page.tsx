@@ -4,7 +4,7 @@ import { createLoader } from "nuqs/server";
 import { listQuery, sessionFilters } from "../../../components/sessions/filters.ts";
 import { SessionsPage } from "../../../components/sessions/sessions-page.tsx";
 import { prefetch } from "../../prefetch.ts";
-import { one, periodOf, type SearchParams } from "../../search.ts";
+import { harnessOf, one, periodOf, type SearchParams } from "../../search.ts";
 
 export const metadata: Metadata = { title: "Sessions" };
 
@@ -15,7 +15,7 @@ export default async function Page({ searchParams }: { searchParams: SearchParam
   const query = listQuery(
     periodOf(one(params.range), Date.now()),
     filtersOf(params),
-    one(params.harness) ?? null,
+    harnessOf(params) ?? null,
   );
   const state = await prefetch((trpc, client) => [
     client.prefetchInfiniteQuery(

@@ -1,11 +1,17 @@
 import { z } from "zod";
+import { LONGEST } from "./event-rules.ts";
 import { SESSION_KINDS } from "./events.ts";
 import { Scope, SeriesGroup, SeriesMetric, SessionStatus } from "./read.ts";
 import { SessionSort } from "./read-session.ts";
 
 /** Inputs of the metrics API, shared by tRPC, REST, the dashboard and the command line. */
 const time = z.iso.datetime({ offset: true });
-const harness = z.string().max(128).optional();
+/** PostgreSQL text holds no NUL: to ask for one is a mistake of the question, and not a fault of the server. */
+const text = (max: number, string = z.string()) =>
+  string.max(max).refine((value) => !value.includes("\u0000"), "must not contain a NUL character");
+const named = z.string().trim().min(1);
+/** Never empty: that would be a harness nobody has, and in the rollups it stands for all of them. */
+const harness = text(LONGEST.harness, z.string().min(1)).optional();
 const id = z.uuid();
 
 export const StatusQuery = z.object({ from: time, to: time, harness });
@@ -26,7 +32,7 @@ export const SessionsQuery = z.object({
   kind: z.enum(SESSION_KINDS).optional(),
   status: SessionStatus.optional(),
   /** Part of a title, a session id, a harness or a model. */
-  q: z.string().max(200).optional(),
+  q: text(200).optional(),
   sort: SessionSort.default("last_at"),
   order: z.enum(["asc", "desc"]).default("desc"),
   cursor: z.string().max(500).optional(),
@@ -58,15 +64,15 @@ export const SeriesQuery = z.object({
 export type SeriesQuery = z.infer<typeof SeriesQuery>;
 
 export const CreateKeyInput = z.object({
-  name: z.string().trim().min(1).max(100),
+  name: text(100, named),
   scopes: z.array(Scope).min(1),
 });
 export type CreateKeyInput = z.infer<typeof CreateKeyInput>;
 
 export const RevokeKeyInput = z.object({ id });
 export const SetModelWindowInput = z.object({
-  model: z.string().trim().min(1).max(200),
+  model: text(LONGEST.model, named),
   tokens: z.number().int().min(1).max(2_147_483_647),
 });
-export const RemoveModelWindowInput = z.object({ model: z.string().min(1).max(200) });
+export const RemoveModelWindowInput = z.object({ model: text(LONGEST.model, z.string().min(1)) });
 export const CountsQuery = z.object({ from: time, to: time });
