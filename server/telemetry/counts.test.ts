@@ -1,0 +1,29 @@
+import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type TestDatabase, testDatabase } from "../testing/database.ts";
+import { readCounts } from "./counts.ts";
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  await database.prisma.ingestCount.createMany({
+    data: [19, 20, 21].map((day) => ({
+      projectId: 1,
+      day: new Date(Date.UTC(2026, 10, day)),
+      outcome: "turn",
+      count: BigInt(day),
+    })),
+  });
+});
+afterAll(() => database.close());
+
+test.each([
+  ["a day, and not the one that begins where it ends", "2026-11-20T00:00:00Z", "2026-11-21T00:00:00Z", 20],
+  ["a part of a day is all of it", "2026-11-20T10:00:00Z", "2026-11-20T11:00:00Z", 20],
+  ["a moment past midnight", "2026-11-20T00:00:00Z", "2026-11-21T00:00:00.001Z", 41],
+  ["a moment before midnight", "2026-11-19T23:59:59.999Z", "2026-11-21T00:00:00Z", 39],
+])("%s", async (_, from, to, turns) => {
+  const reader = { prisma: database.prisma, projectId: 1, thresholds: DEFAULT_THRESHOLDS, now: 0 };
+  expect(await readCounts(reader, { from, to })).toEqual({ counts: [{ outcome: "turn", count: turns }] });
+});
