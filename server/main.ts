@@ -121,10 +121,10 @@ async function start(settings: Settings, log: Logger, stops: Stops, stopping: ()
     committed: (projectId, sessions) => hub.changed(projectId, sessions),
     measured(events, ms, counts) {
       instruments.commit(events, ms / 1_000);
-      instruments.queued(ingest.depth);
       for (const { outcome, count } of counts.values()) instruments.events(outcome, count);
     },
   });
+  instruments.watchQueue(() => ingest.depth);
 
   const publicUrl = () => running?.url ?? `http://${settings.HOST}:${settings.PORT}`;
   const freshLoginUrl = () => loginUrl(publicUrl(), browsers.createLoginToken());

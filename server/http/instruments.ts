@@ -9,8 +9,8 @@ export interface Instruments {
   events(outcome: string, count: number): void;
   /** One group commit: how many events it took, and how long until COMMIT returned. */
   commit(events: number, seconds: number): void;
-  /** Events waiting for their commit. */
-  queued(events: number): void;
+  /** Says where to read, at each scrape, how many events wait for their commit. */
+  watchQueue(depth: () => number): void;
   /** Bytes of request bodies in memory. */
   bodies(bytes: number): void;
   liveClients(count: number): void;
@@ -46,10 +46,14 @@ export function createInstruments(): Instruments {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5],
     registers,
   });
-  const queue = new Gauge({
+  let queueDepth = () => 0;
+  new Gauge({
     name: "plimsoll_ingest_queue_events",
     help: "Events waiting for their commit.",
     registers,
+    collect() {
+      this.set(queueDepth());
+    },
   });
   const bodies = new Gauge({
     name: "plimsoll_ingest_body_bytes",
@@ -89,7 +93,9 @@ export function createInstruments(): Instruments {
       commitSize.observe(events);
       commitTime.observe(seconds);
     },
-    queued: (events) => queue.set(events),
+    watchQueue(depth) {
+      queueDepth = depth;
+    },
     bodies: (bytes) => bodies.set(bytes),
     liveClients: (count) => live.set(count),
   };

@@ -93,7 +93,9 @@ describe("the metrics", () => {
     instruments.events("accepted", 2);
     instruments.events("invalid_field", 1);
     instruments.commit(500, 0.004);
-    instruments.queued(12);
+    let waiting = 500;
+    instruments.watchQueue(() => waiting);
+    waiting = 12;
     instruments.liveClients(3);
     instruments.request("events", 200, 0.003);
     instruments.request("events", 200, 0.2);
