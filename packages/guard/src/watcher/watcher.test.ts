@@ -57,17 +57,16 @@ describe("defects of the sketch that must not come back", () => {
   it("a section changed while it was summarised is overwritten by the summary of what it was", async () => {
     const ir = new PromptIr([section("log", 900)]);
     let release = (_: string) => {};
-    const watcher = new ContextWatcher(ir, {
-      budget: { total: 1_000 },
-      tokenizer: words,
-      compact: () => new Promise((resolve) => (release = resolve)),
-    });
+    const compact = vi.fn(() => new Promise<string>((resolve) => (release = resolve)));
+    const watcher = new ContextWatcher(ir, { budget: { total: 1_000 }, tokenizer: words, compact });
     const looking = watcher.look();
     ir.put(section("log", 950));
     release("short");
-    // Its change stays and the stale summary goes; as it is over the limit, what is now there is shortened at once.
+    // Its change stays and the stale summary goes; as it is over the limit, what is now there is shortened at once,
+    // and not by another wait.
     expect(await looking).toMatchObject({ status: "compacted", compacted: 1 });
     expect(ir.get("log")!.content).toMatch(/^\[log -- first part of 4749 characters\]/);
+    expect(compact).toHaveBeenCalledOnce();
   });
 
   it("it tries again every second when nothing compactable remains", async () => {
@@ -208,6 +207,35 @@ describe("the watcher", () => {
       expect(watcher.recall("a")).toBe(filler(500));
       expect(watcher.recall("b")).toBeUndefined();
     }
+  });
+
+  it("asks a summariser that fails no second time for what is over the limit, though the clock runs backwards", async () => {
+    const ir = new PromptIr([section("a", 500), section("b", 600)]);
+    let now = NOW;
+    const compact = vi.fn(async () => {
+      if (compact.mock.calls.length > 9) return "given up";
+      throw new Error("away");
+    });
+    const watcher = new ContextWatcher(ir, {
+      budget: { total: 500 },
+      tokenizer: words,
+      compact,
+      clock: () => (now -= HOUR),
+    });
+    expect(await watcher.look()).toMatchObject({ status: "compacted" });
+    expect(compact).toHaveBeenCalledTimes(2);
+    expect(ir.total).toBeLessThanOrEqual(425);
+  });
+
+  it("shortens by itself, and not to a stub, where the summary is longer than what it is of", async () => {
+    const ir = new PromptIr([section("a", 900)]);
+    const watcher = new ContextWatcher(ir, {
+      budget: { total: 1_000 },
+      tokenizer: words,
+      compact: () => filler(901),
+    });
+    await watcher.look();
+    expect(ir.get("a")!.content).toMatch(/^\[a -- first part of 4499 characters\]/);
   });
 
   it("sees what came over the limit while it waited for a summary that nothing hung on", async () => {
