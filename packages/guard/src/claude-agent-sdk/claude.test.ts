@@ -83,8 +83,11 @@ function atHardLine({ restart, ...over }: { restart: Partial<RestartPolicy> } & 
     onEvent: (event) => events.push(event),
     query: async function* ({ options }: { options?: { hooks: { PostToolUse: { hooks: Hook[] }[] } } }) {
       yield { type: "system", subtype: "init", session_id: `s${++calls}` };
-      const usage = { input_tokens: 95_000 };
-      yield { type: "assistant", message: { id: `m${calls}`, model: "claude-opus-5", usage, content: [] } };
+      for (const input_tokens of [20_000, 95_000]) {
+        const id = `m${calls}.${input_tokens}`;
+        const message = { id, model: "claude-opus-5", usage: { input_tokens }, content: [] };
+        yield { type: "assistant", message };
+      }
       const { hookSpecificOutput } = await options!.hooks.PostToolUse[0]!.hooks[0]!({ tool_use_id: "t" });
       if (hookSpecificOutput?.additionalContext !== undefined)
         told.push(hookSpecificOutput.additionalContext);
@@ -238,6 +241,42 @@ describe("the Claude Agent SDK", () => {
     const due = restart.how === undefined ? "max_restarts" : "unconfirmed";
     for (const event of withheld) expect(event).toMatchObject({ response: "restart", reason: due });
     expect(withheld).toHaveLength(asked);
+    const restarted = events.filter((event) => event.type === "restarted");
+    expect(restarted).toHaveLength(sessions - 1);
+    for (const event of restarted) expect(event).toMatchObject({ reason: "grace_spent" });
+  });
+
+  it("begins no fresh session again and again where each begins above the ceiling", async () => {
+    const events: PlimsollEventInput[] = [];
+    let sessions = 0;
+    let calls = 0;
+    let level = 45_000;
+    const claude = new ClaudeSession({
+      identity: { harness: "test", session: "s" },
+      window: 200_000,
+      policy: { thresholds: { warning: null, ceiling: 40_000, soft: null, hard: "90%" } },
+      onEvent: (event) => events.push(event),
+      query: async function* ({ options }: { options?: { resume?: string } }) {
+        if (options?.resume === undefined) level = 45_000;
+        yield { type: "system", subtype: "init", session_id: options?.resume ?? `s${++sessions}` };
+        const usage = { input_tokens: level };
+        yield { type: "assistant", message: { id: `m${++calls}`, model: "m", usage, content: [] } };
+        level += 1_000;
+      },
+    });
+    const send = async (prompts: number) => {
+      for (let prompt = 0; prompt < prompts; prompt++)
+        for await (const _ of claude.send("go")) {
+        }
+    };
+    await send(5);
+    expect(sessions).toBe(2);
+    expect(events.filter(({ type }) => type === "withheld")).toMatchObject([
+      { response: "restart", reason: "no_gain", context_tokens: 45_000 },
+    ]);
+    await send(3);
+    expect(sessions).toBe(3);
+    expect(events.filter(({ type }) => type === "restarted")).toHaveLength(2);
   });
 
   it("tells the agent once, though its level dances around the hard line", async () => {

@@ -1,6 +1,7 @@
 import { limitsOf, lineOfAction, restartsSpent, windDownOver } from "../decide.ts";
 import { noRestartLeft } from "../error.ts";
 import { ContextGuard } from "../guard.ts";
+import { estimateTokens } from "../measure/estimate.ts";
 import {
   COMPACTING_NOTICE,
   handoffHead,
@@ -41,7 +42,12 @@ export interface ClaudeSessionOptions<M extends SdkMessage> extends Omit<GuardOp
   onStop?: "throw" | "send";
 }
 
+/** At which a fresh session is due with the next prompt. */
+type Line = "ceiling" | "hard";
+
 const HANDOFF_CHARS = 6_000;
+/** A fresh session that frees less would soon be followed by the next. Fraction of the line. */
+const LEAST_GAIN = 0.1;
 
 /**
  * A conversation over the Claude Agent SDK that stays under its ceiling. The SDK keeps the history itself and lets
@@ -56,6 +62,11 @@ export class ClaudeSession<M extends SdkMessage> {
   #transcript: Message[] = [];
   #handoff: string | undefined;
   #windDownSent = false;
+  /** Level at which the last fresh session began, without its first prompt: the next would begin there too. Tokens. */
+  #floor: number | undefined;
+  #promptTokens = 0;
+  /** A fresh session was due and would have freed next to nothing. */
+  #pointless = false;
 
   constructor(options: ClaudeSessionOptions<M>) {
     this.#options = options;
@@ -72,9 +83,11 @@ export class ClaudeSession<M extends SdkMessage> {
    * @throws {GuardError} `max_restarts`, unless `onStop` is `send`; and what the SDK throws.
    */
   async *send(prompt: string): AsyncGenerator<M> {
-    if (this.#sessionId !== undefined && (await this.#mayRestart())) await this.#startFresh();
+    const passed = this.#sessionId === undefined ? undefined : this.#passed();
+    if (passed !== undefined && (await this.#mayRestart(passed))) await this.#startFresh(passed);
     const text = this.#handoff === undefined ? prompt : `${handoffHead(this.#handoff)}\n\n${prompt}`;
     this.#transcript.push({ role: "user", content: prompt });
+    this.#promptTokens = estimateTokens(prompt);
     const options = {
       ...this.#options.options,
       hooks: this.#hooks(),
@@ -103,7 +116,12 @@ export class ClaudeSession<M extends SdkMessage> {
       });
       return;
     }
-    if (message.type === "assistant" || message.type === "result") this.guard.observe(message);
+    if (message.type === "assistant" || message.type === "result") {
+      const { kind, level } = this.guard.observe(message);
+      if (kind === "turn" && level !== undefined && this.guard.state.restarts > 0) {
+        this.#floor ??= Math.max(0, level - this.#promptTokens);
+      }
+    }
     if (message.parent_tool_use_id == null) this.#transcript.push(...transcriptOf(message));
   }
 
@@ -112,7 +130,7 @@ export class ClaudeSession<M extends SdkMessage> {
   }
 
   /** The line passed at which a fresh session is due; undefined below. */
-  #passed(): "ceiling" | "hard" | undefined {
+  #passed(): Line | undefined {
     const { policy, state } = this.guard;
     if (policy.mode === "warn_only") return undefined;
     const limits = this.#limits();
@@ -126,13 +144,11 @@ export class ClaudeSession<M extends SdkMessage> {
     return restart !== null && restart.how !== "off";
   }
 
-  /** Whether a fresh session is due and allowed. */
-  async #mayRestart(): Promise<boolean> {
-    const passed = this.#passed();
-    if (passed === undefined) return false;
+  /** Whether a fresh session, which is due, is allowed and worth it. */
+  async #mayRestart(passed: Line): Promise<boolean> {
     const { policy, state } = this.guard;
     const level = state.level ?? 0;
-    const withhold = (reason: "max_restarts" | "unconfirmed") =>
+    const withhold = (reason: "max_restarts" | "unconfirmed" | "no_gain") =>
       this.guard.note({ type: "withheld", response: "restart", reason, context_tokens: level });
     if (restartsSpent(state, policy)) {
       const most = policy.restart?.max ?? 0;
@@ -143,6 +159,13 @@ export class ClaudeSession<M extends SdkMessage> {
       if (this.#options.onStop !== "send") throw noRestartLeft(most);
       return false;
     }
+    const limits = this.#limits();
+    const line = (passed === "hard" ? limits.hard : lineOfAction(limits).compact) ?? 0;
+    const pointless = level - (this.#floor ?? 0) < (policy.compact?.minGain ?? LEAST_GAIN) * line;
+    // Said once: what is tried again with every prompt is a loop.
+    if (pointless && !this.#pointless) withhold("no_gain");
+    this.#pointless = pointless;
+    if (pointless) return false;
     if (passed === "ceiling" || policy.restart?.how !== "ask") return true;
     this.#options.say?.(RESTART_CONFIRMATION);
     if ((await this.#options.confirm?.()) === true) return true;
@@ -150,13 +173,15 @@ export class ClaudeSession<M extends SdkMessage> {
     return false;
   }
 
-  async #startFresh(): Promise<void> {
+  async #startFresh(passed: Line): Promise<void> {
     this.#options.say?.(COMPACTING_NOTICE);
     this.#handoff = await this.#summary();
     this.#sessionId = undefined;
     this.#transcript = [];
     this.#windDownSent = false;
-    this.guard.restart("ceiling");
+    this.#floor = undefined;
+    // At the hard line the grace ends with the prompt at hand.
+    this.guard.restart(passed === "ceiling" ? "ceiling" : "grace_spent");
   }
 
   async #summary(): Promise<string> {
