@@ -5,7 +5,6 @@ import { ContextGuard } from "@plimsoll/guard";
 import { type AnthropicMessage, anthropicShape, guardMessages } from "@plimsoll/guard/anthropic";
 import { fileRunStore, writeAtomic } from "@plimsoll/guard/node";
 import {
-  MANAGER_LIMITS,
   Manager,
   orchestrate,
   type PhaseContext,
@@ -92,6 +91,10 @@ export async function autopilot(around: Surroundings) {
     return { status: "failed", summary: `${phase.name}: no end after 30 turns` };
   }
 
+  const manager = new Manager({
+    read: (path) => readFile(join(folder, path), "utf8"),
+    promptTokens: 35_000,
+  });
   try {
     const result = await orchestrate({
       run: `autopilot:${around.run}`,
@@ -117,13 +120,12 @@ export async function autopilot(around: Surroundings) {
       },
       store: fileRunStore(join(folder, ".autopilot", "state.json")),
       writeHandoff: (text) => writeAtomic(join(folder, ".autopilot", "HANDOFF.md"), text),
-      read: (path) => readFile(join(folder, path), "utf8"),
-      window: { tokens: 200_000, promptTokens: 35_000 },
+      manager,
+      window: { tokens: 200_000 },
       runnerWindow: WINDOW,
       say,
       onEvent: reporter.record,
     });
-    const manager = new Manager((path) => readFile(join(folder, path), "utf8"), MANAGER_LIMITS, 0);
     const refused = await manager.read("20-UAT.md").then(
       () => undefined,
       (error: unknown) => error,

@@ -4,6 +4,7 @@ import { type EventBody, eventOf } from "../events.ts";
 import { ContextGuard } from "../guard.ts";
 import { estimateTokens } from "../measure/estimate.ts";
 import type { ObserveFacts } from "../types.ts";
+import { clip } from "../view/placeholder.ts";
 import { Handles } from "./handles.ts";
 import type { LoopOptions, LoopResult, Tick, TickOutcome } from "./options.ts";
 import {
@@ -391,7 +392,7 @@ function promptOf(state: LoopState, resumed: boolean): string {
     );
   }
   parts.push(`Iteration ${state.iteration + 1}. Results so far: ${state.results.length}.`);
-  if (state.data !== null) parts.push(`State: ${JSON.stringify(state.data).slice(0, 4_000)}`);
+  if (state.data !== null) parts.push(`State: ${clip(JSON.stringify(state.data), 4_000)}`);
   if (resumed) parts.push("The previous attempt at this step was cut off: check what is already done.");
   return parts.join("\n\n");
 }

@@ -1,3 +1,5 @@
+import { clip } from "../view/placeholder.ts";
+
 /** Any value that survives `JSON.stringify`. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
@@ -149,7 +151,7 @@ export function boundContinuation(continuation: Continuation, maxChars: number):
     let left = share;
     for (const item of [...items].reverse()) {
       if (item.length > left && kept.length > 0) break;
-      kept.unshift(item.slice(0, Math.max(40, left)));
+      kept.unshift(clip(item, Math.max(40, left)));
       left -= item.length;
     }
     return kept;

@@ -1,4 +1,4 @@
-export { MANAGER_LIMITS, Manager, type ManagerLimits, ReadRefused } from "./manager.ts";
+export { MANAGER_LIMITS, Manager, type ManagerLimits, type ManagerOptions, ReadRefused } from "./manager.ts";
 export {
   type OrchestrateOptions,
   type OrchestrateResult,

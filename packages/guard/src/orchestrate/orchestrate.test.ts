@@ -4,7 +4,6 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   editLines,
-  MANAGER_LIMITS,
   Manager,
   memoryRunStore,
   type OrchestrateOptions,
@@ -157,7 +156,8 @@ describe("orchestrate", () => {
     const { options, said } = setup({
       phases: Array.from({ length: 30 }, (_, at) => ({ id: String(at + 1), name: "P" })),
       runPhase: async () => ({ status: "completed", summary: "ab ".repeat(2_000) }),
-      window: { tokens: 3_000, promptTokens: 1_500 },
+      manager: new Manager({ promptTokens: 1_500 }),
+      window: { tokens: 3_000 },
       writeHandoff: (text) => void handoffs.push(text),
     });
     const { status, state } = await orchestrate(options);
@@ -292,11 +292,8 @@ describe("orchestrate", () => {
 });
 
 describe("the manager", () => {
-  const manager = new Manager(
-    (path) => (path === "big.txt" ? "word ".repeat(5_000) : "phase 16: 5 issues"),
-    MANAGER_LIMITS,
-    0,
-  );
+  const read = (path: string) => (path === "big.txt" ? "word ".repeat(5_000) : "phase 16: 5 issues");
+  const manager = new Manager({ read });
 
   it.each(["phases/16/16-UAT.md", "16-PLAN.md", "src/app.ts", ".autopilot/state.json", "main.rs", "run.log"])(
     "does not read %s",
@@ -309,6 +306,21 @@ describe("the manager", () => {
     await expect(manager.read("big.txt")).rejects.toThrow("has about");
     expect(await manager.read("routing.md")).toBe("phase 16: 5 issues");
     expect(manager.tokens).toBeGreaterThan(0);
+  });
+
+  it("does not read at all where nothing was given to read with", async () => {
+    await expect(new Manager().read("routing.md")).rejects.toMatchObject({ reason: "no_reader" });
+  });
+
+  it("counts what the orchestrator's own tools read towards its level", async () => {
+    const pct = async (reads: number) => {
+      const own = new Manager({ read: () => "phase 16: 5 issues ".repeat(100), promptTokens: 500 });
+      const { options } = setup({ manager: own, window: { tokens: 10_000 } });
+      for (let at = 0; at < reads; at++) await own.read("routing.md");
+      return (await orchestrate(options)).state.orchestratorPct!;
+    };
+    expect(await pct(0)).toBeLessThan(10);
+    expect(await pct(5)).toBeGreaterThan(25);
   });
 
   it("keeps only a line of what a runner says", () => {
@@ -328,14 +340,18 @@ describe("gaps of autopilot that must not come back", () => {
   });
 
   it("the percentage is guessed by the model", async () => {
-    const { options } = setup({ window: { tokens: 200_000, promptTokens: 35_000 } });
+    const { options } = setup({
+      manager: new Manager({ promptTokens: 35_000 }),
+      window: { tokens: 200_000 },
+    });
     const { state } = await orchestrate(options);
     expect(state.orchestratorPct).toBe(18);
   });
 
   it("the tokens of sub-agents are compared with the window of the orchestrator", async () => {
     const { options } = setup({
-      window: { tokens: 100_000, promptTokens: 10_000 },
+      manager: new Manager({ promptTokens: 10_000 }),
+      window: { tokens: 100_000 },
       runPhase: async (phase) => {
         phase.observe({ usage: { prompt_tokens: 190_000 } });
         return { status: "completed", summary: "ok" };

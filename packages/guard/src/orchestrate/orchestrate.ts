@@ -2,7 +2,7 @@ import type { PlimsollEventInput, WindowLookup } from "@plimsoll/protocol/pure";
 import { type EventBody, eventOf } from "../events.ts";
 import { ContextGuard } from "../guard.ts";
 import type { ObserveFacts } from "../types.ts";
-import { MANAGER_LIMITS, Manager, type ManagerLimits } from "./manager.ts";
+import { Manager } from "./manager.ts";
 import { completionReport, contextWarning, handoffText, progressTable } from "./report.ts";
 import { type Scope, type SplitRequest, splitNotice, subPhasesOf, type TooLarge, tooLarge } from "./split.ts";
 import { type Edit, edited, newPhase, type PhaseRecord, type RunState, type RunStore } from "./state.ts";
@@ -46,11 +46,13 @@ export interface OrchestrateOptions {
   store: RunStore;
   /** Written when the run is paused, and when the orchestrator's context passes 90 %. */
   writeHandoff?: (text: string) => Promise<void> | void;
-  /** How the orchestrator reads what little it may. */
-  read?: (path: string) => Promise<string> | string;
-  limits?: Partial<ManagerLimits>;
-  /** Window of the orchestrator, tokens, and what its prompt fills to begin with. */
-  window?: { tokens: number; promptTokens: number };
+  /**
+   * What the orchestrator reads with, when it reads: give the same one to its own tools, so that what they read counts
+   * towards its level. Takes the runners' summaries too.
+   */
+  manager?: Manager;
+  /** Window of the orchestrator, tokens. What fills it is what `manager` took in. */
+  window?: { tokens: number };
   /** Window of the runners, tokens, or a lookup by model. */
   runnerWindow?: number | WindowLookup;
   /** Sub-phases at once; all of them unless said. */
@@ -99,11 +101,7 @@ class Run {
     this.#options = options;
     this.#clock = options.clock ?? Date.now;
     this.#signal = options.signal ?? new AbortController().signal;
-    const refuse = (path: string): string => {
-      throw new Error(`no reader was given for ${path}`);
-    };
-    const limits = { ...MANAGER_LIMITS, ...options.limits };
-    this.#manager = new Manager(options.read ?? refuse, limits, options.window?.promptTokens ?? 0);
+    this.#manager = options.manager ?? new Manager();
   }
 
   async go(): Promise<OrchestrateResult> {
