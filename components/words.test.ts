@@ -56,6 +56,10 @@ test.each([
   ],
   [boundary("compacted", { detail: { trigger: "auto" } }), "Compacted (auto): 211,480 to 168,900"],
   [
+    boundary("subtick", { detail: { tick: 4, sub: 1, handoff_tokens: 9000, reason: "max_context_pct 15" } }),
+    "Sub-tick 4.1: 211,480 to 168,900, 9,000 tokens handed over. max_context_pct 15",
+  ],
+  [
     boundary("subtick", { detail: { tick: 4, sub: 1, handoff_tokens: 9000, reason: "ceiling near" } }),
     "Sub-tick 4.1: 211,480 to 168,900, 9,000 tokens handed over. Ceiling near",
   ],

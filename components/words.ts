@@ -120,7 +120,10 @@ const REASONS: Readonly<Record<string, string>> = {
 
 function because(reason: unknown): string {
   const words = text(reason);
-  return words === undefined ? "" : `. ${REASONS[words] ?? words.charAt(0).toUpperCase() + words.slice(1)}`;
+  if (words === undefined) return "";
+  // A setting's name is written as in its file: there is no `Max_context_pct`.
+  const begun = /^\w*_/.test(words) ? words : words.charAt(0).toUpperCase() + words.slice(1);
+  return `. ${REASONS[words] ?? begun}`;
 }
 
 /** One line of the turn log. */

@@ -26,7 +26,7 @@ const FALLS: readonly { example: string; session: RegExp; type: string; words: s
     example: "phantom",
     session: /^loop:/,
     type: "cleared",
-    words: `Cleared: ${FALL}\\. iteration \\d begins`,
+    words: `Cleared: ${FALL}\\. Iteration \\d begins`,
     times: 2,
   },
   {
