@@ -5,6 +5,7 @@ import { useEffect, useState } from "react";
 import { CodeBlock } from "../ui/copy.tsx";
 import { Mark } from "./brand.tsx";
 import { safeNext } from "./safe-next.ts";
+import { remember, takeWanted } from "./wanted.ts";
 
 type State =
   | { step: "reading" }
@@ -14,13 +15,14 @@ type State =
 
 /** The address opened from the terminal carries a token behind the `#`, which no server log ever sees. */
 export function Login() {
-  const next = safeNext(useSearchParams().get("next"));
+  const asked = useSearchParams().get("next");
   const [state, setState] = useState<State>({ step: "reading" });
 
   useEffect(() => {
     function read() {
       const token = window.location.hash.slice(1);
       if (token === "") {
+        remember(safeNext(asked));
         setState((state) => (state.step === "reading" ? { step: "no-token" } : state));
         return;
       }
@@ -28,8 +30,10 @@ export function Login() {
       setState({ step: "entering" });
       enter(token).then(
         (message) => {
-          if (message === null) window.location.replace(next);
-          else setState({ step: "refused", message });
+          if (message === null) {
+            const wanted = takeWanted();
+            window.location.replace(asked === null ? wanted : safeNext(asked));
+          } else setState({ step: "refused", message });
         },
         () => setState({ step: "refused", message: "The server did not answer. Is it still running?" }),
       );
@@ -38,7 +42,7 @@ export function Login() {
     // The link pasted into a tab that already shows this page changes only what stands behind the `#`.
     window.addEventListener("hashchange", read);
     return () => window.removeEventListener("hashchange", read);
-  }, [next]);
+  }, [asked]);
 
   return (
     <main id="main" className="grid min-h-dvh place-items-center p-4">
