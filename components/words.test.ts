@@ -98,6 +98,11 @@ test.each([
     boundary("withheld", { detail: { response: "compact", reason: "no_gain" } }),
     "Not compacted: the summary would have saved too little",
   ],
+  [
+    boundary("output_cut", { detail: { tool: "Bash", characters: 61_204 } }),
+    "Cut 61,204 characters out of what Bash returned",
+  ],
+  [boundary("output_cut", { detail: {} }), "Cut a part out of what a tool returned"],
   [boundary("withheld", { detail: { reason: "something newer" } }), "A response was due and not carried out"],
   [boundary("wind_down", { detail: { turns_left: 5 } }), "Told to wind down, 5 turns left"],
   [

@@ -189,6 +189,11 @@ function signWords(type: string, detail: Record<string, unknown>): string {
       const left = count(detail.turns_left);
       return `Told to wind down${left === undefined ? "" : `, ${plural(left, "turn")} left`}`;
     }
+    case "output_cut": {
+      const characters = count(detail.characters);
+      const tool = text(detail.tool);
+      return `Cut ${characters === undefined ? "a part" : plural(characters, "character")} out of what ${tool ?? "a tool"} returned`;
+    }
     case "withheld":
       if (detail.response === "restart" && detail.reason === "no_gain") {
         return "Not restarted: it would have freed next to nothing";

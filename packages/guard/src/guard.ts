@@ -382,8 +382,16 @@ export class ContextGuard<M = Message> {
     );
   }
 
-  /** Reports something the harness did or saw itself, as an event of this agent in its present window. */
-  note(body: EventBody): void {
+  /**
+   * Reports something the harness did or saw itself, as an event of this agent in its present window, or of a
+   * sub-agent, which has windows of its own.
+   */
+  note(body: EventBody, subAgent?: string): void {
+    if (subAgent !== undefined) {
+      const identity = { ...this.identity, agent: subAgent, parentAgent: this.identity.agent ?? "main" };
+      this.#options.onEvent?.(eventOf(identity, this.#clock(), undefined, this.#number(), body));
+      return;
+    }
     this.#emit(body);
     if (body.type === "compacted" || body.type === "masked") this.#state = { ...this.#state, lowered: true };
   }

@@ -144,6 +144,15 @@ export const WindDownEvent = z.object({
   turns_left: count.optional(),
 });
 
+/** A tool's output was cut before it entered the context: it lowers no level, and explains no fall. */
+export const OutputCutEvent = z.object({
+  ...envelope,
+  type: z.literal("output_cut"),
+  tool: text(128).optional(),
+  /** Characters that were left out. */
+  characters: count,
+});
+
 /** A response to a high level. */
 export const RESPONSES = ["restart", "compact"] as const;
 /** Why a response that was due was not carried out. */
@@ -251,6 +260,7 @@ export const PlimsollEvent = z.discriminatedUnion("type", [
   CompactedEvent,
   ClearedEvent,
   WindDownEvent,
+  OutputCutEvent,
   WithheldEvent,
   RestartedEvent,
   SubtickEvent,

@@ -24,6 +24,7 @@ const EXAMPLES: Record<(typeof EVENT_TYPES)[number], object> = {
   compacted: { trigger: "auto", tokens_before: 180_000, tokens_after: 20_000, sections: 5 },
   cleared: { tokens_before: 90_000, reason: "/clear" },
   wind_down: { context_tokens: 150_000, turns_left: 3 },
+  output_cut: { tool: "Bash", characters: 61_204 },
   withheld: { response: "restart", reason: "max_restarts", context_tokens: 181_000 },
   restarted: { number: 2, previous_turns: 40, carryover_turns: 4, reason: "over the ceiling" },
   subtick: {

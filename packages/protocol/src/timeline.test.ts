@@ -28,12 +28,18 @@ describe("a window without an index", () => {
   test.each(["restarted", "subtick", "cleared"] as const)("is opened by %s", (type) => {
     expect(order([turn("a", 1, 1), turn("b", 3, 1)], [mark("x", 2, type)])).toBe("a@0 x@0 b@1");
   });
-  test.each(["masked", "compacted", "wind_down", "withheld", "phase", "session", "harness"] as const)(
-    "is not opened by %s",
-    (type) => {
-      expect(order([turn("a", 1, 1), turn("b", 3, 1)], [mark("x", 2, type)])).toBe("a@0 x@0 b@0");
-    },
-  );
+  test.each([
+    "masked",
+    "compacted",
+    "wind_down",
+    "output_cut",
+    "withheld",
+    "phase",
+    "session",
+    "harness",
+  ] as const)("is not opened by %s", (type) => {
+    expect(order([turn("a", 1, 1), turn("b", 3, 1)], [mark("x", 2, type)])).toBe("a@0 x@0 b@0");
+  });
   test("is not opened for a turn of the very same time", () => {
     expect(order([turn("a", 2, 1)], [mark("x", 2, "restarted")])).toBe("a@0 x@0");
   });

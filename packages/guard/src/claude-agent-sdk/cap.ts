@@ -4,16 +4,24 @@ import { headAndTail } from "../view/placeholder.ts";
  * A tool's output with every text in it cut to `maxChars`, its structure kept: built-in tools check the form of what
  * replaces their output. Undefined when nothing was too long.
  */
-export function cappedOutput(output: unknown, maxChars: number): unknown {
-  let cut = false;
-  const result = walk(output, 0);
-  return cut ? result : undefined;
+export function cappedOutput(
+  output: unknown,
+  maxChars: number,
+): { output: unknown; leftOut: number } | undefined {
+  let leftOut = 0;
+  const capped = walk(output, 0);
+  return leftOut > 0 ? { output: capped, leftOut } : undefined;
 
   function walk(value: unknown, depth: number): unknown {
     if (typeof value === "string") {
       if (value.length <= maxChars) return value;
-      cut = true;
-      return headAndTail(value, maxChars, leftOut);
+      let chars = 0;
+      const kept = headAndTail(value, maxChars, (left) => {
+        chars = left;
+        return noteOn(left);
+      });
+      leftOut += chars;
+      return kept;
     }
     if (depth > 6 || typeof value !== "object" || value === null) return value;
     if (Array.isArray(value)) return value.map((item) => walk(item, depth + 1));
@@ -21,5 +29,5 @@ export function cappedOutput(output: unknown, maxChars: number): unknown {
   }
 }
 
-const leftOut = (chars: number) =>
+const noteOn = (chars: number) =>
   `\n[${chars} characters left out here to spare the context; read them in parts if needed]\n`;

@@ -128,7 +128,10 @@ describe("the Claude Agent SDK", () => {
       model!.requests.filter((request) => JSON.stringify(request.messages).includes("tool_result")).at(-1)!
         .messages,
     );
-    expect(second).toContain("characters left out here to spare the context");
+    const leftOut = /\[(\d+) characters left out here to spare the context/.exec(second)![1];
+    expect(events.filter((event) => event.type === "output_cut")).toMatchObject([
+      { agent: "main", tool: "Bash", characters: Number(leftOut), window: 0 },
+    ]);
     expect(second.match(/a line of the big file/g)!.length).toBeLessThan(120);
 
     const before = claude.sessionId;
@@ -303,6 +306,35 @@ describe("the Claude Agent SDK", () => {
     expect(told).toEqual([true, false, false, false, true]);
   });
 
+  it("says of what it cut whose tool it was, and says nothing of what it could not keep and left whole", async () => {
+    const events: PlimsollEventInput[] = [];
+    let room = 1;
+    const claude = new ClaudeSession({
+      identity: { harness: "test", session: "s" },
+      onEvent: (event) => events.push(event),
+      maxToolOutputChars: 500,
+      store: {
+        get: () => undefined,
+        put: () => {
+          if (room-- === 0) throw new Error("disk full");
+        },
+      },
+      query: async function* ({ options }: { options?: { hooks: { PostToolUse: { hooks: Hook[] }[] } } }) {
+        yield { type: "user" };
+        const hook = options!.hooks.PostToolUse[0]!.hooks[0]!;
+        for (const tool_use_id of ["t1", "t2"]) {
+          await hook({ agent_id: "a1", tool_name: "Read", tool_use_id, tool_response: "x".repeat(9_000) });
+        }
+      },
+    });
+    for await (const _ of claude.send("go")) {
+    }
+    expect(events).toMatchObject([
+      { type: "output_cut", agent: "a1", parent_agent: "main", tool: "Read", characters: expect.any(Number) },
+    ]);
+    expect(events[0]).not.toHaveProperty("window");
+  });
+
   it("takes compactions the runtime made itself for what they are", async () => {
     const { claude, events } = await session(() => ({ text: "x" }));
     const fake = new ClaudeSession({
@@ -333,7 +365,9 @@ describe("the Claude Agent SDK", () => {
 describe("cappedOutput", () => {
   it("keeps the form of a tool's output, and both its ends", () => {
     const output = { stdout: `start${"x".repeat(10_000)}finish`, stderr: "", interrupted: false };
-    const capped = cappedOutput(output, 1_000) as typeof output;
+    const { output: made, leftOut } = cappedOutput(output, 1_000)!;
+    const capped = made as typeof output;
+    expect(capped.stdout).toContain(`[${leftOut} characters left out`);
     expect(capped.stdout.length).toBeLessThanOrEqual(1_000);
     expect(capped.stdout).toMatch(/^start.*left out.*finish$/s);
     expect(capped).toMatchObject({ stderr: "", interrupted: false });

@@ -205,7 +205,12 @@ export class ClaudeSession<M extends SdkMessage> {
   readonly #afterTool = async (input: Record<string, unknown>): Promise<Record<string, unknown>> => {
     const output: Record<string, unknown> = {};
     const capped = cappedOutput(input.tool_response, this.#options.maxToolOutputChars ?? 40_000);
-    if (capped !== undefined && this.#stored(input)) output.updatedToolOutput = capped;
+    if (capped !== undefined && this.#stored(input)) {
+      output.updatedToolOutput = capped.output;
+      const tool = typeof input.tool_name === "string" ? { tool: input.tool_name } : {};
+      const agent = typeof input.agent_id === "string" ? input.agent_id : undefined;
+      this.guard.note({ type: "output_cut", ...tool, characters: capped.leftOut }, agent);
+    }
     const notice = input.agent_id === undefined ? this.#windDown() : undefined;
     if (notice !== undefined) output.additionalContext = notice;
     if (Object.keys(output).length === 0) return {};

@@ -156,7 +156,14 @@ function anyMark(habit: Habit): fc.Arbitrary<MarkFacts> {
   });
   const sign = fc.record({
     ...base,
-    type: fc.constantFrom<MarkFacts["type"]>("phase", "wind_down", "withheld", "session", "harness"),
+    type: fc.constantFrom<MarkFacts["type"]>(
+      "phase",
+      "wind_down",
+      "output_cut",
+      "withheld",
+      "session",
+      "harness",
+    ),
     tokensBefore: fc.constant(undefined),
     tokensAfter: fc.constant(undefined),
     crossing: fc.constant(undefined),
