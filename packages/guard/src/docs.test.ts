@@ -28,6 +28,10 @@ async function snippetsOf(page: string) {
 
 const guide = await snippetsOf("docs/guard.md");
 const snippets = [...guide, ...(await snippetsOf("README.md"))];
+/** Bun where it is installed; the guard is for it as well. */
+const runtimes = [{ runtime: "Node", program: process.execPath }];
+if (await run("bun", ["--version"]).catch(() => undefined)) runtimes.push({ runtime: "Bun", program: "bun" });
+const runs = runtimes.flatMap((runtime) => snippets.map((snippet) => ({ ...runtime, ...snippet })));
 
 let model: ScriptedModel;
 // Inside the project, so that packages are found from there.
@@ -74,7 +78,7 @@ describe("what the guide and the README show", () => {
     expect(stdout).toBe("");
   });
 
-  it.each(snippets)("runs: $name", async ({ file, output }) => {
+  it.each(runs)("runs in $runtime: $name", async ({ runtime, program, file, output }) => {
     const outfile = join(folder, `${file}.mjs`);
     const bundled = await build({
       entryPoints: [join(folder, `${file}.ts`)],
@@ -99,13 +103,22 @@ describe("what the guide and the README show", () => {
       PLIMSOLL_KEY: "dummy",
     } as unknown as NodeJS.ProcessEnv;
     const before = model.requests.length;
-    const { stdout } = await run(process.execPath, [outfile], { env, cwd: home });
-    if (output !== undefined) expect(stdout).toBe(output);
+    const { stdout } = await run(program, [outfile], { env, cwd: home });
+    if (output !== undefined && runtime === "Node") expect(stdout).toBe(output);
+    else if (output !== undefined) expect(plain(stdout)).toBe(plain(output));
     const code = await readFile(join(folder, `${file}.ts`), "utf8");
     const adapter = /guard\/(openai|anthropic|ai-sdk|ollama|claude-agent-sdk)"/.test(code);
     expect(model.requests.length > before).toBe(adapter);
   });
 });
+
+/** Bun prints an object with other quotes and commas. */
+function plain(printed: string): string {
+  return printed
+    .replaceAll('"', "'")
+    .replace(/\s+/g, " ")
+    .replace(/,? ([}\]])/g, " $1");
+}
 
 async function absolutePaths(): Promise<Record<string, string[]>> {
   const { compilerOptions } = JSON.parse(await readFile(join(root, "tsconfig.json"), "utf8"));
