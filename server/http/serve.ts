@@ -188,7 +188,7 @@ function explain(cause: NodeJS.ErrnoException, host: string, port: number): unkn
     case "EADDRINUSE":
       return new PlimsollError("port_in_use", `Port ${port} on ${host} is in use.`, {
         cause,
-        hint: `Is Plimsoll running already? Stop what uses the port, or take another: PORT=${port + 1}. PORT=0 takes a free one.`,
+        hint: `Is Plimsoll running already? Stop what uses the port, or take another: PORT=${port === 65_535 ? port - 1 : port + 1}. PORT=0 takes a free one.`,
       });
     case "EACCES":
       return new PlimsollError("setting_invalid", `This user may not listen on port ${port}.`, {

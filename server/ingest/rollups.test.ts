@@ -1,33 +1,23 @@
-import { BOUNDARY_TYPES, binOf, DEFAULT_THRESHOLDS, larger } from "@plimsoll/protocol";
+import { BOUNDARY_TYPES, binOf, larger } from "@plimsoll/protocol";
 import fc from "fast-check";
-import pino from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { PrismaClient } from "../db/client.ts";
-import { openWriters, type Writers } from "../db/sql.ts";
-import { type TestDatabase, testDatabase } from "../testing/database.ts";
 import { emptyTables } from "../testing/dump.ts";
-import { Ingest } from "./ingest.ts";
-import { ModelNumbers } from "./models.ts";
+import { type TestIngest, testIngest } from "../testing/ingest.ts";
 import { ALL, bucketOf, GRAINS } from "./rollup.ts";
 
 /** A quarter before a border of the longest bucket, so that what is late lands on either side of it. */
 const START = Date.UTC(2026, 10, 20, 11, 45);
 const MINUTE = 60_000;
-const WINDOWS: Record<string, number> = { "model-a": 10_000, "model-b": 200_000 };
 
-let database: TestDatabase;
+let path: TestIngest;
 let prisma: PrismaClient;
-let writers: Writers;
 
 beforeAll(async () => {
-  database = await testDatabase();
-  prisma = database.prisma;
-  writers = openWriters({ url: database.url, size: 3, log: pino({ level: "silent" }) });
+  path = await testIngest(START + 86_400_000);
+  prisma = path.prisma;
 });
-afterAll(async () => {
-  await writers.end();
-  await database.close();
-});
+afterAll(() => path.close());
 
 /**
  * Few ids, so that most turns are told again: with a measured count that is lower than the estimate before, with cached
@@ -69,16 +59,7 @@ const events = fc.array(
 
 /** Sends the events a few at a time, each batch in a transaction of its own. */
 async function send(told: readonly unknown[], size: number): Promise<void> {
-  const service = new Ingest({
-    prisma,
-    writers,
-    models: new ModelNumbers(prisma),
-    thresholds: () => DEFAULT_THRESHOLDS,
-    lookups: () => ({ configured: () => undefined, catalog: (model) => WINDOWS[model] }),
-    log: pino({ level: "silent" }),
-    committed: () => {},
-    clock: () => START + 86_400_000,
-  });
+  const service = path.start();
   for (let start = 0; start < told.length; start += size) {
     const { rejected } = await service.accept(
       1,

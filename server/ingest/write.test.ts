@@ -1,44 +1,21 @@
-import { contextTokens, DEFAULT_THRESHOLDS, type PlimsollEventInput } from "@plimsoll/protocol";
+import { contextTokens, type PlimsollEventInput } from "@plimsoll/protocol";
 import fc from "fast-check";
-import pino from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { PrismaClient } from "../db/client.ts";
-import { openWriters, type Writers } from "../db/sql.ts";
-import { type TestDatabase, testDatabase } from "../testing/database.ts";
 import { dumpTables, emptyTables } from "../testing/dump.ts";
-import { Ingest } from "./ingest.ts";
-import { ModelNumbers } from "./models.ts";
+import { type TestIngest, testIngest } from "../testing/ingest.ts";
 import { ALL } from "./rollup.ts";
 
 const HOUR = Date.UTC(2026, 10, 20, 10);
-const WINDOWS: Record<string, number> = { "model-a": 10_000, "model-b": 200_000 };
 
-let database: TestDatabase;
+let path: TestIngest;
 let prisma: PrismaClient;
-let writers: Writers;
-
-function ingest(): Ingest {
-  return new Ingest({
-    prisma,
-    writers,
-    models: new ModelNumbers(prisma),
-    thresholds: () => DEFAULT_THRESHOLDS,
-    lookups: () => ({ configured: () => undefined, catalog: (model) => WINDOWS[model] }),
-    log: pino({ level: "silent" }),
-    committed: () => {},
-    clock: () => HOUR + 86_400_000,
-  });
-}
 
 beforeAll(async () => {
-  database = await testDatabase();
-  prisma = database.prisma;
-  writers = openWriters({ url: database.url, size: 3, log: pino({ level: "silent" }) });
+  path = await testIngest(HOUR + 86_400_000);
+  prisma = path.prisma;
 });
-afterAll(async () => {
-  await writers.end();
-  await database.close();
-});
+afterAll(() => path.close());
 
 const base = { harness: "phantom@test", session: "thread-1" } as const;
 let serial = 0;
@@ -56,7 +33,7 @@ function turn(input: number | undefined, more: Partial<Extract<PlimsollEventInpu
 }
 
 async function send(events: unknown[]) {
-  const service = ingest();
+  const service = path.start();
   const answer = await service.accept(
     1,
     events.map((value) => ({ value })),
@@ -299,7 +276,7 @@ describe("order, repetition and batching", () => {
             .map((event, index) => ({ event, rank: shuffle[index % shuffle.length]! + index / 1_000 }))
             .sort((a, b) => a.rank - b.rank)
             .map(({ event }) => event);
-          const service = ingest();
+          const service = path.start();
           for (let start = 0; start < again.length; start += size) {
             await service.accept(
               1,
