@@ -20,6 +20,8 @@ describe("window sizes of real model names", () => {
     ["gpt-4o-realtime-preview-2024-12-17", 32_000],
     ["gemini-2.0-flash-001", 1_000_000],
     ["gemini-2.5-flash", 1_048_576],
+    ["gemini-2.5-flash-image-preview", 32_768],
+    ["openai/gpt-5-chat-latest", 128_000],
     ["gemini-2.5-pro", 1_048_576],
     ["models/gemini-2.5-pro", 1_048_576],
   ])("%s", (model, tokens) => {

@@ -7,12 +7,27 @@ interface WindowOverride {
   date: string;
 }
 
+const FLASH_IMAGE: WindowOverride = {
+  tokens: 32_768,
+  source: "https://cloud.google.com/vertex-ai/generative-ai/docs/models/gemini/2-5-flash-image",
+  date: "2026-11-21",
+};
+const GPT_5_CHAT: WindowOverride = {
+  tokens: 128_000,
+  source: "https://vercel.com/ai-gateway/models/gpt-5-chat/faq",
+  date: "2026-11-21",
+};
+
 export const WINDOW_OVERRIDES: Readonly<Record<string, WindowOverride>> = {
   "gemini-2.5-pro": {
     tokens: 1_048_576,
     source: "https://ai.google.dev/gemini-api/docs/models",
     date: "2026-11-20",
   },
+  "gemini-2.5-flash-image": FLASH_IMAGE,
+  "gemini-2.5-flash-image-preview": FLASH_IMAGE,
+  "gpt-5-chat": GPT_5_CHAT,
+  "gpt-5-chat-latest": GPT_5_CHAT,
 };
 
 /**
