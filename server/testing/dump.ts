@@ -21,11 +21,15 @@ export async function dumpTables(
   const dump: Record<string, unknown[]> = {};
   for (const [table, expression] of Object.entries(COLUMNS)) {
     const rows = await prisma.$queryRawUnsafe<{ row: Record<string, unknown> }[]>(
-      `SELECT ${expression} AS row FROM ${table} t ORDER BY (${expression})::text`,
+      `SELECT ${expression} AS row FROM ${table} t`,
     );
+    // Put in order as they are compared: a bin that came back to nothing must not move its row.
     dump[table] = rows
       .map(({ row }) => (table === "rollups" ? trimmed(row) : row))
-      .filter((row) => !empty(table, row));
+      .filter((row) => !empty(table, row))
+      .map((row) => ({ row, text: JSON.stringify(row) }))
+      .sort((a, b) => (a.text < b.text ? -1 : 1))
+      .map(({ row }) => row);
   }
   if (counts) {
     const turns = await prisma.$queryRawUnsafe<{ outcome: string; count: bigint }[]>(
