@@ -50,7 +50,14 @@ export function openWriters(options: { url: string; size: number; log: Logger })
   }
 
   function sqlOf(client: pg.PoolClient): Sql {
-    const run = (text: string, values: unknown[]) => client.query({ name: nameOf(text), text, values });
+    // Once a statement has failed, all that were given after it fail as well; who waits for several may hear of any of
+    // them first, and is told of the one that was the reason.
+    let reason: unknown;
+    const run = (text: string, values: unknown[]) =>
+      client.query({ name: nameOf(text), text, values }).catch((error: unknown) => {
+        reason ??= error;
+        throw reason;
+      });
     return {
       query: async <Row>(text: string, ...values: unknown[]) => (await run(text, values)).rows as Row[],
       execute: async (text, ...values) => (await run(text, values)).rowCount ?? 0,
