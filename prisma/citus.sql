@@ -17,3 +17,4 @@ SELECT create_distributed_table('model_windows', 'project_id', colocate_with => 
 SELECT create_distributed_table('rollups', 'project_id', colocate_with => 'sessions');
 SELECT create_distributed_table('boundary_rollups', 'project_id', colocate_with => 'sessions');
 SELECT create_distributed_table('ingest_counts', 'project_id', colocate_with => 'sessions');
+SELECT create_distributed_table('pending_totals', 'project_id', colocate_with => 'sessions');

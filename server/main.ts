@@ -24,18 +24,19 @@ import { Ingest, WRITERS } from "./ingest/ingest.ts";
 import { ConfiguredWindows } from "./ingest/lookups.ts";
 import { ModelNumbers } from "./ingest/models.ts";
 import { createQuota } from "./ingest/quota.ts";
+import { Totals } from "./ingest/totals.ts";
 import type { WriterOptions } from "./ingest/write.ts";
 import { createLiveHub } from "./live/hub.ts";
 import { createLogger } from "./log.ts";
 import { projectRoot } from "./root.ts";
+import { SharedReads } from "./shared-reads.ts";
 import { readGauges } from "./telemetry/gauges.ts";
-import type { Reader } from "./telemetry/reader.ts";
+import { type Reader, settled } from "./telemetry/reader.ts";
 import { readSessions } from "./telemetry/sessions.ts";
 import { readTurns } from "./telemetry/turns.ts";
 import type { Services } from "./trpc/context.ts";
 import { createHandlers } from "./trpc/handlers.ts";
 import { createCaller } from "./trpc/router.ts";
-import { SharedReads } from "./trpc/shared-reads.ts";
 
 /** Where pages rendered in this process find a caller of the procedures (see app/prefetch.ts). */
 const CALLER = Symbol.for("plimsoll.caller");
@@ -110,9 +111,14 @@ async function start(settings: Settings, log: Logger, stops: Stops, stopping: ()
   stops.push(() => windows.stop());
   const models = new ModelNumbers(prisma);
   const thresholds = () => DEFAULT_THRESHOLDS;
-  const writers = openWriters({ url, size: WRITERS + 1, log });
+  // One for who settles the totals, one for who reads histories again.
+  const writers = openWriters({ url, size: WRITERS + 2, log });
   stops.push(() => writers.end());
-  const writer: WriterOptions = { prisma, writers, models, thresholds, lookups: (id) => windows.lookups(id) };
+  const totals = new Totals({ prisma, writers, log });
+  // What a server that was killed could not settle any more.
+  totals.soon();
+  const lookups = (projectId: number) => windows.lookups(projectId);
+  const writer: WriterOptions = { prisma, writers, models, totals, thresholds, lookups };
   const instruments = createInstruments();
   const ingest = new Ingest({
     ...writer,
@@ -139,6 +145,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, stopping: ()
     createLoginUrl: freshLoginUrl,
     models,
     windows: { writer, windows, changed: (projectId, sessions) => hub.changed(projectId, sessions) },
+    totals,
     thresholds,
     demo,
     sharedReads: new SharedReads(),
@@ -170,7 +177,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, stopping: ()
     browsers,
     streams,
     instruments,
-    gauges: (projectId) => readGauges(readerOf(projectId)),
+    gauges: async (projectId) => readGauges(await settled(readerOf(projectId), totals)),
     readiness: createReadiness({
       pingDatabase: () => prisma.$queryRaw`SELECT 1`,
       ingestFull: () => ingest.full,

@@ -38,7 +38,10 @@ describe("the doctor", () => {
       [0, 1, 2].map(async (sender) => {
         for (let n = 0; running; n++) {
           const at = START + 2e6 + (n % 7) * 60_000 + sender;
-          await server.send([turn(`busy-${n % 3}`, 1_000 * (n % 90), { id: unique("t"), at })]);
+          const id = unique("t");
+          await server.send([turn(`busy-${n % 3}`, 1_000 * (n % 90), { id, at, estimated: n % 4 === 0 })]);
+          // An estimate that was too high takes the peak of its minute with it.
+          if (n % 4 === 0) await server.send([turn(`busy-${n % 3}`, 10 * (n % 90), { id, at })]);
         }
       }),
     );

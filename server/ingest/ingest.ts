@@ -87,13 +87,14 @@ export class Ingest {
     return { ...tally, rejected };
   }
 
-  /** Writes what waits, then refuses more. */
+  /** Writes what waits and settles the totals, then refuses more. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#pump();
     if (this.#queued > 0 || this.#writing > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
     clearTimeout(this.#countsTimer);
     await this.#flushCounts();
+    await this.#options.totals.close();
   }
 
   #enqueue(request: Request): void {

@@ -63,15 +63,17 @@ export function bucketOf(at: number, grain: number): number {
   return Math.floor(at / span) * span;
 }
 
-/** Gathers what a transaction changes in the rollups, as differences to add. */
+/**
+ * Gathers what a transaction changes in the rollups, as differences to add: by minute, harness and model, which is all
+ * that the longer buckets and the whole fleet's are made of (see `inEveryGrain`).
+ */
 export class RollupChanges {
   readonly turns = new Map<string, RollupRow>();
   readonly boundaries = new Map<string, BoundaryRow>();
-  readonly #last = new Map<number, RollupRow>();
-  readonly #lastOfAll = new Map<number, RollupRow>();
+  #last: RollupRow | undefined;
 
   addTurn(share: TurnShare): void {
-    this.#change(share, 1);
+    add(this.#row(share), share, 1, false);
   }
 
   /** A turn that was counted already reads differently now. */
@@ -83,8 +85,8 @@ export class RollupChanges {
     // A level that only grew in its bucket cannot lower the bucket's peak.
     const grew =
       samePlace && atLeast(after.level, before.level) && atLeast(after.utilization, before.utilization);
-    this.#change(before, -1, !grew);
-    this.#change(after, 1);
+    add(this.#row(before), before, -1, !grew);
+    add(this.#row(after), after, 1, false);
   }
 
   addBoundary(
@@ -93,39 +95,21 @@ export class RollupChanges {
     reclaimed: number,
   ): void {
     if (count === 0 && reclaimed === 0) return;
-    for (const grain of GRAINS) {
-      const bucket = bucketOf(place.at, grain);
-      for (const harness of [place.harness, ALL]) {
-        const key = `${place.projectId}/${grain}/${bucket}/${place.type}/${harness}`;
-        let row = this.boundaries.get(key);
-        if (row === undefined) {
-          const { projectId, type } = place;
-          row = { projectId, grain, bucket, harness, type, count: 0, reclaimed: 0 };
-          this.boundaries.set(key, row);
-        }
-        row.count += count;
-        row.reclaimed += reclaimed;
-      }
-    }
+    const { projectId, harness, type } = place;
+    const bucket = bucketOf(place.at, 1);
+    sumBoundaries(this.boundaries, { projectId, grain: 1, bucket, harness, type, count, reclaimed });
   }
 
-  #change(share: TurnShare, sign: 1 | -1, repeak = false): void {
-    for (const grain of GRAINS) {
-      add(this.#row(share, grain, share.harness, share.model, this.#last), share, sign, repeak);
-      add(this.#row(share, grain, ALL, ALL, this.#lastOfAll), share, sign, repeak);
-    }
+  /** What another transaction gathered. */
+  addMinutes(turns: Iterable<RollupRow>, boundaries: Iterable<BoundaryRow>): void {
+    for (const row of turns) sumTurns(this.turns, row);
+    for (const row of boundaries) sumBoundaries(this.boundaries, row);
   }
 
-  #row(
-    { projectId, at }: TurnShare,
-    grain: number,
-    harness: string,
-    model: string,
-    lastOf: Map<number, RollupRow>,
-  ): RollupRow {
-    const bucket = bucketOf(at, grain);
-    // An agent's turns come together and mostly share a bucket: the row of the last one saves making its key.
-    const last = lastOf.get(grain);
+  #row({ projectId, at, harness, model }: TurnShare): RollupRow {
+    const bucket = bucketOf(at, 1);
+    // An agent's turns come together and mostly share a minute: the row of the last one saves making its key.
+    const last = this.#last;
     if (
       last !== undefined &&
       last.bucket === bucket &&
@@ -135,32 +119,93 @@ export class RollupChanges {
     ) {
       return last;
     }
-    const key = `${projectId}/${grain}/${bucket}/${model}/${harness}`;
-    let row = this.turns.get(key);
-    if (row === undefined) {
-      row = {
-        projectId,
-        grain,
-        bucket,
-        harness,
-        model,
-        turns: 0,
-        missing: 0,
-        fresh: 0,
-        cacheRead: 0,
-        cacheWrite: 0,
-        output: 0,
-        costMicros: 0,
-        peakTokens: undefined,
-        peakUtilization: undefined,
-        bins: [],
-        repeak: false,
-      };
-      this.turns.set(key, row);
-    }
-    lastOf.set(grain, row);
-    return row;
+    this.#last = rowAt(this.turns, { projectId, grain: 1, bucket, harness, model });
+    return this.#last;
   }
+}
+
+/** What minutes come to in buckets of every length, of each harness and model and of all of them together. */
+export function inEveryGrain(minutes: RollupChanges): {
+  turns: RollupRow[];
+  boundaries: BoundaryRow[];
+} {
+  const turns = new Map<string, RollupRow>();
+  const boundaries = new Map<string, BoundaryRow>();
+  for (const grain of GRAINS) {
+    for (const row of minutes.turns.values()) {
+      const bucket = bucketOf(row.bucket, grain);
+      sumTurns(turns, { ...row, grain, bucket });
+      sumTurns(turns, { ...row, grain, bucket, harness: ALL, model: ALL });
+    }
+    for (const row of minutes.boundaries.values()) {
+      const bucket = bucketOf(row.bucket, grain);
+      sumBoundaries(boundaries, { ...row, grain, bucket });
+      sumBoundaries(boundaries, { ...row, grain, bucket, harness: ALL });
+    }
+  }
+  return { turns: [...turns.values()], boundaries: [...boundaries.values()] };
+}
+
+type Place = Pick<RollupRow, "projectId" | "grain" | "bucket" | "harness" | "model">;
+
+function rowAt(rows: Map<string, RollupRow>, place: Place): RollupRow {
+  const { projectId, grain, bucket, harness, model } = place;
+  const key = `${projectId}/${grain}/${bucket}/${model}/${harness}`;
+  let row = rows.get(key);
+  if (row === undefined) {
+    row = {
+      projectId,
+      grain,
+      bucket,
+      harness,
+      model,
+      turns: 0,
+      missing: 0,
+      fresh: 0,
+      cacheRead: 0,
+      cacheWrite: 0,
+      output: 0,
+      costMicros: 0,
+      peakTokens: undefined,
+      peakUtilization: undefined,
+      bins: [],
+      repeak: false,
+    };
+    rows.set(key, row);
+  }
+  return row;
+}
+
+function sumTurns(rows: Map<string, RollupRow>, more: RollupRow): void {
+  const row = rowAt(rows, more);
+  row.turns += more.turns;
+  row.missing += more.missing;
+  row.fresh += more.fresh;
+  row.cacheRead += more.cacheRead;
+  row.cacheWrite += more.cacheWrite;
+  row.output += more.output;
+  row.costMicros += more.costMicros;
+  row.peakTokens = larger(row.peakTokens, more.peakTokens);
+  row.peakUtilization = larger(row.peakUtilization, more.peakUtilization);
+  for (const [bin, turns] of more.bins.entries()) if (turns !== 0) addToBin(row.bins, bin, turns);
+  row.repeak ||= more.repeak;
+}
+
+function sumBoundaries(rows: Map<string, BoundaryRow>, more: BoundaryRow): void {
+  const { projectId, grain, bucket, harness, type } = more;
+  const key = `${projectId}/${grain}/${bucket}/${type}/${harness}`;
+  const row = rows.get(key);
+  if (row === undefined) {
+    rows.set(key, { ...more });
+    return;
+  }
+  row.count += more.count;
+  row.reclaimed += more.reclaimed;
+}
+
+function addToBin(bins: number[], bin: number, turns: number): void {
+  while (bins.length <= bin) bins.push(0);
+  bins[bin]! += turns;
 }
 
 function add(row: RollupRow, share: TurnShare, sign: 1 | -1, repeak: boolean): void {
@@ -171,11 +216,7 @@ function add(row: RollupRow, share: TurnShare, sign: 1 | -1, repeak: boolean): v
   row.cacheWrite += sign * share.cacheWrite;
   row.output += sign * share.output;
   row.costMicros += sign * share.costMicros;
-  if (share.utilization !== undefined) {
-    const bin = binOf(share.utilization);
-    while (row.bins.length <= bin) row.bins.push(0);
-    row.bins[bin]! += sign;
-  }
+  if (share.utilization !== undefined) addToBin(row.bins, binOf(share.utilization), sign);
   if (sign === -1) {
     row.repeak ||= repeak && share.level !== undefined;
     return;

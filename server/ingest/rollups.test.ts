@@ -57,16 +57,24 @@ const events = fc.array(
   { minLength: 1, maxLength: 40 },
 );
 
-/** Sends the events a few at a time, each batch in a transaction of its own. */
-async function send(told: readonly unknown[], size: number): Promise<void> {
+const settles = fc.array(fc.boolean(), { maxLength: 40 });
+
+/**
+ * Sends the events a few at a time, each batch in a transaction of its own. After those that `settles` says, what is
+ * pending is settled beside the next.
+ */
+async function send(told: readonly unknown[], size: number, settles: readonly boolean[]): Promise<void> {
   const service = path.start();
+  const settling: Promise<void>[] = [];
   for (let start = 0; start < told.length; start += size) {
     const { rejected } = await service.accept(
       1,
       told.slice(start, start + size).map((value) => ({ value })),
     );
     expect(rejected).toEqual([]);
+    if (settles[start / size] === true) settling.push(path.totals.settle());
   }
+  await Promise.all(settling);
   await service.close();
 }
 
@@ -177,9 +185,9 @@ async function boundaryRollups(): Promise<Falls> {
 describe("rollups", () => {
   it("of each harness and of all are what the stored turns and boundaries come to, whatever was told again", async () => {
     await fc.assert(
-      fc.asyncProperty(events, fc.integer({ min: 1, max: 9 }), async (told, size) => {
+      fc.asyncProperty(events, fc.integer({ min: 1, max: 9 }), settles, async (told, size, settles) => {
         await emptyTables(prisma);
-        await send(told, size);
+        await send(told, size, settles);
         expect(await rollups()).toEqual(await sumsOfTurns());
         expect(await boundaryRollups()).toEqual(await sumsOfBoundaries());
       }),

@@ -1,9 +1,8 @@
 import { BIN_WIDTH } from "@plimsoll/protocol";
 import type { Sql } from "../db/sql.ts";
-import type { BatchHarness, BatchSession, SessionStatement } from "./batch.ts";
+import type { BatchSession, SessionStatement } from "./batch.ts";
 import { describeSession } from "./batch.ts";
 import { arrayLiteral, Columns } from "./columns.ts";
-import { ALL, type BoundaryRow, type RollupChanges, type RollupRow } from "./rollup.ts";
 import { SLOT_MS } from "./slots.ts";
 
 const SESSION_COLUMNS = new Columns<BatchSession>([
@@ -19,7 +18,8 @@ const RECEIVED = `$${SESSION_COLUMNS.count + 1}::float8`;
 
 /**
  * Keeps two writers from storing the same event of a harness at once. It belongs to no session, and its own row is
- * locked last of all, so this lock is one that nothing else takes. Before the sessions', in one order everywhere.
+ * written later (see settle.ts), so this lock is one that nothing else takes. Before the sessions', in one order
+ * everywhere.
  */
 export async function lockHarnesses(sql: Sql, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
@@ -131,183 +131,4 @@ export async function describeSessions(sql: Sql, sessions: readonly BatchSession
       description.endReason,
     );
   }
-}
-
-const HARNESS_COLUMNS = new Columns<BatchHarness>([
-  ["project_id", "int4", (harness) => harness.projectId],
-  ["id", "uuid", (harness) => harness.id],
-  ["instance", "text", (harness) => harness.instance],
-  ["first_ms", "float8", (harness) => harness.firstAt],
-  ["last_ms", "float8", (harness) => harness.lastAt],
-]);
-
-const UPSERT_HARNESSES = `
-INSERT INTO harnesses AS h (project_id, id, instance, capabilities, status, first_at, last_at, last_received_at)
-SELECT project_id, id, instance, '{}', 'unknown', to_timestamp(first_ms / 1000), to_timestamp(last_ms / 1000),
-  to_timestamp($${HARNESS_COLUMNS.count + 1}::float8 / 1000)
-FROM (${HARNESS_COLUMNS.select}) r ORDER BY project_id, id
-ON CONFLICT (project_id, id) DO UPDATE SET first_at = LEAST(h.first_at, EXCLUDED.first_at),
-  last_at = GREATEST(h.last_at, EXCLUDED.last_at),
-  last_received_at = GREATEST(h.last_received_at, EXCLUDED.last_received_at)`;
-
-export async function writeHarnesses(
-  sql: Sql,
-  harnesses: readonly BatchHarness[],
-  receivedAt: number,
-): Promise<void> {
-  if (harnesses.length === 0) return;
-  await sql.execute(UPSERT_HARNESSES, ...HARNESS_COLUMNS.parameters(harnesses), receivedAt);
-  for (const harness of harnesses) {
-    if (!harness.described) continue;
-    // The newest word wins, whatever order the words came in.
-    await sql.execute(
-      `UPDATE harnesses h SET status = b.detail->>'status', status_at = b.at,
-         name = hello.detail->>'name', version = hello.detail->>'version',
-         capabilities = COALESCE(ARRAY(SELECT jsonb_array_elements_text(hello.detail->'capabilities')), '{}')
-       FROM (SELECT detail, at FROM boundaries WHERE project_id = $1 AND agent_id = $2::uuid AND type = 'harness'
-             ORDER BY at DESC, id DESC LIMIT 1) b,
-            (SELECT detail FROM boundaries WHERE project_id = $1 AND agent_id = $2::uuid AND type = 'harness'
-             ORDER BY (detail->>'status' = 'hello') DESC, at DESC, id DESC LIMIT 1) hello
-       WHERE h.project_id = $1 AND h.id = $2::uuid`,
-      harness.projectId,
-      harness.id,
-    );
-  }
-}
-
-const ROLLUP_COLUMNS = new Columns<RollupRow>([
-  ["project_id", "int4", (row) => row.projectId],
-  ["grain", "int2", (row) => row.grain],
-  ["bucket_ms", "float8", (row) => row.bucket],
-  ["harness", "text", (row) => row.harness],
-  ["model", "text", (row) => row.model],
-  ["turns", "int4", (row) => row.turns],
-  ["missing", "int4", (row) => row.missing],
-  ["fresh", "int8", (row) => row.fresh],
-  ["cache_read", "int8", (row) => row.cacheRead],
-  ["cache_write", "int8", (row) => row.cacheWrite],
-  ["output", "int8", (row) => row.output],
-  ["cost_micros", "int8", (row) => row.costMicros],
-  ["peak_tokens", "int4", (row) => row.peakTokens],
-  ["peak_utilization", "float4", (row) => row.peakUtilization],
-  ["bins", "text", (row) => arrayLiteral(row.bins)],
-]);
-
-const UPSERT_ROLLUPS = `
-INSERT INTO rollups AS r (project_id, grain, bucket, harness, model, turns, missing, fresh, cache_read, cache_write,
-  output, cost_micros, peak_tokens, peak_utilization, bins)
-SELECT project_id, grain, to_timestamp(bucket_ms / 1000), harness, model, turns, missing, fresh, cache_read,
-  cache_write, output, cost_micros, peak_tokens, peak_utilization, bins::int4[]
-FROM (${ROLLUP_COLUMNS.select}) i ORDER BY project_id, grain, harness, bucket_ms, model
-ON CONFLICT (project_id, grain, harness, bucket, model) DO UPDATE SET turns = r.turns + EXCLUDED.turns,
-  missing = r.missing + EXCLUDED.missing, fresh = r.fresh + EXCLUDED.fresh,
-  cache_read = r.cache_read + EXCLUDED.cache_read, cache_write = r.cache_write + EXCLUDED.cache_write,
-  output = r.output + EXCLUDED.output, cost_micros = r.cost_micros + EXCLUDED.cost_micros,
-  peak_tokens = GREATEST(r.peak_tokens, EXCLUDED.peak_tokens),
-  peak_utilization = GREATEST(r.peak_utilization, EXCLUDED.peak_utilization),
-  bins = ARRAY(SELECT COALESCE(u.a, 0) + COALESCE(u.b, 0)
-    FROM unnest(r.bins, EXCLUDED.bins) WITH ORDINALITY AS u(a, b, n) ORDER BY u.n)`;
-
-const BOUNDARY_ROLLUP_COLUMNS = new Columns<BoundaryRow>([
-  ["project_id", "int4", (row) => row.projectId],
-  ["grain", "int2", (row) => row.grain],
-  ["bucket_ms", "float8", (row) => row.bucket],
-  ["harness", "text", (row) => row.harness],
-  ["type", "text", (row) => row.type],
-  ["count", "int4", (row) => row.count],
-  ["reclaimed", "int8", (row) => row.reclaimed],
-]);
-
-const UPSERT_BOUNDARY_ROLLUPS = `
-INSERT INTO boundary_rollups AS r (project_id, grain, bucket, harness, type, count, reclaimed)
-SELECT project_id, grain, to_timestamp(bucket_ms / 1000), harness, type, count, reclaimed
-FROM (${BOUNDARY_ROLLUP_COLUMNS.select}) i ORDER BY project_id, grain, harness, bucket_ms, type
-ON CONFLICT (project_id, grain, harness, bucket, type) DO UPDATE SET count = r.count + EXCLUDED.count,
-  reclaimed = r.reclaimed + EXCLUDED.reclaimed`;
-
-export async function writeRollups(
-  sql: Sql,
-  changes: RollupChanges,
-  modelNumber: (projectId: number, model: string) => number,
-): Promise<void> {
-  // Both are given before either is awaited, so that all writers take these rows' locks in the same order.
-  const statements: Promise<number>[] = [];
-  const turns = [...changes.turns.values()];
-  if (turns.length > 0) statements.push(sql.execute(UPSERT_ROLLUPS, ...ROLLUP_COLUMNS.parameters(turns)));
-  const boundaries = [...changes.boundaries.values()];
-  if (boundaries.length > 0) {
-    statements.push(sql.execute(UPSERT_BOUNDARY_ROLLUPS, ...BOUNDARY_ROLLUP_COLUMNS.parameters(boundaries)));
-  }
-  await Promise.all(statements);
-  const lowered = turns.filter((row) => row.repeak);
-  for (const row of lowered) {
-    if (row.harness !== ALL) await readPeakAgain(sql, row, modelNumber(row.projectId, row.model));
-  }
-  for (const row of lowered) if (row.harness === ALL) await readPeakOfAllAgain(sql, row);
-}
-
-/** A maximum cannot be subtracted from: read it from the turns of the agents that were active in the bucket. */
-async function readPeakAgain(sql: Sql, row: RollupRow, modelId: number): Promise<void> {
-  const end = row.bucket + row.grain * 60_000;
-  await sql.execute(
-    `UPDATE rollups r SET peak_tokens = p.tokens, peak_utilization = p.utilization
-     FROM (
-       SELECT max(t.context_tokens) AS tokens, max(t.context_tokens::float8 / t.window_tokens)::float4 AS utilization
-       FROM sessions s
-       JOIN agents a ON a.project_id = s.project_id AND a.session_id = s.id
-       JOIN turns t ON t.project_id = a.project_id AND t.agent_id = a.id
-       WHERE s.project_id = $1 AND s.harness = $2 AND a.first_at < to_timestamp($4::float8 / 1000)
-         AND a.last_at >= to_timestamp($3::float8 / 1000) AND t.at >= to_timestamp($3::float8 / 1000)
-         AND t.at < to_timestamp($4::float8 / 1000) AND t.model_id = $5 AND t.purpose = 0
-     ) p
-     WHERE r.project_id = $1 AND r.grain = $6 AND r.bucket = to_timestamp($3::float8 / 1000) AND r.harness = $2
-       AND r.model = $7`,
-    row.projectId,
-    row.harness,
-    row.bucket,
-    end,
-    modelId,
-    row.grain,
-    row.model,
-  );
-}
-
-/** The highest of the rows it sums up, each of which is right by now. */
-async function readPeakOfAllAgain(sql: Sql, row: RollupRow): Promise<void> {
-  await sql.execute(
-    `UPDATE rollups r SET peak_tokens = p.tokens, peak_utilization = p.utilization
-     FROM (
-       SELECT max(peak_tokens) AS tokens, max(peak_utilization) AS utilization FROM rollups
-       WHERE project_id = $1 AND grain = $2 AND bucket = to_timestamp($3::float8 / 1000) AND harness <> '${ALL}'
-     ) p
-     WHERE r.project_id = $1 AND r.grain = $2 AND r.bucket = to_timestamp($3::float8 / 1000) AND r.harness = '${ALL}'`,
-    row.projectId,
-    row.grain,
-    row.bucket,
-  );
-}
-
-interface Count {
-  projectId: number;
-  outcome: string;
-  count: number;
-}
-
-const COUNT_COLUMNS = new Columns<Count>([
-  ["project_id", "int4", (row) => row.projectId],
-  ["outcome", "text", (row) => row.outcome],
-  ["count", "int8", (row) => row.count],
-]);
-
-const ADD_COUNTS = `
-INSERT INTO ingest_counts AS c (project_id, day, outcome, count)
-SELECT project_id, $${COUNT_COLUMNS.count + 1}::date, outcome, count FROM (${COUNT_COLUMNS.select}) r
-ORDER BY project_id, outcome
-ON CONFLICT (project_id, day, outcome) DO UPDATE SET count = c.count + EXCLUDED.count`;
-
-/** Adds to what ingestion did, by project, day and outcome. */
-export async function writeCounts(sql: Sql, counts: ReadonlyMap<string, Count>, now: number): Promise<void> {
-  if (counts.size === 0) return;
-  const day = new Date(now).toISOString().slice(0, 10);
-  await sql.execute(ADD_COUNTS, ...COUNT_COLUMNS.parameters([...counts.values()]), day);
 }

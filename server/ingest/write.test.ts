@@ -266,7 +266,8 @@ describe("order, repetition and batching", () => {
         fc.array(eventArb, { minLength: 1, maxLength: 40 }).map(distinctMarks),
         fc.array(fc.integer({ min: 0, max: 1e6 }), { minLength: 80, maxLength: 80 }),
         fc.integer({ min: 1, max: 9 }),
-        async (events, shuffle, size) => {
+        fc.integer({ min: 1, max: 9 }),
+        async (events, shuffle, size, settled) => {
           await emptyTables(prisma);
           await send([...events].sort((a, b) => a.at - b.at));
           const expected = await dumpTables(prisma, { counts: false });
@@ -282,6 +283,7 @@ describe("order, repetition and batching", () => {
               1,
               again.slice(start, start + size).map((value) => ({ value })),
             );
+            if ((start / size) % settled === 0) await path.totals.settle();
           }
           await service.close();
           expect(await dumpTables(prisma, { counts: false })).toEqual(expected);

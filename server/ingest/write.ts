@@ -21,15 +21,9 @@ import {
   writeWindows,
 } from "./marks.ts";
 import type { ModelNumbers } from "./models.ts";
-import {
-  describeSessions,
-  lockHarnesses,
-  lockSessions,
-  sumSessions,
-  writeCounts,
-  writeHarnesses,
-  writeRollups,
-} from "./summaries.ts";
+import { type OutcomeCount, writePending } from "./pending.ts";
+import { describeSessions, lockHarnesses, lockSessions, sumSessions } from "./summaries.ts";
+import type { Totals } from "./totals.ts";
 import {
   insertNewTurns,
   insertTurns,
@@ -46,20 +40,21 @@ export interface WriterOptions {
   prisma: PrismaClient;
   writers: Writers;
   models: ModelNumbers;
+  totals: Totals;
   thresholds: (projectId: number) => Thresholds;
   lookups: (projectId: number) => WindowLookups;
 }
 
 /** Outcomes counted per event, beside the codes of rejections. */
 export type Outcome = "turn" | "turn_merged" | "mark" | "duplicate";
-export type Counts = Map<string, { projectId: number; outcome: string; count: number }>;
+export type Counts = Map<string, OutcomeCount>;
 
 /** How often a batch that stood in another writer's way is written again. */
 const CONFLICTS = 3;
 
 /**
- * Writes one batch in one transaction: turns, what explains their levels, agents, sessions, rollups. When it returns,
- * the batch is committed; when it throws, nothing of it is stored. Each request's tally is filled in on commit.
+ * Writes one batch in one transaction: turns, what explains their levels, agents, sessions, and what is to be added to
+ * the totals. When it returns, the batch is committed; when it throws, nothing of it is stored. Each request's tally is filled in on commit.
  * `extra` are counts of events that were refused before they came here.
  */
 export async function writeBatch(options: WriterOptions, batch: Batch, extra: Counts): Promise<Counts> {
@@ -69,6 +64,7 @@ export async function writeBatch(options: WriterOptions, batch: Batch, extra: Co
   for (let repeats = false, conflicts = 0; ; ) {
     try {
       const outcome = await run(repeats);
+      options.totals.soon();
       for (const settle of outcome.settle) settle();
       return outcome.counts;
     } catch (error) {
@@ -328,10 +324,9 @@ class BatchWriter {
     const sql = this.#sql;
     const changes = this.#changes;
     const { receivedAt } = this.#batch;
-    const harnesses = [...this.#batch.harnesses.values()];
-    const modelNumber = (projectId: number, model: string) => this.#options.models.number(projectId, model);
-    // The connection takes them in this order, and none of them waits for the answer to the one before. The rows that
-    // many writers share come last, so that their locks are held for as short as can be.
+    const harnesses = this.#batch.harnesses.values();
+    const counts = this.#counts.values();
+    // The connection takes them in this order, and none of them waits for the answer to the one before.
     await Promise.all([
       updateTurns(sql, changes.turnUpdates),
       deleteBoundaries(sql, changes.boundaryDeletes.map(keyed)),
@@ -344,9 +339,7 @@ class BatchWriter {
       writeAgents(sql, changes.agents, receivedAt),
       sumSessions(sql, sessions, receivedAt),
       describeSessions(sql, sessions),
-      writeHarnesses(sql, harnesses, receivedAt),
-      writeRollups(sql, changes.rollups, modelNumber),
-      writeCounts(sql, this.#counts, receivedAt),
+      writePending(sql, { receivedAt, harnesses, rollups: changes.rollups, counts }),
     ]);
   }
 

@@ -1,10 +1,13 @@
 import type { IngestCounts } from "@plimsoll/protocol";
-import { type Reader, spanOf } from "./reader.ts";
+import { type SettledReader, spanOf } from "./reader.ts";
 
 const DAY_MS = 86_400_000;
 
 /** What ingestion did with events, by outcome, over the days a range touches. */
-export async function readCounts(reader: Reader, range: { from: string; to: string }): Promise<IngestCounts> {
+export async function readCounts(
+  reader: SettledReader,
+  range: { from: string; to: string },
+): Promise<IngestCounts> {
   const { from, to } = spanOf(range);
   const rows = await reader.prisma.ingestCount.groupBy({
     by: ["outcome"],

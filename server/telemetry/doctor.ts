@@ -1,13 +1,15 @@
 import type { AgentState, DoctorReport, FoldOptions } from "@plimsoll/protocol";
 import { EMPTY_STATE, foldAgent } from "@plimsoll/protocol";
+import type { Prisma } from "../db/client.ts";
 import { judge, readDurability } from "../db/self-check.ts";
 import { sqlOfClient } from "../db/sql.ts";
 import { readAgentMarks } from "../ingest/marks.ts";
 import type { ModelNumbers } from "../ingest/models.ts";
-import { ALL, GRAINS } from "../ingest/rollup.ts";
+import { type Delta, PendingSum } from "../ingest/pending.ts";
+import { ALL, GRAINS, inEveryGrain } from "../ingest/rollup.ts";
 import { SLOT_MS } from "../ingest/slots.ts";
 import { readAgentTurns } from "../ingest/turns.ts";
-import type { Reader } from "./reader.ts";
+import type { Reader, SettledReader } from "./reader.ts";
 
 type Check = DoctorReport["checks"][number];
 
@@ -20,8 +22,11 @@ export interface DoctorOptions {
 /** Agents whose whole history is folded again; the most recent ones. */
 const AGENTS_REREAD = 200;
 
+/** Milliseconds one check may take. */
+const AT_MOST = 600_000;
+
 /** Checks that what is stored agrees with itself, and that the database keeps what it acknowledges. */
-export async function examine(reader: Reader, options: DoctorOptions): Promise<DoctorReport> {
+export async function examine(reader: SettledReader, options: DoctorOptions): Promise<DoctorReport> {
   const checks = [
     await durability(options.databaseUrl),
     await acknowledged(reader, "turn", "turns", "SELECT count(*) AS count FROM turns WHERE project_id = $1"),
@@ -43,19 +48,20 @@ export async function examine(reader: Reader, options: DoctorOptions): Promise<D
       "sessions that differ from their agents",
       SESSION_SUMS,
     ),
-    await none(reader, "rollups equal the turns", "hours whose rollup differs from their turns", ROLLUPS),
+    await withPending(reader, "rollups equal the turns", "hours whose rollup differs from their turns", {
+      sql: ROLLUPS,
+      pending: ({ turns }) => turns.filter(({ grain }) => grain === 60),
+    }),
     await none(
       reader,
       "minutes add up to every longer bucket",
       "buckets that differ from the sum of their minutes",
       MINUTES_ADD_UP,
     ),
-    await none(
-      reader,
-      "boundary rollups equal the boundaries",
-      "hours whose count differs",
-      BOUNDARY_ROLLUPS,
-    ),
+    await withPending(reader, "boundary rollups equal the boundaries", "hours whose count differs", {
+      sql: BOUNDARY_ROLLUPS,
+      pending: ({ boundaries }) => boundaries.filter(({ grain }) => grain === 60),
+    }),
     await refold(reader, options),
   ];
   return { ok: checks.every((check) => check.ok), checks };
@@ -74,16 +80,35 @@ async function durability(url: string): Promise<Check> {
   };
 }
 
-/** Everything that was acknowledged is there. One statement, so that both figures are of one moment. */
-async function acknowledged(reader: Reader, outcome: string, what: string, sql: string): Promise<Check> {
-  const [row] = await reader.prisma.$queryRawUnsafe<{ expected: bigint; found: bigint }[]>(
-    `SELECT (SELECT COALESCE(sum(count), 0)::int8 FROM ingest_counts WHERE project_id = $1 AND outcome = $2) AS expected,
-       (${sql}) AS found`,
-    reader.projectId,
-    outcome,
+/**
+ * Runs with all it reads of one moment, so that what is in use is compared with itself. It may take as long as it
+ * needs: there may be millions of rows.
+ */
+function atOneMoment<T>(reader: Reader, run: (tx: Prisma.TransactionClient) => Promise<T>): Promise<T> {
+  return reader.prisma.$transaction(run, { isolationLevel: "RepeatableRead", timeout: AT_MOST });
+}
+
+/** What the totals lack at the moment of the transaction: events come in while the doctor looks. */
+async function readPending(tx: Prisma.TransactionClient, projectId: number): Promise<PendingSum> {
+  const rows = await tx.pendingTotals.findMany({ where: { projectId } });
+  return new PendingSum(
+    rows.map(({ delta }) => ({ project_id: projectId, delta: delta as unknown as Delta })),
   );
-  const expected = Number(row?.expected ?? 0);
-  const found = Number(row?.found ?? 0);
+}
+
+/** Everything that was acknowledged is there. */
+async function acknowledged(reader: Reader, outcome: string, what: string, sql: string): Promise<Check> {
+  const { projectId } = reader;
+  const { expected, found } = await atOneMoment(reader, async (tx) => {
+    const { counts } = await readPending(tx, projectId);
+    const counted = await tx.ingestCount.aggregate({ where: { projectId, outcome }, _sum: { count: true } });
+    const [row] = await tx.$queryRawUnsafe<{ count: bigint }[]>(sql, projectId);
+    const pending = [...counts.values()].filter((one) => one.outcome === outcome);
+    return {
+      expected: pending.reduce((sum, { count }) => sum + count, Number(counted._sum.count ?? 0)),
+      found: Number(row?.count ?? 0),
+    };
+  });
   return {
     name: `acknowledged ${what} are stored`,
     ok: expected === found,
@@ -93,7 +118,27 @@ async function acknowledged(reader: Reader, outcome: string, what: string, sql: 
 
 /** A query that counts what breaks a rule. */
 async function none(reader: Reader, name: string, what: string, sql: string): Promise<Check> {
-  const [row] = await reader.prisma.$queryRawUnsafe<{ count: bigint }[]>(sql, reader.projectId);
+  return verdict(name, what, await reader.prisma.$queryRawUnsafe<Counted>(sql, reader.projectId));
+}
+
+/** The same of totals: to the rows in them it adds, as its second parameter, what is pending. */
+async function withPending(
+  reader: Reader,
+  name: string,
+  what: string,
+  check: { sql: string; pending: (rows: ReturnType<typeof inEveryGrain>) => unknown[] },
+): Promise<Check> {
+  const found = await atOneMoment(reader, async (tx) => {
+    const { rollups } = await readPending(tx, reader.projectId);
+    const pending = JSON.stringify(check.pending(inEveryGrain(rollups)));
+    return tx.$queryRawUnsafe<Counted>(check.sql, reader.projectId, pending);
+  });
+  return verdict(name, what, found);
+}
+
+type Counted = { count: bigint }[];
+
+function verdict(name: string, what: string, [row]: Counted): Check {
   const count = Number(row?.count ?? 0);
   return { name, ok: count === 0, message: count === 0 ? "No difference." : `${count} ${what}.` };
 }
@@ -119,6 +164,7 @@ WHERE s.project_id = $1 AND (s.turns <> COALESCE(a.turns, 0) OR s.agents <> COAL
   OR s.open_slot <> CASE WHEN s.ended_at >= s.last_at THEN -1
     ELSE floor(extract(epoch FROM s.last_received_at) * 1000 / ${SLOT_MS}) END)`;
 
+/** A peak that is pending to be read again from the turns may be too high until then. */
 const ROLLUPS = `
 WITH counted AS (
   SELECT t.*, COALESCE(t.cache_read, 0) + COALESCE(t.cache_write, 0) AS cached FROM turns t WHERE t.project_id = $1
@@ -139,15 +185,27 @@ WITH counted AS (
   SELECT bucket, COALESCE(harness, '${ALL}') AS harness, COALESCE(model, '${ALL}') AS model, turns, missing, fresh,
     cache_read, cache_write, output, cost, peak, binned
   FROM summed
+), settled AS (
+  SELECT bucket, harness, model, turns, missing, fresh, cache_read, cache_write, output, cost_micros, peak_tokens, bins,
+    false AS repeak
+  FROM rollups WHERE project_id = $1 AND grain = 60
+  UNION ALL
+  SELECT to_timestamp(bucket / 1000), harness, model, turns, missing, fresh, "cacheRead", "cacheWrite", output,
+    "costMicros", "peakTokens", bins, repeak
+  FROM json_to_recordset($2::json) AS p(bucket float8, harness text, model text, turns int4, missing int4, fresh int8,
+    "cacheRead" int8, "cacheWrite" int8, output int8, "costMicros" int8, "peakTokens" int4, bins int4[], repeak bool)
 ), kept AS (
-  SELECT bucket, harness, model, turns, missing, fresh, cache_read, cache_write, output, cost_micros AS cost,
-    peak_tokens AS peak, (SELECT COALESCE(sum(n), 0) FROM unnest(bins) n) AS binned
-  FROM rollups WHERE project_id = $1 AND grain = 60 AND turns <> 0
+  SELECT bucket, harness, model, sum(turns) AS turns, sum(missing) AS missing, sum(fresh) AS fresh,
+    sum(cache_read) AS cache_read, sum(cache_write) AS cache_write, sum(output) AS output, sum(cost_micros) AS cost,
+    max(peak_tokens) AS peak, sum((SELECT COALESCE(sum(n), 0) FROM unnest(bins) n)) AS binned,
+    bool_or(repeak) AS repeak
+  FROM settled GROUP BY 1, 2, 3 HAVING sum(turns) <> 0
 )
 SELECT count(*) AS count FROM raw FULL JOIN kept USING (bucket, harness, model)
-WHERE (raw.turns, raw.missing, raw.fresh, raw.cache_read, raw.cache_write, raw.output, raw.cost, raw.peak, raw.binned)
+WHERE (raw.turns, raw.missing, raw.fresh, raw.cache_read, raw.cache_write, raw.output, raw.cost, raw.binned)
   IS DISTINCT FROM
-  (kept.turns, kept.missing, kept.fresh, kept.cache_read, kept.cache_write, kept.output, kept.cost, kept.peak, kept.binned)`;
+  (kept.turns, kept.missing, kept.fresh, kept.cache_read, kept.cache_write, kept.output, kept.cost, kept.binned)
+  OR (raw.peak IS DISTINCT FROM kept.peak AND NOT COALESCE(kept.repeak, false))`;
 
 const LONGER = `grains AS (SELECT unnest('{${GRAINS.slice(1).join()}}'::int2[]) AS grain)`;
 
@@ -187,9 +245,14 @@ WITH summed AS (
   GROUP BY GROUPING SETS ((1, 2, 3), (1, 3))
 ), raw AS (
   SELECT bucket, COALESCE(harness, '${ALL}') AS harness, type, count, reclaimed FROM summed
+), settled AS (
+  SELECT bucket, harness, type, count, reclaimed FROM boundary_rollups WHERE project_id = $1 AND grain = 60
+  UNION ALL
+  SELECT to_timestamp(bucket / 1000), harness, type, count, reclaimed
+  FROM json_to_recordset($2::json) AS p(bucket float8, harness text, type text, count int4, reclaimed int8)
 ), kept AS (
-  SELECT bucket, harness, type, count, reclaimed FROM boundary_rollups
-  WHERE project_id = $1 AND grain = 60 AND count <> 0
+  SELECT bucket, harness, type, sum(count) AS count, sum(reclaimed) AS reclaimed FROM settled
+  GROUP BY 1, 2, 3 HAVING sum(count) <> 0
 )
 SELECT count(*) AS count FROM raw FULL JOIN kept USING (bucket, harness, type)
 WHERE raw.count IS DISTINCT FROM kept.count OR raw.reclaimed IS DISTINCT FROM kept.reclaimed`;
@@ -205,20 +268,16 @@ async function refold(reader: Reader, { models, fold }: DoctorOptions): Promise<
   });
   const wrong: string[] = [];
   for (const { id } of agents) {
-    // All three of one moment, so that an agent in use is compared with itself.
-    const { agent, turns, marks } = await reader.prisma.$transaction(
-      async (tx) => {
-        const agent = await tx.agent.findUniqueOrThrow({
-          where: { projectId_id: { projectId: reader.projectId, id } },
-        });
-        return {
-          agent,
-          turns: await readAgentTurns(sqlOfClient(tx), agent, models),
-          marks: await readAgentMarks(sqlOfClient(tx), agent),
-        };
-      },
-      { isolationLevel: "RepeatableRead" },
-    );
+    const { agent, turns, marks } = await atOneMoment(reader, async (tx) => {
+      const agent = await tx.agent.findUniqueOrThrow({
+        where: { projectId_id: { projectId: reader.projectId, id } },
+      });
+      return {
+        agent,
+        turns: await readAgentTurns(sqlOfClient(tx), agent, models),
+        marks: await readAgentMarks(sqlOfClient(tx), agent),
+      };
+    });
     const facts = marks.filter((mark) => mark.origin === 0).map((mark) => mark.facts);
     const { state } = foldAgent(
       turns.map((row) => row.facts),

@@ -1,8 +1,11 @@
 import type { HarnessView } from "@plimsoll/protocol";
-import { iso, type Reader } from "./reader.ts";
+import { iso, type SettledReader } from "./reader.ts";
 
 /** Every harness instance ever heard from, the latest first; at most 500. */
-export async function readHarnesses({ prisma, projectId }: Reader): Promise<{ harnesses: HarnessView[] }> {
+export async function readHarnesses({
+  prisma,
+  projectId,
+}: SettledReader): Promise<{ harnesses: HarnessView[] }> {
   const rows = await prisma.harness.findMany({
     where: { projectId },
     orderBy: [{ lastReceivedAt: "desc" }, { id: "asc" }],

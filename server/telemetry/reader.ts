@@ -1,6 +1,7 @@
 import type { Thresholds } from "@plimsoll/protocol";
 import type { PrismaClient } from "../db/client.ts";
 import { PlimsollError } from "../errors.ts";
+import type { Totals } from "../ingest/totals.ts";
 
 /** What every read model needs. */
 export interface Reader {
@@ -9,6 +10,16 @@ export interface Reader {
   thresholds: Thresholds;
   /** Epoch ms. */
   now: number;
+}
+
+/** For who reads rollups, harnesses or counts: what was committed before it was made is in them. */
+export interface SettledReader extends Reader {
+  settled: true;
+}
+
+export async function settled(reader: Reader, totals: Pick<Totals, "settle">): Promise<SettledReader> {
+  await totals.settle();
+  return { ...reader, settled: true };
 }
 
 /** An agent heard from within this many milliseconds, whose session has not ended, is live. */

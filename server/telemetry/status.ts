@@ -5,10 +5,10 @@ import { ALL } from "../ingest/rollup.ts";
 import { slotOf } from "../ingest/slots.ts";
 import { coveringBuckets } from "./buckets.ts";
 import { liveAgents } from "./fleet.ts";
-import { iso, type Reader, type Span, spanOf } from "./reader.ts";
+import { iso, type Reader, type SettledReader, type Span, spanOf } from "./reader.ts";
 
 /** The fleet's totals over a range, beside the period of equal length before it. */
-export async function readStatus(reader: Reader, query: StatusQuery): Promise<FleetStatus> {
+export async function readStatus(reader: SettledReader, query: StatusQuery): Promise<FleetStatus> {
   const span = spanOf(query);
   const before = { from: span.from - (span.to - span.from), to: span.from };
   const [totals, previous, now] = await Promise.all([

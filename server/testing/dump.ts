@@ -52,6 +52,6 @@ function empty(table: string, row: Record<string, unknown>): boolean {
 
 export async function emptyTables(prisma: PrismaClient): Promise<void> {
   await prisma.$executeRawUnsafe(
-    `TRUNCATE ${[...Object.keys(COLUMNS), "ingest_counts", "models"].map((table) => `"${table}"`).join(", ")}`,
+    `TRUNCATE ${[...Object.keys(COLUMNS), "ingest_counts", "models", "pending_totals"].map((table) => `"${table}"`).join(", ")}`,
   );
 }

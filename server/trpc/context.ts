@@ -4,8 +4,9 @@ import type { Principal } from "../access/principal.ts";
 import type { PrismaClient } from "../db/client.ts";
 import type { Demo } from "../demo/run.ts";
 import type { ModelNumbers } from "../ingest/models.ts";
+import type { Totals } from "../ingest/totals.ts";
+import type { SharedReads } from "../shared-reads.ts";
 import type { WindowSettings } from "../telemetry/windows.ts";
-import type { SharedReads } from "./shared-reads.ts";
 
 /** What procedures work with; made once by the composition root. */
 export interface Services {
@@ -19,6 +20,7 @@ export interface Services {
   createLoginUrl: () => string;
   models: ModelNumbers;
   windows: WindowSettings;
+  totals: Pick<Totals, "settle">;
   thresholds: (projectId: number) => Thresholds;
   demo: Pick<Demo, "view" | "start" | "stop">;
   sharedReads: SharedReads;

@@ -5,7 +5,7 @@ import { ZodError, type ZodType } from "zod";
 import { requireScope } from "../access/principal.ts";
 import { isUnavailable } from "../db/unavailable.ts";
 import { PlimsollError, toErrorBody } from "../errors.ts";
-import type { Reader } from "../telemetry/reader.ts";
+import { type Reader, settled } from "../telemetry/reader.ts";
 import type { Context } from "./context.ts";
 
 /** Why a call failed, as the one error class, whatever tRPC wrapped it in. */
@@ -85,6 +85,13 @@ export function procedure(scope: Scope) {
       sharedReads.ask(`${projectId}/${path}/${JSON.stringify(input)}`, read);
     return next({ ctx: { ...ctx, principal, reader, shared } });
   });
+}
+
+/** A procedure that reads totals: its reader finds in them what was committed before it was asked. */
+export function totalsProcedure(scope: Scope) {
+  return procedure(scope).use(async ({ ctx, next }) =>
+    next({ ctx: { ...ctx, reader: await settled(ctx.reader, ctx.services.totals) } }),
+  );
 }
 
 /**

@@ -14,9 +14,9 @@ import { readFleet, readFleetPart } from "../../telemetry/fleet.ts";
 import { readHarnesses } from "../../telemetry/harnesses.ts";
 import { readSeries } from "../../telemetry/series.ts";
 import { readStatus } from "../../telemetry/status.ts";
-import { answer, procedure } from "../init.ts";
+import { answer, procedure, totalsProcedure } from "../init.ts";
 
-export const status = procedure("read")
+export const status = totalsProcedure("read")
   .meta({
     openapi: {
       method: "GET",
@@ -48,7 +48,7 @@ export const fleetPart = procedure("read")
   .output(answer(FleetPart))
   .query(({ ctx, input }) => ctx.shared(input, () => readFleetPart(ctx.reader, input)));
 
-export const series = procedure("read")
+export const series = totalsProcedure("read")
   .meta({
     openapi: { method: "GET", path: "/api/v1/series", tags: ["metrics"], summary: "A metric over time" },
   })
@@ -56,7 +56,7 @@ export const series = procedure("read")
   .output(answer(Series))
   .query(({ ctx, input }) => ctx.shared(input, () => readSeries(ctx.reader, input)));
 
-export const harnesses = procedure("read")
+export const harnesses = totalsProcedure("read")
   .meta({
     openapi: {
       method: "GET",
