@@ -79,7 +79,8 @@ export function sawLabels(scales: Scales, { saw, others, thresholds, line }: Dra
     const words = thresholdWords(threshold, scales);
     const level = y(threshold.tokens);
     const along = [0.25, 0.5, 0.75].map((share) => area.x + area.width * share);
-    const places = [level - 5, level + 13].flatMap((at) => [
+    // The last height stands above a second line close by.
+    const places = [level - 5, level + 13, level - 16].flatMap((at) => [
       text(words, area.x + 4, at, "start"),
       text(words, right - 4, at, "end"),
       ...along.map((middle) => text(words, middle, at, "middle")),

@@ -11,6 +11,7 @@ import { alongside } from "./alongside.ts";
 import { ChartFrame, DataTable, NoData, Swatch } from "./frame.tsx";
 import { Glyph } from "./glyph.tsx";
 import { KIND_ORDER } from "./kinds.ts";
+import { pathBeside } from "./path-beside.ts";
 import { type Axis, continuation, type Saw, shapeSaw, topOf } from "./saw.ts";
 
 const SawTooth = dynamic(() => import("./saw-tooth.tsx"), {
@@ -43,10 +44,15 @@ export function SawPanel({ agent, chart, boundaries, windows, axis, onAxis }: Pr
       saw.points,
       axis,
     );
-    const others = beside.map(({ agent_id: id, agent: name }, index) => ({
+    const others = beside.map(({ agent_id: id, agent: name, points }, index) => ({
       id,
       name,
-      points: placed.agents[index]!,
+      points: pathBeside(
+        points,
+        boundaries.filter(({ agent_id }) => agent_id === id),
+        placed.agents[index]!,
+        axis,
+      ),
     }));
     return { saw, placed, others };
   }, [chart, agent.id, boundaries, axis]);

@@ -152,3 +152,8 @@ test("the top includes the line, or the highest level when that is above it", ()
   expect(topOf(saw, [[{ y: 2000 }]], 1000)).toBeCloseTo(2280);
   expect(topOf(shapeSaw([], [], "turns"), [], null)).toBeGreaterThan(0);
 });
+
+test("on the axis of time a window begins where its boundary stands", () => {
+  const saw = shapeSaw([point(1, 100), point(2, 5, 1)], [boundary(12)], "time");
+  expect(saw.windows).toEqual([{ x: START + 12_000, index: 1 }]);
+});

@@ -21,6 +21,7 @@ export interface SawMarker {
 export interface OtherAgent {
   id: string;
   name: string;
+  /** The line to draw, as of the agent shown. */
   points: { x: number; y: number }[];
 }
 
@@ -54,7 +55,7 @@ export function shapeSaw(
       edges.set(next, [...(edges.get(next) ?? []), marker]);
       return marker;
     });
-  return { points: counted, path: pathOf(counted, edges), markers, windows: windowsOf(counted) };
+  return { points: counted, path: pathOf(counted, edges), markers, windows: windowsOf(counted, edges) };
 }
 
 /** Index of the first point after the boundary; the number of points when it comes last. */
@@ -113,11 +114,15 @@ function pathOf(points: readonly SawPoint[], edges: ReadonlyMap<number, readonly
   return path;
 }
 
-function windowsOf(points: readonly SawPoint[]): Saw["windows"] {
+function windowsOf(
+  points: readonly SawPoint[],
+  edges: ReadonlyMap<number, readonly SawMarker[]>,
+): Saw["windows"] {
   return points.flatMap(({ x, point }, index) => {
     const before = points[index - 1];
     if (before === undefined || before.point.window === point.window) return [];
-    return [{ x: (before.x + x) / 2, index: point.window }];
+    // It begins where its boundary stands: on the axis of time that is not half-way.
+    return [{ x: edges.get(index)?.at(-1)?.x ?? (before.x + x) / 2, index: point.window }];
   });
 }
 

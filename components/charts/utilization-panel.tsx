@@ -3,6 +3,7 @@
 import type { Series } from "@plimsoll/protocol";
 import dynamic from "next/dynamic";
 import { memo, useMemo } from "react";
+import { Zone } from "../clock.tsx";
 import { fullTime, percent } from "../format.ts";
 import { Skeleton } from "../ui/states.tsx";
 import { ChartFrame, DataTable, NoData, Swatch, Waiting } from "./frame.tsx";
@@ -60,6 +61,7 @@ export const UtilizationPanel = memo(function UtilizationPanel({ peak, p95, stat
           <span className="text-faint">
             {status === undefined ? "" : `${status.threshold_origin} thresholds`}
           </span>
+          <Zone className="text-faint" />
         </>
       }
       height={HEIGHT}
