@@ -37,7 +37,7 @@ export function ThresholdsInForce() {
         query.isError ? (
           <ErrorState what="The thresholds" error={query.error} retry={() => query.refetch()} />
         ) : (
-          <Skeleton className="h-36" />
+          <Skeleton className="h-40" />
         )
       ) : (
         <dl className="text-[13px]">

@@ -27,9 +27,9 @@ export function WaitingForFirstEvent() {
       role="status"
       data-testid="first-event"
       data-arrived={arrived}
-      className="flex items-center gap-2 text-[13px] text-muted"
+      className="flex min-h-5 items-center gap-2 text-[13px] text-muted"
     >
-      {arrived ? (
+      {data === undefined ? null : arrived ? (
         <>
           <Check aria-hidden className="size-4 text-ok" /> Events are arriving
         </>

@@ -56,6 +56,7 @@ export function ModelWindows({ asked }: { asked: string | null }) {
                 size="small"
                 onClick={() => setModel(name)}
                 aria-label={`Set the size of ${name}`}
+                className="h-auto min-h-7 max-w-full py-1 text-left whitespace-normal wrap-anywhere"
               >
                 {name}
               </Button>
@@ -124,9 +125,7 @@ export function ModelWindows({ asked }: { asked: string | null }) {
               key={window.model}
               className="flex items-center gap-3 border-t py-2 text-[13px] first:border-t-0"
             >
-              <span className="min-w-0 flex-1 truncate font-medium" title={window.model}>
-                {window.model}
-              </span>
+              <span className="min-w-0 flex-1 font-medium wrap-anywhere">{window.model}</span>
               <span>{exact(window.tokens)}</span>
               <span className="w-24 text-right text-muted max-sm:hidden">
                 <Ago at={window.updated_at} />

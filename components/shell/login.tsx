@@ -44,6 +44,8 @@ export function Login() {
     return () => window.removeEventListener("hashchange", read);
   }, [asked]);
 
+  // Which of the two it is stands behind the `#`, which only the browser sees: better nothing than the wrong one.
+  if (state.step === "reading") return <main id="main" className="min-h-dvh" />;
   return (
     <main id="main" className="grid min-h-dvh place-items-center p-4">
       <div className="panel w-full max-w-md p-7">
@@ -51,7 +53,7 @@ export function Login() {
           <Mark /> Plimsoll
         </div>
         <div aria-live="polite">
-          {state.step === "entering" || state.step === "reading" ? (
+          {state.step === "entering" ? (
             <>
               <h1 className="text-[17px] font-semibold">Logging in</h1>
               <p className="mt-1 text-muted">One moment.</p>

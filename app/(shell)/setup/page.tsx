@@ -1,8 +1,27 @@
+import { HydrationBoundary } from "@tanstack/react-query";
 import type { Metadata } from "next";
 import { SetupPage } from "../../../components/setup/setup-page.tsx";
+import { prefetch } from "../../prefetch.ts";
+import { one, periodOf, type SearchParams } from "../../search.ts";
 
 export const metadata: Metadata = { title: "Setup" };
 
-export default function Page() {
-  return <SetupPage />;
+export default async function Page({ searchParams }: { searchParams: SearchParams }) {
+  const { from, to } = periodOf(one((await searchParams).range), Date.now());
+  const recent = periodOf(undefined, Date.now());
+  const state = await prefetch((trpc, client) => [
+    client.prefetchQuery(trpc.status.queryOptions({ from, to })),
+    // The sign that events arrive looks at the last day, whatever range was chosen.
+    client.prefetchQuery(trpc.status.queryOptions({ from: recent.from, to: recent.to })),
+    client.prefetchQuery(trpc.ingest.counts.queryOptions({ from, to })),
+    client.prefetchQuery(trpc.windows.list.queryOptions()),
+    client.prefetchQuery(trpc.keys.list.queryOptions()),
+    client.prefetchQuery(trpc.demo.get.queryOptions()),
+    client.prefetchQuery(trpc.instance.queryOptions()),
+  ]);
+  return (
+    <HydrationBoundary state={state}>
+      <SetupPage />
+    </HydrationBoundary>
+  );
 }
