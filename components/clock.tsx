@@ -54,6 +54,11 @@ export function useMounted(): boolean {
   );
 }
 
+/** The zone to write times in: the viewer's own, which is `undefined`, once the browser is there to know it. */
+export function useZone(): string | undefined {
+  return useMounted() ? undefined : "UTC";
+}
+
 /** `18 s ago`, ticking by itself; the exact local time and its zone on hover. */
 export function Ago({ at, className }: { at: string | null; className?: string }) {
   const start = useContext(Start);
@@ -90,5 +95,15 @@ export function LocalTime({
     <time dateTime={at} title={mounted ? fullTime(time) : at} className={className}>
       {mounted ? format(time) : format(time, "UTC")}
     </time>
+  );
+}
+
+/** In whose time the page speaks. Named by its place, since an offset is not the same in summer and in winter. */
+export function Zone({ className }: { className?: string }) {
+  const mounted = useMounted();
+  return (
+    <span className={className} data-testid="zone">
+      {mounted && `times in ${Intl.DateTimeFormat().resolvedOptions().timeZone.replaceAll("_", " ")}`}
+    </span>
   );
 }

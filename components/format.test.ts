@@ -5,6 +5,7 @@ import {
   axisTime,
   clock,
   compact,
+  day,
   duration,
   exact,
   fullTime,
@@ -110,6 +111,8 @@ describe("times", () => {
     expect(fullTime(at, "Europe/Berlin")).toBe("2026-11-21 00:41:18 GMT+1");
     expect(clock(at, "Asia/Kolkata")).toBe("05:11:18");
     expect(shortTime(at, "UTC")).toBe("20 Nov 23:41");
+    expect(day(at, "UTC")).toBe("20 November 2026");
+    expect(day(at, "Europe/Berlin")).toBe("21 November 2026");
   });
   test("an axis shows hours for short spans and days for long ones", () => {
     expect(axisTime(at, 86_400_000, "UTC")).toBe("23:41");

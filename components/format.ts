@@ -100,6 +100,13 @@ export function axisTime(at: number, span: number, timeZone?: Zone): string {
   return `${Number(parts.day)} ${month}`;
 }
 
+/** 20 November 2026. */
+export function day(at: number, timeZone?: Zone): string {
+  const parts = partsOf(at, timeZone);
+  const month = new Intl.DateTimeFormat(LOCALE, { month: "long", timeZone }).format(at);
+  return `${Number(parts.day)} ${month} ${parts.year}`;
+}
+
 export function shortTime(at: number, timeZone?: Zone): string {
   const parts = partsOf(at, timeZone);
   const month = new Intl.DateTimeFormat(LOCALE, { month: "short", timeZone }).format(at);

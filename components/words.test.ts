@@ -7,6 +7,7 @@ import {
   forecastReason,
   forecastWords,
   levelWords,
+  rowHint,
   titleOf,
   windowWords,
 } from "./words.ts";
@@ -162,5 +163,20 @@ test("a level in one sentence", () => {
   } as AgentView;
   expect(levelWords(agent)).toBe(
     "192,004 tokens, line (ceiling) at 200,000, warning at 150,000, peak 211,480",
+  );
+});
+
+test("pointing at a row says exactly what it rounds", () => {
+  const at = { last_at: "2026-11-20T10:41:18.000Z" };
+  expect(
+    rowHint(
+      ["billing", null, "phantom@vm-3"],
+      { ...at, context_tokens: 192_015, window_tokens: 1_000_000 },
+      "UTC",
+    ),
+  ).toBe("billing · phantom@vm-3\n192,015 of 1,000,000 tokens\nlast turn 2026-11-20 10:41:18 UTC");
+  expect(rowHint(["a"], { ...at, context_tokens: 900 }, "UTC").split("\n")[1]).toBe("900 tokens");
+  expect(rowHint(["a"], { ...at, context_tokens: null, window_tokens: 8 }, "UTC").split("\n")[1]).toBe(
+    "not counted",
   );
 });

@@ -6,7 +6,7 @@ import type {
   SessionRow,
   WindowSource,
 } from "@plimsoll/protocol";
-import { compact, exact, NONE, percent, plural } from "./format.ts";
+import { compact, exact, fullTime, NONE, percent, plural } from "./format.ts";
 
 /** What the data says, in words. One place, so that a row, a tooltip and a text alternative agree. */
 
@@ -63,6 +63,27 @@ export function windowWords(agent: Pick<AgentView, "utilization" | "window_token
 
 export function titleOf(row: Pick<FleetAgent, "title" | "session">): string {
   return row.title === null || row.title.trim() === "" ? row.session : row.title;
+}
+
+interface Pointed {
+  context_tokens: number | null;
+  window_tokens?: number | null;
+  last_at: string;
+}
+
+/** What pointing at a row says: its names whole, and exactly what its cells round. */
+export function rowHint(
+  names: readonly (string | null)[],
+  { context_tokens: level, window_tokens: size, last_at }: Pointed,
+  zone: string | undefined,
+): string {
+  const tokens =
+    level === null ? "not counted" : `${exact(level)}${size == null ? "" : ` of ${exact(size)}`} tokens`;
+  return [
+    names.filter((name) => name !== null).join(" · "),
+    tokens,
+    `last turn ${fullTime(Date.parse(last_at), zone)}`,
+  ].join("\n");
 }
 
 /** The whole bar in one sentence, for those who do not see it. */

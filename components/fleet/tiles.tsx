@@ -67,7 +67,8 @@ function Tiles({ status }: { status: FleetStatus }) {
         value={exact(totals.sessions_past_warning)}
         note={
           <>
-            of {exact(totals.sessions)}{" "}
+            of {exact(totals.sessions)}
+            <span className="mr-1.5" />
             <Delta now={totals.sessions_past_warning} before={previous.sessions_past_warning} />
           </>
         }
@@ -81,8 +82,10 @@ function Tiles({ status }: { status: FleetStatus }) {
         value={exact(totals.masked)}
         note={
           <>
-            {totals.reclaimed_tokens > 0 && `${compact(totals.reclaimed_tokens)} reclaimed `}
             <Delta now={totals.masked} before={previous.masked} neutral />
+            {totals.reclaimed_tokens > 0 && (
+              <span className="not-first:ml-1.5">{compact(totals.reclaimed_tokens)} reclaimed</span>
+            )}
           </>
         }
         exactly={`${exact(totals.reclaimed_tokens)} tokens reclaimed by every kind of boundary`}

@@ -4,9 +4,9 @@ import type { SessionRow, SessionSort } from "@plimsoll/protocol";
 import { createColumnHelper, tableFeatures } from "@tanstack/react-table";
 import { TriangleAlert } from "lucide-react";
 import Link from "next/link";
-import { Ago } from "../clock.tsx";
+import { Ago, useZone } from "../clock.tsx";
 import { compact, exact, loadPercent, NONE, percent } from "../format.ts";
-import { titleOf } from "../words.ts";
+import { rowHint, titleOf } from "../words.ts";
 import { Falls } from "./falls.tsx";
 import { Status } from "./status.tsx";
 
@@ -40,25 +40,35 @@ export const ON_CARD: Readonly<Record<string, string>> = {
   last: "max-xl:col-start-2 max-xl:row-start-3",
 };
 
+function Title({ row }: { row: SessionRow }) {
+  const zone = useZone();
+  return (
+    <Link
+      href={`/sessions/${row.id}`}
+      data-row-link
+      title={rowHint([titleOf(row), row.title === null ? null : row.session, row.harness], row, zone)}
+      className="block truncate font-medium after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent"
+    >
+      {titleOf(row)}
+    </Link>
+  );
+}
+
 export const columns = helper.columns([
   helper.display({
     id: "session",
     header: "Session",
     cell: ({ row: { original: row } }) => (
       <>
-        <Link
-          href={`/sessions/${row.id}`}
-          data-row-link
-          title={titleOf(row)}
-          className="block truncate font-medium after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent"
-        >
-          {titleOf(row)}
-        </Link>
-        <span className="block truncate text-xs text-faint">
-          <span className="xl:hidden">{row.harness} · </span>
-          {row.session}
-          {row.kind !== null && ` · ${row.kind}`}
-          {row.agents > 1 && ` · ${exact(row.agents)} agents`}
+        <Title row={row} />
+        <span className="flex gap-x-1 text-xs text-faint">
+          <span className="min-w-0 truncate xl:hidden">{row.harness}</span>
+          <span className="min-w-10 shrink-4 truncate">
+            <span className="xl:hidden">· </span>
+            {row.session}
+          </span>
+          {row.kind !== null && <span className="shrink-0">· {row.kind}</span>}
+          {row.agents > 1 && <span className="shrink-0">· {exact(row.agents)} agents</span>}
         </span>
       </>
     ),

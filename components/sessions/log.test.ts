@@ -1,11 +1,11 @@
 import type { BoundaryView, CrossingView, TurnView } from "@plimsoll/protocol";
 import { expect, test } from "vitest";
-import { logRows } from "./log.ts";
+import { logRows, withDays } from "./log.ts";
 
 const at = (seconds: number) => new Date(Date.UTC(2026, 10, 20, 10) + seconds * 1000).toISOString();
 const turn = (number: number) => ({ number, agent_id: "a", at: at(number * 10) }) as TurnView;
 const boundary = (id: string, seconds: number, inferred = false) =>
-  ({ id, at: at(seconds), inferred }) as BoundaryView;
+  ({ id, type: id, at: at(seconds), inferred, detail: {} }) as BoundaryView;
 const crossing = (threshold: string, seconds: number) => ({ threshold, at: at(seconds) }) as CrossingView;
 
 function words(...args: Parameters<typeof logRows>): string[] {
@@ -14,7 +14,9 @@ function words(...args: Parameters<typeof logRows>): string[] {
       ? `turn ${row.turn.number}`
       : row.kind === "boundary"
         ? row.boundary.id
-        : row.crossing.threshold,
+        : row.kind === "crossing"
+          ? row.crossing.threshold
+          : row.day,
   );
 }
 
@@ -51,4 +53,28 @@ test("older marks wait until their turns are loaded", () => {
 
 test("marks without any turn are still told", () => {
   expect(words([], [boundary("masked", 1)], [], true)).toEqual(["masked"]);
+});
+
+test("a session starts before the turn of the same instant, and ends after it", () => {
+  const session = (status: string) =>
+    ({ ...boundary("session", 10), id: status, detail: { status } }) as BoundaryView;
+  expect(words([turn(1)], [session("started"), session("ended")], [], true)).toEqual([
+    "ended",
+    "turn 1",
+    "started",
+  ]);
+});
+
+test("a day stands above its rows unless all are of today", () => {
+  const rows = logRows([turn(3), turn(2), turn(1)], [boundary("masked", 25)], [], true);
+  const dayOf = (time: string) => (time < at(25) ? "19 November" : "20 November");
+  const days = (today: string) =>
+    withDays(rows, today, dayOf).map((row) => (row.kind === "day" ? row.day : row.kind));
+  expect(days("20 November")).toEqual(["20 November", "turn", "boundary", "19 November", "turn", "turn"]);
+  expect(withDays(rows, "20 November", () => "20 November")).toEqual(rows);
+  expect(withDays(rows, "21 November", () => "20 November")[0]).toMatchObject({
+    kind: "day",
+    day: "20 November",
+  });
+  expect(withDays([], "20 November", dayOf)).toEqual([]);
 });

@@ -4,7 +4,9 @@ import type { BoundaryView, CrossingView, TurnView } from "@plimsoll/protocol";
 export type LogRow =
   | { kind: "turn"; key: string; turn: TurnView }
   | { kind: "boundary"; key: string; boundary: BoundaryView }
-  | { kind: "crossing"; key: string; crossing: CrossingView };
+  | { kind: "crossing"; key: string; crossing: CrossingView }
+  /** Above the rows of a day. */
+  | { kind: "day"; key: string; day: string };
 
 interface Placed {
   at: number;
@@ -12,6 +14,8 @@ interface Placed {
   order: number;
   row: LogRow;
 }
+
+const opens = ({ type, detail }: BoundaryView) => type === "session" && detail.status === "started";
 
 /**
  * Interleaves the turns loaded so far with the boundaries and crossings of the same agents. Older marks wait until the
@@ -28,7 +32,7 @@ export function logRows(
   const marks: Placed[] = [
     ...boundaries.map((boundary) => ({
       at: Date.parse(boundary.at),
-      order: boundary.inferred ? -1 : 1,
+      order: boundary.inferred || opens(boundary) ? -1 : 1,
       row: { kind: "boundary", key: boundary.id, boundary } as const,
     })),
     ...crossings.map((crossing, index) => ({
@@ -52,4 +56,36 @@ export function logRows(
   }
   rows.push(...marks.slice(next).map(({ row }) => row));
   return rows;
+}
+
+/** Puts the day above its rows, where it is not understood: on every day when one of them is not `today`. */
+export function withDays(
+  rows: readonly LogRow[],
+  today: string,
+  dayOf: (at: string) => string,
+): readonly LogRow[] {
+  const days = rows.map((row) => {
+    const at = timeOf(row);
+    return at === undefined ? undefined : dayOf(at);
+  });
+  if (days.every((day) => day === today)) return rows;
+  return rows.flatMap((row, index) => {
+    const day = days[index];
+    if (day === undefined || day === days[index - 1]) return [row];
+    // An agent whose clock went back may come to a day twice.
+    return [{ kind: "day", key: `day/${day}/${index}`, day } as const, row];
+  });
+}
+
+function timeOf(row: LogRow): string | undefined {
+  switch (row.kind) {
+    case "turn":
+      return row.turn.at;
+    case "boundary":
+      return row.boundary.at;
+    case "crossing":
+      return row.crossing.at;
+    case "day":
+      return undefined;
+  }
 }

@@ -6,8 +6,8 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { ArrowDown, ArrowUp, Download } from "lucide-react";
 import { useCallback, useEffect, useMemo, useRef } from "react";
 import { Glyph } from "../charts/glyph.tsx";
-import { LocalTime } from "../clock.tsx";
-import { clock, compact, duration, exact, NONE, percent, signed } from "../format.ts";
+import { LocalTime, useMinute, useZone, Zone } from "../clock.tsx";
+import { clock, compact, day, duration, exact, NONE, percent, signed } from "../format.ts";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
@@ -15,7 +15,7 @@ import { ScrollRegion } from "../ui/scroll-region.tsx";
 import { ErrorState, Skeleton } from "../ui/states.tsx";
 import { CELL, headRole, ROWS, rowRole, tableRole } from "../ui/table-roles.ts";
 import { boundaryWords, crossingWords } from "../words.ts";
-import { type LogRow, logRows } from "./log.ts";
+import { type LogRow, logRows, withDays } from "./log.ts";
 
 const PAGE = 100;
 const ROW_PX = 34;
@@ -40,7 +40,7 @@ export function TurnLog({ sessionId, agent, boundaries, crossings }: Props) {
     ),
   );
   const { data, hasNextPage, isFetchingNextPage, fetchNextPage } = query;
-  const rows = useMemo(
+  const log = useMemo(
     () =>
       logRows(
         data?.pages.flatMap((page) => page.items) ?? [],
@@ -50,6 +50,9 @@ export function TurnLog({ sessionId, agent, boundaries, crossings }: Props) {
       ),
     [data, boundaries, crossings, agent.id, hasNextPage],
   );
+  const zone = useZone();
+  const today = day(useMinute(), zone);
+  const rows = useMemo(() => withDays(log, today, (at) => day(Date.parse(at), zone)), [log, today, zone]);
   const loadMore = useCallback(() => {
     if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
   }, [hasNextPage, isFetchingNextPage, fetchNextPage]);
@@ -60,6 +63,7 @@ export function TurnLog({ sessionId, agent, boundaries, crossings }: Props) {
         <h2 className="truncate text-[13px] font-semibold">
           Turns of {agent.name} <span className="font-normal text-faint">{exact(agent.turns)}</span>
         </h2>
+        <Zone className="ml-auto truncate text-xs text-faint" />
         <Button size="small" asChild>
           <a href={`/api/v1/sessions/${sessionId}/turns.csv`} download>
             <Download aria-hidden /> CSV
@@ -79,7 +83,15 @@ export function TurnLog({ sessionId, agent, boundaries, crossings }: Props) {
   );
 }
 
-function Rows({ rows, complete, loadMore }: { rows: LogRow[]; complete: boolean; loadMore: () => void }) {
+function Rows({
+  rows,
+  complete,
+  loadMore,
+}: {
+  rows: readonly LogRow[];
+  complete: boolean;
+  loadMore: () => void;
+}) {
   const scroller = useRef<HTMLElement>(null);
   const virtual = useVirtualizer({
     count: rows.length,
@@ -146,8 +158,12 @@ function Rows({ rows, complete, loadMore }: { rows: LogRow[]; complete: boolean;
                   <Turn row={row} />
                 ) : row.kind === "boundary" ? (
                   <Boundary row={row} />
-                ) : (
+                ) : row.kind === "crossing" ? (
                   <Crossing row={row} />
+                ) : (
+                  <span {...CELL} className="col-span-full text-xs font-medium">
+                    {row.day}
+                  </span>
                 )}
               </div>
             );
