@@ -110,6 +110,8 @@ async function latency(server: BenchServer, executablePath: string): Promise<Mea
     const { url } = await server.mutate<{ url: string }>("login.create");
     await page.goto(url);
     await page.getByTestId("fleet-row").first().waitFor({ timeout: 60_000 });
+    // The page of a large fleet begins with its fullest few; measured is the page with all of them.
+    await page.goto(`${server.url}/?agents=all`);
     await page
       .locator('[data-testid="live"][data-state="live"]:visible')
       .first()

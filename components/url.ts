@@ -40,6 +40,17 @@ export function useHarness() {
   return useQueryState("harness", harnessName);
 }
 
+const allAgents = createParser<true>({
+  parse: (text) => (text === "all" ? true : null),
+  serialize: () => "all",
+}).withOptions({ history: "replace" });
+
+/** Whether a large fleet is shown whole: `agents=all`. */
+export function useAllAgents() {
+  const [all, set] = useQueryState("agents", allAgents);
+  return [all === true, set] as const;
+}
+
 export function useSessionFilters() {
   return useQueryStates(sessionFilters);
 }

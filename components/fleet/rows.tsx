@@ -1,16 +1,19 @@
 "use client";
 
 import type { FleetAgent, FleetView } from "@plimsoll/protocol";
-import { CircleHelp, TriangleAlert } from "lucide-react";
+import { ChevronDown, ChevronUp, CircleHelp, TriangleAlert } from "lucide-react";
 import Link from "next/link";
-import { memo, type ReactNode } from "react";
-import { Ago } from "../clock.tsx";
+import { type FocusEvent, memo, type ReactNode, useEffect, useRef, useState } from "react";
+import { Ago, useZone } from "../clock.tsx";
 import { compact, exact, loadPercent, NONE, plural } from "../format.ts";
+import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
 import { Skeleton } from "../ui/states.tsx";
 import { CELL, headRole, rowRole, tableRole } from "../ui/table-roles.ts";
-import { forecastReason, forecastWords, sourceWords, titleOf, windowWords } from "../words.ts";
+import { useAllAgents } from "../url.ts";
+import { forecastReason, forecastWords, rowHint, sourceWords, titleOf, windowWords } from "../words.ts";
 import { Bar } from "./bar.tsx";
+import { FULLEST, fullestOf, WHOLE } from "./fullest.ts";
 import { type LevelState, levelState } from "./level.ts";
 import { walkRows } from "./walk-rows.ts";
 
@@ -25,19 +28,73 @@ const STATE_WORDS: Readonly<Record<LevelState, string>> = {
 };
 
 const ROLE = tableRole("Live agents, highest load first", walkRows);
+const ROWS_ID = "fleet-rows";
 
-export function FleetRows({ view }: { view: FleetView }) {
+export function FleetRows({ view: { agents, more } }: { view: FleetView }) {
+  const [all, setAll] = useAllAgents();
+  const [held, setHeld] = useState<string | null>(null);
+  const { shown, hidden, hiddenOver } = fullestOf(agents, all, held);
+  const rows = useRef<HTMLDivElement>(null);
+  const button = useRef<HTMLButtonElement>(null);
+  const asked = useRef(false);
+  useEffect(() => {
+    if (!asked.current) return;
+    asked.current = false;
+    // The button is now far below or far above: whoever asked for the others goes on with the first of them.
+    if (all) {
+      const next = rows.current?.querySelectorAll<HTMLElement>("[data-row-link]")[FULLEST];
+      next?.focus({ preventScroll: true });
+    } else button.current?.scrollIntoView({ block: "nearest" });
+  }, [all]);
+  const holding = {
+    onFocus: ({ target }: FocusEvent<HTMLElement>) =>
+      setHeld(target.closest<HTMLElement>("[data-agent]")?.dataset.agent ?? null),
+    onBlur: () => setHeld(null),
+  };
+
   return (
     <div className="panel">
-      <div {...ROLE}>
+      <div ref={rows} id={ROWS_ID} {...ROLE} {...holding}>
         <Head />
-        {view.agents.map((agent) => (
+        {shown.map((agent) => (
           <Row key={agent.id} agent={agent} />
         ))}
       </div>
-      {view.more > 0 && (
+      {agents.length > WHOLE && (
+        <div className="flex flex-wrap items-center gap-x-3 gap-y-1 border-t px-4 py-2 text-[13px] text-muted">
+          <Button
+            size="small"
+            aria-expanded={all}
+            aria-controls={ROWS_ID}
+            ref={button}
+            onClick={() => {
+              asked.current = true;
+              void setAll(all ? null : true);
+            }}
+          >
+            {all ? (
+              <>
+                <ChevronUp aria-hidden /> Show the fullest {FULLEST}
+              </>
+            ) : (
+              <>
+                <ChevronDown aria-hidden /> Show all {exact(agents.length)}
+              </>
+            )}
+          </Button>
+          {hidden > 0 && (
+            <span data-testid="fleet-hidden">
+              {exact(hidden)} more with a lower load
+              {hiddenOver > 0 && (
+                <span className="text-hard">, {exact(hiddenOver)} of them over their line</span>
+              )}
+            </span>
+          )}
+        </div>
+      )}
+      {more > 0 && hidden === 0 && (
         <p className="border-t px-4 py-2.5 text-[13px] text-muted">
-          {plural(view.more, "more live agent")} with a lower load.{" "}
+          {plural(more, "more live agent")} with a lower load.{" "}
           <Link href="/sessions?status=live&sort=load" className="text-accent underline underline-offset-2">
             See all live sessions
           </Link>
@@ -73,19 +130,23 @@ const Row = memo(function Row({ agent }: { agent: FleetAgent }) {
   const state = levelState(agent);
   const title = titleOf(agent);
   const sub = agent.name === "main" ? null : agent.name;
+  const zone = useZone();
   return (
     <div
       {...rowRole()}
       data-testid="fleet-row"
       data-state={state}
       data-agent={agent.id}
-      className={cn(GRID, "fleet-row relative border-t py-2 hover:bg-track/40 focus-within:bg-track/40")}
+      className={cn(
+        GRID,
+        "fleet-row relative border-t py-2 max-lg:nth-2:border-t-0 hover:bg-track/40 focus-within:bg-track/40",
+      )}
     >
       <div {...CELL} className="min-w-0 max-lg:col-start-1">
         <Link
           href={`/sessions/${agent.session_id}?agent=${agent.id}`}
           data-row-link
-          title={[title, sub, agent.harness, agent.place, agent.model].filter(Boolean).join(" · ")}
+          title={rowHint([title, sub, agent.harness, agent.place, agent.model], agent, zone)}
           className="flex gap-x-1.5 font-medium after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent"
         >
           <span className="truncate">{title}</span>
@@ -206,17 +267,20 @@ function Note({ title, children }: { title: string; children: ReactNode }) {
   );
 }
 
+/** As high as what takes its place, so that nothing below moves when it comes. */
 export function FleetRowsSkeleton() {
   return (
     <div className="panel" aria-hidden>
-      <div className={cn(GRID, "py-2.5 text-xs max-lg:hidden")}>
-        <span className="h-4" />
-      </div>
-      {[0, 1, 2, 3, 4, 5].map((row) => (
-        <div key={row} className="flex h-[76px] items-center gap-8 border-t px-4">
-          <Skeleton className="h-9 w-1/5" />
-          <Skeleton className="h-2 flex-1" />
-          <Skeleton className="h-9 w-1/5" />
+      <Head />
+      {Array.from({ length: FULLEST }, (_, row) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: placeholders have no other identity
+        <div key={row} className={cn(GRID, "fleet-row h-[127.5px] border-t py-2 lg:h-[53.5px]")}>
+          <Skeleton className="h-8 w-4/5" />
+          <Skeleton className="h-2 max-lg:order-last max-lg:col-span-2" />
+          <Skeleton className="h-4 w-10 justify-self-end" />
+          <Skeleton className="h-8 w-24 lg:justify-self-end" />
+          <Skeleton className="h-4 w-14 justify-self-end" />
+          <Skeleton className="h-4 w-14 justify-self-end max-lg:hidden" />
         </div>
       ))}
     </div>

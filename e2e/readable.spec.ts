@@ -1,0 +1,71 @@
+import type { Page } from "@playwright/test";
+import { expect, test } from "./fixtures.ts";
+import { Story } from "./support/story.ts";
+
+test.use({ timezoneId: "Europe/Berlin" });
+
+const MODEL = "registry.internal.example/team/qwen3-coder-480b-a35b-instruct-fp8-2026-10-31-experimental";
+
+async function fits(page: Page): Promise<void> {
+  await expect
+    .poll(() => page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth))
+    .toBeLessThanOrEqual(0);
+}
+
+test("Setup arrives with what it knows, before anything else is asked", async ({ page, send, harness }) => {
+  await send(new Story({ harness, session: "known", window: 200_000 }).turn(9_000).take());
+  // Nothing that the page asks for is answered.
+  await page.route("**/api/trpc/**", () => {});
+  await page.goto("/setup");
+  await expect(page.getByTestId("first-event")).toHaveText("Events are arriving");
+  await expect(page.getByTestId("keys")).toContainText("stories");
+  await expect(page.getByTestId("ingest-counts")).toContainText("turns stored");
+  await expect(page.getByRole("region", { name: "Thresholds in force" })).toContainText("15%");
+  await expect(page.locator("main .skeleton")).toHaveCount(0);
+});
+
+test("the longest name of a model can be read whole in Setup @phone", async ({ page, send, harness }) => {
+  await send(new Story({ harness, session: "long", model: MODEL }).turn(9_000).take());
+  await page.goto("/setup");
+  const whole = (name: string) =>
+    page.getByText(name, { exact: true }).evaluate((element) => element.scrollWidth <= element.clientWidth);
+  const ask = page.getByRole("button", { name: `Set the size of ${MODEL}` });
+  await expect(ask).toHaveText(MODEL);
+  expect(await whole(MODEL)).toBe(true);
+  await fits(page);
+  await ask.click();
+  await page.getByLabel("Tokens").fill("128k");
+  await page.getByRole("button", { name: "Set", exact: true }).click();
+  const set = page.getByTestId("windows").getByText(MODEL);
+  await expect(set).toBeVisible();
+  await expect(ask).toHaveCount(0);
+  expect(await whole(MODEL)).toBe(true);
+  await fits(page);
+  await page.getByRole("button", { name: `Remove the size of ${MODEL}` }).click();
+  await expect(set).toHaveCount(0);
+});
+
+test("pointing at a row says exactly what it rounds", async ({ page, send, harness }) => {
+  const story = new Story({ harness, session: "exactly", window: 200_000 }).turn(14_821);
+  await send(story.take());
+  const hint =
+    /^exactly · .*\n14,821( of 200,000)? tokens\nlast turn \d{4}-\d\d-\d\d \d\d:\d\d:\d\d GMT\+[12]$/;
+  await page.goto(`/?harness=${harness}`);
+  await expect(page.locator("[data-row-link]")).toHaveAttribute("title", hint);
+  await expect(page.getByTestId("zone")).toHaveText("times in Europe/Berlin");
+  await page.goto(`/sessions?harness=${harness}`);
+  await expect(page.locator("[data-row-link]")).toHaveAttribute("title", hint);
+});
+
+test("turns of another day say which day, in the zone of whoever looks", async ({ page, send, harness }) => {
+  // Ten minutes before midnight in Berlin, and ten after.
+  const start = Date.UTC(2026, 6, 8, 21, 50);
+  const story = new Story({ harness, session: "overnight", window: 200_000, start, pace: 20 * 60_000 });
+  await send(story.turns(9_000, 12_000).take());
+  await page.goto(`/sessions?harness=${harness}&range=2026-07-01T00:00:00Z..2026-07-31T00:00:00Z`);
+  await page.locator("[data-row-link]").click();
+  const log = page.getByRole("region", { name: "Turn log" });
+  await expect(log.getByTestId("log-day")).toHaveText(["9 July 2026", "8 July 2026"]);
+  await expect(log.getByTestId("log-turn").first()).toContainText("00:10:00");
+  await expect(page.getByTestId("zone")).toHaveText("times in Europe/Berlin");
+});
