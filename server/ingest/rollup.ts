@@ -125,25 +125,30 @@ export class RollupChanges {
 }
 
 /** What minutes come to in buckets of every length, of each harness and model and of all of them together. */
-export function inEveryGrain(minutes: RollupChanges): {
-  turns: RollupRow[];
-  boundaries: BoundaryRow[];
-} {
-  const turns = new Map<string, RollupRow>();
-  const boundaries = new Map<string, BoundaryRow>();
-  for (const grain of GRAINS) {
-    for (const row of minutes.turns.values()) {
-      const bucket = bucketOf(row.bucket, grain);
-      sumTurns(turns, { ...row, grain, bucket });
-      sumTurns(turns, { ...row, grain, bucket, harness: ALL, model: ALL });
-    }
-    for (const row of minutes.boundaries.values()) {
-      const bucket = bucketOf(row.bucket, grain);
-      sumBoundaries(boundaries, { ...row, grain, bucket });
-      sumBoundaries(boundaries, { ...row, grain, bucket, harness: ALL });
-    }
+export function inEveryGrain(minutes: RollupChanges): { turns: RollupRow[]; boundaries: BoundaryRow[] } {
+  return {
+    turns: lengthened(minutes.turns, sumTurns, (row) => ({ ...row, harness: ALL, model: ALL })),
+    boundaries: lengthened(minutes.boundaries, sumBoundaries, (row) => ({ ...row, harness: ALL })),
+  };
+}
+
+function lengthened<Row extends RollupRow | BoundaryRow>(
+  minutes: Map<string, Row>,
+  sum: (into: Map<string, Row>, more: Row) => void,
+  ofAll: (row: Row) => Row,
+): Row[] {
+  const all = new Map<string, Row>();
+  for (const row of minutes.values()) sum(all, ofAll(row));
+  const rows = [...minutes.values(), ...all.values()];
+  // Each length is made of the one before, which has fewer rows than there are minutes.
+  let finer: Iterable<Row> = rows;
+  for (const grain of GRAINS.slice(1)) {
+    const longer = new Map<string, Row>();
+    for (const row of finer) sum(longer, { ...row, grain, bucket: bucketOf(row.bucket, grain) });
+    finer = [...longer.values()];
+    rows.push(...longer.values());
   }
-  return { turns: [...turns.values()], boundaries: [...boundaries.values()] };
+  return rows;
 }
 
 type Place = Pick<RollupRow, "projectId" | "grain" | "bucket" | "harness" | "model">;
@@ -187,7 +192,9 @@ function sumTurns(rows: Map<string, RollupRow>, more: RollupRow): void {
   row.costMicros += more.costMicros;
   row.peakTokens = larger(row.peakTokens, more.peakTokens);
   row.peakUtilization = larger(row.peakUtilization, more.peakUtilization);
-  for (const [bin, turns] of more.bins.entries()) if (turns !== 0) addToBin(row.bins, bin, turns);
+  const { bins } = row;
+  while (bins.length < more.bins.length) bins.push(0);
+  for (let bin = 0; bin < more.bins.length; bin++) bins[bin]! += more.bins[bin]!;
   row.repeak ||= more.repeak;
 }
 
@@ -203,11 +210,6 @@ function sumBoundaries(rows: Map<string, BoundaryRow>, more: BoundaryRow): void 
   row.reclaimed += more.reclaimed;
 }
 
-function addToBin(bins: number[], bin: number, turns: number): void {
-  while (bins.length <= bin) bins.push(0);
-  bins[bin]! += turns;
-}
-
 function add(row: RollupRow, share: TurnShare, sign: 1 | -1, repeak: boolean): void {
   row.turns += sign;
   if (share.missing) row.missing += sign;
@@ -216,7 +218,11 @@ function add(row: RollupRow, share: TurnShare, sign: 1 | -1, repeak: boolean): v
   row.cacheWrite += sign * share.cacheWrite;
   row.output += sign * share.output;
   row.costMicros += sign * share.costMicros;
-  if (share.utilization !== undefined) addToBin(row.bins, binOf(share.utilization), sign);
+  if (share.utilization !== undefined) {
+    const bin = binOf(share.utilization);
+    while (row.bins.length <= bin) row.bins.push(0);
+    row.bins[bin]! += sign;
+  }
   if (sign === -1) {
     row.repeak ||= repeak && share.level !== undefined;
     return;

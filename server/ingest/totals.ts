@@ -5,7 +5,7 @@ import { SharedReads } from "../shared-reads.ts";
 import { settleRound } from "./settle.ts";
 
 /** Milliseconds what a commit left pending waits for more of it. A reader does not wait: it settles what it finds. */
-const LINGER = 250;
+const LINGER = 1_000;
 /** Milliseconds until a settling that failed is tried again. */
 const RETRY = 2_000;
 
