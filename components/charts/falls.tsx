@@ -5,7 +5,7 @@ import { axisTime, exact, fullTime } from "../format.ts";
 import { boundaryName } from "../words.ts";
 import { tooltipBox } from "./frame.tsx";
 import { kindOf } from "./kinds.ts";
-import type { Row } from "./series.ts";
+import { barDomain, type Row } from "./series.ts";
 import { levelTicks, timeTicks } from "./ticks.ts";
 
 interface Props {
@@ -39,7 +39,7 @@ export default function FallsChart({ rows, groups, from, to, step }: Props) {
         <XAxis
           type="number"
           dataKey="middle"
-          domain={[from, to]}
+          domain={barDomain(rows, groups, { from, to, step })}
           allowDataOverflow
           ticks={timeTicks(from, to, offset, 4)}
           tickFormatter={(at: number) => axisTime(at, to - from)}

@@ -73,7 +73,11 @@ export function DataTable({ head, rows }: { head: readonly string[]; rows: reado
       <thead>
         <tr className="text-left text-xs text-faint">
           {head.map((name) => (
-            <th key={name} scope="col" className="sticky top-0 bg-panel py-1.5 pr-4 font-medium">
+            <th
+              key={name}
+              scope="col"
+              className="sticky top-0 bg-panel py-1.5 pr-4 font-medium whitespace-nowrap"
+            >
               {name}
             </th>
           ))}
@@ -83,7 +87,7 @@ export function DataTable({ head, rows }: { head: readonly string[]; rows: reado
         {rows.map((row) => (
           <tr key={row.join("|")} className="border-t">
             {row.map((cell, index) => (
-              <td key={head[index]} className="py-1 pr-4">
+              <td key={head[index]} className="py-1 pr-4 whitespace-nowrap">
                 {cell}
               </td>
             ))}

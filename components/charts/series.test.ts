@@ -1,6 +1,6 @@
 import type { Series } from "@plimsoll/protocol";
 import { expect, test } from "vitest";
-import { gridOf, lonely, shareOf, stackOf } from "./series.ts";
+import { barDomain, gridOf, lonely, type Row, shareOf, stackOf } from "./series.ts";
 
 const START = Date.UTC(2026, 10, 20, 10);
 const iso = (minutes: number) => new Date(START + minutes * 60_000).toISOString();
@@ -80,4 +80,18 @@ test.each([
   [null, null],
 ])("shareOf(%s) is %s", (threshold, share) => {
   expect(shareOf(threshold)).toBe(share);
+});
+
+test("bars at the edges of the range are drawn whole", () => {
+  const range = { from: 100, to: 400, step: 60 };
+  const rows: Row[] = [
+    { at: 40 },
+    { at: 90, masked: 1 },
+    { at: 150 },
+    { at: 390, masked: 2 },
+    { at: 450, masked: 0 },
+  ];
+  expect(barDomain(rows, ["masked"], range)).toEqual([90, 450]);
+  expect(barDomain([{ at: 40 }, { at: 150, masked: 1 }, { at: 390 }], ["masked"], range)).toEqual([100, 400]);
+  expect(barDomain([], [], range)).toEqual([100, 400]);
 });

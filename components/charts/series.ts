@@ -62,6 +62,19 @@ export function stackOf(series: Series): { rows: Row[]; groups: string[]; totals
   return { rows: [...rows.values()].sort((a, b) => a.at - b.at), groups, totals };
 }
 
+/**
+ * From where to where bars are drawn: all of the range, and whole each bucket in which something is. Buckets begin at
+ * round times, so the first may begin before the range and the newest end after it.
+ */
+export function barDomain(
+  rows: readonly Row[],
+  groups: readonly string[],
+  { from, to, step }: { from: number; to: number; step: number },
+): [from: number, to: number] {
+  const some = rows.filter((row) => groups.some((group) => (row[group] ?? 0) > 0));
+  return [Math.min(from, some[0]?.at ?? from), Math.max(to, (some.at(-1)?.at ?? from) + step)];
+}
+
 /** `20%` as 0.2; anything that is not a share of the window has no place on a chart of shares. */
 export function shareOf(threshold: string | number | null): number | null {
   if (typeof threshold !== "string" || !threshold.endsWith("%")) return null;

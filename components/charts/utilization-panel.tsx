@@ -58,9 +58,7 @@ export const UtilizationPanel = memo(function UtilizationPanel({ peak, p95, stat
               {label}
             </Swatch>
           ))}
-          <span className="text-faint">
-            {status === undefined ? "" : `${status.threshold_origin} thresholds`}
-          </span>
+          {status !== undefined && <span className="text-faint">{status.threshold_origin} thresholds</span>}
           <Zone className="text-faint" />
         </>
       }
