@@ -38,6 +38,11 @@ test("from page to page and row to row without a pointer", async ({ page, harnes
   await expect(row("Beta run")).toBeFocused();
   await page.keyboard.press("Enter");
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("Beta run");
+  // Back on the row it was opened from.
+  await page.goBack();
+  await expect(row("Beta run")).toBeFocused();
+  await page.keyboard.press("j");
+  await expect(row("Gamma run")).toBeFocused();
 
   await page.goto(`/?harness=${harness}`);
   await expect(page.getByTestId("fleet-row")).toHaveCount(3);

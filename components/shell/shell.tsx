@@ -2,12 +2,13 @@
 
 import dynamic from "next/dynamic";
 import { useRouter } from "next/navigation";
-import { type ReactNode, Suspense, useCallback, useEffect, useMemo, useState } from "react";
+import { type MouseEvent, type ReactNode, Suspense, useCallback, useEffect, useMemo, useState } from "react";
 import { enterRows } from "../fleet/walk-rows.ts";
 import { LiveProvider } from "../live.tsx";
 import { Actions, type ShellActions } from "./actions.ts";
 import { Nav } from "./nav.tsx";
 import { carry, PAGES } from "./pages.ts";
+import { useReturn } from "./return.ts";
 
 const loadPalette = () => import("./palette.tsx").then(({ Palette }) => Palette);
 // Needed only once somebody asks for them; fetched when the browser has nothing better to do.
@@ -94,6 +95,12 @@ function usePaletteSoon(): void {
   }, []);
 }
 
+/** Without an entry in the history: on the way back Next would take one that it did not make for no page at all. */
+function skip(event: MouseEvent<HTMLAnchorElement>): void {
+  event.preventDefault();
+  document.getElementById("main")?.focus();
+}
+
 export function Shell({ children }: { children: ReactNode }) {
   const [searching, setSearching] = useState(false);
   const [helping, setHelping] = useState(false);
@@ -116,10 +123,12 @@ export function Shell({ children }: { children: ReactNode }) {
   }, [early]);
   useShortcuts(actions, early);
   usePaletteSoon();
+  useReturn();
   return (
     <LiveProvider>
       <Actions value={actions}>
-        <a href="#main" className="skip-link">
+        {/* biome-ignore lint/a11y/useValidAnchor: it leads to a part of this page, also before the scripts are there */}
+        <a href="#main" className="skip-link" onClick={skip}>
           Skip to the content
         </a>
         <div className="min-h-dvh md:grid md:grid-cols-[208px_minmax(0,1fr)]">
