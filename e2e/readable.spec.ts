@@ -28,7 +28,12 @@ test("the longest name of a model can be read whole in Setup @phone", async ({ p
   await send(new Story({ harness, session: "long", model: MODEL }).turn(9_000).take());
   await page.goto("/setup");
   const whole = (name: string) =>
-    page.getByText(name, { exact: true }).evaluate((element) => element.scrollWidth <= element.clientWidth);
+    page
+      .getByText(name, { exact: true })
+      .evaluate(
+        (element) =>
+          element.scrollWidth <= element.clientWidth && element.scrollHeight <= element.clientHeight,
+      );
   const ask = page.getByRole("button", { name: `Set the size of ${MODEL}` });
   await expect(ask).toHaveText(MODEL);
   expect(await whole(MODEL)).toBe(true);

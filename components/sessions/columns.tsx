@@ -62,8 +62,8 @@ export const columns = helper.columns([
       <>
         <Title row={row} />
         <span className="flex gap-x-1 text-xs text-faint">
-          <span className="min-w-0 truncate xl:hidden">{row.harness}</span>
-          <span className="min-w-10 shrink-4 truncate">
+          <span className="max-w-3/5 shrink-0 truncate xl:hidden">{row.harness}</span>
+          <span className="min-w-0 truncate">
             <span className="xl:hidden">· </span>
             {row.session}
           </span>

@@ -56,7 +56,7 @@ export function ModelWindows({ asked }: { asked: string | null }) {
                 size="small"
                 onClick={() => setModel(name)}
                 aria-label={`Set the size of ${name}`}
-                className="h-auto min-h-7 max-w-full py-1 text-left whitespace-normal wrap-anywhere"
+                className="h-auto min-h-7 max-w-full py-1 text-left whitespace-normal wrap-anywhere pointer-coarse:h-auto pointer-coarse:min-h-9"
               >
                 {name}
               </Button>

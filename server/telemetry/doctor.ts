@@ -97,6 +97,8 @@ async function readPending(tx: Prisma.TransactionClient, projectId: number): Pro
 }
 
 /** Everything that was acknowledged is there. */
+const grouped = new Intl.NumberFormat("en-US").format;
+
 async function acknowledged(reader: Reader, outcome: string, what: string, sql: string): Promise<Check> {
   const { projectId } = reader;
   const { expected, found } = await atOneMoment(reader, async (tx) => {
@@ -112,7 +114,7 @@ async function acknowledged(reader: Reader, outcome: string, what: string, sql: 
   return {
     name: `acknowledged ${what} are stored`,
     ok: expected === found,
-    message: `${expected} acknowledged, ${found} stored.`,
+    message: `${grouped(expected)} acknowledged, ${grouped(found)} stored.`,
   };
 }
 
@@ -297,7 +299,7 @@ async function refold(reader: Reader, { models, fold }: DoctorOptions): Promise<
     ok: wrong.length === 0,
     message:
       wrong.length === 0
-        ? `${agents.length} agents read again, no difference.`
+        ? `${grouped(agents.length)} agents read again, no difference.`
         : `${wrong.length} of ${agents.length} agents differ: ${wrong.slice(0, 5).join(", ")}.`,
   };
 }
