@@ -20,6 +20,7 @@ import { createInstruments } from "./http/instruments.ts";
 import { createLiveStreams } from "./http/live.ts";
 import { errorResponse } from "./http/respond.ts";
 import { checkPort, type RunningServer, type ServeOptions, serve } from "./http/serve.ts";
+import { AgentMemory } from "./ingest/agents.ts";
 import { Ingest, WRITERS } from "./ingest/ingest.ts";
 import { ConfiguredWindows } from "./ingest/lookups.ts";
 import { ModelNumbers } from "./ingest/models.ts";
@@ -117,8 +118,9 @@ async function start(settings: Settings, log: Logger, stops: Stops, stopping: ()
   const totals = new Totals({ prisma, writers, log });
   // What a server that was killed could not settle any more.
   totals.soon();
+  const agents = new AgentMemory();
   const lookups = (projectId: number) => windows.lookups(projectId);
-  const writer: WriterOptions = { prisma, writers, models, totals, thresholds, lookups };
+  const writer: WriterOptions = { prisma, writers, models, agents, totals, thresholds, lookups };
   const instruments = createInstruments();
   const ingest = new Ingest({
     ...writer,

@@ -1,8 +1,10 @@
 import type { AgentState, BoundaryType, Thresholds } from "@plimsoll/protocol";
 import { EMPTY_STATE, lineOf, loadOf } from "@plimsoll/protocol";
+import { LRUCache } from "lru-cache";
 import type { Sql } from "../db/sql.ts";
 import { sourceCode } from "./codes.ts";
 import { arrayLiteral, Columns } from "./columns.ts";
+import { NeedsCare } from "./needs-care.ts";
 
 /** How often each thing happened to an agent. `reclaimed` in tokens. */
 export interface Tally {
@@ -40,30 +42,62 @@ export const TALLY_OF: Record<BoundaryType, keyof Tally> = {
 export interface KnownAgent {
   state: AgentState;
   tally: Tally;
+  /** How often it was written: whoever writes it next must have read this one. */
+  version: number;
+}
+
+/** Agents remembered by one process; some 2 kB each. */
+const REMEMBERED = 5_000;
+
+/**
+ * Where agents stood when this process last wrote or read them. What another process wrote since is found out when
+ * writing: the version no longer fits then.
+ */
+export class AgentMemory {
+  readonly #agents = new LRUCache<string, KnownAgent>({ max: REMEMBERED });
+
+  get(id: string): KnownAgent | undefined {
+    return this.#agents.get(id);
+  }
+
+  has(id: string): boolean {
+    return this.#agents.has(id);
+  }
+
+  /** Keeps what was committed; two commits may be heard of in the wrong order. */
+  keep(id: string, agent: KnownAgent): void {
+    const known = this.#agents.get(id);
+    if (known === undefined || known.version < agent.version) this.#agents.set(id, agent);
+  }
+
+  forget(ids: Iterable<string>): void {
+    for (const id of ids) this.#agents.delete(id);
+  }
 }
 
 interface StoredAgent extends Omit<Tally, "reclaimed"> {
   id: string;
+  version: number;
   state: Partial<AgentState>;
   reclaimed: string;
 }
 
-/** Where each agent stands. Their sessions must be locked by this transaction. */
+/** Where each agent stands. What is made of it can be written while nobody else wrote the agent. */
 export async function readAgents(
   sql: Sql,
   agents: readonly { projectId: number; id: string }[],
 ): Promise<Map<string, KnownAgent>> {
   if (agents.length === 0) return new Map();
   const stored = await sql.query<StoredAgent>(
-    `SELECT id, state, masked, compacted, subticks, restarts, cleared, unexplained, reclaimed, warnings FROM agents
+    `SELECT id, version, state, masked, compacted, subticks, restarts, cleared, unexplained, reclaimed, warnings FROM agents
      WHERE (project_id, id) IN (SELECT * FROM unnest($1::int4[], $2::uuid[]))`,
     arrayLiteral(agents.map((agent) => agent.projectId)),
     arrayLiteral(agents.map((agent) => agent.id)),
   );
   return new Map(
-    stored.map(({ id, state, reclaimed, ...counts }) => [
+    stored.map(({ id, version, state, reclaimed, ...counts }) => [
       id,
-      { state: { ...EMPTY_STATE, ...state }, tally: { ...counts, reclaimed: Number(reclaimed) } },
+      { version, state: { ...EMPTY_STATE, ...state }, tally: { ...counts, reclaimed: Number(reclaimed) } },
     ]),
   );
 }
@@ -79,11 +113,20 @@ export interface AgentRow {
   state: AgentState;
   tally: Tally;
   thresholds: Thresholds;
+  /** Where it stood before; undefined for an agent never heard of. */
+  before: KnownAgent | undefined;
+  /** Whether its history was folded anew, so that figures may have fallen too. */
+  readAgain: boolean;
+}
+
+export function versionOf(row: Pick<AgentRow, "before">): number {
+  return (row.before?.version ?? 0) + 1;
 }
 
 const COLUMNS = new Columns<AgentRow>([
   ["project_id", "int4", (row) => row.projectId],
   ["id", "uuid", (row) => row.id],
+  ["version", "int4", versionOf],
   ["session_id", "uuid", (row) => row.sessionId],
   ["name", "text", (row) => row.name],
   ["parent", "text", (row) => row.parent],
@@ -112,10 +155,10 @@ const COLUMNS = new Columns<AgentRow>([
 ]);
 
 const UPSERT = `
-INSERT INTO agents AS a (project_id, id, session_id, name, parent, model, first_at, last_at, last_received_at, turns,
+INSERT INTO agents AS a (project_id, id, version, session_id, name, parent, model, first_at, last_at, last_received_at, turns,
   windows, current_tokens, current_window, window_source, load, peak_tokens, peak_window, peak_utilization, peak_at,
   masked, compacted, subticks, restarts, cleared, unexplained, reclaimed, warnings, state)
-SELECT project_id, id, session_id, name, parent, model, to_timestamp(first_ms / 1000), to_timestamp(last_ms / 1000),
+SELECT project_id, id, version, session_id, name, parent, model, to_timestamp(first_ms / 1000), to_timestamp(last_ms / 1000),
   to_timestamp($${COLUMNS.count + 1}::float8 / 1000), turns, windows, current_tokens, current_window, window_source,
   load, peak_tokens, peak_window, peak_utilization, to_timestamp(peak_ms / 1000), masked, compacted, subticks,
   restarts, cleared, unexplained, reclaimed, warnings, state::json
@@ -130,9 +173,12 @@ ON CONFLICT (project_id, id) DO UPDATE SET
   peak_utilization = EXCLUDED.peak_utilization, peak_at = EXCLUDED.peak_at, masked = EXCLUDED.masked,
   compacted = EXCLUDED.compacted, subticks = EXCLUDED.subticks, restarts = EXCLUDED.restarts,
   cleared = EXCLUDED.cleared, unexplained = EXCLUDED.unexplained, reclaimed = EXCLUDED.reclaimed,
-  warnings = EXCLUDED.warnings, state = EXCLUDED.state`;
+  warnings = EXCLUDED.warnings, state = EXCLUDED.state, version = EXCLUDED.version
+WHERE a.version = EXCLUDED.version - 1`;
 
+/** @throws NeedsCare `agent_moved` when one of them was written since it was read */
 export async function writeAgents(sql: Sql, rows: readonly AgentRow[], receivedAt: number): Promise<void> {
   if (rows.length === 0) return;
-  await sql.execute(UPSERT, ...COLUMNS.parameters(rows), receivedAt);
+  const written = await sql.execute(UPSERT, ...COLUMNS.parameters(rows), receivedAt);
+  if (written !== rows.length) throw new NeedsCare("agent_moved");
 }

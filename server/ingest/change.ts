@@ -57,7 +57,7 @@ export function applyExtension(changes: Changes, arrived: Arrived, result: FoldR
     changes.crossings.push({ agent, sessionId: agent.sessionId, crossing });
     if (crossing.up && crossing.threshold === "warning") tally.warnings += 1;
   }
-  changes.agents.push(agentRow(arrived, result.state, tally));
+  changes.agents.push(agentRow(arrived, result.state, tally, false));
 }
 
 /** What the database holds of an agent whose history had to be read again. */
@@ -128,11 +128,16 @@ export function applyHistory(
     if (crossing.up && crossing.threshold === "warning") tally.warnings += 1;
   }
   for (const id of left) changes.crossingDeletes.push({ agent, id });
-  changes.agents.push(agentRow(arrived, result.state, tally));
+  changes.agents.push(agentRow(arrived, result.state, tally, true));
 }
 
 /** An agent as it is stored, where its fold stands now. */
-export function agentRow({ agent, thresholds }: Arrived, state: FoldResult["state"], tally: Tally): AgentRow {
+export function agentRow(
+  { agent, known, thresholds }: Arrived,
+  state: FoldResult["state"],
+  tally: Tally,
+  readAgain: boolean,
+): AgentRow {
   return {
     projectId: agent.projectId,
     id: agent.id,
@@ -144,6 +149,8 @@ export function agentRow({ agent, thresholds }: Arrived, state: FoldResult["stat
     state,
     tally,
     thresholds,
+    before: known,
+    readAgain,
   };
 }
 

@@ -4,6 +4,7 @@ import type { Sql } from "../db/sql.ts";
 import { PURPOSE, packFacets, unpackFacets } from "./codes.ts";
 import { arrayLiteral, Columns } from "./columns.ts";
 import type { ModelNumbers } from "./models.ts";
+import { NeedsCare } from "./needs-care.ts";
 import type { TurnShare } from "./rollup.ts";
 
 type Models = Pick<ModelNumbers, "learn" | "name">;
@@ -77,17 +78,14 @@ UPDATE turns SET ${COLUMNS.names
 FROM input
 WHERE turns.project_id = input.project_id AND turns.agent_id = input.agent_id AND turns.key = input.key`;
 
-/** Some turns of a batch were stored already, and the quick way of inserting cannot say which. */
-export class TurnsRepeat extends Error {}
-
 /**
  * Inserts turns that are taken to be new; a fifth cheaper than asking which were not.
- * @throws TurnsRepeat when one was there
+ * @throws NeedsCare `turn_repeats` when one was there
  */
 export async function insertNewTurns(sql: Sql, rows: readonly TurnRow[], receivedAt: number): Promise<void> {
   if (rows.length === 0) return;
   const inserted = await sql.execute(INSERT, ...COLUMNS.parameters(rows), receivedAt);
-  if (inserted !== rows.length) throw new TurnsRepeat();
+  if (inserted !== rows.length) throw new NeedsCare("turn_repeats");
 }
 
 /** Inserts turns and returns the positions of those that were there already. */

@@ -1,12 +1,20 @@
 import type { FoldOptions, FoldResult, Thresholds, TurnFacts } from "@plimsoll/protocol";
-import { EMPTY_STATE, extendAgent, foldAgent, mergeTurns, type WindowLookups } from "@plimsoll/protocol";
+import {
+  DEFAULT_AGENT,
+  EMPTY_STATE,
+  extendAgent,
+  foldAgent,
+  mergeTurns,
+  type WindowLookups,
+} from "@plimsoll/protocol";
 import type { PrismaClient } from "../db/client.ts";
 import type { Sql, Writers } from "../db/sql.ts";
 import { isConflict } from "../db/unavailable.ts";
-import { type KnownAgent, readAgents, writeAgents } from "./agents.ts";
-import type { Batch, BatchAgent, BatchMark, BatchTurn } from "./batch.ts";
+import { type AgentMemory, type KnownAgent, readAgents, versionOf, writeAgents } from "./agents.ts";
+import type { Batch, BatchAgent, BatchMark, BatchSession, BatchTurn } from "./batch.ts";
 import { sameReading, sameTurn } from "./batch.ts";
 import { type Arrived, agentRow, applyExtension, applyHistory, Changes, turnRowOf } from "./change.ts";
+import { agentId } from "./identity.ts";
 import {
   deleteBoundaries,
   deleteCrossings,
@@ -21,8 +29,16 @@ import {
   writeWindows,
 } from "./marks.ts";
 import type { ModelNumbers } from "./models.ts";
+import { NeedsCare } from "./needs-care.ts";
 import { type OutcomeCount, writePending } from "./pending.ts";
-import { describeSessions, lockHarnesses, lockSessions, sumSessions } from "./summaries.ts";
+import {
+  describeSessions,
+  lockHarnesses,
+  lockSessions,
+  sessionRows,
+  sumSessions,
+  writeSessions,
+} from "./sessions.ts";
 import type { Totals } from "./totals.ts";
 import {
   insertNewTurns,
@@ -32,7 +48,6 @@ import {
   sameRow,
   shareOf,
   type TurnRow,
-  TurnsRepeat,
   updateTurns,
 } from "./turns.ts";
 
@@ -40,6 +55,7 @@ export interface WriterOptions {
   prisma: PrismaClient;
   writers: Writers;
   models: ModelNumbers;
+  agents: AgentMemory;
   totals: Totals;
   thresholds: (projectId: number) => Thresholds;
   lookups: (projectId: number) => WindowLookups;
@@ -54,22 +70,26 @@ const CONFLICTS = 3;
 
 /**
  * Writes one batch in one transaction: turns, what explains their levels, agents, sessions, and what is to be added to
- * the totals. When it returns, the batch is committed; when it throws, nothing of it is stored. Each request's tally is filled in on commit.
- * `extra` are counts of events that were refused before they came here.
+ * the totals. When it returns, the batch is committed; when it throws, nothing of it is stored. Each request's tally is
+ * filled in on commit. `extra` are counts of events that were refused before they came here.
+ *
+ * Most batches continue agents this process remembers: they are written the quick way, without a lock or a look at the
+ * database, and each agent's version says in the end whether the memory was right.
  */
 export async function writeBatch(options: WriterOptions, batch: Batch, extra: Counts): Promise<Counts> {
   await options.models.prepare(modelsOf(batch));
-  const run = (repeats: boolean) =>
-    options.writers.transaction((sql) => new BatchWriter(options, sql, batch, repeats).write(extra));
-  for (let repeats = false, conflicts = 0; ; ) {
+  for (let careful = false, conflicts = 0; ; ) {
     try {
-      const outcome = await run(repeats);
+      const outcome = await options.writers.transaction((sql) =>
+        new BatchWriter(options, sql, batch, careful).write(extra),
+      );
+      for (const agent of outcome.agents) options.agents.keep(agent.id, agent);
       options.totals.soon();
       for (const settle of outcome.settle) settle();
       return outcome.counts;
     } catch (error) {
-      // Most batches repeat nothing; one that does is rolled back and written the careful way.
-      if (error instanceof TurnsRepeat && !repeats) repeats = true;
+      options.agents.forget(batch.agents.keys());
+      if (error instanceof NeedsCare && !careful) careful = true;
       // Two writers that both found a session missing can meet in opposite orders; PostgreSQL ends one of them.
       else if (isConflict(error) && conflicts < CONFLICTS) conflicts += 1;
       else throw error;
@@ -91,6 +111,14 @@ interface Extending {
   rows: TurnRow[];
 }
 
+/** What to do once the transaction is committed. */
+interface Written {
+  counts: Counts;
+  settle: (() => void)[];
+  /** Where the agents stand then. */
+  agents: (KnownAgent & { id: string })[];
+}
+
 class BatchWriter {
   readonly #options: WriterOptions;
   readonly #sql: Sql;
@@ -99,32 +127,28 @@ class BatchWriter {
   readonly #settle: (() => void)[] = [];
   readonly #counts: Counts = new Map();
 
-  /** Whether turns of the batch may be stored already. */
-  #repeats: boolean;
+  /** Whether the batch's sessions are locked, so that its turns may repeat and histories may be read. */
+  readonly #careful: boolean;
   /** Marks that are not stored yet, by agent. */
   readonly #marks = new Map<string, Map<string, BatchMark>>();
 
-  constructor(options: WriterOptions, sql: Sql, batch: Batch, repeats: boolean) {
+  constructor(options: WriterOptions, sql: Sql, batch: Batch, careful: boolean) {
     this.#options = options;
     this.#sql = sql;
     this.#batch = batch;
-    this.#repeats = repeats;
+    this.#careful = careful;
   }
 
-  async write(extra: Counts): Promise<{ counts: Counts; settle: (() => void)[] }> {
-    const sql = this.#sql;
-    const { receivedAt } = this.#batch;
+  async write(extra: Counts): Promise<Written> {
     const sessions = [...this.#batch.sessions.values()];
     const agents = [...this.#batch.agents.values()];
+    const ofSessions = agents.filter((agent) => agent.sessionId !== undefined) as Arrived["agent"][];
     await lockHarnesses(
-      sql,
+      this.#sql,
       agents.filter((agent) => agent.sessionId === undefined).map((agent) => agent.id),
     );
-    await lockSessions(sql, sessions, receivedAt);
-    const ofSessions = agents.filter((agent) => agent.sessionId !== undefined) as Arrived["agent"][];
-    const [known] = await Promise.all([readAgents(sql, ofSessions), this.#findNewMarks(agents)]);
-    // A stream tells of its latest turn again and again.
-    this.#repeats ||= ofSessions.some((agent) => agent.turns.has(known.get(agent.id)?.state.tail?.key ?? ""));
+    if (this.#careful) await lockSessions(this.#sql, sessions, this.#batch.receivedAt);
+    const [known] = await Promise.all([this.#knownAgents(ofSessions), this.#findNewMarks(agents)]);
 
     const extending: Extending[] = [];
     for (const agent of ofSessions) {
@@ -135,10 +159,34 @@ class BatchWriter {
     }
     for (const agent of agents) if (agent.sessionId === undefined) this.#keepHarnessMarks(agent);
 
-    await this.#insert(extending);
+    const inserts = extending.flatMap((extension) => extension.rows);
+    if (this.#careful) await this.#insert(extending, inserts);
+    else for (const extension of extending) this.#accept(extension);
     for (const counts of extra.values()) this.#count(counts.projectId, counts.outcome, counts.count);
-    await this.#flush(sessions);
-    return { counts: this.#counts, settle: this.#settle };
+    await this.#flush(sessions, this.#careful ? [] : inserts);
+    return {
+      counts: this.#counts,
+      settle: this.#settle,
+      agents: this.#changes.agents.map((row) => ({
+        id: row.id,
+        state: row.state,
+        tally: row.tally,
+        version: versionOf(row),
+      })),
+    };
+  }
+
+  async #knownAgents(agents: readonly Arrived["agent"][]): Promise<ReadonlyMap<string, KnownAgent>> {
+    if (this.#careful) return readAgents(this.#sql, agents);
+    const remembered = new Map<string, KnownAgent>();
+    const strangers: Arrived["agent"][] = [];
+    for (const agent of agents) {
+      const known = this.#options.agents.get(agent.id);
+      if (known === undefined) strangers.push(agent);
+      else remembered.set(agent.id, known);
+    }
+    for (const [id, known] of await readAgents(this.#sql, strangers)) remembered.set(id, known);
+    return remembered;
   }
 
   #arrived(agent: Arrived["agent"], known: KnownAgent | undefined): Arrived {
@@ -153,6 +201,8 @@ class BatchWriter {
   /** Tries to continue from where the agent stands, taking every turn for a new one. */
   #extend(arrived: Arrived): Extending | undefined {
     const { agent, known, marks } = arrived;
+    // A stream tells of its latest turn again and again.
+    if (!this.#careful && agent.turns.has(known?.state.tail?.key ?? "")) throw new NeedsCare("turn_repeats");
     const options = this.#foldOptions(arrived);
     const turns = [...agent.turns.values()].map((turn) => turn.facts);
     const result = extendAgent(
@@ -204,11 +254,8 @@ class BatchWriter {
   }
 
   /** Inserts the turns of agents that continue, and corrects the agents whose turns were not all new. */
-  async #insert(extending: readonly Extending[]): Promise<void> {
-    const rows = extending.flatMap((extension) => extension.rows);
-    const positions = this.#repeats
-      ? await insertTurns(this.#sql, rows, this.#batch.receivedAt)
-      : await insertNewTurns(this.#sql, rows, this.#batch.receivedAt).then(() => []);
+  async #insert(extending: readonly Extending[], rows: readonly TurnRow[]): Promise<void> {
+    const positions = await insertTurns(this.#sql, rows, this.#batch.receivedAt);
     const present = new Set(positions.map((position) => rows[position]!));
     const stored = new Map(
       (await readTurns(this.#sql, [...present], this.#options.models)).map((row) => [
@@ -283,6 +330,7 @@ class BatchWriter {
 
   /** Reads the whole history of an agent, folds it again and writes the differences. */
   async #readAgain(arrived: Arrived, inserted: ReadonlySet<string>): Promise<void> {
+    if (!this.#careful) throw new NeedsCare("history_needed");
     const { agent } = arrived;
     const rows = await readAgentTurns(this.#sql, agent, this.#options.models);
     const stored = new Map(rows.map((row) => [row.facts.key, row]));
@@ -317,17 +365,22 @@ class BatchWriter {
   /** An agent that was heard from without learning anything: only its times move. */
   #touch(arrived: Arrived): void {
     const { known } = arrived;
-    if (known !== undefined) this.#changes.agents.push(agentRow(arrived, known.state, known.tally));
+    if (known !== undefined) this.#changes.agents.push(agentRow(arrived, known.state, known.tally, false));
   }
 
-  async #flush(sessions: Parameters<typeof sumSessions>[1]): Promise<void> {
+  async #flush(sessions: readonly BatchSession[], inserts: readonly TurnRow[]): Promise<void> {
     const sql = this.#sql;
     const changes = this.#changes;
     const { receivedAt } = this.#batch;
     const harnesses = this.#batch.harnesses.values();
     const counts = this.#counts.values();
-    // The connection takes them in this order, and none of them waits for the answer to the one before.
+    const { rows, uncertain } = sessionRows(sessions, changes.agents, (session) => this.#knowsMain(session));
+    // The connection takes them in this order, and none of them waits for the answer to the one before. The sessions
+    // come first, for their rows are the lock on all that is theirs.
     await Promise.all([
+      writeSessions(sql, rows, receivedAt),
+      writeAgents(sql, changes.agents, receivedAt),
+      insertNewTurns(sql, inserts, receivedAt),
       updateTurns(sql, changes.turnUpdates),
       deleteBoundaries(sql, changes.boundaryDeletes.map(keyed)),
       writeBoundaries(sql, changes.boundaries, receivedAt),
@@ -336,11 +389,15 @@ class BatchWriter {
       ...changes.otherWindows.map(({ agent, kept }) => deleteOtherWindows(sql, agent, kept)),
       deleteCrossings(sql, changes.crossingDeletes.map(keyed)),
       writeCrossings(sql, changes.crossings),
-      writeAgents(sql, changes.agents, receivedAt),
-      sumSessions(sql, sessions, receivedAt),
+      sumSessions(sql, uncertain),
       describeSessions(sql, sessions),
       writePending(sql, { receivedAt, harnesses, rollups: changes.rollups, counts }),
     ]);
+  }
+
+  /** Whether the agent that stands for a session is one this process knows; agents never go away. */
+  #knowsMain({ projectId, harness, name }: BatchSession): boolean {
+    return this.#options.agents.has(agentId(projectId, harness, name, DEFAULT_AGENT));
   }
 
   #settleTurn(agent: BatchAgent, turn: BatchTurn, first: "new" | "changed" | "same"): void {

@@ -1,5 +1,5 @@
 import type { BoundaryView, CrossingView, DropHint, SessionDetail, WindowView } from "@plimsoll/protocol";
-import { isBoundary } from "@plimsoll/protocol";
+import { DEFAULT_AGENT, isBoundary } from "@plimsoll/protocol";
 import type { Boundary, Crossing, Session, Window } from "../db/generated/client.ts";
 import { PlimsollError } from "../errors.ts";
 import { BOUNDARY_ORIGIN, crossingOriginOf } from "../ingest/codes.ts";
@@ -37,7 +37,7 @@ export async function readSession(reader: Reader, id: string): Promise<SessionDe
   ]);
   const names = new Map(agents.map((agent) => [agent.id, agent.name]));
   const main =
-    agents.find((agent) => agent.name === "main") ??
+    agents.find((agent) => agent.name === DEFAULT_AGENT) ??
     agents.find((agent) => agent.parent === null) ??
     agents[0];
   return {

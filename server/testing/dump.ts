@@ -1,9 +1,9 @@
 import type { PrismaClient } from "../db/client.ts";
 
-/** What two databases must agree on: everything but when the server heard of it. */
+/** What two databases must agree on: everything but when, and in how many batches, the server heard of it. */
 const COLUMNS: Record<string, string> = {
   sessions: "to_jsonb(t) - 'last_received_at'",
-  agents: "to_jsonb(t) - 'last_received_at'",
+  agents: "to_jsonb(t) - 'last_received_at' - 'version'",
   harnesses: "to_jsonb(t) - 'last_received_at'",
   windows: "to_jsonb(t)",
   turns: "to_jsonb(t) - 'received_at'",

@@ -2,6 +2,7 @@ import { DEFAULT_THRESHOLDS, type FoldOptions } from "@plimsoll/protocol";
 import { type Logger, pino } from "pino";
 import type { PrismaClient } from "../db/client.ts";
 import { openWriters } from "../db/sql.ts";
+import { AgentMemory } from "../ingest/agents.ts";
 import { Ingest } from "../ingest/ingest.ts";
 import { ModelNumbers } from "../ingest/models.ts";
 import { Totals } from "../ingest/totals.ts";
@@ -44,6 +45,7 @@ export async function testIngest(now: number): Promise<TestIngest> {
         prisma,
         writers,
         models: new ModelNumbers(prisma),
+        agents: new AgentMemory(),
         totals: newTotals(),
         thresholds: () => TEST_FOLD.thresholds,
         lookups: () => TEST_FOLD.lookups,

@@ -1,6 +1,8 @@
 import { z } from "zod";
 import { DEFAULT_AGENT, instantMs, isInRange, LARGEST, LONGEST } from "./event-rules.ts";
 
+export { DEFAULT_AGENT };
+
 /** Limits of one request to `POST /api/v1/events`. Sizes in bytes. */
 export const LIMITS = {
   events: 10_000,
