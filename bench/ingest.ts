@@ -1,19 +1,20 @@
-import { cpuPerEvent, readCpu } from "./cpu.ts";
+import { type CpuTimes, cpuPerEvent, readCpu } from "./cpu.ts";
 import type { FleetShape } from "./fleet.ts";
-import type { LoadReport } from "./load-process.ts";
+import type { LoadPhase, LoadReport } from "./load-process.ts";
 import type { Context, Group, Measurement } from "./measurement.ts";
 import { rounded } from "./measurement.ts";
 import { sendLoad } from "./processes.ts";
 import { describeProfile } from "./profile.ts";
 import { type Home, makeHome, startServer } from "./server.ts";
 
-const WARM_UP = 2_000;
+/** Milliseconds until the engine has compiled what is used often; a server that runs for days has it behind it. */
+const WARM_UP = 15_000;
 const COUNTED = 10_000;
 const BATCH = 500;
 /** Agents: every third of these sessions has two. */
 export const SESSIONS = 150;
-const MOST_EVENTS = 1_500_000;
-const MOST_REQUESTS = 360_000;
+const MOST_EVENTS = 2_400_000;
+const MOST_REQUESTS = 500_000;
 
 /** 200 agents that go on and on, caught up on until now. */
 export function busyFleet(connections: number, turns: number, seed: number): FleetShape {
@@ -42,7 +43,7 @@ interface Result {
 async function measured(
   name: string,
   context: Context,
-  send: (target: Target) => Promise<Result>,
+  send: (target: Target, phase: (phase: LoadPhase) => void) => Promise<Result>,
 ): Promise<Measurement> {
   const home = await makeHome();
   try {
@@ -50,9 +51,11 @@ async function measured(
     const server = await startServer({ home, pages: false, profile: context.profile });
     const key = await server.makeKey("ingest");
     const postmaster = await home.postmaster();
-    const before = readCpu(server.pid, postmaster);
-    const { figures, report } = await send({ port: server.port, key });
-    const cpu = cpuPerEvent(before, readCpu(server.pid, postmaster), report.accepted);
+    const used: Partial<Record<LoadPhase, CpuTimes>> = {};
+    const { figures, report } = await send({ port: server.port, key }, (phase) => {
+      used[phase] = readCpu(server.pid, postmaster);
+    });
+    const cpu = cpuPerEvent(used.counting, used.counted, report.events);
     const bytes = await bytesPerTurn(home);
     await server.examine();
     await server.stop();
@@ -63,8 +66,8 @@ async function measured(
   }
 }
 
-async function batches({ port, key }: Target): Promise<Result> {
-  const report = await sendLoad({
+async function batches({ port, key }: Target, phase: (phase: LoadPhase) => void): Promise<Result> {
+  const job = {
     port,
     key,
     fleet: busyFleet(8, MOST_EVENTS, 1),
@@ -73,12 +76,13 @@ async function batches({ port, key }: Target): Promise<Result> {
     ready: true,
     warmUp: WARM_UP,
     counted: COUNTED,
-  });
+  };
+  const report = await sendLoad(job, phase);
   return { figures: { value: rounded(report.events / report.seconds), unit: "events/s" }, report };
 }
 
-async function singles({ port, key }: Target): Promise<Result> {
-  const report = await sendLoad({
+async function singles({ port, key }: Target, phase: (phase: LoadPhase) => void): Promise<Result> {
+  const job = {
     port,
     key,
     fleet: busyFleet(128, MOST_REQUESTS, 2),
@@ -87,7 +91,8 @@ async function singles({ port, key }: Target): Promise<Result> {
     ready: true,
     warmUp: WARM_UP,
     counted: COUNTED,
-  });
+  };
+  const report = await sendLoad(job, phase);
   return { figures: { value: rounded(report.requests / report.seconds), unit: "requests/s" }, report };
 }
 

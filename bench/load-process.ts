@@ -20,6 +20,9 @@ export interface Job {
   counted: number;
 }
 
+/** What it says on the way: the time counted begins, and ends. */
+export type LoadPhase = "counting" | "counted";
+
 export interface LoadReport {
   /** Seconds counted. */
   seconds: number;
@@ -60,12 +63,18 @@ async function run(job: Job): Promise<LoadReport> {
   const until = from + job.counted;
   let ended = until;
   let cpu: NodeJS.CpuUsage | undefined;
+  const tell = (phase: LoadPhase) => process.send?.(phase);
+
+  function begin(): void {
+    cpu = process.cpuUsage();
+    tell("counting");
+  }
 
   async function drive(connection: number): Promise<void> {
     for (let sent = 0; sent < share; sent++) {
       const before = performance.now();
       if (before >= until) return;
-      if (before >= from) cpu ??= process.cpuUsage();
+      if (before >= from && cpu === undefined) begin();
       const request = ready === undefined ? make(connection) : ready[connection]![sent];
       if (request === undefined) break;
       const answer = counts(await open[connection]!.send(request));
@@ -83,6 +92,7 @@ async function run(job: Job): Promise<LoadReport> {
 
   try {
     await Promise.all(open.map((_, connection) => drive(connection)));
+    tell("counted");
   } finally {
     for (const connection of open) connection.close();
   }

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import type { Job, LoadReport } from "./load-process.ts";
+import type { Job, LoadPhase, LoadReport } from "./load-process.ts";
 
 /** Milliseconds a process has to end when asked, before it is ended. */
 const STOP_LIMIT = 30_000;
@@ -56,14 +56,17 @@ async function messageOf<T>(child: ChildProcess): Promise<T> {
   return message as T;
 }
 
-/** Puts load on a server from another process. */
-export async function sendLoad(job: Job): Promise<LoadReport> {
+/** Puts load on a server from another process. `phase` hears when what is counted begins and ends. */
+export async function sendLoad(job: Job, phase: (phase: LoadPhase) => void = () => {}): Promise<LoadReport> {
   const { child, close } = await forkOwn<"ready">("load-process.ts");
   try {
     child.send(job);
-    const { report, error } = await messageOf<{ report?: LoadReport; error?: string }>(child);
-    if (report === undefined) throw new Error(`the load was not taken: ${error}`);
-    return report;
+    for (;;) {
+      const message = await messageOf<LoadPhase | { report?: LoadReport; error?: string }>(child);
+      if (typeof message === "string") phase(message);
+      else if (message.report !== undefined) return message.report;
+      else throw new Error(`the load was not taken: ${message.error}`);
+    }
   } finally {
     await close();
   }
