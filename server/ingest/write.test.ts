@@ -293,6 +293,39 @@ describe("order, repetition and batching", () => {
     );
   }, 600_000);
 
+  it("of several servers at once give it too, whatever each of them remembers", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(eventArb, { minLength: 1, maxLength: 60 }).map(distinctMarks),
+        fc.array(fc.record({ server: fc.nat(2), size: fc.integer({ min: 1, max: 6 }), wait: fc.boolean() }), {
+          minLength: 60,
+          maxLength: 60,
+        }),
+        async (events, steps) => {
+          const sorted = [...events].sort((a, b) => a.at - b.at);
+          await emptyTables(prisma);
+          await send(sorted);
+          const expected = await dumpTables(prisma, { counts: false });
+
+          await emptyTables(prisma);
+          const servers = [path.start(), path.start(), path.start()];
+          const under: Promise<unknown>[] = [];
+          for (let next = 0, step = 0; next < sorted.length; step++) {
+            const { server, size, wait } = steps[step]!;
+            const values = sorted.slice(next, next + size).map((value) => ({ value }));
+            under.push(servers[server]!.accept(1, values));
+            if (wait) await Promise.all(under.splice(0));
+            next += size;
+          }
+          await Promise.all(under);
+          await Promise.all(servers.map((server) => server.close()));
+          expect(await dumpTables(prisma, { counts: false })).toEqual(expected);
+        },
+      ),
+      { numRuns: Number(process.env.PLIMSOLL_PROPERTY_RUNS ?? 20) },
+    );
+  }, 600_000);
+
   it("hold for context tokens too: SQL and the protocol agree", async () => {
     await emptyTables(prisma);
     await send([turn(3, { usage: { input_tokens: 3, cache_read_tokens: 800, cache_write_tokens: 40 } })]);

@@ -33,7 +33,7 @@ export async function testIngest(now: number): Promise<TestIngest> {
   const silent = pino({ level: "silent" });
   const database = await testDatabase();
   const { prisma } = database;
-  const writers = openWriters({ url: database.url, size: 3, log: silent });
+  const writers = openWriters({ url: database.url, size: 8, log: silent });
   const newTotals = (log = silent) => new Totals({ prisma, writers, log });
   return {
     prisma,

@@ -45,7 +45,9 @@ class Agent {
       this.marks.set(mark.id, mark);
       freshMarks.set(mark.id, mark);
     }
-    const state = JSON.parse(JSON.stringify(this.kept.state));
+    // Kept in memory or read back from a database, a state is the same; and whoever extends it leaves it as it was.
+    this.kept.state = this.refolds % 2 === 0 ? this.kept.state : JSON.parse(JSON.stringify(this.kept.state));
+    const state = frozen(this.kept.state);
     const step = changed
       ? undefined
       : extendAgent(state, [...fresh.values()], [...freshMarks.values()], this.options);
@@ -67,6 +69,14 @@ class Agent {
   stored(): unknown {
     return stored(this.kept);
   }
+}
+
+function frozen<T>(value: T): T {
+  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    for (const part of Object.values(value)) frozen(part);
+  }
+  return value;
 }
 
 type Fact = { turn: TurnFacts; mark?: undefined } | { mark: MarkFacts; turn?: undefined };
