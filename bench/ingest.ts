@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { type CpuTimes, cpuPerEvent, readCpu } from "./cpu.ts";
 import type { FleetShape } from "./fleet.ts";
 import type { LoadPhase, LoadReport } from "./load-process.ts";
@@ -9,6 +10,8 @@ import { type Home, makeHome, startServer } from "./server.ts";
 
 /** Milliseconds until the engine has compiled what is used often; a server that runs for days has it behind it. */
 const WARM_UP = 15_000;
+/** Milliseconds after which the database writes a checkpoint, well before what is counted. */
+const CHECKPOINT_AFTER = 10_000;
 const COUNTED = 10_000;
 const BATCH = 500;
 /** Agents: every third of these sessions has two. */
@@ -52,9 +55,11 @@ async function measured(
     const key = await server.makeKey("ingest");
     const postmaster = await home.postmaster();
     const used: Partial<Record<LoadPhase, CpuTimes>> = {};
-    const { figures, report } = await send({ port: server.port, key }, (phase) => {
+    const sent = send({ port: server.port, key }, (phase) => {
       used[phase] = readCpu(server.pid, postmaster);
     });
+    const checkpoint = sleep(CHECKPOINT_AFTER).then(() => home.checkpoint());
+    const [{ figures, report }] = await Promise.all([sent, checkpoint]);
     const cpu = cpuPerEvent(used.counting, used.counted, report.events);
     const bytes = await bytesPerTurn(home);
     await server.examine();

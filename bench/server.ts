@@ -21,6 +21,11 @@ export interface Home {
   path: string;
   /** Runs SQL in the database while its server runs. */
   sql<T>(work: (client: pg.Client) => Promise<T>): Promise<T>;
+  /**
+   * Has the database write a checkpoint, as it does by itself every quarter of an hour. Its log goes on in files it has
+   * then; a database that never wrote one fills each new file with zeros first.
+   */
+  checkpoint(): Promise<unknown>;
   /** Process id of the database's first process. */
   postmaster(): Promise<number>;
   remove(): Promise<unknown>;
@@ -31,19 +36,21 @@ export async function makeHome(): Promise<Home> {
   // As root, PostgreSQL's user has to pass through.
   await chmod(path, 0o711);
   const joinDatabase = () => startEmbedded({ home: path, log });
+  async function query<T>(as: "url" | "adminUrl", work: (client: pg.Client) => Promise<T>): Promise<T> {
+    const database = await joinDatabase();
+    const client = new pg.Client({ connectionString: database[as] });
+    try {
+      await client.connect();
+      return await work(client);
+    } finally {
+      await client.end();
+      await database.stop();
+    }
+  }
   return {
     path,
-    async sql(work) {
-      const database = await joinDatabase();
-      const client = new pg.Client({ connectionString: database.url });
-      try {
-        await client.connect();
-        return await work(client);
-      } finally {
-        await client.end();
-        await database.stop();
-      }
-    },
+    sql: (work) => query("url", work),
+    checkpoint: () => query("adminUrl", (client) => client.query("CHECKPOINT")),
     postmaster: async () =>
       Number.parseInt(await readFile(join(layoutOf(path).data, "postmaster.pid"), "utf8"), 10),
     remove: owned(async () => {

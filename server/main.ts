@@ -129,7 +129,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, stopping: ()
     committed: (projectId, sessions) => hub.changed(projectId, sessions),
     measured(events, ms, counts) {
       instruments.commit(events, ms / 1_000);
-      for (const { outcome, count } of counts.values()) instruments.events(outcome, count);
+      for (const { outcome, count } of counts) instruments.events(outcome, count);
     },
   });
   instruments.watchQueue(() => ingest.depth);

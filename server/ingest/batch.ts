@@ -2,11 +2,11 @@ import type { MarkEvent, MarkFacts, PlimsollEvent, TurnFacts } from "@plimsoll/p
 import { markFacts, mergeTurns, turnFacts } from "@plimsoll/protocol";
 import { agentId, harnessId, sessionId, turnKey } from "./identity.ts";
 
-/** An accepted event and the request it came with. */
+/** The accepted events of one request. */
 export interface Arrival {
   projectId: number;
-  event: PlimsollEvent;
-  request: RequestTally;
+  events: readonly PlimsollEvent[];
+  tally: RequestTally;
 }
 
 /** What became of one request's events. */
@@ -77,13 +77,16 @@ export interface Batch {
 export function makeBatch(arrivals: readonly Arrival[], receivedAt: number): Batch {
   const batch: Batch = {
     receivedAt,
-    events: arrivals.length,
+    events: 0,
     agents: new Map(),
     sessions: new Map(),
     harnesses: new Map(),
   };
   const places = new Map<string, Place>();
-  for (const arrival of arrivals) place(batch, places, arrival);
+  for (const { projectId, events, tally } of arrivals) {
+    batch.events += events.length;
+    for (const event of events) place(batch, places, projectId, event, tally);
+  }
   return batch;
 }
 
@@ -115,7 +118,13 @@ function widen(times: { firstAt: number; lastAt: number }, at: number): void {
   if (at > times.lastAt) times.lastAt = at;
 }
 
-function place(batch: Batch, places: Map<string, Place>, { projectId, event, request }: Arrival): void {
+function place(
+  batch: Batch,
+  places: Map<string, Place>,
+  projectId: number,
+  event: PlimsollEvent,
+  request: RequestTally,
+): void {
   const { harness, session, agent } = placeOf(batch, places, projectId, event);
   widen(harness, event.at);
   widen(agent, event.at);

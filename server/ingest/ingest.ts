@@ -3,16 +3,17 @@ import { parseEvent } from "@plimsoll/protocol";
 import type { Logger } from "pino";
 import { isUnavailable } from "../db/unavailable.ts";
 import { PlimsollError } from "../errors.ts";
-import { type Arrival, type Batch, makeBatch, type RequestTally } from "./batch.ts";
+import { type Batch, makeBatch, type RequestTally } from "./batch.ts";
 import type { RawEvent } from "./decode.ts";
-import { type Counts, type WriterOptions, writeBatch } from "./write.ts";
+import { OutcomeCounts } from "./outcomes.ts";
+import { type WriterOptions, writeBatch } from "./write.ts";
 
 export interface IngestOptions extends WriterOptions {
   log: Logger;
   /** Called after a commit with the sessions it touched. */
   committed: (projectId: number, sessionIds: readonly string[]) => void;
   /** Called after a commit with how many events it held and how long it took in ms, and with what was counted. */
-  measured?: (events: number, ms: number, counts: Counts) => void;
+  measured?: (events: number, ms: number, counts: OutcomeCounts) => void;
   /** Epoch ms. */
   clock: () => number;
 }
@@ -50,7 +51,7 @@ export class Ingest {
   #queued = 0;
   #writing = 0;
   #timer: NodeJS.Timeout | undefined;
-  #counts: Counts = new Map();
+  #counts = new OutcomeCounts();
   #countsTimer: NodeJS.Timeout | undefined;
   #closed = false;
   #idle: (() => void)[] = [];
@@ -162,18 +163,15 @@ export class Ingest {
 
   async #commit(requests: readonly Request[]): Promise<void> {
     const counts = this.#counts;
-    this.#counts = new Map();
+    this.#counts = new OutcomeCounts();
     const started = performance.now();
     try {
-      const arrivals = requests.flatMap(({ projectId, events, tally }) =>
-        events.map((event): Arrival => ({ projectId, event, request: tally })),
-      );
-      const batch = makeBatch(arrivals, this.#options.clock());
+      const batch = makeBatch(requests, this.#options.clock());
       const written = await writeBatch(this.#options, batch, counts);
-      this.#options.measured?.(arrivals.length, performance.now() - started, written);
+      this.#options.measured?.(batch.events, performance.now() - started, written);
       this.#notify(batch);
     } catch (error) {
-      for (const { projectId, outcome, count } of counts.values()) this.#addCount(projectId, outcome, count);
+      this.#counts.addAll(counts);
       throw error;
     }
   }
@@ -216,22 +214,15 @@ export class Ingest {
   }
 
   #refused(projectId: number, code: string, count: number): void {
-    this.#addCount(projectId, code, count);
+    this.#counts.add(projectId, code, count);
     this.#countsTimer ??= setTimeout(() => {
       this.#countsTimer = undefined;
       void this.#flushCounts();
     }, COUNTS_FLUSH).unref();
   }
 
-  #addCount(projectId: number, outcome: string, count: number): void {
-    const key = `${projectId}/${outcome}`;
-    const known = this.#counts.get(key);
-    if (known === undefined) this.#counts.set(key, { projectId, outcome, count });
-    else known.count += count;
-  }
-
   async #flushCounts(): Promise<void> {
-    if (this.#counts.size === 0) return;
+    if (this.#counts.empty) return;
     try {
       await this.#commit([]);
     } catch (error) {

@@ -4,22 +4,21 @@ import { modelNumber } from "./identity.ts";
 /** Gives every model name a number within its project, the same in every process. */
 export class ModelNumbers {
   readonly #prisma: PrismaClient;
-  readonly #numbers = new Map<string, number>();
-  readonly #names = new Map<string, string>();
+  readonly #projects = new Map<number, { numbers: Map<string, number>; names: Map<number, string> }>();
 
   constructor(prisma: PrismaClient) {
     this.#prisma = prisma;
   }
 
   number(projectId: number, name: string): number {
-    const number = this.#numbers.get(`${projectId}/${name}`);
+    const number = this.#projects.get(projectId)?.numbers.get(name);
     if (number === undefined) throw new Error(`model ${name} was not prepared`);
     return number;
   }
 
   /** The name behind a number, bound so that it can be handed on. */
   readonly name = (projectId: number, number: number): string => {
-    const name = this.#names.get(`${projectId}/${number}`);
+    const name = this.#projects.get(projectId)?.names.get(number);
     if (name === undefined) throw new Error(`model ${number} of project ${projectId} is not known`);
     return name;
   };
@@ -27,14 +26,14 @@ export class ModelNumbers {
   /** Makes sure every name has a number before a transaction needs it. */
   async prepare(names: Iterable<readonly [projectId: number, name: string]>): Promise<void> {
     for (const [projectId, name] of names) {
-      if (!this.#numbers.has(`${projectId}/${name}`)) await this.#allot(projectId, name);
+      if (this.#projects.get(projectId)?.numbers.has(name) !== true) await this.#allot(projectId, name);
     }
   }
 
   /** Learns the project's numbers when these hold one that only another process has met so far. */
   async learn(numbers: Iterable<readonly [projectId: number, number: number]>): Promise<void> {
     for (const [projectId, number] of numbers) {
-      if (!this.#names.has(`${projectId}/${number}`)) await this.load(projectId);
+      if (this.#projects.get(projectId)?.names.has(number) !== true) await this.load(projectId);
     }
   }
 
@@ -58,7 +57,12 @@ export class ModelNumbers {
   }
 
   #keep(projectId: number, name: string, number: number): void {
-    this.#numbers.set(`${projectId}/${name}`, number);
-    this.#names.set(`${projectId}/${number}`, name);
+    let project = this.#projects.get(projectId);
+    if (project === undefined) {
+      project = { numbers: new Map(), names: new Map() };
+      this.#projects.set(projectId, project);
+    }
+    project.numbers.set(name, number);
+    project.names.set(number, name);
   }
 }

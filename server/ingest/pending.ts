@@ -2,14 +2,8 @@ import type { Sql } from "../db/sql.ts";
 import type { BatchHarness } from "./batch.ts";
 import { Columns } from "./columns.ts";
 import { harnessId } from "./identity.ts";
+import type { OutcomeCount } from "./outcomes.ts";
 import { type BoundaryRow, RollupChanges, type RollupRow } from "./rollup.ts";
-
-/** What ingestion did with events of a project: how many had an outcome. */
-export interface OutcomeCount {
-  projectId: number;
-  outcome: string;
-  count: number;
-}
 
 /** A count on the day it was received, as YYYY-MM-DD in UTC. */
 export interface DayCount extends OutcomeCount {

@@ -1,4 +1,5 @@
 import type { Batch } from "./batch.ts";
+import { OutcomeCounts } from "./outcomes.ts";
 import { type WriterOptions, writeBatch } from "./write.ts";
 
 /**
@@ -45,6 +46,6 @@ export async function rereadAgents(
       reread: true,
     });
   }
-  await writeBatch(options, batch, new Map());
+  await writeBatch(options, batch, new OutcomeCounts());
   return [...batch.sessions.keys()];
 }

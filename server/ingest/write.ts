@@ -30,7 +30,8 @@ import {
 } from "./marks.ts";
 import type { ModelNumbers } from "./models.ts";
 import { NeedsCare } from "./needs-care.ts";
-import { type OutcomeCount, writePending } from "./pending.ts";
+import { type Outcome, OutcomeCounts } from "./outcomes.ts";
+import { writePending } from "./pending.ts";
 import {
   describeSessions,
   lockHarnesses,
@@ -61,10 +62,6 @@ export interface WriterOptions {
   lookups: (projectId: number) => WindowLookups;
 }
 
-/** Outcomes counted per event, beside the codes of rejections. */
-export type Outcome = "turn" | "turn_merged" | "mark" | "duplicate";
-export type Counts = Map<string, OutcomeCount>;
-
 /** How often a batch that stood in another writer's way is written again. */
 const CONFLICTS = 3;
 
@@ -76,7 +73,11 @@ const CONFLICTS = 3;
  * Most batches continue agents this process remembers: they are written the quick way, without a lock or a look at the
  * database, and each agent's version says in the end whether the memory was right.
  */
-export async function writeBatch(options: WriterOptions, batch: Batch, extra: Counts): Promise<Counts> {
+export async function writeBatch(
+  options: WriterOptions,
+  batch: Batch,
+  extra: OutcomeCounts,
+): Promise<OutcomeCounts> {
   await options.models.prepare(modelsOf(batch));
   for (let careful = false, conflicts = 0; ; ) {
     try {
@@ -85,7 +86,7 @@ export async function writeBatch(options: WriterOptions, batch: Batch, extra: Co
       );
       for (const agent of outcome.agents) options.agents.keep(agent.id, agent);
       options.totals.soon();
-      for (const settle of outcome.settle) settle();
+      outcome.answer();
       return outcome.counts;
     } catch (error) {
       options.agents.forget(batch.agents.keys());
@@ -113,8 +114,9 @@ interface Extending {
 
 /** What to do once the transaction is committed. */
 interface Written {
-  counts: Counts;
-  settle: (() => void)[];
+  counts: OutcomeCounts;
+  /** Fills in the tallies of the requests. */
+  answer: () => void;
   /** Where the agents stand then. */
   agents: (KnownAgent & { id: string })[];
 }
@@ -124,8 +126,9 @@ class BatchWriter {
   readonly #sql: Sql;
   readonly #batch: Batch;
   readonly #changes = new Changes();
-  readonly #settle: (() => void)[] = [];
-  readonly #counts: Counts = new Map();
+  readonly #answeredTurns: { arrivals: BatchTurn["arrivals"]; told: boolean }[] = [];
+  readonly #answeredMarks: { arrivals: BatchMark["arrivals"]; isNew: boolean }[] = [];
+  readonly #counts = new OutcomeCounts();
 
   /** Whether the batch's sessions are locked, so that its turns may repeat and histories may be read. */
   readonly #careful: boolean;
@@ -139,7 +142,7 @@ class BatchWriter {
     this.#careful = careful;
   }
 
-  async write(extra: Counts): Promise<Written> {
+  async write(extra: OutcomeCounts): Promise<Written> {
     const sessions = [...this.#batch.sessions.values()];
     const agents = [...this.#batch.agents.values()];
     const ofSessions = agents.filter((agent) => agent.sessionId !== undefined) as Arrived["agent"][];
@@ -162,11 +165,11 @@ class BatchWriter {
     const inserts = extending.flatMap((extension) => extension.rows);
     if (this.#careful) await this.#insert(extending, inserts);
     else for (const extension of extending) this.#accept(extension);
-    for (const counts of extra.values()) this.#count(counts.projectId, counts.outcome, counts.count);
+    this.#counts.addAll(extra);
     await this.#flush(sessions, this.#careful ? [] : inserts);
     return {
       counts: this.#counts,
-      settle: this.#settle,
+      answer: () => this.#answer(),
       agents: this.#changes.agents.map((row) => ({
         id: row.id,
         state: row.state,
@@ -229,13 +232,9 @@ class BatchWriter {
         const fresh = this.#marks.get(agent.id) ?? new Map<string, BatchMark>();
         this.#marks.set(agent.id, fresh.set(id, agent.marks.get(id)!));
       }
-      this.#tally(agent, isNew ? "mark" : undefined, arrivals.length);
-      this.#settle.push(() => {
-        for (const [index, request] of arrivals.entries()) {
-          if (isNew && index === 0) request.accepted += 1;
-          else request.duplicates += 1;
-        }
-      });
+      this.#count(agent, "mark", isNew ? 1 : 0);
+      this.#count(agent, "duplicate", arrivals.length - (isNew ? 1 : 0));
+      this.#answeredMarks.push({ arrivals, isNew });
     }
   }
 
@@ -373,7 +372,7 @@ class BatchWriter {
     const changes = this.#changes;
     const { receivedAt } = this.#batch;
     const harnesses = this.#batch.harnesses.values();
-    const counts = this.#counts.values();
+    const counts = this.#counts;
     const { rows, uncertain } = sessionRows(sessions, changes.agents, (session) => this.#knowsMain(session));
     // The connection takes them in this order, and none of them waits for the answer to the one before. The sessions
     // come first, for their rows are the lock on all that is theirs.
@@ -402,31 +401,31 @@ class BatchWriter {
 
   #settleTurn(agent: BatchAgent, turn: BatchTurn, first: "new" | "changed" | "same"): void {
     const { arrivals } = turn;
-    const merged =
-      arrivals.slice(1).filter((arrival) => arrival.changed).length + (first === "changed" ? 1 : 0);
-    this.#count(agent.projectId, "turn", first === "new" ? 1 : 0);
-    this.#count(agent.projectId, "turn_merged", first === "same" ? 0 : merged);
-    const accepted = first === "same" ? 0 : arrivals.filter((arrival) => arrival.changed).length;
-    this.#count(agent.projectId, "duplicate", arrivals.length - accepted);
-    this.#settle.push(() => {
+    let accepted = 0;
+    if (first !== "same") for (const { changed } of arrivals) if (changed) accepted += 1;
+    this.#count(agent, "turn", first === "new" ? 1 : 0);
+    this.#count(agent, "turn_merged", first === "new" ? accepted - 1 : accepted);
+    this.#count(agent, "duplicate", arrivals.length - accepted);
+    this.#answeredTurns.push({ arrivals, told: first !== "same" });
+  }
+
+  #count({ projectId }: BatchAgent, outcome: Outcome, count: number): void {
+    this.#counts.add(projectId, outcome, count);
+  }
+
+  #answer(): void {
+    for (const { arrivals, told } of this.#answeredTurns) {
       for (const { request, changed } of arrivals) {
-        if (changed && first !== "same") request.accepted += 1;
+        if (changed && told) request.accepted += 1;
         else request.duplicates += 1;
       }
-    });
-  }
-
-  #tally(agent: BatchAgent, outcome: Outcome | undefined, arrivals: number): void {
-    if (outcome !== undefined) this.#count(agent.projectId, outcome, 1);
-    this.#count(agent.projectId, "duplicate", arrivals - (outcome === undefined ? 0 : 1));
-  }
-
-  #count(projectId: number, outcome: string, count: number): void {
-    if (count === 0) return;
-    const key = `${projectId}/${outcome}`;
-    const known = this.#counts.get(key);
-    if (known === undefined) this.#counts.set(key, { projectId, outcome, count });
-    else known.count += count;
+    }
+    for (const { arrivals, isNew } of this.#answeredMarks) {
+      for (const [index, request] of arrivals.entries()) {
+        if (isNew && index === 0) request.accepted += 1;
+        else request.duplicates += 1;
+      }
+    }
   }
 }
 

@@ -257,7 +257,9 @@ function explainFall(
     state.recent = [contextTokens];
     return;
   }
-  state.recent = [...state.recent, contextTokens].slice(-RECENT);
+  // The list is this run's own.
+  state.recent.push(contextTokens);
+  if (state.recent.length > RECENT) state.recent.shift();
 }
 
 function hintOf(

@@ -74,7 +74,7 @@ export function arrange(
 
   const turnItems = turns
     .map((turn) => ({ turn, window: turn.sentWindow ?? offset(turn.at) + count(turn.at) }))
-    .sort((a, b) => comparePositions(positionOf(a.turn, a.window), positionOf(b.turn, b.window)));
+    .sort(compareTurns);
   const markItems = marks
     .map((mark) => ({ mark, window: mark.sentWindow ?? offset(mark.at) + count(mark.at, mark.id) }))
     .sort((a, b) => a.window - b.window || a.mark.at - b.mark.at || compareText(a.mark.id, b.mark.id));
@@ -90,6 +90,19 @@ export function arrange(
     items,
     numbering: { openers: past.openers + openers.length, anchor: anchors.at(-1), countedAt },
   };
+}
+
+/** As `comparePositions` does, without making a position of each. */
+function compareTurns(
+  a: { turn: TurnFacts; window: number },
+  b: { turn: TurnFacts; window: number },
+): number {
+  return (
+    a.window - b.window ||
+    (a.turn.seq ?? 0) - (b.turn.seq ?? 0) ||
+    a.turn.at - b.turn.at ||
+    compareText(a.turn.key, b.turn.key)
+  );
 }
 
 function precedes(
