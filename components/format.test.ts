@@ -12,6 +12,7 @@ import {
   loadPercent,
   percent,
   plural,
+  rangeWords,
   shortTime,
   signed,
 } from "./format.ts";
@@ -117,5 +118,13 @@ describe("times", () => {
   test("an axis shows hours for short spans and days for long ones", () => {
     expect(axisTime(at, 86_400_000, "UTC")).toBe("23:41");
     expect(axisTime(at, 7 * 86_400_000, "UTC")).toBe("20 Nov");
+    expect(axisTime(at, 400 * 86_400_000, "UTC")).toBe("Nov 2026");
+  });
+  test("a range has years unless both are this one", () => {
+    const day = 86_400_000;
+    const now = at + day;
+    expect(rangeWords(at - day, at, now, "UTC")).toBe("19 Nov 23:41 – 20 Nov 23:41");
+    expect(rangeWords(at - 400 * day, at, now, "UTC")).toBe("16 Oct 2025 23:41 – 20 Nov 2026 23:41");
+    expect(rangeWords(at - day, at, now + 60 * day, "UTC")).toBe("19 Nov 2026 23:41 – 20 Nov 2026 23:41");
   });
 });

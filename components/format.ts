@@ -92,12 +92,12 @@ export function clock(at: number, timeZone?: Zone): string {
   return `${parts.hour}:${parts.minute}:${parts.second}`;
 }
 
-/** 10:41 within two days, 20 Nov beyond: what an axis tick has room for. */
+/** 10:41 within two days, 20 Nov beyond, Nov 2026 from most of a year on: what an axis tick has room for. */
 export function axisTime(at: number, span: number, timeZone?: Zone): string {
   const parts = partsOf(at, timeZone);
   if (span <= 2 * DAY) return `${parts.hour}:${parts.minute}`;
   const month = new Intl.DateTimeFormat(LOCALE, { month: "short", timeZone }).format(at);
-  return `${Number(parts.day)} ${month}`;
+  return span > 300 * DAY ? `${month} ${parts.year}` : `${Number(parts.day)} ${month}`;
 }
 
 /** 20 November 2026. */
@@ -107,10 +107,16 @@ export function day(at: number, timeZone?: Zone): string {
   return `${Number(parts.day)} ${month} ${parts.year}`;
 }
 
-export function shortTime(at: number, timeZone?: Zone): string {
+export function shortTime(at: number, timeZone?: Zone, { year = false } = {}): string {
   const parts = partsOf(at, timeZone);
   const month = new Intl.DateTimeFormat(LOCALE, { month: "short", timeZone }).format(at);
-  return `${Number(parts.day)} ${month} ${parts.hour}:${parts.minute}`;
+  return `${Number(parts.day)} ${month}${year ? ` ${parts.year}` : ""} ${parts.hour}:${parts.minute}`;
+}
+
+/** From when to when, with the years unless both are that of `now`. */
+export function rangeWords(from: number, to: number, now: number, timeZone?: Zone): string {
+  const years = new Set([from, to, now].map((at) => partsOf(at, timeZone).year));
+  return [from, to].map((at) => shortTime(at, timeZone, { year: years.size > 1 })).join(" – ");
 }
 
 function partsOf(at: number, timeZone: Zone, more: Intl.DateTimeFormatOptions = {}): Record<string, string> {

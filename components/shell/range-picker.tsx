@@ -3,8 +3,8 @@
 import { CalendarRange, ChevronDown } from "lucide-react";
 import { Popover } from "radix-ui";
 import { type FormEvent, useState } from "react";
-import { useMinute, useMounted } from "../clock.tsx";
-import { shortTime } from "../format.ts";
+import { useMinute, useZone } from "../clock.tsx";
+import { rangeWords } from "../format.ts";
 import { QUICK_RANGES, quickLabel, type RangeChoice, resolveRange } from "../range.ts";
 import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
@@ -17,10 +17,9 @@ function toField(at: number): string {
 }
 
 function useLabel(choice: RangeChoice): string {
-  const mounted = useMounted();
-  if ("last" in choice) return quickLabel(choice.last);
-  const zone = mounted ? undefined : "UTC";
-  return `${shortTime(choice.from, zone)} – ${shortTime(choice.to, zone)}`;
+  const zone = useZone();
+  const now = useMinute();
+  return "last" in choice ? quickLabel(choice.last) : rangeWords(choice.from, choice.to, now, zone);
 }
 
 export function RangePicker() {
@@ -36,7 +35,7 @@ export function RangePicker() {
       <Popover.Trigger asChild>
         <Button aria-label={`Time range: ${label}`} data-testid="range">
           <CalendarRange aria-hidden className="text-faint" />
-          <span className="max-w-56 truncate">{label}</span>
+          <span className="max-w-76 truncate">{label}</span>
           <ChevronDown aria-hidden className="text-faint" />
         </Button>
       </Popover.Trigger>
