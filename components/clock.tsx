@@ -6,9 +6,38 @@ import { ago, agoStep, fullTime, NONE } from "./format.ts";
 const MINUTE = 60_000;
 const Start = createContext(0);
 
+/** A page that has not been taken over by then has no part that follows the minute, ms. */
+const TAKEN_OVER = 10_000;
+
 /** `start` is the server's time of rendering, so that the first browser render reads the same as the server's. */
 export function ClockProvider({ start, children }: { start: number; children: ReactNode }) {
+  useEffect(() => {
+    const since = performance.now();
+    return onTick(1000, () => {
+      if (followers.size > 0 || minute !== undefined || performance.now() - since > TAKEN_OVER) advance();
+    });
+  }, []);
   return <Start value={start}>{children}</Start>;
+}
+
+/**
+ * The minute of the latest tick; undefined until the browser has taken over what the server rendered. Until then the
+ * server's minute holds: for that one the answers came along, and a page that asked for another would show none.
+ */
+let minute: number | undefined;
+const followers = new Set<() => void>();
+const minuteOf = (time: number) => Math.floor(time / MINUTE) * MINUTE;
+
+function advance(): void {
+  const now = minuteOf(Date.now());
+  if (now === minute) return;
+  minute = now;
+  for (const follow of followers) follow();
+}
+
+function onMinute(follow: () => void): () => void {
+  followers.add(follow);
+  return () => void followers.delete(follow);
 }
 
 const listeners = new Map<number, { heard: Set<() => void>; timer: ReturnType<typeof setInterval> }>();
@@ -40,9 +69,9 @@ function onTick(step: number, listener: () => void): () => void {
 export function useMinute(): number {
   const start = useContext(Start);
   return useSyncExternalStore(
-    (listener) => onTick(1000, listener),
-    () => Math.floor(Date.now() / MINUTE) * MINUTE,
-    () => Math.floor(start / MINUTE) * MINUTE,
+    onMinute,
+    () => minute ?? minuteOf(start),
+    () => minuteOf(start),
   );
 }
 

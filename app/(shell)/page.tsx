@@ -1,6 +1,7 @@
 import { HydrationBoundary } from "@tanstack/react-query";
 import type { Metadata } from "next";
 import { FleetPage } from "../../components/fleet/fleet-page.tsx";
+import { now } from "../now.ts";
 import { prefetch } from "../prefetch.ts";
 import { harnessOf, one, periodOf, type SearchParams } from "../search.ts";
 
@@ -8,7 +9,7 @@ export const metadata: Metadata = { title: "Fleet" };
 
 export default async function Page({ searchParams }: { searchParams: SearchParams }) {
   const params = await searchParams;
-  const { from, to } = periodOf(one(params.range), Date.now());
+  const { from, to } = periodOf(one(params.range), now());
   const chosen = harnessOf(params);
   const harness = chosen === undefined ? {} : { harness: chosen };
   const state = await prefetch((trpc, client) => [

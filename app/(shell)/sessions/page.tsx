@@ -3,6 +3,7 @@ import type { Metadata } from "next";
 import { createLoader } from "nuqs/server";
 import { listQuery, sessionFilters } from "../../../components/sessions/filters.ts";
 import { SessionsPage } from "../../../components/sessions/sessions-page.tsx";
+import { now } from "../../now.ts";
 import { prefetch } from "../../prefetch.ts";
 import { harnessOf, one, periodOf, type SearchParams } from "../../search.ts";
 
@@ -12,11 +13,7 @@ const filtersOf = createLoader(sessionFilters);
 
 export default async function Page({ searchParams }: { searchParams: SearchParams }) {
   const params = await searchParams;
-  const query = listQuery(
-    periodOf(one(params.range), Date.now()),
-    filtersOf(params),
-    harnessOf(params) ?? null,
-  );
+  const query = listQuery(periodOf(one(params.range), now()), filtersOf(params), harnessOf(params) ?? null);
   const state = await prefetch((trpc, client) => [
     client.prefetchInfiniteQuery(
       trpc.sessions.list.infiniteQueryOptions(query, {

@@ -1,14 +1,15 @@
 import { HydrationBoundary } from "@tanstack/react-query";
 import type { Metadata } from "next";
 import { SetupPage } from "../../../components/setup/setup-page.tsx";
+import { now } from "../../now.ts";
 import { prefetch } from "../../prefetch.ts";
 import { one, periodOf, type SearchParams } from "../../search.ts";
 
 export const metadata: Metadata = { title: "Setup" };
 
 export default async function Page({ searchParams }: { searchParams: SearchParams }) {
-  const { from, to } = periodOf(one((await searchParams).range), Date.now());
-  const recent = periodOf(undefined, Date.now());
+  const { from, to } = periodOf(one((await searchParams).range), now());
+  const recent = periodOf(undefined, now());
   const state = await prefetch((trpc, client) => [
     client.prefetchQuery(trpc.status.queryOptions({ from, to })),
     // The sign that events arrive looks at the last day, whatever range was chosen.
