@@ -65,7 +65,7 @@ export const test = base.extend<Options & Story, { servers: Servers }>({
 
   page: async ({ page, expectedErrors }, use) => {
     const errors = listen(page);
-    settleAfterGoto(page);
+    settleAfterLoading(page);
     await use(page);
     expect(
       errors.filter((error) => !expectedErrors.some((pattern) => pattern.test(error))),
@@ -92,11 +92,18 @@ export { expect };
  * A page that streams in stands twice in the document for a moment: hidden, and then in its place. A story that looks
  * in that moment would find everything double.
  */
-function settleAfterGoto(page: Page): void {
+function settleAfterLoading(page: Page): void {
+  const settled = () => page.waitForFunction(() => document.querySelector('div[hidden][id^="S:"]') === null);
   const goto = page.goto.bind(page);
   page.goto = async (...args) => {
     const response = await goto(...args);
-    await page.waitForFunction(() => document.querySelector('div[hidden][id^="S:"]') === null);
+    await settled();
+    return response;
+  };
+  const reload = page.reload.bind(page);
+  page.reload = async (...args) => {
+    const response = await reload(...args);
+    await settled();
     return response;
   };
 }
