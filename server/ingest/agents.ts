@@ -55,6 +55,8 @@ const REMEMBERED = 5_000;
  */
 export class AgentMemory {
   readonly #agents = new LRUCache<string, KnownAgent>({ max: REMEMBERED });
+  /** How many batches under way write an agent. */
+  readonly #writing = new Map<string, number>();
 
   get(id: string): KnownAgent | undefined {
     return this.#agents.get(id);
@@ -72,6 +74,24 @@ export class AgentMemory {
 
   forget(ids: Iterable<string>): void {
     for (const id of ids) this.#agents.delete(id);
+  }
+
+  /** Whether a batch under way in this process writes one of them: what is remembered of it is about to move. */
+  moving(ids: Iterable<string>): boolean {
+    if (this.#writing.size > 0) for (const id of ids) if (this.#writing.has(id)) return true;
+    return false;
+  }
+
+  begin(ids: Iterable<string>): void {
+    for (const id of ids) this.#writing.set(id, (this.#writing.get(id) ?? 0) + 1);
+  }
+
+  end(ids: Iterable<string>): void {
+    for (const id of ids) {
+      const left = this.#writing.get(id)! - 1;
+      if (left === 0) this.#writing.delete(id);
+      else this.#writing.set(id, left);
+    }
   }
 }
 

@@ -4,9 +4,10 @@ import type { Logger } from "pino";
 import { isUnavailable } from "../db/unavailable.ts";
 import { PlimsollError } from "../errors.ts";
 import { type Batch, makeBatch, type RequestTally } from "./batch.ts";
+import type { WriterOptions } from "./batch-writer.ts";
 import type { RawEvent } from "./decode.ts";
 import { OutcomeCounts } from "./outcomes.ts";
-import { type WriterOptions, writeBatch } from "./write.ts";
+import { writeBatch } from "./write.ts";
 
 export interface IngestOptions extends WriterOptions {
   log: Logger;

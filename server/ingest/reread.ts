@@ -1,6 +1,7 @@
 import type { Batch } from "./batch.ts";
+import type { WriterOptions } from "./batch-writer.ts";
 import { OutcomeCounts } from "./outcomes.ts";
-import { type WriterOptions, writeBatch } from "./write.ts";
+import { writeBatch } from "./write.ts";
 
 /**
  * Folds agents' histories again, because a setting that their levels depend on changed. Returns the sessions touched.

@@ -1,7 +1,7 @@
 import type { ModelWindowView } from "@plimsoll/protocol";
+import type { WriterOptions } from "../ingest/batch-writer.ts";
 import type { ConfiguredWindows } from "../ingest/lookups.ts";
 import { rereadAgents } from "../ingest/reread.ts";
-import type { WriterOptions } from "../ingest/write.ts";
 import { iso, type Reader } from "./reader.ts";
 
 /** Agents whose figures are computed anew when a window size is set; older ones keep what they were read with. */
