@@ -10,8 +10,8 @@ import { type Home, makeHome, startServer } from "./server.ts";
 
 /** Milliseconds until the engine has compiled what is used often; a server that runs for days has it behind it. */
 const WARM_UP = 15_000;
-/** Milliseconds after which the database writes a checkpoint, well before what is counted. */
-const CHECKPOINT_AFTER = 10_000;
+/** Milliseconds after which the database writes a checkpoint, just before what is counted. */
+const CHECKPOINT_AFTER = 14_000;
 const COUNTED = 10_000;
 const BATCH = 500;
 /** Agents: every third of these sessions has two. */
