@@ -19,14 +19,14 @@ export interface IngestOptions extends WriterOptions {
   clock: () => number;
 }
 
-/** Transactions in flight at once: one writes while the other waits for its fsync. */
-export const WRITERS = 2;
+/** Transactions in flight at once: one is made while the database writes another and a third waits for its fsync. */
+export const WRITERS = 3;
 /** Events in one transaction; a request is never split. */
-const BATCH_EVENTS = 4_000;
+const BATCH_EVENTS = 1_000;
 /** Milliseconds the first event of a batch waits for company. */
 const LINGER = 1;
-/** Events waiting before a second writer starts beside a busy one: below it, company is worth more than haste. */
-const SECOND_WRITER_EVENTS = 48;
+/** Events waiting before another writer starts beside a busy one: below it, company is worth more than haste. */
+const NEXT_WRITER_EVENTS = 48;
 /** Events waiting before new requests are turned away. */
 const QUEUE_EVENTS = 100_000;
 /** Seconds a sender that was turned away should wait. */
@@ -126,14 +126,14 @@ export class Ingest {
 
   #mayStart(): boolean {
     if (this.#writing === 0) return true;
-    return this.#writing < WRITERS && (this.#closed || this.#waiting() >= SECOND_WRITER_EVENTS);
+    return this.#writing < WRITERS && (this.#closed || this.#waiting() >= NEXT_WRITER_EVENTS);
   }
 
   #waiting(): number {
     let waiting = 0;
     for (const request of this.#queue) {
       waiting += request.events.length;
-      if (waiting >= SECOND_WRITER_EVENTS) break;
+      if (waiting >= NEXT_WRITER_EVENTS) break;
     }
     return waiting;
   }

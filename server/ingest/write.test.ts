@@ -106,6 +106,27 @@ describe("writing events", () => {
     expect(rollup).toMatchObject({ turns: 2, output: 100n, fresh: 6_100n });
   });
 
+  it("merges a turn that is sent again with a later time, and counts it once", async () => {
+    await emptyTables(prisma);
+    const service = path.start();
+    const accept = (...events: unknown[]) =>
+      service.accept(
+        1,
+        events.map((value) => ({ value })),
+      );
+    const first = turn(1_000);
+    await accept(first, turn(1_100));
+    // It stands after all that the server remembers of the agent, as only a new one should.
+    expect(await accept({ ...first, at: HOUR + 9e5 }, turn(1_200, { at: HOUR + 9.1e5 }))).toMatchObject({
+      accepted: 1,
+      duplicates: 1,
+    });
+    await service.close();
+    expect(await prisma.turn.count()).toBe(3);
+    expect(await prisma.agent.findFirstOrThrow()).toMatchObject({ turns: 3, currentTokens: 1_200 });
+    expect(await prisma.rollup.findFirstOrThrow({ where: { grain: 360 } })).toMatchObject({ turns: 3 });
+  });
+
   it("refuses one bad event and stores its neighbours", async () => {
     await emptyTables(prisma);
     const answer = await send([

@@ -3,6 +3,7 @@ import type { Batch } from "./batch.ts";
 import { BatchWriter, type WriterOptions } from "./batch-writer.ts";
 import { NeedsCare } from "./needs-care.ts";
 import type { OutcomeCounts } from "./outcomes.ts";
+import { isTurnRepeated } from "./turns.ts";
 
 /** How often a batch that stood in another writer's way is written again. */
 const CONFLICTS = 3;
@@ -37,7 +38,7 @@ export async function writeBatch(
         return written.counts;
       } catch (error) {
         agents.forget(ids);
-        if (error instanceof NeedsCare && !careful) careful = true;
+        if (!careful && (error instanceof NeedsCare || isTurnRepeated(error))) careful = true;
         // Two writers that both found a session missing can meet in opposite orders; PostgreSQL ends one of them.
         else if (isConflict(error) && conflicts < CONFLICTS) conflicts += 1;
         else throw error;
