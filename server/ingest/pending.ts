@@ -149,7 +149,7 @@ function turnsDelta(maker: DeltaMaker, row: RollupRow): TurnsDelta {
     row.peakUtilization ?? null,
     row.repeak ? 1 : 0,
   ];
-  for (const [bin, turns] of row.bins.entries()) if (turns !== 0) delta.push(bin, turns);
+  for (let bin = 0; bin < row.bins.length; bin++) if (row.bins[bin] !== 0) delta.push(bin, row.bins[bin]!);
   return delta;
 }
 
