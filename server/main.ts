@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { setFlagsFromString } from "node:v8";
 import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol";
 import type { Logger } from "pino";
 import { loginUrl, openAccess } from "./access/index.ts";
@@ -44,6 +45,10 @@ const CALLER = Symbol.for("plimsoll.caller");
 
 /** What to undo at the end, in the order it was done. */
 type Stops = (() => Promise<unknown> | unknown)[];
+
+// Of what requests leave behind little survives: one thread copies it sooner than four can share it out, and leaves the
+// other core to the database. Read anew by the engine at each collection, so it may be set when it runs already.
+setFlagsFromString("--no-parallel-scavenge");
 
 async function main(): Promise<void> {
   const settings = readSettings(process.env);
