@@ -108,7 +108,7 @@ describe("a first start", () => {
     expect(statSync(layout.data).mode & 0o777).toBe(0o700);
     expect(statSync(layout.data).uid).toBe(root ? 65_534 : process.getuid!());
     await database.stop();
-    expect(isAlive(pid)).toBe(false);
+    expect(await identifyPostmaster(pid, layout.data)).toBe("gone");
     expect(existsSync(join(layout.data, "postmaster.pid"))).toBe(false);
   });
 
