@@ -58,8 +58,10 @@ async function measured(
     const sent = send({ port: server.port, key }, (phase) => {
       used[phase] = readCpu(server.pid, postmaster);
     });
-    const checkpoint = sleep(CHECKPOINT_AFTER).then(() => home.checkpoint());
-    const [{ figures, report }] = await Promise.all([sent, checkpoint]);
+    // Not after a load that was not taken: there is no database then to write one.
+    const ended = new AbortController();
+    const checkpoint = sleep(CHECKPOINT_AFTER, undefined, { signal: ended.signal }).then(home.checkpoint);
+    const [{ figures, report }] = await Promise.all([sent, checkpoint]).finally(() => ended.abort());
     const cpu = cpuPerEvent(used.counting, used.counted, report.events);
     const bytes = await bytesPerTurn(home);
     await server.examine();

@@ -3,7 +3,7 @@ import { EMPTY_STATE, lineOf, loadOf } from "@plimsoll/protocol";
 import { LRUCache } from "lru-cache";
 import type { Sql } from "../db/sql.ts";
 import { sourceCode } from "./codes.ts";
-import { arrayLiteral, Columns } from "./columns.ts";
+import { arrayLiteral, type Column, Columns } from "./columns.ts";
 import { NeedsCare } from "./needs-care.ts";
 
 /** How often each thing happened to an agent. `reclaimed` in tokens. */
@@ -143,6 +143,23 @@ export function versionOf(row: Pick<AgentRow, "before">): number {
   return (row.before?.version ?? 0) + 1;
 }
 
+/** How far it stands up to its own line; undefined while either is unknown. */
+export function agentLoad({ state, thresholds }: AgentRow): number | undefined {
+  return loadOf(state.current, lineOf(thresholds, state.windowTokens));
+}
+
+/** The columns that agents and sessions count in. */
+export const TALLY_COLUMNS: readonly Column<{ tally: Tally }>[] = [
+  ["masked", "int4", (row) => row.tally.masked],
+  ["compacted", "int4", (row) => row.tally.compacted],
+  ["subticks", "int4", (row) => row.tally.subticks],
+  ["restarts", "int4", (row) => row.tally.restarts],
+  ["cleared", "int4", (row) => row.tally.cleared],
+  ["unexplained", "int4", (row) => row.tally.unexplained],
+  ["reclaimed", "int8", (row) => row.tally.reclaimed],
+  ["warnings", "int4", (row) => row.tally.warnings],
+];
+
 const COLUMNS = new Columns<AgentRow>([
   ["project_id", "int4", (row) => row.projectId],
   ["id", "uuid", (row) => row.id],
@@ -158,19 +175,12 @@ const COLUMNS = new Columns<AgentRow>([
   ["current_tokens", "int4", (row) => row.state.current],
   ["current_window", "int4", (row) => row.state.windowTokens],
   ["window_source", "int2", (row) => sourceCode(row.state.windowSource)],
-  ["load", "float4", (row) => loadOf(row.state.current, lineOf(row.thresholds, row.state.windowTokens))],
+  ["load", "float4", agentLoad],
   ["peak_tokens", "int4", (row) => row.state.peak?.tokens],
   ["peak_window", "int4", (row) => row.state.peak?.windowTokens],
   ["peak_utilization", "float4", (row) => row.state.peakUtilization],
   ["peak_ms", "float8", (row) => row.state.peak?.at],
-  ["masked", "int4", (row) => row.tally.masked],
-  ["compacted", "int4", (row) => row.tally.compacted],
-  ["subticks", "int4", (row) => row.tally.subticks],
-  ["restarts", "int4", (row) => row.tally.restarts],
-  ["cleared", "int4", (row) => row.tally.cleared],
-  ["unexplained", "int4", (row) => row.tally.unexplained],
-  ["reclaimed", "int8", (row) => row.tally.reclaimed],
-  ["warnings", "int4", (row) => row.tally.warnings],
+  ...TALLY_COLUMNS,
   ["state", "text", (row) => JSON.stringify(row.state)],
 ]);
 

@@ -1,7 +1,7 @@
-import { BIN_WIDTH, DEFAULT_AGENT, larger, lineOf, loadOf } from "@plimsoll/protocol";
+import { BIN_WIDTH, DEFAULT_AGENT, larger } from "@plimsoll/protocol";
 import type { Sql } from "../db/sql.ts";
 import type { AgentRow, Tally } from "./agents.ts";
-import { EMPTY_TALLY } from "./agents.ts";
+import { agentLoad, EMPTY_TALLY, TALLY_COLUMNS } from "./agents.ts";
 import type { BatchSession, SessionStatement } from "./batch.ts";
 import { describeSession } from "./batch.ts";
 import { arrayLiteral, Columns } from "./columns.ts";
@@ -121,25 +121,14 @@ const COLUMNS = new Columns<SessionRow>([
   ["agents", "int4", (row) => row.agents],
   ["turns", "int4", (row) => row.turns],
   ["windows", "int4", (row) => row.windows],
-  ["masked", "int4", (row) => row.tally.masked],
-  ["compacted", "int4", (row) => row.tally.compacted],
-  ["subticks", "int4", (row) => row.tally.subticks],
-  ["restarts", "int4", (row) => row.tally.restarts],
-  ["cleared", "int4", (row) => row.tally.cleared],
-  ["unexplained", "int4", (row) => row.tally.unexplained],
-  ["reclaimed", "int8", (row) => row.tally.reclaimed],
-  ["warnings", "int4", (row) => row.tally.warnings],
+  ...TALLY_COLUMNS,
   ["peak_tokens", "int4", (row) => row.peakTokens],
   ["peak_utilization", "float4", (row) => row.peakUtilization],
   ["model", "text", ({ main }) => main?.state.model],
   ["current_tokens", "int4", ({ main }) => main?.state.current],
   ["current_window", "int4", ({ main }) => main?.state.windowTokens],
-  ["load", "float4", ({ main }) => main && mainLoad(main)],
+  ["load", "float4", ({ main }) => main && agentLoad(main)],
 ]);
-
-function mainLoad({ state, thresholds }: AgentRow): number | undefined {
-  return loadOf(state.current, lineOf(thresholds, state.windowTokens));
-}
 
 const RECEIVED = `$${COLUMNS.count + 1}::float8`;
 const PEAK_BIN = (utilization: string) =>

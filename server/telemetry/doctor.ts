@@ -96,9 +96,9 @@ async function readPending(tx: Prisma.TransactionClient, projectId: number): Pro
   );
 }
 
-/** Everything that was acknowledged is there. */
 const grouped = new Intl.NumberFormat("en-US").format;
 
+/** Everything that was acknowledged is there. */
 async function acknowledged(reader: Reader, outcome: string, what: string, sql: string): Promise<Check> {
   const { projectId } = reader;
   const { expected, found } = await atOneMoment(reader, async (tx) => {
