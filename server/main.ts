@@ -200,7 +200,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, stopping: ()
       csvRoutes({
         log,
         access,
-        sessions: (projectId, query) => readSessions(readerOf(projectId), query),
+        sessions: async (projectId, query) => readSessions(await settled(readerOf(projectId), totals), query),
         turns: (projectId, query) => readTurns(readerOf(projectId), query),
       }),
     ],

@@ -65,7 +65,9 @@ describe("the doctor", () => {
     ["a lost boundary", "DELETE FROM boundaries WHERE id = 'm'", "acknowledged boundaries"],
     ["a miscounted agent", "UPDATE agents SET turns = turns + 1 WHERE turns = 2", "agents count"],
     ["a lowered peak", "UPDATE agents SET peak_tokens = 1 WHERE turns = 2", "agents count"],
+    ["a lowered share", "UPDATE agents SET peak_utilization = 0.001 WHERE turns = 2", "agents count"],
     ["a miscounted session", "UPDATE sessions SET turns = turns + 1 WHERE name = 'examined'", "sessions are"],
+    ["a session's lowered share", "UPDATE sessions SET peak_utilization = 0.001", "sessions are"],
     ["a session thought ended", "UPDATE sessions SET open_slot = -1 WHERE name = 'examined'", "sessions are"],
     ["a session found too late", "UPDATE sessions SET first_slot = first_slot + 1", "sessions are"],
     ["an inflated rollup", "UPDATE rollups SET turns = turns + 1 WHERE grain = 60", "rollups equal"],
@@ -87,11 +89,18 @@ describe("the doctor", () => {
     ["a boundary rollup gone", "DELETE FROM boundary_rollups WHERE grain = 60", "boundary rollups"],
     [
       "a wrong current level",
-      `UPDATE agents SET state = (state::jsonb || '{"current": 7}')::json WHERE turns = 2`,
-      "current and peak",
+      "UPDATE agents SET state = jsonb_set(state::jsonb, '{9}', '7')::text WHERE turns = 2",
+      "current, peak",
+    ],
+    ["a level that is not shown", "UPDATE agents SET current_tokens = 7 WHERE turns = 2", "current, peak"],
+    [
+      "a window too many",
+      `INSERT INTO windows (project_id, agent_id, index, first_at, last_at, turns)
+       SELECT project_id, id, 9, first_at, last_at, 1 FROM agents WHERE turns = 2`,
+      "current, peak",
     ],
   ])("finds %s", async (_what, sql, check) => {
-    const tables = ["turns", "boundaries", "agents", "sessions", "rollups", "boundary_rollups"];
+    const tables = ["turns", "boundaries", "agents", "sessions", "windows", "rollups", "boundary_rollups"];
     for (const table of tables) await database.query(`CREATE TABLE "kept_${table}" AS TABLE "${table}"`);
     try {
       const { rowCount } = await database.query(sql);

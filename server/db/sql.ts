@@ -9,10 +9,19 @@ export interface Sql {
   execute(text: string, ...values: unknown[]): Promise<number>;
 }
 
+/** The statements of one transaction of a writer. */
+export interface WriterSql extends Sql {
+  /** Gives a statement nobody waits for: the transaction commits only when it succeeded. */
+  send(text: string, ...values: unknown[]): void;
+}
+
 /** The connections of those who write events. */
 export interface Writers {
-  /** Commits when `run` resolves; rolls back, and rethrows, when it rejects. */
-  transaction<T>(run: (sql: Sql) => Promise<T>): Promise<T>;
+  /**
+   * Commits when `run` resolves and all its statements succeeded; else nothing is stored and it throws what went wrong
+   * first. The commit is on its way together with the last statements, and not after their answers.
+   */
+  transaction<T>(run: (sql: WriterSql) => Promise<T>): Promise<T>;
   end(): Promise<void>;
 }
 
@@ -49,33 +58,17 @@ export function openWriters(options: { url: string; size: number; log: Logger })
     return name;
   }
 
-  function sqlOf(client: pg.PoolClient): Sql {
-    // Once a statement has failed, all that were given after it fail as well; who waits for several may hear of any of
-    // them first, and is told of the one that was the reason.
-    let reason: unknown;
-    const run = (text: string, values: unknown[]) =>
-      client.query({ name: nameOf(text), text, values }).catch((error: unknown) => {
-        reason ??= error;
-        throw reason;
-      });
-    return {
-      query: async <Row>(text: string, ...values: unknown[]) => (await run(text, values)).rows as Row[],
-      execute: async (text, ...values) => (await run(text, values)).rowCount ?? 0,
-    };
-  }
-
   return {
     async transaction(run) {
       const client = await pool.connect();
+      const transaction = new Transaction(client, nameOf);
       let broken: Error | undefined;
       try {
-        const [, result] = await Promise.all([client.query("BEGIN"), run(sqlOf(client))]);
-        await client.query("COMMIT");
+        const result = await run(transaction);
+        await transaction.commit();
         return result;
       } catch (error) {
-        await client.query("ROLLBACK").catch((err: Error) => {
-          broken = err;
-        });
+        broken = await transaction.rollback();
         throw error;
       } finally {
         // A connection that cannot even roll back is not given to anybody else.
@@ -84,6 +77,68 @@ export function openWriters(options: { url: string; size: number; log: Logger })
     },
     end: () => pool.end(),
   };
+}
+
+class Transaction implements WriterSql {
+  readonly #client: pg.PoolClient;
+  readonly #nameOf: (text: string) => string;
+  /** Why the first statement that failed did so: all that were given after it fail as well, for no reason of their own. */
+  #reason: unknown;
+  /** Whether the database has ended it, by a commit or by refusing one. */
+  #ended = false;
+
+  constructor(client: pg.PoolClient, nameOf: (text: string) => string) {
+    this.#client = client;
+    this.#nameOf = nameOf;
+    this.#watch(client.query("BEGIN"));
+  }
+
+  async query<Row>(text: string, ...values: unknown[]): Promise<Row[]> {
+    return (await this.#run(text, values)).rows as Row[];
+  }
+
+  async execute(text: string, ...values: unknown[]): Promise<number> {
+    return (await this.#run(text, values)).rowCount ?? 0;
+  }
+
+  send(text: string, ...values: unknown[]): void {
+    this.#watch(this.#client.query({ name: this.#nameOf(text), text, values }));
+  }
+
+  /** Answers come in order: when this one is there, all others are. A transaction that failed is only rolled back by it. */
+  async commit(): Promise<void> {
+    try {
+      await this.#client.query("COMMIT");
+      this.#ended = true;
+    } catch (error) {
+      this.#reason ??= error;
+    }
+    if (this.#reason !== undefined) throw this.#reason;
+  }
+
+  /** @returns what is wrong with the connection, if it cannot be used again */
+  async rollback(): Promise<Error | undefined> {
+    if (this.#ended) return undefined;
+    return this.#client.query("ROLLBACK").then(
+      () => undefined,
+      (error: Error) => error,
+    );
+  }
+
+  async #run(text: string, values: unknown[]): Promise<pg.QueryResult> {
+    try {
+      return await this.#client.query({ name: this.#nameOf(text), text, values });
+    } catch (error) {
+      this.#reason ??= error;
+      throw this.#reason;
+    }
+  }
+
+  #watch(statement: Promise<unknown>): void {
+    statement.catch((error: unknown) => {
+      this.#reason ??= error;
+    });
+  }
 }
 
 /** The same statements inside a transaction of the typed client. */

@@ -1,10 +1,11 @@
 import type { AgentState, BoundaryType, Thresholds } from "@plimsoll/protocol";
-import { EMPTY_STATE, lineOf, loadOf } from "@plimsoll/protocol";
+import { lineOf, loadOf } from "@plimsoll/protocol";
 import { LRUCache } from "lru-cache";
-import type { Sql } from "../db/sql.ts";
+import type { Sql, WriterSql } from "../db/sql.ts";
 import { sourceCode } from "./codes.ts";
-import { arrayLiteral, type Column, Columns } from "./columns.ts";
-import { NeedsCare } from "./needs-care.ts";
+import { arrayLiteral, Columns } from "./columns.ts";
+import { packState, unpackState } from "./packed-state.ts";
+import { violatesNotNull } from "./violations.ts";
 
 /** How often each thing happened to an agent. `reclaimed` in tokens. */
 export interface Tally {
@@ -49,12 +50,16 @@ export interface KnownAgent {
 /** Agents remembered by one process; some 2 kB each. */
 const REMEMBERED = 5_000;
 
+/** Milliseconds for which an agent that another process wrote as well is read each time. */
+const CONTESTED_FOR = 60_000;
+
 /**
  * Where agents stood when this process last wrote or read them. What another process wrote since is found out when
  * writing: the version no longer fits then.
  */
 export class AgentMemory {
   readonly #agents = new LRUCache<string, KnownAgent>({ max: REMEMBERED });
+  readonly #contested = new LRUCache<string, true>({ max: REMEMBERED, ttl: CONTESTED_FOR });
   /** How many batches under way write an agent. */
   readonly #writing = new Map<string, number>();
 
@@ -62,14 +67,16 @@ export class AgentMemory {
     return this.#agents.get(id);
   }
 
-  has(id: string): boolean {
-    return this.#agents.has(id);
-  }
-
   /** Keeps what was committed; two commits may be heard of in the wrong order. */
   keep(id: string, agent: KnownAgent): void {
+    if (this.#contested.has(id)) return;
     const known = this.#agents.get(id);
     if (known === undefined || known.version < agent.version) this.#agents.set(id, agent);
+  }
+
+  /** One of them was written by another process. A load balancer may send both the same agents for a long time. */
+  contest(ids: Iterable<string>): void {
+    for (const id of ids) this.#contested.set(id, true);
   }
 
   forget(ids: Iterable<string>): void {
@@ -95,29 +102,42 @@ export class AgentMemory {
   }
 }
 
+interface AgentKey {
+  projectId: number;
+  id: string;
+}
+
 interface StoredAgent extends Omit<Tally, "reclaimed"> {
   id: string;
   version: number;
-  state: Partial<AgentState>;
+  state: string;
   reclaimed: string;
 }
 
+const READ = `SELECT id, version, state, masked, compacted, subticks, restarts, cleared, unexplained, reclaimed, warnings
+FROM agents WHERE (project_id, id) IN (SELECT * FROM unnest($1::int4[], $2::uuid[]))`;
+
 /** Where each agent stands. What is made of it can be written while nobody else wrote the agent. */
-export async function readAgents(
-  sql: Sql,
-  agents: readonly { projectId: number; id: string }[],
-): Promise<Map<string, KnownAgent>> {
+export function readAgents(sql: Sql, agents: readonly AgentKey[]): Promise<Map<string, KnownAgent>> {
+  return read(sql, READ, agents);
+}
+
+/** The same, and nobody else can write these agents before the transaction ends. In one order everywhere. */
+export function lockAgents(sql: Sql, agents: readonly AgentKey[]): Promise<Map<string, KnownAgent>> {
+  return read(sql, `${READ} ORDER BY project_id, id FOR UPDATE`, agents);
+}
+
+async function read(sql: Sql, text: string, agents: readonly AgentKey[]): Promise<Map<string, KnownAgent>> {
   if (agents.length === 0) return new Map();
   const stored = await sql.query<StoredAgent>(
-    `SELECT id, version, state, masked, compacted, subticks, restarts, cleared, unexplained, reclaimed, warnings FROM agents
-     WHERE (project_id, id) IN (SELECT * FROM unnest($1::int4[], $2::uuid[]))`,
+    text,
     arrayLiteral(agents.map((agent) => agent.projectId)),
     arrayLiteral(agents.map((agent) => agent.id)),
   );
   return new Map(
     stored.map(({ id, version, state, reclaimed, ...counts }) => [
       id,
-      { version, state: { ...EMPTY_STATE, ...state }, tally: { ...counts, reclaimed: Number(reclaimed) } },
+      { version, state: unpackState(state), tally: { ...counts, reclaimed: Number(reclaimed) } },
     ]),
   );
 }
@@ -135,8 +155,6 @@ export interface AgentRow {
   thresholds: Thresholds;
   /** Where it stood before; undefined for an agent never heard of. */
   before: KnownAgent | undefined;
-  /** Whether its history was folded anew, so that figures may have fallen too. */
-  readAgain: boolean;
 }
 
 export function versionOf(row: Pick<AgentRow, "before">): number {
@@ -144,21 +162,9 @@ export function versionOf(row: Pick<AgentRow, "before">): number {
 }
 
 /** How far it stands up to its own line; undefined while either is unknown. */
-export function agentLoad({ state, thresholds }: AgentRow): number | undefined {
+function agentLoad({ state, thresholds }: AgentRow): number | undefined {
   return loadOf(state.current, lineOf(thresholds, state.windowTokens));
 }
-
-/** The columns that agents and sessions count in. */
-export const TALLY_COLUMNS: readonly Column<{ tally: Tally }>[] = [
-  ["masked", "int4", (row) => row.tally.masked],
-  ["compacted", "int4", (row) => row.tally.compacted],
-  ["subticks", "int4", (row) => row.tally.subticks],
-  ["restarts", "int4", (row) => row.tally.restarts],
-  ["cleared", "int4", (row) => row.tally.cleared],
-  ["unexplained", "int4", (row) => row.tally.unexplained],
-  ["reclaimed", "int8", (row) => row.tally.reclaimed],
-  ["warnings", "int4", (row) => row.tally.warnings],
-];
 
 const COLUMNS = new Columns<AgentRow>([
   ["project_id", "int4", (row) => row.projectId],
@@ -180,8 +186,15 @@ const COLUMNS = new Columns<AgentRow>([
   ["peak_window", "int4", (row) => row.state.peak?.windowTokens],
   ["peak_utilization", "float4", (row) => row.state.peakUtilization],
   ["peak_ms", "float8", (row) => row.state.peak?.at],
-  ...TALLY_COLUMNS,
-  ["state", "text", (row) => JSON.stringify(row.state)],
+  ["masked", "int4", (row) => row.tally.masked],
+  ["compacted", "int4", (row) => row.tally.compacted],
+  ["subticks", "int4", (row) => row.tally.subticks],
+  ["restarts", "int4", (row) => row.tally.restarts],
+  ["cleared", "int4", (row) => row.tally.cleared],
+  ["unexplained", "int4", (row) => row.tally.unexplained],
+  ["reclaimed", "int8", (row) => row.tally.reclaimed],
+  ["warnings", "int4", (row) => row.tally.warnings],
+  ["state", "text", (row) => packState(row.state)],
 ]);
 
 const UPSERT = `
@@ -191,7 +204,7 @@ INSERT INTO agents AS a (project_id, id, version, session_id, name, parent, mode
 SELECT project_id, id, version, session_id, name, parent, model, to_timestamp(first_ms / 1000), to_timestamp(last_ms / 1000),
   to_timestamp($${COLUMNS.count + 1}::float8 / 1000), turns, windows, current_tokens, current_window, window_source,
   load, peak_tokens, peak_window, peak_utilization, to_timestamp(peak_ms / 1000), masked, compacted, subticks,
-  restarts, cleared, unexplained, reclaimed, warnings, state::json
+  restarts, cleared, unexplained, reclaimed, warnings, state
 FROM (${COLUMNS.select}) r
 ON CONFLICT (project_id, id) DO UPDATE SET
   parent = LEAST(a.parent COLLATE "C", EXCLUDED.parent COLLATE "C"), model = EXCLUDED.model,
@@ -203,12 +216,21 @@ ON CONFLICT (project_id, id) DO UPDATE SET
   peak_utilization = EXCLUDED.peak_utilization, peak_at = EXCLUDED.peak_at, masked = EXCLUDED.masked,
   compacted = EXCLUDED.compacted, subticks = EXCLUDED.subticks, restarts = EXCLUDED.restarts,
   cleared = EXCLUDED.cleared, unexplained = EXCLUDED.unexplained, reclaimed = EXCLUDED.reclaimed,
-  warnings = EXCLUDED.warnings, state = EXCLUDED.state, version = EXCLUDED.version
-WHERE a.version = EXCLUDED.version - 1`;
+  warnings = EXCLUDED.warnings, state = EXCLUDED.state,
+  version = CASE WHEN a.version = EXCLUDED.version - 1 THEN EXCLUDED.version END`;
 
-/** @throws NeedsCare `agent_moved` when one of them was written since it was read */
-export async function writeAgents(sql: Sql, rows: readonly AgentRow[], receivedAt: number): Promise<void> {
+/**
+ * Fails the transaction when one of them was written since it was read: see `isAgentMoved`. In one order everywhere, so
+ * that writers that meet do not deadlock; from here to the commit nobody else writes what belongs to these agents.
+ */
+export function writeAgents(sql: WriterSql, rows: readonly AgentRow[], receivedAt: number): void {
   if (rows.length === 0) return;
-  const written = await sql.execute(UPSERT, ...COLUMNS.parameters(rows), receivedAt);
-  if (written !== rows.length) throw new NeedsCare("agent_moved");
+  const sorted = [...rows].sort((a, b) => a.projectId - b.projectId || (a.id < b.id ? -1 : 1));
+  sql.send(UPSERT, ...COLUMNS.parameters(sorted), receivedAt);
+}
+
+/** Whether a transaction failed because an agent it writes was written by another since it was read. */
+export function isAgentMoved(error: unknown): boolean {
+  // Its version is set to null then, which no agent's may be.
+  return violatesNotNull(error, "agents", "version");
 }

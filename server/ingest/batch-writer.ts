@@ -1,19 +1,18 @@
 import type { FoldOptions, FoldResult, Thresholds, TurnFacts } from "@plimsoll/protocol";
-import {
-  DEFAULT_AGENT,
-  EMPTY_STATE,
-  extendAgent,
-  foldAgent,
-  mergeTurns,
-  type WindowLookups,
-} from "@plimsoll/protocol";
+import { EMPTY_STATE, extendAgent, foldAgent, mergeTurns, type WindowLookups } from "@plimsoll/protocol";
 import type { PrismaClient } from "../db/client.ts";
-import type { Sql, Writers } from "../db/sql.ts";
-import { type AgentMemory, type KnownAgent, readAgents, versionOf, writeAgents } from "./agents.ts";
+import type { WriterSql, Writers } from "../db/sql.ts";
+import {
+  type AgentMemory,
+  type KnownAgent,
+  lockAgents,
+  readAgents,
+  versionOf,
+  writeAgents,
+} from "./agents.ts";
 import type { Batch, BatchAgent, BatchMark, BatchSession, BatchTurn } from "./batch.ts";
 import { sameReading, sameTurn } from "./batch.ts";
 import { type Arrived, agentRow, applyExtension, applyHistory, Changes, turnRowOf } from "./change.ts";
-import { agentId } from "./identity.ts";
 import {
   deleteBoundaries,
   deleteCrossings,
@@ -23,22 +22,16 @@ import {
   readAgentMarks,
   reportedRow,
   settleBoundaries,
-  writeBoundaries,
   writeCrossings,
+  writeInferred,
+  writeReported,
   writeWindows,
 } from "./marks.ts";
 import type { ModelNumbers } from "./models.ts";
 import { NeedsCare } from "./needs-care.ts";
 import { type Outcome, OutcomeCounts } from "./outcomes.ts";
 import { writePending } from "./pending.ts";
-import {
-  describeSessions,
-  lockHarnesses,
-  lockSessions,
-  sessionRows,
-  sumSessions,
-  writeSessions,
-} from "./sessions.ts";
+import { createSessions, lockHarnesses } from "./sessions.ts";
 import type { Totals } from "./totals.ts";
 import {
   insertNewTurns,
@@ -81,19 +74,19 @@ interface Extending {
 /** Writes one batch within one transaction. */
 export class BatchWriter {
   readonly #options: WriterOptions;
-  readonly #sql: Sql;
+  readonly #sql: WriterSql;
   readonly #batch: Batch;
   readonly #changes = new Changes();
   readonly #answeredTurns: { arrivals: BatchTurn["arrivals"]; told: boolean }[] = [];
   readonly #answeredMarks: { arrivals: BatchMark["arrivals"]; isNew: boolean }[] = [];
   readonly #counts = new OutcomeCounts();
 
-  /** Whether the batch's sessions are locked, so that its turns may repeat and histories may be read. */
+  /** Whether the batch's agents are locked, so that turns and marks may repeat and histories may be read. */
   readonly #careful: boolean;
   /** Marks that are not stored yet, by agent. */
   readonly #marks = new Map<string, Map<string, BatchMark>>();
 
-  constructor(options: WriterOptions, sql: Sql, batch: Batch, careful: boolean) {
+  constructor(options: WriterOptions, sql: WriterSql, batch: Batch, careful: boolean) {
     this.#options = options;
     this.#sql = sql;
     this.#batch = batch;
@@ -101,14 +94,12 @@ export class BatchWriter {
   }
 
   async write(extra: OutcomeCounts): Promise<Written> {
-    const sessions = [...this.#batch.sessions.values()];
     const agents = [...this.#batch.agents.values()];
     const ofSessions = agents.filter((agent) => agent.sessionId !== undefined) as Arrived["agent"][];
     await lockHarnesses(
       this.#sql,
       agents.filter((agent) => agent.sessionId === undefined).map((agent) => agent.id),
     );
-    if (this.#careful) await lockSessions(this.#sql, sessions, this.#batch.receivedAt);
     const [known] = await Promise.all([this.#knownAgents(ofSessions), this.#findNewMarks(agents)]);
 
     const extending: Extending[] = [];
@@ -124,7 +115,7 @@ export class BatchWriter {
     if (this.#careful) await this.#insert(extending, inserts);
     else for (const extension of extending) this.#accept(extension);
     this.#counts.addAll(extra);
-    await this.#flush(sessions, this.#careful ? [] : inserts);
+    this.#flush(this.#careful ? [] : inserts);
     return {
       counts: this.#counts,
       answer: () => this.#answer(),
@@ -138,7 +129,7 @@ export class BatchWriter {
   }
 
   async #knownAgents(agents: readonly Arrived["agent"][]): Promise<ReadonlyMap<string, KnownAgent>> {
-    if (this.#careful) return readAgents(this.#sql, agents);
+    if (this.#careful) return lockAgents(this.#sql, agents);
     const remembered = new Map<string, KnownAgent>();
     const strangers: Arrived["agent"][] = [];
     for (const agent of agents) {
@@ -179,10 +170,13 @@ export class BatchWriter {
     return { arrived, options, result, rows };
   }
 
-  /** Marks that are stored already change nothing. */
+  /** Marks that are stored already change nothing. On the quick way an agent's are new, or their key is there. */
   async #findNewMarks(agents: readonly BatchAgent[]): Promise<void> {
     const marks = agents.flatMap((agent) => [...agent.marks.keys()].map((id) => ({ agent, id })));
-    const known = await knownMarks(this.#sql, marks);
+    const known = await knownMarks(
+      this.#sql,
+      this.#careful ? marks : marks.filter(({ agent }) => agent.sessionId === undefined),
+    );
     for (const { agent, id } of marks) {
       const arrivals = agent.marks.get(id)!.arrivals;
       const isNew = !known.has(`${agent.id}/${id}`);
@@ -206,7 +200,7 @@ export class BatchWriter {
         tokensBefore: undefined,
         tokensAfter: undefined,
       };
-      this.#changes.boundaries.push(reportedRow(agent, undefined, event, reading));
+      this.#changes.reported.push(reportedRow(agent, undefined, event, reading));
     }
   }
 
@@ -315,46 +309,42 @@ export class BatchWriter {
     applyHistory(this.#changes, arrived, { turns: stored, inserted, marks, crossings }, result, (model) =>
       this.#options.models.number(agent.projectId, model),
     );
-    // Its sessions are locked and its turns were read: these inserts cannot meet a turn that is there.
+    // It is locked and its turns were read: these inserts cannot meet a turn that is there.
     await insertTurns(this.#sql, this.#changes.turnInserts.slice(before), this.#batch.receivedAt);
   }
 
   /** An agent that was heard from without learning anything: only its times move. */
   #touch(arrived: Arrived): void {
     const { known } = arrived;
-    if (known !== undefined) this.#changes.agents.push(agentRow(arrived, known.state, known.tally, false));
+    if (known !== undefined) this.#changes.agents.push(agentRow(arrived, known.state, known.tally));
   }
 
-  async #flush(sessions: readonly BatchSession[], inserts: readonly TurnRow[]): Promise<void> {
+  #flush(inserts: readonly TurnRow[]): void {
     const sql = this.#sql;
     const changes = this.#changes;
-    const { receivedAt } = this.#batch;
-    const harnesses = this.#batch.harnesses.values();
-    const counts = this.#counts;
-    const { rows, uncertain } = sessionRows(sessions, changes.agents, (session) => this.#knowsMain(session));
-    // The connection takes them in this order, and none of them waits for the answer to the one before. The sessions
-    // come first, for their rows are the lock on all that is theirs.
-    await Promise.all([
-      writeSessions(sql, rows, receivedAt),
-      writeAgents(sql, changes.agents, receivedAt),
-      insertNewTurns(sql, inserts, receivedAt),
-      updateTurns(sql, changes.turnUpdates),
-      deleteBoundaries(sql, changes.boundaryDeletes.map(keyed)),
-      writeBoundaries(sql, changes.boundaries, receivedAt),
-      settleBoundaries(sql, changes.settled),
-      writeWindows(sql, changes.windows),
-      ...changes.otherWindows.map(({ agent, kept }) => deleteOtherWindows(sql, agent, kept)),
-      deleteCrossings(sql, changes.crossingDeletes.map(keyed)),
-      writeCrossings(sql, changes.crossings),
-      sumSessions(sql, uncertain),
-      describeSessions(sql, sessions),
-      writePending(sql, { receivedAt, harnesses, rollups: changes.rollups, counts }),
-    ]);
-  }
-
-  /** Whether the agent that stands for a session is one this process knows; agents never go away. */
-  #knowsMain({ projectId, harness, name }: BatchSession): boolean {
-    return this.#options.agents.has(agentId(projectId, harness, name, DEFAULT_AGENT));
+    const { receivedAt, sessions, harnesses } = this.#batch;
+    const moved = new Set<BatchSession>();
+    const created = new Set<BatchSession>();
+    for (const { sessionId, before } of changes.agents) {
+      const session = sessions.get(sessionId)!;
+      moved.add(session);
+      if (before === undefined) created.add(session);
+    }
+    // The agents come first, for their rows are the lock on all that is theirs.
+    writeAgents(sql, changes.agents, receivedAt);
+    createSessions(sql, [...created], receivedAt);
+    insertNewTurns(sql, inserts, receivedAt);
+    updateTurns(sql, changes.turnUpdates);
+    deleteBoundaries(sql, changes.boundaryDeletes.map(keyed));
+    writeReported(sql, changes.reported, receivedAt);
+    writeInferred(sql, changes.inferred, receivedAt);
+    settleBoundaries(sql, changes.settled);
+    writeWindows(sql, changes.windows);
+    for (const { agent, kept } of changes.otherWindows) deleteOtherWindows(sql, agent, kept);
+    deleteCrossings(sql, changes.crossingDeletes.map(keyed));
+    writeCrossings(sql, changes.crossings);
+    const additions = { rollups: changes.rollups, counts: this.#counts };
+    writePending(sql, { receivedAt, sessions: moved, harnesses: harnesses.values(), ...additions });
   }
 
   #settleTurn(agent: BatchAgent, turn: BatchTurn, first: "new" | "changed" | "same"): void {

@@ -14,9 +14,12 @@ import { sameRow, shareOf } from "./turns.ts";
 export class Changes {
   readonly turnInserts: TurnRow[] = [];
   readonly turnUpdates: TurnRow[] = [];
-  readonly boundaries: BoundaryRow[] = [];
+  /** Boundaries and signs that were said; none of them is stored yet. */
+  readonly reported: BoundaryRow[] = [];
+  readonly inferred: BoundaryRow[] = [];
   readonly settled: { agent: BatchAgent; reading: BoundaryReading }[] = [];
   readonly boundaryDeletes: { agent: BatchAgent; id: string }[] = [];
+  /** Windows that are over. The one an agent is in stands in its state. */
   readonly windows: { agent: BatchAgent; window: WindowSummary }[] = [];
   readonly otherWindows: { agent: BatchAgent; kept: number[] }[] = [];
   readonly crossings: CrossingRow[] = [];
@@ -45,19 +48,24 @@ export function applyExtension(changes: Changes, arrived: Arrived, result: FoldR
   for (const reading of result.marks.values()) {
     const mark = arrived.marks.get(reading.id);
     if (mark === undefined) changes.settled.push({ agent, reading });
-    else changes.boundaries.push(reportedRow(agent, agent.sessionId, mark.event, reading));
+    else changes.reported.push(reportedRow(agent, agent.sessionId, mark.event, reading));
     count(changes, agent, tally, reading, mark === undefined ? 0 : 1, reclaimedTokens(reading));
   }
   for (const inferred of result.inferred.values()) {
-    changes.boundaries.push(inferredRow(agent, agent.sessionId, inferred));
+    changes.inferred.push(inferredRow(agent, agent.sessionId, inferred));
     count(changes, agent, tally, inferred, 1, reclaimedTokens(inferred));
   }
-  for (const window of result.windows.values()) changes.windows.push({ agent, window });
+  const before = arrived.known?.state.window;
+  const open = result.state.window?.index;
+  if (before !== undefined && before.index !== open && !result.windows.has(before.index)) {
+    changes.windows.push({ agent, window: before });
+  }
+  addClosed(changes, agent, result);
   for (const crossing of result.crossings) {
     changes.crossings.push({ agent, sessionId: agent.sessionId, crossing });
     if (crossing.up && crossing.threshold === "warning") tally.warnings += 1;
   }
-  changes.agents.push(agentRow(arrived, result.state, tally, false));
+  changes.agents.push(agentRow(arrived, result.state, tally));
 }
 
 /** What the database holds of an agent whose history had to be read again. */
@@ -98,7 +106,7 @@ export function applyHistory(
     earlier.delete(reading.id);
     const mark = arrived.marks.get(reading.id);
     if (before === undefined && mark !== undefined) {
-      changes.boundaries.push(reportedRow(agent, agent.sessionId, mark.event, reading));
+      changes.reported.push(reportedRow(agent, agent.sessionId, mark.event, reading));
     } else if (before !== undefined && !sameReading(before.reading, reading)) {
       changes.settled.push({ agent, reading });
     }
@@ -109,7 +117,7 @@ export function applyHistory(
     earlier.delete(inferred.id);
     const changed =
       before === undefined || !sameReading(before.reading, inferred) || before.hint !== inferred.hint;
-    if (changed) changes.boundaries.push(inferredRow(agent, agent.sessionId, inferred));
+    if (changed) changes.inferred.push(inferredRow(agent, agent.sessionId, inferred));
     recount(changes, agent, tally, before, inferred);
   }
   for (const gone of earlier.values()) {
@@ -118,8 +126,8 @@ export function applyHistory(
     changes.rollups.addBoundary(placeOf(agent, gone.reading), -1, -reclaimedTokens(gone.reading));
   }
 
-  for (const window of result.windows.values()) changes.windows.push({ agent, window });
-  changes.otherWindows.push({ agent, kept: [...result.windows.keys()] });
+  const closed = addClosed(changes, agent, result);
+  changes.otherWindows.push({ agent, kept: closed });
 
   const left = new Set(stored.crossings.map((crossing) => crossing.id));
   for (const crossing of result.crossings) {
@@ -128,7 +136,14 @@ export function applyHistory(
     if (crossing.up && crossing.threshold === "warning") tally.warnings += 1;
   }
   for (const id of left) changes.crossingDeletes.push({ agent, id });
-  changes.agents.push(agentRow(arrived, result.state, tally, true));
+  changes.agents.push(agentRow(arrived, result.state, tally));
+}
+
+/** @returns the indexes of the windows that are over */
+function addClosed(changes: Changes, agent: BatchAgent, { state, windows }: FoldResult): number[] {
+  const closed = [...windows.values()].filter(({ index }) => index !== state.window?.index);
+  for (const window of closed) changes.windows.push({ agent, window });
+  return closed.map(({ index }) => index);
 }
 
 /** An agent as it is stored, where its fold stands now. */
@@ -136,7 +151,6 @@ export function agentRow(
   { agent, known, thresholds }: Arrived,
   state: FoldResult["state"],
   tally: Tally,
-  readAgain: boolean,
 ): AgentRow {
   return {
     projectId: agent.projectId,
@@ -150,7 +164,6 @@ export function agentRow(
     tally,
     thresholds,
     before: known,
-    readAgain,
   };
 }
 

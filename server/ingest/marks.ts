@@ -6,9 +6,10 @@ import type {
   MarkFacts,
   WindowSummary,
 } from "@plimsoll/protocol";
-import type { Sql } from "../db/sql.ts";
+import type { Sql, WriterSql } from "../db/sql.ts";
 import { BOUNDARY_ORIGIN, crossingOriginCode } from "./codes.ts";
 import { arrayLiteral, Columns } from "./columns.ts";
+import { violatesKey } from "./violations.ts";
 
 interface AgentKey {
   projectId: number;
@@ -90,24 +91,31 @@ const BOUNDARY_COLUMNS = new Columns<BoundaryRow>([
   ["detail", "text", (row) => JSON.stringify(row.detail)],
 ]);
 
-const UPSERT_BOUNDARIES = `
+const INSERT_BOUNDARIES = `
 INSERT INTO boundaries (project_id, agent_id, id, session_id, type, origin, at, received_at, window_index, sent_window,
   tokens_before, tokens_after, detail)
 SELECT project_id, agent_id, id, session_id, type, origin, to_timestamp(at_ms / 1000),
   to_timestamp($${BOUNDARY_COLUMNS.count + 1}::float8 / 1000), window_index, sent_window, tokens_before, tokens_after,
   detail::jsonb
-FROM (${BOUNDARY_COLUMNS.select}) r
+FROM (${BOUNDARY_COLUMNS.select}) r`;
+
+const UPSERT_BOUNDARIES = `${INSERT_BOUNDARIES}
 ON CONFLICT (project_id, agent_id, id) DO UPDATE SET type = EXCLUDED.type, at = EXCLUDED.at,
   window_index = EXCLUDED.window_index, tokens_before = EXCLUDED.tokens_before, tokens_after = EXCLUDED.tokens_after,
   detail = EXCLUDED.detail`;
 
-export async function writeBoundaries(
-  sql: Sql,
-  rows: readonly BoundaryRow[],
-  receivedAt: number,
-): Promise<void> {
-  if (rows.length === 0) return;
-  await sql.execute(UPSERT_BOUNDARIES, ...BOUNDARY_COLUMNS.parameters(rows), receivedAt);
+/** Fails the transaction when one of them is stored already: see `isMarkRepeated`. */
+export function writeReported(sql: WriterSql, rows: readonly BoundaryRow[], receivedAt: number): void {
+  if (rows.length > 0) sql.send(INSERT_BOUNDARIES, ...BOUNDARY_COLUMNS.parameters(rows), receivedAt);
+}
+
+/** Whether a transaction failed because a mark that `writeReported` was given is stored already. */
+export function isMarkRepeated(error: unknown): boolean {
+  return violatesKey(error, "boundaries_pkey");
+}
+
+export function writeInferred(sql: WriterSql, rows: readonly BoundaryRow[], receivedAt: number): void {
+  if (rows.length > 0) sql.send(UPSERT_BOUNDARIES, ...BOUNDARY_COLUMNS.parameters(rows), receivedAt);
 }
 
 interface SettledRow {
@@ -130,12 +138,12 @@ FROM (${SETTLED_COLUMNS.select}) r
 WHERE b.project_id = r.project_id AND b.agent_id = r.agent_id AND b.id = r.id`;
 
 /** Boundaries stored earlier whose level the turns have settled since. */
-export async function settleBoundaries(sql: Sql, rows: readonly SettledRow[]): Promise<void> {
-  if (rows.length > 0) await sql.execute(SETTLE, ...SETTLED_COLUMNS.parameters(rows));
+export function settleBoundaries(sql: WriterSql, rows: readonly SettledRow[]): void {
+  if (rows.length > 0) sql.send(SETTLE, ...SETTLED_COLUMNS.parameters(rows));
 }
 
-export async function deleteBoundaries(sql: Sql, rows: readonly RowKey[]): Promise<void> {
-  await deleteRows(sql, "boundaries", rows);
+export function deleteBoundaries(sql: WriterSql, rows: readonly RowKey[]): void {
+  deleteRows(sql, "boundaries", rows);
 }
 
 export interface StoredMark {
@@ -225,8 +233,8 @@ ON CONFLICT (project_id, agent_id, id) DO UPDATE SET origin = EXCLUDED.origin, a
   threshold_tokens = EXCLUDED.threshold_tokens, context_tokens = EXCLUDED.context_tokens,
   window_tokens = EXCLUDED.window_tokens`;
 
-export async function writeCrossings(sql: Sql, rows: readonly CrossingRow[]): Promise<void> {
-  if (rows.length > 0) await sql.execute(UPSERT_CROSSINGS, ...CROSSING_COLUMNS.parameters(rows));
+export function writeCrossings(sql: WriterSql, rows: readonly CrossingRow[]): void {
+  if (rows.length > 0) sql.send(UPSERT_CROSSINGS, ...CROSSING_COLUMNS.parameters(rows));
 }
 
 export async function readAgentCrossings(
@@ -240,17 +248,13 @@ export async function readAgentCrossings(
   );
 }
 
-export async function deleteCrossings(sql: Sql, rows: readonly RowKey[]): Promise<void> {
-  await deleteRows(sql, "crossings", rows);
+export function deleteCrossings(sql: WriterSql, rows: readonly RowKey[]): void {
+  deleteRows(sql, "crossings", rows);
 }
 
-async function deleteRows(
-  sql: Sql,
-  table: "boundaries" | "crossings",
-  rows: readonly RowKey[],
-): Promise<void> {
+function deleteRows(sql: WriterSql, table: "boundaries" | "crossings", rows: readonly RowKey[]): void {
   if (rows.length === 0) return;
-  await sql.execute(
+  sql.send(
     `DELETE FROM ${table} b USING (${KEY_COLUMNS.select}) r
      WHERE b.project_id = r.project_id AND b.agent_id = r.agent_id AND b.id = r.id`,
     ...KEY_COLUMNS.parameters(rows),
@@ -282,17 +286,17 @@ ON CONFLICT (project_id, agent_id, index) DO UPDATE SET first_at = EXCLUDED.firs
   peak_tokens = EXCLUDED.peak_tokens, peak_utilization = EXCLUDED.peak_utilization,
   window_tokens = EXCLUDED.window_tokens`;
 
-export async function writeWindows(
-  sql: Sql,
+/** Of windows that are over. */
+export function writeWindows(
+  sql: WriterSql,
   rows: readonly { agent: AgentKey; window: WindowSummary }[],
-): Promise<void> {
-  if (rows.length === 0) return;
-  await sql.execute(UPSERT_WINDOWS, ...WINDOW_COLUMNS.parameters(rows));
+): void {
+  if (rows.length > 0) sql.send(UPSERT_WINDOWS, ...WINDOW_COLUMNS.parameters(rows));
 }
 
-/** Windows of re-read agents that no longer hold a turn. */
-export async function deleteOtherWindows(sql: Sql, agent: AgentKey, kept: readonly number[]): Promise<void> {
-  await sql.execute(
+/** Windows of re-read agents that no longer hold a turn, or are open again. */
+export function deleteOtherWindows(sql: WriterSql, agent: AgentKey, kept: readonly number[]): void {
+  sql.send(
     "DELETE FROM windows WHERE project_id = $1 AND agent_id = $2::uuid AND NOT (index = ANY($3::int4[]))",
     agent.projectId,
     agent.id,

@@ -1,9 +1,9 @@
 /** Why a batch cannot be written the quick way, which continues agents from where this process remembers them. */
-export type CareReason = "turn_repeats" | "agent_moved" | "history_needed";
+export type CareReason = "turn_repeats" | "history_needed";
 
 /**
- * Thrown on the quick way; nothing of the batch is stored then. The careful way locks the batch's sessions before it
- * reads where their agents stand, so that nothing can move below it.
+ * Thrown on the quick way; nothing of the batch is stored then. The careful way locks the batch's agents while it
+ * reads where they stand, so that nothing can move below it.
  */
 export class NeedsCare extends Error {
   readonly reason: CareReason;

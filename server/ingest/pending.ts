@@ -1,9 +1,10 @@
-import type { Sql } from "../db/sql.ts";
-import type { BatchHarness } from "./batch.ts";
+import type { WriterSql } from "../db/sql.ts";
+import type { BatchHarness, BatchSession } from "./batch.ts";
 import { Columns } from "./columns.ts";
 import { harnessId } from "./identity.ts";
 import type { OutcomeCount } from "./outcomes.ts";
 import { type BoundaryRow, RollupChanges, type RollupRow } from "./rollup.ts";
+import type { SessionKey } from "./sessions.ts";
 
 /** A count on the day it was received, as YYYY-MM-DD in UTC. */
 export interface DayCount extends OutcomeCount {
@@ -15,9 +16,16 @@ export interface SeenHarness extends BatchHarness {
   receivedAt: number;
 }
 
-/** What a transaction adds to rollups, harnesses and counts. */
+/** A session whose agents moved. */
+export interface MovedSession extends SessionKey {
+  /** Whether something was said of it: its title, its end. */
+  described: boolean;
+}
+
+/** What a transaction adds to rollups, harnesses and counts, and the sessions whose figures it moved. */
 export interface Additions {
   receivedAt: number;
+  sessions: Iterable<BatchSession>;
   harnesses: Iterable<BatchHarness>;
   rollups: RollupChanges;
   counts: Iterable<OutcomeCount>;
@@ -27,6 +35,7 @@ export interface Additions {
 export interface Delta {
   received_at: number;
   names: string[];
+  sessions: [id: string, described: 0 | 1][];
   harnesses: [instance: number, firstAt: number, lastAt: number, described: 0 | 1][];
   turns: TurnsDelta[];
   boundaries: [minute: number, harness: number, type: number, count: number, reclaimed: number][];
@@ -68,6 +77,7 @@ class DeltaMaker {
     this.delta = {
       received_at: receivedAt,
       names: [],
+      sessions: [],
       harnesses: [],
       turns: [],
       boundaries: [],
@@ -94,15 +104,15 @@ const INSERT = `INSERT INTO pending_totals (project_id, delta)
 SELECT project_id, delta::json FROM (${COLUMNS.select}) r ORDER BY project_id`;
 
 /** Leaves what a transaction adds to the totals where `settle` finds it: one row a project, and no lock on any other. */
-export async function writePending(sql: Sql, additions: Additions): Promise<void> {
+export function writePending(sql: WriterSql, additions: Additions): void {
   const rows = [...deltasOf(additions)].map(([projectId, delta]) => ({
     projectId,
     delta: JSON.stringify(delta),
   }));
-  if (rows.length > 0) await sql.execute(INSERT, ...COLUMNS.parameters(rows));
+  if (rows.length > 0) sql.send(INSERT, ...COLUMNS.parameters(rows));
 }
 
-function deltasOf({ receivedAt, harnesses, rollups, counts }: Additions): Map<number, Delta> {
+function deltasOf({ receivedAt, sessions, harnesses, rollups, counts }: Additions): Map<number, Delta> {
   const makers = new Map<number, DeltaMaker>();
   const deltas = new Map<number, Delta>();
   const of = (projectId: number): DeltaMaker => {
@@ -114,6 +124,9 @@ function deltasOf({ receivedAt, harnesses, rollups, counts }: Additions): Map<nu
     }
     return maker;
   };
+  for (const { projectId, id, described } of sessions) {
+    of(projectId).delta.sessions.push([id, described ? 1 : 0]);
+  }
   for (const { projectId, instance, firstAt, lastAt, described } of harnesses) {
     const maker = of(projectId);
     maker.delta.harnesses.push([maker.name(instance), firstAt, lastAt, described ? 1 : 0]);
@@ -156,6 +169,8 @@ function turnsDelta(maker: DeltaMaker, row: RollupRow): TurnsDelta {
 /** What pending rows come to together. */
 export class PendingSum {
   readonly rollups = new RollupChanges();
+  /** By project and id. */
+  readonly sessions = new Map<string, MovedSession>();
   /** By id. */
   readonly harnesses = new Map<string, SeenHarness>();
   /** By project, day and outcome. */
@@ -175,6 +190,12 @@ export class PendingSum {
         return { projectId, grain: 1, bucket, harness: name(harness), type: name(type), count, reclaimed };
       }),
     );
+    for (const [id, described] of delta.sessions) {
+      const key = `${projectId}/${id}`;
+      const known = this.sessions.get(key);
+      if (known === undefined) this.sessions.set(key, { projectId, id, described: described === 1 });
+      else known.described ||= described === 1;
+    }
     for (const [instance, firstAt, lastAt, described] of delta.harnesses) {
       this.#addHarness({
         projectId,

@@ -1,7 +1,8 @@
-import type { Sql } from "../db/sql.ts";
+import type { WriterSql } from "../db/sql.ts";
 import { arrayLiteral, Columns } from "./columns.ts";
 import { type DayCount, type PendingRow, PendingSum, type SeenHarness } from "./pending.ts";
 import { ALL, type BoundaryRow, inEveryGrain, type RollupRow } from "./rollup.ts";
+import { describeSessions, sumSessions } from "./sessions.ts";
 import { SLOT_MS } from "./slots.ts";
 
 /** One at a time, in whatever process: who waits for it finds settled what the one before took. */
@@ -23,7 +24,7 @@ WHERE p.project_id = o.project_id AND p.id = o.id RETURNING p.project_id, p.delt
  * Moves pending rows into the totals, within a transaction of its own.
  * @returns whether it may have left some that were there when it began
  */
-export async function settleRound(sql: Sql): Promise<boolean> {
+export async function settleRound(sql: WriterSql): Promise<boolean> {
   const [, rows] = await Promise.all([
     sql.query(`SELECT pg_advisory_xact_lock(${SETTLE_LOCK})`),
     // Begun after the lock was got, so it sees what others settled meanwhile.
@@ -33,15 +34,21 @@ export async function settleRound(sql: Sql): Promise<boolean> {
   return rows.length === ROUND;
 }
 
-async function writeTotals(sql: Sql, { rollups, harnesses, counts }: PendingSum): Promise<void> {
+async function writeTotals(
+  sql: WriterSql,
+  { sessions, rollups, harnesses, counts }: PendingSum,
+): Promise<void> {
   const { turns, boundaries } = inEveryGrain(rollups);
-  // The connection takes them in this order, and none of them waits for the answer to the one before.
-  await Promise.all([
-    writeHarnesses(sql, [...harnesses.values()]),
-    writeTurns(sql, turns),
-    writeBoundaries(sql, boundaries),
-    writeCounts(sql, [...counts.values()]),
-  ]);
+  // First: peaks that are read again are looked for in the sessions that were active then.
+  sumSessions(sql, [...sessions.values()]);
+  writeHarnesses(sql, [...harnesses.values()]);
+  writeTurns(sql, turns);
+  writeBoundaries(sql, boundaries);
+  writeCounts(sql, [...counts.values()]);
+  await describeSessions(
+    sql,
+    [...sessions.values()].filter((session) => session.described),
+  );
 }
 
 const HARNESS_COLUMNS = new Columns<SeenHarness>([
@@ -73,14 +80,12 @@ FROM (SELECT detail, at FROM boundaries WHERE project_id = $1 AND agent_id = $2:
       ORDER BY (detail->>'status' = 'hello') DESC, at DESC, id DESC LIMIT 1) hello
 WHERE h.project_id = $1 AND h.id = $2::uuid`;
 
-async function writeHarnesses(sql: Sql, harnesses: readonly SeenHarness[]): Promise<void> {
+function writeHarnesses(sql: WriterSql, harnesses: readonly SeenHarness[]): void {
   if (harnesses.length === 0) return;
-  await Promise.all([
-    sql.execute(UPSERT_HARNESSES, ...HARNESS_COLUMNS.parameters(harnesses)),
-    ...harnesses
-      .filter((harness) => harness.described)
-      .map(({ projectId, id }) => sql.execute(DESCRIBE_HARNESS, projectId, id)),
-  ]);
+  sql.send(UPSERT_HARNESSES, ...HARNESS_COLUMNS.parameters(harnesses));
+  for (const { described, projectId, id } of harnesses) {
+    if (described) sql.send(DESCRIBE_HARNESS, projectId, id);
+  }
 }
 
 const TURN_COLUMNS = new Columns<RollupRow>([
@@ -116,29 +121,27 @@ ON CONFLICT (project_id, grain, harness, bucket, model) DO UPDATE SET turns = r.
   bins = ARRAY(SELECT COALESCE(u.a, 0) + COALESCE(u.b, 0)
     FROM unnest(r.bins, EXCLUDED.bins) WITH ORDINALITY AS u(a, b, n) ORDER BY u.n)`;
 
-async function writeTurns(sql: Sql, rows: readonly RollupRow[]): Promise<void> {
+function writeTurns(sql: WriterSql, rows: readonly RollupRow[]): void {
   if (rows.length === 0) return;
   const lowered = rows.filter((row) => row.repeak);
   const minutes = lowered.filter(({ grain }) => grain === 1);
+  sql.send(UPSERT_TURNS, ...TURN_COLUMNS.parameters(rows));
   // Each reads what the one before it has put right.
-  await Promise.all([
-    sql.execute(UPSERT_TURNS, ...TURN_COLUMNS.parameters(rows)),
-    readPeaks(
-      sql,
-      PEAKS_OF_TURNS,
-      minutes.filter(({ harness }) => harness !== ALL),
-    ),
-    readPeaks(
-      sql,
-      PEAKS_OF_HARNESSES,
-      minutes.filter(({ harness }) => harness === ALL),
-    ),
-    readPeaks(
-      sql,
-      PEAKS_OF_MINUTES,
-      lowered.filter(({ grain }) => grain > 1),
-    ),
-  ]);
+  readPeaks(
+    sql,
+    PEAKS_OF_TURNS,
+    minutes.filter(({ harness }) => harness !== ALL),
+  );
+  readPeaks(
+    sql,
+    PEAKS_OF_HARNESSES,
+    minutes.filter(({ harness }) => harness === ALL),
+  );
+  readPeaks(
+    sql,
+    PEAKS_OF_MINUTES,
+    lowered.filter(({ grain }) => grain > 1),
+  );
 }
 
 const KEY_COLUMNS = new Columns<RollupRow>([
@@ -185,8 +188,8 @@ const PEAKS_OF_MINUTES = readPeaksFrom(`
   WHERE o.project_id = i.project_id AND o.grain = 1 AND o.harness = i.harness AND o.bucket >= i.begins
     AND o.bucket < i.ends AND o.model = i.model`);
 
-async function readPeaks(sql: Sql, statement: string, rows: readonly RollupRow[]): Promise<void> {
-  if (rows.length > 0) await sql.execute(statement, ...KEY_COLUMNS.parameters(rows));
+function readPeaks(sql: WriterSql, statement: string, rows: readonly RollupRow[]): void {
+  if (rows.length > 0) sql.send(statement, ...KEY_COLUMNS.parameters(rows));
 }
 
 const BOUNDARY_COLUMNS = new Columns<BoundaryRow>([
@@ -206,8 +209,8 @@ FROM (${BOUNDARY_COLUMNS.select}) i ORDER BY project_id, grain, harness, bucket_
 ON CONFLICT (project_id, grain, harness, bucket, type) DO UPDATE SET count = r.count + EXCLUDED.count,
   reclaimed = r.reclaimed + EXCLUDED.reclaimed`;
 
-async function writeBoundaries(sql: Sql, rows: readonly BoundaryRow[]): Promise<void> {
-  if (rows.length > 0) await sql.execute(UPSERT_BOUNDARIES, ...BOUNDARY_COLUMNS.parameters(rows));
+function writeBoundaries(sql: WriterSql, rows: readonly BoundaryRow[]): void {
+  if (rows.length > 0) sql.send(UPSERT_BOUNDARIES, ...BOUNDARY_COLUMNS.parameters(rows));
 }
 
 const COUNT_COLUMNS = new Columns<DayCount>([
@@ -222,6 +225,6 @@ INSERT INTO ingest_counts AS c (project_id, day, outcome, count)
 SELECT project_id, day::date, outcome, count FROM (${COUNT_COLUMNS.select}) r ORDER BY project_id, day, outcome
 ON CONFLICT (project_id, day, outcome) DO UPDATE SET count = c.count + EXCLUDED.count`;
 
-async function writeCounts(sql: Sql, counts: readonly DayCount[]): Promise<void> {
-  if (counts.length > 0) await sql.execute(ADD_COUNTS, ...COUNT_COLUMNS.parameters(counts));
+function writeCounts(sql: WriterSql, counts: readonly DayCount[]): void {
+  if (counts.length > 0) sql.send(ADD_COUNTS, ...COUNT_COLUMNS.parameters(counts));
 }

@@ -120,6 +120,7 @@ describe("settling", () => {
     const delta = {
       received_at: TODAY.getTime(),
       names: ["turn"],
+      sessions: [],
       harnesses: [],
       turns: [],
       boundaries: [],

@@ -1,10 +1,11 @@
 import type { Composition, TurnFacts, TurnReading, Usage } from "@plimsoll/protocol";
 import { COMPOSITION_PARTS, normaliseUsage } from "@plimsoll/protocol";
-import type { Sql } from "../db/sql.ts";
+import type { Sql, WriterSql } from "../db/sql.ts";
 import { PURPOSE, packFacets, unpackFacets } from "./codes.ts";
 import { arrayLiteral, Columns } from "./columns.ts";
 import type { ModelNumbers } from "./models.ts";
 import type { TurnShare } from "./rollup.ts";
+import { violatesKey } from "./violations.ts";
 
 type Models = Pick<ModelNumbers, "learn" | "name">;
 
@@ -81,14 +82,13 @@ WHERE turns.project_id = input.project_id AND turns.agent_id = input.agent_id AN
  * there would cost a fifth of the database's time for a batch. See `isTurnRepeated` for one that was sent again with
  * another time.
  */
-export async function insertNewTurns(sql: Sql, rows: readonly TurnRow[], receivedAt: number): Promise<void> {
-  if (rows.length > 0) await sql.execute(INSERT, ...COLUMNS.parameters(rows), receivedAt);
+export function insertNewTurns(sql: WriterSql, rows: readonly TurnRow[], receivedAt: number): void {
+  if (rows.length > 0) sql.send(INSERT, ...COLUMNS.parameters(rows), receivedAt);
 }
 
 /** Whether a transaction failed because a turn that `insertNewTurns` was given is stored already. */
 export function isTurnRepeated(error: unknown): boolean {
-  const { code, constraint } = (error ?? {}) as { code?: unknown; constraint?: unknown };
-  return code === "23505" && constraint === "turns_pkey";
+  return violatesKey(error, "turns_pkey");
 }
 
 /** Inserts turns and returns the positions of those that were there already. */
@@ -98,8 +98,8 @@ export async function insertTurns(sql: Sql, rows: readonly TurnRow[], receivedAt
   return known.map(({ ord }) => ord - 1);
 }
 
-export async function updateTurns(sql: Sql, rows: readonly TurnRow[]): Promise<void> {
-  if (rows.length > 0) await sql.execute(UPDATE, ...COLUMNS.parameters(rows));
+export function updateTurns(sql: WriterSql, rows: readonly TurnRow[]): void {
+  if (rows.length > 0) sql.send(UPDATE, ...COLUMNS.parameters(rows));
 }
 
 function facetsOf({ facts, reading }: TurnRow): number {

@@ -63,6 +63,7 @@ describe("the doctor, while something is pending", () => {
         expect(await complaints()).toEqual([
           "acknowledged turns are stored",
           "acknowledged boundaries and signs are stored",
+          "sessions are the sum of their agents",
           "rollups equal the turns",
           "boundary rollups equal the boundaries",
         ]);

@@ -1,10 +1,11 @@
-import type { AgentState, DoctorReport, FoldOptions } from "@plimsoll/protocol";
-import { EMPTY_STATE, foldAgent } from "@plimsoll/protocol";
+import type { DoctorReport, FoldOptions } from "@plimsoll/protocol";
+import { foldAgent } from "@plimsoll/protocol";
 import type { Prisma } from "../db/client.ts";
 import { judge, readDurability } from "../db/self-check.ts";
 import { sqlOfClient } from "../db/sql.ts";
 import { readAgentMarks } from "../ingest/marks.ts";
 import type { ModelNumbers } from "../ingest/models.ts";
+import { unpackState } from "../ingest/packed-state.ts";
 import { type Delta, PendingSum } from "../ingest/pending.ts";
 import { ALL, GRAINS, inEveryGrain } from "../ingest/rollup.ts";
 import { SLOT_MS } from "../ingest/slots.ts";
@@ -42,15 +43,18 @@ export async function examine(reader: SettledReader, options: DoctorOptions): Pr
       "agents whose count differs from their stored turns",
       AGENT_TURNS,
     ),
-    await none(
+    await withPending(
       reader,
       "sessions are the sum of their agents",
       "sessions that differ from their agents",
-      SESSION_SUMS,
+      {
+        sql: SESSION_SUMS,
+        pending: ({ sessions }) => [...sessions.values()].map(({ id }) => id),
+      },
     ),
     await withPending(reader, "rollups equal the turns", "hours whose rollup differs from their turns", {
       sql: ROLLUPS,
-      pending: ({ turns }) => turns.filter(({ grain }) => grain === 60),
+      pending: ({ rollups }) => inEveryGrain(rollups).turns.filter(({ grain }) => grain === 60),
     }),
     await none(
       reader,
@@ -60,7 +64,7 @@ export async function examine(reader: SettledReader, options: DoctorOptions): Pr
     ),
     await withPending(reader, "boundary rollups equal the boundaries", "hours whose count differs", {
       sql: BOUNDARY_ROLLUPS,
-      pending: ({ boundaries }) => boundaries.filter(({ grain }) => grain === 60),
+      pending: ({ rollups }) => inEveryGrain(rollups).boundaries.filter(({ grain }) => grain === 60),
     }),
     await refold(reader, options),
   ];
@@ -96,6 +100,23 @@ async function readPending(tx: Prisma.TransactionClient, projectId: number): Pro
   );
 }
 
+type WindowLevels = Record<"firstTokens" | "lastTokens" | "peakTokens", number | null | undefined> & {
+  index: number;
+  turns: number;
+};
+
+/** Windows in order, as one text to compare. */
+function levelsOf(windows: Iterable<WindowLevels>): string {
+  const levels = [...windows].map((window) => [
+    window.index,
+    window.turns,
+    window.firstTokens,
+    window.lastTokens,
+    window.peakTokens,
+  ]);
+  return JSON.stringify(levels);
+}
+
 const grouped = new Intl.NumberFormat("en-US").format;
 
 /** Everything that was acknowledged is there. */
@@ -123,16 +144,15 @@ async function none(reader: Reader, name: string, what: string, sql: string): Pr
   return verdict(name, what, await reader.prisma.$queryRawUnsafe<Counted>(sql, reader.projectId));
 }
 
-/** The same of totals: to the rows in them it adds, as its second parameter, what is pending. */
+/** The same of sessions and totals: its second parameter is what is pending for them. */
 async function withPending(
   reader: Reader,
   name: string,
   what: string,
-  check: { sql: string; pending: (rows: ReturnType<typeof inEveryGrain>) => unknown[] },
+  check: { sql: string; pending: (sum: PendingSum) => unknown[] },
 ): Promise<Check> {
   const found = await atOneMoment(reader, async (tx) => {
-    const { rollups } = await readPending(tx, reader.projectId);
-    const pending = JSON.stringify(check.pending(inEveryGrain(rollups)));
+    const pending = JSON.stringify(check.pending(await readPending(tx, reader.projectId)));
     return tx.$queryRawUnsafe<Counted>(check.sql, reader.projectId, pending);
   });
   return verdict(name, what, found);
@@ -147,18 +167,22 @@ function verdict(name: string, what: string, [row]: Counted): Check {
 
 const AGENT_TURNS = `
 SELECT count(*) AS count FROM agents a
-LEFT JOIN (SELECT agent_id, count(*) AS turns, max(context_tokens) FILTER (WHERE purpose = 0) AS peak
+LEFT JOIN (SELECT agent_id, count(*) AS turns, max(context_tokens) FILTER (WHERE purpose = 0) AS peak,
+             max((context_tokens::float8 / window_tokens)::float4) FILTER (WHERE purpose = 0) AS share
            FROM turns WHERE project_id = $1 GROUP BY agent_id) t ON t.agent_id = a.id
-WHERE a.project_id = $1 AND (a.turns <> COALESCE(t.turns, 0) OR a.peak_tokens IS DISTINCT FROM t.peak)`;
+WHERE a.project_id = $1 AND (a.turns <> COALESCE(t.turns, 0) OR a.peak_tokens IS DISTINCT FROM t.peak
+  OR a.peak_utilization IS DISTINCT FROM t.share)`;
 
+/** Those whose agents have moved since they were settled may differ. */
 const SESSION_SUMS = `
 SELECT count(*) AS count FROM sessions s
 LEFT JOIN (SELECT session_id, sum(turns) AS turns, count(*) AS agents, max(peak_tokens) AS peak,
              sum(masked + compacted + subticks + restarts + cleared + unexplained) AS boundaries,
-             sum(reclaimed) AS reclaimed
+             sum(reclaimed) AS reclaimed, max(peak_utilization) AS share
            FROM agents WHERE project_id = $1 GROUP BY session_id) a ON a.session_id = s.id
-WHERE s.project_id = $1 AND (s.turns <> COALESCE(a.turns, 0) OR s.agents <> COALESCE(a.agents, 0)
-  OR s.peak_tokens IS DISTINCT FROM a.peak OR s.reclaimed <> COALESCE(a.reclaimed, 0)
+WHERE s.project_id = $1 AND s.id NOT IN (SELECT json_array_elements_text($2::json)::uuid)
+  AND (s.turns <> COALESCE(a.turns, 0) OR s.agents <> COALESCE(a.agents, 0)
+  OR s.peak_tokens IS DISTINCT FROM a.peak OR s.peak_utilization IS DISTINCT FROM a.share OR s.reclaimed <> COALESCE(a.reclaimed, 0)
   OR s.masked + s.compacted + s.subticks + s.restarts + s.cleared + s.unexplained <> COALESCE(a.boundaries, 0)
   OR s.warned <> (s.warnings > 0)
   OR s.first_slot <> floor(extract(epoch FROM s.first_at) * 1000 / ${SLOT_MS})
@@ -259,9 +283,9 @@ WITH summed AS (
 SELECT count(*) AS count FROM raw FULL JOIN kept USING (bucket, harness, type)
 WHERE raw.count IS DISTINCT FROM kept.count OR raw.reclaimed IS DISTINCT FROM kept.reclaimed`;
 
-/** Current and peak of the most recent agents, computed anew from all that they sent. */
+/** What the most recent agents come to, computed anew from all that they sent. */
 async function refold(reader: Reader, { models, fold }: DoctorOptions): Promise<Check> {
-  const name = "current and peak equal a recomputation";
+  const name = "current, peak and windows equal a recomputation";
   const agents = await reader.prisma.agent.findMany({
     where: { projectId: reader.projectId, turns: { gt: 0 } },
     orderBy: { lastReceivedAt: "desc" },
@@ -270,7 +294,7 @@ async function refold(reader: Reader, { models, fold }: DoctorOptions): Promise<
   });
   const wrong: string[] = [];
   for (const { id } of agents) {
-    const { agent, turns, marks } = await atOneMoment(reader, async (tx) => {
+    const { agent, turns, marks, over } = await atOneMoment(reader, async (tx) => {
       const agent = await tx.agent.findUniqueOrThrow({
         where: { projectId_id: { projectId: reader.projectId, id } },
       });
@@ -278,20 +302,27 @@ async function refold(reader: Reader, { models, fold }: DoctorOptions): Promise<
         agent,
         turns: await readAgentTurns(sqlOfClient(tx), agent, models),
         marks: await readAgentMarks(sqlOfClient(tx), agent),
+        over: await tx.window.findMany({
+          where: { projectId: reader.projectId, agentId: id },
+          orderBy: { index: "asc" },
+        }),
       };
     });
     const facts = marks.filter((mark) => mark.origin === 0).map((mark) => mark.facts);
-    const { state } = foldAgent(
+    const { state, windows } = foldAgent(
       turns.map((row) => row.facts),
       facts,
       fold,
     );
-    const stored = { ...EMPTY_STATE, ...(agent.state as Partial<AgentState>) };
+    const stored = unpackState(agent.state);
+    const open = stored.window === undefined ? [] : [stored.window];
     const same =
       state.current === stored.current &&
+      state.current === (agent.currentTokens ?? undefined) &&
       state.peak?.tokens === stored.peak?.tokens &&
       state.windows === stored.windows &&
-      state.turns === stored.turns;
+      state.turns === stored.turns &&
+      levelsOf(windows.values()) === levelsOf([...over, ...open]);
     if (!same) wrong.push(agent.id);
   }
   return {

@@ -12,7 +12,7 @@ export interface Reader {
   now: number;
 }
 
-/** For who reads rollups, harnesses or counts: what was committed before it was made is in them. */
+/** For who reads sessions, rollups, harnesses or counts: what was committed before it was made is in them. */
 export interface SettledReader extends Reader {
   settled: true;
 }

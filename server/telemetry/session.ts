@@ -1,9 +1,17 @@
-import type { BoundaryView, CrossingView, DropHint, SessionDetail, WindowView } from "@plimsoll/protocol";
+import type {
+  BoundaryView,
+  CrossingView,
+  DropHint,
+  SessionDetail,
+  WindowSummary,
+  WindowView,
+} from "@plimsoll/protocol";
 import { DEFAULT_AGENT, isBoundary } from "@plimsoll/protocol";
-import type { Boundary, Crossing, Session, Window } from "../db/generated/client.ts";
+import type { Agent, Boundary, Crossing, Session, Window } from "../db/generated/client.ts";
 import { PlimsollError } from "../errors.ts";
 import { BOUNDARY_ORIGIN, crossingOriginOf } from "../ingest/codes.ts";
-import { iso, type Reader } from "./reader.ts";
+import { unpackState } from "../ingest/packed-state.ts";
+import { iso, type Reader, type SettledReader } from "./reader.ts";
 import { agentView, sessionRow } from "./views.ts";
 
 const MOST_MARKS = 1_000;
@@ -18,7 +26,7 @@ export async function findSession(reader: Reader, id: string): Promise<Session> 
 }
 
 /** One session: its agents, their windows, and everything that explains their levels. */
-export async function readSession(reader: Reader, id: string): Promise<SessionDetail> {
+export async function readSession(reader: SettledReader, id: string): Promise<SessionDetail> {
   const { prisma, projectId } = reader;
   const session = await findSession(reader, id);
   const agents = await prisma.agent.findMany({
@@ -44,7 +52,7 @@ export async function readSession(reader: Reader, id: string): Promise<SessionDe
     session: sessionRow(session, reader.now),
     main_agent_id: main?.id ?? null,
     agents: agents.map((agent) => agentView(agent, reader.thresholds)),
-    windows: windows.map(windowView),
+    windows: windowViews(agents, windows),
     boundaries: boundaries.reverse().map((row) => boundaryView(row, names)),
     crossings: crossings.reverse().map((row) => crossingView(row, names)),
     thresholds: reader.thresholds,
@@ -86,6 +94,17 @@ function crossingView(row: Crossing, names: ReadonlyMap<string, string>): Crossi
   };
 }
 
+/** Each agent's windows that are over, and then the one it is in, which its own row tells of. */
+function windowViews(agents: readonly Agent[], over: readonly Window[]): WindowView[] {
+  const views = new Map<string, WindowView[]>(agents.map(({ id }) => [id, []]));
+  for (const window of over) views.get(window.agentId)!.push(windowView(window));
+  for (const { id, state } of agents) {
+    const { window } = unpackState(state);
+    if (window !== undefined) views.get(id)!.push(openWindowView(id, window));
+  }
+  return [...views.values()].flat();
+}
+
 function windowView(row: Window): WindowView {
   return {
     agent_id: row.agentId,
@@ -98,5 +117,20 @@ function windowView(row: Window): WindowView {
     peak_tokens: row.peakTokens,
     peak_utilization: row.peakUtilization,
     window_tokens: row.windowTokens,
+  };
+}
+
+function openWindowView(agentId: string, window: WindowSummary): WindowView {
+  return {
+    agent_id: agentId,
+    index: window.index,
+    first_at: iso(window.firstAt),
+    last_at: iso(window.lastAt),
+    turns: window.turns,
+    first_tokens: window.firstTokens ?? null,
+    last_tokens: window.lastTokens ?? null,
+    peak_tokens: window.peakTokens ?? null,
+    peak_utilization: window.peakUtilization ?? null,
+    window_tokens: window.windowTokens ?? null,
   };
 }

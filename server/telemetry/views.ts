@@ -1,13 +1,5 @@
-import type {
-  AgentState,
-  AgentView,
-  AppliedThreshold,
-  SessionRow,
-  SessionStatus,
-  Thresholds,
-} from "@plimsoll/protocol";
+import type { AgentView, AppliedThreshold, SessionRow, SessionStatus, Thresholds } from "@plimsoll/protocol";
 import {
-  EMPTY_STATE,
   forecast,
   lineOf,
   loadOf,
@@ -17,6 +9,7 @@ import {
 } from "@plimsoll/protocol";
 import type { Agent, Session } from "../db/generated/client.ts";
 import { sourceOf } from "../ingest/codes.ts";
+import { unpackState } from "../ingest/packed-state.ts";
 import { iso, LIVE_FOR } from "./reader.ts";
 
 type Kind = SessionRow["kind"];
@@ -51,11 +44,7 @@ export type AgentFacts = Omit<
 >;
 
 export function agentView(agent: AgentFacts, thresholds: Thresholds): AgentView {
-  const {
-    recent = EMPTY_STATE.recent,
-    pending: marks = EMPTY_STATE.pending,
-    uncounted = EMPTY_STATE.uncounted,
-  } = agent.state as Partial<AgentState>;
+  const { recent, pending: marks, uncounted } = unpackState(agent.state);
   const windowTokens = agent.currentWindow ?? undefined;
   const contextTokens = agent.currentTokens ?? undefined;
   const line = lineOf(thresholds, windowTokens);

@@ -87,8 +87,8 @@ export function procedure(scope: Scope) {
   });
 }
 
-/** A procedure that reads totals: its reader finds in them what was committed before it was asked. */
-export function totalsProcedure(scope: Scope) {
+/** A procedure that reads sessions or totals: its reader finds in them what was committed before it was asked. */
+export function settledProcedure(scope: Scope) {
   return procedure(scope).use(async ({ ctx, next }) =>
     next({ ctx: { ...ctx, reader: await settled(ctx.reader, ctx.services.totals) } }),
   );

@@ -14,9 +14,9 @@ import { readFleet, readFleetPart } from "../../telemetry/fleet.ts";
 import { readHarnesses } from "../../telemetry/harnesses.ts";
 import { readSeries } from "../../telemetry/series.ts";
 import { readStatus } from "../../telemetry/status.ts";
-import { answer, procedure, totalsProcedure } from "../init.ts";
+import { answer, settledProcedure } from "../init.ts";
 
-export const status = totalsProcedure("read")
+export const status = settledProcedure("read")
   .meta({
     openapi: {
       method: "GET",
@@ -29,7 +29,7 @@ export const status = totalsProcedure("read")
   .output(answer(FleetStatus))
   .query(({ ctx, input }) => ctx.shared(input, () => readStatus(ctx.reader, input)));
 
-export const fleet = procedure("read")
+export const fleet = settledProcedure("read")
   .meta({
     openapi: {
       method: "GET",
@@ -43,12 +43,12 @@ export const fleet = procedure("read")
   .query(({ ctx, input }) => ctx.shared(input, () => readFleet(ctx.reader, input)));
 
 /** For an open page: after a change it asks for the rows that changed, not for the whole fleet. */
-export const fleetPart = procedure("read")
+export const fleetPart = settledProcedure("read")
   .input(FleetPartQuery)
   .output(answer(FleetPart))
   .query(({ ctx, input }) => ctx.shared(input, () => readFleetPart(ctx.reader, input)));
 
-export const series = totalsProcedure("read")
+export const series = settledProcedure("read")
   .meta({
     openapi: { method: "GET", path: "/api/v1/series", tags: ["metrics"], summary: "A metric over time" },
   })
@@ -56,7 +56,7 @@ export const series = totalsProcedure("read")
   .output(answer(Series))
   .query(({ ctx, input }) => ctx.shared(input, () => readSeries(ctx.reader, input)));
 
-export const harnesses = totalsProcedure("read")
+export const harnesses = settledProcedure("read")
   .meta({
     openapi: {
       method: "GET",

@@ -14,7 +14,7 @@ import { z } from "zod";
 import { readCounts } from "../../telemetry/counts.ts";
 import { examine } from "../../telemetry/doctor.ts";
 import { readModelWindows, removeModelWindow, setModelWindow } from "../../telemetry/windows.ts";
-import { procedure, router, totalsProcedure } from "../init.ts";
+import { procedure, router, settledProcedure } from "../init.ts";
 
 export const keys = router({
   list: procedure("admin")
@@ -51,7 +51,7 @@ export const windows = router({
 });
 
 export const ingest = router({
-  counts: totalsProcedure("read")
+  counts: settledProcedure("read")
     .meta({
       openapi: {
         method: "GET",
@@ -65,7 +65,7 @@ export const ingest = router({
     .query(({ ctx, input }) => readCounts(ctx.reader, input)),
 });
 
-export const doctor = totalsProcedure("admin")
+export const doctor = settledProcedure("admin")
   .input(z.object({}).optional())
   .output(DoctorReport)
   .query(({ ctx }) => {
