@@ -3,7 +3,7 @@
 import type { Series } from "@plimsoll/protocol";
 import dynamic from "next/dynamic";
 import { memo, useMemo } from "react";
-import { exact, fullTime } from "../format.ts";
+import { compact, exact, fullTime } from "../format.ts";
 import { Skeleton } from "../ui/states.tsx";
 import { boundaryName } from "../words.ts";
 import { ChartFrame, DataTable, NoData, Waiting } from "./frame.tsx";
@@ -18,11 +18,13 @@ const Chart = dynamic(() => import("./falls.tsx"), {
 
 interface Props {
   series: Series | undefined;
+  /** Tokens that all of them together lowered levels by; undefined while unknown. */
+  reclaimed: number | undefined;
   failed: boolean;
 }
 
 /** Boundary counts over time: why levels fell. */
-export const FallsPanel = memo(function FallsPanel({ series, failed }: Props) {
+export const FallsPanel = memo(function FallsPanel({ series, reclaimed, failed }: Props) {
   const stack = useMemo(() => {
     if (series === undefined) return undefined;
     const shaped = stackOf(series);
@@ -34,15 +36,30 @@ export const FallsPanel = memo(function FallsPanel({ series, failed }: Props) {
   const words = groups
     .map((group) => `${exact(stack?.totals[group] ?? 0)} ${boundaryName(group)}`)
     .join(", ");
+  const sum =
+    reclaimed === undefined || reclaimed === 0 ? "" : ` ${exact(reclaimed)} tokens reclaimed in all.`;
   return (
     <ChartFrame
       title="Why levels fell"
-      summary={words === "" ? "No level fell in this range." : `Boundaries over time: ${words}.`}
-      legend={groups.map((group) => (
-        <span key={group} className="inline-flex items-center gap-1 whitespace-nowrap">
-          <Glyph type={group} /> {boundaryName(group)}
-        </span>
-      ))}
+      summary={words === "" ? "No level fell in this range." : `Boundaries over time: ${words}.${sum}`}
+      legend={
+        <>
+          {groups.map((group) => (
+            <span key={group} className="inline-flex items-center gap-1 whitespace-nowrap">
+              <Glyph type={group} /> {boundaryName(group)}
+            </span>
+          ))}
+          {reclaimed !== undefined && reclaimed > 0 && (
+            <span
+              className="text-faint"
+              data-testid="reclaimed"
+              title={`Every kind of boundary together lowered levels by ${exact(reclaimed)} tokens`}
+            >
+              {compact(reclaimed)} tokens reclaimed in all
+            </span>
+          )}
+        </>
+      }
       height={200}
       chart={
         series === undefined || stack === undefined ? (

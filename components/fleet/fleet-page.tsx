@@ -92,6 +92,7 @@ function History() {
     ...status,
     select: ({ thresholds, threshold_origin }) => ({ thresholds, threshold_origin }),
   });
+  const reclaimed = useQuery({ ...status, select: ({ totals }) => totals.reclaimed_tokens });
   return (
     <div className="mt-4 grid gap-4 xl:grid-cols-[1.6fr_1fr]">
       <UtilizationPanel
@@ -100,7 +101,7 @@ function History() {
         status={thresholds.data}
         failed={peak.isError || p95.isError}
       />
-      <FallsPanel series={falls.data} failed={falls.isError} />
+      <FallsPanel series={falls.data} reclaimed={reclaimed.data} failed={falls.isError} />
     </div>
   );
 }

@@ -1,8 +1,9 @@
 "use client";
 
 import type { FleetStatus } from "@plimsoll/protocol";
-import { compact, exact, loadPercent, NONE, percent, plural, signed } from "../format.ts";
+import { exact, loadPercent, NONE, percent, signed } from "../format.ts";
 import { Tile, TileSkeletons } from "../ui/tile.tsx";
+import { type Change, changeOf } from "./change.ts";
 
 const LABELS = [
   "Highest load now",
@@ -24,6 +25,7 @@ export function FleetTiles({ status }: { status: FleetStatus | undefined }) {
 function Tiles({ status }: { status: FleetStatus }) {
   const { totals, previous, highest_load: highest, current } = status;
   const warning = status.thresholds.warning;
+  const change = (field: Counted) => changeOf(totals[field], previous.turns === 0 ? null : previous[field]);
   return (
     <>
       <Tile
@@ -51,14 +53,24 @@ function Tiles({ status }: { status: FleetStatus }) {
         exactly={
           totals.peak_tokens === null ? undefined : `highest level: ${exact(totals.peak_tokens)} tokens`
         }
-        note={<PointsDelta now={totals.peak_utilization} before={previous.peak_utilization} />}
+        note={
+          <Delta
+            change={
+              totals.peak_utilization === null
+                ? { reason: "nothing" }
+                : changeOf(totals.peak_utilization, previous.peak_utilization, 0.0005)
+            }
+            format={percent}
+            formatChange={(share) => (share * 100).toFixed(1).replace("-", "−")}
+          />
+        }
         explain="The fullest any context window was in the range, as a share of its size. A peak is never lowered by what came after."
       />
       <Tile
         testid="tile-subticks"
         label="Sub-tick boundaries"
         value={exact(totals.subticks)}
-        note={<Delta now={totals.subticks} before={previous.subticks} />}
+        note={<Delta change={change("subticks")} />}
         explain="How often an agent handed its work over to a fresh window because its ceiling was near."
       />
       <Tile
@@ -69,7 +81,7 @@ function Tiles({ status }: { status: FleetStatus }) {
           <>
             of {exact(totals.sessions)}
             <span className="mr-1.5" />
-            <Delta now={totals.sessions_past_warning} before={previous.sessions_past_warning} />
+            <Delta change={change("sessions_past_warning")} />
           </>
         }
         explain={`Distinct sessions that rose over their warning threshold${
@@ -80,51 +92,47 @@ function Tiles({ status }: { status: FleetStatus }) {
         testid="tile-masked"
         label="Masking events"
         value={exact(totals.masked)}
-        note={
-          <>
-            <Delta now={totals.masked} before={previous.masked} neutral />
-            {totals.reclaimed_tokens > 0 && (
-              <span className="not-first:ml-1.5">{compact(totals.reclaimed_tokens)} reclaimed</span>
-            )}
-          </>
-        }
-        exactly={`${exact(totals.reclaimed_tokens)} tokens reclaimed by every kind of boundary`}
-        explain={`Old observations replaced by placeholders to make room. Every kind of boundary together reclaimed ${exact(totals.reclaimed_tokens)} tokens; ${plural(totals.compacted, "compaction")} and ${plural(totals.unexplained, "unexplained fall")} among them.`}
+        note={<Delta change={change("masked")} neutral />}
+        explain="How often old observations were replaced by placeholders to make room. What masking and every other kind of boundary reclaimed together stands below, under Why levels fell."
       />
       <Tile
         testid="tile-restarts"
         label="Restarts"
         value={exact(totals.restarts)}
-        note={<Delta now={totals.restarts} before={previous.restarts} />}
+        note={<Delta change={change("restarts")} />}
         explain="How often a harness gave up a window and began again with only a carry-over."
       />
     </>
   );
 }
 
-const BEFORE = "against the period of equal length just before";
+type Counted = "subticks" | "sessions_past_warning" | "masked" | "restarts";
 
-/** The sign says which way; colour only repeats it. */
-function Delta({ now, before, neutral = false }: { now: number; before: number; neutral?: boolean }) {
-  const change = now - before;
-  // None before and none now is no change worth a sign.
-  if (now === 0 && before === 0) return null;
-  const colour = neutral || change === 0 ? "text-faint" : change > 0 ? "text-line" : "text-ok";
-  return (
-    <span className={colour} title={`${exact(before)} ${BEFORE}`}>
-      {signed(change)}
-    </span>
-  );
+const BEFORE = "period of equal length just before";
+
+interface DeltaProps {
+  change: Change;
+  /** Neither more nor less of it is good or bad. */
+  neutral?: boolean;
+  format?: (value: number) => string;
+  formatChange?: (value: number) => string;
 }
 
-function PointsDelta({ now, before }: { now: number | null; before: number | null }) {
-  if (now === null || before === null) return null;
-  const change = (now - before) * 100;
-  const shown = Math.abs(change) < 0.05 ? 0 : change;
-  const colour = shown === 0 ? "text-faint" : shown > 0 ? "text-line" : "text-ok";
+/** The sign says which way; colour only repeats it. */
+function Delta({ change, neutral = false, format = exact, formatChange = format }: DeltaProps) {
+  if (change.reason === "nothing") return null;
+  if (change.reason === "no_trend") {
+    return (
+      <span className="text-faint" title={`Nothing was counted in the ${BEFORE}`}>
+        no trend
+      </span>
+    );
+  }
+  const { before, by } = change;
+  const colour = neutral || by === 0 ? "text-faint" : by > 0 ? "text-line" : "text-ok";
   return (
-    <span className={colour} title={`${percent(before)} ${BEFORE}`}>
-      {signed(shown, (value) => value.toFixed(1).replace("-", "−"))}
+    <span className={colour} title={`${format(before)} in the ${BEFORE}`}>
+      {signed(by, formatChange)}
     </span>
   );
 }

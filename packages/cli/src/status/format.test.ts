@@ -47,6 +47,14 @@ describe("status", () => {
     );
   });
 
+  it("tells no change against a time in which nothing was heard", () => {
+    const first = fleetStatus({ previous: totals({ turns: 0, peak_utilization: null, restarts: 0 }) });
+    const text = statusLines(first, fleetView(), layout(140)).join("\n");
+    expect(text).toContain("nothing was heard in the same time before:");
+    expect(text).toContain("restarts 3 |");
+    expect(text).not.toMatch(/\([+=-]|\(was/);
+  });
+
   it.each([40, 60, 80, 100, 120, 200])("fits %i columns", (width) => {
     const wide = fleetAgent({ title: "正在重构计费网络钩子以及很多其他的东西 🚢🚢🚢" });
     const lines = statusLines(fleetStatus(), fleetView([fleetAgent(), wide]), layout(width));

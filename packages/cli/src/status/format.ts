@@ -38,12 +38,18 @@ function totalLines(status: FleetStatus, layout: Layout): string[] {
     );
   }
   const peak = totals.peak_utilization === null ? "-" : percent(totals.peak_utilization);
-  const peakWas = previous.peak_utilization === null ? "none" : `${percent(previous.peak_utilization)}`;
-  lines.push("", `${paint("bold", span(status))}, and the same time before:`);
+  const peakWas = previous.peak_utilization === null ? "none" : percent(previous.peak_utilization);
+  // Against a time in which nothing was heard there is no change to tell.
+  const compared = previous.turns > 0;
+  const beside = (words: string) => (compared ? ` (${words})` : "");
+  lines.push(
+    "",
+    `${paint("bold", span(status))}${compared ? ", and the same time before:" : "; nothing was heard in the same time before:"}`,
+  );
   lines.push(
     ...wrap(
       [
-        `peak ${peak} (was ${peakWas})`,
+        `peak ${peak}${beside(`was ${peakWas}`)}`,
         ...(
           [
             ["sub-ticks", "subticks"],
@@ -57,9 +63,10 @@ function totalLines(status: FleetStatus, layout: Layout): string[] {
             ["turns", "turns"],
           ] as const
         ).map(
-          ([name, field]) => `${name} ${number(totals[field])} (${change(totals[field], previous[field])})`,
+          ([name, field]) =>
+            `${name} ${number(totals[field])}${beside(change(totals[field], previous[field]))}`,
         ),
-        `reclaimed ${tokens(totals.reclaimed_tokens)} tokens (was ${tokens(previous.reclaimed_tokens)})`,
+        `reclaimed ${tokens(totals.reclaimed_tokens)} tokens${beside(`was ${tokens(previous.reclaimed_tokens)}`)}`,
       ],
       width,
     ),
