@@ -24,6 +24,15 @@ describe("window sizes of real model names", () => {
     ["openai/gpt-5-chat-latest", 128_000],
     ["gemini-2.5-pro", 1_048_576],
     ["models/gemini-2.5-pro", 1_048_576],
+    ["gemini-1.5-pro", 2_000_000],
+    ["google-gla:gemini-1.5-pro-002", 2_000_000],
+    ["models/gemini-1.5-pro-latest", 2_000_000],
+    ["gemini-1.5-flash", 1_000_000],
+    ["claude-2", 100_000],
+    ["anthropic/claude-2.0", 100_000],
+    ["claude-2.1", 200_000],
+    ["deepseek-chat", 128_000],
+    ["deepseek/deepseek-reasoner", 128_000],
   ])("%s", (model, tokens) => {
     expect(catalogWindow(model)).toBe(tokens);
   });

@@ -18,6 +18,25 @@ const GPT_5_CHAT: WindowOverride = {
   date: "2026-11-21",
 };
 
+// 2.1 doubled what Claude 2 had, and this page says to how much; the catalog has the one size for both.
+const CLAUDE_2: WindowOverride = {
+  tokens: 100_000,
+  source: "https://www.anthropic.com/news/claude-2-1",
+  date: "2026-11-22",
+};
+/** "A 2-million-token context window": the page gives no more exact figure. */
+const GEMINI_1_5_PRO: WindowOverride = {
+  tokens: 2_000_000,
+  source: "https://ai.google.dev/gemini-api/docs/long-context",
+  date: "2026-11-22",
+};
+/** The size since DeepSeek-V3.1 of August 2025; the catalog has that of the models these names stood for before. */
+const DEEPSEEK: WindowOverride = {
+  tokens: 128_000,
+  source: "https://api-docs.deepseek.com/quick_start/pricing",
+  date: "2026-11-22",
+};
+
 export const WINDOW_OVERRIDES: Readonly<Record<string, WindowOverride>> = {
   "gemini-2.5-pro": {
     tokens: 1_048_576,
@@ -26,6 +45,15 @@ export const WINDOW_OVERRIDES: Readonly<Record<string, WindowOverride>> = {
   },
   "gemini-2.5-flash-image": FLASH_IMAGE,
   "gemini-2.5-flash-image-preview": FLASH_IMAGE,
+  "claude-2": CLAUDE_2,
+  "claude-2.0": CLAUDE_2,
+  "claude-2.1": { ...CLAUDE_2, tokens: 200_000 },
+  "deepseek-chat": DEEPSEEK,
+  "deepseek-reasoner": DEEPSEEK,
+  "gemini-1.5-pro": GEMINI_1_5_PRO,
+  "gemini-1.5-pro-001": GEMINI_1_5_PRO,
+  "gemini-1.5-pro-002": GEMINI_1_5_PRO,
+  "gemini-1.5-pro-latest": GEMINI_1_5_PRO,
   "gpt-5-chat": GPT_5_CHAT,
   "gpt-5-chat-latest": GPT_5_CHAT,
 };
