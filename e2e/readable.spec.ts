@@ -1,4 +1,4 @@
-import type { Page } from "@playwright/test";
+import type { Locator, Page } from "@playwright/test";
 import { expect, test } from "./fixtures.ts";
 import { Story } from "./support/story.ts";
 
@@ -61,6 +61,51 @@ test("the longest name of a model can be read whole in Setup @phone", async ({ p
   await fits(page);
   await page.getByRole("button", { name: `Remove the size of ${MODEL}` }).click();
   await expect(set).toHaveCount(0);
+});
+
+test("names of 120 letters stay inside what shows them @phone", async ({ page, send, server, harness }) => {
+  const long = harness.padEnd(120, "h");
+  const story = new Story({
+    harness: long,
+    session: "s".repeat(120),
+    model: "m".repeat(120),
+    window: 200_000,
+  });
+  await send(story.turn(9_000).take());
+  const inside = (shown: Locator) =>
+    expect
+      .poll(() =>
+        shown.evaluate((element) => {
+          const { left, right } = element.getBoundingClientRect();
+          return left >= 0 && right <= window.innerWidth && element.scrollWidth <= element.clientWidth;
+        }),
+      )
+      .toBe(true);
+  await page.goto("/");
+  await page.getByRole("button", { name: "Harness: All harnesses" }).click();
+  const choice = page.getByRole("menuitemradio", { name: long });
+  await expect(choice).toBeVisible();
+  await inside(page.getByRole("menu"));
+  await choice.click();
+  await expect(page.getByTestId("fleet-row")).toHaveCount(1);
+  await fits(page);
+
+  await page.getByRole("button", { name: "Search" }).filter({ visible: true }).click();
+  await page.getByPlaceholder("Search sessions, pages, ranges").fill(harness);
+  const found = page.getByRole("option").filter({ hasText: long });
+  await expect(found).toContainText("9k");
+  await inside(found);
+  await found.click();
+  // The size of the window is told however long the model's name is.
+  await expect(page.getByText("200k reported")).toBeInViewport({ ratio: 1 });
+  await fits(page);
+
+  await server.createKey("k".repeat(100), ["ingest"]);
+  await page.goto("/setup");
+  await page.getByRole("button", { name: /^Revoke k{100}$/ }).click();
+  await inside(page.getByRole("dialog"));
+  await page.getByRole("button", { name: "Keep it" }).click();
+  await fits(page);
 });
 
 test("pointing at a row says exactly what it rounds", async ({ page, send, harness }) => {

@@ -187,7 +187,7 @@ function Origin({ agent: { harness, place, model } }: { agent: FleetAgent }) {
   return (
     <span className="flex gap-x-1 text-xs text-faint">
       <span className="max-w-3/5 shrink-0 truncate">{harness}</span>
-      {place !== null && <span className="shrink-0">· {place}</span>}
+      {place !== null && <span className="max-w-2/5 shrink-0 truncate">· {place}</span>}
       {model !== null && <span className="min-w-0 truncate">· {model}</span>}
     </span>
   );

@@ -62,8 +62,12 @@ function Loading() {
         <Skeleton className="h-full" />
       </div>
       <div className="mt-4 grid gap-4 xl:grid-cols-[1.6fr_1fr]">
-        <div className="panel h-[520px]" />
-        <div className="panel h-[300px]" />
+        <div className="panel h-[520px] p-4">
+          <Skeleton className="h-full" />
+        </div>
+        <div className="panel h-[300px] p-4">
+          <Skeleton className="h-full" />
+        </div>
       </div>
     </>
   );
@@ -159,22 +163,25 @@ function Chips({ detail, agent }: { detail: SessionDetail; agent: AgentView | un
       </Chip>
       {session.kind !== null && <Chip>{session.kind}</Chip>}
       {session.title !== null && (
-        <Chip title={`The harness' own id: ${session.session}`}>
+        <Chip title={`The harness's own id: ${session.session}`}>
           <span className="truncate">{session.session}</span>
         </Chip>
       )}
       {agent?.model != null && (
         <Chip
-          title={
+          title={`${agent.model}: ${
             agent.window_tokens === null
-              ? "The size of this model's window is unknown; set it in Setup"
+              ? "the size of its window is unknown; set it in Setup"
               : `${exact(agent.window_tokens)} tokens, ${sourceWords(agent.window_source)}`
-          }
+          }`}
         >
-          {agent.model} ·{" "}
-          {agent.window_tokens === null
-            ? "size unknown"
-            : `${compact(agent.window_tokens)} ${agent.window_source}`}
+          <span className="truncate">{agent.model}</span>
+          <span className="shrink-0">
+            ·{" "}
+            {agent.window_tokens === null
+              ? "size unknown"
+              : `${compact(agent.window_tokens)} ${agent.window_source}`}
+          </span>
         </Chip>
       )}
       {agent?.window_suspect && (

@@ -61,7 +61,7 @@ function KeyTable({ keys, onRevoke }: { keys: KeyView[]; onRevoke: (key: KeyView
       {keys.map((key) => (
         <li
           key={key.id}
-          className="grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-4 border-t py-2 text-[13px] first:border-t-0 sm:grid-cols-[minmax(0,1.4fr)_minmax(0,1fr)_minmax(0,1fr)_84px]"
+          className="grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-4 border-t py-2 text-[13px] first:border-t-0 sm:grid-cols-[minmax(0,1fr)_6.5rem_6.5rem_4rem]"
         >
           <span className="min-w-0">
             <span
@@ -72,8 +72,9 @@ function KeyTable({ keys, onRevoke }: { keys: KeyView[]; onRevoke: (key: KeyView
             </span>
             <code className="font-mono text-xs text-faint">{key.prefix}…</code>
           </span>
-          <span className="truncate text-muted max-sm:hidden">{key.scopes.join(", ")}</span>
+          <span className="text-muted max-sm:hidden">{key.scopes.join(", ")}</span>
           <span className="text-muted max-sm:row-start-2">
+            <span className="sm:hidden">{key.scopes.join(", ")} · </span>
             {key.last_used_at === null ? (
               "never used"
             ) : (
@@ -216,8 +217,13 @@ function RevokeKey({ target, onClose }: { target: KeyView | null; onClose: () =>
     <Modal
       open={target !== null}
       onOpenChange={(open) => !open && onClose()}
-      title={`Revoke ${target?.name ?? "the key"}?`}
-      description="Whoever sends with it is refused from now on. This cannot be undone; a new key can be created at any time."
+      title={`Revoke “${target?.name ?? "the key"}”?`}
+      description={
+        <>
+          Whoever uses <code className="font-mono text-xs">{target?.prefix}…</code> is refused from now on.
+          This cannot be undone; a new key can be created at any time.
+        </>
+      }
     >
       {revoke.isError && (
         <p role="alert" className="mb-3 text-[13px] text-hard">

@@ -185,8 +185,8 @@ function Sessions({ text, onArrive, onNone, onPick }: SessionsProps) {
           note={row.context_tokens === null ? undefined : compact(row.context_tokens)}
         >
           <Waypoints aria-hidden />
-          <span className="truncate">{titleOf(row)}</span>
-          <span className="shrink-0 text-xs text-faint">{row.harness}</span>
+          <span className="min-w-0 truncate">{titleOf(row)}</span>
+          <span className="max-w-2/5 shrink-0 truncate text-xs text-faint">{row.harness}</span>
         </Item>
       ))}
     </Command.Group>

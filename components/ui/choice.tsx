@@ -36,7 +36,7 @@ export function Choice<T extends string>({ name, value, options, onChange, class
           align="end"
           sideOffset={6}
           collisionPadding={10}
-          className="z-50 max-h-80 min-w-44 overflow-auto rounded-lg border border-edge bg-raised p-1 text-[13px] shadow-xl"
+          className="z-50 max-h-80 max-w-[min(26rem,calc(100vw-2rem))] min-w-44 overflow-auto rounded-lg border border-edge bg-raised p-1 text-[13px] shadow-xl"
         >
           <DropdownMenu.RadioGroup value={value} onValueChange={(next) => onChange(next as T)}>
             {options.map((option) => (
@@ -48,7 +48,7 @@ export function Choice<T extends string>({ name, value, options, onChange, class
                 <DropdownMenu.ItemIndicator className="absolute left-2">
                   <Check aria-hidden className="size-3.5 text-accent" />
                 </DropdownMenu.ItemIndicator>
-                <span className="truncate">{option.label}</span>
+                <span className="min-w-0 wrap-anywhere">{option.label}</span>
                 {option.note !== undefined && (
                   <span className="ml-auto text-xs text-faint">{option.note}</span>
                 )}

@@ -23,14 +23,14 @@ export function Modal({ open, onOpenChange, title, description, children }: Prop
           className="fixed top-[12vh] left-1/2 z-50 max-h-[76vh] w-[min(34rem,calc(100vw-2rem))] -translate-x-1/2 overflow-auto rounded-xl border border-edge bg-raised p-5 shadow-2xl"
         >
           <div className="mb-3 flex items-start justify-between gap-4">
-            <div>
+            <div className="min-w-0 wrap-anywhere">
               <Dialog.Title className="text-[15px] font-semibold">{title}</Dialog.Title>
               {description !== undefined && (
                 <Dialog.Description className="mt-1 text-[13px] text-muted">{description}</Dialog.Description>
               )}
             </div>
             <Dialog.Close asChild>
-              <Button look="ghost" size="icon" aria-label="Close">
+              <Button look="ghost" size="icon" aria-label="Close" className="-mt-1.5 -mr-1.5">
                 <X aria-hidden />
               </Button>
             </Dialog.Close>
