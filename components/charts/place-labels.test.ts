@@ -117,6 +117,15 @@ test("one that insists covers a line rather than being left out, but never anoth
   expect(placeLabels([insistent, wish(2, box(7, 7))], nothing)).toEqual([undefined, box(7, 7)]);
 });
 
+test("one that insists covers the fewest lines it can", () => {
+  const across = (y: number) => [
+    { x: 0, y },
+    { x: 100, y },
+  ];
+  const insistent = { ...wish(1, box(5, 5), box(5, 25), box(5, 45)), insists: true };
+  expect(placeLabels([insistent], { ...nothing, lines: [8, 12, 30, 50].map(across) })).toEqual([box(5, 25)]);
+});
+
 test("no two labels overlap, and none leaves the chart", () => {
   const anyBox = fc
     .record({ left: fc.integer({ min: -20, max: 100 }), top: fc.integer({ min: -20, max: 100 }) })

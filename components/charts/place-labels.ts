@@ -16,7 +16,7 @@ export interface Wish<P extends Box = Box> {
   places: readonly P[];
   /** Who chooses first; the earlier among equals. */
   rank: number;
-  /** Whether it would rather cover a line than be left out. */
+  /** Whether it would rather cover lines, as few as can be, than be left out. */
   insists?: boolean;
 }
 
@@ -41,13 +41,20 @@ export function placeLabels<P extends Box>(
     const free = wish.places.filter(
       (place) => within(place, area) && occupied.every((box) => !overlap(place, box)),
     );
+    const covered = (place: P) => lines.filter((line) => crosses(line, place)).length;
     const clear = free.find((place) => lines.every((line) => !crosses(line, place)));
-    const place = clear ?? (wish.insists ? free[0] : undefined);
+    const place = clear ?? (wish.insists ? leastOf(free, covered) : undefined);
     if (place === undefined) continue;
     chosen[index] = place;
     occupied.push(place);
   }
   return chosen;
+}
+
+/** The first of those with the lowest figure. */
+function leastOf<P>(places: readonly P[], figure: (place: P) => number): P | undefined {
+  const figures = places.map(figure);
+  return places[figures.indexOf(Math.min(...figures))];
 }
 
 const within = (box: Box, area: Box) =>

@@ -54,7 +54,9 @@ export function SawPanel({ agent, chart, boundaries, windows, axis, onAxis }: Pr
         axis,
       ),
     }));
-    return { saw, placed, others };
+    // A shorter list than there are turns was thinned by the server.
+    const thinned = own !== undefined && own.points.length < own.turns ? own : undefined;
+    return { saw, placed, others, thinned };
   }, [chart, agent.id, boundaries, axis]);
   const line = agent.line?.tokens ?? null;
   const next = shaped === undefined ? null : continuation(shaped.saw, agent.forecast, line, axis);
@@ -69,8 +71,8 @@ export function SawPanel({ agent, chart, boundaries, windows, axis, onAxis }: Pr
   const kinds = KIND_ORDER.filter((type) =>
     shaped?.saw.markers.some(({ boundary }) => boundary.type === type),
   );
-  const beyond = agent.thresholds.filter(({ tokens }) => tokens > top);
-  const shownPoints = shaped?.saw.points.length ?? 0;
+  const nothing = shaped?.saw.points.length === 0;
+  const beyond = nothing ? [] : agent.thresholds.filter(({ tokens }) => tokens > top);
   return (
     <ChartFrame
       title={`Context tokens of ${agent.name}`}
@@ -93,9 +95,9 @@ export function SawPanel({ agent, chart, boundaries, windows, axis, onAxis }: Pr
               above the view: {beyond.map(({ name, label }) => `${name} ${label}`).join(", ")}
             </span>
           )}
-          {shownPoints < agent.turns - agent.uncounted_turns && shownPoints > 0 && (
+          {shaped?.thinned !== undefined && (
             <span className="text-faint">
-              {exact(shownPoints)} of {exact(agent.turns)} turns drawn, peaks kept
+              {exact(shaped.thinned.points.length)} of {exact(shaped.thinned.turns)} turns drawn, peaks kept
             </span>
           )}
         </>
@@ -121,7 +123,7 @@ export function SawPanel({ agent, chart, boundaries, windows, axis, onAxis }: Pr
       chart={
         shaped === undefined ? (
           <Skeleton className="h-full" />
-        ) : shaped.saw.points.length === 0 ? (
+        ) : nothing ? (
           <NoData>No counted turn yet</NoData>
         ) : (
           <SawTooth

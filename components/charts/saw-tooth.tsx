@@ -57,7 +57,7 @@ export default function SawTooth({ saw, others, placed, next, agent, axis, top }
             axisLine={{ stroke: "var(--edge)" }}
             tickLine={false}
             height={24}
-            interval="preserveStartEnd"
+            interval="equidistantPreserveStart"
           />
           <YAxis
             type="number"

@@ -92,14 +92,19 @@ export const columns = helper.columns([
     header: "Now",
     cell: ({ row: { original: row } }) => (
       <span title={row.context_tokens === null ? "not counted" : `${exact(row.context_tokens)} tokens`}>
-        {row.context_tokens === null ? NONE : compact(row.context_tokens)}
-        <span className="text-xs text-faint xl:block max-xl:ml-1.5">
-          {row.utilization === null
-            ? row.context_tokens === null
-              ? ""
-              : "size unknown"
-            : percent(row.utilization)}
-        </span>
+        {row.context_tokens === null ? (
+          <>
+            <span className="max-xl:hidden">{NONE}</span>
+            <span className="text-xs text-faint xl:hidden">not counted</span>
+          </>
+        ) : (
+          <>
+            {compact(row.context_tokens)}
+            <span className="text-xs text-faint xl:block max-xl:ml-1.5">
+              {row.utilization === null ? "size unknown" : percent(row.utilization)}
+            </span>
+          </>
+        )}
       </span>
     ),
   }),
@@ -108,7 +113,7 @@ export const columns = helper.columns([
     header: "Load",
     cell: ({ row: { original: row } }) =>
       row.load === null ? (
-        NONE
+        <span className="max-xl:hidden">{NONE}</span>
       ) : (
         <span className={`inline-flex items-center gap-1 font-semibold ${row.load >= 1 ? "text-hard" : ""}`}>
           {row.load >= 1 && <TriangleAlert aria-label="over its line" className="size-3.5" />}

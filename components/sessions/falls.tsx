@@ -8,7 +8,7 @@ export function Falls({ row }: { row: SessionRow }) {
   const some = BOUNDARY_COUNTS.filter(([, field]) => row[field] > 0);
   if (some.length === 0) {
     return (
-      <span className="text-faint" title="The level never fell">
+      <span className="text-faint max-xl:hidden" title="The level never fell">
         {NONE}
       </span>
     );

@@ -6,7 +6,8 @@ const at = (seconds: number) => new Date(Date.UTC(2026, 10, 20, 10) + seconds * 
 const turn = (number: number) => ({ number, agent_id: "a", at: at(number * 10) }) as TurnView;
 const boundary = (id: string, seconds: number, inferred = false) =>
   ({ id, type: id, at: at(seconds), inferred, detail: {} }) as BoundaryView;
-const crossing = (threshold: string, seconds: number) => ({ threshold, at: at(seconds) }) as CrossingView;
+const crossing = (threshold: string, seconds: number) =>
+  ({ threshold, direction: "up", threshold_tokens: 0, at: at(seconds) }) as CrossingView;
 
 function words(...args: Parameters<typeof logRows>): string[] {
   return logRows(...args).map((row) =>
@@ -40,6 +41,17 @@ test("at the instant of a turn: its crossing is newer, the fall it shows is olde
     "unexplained",
     "turn 1",
   ]);
+});
+
+test("of thresholds passed at once the last to be passed stands on top, upward and downward", () => {
+  const passed = (direction: "up" | "down") =>
+    [
+      { ...crossing("ceiling", 20), threshold_tokens: 2_000, direction },
+      { ...crossing("hard", 20), threshold_tokens: 9_000, direction },
+      { ...crossing("warning", 20), threshold_tokens: 1_500, direction },
+    ] as CrossingView[];
+  expect(words([turn(2)], [], passed("up"), true)).toEqual(["hard", "ceiling", "warning", "turn 2"]);
+  expect(words([turn(2)], [], passed("down"), true)).toEqual(["warning", "ceiling", "hard", "turn 2"]);
 });
 
 test("what came after the latest turn stands on top", () => {

@@ -12,6 +12,8 @@ interface Placed {
   at: number;
   /** At the same instant: what a turn caused is newer than it, what made its level fall is older. */
   order: number;
+  /** A level that rises passes the highest threshold last; one that falls, the lowest. In tokens. */
+  passed: number;
   row: LogRow;
 }
 
@@ -33,16 +35,18 @@ export function logRows(
     ...boundaries.map((boundary) => ({
       at: Date.parse(boundary.at),
       order: boundary.inferred || opens(boundary) ? -1 : 1,
+      passed: 0,
       row: { kind: "boundary", key: boundary.id, boundary } as const,
     })),
     ...crossings.map((crossing, index) => ({
       at: Date.parse(crossing.at),
       order: 2,
+      passed: crossing.direction === "up" ? crossing.threshold_tokens : -crossing.threshold_tokens,
       row: { kind: "crossing", key: `${crossing.at}/${crossing.threshold}/${index}`, crossing } as const,
     })),
   ]
     .filter(({ at }) => at >= since)
-    .sort((a, b) => b.at - a.at || b.order - a.order);
+    .sort((a, b) => b.at - a.at || b.order - a.order || b.passed - a.passed);
   const rows: LogRow[] = [];
   let next = 0;
   for (const turn of turns) {

@@ -35,7 +35,7 @@ export function SessionTiles({ session, agent, windows, peakTurn }: Props) {
         label="Now"
         value={agent.context_tokens === null ? NONE : compact(agent.context_tokens)}
         exactly={agent.context_tokens === null ? undefined : `${exact(agent.context_tokens)} tokens`}
-        note={windowWords(agent)}
+        note={agent.context_tokens === null ? "not counted" : windowWords(agent)}
         explain={`Context tokens of ${agent.name} at its latest counted turn: fresh input, cache read and cache write together.${
           agent.uncounted_turns > 0
             ? ` ${plural(agent.uncounted_turns, "later turn")} came without a count.`
@@ -46,7 +46,9 @@ export function SessionTiles({ session, agent, windows, peakTurn }: Props) {
         testid="tile-load"
         label="Load"
         value={agent.load === null ? NONE : loadPercent(agent.load)}
-        note={line === null ? "no line known" : `of its ${line.threshold}`}
+        note={
+          line === null ? "no line known" : agent.load === null ? "not counted" : `of its ${line.threshold}`
+        }
         explain={
           line === null
             ? "Without a window size or an absolute threshold there is no line to measure against."

@@ -20,7 +20,7 @@ import { type LogRow, logRows, withDays } from "./log.ts";
 const PAGE = 100;
 const ROW_PX = 34;
 const GRID =
-  "grid grid-cols-[38px_58px_minmax(0,1fr)_46px_62px] items-center gap-x-2 px-3 text-[13px] sm:gap-x-3 sm:px-4 sm:grid-cols-[52px_76px_1fr_72px_1fr_1fr_1fr]";
+  "grid grid-cols-[38px_58px_minmax(0,1fr)_46px_68px] items-center gap-x-2 px-3 text-[13px] sm:gap-x-3 sm:px-4 sm:grid-cols-[52px_76px_1fr_72px_1fr_1fr_1fr]";
 const WIDE_ONLY = "max-sm:hidden";
 
 interface Props {
@@ -180,7 +180,6 @@ function Turn({ row: { turn } }: { row: Extract<LogRow, { kind: "turn" }> }) {
     `window ${turn.window}`,
     turn.duration_ms === null ? null : `took ${duration(turn.duration_ms)}`,
     turn.cost_usd === null ? null : `$${turn.cost_usd.toFixed(4)}`,
-    turn.compaction ? "a call made to compact" : null,
   ]
     .filter(Boolean)
     .join(", ");
@@ -221,7 +220,18 @@ function Turn({ row: { turn } }: { row: Extract<LogRow, { kind: "turn" }> }) {
         {turn.output_tokens === null ? NONE : exact(turn.output_tokens)}
       </span>
       <span {...CELL} className="text-right">
-        {turn.change === null ? NONE : signed(turn.change)}
+        {turn.compaction ? (
+          <span
+            className="text-xs text-faint"
+            title="A call made only to compact: it does not move the level"
+          >
+            compaction
+          </span>
+        ) : turn.change === null ? (
+          NONE
+        ) : (
+          signed(turn.change)
+        )}
       </span>
     </>
   );

@@ -2,6 +2,7 @@ import type {
   FleetAgent,
   FleetView,
   IngestAnswer,
+  SessionChart,
   SessionDetail,
   SessionPage,
   TurnPage,
@@ -340,6 +341,10 @@ describe("levels", () => {
       peak: { tokens: 40_000 },
       turns: 2,
     });
+    const { session: row } = await sessionNamed(session);
+    const { agents } = await server.trpc<SessionChart>("sessions.chart", { id: row.id });
+    // Nothing was thinned: all that can be drawn is.
+    expect(agents).toMatchObject([{ turns: 1, points: [{ number: 1, context_tokens: 40_000 }] }]);
   });
 
   it("keeps a restart that was due and not done as a sign that moves no level", async () => {

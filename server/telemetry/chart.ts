@@ -12,7 +12,7 @@ const MOST_AGENTS = 24;
 interface Row {
   agent_id: string;
   agent: string;
-  total: number;
+  drawable: number;
   number: number;
   at: Date;
   window_index: number;
@@ -33,7 +33,8 @@ export async function readChart(reader: Reader, id: string): Promise<SessionChar
     ), numbered AS (
       SELECT t.*, d.name AS agent, d.first_at,
         (row_number() OVER (PARTITION BY t.agent_id ORDER BY ${TURN_ORDER}))::int4 AS number,
-        (count(*) OVER (PARTITION BY t.agent_id))::int4 AS total
+        (count(*) OVER (PARTITION BY t.agent_id))::int4 AS total,
+        (count(*) FILTER (WHERE t.purpose = 0) OVER (PARTITION BY t.agent_id))::int4 AS drawable
       FROM drawn d JOIN turns t ON t.project_id = ${reader.projectId} AND t.agent_id = d.id
     ), ranked AS (
       SELECT *, row_number() OVER (PARTITION BY agent_id, bucket ORDER BY context_tokens DESC NULLS LAST, number) AS by_level,
@@ -44,13 +45,13 @@ export async function readChart(reader: Reader, id: string): Promise<SessionChar
         FROM numbered WHERE purpose = 0
       ) b
     )
-    SELECT agent_id, agent, total, number, at, window_index, context_tokens, window_tokens, facets, composition
+    SELECT agent_id, agent, drawable, number, at, window_index, context_tokens, window_tokens, facets, composition
     FROM ranked WHERE by_level = 1 OR by_end = 1 ORDER BY (agent = 'main') DESC, first_at, agent_id, number`;
   const agents = new Map<string, SessionChart["agents"][number]>();
   for (const row of rows) {
     let agent = agents.get(row.agent_id);
     if (agent === undefined) {
-      agent = { agent_id: row.agent_id, agent: row.agent, turns: row.total, points: [] };
+      agent = { agent_id: row.agent_id, agent: row.agent, turns: row.drawable, points: [] };
       agents.set(row.agent_id, agent);
     }
     agent.points.push(pointOf(row));

@@ -167,6 +167,7 @@ export const SessionChart = z.object({
     z.object({
       agent_id: z.string(),
       agent: z.string(),
+      /** Those that could be drawn: a call made only to compact does not move the level. */
       turns: z.number().int(),
       points: z.array(ChartPoint),
     }),
