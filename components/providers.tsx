@@ -62,7 +62,13 @@ function Notices() {
     <Toaster
       position="bottom-right"
       toastOptions={{
-        style: { background: "var(--raised)", color: "var(--ink)", border: "1px solid var(--edge)" },
+        style: {
+          background: "var(--raised)",
+          color: "var(--ink)",
+          border: "1px solid var(--edge)",
+          fontFamily: "inherit",
+          overflowWrap: "anywhere",
+        },
       }}
     />
   );

@@ -85,8 +85,8 @@ function Explain({ state }: { state: Extract<State, { step: "no-token" | "refuse
         </p>
       )}
       <p className="mt-3 mb-2 text-muted">
-        {state.step === "no-token" ? "If it is gone, this" : "On the machine that runs Plimsoll, this"} prints
-        a new one:
+        {state.step === "no-token" ? "If it is gone, on" : "On"} the machine that runs Plimsoll this prints a
+        new one:
       </p>
       <CodeBlock code="plimsoll login" label="Command for a new link" />
     </>
