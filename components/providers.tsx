@@ -61,12 +61,12 @@ function Notices() {
   return (
     <Toaster
       position="bottom-right"
+      style={{ fontFamily: "inherit" }}
       toastOptions={{
         style: {
           background: "var(--raised)",
           color: "var(--ink)",
           border: "1px solid var(--edge)",
-          fontFamily: "inherit",
           overflowWrap: "anywhere",
         },
       }}

@@ -47,13 +47,14 @@ test.each([
 });
 
 test.each([
-  [
-    boundary("masked", { detail: { observations: 9 } }),
-    "Masked 9 observations, oldest first: 211,480 to 168,900",
-  ],
+  [boundary("masked", { detail: { observations: 9 } }), "Masked 9 observations: 211,480 to 168,900"],
   [
     boundary("masked", { detail: { observations: 1 }, tokens_after: null }),
-    "Masked 1 observation, oldest first, from 211,480",
+    "Masked 1 observation, from 211,480",
+  ],
+  [
+    boundary("masked", { detail: { observations: 0 }, tokens_after: 212_000 }),
+    "Masked nothing, the level did not fall",
   ],
   [boundary("compacted", { detail: { trigger: "auto" } }), "Compacted (auto): 211,480 to 168,900"],
   [

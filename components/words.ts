@@ -126,7 +126,9 @@ function count(value: unknown): number | undefined {
 
 function fall(boundary: BoundaryView): string {
   const { tokens_before: before, tokens_after: after } = boundary;
-  if (before !== null && after !== null) return `: ${exact(before)} to ${exact(after)}`;
+  if (before !== null && after !== null) {
+    return after < before ? `: ${exact(before)} to ${exact(after)}` : ", the level did not fall";
+  }
   if (before !== null) return `, from ${exact(before)}`;
   return after === null ? "" : `, to ${exact(after)}`;
 }
@@ -153,8 +155,13 @@ export function boundaryWords(boundary: BoundaryView): string {
   switch (type) {
     case "masked": {
       const observations = count(detail.observations);
-      const what = observations === undefined ? "observations" : plural(observations, "observation");
-      return `Masked ${what}, oldest first${fall(boundary)}`;
+      const what =
+        observations === undefined
+          ? "observations"
+          : observations === 0
+            ? "nothing"
+            : plural(observations, "observation");
+      return `Masked ${what}${fall(boundary)}`;
     }
     case "compacted": {
       const trigger = text(detail.trigger);

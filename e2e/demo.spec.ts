@@ -33,7 +33,7 @@ const FALLS: readonly { example: string; session: RegExp; type: string; words: s
     example: "ouroboros",
     session: /^ouro:/,
     type: "masked",
-    words: `Masked \\d observations?, oldest first: ${FALL}`,
+    words: `Masked \\d observations?: ${FALL}`,
     times: 10,
   },
   {

@@ -31,7 +31,7 @@ function saga(harness: string): Story {
 }
 
 const FALLS = [
-  ["masked", "Masked 9 observations, oldest first: 36,000 to 24,000", "−12,000"],
+  ["masked", "Masked 9 observations: 36,000 to 24,000", "−12,000"],
   ["compacted", "Compacted (auto): 38,000 to 15,000", "−23,000"],
   ["subtick", "Sub-tick 4.1: 41,000 to 5,000, 3,000 tokens handed over. The ceiling was crossed", "−36,000"],
   [

@@ -56,7 +56,7 @@ export const agentWords = ({ name }: OtherAgent) =>
 function text(words: string, x: number, y: number, anchor: PlacedText["anchor"]): PlacedText {
   const width = textWidth(words);
   const left = { start: x, middle: x - width / 2, end: x - width }[anchor];
-  return { x, y, anchor, left: left - 2, right: left + width + 2, top: y - 10, bottom: y + 3 };
+  return { x, y, anchor, left: left - 2, right: left + width + 2, top: y - 12, bottom: y + 3 };
 }
 
 /** Where each label of the saw-tooth stands: thresholds choose first, then the deepest falls, then other agents. */

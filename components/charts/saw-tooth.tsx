@@ -24,21 +24,30 @@ export interface SawToothProps {
 
 const MARGIN = { top: 26, right: 14, bottom: 0, left: 0 };
 const DAY = 86_400_000;
+const MOST_TICKS = 8;
+/** Room for one label of the horizontal axis, with some air. */
+const TICK_PX = 72;
 
 export default function SawTooth({ saw, others, placed, next, agent, axis, top }: SawToothProps) {
   const [shown, setShown] = useState<{ marker: SawMarker; x: number; y: number } | null>(null);
+  const [most, setMost] = useState(MOST_TICKS);
   const [from, to] = domainOf(saw, placed, next, axis);
   const offset = -new Date(to).getTimezoneOffset() * 60_000;
   // Before its first turn and after its last there are no turns of this agent to count.
   const ticks =
     axis === "turns"
-      ? turnTicks(saw.points[0]?.x ?? from, saw.points.at(-1)?.x ?? to)
-      : timeTicks(from, to, offset, 8);
+      ? turnTicks(saw.points[0]?.x ?? from, saw.points.at(-1)?.x ?? to, most)
+      : timeTicks(from, to, offset, most);
   const fine = to - from < 10 * 60_000;
 
   return (
     <div className="relative h-full">
-      <ResponsiveContainer width="100%" height="100%">
+      <ResponsiveContainer
+        width="100%"
+        height="100%"
+        // Fewer in the first place: of those that do not fit, some would be left out and the rest stand unevenly.
+        onResize={(width) => setMost(Math.min(MOST_TICKS, Math.max(2, Math.floor(width / TICK_PX))))}
+      >
         <ComposedChart data={saw.points} margin={MARGIN}>
           <CartesianGrid vertical={false} horizontalValues={levelTicks(top)} stroke="var(--rule)" />
           <XAxis
@@ -57,7 +66,7 @@ export default function SawTooth({ saw, others, placed, next, agent, axis, top }
             axisLine={{ stroke: "var(--edge)" }}
             tickLine={false}
             height={24}
-            interval="equidistantPreserveStart"
+            interval="preserveStartEnd"
           />
           <YAxis
             type="number"
