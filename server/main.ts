@@ -15,7 +15,7 @@ import { describeError } from "./errors.ts";
 import { createMachineApp } from "./http/app.ts";
 import { BodyRoom } from "./http/body-room.ts";
 import { csvRoutes } from "./http/csv.ts";
-import { eventsRoute } from "./http/events.ts";
+import { takeEvents } from "./http/events.ts";
 import { createReadiness } from "./http/health.ts";
 import { createInstruments } from "./http/instruments.ts";
 import { createLiveStreams } from "./http/live.ts";
@@ -191,12 +191,6 @@ async function start(settings: Settings, log: Logger, stops: Stops, stopping: ()
       stopping,
     }),
     routes: [
-      eventsRoute({
-        access,
-        ingest,
-        quota: createQuota(settings.PLIMSOLL_QUOTA_EVENTS_PER_SECOND, clock),
-        room: new BodyRoom(settings.PLIMSOLL_BODIES_MIB * 1024 * 1024, instruments.bodies),
-      }),
       csvRoutes({
         log,
         access,
@@ -215,6 +209,12 @@ async function start(settings: Settings, log: Logger, stops: Stops, stopping: ()
     host: settings.HOST,
     port: settings.PORT,
     hostRules,
+    events: takeEvents({
+      access,
+      ingest,
+      quota: createQuota(settings.PLIMSOLL_QUOTA_EVENTS_PER_SECOND, clock),
+      room: new BodyRoom(settings.PLIMSOLL_BODIES_MIB * 1024 * 1024, instruments.bodies),
+    }),
     machine,
     pages: pages?.handle ?? noPages,
     pageUpgrade: pages?.upgrade,

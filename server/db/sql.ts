@@ -1,3 +1,4 @@
+import { Socket } from "node:net";
 import pg from "pg";
 import type { Logger } from "pino";
 import type { Prisma } from "./client.ts";
@@ -42,6 +43,7 @@ export function openWriters(options: { url: string; size: number; log: Logger })
     query_timeout: QUERY_TIMEOUT,
     keepAlive: true,
     pipeline: true,
+    stream: gatheringSocket,
   });
   pool.on("error", (err) => options.log.warn({ err }, "an idle writer lost its connection"));
   // One that is in use fails its statements, which is how its user hears of it; unheard, the event would end the process.
@@ -77,6 +79,29 @@ export function openWriters(options: { url: string; size: number; log: Logger })
     },
     end: () => pool.end(),
   };
+}
+
+type Write = (...chunk: unknown[]) => boolean;
+
+/** A socket that sends in one system call what is written at one go, as most of a transaction's statements are. */
+function gatheringSocket(): Socket {
+  const socket = new Socket();
+  const write = socket.write.bind(socket) as Write;
+  let gathering = false;
+  const gather: Write = (...chunk) => {
+    if (!gathering) {
+      gathering = true;
+      socket.cork();
+      process.nextTick(() => {
+        gathering = false;
+        socket.uncork();
+      });
+    }
+    return write(...chunk);
+  };
+  // Not before: `connect` puts back the method of the class.
+  socket.once("connect", () => Object.assign(socket, { write: gather }));
+  return socket;
 }
 
 class Transaction implements WriterSql {

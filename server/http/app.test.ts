@@ -5,17 +5,27 @@ import { type TestServer, testServer } from "./test-server.ts";
 
 let server: TestServer;
 
+const FAILURES: Record<string, Error> = {
+  bug: new Error("SELECT secret FROM somewhere"),
+  busy: new PlimsollError("overloaded", "Busy.", { details: { retry_after_seconds: 7 } }),
+  away: Object.assign(new Error("connect"), { code: "ECONNREFUSED" }),
+};
+
 beforeAll(async () => {
   server = await testServer({
     names: ["plimsoll.example.com"],
+    events: async ({ headers }) => {
+      const failure = FAILURES[String(headers["x-failure"])];
+      if (failure !== undefined) throw failure;
+      return { accepted: 1 };
+    },
     routes: [
       (app) => {
-        app.post("/api/v1/events", (c) => c.json({ accepted: 1 }));
         app.get("/api/v1/broken", () => {
-          throw new Error("SELECT secret FROM somewhere");
+          throw FAILURES.bug;
         });
         app.get("/api/v1/busy", () => {
-          throw new PlimsollError("overloaded", "Busy.", { details: { retry_after_seconds: 7 } });
+          throw FAILURES.busy;
         });
       },
     ],
@@ -43,8 +53,12 @@ async function logIn(host = own()): Promise<{ cookie: string }> {
 
 describe("the Host check", () => {
   it.each(["evil.example.com", "evil.example.com:80", "localhost:1"])("turns %s away", async (host) => {
-    for (const path of ["/healthz", "/metrics", "/api/v1/events", "/", "/_next/static/x.js"]) {
-      const { status, json } = await server.send(path, { headers: { host } });
+    const asked = ["/healthz", "/metrics", "/api/v1/events", "/", "/_next/static/x.js"].map((path) => [
+      path,
+      "GET",
+    ]);
+    for (const [path, method] of [...asked, ["/api/v1/events", "POST"]]) {
+      const { status, json } = await server.send(path!, { method, headers: { host } });
       expect(status).toBe(400);
       expect(json).toMatchObject({
         error: { code: "bad_request", message: expect.stringContaining("PLIMSOLL_ALLOWED_HOSTS") },
@@ -66,8 +80,14 @@ describe("the Host check", () => {
 });
 
 describe("errors", () => {
-  it("have one shape, and a request id", async () => {
-    const { status, json, headers } = await server.send("/api/v1/busy");
+  const failing = (failure: string) =>
+    server.send("/api/v1/events", { body: [], headers: { "x-failure": failure } });
+
+  it.each([
+    ["routes", () => server.send("/api/v1/busy")],
+    ["events", () => failing("busy")],
+  ])("of %s have one shape, and a request id", async (_what, sent) => {
+    const { status, json, headers } = await sent();
     expect(status).toBe(503);
     expect(json).toEqual({
       error: { code: "overloaded", message: "Busy.", details: { retry_after_seconds: 7 } },
@@ -75,8 +95,19 @@ describe("errors", () => {
     expect(headers).toMatchObject({ "retry-after": "7", "x-request-id": expect.stringMatching(/^\w+-\w+$/) });
   });
 
-  it("keep the text of what nobody foresaw inside", async () => {
-    const { status, text } = await server.send("/api/v1/broken");
+  it("tell a sender that the database is away, and not where it is", async () => {
+    const { status, json, text, headers } = await failing("away");
+    expect(status).toBe(503);
+    expect(json).toMatchObject({ error: { code: "database_unreachable" } });
+    expect(headers["retry-after"]).toBe("1");
+    expect(text).not.toContain("ECONNREFUSED");
+  });
+
+  it.each([
+    ["routes", () => server.send("/api/v1/broken")],
+    ["events", () => failing("bug")],
+  ])("of %s keep the text of what nobody foresaw inside", async (_what, sent) => {
+    const { status, text } = await sent();
     expect(status).toBe(500);
     expect(text).not.toContain("SELECT");
   });

@@ -8,14 +8,13 @@ import { z } from "zod";
 import { type Browsers, expiredCookie, sessionCookie, sessionOf } from "../access/browser.ts";
 import { checkHost, checkOrigin, type HostRules } from "../access/origin.ts";
 import { type Access, factsOf, type Principal } from "../access/principal.ts";
-import { isUnavailable } from "../db/unavailable.ts";
 import { PlimsollError } from "../errors.ts";
 import type { FleetGauges } from "../telemetry/gauges.ts";
 import type { Readiness } from "./health.ts";
 import type { Instruments } from "./instruments.ts";
 import type { LiveStreams } from "./live.ts";
 import { type GaugeSource, renderMetrics } from "./metrics.ts";
-import { errorResponse, logError, nextRequestId } from "./respond.ts";
+import { errorResponse, foreseen, logError, nextRequestId } from "./respond.ts";
 
 export type MachineEnv = { Bindings: HttpBindings };
 export type MachineContext = Context<MachineEnv>;
@@ -38,7 +37,7 @@ export interface MachineAppDeps {
   instruments: Instruments;
   gauges: GaugeSource;
   readiness: Readiness;
-  /** Routes that need speed, such as events: they are found before anything else. */
+  /** Of parts that stand by themselves. */
   routes?: ((app: Hono<MachineEnv>) => void)[];
   /** Everything under /api/trpc. */
   trpc?: FetchHandler;
@@ -53,7 +52,7 @@ export interface MachineApp {
 const LOGIN_BODY_BYTES = 4_096;
 const LoginBody = z.object({ token: z.string().min(1).max(200) });
 
-/** Everything a machine calls, and how a browser logs in. */
+/** Everything a machine calls but `POST /api/v1/events`, and how a browser logs in. */
 export function createMachineApp(deps: MachineAppDeps): MachineApp {
   const { log, access, browsers, streams, hostRules } = deps;
   const app = new Hono<MachineEnv>();
@@ -124,7 +123,7 @@ export function createMachineApp(deps: MachineAppDeps): MachineApp {
   if (trpc) app.all("/api/trpc/*", (c) => trpc(c.req.raw, contextOf(c)));
 
   // The REST API is what is left, not a wildcard route: one that matches as well would make the router run
-  // a chain of handlers for every event.
+  // a chain of handlers for every request.
   app.notFound((c) => {
     const { path } = c.req;
     if (rest && (path.startsWith("/api/v1/") || path === "/openapi.json"))
@@ -133,12 +132,7 @@ export function createMachineApp(deps: MachineAppDeps): MachineApp {
   });
 
   app.onError((thrown, c) => {
-    const error =
-      !(thrown instanceof PlimsollError) && isUnavailable(thrown)
-        ? new PlimsollError("database_unreachable", "The database cannot be reached just now. Try again.", {
-            cause: thrown,
-          })
-        : thrown;
+    const error = foreseen(thrown);
     const requestId = nextRequestId();
     logError(log, error, { method: c.req.method, path: c.req.path, requestId });
     const response = errorResponse(error);

@@ -3,14 +3,6 @@ import { PlimsollError } from "../errors.ts";
 /** Seconds a sender that found no room should wait. */
 const RETRY_AFTER = 1;
 
-/** What one request holds of the room. */
-export interface BodyHold {
-  /** @throws PlimsollError `overloaded` with `details.retry_after_seconds` when so many bytes more do not fit */
-  take(bytes: number): void;
-  /** Gives back all that was taken; doing it again changes nothing. */
-  leave(): void;
-}
-
 /**
  * Bounds the bytes of all request bodies in memory together, as they came and once more as they were decompressed: each
  * may be within its own limit, and a hundred of them still be more than the machine has.
@@ -32,25 +24,46 @@ export class BodyRoom {
   }
 
   enter(): BodyHold {
-    let own = 0;
-    return {
-      take: (bytes) => {
-        if (this.#held + bytes > this.#limit) {
-          throw new PlimsollError(
-            "overloaded",
-            `The requests under way fill the ${this.#limit} bytes the server has for them. Send the same events again after ${RETRY_AFTER} s.`,
-            { details: { retry_after_seconds: RETRY_AFTER } },
-          );
-        }
-        own += bytes;
-        this.#held += bytes;
-        this.#changed(this.#held);
-      },
-      leave: () => {
-        this.#held -= own;
-        own = 0;
-        this.#changed(this.#held);
-      },
-    };
+    return new BodyHold(this);
+  }
+
+  /** @throws PlimsollError `overloaded` with `details.retry_after_seconds` when so many bytes more do not fit */
+  take(bytes: number): void {
+    if (this.#held + bytes > this.#limit) {
+      throw new PlimsollError(
+        "overloaded",
+        `The requests under way fill the ${this.#limit} bytes the server has for them. Send the same events again after ${RETRY_AFTER} s.`,
+        { details: { retry_after_seconds: RETRY_AFTER } },
+      );
+    }
+    this.#held += bytes;
+    this.#changed(this.#held);
+  }
+
+  give(bytes: number): void {
+    this.#held -= bytes;
+    this.#changed(this.#held);
+  }
+}
+
+/** What one request holds of the room. */
+export class BodyHold {
+  readonly #room: BodyRoom;
+  #own = 0;
+
+  constructor(room: BodyRoom) {
+    this.#room = room;
+  }
+
+  /** @throws PlimsollError `overloaded`, see `BodyRoom.take` */
+  take(bytes: number): void {
+    this.#room.take(bytes);
+    this.#own += bytes;
+  }
+
+  /** Gives back all that was taken; doing it again changes nothing. */
+  leave(): void {
+    this.#room.give(this.#own);
+    this.#own = 0;
   }
 }

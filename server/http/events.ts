@@ -1,12 +1,10 @@
 import type { IncomingMessage } from "node:http";
-import { LIMITS } from "@plimsoll/protocol";
-import type { Hono } from "hono";
+import { type IngestAnswer, LIMITS } from "@plimsoll/protocol";
 import type { Access } from "../access/principal.ts";
 import { PlimsollError } from "../errors.ts";
 import { decodeBody, tooManyBytes } from "../ingest/decode.ts";
 import type { Ingest } from "../ingest/ingest.ts";
 import type { Quota } from "../ingest/quota.ts";
-import type { MachineEnv } from "./app.ts";
 import type { BodyHold, BodyRoom } from "./body-room.ts";
 
 export interface EventsDeps {
@@ -16,33 +14,30 @@ export interface EventsDeps {
   room: BodyRoom;
 }
 
-/** `POST /api/v1/events`: see docs/protocol.md. Answers after the commit. */
-export function eventsRoute(deps: EventsDeps): (app: Hono<MachineEnv>) => void {
+/** `POST /api/v1/events`: see docs/protocol.md. Resolves after the commit. */
+export function takeEvents(deps: EventsDeps): (incoming: IncomingMessage) => Promise<IngestAnswer> {
   const { access, ingest, quota, room } = deps;
-  return (app) => {
-    app.post("/api/v1/events", async (c) => {
-      const { incoming } = c.env;
-      const { projectId, keyId } = await access.authorize(incoming, "ingest");
-      let events = 1;
-      const hold = room.enter();
-      try {
-        const bytes = await readBody(incoming, hold);
-        const raw = await decodeBody({
-          bytes,
-          contentType: incoming.headers["content-type"],
-          contentEncoding: incoming.headers["content-encoding"],
-          decompressed: (size) => hold.take(size),
-        });
-        events = raw.length;
-        quota.take(keyId ?? "local", events);
-        return c.json(await ingest.accept(projectId, raw));
-      } catch (error) {
-        ingest.turnedAway(projectId, error instanceof PlimsollError ? error.code : "internal", events);
-        throw error;
-      } finally {
-        hold.leave();
-      }
-    });
+  return async (incoming) => {
+    const { projectId, keyId } = await access.authorize(incoming, "ingest");
+    let events = 1;
+    const hold = room.enter();
+    try {
+      const bytes = await readBody(incoming, hold);
+      const raw = await decodeBody({
+        bytes,
+        contentType: incoming.headers["content-type"],
+        contentEncoding: incoming.headers["content-encoding"],
+        decompressed: (size) => hold.take(size),
+      });
+      events = raw.length;
+      quota.take(keyId ?? "local", events);
+      return await ingest.accept(projectId, raw);
+    } catch (error) {
+      ingest.turnedAway(projectId, error instanceof PlimsollError ? error.code : "internal", events);
+      throw error;
+    } finally {
+      hold.leave();
+    }
   };
 }
 

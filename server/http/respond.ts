@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Logger } from "pino";
+import { isUnavailable } from "../db/unavailable.ts";
 import { PlimsollError, statusOf, toErrorBody } from "../errors.ts";
 
 const processPart = randomBytes(4).toString("hex");
@@ -26,6 +27,14 @@ export function errorResponse(error: unknown): Response {
   return new Response(JSON.stringify(toErrorBody(error)), {
     status: statusOf(error),
     headers: errorHeaders(error),
+  });
+}
+
+/** A database that is away is nothing unforeseen, whoever ran into it. */
+export function foreseen(thrown: unknown): unknown {
+  if (thrown instanceof PlimsollError || !isUnavailable(thrown)) return thrown;
+  return new PlimsollError("database_unreachable", "The database cannot be reached just now. Try again.", {
+    cause: thrown,
   });
 }
 

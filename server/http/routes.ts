@@ -45,3 +45,8 @@ function isFree(url: string): boolean {
 
 /** Whether the page server answers, instead of the app for machines. */
 export const isForPeople = (route: Route): boolean => route === "page" || route === "asset";
+
+/** Whether it is `POST /api/v1/events`, and nothing else below that path. */
+export function takesEvents(method: string | undefined, url: string): boolean {
+  return method === "POST" && (url === "/api/v1/events" || url.startsWith("/api/v1/events?"));
+}

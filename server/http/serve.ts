@@ -10,8 +10,8 @@ import { foreignHost, type MachineApp } from "./app.ts";
 import { FAILURE_PAGE_HEADERS, failurePage } from "./failure-page.ts";
 import type { Instruments } from "./instruments.ts";
 import type { LiveStreams } from "./live.ts";
-import { errorHeaders, errorResponse, logError, nextRequestId } from "./respond.ts";
-import { isForPeople, routeOf } from "./routes.ts";
+import { errorHeaders, errorResponse, foreseen, logError, nextRequestId } from "./respond.ts";
+import { isForPeople, routeOf, takesEvents } from "./routes.ts";
 
 export interface ServeOptions {
   host: string;
@@ -19,6 +19,8 @@ export interface ServeOptions {
   port: number;
   /** Its port is set to the one listened on. */
   hostRules: HostRules;
+  /** Takes the events of a request and says what became of them. Asked directly: it is the one route that needs speed. */
+  events(incoming: IncomingMessage): Promise<unknown>;
   machine: MachineApp;
   /** Next's request handler. */
   pages(incoming: IncomingMessage, outgoing: ServerResponse): unknown;
@@ -57,7 +59,18 @@ const PAGE_HEADERS = {
  * @throws PlimsollError `port_in_use` or `setting_invalid`
  */
 export async function serve(options: ServeOptions): Promise<RunningServer> {
-  const { host, hostRules, machine, pages, browsers, streams, instruments, log, graceMs = 5_000 } = options;
+  const {
+    host,
+    hostRules,
+    events,
+    machine,
+    pages,
+    browsers,
+    streams,
+    instruments,
+    log,
+    graceMs = 5_000,
+  } = options;
   const upgraded = new Set<Duplex>();
 
   const machines = getRequestListener((request, bindings) => machine.fetch(request, bindings as never), {
@@ -71,16 +84,41 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       for (const [name, value] of Object.entries(PAGE_HEADERS)) outgoing.setHeader(name, value);
       if (open || (await letIn(incoming, outgoing, url))) await pages(incoming, outgoing);
     } catch (error) {
-      const requestId = nextRequestId();
-      logError(log, error, { method: incoming.method ?? "", path: url.split("?", 1)[0]!, requestId });
-      if (outgoing.headersSent) outgoing.destroy();
-      else {
-        const forPeople = incoming.headers.accept?.includes("text/html") === true;
-        const headers = { ...errorHeaders(error), "X-Request-Id": requestId };
-        outgoing.writeHead(statusOf(error), forPeople ? { ...headers, ...FAILURE_PAGE_HEADERS } : headers);
-        outgoing.end(forPeople ? failurePage(error) : JSON.stringify(toErrorBody(error)));
-      }
+      const forPeople = incoming.headers.accept?.includes("text/html") === true;
+      refuse(incoming, outgoing, url, error, forPeople);
     }
+  }
+
+  async function answerEvents(incoming: IncomingMessage, outgoing: ServerResponse, url: string) {
+    try {
+      if (!checkHost(incoming.headers.host, hostRules)) throw foreignHost(incoming.headers.host);
+      const body = JSON.stringify(await events(incoming));
+      outgoing.writeHead(200, {
+        "Content-Type": "application/json",
+        "Content-Length": Buffer.byteLength(body),
+      });
+      outgoing.end(body);
+    } catch (thrown) {
+      refuse(incoming, outgoing, url, foreseen(thrown), false);
+    }
+  }
+
+  function refuse(
+    incoming: IncomingMessage,
+    outgoing: ServerResponse,
+    url: string,
+    error: unknown,
+    forPeople: boolean,
+  ): void {
+    const requestId = nextRequestId();
+    logError(log, error, { method: incoming.method ?? "", path: url.split("?", 1)[0]!, requestId });
+    if (outgoing.headersSent) {
+      outgoing.destroy();
+      return;
+    }
+    const headers = { ...errorHeaders(error), "X-Request-Id": requestId };
+    outgoing.writeHead(statusOf(error), forPeople ? { ...headers, ...FAILURE_PAGE_HEADERS } : headers);
+    outgoing.end(forPeople ? failurePage(error) : JSON.stringify(toErrorBody(error)));
   }
 
   /** @returns false when it has answered with the way to the login page */
@@ -125,7 +163,8 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
         instruments.request(route, outgoing.statusCode, (performance.now() - started) / 1000),
       );
     }
-    if (isForPeople(route)) void page(incoming, outgoing, url, route === "asset");
+    if (route === "events" && takesEvents(incoming.method, url)) void answerEvents(incoming, outgoing, url);
+    else if (isForPeople(route)) void page(incoming, outgoing, url, route === "asset");
     else void machines(incoming, outgoing);
   });
 

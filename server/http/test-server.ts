@@ -19,7 +19,7 @@ import { type ServeOptions, serve } from "./serve.ts";
 /** The whole of what serves HTTP, on a database of its own and a free port. For tests. */
 export async function testServer(
   options: Partial<Pick<MachineAppDeps, "routes" | "trpc" | "rest">> &
-    Partial<Pick<ServeOptions, "pages" | "graceMs">> & {
+    Partial<Pick<ServeOptions, "events" | "pages" | "graceMs">> & {
       heartbeatMs?: number;
       maxClients?: number;
       gauges?: () => Promise<FleetGauges>;
@@ -69,6 +69,7 @@ export async function testServer(
     host: "127.0.0.1",
     port: 0,
     hostRules,
+    events: options.events ?? (async () => ({ accepted: 1 })),
     machine,
     pages: options.pages ?? ((_: IncomingMessage, outgoing: ServerResponse) => void outgoing.end("a page")),
     browsers,
