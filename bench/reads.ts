@@ -13,7 +13,7 @@ const SPACING = 20_000;
 const SESSION_TURNS = 400;
 const CONNECTIONS = 8;
 const BATCH = 1_000;
-const REPEATS = 120;
+const REPEATS = 300;
 const WARM_UPS = 20;
 /** The live fleet on top of the history: enough for every agent to have a row. */
 const LIVE_TURNS = 20_000;

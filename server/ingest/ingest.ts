@@ -23,8 +23,6 @@ export interface IngestOptions extends WriterOptions {
 export const WRITERS = 3;
 /** Events in one transaction; a request is never split. */
 const BATCH_EVENTS = 1_000;
-/** Milliseconds the first event of a batch waits for company. */
-const LINGER = 1;
 /** Events waiting before another writer starts beside a busy one: below it, company is worth more than haste. */
 const NEXT_WRITER_EVENTS = 48;
 /** Events waiting before new requests are turned away. */
@@ -51,7 +49,7 @@ export class Ingest {
   #queue: Request[] = [];
   #queued = 0;
   #writing = 0;
-  #timer: NodeJS.Timeout | undefined;
+  #turn: NodeJS.Immediate | undefined;
   #counts = new OutcomeCounts();
   #countsTimer: NodeJS.Timeout | undefined;
   #closed = false;
@@ -105,14 +103,15 @@ export class Ingest {
     this.#schedule();
   }
 
+  /** Begins once all requests are read that arrived together: they keep each other company, and none waits for more. */
   #schedule(): void {
     if (this.#queued >= BATCH_EVENTS) this.#pump();
-    else this.#timer ??= setTimeout(() => this.#pump(), LINGER);
+    else this.#turn ??= setImmediate(() => this.#pump());
   }
 
   #pump(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    clearImmediate(this.#turn);
+    this.#turn = undefined;
     while (this.#queue.length > 0 && this.#mayStart()) {
       const requests = this.#take();
       this.#writing += 1;
