@@ -4,7 +4,7 @@ type Maybe<T> = T | null;
 
 /**
  * An agent's state as it is stored: its values by place, as JSON. It is written with every turn, and with the names of
- * its fields it was three times as long.
+ * its fields it was twice as long.
  */
 type PackedState = [
   tail: Maybe<[window: number, seq: number, at: number, key: string]>,
