@@ -16,8 +16,8 @@ export interface TotalsOptions {
 }
 
 /**
- * Rollups, harnesses and counts. A transaction that writes events only leaves what it adds to them in `pending_totals`;
- * here that is moved into them, for many transactions together.
+ * Sessions, rollups, harnesses and counts. A transaction that writes events only leaves in `pending_totals` what it adds
+ * to them, and which sessions it moved; here they are brought up to it, for many transactions together.
  */
 export class Totals {
   readonly #options: TotalsOptions;
