@@ -52,6 +52,16 @@ export class PlimsollError extends Error {
   }
 }
 
+/** For a caller of a server that runs while its database does not answer. */
+export function databaseUnreachable(cause?: unknown): PlimsollError {
+  const options = cause === undefined ? {} : { cause };
+  return new PlimsollError(
+    "database_unreachable",
+    "The database cannot be reached just now. Try again.",
+    options,
+  );
+}
+
 export interface ErrorBody {
   error: { code: ErrorCode; message: string; details?: unknown };
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Scope } from "@plimsoll/protocol";
-import { PlimsollError } from "../errors.ts";
+import { databaseUnreachable, PlimsollError } from "../errors.ts";
 import { type Browsers, sessionOf } from "./browser.ts";
 import { shapeOf } from "./key-format.ts";
 import type { Keys, VerifiedKey } from "./keys.ts";
@@ -148,9 +148,7 @@ async function orUnreachable<T>(answer: T | Promise<T>): Promise<T> {
   try {
     return await answer;
   } catch (cause) {
-    throw new PlimsollError("database_unreachable", "The database cannot be reached just now. Try again.", {
-      cause,
-    });
+    throw databaseUnreachable(cause);
   }
 }
 

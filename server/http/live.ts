@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { LiveMessage } from "@plimsoll/protocol";
 import type { Access } from "../access/principal.ts";
-import { PlimsollError, statusOf } from "../errors.ts";
+import { databaseUnreachable, PlimsollError, statusOf } from "../errors.ts";
 import { addChanges, type Changes } from "../live/coalesce.ts";
 import type { LiveHub } from "../live/hub.ts";
 
@@ -60,7 +60,7 @@ export function createLiveStreams(options: LiveStreamsOptions): LiveStreams {
       throw new PlimsollError("overloaded", "Too many clients are connected to the live stream.");
     }
     if (!hub.connected()) {
-      throw new PlimsollError("database_unreachable", "The database cannot be reached just now. Try again.");
+      throw databaseUnreachable();
     }
     // The client may have left while its key was looked up; then 'close' has come and gone.
     if (outgoing.destroyed) return;

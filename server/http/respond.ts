@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Logger } from "pino";
 import { isUnavailable } from "../db/unavailable.ts";
-import { PlimsollError, statusOf, toErrorBody } from "../errors.ts";
+import { databaseUnreachable, PlimsollError, statusOf, toErrorBody } from "../errors.ts";
 
 const processPart = randomBytes(4).toString("hex");
 let requests = 0;
@@ -33,9 +33,7 @@ export function errorResponse(error: unknown): Response {
 /** A database that is away is nothing unforeseen, whoever ran into it. */
 export function foreseen(thrown: unknown): unknown {
   if (thrown instanceof PlimsollError || !isUnavailable(thrown)) return thrown;
-  return new PlimsollError("database_unreachable", "The database cannot be reached just now. Try again.", {
-    cause: thrown,
-  });
+  return databaseUnreachable(thrown);
 }
 
 /** Where it happened, for the log. The path without its query: that may hold anything. */

@@ -5,7 +5,7 @@ import { getRequestListener } from "@hono/node-server";
 import type { Logger } from "pino";
 import { type Browsers, sessionCookie, sessionOf } from "../access/browser.ts";
 import { checkHost, type HostRules } from "../access/origin.ts";
-import { PlimsollError, statusOf, toErrorBody } from "../errors.ts";
+import { databaseUnreachable, PlimsollError, statusOf, toErrorBody } from "../errors.ts";
 import { foreignHost, type MachineApp } from "./app.ts";
 import { FAILURE_PAGE_HEADERS, failurePage } from "./failure-page.ts";
 import type { Instruments } from "./instruments.ts";
@@ -145,7 +145,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     try {
       return await browsers.verify(session);
     } catch (cause) {
-      throw new PlimsollError("database_unreachable", "The database cannot be reached just now.", { cause });
+      throw databaseUnreachable(cause);
     }
   }
 
