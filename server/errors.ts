@@ -1,4 +1,4 @@
-/** Every code a caller of the server, or the person starting it, can meet, with its HTTP status. */
+/** The HTTP status of every error code that the server answers, or prints when it cannot start. */
 export const STATUS_OF_CODE = {
   bad_request: 400,
   invalid_field: 400,
@@ -12,15 +12,17 @@ export const STATUS_OF_CODE = {
   quota_exceeded: 429,
   internal: 500,
   overloaded: 503,
-  // Start-up. They reach HTTP only when the condition appears in a running server.
+  // Start-up errors. They reach HTTP only when the condition appears in a running server.
   port_in_use: 500,
   data_folder_unwritable: 500,
+  data_folder_damaged: 500,
   disk_full: 503,
   database_unreachable: 503,
   database_unsafe: 500,
   setting_invalid: 500,
   postgres_binaries_missing: 500,
   root_unsupported: 500,
+  stopped: 503,
 } as const;
 
 export type ErrorCode = keyof typeof STATUS_OF_CODE;

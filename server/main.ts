@@ -54,11 +54,15 @@ async function main(): Promise<void> {
   const settings = readSettings(process.env);
   const log = createLogger({ level: settings.LOG_LEVEL });
   const stops: Stops = [];
-  let stopping = false;
+  const ended = new AbortController();
+  let stopped: Promise<void> | undefined;
 
-  async function stop(): Promise<void> {
-    if (stopping) return;
-    stopping = true;
+  function stop(): Promise<void> {
+    stopped ??= stopAll();
+    return stopped;
+  }
+
+  async function stopAll(): Promise<void> {
     for (const end of stops.reverse()) {
       try {
         await end();
@@ -68,13 +72,12 @@ async function main(): Promise<void> {
     }
   }
 
-  const started = start(settings, log, stops, () => stopping);
+  const started = start(settings, log, stops, ended.signal);
   // Heard from the beginning: whoever ends a start that is under way must find no database left behind.
   // A repeated signal changes nothing: npm passes on the Ctrl+C that the terminal has sent here as well.
-  let ending = false;
   const end = () => {
-    if (ending) return;
-    ending = true;
+    if (ended.signal.aborted) return;
+    ended.abort();
     void started
       .catch(() => {})
       .then(stop)
@@ -86,19 +89,20 @@ async function main(): Promise<void> {
     await started;
   } catch (error) {
     await stop();
-    throw error;
+    // A start that was ended by a signal has not failed; the handler of the signal exits.
+    if (!ended.signal.aborted) throw error;
   }
 }
 
 /** Starts every part and says where to go. What was started is in `stops`, also when a later part fails. */
-async function start(settings: Settings, log: Logger, stops: Stops, stopping: () => boolean): Promise<void> {
+async function start(settings: Settings, log: Logger, stops: Stops, ended: AbortSignal): Promise<void> {
   const root = projectRoot();
   const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
   const clock = Date.now;
   let running: RunningServer | undefined;
 
   await checkPort(settings.HOST, settings.PORT);
-  const database = await startDatabase(settings, log);
+  const database = await startDatabase(settings, log, ended);
   stops.push(() => database.stop());
   const { prisma, url } = database;
 
@@ -188,7 +192,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, stopping: ()
     readiness: createReadiness({
       pingDatabase: () => prisma.$queryRaw`SELECT 1`,
       ingestFull: () => ingest.full,
-      stopping,
+      stopping: () => ended.aborted,
     }),
     routes: [
       csvRoutes({

@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { layoutOf } from "../db/layout.ts";
 import { readPostmasterPid } from "../db/postmaster-pid.ts";
-import { identifyPostmaster, isAlive } from "../db/process-identity.ts";
+import { findPostmaster, identifyPostmaster, isAlive } from "../db/process-identity.ts";
 import { emptyDatabase } from "../testing/database.ts";
 import { makeHome, removeHome, type SpawnedServer, spawnServer, startTestServer } from "../testing/server.ts";
 import { openLive } from "./live-client.ts";
@@ -200,5 +200,79 @@ describe("an end", () => {
     server.child.kill("SIGTERM");
     await server.exited;
     await until(async () => (await identifyPostmaster(pid, layoutOf(home).data)) === "gone", 5_000);
+  });
+
+  it.each([0, 30, 100, 200, 300, 400, 600, 900, 1_300])(
+    "exits within 10 s on a SIGTERM %d ms after its launch, and leaves nothing running",
+    async (delay) => {
+      const server = await spawned({});
+      await sleep(delay);
+      const before = Date.now();
+      server.child.kill("SIGTERM");
+      await server.exited;
+      expect(Date.now() - before).toBeLessThan(10_000);
+      expect(server.errors()).not.toContain("    at ");
+      expect(await findPostmaster(layoutOf(home).data)).toBeUndefined();
+      const next = await startTestServer({ home, embedded: true });
+      cleanUps.push(() => next.stop());
+      await next.expectHealthy();
+    },
+  );
+
+  it("exits on SIGTERM while it waits for a PostgreSQL that recovers", async () => {
+    const first = await startTestServer({ home, embedded: true });
+    const pid = (await postmaster())!;
+    await first.kill9();
+    process.kill(pid, "SIGSTOP");
+    try {
+      const server = await spawned({});
+      await sleep(1_500);
+      const before = Date.now();
+      server.child.kill("SIGTERM");
+      expect(await server.exited, server.output()).toBe(0);
+      expect(Date.now() - before).toBeLessThan(10_000);
+    } finally {
+      process.kill(pid, "SIGCONT");
+    }
+  });
+
+  it("exits on SIGTERM while it waits for another process to migrate", async () => {
+    const url = await database();
+    const pg = await import("pg");
+    const client = new pg.default.Client({ connectionString: url });
+    await client.connect();
+    cleanUps.push(() => client.end());
+    await client.query("SELECT pg_advisory_lock($1)", [0x504c4d47]);
+    const server = await spawned({ DATABASE_URL: url });
+    await until(async () => {
+      const { rows } = await client.query(
+        "SELECT count(*)::int AS n FROM pg_locks WHERE locktype = 'advisory' AND NOT granted",
+      );
+      return rows[0].n > 0;
+    });
+    server.child.kill("SIGTERM");
+    expect(await server.exited, server.output()).toBe(0);
+  });
+});
+
+describe("a home with a lost password file", () => {
+  it("is refused with the file's name and what to do, and keeps its data", async () => {
+    const first = await startTestServer({ home, embedded: true });
+    expect((await first.send(turn(unique("session"), 1_000))).status).toBe(200);
+    await first.stop();
+    const { password } = layoutOf(home);
+    const secret = await readFile(password);
+    await rm(password);
+    const lines = await failing({});
+    expect(lines[0]).toBe(`${password} is missing.`);
+    expect(lines[1]).toContain("backup");
+    await writeFile(password, secret, { mode: 0o600 });
+    const again = await startTestServer({ home, embedded: true });
+    cleanUps.push(() => again.stop());
+    const sessions = await again.trpc<{ items: unknown[] }>("sessions.list", {
+      from: new Date(0).toISOString(),
+      to: new Date(Date.now() + 1e9).toISOString(),
+    });
+    expect(sessions.items).toHaveLength(1);
   });
 });

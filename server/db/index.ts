@@ -4,12 +4,13 @@ import { openDatabase, type PrismaClient } from "./client.ts";
 import { startEmbedded } from "./embedded.ts";
 import { migrate } from "./migrate.ts";
 import { selfCheck } from "./self-check.ts";
+import { throwIfStopped } from "./stopped.ts";
 
 export type { PrismaClient } from "./client.ts";
 
 export interface Database {
   prisma: PrismaClient;
-  /** Connection URL, for what needs a connection of its own (LISTEN). Holds a password. */
+  /** Connection URL for connections outside the pool, such as LISTEN. Contains a password. */
   url: string;
   mode: "embedded" | "external";
   /** Closes the pool, then leaves the embedded server. Never throws; may be repeated. */
@@ -22,17 +23,24 @@ export type DatabaseSettings = Pick<
 >;
 
 /**
- * Gives a checked and migrated database: the one in DATABASE_URL, or the embedded one.
- * @throws PlimsollError with a start-up code and a hint
+ * Opens the database in DATABASE_URL, or the embedded one, after checking and migrating it.
+ * @param signal ends a start that is under way; a server that the start has launched is stopped
+ * @throws PlimsollError with a start-up code and a hint; `stopped` when the signal is given
  */
-export async function startDatabase(settings: DatabaseSettings, log: Logger): Promise<Database> {
+export async function startDatabase(
+  settings: DatabaseSettings,
+  log: Logger,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<Database> {
   const embedded = settings.DATABASE_URL
     ? undefined
-    : await startEmbedded({ home: settings.PLIMSOLL_HOME, log });
+    : await startEmbedded({ home: settings.PLIMSOLL_HOME, log, signal });
   const url = settings.DATABASE_URL ?? embedded!.url;
   try {
+    throwIfStopped(signal);
     await selfCheck({ url, allowUnsafe: settings.DATABASE_ALLOW_UNSAFE, log });
-    await migrate({ url, log });
+    await migrate({ url, log, signal });
+    throwIfStopped(signal);
   } catch (error) {
     await embedded?.stop();
     throw error;

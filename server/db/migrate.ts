@@ -8,6 +8,7 @@ import { PlimsollError } from "../errors.ts";
 import { projectRoot } from "../root.ts";
 import { explainUnreachable } from "./reach.ts";
 import { withSchemaEngine } from "./schema-engine.ts";
+import { throwIfStopped } from "./stopped.ts";
 
 /**
  * Advisory lock of the process that migrates. Not Prisma's own number (72707369): the engine takes that on
@@ -41,16 +42,25 @@ interface Applied {
 }
 
 /**
- * Brings the database to the newest migration. Processes that start together wait for each other; when
- * there is nothing to do, Prisma's engine is not even loaded.
- * @returns the names applied now
- * @throws PlimsollError `database_unsafe` when a migration failed earlier, fails now, or is not known here
+ * Brings the database to the newest migration. Processes that start together wait for each other. Prisma's
+ * engine is loaded only when there is something to apply.
+ * @param options.signal ends the wait for another process; a migration that has begun is finished
+ * @returns the names of the applied migrations
+ * @throws PlimsollError `database_unsafe` when a migration failed earlier, fails now, or is unknown to this version
  */
-export async function migrate(options: { url: string; log: Logger; root?: string }): Promise<string[]> {
-  const root = options.root ?? projectRoot();
+export async function migrate(options: {
+  url: string;
+  log: Logger;
+  root?: string;
+  signal?: AbortSignal;
+}): Promise<string[]> {
+  const { root = projectRoot(), signal = new AbortController().signal } = options;
   const migrations = await readMigrations(root);
   const client = new pg.Client({ connectionString: options.url, connectionTimeoutMillis: 10_000 });
   client.on("error", () => {});
+  // Ends the wait for another process that migrates. A migration that has begun is finished.
+  const leave = () => void client.end().catch(() => {});
+  signal.addEventListener("abort", leave, { once: true });
   try {
     await client.connect();
     const before = await readApplied(client);
@@ -60,6 +70,8 @@ export async function migrate(options: { url: string; log: Logger; root?: string
     await client.query("SELECT pg_advisory_lock($1)", [MIGRATION_LOCK]);
     const names = pending(migrations, await readApplied(client), options.log);
     if (names.length === 0) return [];
+    signal.removeEventListener("abort", leave);
+    throwIfStopped(signal);
     await withSchemaEngine(options.url, root, async (engine) => {
       await engine.applyMigrations({ migrationsList: migrationList(migrations, root), filters: NO_FILTER });
     }).catch((cause) => {
@@ -71,8 +83,10 @@ export async function migrate(options: { url: string; log: Logger; root?: string
     options.log.info({ applied: names }, "database migrated");
     return names;
   } catch (error) {
+    throwIfStopped(signal);
     throw explainUnreachable(error, options.url);
   } finally {
+    signal.removeEventListener("abort", leave);
     // Ends the session, and with it the lock.
     await client.end().catch(() => {});
   }

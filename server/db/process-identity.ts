@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { readFile, readlink } from "node:fs/promises";
+import { readdir, readFile, readlink } from "node:fs/promises";
 import { basename } from "node:path";
 import { promisify } from "node:util";
 
@@ -26,6 +26,28 @@ export async function identifyPostmaster(pid: number, dataDirectory: string): Pr
   } catch {
     return isAlive(pid) ? "unknown" : "gone";
   }
+}
+
+/**
+ * Looks through all processes for a postmaster on this data folder, for when its lock file does not name one.
+ * @returns its process id; undefined when there is none, or where processes cannot be listed. Never throws
+ */
+export async function findPostmaster(dataDirectory: string): Promise<number | undefined> {
+  for (const pid of await postgresProcesses(dataDirectory).catch(() => [])) {
+    if ((await identifyPostmaster(pid, dataDirectory)) === "ours") return pid;
+  }
+  return undefined;
+}
+
+/** Process ids worth a closer look. On Linux that look costs two reads; elsewhere each one starts a program. */
+async function postgresProcesses(dataDirectory: string): Promise<number[]> {
+  if (process.platform === "win32") return [];
+  if (process.platform === "linux") return (await readdir("/proc")).map(Number).filter((pid) => pid > 0);
+  const { stdout } = await run("ps", ["-axww", "-o", "pid=,command="]);
+  return stdout
+    .split("\n")
+    .filter((line) => line.includes(dataDirectory))
+    .map((line) => Number.parseInt(line, 10));
 }
 
 /** True when a process has this id. One that we may not signal (EPERM) is alive too. */
