@@ -104,22 +104,22 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
   await checkPort(settings.HOST, settings.PORT);
   const database = await startDatabase(settings, log, ended);
   stops.push(() => database.stop());
-  const { prisma, url } = database;
+  const { prisma, control, maintenance, url } = database;
 
   const hub = createLiveHub({ connectionString: url, log });
   stops.push(() => hub.stop());
   const { access, keys, browsers, ...accessParts } = await openAccess({
-    prisma,
+    prisma: control,
     hub,
     home: settings.PLIMSOLL_HOME,
     log,
   });
   stops.push(() => accessParts.stop());
 
-  const windows = new ConfiguredWindows(prisma, log);
+  const windows = new ConfiguredWindows(control, log);
   await windows.start();
   stops.push(() => windows.stop());
-  const models = new ModelNumbers(prisma);
+  const models = new ModelNumbers(control);
   const thresholds = () => DEFAULT_THRESHOLDS;
   // One for who settles the totals, one for who reads histories again.
   const writers = openWriters({ url, size: WRITERS + 2, log });
@@ -148,6 +148,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
   const demo = createDemo({ program: join(root, "scripts", "demo.mjs"), publicUrl, keys, log, clock });
   const services: Services = {
     prisma,
+    maintenance,
     databaseUrl: url,
     databaseMode: database.mode,
     version,
@@ -190,7 +191,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     instruments,
     gauges: async (projectId) => readGauges(await settled(readerOf(projectId), totals)),
     readiness: createReadiness({
-      pingDatabase: () => prisma.$queryRaw`SELECT 1`,
+      pingDatabase: () => control.$queryRaw`SELECT 1`,
       ingestFull: () => ingest.full,
       stopping: () => ended.aborted,
     }),

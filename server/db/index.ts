@@ -8,12 +8,21 @@ import { throwIfStopped } from "./stopped.ts";
 
 export type { PrismaClient } from "./client.ts";
 
+/** Few and short statements share them. */
+const CONTROL_CONNECTIONS = 3;
+const MAINTENANCE_CONNECTIONS = 2;
+
 export interface Database {
+  /** For pages, the REST API and exports. */
   prisma: PrismaClient;
+  /** For keys, browser sessions and readiness: reads cannot take its connections. */
+  control: PrismaClient;
+  /** For the doctor: statements may run for minutes. */
+  maintenance: PrismaClient;
   /** Connection URL for connections outside the pool, such as LISTEN. Contains a password. */
   url: string;
   mode: "embedded" | "external";
-  /** Closes the pool, then leaves the embedded server. Never throws; may be repeated. */
+  /** Closes the pools, then leaves the embedded server. Never throws; may be repeated. */
   stop(): Promise<void>;
 }
 
@@ -46,14 +55,19 @@ export async function startDatabase(
     throw error;
   }
   const prisma = openDatabase({ url, poolSize: settings.DATABASE_POOL_SIZE, log });
+  const control = openDatabase({ url, poolSize: CONTROL_CONNECTIONS, log, purpose: "control" });
+  const maintenance = openDatabase({ url, poolSize: MAINTENANCE_CONNECTIONS, log, purpose: "maintenance" });
   let stopped: Promise<void> | undefined;
   return {
     prisma,
+    control,
+    maintenance,
     url,
     mode: embedded ? "embedded" : "external",
     stop() {
       stopped ??= (async () => {
-        await prisma.$disconnect().catch((err) => log.warn({ err }, "closing the database pool failed"));
+        for (const pool of [prisma, control, maintenance])
+          await pool.$disconnect().catch((err) => log.warn({ err }, "a pool of connections did not close"));
         await embedded?.stop();
       })();
       return stopped;

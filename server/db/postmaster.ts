@@ -57,7 +57,8 @@ export function postmasterSettings(address: Address): Record<string, string> {
     // systemd removes a logged-out user's POSIX shared memory, under a running server too.
     dynamic_shared_memory_type: "mmap",
     shared_buffers: "128MB",
-    max_connections: "60",
+    // About 20 for each Plimsoll process.
+    max_connections: "100",
     work_mem: "16MB",
     maintenance_work_mem: "128MB",
     effective_cache_size: "1GB",

@@ -1,6 +1,7 @@
 import pg from "pg";
 import type { Logger } from "pino";
 import { PlimsollError } from "../errors.ts";
+import { connectionOptions } from "./connections.ts";
 import { explainUnreachable, shownUrl } from "./reach.ts";
 
 /** What decides whether an acknowledged event survives a crash, as the server reports it. */
@@ -66,10 +67,12 @@ const unsafe = (url: string, why: string, hint: string) =>
   new PlimsollError("database_unsafe", `Plimsoll does not use ${shownUrl(url)}: ${why}.`, { hint });
 
 export async function readDurability(url: string): Promise<Durability> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
+  const options = connectionOptions(url, "control", { connect: 10_000 });
+  const client = new pg.Client(options);
   client.on("error", () => {});
   try {
     await client.connect();
+    await options.onConnect(client);
     const { rows } = await client.query<Durability>(
       `SELECT current_setting('fsync') AS fsync,
               current_setting('synchronous_commit') AS "synchronousCommit",

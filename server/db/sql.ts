@@ -2,6 +2,7 @@ import { Socket } from "node:net";
 import pg from "pg";
 import type { Logger } from "pino";
 import type { Prisma } from "./client.ts";
+import { connectionOptions, type Limits } from "./connections.ts";
 
 /** Statements on one connection, answered in the order they are given; a new one need not wait for the last. */
 export interface Sql {
@@ -26,27 +27,26 @@ export interface Writers {
   end(): Promise<void>;
 }
 
-/** Milliseconds. A database that stands still must not hold requests for ever. */
-const QUERY_TIMEOUT = 15_000;
-const CONNECTION_WAIT = 5_000;
-
 /**
- * Opens connections for the hot path, on the driver itself and pipelined. A group commit is a dozen small statements,
- * and each cost three times as much through the typed client as here; pipelined, most of them wait for no answer.
+ * Opens connections for the hot path, on the driver itself and pipelined. A group commit is a dozen small
+ * statements. Each costs a third of what it does through the typed client, and most wait for no answer.
+ * @param options.size the most connections it opens
+ * @param options.limits replaces single limits of the purpose `writer`, in milliseconds
  */
-export function openWriters(options: { url: string; size: number; log: Logger }): Writers {
+export function openWriters(options: {
+  url: string;
+  size: number;
+  log: Logger;
+  limits?: Partial<Limits>;
+}): Writers {
   const pool = new pg.Pool({
-    connectionString: options.url,
+    ...connectionOptions(options.url, "writer", options.limits),
     max: options.size,
-    application_name: "plimsoll writer",
-    connectionTimeoutMillis: CONNECTION_WAIT,
-    query_timeout: QUERY_TIMEOUT,
-    keepAlive: true,
     pipeline: true,
     stream: gatheringSocket,
   });
-  pool.on("error", (err) => options.log.warn({ err }, "an idle writer lost its connection"));
-  // One that is in use fails its statements, which is how its user hears of it; unheard, the event would end the process.
+  pool.on("error", (err) => options.log.warn({ err }, "an idle writer connection was lost"));
+  // A connection in use reports its loss through its statements. Without a listener the event would end the process.
   pool.on("connect", (client) => client.on("error", () => {}));
   const names = new Map<string, string>();
 

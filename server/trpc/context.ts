@@ -11,6 +11,8 @@ import type { WindowSettings } from "../telemetry/windows.ts";
 /** What procedures work with; made once by the composition root. */
 export interface Services {
   prisma: PrismaClient;
+  /** For statements that may run for minutes. */
+  maintenance: PrismaClient;
   databaseUrl: string;
   databaseMode: "embedded" | "external";
   version: string;

@@ -69,10 +69,10 @@ export const doctor = settledProcedure("admin")
   .input(z.object({}).optional())
   .output(DoctorReport)
   .query(({ ctx }) => {
-    const { databaseUrl, models, windows } = ctx.services;
+    const { databaseUrl, maintenance, models, windows } = ctx.services;
     const { projectId, thresholds } = ctx.reader;
     const fold = { thresholds, lookups: windows.windows.lookups(projectId) };
-    return examine(ctx.reader, { databaseUrl, models, fold });
+    return examine({ ...ctx.reader, prisma: maintenance }, { databaseUrl, models, fold });
   });
 
 export const login = router({
