@@ -2,6 +2,7 @@ import { PrismaPg } from "@prisma/adapter-pg";
 import type { Logger } from "pino";
 import { connectionOptions } from "./connections.ts";
 import { PrismaClient } from "./generated/client.ts";
+import { statementNames } from "./prepared-statements.ts";
 
 export type { PrismaClient } from "./generated/client.ts";
 export { Prisma } from "./generated/client.ts";
@@ -21,26 +22,14 @@ export function openDatabase(options: {
   purpose?: "reads" | "control" | "maintenance";
 }): PrismaClient {
   const { url, poolSize, log, purpose = "reads" } = options;
+  const nameOf = statementNames(PREPARED_LIMIT);
   const adapter = new PrismaPg(
     { ...connectionOptions(url, purpose), max: poolSize, idleTimeoutMillis: 60_000 },
     {
-      statementNameGenerator: statementNames(PREPARED_LIMIT),
+      statementNameGenerator: ({ sql }) => nameOf(sql),
       onPoolError: (err) => log.warn({ err }, "an idle database connection was lost"),
       onConnectionError: (err) => log.warn({ err }, "a database connection was lost"),
     },
   );
   return new PrismaClient({ adapter });
-}
-
-/** Names the first `limit` statements, so that each connection parses them once. Later ones get no name. */
-export function statementNames(limit: number): (query: { sql: string }) => string {
-  const names = new Map<string, string>();
-  return ({ sql }) => {
-    const known = names.get(sql);
-    if (known !== undefined) return known;
-    if (names.size >= limit) return "";
-    const name = `p${names.size}`;
-    names.set(sql, name);
-    return name;
-  };
 }

@@ -1,4 +1,5 @@
 import type pg from "pg";
+import { PreparingClient } from "./prepared-statements.ts";
 
 /**
  * What a connection is for. Each purpose has its own pool, so that slow reads cannot take connections from
@@ -43,14 +44,15 @@ const LIMITS: Record<Purpose, Limits> = {
 const KEEP_ALIVE_DELAY = 10_000;
 
 /** The parts of a pool's configuration that follow from its purpose. */
-export interface ConnectionOptions extends pg.ClientConfig {
+export interface ConnectionOptions extends pg.PoolConfig {
   connectionTimeoutMillis: number;
   /** For `pg.Pool`, which awaits it before the first use. Call it yourself after `pg.Client.connect`. */
   onConnect(client: Pick<pg.ClientBase, "query">): Promise<void>;
 }
 
 /**
- * Connection options for one purpose: its name in pg_stat_activity, its limits, and TCP keepalive.
+ * Connection options for one purpose: its name in pg_stat_activity, its limits, TCP keepalive, and prepared
+ * statements that survive a schema change.
  *
  * The limits are set by a statement after the login instead of in the startup message, because poolers such
  * as PgBouncer refuse startup parameters they do not know.
@@ -67,6 +69,7 @@ export function connectionOptions(
   const text = setSession(limits);
   return {
     connectionString: url,
+    Client: PreparingClient,
     application_name: `plimsoll ${purpose}`,
     connectionTimeoutMillis: limits.connect,
     query_timeout: limits.answer,

@@ -1,7 +1,6 @@
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { emptyDatabase } from "../testing/database.ts";
-import { statementNames } from "./client.ts";
 import { judge, selfCheck } from "./self-check.ts";
 
 const log = pino({ level: "silent" });
@@ -70,16 +69,5 @@ describe("selfCheck", () => {
     await expect(selfCheck({ url: wrong.href, allowUnsafe: false, log })).rejects.toMatchObject({
       message: /refuses the user/,
     });
-  });
-});
-
-describe("statementNames", () => {
-  it("names a bounded number of statements, each always the same", () => {
-    const name = statementNames(2);
-    const first = name({ sql: "a" });
-    expect(first).not.toBe("");
-    expect(name({ sql: "b" })).not.toBe(first);
-    expect(name({ sql: "c" })).toBe("");
-    expect(name({ sql: "a" })).toBe(first);
   });
 });
