@@ -30,6 +30,9 @@ Settings:
 
 Exit code 0: it worked. 1: it did not, and the reason is on standard error.`;
 
+/** The doctor reads every row of a large database. */
+const DOCTOR_MS = 10 * 60_000;
+
 export function createProgram(around: Surroundings): Command {
   const program = new Command("plimsoll")
     .description("How full every agent's context window is, and how near to its line.")
@@ -70,7 +73,12 @@ hard threshold, else the reserve); light strokes are its other thresholds. Load 
     .option("--json", "print the report as JSON")
     .action(async (flags: ConnectionFlags & { json?: boolean }) => {
       const connection = await connect(flags, around.env);
-      const ok = await runDoctor(createClient(connection), connection, around.out, flags.json === true);
+      const ok = await runDoctor(
+        createClient(connection, DOCTOR_MS),
+        connection,
+        around.out,
+        flags.json === true,
+      );
       if (!ok) process.exitCode = 1;
     });
 

@@ -52,6 +52,12 @@ Examples:
         harness: flags.harness,
         titles: flags.titles,
         onProgress: bar.show,
+        send: {
+          onWait: (ms, why) => {
+            bar.clear();
+            around.err.write(`${why} Trying again in ${Math.ceil(ms / 1_000)} s.\n`);
+          },
+        },
       }).finally(bar.clear);
       around.out.write(
         flags.json
