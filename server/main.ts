@@ -191,7 +191,8 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     instruments,
     gauges: async (projectId) => readGauges(await settled(readerOf(projectId), totals)),
     readiness: createReadiness({
-      pingDatabase: () => control.$queryRaw`SELECT 1`,
+      probeWrite: database.probeWrite,
+      writeFailure: writers.failure,
       ingestFull: () => ingest.full,
       stopping: () => ended.aborted,
     }),

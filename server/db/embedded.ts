@@ -42,6 +42,8 @@ export interface EmbeddedDatabase {
   dataDirectory: string;
   /** Process id of the current postmaster; undefined while it is down, or when it runs in another container. */
   pid(): number | undefined;
+  /** Why the server could not be started again after it died; undefined while it runs. */
+  problem(): PlimsollError | undefined;
   /** Leaves the server, and stops it when no other Plimsoll process uses it. Never throws; may be repeated. */
   stop(): Promise<void>;
 }
@@ -89,6 +91,7 @@ class Supervisor {
   private address: Address | undefined;
   private presence: Presence | undefined;
   private pid: number | undefined;
+  private problem: PlimsollError | undefined;
   private stopping: Promise<void> | undefined;
   private recovering: Promise<void> | undefined;
   private logTimer: NodeJS.Timeout | undefined;
@@ -129,6 +132,7 @@ class Supervisor {
       adopted: !started,
       dataDirectory: this.layout.data,
       pid: () => this.pid,
+      problem: () => this.problem,
       stop: () => {
         this.stopping ??= this.stop();
         return this.stopping;
@@ -242,9 +246,11 @@ class Supervisor {
       if (this.stopped.signal.aborted) return;
       try {
         const started = await this.attach();
+        this.problem = undefined;
         this.log.info({ started, attempt }, "the embedded PostgreSQL is back");
         return;
       } catch (err) {
+        this.problem = err instanceof PlimsollError ? err : undefined;
         this.log.error({ err, attempt }, "the embedded PostgreSQL did not start; trying again");
       }
     }

@@ -5,6 +5,8 @@ import { startEmbedded } from "./embedded.ts";
 import { migrate } from "./migrate.ts";
 import { selfCheck } from "./self-check.ts";
 import { throwIfStopped } from "./stopped.ts";
+import type { UnavailableReason } from "./unavailable.ts";
+import { probeWrite } from "./write-probe.ts";
 
 export type { PrismaClient } from "./client.ts";
 
@@ -22,6 +24,8 @@ export interface Database {
   /** Connection URL for connections outside the pool, such as LISTEN. Contains a password. */
   url: string;
   mode: "embedded" | "external";
+  /** Tries to write. @returns why it cannot; undefined when it can. Never rejects; takes 5 s at most */
+  probeWrite(): Promise<UnavailableReason | undefined>;
   /** Closes the pools, then leaves the embedded server. Never throws; may be repeated. */
   stop(): Promise<void>;
 }
@@ -63,6 +67,11 @@ export async function startDatabase(
     control,
     maintenance,
     url,
+    async probeWrite() {
+      const reason = await probeWrite(control);
+      // A full disk also keeps the embedded server from starting again.
+      return reason === "connection" && embedded?.problem()?.code === "disk_full" ? "disk_full" : reason;
+    },
     mode: embedded ? "embedded" : "external",
     stop() {
       stopped ??= (async () => {

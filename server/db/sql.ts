@@ -4,6 +4,7 @@ import type { Logger } from "pino";
 import type { Prisma } from "./client.ts";
 import { connectionOptions, type Limits } from "./connections.ts";
 import { isStaleStatement, statementNames } from "./prepared-statements.ts";
+import { type UnavailableReason, unavailableReason } from "./unavailable.ts";
 
 /** Statements on one connection, answered in the order they are sent. A statement may be sent before the last one is answered. */
 export interface Sql {
@@ -18,6 +19,9 @@ export interface WriterSql extends Sql {
   send(text: string, ...values: unknown[]): void;
 }
 
+/** Milliseconds for which a failed transaction stands for the state of the database. */
+const FAILURE_MS = 10_000;
+
 /** Attempts at a transaction whose prepared statements do not fit any more. */
 const STALE_ATTEMPTS = 5;
 
@@ -30,6 +34,8 @@ export interface Writers {
    * Calls `run` again when a schema change made its prepared statements stale, so `run` must not keep state between calls.
    */
   transaction<T>(run: (sql: WriterSql) => Promise<T>): Promise<T>;
+  /** Why the database refused the last transaction; undefined once one succeeds, and 10 s after the failure. */
+  failure(): UnavailableReason | undefined;
   end(): Promise<void>;
 }
 
@@ -74,16 +80,29 @@ export function openWriters(options: {
     }
   }
 
+  let failed: { reason: UnavailableReason; at: number } | undefined;
+
+  function note(error: unknown): void {
+    const reason = unavailableReason(error);
+    // A conflict is between two transactions; a third one may well succeed.
+    if (reason !== undefined && reason !== "conflict") failed = { reason, at: Date.now() };
+  }
+
   return {
     async transaction(run) {
       for (let attempts = 1; ; attempts++) {
         try {
-          return await attempt(run);
+          const result = await attempt(run);
+          failed = undefined;
+          return result;
         } catch (error) {
-          if (!isStaleStatement(error) || attempts === STALE_ATTEMPTS) throw error;
+          if (isStaleStatement(error) && attempts < STALE_ATTEMPTS) continue;
+          note(error);
+          throw error;
         }
       }
     },
+    failure: () => (failed !== undefined && Date.now() - failed.at < FAILURE_MS ? failed.reason : undefined),
     end: () => pool.end(),
   };
 }
