@@ -38,7 +38,7 @@ const EXPECTED = {
     lock_timeout: "4000",
     idle_in_transaction_session_timeout: "60000",
   },
-  writer: { statement_timeout: "10000", lock_timeout: "4000", idle_in_transaction_session_timeout: "2000" },
+  writer: { statement_timeout: "8000", lock_timeout: "4000", idle_in_transaction_session_timeout: "2000" },
   listen: { statement_timeout: "4000", lock_timeout: "2000", idle_in_transaction_session_timeout: "4000" },
 };
 

@@ -36,7 +36,7 @@ const LIMITS: Record<Purpose, Limits> = {
     connect: 5_000,
     answer: 610_000,
   },
-  writer: { statement: 10_000, lock: 4_000, idleInTransaction: 2_000, connect: 5_000, answer: 12_000 },
+  writer: { statement: 8_000, lock: 4_000, idleInTransaction: 2_000, connect: 4_000, answer: 9_000 },
   listen: { statement: 4_000, lock: 2_000, idleInTransaction: 4_000, connect: 5_000, answer: 5_000 },
 };
 

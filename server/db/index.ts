@@ -6,6 +6,7 @@ import { migrate } from "./migrate.ts";
 import { selfCheck } from "./self-check.ts";
 import { throwIfStopped } from "./stopped.ts";
 import type { UnavailableReason } from "./unavailable.ts";
+import { CLOSE_LIMIT, within } from "./within.ts";
 import { probeWrite } from "./write-probe.ts";
 
 export type { PrismaClient } from "./client.ts";
@@ -75,8 +76,10 @@ export async function startDatabase(
     mode: embedded ? "embedded" : "external",
     stop() {
       stopped ??= (async () => {
-        for (const pool of [prisma, control, maintenance])
-          await pool.$disconnect().catch((err) => log.warn({ err }, "a pool of connections did not close"));
+        const pools = [prisma, control, maintenance].map((pool) => pool.$disconnect());
+        await within(CLOSE_LIMIT, Promise.all(pools)).catch((err) =>
+          log.warn({ err }, "connections to the database did not close in time; leaving them"),
+        );
         await embedded?.stop();
       })();
       return stopped;

@@ -5,6 +5,7 @@ import type { Prisma } from "./client.ts";
 import { connectionOptions, type Limits } from "./connections.ts";
 import { isStaleStatement, statementNames } from "./prepared-statements.ts";
 import { type UnavailableReason, unavailableReason } from "./unavailable.ts";
+import { CLOSE_LIMIT, within } from "./within.ts";
 
 /** Statements on one connection, answered in the order they are sent. A statement may be sent before the last one is answered. */
 export interface Sql {
@@ -36,6 +37,7 @@ export interface Writers {
   transaction<T>(run: (sql: WriterSql) => Promise<T>): Promise<T>;
   /** Why the database refused the last transaction; undefined once one succeeds, and 10 s after the failure. */
   failure(): UnavailableReason | undefined;
+  /** Closes the connections. Waits 3 s at most for transactions that are not finished. Never throws. */
   end(): Promise<void>;
 }
 
@@ -103,7 +105,10 @@ export function openWriters(options: {
       }
     },
     failure: () => (failed !== undefined && Date.now() - failed.at < FAILURE_MS ? failed.reason : undefined),
-    end: () => pool.end(),
+    end: () =>
+      within(CLOSE_LIMIT, pool.end()).catch((err) => {
+        options.log.warn({ err }, "writer connections did not close in time; leaving them");
+      }),
   };
 }
 

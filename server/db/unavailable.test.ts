@@ -1,8 +1,8 @@
-import { connect, createServer, type Server, type Socket } from "node:net";
 import pg from "pg";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { emptyDatabase } from "../testing/database.ts";
+import { type SilentProxy, silentProxy } from "../testing/silent-proxy.ts";
 import { openDatabase } from "./client.ts";
 import { connectionOptions, type Limits } from "./connections.ts";
 import { openWriters } from "./sql.ts";
@@ -178,54 +178,27 @@ describe("errors that PostgreSQL and the drivers really throw", () => {
   });
 
   describe("by a server that falls silent", () => {
-    let proxy: Server;
-    let silent: boolean;
-    const sockets = new Set<Socket>();
+    let proxy: SilentProxy;
     beforeAll(async () => {
-      // Passes bytes on until it is told to fall silent, as a cut network does.
-      proxy = createServer((near) => {
-        const target = new URL(url);
-        const path = target.searchParams.get("host");
-        const far = path?.startsWith("/")
-          ? connect(`${path}/.s.PGSQL.${target.port || 5432}`)
-          : connect(Number(target.port || 5432), target.hostname);
-        for (const socket of [near, far]) {
-          sockets.add(socket);
-          socket.on("error", () => {});
-        }
-        near.on("data", (chunk) => silent || far.write(chunk));
-        far.on("data", (chunk) => silent || near.write(chunk));
-      });
-      await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+      proxy = await silentProxy(url);
     });
-    afterAll(() => {
-      for (const socket of sockets) socket.destroy();
-      proxy.close();
-    });
-
-    const proxied = () => {
-      const through = new URL(url);
-      through.searchParams.delete("host");
-      through.hostname = "127.0.0.1";
-      through.port = String((proxy.address() as { port: number }).port);
-      return through.href;
-    };
+    afterAll(() => proxy.stop());
 
     it("inside a connection", async () => {
-      silent = false;
-      const writers = openWriters({ url: proxied(), size: 1, log, limits: { answer: 300 } });
+      proxy.resume();
+      const writers = openWriters({ url: proxy.url, size: 1, log, limits: { answer: 300 } });
       await writers.transaction((sql) => sql.query("SELECT 1"));
-      silent = true;
+      proxy.silence();
       const error = await writers.transaction((sql) => sql.query("SELECT 1")).catch((e: unknown) => e);
       expect(unavailableReason(error)).toBe("timeout");
-      silent = false;
+      proxy.resume();
       await expect(writers.transaction((sql) => sql.query("SELECT 1 AS one"))).resolves.toEqual([{ one: 1 }]);
       await writers.end();
     });
 
     it("before a connection is there", async () => {
-      silent = true;
-      const options = connectionOptions(proxied(), "reads", { connect: 300 });
+      proxy.silence();
+      const options = connectionOptions(proxy.url, "reads", { connect: 300 });
       const error = await new pg.Client(options).connect().catch((e: unknown) => e);
       expect(unavailableReason(error)).toBe("connection");
     });

@@ -1,32 +1,14 @@
-import { execFileSync } from "node:child_process";
-import { appendFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { pino } from "pino";
 import { describe, expect, it } from "vitest";
 import { emptyDatabase } from "../testing/database.ts";
+import { canMount, smallDisk } from "../testing/small-disk.ts";
 import { openDatabase } from "./client.ts";
 import { startEmbedded } from "./embedded.ts";
 import { openWriters } from "./sql.ts";
 import { probeWrite } from "./write-probe.ts";
 
 const log = pino({ level: "silent" });
-
-/** Only root can mount a small disk to fill. */
-const canMount =
-  process.platform === "linux" &&
-  process.getuid?.() === 0 &&
-  (() => {
-    try {
-      execFileSync("unshare", ["-m", "true"]);
-      return true;
-    } catch {
-      return false;
-    }
-  })();
 
 describe("probeWrite", () => {
   it("finds nothing wrong with a database that can store, and changes nothing in it", async () => {
@@ -68,10 +50,8 @@ describe("probeWrite", () => {
     "finds a disk that is full, and that it has room again",
     { timeout: 60_000 },
     async () => {
-      const disk = await mkdtemp(join(tmpdir(), "plimsoll-disk-"));
-      execFileSync("mount", ["-t", "tmpfs", "-o", "size=200m,mode=711", "tmpfs", disk]);
-      const home = join(disk, "home");
-      const embedded = await startEmbedded({ home, log });
+      const disk = await smallDisk();
+      const embedded = await startEmbedded({ home: disk.home, log });
       const control = openDatabase({ url: embedded.url, poolSize: 1, log, purpose: "control" });
       const writers = openWriters({ url: embedded.url, size: 1, log });
       const store = () =>
@@ -81,14 +61,11 @@ describe("probeWrite", () => {
       try {
         await writers.transaction((sql) => sql.execute("CREATE TABLE notes (text text)"));
         await store();
-        const fill = join(disk, "fill");
-        expect(() => {
-          for (;;) appendFileSync(fill, Buffer.alloc(65_536));
-        }).toThrow(/ENOSPC/);
+        disk.fill();
         expect(await probeWrite(control)).toBe("disk_full");
         await expect(store()).rejects.toMatchObject({ code: "53100" });
         expect(writers.failure()).toBe("disk_full");
-        await rm(fill);
+        await disk.free();
         expect(await probeWrite(control)).toBeUndefined();
         await store();
         expect(writers.failure()).toBeUndefined();
@@ -96,9 +73,7 @@ describe("probeWrite", () => {
         await control.$disconnect();
         await writers.end();
         await embedded.stop();
-        await sleep(100);
-        execFileSync("umount", ["--lazy", disk]);
-        await rm(disk, { recursive: true, force: true });
+        await disk.unmount();
       }
     },
   );

@@ -5,11 +5,11 @@ import { type UnavailableReason, unavailableReason } from "./unavailable.ts";
 const SPILLED_ROWS = 40_000;
 
 /**
- * Finds out whether the database can store events now, without changing any data. About 4 ms.
+ * Finds out whether the database can store events now, without changing any data. 5 to 15 ms.
  * - A temporary file needs free space where the tables are. PostgreSQL deletes it at once
  * - A message in the write-ahead log needs a commit with fsync. Nothing reads the message
  *
- * An assigned transaction id, or an update of one row, also succeeds on a full disk.
+ * An assigned transaction id or an update of one row succeeds on a full disk.
  * @returns why it cannot; undefined when it can. Never rejects, and takes as long as the connection's timeouts allow
  */
 export async function probeWrite(database: PrismaClient): Promise<UnavailableReason | undefined> {
