@@ -32,7 +32,7 @@ async function spawned(env: Record<string, string>): Promise<SpawnedServer> {
   return server;
 }
 
-/** Starts what cannot start, and returns the lines it explains itself with. */
+/** Starts a server that must fail to start, and returns the lines of its explanation. */
 async function failing(env: Record<string, string>): Promise<string[]> {
   const server = await spawned(env);
   expect(await server.exited, server.output()).toBe(1);
@@ -65,7 +65,7 @@ async function postmaster(): Promise<number | undefined> {
 }
 
 describe("a start that cannot succeed", () => {
-  it("names the port that is in use and how to take another, before it makes a database", async () => {
+  it("names the port that is in use and how to set another, before it creates a database", async () => {
     const { port } = await occupied();
     const lines = await failing({ PORT: String(port) });
     expect(lines).toEqual([
@@ -94,7 +94,7 @@ describe("a start that cannot succeed", () => {
     expect(lines[1]).toContain("PLIMSOLL_HOME");
   });
 
-  it("says that nothing answers at DATABASE_URL, without its password", async () => {
+  it("says that nothing answers at DATABASE_URL, without repeating its password", async () => {
     const { port, server } = await occupied();
     server.close();
     const lines = await failing({ DATABASE_URL: `postgresql://someone:hunter2@127.0.0.1:${port}/plimsoll` });
@@ -104,7 +104,7 @@ describe("a start that cannot succeed", () => {
     expect(lines.join()).not.toContain("hunter2");
   });
 
-  it("says that the user, the database or the server there is not the right one", async () => {
+  it("names a missing database, and a port that is not PostgreSQL", async () => {
     const url = new URL(await database());
     const missing = new URL(url);
     missing.pathname = "/not_there";
@@ -149,7 +149,7 @@ describe("a start that cannot succeed", () => {
   });
 });
 
-describe("an end", () => {
+describe("a stop", () => {
   it.each(["SIGTERM", "SIGINT"] as const)("stops everything on %s", async (signal) => {
     const server = await spawned({});
     await until(() => server.output().includes("listening on"), 60_000);
@@ -157,12 +157,12 @@ describe("an end", () => {
     expect(pid).toBeDefined();
     server.child.kill(signal);
     expect(await server.exited, server.output()).toBe(0);
-    // Not by a signal: who inherits what a dead process leaves may take a while to hear that it has exited.
+    // Not by a signal: an exited process accepts signals until its parent has noticed.
     expect(await identifyPostmaster(pid!, layoutOf(home).data)).toBe("gone");
     expect(server.errors()).not.toContain("did not stop cleanly");
   });
 
-  it("stops everything on a signal that comes again and again, as through npm", async () => {
+  it("stops everything on a repeated signal, as npm sends it", async () => {
     const server = await startTestServer({ home, embedded: true });
     cleanUps.push(() => server.stop());
     const again = setInterval(() => isAlive(server.pid) && process.kill(server.pid, "SIGINT"), 20);
@@ -172,7 +172,7 @@ describe("an end", () => {
     expect(await postmaster()).toBeUndefined();
   });
 
-  it("finishes what it has begun, ends live streams and keeps what it acknowledged", async () => {
+  it("finishes its requests, ends live streams and keeps acknowledged events", async () => {
     const server = await startTestServer({ home, embedded: true });
     const live = await openLive(server);
     const session = unique("session");
@@ -193,7 +193,7 @@ describe("an end", () => {
     expect(gauges.items[0]?.turns ?? 0).toBeGreaterThanOrEqual(acknowledged);
   });
 
-  it("leaves no PostgreSQL behind when it is ended while it starts", async () => {
+  it("leaves no PostgreSQL running when it is stopped during its start", async () => {
     const server = await spawned({});
     await until(async () => (await postmaster()) !== undefined, 60_000);
     const pid = (await postmaster())!;
@@ -256,7 +256,7 @@ describe("an end", () => {
 });
 
 describe("a home with a lost password file", () => {
-  it("is refused with the file's name and what to do, and keeps its data", async () => {
+  it("is refused with the name of the file and a remedy, and keeps its data", async () => {
     const first = await startTestServer({ home, embedded: true });
     expect((await first.send(turn(unique("session"), 1_000))).status).toBe(200);
     await first.stop();

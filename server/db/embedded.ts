@@ -96,7 +96,7 @@ class Supervisor {
   private recovering: Promise<void> | undefined;
   private logTimer: NodeJS.Timeout | undefined;
   private readonly stopped = new AbortController();
-  /** Given when the process that started us ends, or when we are stopped. */
+  /** Aborted by the signal of the start, and by `stop`. */
   private readonly ended: AbortSignal;
 
   constructor(
@@ -265,7 +265,7 @@ class Supervisor {
       this.presence = undefined;
       if (!presence) return;
       const last = await presence.leave();
-      // Our session stays open while the server stops: its lock keeps newcomers out until then.
+      // The session stays open while the server stops: its lock keeps other processes from joining.
       if (last && this.pid !== undefined && !(await stopPostmaster(this.pid, this.layout, this.binaries))) {
         this.log.warn(
           { pid: this.pid },
@@ -278,7 +278,7 @@ class Supervisor {
     }
   }
 
-  /** Creates the application's role and database once, and proves that they can be used. Processes may do so at the same time. */
+  /** Creates the application's role and database once, and logs in to it. Several processes may do so at once. */
   private async prepareApplication(): Promise<void> {
     const client = this.presence!.client;
     const { rows } = await client.query("SELECT 1 FROM pg_database WHERE datname = $1", [APP]);
@@ -288,7 +288,7 @@ class Supervisor {
       await once(client, `CREATE DATABASE ${APP} OWNER ${APP}`);
     }
     const failure = await this.tryApplication();
-    // The superuser's password was set anew, and this one follows from it.
+    // The superuser has a new password, and this one is derived from it.
     if (failure?.code === "28P01") await client.query(`ALTER ROLE ${APP} PASSWORD ${password}`);
     else if (failure) throw this.unusable(failure);
   }

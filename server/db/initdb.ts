@@ -44,8 +44,8 @@ export async function createCluster(
 type ClusterPaths = ReturnType<typeof clusterPaths>;
 
 async function prepare(paths: ClusterPaths, runAs: RunAs | undefined): Promise<void> {
-  // As root this folder stays root's, so that PostgreSQL's user cannot swap the password or the log for a
-  // link to something else; it may only pass through.
+  // As root this folder belongs to root, so that PostgreSQL's user cannot replace the password or the log with a
+  // link. That user may only pass through.
   await mkdir(paths.cluster, { mode: 0o700 });
   if (runAs) await chmod(paths.cluster, 0o711);
   for (const folder of [paths.data, paths.socket]) {

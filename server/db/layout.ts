@@ -6,7 +6,7 @@ import { makeFolder } from "../folder.ts";
 /** The major version of the bundled PostgreSQL. */
 export const POSTGRES_MAJOR = "18";
 
-/** The unprivileged user PostgreSQL runs as when we are root: `nobody`; it need not exist by name. */
+/** The user that PostgreSQL runs as when Plimsoll is root: `nobody`. It needs no entry in /etc/passwd. */
 const UNPRIVILEGED = 65_534;
 
 export interface RunAs {
@@ -14,7 +14,7 @@ export interface RunAs {
   gid: number;
 }
 
-/** Undefined unless we are root: PostgreSQL refuses to run as root. */
+/** Undefined unless Plimsoll runs as root, because PostgreSQL refuses to. */
 export function runAsUser(): RunAs | undefined {
   return process.getuid?.() === 0 ? { uid: UNPRIVILEGED, gid: UNPRIVILEGED } : undefined;
 }

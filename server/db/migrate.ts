@@ -22,7 +22,7 @@ export interface Migration {
   checksum: string;
 }
 
-/** The numbered folders under prisma/migrations, in order. */
+/** Reads the numbered folders under prisma/migrations, in order. */
 export async function readMigrations(root = projectRoot()): Promise<Migration[]> {
   const folder = join(root, "prisma", "migrations");
   const entries = await readdir(folder, { withFileTypes: true });
@@ -64,7 +64,7 @@ export async function migrate(options: {
   try {
     await client.connect();
     const before = await readApplied(client);
-    // Without the lock an unfinished migration may be one that another process is applying this very moment.
+    // Without the lock, an unfinished migration may be one that another process is applying right now.
     const settled = before.every(({ finished }) => finished);
     if (settled && pending(migrations, before, options.log).length === 0) return [];
     await client.query("SELECT pg_advisory_lock($1)", [MIGRATION_LOCK]);
@@ -104,7 +104,7 @@ async function readApplied(client: pg.Client): Promise<Applied[]> {
   return applied.rows;
 }
 
-/** What is still to be applied. Refuses a database this version cannot understand. */
+/** The names of the migrations to apply. Throws for a database that this version cannot use. */
 export function pending(known: Migration[], applied: Applied[], log: Logger): string[] {
   const failed = applied.find(({ finished }) => !finished);
   if (failed) {
@@ -132,10 +132,10 @@ export function pending(known: Migration[], applied: Applied[], log: Logger): st
   return known.map(({ name }) => name).filter((name) => !done.has(name));
 }
 
-/** Prisma's filter of tables managed elsewhere: none. */
+/** Prisma's filter for tables managed elsewhere: none. */
 export const NO_FILTER = { externalTables: [], externalEnums: [] };
 
-/** The migrations in the form Prisma's engine takes them. */
+/** The migrations in the form that Prisma's engine expects. */
 export function migrationList(migrations: Migration[], root = projectRoot()): MigrationList {
   return {
     baseDir: join(root, "prisma", "migrations"),

@@ -15,13 +15,13 @@ import { identifyPostmaster } from "./process-identity.ts";
 import { logSize, openServerLog, readLogSince } from "./server-log.ts";
 import { throwIfStopped } from "./stopped.ts";
 
-/** The port in a socket's file name. Our folder holds one socket only, so any number does. */
+/** The port in a socket's file name. The folder holds one socket only, so any number works. */
 const SOCKET_PORT = 5432;
 
 /** Bytes a socket path may have; Linux allows 107, macOS 103. */
 const SOCKET_PATH_LIMIT = 103;
 
-/** A socket where the system has them and the path fits, else a free loopback port. */
+/** Chooses a socket where the system has them and the path is short enough, otherwise a free loopback port. */
 export async function chooseAddress(layout: Layout): Promise<Address> {
   const path = join(layout.socket, `.s.PGSQL.${SOCKET_PORT}`);
   if (process.platform !== "win32" && Buffer.byteLength(path) <= SOCKET_PATH_LIMIT) {
@@ -54,7 +54,7 @@ export function postmasterSettings(address: Address): Record<string, string> {
     fsync: "on",
     synchronous_commit: "on",
     full_page_writes: "on",
-    // systemd removes a logged-out user's POSIX shared memory, under a running server too.
+    // systemd removes the POSIX shared memory of a user who logs out, also under a running server.
     dynamic_shared_memory_type: "mmap",
     shared_buffers: "128MB",
     // About 20 for each Plimsoll process.
@@ -66,7 +66,7 @@ export function postmasterSettings(address: Address): Record<string, string> {
     max_wal_size: "1GB",
     checkpoint_timeout: "15min",
     random_page_cost: "1.1",
-    // Compiling costs more than our short queries take.
+    // Compiling takes longer than these short queries run.
     jit: "off",
     timezone: "UTC",
     log_timezone: "UTC",
@@ -74,7 +74,7 @@ export function postmasterSettings(address: Address): Record<string, string> {
     logging_collector: "off",
     log_line_prefix: "%m [%p] ",
     log_checkpoints: "off",
-    // A statement or the detail of an error can hold what an agent wrote.
+    // A statement or the detail of an error can contain the text of an agent.
     log_min_error_statement: "panic",
     log_error_verbosity: "terse",
     idle_in_transaction_session_timeout: "60s",

@@ -15,7 +15,7 @@ describe("judge", () => {
     expect(judge({ ...safe, ...change }).wrong).toEqual([`${name} is off`]);
   });
 
-  it("accepts every synchronous_commit that waits for our disk", () => {
+  it("accepts every synchronous_commit that waits for the local disk", () => {
     for (const synchronousCommit of ["on", "local", "remote_write", "remote_apply"]) {
       expect(judge({ ...safe, synchronousCommit }).wrong).toEqual([]);
     }
@@ -38,7 +38,7 @@ describe("selfCheck", () => {
     expect(await selfCheck({ url: database.url, allowUnsafe: false, log })).toMatchObject({ fsync: "on" });
   });
 
-  it("refuses a database that forgets, unless told otherwise", async () => {
+  it("refuses a database that can lose commits, unless DATABASE_ALLOW_UNSAFE is set", async () => {
     const url = `${database.url}${database.url.includes("?") ? "&" : "?"}options=-c%20synchronous_commit%3Doff`;
     await expect(selfCheck({ url, allowUnsafe: false, log })).rejects.toMatchObject({
       code: "database_unsafe",
@@ -51,7 +51,7 @@ describe("selfCheck", () => {
   it.each([
     ["a host that is down", "postgresql://me:hunter2@127.0.0.1:1/x", /Nothing answers at 127.0.0.1:1/],
     ["a host that does not exist", "postgresql://me:hunter2@no-such-host.invalid/x", /cannot be found/],
-  ])("explains %s without telling the password", async (_, url, message) => {
+  ])("explains %s without repeating the password", async (_, url, message) => {
     const error = await selfCheck({ url, allowUnsafe: false, log }).catch((e) => e);
     expect(error).toMatchObject({ code: "database_unreachable", message, hint: /DATABASE_URL/ });
     expect(error.message + error.hint).not.toContain("hunter2");
