@@ -44,10 +44,7 @@ const schema = z.object({
   PLIMSOLL_ALLOWED_HOSTS: z
     .string()
     .transform((list) => list.split(",").map((name) => name.trim().toLowerCase()))
-    .refine(
-      (names) => names.every((n) => /^[a-z0-9.[\]:-]+$/.test(n)),
-      "host names separated by commas",
-    )
+    .refine((names) => names.every((n) => /^[a-z0-9.[\]:-]+$/.test(n)), "host names separated by commas")
     .default([]),
   LOG_LEVEL: z.enum(LOG_LEVELS, `one of ${LOG_LEVELS.join(", ")}`).default("info"),
   NODE_ENV: z

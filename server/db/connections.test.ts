@@ -31,7 +31,7 @@ const settingsOf = (rows: { name: string; setting: string }[]) =>
   Object.fromEntries(rows.map(({ name, setting }) => [name, setting]));
 
 const EXPECTED = {
-  reads: { statement_timeout: "30000", lock_timeout: "4000", idle_in_transaction_session_timeout: "15000" },
+  reads: { statement_timeout: "15000", lock_timeout: "4000", idle_in_transaction_session_timeout: "10000" },
   control: { statement_timeout: "4000", lock_timeout: "2000", idle_in_transaction_session_timeout: "4000" },
   maintenance: {
     statement_timeout: "600000",

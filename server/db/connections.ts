@@ -27,7 +27,7 @@ export interface Limits {
 }
 
 const LIMITS: Record<Purpose, Limits> = {
-  reads: { statement: 30_000, lock: 4_000, idleInTransaction: 15_000, connect: 5_000, answer: 35_000 },
+  reads: { statement: 15_000, lock: 4_000, idleInTransaction: 10_000, connect: 5_000, answer: 18_000 },
   control: { statement: 4_000, lock: 2_000, idleInTransaction: 4_000, connect: 3_000, answer: 5_000 },
   maintenance: {
     statement: 600_000,

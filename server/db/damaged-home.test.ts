@@ -173,6 +173,7 @@ describe("a home with a damaged or missing file", () => {
 describe("a running cluster whose files are damaged", () => {
   it.each<Damage>([
     ["without a password file", (at) => at.password, remove],
+    ["with a wrong password", (at) => at.password, (path) => writeFile(path, "wrong\n")],
     ["without PG_VERSION", inData("PG_VERSION"), remove],
     ["without pg_control", inData("global/pg_control"), remove],
     ["with an empty postmaster.pid", inData("postmaster.pid"), empty],

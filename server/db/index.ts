@@ -71,7 +71,8 @@ export async function startDatabase(
     async probeWrite() {
       const reason = await probeWrite(control);
       // A full disk also keeps the embedded server from starting again.
-      return reason === "connection" && embedded?.problem()?.code === "disk_full" ? "disk_full" : reason;
+      const down = reason === "connection" || reason === "starting";
+      return down && embedded?.problem()?.code === "disk_full" ? "disk_full" : reason;
     },
     mode: embedded ? "embedded" : "external",
     stop() {

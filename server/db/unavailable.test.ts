@@ -53,6 +53,15 @@ describe("unavailableReason", () => {
     [undefined, failure({ code: "0A000" }, "this is not supported")],
     [undefined, failure({ code: "P2010", meta: { code: "22P02" } })],
     [undefined, failure({ code: "23505" })],
+    [undefined, failure({ code: "22P02" }, 'invalid input syntax: "No space left on device"')],
+    [
+      "pool_timeout",
+      failure({ code: "P2028" }, "Transaction API error: Unable to start a transaction in the given time."),
+    ],
+    [
+      "timeout",
+      failure({ code: "P2028" }, "Transaction API error: Transaction already closed: it timed out."),
+    ],
     [undefined, failure({ code: "ENOENT" }, "ENOENT: no such file or directory, open 'x'")],
     [undefined, new TypeError("x is undefined")],
     [undefined, "text"],

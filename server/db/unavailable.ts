@@ -114,6 +114,7 @@ const MESSAGES: [pattern: RegExp, reason: UnavailableReason][] = [
   [/^Query read timeout/, "timeout"],
   [/timeout exceeded when trying to connect/, "pool_timeout"],
   [/Unable to start a transaction in the given time/, "pool_timeout"],
+  [/Transaction API error/, "timeout"],
   [/connect (E[A-Z]+)|write (EPIPE|ECONNRESET)|read ECONNRESET/, "connection"],
   [/Connection (terminated|ended)|(connection|connect) timeout|timeout expired/i, "connection"],
   [/connection error and is not queryable|was closed and is not queryable/, "connection"],
@@ -129,8 +130,7 @@ const MESSAGES: [pattern: RegExp, reason: UnavailableReason][] = [
 export function unavailableReason(error: unknown): UnavailableReason | undefined {
   for (const cause of causesOf(error)) {
     if (isStaleStatement(cause)) return "stale_statement";
-    const reason =
-      reasonOfCodes(cause.codes) ?? MESSAGES.find(([pattern]) => pattern.test(cause.message))?.[1];
+    const reason = reasonOf(cause);
     if (reason !== undefined) return reason;
   }
   return undefined;
@@ -161,15 +161,24 @@ export function databaseUnavailable(cause?: unknown): PlimsollError {
   });
 }
 
-function reasonOfCodes(codes: readonly string[]): UnavailableReason | undefined {
-  for (const code of codes) {
-    const state = /^[0-9A-Z]{5}$/.test(code)
-      ? STATES.find(([pattern]) => pattern.test(code))?.[1]
-      : undefined;
-    const reason = state ?? CODES[code];
-    if (reason !== undefined) return reason;
-  }
-  return undefined;
+/** SQLSTATEs have five characters. So have codes of Prisma, such as P2010, and of Node, such as EPIPE. */
+const isState = (code: string) => /^[0-9A-Z]{5}$/.test(code) && !/^(P[1-9]|E)/.test(code);
+
+/** SQLSTATEs for errors of the system, which only their message tells apart. */
+const SYSTEM_ERROR = /^(XX|58)/;
+
+function reasonOf({ codes, message }: Cause): UnavailableReason | undefined {
+  const state = codes.find(isState);
+  // Any other message can quote what an agent wrote.
+  if (state !== undefined && !SYSTEM_ERROR.test(state))
+    return STATES.find(([pattern]) => pattern.test(state))?.[1];
+  // The message repeats that of its cause, which is looked at next.
+  if (codes.includes("P2010")) return undefined;
+  const known = codes.find((code) => code in CODES);
+  return (
+    MESSAGES.find(([pattern]) => pattern.test(message))?.[1] ??
+    (known === undefined ? undefined : CODES[known])
+  );
 }
 
 interface Cause {
