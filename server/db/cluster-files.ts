@@ -82,7 +82,7 @@ async function findDamage(layout: Layout): Promise<PlimsollError | undefined> {
     return damaged(
       password,
       secret === undefined ? "is missing" : "is empty",
-      "It holds the password of the database. Restore it from a backup, or set a new password as docs/operations.md describes.",
+      "It holds the password of the database. Restore it from a backup, or set a new password as docs/recovery.md describes.",
     );
   }
   return undefined;

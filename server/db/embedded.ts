@@ -337,7 +337,7 @@ class Supervisor {
     return damaged(
       password,
       `is not the password of the database in ${data}`,
-      "Restore the file that was created with the data, or set a new password as docs/operations.md describes.",
+      "Restore the file that was created with the data, or set a new password as docs/recovery.md describes.",
     );
   }
 

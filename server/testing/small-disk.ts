@@ -4,13 +4,15 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+const run = (program: string, ...args: string[]) => execFileSync(program, args, { stdio: "ignore" });
+
 /** True where a disk can be mounted: only as root on Linux, and not in every container. */
 export const canMount =
   process.platform === "linux" &&
   process.getuid?.() === 0 &&
   (() => {
     try {
-      execFileSync("unshare", ["-m", "true"], { stdio: "ignore" });
+      run("unshare", "-m", "true");
       return true;
     } catch {
       return false;
@@ -30,7 +32,7 @@ export interface SmallDisk {
 /** Mounts a disk of 200 MB in memory: a new database takes about 60. For tests. */
 export async function smallDisk(): Promise<SmallDisk> {
   const disk = await mkdtemp(join(tmpdir(), "plimsoll-disk-"));
-  execFileSync("mount", ["-t", "tmpfs", "-o", "size=200m,mode=711", "tmpfs", disk]);
+  run("mount", "-t", "tmpfs", "-o", "size=200m,mode=711", "tmpfs", disk);
   const filler = join(disk, "filler");
   return {
     home: join(disk, "home"),
@@ -44,7 +46,7 @@ export async function smallDisk(): Promise<SmallDisk> {
     },
     free: () => rm(filler, { force: true }),
     async unmount() {
-      execFileSync("umount", ["--lazy", disk]);
+      run("umount", "--lazy", disk);
       await rm(disk, { recursive: true, force: true });
     },
   };

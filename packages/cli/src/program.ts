@@ -4,7 +4,7 @@ import { z } from "zod";
 import { createClient } from "./client.ts";
 import type { ConnectionFlags } from "./connection.ts";
 import { connect } from "./connection.ts";
-import { runDoctor } from "./doctor.ts";
+import { DOCTOR_MS, runDoctor } from "./doctor.ts";
 import { addImportCommands } from "./import/command.ts";
 import { createKey, listKeys, parseScopes, revokeKey } from "./keys.ts";
 import type { Surroundings } from "./options.ts";
@@ -29,9 +29,6 @@ Settings:
   NO_COLOR             no colour
 
 Exit code 0: it worked. 1: it did not, and the reason is on standard error.`;
-
-/** The doctor reads every row of a large database. */
-const DOCTOR_MS = 10 * 60_000;
 
 export function createProgram(around: Surroundings): Command {
   const program = new Command("plimsoll")
