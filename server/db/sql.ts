@@ -20,8 +20,10 @@ export interface WriterSql extends Sql {
   send(text: string, ...values: unknown[]): void;
 }
 
-/** Milliseconds for which a failed transaction stands for the state of the database. */
+/** Milliseconds for which a failed write stands for the state of the database. */
 const FAILURE_MS = 10_000;
+
+const WRITES = /^\s*(INSERT|UPDATE|DELETE|MERGE)\b/i;
 
 /** Attempts at a transaction whose prepared statements do not fit any more. */
 const STALE_ATTEMPTS = 5;
@@ -35,7 +37,9 @@ export interface Writers {
    * Calls `run` again when a schema change made its prepared statements stale, so `run` must not keep state between calls.
    */
   transaction<T>(run: (sql: WriterSql) => Promise<T>): Promise<T>;
-  /** Why the database refused the last transaction; undefined once one succeeds, and 10 s after the failure. */
+  /** Runs one statement by itself. It is committed when the promise resolves. */
+  query<Row>(text: string, ...values: unknown[]): Promise<Row[]>;
+  /** Why the database refused the last write; undefined once one succeeds, and 10 s after the failure. */
   failure(): UnavailableReason | undefined;
   /** Closes the connections. Waits 3 s at most for transactions that are not finished. Never throws. */
   end(): Promise<void>;
@@ -102,6 +106,17 @@ export function openWriters(options: {
           note(error);
           throw error;
         }
+      }
+    },
+    async query<Row>(text: string, ...values: unknown[]): Promise<Row[]> {
+      const writes = WRITES.test(text);
+      try {
+        const { rows } = await pool.query({ name: nameOf(text), text, values });
+        if (writes) failed = undefined;
+        return rows as Row[];
+      } catch (error) {
+        if (writes) note(error);
+        throw error;
       }
     },
     failure: () => (failed !== undefined && Date.now() - failed.at < FAILURE_MS ? failed.reason : undefined),
