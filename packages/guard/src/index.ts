@@ -55,4 +55,4 @@ export type { ResultPart } from "./view/history.ts";
 export { clip, placeholderFor, summaryOf } from "./view/placeholder.ts";
 export type { Message, Part, PartKind, Shape, ToolCall } from "./view/shape.ts";
 export { parsedInput, plainShape, textOf } from "./view/shape.ts";
-export type { ClientOptions } from "./wrap.ts";
+export type { ClientOptions } from "./wrapped-client.ts";

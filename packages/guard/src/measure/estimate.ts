@@ -1,16 +1,10 @@
-/**
- * Tokens of a text without a tokenizer. A byte-pair tokenizer cuts text at word, case, digit and punctuation borders
- * before it merges, so counting those borders follows it through prose, code, JSON, base64 and CJK alike, where a
- * fixed number of characters per token is wrong by up to a factor of three.
- */
-
-/** Gives the tokens of a text. Must be deterministic; called once per message text. */
+/** Returns the number of tokens of a text. Must be deterministic; called once per message text. */
 export type Tokenizer = (text: string) => number;
 
-/** What was counted in a text; the weights turn it into tokens. */
+/** Counts of a text's features. Their weighted sum estimates the tokens. */
 export interface Borders {
   words: number;
-  /** Letters of a word beyond the seventh: long words are cut further. */
+  /** Letters of a word beyond the seventh: tokenizers split long words. */
   longLetters: number;
   capitals: number;
   digits: number;
@@ -25,7 +19,10 @@ export interface Borders {
   symbols: number;
 }
 
-/** Fitted by least squares on relative error against o200k_base, over code, JSON, Markdown, prose, logs, base64, CJK. */
+/**
+ * Fitted by least squares of the relative error against o200k_base, over code, JSON, Markdown, prose, logs, base64
+ * and CJK.
+ */
 const WEIGHTS: Readonly<Record<keyof Borders, number>> = {
   words: 1.25,
   longLetters: 0.015,
@@ -40,7 +37,7 @@ const WEIGHTS: Readonly<Record<keyof Borders, number>> = {
   symbols: 0.97,
 };
 
-/** A longer text is read in evenly spaced pieces: its classes repeat, and reading it all would cost milliseconds. */
+/** Longer texts are sampled in evenly spaced pieces: reading them whole would take milliseconds. Characters. */
 const WHOLE = 65_536;
 const PIECE = 4_096;
 
@@ -74,6 +71,10 @@ function kindBeyondAscii(code: number): number {
   return Kind.Symbol;
 }
 
+/**
+ * Counts a text's word, case, digit and punctuation borders, where byte-pair tokenizers split before they merge.
+ * A fixed number of characters per token would be wrong by up to a factor of three.
+ */
 export function countBorders(text: string, from = 0, to = text.length): Borders {
   let words = 0;
   let longLetters = 0;
@@ -94,7 +95,7 @@ export function countBorders(text: string, from = 0, to = text.length): Borders 
     run = kind === previous ? run + 1 : 1;
     switch (kind) {
       case Kind.Lower:
-        // A capital followed by small letters is one word: it was counted at the capital.
+        // A capitalised word was already counted at its capital.
         if (run === 1 && previous !== Kind.Upper) words++;
         else if (run > 7) longLetters++;
         break;
@@ -141,7 +142,7 @@ export function countBorders(text: string, from = 0, to = text.length): Borders 
   };
 }
 
-/** Tokens of a text as o200k would count them, within about 10 % for the classes it was fitted on. */
+/** Estimates the tokens of a text under o200k_base, within about 10 % for the fitted kinds of text. */
 export function estimateTokens(text: string): number {
   const length = text.length;
   if (length <= WHOLE) return weigh(countBorders(text));
@@ -156,7 +157,7 @@ export function estimateTokens(text: string): number {
 }
 
 function weigh(borders: Borders): number {
-  // Written out: a loop over the names would cost more than reading a short text.
+  // Unrolled: a loop over the keys would take longer than reading a short text.
   return (
     borders.words * WEIGHTS.words +
     borders.longLetters * WEIGHTS.longLetters +
@@ -175,8 +176,8 @@ function weigh(borders: Borders): number {
 const NEWER_CLAUDE = /claude-(?:opus-(?:4-[7-9]|[5-9])|(?:sonnet|haiku|fable)-[5-9])/;
 
 /**
- * How many tokens a model makes of what o200k calls one. A starting point only: the first real count corrects it.
- * Anthropic states about 30 % more tokens from Opus 4.7 and the fifth generation on.
+ * Returns a model's tokens per o200k token, as a first guess that real counts correct. Anthropic documents about 30 %
+ * more tokens for Opus 4.7 and the fifth generation.
  */
 export function tokenizerScale(model: string | undefined): number {
   if (model === undefined || !/claude/i.test(model)) return 1;

@@ -7,7 +7,7 @@ export {
   type PhaseOutcome,
   type Verdict,
 } from "./orchestrate.ts";
-export { completionReport, contextWarning, handoffText, progressTable } from "./report.ts";
+export { completionReport, contextWarning, handoffText, progressTable } from "./run-report.ts";
 export {
   type Scope,
   SPLIT_LIMITS,
@@ -20,8 +20,8 @@ export {
   tooLarge,
 } from "./split.ts";
 export {
+  applyEdits,
   type Edit,
-  edited,
   editLines,
   memoryRunStore,
   type PhaseRecord,

@@ -3,57 +3,70 @@ import { Queue } from "./queue.ts";
 import { type SendOutcome, send, type Target } from "./send.ts";
 
 /**
- * Where events wait while the server is away. Implementations must survive a crash at any point; sending twice is
- * harmless, since events carry ids. See `fileSpool` of `@plimsoll/guard/node`.
+ * Stores events while the server is unreachable. Implementations must survive a crash at any point. Sending an event
+ * twice is harmless, because events have ids. See `fileSpool` of `@plimsoll/guard/node`.
  */
 export interface Spool {
-  /** Adds lines; drops the oldest when full. Gives how many were dropped. */
+  /** Adds lines and drops the oldest when full. Returns the number of dropped lines. */
   add(lines: readonly string[]): Promise<number>;
-  /** The oldest lines, kept until `done` is called; undefined when nothing waits. */
+  /** Returns the oldest lines, which stay stored until `done` is called; `undefined` if the spool is empty. */
   next(maxEvents: number, maxBytes: number): Promise<{ lines: string[]; done(): Promise<void> } | undefined>;
 }
 
-/** Receives every event as one line of JSON, such as a file. */
+/** Receives every event as one line of JSON. */
 export type LogLine = (line: string) => void;
 
+/** Options of {@link createReporter}. */
 export interface ReporterOptions {
-  /** Base address of the server; without it events go to the log only. */
+  /** Base URL of the server. Without it, events only go to the log. */
   url?: string | undefined;
+  /** Ingest key. */
   key?: string | undefined;
-  /** The JSONL session log. */
+  /** Receives each event as JSON, such as `sessionLog(path)`. */
   log?: LogLine;
+  /** Stores events while the server is unreachable, such as `fileSpool(folder)`. */
   spool?: Spool;
-  /** Longest time an event waits in memory, ms. */
+  /** Longest time that an event waits in memory, in ms. Default: 1,000. */
   flushMs?: number;
-  /** Most events of one request. */
+  /** Maximum number of events per request. Default: 500. */
   batch?: number;
-  /** Most events, and bytes, held in memory. */
+  /** Maximum number of events in memory. Default: 10,000. */
   maxEvents?: number;
+  /** Maximum size of the events in memory, in bytes. Default: 16,000,000. */
   maxBytes?: number;
+  /** Timeout of one request, in ms. Default: 10,000. */
   timeoutMs?: number;
-  /** Told once for each new kind of trouble. */
+  /** Called once for each new kind of problem. */
   onTrouble?: (trouble: Trouble) => void;
+  /** The `fetch` to use. Default: the global one. */
   fetch?: typeof fetch;
-  /** Epoch ms. */
+  /** Current time in epoch ms. */
   clock?: () => number;
-  /** 0 to 1, for jitter. */
+  /** Random number from 0 to 1, for jitter. */
   random?: () => number;
 }
 
+/** A problem with reporting. */
 export interface Trouble {
+  /**
+   * `away`: the server is unreachable. `refused`: it refuses the key or URL. `rejected`: it rejected events. `dropped`:
+   * events were lost. `log`, `spool`: writing or reading there failed.
+   */
   kind: "away" | "refused" | "rejected" | "dropped" | "log" | "spool";
   message: string;
 }
 
+/** Numbers of events. */
 export interface ReporterStats {
   recorded: number;
   sent: number;
-  /** Refused by the server, each by itself. */
+  /** Events that the server rejected individually. */
   rejected: number;
-  /** Lost because memory or the spool was full. */
+  /** Events lost because memory or the spool was full. */
   dropped: number;
-  /** In memory now. */
+  /** Events in memory now. */
   waiting: number;
+  /** Events written to the spool so far. */
   spooled: number;
 }
 
@@ -61,20 +74,20 @@ const MAX_BATCH_BYTES = 1_000_000;
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 60_000;
 const REFUSED_WAIT_MS = 300_000;
-/** Longest time a timer is set for, ms: one beyond 2^31 would fire at once. */
+/** Longest timer, in ms. A timer above 2^31 would fire at once. */
 const LONGEST_TIMER_MS = 3_600_000;
 
-/** Reports events without ever blocking or throwing into the harness. */
+/** Sends events to a Plimsoll server. Never blocks the harness or throws into it. */
 export class Reporter {
   readonly #options: ReporterOptions;
   readonly #queue: Queue;
   readonly #target: Target | undefined;
   readonly #batch: number;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** The timer is set for the next moment, or a request is under way: there is no sense in setting it again. */
+  /** True if a flush is scheduled for now or in progress, so no other needs scheduling. */
   #urgent = false;
   #sending: Promise<void> | undefined;
-  /** Taken out of memory and not yet settled. */
+  /** Events in the current request. */
   #flying: readonly string[] = [];
   #failures = 0;
   #notBefore = 0;
@@ -104,6 +117,7 @@ export class Reporter {
     if (this.#target !== undefined && options.spool !== undefined) this.#wake(0);
   }
 
+  /** Current counts. */
   get stats(): ReporterStats {
     return {
       recorded: this.#recorded,
@@ -115,14 +129,14 @@ export class Reporter {
     };
   }
 
-  /** Takes one event. A few microseconds; the rest happens later. Bound, so it can be given as `onEvent`. */
+  /** Records one event in a few microseconds and sends it later. Bound, so it can be passed as `onEvent`. */
   readonly record = (event: PlimsollEventInput): void => {
     let line: string;
     try {
       line = JSON.stringify(event);
     } catch (error) {
       this.#lost++;
-      this.#trouble("dropped", `an event is not JSON: ${messageOf(error)}`);
+      this.#trouble("dropped", `an event could not be converted to JSON: ${messageOf(error)}`);
       return;
     }
     this.#recorded++;
@@ -139,7 +153,7 @@ export class Reporter {
     else if (this.#timer === undefined) this.#wake(this.#options.flushMs ?? 1_000);
   };
 
-  /** Sends what waits, as far as the server takes it now. Never throws. */
+  /** Sends the waiting events as far as the server accepts them now. Never throws. */
   async flush(): Promise<void> {
     if (this.#target === undefined) return;
     clearTimeout(this.#timer);
@@ -153,14 +167,14 @@ export class Reporter {
     await this.#sending;
   }
 
-  /** Sends or spools what is left, within the time given (ms), and stops. */
+  /** Sends or spools the remaining events within `withinMs` (default 5,000), then stops. */
   async close(withinMs = 5_000): Promise<void> {
     if (this.#closed) return;
     const flushed = this.flush().then(() => this.flush());
     await Promise.race([flushed, new Promise((resolve) => setTimeout(resolve, withinMs).unref?.())]);
     this.#closed = true;
     clearTimeout(this.#timer);
-    // The request under way may still be answered, or not: kept as well, since sending twice is harmless.
+    // The current request may still fail, so spool its events too; sending them twice is harmless.
     if (this.#flying.length > 0 && this.#options.spool !== undefined) await this.#keep(this.#flying);
     await this.#toSpool();
   }
@@ -170,7 +184,7 @@ export class Reporter {
       await this.#toSpool();
       return;
     }
-    // What was spooled is older than what is in memory.
+    // Spooled events are older than those in memory.
     if (!(await this.#drainSpool())) {
       await this.#toSpool();
       return;
@@ -205,14 +219,14 @@ export class Reporter {
     }
   }
 
-  /** Whether these lines are settled: stored, or never to be taken. */
+  /** Returns true if the lines need no retry, because the server stored them or never will. */
   async #deliver(lines: readonly string[]): Promise<boolean> {
     if (lines.length === 0) return true;
     const outcome = await send(this.#target!, lines);
     if (outcome.kind === "split") {
       if (lines.length === 1) {
         this.#lost++;
-        this.#trouble("dropped", "one event is larger than the server takes");
+        this.#trouble("dropped", "one event exceeds the server's size limit");
         return true;
       }
       const half = lines.length >> 1;
@@ -245,7 +259,7 @@ export class Reporter {
     return false;
   }
 
-  /** Doubles with each failure; jitter keeps a fleet from coming back in one wave. */
+  /** Backoff in ms. Jitter keeps many harnesses from reconnecting at the same moment. */
   #backoff(): number {
     const longest = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(16, this.#failures - 1));
     return longest * (0.5 + (this.#options.random ?? Math.random)() / 2);
@@ -263,7 +277,7 @@ export class Reporter {
     }
   }
 
-  /** To the spool; without one, or when it takes nothing, back into memory, behind what has come since. */
+  /** Moves lines to the spool, or back to the end of the memory queue if that fails. Returns true if spooled. */
   async #keep(lines: readonly string[]): Promise<boolean> {
     const { spool } = this.#options;
     const back = () => {
@@ -295,7 +309,7 @@ export class Reporter {
       },
       Math.min(afterMs, LONGEST_TIMER_MS),
     );
-    // Reporting keeps no process alive.
+    // Reporting must not keep the process alive.
     (this.#timer as { unref?: () => void }).unref?.();
   }
 
@@ -305,7 +319,7 @@ export class Reporter {
     try {
       this.#options.onTrouble?.({ kind, message });
     } catch {
-      // A harness that fails while hearing of trouble is not made to fail more.
+      // An error in the harness's callback must not break reporting.
     }
   }
 
@@ -314,6 +328,14 @@ export class Reporter {
   }
 }
 
+/**
+ * Creates a reporter.
+ * @example
+ * const reporter = createReporter({ url: process.env.PLIMSOLL_URL, key: process.env.PLIMSOLL_KEY });
+ * const guard = createGuard({ identity, onEvent: reporter.record });
+ * // Before the process exits:
+ * await reporter.close();
+ */
 export function createReporter(options: ReporterOptions): Reporter {
   return new Reporter(options);
 }

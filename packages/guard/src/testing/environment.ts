@@ -2,22 +2,22 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** What the test runner set itself and needs. */
+/** Variables that the test runner sets and needs. */
 const OF_THE_RUNNER = /^(NODE_ENV$|TEST$|DEV$|PROD$|MODE$|BASE_URL$|SSR$|VITEST)/;
 
-/** Nothing listens there: a client that was not told where its model is fails instead of finding a real one. */
+/** Nothing listens here, so a client without a configured server fails instead of reaching a real one. */
 const NOWHERE = "http://127.0.0.1:9";
 
 export interface CleanEnvironment {
-  /** An empty folder that is the home now. */
+  /** The temporary home folder. */
   home: string;
-  /** Puts everything back and removes the folder. */
+  /** Restores the environment and removes the folder. */
   restore(): void;
 }
 
 /**
- * Takes from this process every variable it inherited but PATH, so that no key, address, proxy or configuration of
- * the person who runs the tests reaches an SDK that runs in it.
+ * Removes every inherited variable but PATH from this process, so that no key, URL, proxy or setting of the developer
+ * reaches an SDK under test.
  */
 export function cleanEnvironment(): CleanEnvironment {
   const before = { ...process.env };

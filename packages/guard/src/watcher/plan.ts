@@ -3,23 +3,23 @@ import { limitOf, lowWaterOf } from "./budget.ts";
 import type { Area, Section } from "./section.ts";
 import { compactionScore } from "./section.ts";
 
-/** A section that was summarised already is worth this much more than its score: others are summarised before it is dropped. */
+/** Score factor of a summarised section, so that others are summarised before it becomes a stub. */
 const SUMMARY_RANK = 4;
-/** Sections of a part over its allocation go before others of the same value. */
+/** Score factor of sections in an area above its allocation, so that they are compacted first. */
 const OVER_ALLOCATION = 0.5;
-/** What a summary is expected to leave. Fraction. */
+/** Expected size of a summary, as a fraction of the section. */
 const SUMMARY_LEAVES = 0.25;
-/** What a stub is expected to leave of a summary. Fraction. */
+/** Expected size of a stub, as a fraction of the summary. */
 const STUB_LEAVES = 0.1;
-/** Smaller sections are not worth touching, tokens. */
+/** Smaller sections are not worth compacting. Tokens. */
 const SMALLEST = 24;
 
-/** Which sections a plan may name. */
+/** Sections that a plan must skip. */
 type Skip = { has(section: Section): boolean };
 
 /**
- * Which sections to compact now, lowest value first, until the level would reach the low-water mark; none while the
- * level is within the limit. Pure metadata: no content is read. `refused` names sections that gave nothing before.
+ * Chooses the sections to compact, lowest value first, to reach the low-water mark. Returns none while the level is
+ * within the limit. Reads no content. Skips `refused` sections, which could not be shortened before.
  */
 export function planCompaction(
   sections: readonly Section[],
@@ -31,7 +31,7 @@ export function planCompaction(
   return total <= limitOf(budget) ? [] : planDescent(sections, total, budget, now, refused);
 }
 
-/** The same wherever the level stands above the low-water mark. */
+/** Like {@link planCompaction}, for any level above the low-water mark. */
 export function planDescent(
   sections: readonly Section[],
   total: number,
@@ -43,8 +43,8 @@ export function planDescent(
 }
 
 /**
- * Which sections to leave out when nothing can be shortened any more: small ones and stubs too, and only the critical
- * never. `room` is kept free for the word that says so, tokens.
+ * Chooses the sections to leave out when nothing can be shortened further. Includes small sections and stubs, but
+ * never critical ones. `room` is the size to reserve for the note about them, in tokens.
  */
 export function planLeavingOut(
   sections: readonly Section[],
@@ -67,7 +67,7 @@ function lowest(
   const scores = new Float64Array(sections.length);
   const heap = new Uint32Array(sections.length);
   let size = 0;
-  // One pass over the sections: reading them is most of the cost.
+  // Use one pass, because reading the sections is most of the cost.
   let system = 0;
   let observation = 0;
   let all = 0;
@@ -88,7 +88,7 @@ function lowest(
     const index = heap[place]!;
     if (over.has(sections[index]!.area ?? "context")) scores[index]! *= OVER_ALLOCATION;
   }
-  // A heap gives the few lowest without sorting all.
+  // A heap finds the few lowest scores without sorting all sections.
   for (let place = (size >> 1) - 1; place >= 0; place--) sink(heap, scores, place, size);
   const chosen: Section[] = [];
   let freed = 0;
@@ -109,7 +109,7 @@ function overAllocation(used: Readonly<Record<Area, number>>, budget: TokenBudge
   return new Set(areas.filter((area) => used[area] > usable * budget.allocation[area]));
 }
 
-/** Equal values settle by place, the older first, so that the plan is always the same. */
+/** Compares by score, then by age, so that the plan is deterministic. */
 function lower(a: number, b: number, scores: Float64Array): boolean {
   return scores[a]! < scores[b]! || (scores[a] === scores[b] && a < b);
 }

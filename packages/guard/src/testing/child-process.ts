@@ -6,6 +6,7 @@ import { build } from "esbuild";
 
 const root = fileURLToPath(new URL("../../../..", import.meta.url));
 
+/** How a child process ended. */
 export interface Ended {
   code: number | null;
   signal: NodeJS.Signals | null;
@@ -13,7 +14,7 @@ export interface Ended {
   stderr: string;
 }
 
-/** A TypeScript program over the guard's sources, made ready to run in a process of its own; gives its path. */
+/** Bundles a TypeScript program that imports the guard's sources, and returns the path of the bundle. */
 export async function childProgram(folder: string, source: string, name = "child"): Promise<string> {
   const outfile = join(folder, `${name}.mjs`);
   await writeFile(join(folder, `${name}.ts`), source);
@@ -28,7 +29,7 @@ export async function childProgram(folder: string, source: string, name = "child
   return outfile;
 }
 
-/** A process under way: `ended` settles when it is gone; `said` when it has written this. */
+/** Starts a program. `ended` resolves when it exits, `said(text)` when it has written `text`. */
 export function startChild(program: string, ...given: string[]) {
   const child = spawn(process.execPath, [program, ...given], { stdio: ["ignore", "pipe", "pipe"] });
   let stdout = "";

@@ -16,61 +16,60 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { GuardError } from "../error.ts";
 
-/** Who asks for a file, or holds it. */
+/** A process that requests or holds a lock. */
 interface Claimant {
   pid: number;
   host: string;
-  /** Within which numbers of processes mean the same: containers of one host have their own. */
+  /** PID namespace, because containers on one host number their processes separately. */
   space: string | null;
-  /** Which life of that pid, where the system tells: numbers of processes come again. */
+  /** Boot id and start time of the process, where available, because pids are reused. */
   life: string | null;
   /** Epoch ms. */
   since: number;
 }
 
+/** A held lock. */
 export interface Lock {
-  /**
-   * @throws {GuardError} `store_lost` when another process took the file over.
-   */
+  /** @throws {GuardError} `store_lost` if another process took over the lock. */
   verify(): Promise<void>;
   release(): Promise<void>;
 }
 
-/** How often a holder says that it is there, ms. */
+/** Interval of the holder's heartbeat, in ms. */
 const HEARTBEAT_MS = 5_000;
-/** Where nothing else can tell, who was not heard of for so long is gone, ms. */
-const SILENT_MS = 60_000;
-/** How long those who ask at the same moment try to come apart, ms. */
-const CONTEND_MS = 5_000;
+/** A process that cannot be checked directly counts as dead after this long without a heartbeat, in ms. */
+const DEAD_AFTER_MS = 60_000;
+/** How long simultaneous requests retry before they fail, in ms. */
+const CONTENTION_MS = 5_000;
 
 /**
- * Takes a file for this process. Each who wants it puts a file of its own into the folder `PATH.lock`, and only then
- * looks who else is there: of two at once at least one sees the other and steps back. A file has one owner and a name
- * that never comes again, so that removing those of the dead can hit nobody alive.
- * @throws {GuardError} `store_locked`, saying who holds it.
+ * Locks a file for this process. Each process first creates its own claim file in `PATH.lock`, then looks for others,
+ * so of two at once at least one sees the other and withdraws. Claim names are never reused, so removing a dead
+ * process's claim cannot hit a live one.
+ * @throws {GuardError} `store_locked`, with the holder's pid and host.
  */
 export async function lockFile(path: string): Promise<Lock> {
   const folder = `${path}.lock`;
-  const until = Date.now() + CONTEND_MS;
+  const until = Date.now() + CONTENTION_MS;
   for (;;) {
     const name = randomBytes(8).toString("hex");
     await announce(folder, name, until);
-    const { holder, asking } = await others(folder, name);
+    const { holder, asking } = await otherClaimants(folder, name);
     if (holder === undefined && asking === 0) {
       await writeFile(join(folder, `${name}.held`), "");
-      return held(path, folder, name);
+      return heldLock(path, folder, name);
     }
     await withdraw(folder, name);
-    if (holder !== undefined || Date.now() > until) throw locked(path, holder);
+    if (holder !== undefined || Date.now() > until) throw lockedError(path, holder);
     await pause(5 + Math.random() * 60);
   }
 }
 
-function held(path: string, folder: string, name: string): Lock {
+function heldLock(path: string, folder: string, name: string): Lock {
   const own = join(folder, `${name}.ask`);
   const beat = setInterval(() => {
     const now = new Date();
-    // Who was taken for dead must not come back: the next write finds out.
+    // A missing file means that another process took over; `verify` reports it before the next write.
     utimes(own, now, now).catch(() => {});
   }, HEARTBEAT_MS);
   beat.unref();
@@ -79,8 +78,8 @@ function held(path: string, folder: string, name: string): Lock {
       if ((await stat(own).catch(() => undefined)) !== undefined) return;
       throw new GuardError(
         "store_lost",
-        `${path} was taken over by another process, which took this one for gone: nothing more is written. Call again ` +
-          `to go on from what is stored now.`,
+        `${path} was taken over by another process, because this one seemed dead. Nothing more was written. Call again ` +
+          `to continue from the stored state.`,
       );
     },
     async release() {
@@ -91,18 +90,18 @@ function held(path: string, folder: string, name: string): Lock {
 }
 
 async function announce(folder: string, name: string, until: number): Promise<void> {
-  const [life, space] = [await lifeOf(process.pid), await spaceOf()];
+  const [life, space] = [await startOf(process.pid), await pidNamespace()];
   const claimant: Claimant = { pid: process.pid, host: hostname(), space, life, since: Date.now() };
   const draft = join(folder, `${name}.tmp`);
   for (;;) {
     try {
       await mkdir(folder, { recursive: true });
       await writeFile(draft, JSON.stringify(claimant));
-      // Complete from the first moment it is seen.
+      // Rename so that other processes never see a partial claim.
       await rename(draft, join(folder, `${name}.ask`));
       return;
     } catch (error) {
-      // Another who let go has just removed the empty folder.
+      // Another process removed the empty folder when it released its lock.
       if ((error as NodeJS.ErrnoException).code !== "ENOENT" || Date.now() > until) throw error;
     }
   }
@@ -114,12 +113,12 @@ async function withdraw(folder: string, name: string): Promise<void> {
   await rmdir(folder).catch(() => {});
 }
 
-/** Who else is there and alive. What the dead left is cleared away. */
-async function others(
+/** Finds the other live claimants and removes the claims of dead processes. */
+async function otherClaimants(
   folder: string,
   own: string,
-): Promise<{ holder: (Claimant & { heardMs: number }) | undefined; asking: number }> {
-  let holder: (Claimant & { heardMs: number }) | undefined;
+): Promise<{ holder: (Claimant & { silentMs: number }) | undefined; asking: number }> {
+  let holder: (Claimant & { silentMs: number }) | undefined;
   let asking = 0;
   for (const file of await readdir(folder)) {
     const name = file.slice(0, file.indexOf("."));
@@ -131,17 +130,17 @@ async function others(
     ]);
     if (text === undefined || stats === undefined) continue;
     const claimant = claimantIn(text);
-    const heardMs = Math.max(0, Date.now() - stats.mtimeMs);
-    // A draft is not yet there to be seen, and one that cannot be read was cut off by a loss of power.
+    const silentMs = Math.max(0, Date.now() - stats.mtimeMs);
+    // Ignore drafts, and files torn by a power loss, until they are old enough to remove.
     const draft = file.endsWith(".tmp") || claimant === undefined;
-    if (draft && heardMs < SILENT_MS) continue;
-    if (draft || !(await isAlive(claimant, heardMs))) {
+    if (draft && silentMs < DEAD_AFTER_MS) continue;
+    if (draft || !(await isAlive(claimant, silentMs))) {
       await rm(join(folder, `${name}.held`), { force: true });
       await rm(path, { force: true });
       continue;
     }
     const holds = (await stat(join(folder, `${name}.held`)).catch(() => undefined)) !== undefined;
-    if (holds) holder = { ...claimant, heardMs };
+    if (holds) holder = { ...claimant, silentMs };
     else asking += 1;
   }
   return { holder, asking };
@@ -155,52 +154,55 @@ function claimantIn(text: string): Claimant | undefined {
   }
 }
 
-async function isAlive({ pid, host, space, life }: Claimant, heardMs: number): Promise<boolean> {
-  if (host !== hostname() || space !== (await spaceOf())) return heardMs < SILENT_MS;
+async function isAlive({ pid, host, space, life }: Claimant, silentMs: number): Promise<boolean> {
+  if (host !== hostname() || space !== (await pidNamespace())) return silentMs < DEAD_AFTER_MS;
   try {
     process.kill(pid, 0);
   } catch (error) {
-    // It is there, and another user's.
+    // EPERM: the process exists but belongs to another user.
     if ((error as NodeJS.ErrnoException).code !== "EPERM") return false;
   }
-  const now = await lifeOf(pid);
-  // A process that was halted is silent and may go on: only where its life cannot be told does silence decide.
-  return life === null || now === null ? heardMs < SILENT_MS : life === now;
+  const now = await startOf(pid);
+  // A paused process may resume, so silence only counts where the start time is unknown.
+  return life === null || now === null ? silentMs < DEAD_AFTER_MS : life === now;
 }
 
-/** When the system started, and the process within it. Linux tells; null elsewhere. */
-async function lifeOf(pid: number): Promise<string | null> {
+/** Returns the boot id and start time of a process on Linux; `null` elsewhere. */
+async function startOf(pid: number): Promise<string | null> {
   try {
     const boot = await readFile("/proc/sys/kernel/random/boot_id", "utf8");
     const text = await readFile(`/proc/${pid}/stat`, "utf8");
-    // The name in parentheses may hold anything; what follows it is counted from field 3, and 22 is the start.
+    // The parenthesised name may contain spaces. Field 3 follows it; field 22 is the start time.
     const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
-    // A zombie has ended, whoever has not asked for its end yet.
+    // A zombie process has already ended.
     return fields[0] === "Z" ? "ended" : `${boot.trim()}/${fields[19]}`;
   } catch {
     return null;
   }
 }
 
-async function spaceOf(): Promise<string | null> {
+async function pidNamespace(): Promise<string | null> {
   return readlink("/proc/self/ns/pid").catch(() => null);
 }
 
-function locked(path: string, holder: (Claimant & { heardMs: number }) | undefined): GuardError {
+function lockedError(path: string, holder: (Claimant & { silentMs: number }) | undefined): GuardError {
   if (holder === undefined) {
-    return new GuardError("store_locked", `${path} is asked for by several processes at once. Call again.`);
+    return new GuardError(
+      "store_locked",
+      `Several processes requested ${path} at the same time. Call again.`,
+    );
   }
-  const { pid, host, since, heardMs } = holder;
+  const { pid, host, since, silentMs } = holder;
   const who =
     host !== hostname()
       ? `process ${pid} on ${host}`
       : pid === process.pid
-        ? `this very process (${pid}), in another call`
+        ? `another call in this process (${pid})`
         : `process ${pid} on this machine`;
   return new GuardError(
     "store_locked",
-    `${path} is in use: ${who} has held it since ${new Date(since).toISOString()} and was last heard of ` +
-      `${Math.round(heardMs / 1_000)} s ago. Wait for it to end, or end it, and call again; what a dead process holds ` +
-      `is taken over by itself${host === hostname() ? "" : ` after ${SILENT_MS / 1_000} s`}.`,
+    `${path} is in use: ${who} has held it since ${new Date(since).toISOString()}; its last heartbeat was ` +
+      `${Math.round(silentMs / 1_000)} s ago. Wait for it to end, or end it, and call again. The lock of a dead process ` +
+      `is taken over automatically${host === hostname() ? "" : ` after ${DEAD_AFTER_MS / 1_000} s`}.`,
   );
 }

@@ -6,62 +6,65 @@ import type { Mask } from "../state.ts";
 import type { History, ResultPart } from "./history.ts";
 import { estimateRange, openQuestion, startOfRecent } from "./view.ts";
 
-/** Where the agent stands when a part of its history is to be left behind. */
-export interface Standing<M> {
+/** Input for choosing where to cut a history. */
+export interface CutInput<M> {
   history: History<M>;
   masks: ReadonlyMap<string, Mask>;
   calibration: Calibration;
-  /** First canonical message that is still sent. */
+  /** Index of the first canonical message that is still sent. */
   from: number;
 }
 
-/** A summary is never expected to be shorter than this, estimated tokens. */
+/** Assumed least size of a summary, in estimated tokens. */
 const LEAST_SUMMARY = 200;
 
-/** The newest turns that stay verbatim, in half of the line at most: the rest of it is needed for what comes. */
+/**
+ * Returns the index of the first message to keep verbatim. The kept turns fill at most half the line, to leave room
+ * for new ones.
+ */
 export function keepFrom<M>(
-  standing: Standing<M>,
+  input: CutInput<M>,
   line: number,
   how: CompactPolicy["how"],
   keepTurns: number,
 ): number {
-  const { history, masks, calibration, from } = standing;
+  const { history, masks, calibration, from } = input;
   const turns = how === "compact" ? keepTurns : 1;
   return startOfRecent(history, masks, turns, (line * 0.5) / calibration.slope, from);
 }
 
-/** What a summary of everything before the kept turns could save at most, tokens. */
-export function compactGain<M>(standing: Standing<M>, line: number, policy: CompactPolicy): number {
-  const { history, masks, calibration, from } = standing;
-  const older = estimateRange(history, masks, from, keepFrom(standing, line, policy.how, policy.keepTurns));
+/** Upper bound of the tokens that a summary of everything before the kept turns can save. */
+export function compactGain<M>(input: CutInput<M>, line: number, policy: CompactPolicy): number {
+  const { history, masks, calibration, from } = input;
+  const older = estimateRange(history, masks, from, keepFrom(input, line, policy.how, policy.keepTurns));
   return inContext(calibration, Math.max(0, older - LEAST_SUMMARY));
 }
 
-/** What goes over into the next session. Estimated tokens. */
+/** The part of a history that goes into the next session. Estimated tokens. */
 export interface Carryover {
-  /** First canonical message that is carried. */
+  /** Index of the first canonical message to carry. */
   at: number;
-  /** How much of the open question is too much. */
+  /** Tokens by which the open question is too long. */
   excess: number;
-  /** What is freed by leaving the rest behind. */
+  /** Tokens freed by dropping the rest. */
   gain: number;
 }
 
-/** So much of an open question is carried however full the prompt is without it, estimated tokens. */
+/** Least size to which an open question is shortened, in estimated tokens. */
 const LEAST_QUESTION = 200;
 
 /**
- * So many of the newest turns that the next session starts well below the soft line. `head` and `sent` are the
- * estimated tokens of what will stand before them, and of what is sent now.
+ * Chooses the newest turns that let the next session start well below the soft line. `head` is the estimated size of
+ * the restart marker, and `sent` of the current view.
  */
 export function carryover<M>(
-  standing: Standing<M>,
+  input: CutInput<M>,
   head: number,
   sent: number,
   limits: Limits,
   policy: RestartPolicy,
 ): Carryover {
-  const { history, masks, calibration, from } = standing;
+  const { history, masks, calibration, from } = input;
   const { carryoverTurns, carryoverShare, carryoverTokens } = policy;
   const { entries, units, pinned } = history;
   const line = lineOfAction(limits).mask ?? limits.hard;
@@ -79,18 +82,18 @@ export function carryover<M>(
   return { at, excess, gain: sent - before - kept };
 }
 
-/** Texts of the open question that may be cut in the middle, the longest first. */
-export function shortenable<M>({ history, masks }: Standing<M>): ResultPart[] {
+/** Texts of the open question that may be shortened, longest first. */
+export function shortenable<M>({ history, masks }: CutInput<M>): ResultPart[] {
   const texts = openQuestion(history)?.longTexts ?? [];
   return texts.filter(({ id }) => !masks.has(id)).sort((one, other) => other.tokens - one.tokens);
 }
 
-/** Turns before a canonical message. */
+/** Number of turns before the canonical message at index `at`. */
 export function turnsBefore<M>(history: History<M>, at: number): number {
   return history.units.filter((unit) => unit.turn && unit.from < at).length;
 }
 
-/** Turns from a canonical message on. */
+/** Number of turns from the canonical message at index `at` on. */
 export function turnsFrom<M>(history: History<M>, at: number): number {
   return history.units.filter((unit) => unit.turn && unit.from >= at).length;
 }
