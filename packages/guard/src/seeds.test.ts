@@ -9,7 +9,7 @@ const src = join(root, "packages/guard/src");
 const page = await readFile(join(root, "docs/seeds.md"), "utf8");
 const rows = page
   .split("\n")
-  .filter((line) => line.startsWith("| ") && !line.includes("proved by"))
+  .filter((line) => line.startsWith("| ") && !line.startsWith("| requirement |"))
   .map((line) => line.split(/(?<!\\)\|/).map((cell) => cell.trim()));
 
 async function textOf(paths: readonly string[]): Promise<string> {

@@ -6,7 +6,7 @@ import type { ContextGuard } from "./guard.ts";
 export interface ClientOptions<M> extends FitOptions<M> {
   /**
    * What to do with a call when no restart is left, or when the prompt does not fit and nobody confirmed the restart.
-   * `throw` a {@link GuardError} without sending, or `send` the call unchanged. Default: `throw`.
+   * `throw` a {@link GuardError} without sending, or `send` the call anyway. Default: `throw`.
    */
   onStop?: "throw" | "send";
 }
