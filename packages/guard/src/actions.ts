@@ -111,7 +111,7 @@ export function compact<M>(
   if (how === "fresh_session") {
     // Notices about the old session, such as an announced restart, do not apply to the new one.
     const fresh = withoutNoticesBefore(changed, Number.POSITIVE_INFINITY);
-    return { ...begin(fresh, "ceiling", editor.turnsFrom(at)), action: "done" };
+    return { ...startSession(fresh, "ceiling", editor.turnsFrom(at)), action: "done" };
   }
   const state = withoutNoticesBefore(changed, at);
   return {
@@ -158,12 +158,16 @@ export function restart<M>(
   editor.setMasks(masks);
   const carriedTurns = editor.turnsFrom(at);
   const cut = { ...state, masks, cut: { at, head, turns: editor.turnsBefore(at) }, lowered: true };
-  const begun = begin(withoutNoticesBefore(cut, Number.POSITIVE_INFINITY), reason, carriedTurns);
+  const begun = startSession(withoutNoticesBefore(cut, Number.POSITIVE_INFINITY), reason, carriedTurns);
   const session = begun.state.session;
   return { ...begun, action: { type: "restart", reason, session, previousTurns, carriedTurns } };
 }
 
-function begin(state: GuardState, reason: string, carriedTurns: number): Omit<ActionResult<never>, "action"> {
+function startSession(
+  state: GuardState,
+  reason: string,
+  carriedTurns: number,
+): Omit<ActionResult<never>, "action"> {
   return {
     state: afterRestart(state),
     event: {

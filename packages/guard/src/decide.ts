@@ -43,7 +43,7 @@ export type Decision =
   | { type: "rest"; status: GuardStatus; withheld?: "no_gain" };
 
 /** A restart that frees less than this fraction of the hard line would soon need another. */
-const LEAST_RESTART_GAIN = 0.01;
+const MIN_RESTART_GAIN = 0.01;
 
 /** The agent's status when no response is left to carry out. */
 export type GuardStatus =
@@ -105,7 +105,7 @@ export function decide(facts: Facts, policy: GuardPolicy): Decision {
         if (restartsSpent(facts, policy)) {
           return { type: "stop", reason: "max_restarts" };
         }
-        if (facts.restartGain < limits.hard * LEAST_RESTART_GAIN) {
+        if (facts.restartGain < limits.hard * MIN_RESTART_GAIN) {
           return { type: "rest", status: "exhausted", withheld: "no_gain" };
         }
         const reason = full ? "window_full" : "grace_spent";

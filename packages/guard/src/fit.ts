@@ -25,7 +25,7 @@ export interface FitOptions<M> {
  * Runs `prepare` and carries out the asynchronous actions: exact counts, summaries and confirmations.
  * @returns The messages to send, and every action taken or required.
  * @example
- * const { messages } = await fit(guard, history, { summarize: ({ messages, maxChars }) => summarise(messages, maxChars) });
+ * const { messages } = await fit(guard, history, { summarize: ({ messages }) => summarise(messages) });
  */
 export async function fit<M>(
   guard: ContextGuard<M>,

@@ -39,10 +39,10 @@ const policy = fc.constantFrom<PolicyInput>(
   { thresholds: COMPACTING, mask: null, restart: { graceTurns: 0 } },
 );
 
-type Kind = Action<Message>["type"];
+type ActionKind = Action<Message>["type"];
 
 /** Returns the action that an event reports. A summary request is reported by its result. */
-function actionOf(event: PlimsollEventInput): Kind | "summary" | undefined {
+function actionOf(event: PlimsollEventInput): ActionKind | "summary" | undefined {
   switch (event.type) {
     case "masked":
       return "mask";

@@ -256,7 +256,7 @@ describe("defects of Ouroboros, avoided", () => {
     ]);
   });
 
-  it("output that looks masked is masked, and late results are matched to their calls", () => {
+  it("output that looks like a placeholder is still masked, and late results are matched to their calls", () => {
     const { guard } = testGuard({ policy: { ...OUROBOROS, restart: null } });
     const lookalike = toolTurn(0, "file_read");
     lookalike[1] = { ...lookalike[1]!, content: `[masked ${filler(3_000)}` };

@@ -208,7 +208,7 @@ export class ContextGuard<M = Message> {
           status = "exhausted";
           break;
         }
-        actions.push(this.#take(result));
+        actions.push(this.#apply(result));
         continue;
       }
       if (decision.type === "compact" || decision.type === "fresh_session") {
@@ -221,7 +221,7 @@ export class ContextGuard<M = Message> {
         continue;
       }
       if (decision.type === "wind_down") {
-        actions.push(this.#take(windDown(this.#input(limits), level, window.tokens, decision.turnsLeft)));
+        actions.push(this.#apply(windDown(this.#input(limits), level, window.tokens, decision.turnsLeft)));
         status = "winding_down";
         break;
       }
@@ -239,7 +239,7 @@ export class ContextGuard<M = Message> {
     }
     // After a restart nothing is left to summarise.
     if (request !== undefined && !actions.some((action) => action.type === "restart")) {
-      this.#settleRequest();
+      this.#withdrawSummaryRequest();
       this.#state = { ...this.#state, compactAsked: this.#state.compactAsked ?? this.#state.allTurns };
       actions.splice(place, 0, request);
     }
@@ -261,13 +261,13 @@ export class ContextGuard<M = Message> {
    */
   compacted(
     summary: string,
-    how: "compact" | "fresh_session" = this.#how(),
+    how: "compact" | "fresh_session" = this.#compactHow(),
     otherwise?: () => string,
   ): "done" | "no_gain" | "overtaken" {
     if (this.#state.compactAsked === undefined) return "overtaken";
     let result = compact(this.#input(), summary, how);
     if (!("event" in result) && otherwise !== undefined) result = compact(this.#input(), otherwise(), how);
-    if ("event" in result) return this.#take(result);
+    if ("event" in result) return this.#apply(result);
     this.#state = result.state;
     this.#withhold("compact", "no_gain");
     return result.action;
@@ -278,7 +278,7 @@ export class ContextGuard<M = Message> {
    */
   digest(maxChars = 4_000): string {
     const line = lineOfAction(this.#limits()).compact ?? 0;
-    const to = this.#editor.keepFrom(this.#state, line, this.#how(), this.policy);
+    const to = this.#editor.keepFrom(this.#state, line, this.#compactHow(), this.policy);
     return this.#editor.digest(this.#state, to, maxChars);
   }
 
@@ -287,8 +287,8 @@ export class ContextGuard<M = Message> {
    * action.
    */
   restart(reason: RestartReason | "ceiling" = "requested"): Action<M> {
-    this.#settleRequest();
-    return this.#take(restart(this.#input(), reason));
+    this.#withdrawSummaryRequest();
+    return this.#apply(restart(this.#input(), reason));
   }
 
   /**
@@ -318,7 +318,7 @@ export class ContextGuard<M = Message> {
   }
 
   /** Reports an unanswered summary request as withheld, because another response replaces it. */
-  #settleRequest(): void {
+  #withdrawSummaryRequest(): void {
     if (this.#state.compactAsked !== undefined) this.#withhold("compact", "no_summary");
   }
 
@@ -343,14 +343,14 @@ export class ContextGuard<M = Message> {
   }
 
   /** Applies a response and reports it in the window in which it happened. */
-  #take<A>({ state, event, action }: ActionResult<A>): A {
+  #apply<A>({ state, event, action }: ActionResult<A>): A {
     const { window } = this.#state;
     this.#state = state;
     this.#emit(event, window);
     return action;
   }
 
-  #how(): "compact" | "fresh_session" {
+  #compactHow(): "compact" | "fresh_session" {
     const { compact } = this.policy;
     return compact === null ? "compact" : howToCompact(this.#state, compact, this.policy);
   }
@@ -389,13 +389,13 @@ export class ContextGuard<M = Message> {
       usage,
       facts,
       observed,
-      // The server has its own catalog, which users can correct there.
+      // Omit a catalog size: the server has its own catalog, which users can correct.
       reportedWindow: other || window.source === "catalog" ? undefined : window.tokens,
       composition: level === undefined ? undefined : this.#editor.composition(this.#state, level),
     });
     const identity = other ? { ...this.identity, agent, parentAgent: own } : this.identity;
     this.#options.onEvent(
-      eventOf(identity, at, other ? undefined : this.#state.window, this.#number(), body),
+      eventOf(identity, at, other ? undefined : this.#state.window, this.#nextEventNumber(), body),
     );
   }
 
@@ -406,7 +406,7 @@ export class ContextGuard<M = Message> {
   note(body: EventBody, subAgent?: string): void {
     if (subAgent !== undefined) {
       const identity = { ...this.identity, agent: subAgent, parentAgent: this.identity.agent ?? "main" };
-      this.#options.onEvent?.(eventOf(identity, this.#clock(), undefined, this.#number(), body));
+      this.#options.onEvent?.(eventOf(identity, this.#clock(), undefined, this.#nextEventNumber(), body));
       return;
     }
     this.#emit(body);
@@ -414,11 +414,11 @@ export class ContextGuard<M = Message> {
   }
 
   #emit(body: EventBody, window = this.#state.window): void {
-    const number = this.#number();
+    const number = this.#nextEventNumber();
     this.#options.onEvent?.(eventOf(this.identity, this.#clock(), window, number, body));
   }
 
-  #number(): number {
+  #nextEventNumber(): number {
     this.#state = { ...this.#state, events: this.#state.events + 1 };
     return this.#state.events;
   }

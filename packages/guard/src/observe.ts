@@ -16,7 +16,7 @@ export type UsageFlag =
   | "window_suspect";
 
 /** One turn as the provider counted it. */
-export interface TurnRead {
+export interface CountedTurn {
   id: string;
   /** Epoch ms. */
   at: number;
@@ -41,13 +41,13 @@ export interface TurnObserved {
 }
 
 /** A count below this fraction of a calibrated estimate is not accepted at once. */
-const LEAST_PLAUSIBLE_SHARE = 0.7;
+const MIN_PLAUSIBLE_SHARE = 0.7;
 /** After this many implausible counts in a row, the estimate is wrong and the count is accepted. */
 const ACCEPTED_AFTER = 3;
 const KEPT_TURNS = 32;
 
 /** Applies one turn to the state. Pure: the same state and turn always give the same result. */
-export function observeTurn(state: GuardState, turn: TurnRead, policy: GuardPolicy): TurnObserved {
+export function observeTurn(state: GuardState, turn: CountedTurn, policy: GuardPolicy): TurnObserved {
   const place = state.recent.findIndex((known) => known.id === turn.id);
   const known = place < 0 ? undefined : state.recent[place]!;
   const usage = known === undefined ? turn.usage : mergeUsage(known.usage, turn.usage);
@@ -102,7 +102,7 @@ export function observeTurn(state: GuardState, turn: TurnRead, policy: GuardPoli
 
 function turnResult(
   state: GuardState,
-  turn: TurnRead,
+  turn: CountedTurn,
   usage: Usage,
   level: number | undefined,
   merged: boolean,
@@ -137,7 +137,7 @@ function judgeCount(
     const level = Math.max(reference ?? 0, state.level ?? 0, tokens);
     return { level, flags, accepted: false };
   }
-  if (reference !== undefined && tokens < reference * LEAST_PLAUSIBLE_SHARE) {
+  if (reference !== undefined && tokens < reference * MIN_PLAUSIBLE_SHARE) {
     flags.push("implausible");
     if (state.implausible + 1 < ACCEPTED_AFTER) return { level: reference, flags, accepted: false };
   }

@@ -1,5 +1,5 @@
 import { type Limits, windDownOver } from "./decide.ts";
-import type { GuardState, Notice } from "./state.ts";
+import type { AgentNotice, GuardState } from "./state.ts";
 
 /** Pure changes of the guard's state other than observed turns. */
 
@@ -34,7 +34,7 @@ export function settleWindDown(state: GuardState, limits: Limits, level: number 
   return { ...state, windDownAt: undefined, notices };
 }
 
-export function withNotice(state: GuardState, notice: Notice): GuardState {
+export function withNotice(state: GuardState, notice: AgentNotice): GuardState {
   return { ...state, notices: [...state.notices, notice] };
 }
 

@@ -22,7 +22,7 @@ export interface Mask {
 }
 
 /** A message from the guard to the agent. It is in the view but not in the canonical history. */
-export interface Notice {
+export interface AgentNotice {
   kind: "masked" | "wind_down";
   /** Number of canonical messages before it. */
   after: number;
@@ -53,7 +53,7 @@ export interface GuardState {
   recent: { id: string; usage: Usage; at: number }[];
   masks: Mask[];
   cut: Cut | undefined;
-  notices: Notice[];
+  notices: AgentNotice[];
   /** Value of `allTurns` when the wind-down notice was sent. */
   windDownAt: number | undefined;
   /** Number of consecutive counts that contradict the estimate. */

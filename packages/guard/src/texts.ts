@@ -1,4 +1,5 @@
 /** Texts that the guard adds to a conversation or shows to the user. */
+
 /** Shown to the user when a long conversation is compacted. The wording comes from the Phantom design. */
 export const COMPACTING_NOTICE = "This thread is getting long, I'm compacting my context to stay sharp";
 

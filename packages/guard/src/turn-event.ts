@@ -2,7 +2,7 @@ import type { Usage } from "@plimsoll/protocol/pure";
 import type { EventBody } from "./events.ts";
 import type { TurnObserved } from "./observe.ts";
 import type { ObserveFacts } from "./types.ts";
-import type { Composition } from "./view/composition.ts";
+import type { ContextComposition } from "./view/composition.ts";
 
 export interface TurnToReport {
   id: string;
@@ -13,7 +13,7 @@ export interface TurnToReport {
   observed: TurnObserved | undefined;
   /** Window size in tokens, as reported by the provider or configured. */
   reportedWindow: number | undefined;
-  composition: Composition | undefined;
+  composition: ContextComposition | undefined;
 }
 
 /** Builds the `turn` event of one call. Without a provider count it carries the estimate and sets `estimated`. */

@@ -42,11 +42,11 @@ function parts<M>({ policy, said, ...given }: Setup, shape: Shape<M>) {
   return { guard, options };
 }
 
-type Call = (setup: Setup, tokens: number) => Promise<unknown>;
+type ClientCall = (setup: Setup, tokens: number) => Promise<unknown>;
 const user = (tokens: number) => [{ role: "user" as const, content: filler(tokens) }];
 
 /** The same call through each wrapped client. */
-const CLIENTS: readonly (readonly [string, Call])[] = [
+const CLIENTS: readonly (readonly [string, ClientCall])[] = [
   [
     "guardChat",
     async (setup, tokens) => {

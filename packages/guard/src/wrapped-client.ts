@@ -104,7 +104,7 @@ export class GuardedCall extends Promise<unknown> {
 }
 
 /** Returns a proxy of `target` with some members replaced. Methods run on `target` itself, so private fields work. */
-export function overridden<T extends object>(target: T, members: object): T {
+export function withOverrides<T extends object>(target: T, members: object): T {
   return new Proxy(target, {
     get(object, key) {
       if (Object.hasOwn(members, key)) return Reflect.get(members, key);
@@ -119,7 +119,7 @@ export function observingStream<T extends object>(
   stream: T,
   onChunk: (chunk: unknown) => Promise<void> | void,
 ): T {
-  return overridden(stream, {
+  return withOverrides(stream, {
     async *[Symbol.asyncIterator]() {
       for await (const chunk of stream as unknown as AsyncIterable<unknown>) {
         await onChunk(chunk);

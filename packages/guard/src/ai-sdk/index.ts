@@ -5,7 +5,7 @@ import type { AiMessage } from "./shape.ts";
 
 export { type AiMessage, aiShape } from "./shape.ts";
 
-type Usage = { inputTokens: unknown; outputTokens: unknown };
+type StreamUsage = { inputTokens: unknown; outputTokens: unknown };
 interface Generated {
   usage: unknown;
   response?: { id?: string; modelId?: string } | undefined;
@@ -68,7 +68,7 @@ interface StreamPart {
   type: string;
   id?: string;
   modelId?: string;
-  usage?: Usage;
+  usage?: StreamUsage;
 }
 
 interface FinishedStep {
@@ -81,8 +81,8 @@ interface FinishedStep {
  * `streamText`. Usage comes from each step, never from the total. `stopWhen` ends the loop before a step that must not
  * be sent, so the finished steps are kept; only the first step is refused with an error.
  * @example
- * const steps = guardSteps(guard);
- * await generateText({ model, tools, prompt, ...steps, stopWhen: [steps.stopWhen, stepCountIs(20)] });
+ * const { prepareStep, onStepFinish, stopWhen } = guardSteps(guard);
+ * await generateText({ model, tools, prompt, prepareStep, onStepFinish, stopWhen: [stopWhen, stepCountIs(20)] });
  */
 export function guardSteps(guard: ContextGuard<AiMessage>, options: ClientOptions<AiMessage> = {}) {
   let history: readonly AiMessage[] = [];

@@ -6,7 +6,7 @@ import {
   fitOrThrow,
   GuardedCall,
   observingStream,
-  overridden,
+  withOverrides,
 } from "../wrapped-client.ts";
 
 /** A message of the Messages API. The package's `MessageParam` is assignable to it. */
@@ -103,7 +103,7 @@ export function guardMessages<C extends MessagesClient>(
       });
     });
   };
-  return overridden(client, { messages: overridden(client.messages, { create }) });
+  return withOverrides(client, { messages: withOverrides(client.messages, { create }) });
 }
 
 function known(usage: object | undefined): object {

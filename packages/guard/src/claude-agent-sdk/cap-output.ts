@@ -4,7 +4,7 @@ import { headAndTail } from "../view/placeholder.ts";
  * Shortens every text in a tool's output to `maxChars` and keeps the structure, because built-in tools validate their
  * output. `leftOut` is in characters. Returns `undefined` if no text was too long.
  */
-export function cappedOutput(
+export function capOutput(
   output: unknown,
   maxChars: number,
 ): { output: unknown; leftOut: number } | undefined {

@@ -8,7 +8,7 @@ import type { PlimsollEventInput } from "@plimsoll/protocol";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { RestartPolicy } from "../policy.ts";
 import { type Script, type ScriptedModel, startScriptedModel } from "../scripted-model/index.ts";
-import { cappedOutput } from "./cap-output.ts";
+import { capOutput } from "./cap-output.ts";
 import { ClaudeSession } from "./index.ts";
 
 let home = "";
@@ -370,15 +370,15 @@ describe("the Claude Agent SDK", () => {
   });
 });
 
-describe("cappedOutput", () => {
+describe("capOutput", () => {
   it("keeps the structure of a tool's output, and the start and end of its texts", () => {
     const output = { stdout: `start${"x".repeat(10_000)}finish`, stderr: "", interrupted: false };
-    const { output: made, leftOut } = cappedOutput(output, 1_000)!;
+    const { output: made, leftOut } = capOutput(output, 1_000)!;
     const capped = made as typeof output;
     expect(capped.stdout).toContain(`[${leftOut} characters left out`);
     expect(capped.stdout.length).toBeLessThanOrEqual(1_000);
     expect(capped.stdout).toMatch(/^start.*left out.*finish$/s);
     expect(capped).toMatchObject({ stderr: "", interrupted: false });
-    expect(cappedOutput({ stdout: "short" }, 1_000)).toBeUndefined();
+    expect(capOutput({ stdout: "short" }, 1_000)).toBeUndefined();
   });
 });

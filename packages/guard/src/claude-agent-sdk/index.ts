@@ -11,10 +11,10 @@ import {
 } from "../texts.ts";
 import type { GuardOptions } from "../types.ts";
 import { digest } from "../view/digest.ts";
-import { History } from "../view/history.ts";
+import { MessageHistory } from "../view/history.ts";
 import { clip } from "../view/placeholder.ts";
 import { type Message, plainShape } from "../view/shape.ts";
-import { cappedOutput } from "./cap-output.ts";
+import { capOutput } from "./cap-output.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: the SDK defines options and prompts
 type Query<M> = (params: { prompt: any; options?: any }) => AsyncIterable<M>;
@@ -198,7 +198,7 @@ export class ClaudeSession<M extends SdkMessage> {
     } catch {
       // Fall back to the handoff without a model.
     }
-    const history = new History<Message>(plainShape, (text) => text.length / 4);
+    const history = new MessageHistory<Message>(plainShape, (text) => text.length / 4);
     history.sync(messages);
     return digest(history, plainShape, 0, messages.length, HANDOFF_CHARS);
   }
@@ -210,7 +210,7 @@ export class ClaudeSession<M extends SdkMessage> {
 
   readonly #afterTool = async (input: Record<string, unknown>): Promise<Record<string, unknown>> => {
     const output: Record<string, unknown> = {};
-    const capped = cappedOutput(input.tool_response, this.#options.maxToolOutputChars ?? 40_000);
+    const capped = capOutput(input.tool_response, this.#options.maxToolOutputChars ?? 40_000);
     if (capped !== undefined && this.#stored(input)) {
       output.updatedToolOutput = capped.output;
       const tool = typeof input.tool_name === "string" ? { tool: input.tool_name } : {};

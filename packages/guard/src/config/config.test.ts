@@ -49,7 +49,10 @@ port: 3100
       "context:\n  max_utilization_pct: 10\n",
       "context.max_utilization_pct: the warning (15) must be below the ceiling (10) (line 2)",
     ],
-    ["\n\ncontext:\n  warning_pct: 10\n  warning_pct: 11\n", "context.warning_pct: is given twice (line 5)"],
+    [
+      "\n\ncontext:\n  warning_pct: 10\n  warning_pct: 11\n",
+      "context.warning_pct: is set twice, remove one (line 5)",
+    ],
     [
       "context:\n  max_utilisation_pct: 10\n",
       "context.max_utilisation_pct: is not a setting; the settings are max_utilization_pct, warning_pct, model_context_tokens (line 2)",

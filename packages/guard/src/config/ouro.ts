@@ -77,7 +77,7 @@ function readTables(text: string, path: string): Map<string, Map<string, Scalar>
     }
     const bare = raw.trim();
     if (depth > 0) {
-      depth += brackets(bare);
+      depth += bracketDepth(bare);
       continue;
     }
     if (bare === "" || bare.startsWith("#")) continue;
@@ -100,23 +100,23 @@ function readTables(text: string, path: string): Map<string, Map<string, Scalar>
       continue;
     }
     if (value.startsWith("[")) {
-      depth = Math.max(0, brackets(value));
+      depth = Math.max(0, bracketDepth(value));
       continue;
     }
     const full = [table, match[1]!.replaceAll(/["']/g, "")].filter((part) => part !== "").join(".");
     if (value.startsWith("{")) {
       for (const part of value.slice(1, value.lastIndexOf("}")).split(",")) {
         const inner = /^\s*([\w-]+)\s*=\s*(.+?)\s*$/.exec(part);
-        if (inner !== null) put(tables, `${full}.${inner[1]}`, inner[2]!, line, path);
+        if (inner !== null) addSetting(tables, `${full}.${inner[1]}`, inner[2]!, line, path);
       }
       continue;
     }
-    put(tables, full, value, line, path);
+    addSetting(tables, full, value, line, path);
   }
   return tables;
 }
 
-function put(
+function addSetting(
   tables: Map<string, Map<string, Scalar>>,
   full: string,
   value: string,
@@ -127,12 +127,12 @@ function put(
   const name = full.slice(0, Math.max(0, dot));
   const key = full.slice(dot + 1);
   const table = tables.get(name) ?? new Map<string, Scalar>();
-  if (table.has(key)) throw new ConfigError(path, [`${full}: is given twice (line ${line})`]);
+  if (table.has(key)) throw new ConfigError(path, [`${full}: is set twice, remove one (line ${line})`]);
   table.set(key, { value: scalar(value), line });
   tables.set(name, table);
 }
 
-function brackets(text: string): number {
+function bracketDepth(text: string): number {
   const bare = text.replaceAll(/"[^"]*"|'[^']*'/g, "").replace(/#.*$/, "");
   return bare.split("[").length - bare.split("]").length;
 }

@@ -116,7 +116,8 @@ function addPair(block: Map<string, Scalar>, text: string, line: number, path: s
   const [key, value] = pair(text);
   if (key === undefined)
     throw new ConfigError(path, [`context: expected "key: value", found ${text} (line ${line})`]);
-  if (block.has(key)) throw new ConfigError(path, [`context.${key}: is given twice (line ${line})`]);
+  if (block.has(key))
+    throw new ConfigError(path, [`context.${key}: is set twice, remove one (line ${line})`]);
   block.set(key, { value: scalar(value), line });
 }
 

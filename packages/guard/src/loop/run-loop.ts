@@ -31,8 +31,8 @@ const NEEDS_RESUME: ReadonlySet<LoopEnd | undefined> = new Set([
 
 /**
  * Runs one loop over as many contexts as it needs. Every step is stored before the next starts, so after a crash
- * another call with the same store continues the loop. A tick interrupted by a crash runs again with `resumed` set, up
- * to `maxCrashes` times; a finished iteration never runs again.
+ * another call with the same store continues the loop. A tick interrupted by a crash runs again with `resumed` set;
+ * after `maxCrashes` crashes in one tick the loop ends. A finished iteration never runs again.
  * @throws {GuardError} `store_locked` if another process or call uses the store.
  * @throws Errors of the store and of `summarize`. The stored state stays valid, so the loop can continue.
  * @example
@@ -64,7 +64,7 @@ class LoopRun {
   #events = 0;
   #saving: Promise<void> = Promise.resolve();
   #saveDue = false;
-  #lost: { error: unknown } | undefined;
+  #saveError: { error: unknown } | undefined;
   #window: number | undefined;
 
   constructor(options: LoopOptions, state: LoopState) {
@@ -367,7 +367,7 @@ class LoopRun {
   /** Writes one state at a time, so that an older state never overwrites a newer one. */
   #save(): Promise<void> {
     const next = this.#saving.then(() => {
-      if (this.#lost !== undefined) throw this.#lost.error;
+      if (this.#saveError !== undefined) throw this.#saveError.error;
       this.#saveDue = false;
       return this.#options.store.write(this.#state);
     });
@@ -380,7 +380,7 @@ class LoopRun {
     if (this.#saveDue) return;
     this.#saveDue = true;
     this.#save().catch((error: unknown) => {
-      this.#lost ??= { error };
+      this.#saveError ??= { error };
     });
   }
 

@@ -35,7 +35,7 @@ export type LoopEnd =
  */
 export type LoopStep = "ready" | "running" | "yielded" | "finished";
 
-/** Progress of the current tick, used if the process dies in it. Epoch ms. */
+/** Progress of the current tick, used if the process dies in it. Times in epoch ms. */
 export interface RunningTick {
   since: number;
   /** Time of the latest model call. */

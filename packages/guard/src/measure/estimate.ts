@@ -38,10 +38,10 @@ const WEIGHTS: Readonly<Record<keyof Borders, number>> = {
 };
 
 /** Longer texts are sampled in evenly spaced pieces: reading them whole would take milliseconds. Characters. */
-const WHOLE = 65_536;
-const PIECE = 4_096;
+const MAX_WHOLE_CHARS = 65_536;
+const SAMPLE_CHARS = 4_096;
 
-const Kind = {
+const CharKind = {
   Lower: 0,
   Upper: 1,
   Digit: 2,
@@ -54,21 +54,21 @@ const Kind = {
 } as const;
 
 const ASCII = Uint8Array.from({ length: 128 }, (_, code) => {
-  if (code >= 97 && code <= 122) return Kind.Lower;
-  if (code >= 65 && code <= 90) return Kind.Upper;
-  if (code >= 48 && code <= 57) return Kind.Digit;
-  if (code === 10) return Kind.Newline;
-  if (code === 32 || code === 9 || code === 13) return Kind.Blank;
-  return Kind.Mark;
+  if (code >= 97 && code <= 122) return CharKind.Lower;
+  if (code >= 65 && code <= 90) return CharKind.Upper;
+  if (code >= 48 && code <= 57) return CharKind.Digit;
+  if (code === 10) return CharKind.Newline;
+  if (code === 32 || code === 9 || code === 13) return CharKind.Blank;
+  return CharKind.Mark;
 });
 
 function kindBeyondAscii(code: number): number {
-  if (code < 0x2000) return Kind.Letter;
-  if (code >= 0x3040 && code <= 0x9fff) return Kind.Cjk;
-  if (code >= 0xac00 && code <= 0xd7af) return Kind.Cjk;
-  if (code >= 0xff00 && code <= 0xffef) return Kind.Cjk;
-  if (code >= 0x3000 && code <= 0x303f) return Kind.Cjk;
-  return Kind.Symbol;
+  if (code < 0x2000) return CharKind.Letter;
+  if (code >= 0x3040 && code <= 0x9fff) return CharKind.Cjk;
+  if (code >= 0xac00 && code <= 0xd7af) return CharKind.Cjk;
+  if (code >= 0xff00 && code <= 0xffef) return CharKind.Cjk;
+  if (code >= 0x3000 && code <= 0x303f) return CharKind.Cjk;
+  return CharKind.Symbol;
 }
 
 /**
@@ -87,39 +87,39 @@ export function countBorders(text: string, from = 0, to = text.length): Borders 
   let cjk = 0;
   let otherLetters = 0;
   let symbols = 0;
-  let previous: number = Kind.Newline;
+  let previous: number = CharKind.Newline;
   let run = 0;
   for (let index = from; index < to; index++) {
     const code = text.charCodeAt(index);
     const kind = code < 128 ? ASCII[code]! : kindBeyondAscii(code);
     run = kind === previous ? run + 1 : 1;
     switch (kind) {
-      case Kind.Lower:
+      case CharKind.Lower:
         // A capitalised word was already counted at its capital.
-        if (run === 1 && previous !== Kind.Upper) words++;
+        if (run === 1 && previous !== CharKind.Upper) words++;
         else if (run > 7) longLetters++;
         break;
-      case Kind.Upper:
+      case CharKind.Upper:
         if (run === 1) words++;
         else capitals++;
         break;
-      case Kind.Digit:
+      case CharKind.Digit:
         if (run % 3 === 1) digits++;
         break;
-      case Kind.Blank:
+      case CharKind.Blank:
         if (run === 2) indents++;
         break;
-      case Kind.Newline:
+      case CharKind.Newline:
         if (run === 1) newlines++;
         break;
-      case Kind.Mark:
+      case CharKind.Mark:
         if (run === 1) marks++;
         else joinedMarks++;
         break;
-      case Kind.Cjk:
+      case CharKind.Cjk:
         cjk++;
         break;
-      case Kind.Letter:
+      case CharKind.Letter:
         otherLetters++;
         break;
       default:
@@ -145,15 +145,15 @@ export function countBorders(text: string, from = 0, to = text.length): Borders 
 /** Estimates the tokens of a text under o200k_base, within about 10 % for the fitted kinds of text. */
 export function estimateTokens(text: string): number {
   const length = text.length;
-  if (length <= WHOLE) return weigh(countBorders(text));
-  const pieces = WHOLE / PIECE;
-  const stride = (length - PIECE) / (pieces - 1);
+  if (length <= MAX_WHOLE_CHARS) return weigh(countBorders(text));
+  const pieces = MAX_WHOLE_CHARS / SAMPLE_CHARS;
+  const stride = (length - SAMPLE_CHARS) / (pieces - 1);
   let sum = 0;
   for (let piece = 0; piece < pieces; piece++) {
     const from = Math.floor(piece * stride);
-    sum += weigh(countBorders(text, from, from + PIECE));
+    sum += weigh(countBorders(text, from, from + SAMPLE_CHARS));
   }
-  return (sum * length) / WHOLE;
+  return (sum * length) / MAX_WHOLE_CHARS;
 }
 
 function weigh(borders: Borders): number {

@@ -46,7 +46,7 @@ export interface NoTurn {
 
 export type UsageReading = ReadTurn | NoTurn;
 
-type Fields = Record<string, unknown>;
+type JsonFields = Record<string, unknown>;
 
 /**
  * Reads the usage from any supported provider's or SDK's response, message or usage object. Cached tokens stay as
@@ -93,7 +93,7 @@ export function mergeReadings(a: ReadTurn, b: ReadTurn): ReadTurn {
   };
 }
 
-function readAgentMessage(fields: Fields): UsageReading {
+function readAgentMessage(fields: JsonFields): UsageReading {
   const message = fieldsOf(fields.message)!;
   if (message.model === "<synthetic>") return none("synthetic");
   const counts = fieldsOf(message.usage);
@@ -117,7 +117,7 @@ interface Counts {
   usage: Usage;
 }
 
-function readCounts(fields: Fields): Counts | undefined {
+function readCounts(fields: JsonFields): Counts | undefined {
   if ("prompt_tokens" in fields) return openAiChat(fields);
   if ("prompt_eval_count" in fields || "eval_count" in fields) return ollama(fields);
   if ("promptTokenCount" in fields) return gemini(fields);
@@ -139,7 +139,7 @@ function readCounts(fields: Fields): Counts | undefined {
 }
 
 /** With server-side compaction a call has several iterations. The last message shows what the window holds. */
-function anthropic(fields: Fields): Counts {
+function anthropic(fields: JsonFields): Counts {
   const iterations = Array.isArray(fields.iterations) ? fields.iterations.map(fieldsOf) : [];
   const last = iterations.findLast((iteration) => iteration?.type === "message") ?? fields;
   return {
@@ -155,7 +155,7 @@ function anthropic(fields: Fields): Counts {
   };
 }
 
-function openAiChat(fields: Fields): Counts {
+function openAiChat(fields: JsonFields): Counts {
   return {
     source: "openai_chat",
     usage: {
@@ -169,7 +169,7 @@ function openAiChat(fields: Fields): Counts {
   };
 }
 
-function responses(fields: Fields, details: Fields): Counts {
+function responses(fields: JsonFields, details: JsonFields): Counts {
   const langchain = "input_token_details" in fields;
   const out = fieldsOf(fields.output_tokens_details) ?? fieldsOf(fields.output_token_details);
   return {
@@ -186,7 +186,7 @@ function responses(fields: Fields, details: Fields): Counts {
 }
 
 /** Ollama before 0.4 omits the count of a cached prompt, so zero means unknown. */
-function ollama(fields: Fields): Counts {
+function ollama(fields: JsonFields): Counts {
   const count = countOf(fields.prompt_eval_count);
   return {
     source: "ollama",
@@ -202,7 +202,7 @@ function ollama(fields: Fields): Counts {
 }
 
 /** AI SDK 5 to 7: `usage` has flat counts, a language model's result has nested ones. */
-function aiSdk(fields: Fields): Counts {
+function aiSdk(fields: JsonFields): Counts {
   const input = fieldsOf(fields.inputTokens);
   const output = fieldsOf(fields.outputTokens);
   const inputDetails = fieldsOf(fields.inputTokenDetails);
@@ -226,7 +226,7 @@ function aiSdk(fields: Fields): Counts {
   };
 }
 
-function gemini(fields: Fields): Counts {
+function gemini(fields: JsonFields): Counts {
   return {
     source: "gemini",
     usage: {
@@ -240,7 +240,7 @@ function gemini(fields: Fields): Counts {
   };
 }
 
-function protocol(fields: Fields): Counts {
+function protocol(fields: JsonFields): Counts {
   const basis = fields.basis === "inclusive" || fields.basis === "exclusive" ? fields.basis : undefined;
   return {
     source: "protocol",
@@ -282,7 +282,7 @@ function windowsOf(modelUsage: unknown): Record<string, number> {
   return windows;
 }
 
-function modelOf(fields: Fields): string | undefined {
+function modelOf(fields: JsonFields): string | undefined {
   const metadata = fieldsOf(fields.response_metadata);
   return (
     textOf(fields.model) ??
@@ -292,8 +292,10 @@ function modelOf(fields: Fields): string | undefined {
   );
 }
 
-function fieldsOf(value: unknown): Fields | undefined {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : undefined;
+function fieldsOf(value: unknown): JsonFields | undefined {
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as JsonFields)
+    : undefined;
 }
 
 function textOf(value: unknown): string | undefined {

@@ -13,7 +13,10 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-/** Runs one phase, named by the second argument. Mode `hang` never finishes it; mode `again` retries until the lock is free. */
+/**
+ * Runs one phase, named by the second argument. With mode `hang` it never ends; with `again` it retries until the
+ * lock is free.
+ */
 const ORCHESTRATOR = `
 import { appendFileSync } from "node:fs";
 import { setTimeout } from "node:timers/promises";
@@ -137,7 +140,7 @@ describe("a lock", () => {
     ["another machine without a heartbeat for a minute", { host: "elsewhere" }, 61_000, false],
     ["another container with a recent heartbeat", { space: "pid:[1]" }, 0, true],
     ["an unreadable claim, a minute old", "", 61_000, false],
-  ])("is held or taken over correctly after %s", async (_, left, silentMs, stands) => {
+  ])("left by %s is respected or taken over", async (_, left, silentMs, isRefused) => {
     const path = join(folder, "state.json");
     const own = await lockFile(path);
     const [ask] = (await readdir(`${path}.lock`)).filter((name) => name.endsWith(".ask"));
@@ -151,8 +154,8 @@ describe("a lock", () => {
     const then = new Date(Date.now() - silentMs);
     await utimes(theirs, then, then);
     const taken = lockFile(path);
-    if (stands) await expect(taken).rejects.toMatchObject({ code: "store_locked" });
+    if (isRefused) await expect(taken).rejects.toMatchObject({ code: "store_locked" });
     else await (await taken).release();
-    expect(await readdir(folder)).toEqual(stands ? ["state.json.lock"] : []);
+    expect(await readdir(folder)).toEqual(isRefused ? ["state.json.lock"] : []);
   });
 });

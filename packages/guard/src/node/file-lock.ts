@@ -129,7 +129,7 @@ async function otherClaimants(
       stat(path).catch(() => undefined),
     ]);
     if (text === undefined || stats === undefined) continue;
-    const claimant = claimantIn(text);
+    const claimant = parseClaimant(text);
     const silentMs = Math.max(0, Date.now() - stats.mtimeMs);
     // Ignore drafts, and files torn by a power loss, until they are old enough to remove.
     const draft = file.endsWith(".tmp") || claimant === undefined;
@@ -146,7 +146,7 @@ async function otherClaimants(
   return { holder, asking };
 }
 
-function claimantIn(text: string): Claimant | undefined {
+function parseClaimant(text: string): Claimant | undefined {
   try {
     return JSON.parse(text) as Claimant;
   } catch {

@@ -12,7 +12,7 @@ export interface SpoolOptions {
   clock?: () => number;
 }
 
-const NAME = /^(\d{13}-\d{6}-[0-9a-z]+)\.ndjson$/;
+const SEGMENT_NAME = /^(\d{13}-\d{6}-[0-9a-z]+)\.ndjson$/;
 
 /**
  * Stores events on disk while the server is unreachable, as NDJSON segments. A segment is removed only after the server
@@ -37,7 +37,7 @@ export function fileSpool(folder: string, options: SpoolOptions = {}): Spool {
       throw error;
     }
     const found: { name: string; bytes: number }[] = [];
-    for (const name of names.filter((one) => NAME.test(one)).sort()) {
+    for (const name of names.filter((one) => SEGMENT_NAME.test(one)).sort()) {
       const size = await stat(join(folder, name)).catch(() => undefined);
       if (size !== undefined) found.push({ name, bytes: size.size });
     }

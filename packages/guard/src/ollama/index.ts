@@ -1,6 +1,6 @@
 import type { ContextGuard } from "../guard.ts";
 import { type Part, type Shape, textOf } from "../view/shape.ts";
-import { type ClientOptions, fitOrThrow, observingStream, overridden } from "../wrapped-client.ts";
+import { type ClientOptions, fitOrThrow, observingStream, withOverrides } from "../wrapped-client.ts";
 
 /** A chat message of Ollama. It has no call ids; results answer calls in order. */
 export interface OllamaMessage {
@@ -93,7 +93,7 @@ export function guardOllama<C extends OllamaClient>(
       if ((chunk as { done?: boolean }).done === true) await observeAnswer(chunk);
     });
   };
-  return overridden(client, { chat });
+  return withOverrides(client, { chat });
 }
 
 /**

@@ -4,7 +4,7 @@ import {
   fitOrThrow,
   GuardedCall,
   observingStream,
-  overridden,
+  withOverrides,
 } from "../wrapped-client.ts";
 import type { ChatMessage, InputItem } from "./shape.ts";
 
@@ -61,8 +61,8 @@ export function guardChat<C extends ChatClient>(
       });
     });
   };
-  const completions = overridden(client.chat.completions, { create });
-  return overridden(client, { chat: overridden(client.chat, { completions }) });
+  const completions = withOverrides(client.chat.completions, { create });
+  return withOverrides(client, { chat: withOverrides(client.chat, { completions }) });
 }
 
 /**
@@ -103,5 +103,5 @@ export function guardResponses<C extends ResponsesClient>(
       });
     });
   };
-  return overridden(client, { responses: overridden(client.responses, { create }) });
+  return withOverrides(client, { responses: withOverrides(client.responses, { create }) });
 }

@@ -9,7 +9,6 @@ export {
 } from "./orchestrate.ts";
 export { completionReport, contextWarning, handoffText, progressTable } from "./run-report.ts";
 export {
-  type Scope,
   SPLIT_LIMITS,
   type SplitLimits,
   type SplitRequest,
@@ -18,6 +17,7 @@ export {
   subPhaseId,
   type TooLarge,
   tooLarge,
+  type WorkSize,
 } from "./split.ts";
 export {
   applyEdits,

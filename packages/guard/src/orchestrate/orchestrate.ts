@@ -4,7 +4,14 @@ import { ContextGuard } from "../guard.ts";
 import type { ObserveFacts } from "../types.ts";
 import { Manager } from "./manager.ts";
 import { completionReport, contextWarning, handoffText, progressTable } from "./run-report.ts";
-import { type Scope, type SplitRequest, splitNotice, subPhasesOf, type TooLarge, tooLarge } from "./split.ts";
+import {
+  type SplitRequest,
+  splitNotice,
+  subPhasesOf,
+  type TooLarge,
+  tooLarge,
+  type WorkSize,
+} from "./split.ts";
 import { applyEdits, type Edit, newPhase, type PhaseRecord, type RunState, type RunStore } from "./state.ts";
 
 /** The result of a phase-runner. The orchestrator only receives `summary`, not the work itself. */
@@ -32,7 +39,7 @@ export interface PhaseContext {
   /** Records the usage of each model call of this runner, which has its own window. */
   observe(usage: unknown, facts?: ObserveFacts): void;
   /** Returns why the work should be split, or `undefined` if it fits or may not be split. */
-  tooLarge(scope: Scope): TooLarge;
+  tooLarge(size: WorkSize): TooLarge;
   /** Aborts when the run is paused. */
   signal: AbortSignal;
 }
@@ -176,7 +183,7 @@ class OrchestratorRun {
       await this.#split(id, outcome, guard, this.#clock() - began);
       return this.#subPhases(id, depth);
     }
-    const verdict = await this.#verified(context, outcome);
+    const verdict = await this.#verify(context, outcome);
     if (verdict === undefined) return this.#record(id);
     await this.#settle(id, { ...verdict, contextPct: pctOf(guard), durationMs: this.#clock() - began });
     return this.#record(id);
@@ -198,7 +205,7 @@ class OrchestratorRun {
     }
   }
 
-  async #verified(
+  async #verify(
     context: PhaseContext,
     outcome: Exclude<PhaseOutcome, { status: "split_request" }>,
   ): Promise<Pick<PhaseRecord, "status" | "score" | "summary"> | undefined> {
@@ -336,7 +343,7 @@ class OrchestratorRun {
       maySplit,
       resumed,
       observe: (usage, facts) => void guard.observe(usage, facts),
-      tooLarge: (scope) => (maySplit ? tooLarge(scope) : undefined),
+      tooLarge: (size) => (maySplit ? tooLarge(size) : undefined),
       signal: this.#signal,
     };
     return { context, guard };

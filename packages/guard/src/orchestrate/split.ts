@@ -17,7 +17,7 @@ export interface SplitRequest {
 }
 
 /** The size of a piece of work, as far as its runner knows it. */
-export interface Scope {
+export interface WorkSize {
   issues?: number;
   files?: number;
   complexTasks?: number;
@@ -41,10 +41,10 @@ export interface SplitLimits {
 export const SPLIT_LIMITS: SplitLimits = { issues: 3, files: 4, complexTasks: 5, reads: 10 };
 
 /** Returns why work is too large, or `undefined`. A phase-runner calls it during its work. */
-export function tooLarge(scope: Scope, limits: SplitLimits = SPLIT_LIMITS): TooLarge {
-  if ((scope.issues ?? 0) > limits.issues && (scope.files ?? 0) >= limits.files) return "issues_and_files";
-  if ((scope.complexTasks ?? 0) > limits.complexTasks) return "complex_tasks";
-  if ((scope.reads ?? 0) > limits.reads) return "reads";
+export function tooLarge(size: WorkSize, limits: SplitLimits = SPLIT_LIMITS): TooLarge {
+  if ((size.issues ?? 0) > limits.issues && (size.files ?? 0) >= limits.files) return "issues_and_files";
+  if ((size.complexTasks ?? 0) > limits.complexTasks) return "complex_tasks";
+  if ((size.reads ?? 0) > limits.reads) return "reads";
   return undefined;
 }
 

@@ -31,7 +31,7 @@ export class Queue {
     }
   }
 
-  /** Removes and returns the oldest events: at least one, within both limits otherwise. */
+  /** Removes and returns the oldest events within both limits, but at least one. */
   take(maxEvents: number, maxBytes: number): string[] {
     const taken: string[] = [];
     let bytes = 0;

@@ -23,10 +23,10 @@ const event = (size = 0): PlimsollEventInput => ({
   ...(size > 0 ? { note: "x".repeat(size) } : {}),
 });
 
-type Answer = { status: number; headers?: Record<string, string>; body?: unknown };
+type ScriptedAnswer = { status: number; headers?: Record<string, string>; body?: unknown };
 
 /** Starts a server that answers as scripted and counts how often it stored each event id. */
-async function scripted(answer: (lines: number, request: number) => Answer) {
+async function scripted(answer: (lines: number, request: number) => ScriptedAnswer) {
   const stored = new Map<string, number>();
   const requests: { lines: number; encoding: string | undefined; auth: string | undefined; at: number }[] =
     [];

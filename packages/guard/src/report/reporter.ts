@@ -1,6 +1,6 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol/pure";
 import { Queue } from "./queue.ts";
-import { type SendOutcome, send, type Target } from "./send.ts";
+import { type SendOutcome, type SendTarget, send } from "./send.ts";
 
 /**
  * Stores events while the server is unreachable. Implementations must survive a crash at any point. Sending an event
@@ -49,14 +49,14 @@ export interface ReporterOptions {
 /** A problem with reporting. */
 export interface Trouble {
   /**
-   * `away`: the server is unreachable. `refused`: it refuses the key or URL. `rejected`: it rejected events. `dropped`:
-   * events were lost. `log`, `spool`: writing or reading there failed.
+   * `away`: the server is unreachable or overloaded. `refused`: it refused the key or URL. `rejected`: it rejected
+   * events. `dropped`: events were lost. `log` and `spool`: writing or reading there failed.
    */
   kind: "away" | "refused" | "rejected" | "dropped" | "log" | "spool";
   message: string;
 }
 
-/** Numbers of events. */
+/** Counts of events. */
 export interface ReporterStats {
   recorded: number;
   sent: number;
@@ -72,26 +72,26 @@ export interface ReporterStats {
 
 const MAX_BATCH_BYTES = 1_000_000;
 const FIRST_WAIT_MS = 500;
-const LONGEST_WAIT_MS = 60_000;
+const MAX_WAIT_MS = 60_000;
 const REFUSED_WAIT_MS = 300_000;
 /** Longest timer, in ms. A timer above 2^31 would fire at once. */
-const LONGEST_TIMER_MS = 3_600_000;
+const MAX_TIMER_MS = 3_600_000;
 
 /** Sends events to a Plimsoll server. Never blocks the harness or throws into it. */
 export class Reporter {
   readonly #options: ReporterOptions;
   readonly #queue: Queue;
-  readonly #target: Target | undefined;
+  readonly #target: SendTarget | undefined;
   readonly #batch: number;
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** True if a flush is scheduled for now or in progress, so no other needs scheduling. */
   #urgent = false;
   #sending: Promise<void> | undefined;
   /** Events in the current request. */
-  #flying: readonly string[] = [];
+  #inFlight: readonly string[] = [];
   #failures = 0;
   #notBefore = 0;
-  #troubled = new Set<Trouble["kind"]>();
+  #reportedTroubles = new Set<Trouble["kind"]>();
   #recorded = 0;
   #sent = 0;
   #rejected = 0;
@@ -114,7 +114,7 @@ export class Reporter {
             compress: true,
             clock: options.clock ?? Date.now,
           };
-    if (this.#target !== undefined && options.spool !== undefined) this.#wake(0);
+    if (this.#target !== undefined && options.spool !== undefined) this.#scheduleFlush(0);
   }
 
   /** Current counts. */
@@ -136,7 +136,10 @@ export class Reporter {
       line = JSON.stringify(event);
     } catch (error) {
       this.#lost++;
-      this.#trouble("dropped", `an event could not be converted to JSON: ${messageOf(error)}`);
+      this.#trouble(
+        "dropped",
+        `One event was dropped, because it cannot be converted to JSON: ${messageOf(error)}`,
+      );
       return;
     }
     this.#recorded++;
@@ -144,13 +147,13 @@ export class Reporter {
       try {
         this.#options.log(line);
       } catch (error) {
-        this.#trouble("log", messageOf(error));
+        this.#trouble("log", `The log function failed: ${messageOf(error)}`);
       }
     }
     if (this.#target === undefined || this.#closed) return;
     this.#queue.push(line);
-    if (this.#queue.length >= this.#batch && this.#failures === 0 && !this.#urgent) this.#wake(0);
-    else if (this.#timer === undefined) this.#wake(this.#options.flushMs ?? 1_000);
+    if (this.#queue.length >= this.#batch && this.#failures === 0 && !this.#urgent) this.#scheduleFlush(0);
+    else if (this.#timer === undefined) this.#scheduleFlush(this.#options.flushMs ?? 1_000);
   };
 
   /** Sends the waiting events as far as the server accepts them now. Never throws. */
@@ -162,7 +165,8 @@ export class Reporter {
     this.#sending ??= this.#drain().finally(() => {
       this.#sending = undefined;
       this.#urgent = false;
-      if (!this.#closed && (this.#queue.length > 0 || this.#failures > 0)) this.#wake(this.#waitMs());
+      if (!this.#closed && (this.#queue.length > 0 || this.#failures > 0))
+        this.#scheduleFlush(this.#waitMs());
     });
     await this.#sending;
   }
@@ -175,7 +179,8 @@ export class Reporter {
     this.#closed = true;
     clearTimeout(this.#timer);
     // The current request may still fail, so spool its events too; sending them twice is harmless.
-    if (this.#flying.length > 0 && this.#options.spool !== undefined) await this.#keep(this.#flying);
+    if (this.#inFlight.length > 0 && this.#options.spool !== undefined)
+      await this.#spoolOrRequeue(this.#inFlight);
     await this.#toSpool();
   }
 
@@ -191,12 +196,12 @@ export class Reporter {
     }
     while (this.#queue.length > 0) {
       const lines = this.#queue.take(this.#batch, MAX_BATCH_BYTES);
-      this.#flying = lines;
+      this.#inFlight = lines;
       const settled = await this.#deliver(lines);
-      this.#flying = [];
+      this.#inFlight = [];
       if (!settled) {
         if (this.#closed && this.#options.spool !== undefined) return;
-        await this.#keep(lines);
+        await this.#spoolOrRequeue(lines);
         await this.#toSpool();
         return;
       }
@@ -214,7 +219,7 @@ export class Reporter {
         await waiting.done();
       }
     } catch (error) {
-      this.#trouble("spool", `the spool cannot be read: ${messageOf(error)}`);
+      this.#trouble("spool", `The spool cannot be read: ${messageOf(error)}. Check its folder.`);
       return true;
     }
   }
@@ -226,7 +231,10 @@ export class Reporter {
     if (outcome.kind === "split") {
       if (lines.length === 1) {
         this.#lost++;
-        this.#trouble("dropped", "one event exceeds the server's size limit");
+        this.#trouble(
+          "dropped",
+          "One event was dropped, because it exceeds the server's size limit. Shorten its texts.",
+        );
         return true;
       }
       const half = lines.length >> 1;
@@ -241,19 +249,26 @@ export class Reporter {
       this.#rejected += outcome.rejected;
       this.#failures = 0;
       this.#notBefore = 0;
-      this.#troubled.delete("away");
-      this.#troubled.delete("refused");
-      if (outcome.rejected > 0) this.#trouble("rejected", `${outcome.rejected} events were rejected`);
+      this.#reportedTroubles.delete("away");
+      this.#reportedTroubles.delete("refused");
+      if (outcome.rejected > 0)
+        this.#trouble("rejected", `The server rejected ${outcome.rejected} event(s) as invalid.`);
       return true;
     }
     if (outcome.kind === "never") {
       this.#lost += count;
-      this.#trouble("rejected", `HTTP ${outcome.status} ${outcome.reason}`);
+      this.#trouble(
+        "rejected",
+        `The server rejected ${count} event(s) with HTTP ${outcome.status}: ${outcome.reason}`,
+      );
       return true;
     }
     this.#failures++;
     const refused = outcome.kind === "refused";
-    this.#trouble(refused ? "refused" : "away", outcome.reason);
+    const message = refused
+      ? `The server refused the events with HTTP ${outcome.status}. Check the URL and the key. ${outcome.reason}`
+      : `The events could not be sent and will be retried: ${outcome.reason}`;
+    this.#trouble(refused ? "refused" : "away", message);
     const asked = refused ? REFUSED_WAIT_MS : outcome.waitMs;
     this.#notBefore = this.#now() + (asked ?? this.#backoff());
     return false;
@@ -261,7 +276,7 @@ export class Reporter {
 
   /** Backoff in ms. Jitter keeps many harnesses from reconnecting at the same moment. */
   #backoff(): number {
-    const longest = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(16, this.#failures - 1));
+    const longest = Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(16, this.#failures - 1));
     return longest * (0.5 + (this.#options.random ?? Math.random)() / 2);
   }
 
@@ -273,12 +288,12 @@ export class Reporter {
   async #toSpool(): Promise<void> {
     if (this.#options.spool === undefined) return;
     while (this.#queue.length > 0) {
-      if (!(await this.#keep(this.#queue.take(this.#batch, MAX_BATCH_BYTES)))) return;
+      if (!(await this.#spoolOrRequeue(this.#queue.take(this.#batch, MAX_BATCH_BYTES)))) return;
     }
   }
 
   /** Moves lines to the spool, or back to the end of the memory queue if that fails. Returns true if spooled. */
-  async #keep(lines: readonly string[]): Promise<boolean> {
+  async #spoolOrRequeue(lines: readonly string[]): Promise<boolean> {
     const { spool } = this.#options;
     const back = () => {
       for (const line of lines) this.#queue.push(line);
@@ -290,15 +305,18 @@ export class Reporter {
       this.#spooled += lines.length;
       this.#lost += dropped;
       if (dropped > 0)
-        this.#trouble("dropped", `the spool is full: ${dropped} of the oldest events were dropped`);
+        this.#trouble(
+          "dropped",
+          `The spool is full, so the ${dropped} oldest events were dropped. Raise its maxBytes.`,
+        );
       return true;
     } catch (error) {
-      this.#trouble("spool", `the spool cannot be written: ${messageOf(error)}`);
+      this.#trouble("spool", `The spool cannot be written: ${messageOf(error)}. Check its folder.`);
       return back();
     }
   }
 
-  #wake(afterMs: number): void {
+  #scheduleFlush(afterMs: number): void {
     if (this.#closed || (this.#timer !== undefined && afterMs > 0)) return;
     if (afterMs === 0) this.#urgent = true;
     clearTimeout(this.#timer);
@@ -307,15 +325,15 @@ export class Reporter {
         this.#timer = undefined;
         void this.flush();
       },
-      Math.min(afterMs, LONGEST_TIMER_MS),
+      Math.min(afterMs, MAX_TIMER_MS),
     );
     // Reporting must not keep the process alive.
     (this.#timer as { unref?: () => void }).unref?.();
   }
 
   #trouble(kind: Trouble["kind"], message: string): void {
-    if (this.#troubled.has(kind)) return;
-    this.#troubled.add(kind);
+    if (this.#reportedTroubles.has(kind)) return;
+    this.#reportedTroubles.add(kind);
     try {
       this.#options.onTrouble?.({ kind, message });
     } catch {

@@ -13,7 +13,7 @@ export type SendOutcome =
   | { kind: "never"; status: number; reason: string };
 
 /** Where and how to send events. */
-export interface Target {
+export interface SendTarget {
   /** Base URL of the server. */
   url: string;
   key: string;
@@ -25,7 +25,7 @@ export interface Target {
 }
 
 /** Sends one batch of NDJSON. Never throws. */
-export async function send(target: Target, lines: readonly string[]): Promise<SendOutcome> {
+export async function send(target: SendTarget, lines: readonly string[]): Promise<SendOutcome> {
   const text = lines.join("\n");
   try {
     const packed = target.compress && text.length > 1_024 ? await gzip(text) : undefined;

@@ -1,13 +1,13 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { estimateTokens } from "../measure/estimate.ts";
-import { type Api, type FinishedReply, writeReply } from "./provider-formats.ts";
+import { type FinishedReply, type ModelApi, writeReply } from "./provider-formats.ts";
 
-export type { Api } from "./provider-formats.ts";
+export type { ModelApi } from "./provider-formats.ts";
 
 /** One inference call that the server received. */
 export interface ModelRequest {
-  api: Api;
+  api: ModelApi;
   /** Number of this call, from 1. */
   call: number;
   model: string;
@@ -116,7 +116,7 @@ export async function startScriptedModel(script: Script, contextLength = 32_768)
   };
 }
 
-const APIS: Readonly<Record<string, Api | undefined>> = {
+const APIS: Readonly<Record<string, ModelApi | undefined>> = {
   "/v1/chat/completions": "openai_chat",
   "/v1/responses": "openai_responses",
   "/v1/messages": "anthropic",

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 
 /** The API that a request uses. */
-export type Api = "openai_chat" | "openai_responses" | "anthropic" | "ollama";
+export type ModelApi = "openai_chat" | "openai_responses" | "anthropic" | "ollama";
 
 /** A reply with all fields filled in. */
 export interface FinishedReply {
@@ -16,7 +16,7 @@ export interface FinishedReply {
 /** Writes a reply in the provider's format, streamed if the request asks for it. */
 export function writeReply(
   response: ServerResponse,
-  api: Api,
+  api: ModelApi,
   reply: FinishedReply,
   body: Record<string, unknown>,
 ): void {
@@ -35,7 +35,7 @@ export function writeReply(
   response.end();
 }
 
-const WHOLE: Readonly<Record<Api, (reply: FinishedReply) => unknown>> = {
+const WHOLE: Readonly<Record<ModelApi, (reply: FinishedReply) => unknown>> = {
   openai_chat: (reply) => ({
     id: reply.id,
     object: "chat.completion",
@@ -63,7 +63,9 @@ const WHOLE: Readonly<Record<Api, (reply: FinishedReply) => unknown>> = {
   ollama: (reply) => ollamaEnd(reply, true),
 };
 
-const STREAMED: Readonly<Record<Api, (reply: FinishedReply, body: Record<string, unknown>) => string[]>> = {
+const STREAMED: Readonly<
+  Record<ModelApi, (reply: FinishedReply, body: Record<string, unknown>) => string[]>
+> = {
   openai_chat(reply, body) {
     const chunk = (delta: unknown, finish: string | null, more = {}) =>
       sse({

@@ -7,7 +7,7 @@ import { build } from "esbuild";
 const root = fileURLToPath(new URL("../../../..", import.meta.url));
 
 /** How a child process ended. */
-export interface Ended {
+export interface ChildExit {
   code: number | null;
   signal: NodeJS.Signals | null;
   stdout: string;
@@ -42,7 +42,7 @@ export function startChild(program: string, ...given: string[]) {
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     stderr += text;
   });
-  const ended = new Promise<Ended>((resolve, reject) => {
+  const ended = new Promise<ChildExit>((resolve, reject) => {
     child.on("error", reject);
     child.on("close", (code, signal) => resolve({ code, signal, stdout, stderr }));
   });
@@ -57,6 +57,6 @@ export function startChild(program: string, ...given: string[]) {
   return { child, ended, said };
 }
 
-export function runChild(program: string, ...given: string[]): Promise<Ended> {
+export function runChild(program: string, ...given: string[]): Promise<ChildExit> {
   return startChild(program, ...given).ended;
 }

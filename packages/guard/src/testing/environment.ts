@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /** Variables that the test runner sets and needs. */
-const OF_THE_RUNNER = /^(NODE_ENV$|TEST$|DEV$|PROD$|MODE$|BASE_URL$|SSR$|VITEST)/;
+const RUNNER_VARIABLES = /^(NODE_ENV$|TEST$|DEV$|PROD$|MODE$|BASE_URL$|SSR$|VITEST)/;
 
 /** Nothing listens here, so a client without a configured server fails instead of reaching a real one. */
-const NOWHERE = "http://127.0.0.1:9";
+const UNREACHABLE_URL = "http://127.0.0.1:9";
 
 export interface CleanEnvironment {
   /** The temporary home folder. */
@@ -23,7 +23,7 @@ export function cleanEnvironment(): CleanEnvironment {
   const before = { ...process.env };
   const home = mkdtempSync(join(tmpdir(), "guard-home-"));
   replaceWith({
-    ...Object.fromEntries(Object.entries(before).filter(([name]) => OF_THE_RUNNER.test(name))),
+    ...Object.fromEntries(Object.entries(before).filter(([name]) => RUNNER_VARIABLES.test(name))),
     PATH: before.PATH,
     SystemRoot: before.SystemRoot,
     HOME: home,
@@ -31,11 +31,11 @@ export function cleanEnvironment(): CleanEnvironment {
     TMPDIR: home,
     TEMP: home,
     TMP: home,
-    OPENAI_BASE_URL: NOWHERE,
+    OPENAI_BASE_URL: UNREACHABLE_URL,
     OPENAI_API_KEY: "dummy",
-    ANTHROPIC_BASE_URL: NOWHERE,
+    ANTHROPIC_BASE_URL: UNREACHABLE_URL,
     ANTHROPIC_API_KEY: "dummy",
-    OLLAMA_HOST: NOWHERE,
+    OLLAMA_HOST: UNREACHABLE_URL,
   });
   return {
     home,

@@ -1,9 +1,9 @@
 import type { GuardState, Mask } from "../state.ts";
-import type { History } from "./history.ts";
+import type { MessageHistory } from "./history.ts";
 import { estimateRange } from "./view.ts";
 
 /** Context tokens by kind of content. */
-export interface Composition {
+export interface ContextComposition {
   system: number;
   /** Tool schemas and wrapping: the counted tokens beyond the messages. */
   tools: number;
@@ -13,11 +13,11 @@ export interface Composition {
 
 /** Splits a level by kind of content, in proportion to the estimates. The parts add up to `level`. */
 export function compositionOf<M>(
-  history: History<M>,
+  history: MessageHistory<M>,
   state: GuardState,
   masks: ReadonlyMap<string, Mask>,
   level: number,
-): Composition {
+): ContextComposition {
   const { entries, pinned } = history;
   const from = Math.max(state.cut?.at ?? 0, pinned);
   const system = estimateRange(history, masks, 0, Math.min(pinned, entries.length));

@@ -3,12 +3,12 @@ import { lineOfAction } from "../decide.ts";
 import { type Calibration, inContext, predict } from "../measure/calibrate.ts";
 import type { CompactPolicy, RestartPolicy } from "../policy.ts";
 import type { Mask } from "../state.ts";
-import type { History, ResultPart } from "./history.ts";
+import type { MessageHistory, ResultPart } from "./history.ts";
 import { estimateRange, openQuestion, startOfRecent } from "./view.ts";
 
 /** Input for choosing where to cut a history. */
 export interface CutInput<M> {
-  history: History<M>;
+  history: MessageHistory<M>;
   masks: ReadonlyMap<string, Mask>;
   calibration: Calibration;
   /** Index of the first canonical message that is still sent. */
@@ -16,7 +16,7 @@ export interface CutInput<M> {
 }
 
 /** Assumed least size of a summary, in estimated tokens. */
-const LEAST_SUMMARY = 200;
+const MIN_SUMMARY_TOKENS = 200;
 
 /**
  * Returns the index of the first message to keep verbatim. The kept turns fill at most half the line, to leave room
@@ -37,7 +37,7 @@ export function keepFrom<M>(
 export function compactGain<M>(input: CutInput<M>, line: number, policy: CompactPolicy): number {
   const { history, masks, calibration, from } = input;
   const older = estimateRange(history, masks, from, keepFrom(input, line, policy.how, policy.keepTurns));
-  return inContext(calibration, Math.max(0, older - LEAST_SUMMARY));
+  return inContext(calibration, Math.max(0, older - MIN_SUMMARY_TOKENS));
 }
 
 /** The part of a history that goes into the next session. Estimated tokens. */
@@ -51,7 +51,7 @@ export interface Carryover {
 }
 
 /** Least size to which an open question is shortened, in estimated tokens. */
-const LEAST_QUESTION = 200;
+const MIN_QUESTION_TOKENS = 200;
 
 /**
  * Chooses the newest turns that let the next session start well below the soft line. `head` is the estimated size of
@@ -78,22 +78,22 @@ export function carryover<M>(
   const kept = estimateRange(history, masks, at, entries.length);
   const { from: asked, to } = units.at(-1) ?? { from: 0, to: 0 };
   const question = openQuestion(history) === undefined ? 0 : estimateRange(history, masks, asked, to);
-  const excess = Math.max(0, question - Math.max(left, LEAST_QUESTION));
+  const excess = Math.max(0, question - Math.max(left, MIN_QUESTION_TOKENS));
   return { at, excess, gain: sent - before - kept };
 }
 
 /** Texts of the open question that may be shortened, longest first. */
-export function shortenable<M>({ history, masks }: CutInput<M>): ResultPart[] {
+export function shortenableTexts<M>({ history, masks }: CutInput<M>): ResultPart[] {
   const texts = openQuestion(history)?.longTexts ?? [];
   return texts.filter(({ id }) => !masks.has(id)).sort((one, other) => other.tokens - one.tokens);
 }
 
 /** Number of turns before the canonical message at index `at`. */
-export function turnsBefore<M>(history: History<M>, at: number): number {
+export function turnsBefore<M>(history: MessageHistory<M>, at: number): number {
   return history.units.filter((unit) => unit.turn && unit.from < at).length;
 }
 
 /** Number of turns from the canonical message at index `at` on. */
-export function turnsFrom<M>(history: History<M>, at: number): number {
+export function turnsFrom<M>(history: MessageHistory<M>, at: number): number {
   return history.units.filter((unit) => unit.turn && unit.from >= at).length;
 }

@@ -1,4 +1,4 @@
-import type { History } from "./history.ts";
+import type { MessageHistory } from "./history.ts";
 import { clip, summaryOf } from "./placeholder.ts";
 import type { Shape } from "./shape.ts";
 
@@ -7,7 +7,7 @@ import type { Shape } from "./shape.ts";
  * text. Used when there is no summariser or it failed. At most `maxChars` characters.
  */
 export function digest<M>(
-  history: History<M>,
+  history: MessageHistory<M>,
   shape: Shape<M>,
   from: number,
   to: number,

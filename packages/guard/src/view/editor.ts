@@ -1,21 +1,21 @@
 import type { Limits } from "../decide.ts";
 import type { Tokenizer } from "../measure/estimate.ts";
 import type { CompactPolicy, GuardPolicy, MaskPolicy, RestartPolicy } from "../policy.ts";
-import type { GuardState, Mask, Notice } from "../state.ts";
-import { type Composition, compositionOf } from "./composition.ts";
+import type { AgentNotice, GuardState, Mask } from "../state.ts";
+import { type ContextComposition, compositionOf } from "./composition.ts";
 import {
   type CutInput,
   carryover,
   compactGain,
   keepFrom,
-  shortenable,
+  shortenableTexts,
   turnsBefore,
   turnsFrom,
 } from "./cut-points.ts";
 import { digest } from "./digest.ts";
-import { History, type ResultPart } from "./history.ts";
+import { MessageHistory, type ResultPart } from "./history.ts";
 import { type Candidate, candidates, maskOldest } from "./mask.ts";
-import { clip, shortenedTo } from "./placeholder.ts";
+import { clip, shortenToShare } from "./placeholder.ts";
 import type { Shape } from "./shape.ts";
 import { estimateView, View } from "./view.ts";
 
@@ -36,14 +36,14 @@ export interface Archive {
 export class Editor<M> {
   readonly #shape: Shape<M>;
   readonly #tokenizer: Tokenizer;
-  readonly #history: History<M>;
+  readonly #history: MessageHistory<M>;
   readonly #view: View<M>;
   #masks = new Map<string, Mask>();
 
   constructor(shape: Shape<M>, tokenizer: Tokenizer, masks: readonly Mask[]) {
     this.#shape = shape;
     this.#tokenizer = tokenizer;
-    this.#history = new History(shape, tokenizer);
+    this.#history = new MessageHistory(shape, tokenizer);
     this.#view = new View(shape);
     this.setMasks(masks);
   }
@@ -68,7 +68,7 @@ export class Editor<M> {
   }
 
   /** Splits `level` by kind of content, in tokens. */
-  composition(state: GuardState, level: number): Composition {
+  composition(state: GuardState, level: number): ContextComposition {
     return compositionOf(this.#history, state, this.#masks, level);
   }
 
@@ -127,12 +127,12 @@ export class Editor<M> {
   #shortenQuestion(state: GuardState, excess: number, archive: Archive): Mask[] {
     const masks: Mask[] = [];
     let left = excess;
-    for (const part of shortenable(this.#cutInput(state))) {
+    for (const part of shortenableTexts(this.#cutInput(state))) {
       if (left <= 0) break;
       const key = archive.put(part);
       if (key === undefined) continue;
       const where = archive.recallable ? key : undefined;
-      const placeholder = shortenedTo(part.text, (part.tokens - left) / part.tokens, where);
+      const placeholder = shortenToShare(part.text, (part.tokens - left) / part.tokens, where);
       const saved = part.tokens - this.#tokenizer(placeholder);
       if (saved <= 0) continue;
       left -= saved;
@@ -164,7 +164,7 @@ export class Editor<M> {
   }
 
   /** Places a notice at the end of the view, or before a call that still waits for its results. */
-  noticeHere(kind: Notice["kind"], text: string): Notice {
+  noticeHere(kind: AgentNotice["kind"], text: string): AgentNotice {
     const { units, entries } = this.#history;
     const last = units.at(-1);
     return { kind, after: last === undefined || last.complete ? entries.length : last.from, text };

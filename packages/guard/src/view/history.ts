@@ -4,7 +4,7 @@ import type { Part, Shape } from "./shape.ts";
 /** Estimated tokens that providers add around each message, such as the role and separators. */
 const MESSAGE_OVERHEAD = 4;
 /** Shorter texts of the agent or user are never shortened. Estimated tokens. */
-export const LONG_TEXT = 200;
+export const LONG_TEXT_TOKENS = 200;
 const NO_PARTS: readonly ResultPart[] = [];
 
 /** A part of a message that may be shortened: a tool result, or a long text of the agent or user. */
@@ -57,7 +57,7 @@ export interface Unit {
  * The canonical messages of a harness and what was read from each. Messages are compared by identity and never
  * changed, so a history that only grew costs only its new messages.
  */
-export class History<M> {
+export class MessageHistory<M> {
   readonly entries: Entry<M>[] = [];
   readonly units: Unit[] = [];
   /** Leading system messages: always sent, never cut. */
@@ -96,9 +96,9 @@ export class History<M> {
     entries.length = same;
     const open = this.#openCalls();
     for (let index = same; index < messages.length; index++) {
-      const entry = this.#entry(messages[index]!, index, open);
+      const entry = this.#readEntry(messages[index]!, index, open);
       entries.push(entry);
-      this.#place(entry, index);
+      this.#addToUnit(entry, index);
     }
     let pinned = 0;
     while (pinned < entries.length && entries[pinned]!.role === "system") pinned++;
@@ -119,7 +119,7 @@ export class History<M> {
     return open;
   }
 
-  #place(entry: Entry<M>, index: number): void {
+  #addToUnit(entry: Entry<M>, index: number): void {
     const last = this.units.at(-1);
     const answers = entry.results.filter(({ call }) => !entry.calls.includes(call));
     if (last !== undefined && answers.length > 0) {
@@ -166,7 +166,7 @@ export class History<M> {
   }
 
   /** Reads one message. Removes the calls that it answers from `open` and adds those that it makes. */
-  #entry(message: M, index: number, open: string[][]): Entry<M> {
+  #readEntry(message: M, index: number, open: string[][]): Entry<M> {
     const { parts, tokens, total } = this.#parts(message);
     const calls: string[] = [];
     const results: ResultPart[] = [];
@@ -182,7 +182,7 @@ export class History<M> {
         role = "assistant";
       } else if (part.kind === "result") {
         const call = part.id ?? this.#matching(open, part.tool) ?? `result-${index}.${place}`;
-        answer(open, call);
+        closeCall(open, call);
         const called = this.#calls.get(call);
         results.push({
           id: this.#unique(call, `${index}.${place}`),
@@ -200,7 +200,7 @@ export class History<M> {
         role ??= part.kind;
         // Replacing a text that comes with an image would remove the image.
         const alone = part.fixed !== true && (part.extraTokens ?? 0) === 0;
-        if (part.kind !== "system" && alone && tokens[place]! >= LONG_TEXT) {
+        if (part.kind !== "system" && alone && tokens[place]! >= LONG_TEXT_TOKENS) {
           const id = `text-${index}.${place}`;
           longTexts ??= [];
           longTexts.push({
@@ -261,7 +261,7 @@ export class History<M> {
 }
 
 /** Removes the newest call with this id from `open`. */
-function answer(open: string[][], call: string): void {
+function closeCall(open: string[][], call: string): void {
   for (let place = open.length - 1; place >= 0; place--) {
     const calls = open[place]!;
     const at = calls.indexOf(call);

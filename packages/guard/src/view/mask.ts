@@ -1,7 +1,7 @@
 import type { Tokenizer } from "../measure/estimate.ts";
 import type { MaskPolicy } from "../policy.ts";
 import type { Mask } from "../state.ts";
-import type { History, ResultPart } from "./history.ts";
+import type { MessageHistory, ResultPart } from "./history.ts";
 
 /** Assumed size of a placeholder before it is written, in estimated tokens. */
 const PLACEHOLDER_TOKENS = 32;
@@ -14,7 +14,7 @@ export interface Candidate {
 
 /** Lists what may be masked, oldest first. `slope` converts estimated tokens to real ones, the unit of the policy. */
 export function candidates<M>(
-  history: History<M>,
+  history: MessageHistory<M>,
   masks: ReadonlyMap<string, Mask>,
   policy: MaskPolicy,
   slope: number,
@@ -54,7 +54,7 @@ export function candidates<M>(
 }
 
 /** Index of the first message of the protected newest turns. */
-function protectedFrom<M>(history: History<M>, turns: number): number {
+function protectedFrom<M>(history: MessageHistory<M>, turns: number): number {
   const { units, entries } = history;
   let seen = 0;
   for (let place = units.length - 1; place >= 0; place--) {

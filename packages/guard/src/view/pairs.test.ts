@@ -7,7 +7,7 @@ import { ContextGuard } from "../guard.ts";
 import { type OllamaMessage, ollamaShape } from "../ollama/index.ts";
 import { type ChatMessage, chatShape, type InputItem, responsesShape } from "../openai/index.ts";
 import { filler, words } from "../testing.ts";
-import { History } from "./history.ts";
+import { MessageHistory } from "./history.ts";
 import { type Message, plainShape, type Shape } from "./shape.ts";
 
 /** One step of an agent: the length of its text and the sizes of the results of its parallel calls. */
@@ -18,7 +18,7 @@ interface Step {
 }
 
 /** A provider's message format and its rules. */
-interface Format<M> {
+interface MessageFormat<M> {
   shape: Shape<M>;
   system: M;
   ask: (text: string) => M;
@@ -43,7 +43,7 @@ function paired(tokens: readonly Token[]): void {
   expect([...open], "calls without results").toEqual([]);
 }
 
-const plain: Format<Message> = {
+const plain: MessageFormat<Message> = {
   shape: plainShape,
   system: { role: "system", content: "rules" },
   ask: (content) => ({ role: "user", content }),
@@ -67,7 +67,7 @@ const plain: Format<Message> = {
     ),
 };
 
-const chat: Format<ChatMessage> = {
+const chat: MessageFormat<ChatMessage> = {
   shape: chatShape,
   system: { role: "system", content: "rules" },
   ask: (content) => ({ role: "user", content }),
@@ -102,7 +102,7 @@ const chat: Format<ChatMessage> = {
 };
 
 /** The older function format: one call per message, answered by name. */
-const functions: Format<ChatMessage> = {
+const functions: MessageFormat<ChatMessage> = {
   shape: chatShape,
   system: { role: "system", content: "rules" },
   ask: (content) => ({ role: "user", content }),
@@ -133,7 +133,7 @@ const functions: Format<ChatMessage> = {
     ),
 };
 
-const responses: Format<InputItem> = {
+const responses: MessageFormat<InputItem> = {
   shape: responsesShape,
   system: { role: "developer", content: "rules" },
   ask: (content) => ({ role: "user", content }),
@@ -168,7 +168,7 @@ const responses: Format<InputItem> = {
     ),
 };
 
-const anthropic: Format<AnthropicMessage> = {
+const anthropic: MessageFormat<AnthropicMessage> = {
   shape: anthropicShape,
   system: { role: "user", content: "rules" },
   ask: (content) => ({ role: "user", content }),
@@ -216,7 +216,7 @@ const anthropic: Format<AnthropicMessage> = {
     ),
 };
 
-const ai: Format<AiMessage> = {
+const ai: MessageFormat<AiMessage> = {
   shape: aiShape,
   system: { role: "system", content: "rules" },
   ask: (text) => ({ role: "user", content: [{ type: "text", text }] }),
@@ -275,7 +275,7 @@ const ai: Format<AiMessage> = {
     ),
 };
 
-const ollama: Format<OllamaMessage> = {
+const ollama: MessageFormat<OllamaMessage> = {
   shape: ollamaShape,
   system: { role: "system", content: "rules" },
   ask: (content) => ({ role: "user", content }),
@@ -324,7 +324,7 @@ const policy = fc.constantFrom(
   },
 );
 
-async function expectAccepted<M>(format: Format<M>): Promise<void> {
+async function expectAccepted<M>(format: MessageFormat<M>): Promise<void> {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), policy, async (steps, one) => {
       const { shape, system, ask } = format;
@@ -386,10 +386,10 @@ it.each([
       return { role: "assistant", content: null, function_call: { name, arguments: "{}" } };
     return kind === "result" ? { role: "function", name, content: "found" } : { role: "user", content: "go" };
   });
-  const whole = new History(chatShape, words);
+  const whole = new MessageHistory(chatShape, words);
   whole.sync(messages);
   expect(whole.units.map(({ from, to }) => [from, to])).toEqual(units);
-  const grown = new History(chatShape, words);
+  const grown = new MessageHistory(chatShape, words);
   for (const at of messages.keys()) grown.sync(messages.slice(0, at + 1));
   expect(grown.units).toEqual(whole.units);
   expect(grown.entries).toEqual(whole.entries);

@@ -23,16 +23,16 @@ function withoutHalfCharacters(text: string): string {
 }
 
 /** Least length of a shortened question, in characters, so that it stays understandable. */
-const LEAST_CHARS = 400;
+const MIN_QUESTION_CHARS = 400;
 
 /**
  * Cuts the middle out of a user's message, down to a fraction of its length. `key` is where the full text is stored.
  */
-export function shortenedTo(text: string, share: number, key: string | undefined): string {
+export function shortenToShare(text: string, share: number, key: string | undefined): string {
   const where = key === undefined ? "ask for what you need of it" : `the whole of it is kept under ${key}`;
   const note = (leftOut: number) =>
     `\n[${leftOut} characters left out here: this message was too long to be carried over a restart; ${where}]\n`;
-  return headAndTail(text, Math.max(LEAST_CHARS, Math.floor(text.length * share)), note);
+  return headAndTail(text, Math.max(MIN_QUESTION_CHARS, Math.floor(text.length * share)), note);
 }
 
 const LANGUAGES: Readonly<Record<string, string>> = {
@@ -72,7 +72,7 @@ const DEFINITION =
   /^[ \t]*(?:export\s+)?(?:default\s+)?(?:pub(?:\([a-z]+\))?\s+)?(?:async\s+)?(?:abstract\s+)?(fn|def|func|function|class|struct|enum|interface|trait|type|impl|module|const)\s+([A-Za-z_$][\w$]*)/gm;
 
 /** A tool call with its result, as {@link placeholderFor} needs it. */
-export interface Described {
+export interface ToolOutput {
   tool: string;
   input: unknown;
   text: string;
@@ -85,7 +85,7 @@ export interface Described {
  * // [file_read: src/main.rs -- 142 lines, Rust source with main() entry point]
  * placeholderFor({ tool: "file_read", input: { path: "src/main.rs" }, text });
  */
-export function placeholderFor(result: Described | ResultPart): string {
+export function placeholderFor(result: ToolOutput | ResultPart): string {
   const subject = subjectOf(result.input);
   const about = subject === undefined ? "" : ` ${clip(oneLine(subject), 80)}`;
   return `[${result.tool}:${about} -- ${summaryOf(result.text, subject)}]`;
@@ -97,10 +97,10 @@ export function summaryOf(text: string, subject?: string): string {
   const lines = countLines(text);
   const size = lines > 1 ? `${lines} lines` : `${text.length} characters`;
   const head = text.slice(0, 16_000);
-  return `${size}, ${natureOf(head, subject)}`;
+  return `${size}, ${describeContent(head, subject)}`;
 }
 
-function natureOf(head: string, subject: string | undefined): string {
+function describeContent(head: string, subject: string | undefined): string {
   const trimmed = head.trimStart();
   const exit = /"?exit[_ ]?code"?\s*[=:]\s*(-?\d+)/i.exec(head) ?? /"status"\s*:\s*(-?\d+)/.exec(head);
   const extension = subject === undefined ? undefined : /\.([a-z0-9]{1,5})(?:[\s:'"]|$)/i.exec(subject)?.[1];
@@ -113,7 +113,7 @@ function natureOf(head: string, subject: string | undefined): string {
     return `${what} defining ${names.map((name) => name.name).join(", ")}`;
   }
   if (exit !== null) return `exit code ${exit[1]}, ${firstLine(head)}`;
-  if (trimmed.startsWith("{") || trimmed.startsWith("[")) return `JSON ${jsonNature(trimmed)}`;
+  if (trimmed.startsWith("{") || trimmed.startsWith("[")) return `JSON ${describeJson(trimmed)}`;
   const start = firstLine(head);
   return language === undefined ? start : `${language}, ${start}`;
 }
@@ -129,7 +129,7 @@ function definitions(head: string): { name: string }[] {
   return main === undefined ? found.slice(0, 3) : [main];
 }
 
-function jsonNature(head: string): string {
+function describeJson(head: string): string {
   const keys = [...head.slice(0, 2_000).matchAll(/"([^"\\]{1,40})"\s*:/g)].map((match) => match[1]!);
   const distinct = [...new Set(keys)].slice(0, 4);
   const kind = head.startsWith("[") ? "list" : "object";

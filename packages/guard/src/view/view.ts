@@ -1,13 +1,13 @@
 import type { Tokenizer } from "../measure/estimate.ts";
 import type { Cut, GuardState, Mask } from "../state.ts";
-import type { Entry, History } from "./history.ts";
+import type { Entry, MessageHistory } from "./history.ts";
 import type { Shape } from "./shape.ts";
 
 type Edits = Pick<GuardState, "cut" | "notices" | "masks">;
 
 /** Estimated tokens of the view, that is, of the messages to send. */
 export function estimateView<M>(
-  history: History<M>,
+  history: MessageHistory<M>,
   edits: Edits,
   masks: ReadonlyMap<string, Mask>,
   tokenizer: Tokenizer,
@@ -43,18 +43,18 @@ export class View<M> {
     this.#shape = shape;
   }
 
-  build(history: History<M>, edits: Edits, masks: ReadonlyMap<string, Mask>): M[] {
+  build(history: MessageHistory<M>, edits: Edits, masks: ReadonlyMap<string, Mask>): M[] {
     const { entries, pinned } = history;
     const { cut } = edits;
     const from = startOf(cut, pinned);
     const view: M[] = [];
     for (let index = 0; index < pinned; index++) view.push(entries[index]!.message);
-    if (cut !== undefined) view.push(this.#say("head", cut.head));
+    if (cut !== undefined) view.push(this.#userMessage("head", cut.head));
     const notices = edits.notices.filter((notice) => notice.after >= from);
     let next = 0;
     const sayUpTo = (index: number) => {
       while (next < notices.length && notices[next]!.after <= index) {
-        view.push(this.#say(`notice ${notices[next]!.after}`, notices[next]!.text));
+        view.push(this.#userMessage(`notice ${notices[next]!.after}`, notices[next]!.text));
         next++;
       }
     };
@@ -68,7 +68,7 @@ export class View<M> {
   }
 
   /** Returns the same object each time, so a harness that compares messages by identity sees no change. */
-  #say(place: string, text: string): M {
+  #userMessage(place: string, text: string): M {
     const key = `${place} ${text}`;
     let message = this.#said.get(key);
     if (message === undefined) {
@@ -105,7 +105,7 @@ function startOf(cut: Cut | undefined, pinned: number): number {
 
 /** Estimated tokens of a range of canonical messages after masking. */
 export function estimateRange<M>(
-  history: History<M>,
+  history: MessageHistory<M>,
   masks: ReadonlyMap<string, Mask>,
   from: number,
   to: number,
@@ -123,7 +123,7 @@ export function estimateRange<M>(
  * messages if none fits. Never splits a call from its results.
  */
 export function startOfRecent<M>(
-  history: History<M>,
+  history: MessageHistory<M>,
   masks: ReadonlyMap<string, Mask>,
   turns: number,
   tokens: number,
@@ -150,7 +150,7 @@ export function startOfRecent<M>(
 }
 
 /** Returns the user's latest message if the agent has not answered it yet. */
-export function openQuestion<M>({ units, entries }: History<M>): Entry<M> | undefined {
+export function openQuestion<M>({ units, entries }: MessageHistory<M>): Entry<M> | undefined {
   const last = units.at(-1);
   const entry = last === undefined ? undefined : entries[last.from]!;
   return entry?.role === "user" ? entry : undefined;

@@ -4,15 +4,15 @@ import type { Area, Section } from "./section.ts";
 import { compactionScore } from "./section.ts";
 
 /** Score factor of a summarised section, so that others are summarised before it becomes a stub. */
-const SUMMARY_RANK = 4;
+const SUMMARY_FACTOR = 4;
 /** Score factor of sections in an area above its allocation, so that they are compacted first. */
-const OVER_ALLOCATION = 0.5;
+const OVER_ALLOCATION_FACTOR = 0.5;
 /** Expected size of a summary, as a fraction of the section. */
-const SUMMARY_LEAVES = 0.25;
+const SUMMARY_SIZE = 0.25;
 /** Expected size of a stub, as a fraction of the summary. */
-const STUB_LEAVES = 0.1;
+const STUB_SIZE = 0.1;
 /** Smaller sections are not worth compacting. Tokens. */
-const SMALLEST = 24;
+const MIN_TOKENS = 24;
 
 /** Sections that a plan must skip. */
 type Skip = { has(section: Section): boolean };
@@ -28,18 +28,18 @@ export function planCompaction(
   now: number,
   refused?: Skip,
 ): Section[] {
-  return total <= limitOf(budget) ? [] : planDescent(sections, total, budget, now, refused);
+  return total <= limitOf(budget) ? [] : planToLowWater(sections, total, budget, now, refused);
 }
 
 /** Like {@link planCompaction}, for any level above the low-water mark. */
-export function planDescent(
+export function planToLowWater(
   sections: readonly Section[],
   total: number,
   budget: TokenBudget,
   now: number,
   refused?: Skip,
 ): Section[] {
-  return lowest(sections, total - lowWaterOf(budget), budget, now, false, refused);
+  return takeLowest(sections, total - lowWaterOf(budget), budget, now, false, refused);
 }
 
 /**
@@ -53,10 +53,10 @@ export function planLeavingOut(
   now: number,
   room: number,
 ): Section[] {
-  return lowest(sections, total - lowWaterOf(budget) + room, budget, now, true, undefined);
+  return takeLowest(sections, total - lowWaterOf(budget) + room, budget, now, true, undefined);
 }
 
-function lowest(
+function takeLowest(
   sections: readonly Section[],
   needed: number,
   budget: TokenBudget,
@@ -78,26 +78,26 @@ function lowest(
     if (area === "system") system += tokens;
     else if (area === "observation") observation += tokens;
     if (section.priority === "critical" || stage === "left_out") continue;
-    if (!whole && (stage === "stub" || tokens < SMALLEST || skip?.has(section) === true)) continue;
+    if (!whole && (stage === "stub" || tokens < MIN_TOKENS || skip?.has(section) === true)) continue;
     const score = compactionScore(section, now);
-    scores[index] = stage === "summary" ? score * SUMMARY_RANK : score;
+    scores[index] = stage === "summary" ? score * SUMMARY_FACTOR : score;
     heap[size++] = index;
   }
   const over = overAllocation({ system, observation, context: all - system - observation }, budget);
   for (let place = 0; over.size > 0 && place < size; place++) {
     const index = heap[place]!;
-    if (over.has(sections[index]!.area ?? "context")) scores[index]! *= OVER_ALLOCATION;
+    if (over.has(sections[index]!.area ?? "context")) scores[index]! *= OVER_ALLOCATION_FACTOR;
   }
   // A heap finds the few lowest scores without sorting all sections.
-  for (let place = (size >> 1) - 1; place >= 0; place--) sink(heap, scores, place, size);
+  for (let place = (size >> 1) - 1; place >= 0; place--) siftDown(heap, scores, place, size);
   const chosen: Section[] = [];
   let freed = 0;
   while (size > 0 && freed < needed) {
     const section = sections[heap[0]!]!;
     heap[0] = heap[--size]!;
-    sink(heap, scores, 0, size);
+    siftDown(heap, scores, 0, size);
     chosen.push(section);
-    const leaves = whole ? 0 : section.stage === "summary" ? STUB_LEAVES : SUMMARY_LEAVES;
+    const leaves = whole ? 0 : section.stage === "summary" ? STUB_SIZE : SUMMARY_SIZE;
     freed += section.tokens * (1 - leaves);
   }
   return chosen;
@@ -110,18 +110,18 @@ function overAllocation(used: Readonly<Record<Area, number>>, budget: TokenBudge
 }
 
 /** Compares by score, then by age, so that the plan is deterministic. */
-function lower(a: number, b: number, scores: Float64Array): boolean {
+function comesBefore(a: number, b: number, scores: Float64Array): boolean {
   return scores[a]! < scores[b]! || (scores[a] === scores[b] && a < b);
 }
 
-function sink(heap: Uint32Array, scores: Float64Array, from: number, size: number): void {
+function siftDown(heap: Uint32Array, scores: Float64Array, from: number, size: number): void {
   let place = from;
   for (;;) {
     const left = place * 2 + 1;
     if (left >= size) return;
     const right = left + 1;
-    const child = right < size && lower(heap[right]!, heap[left]!, scores) ? right : left;
-    if (!lower(heap[child]!, heap[place]!, scores)) return;
+    const child = right < size && comesBefore(heap[right]!, heap[left]!, scores) ? right : left;
+    if (!comesBefore(heap[child]!, heap[place]!, scores)) return;
     const held = heap[place]!;
     heap[place] = heap[child]!;
     heap[child] = held;

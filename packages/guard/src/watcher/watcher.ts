@@ -4,7 +4,7 @@ import type { MaskStore } from "../types.ts";
 import type { TokenBudget } from "./budget.ts";
 import { limitOf, lowWaterOf, resolveBudget } from "./budget.ts";
 import { leftOutNotes, stubOf, summariseWithoutModel } from "./built-in-summary.ts";
-import { planDescent, planLeavingOut } from "./plan.ts";
+import { planLeavingOut, planToLowWater } from "./plan.ts";
 import type { PromptIr, Swap } from "./prompt-ir.ts";
 import type { Section, Stage } from "./section.ts";
 
@@ -148,11 +148,11 @@ export class ContextWatcher {
       this.#reportedExhausted = false;
       if (before <= lowWaterOf(this.budget)) this.#descending = false;
       if (!this.#descending || this.#summariserPaused()) return result("within");
-      if (this.#cooling()) return result("cooling");
+      if (this.#isCoolingDown()) return result("cooling");
     }
     this.#busy = true;
     try {
-      const { sections, freed, overtaken } = await this.#descend();
+      const { sections, freed, overtaken } = await this.#compactToLowWater();
       if (sections > 0) {
         this.#lastAt = this.#clock();
         this.#options.onEvent?.({
@@ -163,7 +163,7 @@ export class ContextWatcher {
           sections,
         });
       }
-      if (ir.total > this.#limit) return this.#exhausted(result("exhausted", sections));
+      if (ir.total > this.#limit) return this.#reportExhausted(result("exhausted", sections));
       if (sections > 0) return result("compacted", sections);
       return result(overtaken ? "overtaken" : "within");
     } finally {
@@ -171,7 +171,7 @@ export class ContextWatcher {
     }
   }
 
-  #exhausted(result: WatchResult): WatchResult {
+  #reportExhausted(result: WatchResult): WatchResult {
     this.#exhaustedAt = this.#ir.version;
     if (!this.#reportedExhausted) {
       this.#reportedExhausted = true;
@@ -186,7 +186,7 @@ export class ContextWatcher {
   }
 
   /** True during the cool-down. A clock that was set back ends it. */
-  #cooling(): boolean {
+  #isCoolingDown(): boolean {
     const since = this.#clock() - this.#lastAt;
     return since >= 0 && since < (this.#options.coolDownMs ?? 0);
   }
@@ -203,13 +203,13 @@ export class ContextWatcher {
    * Compacts in rounds until the level is within the limit, or once if it already was. Includes sections appended in
    * the meantime.
    */
-  async #descend(): Promise<{ sections: number; freed: number; overtaken: boolean }> {
+  async #compactToLowWater(): Promise<{ sections: number; freed: number; overtaken: boolean }> {
     const ir = this.#ir;
     let sections = 0;
     let freed = 0;
     let overtaken = false;
     do {
-      const plan = planDescent(
+      const plan = planToLowWater(
         ir.sections(),
         ir.total,
         this.budget,
@@ -243,7 +243,7 @@ export class ContextWatcher {
     const swaps: Swap[] = [];
     const pending: Promise<void>[] = [];
     const accept = (section: Section, content: string | undefined) => {
-      const next = this.#shorter(section, content);
+      const next = this.#shorterVersion(section, content);
       if (next === undefined) {
         this.#refused.add(section);
         this.#anyRefused = true;
@@ -272,7 +272,7 @@ export class ContextWatcher {
         if (typeof made === "string" || made === undefined) accept(section, made);
         else {
           pending.push(
-            this.#inTime(made).then(
+            this.#withTimeout(made).then(
               (content) => accept(section, content),
               (error: unknown) => failed(section, error),
             ),
@@ -285,7 +285,7 @@ export class ContextWatcher {
     return pending.length === 0 ? swaps : Promise.all(pending).then(() => swaps);
   }
 
-  async #inTime(made: Promise<string | undefined>): Promise<string | undefined> {
+  async #withTimeout(made: Promise<string | undefined>): Promise<string | undefined> {
     const patience = this.#options.patienceMs ?? DEFAULT_PATIENCE_MS;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<never>((_, reject) => {
@@ -301,7 +301,7 @@ export class ContextWatcher {
   /**
    * Returns the first version that is smaller than the section: the given summary, the built-in summary, or a stub.
    */
-  #shorter(section: Section, content: string | undefined): Section | undefined {
+  #shorterVersion(section: Section, content: string | undefined): Section | undefined {
     const made = (text: string | undefined, stage: Stage): Section | undefined => {
       if (text === undefined || text.trim() === "") return undefined;
       const tokens = Math.ceil(this.#tokenizer(text));
