@@ -1,14 +1,14 @@
-import type { Desk } from "./acts.ts";
+import type { ActionInput } from "./actions.ts";
 import { type Facts, howToCompact, lineOfAction } from "./decide.ts";
 import { inContext } from "./measure/calibrate.ts";
 import { restartMarker } from "./texts.ts";
 
 /**
- * What the next decision rests on: what each response would save. Only what can matter at this level is looked at.
- * Tokens; `compacting` while a summary was just asked for.
+ * Collects the input of the next decision, in tokens. Skips gains that cannot matter at this level, because they cost
+ * time. `compacting` is true while a summary request is open.
  */
 export function factsOf<M>(
-  { editor, state, policy, limits, keep }: Desk<M>,
+  { editor, state, policy, limits, archive }: ActionInput<M>,
   level: number,
   windowTokens: number | undefined,
   compacting: boolean,
@@ -27,7 +27,7 @@ export function factsOf<M>(
   const restartGain = () => {
     if (policy.restart === null || (!full && windDownAt === undefined)) return 0;
     const marker = restartMarker(state.session + 1, state.turns);
-    return inContext(calibration, editor.carryover(state, marker, limits, policy.restart, keep).gain);
+    return inContext(calibration, editor.carryover(state, marker, limits, policy.restart, archive).gain);
   };
   const { compact } = policy;
   const mayCompact = !compacting && compact !== null && over(lines.compact) && level >= compactAfter;

@@ -3,7 +3,7 @@ import type { GuardState } from "./state.ts";
 
 const NO_CATALOG = windowLookup(() => undefined);
 
-/** The window of a model as the guard knows it: reported by the provider, else configured, else looked up. */
+/** Returns a model's window size in tokens with its source: reported, else configured, else from the lookup. */
 export function windowOf(
   state: Pick<GuardState, "model" | "reported">,
   configured: number | WindowLookup | undefined,

@@ -2,20 +2,20 @@ import { GuardError, noRestartLeft } from "./error.ts";
 import { type FitOptions, fit } from "./fit.ts";
 import type { ContextGuard } from "./guard.ts";
 
-/** For the clients that are wrapped. */
+/** Options of a wrapped client. */
 export interface ClientOptions<M> extends FitOptions<M> {
   /**
-   * What becomes of a call when no restart is allowed any more, or one is needed for the prompt to fit and nobody
-   * agreed to it: `throw` a {@link GuardError} and send nothing, or `send` it as it is. `throw` unless said.
+   * What to do with a call when no restart is left, or when the prompt does not fit and nobody confirmed the restart.
+   * `throw` a {@link GuardError} without sending, or `send` the call anyway. Default: `throw`.
    */
   onStop?: "throw" | "send";
 }
 
 /**
- * The messages to send.
+ * Returns the messages to send.
  * @throws {GuardError} `max_restarts` or `restart_unconfirmed`, unless `onStop` is `send`.
  */
-export async function toSend<M>(
+export async function fitOrThrow<M>(
   guard: ContextGuard<M>,
   messages: readonly M[],
   options: ClientOptions<M>,
@@ -33,41 +33,45 @@ export async function toSend<M>(
     throw new GuardError(
       "restart_unconfirmed",
       `The call was not sent: its prompt of about ${prepared.level.tokens} tokens no longer fits, and the restart it ` +
-        `needs was not agreed to. Give confirm, call guard.restart(), or pass onStop: "send" to send it all the same.`,
+        `needs was not confirmed. Pass confirm, call guard.restart(), or pass onStop: "send" to send the call anyway.`,
     );
   }
   return prepared.messages;
 }
 
-/** What the clients of OpenAI and Anthropic return at once, before the answer. */
+/** The promise type of the OpenAI and Anthropic clients. */
 interface ApiPromise extends PromiseLike<unknown> {
   asResponse(): Promise<Response>;
   withResponse(): Promise<{ data: unknown; response: Response }>;
 }
 
 /**
- * A call that waits for its messages to be fitted. It has the helpers of the client's own promise, and like that reads
- * the body only when the answer is asked for.
+ * A call that first fits its messages. Like the client's own promise, it has `asResponse` and `withResponse` and
+ * reads the body only when awaited.
  */
 export class GuardedCall extends Promise<unknown> {
   readonly #sent: Promise<{ call: ApiPromise }>;
-  readonly #seen: (answer: unknown) => unknown;
+  readonly #onAnswer: (answer: unknown) => unknown;
   readonly #streamed: boolean;
   #answer: Promise<unknown> | undefined;
 
-  /** `seen` takes the answer, and gives what the caller gets instead. */
-  constructor(sent: Promise<{ call: ApiPromise }>, streamed: boolean, seen: (answer: unknown) => unknown) {
+  /** `onAnswer` receives the answer and returns the value for the caller. */
+  constructor(
+    sent: Promise<{ call: ApiPromise }>,
+    streamed: boolean,
+    onAnswer: (answer: unknown) => unknown,
+  ) {
     super((resolve) => resolve(undefined));
     this.#sent = sent;
-    this.#seen = seen;
+    this.#onAnswer = onAnswer;
     this.#streamed = streamed;
   }
 
-  /** The bare response. A streamed one is not measured: its body is the caller's to read. */
+  /** Returns the raw response. A streamed response is not measured, because only the caller can read its body. */
   async asResponse(): Promise<Response> {
     const { call } = await this.#sent;
     const response = await call.asResponse();
-    if (!this.#streamed) this.#seen(await response.clone().json());
+    if (!this.#streamed) this.#onAnswer(await response.clone().json());
     return response;
   }
 
@@ -78,11 +82,11 @@ export class GuardedCall extends Promise<unknown> {
   }
 
   #parsed(): Promise<unknown> {
-    this.#answer ??= this.#sent.then(async ({ call }) => this.#seen(await call));
+    this.#answer ??= this.#sent.then(async ({ call }) => this.#onAnswer(await call));
     return this.#answer;
   }
 
-  // biome-ignore lint/suspicious/noThenProperty: it is a promise, whose answer is made when it is asked for
+  // biome-ignore lint/suspicious/noThenProperty: a promise that reads its answer only when awaited
   override then<A = unknown, B = never>(
     fulfilled?: ((value: unknown) => A | PromiseLike<A>) | null,
     rejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
@@ -99,11 +103,8 @@ export class GuardedCall extends Promise<unknown> {
   }
 }
 
-/**
- * An object that is `target` but for some members. Methods run on the target itself, so classes with private fields
- * work.
- */
-export function overridden<T extends object>(target: T, members: object): T {
+/** Returns a proxy of `target` with some members replaced. Methods run on `target` itself, so private fields work. */
+export function withOverrides<T extends object>(target: T, members: object): T {
   return new Proxy(target, {
     get(object, key) {
       if (Object.hasOwn(members, key)) return Reflect.get(members, key);
@@ -113,15 +114,15 @@ export function overridden<T extends object>(target: T, members: object): T {
   });
 }
 
-/** A stream that shows each chunk to `see` on its way to the reader; all its other members stay. */
+/** Returns a proxy of `stream` that calls `onChunk` with each chunk before the reader gets it. */
 export function observingStream<T extends object>(
   stream: T,
-  see: (chunk: unknown) => Promise<void> | void,
+  onChunk: (chunk: unknown) => Promise<void> | void,
 ): T {
-  return overridden(stream, {
+  return withOverrides(stream, {
     async *[Symbol.asyncIterator]() {
       for await (const chunk of stream as unknown as AsyncIterable<unknown>) {
-        await see(chunk);
+        await onChunk(chunk);
         yield chunk;
       }
     },

@@ -1,9 +1,9 @@
 import { type Limits, windDownOver } from "./decide.ts";
-import type { GuardState, Notice } from "./state.ts";
+import type { AgentNotice, GuardState } from "./state.ts";
 
-/** What becomes of a guard's state when something else than a turn happens. Pure: each gives a new state. */
+/** Pure changes of the guard's state other than observed turns. */
 
-/** The next session begins in a window of its own; what counts over all sessions stays. */
+/** Starts the next session in a new window. Totals over all sessions are kept. */
 export function afterRestart(state: GuardState): GuardState {
   return {
     ...state,
@@ -19,28 +19,31 @@ export function afterRestart(state: GuardState): GuardState {
   };
 }
 
-/** Told to wind down, from now on. */
+/** Records that the wind-down notice was sent. */
 export function afterWindDown(state: GuardState): GuardState {
   return { ...state, windDownAt: state.allTurns };
 }
 
-/** The wind-down is over when the level fell well below the hard line: the next one is said again. Level in tokens. */
+/**
+ * Ends the wind-down once the level is far enough below the hard line, so the next crossing sends a new notice.
+ * `level` is in tokens.
+ */
 export function settleWindDown(state: GuardState, limits: Limits, level: number | undefined): GuardState {
   if (state.windDownAt === undefined || level === undefined || !windDownOver(level, limits)) return state;
   const notices = state.notices.filter((notice) => notice.kind !== "wind_down");
   return { ...state, windDownAt: undefined, notices };
 }
 
-export function withNotice(state: GuardState, notice: Notice): GuardState {
+export function withNotice(state: GuardState, notice: AgentNotice): GuardState {
   return { ...state, notices: [...state.notices, notice] };
 }
 
-/** Without the notices that stand before a canonical message. */
+/** Drops the notices before the canonical message at index `at`. */
 export function withoutNoticesBefore(state: GuardState, at: number): GuardState {
   return { ...state, notices: state.notices.filter((notice) => notice.after >= at) };
 }
 
-/** A harness that cleared its own history starts from nothing: edits of messages that are gone are dropped. */
+/** Drops edits of messages that no longer exist, after the harness shortened its history to `length` messages. */
 export function withoutLostEdits(state: GuardState, length: number): GuardState {
   const { cut, notices } = state;
   const lost = cut !== undefined && cut.at > length;

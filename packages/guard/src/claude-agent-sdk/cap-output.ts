@@ -1,10 +1,10 @@
 import { headAndTail } from "../view/placeholder.ts";
 
 /**
- * A tool's output with every text in it cut to `maxChars`, its structure kept: built-in tools check the form of what
- * replaces their output. Undefined when nothing was too long.
+ * Shortens every text in a tool's output to `maxChars` and keeps the structure, because built-in tools validate their
+ * output. `leftOut` is in characters. Returns `undefined` if no text was too long.
  */
-export function cappedOutput(
+export function capOutput(
   output: unknown,
   maxChars: number,
 ): { output: unknown; leftOut: number } | undefined {

@@ -1,9 +1,10 @@
 import { clip } from "../view/placeholder.ts";
 import type { Section } from "./section.ts";
 
-/** What is done without a model: at once, and always the same. Each says what was there. */
-
-/** The first part of the content and how much there was. Cheap enough for hundreds at once. */
+/**
+ * Returns the first part of the content and its original length, or `undefined` if the section is short. Uses no
+ * model.
+ */
 export function summariseWithoutModel(section: Section): string | undefined {
   const { length } = section.content;
   if (length < 240) return undefined;
@@ -11,17 +12,17 @@ export function summariseWithoutModel(section: Section): string | undefined {
   return `[${clip(section.label, 80)} -- first part of ${length} characters]\n${head}`;
 }
 
-/** Never removed without a word: a model that does not know what is missing makes it up. */
+/** Returns a one-line stub. A model that does not know what is missing invents it. */
 export function stubOf(section: Section): string {
   return `[${clip(section.label, 80)} -- ${section.tokens} tokens left out; read it again rather than guess]`;
 }
 
-/** Names at most so many of those that were left out. */
-const NAMED = 5;
+/** Maximum number of left-out sections that the note names. */
+const MAX_NAMED = 5;
 
-/** One word for all sections left out, long and short. */
+/** Returns a long and a short note about all left-out sections. */
 export function leftOutNotes(left: readonly Section[]): readonly [string, string] {
-  const some = left.slice(-NAMED).map(({ label }) => clip(label, 40));
+  const some = left.slice(-MAX_NAMED).map(({ label }) => clip(label, 40));
   const named = left.length > some.length ? `${some.join(", ")} and others` : some.join(", ");
   const sections = `${left.length} section${left.length === 1 ? "" : "s"}`;
   return [`[${sections} left out: ${named}; read them again rather than guess]`, `[${sections} left out]`];

@@ -16,7 +16,7 @@ import type { PolicyInput } from "./policy.ts";
 import { type ScriptedModel, startScriptedModel } from "./scripted-model/index.ts";
 import { filler } from "./testing.ts";
 import type { Shape } from "./view/shape.ts";
-import type { ClientOptions } from "./wrap.ts";
+import type { ClientOptions } from "./wrapped-client.ts";
 
 let model: ScriptedModel;
 beforeEach(async () => {
@@ -42,11 +42,11 @@ function parts<M>({ policy, said, ...given }: Setup, shape: Shape<M>) {
   return { guard, options };
 }
 
-type Call = (setup: Setup, tokens: number) => Promise<unknown>;
+type ClientCall = (setup: Setup, tokens: number) => Promise<unknown>;
 const user = (tokens: number) => [{ role: "user" as const, content: filler(tokens) }];
 
-/** The same thing asked through each client that can be wrapped. */
-const CLIENTS: readonly (readonly [string, Call])[] = [
+/** The same call through each wrapped client. */
+const CLIENTS: readonly (readonly [string, ClientCall])[] = [
   [
     "guardChat",
     async (setup, tokens) => {
@@ -118,13 +118,13 @@ const CLIENTS: readonly (readonly [string, Call])[] = [
 ];
 
 const THRESHOLDS = { warning: null, ceiling: null, soft: null, hard: "50%" } as const;
-const AT_MOST_NONE: PolicyInput = { thresholds: THRESHOLDS, restart: { graceTurns: 0, max: 0 } };
-const ASKING: PolicyInput = { thresholds: THRESHOLDS, restart: { graceTurns: 0, how: "ask" } };
+const NO_RESTARTS: PolicyInput = { thresholds: THRESHOLDS, restart: { graceTurns: 0, max: 0 } };
+const CONFIRMED_RESTARTS: PolicyInput = { thresholds: THRESHOLDS, restart: { graceTurns: 0, how: "ask" } };
 
 describe.each(CLIENTS)("%s", (_, call) => {
-  it("sends nothing at the maximum of restarts, and says what to do", async () => {
+  it("does not send once the maximum number of restarts is reached, and says what to do", async () => {
     const said: string[] = [];
-    const failure = await call({ policy: AT_MOST_NONE, said }, 5_000).catch((error: unknown) => error);
+    const failure = await call({ policy: NO_RESTARTS, said }, 5_000).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(GuardError);
     expect(failure).toMatchObject({ name: "GuardError", code: "max_restarts" });
     expect((failure as Error).message).toMatch(/not sent.*maximum of 0.*new session.*onStop: "send"/);
@@ -132,24 +132,24 @@ describe.each(CLIENTS)("%s", (_, call) => {
     expect(model.requests).toHaveLength(0);
   });
 
-  it("sends it all the same where told to", async () => {
-    await call({ policy: AT_MOST_NONE, onStop: "send", said: [] }, 5_000);
+  it("sends the call anyway with `onStop: send`", async () => {
+    await call({ policy: NO_RESTARTS, onStop: "send", said: [] }, 5_000);
     expect(model.requests).toHaveLength(1);
   });
 
-  it("does not send a prompt that cannot fit while nobody agrees to the restart", async () => {
+  it("does not send a prompt that cannot fit without a confirmed restart", async () => {
     for (const confirm of [undefined, () => false]) {
-      const setup = { policy: ASKING, said: [], ...(confirm === undefined ? {} : { confirm }) };
+      const setup = { policy: CONFIRMED_RESTARTS, said: [], ...(confirm === undefined ? {} : { confirm }) };
       await expect(call(setup, 5_000)).rejects.toMatchObject({ code: "restart_unconfirmed" });
     }
     expect(model.requests).toHaveLength(0);
-    await call({ policy: ASKING, said: [], onStop: "send" }, 5_000);
-    await call({ policy: ASKING, said: [], confirm: () => true }, 5_000);
+    await call({ policy: CONFIRMED_RESTARTS, said: [], onStop: "send" }, 5_000);
+    await call({ policy: CONFIRMED_RESTARTS, said: [], confirm: () => true }, 5_000);
     expect(model.requests).toHaveLength(2);
   });
 
-  it("sends what still fits while the person has not agreed", async () => {
-    await call({ policy: ASKING, said: [] }, 2_500);
+  it("sends a prompt that still fits without confirmation", async () => {
+    await call({ policy: CONFIRMED_RESTARTS, said: [] }, 2_500);
     expect(model.requests).toHaveLength(1);
   });
 });

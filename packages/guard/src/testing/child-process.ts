@@ -6,14 +6,15 @@ import { build } from "esbuild";
 
 const root = fileURLToPath(new URL("../../../..", import.meta.url));
 
-export interface Ended {
+/** How a child process ended. */
+export interface ChildExit {
   code: number | null;
   signal: NodeJS.Signals | null;
   stdout: string;
   stderr: string;
 }
 
-/** A TypeScript program over the guard's sources, made ready to run in a process of its own; gives its path. */
+/** Bundles a TypeScript program that imports the guard's sources, and returns the path of the bundle. */
 export async function childProgram(folder: string, source: string, name = "child"): Promise<string> {
   const outfile = join(folder, `${name}.mjs`);
   await writeFile(join(folder, `${name}.ts`), source);
@@ -28,7 +29,7 @@ export async function childProgram(folder: string, source: string, name = "child
   return outfile;
 }
 
-/** A process under way: `ended` settles when it is gone; `said` when it has written this. */
+/** Starts a program. `ended` resolves when it exits, `said(text)` when it has written `text`. */
 export function startChild(program: string, ...given: string[]) {
   const child = spawn(process.execPath, [program, ...given], { stdio: ["ignore", "pipe", "pipe"] });
   let stdout = "";
@@ -41,7 +42,7 @@ export function startChild(program: string, ...given: string[]) {
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     stderr += text;
   });
-  const ended = new Promise<Ended>((resolve, reject) => {
+  const ended = new Promise<ChildExit>((resolve, reject) => {
     child.on("error", reject);
     child.on("close", (code, signal) => resolve({ code, signal, stdout, stderr }));
   });
@@ -56,6 +57,6 @@ export function startChild(program: string, ...given: string[]) {
   return { child, ended, said };
 }
 
-export function runChild(program: string, ...given: string[]): Promise<Ended> {
+export function runChild(program: string, ...given: string[]): Promise<ChildExit> {
   return startChild(program, ...given).ended;
 }

@@ -4,12 +4,14 @@ import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { LoopState, LoopStore } from "../loop/state.ts";
 import type { Edit, RunState, RunStore } from "../orchestrate/state.ts";
-import { edited } from "../orchestrate/state.ts";
+import { applyEdits } from "../orchestrate/state.ts";
 import type { LogLine } from "../report/reporter.ts";
 import type { MaskStore } from "../types.ts";
-import { type Lock, lockFile } from "./lock.ts";
+import { type Lock, lockFile } from "./file-lock.ts";
 
-/** Replaces a file whole: a reader, or a process after a crash, sees the old or the new text and nothing between. */
+/**
+ * Replaces a file atomically and durably. A reader, or a process after a crash, sees either the old or the new text.
+ */
 export async function writeAtomic(path: string, text: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   const draft = `${path}.${process.pid}.${randomBytes(4).toString("hex")}.tmp`;
@@ -29,7 +31,7 @@ export async function writeAtomic(path: string, text: string): Promise<void> {
   }
 }
 
-/** A rename outlives a loss of power only once its folder is on disk. Not every system lets a folder be opened. */
+/** Makes a rename durable. Some systems do not allow opening a folder. */
 async function syncFolder(path: string): Promise<void> {
   try {
     const folder = await open(path, "r");
@@ -45,8 +47,8 @@ async function syncFolder(path: string): Promise<void> {
 
 const NO_FOLDER_SYNC = new Set(["EISDIR", "EPERM", "EACCES", "EINVAL", "ENOTSUP", "EBADF"]);
 
-/** One file that one process works on at a time. */
-class HeldFile {
+/** A file that only one process may use at a time. */
+class LockedFile {
   readonly path: string;
   #lock: Lock | undefined;
 
@@ -64,7 +66,7 @@ class HeldFile {
     };
   }
 
-  /** Changes the file under the claim, or one that is taken for just this. */
+  /** Runs `write` under the current lock, or under a lock taken for this call. */
   async change(write: () => Promise<void>): Promise<void> {
     const release = this.#lock === undefined ? await this.claim() : undefined;
     try {
@@ -76,9 +78,7 @@ class HeldFile {
   }
 }
 
-/**
- * @throws {SyntaxError} when the file is not JSON, which no crash of ours leaves behind.
- */
+/** @throws {SyntaxError} If the file is not JSON. Our own writes never leave such a file. */
 async function readJson<T>(path: string): Promise<T | undefined> {
   try {
     return JSON.parse(await readFile(path, "utf8")) as T;
@@ -88,14 +88,19 @@ async function readJson<T>(path: string): Promise<T | undefined> {
   }
 }
 
-/** A loop's state in one JSON file. One loop works on it at a time: `PATH.lock` says which. */
+/**
+ * Stores a loop's state in one JSON file. `PATH.lock` ensures that only one loop uses it at a time.
+ * @throws {GuardError} From `claim`: `store_locked`. From `write`: `store_lost`.
+ * @example
+ * await runLoop({ store: fileLoopStore("explore-1.json"), ...options });
+ */
 export function fileLoopStore(path: string): LoopStore {
-  const file = new HeldFile(path);
+  const file = new LockedFile(path);
   return {
     claim: () => file.claim(),
     read: () => readJson<LoopState>(path),
     write(state) {
-      // As it is now: the loop goes on changing it.
+      // Serialise now, because the loop keeps changing the object.
       const text = `${JSON.stringify(state, null, 2)}\n`;
       return file.change(() => writeAtomic(path, text));
     },
@@ -103,29 +108,36 @@ export function fileLoopStore(path: string): LoopStore {
 }
 
 /**
- * A run's `state.json`: edits change their fields, the lines around them stay as they are. One orchestrator works on it
- * at a time: `PATH.lock` says which.
+ * Stores a run's state in one JSON file. Each edit changes only the lines of its fields. `PATH.lock` ensures that only
+ * one orchestrator uses it at a time.
+ * @throws {GuardError} From `claim`: `store_locked`. From `apply`: `store_lost`.
+ * @example
+ * await orchestrate({ store: fileRunStore("state.json"), ...options });
  */
 export function fileRunStore(path: string): RunStore {
-  const file = new HeldFile(path);
+  const file = new LockedFile(path);
   return {
     claim: () => file.claim(),
     read: () => readJson<RunState>(path),
     apply: (edits: readonly Edit[]) =>
       file.change(async () => {
-        const next = edited((await readJson<object>(path)) ?? {}, edits);
+        const next = applyEdits((await readJson<object>(path)) ?? {}, edits);
         await writeAtomic(path, `${JSON.stringify(next, null, 2)}\n`);
       }),
   };
 }
 
-/** Masked results as files in a folder, one each, so that an agent can read them back. */
+/**
+ * Stores each masked result as a file in `folder`, where an agent can read it.
+ * @example
+ * const guard = createGuard({ identity, store: fileMaskStore(".masked") });
+ */
 export function fileMaskStore(folder: string): MaskStore {
   const at = (id: string) => join(folder, `${encodeURIComponent(id).replaceAll(".", "%2E")}.txt`);
   return {
     put(id, text) {
       mkdirSync(folder, { recursive: true });
-      // Whole or not at all: a masked result is read back from here alone once its session is over.
+      // Write atomically: after the session ends, this file is the only copy.
       const draft = `${at(id)}.${process.pid}.tmp`;
       writeFileSync(draft, text);
       renameSync(draft, at(id));
@@ -134,7 +146,11 @@ export function fileMaskStore(folder: string): MaskStore {
   };
 }
 
-/** The JSONL session log: one event a line, which `POST /api/v1/events` takes as it is. */
+/**
+ * Appends each event to a JSONL file, in the format that `POST /api/v1/events` accepts.
+ * @example
+ * const reporter = createReporter({ log: sessionLog("session.jsonl") });
+ */
 export function sessionLog(path: string): LogLine {
   mkdirSync(dirname(path), { recursive: true });
   return (line) => appendFileSync(path, `${line}\n`);

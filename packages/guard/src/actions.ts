@@ -1,9 +1,9 @@
-import { afterRestart, afterWindDown, withNotice, withoutNoticesBefore } from "./changes.ts";
 import { type Limits, lineOfAction, type RestartReason, restartsSpent } from "./decide.ts";
 import type { EventBody } from "./events.ts";
 import { predict } from "./measure/calibrate.ts";
 import { type CompactPolicy, DEFAULT_POLICY, type GuardPolicy } from "./policy.ts";
 import type { GuardState } from "./state.ts";
+import { afterRestart, afterWindDown, withNotice, withoutNoticesBefore } from "./state-changes.ts";
 import {
   COMPACTING_NOTICE,
   handoffHead,
@@ -13,50 +13,53 @@ import {
   windDownNotice,
 } from "./texts.ts";
 import type { Action } from "./types.ts";
-import type { Editor, Keep } from "./view/editor.ts";
+import type { Archive, Editor } from "./view/editor.ts";
 import type { ResultPart } from "./view/history.ts";
 
-/** One response carried out: the state after it, the one event that reports it, and what the harness is told. */
-export interface Act<A> {
+/** The result of carrying out one response: the new state, the event to report, and the action to return. */
+export interface ActionResult<A> {
   state: GuardState;
   event: EventBody;
   action: A;
 }
 
-/** What a response works on. The state is never changed; the editor is told of new masks. */
-export interface Desk<M> {
+/** Input of a response. The state is never changed in place; the editor receives the new masks. */
+export interface ActionInput<M> {
   editor: Editor<M>;
   state: GuardState;
   policy: GuardPolicy;
   limits: Limits;
-  keep: Keep;
+  archive: Archive;
 }
 
 type ActionOf<M, T extends Action<M>["type"]> = Extract<Action<M>, { type: T }>;
 
-/** Context tokens the view would be counted as. */
-export function expectedTokens<M>({ editor, state }: Pick<Desk<M>, "editor" | "state">): number {
+/** Expected context tokens of the view. */
+export function expectedTokens<M>({ editor, state }: Pick<ActionInput<M>, "editor" | "state">): number {
   return predict(state.calibration, editor.estimate(state)).tokens;
 }
 
 export interface Masking {
-  /** Tokens before, and to come down to. */
+  /** Current level and the level to reach, in tokens. */
   level: number;
   target: number;
   urgent: boolean;
   placeholder: (part: ResultPart) => string;
 }
 
-/** Masks the oldest results; undefined when nothing could be masked. */
-export function mask<M>(desk: Desk<M>, masking: Masking): Act<ActionOf<M, "mask">> | undefined {
-  const { editor, policy, keep } = desk;
+/** Masks the oldest results. Returns `undefined` if nothing could be masked. */
+export function mask<M>(
+  input: ActionInput<M>,
+  masking: Masking,
+): ActionResult<ActionOf<M, "mask">> | undefined {
+  const { editor, policy, archive } = input;
   const { level, target, urgent, placeholder } = masking;
-  const found = editor.candidates(desk.state, policy.mask, urgent);
-  const masked = editor.mask(found, (level - target) / desk.state.calibration.slope, placeholder, keep);
+  const found = editor.candidates(input.state, policy.mask, urgent);
+  const masked = editor.mask(found, (level - target) / input.state.calibration.slope, placeholder, archive);
   if (masked.length === 0) return undefined;
-  const masks = [...desk.state.masks, ...masked.map((one) => one.mask)];
+  const masks = [...input.state.masks, ...masked.map((one) => one.mask)];
   editor.setMasks(masks);
-  let state = { ...desk.state, masks, lowered: true, maskings: desk.state.maskings + 1 };
+  let state = { ...input.state, masks, lowered: true, maskings: input.state.maskings + 1 };
   const share = level === 0 ? 0 : (level - expectedTokens({ editor, state })) / level;
   state = withNotice(state, editor.noticeHere("masked", maskedNotice(masked.length, share)));
   const after = expectedTokens({ editor, state });
@@ -76,9 +79,9 @@ export function mask<M>(desk: Desk<M>, masking: Masking): Act<ActionOf<M, "mask"
   };
 }
 
-/** Asks for a summary of all but the newest turns; `line` in tokens. */
+/** Requests a summary of everything before the newest turns. `line` is in tokens. */
 export function askForSummary<M>(
-  { editor, state, policy }: Desk<M>,
+  { editor, state, policy }: ActionInput<M>,
   how: CompactPolicy["how"],
   line: number,
 ): ActionOf<M, "compact" | "fresh_session"> {
@@ -86,29 +89,29 @@ export function askForSummary<M>(
   return { type: how, messages, maxChars: Math.max(400, Math.round(line * 0.4)), say: COMPACTING_NOTICE };
 }
 
-/** Puts a summary in the place of what it summarises; `no_gain` when it saves too little. */
+/** Replaces older turns with their summary. Returns `no_gain` if the summary saves too little. */
 export function compact<M>(
-  desk: Desk<M>,
+  input: ActionInput<M>,
   summary: string,
   how: CompactPolicy["how"],
-): Act<"done"> | { state: GuardState; action: "no_gain" } {
-  const { editor, policy, limits } = desk;
-  const line = lineOfAction(limits).compact ?? desk.state.level ?? 0;
-  const before = expectedTokens(desk);
-  const at = editor.keepFrom(desk.state, line, how, policy);
+): ActionResult<"done"> | { state: GuardState; action: "no_gain" } {
+  const { editor, policy, limits } = input;
+  const line = lineOfAction(limits).compact ?? input.state.level ?? 0;
+  const before = expectedTokens(input);
+  const at = editor.keepFrom(input.state, line, how, policy);
   const turns = editor.turnsBefore(at);
   const head = how === "compact" ? summaryHead(summary, turns) : handoffHead(summary);
-  const cut: GuardState = { ...desk.state, cut: { at, head, turns } };
+  const cut: GuardState = { ...input.state, cut: { at, head, turns } };
   const after = expectedTokens({ editor, state: cut });
   if (before - after < (policy.compact?.minGain ?? 0) * line) {
     const compactAfter = Math.round(before * 1.1);
-    return { state: { ...desk.state, compactAfter, compactAsked: undefined }, action: "no_gain" };
+    return { state: { ...input.state, compactAfter, compactAsked: undefined }, action: "no_gain" };
   }
   const changed = { ...cut, compactAsked: undefined, lowered: true, compactAfter: 0 };
   if (how === "fresh_session") {
-    // What was said of the old session, a restart to come above all, is not true of the new one.
+    // Notices about the old session, such as an announced restart, do not apply to the new one.
     const fresh = withoutNoticesBefore(changed, Number.POSITIVE_INFINITY);
-    return { ...begin(fresh, "ceiling", editor.turnsFrom(at)), action: "done" };
+    return { ...startSession(fresh, "ceiling", editor.turnsFrom(at)), action: "done" };
   }
   const state = withoutNoticesBefore(changed, at);
   return {
@@ -118,13 +121,13 @@ export function compact<M>(
   };
 }
 
-/** Tells the agent that a restart follows. */
+/** Adds the notice that announces a restart to the agent. */
 export function windDown<M>(
-  { editor, state, policy, limits }: Desk<M>,
+  { editor, state, policy, limits }: ActionInput<M>,
   level: number,
   windowTokens: number | undefined,
   turnsLeft: number,
-): Act<ActionOf<M, "wind_down">> {
+): ActionResult<ActionOf<M, "wind_down">> {
   const text = windDownNotice({
     contextTokens: level,
     windowTokens,
@@ -139,25 +142,32 @@ export function windDown<M>(
   };
 }
 
-/** Begins the next session with the newest turns, and so much of the open question, as fit below the soft line. */
+/**
+ * Starts the next session with the newest turns that fit below the soft line. An open question that is too long is
+ * shortened.
+ */
 export function restart<M>(
-  { editor, state, policy, limits, keep }: Desk<M>,
+  { editor, state, policy, limits, archive }: ActionInput<M>,
   reason: RestartReason | "ceiling",
-): Act<ActionOf<M, "restart">> {
+): ActionResult<ActionOf<M, "restart">> {
   const previousTurns = state.turns;
   const head = restartMarker(state.session + 1, previousTurns);
   const how = policy.restart ?? DEFAULT_POLICY.restart!;
-  const { at, masks: shortened } = editor.carryover(state, head, limits, how, keep);
+  const { at, masks: shortened } = editor.carryover(state, head, limits, how, archive);
   const masks = [...state.masks, ...shortened];
   editor.setMasks(masks);
   const carriedTurns = editor.turnsFrom(at);
   const cut = { ...state, masks, cut: { at, head, turns: editor.turnsBefore(at) }, lowered: true };
-  const begun = begin(withoutNoticesBefore(cut, Number.POSITIVE_INFINITY), reason, carriedTurns);
+  const begun = startSession(withoutNoticesBefore(cut, Number.POSITIVE_INFINITY), reason, carriedTurns);
   const session = begun.state.session;
   return { ...begun, action: { type: "restart", reason, session, previousTurns, carriedTurns } };
 }
 
-function begin(state: GuardState, reason: string, carriedTurns: number): Omit<Act<never>, "action"> {
+function startSession(
+  state: GuardState,
+  reason: string,
+  carriedTurns: number,
+): Omit<ActionResult<never>, "action"> {
   return {
     state: afterRestart(state),
     event: {

@@ -3,24 +3,24 @@ import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileSpool } from "@plimsoll/guard/node";
 import { createReporter, type Reporter } from "@plimsoll/guard/report";
-import { sessionTeller, tell } from "./progress.ts";
+import { reportProgress, sessionReporter } from "./progress.ts";
 
-/** What the demo gives each harness, and what it hears back. */
-export interface Surroundings {
-  /** Where events go. */
+/** What each example receives. */
+export interface ExampleContext {
+  /** Sends the events to the server. */
   reporter: Reporter;
   /** Id of this harness instance. */
   harness: string;
-  /** Makes the names of sessions unlike those of an earlier run. */
+  /** Suffix that makes session names unique per run. */
   run: string;
-  /** A folder of its own. */
+  /** The example's temporary folder. */
   folder: string;
   say: (text: string) => void;
-  /** Time the scripted model takes to answer, ms: a demo that is watched should not be over at once. */
+  /** Delay of each scripted answer, in ms, so that a viewer can follow the demo. */
   paceMs: number;
 }
 
-/** The server, as the command line finds it: named by the environment, else this machine's with its token file. */
+/** Finds the server like the command line does: from the environment, or on this machine with its token file. */
 async function target(): Promise<{ url: string; key: string | undefined }> {
   const url = process.env.PLIMSOLL_URL ?? `http://127.0.0.1:${process.env.PORT ?? "4180"}`;
   if (process.env.PLIMSOLL_KEY !== undefined) return { url, key: process.env.PLIMSOLL_KEY };
@@ -31,34 +31,43 @@ async function target(): Promise<{ url: string; key: string | undefined }> {
   return { url, key: key?.trim() };
 }
 
-/** Runs one harness with everything it needs, and sends what it reported before it returns. */
-export async function runExample<R>(name: string, harness: (around: Surroundings) => Promise<R>): Promise<R> {
-  tell({ type: "running", example: name });
+/** Runs one example and sends its events before it returns. */
+export async function runExample<R>(
+  name: string,
+  harness: (context: ExampleContext) => Promise<R>,
+): Promise<R> {
+  reportProgress({ type: "running", example: name });
   try {
-    return await surrounded(name, harness);
+    return await runWithContext(name, harness);
   } catch (error) {
-    tell({ type: "failed", example: name, message: error instanceof Error ? error.message : String(error) });
+    reportProgress({
+      type: "failed",
+      example: name,
+      message: error instanceof Error ? error.message : String(error),
+    });
     throw error;
   }
 }
 
-async function surrounded<R>(name: string, harness: (around: Surroundings) => Promise<R>): Promise<R> {
+async function runWithContext<R>(name: string, harness: (context: ExampleContext) => Promise<R>): Promise<R> {
   const { url, key } = await target();
   const say = (text: string) => {
     console.log(text.replace(/^/gm, `${name.padEnd(10)} `));
-    tell({ type: "said", example: name, text });
+    reportProgress({ type: "said", example: name, text });
   };
-  if (key === undefined) say(`no key for ${url}: set PLIMSOLL_KEY, or start the server on this machine`);
+  if (key === undefined) {
+    say(`No key for ${url}. Set PLIMSOLL_KEY, or start the server on this machine.`);
+  }
   const folder = await mkdtemp(join(tmpdir(), `plimsoll-${name}-`));
   const reporter = createReporter({
     url: key === undefined ? undefined : url,
     key,
     spool: fileSpool(join(folder, ".spool")),
-    log: sessionTeller(name),
+    log: sessionReporter(name),
     flushMs: 200,
     onTrouble: ({ kind, message }) => say(`reporting: ${kind}: ${message}`),
   });
-  // Not this machine's name: what a demo sends must not mix with a harness that really runs here.
+  // Use a fixed host name, so that demo events do not mix with a real harness on this machine.
   const instance = `${name}@demo`;
   reporter.record({
     type: "harness",
@@ -82,11 +91,11 @@ async function surrounded<R>(name: string, harness: (around: Surroundings) => Pr
   await reporter.close(10_000);
   const { recorded, sent } = reporter.stats;
   say(`sent ${sent} events${sent < recorded ? `; ${recorded - sent} did not arrive` : ""}`);
-  tell({ type: "finished", example: name, sent, lost: recorded - sent });
+  reportProgress({ type: "finished", example: name, sent, lost: recorded - sent });
   return result;
 }
 
-/** A small project of real files: `count` sources of some hundred lines. */
+/** Writes a small project of `count` source files and returns their paths. */
 export async function makeProject(folder: string, count: number): Promise<string[]> {
   await mkdir(join(folder, "src"), { recursive: true });
   const paths = Array.from({ length: count }, (_, at) => `src/module-${at + 1}.ts`);
@@ -103,7 +112,7 @@ export async function makeProject(folder: string, count: number): Promise<string
 
 export const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
-/** Whether Node was started with the example of this name, and not with all of them bundled into one file. */
+/** True if Node runs this example's own file, not the bundle of all examples. */
 export function isMain(name: string): boolean {
   return process.argv[1]?.replaceAll("\\", "/").endsWith(`examples/${name}/main.ts`) === true;
 }

@@ -1,6 +1,6 @@
 import type { PhaseRecord, RunState } from "./state.ts";
 
-/** Progress while the run is under way. Sub-phases stand below the phase they came from. */
+/** Returns a Markdown table of the run's progress. Sub-phases follow their phase. */
 export function progressTable(state: RunState): string {
   const rows = ordered(state).map((phase, index) => [
     String(index + 1),
@@ -14,7 +14,7 @@ export function progressTable(state: RunState): string {
   return `${table(["#", "Phase", "Status", "Score", "Context", "Split"], rows)}\n${foot}`;
 }
 
-/** What was done, at the end. */
+/** Returns a Markdown table of the finished run. */
 export function completionReport(state: RunState): string {
   const rows = ordered(state).map((phase) => [
     phase.split.length === 0 ? title(phase) : `Phase ${phase.id} (split: ${phase.split.join(", ")})`,
@@ -28,7 +28,7 @@ export function completionReport(state: RunState): string {
   return table(["Phase", "Status", "Alignment", "Duration", "Context", "Split", "Notes"], rows);
 }
 
-/** Written when the orchestrator has to stop; the next run reads the state beside it and goes on. */
+/** Returns the handoff of a paused run. The next run continues from the stored state, not from this text. */
 export function handoffText(state: RunState): string {
   const all = ordered(state);
   const done = all.filter((phase) => phase.status === "completed").map((phase) => phase.id);
@@ -44,7 +44,10 @@ export function handoffText(state: RunState): string {
   ].join("\n");
 }
 
-/** The orchestrator's own level is a sign of wrong work, never a reason to stop. */
+/**
+ * Returns a warning from 70 % on, or `undefined`. A high level means that the orchestrator does a runner's work; it
+ * never stops the run.
+ */
 export function contextWarning(pct: number): string | undefined {
   if (pct >= 90) {
     return "Context at ~90%. Consider writing handoff file for safety. Verify manager-not-worker principle.";

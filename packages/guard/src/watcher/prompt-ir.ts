@@ -1,14 +1,17 @@
 import type { Section } from "./section.ts";
 
-/** One replacement: it holds only if the section is still the very one that was read. */
+/** Replaces `expect` with `next`, if the prompt still holds `expect` itself. */
 export interface Swap {
   expect: Section;
   next: Section;
 }
 
 /**
- * The sections of a prompt, shared by those who append and the watcher that compacts. Every write compares with what
- * was read, so an append or change made while a compaction was under way is never lost.
+ * Intermediate representation of a prompt: a list of sections that the agent appends to while a watcher compacts it.
+ * The watcher writes by compare and swap, so it never overwrites a concurrent change.
+ * @example
+ * const prompt = new PromptIr([{ id: "task", label: "task", content, tokens: 120, priority: "critical" }]);
+ * prompt.put({ id: "log", label: "build log", content: log, tokens: 700, priority: "low" });
  */
 export class PromptIr {
   readonly #sections = new Map<string, Section>();
@@ -20,21 +23,22 @@ export class PromptIr {
     for (const section of sections) this.put(section);
   }
 
-  /** Sum over the sections, tokens. */
+  /** Tokens of all sections. */
   get total(): number {
     return this.#total;
   }
 
-  /** Grows with every change. */
+  /** Increases with every change. */
   get version(): number {
     return this.#version;
   }
 
+  /** Number of sections. */
   get size(): number {
     return this.#sections.size;
   }
 
-  /** The sections in the order they were added. The list is a snapshot: it never changes afterwards. */
+  /** The sections in insertion order. The returned list never changes. */
   sections(): readonly Section[] {
     this.#list ??= [...this.#sections.values()];
     return this.#list;
@@ -44,13 +48,14 @@ export class PromptIr {
     return this.#sections.get(id);
   }
 
-  /** Appends a section, or replaces the one with its id. */
+  /** Appends a section, or replaces the section with the same id. */
   put(section: Section): void {
     this.#total += section.tokens - (this.#sections.get(section.id)?.tokens ?? 0);
     this.#sections.set(section.id, section);
     this.#changed();
   }
 
+  /** Removes a section. Returns false if it does not exist. */
   remove(id: string): boolean {
     const section = this.#sections.get(id);
     if (section === undefined) return false;
@@ -60,7 +65,7 @@ export class PromptIr {
     return true;
   }
 
-  /** Compare and swap, section by section; gives back those that held. */
+  /** Applies each swap whose `expect` is still current. Returns the applied swaps. */
   swap(swaps: readonly Swap[]): Swap[] {
     const held: Swap[] = [];
     for (const swap of swaps) {

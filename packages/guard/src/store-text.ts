@@ -1,10 +1,10 @@
 import type { MaskStore } from "./types.ts";
 
 /**
- * Key under which a store took a text; undefined when it could not. Ids may come again in a later session: nothing is
- * written over.
+ * Stores a text and returns its key, or `undefined` if the store failed. Never overwrites a text, because a later
+ * session may reuse an id.
  */
-export function keptUnder(store: MaskStore | undefined, id: string, text: string): string | undefined {
+export function storeText(store: MaskStore | undefined, id: string, text: string): string | undefined {
   if (store === undefined) return id;
   try {
     let key = id;

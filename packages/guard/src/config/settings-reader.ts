@@ -1,30 +1,11 @@
-import { GuardError } from "../error.ts";
-
-/** A configuration file says something that cannot be used. The message names the key, the value and the line. */
-export class ConfigError extends GuardError {
-  readonly path: string;
-  /** Lines at fault, each `key: what is wrong (line n)`. */
-  readonly problems: readonly string[];
-
-  constructor(path: string, problems: readonly string[]) {
-    super(
-      "invalid_config",
-      `Invalid config at ${path}:\n${problems.map((problem) => `  - ${problem}`).join("\n")}`,
-    );
-    this.name = "ConfigError";
-    this.path = path;
-    this.problems = problems;
-  }
-}
-
-/** A scalar read from a file, and where it stood. */
+/** A scalar from a configuration file, with its line number. */
 export interface Scalar {
   value: string | number | boolean | null;
   line: number;
 }
 
-/** Reads numbers out of a block and collects what is wrong with it. */
-export class Fields {
+/** Reads settings from a block and collects the mistakes in it. */
+export class SettingsReader {
   readonly problems: string[] = [];
   readonly #fields: ReadonlyMap<string, Scalar>;
   readonly #prefix: string;
@@ -35,7 +16,7 @@ export class Fields {
     this.#fields = fields;
   }
 
-  /** Undefined when absent or wrong; null when the file says null. */
+  /** Returns `undefined` if the setting is absent or invalid, and `null` if the file says null. */
   number(key: string, check: (value: number) => string | undefined): number | null | undefined {
     this.#read.add(key);
     const field = this.#fields.get(key);
@@ -64,11 +45,11 @@ export class Fields {
     this.#wrong(key, text, this.#fields.get(key)?.line ?? 0);
   }
 
-  /** Names that mean nothing: most often a slip of the pen, which would otherwise pass without effect. */
+  /** Reports unknown keys. They are usually misspelled and would otherwise have no effect. */
   unknown(): void {
     for (const [key, { line }] of this.#fields) {
       if (!this.#read.has(key))
-        this.#wrong(key, `is not a setting; known are ${[...this.#read].join(", ")}`, line);
+        this.#wrong(key, `is not a setting; the settings are ${[...this.#read].join(", ")}`, line);
     }
   }
 

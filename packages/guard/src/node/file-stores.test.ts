@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { runLoop } from "../loop/index.ts";
 import { orchestrate } from "../orchestrate/index.ts";
-import { fileLoopStore, fileMaskStore, fileRunStore, writeAtomic } from "./files.ts";
+import { fileLoopStore, fileMaskStore, fileRunStore, writeAtomic } from "./file-stores.ts";
 
 let folder = "";
 beforeEach(async () => {
@@ -12,7 +12,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-it("a file is replaced whole, and a failed write leaves nothing behind", async () => {
+it("replaces a file atomically, and leaves nothing behind if a write fails", async () => {
   const path = join(folder, "deep", "state.json");
   await writeAtomic(path, "one");
   await Promise.all(Array.from({ length: 20 }, (_, at) => writeAtomic(path, `${at}`.repeat(10_000))));
@@ -23,7 +23,7 @@ it("a file is replaced whole, and a failed write leaves nothing behind", async (
   expect(await readdir(folder)).toEqual(["deep"]);
 });
 
-it("a file with several writers is always one of the texts they wrote", async () => {
+it("a file with several writers always holds one complete text", async () => {
   const path = join(folder, "shared.json");
   const text = (writer: number) => JSON.stringify({ writer, filler: `${writer}`.repeat(20_000) });
   await writeAtomic(path, text(0));
@@ -41,7 +41,7 @@ it("a file with several writers is always one of the texts they wrote", async ()
 });
 
 describe("stores on disk", () => {
-  it("hold a loop", async () => {
+  it("store a loop", async () => {
     const store = fileLoopStore(join(folder, "loop.json"));
     const options = {
       goal: "g",
@@ -55,7 +55,7 @@ describe("stores on disk", () => {
     expect(await runLoop(options)).toMatchObject({ end: "done", results: [7], iterations: 1 });
   });
 
-  it("hold a run, changing only the lines of the edited fields", async () => {
+  it("store a run, changing only the lines of the edited fields", async () => {
     const path = join(folder, "state.json");
     const store = fileRunStore(path);
     await orchestrate({
@@ -71,7 +71,7 @@ describe("stores on disk", () => {
     expect(after.filter((line, at) => line !== before[at])).toEqual(['      "score": 9.5,']);
   });
 
-  it("hold masked results under any id", () => {
+  it("store masked results under any id", () => {
     const store = fileMaskStore(join(folder, "masks"));
     for (const id of ["call_1", "../../etc/passwd", "..", "a/b", "é🎉"]) store.put(id, `text of ${id}`);
     for (const id of ["call_1", "../../etc/passwd", "..", "a/b", "é🎉"])

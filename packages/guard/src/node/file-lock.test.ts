@@ -3,9 +3,9 @@ import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { RunState } from "../orchestrate/index.ts";
-import { childProgram, runChild, startChild } from "../testing/child.ts";
-import { fileLoopStore, fileRunStore } from "./files.ts";
-import { lockFile } from "./lock.ts";
+import { childProgram, runChild, startChild } from "../testing/child-process.ts";
+import { lockFile } from "./file-lock.ts";
+import { fileLoopStore, fileRunStore } from "./file-stores.ts";
 
 let folder = "";
 beforeEach(async () => {
@@ -13,7 +13,10 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-/** An orchestrator of one phase named by its second argument; `hang` never finishes it, `again` asks until let in. */
+/**
+ * Runs one phase, named by the second argument. With mode `hang` it never ends; with `again` it retries until the
+ * lock is free.
+ */
 const ORCHESTRATOR = `
 import { appendFileSync } from "node:fs";
 import { setTimeout } from "node:timers/promises";
@@ -48,8 +51,8 @@ for (;;) {
 
 const stateOf = async (path: string) => JSON.parse(await readFile(path, "utf8")) as RunState;
 
-describe("two orchestrators on one state.json, in processes of their own", () => {
-  it("the second is told who works on it and what to do, and takes over what a killed one held", async () => {
+describe("several orchestrator processes on one state.json", () => {
+  it("refuse the second with the holder's pid and what to do, and take over from a killed one", async () => {
     const program = await childProgram(folder, ORCHESTRATOR);
     const path = join(folder, "deep", "state.json");
     const first = startChild(program, path, "20", "hang");
@@ -67,7 +70,7 @@ describe("two orchestrators on one state.json, in processes of their own", () =>
     expect(await readdir(join(folder, "deep"))).toEqual(["state.json", "state.json.log"]);
   }, 30_000);
 
-  it("many at once work one after the other, and none loses what another wrote", async () => {
+  it("run one after another without losing each other's changes", async () => {
     const program = await childProgram(folder, ORCHESTRATOR);
     const path = join(folder, "state.json");
     const ids = ["a", "b", "c", "d", "e"];
@@ -82,12 +85,12 @@ describe("two orchestrators on one state.json, in processes of their own", () =>
 });
 
 describe("a lock", () => {
-  it("is refused within one process too, and given again once let go", async () => {
+  it("is refused within one process too, and can be taken again after its release", async () => {
     const path = join(folder, "loop.json");
     const release = await fileLoopStore(path).claim!();
     await expect(fileLoopStore(path).claim!()).rejects.toMatchObject({
       code: "store_locked",
-      message: expect.stringContaining(`this very process (${process.pid}), in another call`),
+      message: expect.stringContaining(`another call in this process (${process.pid})`),
     });
     await expect(fileRunStore(path).apply([{ path: ["x"], value: 1 }])).rejects.toMatchObject({
       code: "store_locked",
@@ -97,7 +100,7 @@ describe("a lock", () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it("is held by one at most, however many ask at the same moment", async () => {
+  it("has at most one holder under simultaneous requests", async () => {
     const path = join(folder, "state.json");
     let inside = 0;
     let most = 0;
@@ -120,7 +123,7 @@ describe("a lock", () => {
     expect([most, entered]).toEqual([1, 12]);
   }, 60_000);
 
-  it("stops the writes of a process whose file was taken over", async () => {
+  it("stops the writes of a process that lost its lock", async () => {
     const path = join(folder, "state.json");
     const store = fileRunStore(path);
     await store.claim!();
@@ -131,13 +134,13 @@ describe("a lock", () => {
   });
 
   it.each([
-    ["a pid that another process has by now", { life: "another boot/1" }, 0, process.platform !== "linux"],
-    ["a pid that nobody has", { pid: 2 ** 22 + 1 }, 0, false],
-    ["another machine, heard of just now", { host: "elsewhere" }, 0, true],
-    ["another machine, silent for a minute", { host: "elsewhere" }, 61_000, false],
-    ["another container, heard of just now", { space: "pid:[1]" }, 0, true],
-    ["nobody to be read, for a minute", "", 61_000, false],
-  ])("left behind by %s", async (_, left, silentMs, stands) => {
+    ["a reused pid", { life: "another boot/1" }, 0, process.platform !== "linux"],
+    ["a dead pid", { pid: 2 ** 22 + 1 }, 0, false],
+    ["another machine with a recent heartbeat", { host: "elsewhere" }, 0, true],
+    ["another machine without a heartbeat for a minute", { host: "elsewhere" }, 61_000, false],
+    ["another container with a recent heartbeat", { space: "pid:[1]" }, 0, true],
+    ["an unreadable claim, a minute old", "", 61_000, false],
+  ])("left by %s is respected or taken over", async (_, left, silentMs, isRefused) => {
     const path = join(folder, "state.json");
     const own = await lockFile(path);
     const [ask] = (await readdir(`${path}.lock`)).filter((name) => name.endsWith(".ask"));
@@ -151,8 +154,8 @@ describe("a lock", () => {
     const then = new Date(Date.now() - silentMs);
     await utimes(theirs, then, then);
     const taken = lockFile(path);
-    if (stands) await expect(taken).rejects.toMatchObject({ code: "store_locked" });
+    if (isRefused) await expect(taken).rejects.toMatchObject({ code: "store_locked" });
     else await (await taken).release();
-    expect(await readdir(folder)).toEqual(stands ? ["state.json.lock"] : []);
+    expect(await readdir(folder)).toEqual(isRefused ? ["state.json.lock"] : []);
   });
 });

@@ -1,8 +1,10 @@
 import type { ServerResponse } from "node:http";
 
-export type Api = "openai_chat" | "openai_responses" | "anthropic" | "ollama";
+/** The API that a request uses. */
+export type ModelApi = "openai_chat" | "openai_responses" | "anthropic" | "ollama";
 
-export interface Finished {
+/** A reply with all fields filled in. */
+export interface FinishedReply {
   id: string;
   model: string;
   text: string;
@@ -11,14 +13,14 @@ export interface Finished {
   outputTokens: number;
 }
 
-/** Writes a reply in a provider's own format, streamed where the request asks for it. */
-export function answer(
+/** Writes a reply in the provider's format, streamed if the request asks for it. */
+export function writeReply(
   response: ServerResponse,
-  api: Api,
-  reply: Finished,
+  api: ModelApi,
+  reply: FinishedReply,
   body: Record<string, unknown>,
 ): void {
-  // Ollama streams unless told not to; the others only when asked.
+  // Ollama streams by default; the other APIs stream on request.
   const stream = api === "ollama" ? body.stream !== false : body.stream === true;
   if (!stream) {
     response.writeHead(200, { "content-type": "application/json" });
@@ -33,7 +35,7 @@ export function answer(
   response.end();
 }
 
-const WHOLE: Readonly<Record<Api, (reply: Finished) => unknown>> = {
+const WHOLE: Readonly<Record<ModelApi, (reply: FinishedReply) => unknown>> = {
   openai_chat: (reply) => ({
     id: reply.id,
     object: "chat.completion",
@@ -61,7 +63,9 @@ const WHOLE: Readonly<Record<Api, (reply: Finished) => unknown>> = {
   ollama: (reply) => ollamaEnd(reply, true),
 };
 
-const STREAMED: Readonly<Record<Api, (reply: Finished, body: Record<string, unknown>) => string[]>> = {
+const STREAMED: Readonly<
+  Record<ModelApi, (reply: FinishedReply, body: Record<string, unknown>) => string[]>
+> = {
   openai_chat(reply, body) {
     const chunk = (delta: unknown, finish: string | null, more = {}) =>
       sse({
@@ -149,7 +153,7 @@ function sse(data: unknown, event?: string): string {
   return `${event === undefined ? "" : `event: ${event}\n`}data: ${JSON.stringify(data)}\n\n`;
 }
 
-function chatCall(call: Finished["calls"][number]) {
+function chatCall(call: FinishedReply["calls"][number]) {
   return {
     id: call.id,
     type: "function",
@@ -157,7 +161,7 @@ function chatCall(call: Finished["calls"][number]) {
   };
 }
 
-function chatUsage({ promptTokens, outputTokens }: Finished) {
+function chatUsage({ promptTokens, outputTokens }: FinishedReply) {
   return {
     prompt_tokens: promptTokens,
     completion_tokens: outputTokens,
@@ -166,7 +170,7 @@ function chatUsage({ promptTokens, outputTokens }: Finished) {
   };
 }
 
-function response(reply: Finished, status: "in_progress" | "completed") {
+function response(reply: FinishedReply, status: "in_progress" | "completed") {
   const done = status === "completed";
   const text = { type: "output_text", text: reply.text, annotations: [] };
   return {
@@ -210,8 +214,11 @@ function response(reply: Finished, status: "in_progress" | "completed") {
   };
 }
 
-/** A tenth is new and the rest comes from the cache, as in a long conversation: input_tokens alone is no level. */
-function anthropicHead(reply: Finished, outputTokens: number) {
+/**
+ * Reports a tenth of the prompt as fresh input and the rest as cache read, so a test notices if the guard only reads
+ * `input_tokens`.
+ */
+function anthropicHead(reply: FinishedReply, outputTokens: number) {
   const fresh = Math.ceil(reply.promptTokens / 10);
   return {
     id: `msg_${reply.id}`,
@@ -228,7 +235,7 @@ function anthropicHead(reply: Finished, outputTokens: number) {
   };
 }
 
-function anthropicBlocks(reply: Finished) {
+function anthropicBlocks(reply: FinishedReply) {
   return [
     ...(reply.text === "" ? [] : [{ type: "text" as const, text: reply.text }]),
     ...reply.calls.map((call) => ({
@@ -240,11 +247,11 @@ function anthropicBlocks(reply: Finished) {
   ];
 }
 
-function anthropicStop(reply: Finished): string {
+function anthropicStop(reply: FinishedReply): string {
   return reply.calls.length > 0 ? "tool_use" : "end_turn";
 }
 
-function ollamaEnd(reply: Finished, done: boolean) {
+function ollamaEnd(reply: FinishedReply, done: boolean) {
   return {
     model: reply.model,
     created_at: "2026-11-20T10:00:00Z",
