@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { eventParser } from "./live.ts";
+import { eventParser } from "./sse-parser.ts";
 
 const stream =
   ': hello\r\nretry: 2000\n\nid: 1\nevent: message\ndata: {"a":\ndata: 1}\r\n\r\ndata:x\n\nevent: ping\n\n';
 
-describe("server-sent events", () => {
-  it("are read the same however they are cut", () => {
+describe("eventParser", () => {
+  it("returns the same events for any chunks", () => {
     fc.assert(
       fc.property(fc.array(fc.nat(stream.length)), (cuts) => {
         const parse = eventParser();

@@ -4,13 +4,13 @@ export interface ServerEvent {
   data: string;
 }
 
-/** Reads server-sent events from chunks of text that may end anywhere. */
+/** Returns a parser for server-sent events. Chunks may end anywhere. */
 export function eventParser(): (chunk: string) => ServerEvent[] {
   let rest = "";
   let event = "";
   let data: string[] = [];
   return (chunk) => {
-    // A \r at the end of a chunk may be half of a \r\n: it waits for the next chunk.
+    // A \r at the end of a chunk may be the first half of \r\n, so keep it for the next chunk.
     const text = rest + chunk;
     const whole = text.endsWith("\r") ? text.slice(0, -1) : text;
     const lines = whole.split(/\r\n|\n|\r/);

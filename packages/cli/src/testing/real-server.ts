@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("../../../..", import.meta.url));
 const entry = join(root, "server/main.ts");
-/** The package stands in the server's repository; taken out of it, there is no server to start. */
+/** False if the package is used outside the repository, where there is no server. */
 export const hasServer = existsSync(entry) && existsSync(join(root, "server/db/generated"));
 
 export interface Plimsoll {
@@ -18,10 +18,10 @@ export interface Plimsoll {
   stop(): Promise<void>;
 }
 
-/** A real server in a process and a folder of its own, without pages. */
+/** Starts a real server without pages, in its own process and data directory. */
 export async function startPlimsoll(): Promise<Plimsoll> {
   const home = await mkdtemp(join(tmpdir(), "plimsoll-server-"));
-  // As root, PostgreSQL runs as another user, who must be able to pass through.
+  // As root, PostgreSQL runs as another user, which needs access to this folder.
   await chmod(home, 0o755);
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;

@@ -1,9 +1,9 @@
-/** 4,100 as people read it. */
+/** A number with thousands separators: 4,100. */
 export function number(value: number): string {
   return value.toLocaleString("en-US");
 }
 
-/** A count of tokens in little room: 850, 12.3k, 184k, 1M. */
+/** A short token count: 850, 12.3k, 184k, 1M. */
 export function tokens(value: number): string {
   if (value < 1_000) return String(value);
   if (value < 999_500) return `${trim(value / 1_000)}k`;
@@ -14,12 +14,13 @@ function trim(value: number): string {
   return value < 99.95 ? value.toFixed(1).replace(/\.0$/, "") : String(Math.round(value));
 }
 
-/** A share as percent: one decimal where it can matter. */
+/** A fraction as a percentage, with one decimal below 100 %: 19.2%. */
 export function percent(share: number): string {
   const value = share * 100;
   return `${value >= 99.95 || value === 0 ? Math.round(value) : value.toFixed(1)}%`;
 }
 
+/** The age of something, from milliseconds: "18 s ago". */
 export function ago(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1_000));
   if (seconds < 5) return "just now";

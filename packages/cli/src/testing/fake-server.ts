@@ -3,17 +3,17 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gunzipSync } from "node:zlib";
 
-export interface Seen {
+export interface RecordedRequest {
   method: string;
   path: string;
   authorization: string | undefined;
   body: string;
 }
 
-export interface StandIn {
+export interface FakeServer {
   url: string;
-  seen: Seen[];
-  /** Writes to every open live stream. */
+  seen: RecordedRequest[];
+  /** Writes a text to every open live stream. */
   live(text: string): void;
   liveClients(): number;
   close(): Promise<void>;
@@ -30,17 +30,17 @@ export class Refusal {
   }
 }
 
-export interface StandInOptions {
-  /** tRPC procedures by name; a Refusal is answered as tRPC answers errors. */
+export interface FakeServerOptions {
+  /** tRPC procedures by name. A Refusal is answered as a tRPC error. */
   procedures?: Record<string, Procedure>;
   /** Any other path, such as /api/v1/events or /health. */
-  routes?: Record<string, (request: Seen, response: ServerResponse) => void>;
+  routes?: Record<string, (request: RecordedRequest, response: ServerResponse) => void>;
   live?: boolean;
 }
 
-/** A real HTTP server that answers as Plimsoll (or Phantom) does, for the network side of the commands. */
-export async function standIn(options: StandInOptions): Promise<StandIn> {
-  const seen: Seen[] = [];
+/** Starts an HTTP server that answers like Plimsoll or Phantom. */
+export async function startFakeServer(options: FakeServerOptions): Promise<FakeServer> {
+  const seen: RecordedRequest[] = [];
   const streams = new Set<ServerResponse>();
   const server = createServer(async (request, response) => {
     const record = await read(request);
@@ -81,7 +81,7 @@ export function json(
   response.end(JSON.stringify(body));
 }
 
-async function read(request: IncomingMessage): Promise<Seen> {
+async function read(request: IncomingMessage): Promise<RecordedRequest> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
   const raw = Buffer.concat(chunks);
@@ -93,9 +93,13 @@ async function read(request: IncomingMessage): Promise<Seen> {
   };
 }
 
-/** tRPC's batched form: names with commas in the path, inputs by position, one answer each. */
-function answerTrpc(request: Seen, response: ServerResponse, procedures: Record<string, Procedure>): void {
-  const url = new URL(request.path, "http://stand-in");
+/** Answers a tRPC batch: comma-separated names in the path, inputs by position, one answer each. */
+function answerTrpc(
+  request: RecordedRequest,
+  response: ServerResponse,
+  procedures: Record<string, Procedure>,
+): void {
+  const url = new URL(request.path, "http://fake-server");
   const names = decodeURIComponent(url.pathname.slice("/api/trpc/".length)).split(",");
   const text = request.method === "GET" ? url.searchParams.get("input") : request.body;
   const inputs = (text ? JSON.parse(text) : {}) as Record<string, unknown>;

@@ -1,9 +1,9 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol";
 
 /**
- * An `ended` event for each session that its own recording does not end, so that a history does not look live. Its id
- * holds the time: importing the same recording again adds nothing, importing a longer one ends it later. Sessions heard
- * from after `silentSince` are left open.
+ * Returns an `ended` event for each session whose recording has none, so that it does not appear as live. The id
+ * contains the time: an unchanged recording adds nothing, a longer one moves the end. Sessions with events after
+ * `silentSince` (epoch ms) stay open.
  */
 export function importedEnds(
   events: readonly PlimsollEventInput[],
@@ -33,7 +33,7 @@ export function importedEnds(
             type: "session",
             status: "ended",
             reason: "imported",
-            // After everything else, even in a session that was only a moment long.
+            // Later than all other events, also in a session with a single time.
             at: lastAt + 1,
             harness,
             session,

@@ -4,8 +4,8 @@ import { Lines } from "./lines.ts";
 const CHUNK = 1 << 20;
 
 /**
- * Reads what was added to a file since the last time, whole lines only. A file that shrank or was replaced is read
- * from its beginning: ids are stable, so lines seen twice are stored once.
+ * Reads the complete lines added to a file since the last call. A file that was truncated or replaced is read from the
+ * start; the server ignores events that it already has.
  */
 export class FollowedFile {
   readonly #location: string;
@@ -17,7 +17,7 @@ export class FollowedFile {
     this.#location = location;
   }
 
-  /** Undefined when the file is gone. */
+  /** Returns the new lines, or undefined if the file is missing. */
   async poll(): Promise<string[] | undefined> {
     let size: number;
     let inode: number;
