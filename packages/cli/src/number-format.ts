@@ -20,7 +20,7 @@ export function percent(share: number): string {
   return `${value >= 99.95 || value === 0 ? Math.round(value) : value.toFixed(1)}%`;
 }
 
-/** The age of something, from milliseconds: "18 s ago". */
+/** An age in milliseconds as text: "18 s ago". */
 export function ago(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1_000));
   if (seconds < 5) return "just now";

@@ -48,8 +48,8 @@ export function createProgram(context: CommandContext): Command {
 Line    the threshold at which the harness acts: the ceiling, else hard, else the reserve
 Load    context tokens divided by the tokens at the line
 Bar     the heavy stroke at 80% of the bar is the line; light strokes are the other thresholds
-~       the level before a boundary; the next turn confirms the new level
-window suspect    context tokens exceed the window size, which is probably wrong`,
+~       an outdated level, because a boundary or turns without a count followed
+State   "window suspect" means that context tokens exceed the window size, which is probably wrong`,
     )
     .action(async (flags: ConnectionFlags & { json?: boolean; watch?: boolean; harness?: string }) => {
       const connection = await connect(flags, context.env);
