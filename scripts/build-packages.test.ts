@@ -98,7 +98,7 @@ async function compile(where: string, code: string): Promise<string> {
   await writeFile(join(where, file), code);
   const flags =
     "--noEmit --strict --target es2023 --lib es2023,dom --module nodenext --moduleResolution nodenext --types";
-  const tsc = join(root, "node_modules/typescript/bin/tsc");
+  const tsc = join(root, "node_modules/typescript-native/bin/tsc");
   return run(process.execPath, [tsc, ...flags.split(" "), "", file], { cwd: where }).then(
     ({ stdout }) => stdout,
     ({ stdout }: { stdout: string }) => stdout,

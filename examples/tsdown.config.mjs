@@ -1,0 +1,13 @@
+import { defineConfig } from "tsdown";
+
+// Everything is bundled, because the server runs the demo where no package is installed.
+export default defineConfig({
+  entry: { main: "demo.ts" },
+  outDir: "../dist/demo",
+  platform: "node",
+  target: "node20.19",
+  fixedExtension: false,
+  dts: false,
+  deps: { alwaysBundle: /./, onlyBundle: false },
+  logLevel: "warn",
+});
