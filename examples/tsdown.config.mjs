@@ -9,5 +9,7 @@ export default defineConfig({
   fixedExtension: false,
   dts: false,
   deps: { alwaysBundle: /./, onlyBundle: false },
+  // One file: a chunk that imports the entry would wait for its top-level await forever.
+  outputOptions: { codeSplitting: false },
   logLevel: "warn",
 });
