@@ -1,5 +1,5 @@
 import { calcPrice, type MatchLogic } from "@pydantic/genai-prices";
-import { windowLookup } from "./models.ts";
+import { windowLookup } from "./history/models.ts";
 
 /** What may follow a listed name and still mean the same model: a date, a revision, `-latest`, a preview's date. */
 const REVISION = /^(?:[-@]\d{4}-?\d{2}-?\d{2}|-\d{3}|-v\d+|-latest|-(?:preview|exp)(?:-\d{2}-\d{2,4})?)*$/;

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { LONGEST } from "./event-rules.ts";
-import { SESSION_KINDS } from "./events.ts";
+import { LONGEST } from "../events/event-rules.ts";
+import { SESSION_KINDS } from "../events/events.ts";
 import { Scope, SeriesGroup, SeriesMetric, SessionStatus } from "./read.ts";
 import { SessionSort } from "./read-session.ts";
 

@@ -1,4 +1,4 @@
-import type { MarkEvent } from "./events.ts";
+import type { MarkEvent } from "../events/events.ts";
 
 /** What explains a drop. `unexplained` is only ever inferred. */
 export const BOUNDARY_TYPES = [

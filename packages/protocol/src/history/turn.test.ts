@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { TurnEvent } from "./events.ts";
-import { parseEvent } from "./parse-event.ts";
+import type { TurnEvent } from "../events/events.ts";
+import { parseEvent } from "../events/parse-event.ts";
 import { anyReport, turn } from "./testing/agent-history.ts";
 import type { TurnFacts } from "./turn.ts";
 import { mergeTurns, turnFacts } from "./turn.ts";

@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { CROSSING_ORIGINS } from "./crossings.ts";
-import { COMPOSITION_PARTS, SESSION_KINDS } from "./events.ts";
-import { DROP_HINTS } from "./mark.ts";
+import { COMPOSITION_PARTS, SESSION_KINDS } from "../events/events.ts";
+import { CROSSING_ORIGINS } from "../history/crossings.ts";
+import { DROP_HINTS } from "../history/mark.ts";
+import { Thresholds } from "../history/thresholds.ts";
+import { WINDOW_SOURCES } from "../history/window.ts";
 import { AgentView, SessionStatus, ThresholdOrigin } from "./read.ts";
-import { Thresholds } from "./thresholds.ts";
-import { WINDOW_SOURCES } from "./window.ts";
 
 /** What the metrics API answers about sessions, as a list and one by one. Units as in `read.ts`. */
 const time = z.iso.datetime({ offset: true });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Usage } from "./events.ts";
-import { Usage as UsageSchema } from "./events.ts";
+import type { Usage } from "../events/events.ts";
+import { Usage as UsageSchema } from "../events/events.ts";
 import { contextTokens, mergeBasis, mergeUsage, normaliseUsage, provenBasis } from "./usage.ts";
 
 const usageOf = (fields: Partial<Usage>): Usage => UsageSchema.parse(fields);

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { SESSION_KINDS } from "./events.ts";
-import { FORECAST_REASONS } from "./forecast.ts";
-import { BOUNDARY_TYPES } from "./mark.ts";
-import { THRESHOLD_NAMES, Thresholds } from "./thresholds.ts";
-import { WINDOW_SOURCES } from "./window.ts";
+import { SESSION_KINDS } from "../events/events.ts";
+import { FORECAST_REASONS } from "../history/forecast.ts";
+import { BOUNDARY_TYPES } from "../history/mark.ts";
+import { THRESHOLD_NAMES, Thresholds } from "../history/thresholds.ts";
+import { WINDOW_SOURCES } from "../history/window.ts";
 
 /** What the metrics API answers. Tokens are whole numbers, shares are fractions, times RFC 3339. */
 const time = z.iso.datetime({ offset: true });

@@ -1,5 +1,5 @@
-import type { Composition, TurnEvent, Usage } from "./events.ts";
-import { COMPOSITION_PARTS } from "./events.ts";
+import type { Composition, TurnEvent, Usage } from "../events/events.ts";
+import { COMPOSITION_PARTS } from "../events/events.ts";
 import { compareText } from "./timeline.ts";
 import { larger, mergeUsage } from "./usage.ts";
 

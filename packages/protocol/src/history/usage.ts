@@ -1,4 +1,4 @@
-import type { Basis, Usage } from "./events.ts";
+import type { Basis, Usage } from "../events/events.ts";
 
 /**
  * How sure we are of what `input_tokens` means: `inclusive` and `exclusive` were said or proven by the numbers,
