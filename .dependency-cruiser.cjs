@@ -13,7 +13,7 @@ const APP = "^app/";
 const EXAMPLES = "^examples/";
 const OUTSIDE = "^(e2e|bench|scripts)/";
 
-const TEST = "\\.test\\.tsx?$|/(testing|api-tests)/|/test-[^/]+\\.tsx?$|^(e2e|bench)/";
+const TEST = "\\.test\\.tsx?$|/(testing|api-tests)/|^(e2e|bench)/";
 
 const never = (name, comment, from, to) => ({
   name,
