@@ -171,7 +171,7 @@ describe("login", () => {
       body: { token },
       headers: { "x-forwarded-proto": "https" },
     });
-    expect(headers["set-cookie"]![0]).toMatch(/; Secure$/);
+    expect(headers["set-cookie"]![0]).toMatch(/; HttpOnly; Secure; SameSite=Strict$/);
   });
 
   it("is refused to pages of other origins, and their token still works after", async () => {
