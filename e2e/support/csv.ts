@@ -1,4 +1,4 @@
-/** RFC 4180, as a spreadsheet reads it. */
+/** Parses CSV as RFC 4180 defines it. */
 export function parseCsv(text: string): Record<string, string>[] {
   const rows: string[][] = [[]];
   let cell = "";

@@ -6,15 +6,18 @@ type Send = (events: readonly object[]) => Promise<unknown>;
 const MINUTE = 60_000;
 
 export interface FleetOptions {
-  /** Everything under one harness; each has its own when absent. */
+  /** One harness for all sessions. Absent: each has its own. */
   harness?: string;
-  /** Sessions that have ended. */
+  /** Number of ended sessions. */
   sessions?: number;
   /** Epoch ms. */
   now?: number;
 }
 
-/** A small company's agents on an ordinary day. @returns the title of the session with the most to tell */
+/**
+ * Sends the events of a small fleet: live agents and ended sessions.
+ * @returns the title of the session with the most events
+ */
 export async function seedFleet(
   send: Send,
   { harness, sessions = 5, now = Date.now() }: FleetOptions = {},
@@ -28,7 +31,7 @@ export async function seedFleet(
   return { story: "refactor billing webhooks" };
 }
 
-/** More than fits a screen, and names longer than any column. */
+/** Sends more agents than fit on a screen, with names longer than any column. */
 export async function seedCrowd(send: Send, harness: string, agents = 60): Promise<void> {
   const random = seeded(7);
   const now = Date.now();

@@ -8,15 +8,15 @@ export interface StoryOptions {
   agent?: string;
   parent?: string;
   model?: string;
-  /** Reported window size; left out when the harness does not know it. */
+  /** Reported window size in tokens. Absent: the harness does not know it. */
   window?: number;
   /** Epoch ms of the first event. */
   start?: number;
-  /** Milliseconds from one event to the next. */
+  /** Milliseconds between events. */
   pace?: number;
 }
 
-/** What one agent does, as the events its harness would send. */
+/** Builds the events that a harness sends for one agent. */
 export class Story {
   readonly events: PlimsollEventInput[] = [];
   #at: number;
@@ -33,7 +33,7 @@ export class Story {
     return this.#at;
   }
 
-  /** One inference call whose prompt fills the window up to `tokens`. */
+  /** Adds a turn with `tokens` context tokens. */
   turn(tokens: number, fields: Fields = {}): this {
     const { model = "claude-opus-4-6", window } = this.#options;
     const fresh = Math.min(tokens, 900);
@@ -72,13 +72,13 @@ export class Story {
     return this;
   }
 
-  /** Lets time pass. */
+  /** Moves the time of the next event. */
   pause(ms: number): this {
     this.#at += ms;
     return this;
   }
 
-  /** What was told since the last call. */
+  /** The events added since the last call. */
   take(): PlimsollEventInput[] {
     const from = this.#taken;
     this.#taken = this.events.length;
