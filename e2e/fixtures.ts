@@ -3,24 +3,24 @@ import type { IngestAnswer } from "@plimsoll/protocol";
 import { PlimsollServer } from "./support/server.ts";
 
 interface Servers {
-  /** The server that most tests of a worker share. Each test uses its own harness. */
+  /** The one that most stories of a worker share; each keeps to a harness of its own. */
   shared(): Promise<PlimsollServer>;
 }
 
 interface Options {
-  /** Start a server with an empty database for this test. */
+  /** A server and an empty database for this story alone. */
   fresh: boolean;
 }
 
 interface Story {
   server: PlimsollServer;
-  /** Sends events with an ingest key, as a harness does. */
+  /** Sends events with a key, as a harness does. */
   send: (events: readonly object[]) => Promise<IngestAnswer>;
-  /** The name of a harness that no other test uses. Filter a page with `?harness=`. */
+  /** The name of a harness that no other story uses; `?harness=` keeps a page to it. */
   harness: string;
-  /** Console errors that the test expects. Any other console error fails it. */
+  /** Patterns of console errors that belong to the story; any other fails it. */
   expectedErrors: RegExp[];
-  /** Runs the doctor after the test. */
+  /** Runs the doctor after the story. */
   examined: undefined;
 }
 
@@ -28,7 +28,7 @@ export const test = base.extend<Options & Story, { servers: Servers }>({
   fresh: [false, { option: true }],
 
   servers: [
-    // biome-ignore lint/correctness/noEmptyPattern: Playwright reads a fixture's dependencies from this pattern
+    // biome-ignore lint/correctness/noEmptyPattern: Playwright reads the names of what a fixture needs from here
     async ({}, use) => {
       let shared: Promise<PlimsollServer> | undefined;
       await use({
@@ -86,8 +86,8 @@ export const test = base.extend<Options & Story, { servers: Servers }>({
 export { expect };
 
 /**
- * While React streams a page in, its content is in the document twice: hidden, and in place. Wait until the hidden copy
- * is gone, or locators match twice.
+ * A page that streams in stands twice in the document for a moment: hidden, and then in its place. A story that looks
+ * in that moment would find everything double.
  */
 function settleAfterLoading(page: Page): void {
   const settled = () => page.waitForFunction(() => document.querySelector('div[hidden][id^="S:"]') === null);
@@ -105,7 +105,7 @@ function settleAfterLoading(page: Page): void {
   };
 }
 
-/** Collects a page's uncaught errors and console errors. */
+/** Everything that a page reports as wrong: uncaught errors, and errors on its console. */
 export function listen(page: Page): string[] {
   const errors: string[] = [];
   page.on("pageerror", (error) => errors.push(error.stack ?? error.message));
@@ -118,7 +118,7 @@ export function listen(page: Page): string[] {
 type StorageState = Awaited<ReturnType<BrowserContext["storageState"]>>;
 const cookies = new WeakMap<PlimsollServer, Promise<StorageState>>();
 
-/** Opens the login link once for each server. All tests on that server share the cookie. */
+/** Opens the printed link once for each server; the stories on it share the cookie. */
 function loggedIn(server: PlimsollServer, browser: Browser): Promise<StorageState> {
   let cookie = cookies.get(server);
   if (cookie === undefined) {
@@ -136,7 +136,7 @@ function loggedIn(server: PlimsollServer, browser: Browser): Promise<StorageStat
   return cookie;
 }
 
-/** Waits for the live connection, so the test observes a live update and not the initial load. */
+/** Waits until the page hears of changes: what is sent before might be seen by loading alone. */
 export async function live(page: Page): Promise<void> {
   await expect(page.getByTestId("live").filter({ visible: true })).toHaveAttribute("data-state", "live");
 }

@@ -1,4 +1,4 @@
-/** Parses CSV as RFC 4180 defines it. */
+/** RFC 4180, as a spreadsheet reads it. */
 export function parseCsv(text: string): Record<string, string>[] {
   const rows: string[][] = [[]];
   let cell = "";

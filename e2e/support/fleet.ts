@@ -6,18 +6,15 @@ type Send = (events: readonly object[]) => Promise<unknown>;
 const MINUTE = 60_000;
 
 export interface FleetOptions {
-  /** One harness for all sessions. Absent: each has its own. */
+  /** Everything under one harness; each has its own when absent. */
   harness?: string;
-  /** Number of ended sessions. */
+  /** Sessions that have ended. */
   sessions?: number;
   /** Epoch ms. */
   now?: number;
 }
 
-/**
- * Sends the events of a small fleet: live agents and ended sessions.
- * @returns the title of the session with the most events
- */
+/** A small company's agents on an ordinary day. @returns the title of the session with the most to tell */
 export async function seedFleet(
   send: Send,
   { harness, sessions = 5, now = Date.now() }: FleetOptions = {},
@@ -31,7 +28,7 @@ export async function seedFleet(
   return { story: "refactor billing webhooks" };
 }
 
-/** Sends more agents than fit on a screen, with names longer than any column. */
+/** More than fits a screen, and names longer than any column. */
 export async function seedCrowd(send: Send, harness: string, agents = 60): Promise<void> {
   const random = seeded(7);
   const now = Date.now();

@@ -3,7 +3,7 @@ import type { Life, Random, Tooth } from "./tell.ts";
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
-/** The live agents: near the line, above it, far below it, and one with an unknown window. */
+/** Who is at work now: near the line, over it, far below, and one whose window nobody knows. */
 export function atWork(now: number): Life[] {
   const ago = (seconds: number) => now - seconds * 1_000;
   const billing = {
@@ -204,7 +204,7 @@ const CREWS = [
   },
 ] as const;
 
-/** Ended sessions of the last two days, so the page has a previous period to compare with. */
+/** What was done before: two days of it, so that there is a period to compare with. */
 export function done(now: number, sessions: number, random: Random): Life[] {
   return Array.from({ length: sessions }, (_, index) => {
     const crew = CREWS[index % CREWS.length]!;

@@ -8,15 +8,15 @@ export interface StoryOptions {
   agent?: string;
   parent?: string;
   model?: string;
-  /** Reported window size in tokens. Absent: the harness does not know it. */
+  /** Reported window size; left out when the harness does not know it. */
   window?: number;
   /** Epoch ms of the first event. */
   start?: number;
-  /** Milliseconds between events. */
+  /** Milliseconds from one event to the next. */
   pace?: number;
 }
 
-/** Builds the events that a harness sends for one agent. */
+/** What one agent does, as the events its harness would send. */
 export class Story {
   readonly events: PlimsollEventInput[] = [];
   #at: number;
@@ -33,7 +33,7 @@ export class Story {
     return this.#at;
   }
 
-  /** Adds a turn with `tokens` context tokens. */
+  /** One inference call whose prompt fills the window up to `tokens`. */
   turn(tokens: number, fields: Fields = {}): this {
     const { model = "claude-opus-4-6", window } = this.#options;
     const fresh = Math.min(tokens, 900);
@@ -72,13 +72,13 @@ export class Story {
     return this;
   }
 
-  /** Moves the time of the next event. */
+  /** Lets time pass. */
   pause(ms: number): this {
     this.#at += ms;
     return this;
   }
 
-  /** The events added since the last call. */
+  /** What was told since the last call. */
   take(): PlimsollEventInput[] {
     const from = this.#taken;
     this.#taken = this.events.length;

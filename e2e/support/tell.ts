@@ -3,7 +3,7 @@ import { Story } from "./story.ts";
 
 export type Random = () => number;
 
-/** A seeded generator: the fleet is the same in every run, so screenshots change only with the product. */
+/** The same fleet each time: a picture of it changes only with the product. */
 export function seeded(seed: number): Random {
   let state = seed;
   return () => {
@@ -16,7 +16,7 @@ export function seeded(seed: number): Random {
 
 type Fall = "masked" | "compacted" | "subtick" | "restarted" | "unexplained" | "cleared";
 
-/** One rise of the level and the event that ended it. Levels are shares of the window. */
+/** One rise of the level, and what ended it. Levels as shares of the window. */
 export interface Tooth {
   from: number;
   to: number;
@@ -30,7 +30,7 @@ export interface Life {
   kind: "conversation" | "loop" | "phase" | "agent";
   title: string;
   model: string;
-  /** Window size in tokens. Sent to the server only if `reports` is true. */
+  /** Tokens; what the levels are shares of, told to the server only when `reports`. */
   window: number;
   reports?: boolean;
   agent?: string;
@@ -38,13 +38,13 @@ export interface Life {
   teeth: Tooth[];
   /** Epoch ms of the last turn. */
   until: number;
-  /** Approximate milliseconds between turns. */
+  /** Milliseconds between turns, about. */
   pace: number;
   ended?: string;
   composition?: boolean;
 }
 
-/** Levels from `from` to `to` in uneven steps: some answers are long, most are short. */
+/** Rises from one level to another by uneven steps: some answers are long, most are short. */
 function rise({ from, to, turns }: Tooth, window: number, random: Random): number[] {
   const steps = Array.from({ length: Math.max(0, turns - 1) }, () => 0.25 + random() ** 3 * 3);
   const sum = steps.reduce((total, step) => total + step, 0);
@@ -56,7 +56,7 @@ function rise({ from, to, turns }: Tooth, window: number, random: Random): numbe
 
 const TOOLS = ["bash", "read_file", "search", "web_fetch"];
 
-/** All events of one agent, in order. */
+/** All events of a life, in order. */
 export function tell(life: Life, random: Random): PlimsollEventInput[] {
   const { window, teeth, agent, parent, composition = true, reports = true } = life;
   const gaps: number[] = [];
@@ -111,7 +111,7 @@ export function tell(life: Life, random: Random): PlimsollEventInput[] {
     }
     const next = parts[index + 1]?.[0];
     if (next === undefined || tooth.fall === undefined) return;
-    // A drop follows directly after the turn that caused it.
+    // A fall comes just after the turn that caused it.
     const at = Math.round(story.at - gaps[turns - 1]! + 800);
     const sizes = { tokens_before: previous, tokens_after: next };
     switch (tooth.fall) {
