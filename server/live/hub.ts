@@ -5,6 +5,9 @@ import { openListener } from "./listener.ts";
 
 export const LIVE_CHANNEL = "plimsoll_live";
 
+/** A reply takes about 100 bytes, and PostgreSQL refuses a payload of 8,000. */
+const REPLIES_A_NOTICE = 60;
+
 export interface LiveHubOptions {
   connectionString: string;
   log: Logger;
@@ -20,6 +23,13 @@ export type ChangeListener = (sessions: string[] | null) => void;
 /** The hex of the sha256 of a key or browser session that ended; null: any may have. */
 export type EndListener = (hash: string | null) => void;
 
+/** What became of a request that another process received. */
+export interface Reply {
+  reply: string;
+  accepted: number;
+  duplicates: number;
+}
+
 export interface LiveHub {
   /** Says that sessions changed, to this process and all others. Call it after COMMIT. Never throws. */
   changed(projectId: number, sessionIds: Iterable<string> | null): void;
@@ -29,6 +39,12 @@ export interface LiveHub {
   invalidateKey(hash: string): void;
   /** Hears of those that ended in other processes. */
   onInvalidate(listener: EndListener): () => void;
+  /** Tells the other processes that a project's journal has new rows. */
+  journaled(projectId: number): void;
+  onJournaled(listener: (projectId: number) => void): () => void;
+  /** Tells the other processes what became of requests they received. */
+  replied(replies: readonly Reply[]): void;
+  onReplied(listener: (replies: readonly Reply[]) => void): () => void;
   /** Resolves once it hears the other processes for the first time. */
   ready: Promise<void>;
   /** Whether it hears them now. */
@@ -54,6 +70,10 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
   /** Waiting for the connection; other processes must hear of these, late as it may be. */
   let unsent: Changes = new Map();
   const unsentEnds = new Set<string>();
+  const unsentJournaled = new Set<number>();
+  const unsentReplies: Reply[] = [];
+  const journaledListeners = new Set<(projectId: number) => void>();
+  const replyListeners = new Set<(replies: readonly Reply[]) => void>();
   let timer: NodeJS.Timeout | undefined;
   let flushedAt = Number.NEGATIVE_INFINITY;
   let sending: Promise<void> | undefined;
@@ -80,6 +100,10 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
   function receive(notice: Notice): void {
     if ("ended" in notice) {
       for (const fn of endListeners) guarded(() => fn(notice.ended));
+    } else if ("journaled" in notice) {
+      for (const id of notice.journaled) for (const fn of journaledListeners) guarded(() => fn(id));
+    } else if ("replies" in notice) {
+      for (const fn of replyListeners) guarded(() => fn(notice.replies));
     } else if ("everything" in notice) {
       for (const projectId of subscribers.keys()) tell(projectId, null);
     } else {
@@ -131,7 +155,9 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
     if (sending || !listener.connected()) return;
     sending = sendUnsent().finally(() => {
       sending = undefined;
-      if ((unsent.size > 0 || unsentEnds.size > 0) && listener.connected()) schedule();
+      if (!listener.connected()) return;
+      if (unsentJournaled.size > 0 || unsentReplies.length > 0) send();
+      else if (unsent.size > 0 || unsentEnds.size > 0) schedule();
     });
   }
 
@@ -140,6 +166,16 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
     for (const ended of unsentEnds) {
       if (!(await listener.notify(JSON.stringify({ from: self, ended } satisfies Notice)))) return;
       unsentEnds.delete(ended);
+    }
+    if (unsentJournaled.size > 0) {
+      const journaled = [...unsentJournaled];
+      unsentJournaled.clear();
+      // Not sent again if it fails: every process looks at the journals once a second.
+      await listener.notify(JSON.stringify({ from: self, journaled } satisfies Notice));
+    }
+    while (unsentReplies.length > 0) {
+      const replies = unsentReplies.splice(0, REPLIES_A_NOTICE);
+      await listener.notify(JSON.stringify({ from: self, replies } satisfies Notice));
     }
     if (unsent.size === 0) return;
     const changes = unsent;
@@ -169,6 +205,22 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
     onInvalidate(fn) {
       endListeners.add(fn);
       return () => void endListeners.delete(fn);
+    },
+    journaled(projectId) {
+      unsentJournaled.add(projectId);
+      send();
+    },
+    onJournaled(fn) {
+      journaledListeners.add(fn);
+      return () => void journaledListeners.delete(fn);
+    },
+    replied(replies) {
+      unsentReplies.push(...replies);
+      send();
+    },
+    onReplied(fn) {
+      replyListeners.add(fn);
+      return () => void replyListeners.delete(fn);
     },
     ready: listener.ready,
     connected: listener.connected,
