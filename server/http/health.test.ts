@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { startHttpStack } from "../testing/http-stack.ts";
 import { createReadiness } from "./health.ts";
-import { testServer } from "./test-server.ts";
 
 describe("readiness", () => {
   it("names every reason", async () => {
@@ -49,7 +49,7 @@ describe("readiness", () => {
 
   it("is asked without a key", async () => {
     let full = false;
-    const server = await testServer({ ingestFull: () => full });
+    const server = await startHttpStack({ ingestFull: () => full });
     try {
       expect(await server.send("/healthz")).toMatchObject({
         status: 200,
