@@ -114,7 +114,7 @@ describe("/api/v1/live", () => {
     await vi.waitFor(() => expect(stream.messages()).toHaveLength(1));
     await server.database.prisma.$queryRaw`
       SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-      WHERE application_name = 'plimsoll live' AND datname = current_database()`;
+      WHERE application_name = 'plimsoll listen' AND datname = current_database()`;
     await vi.waitFor(() => expect(stream.ended()).toBe(true), { timeout: 10_000 });
     expect(stream.messages()).toEqual([changed(null)]);
     const back = await vi.waitFor(

@@ -7,6 +7,7 @@ import { pino } from "pino";
 import { openAccess } from "../access/index.ts";
 import { LOCAL_TOKEN_FILE } from "../access/local-token.ts";
 import type { HostRules } from "../access/origin.ts";
+import { probeWrite } from "../db/write-probe.ts";
 import { createMachineApp, type MachineAppDeps } from "../http/app.ts";
 import { createReadiness } from "../http/health.ts";
 import { createInstruments } from "../http/instruments.ts";
@@ -57,7 +58,8 @@ export async function startHttpStack(
     instruments,
     gauges: options.gauges ?? (async () => ({ agents: [], boundaries: [], sessionsPastWarning: 0 })),
     readiness: createReadiness({
-      pingDatabase: () => prisma.$queryRaw`SELECT 1`,
+      probeWrite: () => probeWrite(prisma),
+      writeFailure: () => undefined,
       ingestFull: options.ingestFull ?? (() => false),
       stopping: () => false,
     }),

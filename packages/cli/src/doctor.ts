@@ -6,7 +6,10 @@ import { CliError } from "./errors.ts";
 import type { Terminal } from "./terminal.ts";
 import { painter, printable } from "./terminal.ts";
 
-/** Returns the server's report with a connection check first. A failed connection is a failed check. */
+/** Longest time to wait for the report, ms. The server reads every row of a large database. */
+export const DOCTOR_MS = 10 * 60_000;
+
+/** The server's checks, after the ones that only this side can make: that it is there and lets us in. */
 export async function examine(client: Client, connection: Connection): Promise<Report> {
   const token =
     connection.tokenSource === undefined

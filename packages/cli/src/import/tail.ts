@@ -123,8 +123,8 @@ class Outbox {
         totals,
         await sendBatch(connection, events, {
           ...options.send,
-          // Retry without limit: only an error that a retry cannot fix ends tail.
-          attempts: Number.POSITIVE_INFINITY,
+          // Following outlives any outage. Only a refusal that waiting cannot change ends it.
+          patienceMs: Number.POSITIVE_INFINITY,
           onWait: (_, why) => options.onTrouble?.(why),
           signal: options.signal,
         }),
