@@ -13,7 +13,7 @@ const APP = "^app/";
 const EXAMPLES = "^examples/";
 const OUTSIDE = "^(e2e|bench|scripts)/";
 
-const TEST = "\\.test\\.tsx?$|/(testing|api-tests)/|/test-[^/]+\\.tsx?$|^(e2e|bench)/";
+const TEST = "\\.test\\.tsx?$|/(testing|api-tests)/|^(e2e|bench)/";
 
 const never = (name, comment, from, to) => ({
   name,
@@ -94,9 +94,12 @@ module.exports = {
       { path: "^server/trpc/", pathNot: TEST },
       ["^server/http/"],
     ),
-    never("main-is-the-root", "main.ts wires everything together, so nobody imports it.", ".", [
-      "^server/main\\.ts$",
-    ]),
+    never(
+      "main-is-the-root",
+      "main.ts wires everything together, so only the npm scripts import it.",
+      { path: ".", pathNot: "^scripts/dev\\.mjs$" },
+      ["^server/main\\.ts$"],
+    ),
     never(
       "no-test-code-in-product",
       "What exists for tests is imported by tests.",

@@ -1,5 +1,6 @@
 import { type Browser, type BrowserContext, test as base, expect, type Page } from "@playwright/test";
-import { type Answer, PlimsollServer } from "./support/server.ts";
+import type { IngestAnswer } from "@plimsoll/protocol";
+import { PlimsollServer } from "./support/server.ts";
 
 interface Servers {
   /** The one that most stories of a worker share; each keeps to a harness of its own. */
@@ -14,7 +15,7 @@ interface Options {
 interface Story {
   server: PlimsollServer;
   /** Sends events with a key, as a harness does. */
-  send: (events: readonly object[]) => Promise<Answer>;
+  send: (events: readonly object[]) => Promise<IngestAnswer>;
   /** The name of a harness that no other story uses; `?harness=` keeps a page to it. */
   harness: string;
   /** Patterns of console errors that belong to the story; any other fails it. */
@@ -76,11 +77,7 @@ export const test = base.extend<Options & Story, { servers: Servers }>({
   examined: [
     async ({ server }, use) => {
       await use(undefined);
-      const { checks } = await server.doctor();
-      expect(
-        checks.filter(({ ok }) => !ok).map(({ name, message }) => `${name}: ${message}`),
-        "what the doctor found",
-      ).toEqual([]);
+      expect(await server.failedChecks(), "failed checks of the doctor").toEqual([]);
     },
     { auto: true },
   ],

@@ -2,7 +2,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { chromium, type Page } from "@playwright/test";
-import { ensureChromium } from "../scripts/ensure-chromium.mjs";
+import { ensureChromium } from "../scripts/chromium.ts";
 import { seedFleet } from "./support/fleet.ts";
 import { PlimsollServer } from "./support/server.ts";
 
@@ -26,7 +26,7 @@ async function shoot(page: Page, name: string): Promise<void> {
 const server = await PlimsollServer.start();
 try {
   await mkdir(folder, { recursive: true });
-  const executablePath = await ensureChromium();
+  const executablePath = ensureChromium();
   const browser = await chromium.launch({
     executablePath,
     args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],

@@ -131,7 +131,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
 
   const publicUrl = () => running?.url ?? `http://${settings.HOST}:${settings.PORT}`;
   const freshLoginUrl = () => loginUrl(publicUrl(), browsers.createLoginToken());
-  const demo = createDemo({ program: join(root, "scripts", "demo.mjs"), publicUrl, keys, log, clock });
+  const demo = createDemo({ program: join(root, "dist/demo/main.js"), publicUrl, keys, log, clock });
   const services: Services = {
     prisma,
     maintenance,

@@ -8,7 +8,13 @@ import { layoutOf } from "../db/layout.ts";
 import { readPostmasterPid } from "../db/postmaster-pid.ts";
 import { findPostmaster, identifyPostmaster, isAlive } from "../db/process-identity.ts";
 import { emptyDatabase } from "../testing/database.ts";
-import { makeHome, removeHome, type SpawnedServer, spawnServer, startTestServer } from "../testing/server.ts";
+import {
+  makeHome,
+  removeHome,
+  type ServerProcess,
+  spawnTestServer,
+  startTestServer,
+} from "../testing/server.ts";
 import { openLive } from "./live-client.ts";
 import { turn, unique, until } from "./support.ts";
 
@@ -23,8 +29,8 @@ afterEach(async () => {
   await removeHome(home);
 });
 
-async function spawned(env: Record<string, string>): Promise<SpawnedServer> {
-  const server = await spawnServer({ HOME: home, PLIMSOLL_HOME: home, ...env });
+async function spawned(env: Record<string, string>): Promise<ServerProcess> {
+  const server = await spawnTestServer(home, env);
   cleanUps.push(async () => {
     if (server.child.exitCode === null) server.child.kill("SIGKILL");
     await server.exited;

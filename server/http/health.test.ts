@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { startHttpStack } from "../testing/http-stack.ts";
 import { createReadiness, type ReadinessSource } from "./health.ts";
-import { testServer } from "./test-server.ts";
 
 function source(changed: Partial<ReadinessSource> = {}): ReadinessSource {
   return {
@@ -101,7 +101,7 @@ describe("readiness", () => {
 
   it("is asked without a key", async () => {
     let full = false;
-    const server = await testServer({ ingestFull: () => full });
+    const server = await startHttpStack({ ingestFull: () => full });
     try {
       expect(await server.send("/healthz")).toMatchObject({
         status: 200,

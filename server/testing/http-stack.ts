@@ -8,17 +8,17 @@ import { openAccess } from "../access/index.ts";
 import { LOCAL_TOKEN_FILE } from "../access/local-token.ts";
 import type { HostRules } from "../access/origin.ts";
 import { probeWrite } from "../db/write-probe.ts";
+import { createMachineApp, type MachineAppDeps } from "../http/app.ts";
+import { createReadiness } from "../http/health.ts";
+import { createInstruments } from "../http/instruments.ts";
+import { createLiveStreams } from "../http/live.ts";
+import { type ServeOptions, serve } from "../http/serve.ts";
 import { createLiveHub } from "../live/hub.ts";
 import type { FleetGauges } from "../telemetry/gauges.ts";
-import { type TestDatabase, testDatabase } from "../testing/database.ts";
-import { createMachineApp, type MachineAppDeps } from "./app.ts";
-import { createReadiness } from "./health.ts";
-import { createInstruments } from "./instruments.ts";
-import { createLiveStreams } from "./live.ts";
-import { type ServeOptions, serve } from "./serve.ts";
+import { type TestDatabase, testDatabase } from "./database.ts";
 
-/** The whole of what serves HTTP, on a database of its own and a free port. For tests. */
-export async function testServer(
+/** The HTTP layer in this process, on a new database and a free port. Options replace its parts. */
+export async function startHttpStack(
   options: Partial<Pick<MachineAppDeps, "routes" | "trpc" | "rest">> &
     Partial<Pick<ServeOptions, "events" | "pages" | "graceMs">> & {
       heartbeatMs?: number;
@@ -26,7 +26,7 @@ export async function testServer(
       gauges?: () => Promise<FleetGauges>;
       ingestFull?: () => boolean;
       names?: string[];
-      /** Of another server, to be its second process. */
+      /** The database of another stack, to act as its second process. */
       database?: TestDatabase;
     } = {},
 ) {
@@ -88,12 +88,12 @@ export async function testServer(
     browsers,
     local,
     streams,
-    /** A fresh key with these scopes, as headers. */
+    /** Creates a key with these scopes. Returns its id and the header to send. */
     async key(...scopes: Scope[]) {
       const { secret, id } = await keys.create(1, { name: "test", scopes });
       return { id, authorization: `Bearer ${secret}` };
     },
-    /** Sends exactly these headers, whatever a browser would allow. */
+    /** Sends exactly these headers, including those that fetch() forbids. */
     send: (path: string, sent: SentRequest = {}) => send(server.port, path, sent),
     async stop() {
       await server.close();
@@ -105,7 +105,7 @@ export async function testServer(
   };
 }
 
-export type TestServer = Awaited<ReturnType<typeof testServer>>;
+export type HttpStack = Awaited<ReturnType<typeof startHttpStack>>;
 
 interface SentRequest {
   method?: string;
@@ -117,7 +117,7 @@ export interface Received {
   status: number;
   headers: IncomingHttpHeaders;
   text: string;
-  /** The body as JSON; undefined when it is not. */
+  /** The body parsed as JSON; undefined if it is not JSON. */
   json: unknown;
 }
 
