@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
 import type { Writers } from "../db/sql.ts";
-import type { ProjectSettings } from "./plan-chunk.ts";
 import type { RequestOutcome } from "../history/outcomes.ts";
 import type { DatabaseClock } from "./database-clock.ts";
+import type { ProjectSettings } from "./plan-chunk.ts";
 import { type JournaledEntry, type Projected, Projector } from "./projector.ts";
 
 /** Outcomes of requests that another process received. */
