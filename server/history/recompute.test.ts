@@ -77,6 +77,8 @@ describe("folding an agent again for the doctor", () => {
     ["agent", "UPDATE agents SET load = 0.1"],
     ["agent", "UPDATE agents SET current_tokens = 1"],
     ["agent", "UPDATE agents SET peak_at = peak_at + interval '1 second'"],
+    ["agent", "UPDATE agents SET warnings = warnings + 1"],
+    ["agent", "UPDATE agents SET masked = masked + 1"],
   ])("finds %s that were changed by: %s", async (difference, statement) => {
     expect(await prisma.$executeRawUnsafe(statement)).toBeGreaterThan(0);
     expect(await differences()).toEqual([difference]);
