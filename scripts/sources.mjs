@@ -13,7 +13,7 @@ const SOURCES = [
   "public",
   "scripts",
   "server",
-  "next.config.ts",
+  "next.config.mjs",
   "package-lock.json",
   "postcss.config.mjs",
   "tsconfig.json",
