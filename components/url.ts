@@ -10,7 +10,6 @@ import {
   resolveRange,
   serializeRange,
 } from "./range.ts";
-import { sessionFilters } from "./sessions/filters.ts";
 
 /** Everything a person chose lives in the URL, so that any view can be shared. */
 const range = createParser<RangeChoice>({
@@ -49,10 +48,6 @@ const allAgents = createParser<true>({
 export function useAllAgents() {
   const [all, set] = useQueryState("agents", allAgents);
   return [all === true, set] as const;
-}
-
-export function useSessionFilters() {
-  return useQueryStates(sessionFilters);
 }
 
 const session = {

@@ -3,13 +3,13 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Page } from "@playwright/test";
 import { expect, test } from "./fixtures.ts";
-import { Story } from "./support/story.ts";
+import { EventBuilder } from "./support/event-builder.ts";
 
 const RECORDINGS = fileURLToPath(new URL("../../shared/fixtures", import.meta.url));
 
 test("plimsoll status says what the fleet page says", async ({ page, server, send, harness }) => {
   await send(
-    new Story({ harness, session: "told-twice", window: 200_000 })
+    new EventBuilder({ harness, session: "told-twice", window: 200_000 })
       .turns(18_000, 20_000, 22_000, 24_000)
       .mark("masked", { observations: 3, tokens_before: 24_000, tokens_after: 20_000 })
       .turns(20_000)

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { Locator, Page } from "@playwright/test";
 import { expect, test } from "./fixtures.ts";
 import { parseCsv } from "./support/csv.ts";
-import { Story } from "./support/story.ts";
+import { EventBuilder } from "./support/event-builder.ts";
 
 async function download(page: Page, link: Locator) {
   const [file] = await Promise.all([page.waitForEvent("download"), link.click()]);
@@ -16,7 +16,7 @@ test("sessions and turns export what the page shows, and nothing a spreadsheet w
 }) => {
   const quoted = 'Fix "login", then\nrest';
   const told = (session: string, title: string, ...levels: number[]) =>
-    new Story({ harness, session, window: 200_000 })
+    new EventBuilder({ harness, session, window: 200_000 })
       .mark("session", { status: "started", kind: "loop", title })
       .turns(...levels);
   const long = told("long", quoted, ...Array.from({ length: 640 }, (_, turn) => 8_000 + turn * 40));

@@ -1,7 +1,7 @@
 import type { Page } from "@playwright/test";
 import { expect, test } from "./fixtures.ts";
 import { violations } from "./support/axe.ts";
-import { readLog } from "./support/log.ts";
+import { readTurnLog } from "./support/read-turn-log.ts";
 
 test.use({ fresh: true });
 
@@ -110,7 +110,8 @@ test("the demo fleet at one click: every fall it causes is on its session's page
       const log = page.getByRole("region", { name: "Turn log" });
       await expect
         .poll(
-          async () => (await readLog(log)).filter((row) => new RegExp(`${words}.*−[\\d,]+`).test(row)).length,
+          async () =>
+            (await readTurnLog(log)).filter((row) => new RegExp(`${words}.*−[\\d,]+`).test(row)).length,
         )
         .toBe(labels.length);
       // Nothing the examples do is left for the reader to explain.
@@ -130,12 +131,12 @@ test("the demo fleet at one click: every fall it causes is on its session's page
       await expect(page.getByRole("heading", { name: `Turns of ${part}` })).toBeVisible();
       await expect.poll(() => page.getByTestId("log-turn").count()).toBeGreaterThan(3);
       await expect
-        .poll(() => readLog(log))
+        .poll(() => readTurnLog(log))
         .toContainEqual(expect.stringContaining(`Phase ${part} completed`));
     }
     await agents.filter({ hasText: /^20(?![a-z])/ }).click();
     await expect
-      .poll(() => readLog(log))
+      .poll(() => readTurnLog(log))
       .toContainEqual(
         expect.stringContaining("Asked to split phase 20 into 6. 6 issues over about 12 files"),
       );

@@ -1,5 +1,5 @@
 import { type Browser, type BrowserContext, test as base, expect, type Page } from "@playwright/test";
-import { type Answer, PlimsollServer } from "./support/server.ts";
+import { type IngestResult, PlimsollServer } from "./support/server.ts";
 
 interface Servers {
   /** The one that most stories of a worker share; each keeps to a harness of its own. */
@@ -11,10 +11,10 @@ interface Options {
   fresh: boolean;
 }
 
-interface Story {
+interface StoryFixtures {
   server: PlimsollServer;
   /** Sends events with a key, as a harness does. */
-  send: (events: readonly object[]) => Promise<Answer>;
+  send: (events: readonly object[]) => Promise<IngestResult>;
   /** The name of a harness that no other story uses; `?harness=` keeps a page to it. */
   harness: string;
   /** Patterns of console errors that belong to the story; any other fails it. */
@@ -23,7 +23,7 @@ interface Story {
   examined: undefined;
 }
 
-export const test = base.extend<Options & Story, { servers: Servers }>({
+export const test = base.extend<Options & StoryFixtures, { servers: Servers }>({
   fresh: [false, { option: true }],
 
   servers: [

@@ -1,9 +1,9 @@
 import { expect, test } from "./fixtures.ts";
-import { Story } from "./support/story.ts";
+import { EventBuilder } from "./support/event-builder.ts";
 
 test.beforeEach(async ({ send, harness }) => {
   const told = (session: string, title: string, level: number) =>
-    new Story({ harness, session, window: 200_000 })
+    new EventBuilder({ harness, session, window: 200_000 })
       .mark("session", { status: "started", kind: "loop", title })
       .turns(level - 1_000, level)
       .take();

@@ -1,8 +1,8 @@
 import { expect, listen, test } from "./fixtures.ts";
-import { Story } from "./support/story.ts";
+import { EventBuilder } from "./support/event-builder.ts";
 
 test("a login link opens the page it was asked for, once", async ({ browser, server, send, harness }) => {
-  await send(new Story({ harness, session: "behind-the-door", window: 200_000 }).turns(9_000).take());
+  await send(new EventBuilder({ harness, session: "behind-the-door", window: 200_000 }).turns(9_000).take());
   const context = await browser.newContext({ storageState: undefined, baseURL: server.url });
   const page = await context.newPage();
   const errors = listen(page);

@@ -1,6 +1,6 @@
 import type { Page } from "@playwright/test";
 import { expect, live, test } from "./fixtures.ts";
-import { seedFleet } from "./support/fleet.ts";
+import { seedFleet } from "./support/seed-fleet.ts";
 
 async function fits(page: Page): Promise<void> {
   await expect

@@ -1,6 +1,6 @@
 import type { Locator, Page } from "@playwright/test";
 import { expect, test } from "./fixtures.ts";
-import { Story } from "./support/story.ts";
+import { EventBuilder } from "./support/event-builder.ts";
 
 test.use({ timezoneId: "Europe/Berlin" });
 
@@ -19,7 +19,7 @@ for (const ahead of [0, 5]) {
     send,
     harness,
   }) => {
-    await send(new Story({ harness, session: "known", window: 200_000 }).turn(9_000).take());
+    await send(new EventBuilder({ harness, session: "known", window: 200_000 }).turn(9_000).take());
     if (ahead > 0) await page.clock.setFixedTime(Date.now() + ahead * 60_000);
     // Nothing that the pages ask for is answered.
     await page.route("**/api/trpc/**", () => {});
@@ -38,7 +38,7 @@ for (const ahead of [0, 5]) {
 }
 
 test("the longest name of a model can be read whole in Setup @phone", async ({ page, send, harness }) => {
-  await send(new Story({ harness, session: "long", model: MODEL }).turn(9_000).take());
+  await send(new EventBuilder({ harness, session: "long", model: MODEL }).turn(9_000).take());
   await page.goto("/setup");
   const whole = (name: string) =>
     page
@@ -65,7 +65,7 @@ test("the longest name of a model can be read whole in Setup @phone", async ({ p
 
 test("names of 120 letters stay inside what shows them @phone", async ({ page, send, server, harness }) => {
   const long = harness.padEnd(120, "h");
-  const story = new Story({
+  const story = new EventBuilder({
     harness: long,
     session: "s".repeat(120),
     model: "m".repeat(120),
@@ -109,7 +109,7 @@ test("names of 120 letters stay inside what shows them @phone", async ({ page, s
 });
 
 test("pointing at a row says exactly what it rounds", async ({ page, send, harness }) => {
-  const story = new Story({ harness, session: "exactly", window: 200_000 }).turn(14_821);
+  const story = new EventBuilder({ harness, session: "exactly", window: 200_000 }).turn(14_821);
   await send(story.take());
   const hint =
     /^exactly · .*\n14,821( of 200,000)? tokens\nlast turn \d{4}-\d\d-\d\d \d\d:\d\d:\d\d GMT\+[12]$/;
@@ -123,7 +123,13 @@ test("pointing at a row says exactly what it rounds", async ({ page, send, harne
 test("turns of another day say which day, in the zone of whoever looks", async ({ page, send, harness }) => {
   // Ten minutes before midnight in Berlin, and ten after.
   const start = Date.UTC(2026, 6, 8, 21, 50);
-  const story = new Story({ harness, session: "overnight", window: 200_000, start, pace: 20 * 60_000 });
+  const story = new EventBuilder({
+    harness,
+    session: "overnight",
+    window: 200_000,
+    start,
+    pace: 20 * 60_000,
+  });
   await send(story.turns(9_000, 12_000).take());
   await page.goto(`/sessions?harness=${harness}&range=2026-07-01T00:00:00Z..2026-07-31T00:00:00Z`);
   await page.locator("[data-row-link]").click();

@@ -1,5 +1,5 @@
 import { expect, live, test } from "./fixtures.ts";
-import { Story } from "./support/story.ts";
+import { EventBuilder } from "./support/event-builder.ts";
 
 test.use({ fresh: true });
 
@@ -11,7 +11,7 @@ test("a page outlives its server: it says so, and catches up by itself", async (
   expectedErrors,
 }) => {
   expectedErrors.push(/Failed to load resource: (net::ERR_|the server responded with a status of 503)/);
-  const story = new Story({ harness, session: "steadfast", window: 200_000 }).turns(10_000, 12_000);
+  const story = new EventBuilder({ harness, session: "steadfast", window: 200_000 }).turns(10_000, 12_000);
   await send(story.take());
   await page.goto("/");
   const tokens = page.getByTestId("context-tokens");
@@ -42,7 +42,9 @@ test("a part of a page that could not be fetched is fetched when the server is b
   expectedErrors,
 }) => {
   expectedErrors.push(/net::ERR_|ChunkLoadError|Failed to load chunk|status of 503/);
-  await send(new Story({ harness, session: "in-parts", window: 200_000 }).turns(10_000, 12_000).take());
+  await send(
+    new EventBuilder({ harness, session: "in-parts", window: 200_000 }).turns(10_000, 12_000).take(),
+  );
   // What a page fetches once it runs, as opposed to what its HTML names, does not arrive.
   let away = true;
   let document = "";

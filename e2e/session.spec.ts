@@ -1,10 +1,10 @@
 import { expect, live, test } from "./fixtures.ts";
-import { readLog } from "./support/log.ts";
-import { Story } from "./support/story.ts";
+import { EventBuilder } from "./support/event-builder.ts";
+import { readTurnLog } from "./support/read-turn-log.ts";
 
 /** Every kind of fall in one session. Three windows; thresholds at 30k and 40k. */
-function saga(harness: string): Story {
-  return new Story({ harness, session: "saga", window: 200_000 })
+function saga(harness: string): EventBuilder {
+  return new EventBuilder({ harness, session: "saga", window: 200_000 })
     .mark("session", { status: "started", kind: "loop", title: "Refactor the billing webhooks" })
     .turns(12_000, 20_000, 28_000, 36_000)
     .mark("masked", { observations: 9, tokens_before: 36_000, tokens_after: 24_000, tools: ["bash"] })
@@ -68,8 +68,8 @@ test("every fall is marked with its reason and what it reclaimed", async ({ page
     await expect(marker).toHaveAttribute("aria-label", words);
     await marker.hover();
     await expect(chart.getByText(`reclaimed ${reclaimed.slice(1)} tokens`)).toBeVisible();
-    await expect.poll(() => readLog(log)).toContainEqual(expect.stringContaining(words));
-    const row = (await readLog(log)).find((text) => text.includes(words));
+    await expect.poll(() => readTurnLog(log)).toContainEqual(expect.stringContaining(words));
+    const row = (await readTurnLog(log)).find((text) => text.includes(words));
     expect(row).toContain(reclaimed);
   }
   await expect(chart.locator("[data-marker]")).toHaveCount(FALLS.length);
@@ -78,7 +78,7 @@ test("every fall is marked with its reason and what it reclaimed", async ({ page
   // The lines it is measured against, and how often it passed them.
   await expect(chart.getByText("ceiling 20% · 40k")).toBeVisible();
   await expect(chart.getByText("warning 15% · 30k")).toBeVisible();
-  expect(await readLog(log)).toContainEqual("Crossed ceiling (40,000) upward, at 41,000");
+  expect(await readTurnLog(log)).toContainEqual("Crossed ceiling (40,000) upward, at 41,000");
   await expect(page.getByText("default thresholds")).toBeVisible();
 
   // The same as numbers, for those who do not see the chart.
@@ -106,7 +106,7 @@ test("the arrow keys walk along the markers, and the axis may be time", async ({
 });
 
 test("an open session grows by itself", async ({ page, send, harness }) => {
-  const story = new Story({ harness, session: "growing", window: 200_000 }).turns(
+  const story = new EventBuilder({ harness, session: "growing", window: 200_000 }).turns(
     8_000,
     10_000,
     12_000,
@@ -130,10 +130,10 @@ test("what fills the window is shown where the harness says so, and nowhere else
   harness,
 }) => {
   const composition = { system: 2_000, tools: 3_000, memory: 1_000, history: 4_000, tool_output: 10_000 };
-  const told = new Story({ harness, session: "told", window: 200_000 })
+  const told = new EventBuilder({ harness, session: "told", window: 200_000 })
     .turn(18_000, { composition: { ...composition, tool_output: 8_000 } })
     .turn(20_000, { composition });
-  const silent = new Story({ harness, session: "silent", window: 200_000 }).turns(18_000, 20_000);
+  const silent = new EventBuilder({ harness, session: "silent", window: 200_000 }).turns(18_000, 20_000);
   await send([...told.take(), ...silent.take()]);
   await page.goto(`/sessions?harness=${harness}`);
   await page.getByRole("link", { name: "told" }).click();

@@ -1,5 +1,5 @@
 import { expect, live, test } from "./fixtures.ts";
-import { Story } from "./support/story.ts";
+import { EventBuilder } from "./support/event-builder.ts";
 
 test("each agent has its own meter, and a sub-agent never moves its parent's", async ({
   page,
@@ -7,9 +7,12 @@ test("each agent has its own meter, and a sub-agent never moves its parent's", a
   harness,
 }) => {
   const shared = { harness, session: "with-helpers", window: 200_000 };
-  const main = new Story(shared).turns(20_000, 22_000, 24_000);
-  const researcher = new Story({ ...shared, agent: "researcher", parent: "main" }).turns(10_000, 36_000);
-  const reader = new Story({ ...shared, agent: "reader", parent: "researcher" }).turns(5_000);
+  const main = new EventBuilder(shared).turns(20_000, 22_000, 24_000);
+  const researcher = new EventBuilder({ ...shared, agent: "researcher", parent: "main" }).turns(
+    10_000,
+    36_000,
+  );
+  const reader = new EventBuilder({ ...shared, agent: "reader", parent: "researcher" }).turns(5_000);
   await send([...main.take(), ...researcher.take(), ...reader.take()]);
 
   await page.goto(`/sessions?harness=${harness}`);

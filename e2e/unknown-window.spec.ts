@@ -1,5 +1,5 @@
 import { expect, test } from "./fixtures.ts";
-import { Story } from "./support/story.ts";
+import { EventBuilder } from "./support/event-builder.ts";
 
 test("an unknown window shows tokens and no share, until its size is set", async ({
   page,
@@ -7,7 +7,7 @@ test("an unknown window shows tokens and no share, until its size is set", async
   harness,
 }) => {
   const model = `house-model-of-${harness}`;
-  await send(new Story({ harness, session: "mystery", model }).turns(38_000, 39_500, 41_000).take());
+  await send(new EventBuilder({ harness, session: "mystery", model }).turns(38_000, 39_500, 41_000).take());
   await page.goto(`/?harness=${harness}`);
   const row = page.getByTestId("fleet-row");
   await expect(row.getByTestId("context-tokens")).toHaveText("41k");
@@ -44,7 +44,7 @@ test("an unknown window shows tokens and no share, until its size is set", async
 });
 
 test("turns without a count are called uncounted, never zero", async ({ page, send, harness }) => {
-  const story = new Story({ harness, session: "miscounted", window: 200_000 })
+  const story = new EventBuilder({ harness, session: "miscounted", window: 200_000 })
     .turns(10_000, 12_000)
     .turn(0, { usage: { output_tokens: 40 } });
   await send(story.take());

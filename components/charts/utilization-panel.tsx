@@ -6,11 +6,11 @@ import { memo, useMemo } from "react";
 import { Zone } from "../clock.tsx";
 import { fullTime, percent } from "../format.ts";
 import { Skeleton } from "../ui/states.tsx";
-import { ChartFrame, DataTable, NoData, Swatch, Waiting } from "./frame.tsx";
-import { gridOf } from "./series.ts";
-import { linesNear, linesOf, type SetThresholds } from "./share-lines.ts";
+import { ChartFrame, DataTable, NoData, Swatch, Waiting } from "./chart-frame.tsx";
+import { bucketRows } from "./series-rows.ts";
+import { linesInView, type SetThresholds, thresholdLines } from "./threshold-lines.ts";
 
-const Chart = dynamic(() => import("./utilization.tsx"), {
+const Chart = dynamic(() => import("./utilization-chart.tsx"), {
   ssr: false,
   loading: () => <Skeleton className="h-full" />,
 });
@@ -26,11 +26,11 @@ interface Props {
 
 /** Peak and p95 utilization over the range, with the thresholds that are shares of the window. */
 export const UtilizationPanel = memo(function UtilizationPanel({ peak, p95, status, failed }: Props) {
-  const rows = useMemo(() => gridOf({ peak, p95 }), [peak, p95]);
-  const lines = useMemo(() => linesOf(status), [status]);
+  const rows = useMemo(() => bucketRows({ peak, p95 }), [peak, p95]);
+  const lines = useMemo(() => thresholdLines(status), [status]);
   const known = rows.filter((row) => typeof row.peak === "number" || typeof row.p95 === "number");
   const highest = known.reduce((most, row) => Math.max(most, row.peak ?? 0), 0);
-  const near = useMemo(() => linesNear(lines, highest), [lines, highest]);
+  const near = useMemo(() => linesInView(lines, highest), [lines, highest]);
   const chart =
     peak === undefined ? (
       <Waiting failed={failed} />

@@ -2,7 +2,7 @@
 
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import Link from "next/link";
-import { FallsPanel } from "../charts/falls-panel.tsx";
+import { BoundariesPanel } from "../charts/boundaries-panel.tsx";
 import { UtilizationPanel } from "../charts/utilization-panel.tsx";
 import { Ago } from "../clock.tsx";
 import { exact, plural } from "../format.ts";
@@ -14,8 +14,8 @@ import { RangePicker } from "../shell/range-picker.tsx";
 import { useTRPC } from "../trpc.ts";
 import { ErrorState } from "../ui/states.tsx";
 import { useHarness, usePeriod } from "../url.ts";
-import { FleetRows, FleetRowsSkeleton } from "./rows.tsx";
-import { FleetTiles } from "./tiles.tsx";
+import { FleetRows, FleetRowsSkeleton } from "./fleet-table.tsx";
+import { FleetTiles } from "./fleet-tiles.tsx";
 
 const PEAK_BUCKETS = 120;
 const BAR_BUCKETS = 48;
@@ -101,7 +101,7 @@ function History() {
         status={thresholds.data}
         failed={peak.isError || p95.isError}
       />
-      <FallsPanel series={falls.data} reclaimed={reclaimed.data} failed={falls.isError} />
+      <BoundariesPanel series={falls.data} reclaimed={reclaimed.data} failed={falls.isError} />
     </div>
   );
 }

@@ -10,11 +10,12 @@ import { PageHeader } from "../shell/page-header.tsx";
 import { RangePicker } from "../shell/range-picker.tsx";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
-import { Choice } from "../ui/choice.tsx";
+import { SelectMenu } from "../ui/select-menu.tsx";
 import { EmptyState, ErrorState } from "../ui/states.tsx";
-import { useHarness, usePeriod, useSessionFilters } from "../url.ts";
+import { useHarness, usePeriod } from "../url.ts";
 import { KINDS, listQuery, type SessionKind, STATUSES, type StatusChoice } from "./filters.ts";
-import { SessionTable, SessionTableSkeleton } from "./list.tsx";
+import { SessionTable, SessionTableSkeleton } from "./session-table.tsx";
+import { useSessionFilters } from "./use-session-filters.ts";
 
 const ANY = "any";
 
@@ -58,13 +59,13 @@ export function SessionsPage() {
           onChange={(event) => void setFilters({ q: event.target.value === "" ? null : event.target.value })}
           className="h-8 w-full rounded-[7px] border border-edge bg-panel px-3 text-[13px] placeholder:text-faint pointer-coarse:h-10 sm:w-72"
         />
-        <Choice
+        <SelectMenu
           name="Kind"
           value={filters.kind ?? ANY}
           options={[{ value: ANY, label: "Every kind" }, ...KINDS.map((value) => ({ value, label: value }))]}
           onChange={(next) => void setFilters({ kind: next === ANY ? null : (next as SessionKind) })}
         />
-        <Choice
+        <SelectMenu
           name="Status"
           value={filters.status ?? ANY}
           options={[

@@ -7,16 +7,16 @@ import { toast } from "sonner";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { CodeBlock } from "../ui/copy.tsx";
-import { DemoOffer } from "./demo.tsx";
+import { DemoOffer } from "./demo-fleet.tsx";
+import { FirstEventStatus } from "./first-event-status.tsx";
 import { curlSnippet, KEY_PLACEHOLDER } from "./snippets.ts";
-import { useOrigin } from "./use-origin.ts";
-import { WaitingForFirstEvent } from "./waiting.tsx";
+import { useServerUrl } from "./use-server-url.ts";
 
 /** What a fresh server shows: one command that makes the first row appear. */
 export function FirstEvent() {
   const trpc = useTRPC();
   const client = useQueryClient();
-  const url = useOrigin();
+  const url = useServerUrl();
   const create = useMutation(
     trpc.keys.create.mutationOptions({
       onSuccess: () => client.invalidateQueries(trpc.keys.list.queryFilter()),
@@ -60,7 +60,7 @@ export function FirstEvent() {
         </li>
       </ol>
       <div className="mt-5 flex flex-wrap items-center justify-between gap-3 border-t pt-4">
-        <WaitingForFirstEvent />
+        <FirstEventStatus />
         <Link href="/setup" className="text-[13px] text-accent underline underline-offset-2">
           Claude Code, Codex and other harnesses
         </Link>

@@ -6,12 +6,13 @@ import { useState } from "react";
 import { PageHeader } from "../shell/page-header.tsx";
 import { RangePicker } from "../shell/range-picker.tsx";
 import { useTRPC } from "../trpc.ts";
-import { DemoFleet } from "./demo.tsx";
-import { Doctor, IngestHealth } from "./health.tsx";
+import { DemoFleet } from "./demo-fleet.tsx";
+import { Doctor } from "./doctor.tsx";
+import { Ingestion } from "./ingestion.tsx";
 import { Keys } from "./keys.tsx";
-import { Send } from "./send.tsx";
+import { ModelWindows } from "./model-windows.tsx";
+import { Send } from "./send-turns.tsx";
 import { ThresholdsInForce } from "./thresholds.tsx";
-import { ModelWindows } from "./windows.tsx";
 
 export function SetupPage() {
   const [secret, setSecret] = useState<string>();
@@ -31,7 +32,7 @@ export function SetupPage() {
         <div className="grid min-w-0 gap-4">
           <ModelWindows key={asked} asked={asked} />
           <ThresholdsInForce />
-          <IngestHealth />
+          <Ingestion />
           <Doctor />
         </div>
       </div>

@@ -2,7 +2,7 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { useTRPC } from "../trpc.ts";
-import { Choice } from "../ui/choice.tsx";
+import { SelectMenu } from "../ui/select-menu.tsx";
 import { useHarness } from "../url.ts";
 
 const ALL = "";
@@ -18,7 +18,7 @@ export function HarnessFilter() {
     ...[...names].sort().map((value) => ({ value, label: value })),
   ];
   return (
-    <Choice
+    <SelectMenu
       name="Harness"
       value={harness ?? ALL}
       options={options}

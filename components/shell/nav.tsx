@@ -4,9 +4,9 @@ import { Keyboard } from "lucide-react";
 import Link from "next/link";
 import { usePathname, useSearchParams } from "next/navigation";
 import { cn } from "../ui/cn.ts";
-import { useShell } from "./actions.ts";
-import { Mark } from "./brand.tsx";
+import { Logo } from "./logo.tsx";
 import { carry, PAGES } from "./pages.ts";
+import { useShellActions } from "./shell-actions.ts";
 import { ThemeButton } from "./theme-button.tsx";
 
 function isCurrent(path: string, href: string): boolean {
@@ -16,14 +16,14 @@ function isCurrent(path: string, href: string): boolean {
 export function Nav() {
   const path = usePathname();
   const params = useSearchParams();
-  const { openHelp } = useShell();
+  const { openHelp } = useShellActions();
   return (
     <header className="fixed inset-x-0 bottom-0 z-30 border-t border-rule bg-panel pb-[env(safe-area-inset-bottom)] md:sticky md:inset-x-auto md:top-0 md:flex md:h-dvh md:flex-col md:border-t-0 md:border-r md:bg-bg md:px-3 md:py-[18px]">
       <Link
         href={carry("/", params)}
         className="hidden items-center gap-2.5 px-2 pb-4 text-[15px] font-semibold md:flex"
       >
-        <Mark />
+        <Logo />
         Plimsoll
       </Link>
       <nav aria-label="Main" className="flex md:flex-col md:gap-0.5">

@@ -3,17 +3,19 @@
 import dynamic from "next/dynamic";
 import { useRouter } from "next/navigation";
 import { type MouseEvent, type ReactNode, Suspense, useCallback, useEffect, useMemo, useState } from "react";
-import { enterRows } from "../fleet/walk-rows.ts";
-import { LiveProvider } from "../live.tsx";
-import { Actions, type ShellActions } from "./actions.ts";
+import { LiveProvider } from "../live/live-provider.tsx";
+import { focusFirstRow } from "../ui/row-keys.ts";
 import { Nav } from "./nav.tsx";
 import { carry, PAGES } from "./pages.ts";
-import { useReturn } from "./return.ts";
+import { useRestoreRowFocus } from "./restore-row-focus.ts";
+import { Actions, type ShellActions } from "./shell-actions.ts";
 
-const loadPalette = () => import("./palette.tsx").then(({ Palette }) => Palette);
+const loadPalette = () => import("./command-palette.tsx").then(({ Palette }) => Palette);
 // Needed only once somebody asks for them; fetched when the browser has nothing better to do.
 const Palette = dynamic(loadPalette);
-const HelpDialog = dynamic(() => import("./help.tsx").then(({ HelpDialog }) => HelpDialog));
+const ShortcutsDialog = dynamic(() =>
+  import("./shortcuts-dialog.tsx").then(({ ShortcutsDialog }) => ShortcutsDialog),
+);
 
 /** How long after `g` the second key counts. */
 const CHORD_MS = 2000;
@@ -67,7 +69,7 @@ function useShortcuts({ openSearch, openHelp }: ShellActions, early: Early): voi
       }
       if (event.key === "g") chordUntil = event.timeStamp + CHORD_MS;
       else if (event.key === "?") openHelp();
-      else if (document.activeElement === document.body && enterRows(event.key)) event.preventDefault();
+      else if (document.activeElement === document.body && focusFirstRow(event.key)) event.preventDefault();
       else if (event.key === "/") {
         event.preventDefault();
         const field = document.querySelector<HTMLInputElement>("main input[type=search]");
@@ -123,7 +125,7 @@ export function Shell({ children }: { children: ReactNode }) {
   }, [early]);
   useShortcuts(actions, early);
   usePaletteSoon();
-  useReturn();
+  useRestoreRowFocus();
   return (
     <LiveProvider>
       <Actions value={actions}>
@@ -144,7 +146,7 @@ export function Shell({ children }: { children: ReactNode }) {
           </main>
         </div>
         <Suspense>{searching && <Palette open onOpenChange={setSearching} takeEarly={takeEarly} />}</Suspense>
-        {helping && <HelpDialog open onOpenChange={setHelping} />}
+        {helping && <ShortcutsDialog open onOpenChange={setHelping} />}
       </Actions>
     </LiveProvider>
   );

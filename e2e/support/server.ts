@@ -17,7 +17,7 @@ export interface DoctorReport {
   checks: { name: string; ok: boolean; message: string }[];
 }
 
-export interface Answer {
+export interface IngestResult {
   accepted: number;
   duplicates: number;
   rejected: { index: number; code: string; path: string; message: string }[];
@@ -134,7 +134,7 @@ export class PlimsollServer {
   }
 
   /** Sends as a harness does: over HTTP, with a key that may do nothing else. */
-  async send(events: readonly object[]): Promise<Answer> {
+  async send(events: readonly object[]): Promise<IngestResult> {
     this.#key ??= await this.createKey("stories", ["ingest"]);
     const response = await fetch(`${this.url}/api/v1/events`, {
       method: "POST",
@@ -142,7 +142,7 @@ export class PlimsollServer {
       body: JSON.stringify({ events }),
     });
     if (!response.ok) throw new Error(`events: ${response.status} ${await response.text()}`);
-    return (await response.json()) as Answer;
+    return (await response.json()) as IngestResult;
   }
 
   doctor(): Promise<DoctorReport> {

@@ -1,0 +1,24 @@
+/** How each kind of boundary looks, everywhere: a colour and a shape, because colour is never the only sign. */
+export const SHAPES = ["square", "triangle", "circle", "diamond", "cross", "ring"] as const;
+export type Shape = (typeof SHAPES)[number];
+
+export interface BoundaryLook {
+  colour: string;
+  shape: Shape;
+}
+
+const LOOKS: Readonly<Record<string, BoundaryLook>> = {
+  masked: { colour: "var(--soft)", shape: "square" },
+  compacted: { colour: "var(--ok)", shape: "triangle" },
+  subtick: { colour: "var(--water)", shape: "circle" },
+  restarted: { colour: "var(--hard)", shape: "diamond" },
+  cleared: { colour: "var(--line)", shape: "cross" },
+  unexplained: { colour: "var(--faint)", shape: "ring" },
+};
+
+export function boundaryLook(type: string): BoundaryLook {
+  return LOOKS[type] ?? { colour: "var(--warn)", shape: "ring" };
+}
+
+/** Stacking and legend order. */
+export const BOUNDARY_ORDER: readonly string[] = Object.keys(LOOKS);

@@ -1,0 +1,24 @@
+import type { PlacedAgents } from "./place-other-agents.ts";
+import type { Axis, Continuation, Saw } from "./shape.ts";
+
+/** What is shown on either side of a turn that is all there is. */
+const ALONE: Readonly<Record<Axis, number>> = { turns: 1, time: 30_000 };
+
+/** From where to where the horizontal axis goes, so that everything drawn lies on it. */
+export function domainOf(
+  saw: Saw,
+  { agents, before, after }: PlacedAgents,
+  next: Continuation | null,
+  axis: Axis,
+): [from: number, to: number] {
+  const xs = [
+    ...saw.points.map(({ x }) => x),
+    ...saw.markers.map(({ x }) => x),
+    ...agents.flatMap((spots) => spots.map(({ x }) => x)),
+    ...[before, after].flatMap((span) => (span === null ? [] : [span.from, span.to])),
+    ...(next === null ? [] : [next.to.x]),
+  ];
+  const from = xs.reduce((least, x) => Math.min(least, x), xs[0] ?? 0);
+  const to = xs.reduce((most, x) => Math.max(most, x), from);
+  return from === to ? [from - ALONE[axis], to + ALONE[axis]] : [from, to];
+}

@@ -1,0 +1,113 @@
+"use client";
+
+import type { AgentView, SessionRow, WindowView } from "@plimsoll/protocol";
+import { BoundaryCounts } from "../charts/boundary-counts.tsx";
+import { compact, exact, fullTime, loadPercent, NONE, percent, plural, signed } from "../format.ts";
+import { Tile, TileSkeletons } from "../ui/tile.tsx";
+import { BOUNDARY_COUNTS, forecastReason, forecastWords, windowWords } from "../words.ts";
+
+const LABELS = ["Now", "Load", "Peak", "To the line", "Boundaries", "Reclaimed"];
+
+export function SessionTilesSkeleton() {
+  return (
+    <section aria-hidden className="panel tile-grid mb-4">
+      <TileSkeletons labels={LABELS} />
+    </section>
+  );
+}
+
+interface Props {
+  session: SessionRow;
+  agent: AgentView;
+  windows: WindowView[];
+  /** Number of the turn with the peak, when the chart holds it. */
+  peakTurn: number | null;
+}
+
+export function SessionTiles({ session, agent, windows, peakTurn }: Props) {
+  const { peak, line, forecast } = agent;
+  const boundaries = BOUNDARY_COUNTS.reduce((sum, [, field]) => sum + session[field], 0);
+  const growth = forecast.growth === null ? null : Math.round(forecast.growth);
+  return (
+    <section aria-label="Key numbers" className="panel tile-grid mb-4">
+      <Tile
+        testid="tile-now"
+        label="Now"
+        value={agent.context_tokens === null ? NONE : compact(agent.context_tokens)}
+        exactly={agent.context_tokens === null ? undefined : `${exact(agent.context_tokens)} tokens`}
+        note={agent.context_tokens === null ? "not counted" : windowWords(agent)}
+        explain={`Context tokens of ${agent.name} at its latest counted turn: fresh input, cache read and cache write together.${
+          agent.uncounted_turns > 0
+            ? ` ${plural(agent.uncounted_turns, "later turn")} came without a count.`
+            : ""
+        }${agent.after_boundary === null ? "" : " A boundary came after it; the next turn confirms the new level."}`}
+      />
+      <Tile
+        testid="tile-load"
+        label="Load"
+        value={agent.load === null ? NONE : loadPercent(agent.load)}
+        note={
+          line === null ? "no line known" : agent.load === null ? "not counted" : `of its ${line.threshold}`
+        }
+        explain={
+          line === null
+            ? "Without a window size or an absolute threshold there is no line to measure against."
+            : `Context tokens against the line, ${exact(line.tokens)} tokens (${line.threshold}).`
+        }
+      />
+      <Tile
+        testid="tile-peak"
+        label="Peak"
+        value={peak === null ? NONE : compact(peak.tokens)}
+        exactly={peak === null ? undefined : `${exact(peak.tokens)} tokens`}
+        note={
+          peak === null
+            ? undefined
+            : [
+                peak.utilization === null ? null : percent(peak.utilization),
+                peakTurn === null ? null : `turn ${exact(peakTurn)}`,
+              ]
+                .filter(Boolean)
+                .join(", ")
+        }
+        explain={
+          peak === null
+            ? "No turn has been counted yet."
+            : `The highest level ever, ${exact(peak.tokens)} tokens, on ${fullTime(Date.parse(peak.at))}.`
+        }
+      />
+      <Tile
+        testid="tile-line"
+        label={line === null ? "To the line" : `To the ${line.threshold}`}
+        value={
+          forecast.reason === "rising" && forecast.turns !== null
+            ? exact(forecast.turns)
+            : forecastWords(forecast)
+        }
+        note={
+          forecast.reason === "rising" && growth !== null
+            ? `turns, ${signed(growth, compact)} each`
+            : forecast.reason === "over" && growth !== null
+              ? `${signed(growth, compact)} a turn`
+              : undefined
+        }
+        explain={forecastReason(forecast)}
+      />
+      <Tile
+        testid="tile-boundaries"
+        label="Boundaries"
+        value={exact(boundaries)}
+        note={boundaries > 0 && <BoundaryCounts row={session} />}
+        explain={`${plural(session.subticks, "sub-tick")}, ${plural(session.restarts, "restart")} and ${plural(session.masked, "masking event")} over the whole session; also ${plural(session.compacted, "compaction")}, ${session.cleared} cleared and ${session.unexplained} unexplained. ${agent.name} has had ${plural(Math.max(1, windows.length), "window")}.`}
+      />
+      <Tile
+        testid="tile-reclaimed"
+        label="Reclaimed"
+        value={compact(session.reclaimed_tokens)}
+        exactly={`${exact(session.reclaimed_tokens)} tokens`}
+        note="tokens"
+        explain="Tokens by which every boundary together lowered the level, in all agents of the session."
+      />
+    </section>
+  );
+}

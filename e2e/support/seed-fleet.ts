@@ -1,0 +1,56 @@
+import { eventsOf, seeded } from "./generate-events.ts";
+import { endedSessions, runningAgents, TASKS } from "./sample-agents.ts";
+
+type Send = (events: readonly object[]) => Promise<unknown>;
+
+const MINUTE = 60_000;
+
+export interface FleetOptions {
+  /** Everything under one harness; each has its own when absent. */
+  harness?: string;
+  /** Sessions that have ended. */
+  sessions?: number;
+  /** Epoch ms. */
+  now?: number;
+}
+
+/** A small company's agents on an ordinary day. @returns the title of the session with the most to tell */
+export async function seedFleet(
+  send: Send,
+  { harness, sessions = 5, now = Date.now() }: FleetOptions = {},
+): Promise<{ story: string }> {
+  const random = seeded(20_261_120);
+  const lives = [...endedSessions(now, sessions, random), ...runningAgents(now)].map((life) =>
+    harness === undefined ? life : { ...life, harness },
+  );
+  const events = lives.flatMap((life) => eventsOf(life, random));
+  for (let from = 0; from < events.length; from += 5_000) await send(events.slice(from, from + 5_000));
+  return { story: "refactor billing webhooks" };
+}
+
+/** More than fits a screen, and names longer than any column. */
+export async function seedLargeFleet(send: Send, harness: string, agents = 60): Promise<void> {
+  const random = seeded(7);
+  const now = Date.now();
+  const long =
+    "Investigate why the nightly reconciliation of supplier invoices disagrees with the ledger by a few cents in every currency but one, and write down what was found";
+  const events = Array.from({ length: agents }, (_, index) => {
+    const to = 0.01 + random() * 0.24;
+    return eventsOf(
+      {
+        harness,
+        session: `crowd-${index}-${"0123456789abcdef".repeat(index % 3)}`,
+        kind: "agent",
+        title: index % 4 === 0 ? `${long} (${index})` : `${TASKS[index % TASKS.length]} ${index}`,
+        model:
+          index % 5 === 0 ? "vendor/a-model-with-a-very-long-name-preview-2026-11-20" : "claude-opus-4-6",
+        window: 200_000,
+        teeth: [{ from: Math.min(0.01, to), to, turns: 4 + Math.floor(random() * 20) }],
+        until: now - random() * 10 * MINUTE,
+        pace: 20_000,
+      },
+      random,
+    );
+  }).flat();
+  await send(events);
+}
