@@ -2,7 +2,7 @@ import { defineConfig } from "@playwright/test";
 import { ensureChromium } from "./scripts/ensure-chromium.mjs";
 
 const inCi = Boolean(process.env.CI);
-// Found once, by the first process; its workers read this file again.
+// Only the first process searches; its workers inherit the variable.
 process.env.PLIMSOLL_CHROMIUM ||= await ensureChromium();
 const isRoot = process.getuid?.() === 0;
 
@@ -10,12 +10,12 @@ export default defineConfig({
   testDir: "e2e",
   globalSetup: "./e2e/global-setup.ts",
   outputDir: "test-results",
-  // Each worker has a server and a database of its own: two cores carry two.
+  // Each worker runs its own server and database, so two cores carry two workers.
   workers: 2,
   fullyParallel: false,
   forbidOnly: inCi,
   retries: inCi ? 1 : 0,
-  // Long, for machines with other things to do: they pass when what they wait for is there.
+  // Long timeouts for busy machines. A test ends as soon as its condition holds.
   timeout: 120_000,
   expect: { timeout: 20_000 },
   reporter: [["list"], ["html", { open: "never" }]],
@@ -29,12 +29,12 @@ export default defineConfig({
     locale: "en-GB",
     timezoneId: "UTC",
     screenshot: "only-on-failure",
-    // Without the film, which would cost every story time and not only those that fail.
+    // Traces without screenshots: those would slow down passing tests too.
     trace: { mode: "retain-on-failure", screenshots: false },
   },
   projects: [
     { name: "desktop", grepInvert: /@phone-only/, use: { viewport: { width: 1440, height: 900 } } },
-    // Stories tagged @phone are told here too; those tagged @phone-only, here alone.
+    // Tests tagged @phone also run here; tests tagged @phone-only run only here.
     {
       name: "phone",
       grep: /@phone/,

@@ -5,7 +5,7 @@ import { seedFleet } from "./support/seed-fleet.ts";
 
 const THEMES = ["light", "dark"] as const;
 
-/** Looks at what is there when the pulsing placeholders are gone. */
+/** Waits until no loading placeholder is left. */
 async function settled(page: Page): Promise<void> {
   await expect(page.locator("main .skeleton:not([class*='rounded-full'])")).toHaveCount(0);
 }
@@ -14,9 +14,9 @@ for (const colorScheme of THEMES) {
   test.describe(`in the ${colorScheme} theme`, () => {
     test.use({ colorScheme });
 
-    test.describe("with nothing recorded", () => {
+    test.describe("without data", () => {
       test.use({ fresh: true });
-      test("no page of an empty server has a barrier", async ({ page }) => {
+      test("pages of an empty server pass axe", async ({ page }) => {
         for (const path of ["/", "/sessions", "/setup", "/sessions/00000000-0000-4000-8000-000000000000"]) {
           await test.step(path, async () => {
             await page.goto(path);
@@ -26,13 +26,13 @@ for (const colorScheme of THEMES) {
         }
       });
       test.beforeEach(({ expectedErrors }) => {
-        // The session that is not there.
+        // The unknown session.
         expectedErrors.push(/404 \(Not Found\)/);
       });
     });
 
-    test("no page of a busy fleet has a barrier @phone", async ({ page, send, harness }) => {
-      const { story } = await seedFleet(send, { harness });
+    test("pages with data pass axe @phone", async ({ page, send, harness }) => {
+      const { title } = await seedFleet(send, { harness });
       for (const path of [`/?harness=${harness}`, `/sessions?harness=${harness}`, "/setup"]) {
         await test.step(path, async () => {
           await page.goto(path);
@@ -40,7 +40,7 @@ for (const colorScheme of THEMES) {
           expect(await violations(page), path).toEqual([]);
         });
       }
-      await page.goto(`/sessions?harness=${harness}&q=${story}`);
+      await page.goto(`/sessions?harness=${harness}&q=${title}`);
       await page.locator("[data-row-link]").first().click();
       await expect(page.getByTestId("saw-path")).toBeVisible();
       await settled(page);
@@ -49,7 +49,7 @@ for (const colorScheme of THEMES) {
       expect(await violations(page), "a session as a table").toEqual([]);
     });
 
-    test("no dialog, menu or message has a barrier", async ({ page, send, harness }) => {
+    test("dialogs, menus and tooltips pass axe", async ({ page, send, harness }) => {
       await seedFleet(send, { harness });
       await page.goto(`/?harness=${harness}`);
       await settled(page);
@@ -69,11 +69,11 @@ for (const colorScheme of THEMES) {
         });
       }
       await page.goto("/setup");
-      await page.getByRole("button", { name: "Create a key" }).click();
+      await page.getByRole("button", { name: "Create key" }).click();
       expect(await violations(page), "creating a key").toEqual([]);
     });
 
-    test("the pages before the login have no barrier", async ({ browser, server, expectedErrors }) => {
+    test("the login pages pass axe", async ({ browser, server, expectedErrors }) => {
       expectedErrors.push(/401/);
       const context = await browser.newContext({ colorScheme, storageState: undefined });
       const page = await context.newPage();

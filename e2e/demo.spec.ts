@@ -6,7 +6,7 @@ import { readTurnLog } from "./support/read-turn-log.ts";
 test.use({ fresh: true });
 
 const FALL = "[\\d,]+ to [\\d,]+";
-/** For each fall of each session: its words on the page, and how often it has to be there. */
+/** Boundaries of each session: the text on the page and the minimum count. */
 const FALLS: readonly { example: string; session: RegExp; type: string; words: string; times: number }[] = [
   {
     example: "phantom",
@@ -40,7 +40,7 @@ const FALLS: readonly { example: string; session: RegExp; type: string; words: s
     example: "ouroboros",
     session: /^ouro:/,
     type: "restarted",
-    words: `Restarted, session \\d, \\d turns? carried over: ${FALL}\\. The grace turns were spent`,
+    words: `Restarted, session \\d, \\d turns? carried over: ${FALL}\\. The grace turns ran out`,
     times: 1,
   },
   {
@@ -54,9 +54,9 @@ const FALLS: readonly { example: string; session: RegExp; type: string; words: s
 const EXAMPLES = ["phantom", "ouroboros", "autopilot", "watcher"];
 
 const demo = (page: Page) => page.getByTestId("demo");
-const start = (page: Page) => page.getByRole("button", { name: "Start the demo fleet" }).click();
+const start = (page: Page) => page.getByRole("button", { name: "Start demo fleet" }).click();
 
-/** Addresses of the sessions that the finished demo links to, by the name the harness gave them. */
+/** Links of the finished demo, by session ID in the harness. */
 async function sessionsOf(page: Page): Promise<Map<string, string>> {
   const links = await demo(page)
     .getByRole("link")
@@ -66,11 +66,11 @@ async function sessionsOf(page: Page): Promise<Map<string, string>> {
   return new Map(links);
 }
 
-test("the demo fleet at one click: every fall it causes is on its session's page with its reason", async ({
+test("the demo fleet records boundaries, and the session pages show each with its reason", async ({
   page,
   server,
 }) => {
-  // The fleet is paced for people to watch.
+  // The demo is paced for viewers.
   test.slow();
   await page.goto("/setup");
   await expect(demo(page)).toHaveAttribute("data-state", "idle");
@@ -114,15 +114,15 @@ test("the demo fleet at one click: every fall it causes is on its session's page
             (await readTurnLog(log)).filter((row) => new RegExp(`${words}.*−[\\d,]+`).test(row)).length,
         )
         .toBe(labels.length);
-      // Nothing the examples do is left for the reader to explain.
+      // The examples report every drop.
       await expect(chart.locator("[data-marker=unexplained]")).toHaveCount(0);
     });
   }
 
-  await test.step("the parts of a split phase are agents of their own", async () => {
+  await test.step("the parts of a split phase are separate agents", async () => {
     const [, address] = [...sessions].find(([one]) => one.startsWith("autopilot:"))!;
     await page.goto(address);
-    // The orchestrator takes no turn itself: what opens is a phase at work.
+    // The orchestrator takes no turns, so the page opens on a phase.
     await expect(page.getByTestId("saw-path").first()).toBeVisible();
     const agents = page.getByTestId("agent");
     const log = page.getByRole("region", { name: "Turn log" });
@@ -143,16 +143,16 @@ test("the demo fleet at one click: every fall it causes is on its session's page
   });
 });
 
-test("from an empty fleet, and stopped again @phone", async ({ page }) => {
+test("the demo starts from an empty fleet and can be stopped @phone", async ({ page }) => {
   await page.goto("/");
   await start(page);
-  // Nobody reloads.
+  // Without a reload.
   await expect(page.getByTestId("fleet-row").first()).toBeVisible();
   await page.goto("/setup");
   await expect(demo(page)).toHaveAttribute("data-state", "running");
   await page.getByRole("button", { name: "Stop", exact: true }).click();
   await expect(demo(page)).toHaveAttribute("data-state", "stopped");
-  await expect(demo(page)).toContainText("What they sent until then is recorded.");
+  await expect(demo(page)).toContainText("Events sent before the stop are recorded.");
   expect(await violations(page), "when it was stopped").toEqual([]);
   await start(page);
   await expect(demo(page)).toHaveAttribute("data-state", "running");

@@ -1,7 +1,11 @@
 import { expect, live, test } from "./fixtures.ts";
 import { EventBuilder } from "./support/event-builder.ts";
 
-test("the fleet moves by itself: levels, order, totals and new agents", async ({ page, send, harness }) => {
+test("the fleet updates levels, order, totals and agents without a reload", async ({
+  page,
+  send,
+  harness,
+}) => {
   const calm = new EventBuilder({ harness, session: "calm", window: 200_000 }).turns(8_000, 9_000, 10_000);
   const busy = new EventBuilder({ harness, session: "busy", window: 200_000 }).turns(
     18_000,
@@ -19,7 +23,7 @@ test("the fleet moves by itself: levels, order, totals and new agents", async ({
   await expect(rows.first()).toContainText("8 turns");
   await expect(page.getByTestId("tile-load")).toContainText("60%");
   await live(page);
-  // Lost with a reload.
+  // A reload would clear this.
   await page.evaluate(() => Object.assign(window, { stillHere: true }));
 
   calm.turn(39_000);
@@ -40,32 +44,28 @@ test("the fleet moves by itself: levels, order, totals and new agents", async ({
   await expect(rows).toHaveCount(3);
   await expect(rows.last()).toContainText("newcomer");
 
-  await send(calm.mark("masked", { observations: 12, tokens_before: 44_000, tokens_after: 21_000 }).take());
+  await send(calm.event("masked", { observations: 12, tokens_before: 44_000, tokens_after: 21_000 }).take());
   await expect(rows.filter({ hasText: "calm" })).toContainText("now about 21k");
   await send(calm.turn(21_000).take());
   await expect(rows.filter({ hasText: "calm" }).getByTestId("context-tokens")).toHaveText("21k");
   await expect(page.getByTestId("tile-masked")).toContainText("1");
-  // Nothing was heard in the day before, so there is no change to tell.
+  // The previous day has no data, so there is no change to show.
   await expect(page.getByTestId("tile-masked")).toContainText("no trend");
   await expect(page.getByTestId("tile-restarts")).not.toContainText("no trend");
-  await expect(page.getByTestId("reclaimed")).toHaveText("23k tokens reclaimed in all");
-  // A peak is never lowered by what came after.
+  await expect(page.getByTestId("reclaimed")).toHaveText("23k tokens reclaimed");
+  // Later drops do not lower the peak.
   await expect(page.getByTestId("tile-peak")).toContainText("22.0%");
   expect(await page.evaluate(() => "stillHere" in window)).toBe(true);
 });
 
-test("a session that says it ended leaves the fleet and stays among the sessions", async ({
-  page,
-  send,
-  harness,
-}) => {
-  const story = new EventBuilder({ harness, session: "short-lived", window: 200_000 }).turn(9_000);
-  await send(story.take());
+test("an ended session leaves the fleet and stays in the session list", async ({ page, send, harness }) => {
+  const agent = new EventBuilder({ harness, session: "short-lived", window: 200_000 }).turn(9_000);
+  await send(agent.take());
   await page.goto(`/?harness=${harness}`);
   await expect(page.getByTestId("fleet-row")).toHaveCount(1);
   await live(page);
-  await send(story.mark("session", { status: "ended", reason: "done" }).take());
-  await expect(page.getByTestId("nothing-live")).toContainText(`No agent is at work under ${harness}`);
+  await send(agent.event("session", { status: "ended", reason: "done" }).take());
+  await expect(page.getByTestId("nothing-live")).toContainText(`No live agents in ${harness}`);
   await page.goto(`/sessions?harness=${harness}`);
   await expect(page.getByTestId("session-row")).toContainText("ended");
 });

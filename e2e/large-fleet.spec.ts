@@ -12,11 +12,7 @@ async function fits(page: Page): Promise<void> {
     .toBeLessThanOrEqual(0);
 }
 
-test("sixty agents with names longer than any column still fit and stand in order @phone", async ({
-  page,
-  send,
-  harness,
-}) => {
+test("sixty agents with long names fit and are sorted by load @phone", async ({ page, send, harness }) => {
   await seedLargeFleet(send, harness, AGENTS);
   await page.goto(`/?harness=${harness}`);
   const rows = page.getByTestId("fleet-row");
@@ -29,7 +25,7 @@ test("sixty agents with names longer than any column still fit and stand in orde
     .getByTestId("load")
     .evaluateAll((cells) => cells.map((cell) => Number.parseInt(cell.textContent ?? "", 10)));
   expect(loads).toEqual([...loads].sort((a, b) => b - a));
-  // The choice is in the address.
+  // The URL keeps the choice.
   await expect(page).toHaveURL(/agents=all/);
   await page.reload();
   await expect(rows).toHaveCount(AGENTS);
@@ -44,7 +40,7 @@ test("sixty agents with names longer than any column still fit and stand in orde
   await fits(page);
 });
 
-test("the charts of a large fleet are on the first screen, and its other agents one key away", async ({
+test("a large fleet shows its charts on the first screen and expands by keyboard", async ({
   page,
   send,
   harness,
@@ -54,7 +50,7 @@ test("the charts of a large fleet are on the first screen, and its other agents 
   await page.goto(`/?harness=${harness}`);
   const rows = page.getByTestId("fleet-row");
   const focused = page.locator("[data-agent]:focus-within");
-  const chart = page.getByRole("region", { name: "Utilization of the context window" });
+  const chart = page.getByRole("region", { name: "Context window utilization" });
   await expect(rows).toHaveCount(COLLAPSED_ROWS);
   await expect(chart.getByRole("heading")).toBeInViewport();
 
@@ -62,7 +58,7 @@ test("the charts of a large fleet are on the first screen, and its other agents 
   await expect(all).toHaveAttribute("aria-expanded", "false");
   await all.focus();
   await page.keyboard.press("Enter");
-  // On with the first agent that was not there before; its neighbours are one key away.
+  // Focus moves to the first new row.
   await expect(focused).toHaveAttribute(
     "data-agent",
     (await rows.nth(COLLAPSED_ROWS).getAttribute("data-agent"))!,
@@ -73,7 +69,7 @@ test("the charts of a large fleet are on the first screen, and its other agents 
     (await rows.nth(COLLAPSED_ROWS + 1).getAttribute("data-agent"))!,
   );
 
-  const fewer = page.getByRole("button", { name: `Show the fullest ${COLLAPSED_ROWS}` });
+  const fewer = page.getByRole("button", { name: `Show top ${COLLAPSED_ROWS}` });
   await fewer.focus();
   await page.keyboard.press("Enter");
   await expect(rows).toHaveCount(COLLAPSED_ROWS);
@@ -82,19 +78,19 @@ test("the charts of a large fleet are on the first screen, and its other agents 
   await expect(page).not.toHaveURL(/agents=/);
 });
 
-test("who is overtaken while somebody stands on its row stays, and who rises above the others appears", async ({
+test("an overtaken row stays while it has focus, and the overtaking agent appears", async ({
   page,
   send,
   harness,
 }) => {
-  const story = (name: string, level: number) =>
+  const agent = (name: string, level: number) =>
     new EventBuilder({ harness, session: name, window: 200_000 }).turns(level - 1_000, level);
-  const others = Array.from({ length: 12 }, (_, index) => story(`agent-${index}`, 30_000 - index * 1_000));
+  const others = Array.from({ length: 12 }, (_, index) => agent(`agent-${index}`, 30_000 - index * 1_000));
   await send(others.flatMap((other) => other.take()));
   await page.goto(`/?harness=${harness}`);
   const rows = page.getByTestId("fleet-row");
   await expect(rows).toHaveCount(COLLAPSED_ROWS);
-  await expect(page.getByTestId("fleet-hidden")).toHaveText(`${12 - COLLAPSED_ROWS} more with a lower load`);
+  await expect(page.getByTestId("fleet-hidden")).toHaveText(`${12 - COLLAPSED_ROWS} more with lower load`);
   await live(page);
 
   await rows
@@ -102,13 +98,13 @@ test("who is overtaken while somebody stands on its row stays, and who rises abo
     .getByRole("link")
     .first()
     .focus();
-  const held = await rows.nth(COLLAPSED_ROWS - 1).getAttribute("data-agent");
+  const focusedAgent = await rows.nth(COLLAPSED_ROWS - 1).getAttribute("data-agent");
   await send(others[11]!.turn(41_000).take());
   await expect(rows.first()).toContainText("agent-11");
   await expect(rows.first()).toHaveAttribute("data-state", "over");
   await expect(rows).toHaveCount(COLLAPSED_ROWS + 1);
-  await expect(page.locator("[data-agent]:focus-within")).toHaveAttribute("data-agent", held!);
+  await expect(page.locator("[data-agent]:focus-within")).toHaveAttribute("data-agent", focusedAgent!);
   await page.getByRole("heading", { level: 1 }).click();
   await expect(rows).toHaveCount(COLLAPSED_ROWS);
-  await expect(rows.last()).not.toHaveAttribute("data-agent", held!);
+  await expect(rows.last()).not.toHaveAttribute("data-agent", focusedAgent!);
 });

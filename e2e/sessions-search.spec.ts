@@ -2,22 +2,22 @@ import { expect, listen, test } from "./fixtures.ts";
 import { EventBuilder } from "./support/event-builder.ts";
 
 function sessions(harness: string) {
-  const told = (session: string, kind: string, title: string, model: string, ...levels: number[]) =>
+  const eventsFor = (session: string, kind: string, title: string, model: string, ...levels: number[]) =>
     new EventBuilder({ harness, session, model, window: 200_000 })
-      .mark("session", { status: "started", kind, title })
+      .event("session", { status: "started", kind, title })
       .turns(...levels);
   return [
-    told("t-1", "conversation", "Summarise incident 418", "claude-opus-4-6", 9_000, 12_000),
-    told("l-1", "loop", "Refactor billing webhooks", "claude-opus-4-6", 20_000, 44_000),
-    told("l-2", "loop", "Nightly dependency sweep", "qwen3-coder", 12_000, 30_000),
-    told("p-1", "phase", "Plan the incident review", "claude-opus-4-6", 5_000).mark("session", {
+    eventsFor("t-1", "conversation", "Summarise incident 418", "claude-opus-4-6", 9_000, 12_000),
+    eventsFor("l-1", "loop", "Refactor billing webhooks", "claude-opus-4-6", 20_000, 44_000),
+    eventsFor("l-2", "loop", "Nightly dependency sweep", "qwen3-coder", 12_000, 30_000),
+    eventsFor("p-1", "phase", "Plan the incident review", "claude-opus-4-6", 5_000).event("session", {
       status: "ended",
       reason: "done",
     }),
-  ].flatMap((story) => story.take());
+  ].flatMap((agent) => agent.take());
 }
 
-test("search, filter and sort; the address holds the view and opens it elsewhere", async ({
+test("search, filters and sorting are in the URL and open in another browser", async ({
   page,
   send,
   harness,
@@ -38,12 +38,12 @@ test("search, filter and sort; the address holds the view and opens it elsewhere
   await expect(rows).toHaveCount(1);
   await expect(rows).toContainText("Nightly dependency sweep");
   await search.fill("nothing is called this");
-  await expect(page.getByTestId("empty")).toContainText("No session matches");
+  await expect(page.getByTestId("empty")).toContainText("No matching sessions");
   await page.getByRole("button", { name: "Clear filters" }).first().click();
   await expect(search).toHaveValue("");
 
   await page.goto(`/sessions?harness=${harness}`);
-  await page.getByRole("button", { name: "Kind: Every kind" }).click();
+  await page.getByRole("button", { name: "Kind: All kinds" }).click();
   await page.getByRole("menuitemradio", { name: "loop" }).click();
   await expect(rows).toHaveCount(2);
   await page.getByRole("button", { name: "Load" }).click();
@@ -66,18 +66,13 @@ test("search, filter and sort; the address holds the view and opens it elsewhere
   await elsewhere.close();
 
   await page.getByRole("button", { name: "Kind: loop" }).click();
-  await page.getByRole("menuitemradio", { name: "Every kind" }).click();
-  await page.getByRole("button", { name: "Status: Any status" }).click();
+  await page.getByRole("menuitemradio", { name: "All kinds" }).click();
+  await page.getByRole("button", { name: "Status: All statuses" }).click();
   await page.getByRole("menuitemradio", { name: "ended" }).click();
   await expect(rows).toHaveText([/Plan the incident review/]);
 });
 
-test("the Share button copies an address that opens the same agent on the same axis", async ({
-  page,
-  context,
-  send,
-  harness,
-}) => {
+test("Share copies a link to the same agent and axis", async ({ page, context, send, harness }) => {
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   const shared = { harness, session: "to-share", window: 200_000 };
   await send([
@@ -90,7 +85,7 @@ test("the Share button copies an address that opens the same agent on the same a
   await page.getByRole("button", { name: "Time", exact: true }).click();
   await expect(page).toHaveURL(/axis=time/);
   await page.getByRole("button", { name: "Share" }).click();
-  await expect(page.getByText("Link copied. It opens exactly this view.")).toBeVisible();
+  await expect(page.getByText("Link copied. It opens this view.")).toBeVisible();
   const link = await page.evaluate(() => navigator.clipboard.readText());
   await page.goto("/");
   await page.goto(link);
@@ -101,13 +96,13 @@ test("the Share button copies an address that opens the same agent on the same a
   );
 });
 
-test("the range is kept from page to page", async ({ page, send, harness }) => {
+test("the range stays the same across pages", async ({ page, send, harness }) => {
   const yesterday = Date.now() - 30 * 3_600_000;
   await send(
     new EventBuilder({ harness, session: "long-ago", window: 200_000, start: yesterday }).turns(9_000).take(),
   );
   await page.goto(`/sessions?harness=${harness}`);
-  await expect(page.getByTestId("empty")).toContainText("No session matches");
+  await expect(page.getByTestId("empty")).toContainText("No matching sessions");
   await page.getByTestId("range").click();
   await page.getByRole("button", { name: "Last 7 days" }).click();
   await expect(page.getByTestId("session-row")).toHaveCount(1);

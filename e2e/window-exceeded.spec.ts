@@ -1,7 +1,7 @@
 import { expect, test } from "./fixtures.ts";
 import { EventBuilder } from "./support/event-builder.ts";
 
-test("a level beyond its window is shown as it is, and the window is called suspect", async ({
+test("a level above the window size is shown unchanged and marks the window as suspect", async ({
   page,
   send,
   harness,
@@ -17,9 +17,9 @@ test("a level beyond its window is shown as it is, and the window is called susp
   await expect(row).toContainText("255.8% of 2k");
   await expect(row).toContainText("window suspect");
   await expect(row).toHaveAttribute("data-state", "over");
-  // Against the line at 400 tokens; the bar ends long before, and says so.
+  // The line is at 400 tokens, so the level is far beyond the end of the bar.
   await expect(row.getByTestId("load")).toContainText("1,279%");
-  await expect(row.getByTitle("5,115 tokens, beyond the end of this bar")).toBeVisible();
+  await expect(row.getByTitle("5,115 tokens, beyond the end of the bar")).toBeVisible();
   await expect(page.getByTestId("tile-peak")).toContainText("255.8%");
 
   await row.getByRole("link", { name: "over-full" }).click();

@@ -13,7 +13,7 @@ interface Props {
   groups: string[];
   from: number;
   to: number;
-  /** Milliseconds a bucket. */
+  /** Bucket length in ms. */
   step: number;
 }
 
@@ -30,7 +30,7 @@ export default function BoundariesChart({ rows, groups, from, to, step }: Props)
   );
   const ticks = [...new Set(levelTicks(Math.max(highest, 2), 4).map(Math.round))];
   const offset = -new Date(to).getTimezoneOffset() * 60_000;
-  // A bar stands in the middle of its bucket.
+  // Center each bar in its bucket.
   const centred = rows.map((row) => ({ ...row, middle: row.at + step / 2 }));
   return (
     <ResponsiveContainer width="100%" height="100%">
@@ -67,7 +67,7 @@ export default function BoundariesChart({ rows, groups, from, to, step }: Props)
             return (
               <div className={tooltipBox}>
                 <div className="text-faint">from {fullTime(row.at ?? 0)}</div>
-                {some.length === 0 && <div>nothing fell</div>}
+                {some.length === 0 && <div>no boundaries</div>}
                 {some.map((group) => (
                   <div key={group}>
                     {exact(row[group] ?? 0)} {boundaryName(group)}
@@ -81,7 +81,7 @@ export default function BoundariesChart({ rows, groups, from, to, step }: Props)
           <Bar
             key={group}
             dataKey={group}
-            stackId="falls"
+            stackId="boundaries"
             fill={boundaryLook(group).colour}
             stroke="var(--panel)"
             strokeWidth={1}

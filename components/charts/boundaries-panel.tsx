@@ -18,12 +18,12 @@ const Chart = dynamic(() => import("./boundaries-chart.tsx"), {
 
 interface Props {
   series: Series | undefined;
-  /** Tokens that all of them together lowered levels by; undefined while unknown. */
+  /** Tokens reclaimed by all boundaries in the range; undefined while loading. */
   reclaimed: number | undefined;
   failed: boolean;
 }
 
-/** Boundary counts over time: why levels fell. */
+/** Boundary counts over time, by type. */
 export const BoundariesPanel = memo(function BoundariesPanel({ series, reclaimed, failed }: Props) {
   const stack = useMemo(() => {
     if (series === undefined) return undefined;
@@ -33,15 +33,14 @@ export const BoundariesPanel = memo(function BoundariesPanel({ series, reclaimed
     return { ...shaped, groups: shaped.groups.sort((a, b) => order(a) - order(b)) };
   }, [series]);
   const groups = stack?.groups ?? [];
-  const words = groups
+  const counts = groups
     .map((group) => `${exact(stack?.totals[group] ?? 0)} ${boundaryName(group)}`)
     .join(", ");
-  const sum =
-    reclaimed === undefined || reclaimed === 0 ? "" : ` ${exact(reclaimed)} tokens reclaimed in all.`;
+  const sum = reclaimed === undefined || reclaimed === 0 ? "" : ` ${exact(reclaimed)} tokens reclaimed.`;
   return (
     <ChartFrame
-      title="Why levels fell"
-      summary={words === "" ? "No level fell in this range." : `Boundaries over time: ${words}.${sum}`}
+      title="Boundaries over time"
+      summary={counts === "" ? "No boundaries in this range." : `Boundaries over time: ${counts}.${sum}`}
       legend={
         <>
           {groups.map((group) => (
@@ -53,9 +52,9 @@ export const BoundariesPanel = memo(function BoundariesPanel({ series, reclaimed
             <span
               className="text-faint"
               data-testid="reclaimed"
-              title={`Every kind of boundary together lowered levels by ${exact(reclaimed)} tokens`}
+              title={`Boundaries of every type reclaimed ${exact(reclaimed)} tokens`}
             >
-              {compact(reclaimed)} tokens reclaimed in all
+              {compact(reclaimed)} tokens reclaimed
             </span>
           )}
         </>
@@ -65,7 +64,7 @@ export const BoundariesPanel = memo(function BoundariesPanel({ series, reclaimed
         series === undefined || stack === undefined ? (
           <Waiting failed={failed} />
         ) : groups.length === 0 ? (
-          <NoData>No level fell in this range</NoData>
+          <NoData>No boundaries in this range</NoData>
         ) : (
           <Chart
             rows={stack.rows}

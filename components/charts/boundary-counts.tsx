@@ -3,12 +3,12 @@ import { compact, NONE } from "../format.ts";
 import { BOUNDARY_COUNTS, countsWords } from "../words.ts";
 import { BoundaryGlyph } from "./boundary-glyph.tsx";
 
-/** How often each kind of boundary came: a sign and a count, in words for those who do not see the signs. */
+/** The symbol and count of each boundary type, with a text alternative. */
 export function BoundaryCounts({ row }: { row: SessionRow }) {
   const some = BOUNDARY_COUNTS.filter(([, field]) => row[field] > 0);
   if (some.length === 0) {
     return (
-      <span className="text-faint max-xl:hidden" title="The level never fell">
+      <span className="text-faint max-xl:hidden" title="No boundaries">
         {NONE}
       </span>
     );

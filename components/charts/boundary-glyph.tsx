@@ -9,7 +9,7 @@ const PATHS = {
   ring: "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0Z",
 } as const;
 
-/** The sign of a kind of boundary, centred on 0,0, for use inside a chart. */
+/** The symbol of a boundary type, centered on 0,0, for use inside an SVG chart. */
 export function BoundaryGlyphPath({ type }: { type: string }) {
   const { colour, shape } = boundaryLook(type);
   const open = shape === "cross" || shape === "ring";

@@ -1,4 +1,4 @@
-/** How each kind of boundary looks, everywhere: a colour and a shape, because colour is never the only sign. */
+/** The color and shape of each boundary type. The shape keeps types distinct without color. */
 export const SHAPES = ["square", "triangle", "circle", "diamond", "cross", "ring"] as const;
 export type Shape = (typeof SHAPES)[number];
 
@@ -20,5 +20,5 @@ export function boundaryLook(type: string): BoundaryLook {
   return LOOKS[type] ?? { colour: "var(--warn)", shape: "ring" };
 }
 
-/** Stacking and legend order. */
+/** Order of types in stacks and legends. */
 export const BOUNDARY_ORDER: readonly string[] = Object.keys(LOOKS);

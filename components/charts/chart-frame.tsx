@@ -8,7 +8,7 @@ import { Skeleton } from "../ui/states.tsx";
 
 interface Props {
   title: string;
-  /** What the chart shows, in words, for those who do not see it. */
+  /** Text alternative of the chart. */
   summary: string;
   legend: ReactNode;
   controls?: ReactNode;
@@ -17,7 +17,7 @@ interface Props {
   height: number;
 }
 
-/** A chart with a title, a text summary and the same numbers as a table. */
+/** A chart with a title, a text summary and a table view of the same numbers. */
 export function ChartFrame({ title, summary, legend, controls, chart, table, height }: Props) {
   const [asTable, setAsTable] = useState(false);
   return (
@@ -102,9 +102,9 @@ export function NoData({ children }: { children: ReactNode }) {
   return <div className="grid h-full place-items-center text-[13px] text-muted">{children}</div>;
 }
 
-/** A chart whose data is not here: on its way, or not to be had. */
+/** Placeholder of a chart whose data is loading or failed to load. */
 export function Waiting({ failed }: { failed: boolean }) {
-  return failed ? <NoData>Could not be loaded</NoData> : <Skeleton className="h-full" />;
+  return failed ? <NoData>Failed to load</NoData> : <Skeleton className="h-full" />;
 }
 
 export const tooltipBox =

@@ -19,7 +19,7 @@ function point(
   };
 }
 
-test("what the parts leave of the level is shown, parts never reported are not", () => {
+test("tokens outside the reported parts are unattributed, and unreported parts are left out", () => {
   const { rows, parts } = compositionRows([
     point(1, 100, { history: 60 }),
     point(2, 50, null),
@@ -35,6 +35,6 @@ test("what the parts leave of the level is shown, parts never reported are not",
   ]);
 });
 
-test("nothing known gives nothing", () => {
+test("no reported composition gives no rows", () => {
   expect(compositionRows([point(1, 100, null)])).toEqual({ rows: [], parts: [] });
 });

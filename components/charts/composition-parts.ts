@@ -20,12 +20,12 @@ const PARTS: readonly { name: PartName | "rest"; label: string; colour: string }
   { name: "history", label: "history", colour: "var(--water-2)" },
   { name: "tool_output", label: "tool output", colour: "var(--water)" },
   { name: "other", label: "other", colour: "var(--edge)" },
-  { name: "rest", label: "not broken down", colour: "var(--track)" },
+  { name: "rest", label: "unattributed", colour: "var(--track)" },
 ];
 
 /**
- * What fills the window, by turn. A harness may know only some parts: what they leave of the level is shown as not
- * broken down rather than hidden, and parts it never reports do not appear as zero.
+ * The parts of the context, by turn. Tokens outside the reported parts count as unattributed; parts the harness
+ * never reports are left out rather than shown as zero.
  */
 export function compositionRows(points: readonly ChartPoint[]): {
   rows: CompositionRow[];
@@ -34,13 +34,13 @@ export function compositionRows(points: readonly ChartPoint[]): {
   const rows = points.flatMap((point) => {
     if (point.composition === null) return [];
     const row: CompositionRow = { number: point.number };
-    let told = 0;
+    let reported = 0;
     for (const [name, tokens] of Object.entries(point.composition) as [PartName, number | null][]) {
       if (tokens === null) continue;
       row[name] = tokens;
-      told += tokens;
+      reported += tokens;
     }
-    const rest = (point.context_tokens ?? told) - told;
+    const rest = (point.context_tokens ?? reported) - reported;
     if (rest > 0) row.rest = rest;
     return [row];
   });

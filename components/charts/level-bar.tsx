@@ -22,7 +22,7 @@ const STROKES: Readonly<Record<ThresholdMark["name"], string>> = {
 
 const at = (share: number) => `${(share * 100).toFixed(3)}%`;
 
-/** A level drawn against its own load lines. Past the bar's end a notch and the number say how far. */
+/** Context tokens against the agent's thresholds. A level beyond the end of the bar shows its load as a number. */
 export function LevelBar({ agent, small = false }: { agent: AgentView; small?: boolean }) {
   const bar = levelBarLayout(agent);
   const confirmed = agent.after_boundary?.tokens ?? null;
@@ -45,7 +45,7 @@ export function LevelBar({ agent, small = false }: { agent: AgentView; small?: b
             FILLS[bar.state],
             confirmed !== null && "opacity-55",
           )}
-          // Moved, not widened: the rest of the page need not be laid out again for each step of the way.
+          // Animate a transform, not the width, to avoid layout on every frame.
           style={{ transform: `translateX(${at(bar.fill - 1)})` }}
         />
       </div>
@@ -85,7 +85,7 @@ export function LevelBar({ agent, small = false }: { agent: AgentView; small?: b
             "absolute right-0 inline-flex items-center bg-panel pl-1 text-hard",
             small ? "inset-y-0 text-[10px]" : "inset-y-[6px] text-[11px] font-semibold",
           )}
-          title={`${exact(agent.context_tokens ?? 0)} tokens, beyond the end of this bar`}
+          title={`${exact(agent.context_tokens ?? 0)} tokens, beyond the end of the bar`}
         >
           {!small && loadPercent(agent.load)}
           <ChevronsRight aria-hidden className="size-3.5" />

@@ -19,7 +19,7 @@ function agent(context: number | null, peak: number | null = context): Levelled 
   };
 }
 
-test("the line stands at four fifths, whatever the window", () => {
+test("the line is at 80% of the bar for any window", () => {
   const bar = levelBarLayout(agent(100_000, 125_000));
   expect(bar).toMatchObject({ fill: 0.4, peak: 0.5, overflow: false, scaled: true, state: "under" });
   expect(bar.marks.map(({ name, at, isLine }) => [name, at, isLine])).toEqual([
@@ -48,11 +48,11 @@ test.each([
 });
 
 describe("without a line", () => {
-  test("the bar relates the level to its own peak", () => {
+  test("the bar compares the level with its own peak", () => {
     const bar = levelBarLayout({ ...agent(41_000, 82_000), thresholds: [], line: null, load: null });
     expect(bar).toMatchObject({ scaled: false, marks: [], fill: 0.4, peak: 0.8, state: "unknown" });
   });
-  test("nothing known draws nothing", () => {
+  test("the bar is empty without a token count", () => {
     expect(levelBarLayout({ ...agent(null), thresholds: [], line: null, load: null })).toMatchObject({
       fill: 0,
       peak: null,
@@ -60,7 +60,7 @@ describe("without a line", () => {
   });
 });
 
-test("labels of thresholds side by side give way to the line's", () => {
+test("the label of the line wins over a colliding threshold label", () => {
   const bar = levelBarLayout({
     ...agent(1000),
     thresholds: [

@@ -1,10 +1,10 @@
 import type { AgentView, AppliedThreshold } from "@plimsoll/protocol";
 import { textWidth, visibleLabels } from "./visible-labels.ts";
 
-/** The line of every bar stands here, so that bars of different windows compare at a glance. */
+/** Position of the line on every bar, so that agents with different windows compare at a glance. */
 export const LINE_AT = 0.8;
-/** The narrowest a bar gets, px: labels that fit there fit everywhere. */
-const NARROWEST = 230;
+/** Minimum width of a bar in px. Labels that fit there always fit. */
+const MIN_WIDTH_PX = 230;
 
 export type LevelState = "unknown" | "under" | "warning" | "over";
 
@@ -22,12 +22,12 @@ export interface LevelBarLayout {
   state: LevelState;
   /** Share of the bar's width, 0 to 1. */
   fill: number;
-  /** The same for the peak; above 1 it lies beyond the end of the bar. */
+  /** Share of the width for the peak; above 1, it is beyond the end of the bar. */
   peak: number | null;
   marks: ThresholdMark[];
-  /** The level stands beyond the end of the bar, which must then say so. */
+  /** True if the level is beyond the end of the bar. */
   overflow: boolean;
-  /** False when no line is known and the bar only relates the level to its own peak. */
+  /** False without a known line: the bar then compares the level with its own peak. */
   scaled: boolean;
 }
 
@@ -66,11 +66,11 @@ export function levelState(agent: Levelled): LevelState {
 }
 
 function thresholdMarks(agent: Levelled, line: AppliedThreshold["name"], top: number): ThresholdMark[] {
-  // Thresholds far beyond the line have no place on the bar; the row's description still lists them.
+  // Thresholds beyond the bar are left out; the text alternative still lists them.
   const within = agent.thresholds.filter(({ tokens }) => tokens <= top);
   const shown = visibleLabels(
     within.map(({ name, label, tokens }) => ({
-      at: (tokens / top) * NARROWEST + textWidth(label) / 2,
+      at: (tokens / top) * MIN_WIDTH_PX + textWidth(label) / 2,
       size: textWidth(label),
       rank: name === line ? 1 : 0,
     })),

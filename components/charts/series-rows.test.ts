@@ -25,7 +25,7 @@ function series(groups: Record<string, [number, number | null][]>): Series {
   };
 }
 
-test("a bucket in which nothing happened is a gap", () => {
+test("an empty bucket is a gap", () => {
   const rows = bucketRows({
     peak: series({
       "": [
@@ -40,14 +40,14 @@ test("a bucket in which nothing happened is a gap", () => {
   expect(rows.map(({ at }) => (at - START) / 60_000)).toEqual([0, 1, 2, 3, 4, 5]);
 });
 
-test("buckets that do not begin with the range keep their own beginning", () => {
+test("buckets keep their own start if it differs from the start of the range", () => {
   const shifted = series({ "": [[1.5, 0.1]] });
   expect(bucketRows({ peak: shifted }).map(({ at }) => (at - START) / 60_000)).toEqual([
     -0.5, 0.5, 1.5, 2.5, 3.5, 4.5,
   ]);
 });
 
-test("a value without neighbours stands alone", () => {
+test("a value without neighbors is isolated", () => {
   const rows = bucketRows({
     peak: series({
       "": [
@@ -60,7 +60,7 @@ test("a value without neighbours stands alone", () => {
   expect([...isolatedPoints(rows, "peak")]).toEqual([START]);
 });
 
-test("groups are stacked by bucket, every bucket has a row, and empty groups are left out", () => {
+test("every bucket has a row, and empty groups are left out", () => {
   const { rows, groups, totals } = stackedRows(
     series({
       masked: [
@@ -89,7 +89,7 @@ test.each([
   expect(shareOf(threshold)).toBe(share);
 });
 
-test("bars at the edges of the range are drawn whole", () => {
+test("the axis includes whole buckets at both ends of the range", () => {
   const range = { from: 100, to: 400, step: 60 };
   const rows: SeriesRow[] = [
     { at: 40 },

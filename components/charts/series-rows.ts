@@ -5,7 +5,7 @@ export interface SeriesRow {
   [name: string]: number | null;
 }
 
-/** One row per bucket of the whole range, so that a bucket in which nothing happened shows as a gap, not a bridge. */
+/** One row per bucket of the whole range. Empty buckets are null, so that the chart draws a gap. */
 export function bucketRows(named: Readonly<Record<string, Series | undefined>>): SeriesRow[] {
   const rows = new Map<number, SeriesRow>();
   const names = Object.keys(named);
@@ -33,7 +33,7 @@ function empty(at: number, names: readonly string[]): SeriesRow {
   return { at, ...Object.fromEntries(names.map((name) => [name, null])) };
 }
 
-/** Marks values that stand alone: without a dot a line of one point cannot be seen. */
+/** Times of values without neighbors. A line of one point is invisible, so the chart draws a dot there. */
 export function isolatedPoints(rows: readonly SeriesRow[], name: string): Set<number> {
   const has = (index: number) => typeof rows[index]?.[name] === "number";
   return new Set(
@@ -41,7 +41,7 @@ export function isolatedPoints(rows: readonly SeriesRow[], name: string): Set<nu
   );
 }
 
-/** Rows of a stacked bar chart: a count for every group in every bucket. */
+/** Rows of a stacked bar chart: the count of each group in each bucket. */
 export function stackedRows(series: Series): {
   rows: SeriesRow[];
   groups: string[];
@@ -49,7 +49,7 @@ export function stackedRows(series: Series): {
 } {
   const totals: Record<string, number> = {};
   const rows = new Map<number, SeriesRow>();
-  // Bars are as wide as the smallest distance between two rows: every bucket has one, or a lone bar is a hair.
+  // Recharts derives the bar width from the smallest gap between rows, so every bucket needs a row.
   for (const { at } of bucketRows({ all: { ...series, groups: series.groups.slice(0, 1) } }))
     rows.set(at, { at });
   for (const { group, points } of series.groups) {
@@ -67,8 +67,8 @@ export function stackedRows(series: Series): {
 }
 
 /**
- * From where to where bars are drawn: all of the range, and whole each bucket in which something is. Buckets begin at
- * round times, so the first may begin before the range and the newest end after it.
+ * The time axis of a bar chart: the range, extended to whole buckets that hold data.
+ * Buckets start at round times, so the first and last may reach beyond the range.
  */
 export function barDomain(
   rows: readonly SeriesRow[],
@@ -79,7 +79,7 @@ export function barDomain(
   return [Math.min(from, some[0]?.at ?? from), Math.max(to, (some.at(-1)?.at ?? from) + step)];
 }
 
-/** `20%` as 0.2; anything that is not a share of the window has no place on a chart of shares. */
+/** `20%` as 0.2; null for thresholds in tokens, which a chart of shares cannot show. */
 export function shareOf(threshold: string | number | null): number | null {
   if (typeof threshold !== "string" || !threshold.endsWith("%")) return null;
   return Number.parseFloat(threshold) / 100;

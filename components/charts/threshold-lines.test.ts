@@ -6,8 +6,8 @@ const lines = thresholdLines({
   threshold_origin: "default",
 });
 
-describe("the lines of a chart of utilization", () => {
-  it("are the thresholds that are shares, the reserve counted from the top", () => {
+describe("threshold lines", () => {
+  it("include thresholds given as shares, with the reserve counted from the top", () => {
     expect(lines.map(({ label, share }) => [label, share])).toEqual([
       ["warning 15%", 0.15],
       ["ceiling 20%", 0.2],
@@ -21,10 +21,10 @@ describe("the lines of a chart of utilization", () => {
     [0.14, ["warning", "ceiling"]],
     [0.5, ["warning", "ceiling", "soft"]],
     [0.9, ["warning", "ceiling", "soft", "reserve"]],
-  ])("are left out where they stand far above data that reaches %d", (highest, names) => {
+  ])("leave out lines far above data that peaks at %d", (highest, names) => {
     expect(linesInView(lines, highest).map(({ name }) => name)).toEqual(names);
   });
-  it("may be none", () => {
+  it("can be empty", () => {
     expect(linesInView([], 0.5)).toEqual([]);
   });
 });

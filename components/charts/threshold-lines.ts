@@ -2,7 +2,7 @@ import type { FleetStatus, ThresholdName } from "@plimsoll/protocol";
 import { THRESHOLD_NAMES } from "@plimsoll/protocol/pure";
 import { shareOf } from "./series-rows.ts";
 
-/** A threshold that is a share of the window, as a line across a chart. */
+/** A threshold given as a share of the window, drawn as a horizontal line. */
 export interface ThresholdLine {
   name: ThresholdName;
   label: string;
@@ -39,8 +39,8 @@ export function thresholdLines(status: SetThresholds | undefined): ThresholdLine
 }
 
 /**
- * The lines worth drawing beside data that reaches up to `highest`, a fraction of the window: the lowest is always in
- * view, and one far above the data would only flatten it.
+ * The lines to draw for data that peaks at `highest`, a fraction of the window. The lowest line is always included;
+ * lines far above the data would flatten it.
  */
 export function linesInView(lines: readonly ThresholdLine[], highest: number): ThresholdLine[] {
   const lowest = Math.min(...lines.map(({ share }) => share));

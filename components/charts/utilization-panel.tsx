@@ -24,7 +24,7 @@ interface Props {
   failed: boolean;
 }
 
-/** Peak and p95 utilization over the range, with the thresholds that are shares of the window. */
+/** Peak and p95 utilization over time, with the thresholds given as shares of the window. */
 export const UtilizationPanel = memo(function UtilizationPanel({ peak, p95, status, failed }: Props) {
   const rows = useMemo(() => bucketRows({ peak, p95 }), [peak, p95]);
   const lines = useMemo(() => thresholdLines(status), [status]);
@@ -35,16 +35,16 @@ export const UtilizationPanel = memo(function UtilizationPanel({ peak, p95, stat
     peak === undefined ? (
       <Waiting failed={failed} />
     ) : known.length === 0 ? (
-      <NoData>No turn with a known window in this range</NoData>
+      <NoData>No turn with a known window size in this range</NoData>
     ) : (
       <Chart rows={rows} lines={near} from={Date.parse(peak.range.from)} to={Date.parse(peak.range.to)} />
     );
   return (
     <ChartFrame
-      title="Utilization of the context window"
+      title="Context window utilization"
       summary={
         known.length === 0
-          ? "No turn with a known window in this range."
+          ? "No turn with a known window size in this range."
           : `Peak utilization over time, ${known.length} points. Highest ${percent(highest)}. Thresholds: ${lines.map(({ label }) => label).join(", ")}.`
       }
       legend={

@@ -3,7 +3,7 @@ import { visibleLabels } from "./visible-labels.ts";
 
 test.each([
   [
-    "apart",
+    "separate labels all stay",
     [
       { at: 0, size: 10, rank: 0 },
       { at: 30, size: 10, rank: 0 },
@@ -11,7 +11,7 @@ test.each([
     [true, true],
   ],
   [
-    "touching, the earlier stays",
+    "the earlier of two touching labels stays",
     [
       { at: 0, size: 20, rank: 0 },
       { at: 10, size: 20, rank: 0 },
@@ -19,7 +19,7 @@ test.each([
     [true, false],
   ],
   [
-    "touching, the higher stays",
+    "the higher rank of two touching labels stays",
     [
       { at: 0, size: 20, rank: 0 },
       { at: 10, size: 20, rank: 1 },
@@ -27,7 +27,7 @@ test.each([
     [false, true],
   ],
   [
-    "a hidden label frees its neighbour",
+    "a hidden label does not hide its neighbor",
     [
       { at: 0, size: 20, rank: 1 },
       { at: 15, size: 20, rank: 0 },
@@ -35,7 +35,7 @@ test.each([
     ],
     [true, false, true],
   ],
-  ["none", [], []],
+  ["no labels", [], []],
 ])("%s", (_, labels, shown) => {
   expect(visibleLabels(labels)).toEqual(shown);
 });

@@ -1,13 +1,13 @@
 export interface Label {
-  /** Where the label wants its centre, px. */
+  /** Wanted center, px. */
   at: number;
-  /** Extent along the same axis, px. */
+  /** Length along the same axis, px. */
   size: number;
-  /** Who keeps its text when two collide; higher wins, the earlier among equals. */
+  /** When two labels collide, the higher rank stays; among equals, the earlier. */
   rank: number;
 }
 
-/** Which labels may show their text without touching one another. Markers stay; only text gives way. */
+/** For each label, true if its text fits without touching a label that stays. */
 export function visibleLabels(labels: readonly Label[], gap = 4): boolean[] {
   const shown = labels.map(() => false);
   const byRank = labels.map((label, index) => ({ label, index })).sort((a, b) => b.label.rank - a.label.rank);
@@ -21,7 +21,7 @@ export function visibleLabels(labels: readonly Label[], gap = 4): boolean[] {
   return shown;
 }
 
-/** Width of a label at 11 px in the interface's font: close enough to tell whether two collide. */
+/** Approximate width of an 11 px label, in px. */
 export function textWidth(text: string): number {
   return text.length * 6;
 }

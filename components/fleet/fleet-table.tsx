@@ -8,6 +8,7 @@ import { type LevelState, levelState } from "../charts/level.ts";
 import { LevelBar } from "../charts/level-bar.tsx";
 import { Ago, useZone } from "../clock.tsx";
 import { compact, exact, loadPercent, NONE, plural } from "../format.ts";
+import { GLOSSARY } from "../glossary.ts";
 import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
 import { moveBetweenRows } from "../ui/row-keys.ts";
@@ -22,9 +23,9 @@ const GRID =
 
 const STATE_WORDS: Readonly<Record<LevelState, string>> = {
   over: "over its line",
-  warning: "past a threshold",
-  under: "below every threshold",
-  unknown: "no line known",
+  warning: "over a threshold",
+  under: "below all thresholds",
+  unknown: "no known line",
 };
 
 const ROLE = tableRole("Live agents, highest load first", moveBetweenRows);
@@ -32,29 +33,29 @@ const ROWS_ID = "fleet-rows";
 
 export function FleetRows({ view: { agents, more } }: { view: FleetView }) {
   const [all, setAll] = useAllAgents();
-  const [held, setHeld] = useState<string | null>(null);
-  const { shown, hidden, hiddenOver } = visibleAgents(agents, all, held);
+  const [focused, setFocused] = useState<string | null>(null);
+  const { shown, hidden, hiddenOver } = visibleAgents(agents, all, focused);
   const rows = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
   const asked = useRef(false);
   useEffect(() => {
     if (!asked.current) return;
     asked.current = false;
-    // The button is now far below or far above: whoever asked for the others goes on with the first of them.
+    // The button has moved away, so move the focus to the first new row.
     if (all) {
       const next = rows.current?.querySelectorAll<HTMLElement>("[data-row-link]")[COLLAPSED_ROWS];
       next?.focus({ preventScroll: true });
     } else button.current?.scrollIntoView({ block: "nearest" });
   }, [all]);
-  const holding = {
+  const trackFocus = {
     onFocus: ({ target }: FocusEvent<HTMLElement>) =>
-      setHeld(target.closest<HTMLElement>("[data-agent]")?.dataset.agent ?? null),
-    onBlur: () => setHeld(null),
+      setFocused(target.closest<HTMLElement>("[data-agent]")?.dataset.agent ?? null),
+    onBlur: () => setFocused(null),
   };
 
   return (
     <div className="panel">
-      <div ref={rows} id={ROWS_ID} {...ROLE} {...holding}>
+      <div ref={rows} id={ROWS_ID} {...ROLE} {...trackFocus}>
         <Head />
         {shown.map((agent) => (
           <Row key={agent.id} agent={agent} />
@@ -74,7 +75,7 @@ export function FleetRows({ view: { agents, more } }: { view: FleetView }) {
           >
             {all ? (
               <>
-                <ChevronUp aria-hidden /> Show the fullest {COLLAPSED_ROWS}
+                <ChevronUp aria-hidden /> Show top {COLLAPSED_ROWS}
               </>
             ) : (
               <>
@@ -84,19 +85,17 @@ export function FleetRows({ view: { agents, more } }: { view: FleetView }) {
           </Button>
           {hidden > 0 && (
             <span data-testid="fleet-hidden">
-              {exact(hidden)} more with a lower load
-              {hiddenOver > 0 && (
-                <span className="text-hard">, {exact(hiddenOver)} of them over their line</span>
-              )}
+              {exact(hidden)} more with lower load
+              {hiddenOver > 0 && <span className="text-hard">, {exact(hiddenOver)} over their line</span>}
             </span>
           )}
         </div>
       )}
       {more > 0 && hidden === 0 && (
         <p className="border-t px-4 py-2.5 text-[13px] text-muted">
-          {plural(more, "more live agent")} with a lower load.{" "}
+          {plural(more, "more live agent")} with lower load.{" "}
           <Link href="/sessions?status=live&sort=load" className="text-accent underline underline-offset-2">
-            See all live sessions
+            View all live sessions
           </Link>
         </p>
       )}
@@ -109,14 +108,19 @@ function Head() {
   return (
     <div {...rowRole()} className={cn(GRID, "py-2.5 text-xs text-faint max-lg:sr-only")}>
       <span {...headRole()}>Agent</span>
-      <span {...headRole()}>Level against its own load lines</span>
-      <span {...headRole()} className={cell}>
+      <span
+        {...headRole()}
+        title="Context tokens against the agent's own thresholds, with its line at 80% of the bar."
+      >
+        Level
+      </span>
+      <span {...headRole()} className={cell} title={GLOSSARY.load}>
         Load
       </span>
-      <span {...headRole()} className={cell}>
+      <span {...headRole()} className={cell} title={GLOSSARY.window}>
         Window
       </span>
-      <span {...headRole()} className={cell}>
+      <span {...headRole()} className={cell} title={GLOSSARY.line}>
         To the line
       </span>
       <span {...headRole()} className={cell}>
@@ -182,7 +186,7 @@ const Row = memo(function Row({ agent }: { agent: FleetAgent }) {
   );
 });
 
-/** Where the row comes from. A long harness name leaves the model two fifths; the row's title has both whole. */
+/** Harness, place and model. Long names are truncated; the tooltip of the row shows them in full. */
 function Origin({ agent: { harness, place, model } }: { agent: FleetAgent }) {
   return (
     <span className="flex gap-x-1 text-xs text-faint">
@@ -194,7 +198,7 @@ function Origin({ agent: { harness, place, model } }: { agent: FleetAgent }) {
 }
 
 function Load({ agent, state }: { agent: FleetAgent; state: LevelState }) {
-  if (agent.load === null) return <span title="No line is known for this agent">{NONE}</span>;
+  if (agent.load === null) return <span title="This agent has no known line">{NONE}</span>;
   return (
     <span
       data-testid="load"
@@ -241,18 +245,18 @@ function Window({ agent }: { agent: FleetAgent }) {
         </span>
       )}
       {agent.window_suspect && (
-        <Note title="The level is higher than the window is said to be: the size is probably wrong.">
+        <Note title="The level exceeds the window size, so the size is probably wrong.">
           <CircleHelp aria-hidden className="size-3" /> window suspect
         </Note>
       )}
       {agent.uncounted_turns > 0 && (
-        <Note title="The sender gave no token count for the latest turns, so the level shown is older.">
+        <Note title="The latest turns have no token count, so the level is from an earlier turn.">
           {plural(agent.uncounted_turns, "uncounted turn")}
         </Note>
       )}
       {after !== null && (
-        <Note title="A boundary came after the latest turn. The next turn will confirm the new level.">
-          {after.tokens === null ? "fell, not confirmed" : `now about ${compact(after.tokens)}`}
+        <Note title="A boundary followed the latest turn; the next turn confirms the new level.">
+          {after.tokens === null ? "dropped, not confirmed" : `now about ${compact(after.tokens)}`}
         </Note>
       )}
     </>
@@ -267,7 +271,7 @@ function Note({ title, children }: { title: string; children: ReactNode }) {
   );
 }
 
-/** As high as what takes its place, so that nothing below moves when it comes. */
+/** Same height as the loaded rows, so that the page does not shift. */
 export function FleetRowsSkeleton() {
   return (
     <div className="panel" aria-hidden>

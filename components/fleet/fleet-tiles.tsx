@@ -2,14 +2,15 @@
 
 import type { FleetStatus } from "@plimsoll/protocol";
 import { exact, loadPercent, NONE, percent, signed } from "../format.ts";
+import { GLOSSARY } from "../glossary.ts";
 import { Tile, TileSkeletons } from "../ui/tile.tsx";
 import { type Change, periodChange } from "./period-change.ts";
 
 const LABELS = [
-  "Highest load now",
+  "Highest load",
   "Peak utilization",
   "Sub-tick boundaries",
-  "Sessions past warning",
+  "Sessions over warning",
   "Masking events",
   "Restarts",
 ];
@@ -31,17 +32,16 @@ function Tiles({ status }: { status: FleetStatus }) {
     <>
       <Tile
         testid="tile-load"
-        label="Highest load now"
+        label="Highest load"
         value={highest === null ? NONE : loadPercent(highest.load)}
         note={highest === null ? "no live agent with a line" : "of its line"}
         explain={
           <>
-            Load is context tokens against the agent's own line: at 100% the harness masks, hands over or
-            restarts.
-            {highest !== null && ` Highest now: ${highest.title} (${highest.agent}).`}
+            {GLOSSARY.load}
+            {highest !== null && ` Highest: ${highest.title} (${highest.agent}).`}
             {current !== null &&
               current.context_tokens !== null &&
-              ` Heard from last: ${current.title}, ${exact(current.context_tokens)} tokens${
+              ` Latest turn: ${current.title}, ${exact(current.context_tokens)} tokens${
                 current.utilization === null ? "" : `, ${percent(current.utilization)} of its window`
               }.`}
           </>
@@ -65,18 +65,18 @@ function Tiles({ status }: { status: FleetStatus }) {
             formatChange={(share) => (share * 100).toFixed(1).replace("-", "−")}
           />
         }
-        explain="The fullest any context window was in the range, as a share of its size. A peak is never lowered by what came after."
+        explain="The highest share of its context window that any agent used in the range."
       />
       <Tile
         testid="tile-subticks"
         label="Sub-tick boundaries"
         value={exact(totals.subticks)}
         note={<Delta change={change("subticks")} />}
-        explain="How often an agent handed its work over to a fresh window because its ceiling was near."
+        explain="How often an agent handed its work over to a fresh window because it neared its ceiling."
       />
       <Tile
         testid="tile-warnings"
-        label="Sessions past warning"
+        label="Sessions over warning"
         value={exact(totals.sessions_past_warning)}
         note={
           <>
@@ -85,8 +85,8 @@ function Tiles({ status }: { status: FleetStatus }) {
             <Delta change={change("sessions_past_warning")} />
           </>
         }
-        explain={`Distinct sessions that rose over their warning threshold${
-          warning === null ? ", which is off" : ` (${warning}, ${status.threshold_origin} thresholds)`
+        explain={`Distinct sessions that rose above their warning threshold${
+          warning === null ? ", which is off" : ` (${warning})`
         } at least once in the range.`}
       />
       <Tile
@@ -94,14 +94,14 @@ function Tiles({ status }: { status: FleetStatus }) {
         label="Masking events"
         value={exact(totals.masked)}
         note={<Delta change={change("masked")} neutral />}
-        explain="How often old observations were replaced by placeholders to make room. What masking and every other kind of boundary reclaimed together stands below, under Why levels fell."
+        explain="How often a harness replaced old tool results with placeholders to free tokens."
       />
       <Tile
         testid="tile-restarts"
         label="Restarts"
         value={exact(totals.restarts)}
         note={<Delta change={change("restarts")} />}
-        explain="How often a harness gave up a window and began again with only a carry-over."
+        explain="How often a harness started a new window and carried only recent turns over."
       />
     </>
   );
@@ -109,22 +109,22 @@ function Tiles({ status }: { status: FleetStatus }) {
 
 type Counted = "subticks" | "sessions_past_warning" | "masked" | "restarts";
 
-const BEFORE = "period of equal length just before";
+const PREVIOUS = "previous period of the same length";
 
 interface DeltaProps {
   change: Change;
-  /** Neither more nor less of it is good or bad. */
+  /** True if neither an increase nor a decrease is good. */
   neutral?: boolean;
   format?: (value: number) => string;
   formatChange?: (value: number) => string;
 }
 
-/** The sign says which way; colour only repeats it. */
+/** The change from the previous period. The sign carries the direction; color repeats it. */
 function Delta({ change, neutral = false, format = exact, formatChange = format }: DeltaProps) {
   if (change.reason === "nothing") return null;
   if (change.reason === "no_trend") {
     return (
-      <span className="text-faint" title={`Nothing was counted in the ${BEFORE}`}>
+      <span className="text-faint" title={`No data in the ${PREVIOUS}`}>
         no trend
       </span>
     );
@@ -132,7 +132,7 @@ function Delta({ change, neutral = false, format = exact, formatChange = format 
   const { before, by } = change;
   const colour = neutral || by === 0 ? "text-faint" : by > 0 ? "text-line" : "text-ok";
   return (
-    <span className={colour} title={`${format(before)} in the ${BEFORE}`}>
+    <span className={colour} title={`${format(before)} in the ${PREVIOUS}`}>
       {signed(by, formatChange)}
     </span>
   );

@@ -6,7 +6,7 @@ test.each([
   [3, 5, { reason: "changed", before: 5, by: -2 }],
   [5, 5, { reason: "changed", before: 5, by: 0 }],
   [0, 5, { reason: "changed", before: 5, by: -5 }],
-  // It was quiet before, but something was heard: that there was none of this is a figure.
+  // The previous period has data, and its figure is zero.
   [5, 0, { reason: "changed", before: 0, by: 5 }],
   [5, null, { reason: "no_trend" }],
   [0, 0, { reason: "nothing" }],
@@ -15,6 +15,6 @@ test.each([
   expect(periodChange(now, before)).toEqual(change);
 });
 
-test("a difference too small to show is none", () => {
+test("a difference below `same` counts as none", () => {
   expect(periodChange(0.2144, 0.2141, 0.0005)).toEqual({ reason: "changed", before: 0.2141, by: 0 });
 });

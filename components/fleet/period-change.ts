@@ -1,12 +1,15 @@
-/** How a figure stands against the same one of the period before, and why there may be nothing to say. */
+/** The change of a figure from the previous period, or the reason there is none. */
 export type Change =
   | { reason: "changed"; before: number; by: number }
-  /** The period before has no figure, so any difference from it would say nothing. */
+  /** The previous period has no data. */
   | { reason: "no_trend" }
-  /** None before and none now is no change worth a sign. */
+  /** The figure is zero in both periods. */
   | { reason: "nothing" };
 
-/** @param before null when nothing was heard in the period before. @param same differences below it are none */
+/**
+ * @param before null if the previous period has no data
+ * @param same smaller differences count as none
+ */
 export function periodChange(now: number, before: number | null, same = 0): Change {
   if (now === 0 && (before === null || before === 0)) return { reason: "nothing" };
   if (before === null) return { reason: "no_trend" };

@@ -20,6 +20,6 @@ test.each([
   expect(refetchUrgency({ key: [path.split("."), { input }], pages }, messages)).toBe(urgency);
 });
 
-test("a key of another shape is left alone", () => {
+test("a query key that is not from tRPC is not refetched", () => {
   expect(refetchUrgency({ key: ["mine"], pages: undefined }, all)).toBeNull();
 });

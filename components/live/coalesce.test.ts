@@ -4,7 +4,7 @@ import { coalesce } from "./coalesce.ts";
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
-test("the first goes at once, a burst goes together after the interval", async () => {
+test("flushes the first item at once and the rest together after the interval", async () => {
   const batches: number[][] = [];
   const queue = coalesce<number>(120, (items) => {
     batches.push(items);
@@ -20,7 +20,7 @@ test("the first goes at once, a burst goes together after the interval", async (
   expect(batches).toEqual([[1], [2, 3]]);
 });
 
-test("waits for a slow batch and survives a failing one", async () => {
+test("waits for a slow batch and continues after a failed one", async () => {
   const batches: number[][] = [];
   let fail: (reason: Error) => void = () => {};
   const queue = coalesce<number>(100, (items) => {
@@ -38,7 +38,7 @@ test("waits for a slow batch and survives a failing one", async () => {
   expect(batches).toEqual([[1], [2]]);
 });
 
-test("with a delay even the first waits", async () => {
+test("delays the first batch", async () => {
   const batches: number[][] = [];
   const queue = coalesce<number>(1000, async (items) => batches.push(items), 500);
   queue.push(1);
@@ -49,7 +49,7 @@ test("with a delay even the first waits", async () => {
   expect(batches).toEqual([[1, 2]]);
 });
 
-test("stop drops what waits", async () => {
+test("stop drops waiting items", async () => {
   const batches: number[][] = [];
   const queue = coalesce<number>(100, async (items) => batches.push(items));
   queue.push(1);

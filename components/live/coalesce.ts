@@ -1,13 +1,12 @@
 export interface Coalescer<T> {
   push(item: T): void;
-  /** Drops what is waiting and never flushes again. */
+  /** Drops waiting items and stops flushing. */
   stop(): void;
 }
 
 /**
- * Hands over what arrived in batches: the first at once (or, with `delay`, after that many ms), the rest at most every
- * `interval` ms, and never while the batch before is still being worked off. So a burst costs one refetch after
- * another, not a pile of cancelled ones.
+ * Flushes items in batches: the first after `delay` ms, then at most one batch every `interval` ms, one at a time.
+ * A burst of changes then causes a few refetches instead of many cancelled ones.
  */
 export function coalesce<T>(
   interval: number,
@@ -25,7 +24,7 @@ export function coalesce<T>(
       const items = waiting;
       waiting = [];
       const rest = new Promise((done) => setTimeout(done, interval));
-      // A failed refetch shows itself on the page; the next batch must still be worked off.
+      // The page shows a failed refetch. The next batch must still run.
       await Promise.allSettled([flush(items), rest]);
     }
     busy = false;

@@ -2,20 +2,20 @@
 
 import { type LiveState, useLive } from "./live-provider.tsx";
 
-const WORDS: Readonly<Record<LiveState, { label: string; hint: string; dot: string }>> = {
-  connecting: { label: "Connecting", hint: "Opening the live connection", dot: "border border-faint" },
-  live: { label: "Live", hint: "Numbers move as events arrive", dot: "bg-ok" },
+const STATES: Readonly<Record<LiveState, { label: string; hint: string; dot: string }>> = {
+  connecting: { label: "Connecting", hint: "Connecting to the live stream", dot: "border border-faint" },
+  live: { label: "Live", hint: "Numbers update as events arrive", dot: "bg-ok" },
   reconnecting: {
     label: "Reconnecting",
-    hint: "The live connection broke; what you see may be old until it is back",
+    hint: "The live stream is disconnected, so numbers may be out of date",
     dot: "border-2 border-warn",
   },
-  paused: { label: "Paused", hint: "Paused while this tab was hidden", dot: "border border-faint" },
+  paused: { label: "Paused", hint: "Updates pause while this tab is hidden", dot: "border border-faint" },
 };
 
 export function LiveIndicator() {
   const state = useLive();
-  const { label, hint, dot } = WORDS[state];
+  const { label, hint, dot } = STATES[state];
   return (
     <span
       role="status"

@@ -19,7 +19,7 @@ type Api = ReturnType<typeof useTRPCClient>;
 
 const FAST_MS = 100;
 const SLOW_MS = 2000;
-/** History is redrawn only after the numbers people watch had the connection to themselves. */
+/** Delay before refetching charts, so that the live numbers load first. */
 const SLOW_DELAY_MS = 600;
 const RETRY_MS = [500, 1000, 2000, 5000];
 
@@ -32,20 +32,20 @@ function refetch(client: QueryClient, urgency: Urgency, messages: LiveMessage[])
   });
 }
 
-/** The rows people watch first; all else must not delay them. */
-async function follow(client: QueryClient, api: Api, messages: LiveMessage[]): Promise<void> {
+/** Refreshes the fleet rows first; other queries must not delay them. */
+async function refresh(client: QueryClient, api: Api, messages: LiveMessage[]): Promise<void> {
   await refreshFleet(client, (query) => api.fleetPart.query(query), messages);
   await refetch(client, "fast", messages);
 }
 
-/** One event stream for the whole page. It says that something changed, never what: the queries concerned ask again. */
+/** Opens one event stream for the page. A message names changed sessions; the affected queries are refetched. */
 export function LiveProvider({ children }: { children: ReactNode }) {
   const client = useQueryClient();
   const api = useTRPCClient();
   const [state, setState] = useState<LiveState>("connecting");
 
   useEffect(() => {
-    const fast = coalesce<LiveMessage>(FAST_MS, (messages) => follow(client, api, messages));
+    const fast = coalesce<LiveMessage>(FAST_MS, (messages) => refresh(client, api, messages));
     const slow = coalesce<LiveMessage>(
       SLOW_MS,
       (messages) => refetch(client, "slow", messages),
@@ -61,7 +61,7 @@ export function LiveProvider({ children }: { children: ReactNode }) {
       source.onopen = () => {
         failures = 0;
         setState("live");
-        // What happened while nobody listened is not sent again.
+        // The server does not resend messages missed while disconnected.
         if (missed) void client.invalidateQueries();
         missed = false;
       };
@@ -72,7 +72,7 @@ export function LiveProvider({ children }: { children: ReactNode }) {
         slow.push(message);
       };
       source.onerror = () => {
-        // The browser gives up for good on some answers, so the retrying is done here.
+        // The browser stops reconnecting after some HTTP errors, so retry here.
         close();
         missed = true;
         setState("reconnecting");
@@ -87,7 +87,7 @@ export function LiveProvider({ children }: { children: ReactNode }) {
       source = undefined;
     }
 
-    function followVisibility(): void {
+    function onVisibilityChange(): void {
       close();
       if (document.visibilityState === "hidden") {
         missed = true;
@@ -97,10 +97,10 @@ export function LiveProvider({ children }: { children: ReactNode }) {
       }
     }
 
-    followVisibility();
-    document.addEventListener("visibilitychange", followVisibility);
+    onVisibilityChange();
+    document.addEventListener("visibilitychange", onVisibilityChange);
     return () => {
-      document.removeEventListener("visibilitychange", followVisibility);
+      document.removeEventListener("visibilitychange", onVisibilityChange);
       close();
       fast.stop();
       slow.stop();

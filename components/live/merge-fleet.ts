@@ -1,9 +1,6 @@
 import type { FleetAgent, FleetPart, FleetView, LiveMessage } from "@plimsoll/protocol";
 
-/**
- * The sessions a few messages name, when asking for these alone is worth it; null when too many changed, or when a
- * message does not say which.
- */
+/** The sessions named by these messages; null if there are none, more than `most`, or a message names none. */
 export function namedSessions(messages: readonly LiveMessage[], most: number): string[] | null {
   const named = new Set<string>();
   for (const { sessions } of messages) {
@@ -15,8 +12,8 @@ export function namedSessions(messages: readonly LiveMessage[], most: number): s
 }
 
 /**
- * A fleet with the rows of some sessions as they are now. Null when that cannot be told from these rows: the view did
- * not show every live agent, would show too many, or another agent has come or gone unheard.
+ * Replaces the rows of some sessions in a fleet. Returns null if the result may be incomplete: the view was
+ * truncated, would exceed `most` rows, or the number of live agents does not match.
  */
 export function mergeFleetPart(
   view: FleetView,
@@ -25,7 +22,7 @@ export function mergeFleetPart(
   most: number,
 ): FleetView | null {
   const asked = new Set(sessions);
-  // Those just heard from come first among equals, as in the answer to the whole question.
+  // Updated agents come first among equal loads, as in the full query.
   const agents = [...part.agents, ...view.agents.filter((agent) => !asked.has(agent.session_id))];
   if (view.more > 0 || agents.length > most || agents.length !== part.live) return null;
   return { generated_at: part.generated_at, agents: agents.sort(byLoad), more: 0 };

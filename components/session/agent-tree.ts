@@ -3,7 +3,7 @@ export interface TreeNode<T> {
   depth: number;
 }
 
-/** Agents under their parents, depth first. An agent whose parent is unknown, or its own ancestor, stands at the top. */
+/** Agents below their parents, depth first. An agent with an unknown parent, or in a cycle, is a root. */
 export function agentTree<T extends { id: string; name: string; parent: string | null }>(
   agents: readonly T[],
 ): TreeNode<T>[] {
@@ -23,8 +23,8 @@ export function agentTree<T extends { id: string; name: string; parent: string |
 }
 
 /**
- * The agent to look at before anybody chose one: the main agent, or, while that has taken no turn (one that only hands
- * out work never does), the first that has.
+ * The agent selected by default: the main agent, or the first agent with a turn if the main agent has none.
+ * An orchestrator that only delegates never takes a turn.
  */
 export function defaultAgent<T extends { id: string; name: string; parent: string | null; turns: number }>(
   agents: readonly T[],

@@ -14,7 +14,7 @@ interface Props {
   onChoose: (id: string) => void;
 }
 
-/** The tree of agents, each with its own meter. Choosing one shows its chart and turns. */
+/** The tree of agents, each with its own level. Selecting one shows its chart and turns. */
 export function AgentsPanel({ agents, chosen, onChoose }: Props) {
   return (
     <section aria-label="Agents" className="panel px-4 py-3.5">

@@ -12,13 +12,13 @@ const Chart = dynamic(() => import("../charts/composition-chart.tsx"), {
   loading: () => <Skeleton className="h-full" />,
 });
 
-/** What fills the window, where the harness says so. Nothing is drawn where it does not. */
+/** Composition of the context by turn. Renders nothing if the harness does not report it. */
 export function CompositionPanel({ points }: { points: ChartPoint[] }) {
   const { rows, parts } = useMemo(() => compositionRows(points), [points]);
   if (rows.length === 0) return null;
   return (
-    <section aria-label="What fills the window" className="panel px-4 py-3.5">
-      <h2 className="mb-1.5 text-[13px] font-semibold">What fills the window</h2>
+    <section aria-label="Window composition" className="panel px-4 py-3.5">
+      <h2 className="mb-1.5 text-[13px] font-semibold">Window composition</h2>
       <div className="h-[120px]" aria-hidden>
         <Chart rows={rows} parts={parts} />
       </div>

@@ -31,22 +31,22 @@ const CRUMB = (
 
 export function SessionPage({ id }: { id: string }) {
   const query = useQuery(useTRPC().sessions.get.queryOptions({ id }));
-  if (query.data !== undefined) return <Known id={id} detail={query.data} />;
+  if (query.data !== undefined) return <SessionDetails id={id} detail={query.data} />;
   if (!query.isError) return <Loading />;
   const absent = codeOf(query.error) === "NOT_FOUND" || codeOf(query.error) === "BAD_REQUEST";
   return (
     <>
-      <PageHeader title={absent ? "No such session" : "Session"} crumb={CRUMB} />
+      <PageHeader title={absent ? "Session not found" : "Session"} crumb={CRUMB} />
       <section className="panel">
         {absent ? (
-          <EmptyState title="This session is not here">
-            <p className="mb-3">The link may have been cut short, or belong to another Plimsoll.</p>
+          <EmptyState title="This session does not exist">
+            <p className="mb-3">The link may be incomplete, or belong to another Plimsoll server.</p>
             <Link href="/sessions" className="text-accent underline underline-offset-2">
-              See all sessions
+              View all sessions
             </Link>
           </EmptyState>
         ) : (
-          <ErrorState what="The session" error={query.error} retry={() => query.refetch()} />
+          <ErrorState what="the session" error={query.error} retry={() => query.refetch()} />
         )}
       </section>
     </>
@@ -73,7 +73,7 @@ function Loading() {
   );
 }
 
-function Known({ id, detail }: { id: string; detail: SessionDetail }) {
+function SessionDetails({ id, detail }: { id: string; detail: SessionDetail }) {
   const [view, setView] = useSessionView();
   const chart = useQuery(useTRPC().sessions.chart.queryOptions({ id }));
   const { session } = detail;
@@ -106,8 +106,9 @@ function Known({ id, detail }: { id: string; detail: SessionDetail }) {
       </PageHeader>
       {agent === undefined ? (
         <section className="panel">
-          <EmptyState title="No turn yet">
-            The session was announced, but no agent of it has taken a turn. This page fills by itself.
+          <EmptyState title="No turns yet">
+            The session has started, but none of its agents has sent a turn. The page updates with the first
+            one.
           </EmptyState>
         </section>
       ) : (
@@ -120,7 +121,7 @@ function Known({ id, detail }: { id: string; detail: SessionDetail }) {
           />
           {chart.isError && chart.data === undefined ? (
             <section className="panel">
-              <ErrorState what="The chart" error={chart.error} retry={() => chart.refetch()} />
+              <ErrorState what="the chart" error={chart.error} retry={() => chart.refetch()} />
             </section>
           ) : (
             <SawPanel
@@ -163,7 +164,7 @@ function Chips({ detail, agent }: { detail: SessionDetail; agent: AgentView | un
       </Chip>
       {session.kind !== null && <Chip>{session.kind}</Chip>}
       {session.title !== null && (
-        <Chip title={`The harness's own id: ${session.session}`}>
+        <Chip title={`Session ID in the harness: ${session.session}`}>
           <span className="truncate">{session.session}</span>
         </Chip>
       )}
@@ -171,7 +172,7 @@ function Chips({ detail, agent }: { detail: SessionDetail; agent: AgentView | un
         <Chip
           title={`${agent.model}: ${
             agent.window_tokens === null
-              ? "the size of its window is unknown; set it in Setup"
+              ? "unknown window size; set it in Setup"
               : `${exact(agent.window_tokens)} tokens, ${sourceWords(agent.window_source)}`
           }`}
         >
@@ -185,26 +186,25 @@ function Chips({ detail, agent }: { detail: SessionDetail; agent: AgentView | un
         </Chip>
       )}
       {agent?.window_suspect && (
-        <Chip
-          tone="warn"
-          title="The level is higher than the window is said to be: the size is probably wrong."
-        >
+        <Chip tone="warn" title="The level exceeds the window size, so the size is probably wrong.">
           window suspect
         </Chip>
       )}
       {agent !== undefined && agent.uncounted_turns > 0 && (
-        <Chip tone="warn">{plural(agent.uncounted_turns, "uncounted turn")}</Chip>
+        <Chip tone="warn" title="The latest turns have no token count.">
+          {plural(agent.uncounted_turns, "uncounted turn")}
+        </Chip>
       )}
       <Chip>{detail.threshold_origin} thresholds</Chip>
     </>
   );
 }
 
-/** On a phone it stands beside the way back; a row of its own would push the numbers down. */
+/** Copies the URL. On a phone the button is beside the breadcrumb, to save a row. */
 function ShareButton(props: Pick<ComponentProps<typeof Button>, "className" | "look">) {
   async function share() {
-    if (await copyText(window.location.href)) toast.success("Link copied. It opens exactly this view.");
-    else toast.error("The browser refused to copy. Take the link from the address bar.");
+    if (await copyText(window.location.href)) toast.success("Link copied. It opens this view.");
+    else toast.error("The browser blocked the clipboard. Copy the link from the address bar.");
   }
   return (
     <Button onClick={share} {...props}>

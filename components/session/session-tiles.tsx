@@ -3,10 +3,11 @@
 import type { AgentView, SessionRow, WindowView } from "@plimsoll/protocol";
 import { BoundaryCounts } from "../charts/boundary-counts.tsx";
 import { compact, exact, fullTime, loadPercent, NONE, percent, plural, signed } from "../format.ts";
+import { GLOSSARY } from "../glossary.ts";
 import { Tile, TileSkeletons } from "../ui/tile.tsx";
-import { BOUNDARY_COUNTS, forecastReason, forecastWords, windowWords } from "../words.ts";
+import { BOUNDARY_COUNTS, countsWords, forecastReason, forecastWords, windowWords } from "../words.ts";
 
-const LABELS = ["Now", "Load", "Peak", "To the line", "Boundaries", "Reclaimed"];
+const LABELS = ["Current", "Load", "Peak", "To the line", "Boundaries", "Reclaimed"];
 
 export function SessionTilesSkeleton() {
   return (
@@ -20,7 +21,7 @@ interface Props {
   session: SessionRow;
   agent: AgentView;
   windows: WindowView[];
-  /** Number of the turn with the peak, when the chart holds it. */
+  /** Number of the turn with the peak; null if the chart does not contain it. */
   peakTurn: number | null;
 }
 
@@ -32,27 +33,27 @@ export function SessionTiles({ session, agent, windows, peakTurn }: Props) {
     <section aria-label="Key numbers" className="panel tile-grid mb-4">
       <Tile
         testid="tile-now"
-        label="Now"
+        label="Current"
         value={agent.context_tokens === null ? NONE : compact(agent.context_tokens)}
         exactly={agent.context_tokens === null ? undefined : `${exact(agent.context_tokens)} tokens`}
         note={agent.context_tokens === null ? "not counted" : windowWords(agent)}
-        explain={`Context tokens of ${agent.name} at its latest counted turn: fresh input, cache read and cache write together.${
+        explain={`Context tokens of ${agent.name} at its latest counted turn: fresh input, cache reads and cache writes.${
           agent.uncounted_turns > 0
-            ? ` ${plural(agent.uncounted_turns, "later turn")} came without a count.`
+            ? ` ${plural(agent.uncounted_turns, "later turn")} had no token count.`
             : ""
-        }${agent.after_boundary === null ? "" : " A boundary came after it; the next turn confirms the new level."}`}
+        }${agent.after_boundary === null ? "" : " A boundary followed it; the next turn confirms the new level."}`}
       />
       <Tile
         testid="tile-load"
         label="Load"
         value={agent.load === null ? NONE : loadPercent(agent.load)}
         note={
-          line === null ? "no line known" : agent.load === null ? "not counted" : `of its ${line.threshold}`
+          line === null ? "no known line" : agent.load === null ? "not counted" : `of its ${line.threshold}`
         }
         explain={
           line === null
-            ? "Without a window size or an absolute threshold there is no line to measure against."
-            : `Context tokens against the line, ${exact(line.tokens)} tokens (${line.threshold}).`
+            ? "Load needs a line, and a line needs a window size or a threshold in tokens."
+            : `${GLOSSARY.load} The line is ${exact(line.tokens)} tokens (${line.threshold}).`
         }
       />
       <Tile
@@ -72,8 +73,8 @@ export function SessionTiles({ session, agent, windows, peakTurn }: Props) {
         }
         explain={
           peak === null
-            ? "No turn has been counted yet."
-            : `The highest level ever, ${exact(peak.tokens)} tokens, on ${fullTime(Date.parse(peak.at))}.`
+            ? "No turn has a token count yet."
+            : `The highest level of ${agent.name}: ${exact(peak.tokens)} tokens at ${fullTime(Date.parse(peak.at))}.`
         }
       />
       <Tile
@@ -88,17 +89,17 @@ export function SessionTiles({ session, agent, windows, peakTurn }: Props) {
           forecast.reason === "rising" && growth !== null
             ? `turns, ${signed(growth, compact)} each`
             : forecast.reason === "over" && growth !== null
-              ? `${signed(growth, compact)} a turn`
+              ? `${signed(growth, compact)} per turn`
               : undefined
         }
-        explain={forecastReason(forecast)}
+        explain={`${GLOSSARY.line} ${forecastReason(forecast)}`}
       />
       <Tile
         testid="tile-boundaries"
         label="Boundaries"
         value={exact(boundaries)}
         note={boundaries > 0 && <BoundaryCounts row={session} />}
-        explain={`${plural(session.subticks, "sub-tick")}, ${plural(session.restarts, "restart")} and ${plural(session.masked, "masking event")} over the whole session; also ${plural(session.compacted, "compaction")}, ${session.cleared} cleared and ${session.unexplained} unexplained. ${agent.name} has had ${plural(Math.max(1, windows.length), "window")}.`}
+        explain={`${GLOSSARY.boundary} This session: ${countsWords(session) || "none"}. ${agent.name} has used ${plural(Math.max(1, windows.length), "window")}.`}
       />
       <Tile
         testid="tile-reclaimed"
@@ -106,7 +107,7 @@ export function SessionTiles({ session, agent, windows, peakTurn }: Props) {
         value={compact(session.reclaimed_tokens)}
         exactly={`${exact(session.reclaimed_tokens)} tokens`}
         note="tokens"
-        explain="Tokens by which every boundary together lowered the level, in all agents of the session."
+        explain="Tokens freed by all boundaries, over all agents of the session."
       />
     </section>
   );

@@ -23,7 +23,7 @@ function words(...args: Parameters<typeof turnLogRows>): string[] {
 
 const turns = [turn(3), turn(2), turn(1)];
 
-test("newest first, each between the turns it happened between", () => {
+test("entries are newest first, between the turns around them", () => {
   expect(words(turns, [boundary("masked", 25), boundary("subtick", 12)], [], true)).toEqual([
     "turn 3",
     "masked",
@@ -33,7 +33,7 @@ test("newest first, each between the turns it happened between", () => {
   ]);
 });
 
-test("at the instant of a turn: its crossing is newer, the fall it shows is older", () => {
+test("at the same instant, a crossing is above its turn and an inferred drop below", () => {
   expect(words(turns, [boundary("unexplained", 20, true)], [crossing("warning", 20)], true)).toEqual([
     "turn 3",
     "warning",
@@ -43,7 +43,7 @@ test("at the instant of a turn: its crossing is newer, the fall it shows is olde
   ]);
 });
 
-test("of thresholds passed at once the last to be passed stands on top, upward and downward", () => {
+test("of thresholds crossed at once, the last one crossed is on top", () => {
   const passed = (direction: "up" | "down") =>
     [
       { ...crossing("ceiling", 20), threshold_tokens: 2_000, direction },
@@ -54,20 +54,20 @@ test("of thresholds passed at once the last to be passed stands on top, upward a
   expect(words([turn(2)], [], passed("down"), true)).toEqual(["warning", "ceiling", "hard", "turn 2"]);
 });
 
-test("what came after the latest turn stands on top", () => {
+test("entries after the latest turn are on top", () => {
   expect(words(turns, [boundary("masked", 99)], [], true)[0]).toBe("masked");
 });
 
-test("older marks wait until their turns are loaded", () => {
+test("older entries are hidden until their turns are loaded", () => {
   expect(words(turns, [boundary("old", 1)], [], false)).toEqual(["turn 3", "turn 2", "turn 1"]);
   expect(words(turns, [boundary("old", 1)], [], true).at(-1)).toBe("old");
 });
 
-test("marks without any turn are still told", () => {
+test("entries are shown without any turn", () => {
   expect(words([], [boundary("masked", 1)], [], true)).toEqual(["masked"]);
 });
 
-test("a session starts before the turn of the same instant, and ends after it", () => {
+test("a session start is below the turn of the same instant, and its end above", () => {
   const session = (status: string) =>
     ({ ...boundary("session", 10), id: status, detail: { status } }) as BoundaryView;
   expect(words([turn(1)], [session("started"), session("ended")], [], true)).toEqual([
@@ -77,7 +77,7 @@ test("a session starts before the turn of the same instant, and ends after it", 
   ]);
 });
 
-test("a day stands above its rows unless all are of today", () => {
+test("days have headings unless all rows are of today", () => {
   const rows = turnLogRows([turn(3), turn(2), turn(1)], [boundary("masked", 25)], [], true);
   const dayOf = (time: string) => (time < at(25) ? "19 November" : "20 November");
   const days = (today: string) =>

@@ -1,18 +1,17 @@
 import type { BoundaryView, CrossingView, TurnView } from "@plimsoll/protocol";
 
-/** The turn log: turns, newest first, with what happened between them. */
+/** A row of the turn log: a turn, a boundary or crossing between turns, or a day heading. */
 export type LogRow =
   | { kind: "turn"; key: string; turn: TurnView }
   | { kind: "boundary"; key: string; boundary: BoundaryView }
   | { kind: "crossing"; key: string; crossing: CrossingView }
-  /** Above the rows of a day. */
   | { kind: "day"; key: string; day: string };
 
 interface Placed {
   at: number;
-  /** At the same instant: what a turn caused is newer than it, what made its level fall is older. */
+  /** Order at the same instant: an effect of a turn sorts after it, a drop shown by a turn before it. */
   order: number;
-  /** A level that rises passes the highest threshold last; one that falls, the lowest. In tokens. */
+  /** Order of crossings at the same instant, in tokens: rising levels cross the highest threshold last. */
   passed: number;
   row: LogRow;
 }
@@ -20,8 +19,8 @@ interface Placed {
 const opens = ({ type, detail }: BoundaryView) => type === "session" && detail.status === "started";
 
 /**
- * Interleaves the turns loaded so far with the boundaries and crossings of the same agents. Older marks wait until the
- * turns around them are loaded, unless `complete`.
+ * Interleaves loaded turns with the boundaries and crossings of the same agent, newest first.
+ * Entries older than the oldest loaded turn are left out unless `complete`.
  */
 export function turnLogRows(
   turns: readonly TurnView[],
@@ -31,7 +30,7 @@ export function turnLogRows(
 ): LogRow[] {
   const oldest = turns.at(-1);
   const since = complete || oldest === undefined ? Number.NEGATIVE_INFINITY : Date.parse(oldest.at);
-  const marks: Placed[] = [
+  const entries: Placed[] = [
     ...boundaries.map((boundary) => ({
       at: Date.parse(boundary.at),
       order: boundary.inferred || opens(boundary) ? -1 : 1,
@@ -51,18 +50,18 @@ export function turnLogRows(
   let next = 0;
   for (const turn of turns) {
     const at = Date.parse(turn.at);
-    for (let mark = marks[next]; mark !== undefined; mark = marks[next]) {
-      if (mark.at < at || (mark.at === at && mark.order < 0)) break;
-      rows.push(mark.row);
+    for (let entry = entries[next]; entry !== undefined; entry = entries[next]) {
+      if (entry.at < at || (entry.at === at && entry.order < 0)) break;
+      rows.push(entry.row);
       next += 1;
     }
     rows.push({ kind: "turn", key: `${turn.agent_id}/${turn.number}`, turn });
   }
-  rows.push(...marks.slice(next).map(({ row }) => row));
+  rows.push(...entries.slice(next).map(({ row }) => row));
   return rows;
 }
 
-/** Puts the day above its rows, where it is not understood: on every day when one of them is not `today`. */
+/** Adds a heading above the rows of each day, unless all rows are of `today`. */
 export function withDayRows(
   rows: readonly LogRow[],
   today: string,
@@ -76,7 +75,7 @@ export function withDayRows(
   return rows.flatMap((row, index) => {
     const day = days[index];
     if (day === undefined || day === days[index - 1]) return [row];
-    // An agent whose clock went back may come to a day twice.
+    // A day can repeat if the clock of an agent went back, so the key includes the index.
     return [{ kind: "day", key: `day/${day}/${index}`, day } as const, row];
   });
 }

@@ -30,7 +30,7 @@ interface Props {
   crossings: CrossingView[];
 }
 
-/** Turns of one agent, newest first, with what happened between them in words. */
+/** The turns of one agent, newest first, with boundaries and crossings between them. */
 export function TurnLog({ sessionId, agent, boundaries, crossings }: Props) {
   const trpc = useTRPC();
   const query = useInfiniteQuery(
@@ -72,7 +72,7 @@ export function TurnLog({ sessionId, agent, boundaries, crossings }: Props) {
       </div>
       {data === undefined ? (
         query.isError ? (
-          <ErrorState what="The turns" error={query.error} retry={() => query.refetch()} />
+          <ErrorState what="the turns" error={query.error} retry={() => query.refetch()} />
         ) : (
           <Skeleton className="m-4 h-[440px]" />
         )
@@ -99,7 +99,7 @@ function Rows({
     estimateSize: () => ROW_PX,
     getItemKey: (index) => rows[index]?.key ?? index,
     overscan: 12,
-    // The header above the rows scrolls with them and stays on top.
+    // The sticky header covers the top row.
     scrollPaddingStart: ROW_PX,
   });
   const items = virtual.getVirtualItems();
@@ -123,7 +123,7 @@ function Rows({
               Context
             </span>
             <span {...headRole()} className="text-right">
-              Full
+              Used
             </span>
             <span {...headRole()} className={cn("text-right", WIDE_ONLY)}>
               Cache read
@@ -193,7 +193,7 @@ function Turn({ row: { turn } }: { row: Extract<LogRow, { kind: "turn" }> }) {
       </span>
       <span {...CELL} className="text-right font-medium">
         {turn.context_tokens === null ? (
-          <span className="font-normal text-warn-ink" title="The sender gave no count">
+          <span className="font-normal text-warn-ink" title="The harness sent no token count">
             not counted
           </span>
         ) : (
@@ -201,7 +201,7 @@ function Turn({ row: { turn } }: { row: Extract<LogRow, { kind: "turn" }> }) {
             {turn.estimated && (
               <span
                 className="mr-1 text-xs font-normal text-faint"
-                title="Estimated, not counted by the provider"
+                title="Estimated by the harness, not counted by the provider"
               >
                 about
               </span>
@@ -223,7 +223,7 @@ function Turn({ row: { turn } }: { row: Extract<LogRow, { kind: "turn" }> }) {
         {turn.compaction ? (
           <span
             className="text-xs text-faint"
-            title="A call made only to compact: it does not move the level"
+            title="A call that only compacts, so it does not change the level"
           >
             compaction
           </span>
@@ -237,7 +237,7 @@ function Turn({ row: { turn } }: { row: Extract<LogRow, { kind: "turn" }> }) {
   );
 }
 
-/** On a phone there is no pointer to hover with, so words that do not fit go on in a second line. */
+/** Phones have no hover, so long text wraps instead of being truncated. */
 const WORDS = "max-sm:py-1.5 max-sm:leading-snug sm:truncate";
 const SPAN = "col-span-4 flex min-w-0 items-center gap-1.5 sm:col-span-6";
 
@@ -249,7 +249,7 @@ function Boundary({ row: { boundary } }: { row: Extract<LogRow, { kind: "boundar
         <BoundaryGlyph type={boundary.type} className="shrink-0" />
         <span className={WORDS}>{words}</span>
       </span>
-      <span {...CELL} className="text-right" title="what the level fell by">
+      <span {...CELL} className="text-right" title="Tokens reclaimed">
         {boundary.reclaimed_tokens === null ? "" : <Reclaimed tokens={boundary.reclaimed_tokens} />}
       </span>
     </>

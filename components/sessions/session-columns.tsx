@@ -7,6 +7,7 @@ import Link from "next/link";
 import { BoundaryCounts } from "../charts/boundary-counts.tsx";
 import { Ago, useZone } from "../clock.tsx";
 import { compact, exact, loadPercent, NONE, percent } from "../format.ts";
+import { GLOSSARY } from "../glossary.ts";
 import { SessionStatusLabel } from "../ui/session-status.tsx";
 import { rowHint, titleOf } from "../words.ts";
 
@@ -16,7 +17,7 @@ const helper = createColumnHelper<typeof features, SessionRow>();
 export const GRID =
   "grid gap-x-3 px-4 grid-cols-[minmax(0,1fr)_auto] xl:grid-cols-[minmax(150px,1.7fr)_minmax(104px,1fr)_60px_76px_80px_62px_48px_minmax(158px,0.8fr)_64px_80px] xl:items-center";
 
-/** Columns the server can sort by. */
+/** Sort key of each sortable column. */
 export const SORTS: Readonly<Record<string, SessionSort>> = {
   load: "load",
   peak: "peak_utilization",
@@ -24,9 +25,18 @@ export const SORTS: Readonly<Record<string, SessionSort>> = {
   last: "last_at",
 };
 
+/** Tooltips of column headers. */
+export const COLUMN_HINTS: Readonly<Record<string, string>> = {
+  now: "Context tokens of the main agent at its latest turn.",
+  load: GLOSSARY.load,
+  peak: GLOSSARY.peak,
+  boundaries: GLOSSARY.boundary,
+  warnings: GLOSSARY.warnings,
+};
+
 export const RIGHT: ReadonlySet<string> = new Set(["now", "load", "peak", "turns", "warnings", "last"]);
 
-/** Where a cell goes on a phone, where a row is a card; `hidden` for what the card says elsewhere. */
+/** Position of each cell on narrow screens, where a row is a card. */
 export const ON_CARD: Readonly<Record<string, string>> = {
   session: "max-xl:col-start-1",
   harness: "max-xl:hidden",
@@ -89,7 +99,7 @@ export const columns = helper.columns([
   }),
   helper.display({
     id: "now",
-    header: "Now",
+    header: "Current",
     cell: ({ row: { original: row } }) => (
       <span title={row.context_tokens === null ? "not counted" : `${exact(row.context_tokens)} tokens`}>
         {row.context_tokens === null ? (

@@ -9,7 +9,7 @@ import { cn } from "../ui/cn.ts";
 import { moveBetweenRows } from "../ui/row-keys.ts";
 import { Skeleton } from "../ui/states.tsx";
 import { CELL, headRole, ROWS, rowRole, tableRole } from "../ui/table-roles.ts";
-import { columns, features, GRID, ON_CARD, RIGHT, SORTS } from "./session-columns.tsx";
+import { COLUMN_HINTS, columns, features, GRID, ON_CARD, RIGHT, SORTS } from "./session-columns.tsx";
 import { useSessionFilters } from "./use-session-filters.ts";
 
 const ROW_PX = 54;
@@ -40,7 +40,7 @@ export function SessionTable({ rows, more, loadMore, stale }: Props) {
   const last = shown.at(-1)?.index ?? 0;
 
   useEffect(() => setOffset(body.current?.offsetTop ?? 0), []);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a changed row height makes every measure wrong
+  // biome-ignore lint/correctness/useExhaustiveDependencies: all measurements depend on the row height
   useEffect(() => virtual.measure(), [size]);
   useEffect(() => {
     if (more && last >= rows.length - 20) loadMore();
@@ -121,6 +121,7 @@ function Head({ table }: { table: ReturnType<typeof useTable<typeof features, Se
               <div
                 key={header.id}
                 {...headRole(direction)}
+                title={COLUMN_HINTS[id]}
                 className={cn(RIGHT.has(id) && "text-right", id === "boundaries" && "pl-5")}
               >
                 {SORTS[id] === undefined ? (

@@ -54,7 +54,7 @@ export function SessionsPage() {
         <input
           type="search"
           aria-label="Search sessions"
-          placeholder="Title, id, harness or model"
+          placeholder="Title, ID, harness or model"
           value={filters.q}
           onChange={(event) => void setFilters({ q: event.target.value === "" ? null : event.target.value })}
           className="h-8 w-full rounded-[7px] border border-edge bg-panel px-3 text-[13px] placeholder:text-faint pointer-coarse:h-10 sm:w-72"
@@ -62,14 +62,14 @@ export function SessionsPage() {
         <SelectMenu
           name="Kind"
           value={filters.kind ?? ANY}
-          options={[{ value: ANY, label: "Every kind" }, ...KINDS.map((value) => ({ value, label: value }))]}
+          options={[{ value: ANY, label: "All kinds" }, ...KINDS.map((value) => ({ value, label: value }))]}
           onChange={(next) => void setFilters({ kind: next === ANY ? null : (next as SessionKind) })}
         />
         <SelectMenu
           name="Status"
           value={filters.status ?? ANY}
           options={[
-            { value: ANY, label: "Any status" },
+            { value: ANY, label: "All statuses" },
             ...STATUSES.map((value) => ({ value, label: value })),
           ]}
           onChange={(next) => void setFilters({ status: next === ANY ? null : (next as StatusChoice) })}
@@ -93,7 +93,7 @@ export function SessionsPage() {
       {query.data === undefined ? (
         query.isError ? (
           <section className="panel">
-            <ErrorState what="The sessions" error={query.error} retry={() => query.refetch()} />
+            <ErrorState what="the sessions" error={query.error} retry={() => query.refetch()} />
           </section>
         ) : (
           <SessionTableSkeleton />
@@ -117,8 +117,8 @@ export function SessionsPage() {
 function NoSessions({ filtered, clear }: { filtered: boolean; clear: () => void }) {
   if (filtered) {
     return (
-      <EmptyState title="No session matches">
-        <p className="mb-3">Nothing in this range has all of the chosen properties.</p>
+      <EmptyState title="No matching sessions">
+        <p className="mb-3">No session in this range matches all filters.</p>
         <Button onClick={clear}>
           <X aria-hidden /> Clear filters
         </Button>
@@ -126,12 +126,12 @@ function NoSessions({ filtered, clear }: { filtered: boolean; clear: () => void 
     );
   }
   return (
-    <EmptyState title="No session in this range">
-      A longer range may show more. If nothing was ever recorded,{" "}
+    <EmptyState title="No sessions in this range">
+      Try a longer range. To record a first session, follow{" "}
       <Link href="/setup" className="text-accent underline underline-offset-2">
         Setup
-      </Link>{" "}
-      says how to send the first turn.
+      </Link>
+      .
     </EmptyState>
   );
 }

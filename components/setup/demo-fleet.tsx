@@ -13,10 +13,10 @@ import { ErrorState, Skeleton } from "../ui/states.tsx";
 import { demoAdvice, demoStatusText } from "./demo-status.ts";
 import { Section } from "./section.tsx";
 
-/** How often a run under way is asked how it stands, in ms. */
-const ASK_MS = 700;
+/** Polling interval of a running demo, in ms. */
+const POLL_MS = 700;
 
-const isUnderWay = ({ state }: DemoView) => state === "starting" || state === "running";
+const isRunning = ({ state }: DemoView) => state === "starting" || state === "running";
 
 function useDemo() {
   const trpc = useTRPC();
@@ -24,58 +24,58 @@ function useDemo() {
   const query = useQuery(
     trpc.demo.get.queryOptions(undefined, {
       staleTime: 0,
-      refetchInterval: ({ state }) => (state.data !== undefined && isUnderWay(state.data) ? ASK_MS : false),
+      refetchInterval: ({ state }) => (state.data !== undefined && isRunning(state.data) ? POLL_MS : false),
     }),
   );
-  const take = (view: DemoView) => client.setQueryData(trpc.demo.get.queryKey(), view);
+  const store = (view: DemoView) => client.setQueryData(trpc.demo.get.queryKey(), view);
   const start = useMutation(
     trpc.demo.start.mutationOptions({
-      onSuccess: take,
+      onSuccess: store,
       onError: (error) => {
-        toast.error(`The demo fleet was not started: ${error.message}`);
+        toast.error(`Failed to start the demo fleet: ${error.message}`);
         void query.refetch();
       },
     }),
   );
   const stop = useMutation(
     trpc.demo.stop.mutationOptions({
-      onSuccess: take,
-      onError: (error) => toast.error(`The demo fleet was not stopped: ${error.message}`),
+      onSuccess: store,
+      onError: (error) => toast.error(`Failed to stop the demo fleet: ${error.message}`),
     }),
   );
   const state = query.data?.state;
   useEffect(() => {
-    // With every change of state its key is made, used or revoked.
+    // Each state change creates, uses or revokes the demo key.
     if (state !== undefined && state !== "idle") void client.invalidateQueries(trpc.keys.list.queryFilter());
   }, [state, client, trpc]);
   return { query, start, stop };
 }
 
-/** The examples at one click: a fleet to look at before there is one of one's own. */
+/** Starts and stops the example harnesses, for a look at Plimsoll with real data. */
 export function DemoFleet() {
   const { query, start, stop } = useDemo();
   const view = query.data;
-  const underWay = view !== undefined && isUnderWay(view);
+  const running = view !== undefined && isRunning(view);
   return (
     <Section
       id="demo"
       title="Demo fleet"
-      note="Four small harnesses run on this machine against a scripted model: no account, no network. They record real sessions with falls of every kind. Those stay recorded: there is no way to delete sessions yet."
+      note="Runs four small harnesses on this machine against a scripted model, without an account or network access. Their sessions stay recorded, because Plimsoll cannot delete sessions yet."
       action={
-        underWay ? (
+        running ? (
           <Button onClick={() => stop.mutate({})} disabled={stop.isPending}>
             <CircleStop aria-hidden /> {stop.isPending ? "Stopping" : "Stop"}
           </Button>
         ) : (
           <Button onClick={() => start.mutate({})} disabled={view === undefined || start.isPending}>
-            <Play aria-hidden /> Start the demo fleet
+            <Play aria-hidden /> Start demo fleet
           </Button>
         )
       }
     >
       {view === undefined ? (
         query.isError ? (
-          <ErrorState what="The demo fleet" error={query.error} retry={() => query.refetch()} />
+          <ErrorState what="the demo fleet" error={query.error} retry={() => query.refetch()} />
         ) : (
           <Skeleton className="h-5" />
         )
@@ -103,7 +103,7 @@ export function DemoFleet() {
   );
 }
 
-const SIGNS: Readonly<Record<DemoExampleState, { label: string; icon: LucideIcon; look: string }>> = {
+const STATES: Readonly<Record<DemoExampleState, { label: string; icon: LucideIcon; look: string }>> = {
   waiting: { label: "waiting", icon: Circle, look: "text-faint" },
   running: {
     label: "running",
@@ -116,7 +116,7 @@ const SIGNS: Readonly<Record<DemoExampleState, { label: string; icon: LucideIcon
 };
 
 function Example({ example }: { example: DemoExampleView }) {
-  const { label, icon: Icon, look } = SIGNS[example.state];
+  const { label, icon: Icon, look } = STATES[example.state];
   return (
     <li
       data-testid={`demo-${example.name}`}
@@ -149,22 +149,22 @@ function Example({ example }: { example: DemoExampleView }) {
   );
 }
 
-/** The same offer where nothing was recorded yet: rows appear as the demo goes on. */
+/** Offers the demo on an empty fleet page. */
 export function DemoOffer() {
   const { query, start } = useDemo();
-  const underWay = query.data !== undefined && isUnderWay(query.data);
+  const running = query.data !== undefined && isRunning(query.data);
   return (
     <div className="flex flex-wrap items-center justify-between gap-3 text-[13px]">
       <p className="text-muted">
-        {underWay
+        {running
           ? "The demo fleet is starting."
-          : "Nothing to connect yet? Four example harnesses can run here."}
+          : "No harness to connect yet? Run four example harnesses on this machine."}
       </p>
       <Button
-        disabled={underWay || start.isPending || query.data === undefined}
+        disabled={running || start.isPending || query.data === undefined}
         onClick={() => start.mutate({})}
       >
-        <Play aria-hidden /> Start the demo fleet
+        <Play aria-hidden /> Start demo fleet
       </Button>
     </div>
   );

@@ -13,14 +13,14 @@ function run(state: DemoView["state"], finished: number): DemoView {
   return { state, started_at: null, ended_at: null, failure: null, examples };
 }
 
-describe("the demo fleet in words", () => {
-  it("counts what is done", () => {
+describe("the status of the demo fleet", () => {
+  it("counts finished examples", () => {
     expect(demoStatusText(run("running", 1))).toBe("Running: 1 of 4 examples finished.");
     expect(demoStatusText(run("failed", 3))).toBe("Failed: 3 of 4 examples finished.");
-    expect(demoStatusText(run("finished", 4))).toBe("All 4 examples finished; their sessions are recorded.");
+    expect(demoStatusText(run("finished", 4))).toBe("All 4 examples finished. Their sessions are recorded.");
   });
 
-  it("has something to do for every failure", () => {
+  it("has advice for every failure", () => {
     for (const reason of DEMO_FAILURES) expect(demoAdvice(reason), reason).toMatch(/again/);
   });
 });

@@ -14,23 +14,23 @@ export function Doctor() {
     <Section
       id="doctor"
       title="Doctor"
-      note="Compares what is stored with what is counted, and says where they differ."
+      note="Compares stored data with its totals and lists every difference."
       action={
         <Button onClick={() => query.refetch()} disabled={query.isFetching}>
-          <Stethoscope aria-hidden /> {query.isFetching ? "Examining" : "Run the doctor"}
+          <Stethoscope aria-hidden /> {query.isFetching ? "Checking" : "Run doctor"}
         </Button>
       }
     >
       <div aria-live="polite" data-testid="doctor">
-        {query.isError && <ErrorState what="The report" error={query.error} retry={() => query.refetch()} />}
+        {query.isError && <ErrorState what="the report" error={query.error} retry={() => query.refetch()} />}
         {report !== undefined && (
           <ul className="text-[13px]">
             {report.checks.map(({ name, ok, message }) => (
               <li key={name} className="flex gap-2.5 border-t py-1.5 first:border-t-0">
                 {ok ? (
-                  <Check aria-label="fine" className="mt-0.5 size-4 shrink-0 text-ok" />
+                  <Check aria-label="passed" className="mt-0.5 size-4 shrink-0 text-ok" />
                 ) : (
-                  <TriangleAlert aria-label="wrong" className="mt-0.5 size-4 shrink-0 text-hard" />
+                  <TriangleAlert aria-label="failed" className="mt-0.5 size-4 shrink-0 text-hard" />
                 )}
                 <span>
                   <span className="font-medium">{name}</span> <span className="text-muted">{message}</span>
@@ -39,9 +39,7 @@ export function Doctor() {
             ))}
           </ul>
         )}
-        {report === undefined && !query.isError && (
-          <p className="text-[13px] text-muted">Not run on this page yet.</p>
-        )}
+        {report === undefined && !query.isError && <p className="text-[13px] text-muted">Not run yet.</p>}
       </div>
     </Section>
   );

@@ -6,8 +6,8 @@ import { useMinute } from "../clock.tsx";
 import { resolveRange } from "../range.ts";
 import { useTRPC } from "../trpc.ts";
 
-/** Live messages flip it at once; asking now and then covers a live connection that cannot be opened. */
-const ASK_MS = 3000;
+/** Polling interval, in case the live stream cannot connect. */
+const POLL_MS = 3000;
 
 export function FirstEventStatus() {
   const trpc = useTRPC();
@@ -17,7 +17,7 @@ export function FirstEventStatus() {
       { from, to },
       {
         placeholderData: (previous) => previous,
-        refetchInterval: (query) => (query.state.data?.has_events ? false : ASK_MS),
+        refetchInterval: (query) => (query.state.data?.has_events ? false : POLL_MS),
       },
     ),
   );

@@ -7,29 +7,27 @@ import { ErrorState, Skeleton } from "../ui/states.tsx";
 import { usePeriod } from "../url.ts";
 import { Section } from "./section.tsx";
 
-/** What a sender or the database may have made of an event; what is not listed is told by its own name. */
+/** Labels of outcomes. An outcome without a label is shown by its name. */
 const OUTCOMES: Readonly<Record<string, string>> = {
   turn: "turns stored",
-  turn_merged: "turns added to",
-  mark: "boundaries and signs stored",
-  session: "session starts and ends stored",
-  harness: "harness greetings stored",
-  duplicate: "duplicates, already stored",
-  invalid_json: "refused: not readable as JSON",
-  not_an_object: "refused: not a JSON object",
-  unknown_type: "refused: unknown type",
-  missing_field: "refused: a field is missing",
-  invalid_field: "refused: a field has a wrong value",
-  too_large: "refused: too much in one request",
-  quota_exceeded: "turned away: over the quota of the key",
-  overloaded: "turned away: too busy",
+  turn_merged: "turns updated",
+  mark: "boundaries and other events stored",
+  duplicate: "duplicates skipped",
+  invalid_json: "rejected: invalid JSON",
+  not_an_object: "rejected: not a JSON object",
+  unknown_type: "rejected: unknown event type",
+  missing_field: "rejected: missing field",
+  invalid_field: "rejected: invalid field",
+  too_large: "rejected: request too large",
+  quota_exceeded: "rejected: key over its quota",
+  overloaded: "rejected: server overloaded",
 };
 
 function outcomeWords(outcome: string): string {
   return OUTCOMES[outcome] ?? outcome.replaceAll("_", " ");
 }
 
-/** What became of everything that was sent, so that nothing is lost without a word. */
+/** Counts of all received events by outcome, including rejected ones. */
 export function Ingestion() {
   const { from, to } = usePeriod();
   const query = useQuery(
@@ -37,15 +35,15 @@ export function Ingestion() {
   );
   const counts = query.data?.counts ?? [];
   return (
-    <Section id="ingestion" title="Ingestion" note="What became of the events sent in the chosen range.">
+    <Section id="ingestion" title="Ingestion" note="What happened to the events sent in the selected range.">
       {query.data === undefined ? (
         query.isError ? (
-          <ErrorState what="The counts" error={query.error} retry={() => query.refetch()} />
+          <ErrorState what="the counts" error={query.error} retry={() => query.refetch()} />
         ) : (
           <Skeleton className="h-20" />
         )
       ) : counts.length === 0 ? (
-        <p className="text-[13px] text-muted">Nothing was sent in this range.</p>
+        <p className="text-[13px] text-muted">No events were sent in this range.</p>
       ) : (
         <dl data-testid="ingest-counts" className="grid grid-cols-[minmax(0,1fr)_auto] gap-x-6 text-[13px]">
           {counts.map(({ outcome, count }) => (

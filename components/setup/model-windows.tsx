@@ -13,7 +13,7 @@ import { Section } from "./section.tsx";
 
 const FIELD = "mt-1 h-9 w-full rounded-md border border-edge bg-bg px-2.5 text-ink placeholder:text-faint";
 
-/** Sizes for models that neither the harness nor the catalog knows. `asked` comes from a "set it" link. */
+/** Window sizes for models that the catalog does not know. `asked` is the model of a "set it" link. */
 export function ModelWindows({ asked }: { asked: string | null }) {
   const trpc = useTRPC();
   const client = useQueryClient();
@@ -21,12 +21,12 @@ export function ModelWindows({ asked }: { asked: string | null }) {
   const [model, setModel] = useState(asked ?? "");
   const [size, setSize] = useState("");
   const tokens = parseTokens(size);
-  // A new size changes shares, lines and loads everywhere.
+  // A window size affects utilization, lines and loads on every page.
   const refresh = () => client.invalidateQueries();
   const set = useMutation(
     trpc.windows.set.mutationOptions({
       onSuccess: (window) => {
-        toast.success(`${window.model} has ${exact(window.tokens)} tokens from now on.`);
+        toast.success(`Window of ${window.model} set to ${exact(window.tokens)} tokens.`);
         setModel("");
         setSize("");
         return refresh();
@@ -44,11 +44,11 @@ export function ModelWindows({ asked }: { asked: string | null }) {
     <Section
       id="windows"
       title="Model windows"
-      note="A size reported by the harness always wins; one set here comes before the catalog. Without any, levels are shown in tokens and never as a share."
+      note="Plimsoll uses the size a harness reports, else the size set here, else the model catalog. Without a size, it shows tokens without a percentage."
     >
       {(query.data?.unknown.length ?? 0) > 0 && (
         <div className="mb-4 rounded-lg border border-warn px-3 py-2 text-[13px]">
-          <p className="mb-1.5 text-warn-ink">Size unknown now</p>
+          <p className="mb-1.5 text-warn-ink">Models without a size</p>
           <div className="flex flex-wrap gap-1.5">
             {query.data?.unknown.map((name) => (
               <Button
@@ -72,7 +72,7 @@ export function ModelWindows({ asked }: { asked: string | null }) {
             maxLength={200}
             value={model}
             onChange={(event) => setModel(event.target.value)}
-            placeholder="as the harness names it"
+            placeholder="Model ID from the harness"
             className={FIELD}
           />
         </label>
@@ -95,29 +95,29 @@ export function ModelWindows({ asked }: { asked: string | null }) {
           className="h-9"
           disabled={tokens === null || model.trim() === "" || set.isPending}
         >
-          Set
+          Set size
         </Button>
       </form>
       <p id="size-read" className="mb-1 min-h-5 text-xs text-faint" aria-live="polite">
         {size === ""
           ? ""
           : tokens === null
-            ? "Write a whole number, or 128k, or 1M."
+            ? "Enter a whole number, such as 131072, 128k or 1M."
             : `${exact(tokens)} tokens`}
       </p>
       {set.isError && (
         <p role="alert" className="mb-3 text-[13px] text-hard">
-          The size was not set: {set.error.message}
+          Failed to set the size: {set.error.message}
         </p>
       )}
       {query.data === undefined ? (
         query.isError ? (
-          <ErrorState what="The model windows" error={query.error} retry={() => query.refetch()} />
+          <ErrorState what="the model windows" error={query.error} retry={() => query.refetch()} />
         ) : (
           <Skeleton className="h-10" />
         )
       ) : query.data.windows.length === 0 ? (
-        <p className="text-[13px] text-muted">No size is set by hand.</p>
+        <p className="text-[13px] text-muted">No sizes set here.</p>
       ) : (
         <ul data-testid="windows">
           {query.data.windows.map((window) => (

@@ -7,7 +7,7 @@ import { Section } from "./section.tsx";
 import { KEY_PLACEHOLDER, snippets } from "./snippets.ts";
 import { useServerUrl } from "./use-server-url.ts";
 
-/** How to send, per harness. A key created on this page is filled in. */
+/** Commands for each harness, with the key created on this page inserted. */
 export function Send({ secret }: { secret: string | undefined }) {
   const all = snippets(useServerUrl(), secret ?? KEY_PLACEHOLDER);
   return (
@@ -16,8 +16,8 @@ export function Send({ secret }: { secret: string | undefined }) {
       title="Send turns"
       note={
         secret === undefined
-          ? `Put your key in the place of ${KEY_PLACEHOLDER}.`
-          : "Your new key is filled in."
+          ? `Replace ${KEY_PLACEHOLDER} with your key.`
+          : "The commands contain your new key."
       }
       action={<FirstEventStatus />}
     >

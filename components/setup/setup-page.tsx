@@ -12,7 +12,7 @@ import { Ingestion } from "./ingestion.tsx";
 import { Keys } from "./keys.tsx";
 import { ModelWindows } from "./model-windows.tsx";
 import { Send } from "./send-turns.tsx";
-import { ThresholdsInForce } from "./thresholds.tsx";
+import { ActiveThresholds } from "./thresholds.tsx";
 
 export function SetupPage() {
   const [secret, setSecret] = useState<string>();
@@ -31,14 +31,14 @@ export function SetupPage() {
         </div>
         <div className="grid min-w-0 gap-4">
           <ModelWindows key={asked} asked={asked} />
-          <ThresholdsInForce />
+          <ActiveThresholds />
           <Ingestion />
           <Doctor />
         </div>
       </div>
       <p className="mt-4 min-h-5 text-xs text-faint">
         {instance.data !== undefined &&
-          `Plimsoll ${instance.data.version}, ${instance.data.database === "embedded" ? "with its own database" : "on an external database"}`}
+          `Plimsoll ${instance.data.version}, ${instance.data.database === "embedded" ? "embedded database" : "external database"}`}
       </p>
     </>
   );

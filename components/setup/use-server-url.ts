@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useMounted } from "../clock.tsx";
 import { useTRPC } from "../trpc.ts";
 
-/** Where senders reach this server: what the operator configured, else the address of this page. */
+/** The URL for harnesses: the configured public URL, else the origin of this page. */
 export function useServerUrl(): string {
   const { data } = useQuery(useTRPC().instance.queryOptions());
   const mounted = useMounted();

@@ -12,7 +12,7 @@ import { QUICK_RANGES, quickLabel, resolveRange } from "../range.ts";
 import { useTRPC } from "../trpc.ts";
 import { useRange } from "../url.ts";
 import { titleOf } from "../words.ts";
-import { carry, PAGES } from "./pages.ts";
+import { PAGES, withSharedParams } from "./pages.ts";
 import { THEMES } from "./theme-button.tsx";
 
 const ITEM =
@@ -23,11 +23,11 @@ const GROUP =
 interface Props {
   open: boolean;
   onOpenChange: (open: boolean) => void;
-  /** What was typed before the field was there; asked once it is. */
+  /** Returns the text typed before the input was mounted, and clears it. */
   takeEarly: () => string;
 }
 
-/** Everything by name: pages, sessions, ranges, themes. */
+/** Finds pages, sessions, time ranges and themes by name. */
 export function Palette({ open, onOpenChange, takeEarly }: Props) {
   const router = useRouter();
   const [, setRange] = useRange();
@@ -36,8 +36,8 @@ export function Palette({ open, onOpenChange, takeEarly }: Props) {
   const [chosen, setChosen] = useState("");
   useLayoutEffect(() => setText((now) => now + takeEarly()), [takeEarly]);
 
-  /** The chosen row may have been a session that no longer matches; then Enter would do nothing at all. */
-  const chooseAmongShown = useCallback(() => {
+  /** If the selected session no longer matches, select the first row, so that Enter still works. */
+  const selectVisibleRow = useCallback(() => {
     requestAnimationFrame(() => {
       const shown = [...document.querySelectorAll("[cmdk-list] [cmdk-item]")].map(
         (row) => row.getAttribute("data-value") ?? "",
@@ -66,7 +66,7 @@ export function Palette({ open, onOpenChange, takeEarly }: Props) {
       <div className="flex items-center gap-2.5 border-b px-4">
         <Search aria-hidden className="size-4 text-faint" />
         <Command.Input
-          // The dialog would take the focus there anyway, but select what was typed early.
+          // Without this the dialog focuses the input too, but selects the text typed early.
           autoFocus
           value={text}
           onValueChange={setText}
@@ -74,15 +74,13 @@ export function Palette({ open, onOpenChange, takeEarly }: Props) {
           className="h-12 w-full bg-transparent text-[15px] outline-none placeholder:text-faint"
         />
       </div>
-      {/* Beside the list, not in it: a list box may hold nothing but options. */}
-      <Command.Empty className="px-3 py-6 text-center text-[13px] text-muted">
-        Nothing by that name
-      </Command.Empty>
+      {/* Outside the list: a listbox may contain only options. */}
+      <Command.Empty className="px-3 py-6 text-center text-[13px] text-muted">No results</Command.Empty>
       <Command.List className="max-h-[50vh] overflow-auto p-1.5">
         <Sessions
           text={text}
           onArrive={setChosen}
-          onNone={chooseAmongShown}
+          onNone={selectVisibleRow}
           onPick={(id) => run(() => router.push(`/sessions/${id}`))}
         />
         <Command.Group heading="Pages" className={GROUP}>
@@ -91,7 +89,7 @@ export function Palette({ open, onOpenChange, takeEarly }: Props) {
               key={href}
               value={`page ${label}`}
               onSelect={() =>
-                run(() => router.push(carry(href, new URLSearchParams(window.location.search))))
+                run(() => router.push(withSharedParams(href, new URLSearchParams(window.location.search))))
               }
               note={`g ${key}`}
             >
@@ -147,9 +145,9 @@ function Item({
 
 interface SessionsProps {
   text: string;
-  /** Called with the value of the best match once the server has answered. */
+  /** Called with the value of the best match when results arrive. */
   onArrive: (value: string) => void;
-  /** Called once the server has answered that no session matches. */
+  /** Called when no session matches. */
   onNone: () => void;
   onPick: (id: string) => void;
 }
@@ -164,22 +162,22 @@ function Sessions({ text, onArrive, onNone, onPick }: SessionsProps) {
       { placeholderData: (previous) => previous },
     ),
   );
-  // What an earlier text found is still on show while this one's answer is under way; it must not be chosen.
+  // Results of the previous text stay visible while loading, but must not be selected.
   const answered = q !== "" && q === text.trim() && data !== undefined && !isPlaceholderData;
   const best = answered ? data.items[0]?.id : undefined;
   useEffect(() => {
-    // The list chose its first row before these came; Enter should open the best match.
+    // cmdk selected its first row before the results arrived; select the best match instead.
     if (best !== undefined) onArrive(itemOf(best));
     else if (answered) onNone();
   }, [answered, best, onArrive, onNone]);
   if (data === undefined || data.items.length === 0) return null;
   return (
-    <Command.Group heading={q === "" ? "Latest sessions" : "Sessions of the last 30 days"} className={GROUP}>
+    <Command.Group heading={q === "" ? "Latest sessions" : "Sessions, last 30 days"} className={GROUP}>
       {data.items.map((row) => (
         <Item
           key={row.id}
           value={itemOf(row.id)}
-          // The server already matched ids and models too; the text itself keeps the palette from dropping them.
+          // The server also matches IDs and models; the query as a keyword keeps cmdk from filtering those out.
           keywords={[titleOf(row), row.harness, q]}
           onSelect={() => onPick(row.id)}
           note={row.context_tokens === null ? undefined : compact(row.context_tokens)}

@@ -11,7 +11,7 @@ export function HarnessFilter() {
   const [harness, setHarness] = useHarness();
   const { data } = useQuery(useTRPC().harnesses.queryOptions({}));
   const names = new Set((data?.harnesses ?? []).map(({ instance }) => instance));
-  // A shared link may name a harness that this server has not heard from.
+  // A shared link may name a harness this server does not know.
   if (harness !== null) names.add(harness);
   const options = [
     { value: ALL, label: "All harnesses" },

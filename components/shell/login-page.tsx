@@ -9,11 +9,11 @@ import { safeRedirect } from "./safe-redirect.ts";
 
 type LoginState =
   | { step: "reading" }
-  | { step: "entering" }
+  | { step: "logging-in" }
   | { step: "no-token" }
   | { step: "refused"; message: string };
 
-/** The address opened from the terminal carries a token behind the `#`, which no server log ever sees. */
+/** Logs in with the token in the URL fragment, which browsers never send to a server. */
 export function LoginPage() {
   const asked = useSearchParams().get("next");
   const [state, setState] = useState<LoginState>({ step: "reading" });
@@ -27,24 +27,28 @@ export function LoginPage() {
         return;
       }
       window.history.replaceState(null, "", window.location.pathname + window.location.search);
-      setState({ step: "entering" });
-      enter(token).then(
+      setState({ step: "logging-in" });
+      logIn(token).then(
         (message) => {
           if (message === null) {
             const wanted = takeRequestedPath();
             window.location.replace(asked === null ? wanted : safeRedirect(asked));
           } else setState({ step: "refused", message });
         },
-        () => setState({ step: "refused", message: "The server did not answer. Is it still running?" }),
+        () =>
+          setState({
+            step: "refused",
+            message: "The server did not respond. Check that it is running, then open the link again.",
+          }),
       );
     }
     read();
-    // The link pasted into a tab that already shows this page changes only what stands behind the `#`.
+    // Pasting the link into a tab that shows this page changes only the fragment.
     window.addEventListener("hashchange", read);
     return () => window.removeEventListener("hashchange", read);
   }, [asked]);
 
-  // Which of the two it is stands behind the `#`, which only the browser sees: better nothing than the wrong one.
+  // The server cannot see the fragment, so render nothing until it is read.
   if (state.step === "reading") return <main id="main" className="min-h-dvh" />;
   return (
     <main id="main" className="grid min-h-dvh place-items-center p-4">
@@ -53,10 +57,10 @@ export function LoginPage() {
           <Logo /> Plimsoll
         </div>
         <div aria-live="polite">
-          {state.step === "entering" ? (
+          {state.step === "logging-in" ? (
             <>
               <h1 className="text-[17px] font-semibold">Logging in</h1>
-              <p className="mt-1 text-muted">One moment.</p>
+              <p className="mt-1 text-muted">Checking the link.</p>
             </>
           ) : (
             <Explain state={state} />
@@ -80,21 +84,20 @@ function Explain({ state }: { state: Extract<LoginState, { step: "no-token" | "r
       )}
       {state.step === "no-token" && (
         <p className="mt-2 text-muted">
-          Plimsoll printed a one-time link when it started. Open that link in this browser; it works once, and
-          this browser stays logged in.
+          Plimsoll printed a one-time link when it started. Open it in this browser, which then stays logged
+          in.
         </p>
       )}
       <p className="mt-3 mb-2 text-muted">
-        {state.step === "no-token" ? "If it is gone, on" : "On"} the machine that runs Plimsoll this prints a
-        new one:
+        To get a new link, run this command on the machine that runs Plimsoll:
       </p>
-      <CodeBlock code="plimsoll login" label="Command for a new link" />
+      <CodeBlock code="plimsoll login" label="Command to get a new link" />
     </>
   );
 }
 
-/** Null when let in, else why not. */
-async function enter(token: string): Promise<string | null> {
+/** Exchanges the token for a session cookie. Returns null on success, else the error message. */
+async function logIn(token: string): Promise<string | null> {
   const response = await fetch("/api/v1/login", {
     method: "POST",
     headers: { "content-type": "application/json" },
@@ -102,5 +105,5 @@ async function enter(token: string): Promise<string | null> {
   });
   if (response.ok) return null;
   const body = (await response.json().catch(() => null)) as { error?: { message?: string } } | null;
-  return body?.error?.message ?? `The server answered ${response.status}.`;
+  return body?.error?.message ?? `The server responded with status ${response.status}.`;
 }

@@ -1,4 +1,4 @@
-/** The load line itself: a circle cut by a line. */
+/** The Plimsoll mark: a circle crossed by a line. */
 export function Logo({ className }: { className?: string }) {
   return (
     <svg width="22" height="22" viewBox="0 0 22 22" aria-hidden="true" className={className}>

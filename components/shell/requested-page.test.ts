@@ -2,17 +2,17 @@ import { expect, test } from "vitest";
 import { requestedPath } from "./requested-page.ts";
 
 const NOW = Date.UTC(2026, 10, 21);
-const said = (path: unknown, ago: number) => JSON.stringify({ path, at: NOW - ago });
+const entry = (path: unknown, ago: number) => JSON.stringify({ path, at: NOW - ago });
 
 test.each([
-  ["a view", said("/sessions?q=a", 60_000), "/sessions?q=a"],
-  ["one asked for too long ago", said("/sessions?q=a", 3_600_000), "/"],
-  ["one from a clock far ahead", said("/sessions?q=a", -3_600_000), "/"],
-  ["another site", said("//evil.example", 0), "/"],
-  ["no text", said(7, 0), "/"],
-  ["no time", '{"path":"/sessions"}', "/"],
+  ["a recent path", entry("/sessions?q=a", 60_000), "/sessions?q=a"],
+  ["an expired path", entry("/sessions?q=a", 3_600_000), "/"],
+  ["a path from a clock far ahead", entry("/sessions?q=a", -3_600_000), "/"],
+  ["another site", entry("//evil.example", 0), "/"],
+  ["a path that is not a string", entry(7, 0), "/"],
+  ["a path without a time", '{"path":"/sessions"}', "/"],
   ["nothing", null, "/"],
-  ["something else", "{", "/"],
-])("%s", (_, remembered, path) => {
-  expect(requestedPath(remembered, NOW)).toBe(path);
+  ["invalid JSON", "{", "/"],
+])("%s", (_, stored, path) => {
+  expect(requestedPath(stored, NOW)).toBe(path);
 });

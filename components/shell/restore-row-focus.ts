@@ -1,9 +1,9 @@
 import { useEffect } from "react";
 
-/** How long a list may take to stand again, in ms. */
+/** How long to wait for the list to render, in ms. */
 const WAIT_MS = 2000;
 
-/** Whoever opens a row and goes back stands on that row again, as a page without scripts would have it. */
+/** After going back to a list, focuses the row that was opened, as browsers do for static pages. */
 export function useRestoreRowFocus(): void {
   useEffect(() => {
     let opened: { page: string; link: string } | undefined;
@@ -20,12 +20,12 @@ export function useRestoreRowFocus(): void {
       const { link } = opened;
       opened = undefined;
       const until = performance.now() + WAIT_MS;
-      const look = () => {
+      const tryFocus = () => {
         const row = document.querySelector<HTMLElement>(`[data-row-link][href="${CSS.escape(link)}"]`);
         if (row !== null && document.activeElement === document.body) row.focus({ preventScroll: true });
-        else if (row === null && performance.now() < until) waiting = requestAnimationFrame(look);
+        else if (row === null && performance.now() < until) waiting = requestAnimationFrame(tryFocus);
       };
-      waiting = requestAnimationFrame(look);
+      waiting = requestAnimationFrame(tryFocus);
     }
 
     document.addEventListener("click", open, true);

@@ -1,5 +1,5 @@
-/** Only a path of this server: a link must not be able to send a person elsewhere after logging in. */
+/** Returns `next` if it is a path of this server, else `/`. Prevents open redirects after login. */
 export function safeRedirect(next: string | null): string {
-  // Browsers drop tabs and newlines inside addresses and read a backslash as a slash.
+  // Browsers strip tabs and newlines from URLs and treat a backslash as a slash.
   return next !== null && /^\/(?![/\\])[^\\\s]*$/.test(next) ? next : "/";
 }

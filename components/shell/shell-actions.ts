@@ -2,7 +2,7 @@
 
 import { createContext, useContext } from "react";
 
-/** What any part of a page may ask of the frame around it. */
+/** Actions of the shell that any component can trigger. */
 export interface ShellActions {
   openSearch: () => void;
   openHelp: () => void;

@@ -4,13 +4,13 @@ import { Modal } from "../ui/dialog.tsx";
 import { PAGES } from "./pages.ts";
 
 const KEYS: readonly (readonly [string, string])[] = [
-  ["Ctrl K", "Search pages, sessions, ranges, theme"],
-  ["/", "Go to the search field"],
+  ["Ctrl K", "Open search"],
+  ["/", "Focus the search field"],
   ...PAGES.map(({ key, label }) => [`g ${key}`, `Go to ${label}`] as const),
-  ["j k or ↓ ↑", "Move through rows"],
-  ["Enter", "Open the row"],
-  ["← →", "Move along a chart or its markers"],
-  ["?", "This help"],
+  ["j k or ↓ ↑", "Move between rows"],
+  ["Enter", "Open the focused row"],
+  ["← →", "Move along a chart"],
+  ["?", "Show this help"],
 ];
 
 export function ShortcutsDialog({
@@ -39,13 +39,13 @@ export function ShortcutsDialog({
 function Keys({ text }: { text: string }) {
   return text.split(" ").map((key, index) =>
     key === "or" ? (
-      // biome-ignore lint/suspicious/noArrayIndexKey: the words of a constant text never move
+      // biome-ignore lint/suspicious/noArrayIndexKey: the text is constant
       <span key={index} className="mr-1 text-faint">
         or
       </span>
     ) : (
       <kbd
-        // biome-ignore lint/suspicious/noArrayIndexKey: the words of a constant text never move
+        // biome-ignore lint/suspicious/noArrayIndexKey: the text is constant
         key={index}
         className="mr-1 rounded border border-edge bg-bg px-1.5 py-0.5 font-mono text-xs"
       >

@@ -1,6 +1,6 @@
 import type { KeyboardEvent } from "react";
 
-/** Arrow keys and j/k walk from row to row; Enter is the link's own. */
+/** Moves the focus between rows with the arrow keys or j and k. Enter follows the link of the row. */
 export function moveBetweenRows(event: KeyboardEvent<HTMLElement>): void {
   const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key];
   if (step === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -12,7 +12,7 @@ export function moveBetweenRows(event: KeyboardEvent<HTMLElement>): void {
   next.focus();
 }
 
-/** From anywhere on the page, j or the down arrow enters the first list of rows. */
+/** On `j`, focuses the first row of the page. Returns true if there was one. */
 export function focusFirstRow(key: string): boolean {
   if (key !== "j") return false;
   const first = document.querySelector<HTMLElement>("main [data-row-link]");

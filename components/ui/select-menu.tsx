@@ -11,7 +11,7 @@ export interface Option<T extends string> {
 }
 
 interface Props<T extends string> {
-  /** What is being chosen, for those who only hear the button. */
+  /** Name of the setting, part of the accessible name of the button. */
   name: string;
   value: T;
   options: readonly Option<T>[];
@@ -19,11 +19,11 @@ interface Props<T extends string> {
   className?: string;
 }
 
-/** A button that names the present choice and opens the others. */
+/** A button that shows the current option and opens a menu of all options. */
 export function SelectMenu<T extends string>({ name, value, options, onChange, className }: Props<T>) {
   const current = options.find((option) => option.value === value)?.label ?? value;
   return (
-    // Not modal: hiding the page from assistive technology while its controls stay focusable is a barrier of its own.
+    // Not modal: a modal menu hides the page from assistive technology while its controls stay focusable.
     <DropdownMenu.Root modal={false}>
       <DropdownMenu.Trigger asChild>
         <Button aria-label={`${name}: ${current}`} className={className}>

@@ -2,13 +2,13 @@ import type { PlimsollEventInput } from "@plimsoll/protocol";
 
 type Fields = Record<string, unknown>;
 
-export interface StoryOptions {
+export interface EventBuilderOptions {
   harness: string;
   session: string;
   agent?: string;
   parent?: string;
   model?: string;
-  /** Reported window size; left out when the harness does not know it. */
+  /** Reported window size in tokens; absent if the harness does not report it. */
   window?: number;
   /** Epoch ms of the first event. */
   start?: number;
@@ -16,14 +16,14 @@ export interface StoryOptions {
   pace?: number;
 }
 
-/** What one agent does, as the events its harness would send. */
+/** Builds the events of one agent, as its harness would send them. */
 export class EventBuilder {
   readonly events: PlimsollEventInput[] = [];
   #at: number;
   #taken = 0;
-  readonly #options: StoryOptions;
+  readonly #options: EventBuilderOptions;
 
-  constructor(options: StoryOptions) {
+  constructor(options: EventBuilderOptions) {
     this.#options = options;
     this.#at = options.start ?? Date.now() - 10 * 60_000;
   }
@@ -33,11 +33,11 @@ export class EventBuilder {
     return this.#at;
   }
 
-  /** One inference call whose prompt fills the window up to `tokens`. */
+  /** Adds a turn with this many context tokens. */
   turn(tokens: number, fields: Fields = {}): this {
     const { model = "claude-opus-4-6", window } = this.#options;
     const fresh = Math.min(tokens, 900);
-    return this.mark("turn", {
+    return this.event("turn", {
       model,
       usage: {
         input_tokens: fresh,
@@ -50,14 +50,16 @@ export class EventBuilder {
     });
   }
 
+  /** Adds one turn per level. */
   turns(...levels: number[]): this {
     for (const level of levels) this.turn(level);
     return this;
   }
 
-  mark(type: string, fields: Fields = {}): this {
+  /** Adds an event of any type. */
+  event(type: string, fields: Fields = {}): this {
     const { harness, session, agent, parent, pace = 5_000 } = this.#options;
-    const event = {
+    const built = {
       id: `${agent ?? "main"}-${this.events.length}`,
       type,
       at: Math.round(this.#at),
@@ -67,18 +69,18 @@ export class EventBuilder {
       ...(parent === undefined ? {} : { parent_agent: parent }),
       ...fields,
     };
-    this.events.push(event as PlimsollEventInput);
+    this.events.push(built as PlimsollEventInput);
     this.#at += pace;
     return this;
   }
 
-  /** Lets time pass. */
+  /** Advances the time of the next event. */
   pause(ms: number): this {
     this.#at += ms;
     return this;
   }
 
-  /** What was told since the last call. */
+  /** Returns the events added since the last call. */
   take(): PlimsollEventInput[] {
     const from = this.#taken;
     this.#taken = this.events.length;

@@ -3,7 +3,7 @@ import { EventBuilder } from "./event-builder.ts";
 
 export type Random = () => number;
 
-/** The same fleet each time: a picture of it changes only with the product. */
+/** A seeded random generator (mulberry32), so that every run generates the same events. */
 export function seeded(seed: number): Random {
   let state = seed;
   return () => {
@@ -14,14 +14,14 @@ export function seeded(seed: number): Random {
   };
 }
 
-type Fall = "masked" | "compacted" | "subtick" | "restarted" | "unexplained" | "cleared";
+type Boundary = "masked" | "compacted" | "subtick" | "restarted" | "unexplained" | "cleared";
 
-/** One rise of the level, and what ended it. Levels as shares of the window. */
+/** One rise of the level and the boundary that ended it. Levels are shares of the window. */
 export interface LevelRise {
   from: number;
   to: number;
   turns: number;
-  fall?: Fall;
+  fall?: Boundary;
 }
 
 export interface SampleAgent {
@@ -30,21 +30,21 @@ export interface SampleAgent {
   kind: "conversation" | "loop" | "phase" | "agent";
   title: string;
   model: string;
-  /** Tokens; what the levels are shares of, told to the server only when `reports`. */
+  /** Window size in tokens. Sent to the server only if `reports`. */
   window: number;
   reports?: boolean;
   agent?: string;
   parent?: string;
-  teeth: LevelRise[];
+  rises: LevelRise[];
   /** Epoch ms of the last turn. */
   until: number;
-  /** Milliseconds between turns, about. */
+  /** Average milliseconds between turns. */
   pace: number;
   ended?: string;
   composition?: boolean;
 }
 
-/** Rises from one level to another by uneven steps: some answers are long, most are short. */
+/** Levels that rise from one level to another in uneven steps, as real answers do. */
 function rise({ from, to, turns }: LevelRise, window: number, random: Random): number[] {
   const steps = Array.from({ length: Math.max(0, turns - 1) }, () => 0.25 + random() ** 3 * 3);
   const sum = steps.reduce((total, step) => total + step, 0);
@@ -56,36 +56,37 @@ function rise({ from, to, turns }: LevelRise, window: number, random: Random): n
 
 const TOOLS = ["bash", "read_file", "search", "web_fetch"];
 
-/** All events of a life, in order. */
-export function eventsOf(life: SampleAgent, random: Random): PlimsollEventInput[] {
-  const { window, teeth, agent, parent, composition = true, reports = true } = life;
+/** All events of an agent, in order. */
+export function eventsOf(sample: SampleAgent, random: Random): PlimsollEventInput[] {
+  const { window, rises, agent, parent, composition = true, reports = true } = sample;
   const gaps: number[] = [];
-  const parts = teeth.map((tooth) => rise(tooth, window, random));
+  const parts = rises.map((rising) => rise(rising, window, random));
   const count = parts.reduce((sum, levels) => sum + levels.length, 0);
-  for (let turn = 0; turn < count; turn += 1) gaps.push(life.pace * (0.4 + random() * 1.2));
-  const lasted = gaps.reduce((sum, gap) => sum + gap, 0) - gaps.at(-1)!;
+  for (let turn = 0; turn < count; turn += 1) gaps.push(sample.pace * (0.4 + random() * 1.2));
+  const durationMs = gaps.reduce((sum, gap) => sum + gap, 0) - gaps.at(-1)!;
 
-  const story = new EventBuilder({
-    harness: life.harness,
-    session: life.session,
-    model: life.model,
-    start: life.until - lasted,
+  const builder = new EventBuilder({
+    harness: sample.harness,
+    session: sample.session,
+    model: sample.model,
+    start: sample.until - durationMs,
     pace: 0,
     ...(reports ? { window } : {}),
     ...(agent === undefined ? {} : { agent }),
     ...(parent === undefined ? {} : { parent }),
   });
-  if (agent === undefined) story.mark("session", { status: "started", kind: life.kind, title: life.title });
+  if (agent === undefined)
+    builder.event("session", { status: "started", kind: sample.kind, title: sample.title });
   let previous = 0;
   let subtick = 0;
   let restarts = 0;
   let turns = 0;
-  teeth.forEach((tooth, index) => {
+  rises.forEach((rising, index) => {
     const levels = parts[index]!;
     for (const level of levels) {
       const fresh = Math.max(200, level - previous);
       const base = Math.min(level, 0.012 * window);
-      story.turn(level, {
+      builder.turn(level, {
         usage: {
           input_tokens: Math.min(fresh, level),
           cache_read_tokens: Math.max(0, level - fresh),
@@ -107,16 +108,16 @@ export function eventsOf(life: SampleAgent, random: Random): PlimsollEventInput[
       });
       previous = level;
       turns += 1;
-      story.pause(gaps[turns - 1]!);
+      builder.pause(gaps[turns - 1]!);
     }
     const next = parts[index + 1]?.[0];
-    if (next === undefined || tooth.fall === undefined) return;
-    // A fall comes just after the turn that caused it.
-    const at = Math.round(story.at - gaps[turns - 1]! + 800);
+    if (next === undefined || rising.fall === undefined) return;
+    // A boundary follows the turn that caused it.
+    const at = Math.round(builder.at - gaps[turns - 1]! + 800);
     const sizes = { tokens_before: previous, tokens_after: next };
-    switch (tooth.fall) {
+    switch (rising.fall) {
       case "masked":
-        story.mark("masked", {
+        builder.event("masked", {
           at,
           observations: 4 + Math.floor(random() * 14),
           ...sizes,
@@ -124,14 +125,14 @@ export function eventsOf(life: SampleAgent, random: Random): PlimsollEventInput[
         });
         break;
       case "compacted":
-        story.mark("compacted", { at, trigger: random() < 0.8 ? "auto" : "manual", ...sizes });
+        builder.event("compacted", { at, trigger: random() < 0.8 ? "auto" : "manual", ...sizes });
         break;
       case "cleared":
-        story.mark("cleared", { at, ...sizes });
+        builder.event("cleared", { at, ...sizes });
         break;
       case "subtick":
         subtick += 1;
-        story.mark("subtick", {
+        builder.event("subtick", {
           at,
           loop: "7c1e",
           tick: 4,
@@ -144,7 +145,7 @@ export function eventsOf(life: SampleAgent, random: Random): PlimsollEventInput[
         break;
       case "restarted":
         restarts += 1;
-        story.mark("restarted", {
+        builder.event("restarted", {
           at,
           number: restarts + 1,
           previous_turns: levels.length,
@@ -156,6 +157,6 @@ export function eventsOf(life: SampleAgent, random: Random): PlimsollEventInput[
         break;
     }
   });
-  if (life.ended !== undefined) story.mark("session", { status: "ended", reason: life.ended });
-  return story.events;
+  if (sample.ended !== undefined) builder.event("session", { status: "ended", reason: sample.ended });
+  return builder.events;
 }

@@ -3,7 +3,7 @@ import type { LevelRise, Random, SampleAgent } from "./generate-events.ts";
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
-/** Who is at work now: near the line, over it, far below, and one whose window nobody knows. */
+/** Live agents: near the line, over it, far below it, and one with an unknown window size. */
 export function runningAgents(now: number): SampleAgent[] {
   const ago = (seconds: number) => now - seconds * 1_000;
   const billing = {
@@ -17,7 +17,7 @@ export function runningAgents(now: number): SampleAgent[] {
   return [
     {
       ...billing,
-      teeth: [
+      rises: [
         { from: 0.008, to: 0.154, turns: 25, fall: "masked" },
         { from: 0.116, to: 0.211, turns: 15, fall: "subtick" },
         { from: 0.009, to: 0.079, turns: 13, fall: "unexplained" },
@@ -33,7 +33,7 @@ export function runningAgents(now: number): SampleAgent[] {
       parent: "main",
       model: "claude-haiku-4-5",
       window: 200_000,
-      teeth: [{ from: 0.02, to: 0.124, turns: 16 }],
+      rises: [{ from: 0.02, to: 0.124, turns: 16 }],
       until: ago(140),
       pace: 24_000,
     },
@@ -43,7 +43,7 @@ export function runningAgents(now: number): SampleAgent[] {
       parent: "main",
       model: "claude-haiku-4-5",
       window: 200_000,
-      teeth: [{ from: 0.015, to: 0.061, turns: 9 }],
+      rises: [{ from: 0.015, to: 0.061, turns: 9 }],
       until: ago(65),
       pace: 21_000,
     },
@@ -54,7 +54,7 @@ export function runningAgents(now: number): SampleAgent[] {
       title: "nightly dependency sweep",
       model: "qwen3-coder:30b",
       window: 262_144,
-      teeth: [
+      rises: [
         { from: 0.02, to: 0.197, turns: 34, fall: "restarted" },
         { from: 0.03, to: 0.2, turns: 31, fall: "restarted" },
         { from: 0.032, to: 0.214, turns: 30 },
@@ -69,7 +69,7 @@ export function runningAgents(now: number): SampleAgent[] {
       title: "migrate the search index",
       model: "claude-sonnet-4-6",
       window: 200_000,
-      teeth: [
+      rises: [
         { from: 0.03, to: 0.162, turns: 22, fall: "masked" },
         { from: 0.11, to: 0.171, turns: 17 },
       ],
@@ -85,7 +85,7 @@ export function runningAgents(now: number): SampleAgent[] {
       parent: "main",
       model: "claude-sonnet-4-6",
       window: 200_000,
-      teeth: [{ from: 0.02, to: 0.112, turns: 19 }],
+      rises: [{ from: 0.02, to: 0.112, turns: 19 }],
       until: ago(31),
       pace: 30_000,
     },
@@ -98,7 +98,7 @@ export function runningAgents(now: number): SampleAgent[] {
       window: 1_000_000,
       reports: false,
       composition: false,
-      teeth: [
+      rises: [
         { from: 0.021, to: 0.124, turns: 41, fall: "compacted" },
         { from: 0.028, to: 0.071, turns: 18 },
       ],
@@ -112,7 +112,7 @@ export function runningAgents(now: number): SampleAgent[] {
       title: "#eng-help thread",
       model: "claude-opus-4-6",
       window: 1_000_000,
-      teeth: [
+      rises: [
         { from: 0.01, to: 0.136, turns: 30, fall: "masked" },
         { from: 0.088, to: 0.094, turns: 12 },
       ],
@@ -127,7 +127,7 @@ export function runningAgents(now: number): SampleAgent[] {
       model: "gpt-5.2-codex",
       window: 272_000,
       composition: false,
-      teeth: [{ from: 0.04, to: 0.083, turns: 14 }],
+      rises: [{ from: 0.04, to: 0.083, turns: 14 }],
       until: ago(2),
       pace: 26_000,
     },
@@ -140,7 +140,7 @@ export function runningAgents(now: number): SampleAgent[] {
       window: 100_000,
       reports: false,
       composition: false,
-      teeth: [{ from: 0.12, to: 0.41, turns: 11 }],
+      rises: [{ from: 0.12, to: 0.41, turns: 11 }],
       until: ago(1),
       pace: 15_000,
     },
@@ -166,7 +166,7 @@ export const TASKS = [
   "document the webhooks",
 ] as const;
 
-const CREWS = [
+const TEMPLATES = [
   {
     harness: "phantom@vm-3",
     kind: "loop",
@@ -204,28 +204,28 @@ const CREWS = [
   },
 ] as const;
 
-/** What was done before: two days of it, so that there is a period to compare with. */
+/** Ended sessions over two days, so that the previous period has data. */
 export function endedSessions(now: number, sessions: number, random: Random): SampleAgent[] {
   return Array.from({ length: sessions }, (_, index) => {
-    const crew = CREWS[index % CREWS.length]!;
-    const teeth = Array.from({ length: 1 + Math.floor(random() * 4) }, (): LevelRise => {
+    const template = TEMPLATES[index % TEMPLATES.length]!;
+    const rises = Array.from({ length: 1 + Math.floor(random() * 4) }, (): LevelRise => {
       const to = 0.07 + random() * 0.09 + (random() < 0.18 ? 0.05 : 0);
       return {
         from: 0.012 + random() * 0.035,
         to,
         turns: 8 + Math.floor(random() * 26),
-        fall: crew.falls[Math.floor(random() * crew.falls.length)]!,
+        fall: template.falls[Math.floor(random() * template.falls.length)]!,
       };
     });
     const until = now - 20 * MINUTE - (index / sessions) * 46 * HOUR - random() * HOUR;
     return {
-      harness: crew.harness,
-      session: `${crew.kind}-${(index * 7919 + 4096).toString(16)}`,
-      kind: crew.kind,
+      harness: template.harness,
+      session: `${template.kind}-${(index * 7919 + 4096).toString(16)}`,
+      kind: template.kind,
       title: `${TASKS[index % TASKS.length]}${index < TASKS.length ? "" : `, part ${1 + Math.floor(index / TASKS.length)}`}`,
-      model: crew.model,
-      window: crew.window,
-      teeth,
+      model: template.model,
+      window: template.window,
+      rises,
       until,
       pace: 60_000 + random() * 90_000,
       ended: "done",

@@ -6,29 +6,32 @@ type Send = (events: readonly object[]) => Promise<unknown>;
 const MINUTE = 60_000;
 
 export interface FleetOptions {
-  /** Everything under one harness; each has its own when absent. */
+  /** Puts every session under one harness. By default each keeps its own. */
   harness?: string;
-  /** Sessions that have ended. */
+  /** Number of ended sessions. */
   sessions?: number;
   /** Epoch ms. */
   now?: number;
 }
 
-/** A small company's agents on an ordinary day. @returns the title of the session with the most to tell */
+/**
+ * Sends a realistic fleet.
+ * @returns the title of the session with the most boundaries
+ */
 export async function seedFleet(
   send: Send,
   { harness, sessions = 5, now = Date.now() }: FleetOptions = {},
-): Promise<{ story: string }> {
+): Promise<{ title: string }> {
   const random = seeded(20_261_120);
-  const lives = [...endedSessions(now, sessions, random), ...runningAgents(now)].map((life) =>
-    harness === undefined ? life : { ...life, harness },
+  const sampleAgents = [...endedSessions(now, sessions, random), ...runningAgents(now)].map((sample) =>
+    harness === undefined ? sample : { ...sample, harness },
   );
-  const events = lives.flatMap((life) => eventsOf(life, random));
+  const events = sampleAgents.flatMap((sample) => eventsOf(sample, random));
   for (let from = 0; from < events.length; from += 5_000) await send(events.slice(from, from + 5_000));
-  return { story: "refactor billing webhooks" };
+  return { title: "refactor billing webhooks" };
 }
 
-/** More than fits a screen, and names longer than any column. */
+/** Sends more agents than fit one screen, some with names longer than any column. */
 export async function seedLargeFleet(send: Send, harness: string, agents = 60): Promise<void> {
   const random = seeded(7);
   const now = Date.now();
@@ -45,7 +48,7 @@ export async function seedLargeFleet(send: Send, harness: string, agents = 60): 
         model:
           index % 5 === 0 ? "vendor/a-model-with-a-very-long-name-preview-2026-11-20" : "claude-opus-4-6",
         window: 200_000,
-        teeth: [{ from: Math.min(0.01, to), to, turns: 4 + Math.floor(random() * 20) }],
+        rises: [{ from: Math.min(0.01, to), to, turns: 4 + Math.floor(random() * 20) }],
         until: now - random() * 10 * MINUTE,
         pace: 20_000,
       },

@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const run = promisify(execFile);
 
-/** A cold start makes a database; on a busy machine that takes a while. */
+/** A first start creates a database, which takes long on a busy machine. */
 const START_MS = 60_000;
 const STOP_MS = 20_000;
 
@@ -29,20 +29,20 @@ export interface CommandResult {
   stderr: string;
 }
 
-/** The built server as `npm start` runs it, in a process and a folder of its own. */
+/** The production server in its own process, with its own home folder. */
 export class PlimsollServer {
   #process: ChildProcess | undefined;
   #key: string | undefined;
-  #said = "";
+  #output = "";
   port = 0;
-  /** The link printed at the latest start. */
+  /** The login link printed at the latest start. */
   loginUrl = "";
 
   private constructor(readonly home: string) {}
 
   static async start(): Promise<PlimsollServer> {
     const home = await mkdtemp(join(tmpdir(), "plimsoll-e2e-"));
-    // As root, PostgreSQL runs as a user who must be able to walk in here.
+    // As root, PostgreSQL runs as another user, which needs access to this folder.
     await chmod(home, 0o755);
     const server = new PlimsollServer(home);
     await server.begin();
@@ -53,14 +53,14 @@ export class PlimsollServer {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** All that the server printed since its latest start. */
-  get said(): string {
-    return this.#said;
+  /** Output of the server since its latest start. */
+  get output(): string {
+    return this.#output;
   }
 
-  /** Starts the process; a second time on the port it had before. */
+  /** Starts the process. A restart uses the same port. */
   async begin(): Promise<void> {
-    this.#said = "";
+    this.#output = "";
     const child = spawn(process.execPath, [join(root, "dist/server/main.js")], {
       cwd: root,
       env: this.#environment(),
@@ -68,10 +68,13 @@ export class PlimsollServer {
     });
     this.#process = child;
     const printed = new Promise<string>((resolve, reject) => {
-      const late = setTimeout(() => reject(new Error("no login link was printed in time")), START_MS);
+      const late = setTimeout(
+        () => reject(new Error(`The server printed no login link within ${START_MS / 1000} s.`)),
+        START_MS,
+      );
       const hear = (text: Buffer) => {
-        this.#said += text.toString();
-        const link = /http:\/\/\S+\/login#\S+/.exec(this.#said)?.[0];
+        this.#output += text.toString();
+        const link = /http:\/\/\S+\/login#\S+/.exec(this.#output)?.[0];
         if (link !== undefined) {
           clearTimeout(late);
           resolve(link);
@@ -81,19 +84,19 @@ export class PlimsollServer {
       child.stderr.on("data", hear);
       child.once("exit", (code) => {
         clearTimeout(late);
-        reject(new Error(`the server ended with code ${code}`));
+        reject(new Error(`The server exited with code ${code}.`));
       });
     });
     try {
       this.loginUrl = await printed;
     } catch (cause) {
       child.kill("SIGKILL");
-      throw new Error(`The server did not start. It said:\n${this.#said}`, { cause });
+      throw new Error(`The server did not start. Its output:\n${this.#output}`, { cause });
     }
     this.port = Number(new URL(this.loginUrl).port);
   }
 
-  /** Ends the process as Ctrl-C does and expects a clean exit; the data stay. */
+  /** Stops the process with SIGINT and expects exit code 0. The data stays. */
   async end(): Promise<void> {
     const child = this.#process;
     this.#process = undefined;
@@ -103,7 +106,7 @@ export class PlimsollServer {
     child.kill("SIGINT");
     const code = await ended;
     clearTimeout(late);
-    if (code !== 0) throw new Error(`The server ended with code ${code}. It said:\n${this.#said}`);
+    if (code !== 0) throw new Error(`The server exited with code ${code}. Its output:\n${this.#output}`);
   }
 
   async stop(): Promise<void> {
@@ -127,15 +130,15 @@ export class PlimsollServer {
     });
   }
 
-  /** A key with the given scopes, made through the API. */
+  /** Creates a key with the given scopes and returns its secret. */
   async createKey(name: string, scopes: string[]): Promise<string> {
     const { secret } = await this.mutate<{ secret: string }>("keys.create", { name, scopes });
     return secret;
   }
 
-  /** Sends as a harness does: over HTTP, with a key that may do nothing else. */
+  /** Sends events over HTTP with an ingest key. */
   async send(events: readonly object[]): Promise<IngestResult> {
-    this.#key ??= await this.createKey("stories", ["ingest"]);
+    this.#key ??= await this.createKey("tests", ["ingest"]);
     const response = await fetch(`${this.url}/api/v1/events`, {
       method: "POST",
       headers: { authorization: `Bearer ${this.#key}`, "content-type": "application/json" },
@@ -149,7 +152,7 @@ export class PlimsollServer {
     return this.query<DoctorReport>("doctor");
   }
 
-  /** Runs the built `plimsoll` as a person at this server's machine does. */
+  /** Runs the built `plimsoll` CLI with this server's home folder. */
   async plimsoll(...args: string[]): Promise<CommandResult> {
     try {
       const { stdout, stderr } = await run(
@@ -165,7 +168,7 @@ export class PlimsollServer {
     }
   }
 
-  /** Nothing from the surroundings may reach the server: a developer's own database least of all. */
+  /** A minimal environment: settings such as `DATABASE_URL` must not reach the server. */
   #environment(): NodeJS.ProcessEnv {
     const { PATH, HOME, TMPDIR, SystemRoot } = process.env;
     return {

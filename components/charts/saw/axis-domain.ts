@@ -1,10 +1,10 @@
 import type { PlacedAgents } from "./place-other-agents.ts";
 import type { Axis, Continuation, Saw } from "./shape.ts";
 
-/** What is shown on either side of a turn that is all there is. */
-const ALONE: Readonly<Record<Axis, number>> = { turns: 1, time: 30_000 };
+/** Padding on each side of a single turn. */
+const PADDING: Readonly<Record<Axis, number>> = { turns: 1, time: 30_000 };
 
-/** From where to where the horizontal axis goes, so that everything drawn lies on it. */
+/** The range of the horizontal axis that includes everything drawn. */
 export function domainOf(
   saw: Saw,
   { agents, before, after }: PlacedAgents,
@@ -20,5 +20,5 @@ export function domainOf(
   ];
   const from = xs.reduce((least, x) => Math.min(least, x), xs[0] ?? 0);
   const to = xs.reduce((most, x) => Math.max(most, x), from);
-  return from === to ? [from - ALONE[axis], to + ALONE[axis]] : [from, to];
+  return from === to ? [from - PADDING[axis], to + PADDING[axis]] : [from, to];
 }

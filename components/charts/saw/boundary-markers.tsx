@@ -8,7 +8,7 @@ import { ChartText } from "./chart-text.tsx";
 import { markerTop, type PlacedText, type Scales } from "./labels.ts";
 import type { SawMarker } from "./shape.ts";
 
-/** Signs at every boundary. One tab stop for all of them; the arrow keys walk along. */
+/** A symbol at every boundary. The group is one tab stop; arrow keys move between symbols. */
 export function Markers({
   scales,
   markers,
@@ -25,7 +25,7 @@ export function Markers({
   const bottom = area.y + area.height;
   const stop = Math.min(active, markers.length - 1);
 
-  function walk(event: KeyboardEvent<SVGGElement>) {
+  function moveFocus(event: KeyboardEvent<SVGGElement>) {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (step === undefined) return;
     event.preventDefault();
@@ -36,8 +36,8 @@ export function Markers({
   }
 
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: the group only moves focus among the markers inside
-    <g onKeyDown={walk} data-testid="saw-markers">
+    // biome-ignore lint/a11y/noStaticElementInteractions: the group only moves focus between its markers
+    <g onKeyDown={moveFocus} data-testid="saw-markers">
       {markers.map((marker, index) => {
         const { boundary } = marker;
         const { colour } = boundaryLook(boundary.type);
@@ -57,7 +57,7 @@ export function Markers({
               strokeDasharray={boundary.type === "subtick" ? undefined : "3 3"}
               opacity={0.85}
             />
-            {/* biome-ignore lint/a11y/noInteractiveElementToNoninteractiveRole: a picture with a name; focus only reveals its words */}
+            {/* biome-ignore lint/a11y/noInteractiveElementToNoninteractiveRole: a labeled image; focus only shows its tooltip */}
             <g
               role="img"
               aria-label={boundaryWords(boundary)}

@@ -1,6 +1,6 @@
 import type { PlacedText } from "./labels.ts";
 
-/** Text of a chart; a rim of the ground keeps it legible over a line. */
+/** A chart label, outlined in the background color to stay legible over lines. */
 export function ChartText({
   place,
   colour,

@@ -25,7 +25,7 @@ export interface SawToothProps {
 const MARGIN = { top: 26, right: 14, bottom: 0, left: 0 };
 const DAY = 86_400_000;
 const MOST_TICKS = 8;
-/** Room for one label of the horizontal axis, with some air. */
+/** Width of one label on the horizontal axis, with padding. */
 const TICK_PX = 72;
 
 export default function SawTooth({ saw, others, placed, next, agent, axis, top }: SawToothProps) {
@@ -33,7 +33,7 @@ export default function SawTooth({ saw, others, placed, next, agent, axis, top }
   const [most, setMost] = useState(MOST_TICKS);
   const [from, to] = domainOf(saw, placed, next, axis);
   const offset = -new Date(to).getTimezoneOffset() * 60_000;
-  // Before its first turn and after its last there are no turns of this agent to count.
+  // Ticks cover only the turns of the selected agent.
   const ticks =
     axis === "turns"
       ? turnTicks(saw.points[0]?.x ?? from, saw.points.at(-1)?.x ?? to, most)
@@ -45,7 +45,7 @@ export default function SawTooth({ saw, others, placed, next, agent, axis, top }
       <ResponsiveContainer
         width="100%"
         height="100%"
-        // Fewer in the first place: of those that do not fit, some would be left out and the rest stand unevenly.
+        // Ask for as many ticks as fit: Recharts drops the excess unevenly.
         onResize={(width) => setMost(Math.min(MOST_TICKS, Math.max(2, Math.floor(width / TICK_PX))))}
       >
         <ComposedChart data={saw.points} margin={MARGIN}>
@@ -93,27 +93,27 @@ export default function SawTooth({ saw, others, placed, next, agent, axis, top }
             cursor={{ stroke: "var(--edge)" }}
             content={({ active, payload }) => {
               const here = payload?.[0]?.payload as SawPoint | undefined;
-              // A marker's own words win over those of the turn beneath it.
+              // The tooltip of a marker replaces the tooltip of the turn below it.
               if (!active || here === undefined || shown !== null) return null;
-              return <TurnWords {...here} />;
+              return <TurnTooltip {...here} />;
             }}
           />
           <Line
             dataKey="y"
             stroke="none"
-            // The curve has its own dot; of a single turn Recharts would draw one more unless it has no size.
+            // The overlay draws the dot of a single turn; hide the one Recharts adds.
             dot={saw.points.length === 1 ? { r: 0 } : false}
             activeDot={{ r: 3.5, fill: "var(--water)" }}
             isAnimationActive={false}
           />
         </ComposedChart>
       </ResponsiveContainer>
-      {shown !== null && <MarkerWords {...shown} />}
+      {shown !== null && <MarkerTooltip {...shown} />}
     </div>
   );
 }
 
-function TurnWords({ point, y }: SawPoint) {
+function TurnTooltip({ point, y }: SawPoint) {
   return (
     <div className={tooltipBox}>
       <div className="font-medium">
@@ -129,7 +129,7 @@ function TurnWords({ point, y }: SawPoint) {
   );
 }
 
-function MarkerWords({ marker, x, y }: { marker: SawMarker; x: number; y: number }) {
+function MarkerTooltip({ marker, x, y }: { marker: SawMarker; x: number; y: number }) {
   const { boundary } = marker;
   return (
     <div
@@ -138,7 +138,7 @@ function MarkerWords({ marker, x, y }: { marker: SawMarker; x: number; y: number
     >
       <div className="font-medium">{boundaryWords(boundary)}</div>
       {boundary.reclaimed_tokens !== null && <div>reclaimed {exact(boundary.reclaimed_tokens)} tokens</div>}
-      {boundary.inferred && <div>inferred from the turns, not reported</div>}
+      {boundary.inferred && <div>inferred from turns, not reported</div>}
       <div className="text-faint">{fullTime(Date.parse(boundary.at))}</div>
     </div>
   );

@@ -5,14 +5,14 @@ import { textWidth } from "../visible-labels.ts";
 import { type Box, placeLabels, type Wish } from "./place-labels.ts";
 import type { OtherAgent, Point, Saw, SawMarker } from "./shape.ts";
 
-/** Data to pixels, and where in the picture the data are drawn. */
+/** Converts data to pixels; `area` is the plot area. */
 export interface Scales {
   x: (value: number) => number;
   y: (value: number) => number;
   area: { x: number; y: number; width: number; height: number };
 }
 
-/** A label with its place; y is the baseline. */
+/** A placed label; `y` is its baseline. */
 export interface PlacedText extends Box {
   x: number;
   y: number;
@@ -28,26 +28,26 @@ export interface SawLabels {
 interface Drawn {
   saw: Saw;
   others: readonly OtherAgent[];
-  /** Those within the view. */
+  /** Thresholds within the visible range. */
   thresholds: readonly AppliedThreshold[];
   line: AppliedThreshold["name"] | undefined;
 }
 
-/** Half of a boundary's sign. */
-const SIGN_PX = 7;
-/** A sign hangs this far above the level it marks. */
-const HANG_PX = 10;
-/** A plot narrower than this has no room for the tokens beside a threshold's share. */
-const ROOMY_PX = 420;
-/** Longer names of agents are cut. */
+/** Half the size of a boundary symbol. */
+const SYMBOL_PX = 7;
+/** Distance of a symbol above its level. */
+const SYMBOL_OFFSET_PX = 10;
+/** Plots narrower than this show a threshold's share without its tokens. */
+const WIDE_PLOT_PX = 420;
+/** Longer agent names are truncated. */
 const NAME_LENGTH = 22;
 
 export const markerTop = ({ y, area }: Scales, { from, to }: SawMarker) =>
-  Math.max(area.y + SIGN_PX + 1, y(from ?? to ?? 0) - HANG_PX);
+  Math.max(area.y + SYMBOL_PX + 1, y(from ?? to ?? 0) - SYMBOL_OFFSET_PX);
 
 export function thresholdWords({ name, label, tokens }: AppliedThreshold, { area }: Scales): string {
-  const told = area.width < ROOMY_PX || /^-?\d+$/.test(label) ? "" : ` · ${compact(tokens)}`;
-  return `${name} ${label}${told}`;
+  const tokenText = area.width < WIDE_PLOT_PX || /^-?\d+$/.test(label) ? "" : ` · ${compact(tokens)}`;
+  return `${name} ${label}${tokenText}`;
 }
 
 export const agentWords = ({ name }: OtherAgent) =>
@@ -59,7 +59,7 @@ function text(words: string, x: number, y: number, anchor: PlacedText["anchor"])
   return { x, y, anchor, left: left - 2, right: left + width + 2, top: y - 12, bottom: y + 3 };
 }
 
-/** Where each label of the saw-tooth stands: thresholds choose first, then the deepest falls, then other agents. */
+/** Places every label: thresholds first, then boundaries by reclaimed tokens, then other agents. */
 export function sawLabels(scales: Scales, { saw, others, thresholds, line }: Drawn): SawLabels {
   const { x, y, area } = scales;
   const right = area.x + area.width;
@@ -71,7 +71,7 @@ export function sawLabels(scales: Scales, { saw, others, thresholds, line }: Dra
     top: level - half,
     bottom: level + half,
   });
-  const signs = saw.markers.map((marker) => ({ x: x(marker.x), y: markerTop(scales, marker) }));
+  const symbols = saw.markers.map((marker) => ({ x: x(marker.x), y: markerTop(scales, marker) }));
   const ends = others.map(({ points }) => points.at(-1)).map((end) => end && px(end));
   const last = saw.points.at(-1);
 
@@ -79,25 +79,25 @@ export function sawLabels(scales: Scales, { saw, others, thresholds, line }: Dra
     const words = thresholdWords(threshold, scales);
     const level = y(threshold.tokens);
     const along = [0.25, 0.5, 0.75].map((share) => area.x + area.width * share);
-    // The last height stands above a second line close by.
+    // The last height clears a second threshold close above.
     const places = [level - 5, level + 13, level - 16].flatMap((at) => [
       text(words, area.x + 4, at, "start"),
       text(words, right - 4, at, "end"),
       ...along.map((middle) => text(words, middle, at, "middle")),
     ]);
-    return { places, rank: threshold.name === line ? 1e12 : 1e11, insists: true };
+    return { places, rank: threshold.name === line ? 1e12 : 1e11, required: true };
   });
   const markerWishes = saw.markers.map(({ boundary }, index): Wish<PlacedText> => {
     const words = boundaryLabel(boundary);
-    const { x: at, y: top } = signs[index]!;
+    const { x: at, y: top } = symbols[index]!;
     const half = textWidth(words) / 2 + 2;
     const centre = Math.min(Math.max(at, area.x + half), right - half);
     return {
       places: [
         text(words, centre, top - 9, "middle"),
         text(words, centre, top - 18, "middle"),
-        text(words, at + SIGN_PX + 5, top + 4, "start"),
-        text(words, at - SIGN_PX - 5, top + 4, "end"),
+        text(words, at + SYMBOL_PX + 5, top + 4, "start"),
+        text(words, at - SYMBOL_PX - 5, top + 4, "end"),
       ],
       rank: boundary.reclaimed_tokens ?? 0,
     };
@@ -121,14 +121,14 @@ export function sawLabels(scales: Scales, { saw, others, thresholds, line }: Dra
   const placed = placeLabels([...thresholdWishes, ...markerWishes, ...agentWishes], {
     area: { left: area.x, right: right + 8, top: 0, bottom },
     taken: [
-      ...signs.map((sign) => around(sign, SIGN_PX)),
+      ...symbols.map((symbol) => around(symbol, SYMBOL_PX)),
       ...ends.flatMap((end) => (end === undefined ? [] : [around(end, 3)])),
       ...(last === undefined ? [] : [around(px(last), 5)]),
     ],
     lines: [
       saw.path.map(px),
       ...others.map(({ points }) => points.map(px)),
-      ...signs.map((sign) => [sign, { x: sign.x, y: bottom }]),
+      ...symbols.map((symbol) => [symbol, { x: symbol.x, y: bottom }]),
       ...thresholds.map(({ tokens }) => [
         { x: area.x, y: y(tokens) },
         { x: right, y: y(tokens) },

@@ -35,7 +35,7 @@ const spots = [
   { x: 12, y: 30 },
 ];
 
-test("a fall is an upright edge between the places of the turns around it", () => {
+test("a drop is a vertical edge between the positions of the turns around it", () => {
   expect(otherAgentPath(points, [masked(24, 50, 20)], spots, "turns")).toEqual([
     { x: 5, y: 10 },
     { x: 7, y: 50 },
@@ -46,7 +46,7 @@ test("a fall is an upright edge between the places of the turns around it", () =
   ]);
 });
 
-test("so is the beginning of a window that nothing announced", () => {
+test("the start of a window without a boundary is a vertical edge", () => {
   const two = [point(1, 50), point(2, 5, 1)];
   expect(otherAgentPath(two, [], spots.slice(0, 2), "turns")).toEqual([
     { x: 5, y: 50 },
@@ -56,7 +56,7 @@ test("so is the beginning of a window that nothing announced", () => {
   ]);
 });
 
-test("without a fall it goes through its turns, uncounted ones left out", () => {
+test("without a drop the line goes through the counted turns", () => {
   const some = [point(1, 10), point(2, null), point(5, 40)];
   expect(otherAgentPath(some, [], [spots[0]!, spots[3]!], "turns")).toEqual([
     { x: 5, y: 10 },
@@ -64,11 +64,11 @@ test("without a fall it goes through its turns, uncounted ones left out", () => 
   ]);
 });
 
-test("a fall after the last turn waits for the turn that shows its level", () => {
+test("a drop after the last turn is not drawn", () => {
   expect(otherAgentPath(points, [masked(99, 30, 10)], spots, "turns")).toEqual(spots);
 });
 
-test("on the axis of time a fall stands at its time", () => {
+test("on the time axis a drop is at its own time", () => {
   const at = (seconds: number) => START + seconds * 1000;
   const times = points.map(({ number, context_tokens }) => ({ x: at(number * 10), y: context_tokens! }));
   expect(otherAgentPath(points, [masked(24, 50, 20)], times, "time")).toEqual([

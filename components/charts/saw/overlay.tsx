@@ -10,7 +10,7 @@ import { agentWords, type PlacedText, type Scales, sawLabels, thresholdWords } f
 import type { PlacedAgents } from "./place-other-agents.ts";
 import type { Continuation, OtherAgent, Saw, SawMarker } from "./shape.ts";
 
-/** Undefined until the chart has measured itself. */
+/** Undefined until Recharts has measured the chart. */
 function useScales(): Scales | undefined {
   const x = useXAxisScale();
   const y = useYAxisScale();
@@ -35,14 +35,14 @@ interface Props {
   onShow: (shown: { marker: SawMarker; x: number; y: number } | null) => void;
 }
 
-/** All that the saw-tooth draws between its axes. */
+/** Everything the saw-tooth chart draws between its axes. */
 export function SawOverlay({ saw, others, placed, next, thresholds, line, onShow }: Props) {
   const scales = useScales();
   if (scales === undefined) return null;
   const labels = sawLabels(scales, { saw, others, thresholds, line });
   return (
     <>
-      <Outside scales={scales} saw={saw} placed={placed} />
+      <OtherAgentsOnly scales={scales} saw={saw} placed={placed} />
       <Curves scales={scales} saw={saw} others={others} next={next} />
       <ThresholdLines scales={scales} thresholds={thresholds} line={line} labels={labels.thresholds} />
       {others.map((other, index) => {
@@ -60,8 +60,8 @@ export function SawOverlay({ saw, others, placed, next, thresholds, line, onShow
   );
 }
 
-/** The parts of the axis where the agent shown had no turns, but others had. */
-function Outside({ scales, saw, placed }: { scales: Scales; saw: Saw; placed: Props["placed"] }) {
+/** Shades the parts of the axis where only other agents had turns. */
+function OtherAgentsOnly({ scales, saw, placed }: { scales: Scales; saw: Saw; placed: Props["placed"] }) {
   const { x, area } = scales;
   const bottom = area.y + area.height;
   const first = saw.points[0];
@@ -75,7 +75,7 @@ function Outside({ scales, saw, placed }: { scales: Scales; saw: Saw; placed: Pr
     if (span === null) return null;
     const left = x(span.from);
     const right = x(span.to);
-    // The tick of the turn beside it may reach in by half its width.
+    // Half of the neighboring tick label may extend into this part.
     const room = right - left - 26;
     const words = [`${long} ${exact(turn.point.number)}`, short].find((text) => textWidth(text) <= room);
     return (

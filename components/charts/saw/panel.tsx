@@ -28,7 +28,7 @@ interface Props {
   onAxis: (axis: Axis) => void;
 }
 
-/** Context tokens by turn across windows, with every boundary and why it came. */
+/** Context tokens by turn across windows, with every boundary and its reason. */
 export function SawPanel({ agent, chart, boundaries, windows, axis, onAxis }: Props) {
   const shaped = useMemo(() => {
     const own = chart?.agents.find(({ agent_id }) => agent_id === agent.id);
@@ -38,13 +38,13 @@ export function SawPanel({ agent, chart, boundaries, windows, axis, onAxis }: Pr
       boundaries.filter(({ agent_id }) => agent_id === agent.id),
       axis,
     );
-    const beside = chart.agents.filter(({ agent_id }) => agent_id !== agent.id);
+    const siblings = chart.agents.filter(({ agent_id }) => agent_id !== agent.id);
     const placed = placeOtherAgents(
-      beside.map(({ points }) => points),
+      siblings.map(({ points }) => points),
       saw.points,
       axis,
     );
-    const others = beside.map(({ agent_id: id, agent: name, points }, index) => ({
+    const others = siblings.map(({ agent_id: id, agent: name, points }, index) => ({
       id,
       name,
       points: otherAgentPath(
@@ -54,9 +54,9 @@ export function SawPanel({ agent, chart, boundaries, windows, axis, onAxis }: Pr
         axis,
       ),
     }));
-    // A shorter list than there are turns was thinned by the server.
-    const thinned = own !== undefined && own.points.length < own.turns ? own : undefined;
-    return { saw, placed, others, thinned };
+    // Fewer points than turns: the server downsampled them.
+    const downsampled = own !== undefined && own.points.length < own.turns ? own : undefined;
+    return { saw, placed, others, downsampled };
   }, [chart, agent.id, boundaries, axis]);
   const line = agent.line?.tokens ?? null;
   const next = shaped === undefined ? null : continuation(shaped.saw, agent.forecast, line, axis);
@@ -92,12 +92,13 @@ export function SawPanel({ agent, chart, boundaries, windows, axis, onAxis }: Pr
           ))}
           {beyond.length > 0 && (
             <span className="text-faint">
-              above the view: {beyond.map(({ name, label }) => `${name} ${label}`).join(", ")}
+              off the chart: {beyond.map(({ name, label }) => `${name} ${label}`).join(", ")}
             </span>
           )}
-          {shaped?.thinned !== undefined && (
+          {shaped?.downsampled !== undefined && (
             <span className="text-faint">
-              {exact(shaped.thinned.points.length)} of {exact(shaped.thinned.turns)} turns drawn, peaks kept
+              showing {exact(shaped.downsampled.points.length)} of {exact(shaped.downsampled.turns)} turns,
+              peaks kept
             </span>
           )}
         </>
@@ -124,7 +125,7 @@ export function SawPanel({ agent, chart, boundaries, windows, axis, onAxis }: Pr
         shaped === undefined ? (
           <Skeleton className="h-full" />
         ) : nothing ? (
-          <NoData>No counted turn yet</NoData>
+          <NoData>No turn with a token count yet</NoData>
         ) : (
           <SawTooth
             saw={shaped.saw}
@@ -148,11 +149,11 @@ function summaryOf(agent: AgentView, saw: Saw | undefined, windows: readonly Win
   const peak = agent.peak;
   return [
     `${agent.name}: ${plural(agent.turns, "turn")} in ${plural(Math.max(windows.length, 1), "window")}.`,
-    last === undefined ? "" : `Now ${exact(last.y)} tokens.`,
+    last === undefined ? "" : `Currently ${exact(last.y)} tokens.`,
     peak === null
       ? ""
       : `Peak ${exact(peak.tokens)}${peak.utilization === null ? "" : `, ${percent(peak.utilization)} of the window`}.`,
-    agent.line === null ? "No line known." : `Line (${agent.line.threshold}) at ${exact(agent.line.tokens)}.`,
+    agent.line === null ? "No known line." : `Line (${agent.line.threshold}) at ${exact(agent.line.tokens)}.`,
     `${plural(saw.markers.length, "boundary", "boundaries")}.`,
     forecastReason(agent.forecast),
   ]
@@ -164,7 +165,7 @@ function WindowTable({ windows }: { windows: readonly WindowView[] }) {
   const tokens = (value: number | null) => (value === null ? "" : exact(value));
   return (
     <DataTable
-      head={["Window", "Began", "Turns", "First", "Last", "Peak", "Peak share", "Size"]}
+      head={["Window", "Started", "Turns", "First", "Last", "Peak", "Peak utilization", "Size"]}
       rows={windows.map((window) => [
         String(window.index),
         fullTime(Date.parse(window.first_at)),

@@ -12,15 +12,15 @@ const area = box(0, 0, 100, 100);
 const nothing = { area, taken: [], lines: [] };
 const wish = (rank: number, ...places: Box[]) => ({ rank, places });
 
-test("the first place is taken when it is free", () => {
+test("a label takes its first position if it is free", () => {
   expect(placeLabels([wish(0, box(5, 5), box(50, 50))], nothing)).toEqual([box(5, 5)]);
 });
 
 test.each([
-  ["what is taken", { ...nothing, taken: [box(10, 10)] }],
+  ["an occupied box", { ...nothing, taken: [box(10, 10)] }],
   ["the edge of the chart", { ...nothing, area: box(20, 0, 80, 100) }],
   [
-    "a level line",
+    "a horizontal line",
     {
       ...nothing,
       lines: [
@@ -32,7 +32,7 @@ test.each([
     },
   ],
   [
-    "an upright edge",
+    "a vertical line",
     {
       ...nothing,
       lines: [
@@ -56,7 +56,7 @@ test.each([
     },
   ],
   [
-    "a line drawn backwards",
+    "a line drawn right to left",
     {
       ...nothing,
       lines: [
@@ -67,7 +67,7 @@ test.each([
       ],
     },
   ],
-])("it gives way to %s", (_, around) => {
+])("a label avoids %s", (_, around) => {
   expect(placeLabels([wish(0, box(5, 5), box(50, 50))], around)).toEqual([box(50, 50)]);
 });
 
@@ -100,33 +100,33 @@ test.each([
       { x: 25, y: 15 },
     ],
   ],
-])("a line %s is not in its way", (_, line) => {
+])("a line %s does not block a label", (_, line) => {
   expect(placeLabels([wish(0, box(5, 5), box(50, 50))], { ...nothing, lines: [line] })).toEqual([box(5, 5)]);
 });
 
-test("one that insists covers a line rather than being left out, but never another label", () => {
+test("a required label may cover a line, but never another label", () => {
   const lines = [
     [
       { x: 0, y: 8 },
       { x: 100, y: 8 },
     ],
   ];
-  const insistent = { ...wish(1, box(5, 5)), insists: true };
+  const required = { ...wish(1, box(5, 5)), required: true };
   expect(placeLabels([wish(1, box(5, 5))], { ...nothing, lines })).toEqual([undefined]);
-  expect(placeLabels([insistent], { ...nothing, lines })).toEqual([box(5, 5)]);
-  expect(placeLabels([insistent, wish(2, box(7, 7))], nothing)).toEqual([undefined, box(7, 7)]);
+  expect(placeLabels([required], { ...nothing, lines })).toEqual([box(5, 5)]);
+  expect(placeLabels([required, wish(2, box(7, 7))], nothing)).toEqual([undefined, box(7, 7)]);
 });
 
-test("one that insists covers the fewest lines it can", () => {
+test("a required label covers as few lines as possible", () => {
   const across = (y: number) => [
     { x: 0, y },
     { x: 100, y },
   ];
-  const insistent = { ...wish(1, box(5, 5), box(5, 25), box(5, 45)), insists: true };
-  expect(placeLabels([insistent], { ...nothing, lines: [8, 12, 30, 50].map(across) })).toEqual([box(5, 25)]);
+  const required = { ...wish(1, box(5, 5), box(5, 25), box(5, 45)), required: true };
+  expect(placeLabels([required], { ...nothing, lines: [8, 12, 30, 50].map(across) })).toEqual([box(5, 25)]);
 });
 
-test("no two labels overlap, and none leaves the chart", () => {
+test("labels never overlap and never leave the chart", () => {
   const anyBox = fc
     .record({ left: fc.integer({ min: -20, max: 100 }), top: fc.integer({ min: -20, max: 100 }) })
     .map(({ left, top }) => box(left, top, 25, 12));

@@ -1,6 +1,6 @@
 import type { Point } from "./shape.ts";
 
-/** Finds room in a chart for its labels. Pure; everything in px. */
+/** A rectangle in px. */
 export interface Box {
   left: number;
   top: number;
@@ -9,24 +9,24 @@ export interface Box {
 }
 
 export interface Wish<P extends Box = Box> {
-  /** Where the label may stand, the best first. */
+  /** Candidate positions, best first. */
   places: readonly P[];
-  /** Who chooses first; the earlier among equals. */
+  /** Higher ranks are placed first; among equals, the earlier. */
   rank: number;
-  /** Whether it would rather cover lines, as few as can be, than be left out. */
-  insists?: boolean;
+  /** True if the label may cover lines, as few as possible, rather than be left out. */
+  required?: boolean;
 }
 
 export interface Surroundings {
-  /** No label leaves this. */
+  /** Labels stay inside this area. */
   area: Box;
-  /** What no label may cover. */
+  /** Labels never cover these. */
   taken: readonly Box[];
-  /** What a label covers only when it insists and has no other place: the curves, and the lines across. */
+  /** Curves and threshold lines. Only required labels may cover them. */
   lines: readonly (readonly Point[])[];
 }
 
-/** The first free place of each label, or none: then its text is left out. */
+/** The best free position of each label; undefined if there is none, and the label is left out. */
 export function placeLabels<P extends Box>(
   wishes: readonly Wish<P>[],
   { area, taken, lines }: Surroundings,
@@ -40,7 +40,7 @@ export function placeLabels<P extends Box>(
     );
     const covered = (place: P) => lines.filter((line) => crosses(line, place)).length;
     const clear = free.find((place) => lines.every((line) => !crosses(line, place)));
-    const place = clear ?? (wish.insists ? leastOf(free, covered) : undefined);
+    const place = clear ?? (wish.required ? leastOf(free, covered) : undefined);
     if (place === undefined) continue;
     chosen[index] = place;
     occupied.push(place);
@@ -48,10 +48,10 @@ export function placeLabels<P extends Box>(
   return chosen;
 }
 
-/** The first of those with the lowest figure. */
-function leastOf<P>(places: readonly P[], figure: (place: P) => number): P | undefined {
-  const figures = places.map(figure);
-  return places[figures.indexOf(Math.min(...figures))];
+/** The first position with the lowest cost. */
+function leastOf<P>(places: readonly P[], cost: (place: P) => number): P | undefined {
+  const costs = places.map(cost);
+  return places[costs.indexOf(Math.min(...costs))];
 }
 
 const within = (box: Box, area: Box) =>
@@ -60,13 +60,13 @@ const within = (box: Box, area: Box) =>
 const overlap = (a: Box, b: Box) =>
   a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
 
-/** Whether a line of straight pieces runs through a box. */
+/** True if a polyline crosses the box. */
 function crosses(line: readonly Point[], box: Box): boolean {
-  return line.some((to, index) => index > 0 && pieceCrosses(line[index - 1]!, to, box));
+  return line.some((to, index) => index > 0 && segmentCrosses(line[index - 1]!, to, box));
 }
 
-/** Cuts the piece to the width of the box; what is left lies above it, below it or in it. */
-function pieceCrosses(a: Point, b: Point, box: Box): boolean {
+/** Clips the segment to the width of the box, then compares it with the top and bottom. */
+function segmentCrosses(a: Point, b: Point, box: Box): boolean {
   const [from, to] = a.x <= b.x ? [a, b] : [b, a];
   if (to.x < box.left || from.x > box.right) return false;
   const levelAt = (x: number) =>

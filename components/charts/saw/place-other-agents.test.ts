@@ -19,27 +19,27 @@ function point(number: number, tokens: number | null, seconds = number * 10): Ch
   };
 }
 
-/** Turns of an agent at these seconds; each level is its number. */
+/** Turns of an agent at these seconds. Each level equals the turn number. */
 const turnsAt = (...seconds: number[]) => seconds.map((second, index) => point(index + 1, index + 1, second));
 const shown = (...seconds: number[]) => shapeSaw(turnsAt(...seconds), [], "turns").points;
 const xs = (spots: readonly { x: number }[]) => spots.map(({ x }) => x);
 
-describe("on the axis of turns", () => {
+describe("on the turn axis", () => {
   test.each<[string, number[], number[]]>([
-    ["with a turn", [10], [1]],
-    ["between two, by time", [15, 25, 29], [1.5, 2.5, 2.9]],
-    ["with the last turn", [30], [3]],
-    ["after the last, a turn apart", [31, 99], [4, 5]],
-    ["before the first, a turn apart", [-500, 9], [-1, 0]],
-    ["after the last, however close together", [40, 40, 40], [3 + 2 / 3, 3 + 4 / 3, 5]],
-    ["all along", [5, 20, 50], [0, 2, 4]],
-    ["in the order of its turns where its clock went back", [31, 25], [4, 5]],
+    ["at a turn", [10], [1]],
+    ["between two turns, interpolated by time", [15, 25, 29], [1.5, 2.5, 2.9]],
+    ["at the last turn", [30], [3]],
+    ["after the last turn, one turn apart", [31, 99], [4, 5]],
+    ["before the first turn, one turn apart", [-500, 9], [-1, 0]],
+    ["after the last turn, at the same time", [40, 40, 40], [3 + 2 / 3, 3 + 4 / 3, 5]],
+    ["before, between and after", [5, 20, 50], [0, 2, 4]],
+    ["in turn order if the clock went back", [31, 25], [4, 5]],
   ])("%s", (_, seconds, expected) => {
     const { agents } = placeOtherAgents([turnsAt(...seconds)], shown(10, 20, 30), "turns");
     expect(xs(agents[0]!)).toEqual(expected.map((x) => expect.closeTo(x)));
   });
 
-  test("several agents after the last turn stand in the order in which their turns came", () => {
+  test("turns of several agents after the last turn are ordered by time", () => {
     const main = shown(...Array.from({ length: 21 }, (_, index) => index * 10));
     const { agents, before, after } = placeOtherAgents(
       [turnsAt(210, 230), turnsAt(190, 220, 230)],
@@ -54,7 +54,7 @@ describe("on the axis of turns", () => {
     expect(after).toEqual({ from: 21, to: 25 });
   });
 
-  test("many later turns move closer together, and the shown agent keeps two thirds of the width", () => {
+  test("many later turns are compressed, so that the selected agent keeps two thirds of the width", () => {
     const main = shown(...Array.from({ length: 21 }, (_, index) => index * 10));
     const many = turnsAt(...Array.from({ length: 400 }, (_, index) => 300 + index));
     const { agents, after } = placeOtherAgents([many], main, "turns");
@@ -62,25 +62,25 @@ describe("on the axis of turns", () => {
     expect(agents[0]!.at(-1)!.x).toBeCloseTo(31);
   });
 
-  test("after a single turn there is room too", () => {
+  test("a single turn leaves room for later turns", () => {
     const { agents, after } = placeOtherAgents([turnsAt(20, 30, 40, 50)], shown(10), "turns");
     expect(xs(agents[0]!)).toEqual([1.5, 2, 2.5, 3]);
     expect(after).toEqual({ from: 1, to: 3 });
   });
 });
 
-test("on the axis of time each turn stands at its time", () => {
+test("on the time axis each turn is at its own time", () => {
   const { agents, before, after } = placeOtherAgents([turnsAt(5, 90)], shown(10), "time");
   expect(xs(agents[0]!)).toEqual([START + 5_000, START + 90_000]);
   expect([before, after]).toEqual([null, null]);
 });
 
-test("uncounted turns are left out, and an agent without turns has none", () => {
+test("uncounted turns are left out", () => {
   const { agents } = placeOtherAgents([[point(1, null)], []], shown(10), "turns");
   expect(agents).toEqual([[], []]);
 });
 
-/** Turns at any time, clocks that go back and ties included; numbered in order with gaps, as when thinned out. */
+/** Arbitrary turns, with ties and clocks that go back, and gaps in the numbers as after downsampling. */
 const anyTurns = (from: number) =>
   fc
     .array(fc.record({ gap: fc.integer({ min: 1, max: 9 }), second: fc.integer({ min: 0, max: 60 }) }), {
@@ -95,7 +95,7 @@ const anyTurns = (from: number) =>
       });
     });
 
-test("turns keep their order, later and earlier ones never share a place, and the domain covers all", () => {
+test("turns keep their order, outside turns have distinct positions, and the axis covers all of them", () => {
   fc.assert(
     fc.property(fc.array(anyTurns(0), { maxLength: 4 }), anyTurns(1), (others, own) => {
       const saw = shapeSaw(own, [], "turns");
@@ -117,14 +117,14 @@ test("turns keep their order, later and earlier ones never share a place, and th
       }
       const outside = placed.agents.flatMap(xs).filter((x) => x > last.x || x < first.x);
       expect(new Set(outside).size).toBe(outside.length);
-      // The agent shown is never less than half of what is shown, or two turns on either side.
+      // The selected agent keeps at least half of the width, or two turns on each side.
       const beside = to - from - (last.x - first.x);
       expect(beside).toBeLessThanOrEqual(Math.max(last.x - first.x, 4) + 1e-9);
     }),
   );
 });
 
-test("the axis goes from the first thing drawn to the last", () => {
+test("the axis covers everything drawn", () => {
   const alone = { agents: [], before: null, after: null };
   const saw = shapeSaw([point(1, 100), point(2, 200)], [], "turns");
   expect(domainOf(saw, alone, null, "turns")).toEqual([1, 2]);

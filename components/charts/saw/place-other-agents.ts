@@ -1,31 +1,28 @@
 import type { ChartPoint } from "@plimsoll/protocol";
 import type { Axis, Point, SawPoint } from "./shape.ts";
 
-/** Places the turns of other agents on the axis of the agent shown. Pure; x is in its turns or in epoch ms. */
-
 interface Span {
   from: number;
   to: number;
 }
 
 export interface PlacedAgents {
-  /** One list for each agent given, in the same order. */
+  /** One list per agent, in the given order. `x` is on the axis of the selected agent. */
   agents: Point[][];
-  /** Where turns stand that came before the first turn of the agent shown. Null on the axis of time. */
+  /** The range of turns before the first turn of the selected agent; null on the time axis. */
   before: Span | null;
-  /** The same for those after its last turn. */
+  /** The range of turns after the last turn of the selected agent; null on the time axis. */
   after: Span | null;
 }
 
-/** A part before or after takes at most this share of the width between the first turn and the last. */
-const MOST = 0.5;
-/** Unless that is less than this many turns. */
-const LEAST = 2;
+/** Maximum width of the part before or after, as a share of the selected agent's own width. */
+const MAX_SHARE = 0.5;
+/** Minimum of that maximum, in turns. */
+const MIN_TURNS = 2;
 
 /**
- * A turn between two of the shown agent's stands between them, by time. What came before its first or after its
- * last turn has none to stand between: those turns follow one another in order, a turn apart, or closer when they
- * are so many that the shown agent would have to shrink for them.
+ * Places the turns of other agents on the axis of the selected agent, interpolated by time between its turns.
+ * Turns before its first or after its last turn are spaced evenly, one turn apart or closer if there are many.
  */
 export function placeOtherAgents(
   agents: readonly (readonly ChartPoint[])[],
@@ -47,10 +44,10 @@ export function placeOtherAgents(
     for (const { agent, at, y } of turns) placed[agent]!.push({ x: at, y });
     return { agents: placed, before: null, after: null };
   }
-  // A stable sort: what happened in the same millisecond stays as its agent has it.
+  // The sort is stable: turns in the same millisecond keep their order within an agent.
   const early = turns.filter(({ at }) => at < times[0]!).sort((a, b) => a.at - b.at);
   const late = turns.filter(({ at }) => at > times.at(-1)!).sort((a, b) => a.at - b.at);
-  const room = Math.max((last.x - first.x) * MOST, LEAST);
+  const room = Math.max((last.x - first.x) * MAX_SHARE, MIN_TURNS);
   const step = (count: number) => Math.min(1, room / count);
   early.forEach(({ agent, y }, index) => {
     placed[agent]!.push({ x: first.x - (early.length - index) * step(early.length), y });
@@ -68,7 +65,7 @@ export function placeOtherAgents(
   };
 }
 
-/** Turns with the time they came at. Where a clock went back, the order of the turns is the truth. */
+/** Turns with non-decreasing times. If a clock went back, the order of the turns wins. */
 function ordered(points: readonly ChartPoint[]): { point: ChartPoint; at: number }[] {
   let latest = Number.NEGATIVE_INFINITY;
   return points.map((point) => {
@@ -77,7 +74,7 @@ function ordered(points: readonly ChartPoint[]): { point: ChartPoint; at: number
   });
 }
 
-/** The turn, as a fraction, that the shown agent was at; `at` lies within its `times`. */
+/** The fractional turn of the selected agent at time `at`, which is within `times`. */
 function turnAt(at: number, times: readonly number[], main: readonly SawPoint[]): number {
   let low = 0;
   let high = times.length;

@@ -50,7 +50,7 @@ test("a boundary between two turns is a vertical edge between them", () => {
   expect(saw.markers[0]).toMatchObject({ x: 2.5, from: 200, to: 120 });
 });
 
-test("levels the harness said win over those of the turns around", () => {
+test("reported levels win over the levels of neighboring turns", () => {
   const saw = shapeSaw(
     [point(1, 100), point(2, 120)],
     [boundary(15, { tokens_before: 130, tokens_after: 90 })],
@@ -64,12 +64,12 @@ test("levels the harness said win over those of the turns around", () => {
   ]);
 });
 
-test("on the time axis a boundary stands at its own time", () => {
+test("on the time axis a boundary is at its own time", () => {
   const saw = shapeSaw([point(1, 100), point(2, 50)], [boundary(13)], "time");
   expect(saw.markers[0]?.x).toBe(START + 13_000);
 });
 
-test("an inferred fall is dated by the turn that shows it", () => {
+test("an inferred drop is before the turn that shows it", () => {
   const saw = shapeSaw(
     [point(1, 100), point(2, 50), point(3, 60)],
     [boundary(20, { type: "unexplained", explains_fall: false, inferred: true })],
@@ -78,24 +78,24 @@ test("an inferred fall is dated by the turn that shows it", () => {
   expect(saw.markers[0]).toMatchObject({ x: 1.5, from: 100, to: 50 });
 });
 
-test("a boundary sent in the same millisecond as the turn before it belongs after that turn", () => {
+test("a boundary in the same millisecond as a turn follows that turn", () => {
   const saw = shapeSaw([point(1, 100), point(2, 200), point(3, 80)], [boundary(20)], "turns");
   expect(saw.markers[0]?.x).toBe(2.5);
 });
 
-test("a boundary after the latest turn has no level to fall to", () => {
+test("a boundary after the latest turn has no level after it", () => {
   const saw = shapeSaw([point(1, 100)], [boundary(99)], "turns");
   expect(saw.markers[0]).toMatchObject({ x: 1.5, from: 100, to: null });
   expect(saw.path).toHaveLength(1);
 });
 
-test("one before the first turn has none to fall from", () => {
+test("a boundary before the first turn has no level before it", () => {
   const saw = shapeSaw([point(1, 100)], [boundary(1)], "turns");
   expect(saw.markers[0]).toMatchObject({ x: 1, from: null, to: 100 });
   expect(saw.path).toHaveLength(1);
 });
 
-test("a new window without a boundary still falls upright, and is listed", () => {
+test("a new window without a boundary is still a vertical edge", () => {
   const saw = shapeSaw([point(1, 100, 0), point(2, 10, 1)], [], "turns");
   expect(xy(saw.path)).toEqual([
     [1, 100],
@@ -106,7 +106,7 @@ test("a new window without a boundary still falls upright, and is listed", () =>
   expect(saw.windows).toEqual([{ x: 1.5, index: 1 }]);
 });
 
-test("uncounted turns and signs draw nothing", () => {
+test("uncounted turns and events that explain no drop draw nothing", () => {
   const saw = shapeSaw(
     [point(1, 100), point(2, null)],
     [boundary(15, { type: "wind_down", explains_fall: false })],
@@ -116,24 +116,24 @@ test("uncounted turns and signs draw nothing", () => {
   expect(saw.markers).toHaveLength(0);
 });
 
-test("nothing at all", () => {
+test("no turns give an empty path", () => {
   expect(shapeSaw([], [boundary(1)], "turns").path).toEqual([]);
 });
 
-describe("the continuation", () => {
+describe("the forecast line", () => {
   const points = Array.from({ length: 41 }, (_, index) => point(index + 1, 100 + index * 10));
   const saw = shapeSaw(points, [], "turns");
   const rising = { reason: "rising", growth: 10 };
-  test("ends at the line when that is near", () => {
+  test("ends at the line if the line is near", () => {
     expect(continuation(saw, rising, 520, "turns")).toEqual({
       from: { x: 41, y: 500 },
       to: { x: 43, y: 520 },
     });
   });
-  test("and after a tenth of the chart when it is far", () => {
+  test("ends after a tenth of the chart if the line is far", () => {
     expect(continuation(saw, rising, 9000, "turns")?.to).toEqual({ x: 45, y: 540 });
   });
-  test("keeps the pace of time", () => {
+  test("follows the turn rate on the time axis", () => {
     const timed = shapeSaw(points, [], "time");
     expect(continuation(timed, rising, 520, "time")?.to).toEqual({ x: START + 430_000, y: 520 });
   });
@@ -141,19 +141,19 @@ describe("the continuation", () => {
     [{ reason: "over", growth: 10 }, 520],
     [{ reason: "rising", growth: null }, 520],
     [{ reason: "rising", growth: 10 }, null],
-  ])("%o towards %s is none", (forecast, line) => {
+  ])("%o with the line at %s gives none", (forecast, line) => {
     expect(continuation(saw, forecast, line, "turns")).toBeNull();
   });
 });
 
-test("the top includes the line, or the highest level when that is above it", () => {
+test("the axis includes the line and the highest level", () => {
   const saw = shapeSaw([point(1, 100)], [], "turns");
   expect(topOf(saw, [], 1000)).toBeCloseTo(1140);
   expect(topOf(saw, [[{ y: 2000 }]], 1000)).toBeCloseTo(2280);
   expect(topOf(shapeSaw([], [], "turns"), [], null)).toBeGreaterThan(0);
 });
 
-test("on the axis of time a window begins where its boundary stands", () => {
+test("on the time axis a window starts at its boundary", () => {
   const saw = shapeSaw([point(1, 100), point(2, 5, 1)], [boundary(12)], "time");
   expect(saw.windows).toEqual([{ x: START + 12_000, index: 1 }]);
 });

@@ -1,6 +1,6 @@
 import type { BoundaryView, ChartPoint } from "@plimsoll/protocol";
 
-/** Turns the recorded points of one agent into what the saw-tooth draws. Pure; x is a turn number or epoch ms. */
+/** Converts the recorded turns of one agent to chart shapes. `x` is a turn number or epoch ms, `y` tokens. */
 export type Axis = "turns" | "time";
 
 export interface Point {
@@ -15,16 +15,16 @@ export interface SawPoint extends Point {
 export interface SawMarker {
   boundary: BoundaryView;
   x: number;
-  /** The level it fell from, where the marker hangs. Null when no level is known there. */
+  /** Level before the drop, in tokens; null if unknown. The marker is drawn above it. */
   from: number | null;
   to: number | null;
 }
 
-/** An agent of the same session, drawn beside the one shown. */
+/** Another agent of the same session, drawn behind the selected one. */
 export interface OtherAgent {
   id: string;
   name: string;
-  /** The line to draw, as of the agent shown. */
+  /** The line to draw, on the axis of the selected agent. */
   points: Point[];
 }
 
@@ -33,7 +33,7 @@ export interface Saw {
   /** The line to draw, with a vertical edge at every boundary. */
   path: Point[];
   markers: SawMarker[];
-  /** Where each window after the first begins. */
+  /** Start of each window after the first. */
   windows: { x: number; index: number }[];
 }
 
@@ -53,7 +53,7 @@ export function shapeSaw(
   const markers = boundaries
     .filter((boundary) => boundary.explains_fall || boundary.type === "unexplained")
     .map((boundary) => {
-      const next = placeOf(counted, boundary);
+      const next = indexAfter(counted, boundary);
       const marker = markerAt(counted, boundary, next, axis);
       edges.set(next, [...(edges.get(next) ?? []), marker]);
       return marker;
@@ -61,12 +61,12 @@ export function shapeSaw(
   return { points: counted, path: pathOf(counted, edges), markers, windows: windowsOf(counted, edges) };
 }
 
-/** Index of the first point after the boundary; the number of points when it comes last. */
-function placeOf(points: readonly SawPoint[], boundary: BoundaryView): number {
+/** Index of the first point after the boundary; `points.length` if there is none. */
+function indexAfter(points: readonly SawPoint[], boundary: BoundaryView): number {
   const at = Date.parse(boundary.at);
   let next = points.findIndex(({ point }) => Date.parse(point.at) >= at);
   if (next === -1) return points.length;
-  // An event sent in the same millisecond as the turn before it belongs after that turn: there the level falls.
+  // A boundary in the same millisecond as a turn belongs after that turn if the level drops there.
   const falls = (index: number) => {
     const here = points[index];
     const before = points[index - 1];
@@ -102,7 +102,7 @@ function pathOf(points: readonly SawPoint[], edges: ReadonlyMap<number, readonly
     const point = points[index];
     for (const marker of edges.get(index) ?? []) {
       const level = path.at(-1)?.y;
-      // Without a level on both sides there is no edge to draw, only a marker.
+      // An edge needs a level on both sides.
       if (level === undefined || marker.to === null) continue;
       path.push({ x: marker.x, y: marker.from ?? level }, { x: marker.x, y: marker.to });
     }
@@ -124,7 +124,7 @@ function windowsOf(
   return points.flatMap(({ x, point }, index) => {
     const before = points[index - 1];
     if (before === undefined || before.point.window === point.window) return [];
-    // It begins where its boundary stands: on the axis of time that is not half-way.
+    // A window starts at its boundary, which on the time axis is not halfway between turns.
     return [{ x: edges.get(index)?.at(-1)?.x ?? (before.x + x) / 2, index: point.window }];
   });
 }
@@ -134,7 +134,7 @@ export interface Continuation {
   to: Point;
 }
 
-/** Where the level goes at its present pace: to the line, or as far as a tenth of the chart allows. */
+/** Extrapolates the level at its current growth up to the line, over at most a tenth of the chart. */
 export function continuation(
   saw: Saw,
   forecast: { reason: string; growth: number | null },
@@ -155,7 +155,7 @@ export function continuation(
   };
 }
 
-/** Median milliseconds a turn took lately. */
+/** Median time between the latest turns, in ms. */
 function paceOf(points: readonly SawPoint[]): number {
   const gaps = points
     .slice(-9)
@@ -165,7 +165,7 @@ function paceOf(points: readonly SawPoint[]): number {
   return gaps[gaps.length >> 1] ?? 1;
 }
 
-/** Top of the level axis: the highest level drawn or the line, whichever is higher, with room for a marker. */
+/** Top of the vertical axis: the highest level or the line, plus room for a marker. */
 export function topOf(saw: Saw, others: readonly { y: number }[][], line: number | null): number {
   const highest = Math.max(
     1,
