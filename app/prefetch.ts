@@ -7,7 +7,7 @@ import type { AppRouter } from "../server/trpc/router.ts";
 
 interface PageApi {
   router: AppRouter;
-  /** The context of whoever sent these request headers. */
+  /** The context of the sender of these request headers. */
   contextOf: (headers: Headers) => Context;
 }
 

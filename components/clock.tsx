@@ -40,26 +40,26 @@ function onMinute(follow: () => void): () => void {
   return () => void followers.delete(follow);
 }
 
-const listeners = new Map<number, { heard: Set<() => void>; timer: ReturnType<typeof setInterval> }>();
+const listeners = new Map<number, { subscribers: Set<() => void>; timer: ReturnType<typeof setInterval> }>();
 
 /** Shares one timer per interval among all subscribers on the page. */
 function onTick(step: number, listener: () => void): () => void {
   let entry = listeners.get(step);
   if (entry === undefined) {
-    const heard = new Set<() => void>();
+    const subscribers = new Set<() => void>();
     entry = {
-      heard,
+      subscribers,
       timer: setInterval(() => {
-        for (const hear of heard) hear();
+        for (const notify of subscribers) notify();
       }, step),
     };
     listeners.set(step, entry);
   }
-  entry.heard.add(listener);
-  const { heard, timer } = entry;
+  entry.subscribers.add(listener);
+  const { subscribers, timer } = entry;
   return () => {
-    heard.delete(listener);
-    if (heard.size > 0) return;
+    subscribers.delete(listener);
+    if (subscribers.size > 0) return;
     clearInterval(timer);
     listeners.delete(step);
   };

@@ -12,7 +12,7 @@ import {
   loadPercent,
   percent,
   plural,
-  rangeWords,
+  rangeText,
   shortTime,
   signed,
 } from "./format.ts";
@@ -123,8 +123,8 @@ describe("times", () => {
   test("a range shows years unless both ends are in the current year", () => {
     const day = 86_400_000;
     const now = at + day;
-    expect(rangeWords(at - day, at, now, "UTC")).toBe("19 Nov 23:41 – 20 Nov 23:41");
-    expect(rangeWords(at - 400 * day, at, now, "UTC")).toBe("16 Oct 2025 23:41 – 20 Nov 2026 23:41");
-    expect(rangeWords(at - day, at, now + 60 * day, "UTC")).toBe("19 Nov 2026 23:41 – 20 Nov 2026 23:41");
+    expect(rangeText(at - day, at, now, "UTC")).toBe("19 Nov 23:41 – 20 Nov 23:41");
+    expect(rangeText(at - 400 * day, at, now, "UTC")).toBe("16 Oct 2025 23:41 – 20 Nov 2026 23:41");
+    expect(rangeText(at - day, at, now + 60 * day, "UTC")).toBe("19 Nov 2026 23:41 – 20 Nov 2026 23:41");
   });
 });

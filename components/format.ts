@@ -114,7 +114,7 @@ export function shortTime(at: number, timeZone?: TimeZone, { year = false } = {}
 }
 
 /** Both ends of a range, with years unless both are in the year of `now`. */
-export function rangeWords(from: number, to: number, now: number, timeZone?: TimeZone): string {
+export function rangeText(from: number, to: number, now: number, timeZone?: TimeZone): string {
   const years = new Set([from, to, now].map((at) => partsOf(at, timeZone).year));
   return [from, to].map((at) => shortTime(at, timeZone, { year: years.size > 1 })).join(" – ");
 }

@@ -2,14 +2,14 @@ import type { AgentView, BoundaryView } from "@plimsoll/protocol";
 import { expect, test } from "vitest";
 import {
   boundaryLabel,
-  boundaryWords,
-  crossingWords,
+  boundaryText,
+  crossingText,
   forecastReason,
-  forecastWords,
-  levelWords,
+  forecastText,
+  levelText,
   rowHint,
   titleOf,
-  windowWords,
+  windowText,
 } from "./words.ts";
 
 const at = "2026-11-20T10:00:00Z";
@@ -42,7 +42,7 @@ test.each([
   [{ reason: "no_trend", turns: null, growth: null }, "no trend"],
   [{ reason: "no_line", turns: null, growth: null }, "—"],
 ] as const)("forecast %o reads %s", (forecast, words) => {
-  expect(forecastWords(forecast)).toBe(words);
+  expect(forecastText(forecast)).toBe(words);
   expect(forecastReason(forecast)).not.toBe("");
 });
 
@@ -115,7 +115,7 @@ test.each([
   [boundary("session", { detail: { status: "ended", reason: "done" } }), "Session ended: done"],
   [boundary("something_new"), "something new"],
 ])("%o reads %s", (view, words) => {
-  expect(boundaryWords(view)).toBe(words);
+  expect(boundaryText(view)).toBe(words);
 });
 
 test.each([
@@ -128,7 +128,7 @@ test.each([
 
 test("a crossing names its threshold, direction and origin", () => {
   expect(
-    crossingWords({
+    crossingText({
       agent_id: "a",
       agent: "main",
       threshold: "ceiling",
@@ -142,9 +142,9 @@ test("a crossing names its threshold, direction and origin", () => {
 });
 
 test("a window shows its share only if its size is known", () => {
-  expect(windowWords({ utilization: 0.192, window_tokens: 1_000_000 })).toBe("19.2% of 1M");
-  expect(windowWords({ utilization: null, window_tokens: 8192 })).toBe("of 8.2k");
-  expect(windowWords({ utilization: null, window_tokens: null })).toBe("size unknown");
+  expect(windowText({ utilization: 0.192, window_tokens: 1_000_000 })).toBe("19.2% of 1M");
+  expect(windowText({ utilization: null, window_tokens: 8192 })).toBe("of 8.2k");
+  expect(windowText({ utilization: null, window_tokens: null })).toBe("size unknown");
 });
 
 test("a session without a title is named by its ID", () => {
@@ -162,7 +162,7 @@ test("the text alternative of a level bar lists every mark", () => {
     ],
     peak: { tokens: 211_480, window_tokens: null, utilization: null, at },
   } as AgentView;
-  expect(levelWords(agent)).toBe(
+  expect(levelText(agent)).toBe(
     "192,004 tokens, line (ceiling) at 200,000, warning at 150,000, peak 211,480",
   );
 });

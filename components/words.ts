@@ -13,7 +13,7 @@ import { compact, exact, fullTime, NONE, percent, plural } from "./format.ts";
 /** Forecasts beyond this many turns are too uncertain to show. */
 const FORECAST_LIMIT = 60;
 
-export function forecastWords({ reason, turns }: AgentView["forecast"]): string {
+export function forecastText({ reason, turns }: AgentView["forecast"]): string {
   switch (reason) {
     case "rising":
       if (turns === null) return "no trend";
@@ -52,11 +52,11 @@ const SOURCES: Readonly<Record<WindowSource, string>> = {
   unknown: "unknown",
 };
 
-export function sourceWords(source: WindowSource): string {
+export function sourceText(source: WindowSource): string {
   return SOURCES[source];
 }
 
-export function windowWords(agent: Pick<AgentView, "utilization" | "window_tokens">): string {
+export function windowText(agent: Pick<AgentView, "utilization" | "window_tokens">): string {
   if (agent.window_tokens === null) return "size unknown";
   if (agent.utilization === null) return `of ${compact(agent.window_tokens)}`;
   return `${percent(agent.utilization)} of ${compact(agent.window_tokens)}`;
@@ -88,7 +88,7 @@ export function rowHint(
 }
 
 /** Text alternative of a level bar. */
-export function levelWords(agent: AgentView): string {
+export function levelText(agent: AgentView): string {
   const level =
     agent.context_tokens === null ? "Tokens not counted" : `${exact(agent.context_tokens)} tokens`;
   const line =
@@ -143,16 +143,16 @@ const REASONS: Readonly<Record<string, string>> = {
   ceiling: "The ceiling was crossed",
 };
 
-function because(reason: unknown): string {
-  const words = text(reason);
-  if (words === undefined) return "";
+function reasonSentence(reason: unknown): string {
+  const given = text(reason);
+  if (given === undefined) return "";
   // Do not capitalize setting names such as `max_context_pct`.
-  const sentence = /^\w*_/.test(words) ? words : words.charAt(0).toUpperCase() + words.slice(1);
-  return `. ${REASONS[words] ?? sentence}`;
+  const sentence = /^\w*_/.test(given) ? given : given.charAt(0).toUpperCase() + given.slice(1);
+  return `. ${REASONS[given] ?? sentence}`;
 }
 
 /** One line of the turn log, such as `Masked 9 observations: 36,000 to 24,000`. */
-export function boundaryWords(boundary: BoundaryView): string {
+export function boundaryText(boundary: BoundaryView): string {
   const { type, detail } = boundary;
   switch (type) {
     case "masked": {
@@ -172,30 +172,30 @@ export function boundaryWords(boundary: BoundaryView): string {
     case "subtick": {
       const handoff = count(detail.handoff_tokens);
       const handed = handoff === undefined ? "" : `, ${exact(handoff)} tokens handed over`;
-      return `Sub-tick ${subtickPlace(detail)}${tokenChange(boundary)}${handed}${because(detail.reason)}`;
+      return `Sub-tick ${subtickPlace(detail)}${tokenChange(boundary)}${handed}${reasonSentence(detail.reason)}`;
     }
     case "restarted": {
       const number = count(detail.number);
       const carried = count(detail.carryover_turns);
       return `Restarted${number === undefined ? "" : `, session ${number}`}${
         carried === undefined ? "" : `, ${plural(carried, "turn")} carried over`
-      }${tokenChange(boundary)}${because(detail.reason)}`;
+      }${tokenChange(boundary)}${reasonSentence(detail.reason)}`;
     }
     case "cleared":
-      return `Cleared${clearedManually(detail) ? " manually" : ""}${tokenChange(boundary)}${because(detail.reason)}`;
+      return `Cleared${clearedManually(detail) ? " manually" : ""}${tokenChange(boundary)}${reasonSentence(detail.reason)}`;
     case "unexplained": {
       const hint = boundary.hint === null ? "no reason reported" : HINTS[boundary.hint];
       return `Unexplained drop, ${hint}${tokenChange(boundary)}`;
     }
     default:
-      return signWords(type, detail);
+      return otherEventText(type, detail);
   }
 }
 
 /** True if a person cleared the context: the reason is a command such as `/clear`, or absent. */
 function clearedManually({ reason }: Record<string, unknown>): boolean {
-  const words = text(reason);
-  return words === undefined || words.startsWith("/");
+  const given = text(reason);
+  return given === undefined || given.startsWith("/");
 }
 
 function subtickPlace(detail: Record<string, unknown>): string {
@@ -212,7 +212,7 @@ const WITHHELD: Readonly<Record<string, string>> = {
   critical_only: "Not compacted: only protected messages are left",
 };
 
-function signWords(type: string, detail: Record<string, unknown>): string {
+function otherEventText(type: string, detail: Record<string, unknown>): string {
   const status = text(detail.status);
   switch (type) {
     case "wind_down": {
@@ -233,7 +233,7 @@ function signWords(type: string, detail: Record<string, unknown>): string {
       const parts = Array.isArray(detail.sub_phases) ? detail.sub_phases.length : undefined;
       return `Asked to split phase ${text(detail.phase) ?? ""}${
         parts === undefined ? "" : ` into ${parts}`
-      }${because(detail.reason)}`;
+      }${reasonSentence(detail.reason)}`;
     }
     case "split_resolved":
       return `Split of phase ${text(detail.phase) ?? ""} ${status ?? "resolved"}`;
@@ -266,7 +266,7 @@ export function boundaryLabel(boundary: BoundaryView): string {
   return `${name}${place}${boundary.type === "subtick" ? "" : reclaimed}`;
 }
 
-export function crossingWords(crossing: CrossingView): string {
+export function crossingText(crossing: CrossingView): string {
   const origin = crossing.origin === "reported" ? ", reported by the harness" : "";
   const way = crossing.direction === "up" ? "Rose above" : "Fell below";
   return `${way} ${crossing.threshold} (${exact(crossing.threshold_tokens)}) at ${exact(crossing.context_tokens)}${origin}`;
@@ -282,7 +282,7 @@ export const BOUNDARY_COUNTS = [
 ] as const satisfies readonly (readonly [string, keyof SessionRow])[];
 
 /** `9 masked, 2 sub-tick`; empty if the session has no boundaries. */
-export function countsWords(row: SessionRow): string {
+export function countsText(row: SessionRow): string {
   return BOUNDARY_COUNTS.filter(([, field]) => row[field] > 0)
     .map(([type, field]) => `${exact(row[field])} ${boundaryName(type)}`)
     .join(", ");

@@ -4,7 +4,7 @@ import { useEffect } from "react";
 import { Button } from "../../components/ui/button.tsx";
 
 const POLL_MS = 2_000;
-/** A page that fails again right after a reload would reload for ever. */
+/** A page that fails again right after a reload would reload forever. */
 const RELOAD_AGAIN_AFTER_MS = 30_000;
 const RELOADED_AT = "plimsoll-reloaded-at";
 

@@ -4,6 +4,7 @@ import type { Series } from "@plimsoll/protocol";
 import dynamic from "next/dynamic";
 import { memo, useMemo } from "react";
 import { compact, exact, fullTime } from "../format.ts";
+import { GLOSSARY } from "../glossary.ts";
 import { Skeleton } from "../ui/states.tsx";
 import { boundaryName } from "../words.ts";
 import { BoundaryGlyph } from "./boundary-glyph.tsx";
@@ -40,6 +41,7 @@ export const BoundariesPanel = memo(function BoundariesPanel({ series, reclaimed
   return (
     <ChartFrame
       title="Boundaries over time"
+      hint={GLOSSARY.boundary}
       summary={counts === "" ? "No boundaries in this range." : `Boundaries over time: ${counts}.${sum}`}
       legend={
         <>

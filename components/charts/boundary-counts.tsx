@@ -1,6 +1,6 @@
 import type { SessionRow } from "@plimsoll/protocol";
 import { compact, NONE } from "../format.ts";
-import { BOUNDARY_COUNTS, countsWords } from "../words.ts";
+import { BOUNDARY_COUNTS, countsText } from "../words.ts";
 import { BoundaryGlyph } from "./boundary-glyph.tsx";
 
 /** The symbol and count of each boundary type, with a text alternative. */
@@ -13,7 +13,7 @@ export function BoundaryCounts({ row }: { row: SessionRow }) {
       </span>
     );
   }
-  const words = countsWords(row);
+  const words = countsText(row);
   return (
     <span className="inline-flex items-center flex-wrap gap-x-2" title={words}>
       <span className="sr-only">{words}</span>

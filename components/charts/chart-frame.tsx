@@ -8,6 +8,8 @@ import { Skeleton } from "../ui/states.tsx";
 
 interface Props {
   title: string;
+  /** Explains the title, on hover. */
+  hint?: string;
   /** Text alternative of the chart. */
   summary: string;
   legend: ReactNode;
@@ -18,12 +20,14 @@ interface Props {
 }
 
 /** A chart with a title, a text summary and a table view of the same numbers. */
-export function ChartFrame({ title, summary, legend, controls, chart, table, height }: Props) {
+export function ChartFrame({ title, hint, summary, legend, controls, chart, table, height }: Props) {
   const [asTable, setAsTable] = useState(false);
   return (
     <section aria-label={title} className="panel min-w-0 px-4 py-3.5">
       <div className="mb-0.5 flex flex-wrap items-center justify-between gap-x-3 gap-y-1">
-        <h2 className="min-w-0 text-[13px] font-semibold wrap-anywhere">{title}</h2>
+        <h2 title={hint} className="min-w-0 text-[13px] font-semibold wrap-anywhere">
+          {title}
+        </h2>
         <div className="-mr-2 flex shrink-0 items-center gap-1.5">
           {controls}
           <Button size="small" look="ghost" aria-pressed={asTable} onClick={() => setAsTable(!asTable)}>

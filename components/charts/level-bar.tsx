@@ -2,7 +2,7 @@ import type { AgentView } from "@plimsoll/protocol";
 import { ChevronRight, ChevronsRight } from "lucide-react";
 import { exact, loadPercent } from "../format.ts";
 import { cn } from "../ui/cn.ts";
-import { levelWords } from "../words.ts";
+import { levelText } from "../words.ts";
 import { type LevelState, levelBarLayout, type ThresholdMark } from "./level.ts";
 
 const FILLS: Readonly<Record<LevelState, string>> = {
@@ -29,8 +29,8 @@ export function LevelBar({ agent, small = false }: { agent: AgentView; small?: b
   return (
     <div
       role="img"
-      aria-label={levelWords(agent)}
-      title={levelWords(agent)}
+      aria-label={levelText(agent)}
+      title={levelText(agent)}
       className={cn("relative", small ? "h-[18px]" : "h-[30px] pt-1")}
     >
       <div

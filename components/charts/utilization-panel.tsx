@@ -42,6 +42,7 @@ export const UtilizationPanel = memo(function UtilizationPanel({ peak, p95, stat
   return (
     <ChartFrame
       title="Context window utilization"
+      hint="The peak and the 95th percentile of context tokens as a share of the window."
       summary={
         known.length === 0
           ? "No turn with a known window size in this range."

@@ -15,7 +15,7 @@ import { moveBetweenRows } from "../ui/row-keys.ts";
 import { Skeleton } from "../ui/states.tsx";
 import { CELL, headRole, rowRole, tableRole } from "../ui/table-roles.ts";
 import { useAllAgents } from "../url.ts";
-import { forecastReason, forecastWords, rowHint, sourceWords, titleOf, windowWords } from "../words.ts";
+import { forecastReason, forecastText, rowHint, sourceText, titleOf, windowText } from "../words.ts";
 import { COLLAPSE_ABOVE, COLLAPSED_ROWS, visibleAgents } from "./visible-agents.ts";
 
 const GRID =
@@ -37,10 +37,10 @@ export function FleetRows({ view: { agents, more } }: { view: FleetView }) {
   const { shown, hidden, hiddenOver } = visibleAgents(agents, all, focused);
   const rows = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
-  const asked = useRef(false);
+  const toggled = useRef(false);
   useEffect(() => {
-    if (!asked.current) return;
-    asked.current = false;
+    if (!toggled.current) return;
+    toggled.current = false;
     // The button has moved away, so move the focus to the first new row.
     if (all) {
       const next = rows.current?.querySelectorAll<HTMLElement>("[data-row-link]")[COLLAPSED_ROWS];
@@ -69,7 +69,7 @@ export function FleetRows({ view: { agents, more } }: { view: FleetView }) {
             aria-controls={ROWS_ID}
             ref={button}
             onClick={() => {
-              asked.current = true;
+              toggled.current = true;
               void setAll(all ? null : true);
             }}
           >
@@ -173,7 +173,7 @@ const Row = memo(function Row({ agent }: { agent: FleetAgent }) {
         title={forecastReason(agent.forecast)}
       >
         <span className={agent.forecast.reason === "over" ? "text-hard" : ""}>
-          {forecastWords(agent.forecast)}
+          {forecastText(agent.forecast)}
         </span>
         <span className="block text-xs text-muted lg:hidden">
           <Ago at={agent.last_at} />
@@ -239,9 +239,9 @@ function Window({ agent }: { agent: FleetAgent }) {
       ) : (
         <span
           className="block truncate text-xs text-faint"
-          title={`${exact(agent.window_tokens)} tokens, ${sourceWords(agent.window_source)}`}
+          title={`${exact(agent.window_tokens)} tokens, ${sourceText(agent.window_source)}`}
         >
-          {windowWords(agent)} · {agent.window_source}
+          {windowText(agent)} · {agent.window_source}
         </span>
       )}
       {agent.window_suspect && (

@@ -21,9 +21,9 @@ export function mergeFleetPart(
   sessions: readonly string[],
   most: number,
 ): FleetView | null {
-  const asked = new Set(sessions);
+  const updated = new Set(sessions);
   // Updated agents come first among equal loads, as in the full query.
-  const agents = [...part.agents, ...view.agents.filter((agent) => !asked.has(agent.session_id))];
+  const agents = [...part.agents, ...view.agents.filter((agent) => !updated.has(agent.session_id))];
   if (view.more > 0 || agents.length > most || agents.length !== part.live) return null;
   return { generated_at: part.generated_at, agents: agents.sort(byLoad), more: 0 };
 }

@@ -5,7 +5,7 @@ import { levelState } from "../charts/level.ts";
 import { LevelBar } from "../charts/level-bar.tsx";
 import { compact, exact, loadPercent, plural } from "../format.ts";
 import { cn } from "../ui/cn.ts";
-import { forecastWords } from "../words.ts";
+import { forecastText } from "../words.ts";
 import { agentTree } from "./agent-tree.ts";
 
 interface Props {
@@ -30,7 +30,7 @@ export function AgentsPanel({ agents, chosen, onChoose }: Props) {
               data-testid="agent"
               data-agent={agent.id}
               onClick={() => onChoose(agent.id)}
-              title={`${agent.name}: ${plural(agent.turns, "turn")}, ${forecastWords(agent.forecast)}`}
+              title={`${agent.name}: ${plural(agent.turns, "turn")}, ${forecastText(agent.forecast)}`}
               className={cn(
                 "grid w-full grid-cols-[minmax(0,1fr)_minmax(70px,110px)_46px_40px] max-sm:grid-cols-[minmax(0,1fr)_80px_46px_36px] items-center gap-2.5 rounded-md px-2 py-1 text-left text-[13px] -outline-offset-2 hover:bg-track/60",
                 agent.id === chosen && "bg-track font-medium",

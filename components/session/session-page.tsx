@@ -16,7 +16,7 @@ import { copyText } from "../ui/copy.tsx";
 import { SessionStatusLabel } from "../ui/session-status.tsx";
 import { EmptyState, ErrorState, Skeleton } from "../ui/states.tsx";
 import { useSessionView } from "../url.ts";
-import { sourceWords, titleOf } from "../words.ts";
+import { sourceText, titleOf } from "../words.ts";
 import { defaultAgent } from "./agent-tree.ts";
 import { AgentsPanel } from "./agents-panel.tsx";
 import { CompositionPanel } from "./composition-panel.tsx";
@@ -173,7 +173,7 @@ function Chips({ detail, agent }: { detail: SessionDetail; agent: AgentView | un
           title={`${agent.model}: ${
             agent.window_tokens === null
               ? "unknown window size; set it in Setup"
-              : `${exact(agent.window_tokens)} tokens, ${sourceWords(agent.window_source)}`
+              : `${exact(agent.window_tokens)} tokens, ${sourceText(agent.window_source)}`
           }`}
         >
           <span className="truncate">{agent.model}</span>

@@ -5,7 +5,7 @@ import { BoundaryCounts } from "../charts/boundary-counts.tsx";
 import { compact, exact, fullTime, loadPercent, NONE, percent, plural, signed } from "../format.ts";
 import { GLOSSARY } from "../glossary.ts";
 import { Tile, TileSkeletons } from "../ui/tile.tsx";
-import { BOUNDARY_COUNTS, countsWords, forecastReason, forecastWords, windowWords } from "../words.ts";
+import { BOUNDARY_COUNTS, countsText, forecastReason, forecastText, windowText } from "../words.ts";
 
 const LABELS = ["Current", "Load", "Peak", "To the line", "Boundaries", "Reclaimed"];
 
@@ -36,7 +36,7 @@ export function SessionTiles({ session, agent, windows, peakTurn }: Props) {
         label="Current"
         value={agent.context_tokens === null ? NONE : compact(agent.context_tokens)}
         exactly={agent.context_tokens === null ? undefined : `${exact(agent.context_tokens)} tokens`}
-        note={agent.context_tokens === null ? "not counted" : windowWords(agent)}
+        note={agent.context_tokens === null ? "not counted" : windowText(agent)}
         explain={`Context tokens of ${agent.name} at its latest counted turn: fresh input, cache reads and cache writes.${
           agent.uncounted_turns > 0
             ? ` ${plural(agent.uncounted_turns, "later turn")} had no token count.`
@@ -83,7 +83,7 @@ export function SessionTiles({ session, agent, windows, peakTurn }: Props) {
         value={
           forecast.reason === "rising" && forecast.turns !== null
             ? exact(forecast.turns)
-            : forecastWords(forecast)
+            : forecastText(forecast)
         }
         note={
           forecast.reason === "rising" && growth !== null
@@ -99,7 +99,7 @@ export function SessionTiles({ session, agent, windows, peakTurn }: Props) {
         label="Boundaries"
         value={exact(boundaries)}
         note={boundaries > 0 && <BoundaryCounts row={session} />}
-        explain={`${GLOSSARY.boundary} This session: ${countsWords(session) || "none"}. ${agent.name} has used ${plural(Math.max(1, windows.length), "window")}.`}
+        explain={`${GLOSSARY.boundary} This session: ${countsText(session) || "none"}. Windows used by ${agent.name}: ${exact(Math.max(1, windows.length))}.`}
       />
       <Tile
         testid="tile-reclaimed"

@@ -9,7 +9,7 @@ const boundary = (id: string, seconds: number, inferred = false) =>
 const crossing = (threshold: string, seconds: number) =>
   ({ threshold, direction: "up", threshold_tokens: 0, at: at(seconds) }) as CrossingView;
 
-function words(...args: Parameters<typeof turnLogRows>): string[] {
+function rowNames(...args: Parameters<typeof turnLogRows>): string[] {
   return turnLogRows(...args).map((row) =>
     row.kind === "turn"
       ? `turn ${row.turn.number}`
@@ -24,7 +24,7 @@ function words(...args: Parameters<typeof turnLogRows>): string[] {
 const turns = [turn(3), turn(2), turn(1)];
 
 test("entries are newest first, between the turns around them", () => {
-  expect(words(turns, [boundary("masked", 25), boundary("subtick", 12)], [], true)).toEqual([
+  expect(rowNames(turns, [boundary("masked", 25), boundary("subtick", 12)], [], true)).toEqual([
     "turn 3",
     "masked",
     "turn 2",
@@ -34,7 +34,7 @@ test("entries are newest first, between the turns around them", () => {
 });
 
 test("at the same instant, a crossing is above its turn and an inferred drop below", () => {
-  expect(words(turns, [boundary("unexplained", 20, true)], [crossing("warning", 20)], true)).toEqual([
+  expect(rowNames(turns, [boundary("unexplained", 20, true)], [crossing("warning", 20)], true)).toEqual([
     "turn 3",
     "warning",
     "turn 2",
@@ -50,27 +50,27 @@ test("of thresholds crossed at once, the last one crossed is on top", () => {
       { ...crossing("hard", 20), threshold_tokens: 9_000, direction },
       { ...crossing("warning", 20), threshold_tokens: 1_500, direction },
     ] as CrossingView[];
-  expect(words([turn(2)], [], passed("up"), true)).toEqual(["hard", "ceiling", "warning", "turn 2"]);
-  expect(words([turn(2)], [], passed("down"), true)).toEqual(["warning", "ceiling", "hard", "turn 2"]);
+  expect(rowNames([turn(2)], [], passed("up"), true)).toEqual(["hard", "ceiling", "warning", "turn 2"]);
+  expect(rowNames([turn(2)], [], passed("down"), true)).toEqual(["warning", "ceiling", "hard", "turn 2"]);
 });
 
 test("entries after the latest turn are on top", () => {
-  expect(words(turns, [boundary("masked", 99)], [], true)[0]).toBe("masked");
+  expect(rowNames(turns, [boundary("masked", 99)], [], true)[0]).toBe("masked");
 });
 
 test("older entries are hidden until their turns are loaded", () => {
-  expect(words(turns, [boundary("old", 1)], [], false)).toEqual(["turn 3", "turn 2", "turn 1"]);
-  expect(words(turns, [boundary("old", 1)], [], true).at(-1)).toBe("old");
+  expect(rowNames(turns, [boundary("old", 1)], [], false)).toEqual(["turn 3", "turn 2", "turn 1"]);
+  expect(rowNames(turns, [boundary("old", 1)], [], true).at(-1)).toBe("old");
 });
 
 test("entries are shown without any turn", () => {
-  expect(words([], [boundary("masked", 1)], [], true)).toEqual(["masked"]);
+  expect(rowNames([], [boundary("masked", 1)], [], true)).toEqual(["masked"]);
 });
 
 test("a session start is below the turn of the same instant, and its end above", () => {
   const session = (status: string) =>
     ({ ...boundary("session", 10), id: status, detail: { status } }) as BoundaryView;
-  expect(words([turn(1)], [session("started"), session("ended")], [], true)).toEqual([
+  expect(rowNames([turn(1)], [session("started"), session("ended")], [], true)).toEqual([
     "ended",
     "turn 1",
     "started",

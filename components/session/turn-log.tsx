@@ -14,7 +14,7 @@ import { cn } from "../ui/cn.ts";
 import { ScrollRegion } from "../ui/scroll-region.tsx";
 import { ErrorState, Skeleton } from "../ui/states.tsx";
 import { CELL, headRole, ROWS, rowRole, tableRole } from "../ui/table-roles.ts";
-import { boundaryWords, crossingWords } from "../words.ts";
+import { boundaryText, crossingText } from "../words.ts";
 import { type LogRow, turnLogRows, withDayRows } from "./turn-log-rows.ts";
 
 const PAGE = 100;
@@ -242,7 +242,7 @@ const WORDS = "max-sm:py-1.5 max-sm:leading-snug sm:truncate";
 const SPAN = "col-span-4 flex min-w-0 items-center gap-1.5 sm:col-span-6";
 
 function Boundary({ row: { boundary } }: { row: Extract<LogRow, { kind: "boundary" }> }) {
-  const words = boundaryWords(boundary);
+  const words = boundaryText(boundary);
   return (
     <>
       <span {...CELL} className={SPAN} title={words}>
@@ -267,7 +267,7 @@ function Reclaimed({ tokens }: { tokens: number }) {
 
 function Crossing({ row: { crossing } }: { row: Extract<LogRow, { kind: "crossing" }> }) {
   const Arrow = crossing.direction === "up" ? ArrowUp : ArrowDown;
-  const words = crossingWords(crossing);
+  const words = crossingText(crossing);
   return (
     <>
       <span {...CELL} className={SPAN} title={words}>

@@ -39,7 +39,11 @@ export function Doctor() {
             ))}
           </ul>
         )}
-        {report === undefined && !query.isError && <p className="text-[13px] text-muted">Not run yet.</p>}
+        {report === undefined && !query.isError && (
+          <p className="text-[13px] text-muted">
+            {query.isFetching ? "Checking stored data." : "Not run yet."}
+          </p>
+        )}
       </div>
     </Section>
   );

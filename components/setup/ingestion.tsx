@@ -23,7 +23,7 @@ const OUTCOMES: Readonly<Record<string, string>> = {
   overloaded: "rejected: server overloaded",
 };
 
-function outcomeWords(outcome: string): string {
+function outcomeText(outcome: string): string {
   return OUTCOMES[outcome] ?? outcome.replaceAll("_", " ");
 }
 
@@ -48,7 +48,7 @@ export function Ingestion() {
         <dl data-testid="ingest-counts" className="grid grid-cols-[minmax(0,1fr)_auto] gap-x-6 text-[13px]">
           {counts.map(({ outcome, count }) => (
             <div key={outcome} className="col-span-2 grid grid-cols-subgrid border-t py-1.5 first:border-t-0">
-              <dt className="text-muted">{outcomeWords(outcome)}</dt>
+              <dt className="text-muted">{outcomeText(outcome)}</dt>
               <dd className="text-right font-medium">{exact(count)}</dd>
             </div>
           ))}

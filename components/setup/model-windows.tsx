@@ -13,12 +13,12 @@ import { Section } from "./section.tsx";
 
 const FIELD = "mt-1 h-9 w-full rounded-md border border-edge bg-bg px-2.5 text-ink placeholder:text-faint";
 
-/** Window sizes for models that the catalog does not know. `asked` is the model of a "set it" link. */
-export function ModelWindows({ asked }: { asked: string | null }) {
+/** Window sizes for models that the catalog does not know. `requestedModel` comes from a "set it" link. */
+export function ModelWindows({ requestedModel }: { requestedModel: string | null }) {
   const trpc = useTRPC();
   const client = useQueryClient();
   const query = useQuery(trpc.windows.list.queryOptions());
-  const [model, setModel] = useState(asked ?? "");
+  const [model, setModel] = useState(requestedModel ?? "");
   const [size, setSize] = useState("");
   const tokens = parseTokens(size);
   // A window size affects utilization, lines and loads on every page.

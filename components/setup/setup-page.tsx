@@ -16,7 +16,7 @@ import { ActiveThresholds } from "./thresholds.tsx";
 
 export function SetupPage() {
   const [secret, setSecret] = useState<string>();
-  const [asked] = useQueryState("model", parseAsString);
+  const [requestedModel] = useQueryState("model", parseAsString);
   const instance = useQuery(useTRPC().instance.queryOptions());
   return (
     <>
@@ -30,7 +30,7 @@ export function SetupPage() {
           <Keys onCreated={setSecret} />
         </div>
         <div className="grid min-w-0 gap-4">
-          <ModelWindows key={asked} asked={asked} />
+          <ModelWindows key={requestedModel} requestedModel={requestedModel} />
           <ActiveThresholds />
           <Ingestion />
           <Doctor />

@@ -15,14 +15,14 @@ type LoginState =
 
 /** Logs in with the token in the URL fragment, which browsers never send to a server. */
 export function LoginPage() {
-  const asked = useSearchParams().get("next");
+  const next = useSearchParams().get("next");
   const [state, setState] = useState<LoginState>({ step: "reading" });
 
   useEffect(() => {
     function read() {
       const token = window.location.hash.slice(1);
       if (token === "") {
-        rememberRequestedPath(safeRedirect(asked));
+        rememberRequestedPath(safeRedirect(next));
         setState((state) => (state.step === "reading" ? { step: "no-token" } : state));
         return;
       }
@@ -31,8 +31,8 @@ export function LoginPage() {
       logIn(token).then(
         (message) => {
           if (message === null) {
-            const wanted = takeRequestedPath();
-            window.location.replace(asked === null ? wanted : safeRedirect(asked));
+            const requested = takeRequestedPath();
+            window.location.replace(next === null ? requested : safeRedirect(next));
           } else setState({ step: "refused", message });
         },
         () =>
@@ -46,7 +46,7 @@ export function LoginPage() {
     // Pasting the link into a tab that shows this page changes only the fragment.
     window.addEventListener("hashchange", read);
     return () => window.removeEventListener("hashchange", read);
-  }, [asked]);
+  }, [next]);
 
   // The server cannot see the fragment, so render nothing until it is read.
   if (state.step === "reading") return <main id="main" className="min-h-dvh" />;

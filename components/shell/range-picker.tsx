@@ -4,7 +4,7 @@ import { CalendarRange, ChevronDown } from "lucide-react";
 import { Popover } from "radix-ui";
 import { type FormEvent, useState } from "react";
 import { useMinute, useZone } from "../clock.tsx";
-import { rangeWords } from "../format.ts";
+import { rangeText } from "../format.ts";
 import { QUICK_RANGES, quickLabel, type RangeChoice, resolveRange } from "../range.ts";
 import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
@@ -19,7 +19,7 @@ function toField(at: number): string {
 function useLabel(choice: RangeChoice): string {
   const zone = useZone();
   const now = useMinute();
-  return "last" in choice ? quickLabel(choice.last) : rangeWords(choice.from, choice.to, now, zone);
+  return "last" in choice ? quickLabel(choice.last) : rangeText(choice.from, choice.to, now, zone);
 }
 
 export function RangePicker() {

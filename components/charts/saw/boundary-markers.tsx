@@ -1,7 +1,7 @@
 "use client";
 
 import { type KeyboardEvent, useState } from "react";
-import { boundaryLabel, boundaryWords } from "../../words.ts";
+import { boundaryLabel, boundaryText } from "../../words.ts";
 import { BoundaryGlyphPath } from "../boundary-glyph.tsx";
 import { boundaryLook } from "../boundary-looks.ts";
 import { ChartText } from "./chart-text.tsx";
@@ -60,7 +60,7 @@ export function Markers({
             {/* biome-ignore lint/a11y/noInteractiveElementToNoninteractiveRole: a labeled image; focus only shows its tooltip */}
             <g
               role="img"
-              aria-label={boundaryWords(boundary)}
+              aria-label={boundaryText(boundary)}
               data-marker={boundary.type}
               tabIndex={index === stop ? 0 : -1}
               transform={`translate(${px.toFixed(1)} ${py.toFixed(1)})`}

@@ -4,7 +4,7 @@ import type { AgentView } from "@plimsoll/protocol";
 import { useState } from "react";
 import { CartesianGrid, ComposedChart, Line, ResponsiveContainer, Tooltip, XAxis, YAxis } from "recharts";
 import { axisTime, clock, compact, exact, fullTime, percent } from "../../format.ts";
-import { boundaryWords } from "../../words.ts";
+import { boundaryText } from "../../words.ts";
 import { tooltipBox } from "../chart-frame.tsx";
 import { levelTicks, timeTicks, turnTicks } from "../ticks.ts";
 import { domainOf } from "./axis-domain.ts";
@@ -136,7 +136,7 @@ function MarkerTooltip({ marker, x, y }: { marker: SawMarker; x: number; y: numb
       className={`${tooltipBox} pointer-events-none absolute z-10 max-w-64`}
       style={{ left: `clamp(0px, ${x - 110}px, calc(100% - 256px))`, top: y + 14 }}
     >
-      <div className="font-medium">{boundaryWords(boundary)}</div>
+      <div className="font-medium">{boundaryText(boundary)}</div>
       {boundary.reclaimed_tokens !== null && <div>reclaimed {exact(boundary.reclaimed_tokens)} tokens</div>}
       {boundary.inferred && <div>inferred from turns, not reported</div>}
       <div className="text-faint">{fullTime(Date.parse(boundary.at))}</div>

@@ -45,12 +45,12 @@ const NAME_LENGTH = 22;
 export const markerTop = ({ y, area }: Scales, { from, to }: SawMarker) =>
   Math.max(area.y + SYMBOL_PX + 1, y(from ?? to ?? 0) - SYMBOL_OFFSET_PX);
 
-export function thresholdWords({ name, label, tokens }: AppliedThreshold, { area }: Scales): string {
+export function thresholdText({ name, label, tokens }: AppliedThreshold, { area }: Scales): string {
   const tokenText = area.width < WIDE_PLOT_PX || /^-?\d+$/.test(label) ? "" : ` · ${compact(tokens)}`;
   return `${name} ${label}${tokenText}`;
 }
 
-export const agentWords = ({ name }: OtherAgent) =>
+export const agentText = ({ name }: OtherAgent) =>
   name.length > NAME_LENGTH ? `${name.slice(0, NAME_LENGTH - 1)}…` : name;
 
 function text(words: string, x: number, y: number, anchor: PlacedText["anchor"]): PlacedText {
@@ -76,7 +76,7 @@ export function sawLabels(scales: Scales, { saw, others, thresholds, line }: Dra
   const last = saw.points.at(-1);
 
   const thresholdWishes = thresholds.map((threshold): Wish<PlacedText> => {
-    const words = thresholdWords(threshold, scales);
+    const words = thresholdText(threshold, scales);
     const level = y(threshold.tokens);
     const along = [0.25, 0.5, 0.75].map((share) => area.x + area.width * share);
     // The last height clears a second threshold close above.
@@ -105,7 +105,7 @@ export function sawLabels(scales: Scales, { saw, others, thresholds, line }: Dra
   const agentWishes = others.map((other, index): Wish<PlacedText> => {
     const end = ends[index];
     if (end === undefined) return { places: [], rank: -1 };
-    const words = agentWords(other);
+    const words = agentText(other);
     return {
       places: [
         text(words, end.x + 6, end.y + 4, "start"),

@@ -6,7 +6,7 @@ import { exact } from "../../format.ts";
 import { textWidth } from "../visible-labels.ts";
 import { Markers } from "./boundary-markers.tsx";
 import { ChartText } from "./chart-text.tsx";
-import { agentWords, type PlacedText, type Scales, sawLabels, thresholdWords } from "./labels.ts";
+import { agentText, type PlacedText, type Scales, sawLabels, thresholdText } from "./labels.ts";
 import type { PlacedAgents } from "./place-other-agents.ts";
 import type { Continuation, OtherAgent, Saw, SawMarker } from "./shape.ts";
 
@@ -50,7 +50,7 @@ export function SawOverlay({ saw, others, placed, next, thresholds, line, onShow
         return (
           place !== undefined && (
             <ChartText key={other.id} place={place} colour="var(--muted)">
-              {agentWords(other)}
+              {agentText(other)}
             </ChartText>
           )
         );
@@ -244,7 +244,7 @@ function ThresholdLines({
         return (
           place !== undefined && (
             <ChartText key={threshold.name} place={place} colour={LINE_INK[threshold.name]}>
-              {thresholdWords(threshold, scales)}
+              {thresholdText(threshold, scales)}
             </ChartText>
           )
         );

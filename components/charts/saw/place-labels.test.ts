@@ -135,8 +135,8 @@ test("labels never overlap and never leave the chart", () => {
     { maxLength: 12 },
   );
   fc.assert(
-    fc.property(wishes, fc.array(anyBox, { maxLength: 3 }), (asked, taken) => {
-      const placed = placeLabels(asked, { ...nothing, taken }).filter((place) => place !== undefined);
+    fc.property(wishes, fc.array(anyBox, { maxLength: 3 }), (given, taken) => {
+      const placed = placeLabels(given, { ...nothing, taken }).filter((place) => place !== undefined);
       for (const [index, a] of placed.entries()) {
         expect(a.left >= 0 && a.right <= 100 && a.top >= 0 && a.bottom <= 100).toBe(true);
         for (const b of [...placed.slice(index + 1), ...taken]) {

@@ -118,8 +118,8 @@ test("turns keep their order, outside turns have distinct positions, and the axi
       const outside = placed.agents.flatMap(xs).filter((x) => x > last.x || x < first.x);
       expect(new Set(outside).size).toBe(outside.length);
       // The selected agent keeps at least half of the width, or two turns on each side.
-      const beside = to - from - (last.x - first.x);
-      expect(beside).toBeLessThanOrEqual(Math.max(last.x - first.x, 4) + 1e-9);
+      const outsideWidth = to - from - (last.x - first.x);
+      expect(outsideWidth).toBeLessThanOrEqual(Math.max(last.x - first.x, 4) + 1e-9);
     }),
   );
 });
@@ -128,8 +128,8 @@ test("the axis covers everything drawn", () => {
   const alone = { agents: [], before: null, after: null };
   const saw = shapeSaw([point(1, 100), point(2, 200)], [], "turns");
   expect(domainOf(saw, alone, null, "turns")).toEqual([1, 2]);
-  const beside = { agents: [[{ x: -3, y: 1 }]], before: { from: -3, to: 1 }, after: { from: 2, to: 5 } };
-  expect(domainOf(saw, beside, null, "turns")).toEqual([-3, 5]);
+  const surrounding = { agents: [[{ x: -3, y: 1 }]], before: { from: -3, to: 1 }, after: { from: 2, to: 5 } };
+  expect(domainOf(saw, surrounding, null, "turns")).toEqual([-3, 5]);
   expect(domainOf(saw, alone, { from: { x: 2, y: 0 }, to: { x: 9, y: 0 } }, "turns")).toEqual([1, 9]);
   expect(domainOf(shapeSaw([point(7, 100)], [], "turns"), alone, null, "turns")).toEqual([6, 8]);
 });
