@@ -5,49 +5,55 @@ import { readTurnLog } from "./support/read-turn-log.ts";
 
 test.use({ fresh: true });
 
-const FALL = "[\\d,]+ to [\\d,]+";
+const TOKEN_CHANGE = "[\\d,]+ to [\\d,]+";
 /** Boundaries of each session: the text on the page and the minimum count. */
-const FALLS: readonly { example: string; session: RegExp; type: string; words: string; times: number }[] = [
+const BOUNDARIES: readonly {
+  example: string;
+  session: RegExp;
+  type: string;
+  words: string;
+  times: number;
+}[] = [
   {
     example: "phantom",
     session: /^slack:/,
     type: "compacted",
-    words: `Compacted \\(proactive\\): ${FALL}`,
+    words: `Compacted \\(proactive\\): ${TOKEN_CHANGE}`,
     times: 2,
   },
   {
     example: "phantom",
     session: /^loop:/,
     type: "subtick",
-    words: `Sub-tick \\d\\.1: ${FALL}, \\d+ tokens handed over\\. max_context_pct 15`,
+    words: `Sub-tick \\d\\.1: ${TOKEN_CHANGE}, \\d+ tokens handed over\\. max_context_pct 15`,
     times: 3,
   },
   {
     example: "phantom",
     session: /^loop:/,
     type: "cleared",
-    words: `Cleared: ${FALL}\\. Iteration \\d begins`,
+    words: `Cleared: ${TOKEN_CHANGE}\\. Iteration \\d begins`,
     times: 2,
   },
   {
     example: "ouroboros",
     session: /^ouro:/,
     type: "masked",
-    words: `Masked \\d observations?: ${FALL}`,
+    words: `Masked \\d observations?: ${TOKEN_CHANGE}`,
     times: 10,
   },
   {
     example: "ouroboros",
     session: /^ouro:/,
     type: "restarted",
-    words: `Restarted, session \\d, \\d turns? carried over: ${FALL}\\. The grace turns ran out`,
+    words: `Restarted, session \\d, \\d turns? carried over: ${TOKEN_CHANGE}\\. The grace turns ran out`,
     times: 1,
   },
   {
     example: "watcher",
     session: /^watcher:/,
     type: "compacted",
-    words: `Compacted \\(proactive\\): ${FALL}`,
+    words: `Compacted \\(proactive\\): ${TOKEN_CHANGE}`,
     times: 4,
   },
 ];
@@ -93,7 +99,7 @@ test("the demo fleet records boundaries, and the session pages show each with it
 
   const sessions = await sessionsOf(page);
   expect(sessions.size).toBe(5);
-  for (const { session, type, words, times } of FALLS) {
+  for (const { session, type, words, times } of BOUNDARIES) {
     const [name, address] = [...sessions].find(([one]) => session.test(one))!;
     await test.step(`${name}: ${type}`, async () => {
       await page.goto(address);

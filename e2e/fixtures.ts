@@ -1,5 +1,6 @@
 import { type Browser, type BrowserContext, test as base, expect, type Page } from "@playwright/test";
-import { type IngestResult, PlimsollServer } from "./support/server.ts";
+import type { IngestAnswer } from "@plimsoll/protocol";
+import { PlimsollServer } from "./support/server.ts";
 
 interface Servers {
   /** The server shared by the tests of a worker. Each test uses its own harness. */
@@ -14,7 +15,7 @@ interface Options {
 interface TestFixtures {
   server: PlimsollServer;
   /** Sends events over HTTP with an ingest key. */
-  send: (events: readonly object[]) => Promise<IngestResult>;
+  send: (events: readonly object[]) => Promise<IngestAnswer>;
   /** A harness name unique to the test. `?harness=` restricts a page to it. */
   harness: string;
   /** Console errors the test expects. Any other console error fails the test. */

@@ -20,16 +20,16 @@ test("a long model name is fully visible in Setup @phone", async ({ page, send, 
         (element) =>
           element.scrollWidth <= element.clientWidth && element.scrollHeight <= element.clientHeight,
       );
-  const ask = page.getByRole("button", { name: `Set the size of ${MODEL}` });
-  await expect(ask).toHaveText(MODEL);
+  const unknownModel = page.getByRole("button", { name: `Set the size of ${MODEL}` });
+  await expect(unknownModel).toHaveText(MODEL);
   expect(await whole(MODEL)).toBe(true);
   await fits(page);
-  await ask.click();
+  await unknownModel.click();
   await page.getByLabel("Tokens").fill("128k");
   await page.getByRole("button", { name: "Set size", exact: true }).click();
   const set = page.getByTestId("windows").getByText(MODEL);
   await expect(set).toBeVisible();
-  await expect(ask).toHaveCount(0);
+  await expect(unknownModel).toHaveCount(0);
   expect(await whole(MODEL)).toBe(true);
   await fits(page);
   await page.getByRole("button", { name: `Remove the size of ${MODEL}` }).click();

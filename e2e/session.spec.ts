@@ -30,7 +30,7 @@ function allBoundaries(harness: string): EventBuilder {
     .turns(8_000, 20_000, 30_000, 12_000, 16_000);
 }
 
-const FALLS = [
+const BOUNDARIES = [
   ["masked", "Masked 9 observations: 36,000 to 24,000", "−12,000"],
   ["compacted", "Compacted (auto): 38,000 to 15,000", "−23,000"],
   ["subtick", "Sub-tick 4.1: 41,000 to 5,000, 3,000 tokens handed over. The ceiling was crossed", "−36,000"],
@@ -63,7 +63,7 @@ test("every boundary has a marker with its reason and reclaimed tokens", async (
   const chart = page.getByRole("region", { name: "Context tokens of main" });
   await expect(chart.getByTestId("saw-path")).toBeVisible();
   const log = page.getByRole("region", { name: "Turn log" });
-  for (const [type, words, reclaimed] of FALLS) {
+  for (const [type, words, reclaimed] of BOUNDARIES) {
     const marker = chart.locator(`[data-marker=${type}]`);
     await expect(marker).toHaveAttribute("aria-label", words);
     await marker.hover();
@@ -72,7 +72,7 @@ test("every boundary has a marker with its reason and reclaimed tokens", async (
     const row = (await readTurnLog(log)).find((text) => text.includes(words));
     expect(row).toContain(reclaimed);
   }
-  await expect(chart.locator("[data-marker]")).toHaveCount(FALLS.length);
+  await expect(chart.locator("[data-marker]")).toHaveCount(BOUNDARIES.length);
   await page.mouse.move(0, 0);
 
   // Thresholds and their crossings.
@@ -106,7 +106,7 @@ test("arrow keys move between markers, on the turn axis and the time axis", asyn
   await expect(chart.getByText("reclaimed 23,000 tokens")).toBeVisible();
   await chart.getByRole("button", { name: "Time", exact: true }).click();
   await expect(page).toHaveURL(/axis=time/);
-  await expect(chart.locator("[data-marker]")).toHaveCount(FALLS.length);
+  await expect(chart.locator("[data-marker]")).toHaveCount(BOUNDARIES.length);
 });
 
 test("an open session page updates without a reload", async ({ page, send, harness }) => {

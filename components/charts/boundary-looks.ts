@@ -1,10 +1,10 @@
 /** The color and shape of each boundary type. The shape keeps types distinct without color. */
-export const SHAPES = ["square", "triangle", "circle", "diamond", "cross", "ring"] as const;
-export type Shape = (typeof SHAPES)[number];
+export const GLYPH_SHAPES = ["square", "triangle", "circle", "diamond", "cross", "ring"] as const;
+export type GlyphShape = (typeof GLYPH_SHAPES)[number];
 
 export interface BoundaryLook {
   colour: string;
-  shape: Shape;
+  shape: GlyphShape;
 }
 
 const LOOKS: Readonly<Record<string, BoundaryLook>> = {

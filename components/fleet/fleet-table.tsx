@@ -56,7 +56,7 @@ export function FleetRows({ view: { agents, more } }: { view: FleetView }) {
   return (
     <div className="panel">
       <div ref={rows} id={ROWS_ID} {...ROLE} {...trackFocus}>
-        <Head />
+        <FleetTableHead />
         {shown.map((agent) => (
           <Row key={agent.id} agent={agent} />
         ))}
@@ -103,7 +103,7 @@ export function FleetRows({ view: { agents, more } }: { view: FleetView }) {
   );
 }
 
-function Head() {
+function FleetTableHead() {
   const cell = "lg:text-right";
   return (
     <div {...rowRole()} className={cn(GRID, "py-2.5 text-xs text-faint max-lg:sr-only")}>
@@ -275,7 +275,7 @@ function Note({ title, children }: { title: string; children: ReactNode }) {
 export function FleetRowsSkeleton() {
   return (
     <div className="panel" aria-hidden>
-      <Head />
+      <FleetTableHead />
       {Array.from({ length: COLLAPSED_ROWS }, (_, row) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: placeholders have no other identity
         <div key={row} className={cn(GRID, "fleet-row h-[127.5px] border-t py-2 lg:h-[53.5px]")}>

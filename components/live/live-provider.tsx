@@ -15,7 +15,7 @@ export function useLive(): LiveState {
   return useContext(Live);
 }
 
-type Api = ReturnType<typeof useTRPCClient>;
+type ApiClient = ReturnType<typeof useTRPCClient>;
 
 const FAST_MS = 100;
 const SLOW_MS = 2000;
@@ -33,7 +33,7 @@ function refetch(client: QueryClient, urgency: Urgency, messages: LiveMessage[])
 }
 
 /** Refreshes the fleet rows first; other queries must not delay them. */
-async function refresh(client: QueryClient, api: Api, messages: LiveMessage[]): Promise<void> {
+async function refresh(client: QueryClient, api: ApiClient, messages: LiveMessage[]): Promise<void> {
   await refreshFleet(client, (query) => api.fleetPart.query(query), messages);
   await refetch(client, "fast", messages);
 }

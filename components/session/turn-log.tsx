@@ -155,11 +155,11 @@ function Rows({
                 style={{ minHeight: ROW_PX, transform: `translateY(${start}px)` }}
               >
                 {row.kind === "turn" ? (
-                  <Turn row={row} />
+                  <TurnCells row={row} />
                 ) : row.kind === "boundary" ? (
-                  <Boundary row={row} />
+                  <BoundaryCells row={row} />
                 ) : row.kind === "crossing" ? (
-                  <Crossing row={row} />
+                  <CrossingCells row={row} />
                 ) : (
                   <span {...CELL} className="col-span-full text-xs font-medium">
                     {row.day}
@@ -174,7 +174,7 @@ function Rows({
   );
 }
 
-function Turn({ row: { turn } }: { row: Extract<LogRow, { kind: "turn" }> }) {
+function TurnCells({ row: { turn } }: { row: Extract<LogRow, { kind: "turn" }> }) {
   const detail = [
     turn.model,
     `window ${turn.window}`,
@@ -241,7 +241,7 @@ function Turn({ row: { turn } }: { row: Extract<LogRow, { kind: "turn" }> }) {
 const WORDS = "max-sm:py-1.5 max-sm:leading-snug sm:truncate";
 const SPAN = "col-span-4 flex min-w-0 items-center gap-1.5 sm:col-span-6";
 
-function Boundary({ row: { boundary } }: { row: Extract<LogRow, { kind: "boundary" }> }) {
+function BoundaryCells({ row: { boundary } }: { row: Extract<LogRow, { kind: "boundary" }> }) {
   const words = boundaryText(boundary);
   return (
     <>
@@ -265,7 +265,7 @@ function Reclaimed({ tokens }: { tokens: number }) {
   );
 }
 
-function Crossing({ row: { crossing } }: { row: Extract<LogRow, { kind: "crossing" }> }) {
+function CrossingCells({ row: { crossing } }: { row: Extract<LogRow, { kind: "crossing" }> }) {
   const Arrow = crossing.direction === "up" ? ArrowUp : ArrowDown;
   const words = crossingText(crossing);
   return (

@@ -52,7 +52,7 @@ export function SessionTable({ rows, more, loadMore, stale }: Props) {
       {...tableRole("Sessions", moveBetweenRows, more ? -1 : rows.length + 1)}
       className={cn("panel", stale && "opacity-60 transition-opacity delay-300")}
     >
-      <Head table={table} />
+      <SessionTableHead table={table} />
       <div {...ROWS} ref={body} className="relative" style={{ height: virtual.getTotalSize() }}>
         {shown.map(({ index, start }) => {
           const row = all[index];
@@ -102,7 +102,7 @@ function useWide(): boolean {
   return wide;
 }
 
-function Head({ table }: { table: ReturnType<typeof useTable<typeof features, SessionRow>> }) {
+function SessionTableHead({ table }: { table: ReturnType<typeof useTable<typeof features, SessionRow>> }) {
   const [{ sort, order }, set] = useSessionFilters();
   function sortBy(id: string) {
     const next = SORTS[id];

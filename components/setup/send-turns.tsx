@@ -8,7 +8,7 @@ import { KEY_PLACEHOLDER, snippets } from "./snippets.ts";
 import { useServerUrl } from "./use-server-url.ts";
 
 /** Commands for each harness, with the key created on this page inserted. */
-export function Send({ secret }: { secret: string | undefined }) {
+export function SendTurns({ secret }: { secret: string | undefined }) {
   const all = snippets(useServerUrl(), secret ?? KEY_PLACEHOLDER);
   return (
     <Section

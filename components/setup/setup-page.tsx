@@ -11,7 +11,7 @@ import { Doctor } from "./doctor.tsx";
 import { Ingestion } from "./ingestion.tsx";
 import { Keys } from "./keys.tsx";
 import { ModelWindows } from "./model-windows.tsx";
-import { Send } from "./send-turns.tsx";
+import { SendTurns } from "./send-turns.tsx";
 import { ActiveThresholds } from "./thresholds.tsx";
 
 export function SetupPage() {
@@ -25,7 +25,7 @@ export function SetupPage() {
       </PageHeader>
       <div className="grid items-start gap-4 xl:grid-cols-2">
         <div className="grid min-w-0 gap-4">
-          <Send secret={secret} />
+          <SendTurns secret={secret} />
           <DemoFleet />
           <Keys onCreated={setSecret} />
         </div>

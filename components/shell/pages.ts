@@ -1,6 +1,6 @@
 import { ListTree, type LucideIcon, SlidersHorizontal, Waves } from "lucide-react";
 
-export interface Page {
+export interface NavPage {
   href: string;
   label: string;
   icon: LucideIcon;
@@ -9,7 +9,7 @@ export interface Page {
 }
 
 /** The pages in the navigation, the command palette and the `g` shortcuts, in order. */
-export const PAGES: readonly Page[] = [
+export const PAGES: readonly NavPage[] = [
   { href: "/", label: "Fleet", icon: Waves, key: "f" },
   { href: "/sessions", label: "Sessions", icon: ListTree, key: "s" },
   { href: "/setup", label: "Setup", icon: SlidersHorizontal, key: "u" },

@@ -26,7 +26,7 @@ export function ShortcutsDialog({
         {KEYS.map(([keys, what]) => (
           <div key={keys} className="contents">
             <dt>
-              <Keys text={keys} />
+              <KeyCombination text={keys} />
             </dt>
             <dd className="text-muted">{what}</dd>
           </div>
@@ -36,7 +36,7 @@ export function ShortcutsDialog({
   );
 }
 
-function Keys({ text }: { text: string }) {
+function KeyCombination({ text }: { text: string }) {
   return text.split(" ").map((key, index) =>
     key === "or" ? (
       // biome-ignore lint/suspicious/noArrayIndexKey: the text is constant

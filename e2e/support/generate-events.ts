@@ -14,14 +14,14 @@ export function seeded(seed: number): Random {
   };
 }
 
-type Boundary = "masked" | "compacted" | "subtick" | "restarted" | "unexplained" | "cleared";
+type BoundaryType = "masked" | "compacted" | "subtick" | "restarted" | "unexplained" | "cleared";
 
 /** One rise of the level and the boundary that ended it. Levels are shares of the window. */
 export interface LevelRise {
   from: number;
   to: number;
   turns: number;
-  fall?: Boundary;
+  boundary?: BoundaryType;
 }
 
 export interface SampleAgent {
@@ -111,11 +111,11 @@ export function eventsOf(sample: SampleAgent, random: Random): PlimsollEventInpu
       builder.pause(gaps[turns - 1]!);
     }
     const next = parts[index + 1]?.[0];
-    if (next === undefined || rising.fall === undefined) return;
+    if (next === undefined || rising.boundary === undefined) return;
     // A boundary follows the turn that caused it.
     const at = Math.round(builder.at - gaps[turns - 1]! + 800);
     const sizes = { tokens_before: previous, tokens_after: next };
-    switch (rising.fall) {
+    switch (rising.boundary) {
       case "masked":
         builder.event("masked", {
           at,

@@ -18,10 +18,10 @@ export function runningAgents(now: number): SampleAgent[] {
     {
       ...billing,
       rises: [
-        { from: 0.008, to: 0.154, turns: 25, fall: "masked" },
-        { from: 0.116, to: 0.211, turns: 15, fall: "subtick" },
-        { from: 0.009, to: 0.079, turns: 13, fall: "unexplained" },
-        { from: 0.061, to: 0.138, turns: 14, fall: "compacted" },
+        { from: 0.008, to: 0.154, turns: 25, boundary: "masked" },
+        { from: 0.116, to: 0.211, turns: 15, boundary: "subtick" },
+        { from: 0.009, to: 0.079, turns: 13, boundary: "unexplained" },
+        { from: 0.061, to: 0.138, turns: 14, boundary: "compacted" },
         { from: 0.092, to: 0.192, turns: 21 },
       ],
       until: ago(18),
@@ -55,8 +55,8 @@ export function runningAgents(now: number): SampleAgent[] {
       model: "qwen3-coder:30b",
       window: 262_144,
       rises: [
-        { from: 0.02, to: 0.197, turns: 34, fall: "restarted" },
-        { from: 0.03, to: 0.2, turns: 31, fall: "restarted" },
+        { from: 0.02, to: 0.197, turns: 34, boundary: "restarted" },
+        { from: 0.03, to: 0.2, turns: 31, boundary: "restarted" },
         { from: 0.032, to: 0.214, turns: 30 },
       ],
       until: ago(4),
@@ -70,7 +70,7 @@ export function runningAgents(now: number): SampleAgent[] {
       model: "claude-sonnet-4-6",
       window: 200_000,
       rises: [
-        { from: 0.03, to: 0.162, turns: 22, fall: "masked" },
+        { from: 0.03, to: 0.162, turns: 22, boundary: "masked" },
         { from: 0.11, to: 0.171, turns: 17 },
       ],
       until: ago(9),
@@ -99,7 +99,7 @@ export function runningAgents(now: number): SampleAgent[] {
       reports: false,
       composition: false,
       rises: [
-        { from: 0.021, to: 0.124, turns: 41, fall: "compacted" },
+        { from: 0.021, to: 0.124, turns: 41, boundary: "compacted" },
         { from: 0.028, to: 0.071, turns: 18 },
       ],
       until: ago(126),
@@ -113,7 +113,7 @@ export function runningAgents(now: number): SampleAgent[] {
       model: "claude-opus-4-6",
       window: 1_000_000,
       rises: [
-        { from: 0.01, to: 0.136, turns: 30, fall: "masked" },
+        { from: 0.01, to: 0.136, turns: 30, boundary: "masked" },
         { from: 0.088, to: 0.094, turns: 12 },
       ],
       until: ago(12 * 60),
@@ -172,35 +172,35 @@ const TEMPLATES = [
     kind: "loop",
     model: "claude-opus-4-6",
     window: 1_000_000,
-    falls: ["masked", "masked", "subtick"],
+    boundaries: ["masked", "masked", "subtick"],
   },
   {
     harness: "phantom@vm-1",
     kind: "loop",
     model: "claude-opus-4-6",
     window: 1_000_000,
-    falls: ["masked", "subtick"],
+    boundaries: ["masked", "subtick"],
   },
   {
     harness: "ouroboros@ci-2",
     kind: "loop",
     model: "qwen3-coder:30b",
     window: 262_144,
-    falls: ["restarted", "masked", "unexplained"],
+    boundaries: ["restarted", "masked", "unexplained"],
   },
   {
     harness: "autopilot@build-1",
     kind: "phase",
     model: "claude-sonnet-4-6",
     window: 200_000,
-    falls: ["masked", "compacted"],
+    boundaries: ["masked", "compacted"],
   },
   {
     harness: "claude-code@laptop",
     kind: "conversation",
     model: "claude-opus-4-6",
     window: 1_000_000,
-    falls: ["compacted", "cleared"],
+    boundaries: ["compacted", "cleared"],
   },
 ] as const;
 
@@ -214,7 +214,7 @@ export function endedSessions(now: number, sessions: number, random: Random): Sa
         from: 0.012 + random() * 0.035,
         to,
         turns: 8 + Math.floor(random() * 26),
-        fall: template.falls[Math.floor(random() * template.falls.length)]!,
+        boundary: template.boundaries[Math.floor(random() * template.boundaries.length)]!,
       };
     });
     const until = now - 20 * MINUTE - (index / sessions) * 46 * HOUR - random() * HOUR;

@@ -1,7 +1,7 @@
 import { eventsOf, seeded } from "./generate-events.ts";
 import { endedSessions, runningAgents, TASKS } from "./sample-agents.ts";
 
-type Send = (events: readonly object[]) => Promise<unknown>;
+type SendEvents = (events: readonly object[]) => Promise<unknown>;
 
 const MINUTE = 60_000;
 
@@ -19,7 +19,7 @@ export interface FleetOptions {
  * @returns the title of the session with the most boundaries
  */
 export async function seedFleet(
-  send: Send,
+  send: SendEvents,
   { harness, sessions = 5, now = Date.now() }: FleetOptions = {},
 ): Promise<{ title: string }> {
   const random = seeded(20_261_120);
@@ -32,7 +32,7 @@ export async function seedFleet(
 }
 
 /** Sends more agents than fit one screen, some with names longer than any column. */
-export async function seedLargeFleet(send: Send, harness: string, agents = 60): Promise<void> {
+export async function seedLargeFleet(send: SendEvents, harness: string, agents = 60): Promise<void> {
   const random = seeded(7);
   const now = Date.now();
   const long =

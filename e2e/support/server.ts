@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import type { DoctorReport, IngestAnswer } from "@plimsoll/protocol";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const run = promisify(execFile);
@@ -11,17 +12,6 @@ const run = promisify(execFile);
 /** A first start creates a database, which takes long on a busy machine. */
 const START_MS = 60_000;
 const STOP_MS = 20_000;
-
-export interface DoctorReport {
-  ok: boolean;
-  checks: { name: string; ok: boolean; message: string }[];
-}
-
-export interface IngestResult {
-  accepted: number;
-  duplicates: number;
-  rejected: { index: number; code: string; path: string; message: string }[];
-}
 
 export interface CommandResult {
   code: number;
@@ -68,22 +58,22 @@ export class PlimsollServer {
     });
     this.#process = child;
     const printed = new Promise<string>((resolve, reject) => {
-      const late = setTimeout(
+      const timer = setTimeout(
         () => reject(new Error(`The server printed no login link within ${START_MS / 1000} s.`)),
         START_MS,
       );
-      const hear = (text: Buffer) => {
+      const collect = (text: Buffer) => {
         this.#output += text.toString();
         const link = /http:\/\/\S+\/login#\S+/.exec(this.#output)?.[0];
         if (link !== undefined) {
-          clearTimeout(late);
+          clearTimeout(timer);
           resolve(link);
         }
       };
-      child.stdout.on("data", hear);
-      child.stderr.on("data", hear);
+      child.stdout.on("data", collect);
+      child.stderr.on("data", collect);
       child.once("exit", (code) => {
-        clearTimeout(late);
+        clearTimeout(timer);
         reject(new Error(`The server exited with code ${code}.`));
       });
     });
@@ -102,10 +92,10 @@ export class PlimsollServer {
     this.#process = undefined;
     if (child === undefined || child.exitCode !== null) return;
     const ended = new Promise<number | null>((resolve) => child.once("exit", resolve));
-    const late = setTimeout(() => child.kill("SIGKILL"), STOP_MS);
+    const timer = setTimeout(() => child.kill("SIGKILL"), STOP_MS);
     child.kill("SIGINT");
     const code = await ended;
-    clearTimeout(late);
+    clearTimeout(timer);
     if (code !== 0) throw new Error(`The server exited with code ${code}. Its output:\n${this.#output}`);
   }
 
@@ -137,7 +127,7 @@ export class PlimsollServer {
   }
 
   /** Sends events over HTTP with an ingest key. */
-  async send(events: readonly object[]): Promise<IngestResult> {
+  async send(events: readonly object[]): Promise<IngestAnswer> {
     this.#key ??= await this.createKey("tests", ["ingest"]);
     const response = await fetch(`${this.url}/api/v1/events`, {
       method: "POST",
@@ -145,7 +135,7 @@ export class PlimsollServer {
       body: JSON.stringify({ events }),
     });
     if (!response.ok) throw new Error(`events: ${response.status} ${await response.text()}`);
-    return (await response.json()) as IngestResult;
+    return (await response.json()) as IngestAnswer;
   }
 
   doctor(): Promise<DoctorReport> {

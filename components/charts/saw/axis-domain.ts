@@ -1,5 +1,5 @@
 import type { PlacedAgents } from "./place-other-agents.ts";
-import type { Axis, Continuation, Saw } from "./shape.ts";
+import type { Axis, ForecastLine, Saw } from "./shape.ts";
 
 /** Padding on each side of a single turn. */
 const PADDING: Readonly<Record<Axis, number>> = { turns: 1, time: 30_000 };
@@ -8,7 +8,7 @@ const PADDING: Readonly<Record<Axis, number>> = { turns: 1, time: 30_000 };
 export function domainOf(
   saw: Saw,
   { agents, before, after }: PlacedAgents,
-  next: Continuation | null,
+  next: ForecastLine | null,
   axis: Axis,
 ): [from: number, to: number] {
   const xs = [

@@ -10,13 +10,13 @@ import { levelTicks, timeTicks, turnTicks } from "../ticks.ts";
 import { domainOf } from "./axis-domain.ts";
 import { SawOverlay } from "./overlay.tsx";
 import type { PlacedAgents } from "./place-other-agents.ts";
-import type { Axis, Continuation, OtherAgent, Saw, SawMarker, SawPoint } from "./shape.ts";
+import type { Axis, ForecastLine, OtherAgent, Saw, SawMarker, SawPoint } from "./shape.ts";
 
 export interface SawToothProps {
   saw: Saw;
   others: OtherAgent[];
   placed: PlacedAgents;
-  next: Continuation | null;
+  next: ForecastLine | null;
   agent: AgentView;
   axis: Axis;
   top: number;

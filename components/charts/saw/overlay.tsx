@@ -8,7 +8,7 @@ import { Markers } from "./boundary-markers.tsx";
 import { ChartText } from "./chart-text.tsx";
 import { agentText, type PlacedText, type Scales, sawLabels, thresholdText } from "./labels.ts";
 import type { PlacedAgents } from "./place-other-agents.ts";
-import type { Continuation, OtherAgent, Saw, SawMarker } from "./shape.ts";
+import type { ForecastLine, OtherAgent, Saw, SawMarker } from "./shape.ts";
 
 /** Undefined until Recharts has measured the chart. */
 function useScales(): Scales | undefined {
@@ -29,7 +29,7 @@ interface Props {
   saw: Saw;
   others: readonly OtherAgent[];
   placed: Pick<PlacedAgents, "before" | "after">;
-  next: Continuation | null;
+  next: ForecastLine | null;
   thresholds: readonly AppliedThreshold[];
   line: AppliedThreshold["name"] | undefined;
   onShow: (shown: { marker: SawMarker; x: number; y: number } | null) => void;
@@ -112,7 +112,7 @@ function Curves({
   scales: Scales;
   saw: Saw;
   others: readonly OtherAgent[];
-  next: Continuation | null;
+  next: ForecastLine | null;
 }) {
   const { x, y, area } = scales;
   const bottom = area.y + area.height;

@@ -12,7 +12,7 @@ import { BOUNDARY_ORDER } from "../boundary-looks.ts";
 import { ChartFrame, DataTable, NoData, Swatch } from "../chart-frame.tsx";
 import { otherAgentPath } from "./other-agent-path.ts";
 import { placeOtherAgents } from "./place-other-agents.ts";
-import { type Axis, continuation, type Saw, shapeSaw, topOf } from "./shape.ts";
+import { type Axis, forecastLine, type Saw, shapeSaw, topOf } from "./shape.ts";
 
 const SawTooth = dynamic(() => import("./chart.tsx"), {
   ssr: false,
@@ -59,7 +59,7 @@ export function SawPanel({ agent, chart, boundaries, windows, axis, onAxis }: Pr
     return { saw, placed, others, downsampled };
   }, [chart, agent.id, boundaries, axis]);
   const line = agent.line?.tokens ?? null;
-  const next = shaped === undefined ? null : continuation(shaped.saw, agent.forecast, line, axis);
+  const next = shaped === undefined ? null : forecastLine(shaped.saw, agent.forecast, line, axis);
   const top =
     shaped === undefined
       ? 1

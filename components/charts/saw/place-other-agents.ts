@@ -1,7 +1,7 @@
 import type { ChartPoint } from "@plimsoll/protocol";
 import type { Axis, Point, SawPoint } from "./shape.ts";
 
-interface Span {
+interface AxisSpan {
   from: number;
   to: number;
 }
@@ -10,9 +10,9 @@ export interface PlacedAgents {
   /** One list per agent, in the given order. `x` is on the axis of the selected agent. */
   agents: Point[][];
   /** The range of turns before the first turn of the selected agent; null on the time axis. */
-  before: Span | null;
+  before: AxisSpan | null;
   /** The range of turns after the last turn of the selected agent; null on the time axis. */
-  after: Span | null;
+  after: AxisSpan | null;
 }
 
 /** Maximum width of the part before or after, as a share of the selected agent's own width. */

@@ -1,6 +1,6 @@
 import type { BoundaryView, ChartPoint } from "@plimsoll/protocol";
 import { describe, expect, test } from "vitest";
-import { continuation, shapeSaw, topOf } from "./shape.ts";
+import { forecastLine, shapeSaw, topOf } from "./shape.ts";
 
 const START = Date.UTC(2026, 10, 20, 10);
 const at = (seconds: number) => new Date(START + seconds * 1000).toISOString();
@@ -125,24 +125,24 @@ describe("the forecast line", () => {
   const saw = shapeSaw(points, [], "turns");
   const rising = { reason: "rising", growth: 10 };
   test("ends at the line if the line is near", () => {
-    expect(continuation(saw, rising, 520, "turns")).toEqual({
+    expect(forecastLine(saw, rising, 520, "turns")).toEqual({
       from: { x: 41, y: 500 },
       to: { x: 43, y: 520 },
     });
   });
   test("ends after a tenth of the chart if the line is far", () => {
-    expect(continuation(saw, rising, 9000, "turns")?.to).toEqual({ x: 45, y: 540 });
+    expect(forecastLine(saw, rising, 9000, "turns")?.to).toEqual({ x: 45, y: 540 });
   });
   test("follows the turn rate on the time axis", () => {
     const timed = shapeSaw(points, [], "time");
-    expect(continuation(timed, rising, 520, "time")?.to).toEqual({ x: START + 430_000, y: 520 });
+    expect(forecastLine(timed, rising, 520, "time")?.to).toEqual({ x: START + 430_000, y: 520 });
   });
   test.each([
     [{ reason: "over", growth: 10 }, 520],
     [{ reason: "rising", growth: null }, 520],
     [{ reason: "rising", growth: 10 }, null],
   ])("%o with the line at %s gives none", (forecast, line) => {
-    expect(continuation(saw, forecast, line, "turns")).toBeNull();
+    expect(forecastLine(saw, forecast, line, "turns")).toBeNull();
   });
 });
 

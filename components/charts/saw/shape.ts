@@ -129,18 +129,18 @@ function windowsOf(
   });
 }
 
-export interface Continuation {
+export interface ForecastLine {
   from: Point;
   to: Point;
 }
 
 /** Extrapolates the level at its current growth up to the line, over at most a tenth of the chart. */
-export function continuation(
+export function forecastLine(
   saw: Saw,
   forecast: { reason: string; growth: number | null },
   line: number | null,
   axis: Axis,
-): Continuation | null {
+): ForecastLine | null {
   const last = saw.points.at(-1);
   const first = saw.points[0];
   if (last === undefined || first === undefined || line === null) return null;
