@@ -19,7 +19,7 @@ test("the page and one curl command record the first turn", async ({ page, serve
   expect(command).toMatch(/Bearer plim_\w+/);
 
   const { stdout } = await run("bash", ["-c", command.replace("curl ", "curl --silent --fail-with-body ")]);
-  expect(JSON.parse(stdout)).toEqual({ accepted: 1, duplicates: 0, rejected: [] });
+  expect(JSON.parse(stdout)).toEqual({ accepted: 1, rejected: [] });
 
   // Without a reload.
   const row = page.getByTestId("fleet-row");
