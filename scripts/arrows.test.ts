@@ -38,10 +38,18 @@ const CASES: [path: string, text: string, rules: string[]][] = [
     ["components-through-trpc"],
   ],
   ["components/page.tsx", 'import "../app/page.tsx";', ["components-below-pages"]],
+  ["components/shell/page.tsx", 'import "../fleet/rows.tsx";', ["shell-below-page-components"]],
+  ["components/shell/down.tsx", 'import "../live/stream.tsx"; import "../ui/button.tsx";', []],
+  ["components/live/page.tsx", 'import "../session/log.tsx";', ["live-below-page-components"]],
+  ["components/live/down.tsx", 'import "../ui/button.tsx";', []],
+  ["components/charts/page.tsx", 'import "../sessions/list.tsx";', ["shared-below-page-components"]],
+  ["components/ui/page.tsx", 'import "../setup/keys.tsx";', ["shared-below-page-components"]],
+  ["components/url.ts", 'import "./sessions/list.tsx";', ["shared-below-page-components"]],
+  ["components/fleet/down.tsx", 'import "../shell/down.tsx"; import "../live/down.tsx";', []],
   ["app/cli.tsx", 'import "../packages/cli/src/index.ts";', ["pages-on-server-and-components"]],
   ["app/fine.tsx", 'import "../components/type.tsx"; import "../server/ingest/ingest.ts";', []],
-  ["server/policy/a.ts", 'import { b } from "./b.ts"; export const a = () => b;', ["no-circular"]],
-  ["server/policy/b.ts", 'import { a } from "./a.ts"; export const b = () => a;', []],
+  ["server/telemetry/a.ts", 'import { b } from "./b.ts"; export const a = () => b;', ["no-circular"]],
+  ["server/telemetry/b.ts", 'import { a } from "./a.ts"; export const b = () => a;', []],
 ];
 
 const TARGETS = [
@@ -53,6 +61,12 @@ const TARGETS = [
   "server/testing/database.ts",
   "server/main.ts",
   "app/page.tsx",
+  "components/fleet/rows.tsx",
+  "components/sessions/list.tsx",
+  "components/session/log.tsx",
+  "components/setup/keys.tsx",
+  "components/live/stream.tsx",
+  "components/ui/button.tsx",
 ];
 
 test("each rule rejects its forbidden import and no other import", () => {

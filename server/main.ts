@@ -33,10 +33,10 @@ import { readSessions } from "./telemetry/sessions.ts";
 import { readTurns } from "./telemetry/turns.ts";
 import type { Services } from "./trpc/context.ts";
 import { createHandlers } from "./trpc/handlers.ts";
-import { createCaller } from "./trpc/router.ts";
+import { appRouter } from "./trpc/router.ts";
 
-/** Where pages rendered in this process find a caller of the procedures (see app/prefetch.ts). */
-const CALLER = Symbol.for("plimsoll.caller");
+/** Where pages rendered in this process find the router and its context (see app/prefetch.ts). */
+const PAGE_API = Symbol.for("plimsoll.page-api");
 
 /** What to undo at the end, in the order it was done. */
 type Stops = (() => Promise<unknown> | unknown)[];
@@ -161,8 +161,14 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
       if (error.code === "INTERNAL_SERVER_ERROR") log.error({ err: error, path }, "a procedure failed");
     },
   });
-  (globalThis as Record<symbol, unknown>)[CALLER] = (headers: Headers) =>
-    createCaller({ principal: access.authenticate(factsOf(pageRequest(headers))), services, response: {} });
+  (globalThis as Record<symbol, unknown>)[PAGE_API] = {
+    router: appRouter,
+    contextOf: (headers: Headers) => ({
+      principal: access.authenticate(factsOf(pageRequest(headers))),
+      services,
+      response: {},
+    }),
+  };
 
   const hostRules = { port: settings.PORT, names: settings.PLIMSOLL_ALLOWED_HOSTS };
   const streams = createLiveStreams({ hub, access, onClients: (count) => instruments.liveClients(count) });

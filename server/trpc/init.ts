@@ -39,7 +39,7 @@ const t = initTRPC
     }),
   });
 
-export const { router, createCallerFactory } = t;
+export const { router } = t;
 
 const CODES = {
   400: "BAD_REQUEST",
