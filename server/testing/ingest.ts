@@ -15,29 +15,43 @@ export interface TestServer extends OpenedIngest {
   send(...events: unknown[]): Promise<IngestAnswer>;
 }
 
+export interface StartOptions {
+  projected?: (change: Projected) => void;
+  segmentTurns?: number;
+  /** This process' clock, epoch ms. */
+  clock?: () => number;
+}
+
 export interface TestIngest {
   prisma: PrismaClient;
   databaseUrl: string;
   /** Another process on the same database. */
-  start(options?: { projected?: (change: Projected) => void; segmentTurns?: number }): Promise<TestServer>;
+  start(options?: StartOptions): Promise<TestServer>;
   close(): Promise<void>;
 }
 
 /** The write path on a database of its own. */
-export async function testIngest({ log = pino({ level: "silent" }) }: { log?: Logger } = {}): Promise<TestIngest> {
+export async function testIngest({
+  log = pino({ level: "silent" }),
+}: {
+  log?: Logger;
+} = {}): Promise<TestIngest> {
   const database = await testDatabase();
   const { prisma, url } = database;
   const signals = localSignals();
   const servers = new Set<TestServer>();
-  await prisma.project.createMany({ data: [{ id: 1, name: "default", createdAt: new Date() }], skipDuplicates: true });
+  await prisma.project.createMany({
+    data: [{ id: 1, name: "default", createdAt: new Date() }],
+    skipDuplicates: true,
+  });
   return {
     prisma,
     databaseUrl: url,
-    async start({ projected, segmentTurns } = {}) {
+    async start({ projected, segmentTurns, clock = Date.now } = {}) {
       const opened = await openIngest({
         url,
         log,
-        clock: Date.now,
+        clock,
         thresholds: () => DEFAULT_THRESHOLDS,
         signals: signals(),
         projects: async () => (await prisma.project.findMany({ select: { id: true } })).map(({ id }) => id),
