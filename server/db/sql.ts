@@ -179,8 +179,13 @@ class Transaction implements WriterSql {
   /** Answers come in order, so the answer to COMMIT means that all others arrived. COMMIT rolls back a failed transaction. */
   async commit(): Promise<void> {
     try {
-      await this.#client.query("COMMIT");
+      const { command } = await this.#client.query("COMMIT");
       this.#ended = true;
+      // The database answers ROLLBACK if a statement failed. The handler of that failure may run only after this line.
+      if (command !== "COMMIT") {
+        await new Promise(setImmediate);
+        this.#reason ??= new Error("the database rolled the transaction back");
+      }
     } catch (error) {
       this.#reason ??= error;
     }

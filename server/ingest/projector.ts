@@ -336,6 +336,7 @@ export class Projector {
       for (const [code, count] of Object.entries(entry.refused ?? {})) plan.ledger.add(code, count);
     }
     remember(memory, plan);
+    this.#upkeep ||= plan.rollups.stale;
     return plan;
   }
 
@@ -549,6 +550,7 @@ export class Projector {
           writeCounts(sql, projectId, plan.ledger.counts, receivedAt);
         });
         remember(this.#memory, plan);
+        this.#upkeep ||= plan.rollups.stale;
         return plan;
       } catch (error) {
         if (!(error instanceof MemoryOutdated) || attempt === ATTEMPTS) throw error;

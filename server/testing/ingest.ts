@@ -15,11 +15,18 @@ export interface TestServer extends OpenedIngest {
   send(...events: unknown[]): Promise<IngestAnswer>;
 }
 
+export interface StartOptions {
+  projected?: (change: Projected) => void;
+  segmentTurns?: number;
+  /** This process' clock, epoch ms. */
+  clock?: () => number;
+}
+
 export interface TestIngest {
   prisma: PrismaClient;
   databaseUrl: string;
   /** Another process on the same database. */
-  start(options?: { projected?: (change: Projected) => void; segmentTurns?: number }): Promise<TestServer>;
+  start(options?: StartOptions): Promise<TestServer>;
   close(): Promise<void>;
 }
 
@@ -40,11 +47,11 @@ export async function testIngest({
   return {
     prisma,
     databaseUrl: url,
-    async start({ projected, segmentTurns } = {}) {
+    async start({ projected, segmentTurns, clock = Date.now } = {}) {
       const opened = await openIngest({
         url,
         log,
-        clock: Date.now,
+        clock,
         thresholds: () => DEFAULT_THRESHOLDS,
         signals: signals(),
         projects: async () => (await prisma.project.findMany({ select: { id: true } })).map(({ id }) => id),
