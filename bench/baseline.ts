@@ -6,7 +6,7 @@ import { busyFleet } from "./ingest.ts";
 import type { Group, Measurement } from "./measurement.ts";
 import { rounded } from "./measurement.ts";
 import { sendLoad, startEcho } from "./processes.ts";
-import { makeHome, startServer } from "./server.ts";
+import { withServer } from "./with-server.ts";
 
 const COUNTED = 5_000;
 const WARM_UP = 5_000;
@@ -62,11 +62,9 @@ async function echo(): Promise<Measurement> {
  * Inserts into the real table `turns` with its indexes: one connection, one statement a transaction, fsync on. Only the
  * statements are timed. `with_encoding` is the rate if the time for making their parameters counts too.
  */
-async function insert(): Promise<Measurement> {
-  const home = await makeHome();
-  try {
-    const server = await startServer({ home, pages: false });
-    const measurement = await home.sql(async (client) => {
+function insert(): Promise<Measurement> {
+  return withServer((_server, home) =>
+    home.sql(async (client) => {
       const next = turnRows();
       await insertFor(WARM_UP, client, next);
       // The ingest rows are counted after a checkpoint too.
@@ -78,12 +76,8 @@ async function insert(): Promise<Measurement> {
         unit: "rows/s",
         with_encoding: rounded((rows / elapsed) * 1_000),
       };
-    });
-    await server.stop();
-    return measurement;
-  } finally {
-    await home.remove();
-  }
+    }),
+  );
 }
 
 /** Returns the rows, the milliseconds that the statements took, and the milliseconds in total. */

@@ -94,10 +94,10 @@ interface Mark extends Progress {
 
 /** Each row has servers and an empty database of its own, and counts only if the doctor finds no fault. */
 async function measured(name: string, shape: Shape, seed: number, context: Context): Promise<Measurement> {
+  context.note(`${name} ...`);
   const home = await makeHome();
+  const servers: BenchServer[] = [];
   try {
-    context.note(`${name} ...`);
-    const servers: BenchServer[] = [];
     while (servers.length < (shape.servers ?? 1)) {
       servers.push(await startServer({ home, pages: false, profile: context.profile }));
     }
@@ -105,6 +105,8 @@ async function measured(name: string, shape: Shape, seed: number, context: Conte
       const keys = await createKeys(shape, servers[0]!, client);
       const measurement = await underLoad(name, shape, seed, { home, client, servers, keys });
       await projected(client);
+      // Autovacuum would do so within a minute; without statistics the doctor's queries get poor plans.
+      await client.query("ANALYZE");
       await servers[0]!.examine();
       if (shape.projects !== undefined) for (const key of keys) await examineProject(servers[0]!, key);
       const { turns, table, indexes, everything } = await readStorage(client);
@@ -121,6 +123,8 @@ async function measured(name: string, shape: Shape, seed: number, context: Conte
     }
     return measurement;
   } finally {
+    // A server that still runs would start the database again.
+    for (const server of servers) await server.stop();
     await home.remove();
   }
 }
@@ -170,6 +174,7 @@ async function underLoad(name: string, shape: Shape, seed: number, side: Side): 
     acknowledged: rounded(report.events / report.seconds),
     ...cpuPerEvent(from.cpu, to.cpu, events),
     wal_bytes_per_event: rounded((to.wal - from.wal) / events),
+    ...(report.refused === 0 ? {} : { refused: report.refused }),
     ...(shape.patience === undefined ? {} : overload(report, from, to, peak)),
   };
 }
@@ -210,7 +215,6 @@ function overload(report: LoadReport, from: Mark, to: Mark, peak: number) {
   const megabytes = (bytes: number) => rounded(bytes / 1e6);
   return {
     delivered_p99_ms: rounded(report.deliveredP99, 1),
-    refused: report.refused,
     timeouts: report.timeouts,
     slowest_second: report.slowestSecond,
     memory_from_mb: megabytes(from.memory),

@@ -3,7 +3,7 @@ import { projected } from "./database.ts";
 import { Fleet } from "./fleet.ts";
 import type { Group, Measurement } from "./measurement.ts";
 import { percentileOf, rounded } from "./measurement.ts";
-import { makeHome, startServer } from "./server.ts";
+import { withServer } from "./with-server.ts";
 
 const EVENTS = 100_000;
 const BATCH = 500;
@@ -23,9 +23,7 @@ export const lateEvent: Group = {
   names: ["ingest.late_event"],
   async *run(context) {
     context.note("ingest.late_event ...");
-    const home = await makeHome();
-    try {
-      const server = await startServer({ home, pages: false });
+    yield await withServer(async (server, home) => {
       const key = await server.makeKey("ingest");
       const { history, late, inTime } = eventsOfAgent();
       const connection = await Connection.open(server.port);
@@ -51,11 +49,8 @@ export const lateEvent: Group = {
       connection.close();
       await home.sql(projected);
       await server.examine();
-      await server.stop();
-      yield measurement(times);
-    } finally {
-      await home.remove();
-    }
+      return measurement(times);
+    });
   },
 };
 

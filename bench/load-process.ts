@@ -27,8 +27,8 @@ export interface Job {
   /** Milliseconds of the counted part. The run ends after it, or when the requests are used up. */
   counted: number;
   /**
-   * Milliseconds a sender waits for an answer. It then closes the connection and sends the request again, and it sends
-   * again what was refused. Without this, a refusal or a missing answer ends the run.
+   * Milliseconds a sender waits for an answer. It then closes the connection and sends the request again. Without this,
+   * a missing answer ends the run. A request that was refused is always sent again after the time in `Retry-After`.
    */
   patience?: number;
 }
@@ -181,7 +181,7 @@ class Load {
       }
       if (answer?.status === 200) return this.#acceptedOf(answer);
       const refused = answer?.status === 503 || answer?.status === 429;
-      if (answer !== undefined && !(refused && this.#job.patience !== undefined)) {
+      if (answer !== undefined && !refused) {
         throw new Error(`The server answered ${answer.status}: ${answer.body.slice(0, 300)}`);
       }
       if (this.#state === "counted") return 0;

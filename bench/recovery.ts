@@ -9,8 +9,9 @@ import { projected, readProgress } from "./database.ts";
 import { busyFleet } from "./ingest.ts";
 import type { Group, Measurement } from "./measurement.ts";
 import { percentileOf, rounded } from "./measurement.ts";
-import { type BenchServer, type Home, makeHome, startServer } from "./server.ts";
+import { type BenchServer, type Home, startServer } from "./server.ts";
 import { eventsOf, type NextEvent } from "./traffic.ts";
+import { withServer } from "./with-server.ts";
 
 const CONNECTIONS = 8;
 const BATCH = 500;
@@ -24,6 +25,8 @@ const ROW_EVENTS = 2_000;
 /** Milliseconds between two looks at the journal, and between two reads. */
 const POLL = 100;
 const LIMIT = 180_000;
+/** Range of the status, ms. */
+const RANGE = 86_400_000;
 
 /**
  * Kills the server and the postmaster with SIGKILL while the journal is full, starts the server again, and measures how
@@ -33,38 +36,47 @@ export const recovery: Group = {
   names: ["ingest.recovery"],
   async *run(context) {
     context.note("ingest.recovery ...");
-    const home = await makeHome();
-    try {
-      const first = await startServer({ home, pages: false });
+    yield await withServer(async (first, home) => {
       const key = await first.makeKey("ingest", "read");
       const backlog = await fillJournal(home, first, key);
       await killBoth(home, first);
       const started = performance.now();
       const second = await startServer({ home, pages: false });
-      const listening = performance.now() - started;
-      const reader = readStatuses(second, key);
-      const catchUp = await home
-        .sql((client) => watchJournal(client, started))
-        .finally(() => reader.stop().catch(() => {}));
-      const reads = await reader.stop();
-      await second.examine();
-      await second.stop();
-      yield {
-        name: "ingest.recovery",
-        value: rounded(catchUp.rate),
-        unit: "events/s",
-        second_half: rounded(catchUp.secondHalf),
-        backlog,
-        listening_after_s: rounded(listening / 1_000, 1),
-        first_progress_after_s: rounded(catchUp.firstProgress / 1_000, 1),
-        ...reads,
-        doctor: "ok",
-      };
-    } finally {
-      await home.remove();
-    }
+      try {
+        const listening = performance.now() - started;
+        return {
+          ...(await catchUp(home, second, key, started)),
+          backlog,
+          listening_after_s: seconds(listening),
+        };
+      } finally {
+        await second.stop();
+      }
+    });
   },
 };
+
+async function catchUp(home: Home, server: BenchServer, key: string, started: number): Promise<Measurement> {
+  const reader = readStatuses(server, key);
+  const { rate, secondHalf, firstProgress } = await home
+    .sql((client) => watchJournal(client, started))
+    .finally(() => reader.stop().catch(() => {}));
+  const reads = await reader.stop();
+  await server.examine();
+  return {
+    name: "ingest.recovery",
+    value: rounded(rate),
+    unit: "events/s",
+    second_half: rounded(secondHalf),
+    first_progress_after_s: seconds(firstProgress),
+    ...reads,
+    doctor: "ok",
+  };
+}
+
+function seconds(milliseconds: number): number {
+  return rounded(milliseconds / 1_000, 1);
+}
 
 /** Sends events until the server refuses them, while nothing is projected. Returns the events in the journal. */
 async function fillJournal(home: Home, server: BenchServer, key: string): Promise<number> {
@@ -162,10 +174,15 @@ function readStatuses(server: BenchServer, key: string): { stop: () => Promise<R
   const times: number[] = [];
   let behind = 0;
   let isStopped = false;
+  const now = Date.now();
+  const range = new URLSearchParams({
+    from: new Date(now - RANGE).toISOString(),
+    to: new Date(now).toISOString(),
+  });
   const read = async () => {
     while (!isStopped) {
       const started = performance.now();
-      const response = await fetch(`${server.url}/api/v1/status`, {
+      const response = await fetch(`${server.url}/api/v1/status?${range}`, {
         headers: { authorization: `Bearer ${key}` },
       });
       const text = await response.text();

@@ -2,7 +2,8 @@ import { projected, readStorage, type Storage } from "./database.ts";
 import type { Context, Group, Measurement } from "./measurement.ts";
 import { rounded } from "./measurement.ts";
 import { sendLoad } from "./processes.ts";
-import { type BenchServer, type Home, makeHome, startServer } from "./server.ts";
+import type { BenchServer, Home } from "./server.ts";
+import { withServer } from "./with-server.ts";
 
 const DAY = 86_400_000;
 const DAYS = 365;
@@ -20,18 +21,13 @@ const BATCH = 1_000;
 export const storageYear: Group = {
   names: ["storage.year"],
   async *run(context) {
-    const home = await makeHome();
-    try {
-      const server = await startServer({ home, pages: false });
+    yield await withServer(async (server, home) => {
       const key = await server.makeKey("ingest");
       const first = await afterDay(1, { context, home, server, key });
       const second = await afterDay(2, { context, home, server, key });
       await server.examine();
-      await server.stop();
-      yield yearOf(first, second);
-    } finally {
-      await home.remove();
-    }
+      return yearOf(first, second);
+    });
   },
 };
 
