@@ -345,6 +345,8 @@ export class Projector {
     const { writers, projectId, clock } = this.#options;
     const lease = this.#lease!;
     await writers.transaction(async (sql) => {
+      // If the commit is lost in a crash, the journal's rows are back too.
+      sql.send("SET LOCAL synchronous_commit = off");
       const proven = proveLease(sql, lease, clock.now());
       // Both at once: if the lease is lost, the transaction is rolled back.
       await Promise.all([proven, run(sql)]);

@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { Connection } from "./connection.ts";
 import { accessHint, authorization } from "./connection.ts";
 import { CliError, messageOf } from "./errors.ts";
+import { patientFetch } from "./patient-fetch.ts";
 
 /** Validates an answer; a zod schema of the protocol package fits. */
 export interface AnswerSchema<T> {
@@ -20,14 +21,15 @@ export interface Client {
 
 const TIMEOUT_MS = 30_000;
 
-export function createClient(connection: Connection): Client {
+/** @param timeoutMs longest time to wait for one answer */
+export function createClient(connection: Connection, timeoutMs = TIMEOUT_MS): Client {
   const trpc = createTRPCUntypedClient({
     links: [
       httpBatchLink({
         url: `${connection.url}/api/trpc`,
         headers: authorization(connection),
         fetch: (url, options) =>
-          fetch(url, { ...(options as RequestInit), signal: AbortSignal.timeout(TIMEOUT_MS) }),
+          patientFetch(String(url), { ...(options as RequestInit), signal: AbortSignal.timeout(timeoutMs) }),
       }),
     ],
   });

@@ -6,6 +6,9 @@ import { CliError } from "./errors.ts";
 import type { Terminal } from "./terminal.ts";
 import { painter, printable } from "./terminal.ts";
 
+/** Longest time to wait for the report, ms. The server reads every row of a large database. */
+export const DOCTOR_MS = 10 * 60_000;
+
 /** Returns the server's report with a connection check first. A failed connection is a failed check. */
 export async function examine(client: Client, connection: Connection): Promise<Report> {
   const token =

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 const run = promisify(execFile);
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** The packed package, installed in an empty folder. */
+/** An empty project with only the package that npm would publish. */
 let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "plimsoll-pack-"));
@@ -29,8 +29,26 @@ const bin = (name: string, ...args: string[]) =>
     (error: { code: number; stdout: string; stderr: string }) => error,
   );
 
-describe("packed command line package", () => {
-  it("installs without dependencies", async () => {
+describe("a checkout that is not built", () => {
+  it.each(["plimsoll", "phantom"])("%s exits with 1 and names the command that builds it", async (name) => {
+    const checkout = await mkdtemp(join(tmpdir(), "plimsoll-checkout-"));
+    try {
+      await cp(join(root, "bin"), join(checkout, "packages/cli/bin"), { recursive: true });
+      await writeFile(join(checkout, "package.json"), '{ "type": "module" }');
+      const program = join(checkout, "packages/cli/bin", `${name}.js`);
+      const failure = await run(process.execPath, [program, "--help"]).catch((error) => error);
+      expect(failure).toMatchObject({ code: 1, stdout: "" });
+      expect(failure.stderr).toBe(
+        `${name} is not built yet. Run "npm run build" or "npm start" in ${checkout}/ first.\n`,
+      );
+    } finally {
+      await rm(checkout, { recursive: true, force: true });
+    }
+  });
+});
+
+describe("the packed command line", () => {
+  it("installs alone", async () => {
     expect(await readdir(join(folder, "node_modules"))).toEqual(
       expect.arrayContaining([".bin", "@plimsoll"]),
     );

@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { CliError } from "./errors.ts";
 import { createProgram } from "./program.ts";
 import type { Terminal } from "./terminal.ts";
@@ -120,6 +120,13 @@ describe("plimsoll doctor", () => {
       /ok {4}connection .* accepts the key from PLIMSOLL_KEY\.\nok {4}rollups +12 of 12 hours agree\./,
     );
     expect(process.exitCode).toBeUndefined();
+  });
+
+  it("waits ten minutes for a server that checks a large database", async () => {
+    const limits = vi.spyOn(AbortSignal, "timeout");
+    await run({ doctor: () => report(true) }, "doctor");
+    expect(limits).toHaveBeenCalledExactlyOnceWith(600_000);
+    limits.mockRestore();
   });
 
   it("exits with 1 if a check fails", async () => {

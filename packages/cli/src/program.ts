@@ -6,7 +6,7 @@ import type { CommandContext } from "./command-context.ts";
 import { withConnection } from "./command-context.ts";
 import type { ConnectionFlags } from "./connection.ts";
 import { connect } from "./connection.ts";
-import { runDoctor } from "./doctor.ts";
+import { DOCTOR_MS, runDoctor } from "./doctor.ts";
 import { addImportCommands } from "./import/command.ts";
 import { createKey, listKeys, parseScopes, revokeKey } from "./keys.ts";
 import { runStatus } from "./status/command.ts";
@@ -72,7 +72,12 @@ State   "window suspect" means that context tokens exceed the window size, which
     .option("--json", "print the report as JSON")
     .action(async (flags: ConnectionFlags & { json?: boolean }) => {
       const connection = await connect(flags, context.env);
-      const ok = await runDoctor(createClient(connection), connection, context.out, flags.json === true);
+      const ok = await runDoctor(
+        createClient(connection, DOCTOR_MS),
+        connection,
+        context.out,
+        flags.json === true,
+      );
       if (!ok) process.exitCode = 1;
     });
 

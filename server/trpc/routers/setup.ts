@@ -86,8 +86,8 @@ export const doctor = freshProcedure("admin")
   .input(z.object({}).optional())
   .output(DoctorReport)
   .query(({ ctx }) => {
-    const { databaseUrl } = ctx.services;
-    return examine(ctx.reader, { databaseUrl });
+    const { databaseUrl, maintenance } = ctx.services;
+    return examine({ ...ctx.reader, prisma: maintenance }, { databaseUrl });
   });
 
 export const login = router({

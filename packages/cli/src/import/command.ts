@@ -55,6 +55,12 @@ Examples:
         harness: flags.harness,
         titles: flags.titles,
         onProgress: bar.show,
+        send: {
+          onWait: (ms, why) => {
+            bar.clear();
+            context.err.write(`${why} Trying again in ${Math.ceil(ms / 1_000)} s.\n`);
+          },
+        },
       }).finally(bar.clear);
       context.out.write(
         flags.json

@@ -224,7 +224,8 @@ describe("sending", () => {
     sendBatch(connection(), [event, { ...event, id: "2" }], {
       pause: async (ms) => void waits.push(ms),
       now: () => 0,
-      attempts: 4,
+      random: () => 1,
+      patienceMs: 15_000,
     });
 
   it("waits as long as it is asked to, and sends again", async () => {
@@ -235,12 +236,45 @@ describe("sending", () => {
     ];
     const waits: number[] = [];
     expect(await send(waits)).toMatchObject({ accepted: 2 });
-    expect(waits.slice(0, 2)).toEqual([3_000, 7_000]);
-    expect(waits).toHaveLength(3);
+    expect(waits).toEqual([3_000, 7_000, 2_000]);
   });
 
-  it("gives up after a while, with the reason", async () => {
-    failures = Array.from({ length: 4 }, () => (response) => json(response, 503, {}));
+  it("waits longer each time, also when the server always asks for one second", async () => {
+    failures = Array.from({ length: 4 }, () => (response) => json(response, 503, {}, { "retry-after": "1" }));
+    const waits: number[] = [];
+    expect(await send(waits)).toMatchObject({ accepted: 2 });
+    expect(waits).toEqual([1_000, 1_000, 2_000, 4_000]);
+  });
+
+  it.each([408, 429, 500, 502, 503, 504])("sends again after HTTP %d", async (status) => {
+    failures = [(response) => json(response, status, {})];
+    expect(await send()).toMatchObject({ accepted: 2 });
+  });
+
+  it("spreads its attempts", async () => {
+    const waits: number[] = [];
+    failures = [(response) => json(response, 503, {})];
+    await sendBatch(connection(), [event], { pause: async (ms) => void waits.push(ms), random: () => 0 });
+    expect(waits).toEqual([250]);
+  });
+
+  it("says why it waits and for how long", async () => {
+    failures = [
+      (response) =>
+        json(
+          response,
+          503,
+          { error: { code: "disk_full", message: "The disk is full." } },
+          { "retry-after": "30" },
+        ),
+    ];
+    const said: unknown[] = [];
+    await sendBatch(connection(), [event], { pause: async () => {}, onWait: (...told) => said.push(told) });
+    expect(said).toEqual([[30_000, expect.stringContaining("HTTP 503, The disk is full.")]]);
+  });
+
+  it("gives up when its patience is used up, with the reason", async () => {
+    failures = Array.from({ length: 20 }, () => (response) => json(response, 503, {}));
     await expect(send()).rejects.toThrow(/refused the events: HTTP 503/);
   });
 

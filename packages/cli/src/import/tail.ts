@@ -124,7 +124,7 @@ class Outbox {
         await sendBatch(connection, events, {
           ...options.send,
           // Retry without limit: only an error that a retry cannot fix ends tail.
-          attempts: Number.POSITIVE_INFINITY,
+          patienceMs: Number.POSITIVE_INFINITY,
           onWait: (_, why) => options.onTrouble?.(why),
           signal: options.signal,
         }),
