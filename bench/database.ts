@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { DoctorReport } from "@plimsoll/protocol";
 import type { Client } from "pg";
 import { makeKey } from "../server/access/key-format.ts";
+import { createClient } from "../server/testing/client.ts";
 import type { BenchServer } from "./server.ts";
 
 const POLL = 50;
@@ -24,15 +24,17 @@ export async function readProgress(client: Client): Promise<Progress> {
   return rows[0]!;
 }
 
-/** Resolves once everything journaled is projected. */
-export async function projected(client: Client): Promise<void> {
+/** Waits until everything journaled is projected, then gathers statistics, as autovacuum would within a minute. */
+export async function settle(client: Client): Promise<void> {
   const until = performance.now() + DRAIN_LIMIT;
   for (;;) {
     const { backlog } = await readProgress(client);
-    if (backlog === 0) return;
+    if (backlog === 0) break;
     if (performance.now() > until) throw new Error(`${backlog} events are still not projected.`);
     await sleep(POLL);
   }
+  // Without statistics the doctor's queries get poor plans.
+  await client.query("ANALYZE");
 }
 
 export interface Storage {
@@ -76,7 +78,6 @@ export async function createProjects(client: Client, count: number): Promise<str
 
 /** @throws if a check of the doctor fails in the project of this key */
 export async function examineProject(server: BenchServer, key: string): Promise<void> {
-  const { checks } = await server.query<DoctorReport>("doctor", {}, key);
-  const failed = checks.filter(({ ok }) => !ok).map(({ name, message }) => `${name}: ${message}`);
+  const failed = await createClient(server.url, key).failedChecks();
   if (failed.length > 0) throw new Error(`doctor: ${failed.join("; ")}`);
 }

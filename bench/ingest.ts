@@ -5,9 +5,9 @@ import {
   createProjects,
   examineProject,
   type Progress,
-  projected,
   readProgress,
   readStorage,
+  settle,
 } from "./database.ts";
 import type { FleetShape } from "./fleet.ts";
 import type { Job, LoadPhase, LoadReport, Target } from "./load-process.ts";
@@ -104,9 +104,7 @@ async function measured(name: string, shape: Shape, seed: number, context: Conte
     const measurement = await home.sql(async (client) => {
       const keys = await createKeys(shape, servers[0]!, client);
       const measurement = await underLoad(name, shape, seed, { home, client, servers, keys });
-      await projected(client);
-      // Autovacuum would do so within a minute; without statistics the doctor's queries get poor plans.
-      await client.query("ANALYZE");
+      await settle(client);
       await servers[0]!.examine();
       if (shape.projects !== undefined) for (const key of keys) await examineProject(servers[0]!, key);
       const { turns, table, indexes, everything } = await readStorage(client);

@@ -1,5 +1,5 @@
 import { Connection, requestBytes } from "./connection.ts";
-import { projected } from "./database.ts";
+import { settle } from "./database.ts";
 import { Fleet } from "./fleet.ts";
 import type { Group, Measurement } from "./measurement.ts";
 import { percentileOf, rounded } from "./measurement.ts";
@@ -38,7 +38,7 @@ export const lateEvent: Group = {
       for (let at = 0; at < history.length; at += BATCH) {
         await send(`[${history.slice(at, at + BATCH).join(",")}]`);
       }
-      await home.sql(projected);
+      await home.sql(settle);
       const times: { late: number[]; inTime: number[] } = { late: [], inTime: [] };
       for (let probe = 0; probe < WARM_UPS + PROBES; probe++) {
         const spent = { inTime: await send(inTime[probe]!, "wait"), late: await send(late[probe]!, "wait") };
@@ -47,7 +47,7 @@ export const lateEvent: Group = {
         times.inTime.push(spent.inTime);
       }
       connection.close();
-      await home.sql(projected);
+      await home.sql(settle);
       await server.examine();
       return measurement(times);
     });

@@ -1,5 +1,5 @@
 import type { SessionPage } from "@plimsoll/protocol";
-import { projected, readStorage } from "./database.ts";
+import { readStorage, settle } from "./database.ts";
 import { busyFleet } from "./ingest.ts";
 import type { Context, Group, Measurement } from "./measurement.ts";
 import { percentileOf, rounded } from "./measurement.ts";
@@ -65,7 +65,7 @@ async function filled(context: Context, millions: number): Promise<Side> {
     }
     const side = { home, server, key };
     await endSessions(side);
-    await home.sql(projected);
+    await home.sql(settle);
     return side;
   } catch (error) {
     await home.remove();
@@ -168,7 +168,7 @@ async function enliven({ home, server, key }: Side): Promise<void> {
     warmUp: 0,
     counted: 60_000,
   });
-  await home.sql(projected);
+  await home.sql(settle);
   await server.examine();
   // Autovacuum would do so within a minute.
   await home.sql((client) => client.query("VACUUM (ANALYZE)"));

@@ -5,7 +5,7 @@ import type { Client } from "pg";
 import { v7 as uuid } from "uuid";
 import { journal } from "../server/store/journal.ts";
 import { Connection, requestBytes } from "./connection.ts";
-import { projected, readProgress } from "./database.ts";
+import { readProgress, settle } from "./database.ts";
 import { busyFleet } from "./ingest.ts";
 import type { Group, Measurement } from "./measurement.ts";
 import { percentileOf, rounded } from "./measurement.ts";
@@ -62,6 +62,7 @@ async function catchUp(home: Home, server: BenchServer, key: string, started: nu
     .sql((client) => watchJournal(client, started))
     .finally(() => reader.stop().catch(() => {}));
   const reads = await reader.stop();
+  await home.sql(settle);
   await server.examine();
   return {
     name: "ingest.recovery",
@@ -83,7 +84,7 @@ async function fillJournal(home: Home, server: BenchServer, key: string): Promis
   const next = eventsOf(busyFleet(CONNECTIONS, HISTORY + 2 * BACKLOG, 61));
   await send({ port: server.port, key, next, events: HISTORY });
   return home.sql(async (client) => {
-    await projected(client);
+    await settle(client);
     // As if another server projected: this one only fills the journal.
     await setLease(client, "1 hour");
     await send({ port: server.port, key, next, events: BACKLOG });
@@ -136,9 +137,9 @@ async function addToJournal(client: Client, next: NextEvent, events: number): Pr
 
 async function killBoth(home: Home, server: BenchServer): Promise<void> {
   const postmaster = await home.postmaster();
-  process.kill(server.pid, "SIGKILL");
+  const killed = server.kill9();
   process.kill(postmaster, "SIGKILL");
-  await server.stop();
+  await killed;
 }
 
 interface CatchUp {

@@ -1,4 +1,4 @@
-import { projected, readStorage, type Storage } from "./database.ts";
+import { readStorage, type Storage, settle } from "./database.ts";
 import type { Context, Group, Measurement } from "./measurement.ts";
 import { rounded } from "./measurement.ts";
 import { sendLoad } from "./processes.ts";
@@ -59,9 +59,9 @@ async function afterDay(day: number, { context, home, server, key }: Side): Prom
     counted: 30 * 60_000,
   });
   return home.sql(async (client) => {
-    await projected(client);
+    await settle(client);
     // Autovacuum would do so within a minute.
-    await client.query("VACUUM (ANALYZE)");
+    await client.query("VACUUM");
     return readStorage(client);
   });
 }
