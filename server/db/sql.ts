@@ -157,6 +157,8 @@ class Transaction implements WriterSql {
   #reason: unknown;
   /** True once COMMIT was answered, or refused and rolled back. */
   #ended = false;
+  /** True once COMMIT or ROLLBACK is on its way. */
+  #closing = false;
 
   constructor(client: pg.PoolClient, nameOf: (text: string) => string) {
     this.#client = client;
@@ -173,11 +175,13 @@ class Transaction implements WriterSql {
   }
 
   send(text: string, ...values: unknown[]): void {
+    this.#checkOpen();
     this.#watch(this.#client.query({ name: this.#nameOf(text), text, values }));
   }
 
   /** Answers come in order, so the answer to COMMIT means that all others arrived. COMMIT rolls back a failed transaction. */
   async commit(): Promise<void> {
+    this.#closing = true;
     try {
       const { command } = await this.#client.query("COMMIT");
       this.#ended = true;
@@ -194,6 +198,7 @@ class Transaction implements WriterSql {
 
   /** @returns why the connection cannot be used again; undefined when it can */
   async rollback(): Promise<Error | undefined> {
+    this.#closing = true;
     if (this.#ended) return undefined;
     return this.#client.query("ROLLBACK").then(
       () => undefined,
@@ -201,7 +206,13 @@ class Transaction implements WriterSql {
     );
   }
 
+  /** A late statement would run outside the transaction, or inside somebody else's. */
+  #checkOpen(): void {
+    if (this.#closing) throw new Error("the transaction is over: no statement can follow COMMIT or ROLLBACK");
+  }
+
   async #run(text: string, values: unknown[]): Promise<pg.QueryResult> {
+    this.#checkOpen();
     try {
       return await this.#client.query({ name: this.#nameOf(text), text, values });
     } catch (error) {

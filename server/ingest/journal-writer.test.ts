@@ -4,7 +4,7 @@ import { parsedEvent } from "../testing/events.ts";
 import { DatabaseClock } from "./database-clock.ts";
 import type { JournalEntry } from "./journal-entry.ts";
 import { type JournalRequest, JournalWriter } from "./journal-writer.ts";
-import type { JournaledEntry } from "./projector.ts";
+import type { JournaledEntry } from "./entry-queue.ts";
 
 interface Commit {
   projectId: number;

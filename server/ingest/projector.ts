@@ -6,10 +6,19 @@ import type { RequestOutcome } from "../history/outcomes.ts";
 import { journal, rejectedEvents } from "../store/journal.ts";
 import { runCommand } from "./commands.ts";
 import type { DatabaseClock } from "./database-clock.ts";
+import {
+  type Chunk,
+  EntryQueue,
+  type JournaledEntry,
+  receivedOf,
+  refusedOf,
+  requestsOf,
+} from "./entry-queue.ts";
 import { EMPTY_ENTRY, type JournalEntry } from "./journal-entry.ts";
 import { acquireLease, type Lease, LeaseLost, proveLease, releaseLease } from "./lease.ts";
 import { ProjectMemory } from "./memory.ts";
 import { type ChunkPlan, type Lookup, type ProjectSettings, planChunk } from "./plan-chunk.ts";
+import { type FailedEvent, type PartOutcome, projectByHalves } from "./project-by-halves.ts";
 import { dropIdleStates, nextRefold, planRefold, refreshStalePeaks } from "./upkeep.ts";
 import {
   type ChunkStatement,
@@ -46,21 +55,6 @@ export interface Projected {
   ms: number;
 }
 
-/** A row of the journal, in memory. */
-export interface JournaledEntry {
-  id: string;
-  receivedAt: number;
-  entry: JournalEntry;
-  /** Requests by the index of their first event; one request if absent. */
-  requests?: readonly JournaledRequest[];
-}
-
-export interface JournaledRequest {
-  events: number;
-  /** Called with the outcome once the events are projected. */
-  done?: ((outcome: RequestOutcome) => void) | undefined;
-}
-
 /** Events in one transaction, if that many wait. More would hold readers up for longer. */
 const CHUNK_EVENTS = 8_000;
 /**
@@ -84,20 +78,12 @@ const CLOSE_MS = 3_000;
 /** Attempts at a chunk whose rows are not those remembered. */
 const ATTEMPTS = 4;
 
-interface Chunk {
-  entries: JournaledEntry[];
-  events: number;
-}
-
 type Written = { ok: true } | { ok: false; chunk: Chunk; error: unknown };
 
 /** Writes everything derived from one project's journal. Does nothing while another process holds the lease. */
 export class Projector {
   readonly #options: ProjectorOptions;
-  #queue: JournaledEntry[] = [];
-  #queued = 0;
-  /** Ids of entries in memory, until they are committed. */
-  readonly #inMemory = new Set<string>();
+  readonly #queue = new EntryQueue();
   /** Whether the journal may hold rows that are not in memory. */
   #unread = true;
   /** Whether agents wait to be folded again, or peaks to be read again. */
@@ -106,9 +92,6 @@ export class Projector {
   #memory: ProjectMemory | undefined;
   #running: Promise<void> | undefined;
   #closed = false;
-  #waiters: { ids: Set<string>; resolve: () => void }[] = [];
-  /** Whether a sender waits for an entry in the queue. */
-  #awaited = false;
   /** When the last chunk was taken, by `performance.now()`. */
   #tookAt = Number.NEGATIVE_INFINITY;
   #tookEvents = 0;
@@ -130,13 +113,13 @@ export class Projector {
 
   /** Events in memory that are not committed. */
   get backlog(): number {
-    return this.#queued;
+    return this.#queue.events;
   }
 
   /** Takes an entry that this process has journaled. */
   offer(entry: JournaledEntry): void {
-    if (this.#queued >= QUEUE_EVENTS) this.#unread = true;
-    else this.#enqueue(entry);
+    if (this.#queue.events >= QUEUE_EVENTS) this.#unread = true;
+    else this.#queue.add(entry);
     if (this.#isUrgent()) this.#endPause?.();
     this.wake();
   }
@@ -157,18 +140,15 @@ export class Projector {
     if (this.#closed || this.#running !== undefined) return;
     this.#running = this.#run().finally(() => {
       this.#running = undefined;
-      if (this.#queue.length > 0 && this.#lease !== undefined) this.wake();
+      if (!this.#queue.isEmpty && this.#lease !== undefined) this.wake();
     });
   }
 
   /** Resolves when none of the entries is in this projector's memory any more. */
   gone(ids: readonly string[]): Promise<void> {
-    const waiting = new Set(ids.filter((id) => this.#inMemory.has(id)));
-    if (waiting.size === 0) return Promise.resolve();
-    return new Promise((resolve) => {
-      this.#waiters.push({ ids: waiting, resolve });
-      this.#endPause?.();
-    });
+    const gone = this.#queue.gone(ids);
+    if (this.#isUrgent()) this.#endPause?.();
+    return gone;
   }
 
   /** Projects what is in memory, for a few seconds at most, and hands over. The journal keeps what is left. */
@@ -185,15 +165,6 @@ export class Projector {
       await releaseLease(this.#options.writers, this.#lease).catch(() => {});
       this.#lease = undefined;
     }
-  }
-
-  #enqueue(entry: JournaledEntry): void {
-    if (this.#inMemory.has(entry.id)) return;
-    this.#queue.push(entry);
-    this.#inMemory.add(entry.id);
-    this.#queued += entry.entry.events.length;
-    this.#awaited ||= entry.entry.reply !== undefined || entry.entry.commands !== undefined;
-    this.#awaited ||= entry.requests?.some(({ done }) => done !== undefined) ?? false;
   }
 
   /** Projects until nothing is left. Two chunks overlap: one is planned while the database writes the other. */
@@ -213,7 +184,7 @@ export class Projector {
         if (chunk === undefined) {
           const written = await settle();
           if (!written.ok) await this.#failed(written.chunk, written.error);
-          else if (!(await this.#upkeepStep()) && this.#queue.length === 0 && !this.#unread) return;
+          else if (!(await this.#upkeepStep()) && this.#queue.isEmpty && !this.#unread) return;
           continue;
         }
         if (chunk.entries[0]?.entry.commands !== undefined) {
@@ -234,7 +205,7 @@ export class Projector {
         const written = error instanceof PreviousFailed ? error.written : await settle();
         if (written.ok) await this.#failed(chunk, error);
         else {
-          if (chunk !== undefined) this.#putBack(chunk);
+          if (chunk !== undefined) this.#queue.putBack(chunk);
           await this.#failed(written.chunk, written.error);
         }
       }
@@ -246,14 +217,14 @@ export class Projector {
 
   /** Whether somebody waits for what is queued, or enough of it is there. */
   #isUrgent(): boolean {
-    return this.#closed || this.#awaited || this.#waiters.length > 0 || this.#queued >= ENOUGH_EVENTS;
+    return this.#closed || this.#queue.isAwaited || this.#queue.events >= ENOUGH_EVENTS;
   }
 
   /** Lets small chunks grow. */
   async #pace(): Promise<void> {
     const pace = this.#tookEvents >= BUSY_EVENTS ? BUSY_PACE_MS : PACE_MS;
     const left = this.#tookAt + pace - performance.now();
-    if (left <= 0 || this.#queue.length === 0 || this.#isUrgent()) return;
+    if (left <= 0 || this.#queue.isEmpty || this.#isUrgent()) return;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, left);
       this.#endPause = () => {
@@ -277,7 +248,7 @@ export class Projector {
       this.#upkeep = true;
     }
     this.#memory ??= await ProjectMemory.open(writers, projectId);
-    if (this.#unread && this.#queued < CHUNK_EVENTS) await this.#readJournal();
+    if (this.#unread && this.#queue.events < CHUNK_EVENTS) await this.#readJournal();
     return true;
   }
 
@@ -287,33 +258,20 @@ export class Projector {
     const rows = await writers.query<{ id: string; received_ms: number; body: string }>(
       READ_JOURNAL,
       projectId,
-      [...this.#inMemory],
+      this.#queue.ids,
     );
     if (rows.length === READ_ROWS) this.#unread = true;
     for (const { id, received_ms: receivedAt, body } of rows) {
-      this.#enqueue({ id, receivedAt, entry: JSON.parse(body) as JournalEntry });
+      this.#queue.add({ id, receivedAt, entry: JSON.parse(body) as JournalEntry });
     }
   }
 
   #take(): Chunk | undefined {
-    let events = 0;
-    let taken = 0;
-    for (const { entry } of this.#queue) {
-      const alone = entry.commands !== undefined;
-      if (taken > 0 && (alone || events + entry.events.length > CHUNK_EVENTS)) break;
-      events += entry.events.length;
-      taken += 1;
-      if (alone) break;
-    }
-    if (taken === 0) return undefined;
+    const chunk = this.#queue.take(CHUNK_EVENTS);
+    if (chunk === undefined) return undefined;
     this.#tookAt = performance.now();
-    this.#tookEvents = events;
-    this.#awaited = false;
-    return { entries: this.#queue.splice(0, taken), events };
-  }
-
-  #putBack({ entries }: Chunk): void {
-    this.#queue.unshift(...entries);
+    this.#tookEvents = chunk.events;
+    return chunk;
   }
 
   async #plan(
@@ -332,9 +290,7 @@ export class Projector {
     };
     const arrivals = groupEvents(projectId, receivedOf(chunk));
     const plan = await planChunk(sql, memory, arrivals, settings(projectId), lookup);
-    for (const { entry } of chunk.entries) {
-      for (const [code, count] of Object.entries(entry.refused ?? {})) plan.ledger.add(code, count);
-    }
+    for (const [code, count] of refusedOf(chunk)) plan.ledger.add(code, count);
     remember(memory, plan);
     this.#upkeep ||= plan.rollups.stale;
     return plan;
@@ -351,7 +307,7 @@ export class Projector {
     } catch (error) {
       return { ok: false, chunk, error };
     }
-    this.#committed(chunk, plan, performance.now() - started);
+    this.#committed(chunk, outcomeOf(plan), performance.now() - started);
     return { ok: true };
   }
 
@@ -362,9 +318,8 @@ export class Projector {
     await writers.transaction(async (sql) => {
       // If the commit is lost in a crash, the journal's rows are back too.
       sql.send("SET LOCAL synchronous_commit = off");
-      const proven = proveLease(sql, lease, clock.now());
-      // Both at once: if the lease is lost, the transaction is rolled back.
-      await Promise.all([proven, run(sql)]);
+      await proveLease(sql, lease, clock.now());
+      await run(sql);
       if (chunk === undefined) return;
       const { text, values } = journal.delete(
         projectId,
@@ -374,39 +329,21 @@ export class Projector {
     });
   }
 
-  #committed(chunk: Chunk, plan: Pick<ChunkPlan, "ledger" | "sessions">, ms: number): void {
-    const { projectId } = this.#options;
-    this.#release(chunk);
-    const { requests, counts } = plan.ledger;
+  #committed(chunk: Chunk, { counts, requests, sessions }: PartOutcome, ms: number): void {
+    const { projectId, projected } = this.#options;
+    this.#queue.release(chunk);
     const replies: (RequestOutcome & { reply: string })[] = [];
-    let index = 0;
-    for (const { entry, requests: own } of chunk.entries) {
-      for (const { done } of own ?? [ONE_REQUEST]) {
-        const outcome = requests.get(index) ?? NO_EVENTS;
-        index += 1;
-        done?.(outcome);
-        if (entry.reply !== undefined) replies.push({ reply: entry.reply, ...outcome });
-      }
+    for (const [index, { request, reply }] of requestsOf(chunk).entries()) {
+      const outcome = requests.get(index) ?? NO_EVENTS;
+      request.done?.(outcome);
+      if (reply !== undefined) replies.push({ reply, ...outcome });
     }
-    const sessions = plan.sessions.map(({ after }) => after.row.id);
-    this.#options.projected({ projectId, sessions, events: chunk.events, counts, replies, ms });
-  }
-
-  #release(chunk: Chunk): void {
-    for (const { id } of chunk.entries) this.#inMemory.delete(id);
-    this.#queued -= chunk.events;
-    this.#waiters = this.#waiters.filter(({ ids, resolve }) => {
-      for (const { id } of chunk.entries) ids.delete(id);
-      if (ids.size > 0) return true;
-      resolve();
-      return false;
-    });
+    projected({ projectId, sessions, events: chunk.events, counts, replies, ms });
   }
 
   /** Another process projects: it reads the rows from the journal. */
   #forgetQueue(): void {
-    if (this.#queue.length > 0) this.#options.leftToOthers();
-    this.#release({ entries: this.#queue.splice(0), events: this.#queued });
+    if (this.#queue.clear()) this.#options.leftToOthers();
     this.#memory = undefined;
   }
 
@@ -417,8 +354,7 @@ export class Projector {
         await runCommand(sql, this.#memory!, command, this.#options.clock.now());
     });
     this.#upkeep = true;
-    const plan = { ledger: { counts: new Map(), requests: new Map() }, sessions: [] };
-    this.#committed(chunk, plan as unknown as ChunkPlan, 0);
+    this.#committed(chunk, NOTHING, 0);
   }
 
   /** Does one bounded piece of work on what is already stored. Returns false if nothing is left to do. */
@@ -454,7 +390,7 @@ export class Projector {
       });
       if (plan === undefined) return;
       remember(memory, plan);
-      this.#committed({ entries: [], events: 0 }, plan, performance.now() - started);
+      this.#committed({ entries: [], events: 0 }, outcomeOf(plan), performance.now() - started);
     } catch (error) {
       if (error instanceof LeaseLost || error instanceof MemoryOutdated || isUnavailable(error)) throw error;
       log.error({ err: error, projectId, agentId }, "an agent could not be folded again");
@@ -470,7 +406,7 @@ export class Projector {
     if (error instanceof LeaseLost) return this.#loseLease(chunk);
     if (isUnavailable(error) || chunk === undefined || chunk.entries[0]?.entry.commands !== undefined) {
       log.warn({ err: error, projectId }, "the database did not take a chunk; trying again");
-      if (chunk !== undefined) this.#putBack(chunk);
+      if (chunk !== undefined) this.#queue.putBack(chunk);
       return pause();
     }
     try {
@@ -479,7 +415,7 @@ export class Projector {
       this.#memory = undefined;
       if (again instanceof LeaseLost) return this.#loseLease(chunk);
       log.warn({ err: again, projectId }, "the database did not take a chunk; trying again");
-      this.#putBack(chunk);
+      this.#queue.putBack(chunk);
       await pause();
     }
   }
@@ -487,7 +423,7 @@ export class Projector {
   /** The process that took over finds the rows in the journal. */
   #loseLease(chunk: Chunk | undefined): void {
     this.#lease = undefined;
-    if (chunk !== undefined) this.#putBack(chunk);
+    if (chunk !== undefined) this.#queue.putBack(chunk);
     this.#forgetQueue();
   }
 
@@ -496,49 +432,28 @@ export class Projector {
     const { projectId, log } = this.#options;
     if (!(first instanceof MemoryOutdated))
       log.warn({ err: first, projectId }, "a chunk failed; projecting it by halves");
-    const rejected: { received: Received; error: unknown }[] = [];
-    const received = receivedOf(chunk);
-    const total = { counts: new Map<string, number>(), requests: new Map<number, RequestOutcome>() };
-    const sessions: ChunkPlan["sessions"] = [];
     const started = performance.now();
-    const project = async (part: readonly Received[]): Promise<void> => {
-      try {
-        const plan = await this.#projectPart(part, chunk.entries[0]!.receivedAt);
-        sessions.push(...plan.sessions);
-        for (const [outcome, count] of plan.ledger.counts) {
-          total.counts.set(outcome, (total.counts.get(outcome) ?? 0) + count);
-        }
-        for (const [request, { accepted, duplicates }] of plan.ledger.requests) {
-          const known = total.requests.get(request) ?? NO_EVENTS;
-          const outcome = { accepted: known.accepted + accepted, duplicates: known.duplicates + duplicates };
-          total.requests.set(request, outcome);
-        }
-      } catch (error) {
-        if (error instanceof LeaseLost || isUnavailable(error)) throw error;
-        const halves = split(part);
-        if (halves === undefined) rejected.push({ received: part[0]!, error });
-        else for (const half of halves) await project(half);
-      }
-    };
-    if (received.some(({ events }) => events.length > 0)) await project(received);
+    const { receivedAt } = chunk.entries[0]!;
+    const { done, failed } = await projectByHalves(
+      receivedOf(chunk),
+      (part) => this.#projectPart(part, receivedAt),
+      (error) => error instanceof LeaseLost || isUnavailable(error),
+    );
     await this.#transaction(chunk, async (sql) => {
-      const refused = new Map<string, number>();
-      for (const { entry } of chunk.entries) {
-        for (const [code, count] of Object.entries(entry.refused ?? {}))
-          refused.set(code, (refused.get(code) ?? 0) + count);
-      }
-      if (rejected.length > 0) refused.set("not_projected", rejected.length);
-      writeCounts(sql, projectId, refused, chunk.entries[0]!.receivedAt);
-      if (rejected.length === 0) return;
-      const { text, values } = rejectedEvents.insert(projectId, rejected.map(rejectedRow));
+      const refused = refusedOf(chunk);
+      if (failed.length > 0) refused.set("not_projected", failed.length);
+      writeCounts(sql, projectId, refused, receivedAt);
+      if (failed.length === 0) return;
+      const { text, values } = rejectedEvents.insert(projectId, failed.map(rejectedRow));
       sql.send(text, ...values);
     });
-    for (const { error } of rejected)
+    for (const { error } of failed) {
       log.error({ err: error, projectId }, "an event could not be projected and was set aside");
-    this.#committed(chunk, { ledger: total, sessions } as unknown as ChunkPlan, performance.now() - started);
+    }
+    this.#committed(chunk, done, performance.now() - started);
   }
 
-  async #projectPart(part: readonly Received[], receivedAt: number): Promise<ChunkPlan> {
+  async #projectPart(part: readonly Received[], receivedAt: number): Promise<PartOutcome> {
     const { writers, projectId, settings } = this.#options;
     for (let attempt = 1; ; attempt++) {
       this.#memory = await ProjectMemory.open(writers, projectId);
@@ -551,7 +466,7 @@ export class Projector {
         });
         remember(this.#memory, plan);
         this.#upkeep ||= plan.rollups.stale;
-        return plan;
+        return outcomeOf(plan);
       } catch (error) {
         if (!(error instanceof MemoryOutdated) || attempt === ATTEMPTS) throw error;
       }
@@ -569,8 +484,13 @@ class PreviousFailed extends Error {
   }
 }
 
-const ONE_REQUEST: JournaledRequest = { events: 0 };
 const NO_EVENTS: RequestOutcome = { accepted: 0, duplicates: 0 };
+const NOTHING: PartOutcome = { counts: new Map(), requests: new Map(), sessions: [] };
+
+function outcomeOf({ ledger, sessions }: ChunkPlan): PartOutcome {
+  const { counts, requests } = ledger;
+  return { counts, requests, sessions: sessions.map(({ after }) => after.row.id) };
+}
 
 const READ_JOURNAL = `
 SELECT id, (extract(epoch FROM received_at) * 1000)::float8 AS received_ms, body FROM journal
@@ -578,31 +498,7 @@ WHERE project_id = $1 AND NOT (id = ANY($2::uuid[])) ORDER BY id LIMIT ${READ_RO
 const SET_ASIDE = "UPDATE refolds SET reason = 'failed' WHERE project_id = $1 AND agent_id = $2::uuid";
 const REFOLDED = "DELETE FROM refolds WHERE project_id = $1 AND agent_id = $2::uuid";
 
-/** The events of a chunk, by request. */
-function receivedOf({ entries }: Chunk): Received[] {
-  const received: Received[] = [];
-  for (const { entry, receivedAt, requests } of entries) {
-    let next = 0;
-    for (const { events } of requests ?? [{ events: entry.events.length }]) {
-      const request = received.length;
-      received.push({ events: entry.events.slice(next, next + events), request, receivedAt });
-      next += events;
-    }
-  }
-  return received;
-}
-
-/** Two halves of some events; undefined for a single event. */
-function split(part: readonly Received[]): [Received[], Received[]] | undefined {
-  const single = part.flatMap(({ events, request, receivedAt }) =>
-    events.map((event) => ({ events: [event], request, receivedAt })),
-  );
-  if (single.length < 2) return undefined;
-  const middle = single.length >> 1;
-  return [single.slice(0, middle), single.slice(middle)];
-}
-
-function rejectedRow({ received, error }: { received: Received; error: unknown }) {
+function rejectedRow({ received, error }: FailedEvent) {
   return {
     id: crypto.randomUUID(),
     receivedAt: received.receivedAt,

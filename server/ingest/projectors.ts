@@ -3,8 +3,9 @@ import type { Logger } from "pino";
 import type { Writers } from "../db/sql.ts";
 import type { RequestOutcome } from "../history/outcomes.ts";
 import type { DatabaseClock } from "./database-clock.ts";
+import type { JournaledEntry } from "./entry-queue.ts";
 import type { ProjectSettings } from "./plan-chunk.ts";
-import { type JournaledEntry, type Projected, Projector } from "./projector.ts";
+import { type Projected, Projector } from "./projector.ts";
 
 /** Outcomes of requests that another process received. */
 export type Reply = RequestOutcome & { reply: string };
@@ -25,6 +26,8 @@ export interface ProjectorsOptions {
   signals: JournalSignals;
   log: Logger;
   projected: (change: Projected) => void;
+  /** Called when the backlog of a project that another process projects has been read. */
+  backlogRead: (projectId: number) => void;
   /** Every project, so that the journals of processes that died are found. */
   projects: () => Promise<readonly number[]>;
 }
@@ -136,6 +139,7 @@ export class Projectors {
       const [row] = await this.#options.writers.query<{ events: number; rows: number }>(BACKLOG, projectId);
       const projector = this.of(projectId);
       this.#elsewhere.set(projectId, row?.events ?? 0);
+      if (!projector.holding) this.#options.backlogRead(projectId);
       if ((row?.rows ?? 0) > 0 || projector.unstarted) projector.check();
       if (tidy) projector.tidy();
     }
