@@ -30,6 +30,7 @@ import { createQuota } from "./ingest/quota.ts";
 import { Totals } from "./ingest/totals.ts";
 import { createLiveHub } from "./live/hub.ts";
 import { createLogger } from "./log.ts";
+import { startDeletion } from "./projects/deletion.ts";
 import { projectRoot } from "./root.ts";
 import { SharedReads } from "./shared-reads.ts";
 import { readGauges } from "./telemetry/gauges.ts";
@@ -104,7 +105,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, stopping: ()
 
   const hub = createLiveHub({ connectionString: url, log });
   stops.push(() => hub.stop());
-  const { access, keys, browsers, ...accessParts } = await openAccess({
+  const { access, keys, browsers, projects, ...accessParts } = await openAccess({
     prisma,
     hub,
     home: settings.PLIMSOLL_HOME,
@@ -120,6 +121,8 @@ async function start(settings: Settings, log: Logger, stops: Stops, stopping: ()
   // One for who settles the totals, one for who reads histories again.
   const writers = openWriters({ url, size: WRITERS + 2, log });
   stops.push(() => writers.end());
+  const deletion = startDeletion({ prisma, transaction: writers.transaction, log });
+  stops.push(() => deletion.stop());
   const totals = new Totals({ prisma, writers, log });
   // What a server that was killed could not settle any more.
   totals.soon();
@@ -149,6 +152,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, stopping: ()
     version,
     publicUrl,
     keys,
+    projects,
     createLoginUrl: freshLoginUrl,
     models,
     windows: { writer, windows, changed: (projectId, sessions) => hub.changed(projectId, sessions) },
@@ -171,8 +175,11 @@ async function start(settings: Settings, log: Logger, stops: Stops, stopping: ()
       if (error.code === "INTERNAL_SERVER_ERROR") log.error({ err: error, path }, "a procedure failed");
     },
   });
-  (globalThis as Record<symbol, unknown>)[CALLER] = (headers: Headers) =>
-    createCaller({ principal: access.authenticate(factsOf(pageRequest(headers))), services });
+  (globalThis as Record<symbol, unknown>)[CALLER] = (headers: Headers, project?: string) =>
+    createCaller({
+      principal: access.authenticate({ ...factsOf(pageRequest(headers)), project }),
+      services,
+    });
 
   const hostRules = { port: settings.PORT, names: settings.PLIMSOLL_ALLOWED_HOSTS };
   const streams = createLiveStreams({ hub, access, onClients: (count) => instruments.liveClients(count) });

@@ -29,7 +29,9 @@ export type Notice =
   /** Everything in every project may have changed. */
   | { from: string; everything: true }
   /** A key or a browser's session ended: the hex of its sha256. */
-  | { from: string; ended: string };
+  | { from: string; ended: string }
+  /** A project was created, renamed, archived, unarchived or deleted. */
+  | { from: string; projects: true };
 
 /** PostgreSQL refuses a payload of 8,000 bytes or more. */
 const PAYLOAD_BYTES = 7_900;
@@ -52,10 +54,11 @@ export function decodeNotice(text: string): Notice | undefined {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value !== "object" || value === null) return undefined;
-    const { from, changes, everything, ended } = value as Record<string, unknown>;
+    const { from, changes, everything, ended, projects } = value as Record<string, unknown>;
     if (typeof from !== "string") return undefined;
     if (everything === true) return { from, everything };
     if (typeof ended === "string") return { from, ended };
+    if (projects === true) return { from, projects };
     if (!Array.isArray(changes) || !changes.every(isChange)) return undefined;
     return { from, changes };
   } catch {

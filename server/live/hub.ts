@@ -29,6 +29,10 @@ export interface LiveHub {
   invalidateKey(hash: string): void;
   /** Hears of those that ended in other processes. */
   onInvalidate(listener: EndListener): () => void;
+  /** Tells the other processes that the list of projects changed. */
+  projectsChanged(): void;
+  /** Called when the list of projects changed in another process, or may have. */
+  onProjectsChanged(listener: () => void): () => void;
   /** Resolves once it hears the other processes for the first time. */
   ready: Promise<void>;
   /** Whether it hears them now. */
@@ -48,12 +52,14 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
   const self = randomUUID();
   const subscribers = new Map<number, Set<ChangeListener>>();
   const endListeners = new Set<EndListener>();
+  const projectListeners = new Set<() => void>();
   const lossListeners = new Set<() => void>();
 
   let pending: Changes = new Map();
   /** Waiting for the connection; other processes must hear of these, late as it may be. */
   let unsent: Changes = new Map();
   const unsentEnds = new Set<string>();
+  let unsentProjects = false;
   let timer: NodeJS.Timeout | undefined;
   let flushedAt = Number.NEGATIVE_INFINITY;
   let sending: Promise<void> | undefined;
@@ -70,6 +76,7 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
     onConnected: () => {
       for (const projectId of subscribers.keys()) tell(projectId, null);
       for (const fn of endListeners) guarded(() => fn(null));
+      for (const fn of projectListeners) guarded(fn);
       send();
     },
     onLost: () => {
@@ -80,6 +87,8 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
   function receive(notice: Notice): void {
     if ("ended" in notice) {
       for (const fn of endListeners) guarded(() => fn(notice.ended));
+    } else if ("projects" in notice) {
+      for (const fn of projectListeners) guarded(fn);
     } else if ("everything" in notice) {
       for (const projectId of subscribers.keys()) tell(projectId, null);
     } else {
@@ -131,7 +140,8 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
     if (sending || !listener.connected()) return;
     sending = sendUnsent().finally(() => {
       sending = undefined;
-      if ((unsent.size > 0 || unsentEnds.size > 0) && listener.connected()) schedule();
+      const more = unsent.size > 0 || unsentEnds.size > 0 || unsentProjects;
+      if (more && listener.connected()) schedule();
     });
   }
 
@@ -140,6 +150,13 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
     for (const ended of unsentEnds) {
       if (!(await listener.notify(JSON.stringify({ from: self, ended } satisfies Notice)))) return;
       unsentEnds.delete(ended);
+    }
+    if (unsentProjects) {
+      unsentProjects = false;
+      if (!(await listener.notify(JSON.stringify({ from: self, projects: true } satisfies Notice)))) {
+        unsentProjects = true;
+        return;
+      }
     }
     if (unsent.size === 0) return;
     const changes = unsent;
@@ -170,6 +187,14 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
       endListeners.add(fn);
       return () => void endListeners.delete(fn);
     },
+    projectsChanged() {
+      unsentProjects = true;
+      send();
+    },
+    onProjectsChanged(fn) {
+      projectListeners.add(fn);
+      return () => void projectListeners.delete(fn);
+    },
     ready: listener.ready,
     connected: listener.connected,
     onLost(fn) {
@@ -189,6 +214,7 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
       await listener.stop();
       subscribers.clear();
       endListeners.clear();
+      projectListeners.clear();
       lossListeners.clear();
     },
   };

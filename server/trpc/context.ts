@@ -5,6 +5,7 @@ import type { PrismaClient } from "../db/client.ts";
 import type { Demo } from "../demo/run.ts";
 import type { ModelNumbers } from "../ingest/models.ts";
 import type { Totals } from "../ingest/totals.ts";
+import type { Projects } from "../projects/projects.ts";
 import type { SharedReads } from "../shared-reads.ts";
 import type { WindowSettings } from "../telemetry/windows.ts";
 
@@ -17,6 +18,7 @@ export interface Services {
   /** Where this server is reached, such as http://127.0.0.1:4180. */
   publicUrl: () => string;
   keys: Pick<Keys, "create" | "list" | "revoke">;
+  projects: Projects;
   createLoginUrl: () => string;
   models: ModelNumbers;
   windows: WindowSettings;
