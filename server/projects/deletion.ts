@@ -25,7 +25,7 @@ const GRACE_MS = 60_000;
 /** Between two looks, in ms. */
 const LOOK_MS = 30_000;
 /** Between two steps, in ms: ingestion and reads come first. */
-const PAUSE_MS = 20;
+const PAUSE_MS = 100;
 
 /** Deletes projects that are marked for it, also those an earlier process left unfinished. Every process runs one. */
 export function startDeletion(options: DeletionOptions): Deletion {

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { PROJECT_HEADER } from "@plimsoll/protocol";
 import { CliError } from "./errors.ts";
 
 export type Env = Record<string, string | undefined>;
@@ -8,6 +9,7 @@ export type Env = Record<string, string | undefined>;
 export interface ConnectionFlags {
   url?: string | undefined;
   key?: string | undefined;
+  project?: string | undefined;
 }
 
 export interface Connection {
@@ -16,6 +18,8 @@ export interface Connection {
   token: string | undefined;
   /** Where the token came from, for messages. Never the token itself. */
   tokenSource: "--key" | "PLIMSOLL_KEY" | "local token file" | undefined;
+  /** The id or name from --project; the server's default project when absent. */
+  project?: string | undefined;
 }
 
 /** As root the data stand under /var/lib, as the server puts them. */
@@ -47,10 +51,11 @@ export function isLoopback(url: string): boolean {
 
 export async function connect(flags: ConnectionFlags, env: Env): Promise<Connection> {
   const url = serverUrl(flags, env);
-  if (flags.key) return { url, token: flags.key, tokenSource: "--key" };
-  if (env.PLIMSOLL_KEY) return { url, token: env.PLIMSOLL_KEY, tokenSource: "PLIMSOLL_KEY" };
+  const { project } = flags;
+  if (flags.key) return { url, project, token: flags.key, tokenSource: "--key" };
+  if (env.PLIMSOLL_KEY) return { url, project, token: env.PLIMSOLL_KEY, tokenSource: "PLIMSOLL_KEY" };
   const local = isLoopback(url) ? await readToken(join(homeFolder(env), "local-token")) : undefined;
-  return { url, token: local, tokenSource: local === undefined ? undefined : "local token file" };
+  return { url, project, token: local, tokenSource: local === undefined ? undefined : "local token file" };
 }
 
 async function readToken(path: string): Promise<string | undefined> {
@@ -61,8 +66,12 @@ async function readToken(path: string): Promise<string | undefined> {
   }
 }
 
-export function authorization(connection: Connection): Record<string, string> {
-  return connection.token === undefined ? {} : { authorization: `Bearer ${connection.token}` };
+/** The headers that say who asks, and about which project. */
+export function authorization({ token, project }: Connection): Record<string, string> {
+  return {
+    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    ...(project === undefined ? {} : { [PROJECT_HEADER]: encodeURIComponent(project) }),
+  };
 }
 
 /** What to do about an answer of 401 or 403. */

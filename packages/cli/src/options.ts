@@ -14,10 +14,19 @@ export interface Surroundings {
   untilStopped: () => AbortSignal;
 }
 
-export function withConnection(command: Command): Command {
+/** For commands about the server as a whole. */
+export function withServer(command: Command): Command {
   return command
     .option("-u, --url <url>", "where the server is (env PLIMSOLL_URL)")
     .addOption(new Option("--key <key>", "the key (env PLIMSOLL_KEY, which no process list shows)"));
+}
+
+/** For commands about one project. */
+export function withConnection(command: Command): Command {
+  return withServer(command).option(
+    "--project <name>",
+    "the project, by name or id; a key always uses its own",
+  );
 }
 
 export function wholeNumber(text: string): number {

@@ -8,7 +8,8 @@ import { runDoctor } from "./doctor.ts";
 import { addImportCommands } from "./import/command.ts";
 import { createKey, listKeys, parseScopes, revokeKey } from "./keys.ts";
 import type { Surroundings } from "./options.ts";
-import { withConnection } from "./options.ts";
+import { withConnection, withServer } from "./options.ts";
+import { addProjectCommands } from "./projects.ts";
 import { runStatus } from "./status/command.ts";
 import { watchStatus } from "./status/watch.ts";
 import { VERSION } from "./version.ts";
@@ -75,8 +76,9 @@ hard threshold, else the reserve); light strokes are its other thresholds. Load 
     });
 
   addKeyCommands(program, around);
+  addProjectCommands(program, around);
 
-  withConnection(program.command("login"))
+  withServer(program.command("login"))
     .description("Print a fresh link that logs one browser in, once")
     .action(async (flags: ConnectionFlags) => {
       const client = createClient(await connect(flags, around.env));
