@@ -8,7 +8,7 @@ import { makeQueryClient } from "../components/query-client.ts";
 import type { AppRouter } from "../server/trpc/router.ts";
 
 /** Put in place by the composition root: makes a caller that acts for whoever sent these request headers. */
-type MakeCaller = (headers: Headers) => Promise<unknown> | unknown;
+type MakeCaller = (headers: Headers, project: string | undefined) => Promise<unknown> | unknown;
 
 function makeCaller(): MakeCaller | undefined {
   return (globalThis as Record<symbol, unknown>)[Symbol.for("plimsoll.caller")] as MakeCaller | undefined;
@@ -23,15 +23,16 @@ function procedureOf(caller: unknown, path: string): Procedure {
 
 /**
  * Fetches in process what a page shows first, so that it arrives with numbers in it. Anything that fails here is
- * fetched again by the browser, which also knows how to show the failure.
+ * fetched again by the browser, which also knows how to show the failure. `project` is what the address names.
  */
 export async function prefetch(
   load: (trpc: TRPCOptionsProxy<AppRouter>, client: QueryClient) => Promise<unknown>[],
+  project?: string,
 ): Promise<DehydratedState> {
   const queryClient = makeQueryClient();
   const make = makeCaller();
   if (make === undefined) return dehydrate(queryClient);
-  const caller = await make(await headers());
+  const caller = await make(await headers(), project);
   const client = createTRPCClient<AppRouter>({
     links: [
       () =>

@@ -6,6 +6,7 @@ import { createContext, type ReactNode, useContext, useEffect, useState } from "
 import { type Urgency, urgencyOf } from "./affected.ts";
 import { coalesce } from "./coalesce.ts";
 import { followFleet } from "./fleet/follow.ts";
+import { projectUrl } from "./projects/current.tsx";
 import { useTRPCClient } from "./trpc.ts";
 
 export type LiveState = "connecting" | "live" | "reconnecting" | "paused";
@@ -57,7 +58,7 @@ export function LiveProvider({ children }: { children: ReactNode }) {
     let missed = false;
 
     function open(): void {
-      source = new EventSource("/api/v1/live");
+      source = new EventSource(projectUrl("/api/v1/live"));
       source.onopen = () => {
         failures = 0;
         setState("live");

@@ -2,10 +2,10 @@
 
 import type { FleetAgent, FleetView } from "@plimsoll/protocol";
 import { ChevronDown, ChevronUp, CircleHelp, TriangleAlert } from "lucide-react";
-import Link from "next/link";
 import { type FocusEvent, memo, type ReactNode, useEffect, useRef, useState } from "react";
 import { Ago, useZone } from "../clock.tsx";
 import { compact, exact, loadPercent, NONE, plural } from "../format.ts";
+import { Link } from "../projects/link.tsx";
 import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
 import { Skeleton } from "../ui/states.tsx";

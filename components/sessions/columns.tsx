@@ -3,9 +3,9 @@
 import type { SessionRow, SessionSort } from "@plimsoll/protocol";
 import { createColumnHelper, tableFeatures } from "@tanstack/react-table";
 import { TriangleAlert } from "lucide-react";
-import Link from "next/link";
 import { Ago, useZone } from "../clock.tsx";
 import { compact, exact, loadPercent, NONE, percent } from "../format.ts";
+import { Link } from "../projects/link.tsx";
 import { rowHint, titleOf } from "../words.ts";
 import { Falls } from "./falls.tsx";
 import { Status } from "./status.tsx";

@@ -3,6 +3,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { parseAsString, useQueryState } from "nuqs";
 import { useState } from "react";
+import { ProjectsSection } from "../projects/projects-section.tsx";
 import { PageHeader } from "../shell/page-header.tsx";
 import { RangePicker } from "../shell/range-picker.tsx";
 import { useTRPC } from "../trpc.ts";
@@ -27,6 +28,7 @@ export function SetupPage() {
           <Send secret={secret} />
           <DemoFleet />
           <Keys onCreated={setSecret} />
+          <ProjectsSection />
         </div>
         <div className="grid min-w-0 gap-4">
           <ModelWindows key={asked} asked={asked} />

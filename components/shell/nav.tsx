@@ -3,6 +3,7 @@
 import { Keyboard } from "lucide-react";
 import Link from "next/link";
 import { usePathname, useSearchParams } from "next/navigation";
+import { ProjectSwitcher } from "../projects/switcher.tsx";
 import { cn } from "../ui/cn.ts";
 import { useShell } from "./actions.ts";
 import { Mark } from "./brand.tsx";
@@ -19,13 +20,13 @@ export function Nav() {
   const { openHelp } = useShell();
   return (
     <header className="fixed inset-x-0 bottom-0 z-30 border-t border-rule bg-panel pb-[env(safe-area-inset-bottom)] md:sticky md:inset-x-auto md:top-0 md:flex md:h-dvh md:flex-col md:border-t-0 md:border-r md:bg-bg md:px-3 md:py-[18px]">
-      <Link
-        href={carry("/", params)}
-        className="hidden items-center gap-2.5 px-2 pb-4 text-[15px] font-semibold md:flex"
-      >
-        <Mark />
-        Plimsoll
-      </Link>
+      <div className="hidden flex-wrap items-center justify-between gap-y-3 pb-4 pl-2 md:flex">
+        <Link href={carry("/", params)} className="flex items-center gap-2.5 text-[15px] font-semibold">
+          <Mark />
+          Plimsoll
+        </Link>
+        <ProjectSwitcher />
+      </div>
       <nav aria-label="Main" className="flex md:flex-col md:gap-0.5">
         {PAGES.map(({ href, label, icon: Icon }) => {
           const current = isCurrent(path, href);

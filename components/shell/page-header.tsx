@@ -3,6 +3,7 @@
 import { Search } from "lucide-react";
 import type { ReactNode } from "react";
 import { LiveIndicator } from "../live.tsx";
+import { ProjectSwitcher } from "../projects/switcher.tsx";
 import { Button } from "../ui/button.tsx";
 import { useShell } from "./actions.ts";
 import { Mark } from "./brand.tsx";
@@ -23,6 +24,7 @@ export function PageHeader({ title, crumb, chips, children }: Props) {
       <div className="flex w-full items-center gap-2 md:hidden">
         <Mark className="size-5" />
         <span className="text-sm font-semibold">Plimsoll</span>
+        <ProjectSwitcher />
         <span className="ml-auto" />
         <LiveIndicator />
         <Button look="ghost" size="icon" onClick={openSearch} aria-label="Search">

@@ -1,3 +1,4 @@
+import { PROJECT_PARAMETER } from "@plimsoll/protocol";
 import { ListTree, type LucideIcon, SlidersHorizontal, Waves } from "lucide-react";
 
 export interface Page {
@@ -15,10 +16,10 @@ export const PAGES: readonly Page[] = [
   { href: "/setup", label: "Setup", icon: SlidersHorizontal, key: "u" },
 ];
 
-/** The range and the harness are kept from page to page; the filters of one page are not. */
+/** The range, the harness and the project are kept from page to page; the filters of one page are not. */
 export function carry(href: string, params: URLSearchParams): string {
   const kept = new URLSearchParams();
-  for (const name of ["range", "harness"]) {
+  for (const name of ["range", "harness", PROJECT_PARAMETER]) {
     const value = params.get(name);
     if (value !== null) kept.set(name, value);
   }
