@@ -19,7 +19,8 @@ async function pick(page: Page, role: "menuitem" | "menuitemradio", name: string
 
 async function createProject(page: Page, name: string): Promise<void> {
   await pick(page, "menuitem", "New project");
-  await page.getByRole("dialog").getByLabel("Name").fill(name);
+  await expect(page.getByRole("dialog").getByLabel("Name")).toBeFocused();
+  await page.keyboard.type(name);
   await page.keyboard.press("Enter");
   await expect(switcher(page)).toHaveText(name);
 }
@@ -107,7 +108,7 @@ test("Setup renames, archives and deletes a project", async ({ page, server, exp
   const key = await keyFor(server, "billing");
   await send(server, key, "invoice run");
   await page.goto("/setup?project=2");
-  const row = page.getByTestId("projects").getByRole("listitem").filter({ hasText: "open here" });
+  const row = page.getByTestId("projects").getByRole("listitem").filter({ hasText: "current" });
   await expect(row).toContainText("billing");
   await expect(page.getByTestId("keys")).toContainText("billing");
 

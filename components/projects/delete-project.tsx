@@ -44,6 +44,8 @@ export function DeleteProject({ project, onClose }: { project: ProjectView; onCl
         <label className="block text-[13px] text-muted">
           Type <strong className="font-semibold text-ink">{project.name}</strong> to confirm
           <input
+            // biome-ignore lint/a11y/noAutofocus: the dialog asks for nothing else
+            autoFocus
             required
             autoComplete="off"
             value={typed}

@@ -43,6 +43,8 @@ export function NameDialog({
         <label className="block text-[13px] text-muted">
           Name
           <input
+            // biome-ignore lint/a11y/noAutofocus: the dialog asks for nothing else
+            autoFocus
             required
             maxLength={60}
             value={name}

@@ -91,7 +91,7 @@ function Row({ project, isCurrent, onRename, onDelete }: RowProps) {
           </a>
         )}
         <span className="text-xs text-muted">
-          {[isCurrent && "open here", is_default && "default", archived_at !== null && "archived"]
+          {[isCurrent && "current", is_default && "default", archived_at !== null && "archived"]
             .filter(Boolean)
             .map((word) => `${word} · `)
             .join("")}

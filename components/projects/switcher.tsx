@@ -24,7 +24,7 @@ function inMenuOrder(projects: readonly ProjectView[]): ProjectView[] {
 }
 
 /** Names the current project and opens the others. With a single project it is a small button without a name. */
-export function ProjectSwitcher({ className }: { className?: string }) {
+export function ProjectSwitcher({ wide = false }: { wide?: boolean }) {
   const { projects, current } = useProjects();
   const [creating, setCreating] = useState(false);
   if (projects === undefined) return null;
@@ -43,7 +43,7 @@ export function ProjectSwitcher({ className }: { className?: string }) {
             several
               ? "h-8 min-w-0 border border-rule px-2 pointer-coarse:h-10"
               : "size-7 shrink-0 justify-center pointer-coarse:size-10",
-            className,
+            several && wide && "w-full",
           )}
         >
           {several && <span className="min-w-0 flex-1 truncate text-left text-ink">{name}</span>}

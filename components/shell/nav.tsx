@@ -20,12 +20,12 @@ export function Nav() {
   const { openHelp } = useShell();
   return (
     <header className="fixed inset-x-0 bottom-0 z-30 border-t border-rule bg-panel pb-[env(safe-area-inset-bottom)] md:sticky md:inset-x-auto md:top-0 md:flex md:h-dvh md:flex-col md:border-t-0 md:border-r md:bg-bg md:px-3 md:py-[18px]">
-      <div className="hidden flex-wrap items-center justify-between gap-y-3 pb-4 pl-2 md:flex">
-        <Link href={carry("/", params)} className="flex items-center gap-2.5 text-[15px] font-semibold">
+      <div className="hidden flex-wrap items-center justify-between gap-y-3 pb-4 md:flex">
+        <Link href={carry("/", params)} className="flex items-center gap-2.5 pl-2 text-[15px] font-semibold">
           <Mark />
           Plimsoll
         </Link>
-        <ProjectSwitcher />
+        <ProjectSwitcher wide />
       </div>
       <nav aria-label="Main" className="flex md:flex-col md:gap-0.5">
         {PAGES.map(({ href, label, icon: Icon }) => {

@@ -22,7 +22,7 @@ export function PageHeader({ title, crumb, chips, children }: Props) {
   return (
     <div className="mb-4 flex flex-wrap items-center justify-between gap-x-6 gap-y-3">
       <div className="flex w-full items-center gap-2 md:hidden">
-        <Mark className="size-5" />
+        <Mark className="size-5 shrink-0" />
         <span className="text-sm font-semibold">Plimsoll</span>
         <ProjectSwitcher />
         <span className="ml-auto" />
