@@ -36,7 +36,7 @@ export async function testServer(
   const hub = createLiveHub({ connectionString: database.url, log });
   await hub.ready;
   const control = await openAccess({ prisma, hub, home, log });
-  const { access, keys, browsers } = control;
+  const { access, keys, browsers, projects } = control;
   const local = (await readFile(join(home, LOCAL_TOKEN_FILE), "utf8")).trim();
   const instruments = createInstruments();
   const streams = createLiveStreams({
@@ -84,6 +84,7 @@ export async function testServer(
     hub,
     keys,
     browsers,
+    projects,
     local,
     streams,
     /** A fresh key with these scopes, as headers. */
