@@ -85,7 +85,7 @@ module.exports = {
     never(
       "no-transport-below",
       "What the server does is told apart from how it is asked: no subject imports http or trpc.",
-      { path: "^server/(telemetry|ingest|policy|alerts|access|live|db|demo)/", pathNot: TEST },
+      { path: "^server/(telemetry|ingest|policy|alerts|access|live|db|demo|projects)/", pathNot: TEST },
       ["^server/(http|trpc)/"],
     ),
     never(
