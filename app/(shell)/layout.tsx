@@ -3,7 +3,7 @@ import { connection } from "next/server";
 import type { ReactNode } from "react";
 import { ClockProvider } from "../../components/clock.tsx";
 import { ProjectProvider } from "../../components/projects/current.tsx";
-import { ProjectGate } from "../../components/projects/gate.tsx";
+import { ProjectGate } from "../../components/shell/project-gate.tsx";
 import { Shell } from "../../components/shell/shell.tsx";
 import { now } from "../now.ts";
 import { prefetch } from "../prefetch.ts";

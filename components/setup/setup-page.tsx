@@ -3,13 +3,13 @@
 import { useQuery } from "@tanstack/react-query";
 import { parseAsString, useQueryState } from "nuqs";
 import { useState } from "react";
-import { ProjectsSection } from "../projects/projects-section.tsx";
 import { PageHeader } from "../shell/page-header.tsx";
 import { RangePicker } from "../shell/range-picker.tsx";
 import { useTRPC } from "../trpc.ts";
 import { DemoFleet } from "./demo.tsx";
 import { Doctor, IngestHealth } from "./health.tsx";
 import { Keys } from "./keys.tsx";
+import { Projects } from "./projects.tsx";
 import { Send } from "./send.tsx";
 import { ThresholdsInForce } from "./thresholds.tsx";
 import { ModelWindows } from "./windows.tsx";
@@ -28,7 +28,7 @@ export function SetupPage() {
           <Send secret={secret} />
           <DemoFleet />
           <Keys onCreated={setSecret} />
-          <ProjectsSection />
+          <Projects />
         </div>
         <div className="grid min-w-0 gap-4">
           <ModelWindows key={asked} asked={asked} />

@@ -2,11 +2,11 @@
 
 import { Archive } from "lucide-react";
 import type { ReactNode } from "react";
-import { PageHeader } from "../shell/page-header.tsx";
+import { useProject } from "../projects/current.tsx";
+import { useArchiving, useProjects } from "../projects/use-projects.ts";
 import { Button } from "../ui/button.tsx";
 import { EmptyState } from "../ui/states.tsx";
-import { useProject } from "./current.tsx";
-import { useArchiving, useProjects } from "./use-projects.ts";
+import { PageHeader } from "./page-header.tsx";
 
 /** Shows the page of the project in the address, or that there is no such project. Says when it is archived. */
 export function ProjectGate({ children }: { children: ReactNode }) {

@@ -7,20 +7,20 @@ import { DropdownMenu } from "radix-ui";
 import { useState } from "react";
 import { toast } from "sonner";
 import { Ago } from "../clock.tsx";
-import { Section } from "../setup/section.tsx";
+import { switchHref } from "../projects/address.ts";
+import { CreateProject } from "../projects/create-project.tsx";
+import { DeleteProject } from "../projects/delete-project.tsx";
+import { NameDialog } from "../projects/name-dialog.tsx";
+import { useArchiving, useProjects } from "../projects/use-projects.ts";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { ErrorState, Skeleton } from "../ui/states.tsx";
-import { switchHref } from "./address.ts";
-import { CreateProject } from "./create-project.tsx";
-import { DeleteProject } from "./delete-project.tsx";
-import { NameDialog } from "./name-dialog.tsx";
-import { useArchiving, useProjects } from "./use-projects.ts";
+import { Section } from "./section.tsx";
 
 type Dialog = { kind: "create" } | { kind: "rename" | "delete"; project: ProjectView };
 
 /** Creates, renames, archives and deletes projects. There is no empty state: the default project always exists. */
-export function ProjectsSection() {
+export function Projects() {
   const { query, projects, current } = useProjects();
   const [dialog, setDialog] = useState<Dialog>();
   const close = () => setDialog(undefined);
@@ -82,7 +82,7 @@ function Row({ project, isCurrent, onRename, onDelete }: RowProps) {
           </span>
         ) : (
           <a
-            // A new document: see current.tsx.
+            // A new document: see projects/current.tsx.
             href={switchHref("/setup", new URLSearchParams(), id)}
             className="block truncate font-medium text-accent underline underline-offset-2"
             title={name}
