@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
-import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol";
+import { DEFAULT_PROJECT_ID, DEFAULT_THRESHOLDS } from "@plimsoll/protocol";
 import type { Logger } from "pino";
 import { loginUrl, openAccess } from "./access/index.ts";
 import { factsOf } from "./access/principal.ts";
@@ -21,20 +21,15 @@ import { createInstruments } from "./http/instruments.ts";
 import { createLiveStreams } from "./http/live.ts";
 import { errorResponse } from "./http/respond.ts";
 import { checkPort, type RunningServer, type ServeOptions, serve } from "./http/serve.ts";
-import { AgentMemory } from "./ingest/agents.ts";
-import type { WriterOptions } from "./ingest/batch-writer.ts";
-import { Ingest, WRITERS } from "./ingest/ingest.ts";
-import { ConfiguredWindows } from "./ingest/lookups.ts";
-import { ModelNumbers } from "./ingest/models.ts";
+import { openIngest } from "./ingest/index.ts";
 import { createQuota } from "./ingest/quota.ts";
-import { Totals } from "./ingest/totals.ts";
 import { createLiveHub } from "./live/hub.ts";
 import { createLogger } from "./log.ts";
 import { startDeletion } from "./projects/deletion.ts";
 import { projectRoot } from "./root.ts";
 import { SharedReads } from "./shared-reads.ts";
 import { readGauges } from "./telemetry/gauges.ts";
-import { type Reader, settled } from "./telemetry/reader.ts";
+import { freshReader, type Reader } from "./telemetry/reader.ts";
 import { readSessions } from "./telemetry/sessions.ts";
 import { readTurns } from "./telemetry/turns.ts";
 import type { Services } from "./trpc/context.ts";
@@ -113,34 +108,31 @@ async function start(settings: Settings, log: Logger, stops: Stops, stopping: ()
   });
   stops.push(() => accessParts.stop());
 
-  const windows = new ConfiguredWindows(prisma, log);
-  await windows.start();
-  stops.push(() => windows.stop());
-  const models = new ModelNumbers(prisma);
   const thresholds = () => DEFAULT_THRESHOLDS;
-  // One for who settles the totals, one for who reads histories again.
-  const writers = openWriters({ url, size: WRITERS + 2, log });
-  stops.push(() => writers.end());
-  const deletion = startDeletion({ prisma, transaction: writers.transaction, log });
+  // A connection of its own: deleting a large project must not slow down anything else.
+  const deleters = openWriters({ url, size: 1, log });
+  stops.push(() => deleters.end());
+  const deletion = startDeletion({ prisma, transaction: deleters.transaction, log });
   stops.push(() => deletion.stop());
-  const totals = new Totals({ prisma, writers, log });
-  // What a server that was killed could not settle any more.
-  totals.soon();
-  const agents = new AgentMemory();
-  const lookups = (projectId: number) => windows.lookups(projectId);
-  const writer: WriterOptions = { prisma, writers, models, agents, totals, thresholds, lookups };
   const instruments = createInstruments();
-  const ingest = new Ingest({
-    ...writer,
+  const { ingest, freshness, ...pipeline } = await openIngest({
+    url,
     log,
     clock,
-    committed: (projectId, sessions) => hub.changed(projectId, sessions),
-    measured(events, ms, counts) {
-      instruments.commit(events, ms / 1_000);
-      for (const { outcome, count } of counts) instruments.events(outcome, count);
+    thresholds,
+    signals: hub,
+    projects: async () =>
+      (await prisma.project.findMany({ where: { deletingAt: null }, select: { id: true } })).map(
+        ({ id }) => id,
+      ),
+    journaled: (events, ms) => instruments.commit(events, ms / 1_000),
+    projected({ projectId, sessions, counts }) {
+      if (sessions.length > 0) hub.changed(projectId, sessions);
+      for (const [outcome, count] of counts) instruments.events(outcome, count);
     },
   });
-  instruments.watchQueue(() => ingest.depth);
+  stops.push(() => pipeline.close());
+  instruments.watchQueue(() => ingest.depth(DEFAULT_PROJECT_ID));
 
   const publicUrl = () => running?.url ?? `http://${settings.HOST}:${settings.PORT}`;
   const freshLoginUrl = () => loginUrl(publicUrl(), browsers.createLoginToken());
@@ -154,9 +146,8 @@ async function start(settings: Settings, log: Logger, stops: Stops, stopping: ()
     keys,
     projects,
     createLoginUrl: freshLoginUrl,
-    models,
-    windows: { writer, windows, changed: (projectId, sessions) => hub.changed(projectId, sessions) },
-    totals,
+    command: (projectId, command) => ingest.command(projectId, command),
+    freshness,
     thresholds,
     demo,
     sharedReads: new SharedReads(),
@@ -179,6 +170,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, stopping: ()
     createCaller({
       principal: access.authenticate({ ...factsOf(pageRequest(headers)), project }),
       services,
+      response: {},
     });
 
   const hostRules = { port: settings.PORT, names: settings.PLIMSOLL_ALLOWED_HOSTS };
@@ -191,18 +183,20 @@ async function start(settings: Settings, log: Logger, stops: Stops, stopping: ()
     browsers,
     streams,
     instruments,
-    gauges: async (projectId) => readGauges(await settled(readerOf(projectId), totals)),
+    gauges: async (projectId) => readGauges(await freshReader(readerOf(projectId), freshness)),
     readiness: createReadiness({
       pingDatabase: () => prisma.$queryRaw`SELECT 1`,
-      ingestFull: () => ingest.full,
+      ingestFull: () => ingest.full(DEFAULT_PROJECT_ID),
       stopping,
     }),
     routes: [
       csvRoutes({
         log,
         access,
-        sessions: async (projectId, query) => readSessions(await settled(readerOf(projectId), totals), query),
-        turns: (projectId, query) => readTurns(readerOf(projectId), query),
+        sessions: async (projectId, query) =>
+          readSessions(await freshReader(readerOf(projectId), freshness), query),
+        turns: async (projectId, query) =>
+          readTurns(await freshReader(readerOf(projectId), freshness), query),
       }),
     ],
     trpc: handlers.trpc,
@@ -211,7 +205,6 @@ async function start(settings: Settings, log: Logger, stops: Stops, stopping: ()
 
   const pages = settings.PLIMSOLL_PAGES === "on" ? await openPages(settings, root) : undefined;
   if (pages !== undefined) stops.push(() => pages.close());
-  stops.push(() => ingest.close());
   running = await serve({
     host: settings.HOST,
     port: settings.PORT,

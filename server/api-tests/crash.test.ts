@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { IngestAnswer, TurnPage } from "@plimsoll/protocol";
 import pg from "pg";
 import { afterEach, describe, expect, it } from "vitest";
-import { sessionId, turnKey } from "../ingest/identity.ts";
+import { sessionId, turnKey } from "../history/identity.ts";
 import { emptyDatabase } from "../testing/database.ts";
 import { makeHome, removeHome, startTestServer, type TestServer } from "../testing/server.ts";
 import { crash } from "./processes.ts";

@@ -23,6 +23,8 @@ export interface Writers {
    * first. The commit is on its way together with the last statements, and not after their answers.
    */
   transaction<T>(run: (sql: WriterSql) => Promise<T>): Promise<T>;
+  /** One statement by itself, committed when it resolves. */
+  query<Row>(text: string, ...values: unknown[]): Promise<Row[]>;
   end(): Promise<void>;
 }
 
@@ -76,6 +78,10 @@ export function openWriters(options: { url: string; size: number; log: Logger })
         // A connection that cannot even roll back is not given to anybody else.
         client.release(broken);
       }
+    },
+    async query<Row>(text: string, ...values: unknown[]): Promise<Row[]> {
+      const { rows } = await pool.query({ name: nameOf(text), text, values });
+      return rows as Row[];
     },
     end: () => pool.end(),
   };

@@ -6,7 +6,7 @@ import type { DemoView } from "@plimsoll/protocol";
 import type { Logger } from "pino";
 import type { Keys } from "../access/keys.ts";
 import { PlimsollError } from "../errors.ts";
-import { sessionId } from "../ingest/identity.ts";
+import { sessionId } from "../history/identity.ts";
 import { DemoMessage, type DemoStep, IDLE, isUnderWay, newRun, nextDemo } from "./progress.ts";
 
 /** No example works this long; one that does hangs, in ms. */

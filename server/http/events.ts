@@ -14,7 +14,7 @@ export interface EventsDeps {
   room: BodyRoom;
 }
 
-/** `POST /api/v1/events`: see docs/protocol.md. Resolves after the commit. */
+/** `POST /api/v1/events`: see docs/protocol.md. Resolves after the commit to the journal, or as `Prefer: wait` asks. */
 export function takeEvents(deps: EventsDeps): (incoming: IncomingMessage) => Promise<IngestAnswer> {
   const { access, ingest, quota, room } = deps;
   return async (incoming) => {
@@ -31,14 +31,23 @@ export function takeEvents(deps: EventsDeps): (incoming: IncomingMessage) => Pro
       });
       events = raw.length;
       quota.take(keyId ?? "local", events);
-      return await ingest.accept(projectId, raw);
+      return await ingest.accept(projectId, raw, {
+        wait: prefersWait(incoming),
+        gone: () => incoming.socket.destroyed,
+      });
     } catch (error) {
-      ingest.turnedAway(projectId, error instanceof PlimsollError ? error.code : "internal", events);
+      ingest.refused(projectId, error instanceof PlimsollError ? error.code : "internal", events);
       throw error;
     } finally {
       hold.leave();
     }
   };
+}
+
+/** RFC 7240: `Prefer: wait`, perhaps among other preferences, and with a number of seconds that is ours to ignore. */
+function prefersWait({ headers }: IncomingMessage): boolean {
+  const preferences = [headers.prefer ?? []].flat().join(",").split(",");
+  return preferences.some((preference) => /^\s*wait\s*(=|$)/i.test(preference));
 }
 
 /** Reads the body from the socket and stops as soon as it is too large or finds no room, whatever Content-Length says. */

@@ -31,7 +31,11 @@ export type Notice =
   /** A key or a browser's session ended: the hex of its sha256. */
   | { from: string; ended: string }
   /** A project was created, renamed, archived, unarchived or deleted. */
-  | { from: string; projects: true };
+  | { from: string; projects: true }
+  /** The journals of these projects have new rows. */
+  | { from: string; journaled: number[] }
+  /** What became of requests that another process received. */
+  | { from: string; replies: { reply: string; accepted: number; duplicates: number }[] };
 
 /** PostgreSQL refuses a payload of 8,000 bytes or more. */
 const PAYLOAD_BYTES = 7_900;
@@ -54,11 +58,16 @@ export function decodeNotice(text: string): Notice | undefined {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value !== "object" || value === null) return undefined;
-    const { from, changes, everything, ended, projects } = value as Record<string, unknown>;
+    const { from, changes, everything, ended, projects, journaled, replies } = value as Record<
+      string,
+      unknown
+    >;
     if (typeof from !== "string") return undefined;
     if (everything === true) return { from, everything };
     if (typeof ended === "string") return { from, ended };
     if (projects === true) return { from, projects };
+    if (Array.isArray(journaled)) return { from, journaled: journaled.filter(Number.isInteger) };
+    if (Array.isArray(replies)) return { from, replies: replies.filter(isReply) };
     if (!Array.isArray(changes) || !changes.every(isChange)) return undefined;
     return { from, changes };
   } catch {
@@ -70,4 +79,9 @@ function isChange(value: unknown): value is [number, string[] | null] {
   if (!Array.isArray(value) || typeof value[0] !== "number") return false;
   const sessions: unknown = value[1];
   return sessions === null || (Array.isArray(sessions) && sessions.every((id) => typeof id === "string"));
+}
+
+function isReply(value: unknown): value is { reply: string; accepted: number; duplicates: number } {
+  const { reply, accepted, duplicates } = (value ?? {}) as Record<string, unknown>;
+  return typeof reply === "string" && Number.isInteger(accepted) && Number.isInteger(duplicates);
 }

@@ -5,6 +5,9 @@ import { openListener } from "./listener.ts";
 
 export const LIVE_CHANNEL = "plimsoll_live";
 
+/** A reply takes about 100 bytes, and PostgreSQL refuses a payload of 8,000. */
+const REPLIES_A_NOTICE = 60;
+
 export interface LiveHubOptions {
   connectionString: string;
   log: Logger;
@@ -20,6 +23,13 @@ export type ChangeListener = (sessions: string[] | null) => void;
 /** The hex of the sha256 of a key or browser session that ended; null: any may have. */
 export type EndListener = (hash: string | null) => void;
 
+/** What became of a request that another process received. */
+export interface Reply {
+  reply: string;
+  accepted: number;
+  duplicates: number;
+}
+
 export interface LiveHub {
   /** Says that sessions changed, to this process and all others. Call it after COMMIT. Never throws. */
   changed(projectId: number, sessionIds: Iterable<string> | null): void;
@@ -33,6 +43,12 @@ export interface LiveHub {
   projectsChanged(): void;
   /** Called when the list of projects changed in another process, or may have. */
   onProjectsChanged(listener: () => void): () => void;
+  /** Tells the other processes that a project's journal has new rows. */
+  journaled(projectId: number): void;
+  onJournaled(listener: (projectId: number) => void): () => void;
+  /** Tells the other processes what became of requests they received. */
+  replied(replies: readonly Reply[]): void;
+  onReplied(listener: (replies: readonly Reply[]) => void): () => void;
   /** Resolves once it hears the other processes for the first time. */
   ready: Promise<void>;
   /** Whether it hears them now. */
@@ -60,6 +76,10 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
   let unsent: Changes = new Map();
   const unsentEnds = new Set<string>();
   let unsentProjects = false;
+  const unsentJournaled = new Set<number>();
+  const unsentReplies: Reply[] = [];
+  const journaledListeners = new Set<(projectId: number) => void>();
+  const replyListeners = new Set<(replies: readonly Reply[]) => void>();
   let timer: NodeJS.Timeout | undefined;
   let flushedAt = Number.NEGATIVE_INFINITY;
   let sending: Promise<void> | undefined;
@@ -89,6 +109,10 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
       for (const fn of endListeners) guarded(() => fn(notice.ended));
     } else if ("projects" in notice) {
       for (const fn of projectListeners) guarded(fn);
+    } else if ("journaled" in notice) {
+      for (const id of notice.journaled) for (const fn of journaledListeners) guarded(() => fn(id));
+    } else if ("replies" in notice) {
+      for (const fn of replyListeners) guarded(() => fn(notice.replies));
     } else if ("everything" in notice) {
       for (const projectId of subscribers.keys()) tell(projectId, null);
     } else {
@@ -140,8 +164,9 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
     if (sending || !listener.connected()) return;
     sending = sendUnsent().finally(() => {
       sending = undefined;
-      const more = unsent.size > 0 || unsentEnds.size > 0 || unsentProjects;
-      if (more && listener.connected()) schedule();
+      if (!listener.connected()) return;
+      if (unsentJournaled.size > 0 || unsentReplies.length > 0) send();
+      else if (unsent.size > 0 || unsentEnds.size > 0 || unsentProjects) schedule();
     });
   }
 
@@ -157,6 +182,16 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
         unsentProjects = true;
         return;
       }
+    }
+    if (unsentJournaled.size > 0) {
+      const journaled = [...unsentJournaled];
+      unsentJournaled.clear();
+      // Not sent again if it fails: every process looks at the journals once a second.
+      await listener.notify(JSON.stringify({ from: self, journaled } satisfies Notice));
+    }
+    while (unsentReplies.length > 0) {
+      const replies = unsentReplies.splice(0, REPLIES_A_NOTICE);
+      await listener.notify(JSON.stringify({ from: self, replies } satisfies Notice));
     }
     if (unsent.size === 0) return;
     const changes = unsent;
@@ -194,6 +229,22 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
     onProjectsChanged(fn) {
       projectListeners.add(fn);
       return () => void projectListeners.delete(fn);
+    },
+    journaled(projectId) {
+      unsentJournaled.add(projectId);
+      send();
+    },
+    onJournaled(fn) {
+      journaledListeners.add(fn);
+      return () => void journaledListeners.delete(fn);
+    },
+    replied(replies) {
+      unsentReplies.push(...replies);
+      send();
+    },
+    onReplied(fn) {
+      replyListeners.add(fn);
+      return () => void replyListeners.delete(fn);
     },
     ready: listener.ready,
     connected: listener.connected,

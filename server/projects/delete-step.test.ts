@@ -22,7 +22,7 @@ beforeEach(async () => {
   kept = (await create("kept", null)).id;
 });
 
-/** One row of every table, made from the table's own description, so that a new table needs nothing here. */
+/** Rows of every table; one where a project has only one. Made from the table's own description, so that a new table needs nothing here. */
 async function addRows(projectId: number, rows = 1): Promise<void> {
   for (const table of Object.keys(PROJECT_TABLES)) {
     const columns = await database.prisma.$queryRaw<{ name: string; type: string; identity: boolean }[]>`
@@ -34,7 +34,7 @@ async function addRows(projectId: number, rows = 1): Promise<void> {
     expect(values, table).not.toContain(undefined);
     await database.prisma.$executeRawUnsafe(
       `INSERT INTO ${table} (${given.map(({ name }) => `"${name}"`).join(", ")})
-       SELECT ${values.join(", ")} FROM generate_series(1, ${rows}) AS n`,
+       SELECT ${values.join(", ")} FROM generate_series(1, ${rows}) AS n ON CONFLICT DO NOTHING`,
     );
   }
 }

@@ -3,17 +3,24 @@ import type { Sql } from "../db/sql.ts";
 /** Rows a statement deletes at most, so that no step holds locks for long. */
 const ROWS = 5_000;
 
-/** Every table with rows of a project, and the rest of its primary key. The largest come last: their owners go first. */
+/**
+ * Every table with rows of a project, and the rest of its primary key. The lease and the journal come first, so that no
+ * projector writes rows afterwards; owners come before what they own.
+ */
 export const PROJECT_TABLES: Readonly<Record<string, string>> = {
+  projectors: "project_id",
+  journal: "id",
   api_keys: "id",
   model_windows: "model",
-  pending_totals: "id",
+  refolds: "agent_id",
+  rejected_events: "id",
   sessions: "id",
   agents: "id",
+  segments: "agent, ends_at",
   windows: "agent_id, index",
   crossings: "agent_id, id",
   boundaries: "agent_id, id",
-  turns: "agent_id, key",
+  turns: "agent, key",
   harnesses: "id",
   models: "id",
   rollups: "grain, harness, bucket, model",

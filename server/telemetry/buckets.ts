@@ -1,5 +1,5 @@
 import { Prisma } from "../db/client.ts";
-import { GRAINS, type Grain } from "../ingest/rollup.ts";
+import { GRAINS, type Grain } from "../store/buckets.ts";
 import type { Span } from "./reader.ts";
 
 const MINUTE = 60_000;

@@ -2,7 +2,7 @@ import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type TestDatabase, testDatabase } from "../testing/database.ts";
 import { readCounts } from "./counts.ts";
-import type { SettledReader } from "./reader.ts";
+import type { FreshReader } from "./reader.ts";
 
 let database: TestDatabase;
 
@@ -25,7 +25,7 @@ test.each([
   ["a moment past midnight", "2026-11-20T00:00:00Z", "2026-11-21T00:00:00.001Z", 41],
   ["a moment before midnight", "2026-11-19T23:59:59.999Z", "2026-11-21T00:00:00Z", 39],
 ])("%s", async (_, from, to, turns) => {
-  const reader: SettledReader = {
+  const reader: FreshReader = {
     prisma: database.prisma,
     projectId: 1,
     thresholds: DEFAULT_THRESHOLDS,

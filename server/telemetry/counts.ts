@@ -1,11 +1,11 @@
 import type { IngestCounts } from "@plimsoll/protocol";
-import { type SettledReader, spanOf } from "./reader.ts";
+import { type FreshReader, spanOf } from "./reader.ts";
 
 const DAY_MS = 86_400_000;
 
 /** What ingestion did with events, by outcome, over the days a range touches. */
 export async function readCounts(
-  reader: SettledReader,
+  reader: FreshReader,
   range: { from: string; to: string },
 ): Promise<IngestCounts> {
   const { from, to } = spanOf(range);

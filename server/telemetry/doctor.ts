@@ -1,23 +1,16 @@
-import type { DoctorReport, FoldOptions } from "@plimsoll/protocol";
-import { foldAgent } from "@plimsoll/protocol";
+import type { DoctorReport } from "@plimsoll/protocol";
 import type { Prisma } from "../db/client.ts";
 import { judge, readDurability } from "../db/self-check.ts";
 import { sqlOfClient } from "../db/sql.ts";
-import { readAgentMarks } from "../ingest/marks.ts";
-import type { ModelNumbers } from "../ingest/models.ts";
-import { unpackState } from "../ingest/packed-state.ts";
-import { type Delta, PendingSum } from "../ingest/pending.ts";
-import { ALL, GRAINS, inEveryGrain } from "../ingest/rollup.ts";
-import { SLOT_MS } from "../ingest/slots.ts";
-import { readAgentTurns } from "../ingest/turns.ts";
-import type { Reader, SettledReader } from "./reader.ts";
+import { recomputeAgent } from "../history/recompute.ts";
+import { ALL, GRAINS, SLOT_MS } from "../store/buckets.ts";
+import { IS_LEVEL } from "../store/turns.ts";
+import type { FreshReader, Reader } from "./reader.ts";
 
 type Check = DoctorReport["checks"][number];
 
 export interface DoctorOptions {
   databaseUrl: string;
-  models: ModelNumbers;
-  fold: FoldOptions;
 }
 
 /** Agents whose whole history is folded again; the most recent ones. */
@@ -27,7 +20,7 @@ const AGENTS_REREAD = 200;
 const AT_MOST = 600_000;
 
 /** Checks that what is stored agrees with itself, and that the database keeps what it acknowledges. */
-export async function examine(reader: SettledReader, options: DoctorOptions): Promise<DoctorReport> {
+export async function examine(reader: FreshReader, options: DoctorOptions): Promise<DoctorReport> {
   const checks = [
     await durability(options.databaseUrl),
     await acknowledged(reader, "turn", "turns", "SELECT count(*) AS count FROM turns WHERE project_id = $1"),
@@ -43,30 +36,26 @@ export async function examine(reader: SettledReader, options: DoctorOptions): Pr
       "agents whose count differs from their stored turns",
       AGENT_TURNS,
     ),
-    await withPending(
+    await none(
       reader,
       "sessions are the sum of their agents",
       "sessions that differ from their agents",
-      {
-        sql: SESSION_SUMS,
-        pending: ({ sessions }) => [...sessions.values()].map(({ id }) => id),
-      },
+      SESSION_SUMS,
     ),
-    await withPending(reader, "rollups equal the turns", "hours whose rollup differs from their turns", {
-      sql: ROLLUPS,
-      pending: ({ rollups }) => inEveryGrain(rollups).turns.filter(({ grain }) => grain === 60),
-    }),
+    await none(reader, "rollups equal the turns", "hours whose rollup differs from their turns", ROLLUPS),
     await none(
       reader,
       "minutes add up to every longer bucket",
       "buckets that differ from the sum of their minutes",
       MINUTES_ADD_UP,
     ),
-    await withPending(reader, "boundary rollups equal the boundaries", "hours whose count differs", {
-      sql: BOUNDARY_ROLLUPS,
-      pending: ({ rollups }) => inEveryGrain(rollups).boundaries.filter(({ grain }) => grain === 60),
-    }),
-    await refold(reader, options),
+    await none(
+      reader,
+      "boundary rollups equal the boundaries",
+      "hours whose count differs",
+      BOUNDARY_ROLLUPS,
+    ),
+    await refold(reader),
   ];
   return { ok: checks.every((check) => check.ok), checks };
 }
@@ -92,43 +81,16 @@ function atOneMoment<T>(reader: Reader, run: (tx: Prisma.TransactionClient) => P
   return reader.prisma.$transaction(run, { isolationLevel: "RepeatableRead", timeout: AT_MOST });
 }
 
-/** What the totals lack at the moment of the transaction: events come in while the doctor looks. */
-async function readPending(tx: Prisma.TransactionClient, projectId: number): Promise<PendingSum> {
-  const rows = await tx.pendingTotals.findMany({ where: { projectId } });
-  return new PendingSum(
-    rows.map(({ delta }) => ({ project_id: projectId, delta: delta as unknown as Delta })),
-  );
-}
-
-type WindowLevels = Record<"firstTokens" | "lastTokens" | "peakTokens", number | null | undefined> & {
-  index: number;
-  turns: number;
-};
-
-/** Windows in order, as one text to compare. */
-function levelsOf(windows: Iterable<WindowLevels>): string {
-  const levels = [...windows].map((window) => [
-    window.index,
-    window.turns,
-    window.firstTokens,
-    window.lastTokens,
-    window.peakTokens,
-  ]);
-  return JSON.stringify(levels);
-}
-
 const grouped = new Intl.NumberFormat("en-US").format;
 
 /** Everything that was acknowledged is there. */
 async function acknowledged(reader: Reader, outcome: string, what: string, sql: string): Promise<Check> {
   const { projectId } = reader;
   const { expected, found } = await atOneMoment(reader, async (tx) => {
-    const { counts } = await readPending(tx, projectId);
     const counted = await tx.ingestCount.aggregate({ where: { projectId, outcome }, _sum: { count: true } });
     const [row] = await tx.$queryRawUnsafe<{ count: bigint }[]>(sql, projectId);
-    const pending = [...counts.values()].filter((one) => one.outcome === outcome);
     return {
-      expected: pending.reduce((sum, { count }) => sum + count, Number(counted._sum.count ?? 0)),
+      expected: Number(counted._sum.count ?? 0),
       found: Number(row?.count ?? 0),
     };
   });
@@ -144,20 +106,6 @@ async function none(reader: Reader, name: string, what: string, sql: string): Pr
   return verdict(name, what, await reader.prisma.$queryRawUnsafe<Counted>(sql, reader.projectId));
 }
 
-/** The same of sessions and totals: its second parameter is what is pending for them. */
-async function withPending(
-  reader: Reader,
-  name: string,
-  what: string,
-  check: { sql: string; pending: (sum: PendingSum) => unknown[] },
-): Promise<Check> {
-  const found = await atOneMoment(reader, async (tx) => {
-    const pending = JSON.stringify(check.pending(await readPending(tx, reader.projectId)));
-    return tx.$queryRawUnsafe<Counted>(check.sql, reader.projectId, pending);
-  });
-  return verdict(name, what, found);
-}
-
 type Counted = { count: bigint }[];
 
 function verdict(name: string, what: string, [row]: Counted): Check {
@@ -167,9 +115,9 @@ function verdict(name: string, what: string, [row]: Counted): Check {
 
 const AGENT_TURNS = `
 SELECT count(*) AS count FROM agents a
-LEFT JOIN (SELECT agent_id, count(*) AS turns, max(context_tokens) FILTER (WHERE purpose = 0) AS peak,
-             max((context_tokens::float8 / window_tokens)::float4) FILTER (WHERE purpose = 0) AS share
-           FROM turns WHERE project_id = $1 GROUP BY agent_id) t ON t.agent_id = a.id
+LEFT JOIN (SELECT t.agent, count(*) AS turns, max(context_tokens) FILTER (WHERE ${IS_LEVEL}) AS peak,
+             max((context_tokens::float8 / window_tokens)::float4) FILTER (WHERE ${IS_LEVEL}) AS share
+           FROM turns t WHERE project_id = $1 GROUP BY t.agent) t ON t.agent = a.number
 WHERE a.project_id = $1 AND (a.turns <> COALESCE(t.turns, 0) OR a.peak_tokens IS DISTINCT FROM t.peak
   OR a.peak_utilization IS DISTINCT FROM t.share)`;
 
@@ -180,8 +128,7 @@ LEFT JOIN (SELECT session_id, sum(turns) AS turns, count(*) AS agents, max(peak_
              sum(masked + compacted + subticks + restarts + cleared + unexplained) AS boundaries,
              sum(reclaimed) AS reclaimed, max(peak_utilization) AS share
            FROM agents WHERE project_id = $1 GROUP BY session_id) a ON a.session_id = s.id
-WHERE s.project_id = $1 AND s.id NOT IN (SELECT json_array_elements_text($2::json)::uuid)
-  AND (s.turns <> COALESCE(a.turns, 0) OR s.agents <> COALESCE(a.agents, 0)
+WHERE s.project_id = $1 AND (s.turns <> COALESCE(a.turns, 0) OR s.agents <> COALESCE(a.agents, 0)
   OR s.peak_tokens IS DISTINCT FROM a.peak OR s.peak_utilization IS DISTINCT FROM a.share OR s.reclaimed <> COALESCE(a.reclaimed, 0)
   OR s.masked + s.compacted + s.subticks + s.restarts + s.cleared + s.unexplained <> COALESCE(a.boundaries, 0)
   OR s.warned <> (s.warnings > 0)
@@ -201,9 +148,9 @@ WITH counted AS (
       ELSE GREATEST(0, t.input_tokens - t.cached) END) FILTER (WHERE t.input_tokens IS NOT NULL), 0) AS fresh,
     COALESCE(sum(t.cache_read), 0) AS cache_read, COALESCE(sum(t.cache_write), 0) AS cache_write,
     COALESCE(sum(t.output_tokens), 0) AS output, COALESCE(sum(t.cost_micros), 0) AS cost,
-    max(t.context_tokens) FILTER (WHERE t.purpose = 0) AS peak,
-    count(*) FILTER (WHERE t.purpose = 0 AND t.context_tokens IS NOT NULL AND t.window_tokens IS NOT NULL) AS binned
-  FROM counted t JOIN agents a ON a.project_id = t.project_id AND a.id = t.agent_id
+    max(t.context_tokens) FILTER (WHERE ${IS_LEVEL}) AS peak,
+    count(*) FILTER (WHERE ${IS_LEVEL} AND t.context_tokens IS NOT NULL AND t.window_tokens IS NOT NULL) AS binned
+  FROM counted t JOIN agents a ON a.project_id = t.project_id AND a.number = t.agent
   JOIN sessions s ON s.project_id = a.project_id AND s.id = a.session_id
   JOIN models m ON m.project_id = t.project_id AND m.id = t.model_id
   GROUP BY GROUPING SETS ((1, 2, 3), (1))
@@ -211,21 +158,12 @@ WITH counted AS (
   SELECT bucket, COALESCE(harness, '${ALL}') AS harness, COALESCE(model, '${ALL}') AS model, turns, missing, fresh,
     cache_read, cache_write, output, cost, peak, binned
   FROM summed
-), settled AS (
-  SELECT bucket, harness, model, turns, missing, fresh, cache_read, cache_write, output, cost_micros, peak_tokens, bins,
-    false AS repeak
-  FROM rollups WHERE project_id = $1 AND grain = 60
-  UNION ALL
-  SELECT to_timestamp(bucket / 1000), harness, model, turns, missing, fresh, "cacheRead", "cacheWrite", output,
-    "costMicros", "peakTokens", bins, repeak
-  FROM json_to_recordset($2::json) AS p(bucket float8, harness text, model text, turns int4, missing int4, fresh int8,
-    "cacheRead" int8, "cacheWrite" int8, output int8, "costMicros" int8, "peakTokens" int4, bins int4[], repeak bool)
 ), kept AS (
   SELECT bucket, harness, model, sum(turns) AS turns, sum(missing) AS missing, sum(fresh) AS fresh,
     sum(cache_read) AS cache_read, sum(cache_write) AS cache_write, sum(output) AS output, sum(cost_micros) AS cost,
     max(peak_tokens) AS peak, sum((SELECT COALESCE(sum(n), 0) FROM unnest(bins) n)) AS binned,
-    bool_or(repeak) AS repeak
-  FROM settled GROUP BY 1, 2, 3 HAVING sum(turns) <> 0
+    bool_or(stale) AS repeak
+  FROM rollups WHERE project_id = $1 AND grain = 60 GROUP BY 1, 2, 3 HAVING sum(turns) <> 0
 )
 SELECT count(*) AS count FROM raw FULL JOIN kept USING (bucket, harness, model)
 WHERE (raw.turns, raw.missing, raw.fresh, raw.cache_read, raw.cache_write, raw.output, raw.cost, raw.binned)
@@ -271,21 +209,17 @@ WITH summed AS (
   GROUP BY GROUPING SETS ((1, 2, 3), (1, 3))
 ), raw AS (
   SELECT bucket, COALESCE(harness, '${ALL}') AS harness, type, count, reclaimed FROM summed
-), settled AS (
-  SELECT bucket, harness, type, count, reclaimed FROM boundary_rollups WHERE project_id = $1 AND grain = 60
-  UNION ALL
-  SELECT to_timestamp(bucket / 1000), harness, type, count, reclaimed
-  FROM json_to_recordset($2::json) AS p(bucket float8, harness text, type text, count int4, reclaimed int8)
 ), kept AS (
-  SELECT bucket, harness, type, sum(count) AS count, sum(reclaimed) AS reclaimed FROM settled
+  SELECT bucket, harness, type, sum(count) AS count, sum(reclaimed) AS reclaimed FROM boundary_rollups
+  WHERE project_id = $1 AND grain = 60
   GROUP BY 1, 2, 3 HAVING sum(count) <> 0
 )
 SELECT count(*) AS count FROM raw FULL JOIN kept USING (bucket, harness, type)
 WHERE raw.count IS DISTINCT FROM kept.count OR raw.reclaimed IS DISTINCT FROM kept.reclaimed`;
 
-/** What the most recent agents come to, computed anew from all that they sent. */
-async function refold(reader: Reader, { models, fold }: DoctorOptions): Promise<Check> {
-  const name = "current, peak and windows equal a recomputation";
+/** Folds the most recent agents again from everything they sent, and compares every derived column. */
+async function refold(reader: Reader): Promise<Check> {
+  const name = "agents equal a fold of their events";
   const agents = await reader.prisma.agent.findMany({
     where: { projectId: reader.projectId, turns: { gt: 0 } },
     orderBy: { lastReceivedAt: "desc" },
@@ -294,43 +228,17 @@ async function refold(reader: Reader, { models, fold }: DoctorOptions): Promise<
   });
   const wrong: string[] = [];
   for (const { id } of agents) {
-    const { agent, turns, marks, over } = await atOneMoment(reader, async (tx) => {
-      const agent = await tx.agent.findUniqueOrThrow({
-        where: { projectId_id: { projectId: reader.projectId, id } },
-      });
-      return {
-        agent,
-        turns: await readAgentTurns(sqlOfClient(tx), agent, models),
-        marks: await readAgentMarks(sqlOfClient(tx), agent),
-        over: await tx.window.findMany({
-          where: { projectId: reader.projectId, agentId: id },
-          orderBy: { index: "asc" },
-        }),
-      };
-    });
-    const facts = marks.filter((mark) => mark.origin === 0).map((mark) => mark.facts);
-    const { state, windows } = foldAgent(
-      turns.map((row) => row.facts),
-      facts,
-      fold,
+    const differences = await atOneMoment(reader, (tx) =>
+      recomputeAgent(sqlOfClient(tx), reader.projectId, id, reader.thresholds),
     );
-    const stored = unpackState(agent.state);
-    const open = stored.window === undefined ? [] : [stored.window];
-    const same =
-      state.current === stored.current &&
-      state.current === (agent.currentTokens ?? undefined) &&
-      state.peak?.tokens === stored.peak?.tokens &&
-      state.windows === stored.windows &&
-      state.turns === stored.turns &&
-      levelsOf(windows.values()) === levelsOf([...over, ...open]);
-    if (!same) wrong.push(agent.id);
+    if (differences.length > 0) wrong.push(`${id} (${differences.join(", ")})`);
   }
   return {
     name,
     ok: wrong.length === 0,
     message:
       wrong.length === 0
-        ? `${grouped(agents.length)} agents read again, no difference.`
+        ? `${grouped(agents.length)} agents folded again, no difference.`
         : `${wrong.length} of ${agents.length} agents differ: ${wrong.slice(0, 5).join(", ")}.`,
   };
 }

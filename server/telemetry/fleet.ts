@@ -1,7 +1,7 @@
 import type { FleetAgent, FleetPart, FleetPartQuery, FleetQuery, FleetView } from "@plimsoll/protocol";
 import { Prisma } from "../db/client.ts";
-import { slotOf } from "../ingest/slots.ts";
-import { iso, LIVE_FOR, type Reader, type SettledReader } from "./reader.ts";
+import { slotOf } from "../store/buckets.ts";
+import { type FreshReader, iso, LIVE_FOR, type Reader } from "./reader.ts";
 import { type AgentFacts, agentView } from "./views.ts";
 
 /** The condition on `agents a` joined with `sessions s` under which an agent is live. */
@@ -27,7 +27,7 @@ interface Row extends AgentFacts {
 }
 
 /** Every live agent against its own lines, the one nearest to its line first. */
-export async function readFleet(reader: SettledReader, query: FleetQuery): Promise<FleetView> {
+export async function readFleet(reader: FreshReader, query: FleetQuery): Promise<FleetView> {
   const rows = await readRows(reader, liveAgents(reader, query.harness), query.limit);
   return {
     generated_at: iso(reader.now),
@@ -37,7 +37,7 @@ export async function readFleet(reader: SettledReader, query: FleetQuery): Promi
 }
 
 /** What became of the live agents of some sessions, and how many agents are live in all. */
-export async function readFleetPart(reader: SettledReader, query: FleetPartQuery): Promise<FleetPart> {
+export async function readFleetPart(reader: FreshReader, query: FleetPartQuery): Promise<FleetPart> {
   const live = liveAgents(reader, query.harness);
   const [rows, [total]] = await Promise.all([
     readRows(reader, Prisma.sql`${live} AND s.id = ANY(${query.sessions}::uuid[])`, MOST_AGENTS),

@@ -1,7 +1,7 @@
 import { isBoundary } from "@plimsoll/protocol";
-import { ALL, GRAINS } from "../ingest/rollup.ts";
+import { ALL, GRAINS } from "../store/buckets.ts";
 import { liveAgents } from "./fleet.ts";
-import type { SettledReader } from "./reader.ts";
+import type { FreshReader } from "./reader.ts";
 
 /** What a scraper of `/metrics` gets of a project: the live agents nearest to their lines, and totals. */
 export interface FleetGauges {
@@ -26,7 +26,7 @@ export interface AgentGauges {
 /** Four series an agent: a fleet without bound would drown whoever scrapes it. */
 export const AGENTS_SHOWN = 500;
 
-export async function readGauges(reader: SettledReader): Promise<FleetGauges> {
+export async function readGauges(reader: FreshReader): Promise<FleetGauges> {
   const { prisma, projectId } = reader;
   const [agents, boundaries, [warned]] = await Promise.all([
     prisma.$queryRaw<AgentGauges[]>`

@@ -1,11 +1,11 @@
 import type { HarnessView } from "@plimsoll/protocol";
-import { iso, type SettledReader } from "./reader.ts";
+import { type FreshReader, iso } from "./reader.ts";
 
 /** Every harness instance ever heard from, the latest first; at most 500. */
 export async function readHarnesses({
   prisma,
   projectId,
-}: SettledReader): Promise<{ harnesses: HarnessView[] }> {
+}: FreshReader): Promise<{ harnesses: HarnessView[] }> {
   const rows = await prisma.harness.findMany({
     where: { projectId },
     orderBy: [{ lastReceivedAt: "desc" }, { id: "asc" }],

@@ -1,7 +1,6 @@
 import type { Thresholds } from "@plimsoll/protocol";
 import type { PrismaClient } from "../db/client.ts";
 import { PlimsollError } from "../errors.ts";
-import type { Totals } from "../ingest/totals.ts";
 
 /** What every read model needs. */
 export interface Reader {
@@ -12,14 +11,25 @@ export interface Reader {
   now: number;
 }
 
-/** For who reads sessions, rollups, harnesses or counts: what was committed before it was made is in them. */
-export interface SettledReader extends Reader {
-  settled: true;
+/** What is acknowledged and not yet in what a reader sees. */
+export interface Lag {
+  events: number;
+  /** Age of the oldest of them, ms. */
+  ms: number;
 }
 
-export async function settled(reader: Reader, totals: Pick<Totals, "settle">): Promise<SettledReader> {
-  await totals.settle();
-  return { ...reader, settled: true };
+/** A reader that has waited for events acknowledged before it was created. `lag` is what it did not wait out. */
+export interface FreshReader extends Reader {
+  lag: Lag;
+}
+
+/** Waits for the projection of a project, a bounded time. */
+export interface Freshness {
+  wait(projectId: number): Promise<Lag>;
+}
+
+export async function freshReader(reader: Reader, freshness: Freshness): Promise<FreshReader> {
+  return { ...reader, lag: await freshness.wait(reader.projectId) };
 }
 
 /** An agent heard from within this many milliseconds, whose session has not ended, is live. */

@@ -2,10 +2,10 @@ import type { Series, SeriesMetric, SeriesQuery } from "@plimsoll/protocol";
 import { percentile } from "@plimsoll/protocol";
 import { Prisma } from "../db/client.ts";
 import { PlimsollError } from "../errors.ts";
-import { ALL } from "../ingest/rollup.ts";
+import { ALL } from "../store/buckets.ts";
 import { sumBins } from "./bins.ts";
 import { grainFor, stepFor } from "./buckets.ts";
-import { iso, type Reader, type SettledReader, type Span, spanOf } from "./reader.ts";
+import { type FreshReader, iso, type Reader, type Span, spanOf } from "./reader.ts";
 
 const UNITS: Record<SeriesMetric, Series["unit"]> = {
   utilization_peak: "fraction",
@@ -41,7 +41,7 @@ interface Row {
 }
 
 /** A metric over time. Gauges leave silent buckets out; counts say zero. */
-export async function readSeries(reader: SettledReader, query: SeriesQuery): Promise<Series> {
+export async function readSeries(reader: FreshReader, query: SeriesQuery): Promise<Series> {
   const span = spanOf(query);
   const step = stepFor(span, query.step);
   const rows = await readRows(reader, query, span, step);

@@ -9,9 +9,9 @@ import type {
 import { DEFAULT_AGENT, isBoundary } from "@plimsoll/protocol";
 import type { Agent, Boundary, Crossing, Session, Window } from "../db/generated/client.ts";
 import { PlimsollError } from "../errors.ts";
-import { BOUNDARY_ORIGIN, crossingOriginOf } from "../ingest/codes.ts";
-import { unpackState } from "../ingest/packed-state.ts";
-import { iso, type Reader, type SettledReader } from "./reader.ts";
+import { BOUNDARY_ORIGIN, crossingOriginOf } from "../store/codes.ts";
+import { unpackStored } from "../store/packed-state.ts";
+import { type FreshReader, iso, type Reader } from "./reader.ts";
 import { agentView, sessionRow } from "./views.ts";
 
 const MOST_MARKS = 1_000;
@@ -26,7 +26,7 @@ export async function findSession(reader: Reader, id: string): Promise<Session> 
 }
 
 /** One session: its agents, their windows, and everything that explains their levels. */
-export async function readSession(reader: SettledReader, id: string): Promise<SessionDetail> {
+export async function readSession(reader: FreshReader, id: string): Promise<SessionDetail> {
   const { prisma, projectId } = reader;
   const session = await findSession(reader, id);
   const agents = await prisma.agent.findMany({
@@ -94,14 +94,16 @@ function crossingView(row: Crossing, names: ReadonlyMap<string, string>): Crossi
   };
 }
 
-/** Each agent's windows that are over, and then the one it is in, which its own row tells of. */
+/** Each agent's windows that are over, and then the one it is in, which is part of its state. */
 function windowViews(agents: readonly Agent[], over: readonly Window[]): WindowView[] {
   const views = new Map<string, WindowView[]>(agents.map(({ id }) => [id, []]));
-  for (const window of over) views.get(window.agentId)!.push(windowView(window));
-  for (const { id, state } of agents) {
-    const { window } = unpackState(state);
-    if (window !== undefined) views.get(id)!.push(openWindowView(id, window));
+  const open = new Map(
+    agents.map(({ id, state }) => [id, state === null ? undefined : unpackStored(state).window]),
+  );
+  for (const window of over) {
+    if (open.get(window.agentId)?.index !== window.index) views.get(window.agentId)!.push(windowView(window));
   }
+  for (const [id, window] of open) if (window !== undefined) views.get(id)!.push(openWindowView(id, window));
   return [...views.values()].flat();
 }
 

@@ -2,8 +2,8 @@ import type { SessionPage, SessionSort, SessionsQuery } from "@plimsoll/protocol
 import { Prisma } from "../db/client.ts";
 import { isUnavailable } from "../db/unavailable.ts";
 import { PlimsollError } from "../errors.ts";
-import { slotOf } from "../ingest/slots.ts";
-import { LIVE_FOR, type SettledReader, spanOf } from "./reader.ts";
+import { slotOf } from "../store/buckets.ts";
+import { type FreshReader, LIVE_FOR, spanOf } from "./reader.ts";
 import { sessionRow } from "./views.ts";
 
 /**
@@ -25,7 +25,7 @@ const SORT_KEYS: Record<SessionSort, { columns: Prisma.Sql[]; types: Prisma.Sql[
 };
 
 /** Sessions active in the range, one page at a time. */
-export async function readSessions(reader: SettledReader, query: SessionsQuery): Promise<SessionPage> {
+export async function readSessions(reader: FreshReader, query: SessionsQuery): Promise<SessionPage> {
   const { prisma, projectId, now } = reader;
   const { columns, types } = SORT_KEYS[query.sort];
   const descending = query.order === "desc";

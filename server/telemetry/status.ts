@@ -1,14 +1,13 @@
 import type { FleetStatus, FleetTotals, StatusQuery } from "@plimsoll/protocol";
 import { utilizationOf } from "@plimsoll/protocol";
 import { Prisma } from "../db/client.ts";
-import { ALL } from "../ingest/rollup.ts";
-import { slotOf } from "../ingest/slots.ts";
+import { ALL, slotOf } from "../store/buckets.ts";
 import { coveringBuckets } from "./buckets.ts";
 import { liveAgents } from "./fleet.ts";
-import { iso, type Reader, type SettledReader, type Span, spanOf } from "./reader.ts";
+import { type FreshReader, iso, type Reader, type Span, spanOf } from "./reader.ts";
 
 /** The fleet's totals over a range, beside the period of equal length before it. */
-export async function readStatus(reader: SettledReader, query: StatusQuery): Promise<FleetStatus> {
+export async function readStatus(reader: FreshReader, query: StatusQuery): Promise<FleetStatus> {
   const span = spanOf(query);
   const before = { from: span.from - (span.to - span.from), to: span.from };
   const [totals, previous, now] = await Promise.all([
@@ -19,6 +18,7 @@ export async function readStatus(reader: SettledReader, query: StatusQuery): Pro
   return {
     generated_at: iso(reader.now),
     range: { from: iso(span.from), to: iso(span.to) },
+    behind: reader.lag.events === 0 ? null : reader.lag,
     ...now,
     totals,
     previous,

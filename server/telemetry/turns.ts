@@ -1,20 +1,27 @@
 import type { Composition, TurnPage, TurnsQuery, TurnView } from "@plimsoll/protocol";
 import { COMPOSITION_PARTS, normaliseUsage, utilizationOf } from "@plimsoll/protocol";
 import { Prisma } from "../db/client.ts";
-import { PURPOSE, unpackFacets } from "../ingest/codes.ts";
+import { unpackFacets } from "../store/codes.ts";
+import { IS_LEVEL } from "../store/turns.ts";
 import { iso, type Reader } from "./reader.ts";
 import { findSession } from "./session.ts";
 import { decodeCursor, encodeCursor, foreignCursor } from "./sessions.ts";
 
-/** Turns of an agent in order: by window, then sequence, then time; the key as text settles ties, as in the protocol. */
-export const TURN_ORDER = Prisma.sql`t.window_index, COALESCE(t.seq, 0), t.at, t.key::text COLLATE "C"`;
+/**
+ * The sequence number that orders a turn `t` in its window. A turn without one takes the highest that the window has
+ * reached by its time, as in the protocol's timeline.
+ */
+export const TURN_PLACE = Prisma.sql`COALESCE(t.seq, max(t.seq) OVER (PARTITION BY t.agent, t.window_index ORDER BY t.at), -1)`;
+
+/** Turns `t` of an agent in order: by window, sequence and time; the key breaks ties. `place` is `TURN_PLACE`. */
+export const TURN_ORDER = Prisma.sql`t.window_index, t.place, t.at, t.key::text COLLATE "C"`;
 
 interface Row {
   number: number;
   agent_id: string;
-  agent: string;
+  agent_name: string;
   at: Date;
-  received_at: Date;
+  delay: number;
   model: string;
   window_index: number;
   window_tokens: number | null;
@@ -27,7 +34,6 @@ interface Row {
   reasoning: number | null;
   duration_ms: number | null;
   cost_micros: number | null;
-  purpose: number;
   facets: number;
   composition: (number | null)[] | null;
 }
@@ -64,15 +70,18 @@ function numberedTurns(
   { id, agent_id }: Pick<TurnsQuery, "id" | "agent_id">,
 ): Prisma.Sql {
   const one = agent_id === undefined ? Prisma.empty : Prisma.sql`AND a.id = ${agent_id}::uuid`;
-  return Prisma.sql`WITH numbered AS (
-      SELECT t.*, a.name AS agent, m.name AS model, extract(epoch FROM t.at)::float8 * 1000 AS at_ms,
-        (row_number() OVER (PARTITION BY t.agent_id ORDER BY ${TURN_ORDER}))::int4 AS number
-      FROM agents a JOIN turns t ON t.project_id = a.project_id AND t.agent_id = a.id
-      JOIN models m ON m.project_id = t.project_id AND m.id = t.model_id
+  return Prisma.sql`WITH placed AS (
+      SELECT t.*, ${TURN_PLACE} AS place, a.id AS agent_id, a.name AS agent_name, m.name AS model,
+        extract(epoch FROM t.at)::float8 * 1000 AS at_ms
+      FROM agents a JOIN turns t ON t.project_id = ${projectId} AND t.agent = a.number
+      JOIN models m ON m.project_id = ${projectId} AND m.id = t.model_id
       WHERE a.project_id = ${projectId} AND a.session_id = ${id}::uuid ${one}
+    ), numbered AS (
+      SELECT t.*, (row_number() OVER (PARTITION BY t.agent ORDER BY ${TURN_ORDER}))::int4 AS number FROM placed t
     ), changes AS (
-      SELECT agent_id, key, context_tokens - lag(context_tokens) OVER (PARTITION BY agent_id ORDER BY number) AS change
-      FROM numbered WHERE context_tokens IS NOT NULL AND purpose = 0
+      SELECT t.agent_id, t.key,
+        t.context_tokens - lag(t.context_tokens) OVER (PARTITION BY t.agent_id ORDER BY t.number) AS change
+      FROM numbered t WHERE t.context_tokens IS NOT NULL AND ${Prisma.raw(IS_LEVEL)}
     )`;
 }
 
@@ -89,9 +98,9 @@ function turnView(row: Row): TurnView {
   return {
     number: row.number,
     agent_id: row.agent_id,
-    agent: row.agent,
+    agent: row.agent_name,
     at: iso(row.at),
-    received_at: iso(row.received_at),
+    received_at: iso(row.at.getTime() + row.delay * 1_000),
     model: row.model,
     window: row.window_index,
     context_tokens: row.context_tokens,
@@ -106,7 +115,7 @@ function turnView(row: Row): TurnView {
     reasoning_tokens: row.reasoning,
     basis: usage.basis,
     estimated: facets.estimated,
-    compaction: row.purpose === PURPOSE.compaction,
+    compaction: facets.compaction,
     duration_ms: row.duration_ms,
     cost_usd: row.cost_micros === null ? null : row.cost_micros / 1e6,
     composition: compositionView(row.composition),

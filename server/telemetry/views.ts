@@ -1,5 +1,6 @@
 import type { AgentView, AppliedThreshold, SessionRow, SessionStatus, Thresholds } from "@plimsoll/protocol";
 import {
+  EMPTY_STATE,
   forecast,
   lineOf,
   loadOf,
@@ -8,8 +9,8 @@ import {
   utilizationOf,
 } from "@plimsoll/protocol";
 import type { Agent, Session } from "../db/generated/client.ts";
-import { sourceOf } from "../ingest/codes.ts";
-import { unpackState } from "../ingest/packed-state.ts";
+import { sourceOf } from "../store/codes.ts";
+import { unpackStored } from "../store/packed-state.ts";
 import { iso, LIVE_FOR } from "./reader.ts";
 
 type Kind = SessionRow["kind"];
@@ -32,6 +33,8 @@ export type AgentFacts = Omit<
   | "projectId"
   | "lastReceivedAt"
   | "load"
+  | "number"
+  | "version"
   | "peakUtilization"
   | "masked"
   | "compacted"
@@ -44,7 +47,11 @@ export type AgentFacts = Omit<
 >;
 
 export function agentView(agent: AgentFacts, thresholds: Thresholds): AgentView {
-  const { recent, pending: marks, uncounted } = unpackState(agent.state);
+  const {
+    recent,
+    pending: marks,
+    uncounted,
+  } = agent.state === null ? EMPTY_STATE : unpackStored(agent.state).state;
   const windowTokens = agent.currentWindow ?? undefined;
   const contextTokens = agent.currentTokens ?? undefined;
   const line = lineOf(thresholds, windowTokens);

@@ -2,14 +2,16 @@ import type { PrismaClient } from "../db/client.ts";
 
 /** What two databases must agree on: everything but when, and in how many batches, the server heard of it. */
 const COLUMNS: Record<string, string> = {
-  sessions: "to_jsonb(t) - 'last_received_at'",
-  agents: "to_jsonb(t) - 'last_received_at' - 'version'",
+  sessions: "to_jsonb(t) - 'last_received_at' - 'version' - 'open_slot'",
+  agents: `to_jsonb(t) - 'last_received_at' - 'version' - 'number' - 'state' || jsonb_build_object(
+    'state', t.state::jsonb->0, 'window', t.state::jsonb->1)`,
   harnesses: "to_jsonb(t) - 'last_received_at'",
   windows: "to_jsonb(t)",
-  turns: "to_jsonb(t) - 'received_at'",
+  turns: `to_jsonb(t) - 'delay' - 'agent' || jsonb_build_object('agent_id', (
+    SELECT a.id FROM agents a WHERE a.project_id = t.project_id AND a.number = t.agent))`,
   boundaries: "to_jsonb(t) - 'received_at'",
   crossings: "to_jsonb(t)",
-  rollups: "to_jsonb(t)",
+  rollups: "to_jsonb(t) - 'stale'",
   boundary_rollups: "to_jsonb(t)",
 };
 
@@ -52,6 +54,6 @@ function empty(table: string, row: Record<string, unknown>): boolean {
 
 export async function emptyTables(prisma: PrismaClient): Promise<void> {
   await prisma.$executeRawUnsafe(
-    `TRUNCATE ${[...Object.keys(COLUMNS), "ingest_counts", "models", "pending_totals"].map((table) => `"${table}"`).join(", ")}`,
+    `TRUNCATE ${[...Object.keys(COLUMNS), "ingest_counts", "models", "segments", "journal", "projectors", "refolds", "rejected_events"].map((table) => `"${table}"`).join(", ")}`,
   );
 }

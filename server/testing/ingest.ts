@@ -1,61 +1,84 @@
-import { DEFAULT_THRESHOLDS, type FoldOptions } from "@plimsoll/protocol";
+import type { IngestAnswer } from "@plimsoll/protocol";
+import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol";
 import { type Logger, pino } from "pino";
 import type { PrismaClient } from "../db/client.ts";
-import { openWriters } from "../db/sql.ts";
-import { AgentMemory } from "../ingest/agents.ts";
-import { Ingest } from "../ingest/ingest.ts";
-import { ModelNumbers } from "../ingest/models.ts";
-import { Totals } from "../ingest/totals.ts";
+import { type OpenedIngest, openIngest } from "../ingest/index.ts";
+import type { Projected } from "../ingest/projector.ts";
+import type { JournalSignals, Reply } from "../ingest/projectors.ts";
 import { testDatabase } from "./database.ts";
 
-/** Models whose window is known, in tokens. */
-const WINDOWS: Record<string, number> = { "model-a": 10_000, "model-b": 200_000 };
+/** Models whose window a test may rely on, in tokens. */
+export const TEST_WINDOWS: Record<string, number> = { "model-a": 10_000, "model-b": 200_000 };
 
-/** How the write path reads what it is told. */
-export const TEST_FOLD: FoldOptions = {
-  thresholds: DEFAULT_THRESHOLDS,
-  lookups: { configured: () => undefined, catalog: (model) => WINDOWS[model] },
-};
+export interface TestServer extends OpenedIngest {
+  /** Sends events and waits until they are projected. */
+  send(...events: unknown[]): Promise<IngestAnswer>;
+}
 
 export interface TestIngest {
   prisma: PrismaClient;
   databaseUrl: string;
-  /** The write path as a server just started has it: it knows nothing of what another one wrote. */
-  start(): Ingest;
-  /** Settles as another server on the same database does. */
-  totals: Totals;
-  newTotals(log?: Logger): Totals;
+  /** Another process on the same database. */
+  start(options?: { projected?: (change: Projected) => void; segmentTurns?: number }): Promise<TestServer>;
   close(): Promise<void>;
 }
 
-/** The write path on a database of its own. `now` is the time it is received at, epoch ms. */
-export async function testIngest(now: number): Promise<TestIngest> {
-  const silent = pino({ level: "silent" });
+/** The write path on a database of its own. */
+export async function testIngest({ log = pino({ level: "silent" }) }: { log?: Logger } = {}): Promise<TestIngest> {
   const database = await testDatabase();
-  const { prisma } = database;
-  const writers = openWriters({ url: database.url, size: 8, log: silent });
-  const newTotals = (log = silent) => new Totals({ prisma, writers, log });
+  const { prisma, url } = database;
+  const signals = localSignals();
+  const servers = new Set<TestServer>();
+  await prisma.project.createMany({ data: [{ id: 1, name: "default", createdAt: new Date() }], skipDuplicates: true });
   return {
     prisma,
-    databaseUrl: database.url,
-    totals: newTotals(),
-    newTotals,
-    start: () =>
-      new Ingest({
-        prisma,
-        writers,
-        models: new ModelNumbers(prisma),
-        agents: new AgentMemory(),
-        totals: newTotals(),
-        thresholds: () => TEST_FOLD.thresholds,
-        lookups: () => TEST_FOLD.lookups,
-        log: silent,
-        committed: () => {},
-        clock: () => now,
-      }),
+    databaseUrl: url,
+    async start({ projected, segmentTurns } = {}) {
+      const opened = await openIngest({
+        url,
+        log,
+        clock: Date.now,
+        thresholds: () => DEFAULT_THRESHOLDS,
+        signals: signals(),
+        projects: async () => (await prisma.project.findMany({ select: { id: true } })).map(({ id }) => id),
+        ...(projected && { projected }),
+        ...(segmentTurns && { segmentTurns }),
+      });
+      const server: TestServer = {
+        ...opened,
+        send: (...events) =>
+          opened.ingest.accept(
+            1,
+            events.map((value) => ({ value })),
+            { wait: true },
+          ),
+        async close() {
+          servers.delete(server);
+          await opened.close();
+        },
+      };
+      servers.add(server);
+      return server;
+    },
     async close() {
-      await writers.end();
+      await Promise.all([...servers].map((server) => server.close()));
       await database.close();
     },
   };
+}
+
+/** Signals between several write paths in one process. */
+function localSignals(): () => JournalSignals {
+  const journaled = new Set<(projectId: number) => void>();
+  const replied = new Set<(replies: readonly Reply[]) => void>();
+  const subscribe = <T>(listeners: Set<T>, listener: T) => {
+    listeners.add(listener);
+    return () => void listeners.delete(listener);
+  };
+  return () => ({
+    journaled: (projectId) => void setImmediate(() => journaled.forEach((listener) => listener(projectId))),
+    onJournaled: (listener) => subscribe(journaled, listener),
+    replied: (replies) => void setImmediate(() => replied.forEach((listener) => listener(replies))),
+    onReplied: (listener) => subscribe(replied, listener),
+  });
 }

@@ -3,11 +3,10 @@ import type { Keys } from "../access/keys.ts";
 import type { Principal } from "../access/principal.ts";
 import type { PrismaClient } from "../db/client.ts";
 import type { Demo } from "../demo/run.ts";
-import type { ModelNumbers } from "../ingest/models.ts";
-import type { Totals } from "../ingest/totals.ts";
+import type { Command } from "../ingest/journal-entry.ts";
 import type { Projects } from "../projects/projects.ts";
 import type { SharedReads } from "../shared-reads.ts";
-import type { WindowSettings } from "../telemetry/windows.ts";
+import type { Freshness, Lag } from "../telemetry/reader.ts";
 
 /** What procedures work with; made once by the composition root. */
 export interface Services {
@@ -20,9 +19,9 @@ export interface Services {
   keys: Pick<Keys, "create" | "list" | "revoke">;
   projects: Projects;
   createLoginUrl: () => string;
-  models: ModelNumbers;
-  windows: WindowSettings;
-  totals: Pick<Totals, "settle">;
+  /** Has the projector do something; resolves once it is done. */
+  command: (projectId: number, command: Command) => Promise<void>;
+  freshness: Freshness;
   thresholds: (projectId: number) => Thresholds;
   demo: Pick<Demo, "view" | "start" | "stop">;
   sharedReads: SharedReads;
@@ -33,4 +32,6 @@ export interface Context {
   /** Rejects with a PlimsollError when what was presented is wrong; undefined when nothing was. */
   principal: Promise<Principal | undefined>;
   services: Services;
+  /** What the answer says beside its body. */
+  response: { behind?: Lag };
 }

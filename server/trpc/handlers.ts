@@ -33,7 +33,7 @@ export function createHandlers({ services, onError, errorResponse }: HandlerOpti
     // Awaited by the procedures, inside tRPC, so that a refusal gets the shape and status of any other error.
     const principal = caller.authenticate();
     principal.catch(() => {});
-    return { principal, services };
+    return { principal, services, response: {} };
   };
   let document: { url: string; text: string } | undefined;
   const documentText = () => {

@@ -5,7 +5,7 @@ import { ZodError, type ZodType } from "zod";
 import { requireScope } from "../access/principal.ts";
 import { isUnavailable } from "../db/unavailable.ts";
 import { databaseUnreachable, PlimsollError, toErrorBody } from "../errors.ts";
-import { type Reader, settled } from "../telemetry/reader.ts";
+import { freshReader, type Reader } from "../telemetry/reader.ts";
 import type { Context } from "./context.ts";
 
 /** Why a call failed, as the one error class, whatever tRPC wrapped it in. */
@@ -85,11 +85,13 @@ export function procedure(scope: Scope) {
   });
 }
 
-/** A procedure that reads sessions or totals: its reader finds in them what was committed before it was asked. */
-export function settledProcedure(scope: Scope) {
-  return procedure(scope).use(async ({ ctx, next }) =>
-    next({ ctx: { ...ctx, reader: await settled(ctx.reader, ctx.services.totals) } }),
-  );
+/** A procedure whose reader has waited for the events acknowledged before it was asked. */
+export function freshProcedure(scope: Scope) {
+  return procedure(scope).use(async ({ ctx, next }) => {
+    const reader = await freshReader(ctx.reader, ctx.services.freshness);
+    if (reader.lag.events > 0) ctx.response.behind = reader.lag;
+    return next({ ctx: { ...ctx, reader } });
+  });
 }
 
 /**

@@ -12,6 +12,8 @@ export * from "./history/forecast.ts";
 export * from "./history/histogram.ts";
 export * from "./history/mark.ts";
 export * from "./history/models.ts";
+export * from "./history/segments.ts";
+export * from "./history/summary.ts";
 export * from "./history/thresholds.ts";
 export * from "./history/timeline.ts";
 export * from "./history/turn.ts";

@@ -14,9 +14,9 @@ import { readFleet, readFleetPart } from "../../telemetry/fleet.ts";
 import { readHarnesses } from "../../telemetry/harnesses.ts";
 import { readSeries } from "../../telemetry/series.ts";
 import { readStatus } from "../../telemetry/status.ts";
-import { answer, settledProcedure } from "../init.ts";
+import { answer, freshProcedure } from "../init.ts";
 
-export const status = settledProcedure("read")
+export const status = freshProcedure("read")
   .meta({
     openapi: {
       method: "GET",
@@ -29,7 +29,7 @@ export const status = settledProcedure("read")
   .output(answer(FleetStatus))
   .query(({ ctx, input }) => ctx.shared(input, () => readStatus(ctx.reader, input)));
 
-export const fleet = settledProcedure("read")
+export const fleet = freshProcedure("read")
   .meta({
     openapi: {
       method: "GET",
@@ -43,12 +43,12 @@ export const fleet = settledProcedure("read")
   .query(({ ctx, input }) => ctx.shared(input, () => readFleet(ctx.reader, input)));
 
 /** For an open page: after a change it asks for the rows that changed, not for the whole fleet. */
-export const fleetPart = settledProcedure("read")
+export const fleetPart = freshProcedure("read")
   .input(FleetPartQuery)
   .output(answer(FleetPart))
   .query(({ ctx, input }) => ctx.shared(input, () => readFleetPart(ctx.reader, input)));
 
-export const series = settledProcedure("read")
+export const series = freshProcedure("read")
   .meta({
     openapi: { method: "GET", path: "/api/v1/series", tags: ["metrics"], summary: "A metric over time" },
   })
@@ -56,7 +56,7 @@ export const series = settledProcedure("read")
   .output(answer(Series))
   .query(({ ctx, input }) => ctx.shared(input, () => readSeries(ctx.reader, input)));
 
-export const harnesses = settledProcedure("read")
+export const harnesses = freshProcedure("read")
   .meta({
     openapi: {
       method: "GET",

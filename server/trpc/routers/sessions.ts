@@ -11,12 +11,12 @@ import { readChart } from "../../telemetry/chart.ts";
 import { readSession } from "../../telemetry/session.ts";
 import { readSessions } from "../../telemetry/sessions.ts";
 import { readTurns } from "../../telemetry/turns.ts";
-import { answer, procedure, router, settledProcedure } from "../init.ts";
+import { answer, freshProcedure, procedure, router } from "../init.ts";
 
 const tags = ["sessions"];
 
 export const sessions = router({
-  list: settledProcedure("read")
+  list: freshProcedure("read")
     .meta({
       openapi: { method: "GET", path: "/api/v1/sessions", tags, summary: "Sessions active in a range" },
     })
@@ -24,7 +24,7 @@ export const sessions = router({
     .output(answer(SessionPage))
     .query(({ ctx, input }) => readSessions(ctx.reader, input)),
 
-  get: settledProcedure("read")
+  get: freshProcedure("read")
     .meta({
       openapi: {
         method: "GET",

@@ -14,8 +14,9 @@ import { z } from "zod";
 import { PlimsollError } from "../../errors.ts";
 import { readCounts } from "../../telemetry/counts.ts";
 import { examine } from "../../telemetry/doctor.ts";
-import { readModelWindows, removeModelWindow, setModelWindow } from "../../telemetry/windows.ts";
-import { procedure, router, settledProcedure } from "../init.ts";
+import { iso } from "../../telemetry/reader.ts";
+import { findModelWindow, readModelWindows } from "../../telemetry/windows.ts";
+import { freshProcedure, procedure, router } from "../init.ts";
 
 export const keys = router({
   list: procedure("admin")
@@ -37,22 +38,38 @@ export const keys = router({
 export const windows = router({
   list: procedure("read")
     .input(z.object({}).optional())
-    .output(z.object({ windows: z.array(ModelWindowView), unknown: z.array(z.string()) }))
+    .output(
+      z.object({
+        windows: z.array(ModelWindowView),
+        unknown: z.array(z.string()),
+        /** Agents whose history is still to be folded with the sizes set last. */
+        recomputing: z.number().int(),
+      }),
+    )
     .query(({ ctx }) => readModelWindows(ctx.reader)),
 
   set: procedure("admin")
     .input(SetModelWindowInput)
     .output(ModelWindowView)
-    .mutation(({ ctx, input }) => setModelWindow(ctx.reader, ctx.services.windows, input)),
+    .mutation(async ({ ctx, input }) => {
+      await ctx.services.command(ctx.reader.projectId, { type: "set_window", ...input });
+      const set = await findModelWindow(ctx.reader, input.model);
+      return set ?? { ...input, updated_at: iso(ctx.reader.now) };
+    }),
 
   remove: procedure("admin")
     .input(RemoveModelWindowInput)
     .output(z.object({ removed: z.boolean() }))
-    .mutation(({ ctx, input }) => removeModelWindow(ctx.reader, ctx.services.windows, input.model)),
+    .mutation(async ({ ctx, input: { model } }) => {
+      const removed = (await findModelWindow(ctx.reader, model)) !== undefined;
+      if (removed)
+        await ctx.services.command(ctx.reader.projectId, { type: "set_window", model, tokens: null });
+      return { removed };
+    }),
 });
 
 export const ingest = router({
-  counts: settledProcedure("read")
+  counts: freshProcedure("read")
     .meta({
       openapi: {
         method: "GET",
@@ -66,14 +83,12 @@ export const ingest = router({
     .query(({ ctx, input }) => readCounts(ctx.reader, input)),
 });
 
-export const doctor = settledProcedure("admin")
+export const doctor = freshProcedure("admin")
   .input(z.object({}).optional())
   .output(DoctorReport)
   .query(({ ctx }) => {
-    const { databaseUrl, models, windows } = ctx.services;
-    const { projectId, thresholds } = ctx.reader;
-    const fold = { thresholds, lookups: windows.windows.lookups(projectId) };
-    return examine(ctx.reader, { databaseUrl, models, fold });
+    const { databaseUrl } = ctx.services;
+    return examine(ctx.reader, { databaseUrl });
   });
 
 export const login = router({

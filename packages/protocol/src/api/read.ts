@@ -112,6 +112,8 @@ export type FleetTotals = z.infer<typeof FleetTotals>;
 
 export const FleetStatus = z.object({
   generated_at: time,
+  /** Events acknowledged but not counted yet, and the age of the oldest in ms; null while there are none. */
+  behind: z.object({ events: z.number(), ms: z.number() }).nullable(),
   range: Range,
   /** False until the first event ever arrives. */
   has_events: z.boolean(),

@@ -281,6 +281,7 @@ export type MarkEvent = Exclude<PlimsollEvent, TurnEvent>;
 
 /** Why one event of a request was not stored. */
 export const REJECTION_CODES = [
+  "in_the_future",
   "invalid_json",
   "not_an_object",
   "unknown_type",
@@ -292,7 +293,8 @@ export type RejectionCode = (typeof REJECTION_CODES)[number];
 /** The answer to `POST /api/v1/events`, given only after the commit. */
 export const IngestAnswer = z.object({
   accepted: z.number().int(),
-  duplicates: z.number().int(),
+  /** Repeats that added nothing. Only in answers to `Prefer: wait`. */
+  duplicates: z.number().int().optional(),
   rejected: z.array(
     z.object({
       index: z.number().int(),

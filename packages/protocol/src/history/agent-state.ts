@@ -1,3 +1,4 @@
+import type { KnownLevel, UnmatchedReport } from "./crossings.ts";
 import type { DropHint } from "./mark.ts";
 import type { ThresholdName } from "./thresholds.ts";
 import type { Numbering, TurnPosition } from "./timeline.ts";
@@ -5,7 +6,7 @@ import { NO_NUMBERING } from "./timeline.ts";
 import type { TurnFacts } from "./turn.ts";
 import type { WindowSource } from "./window.ts";
 
-/** One life of a context window, as far as the turns tell. Tokens, epoch ms. */
+/** The turns of one window. Tokens, epoch ms. */
 export interface WindowSummary {
   index: number;
   firstAt: number;
@@ -24,9 +25,19 @@ export interface Peak {
   at: number;
 }
 
+/** The levels of a run of events. Summaries of consecutive runs join into the summary of all of them. */
+export interface Summary {
+  turns: number;
+  /** The first turn that reached the highest level. */
+  peak: Peak | undefined;
+  peakUtilization: number | undefined;
+  /** By window index, ascending. */
+  windows: readonly WindowSummary[];
+}
+
 /**
- * All that the next turn of an agent needs to know of the past. Plain JSON: it is stored with the agent, so that an
- * event in order costs one step and no reading of history.
+ * Everything the next event of an agent depends on. Bounded in size and plain JSON: the server stores it with the agent,
+ * so an event in order costs one step and no read of the history.
  */
 export interface AgentState {
   tail: TurnPosition | undefined;
@@ -34,9 +45,8 @@ export interface AgentState {
   /** The latest mark in time, with the highest window of any mark. */
   lastMark: { window: number; at: number; id: string } | undefined;
   numbering: Numbering;
-  turns: number;
   /** The window size last reported for each model. */
-  reported: { model: string; tokens: number }[];
+  reported: readonly { model: string; tokens: number }[];
   model: string | undefined;
   /** Context tokens of the latest turn that was counted. */
   current: number | undefined;
@@ -49,16 +59,14 @@ export interface AgentState {
   /** Turns since `current` whose prompt was not counted. */
   uncounted: number;
   /** Levels since the last fall, oldest first, for the forecast. */
-  recent: number[];
+  recent: readonly number[];
   above: readonly ThresholdName[];
-  /** Boundaries since the latest counted turn: the next one says where the level came to. */
-  pending: BoundaryReading[];
-  window: WindowSummary | undefined;
-  windows: number;
-  peak: Peak | undefined;
-  peakUtilization: number | undefined;
-  /** Set once the harness reported crossings: the time up to which a turn may still be the one a report speaks of. */
-  reports: { openUntil: number | undefined } | undefined;
+  /** Boundaries since the latest counted turn, which wait for the next level. */
+  pending: readonly BoundaryReading[];
+  /** The latest levels, oldest first, with the crossings at each: a report may name one of them. */
+  levels: readonly KnownLevel[];
+  /** Reports since the latest level that match no level yet; the next level may be the one they mean. */
+  unmatched: readonly UnmatchedReport[];
 }
 
 export interface TurnReading {
@@ -99,7 +107,6 @@ export const EMPTY_STATE: AgentState = {
   lastTurnAt: undefined,
   lastMark: undefined,
   numbering: NO_NUMBERING,
-  turns: 0,
   reported: [],
   model: undefined,
   current: undefined,
@@ -112,9 +119,6 @@ export const EMPTY_STATE: AgentState = {
   recent: [],
   above: [],
   pending: [],
-  window: undefined,
-  windows: 0,
-  peak: undefined,
-  peakUtilization: undefined,
-  reports: undefined,
+  levels: [],
+  unmatched: [],
 };

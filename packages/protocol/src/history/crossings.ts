@@ -1,9 +1,8 @@
-import type { MarkFacts } from "./mark.ts";
+import type { ReportedCrossing } from "./mark.ts";
 import type { ThresholdName, Thresholds } from "./threshold-rules.ts";
 import { THRESHOLD_NAMES, thresholdTokens } from "./threshold-rules.ts";
-import { compareText } from "./timeline.ts";
 
-/** Who said that a threshold was crossed. */
+/** Who found that a threshold was crossed: the server from a turn, the harness, or both. */
 export const CROSSING_ORIGINS = ["derived", "reported", "both"] as const;
 export type CrossingOrigin = (typeof CROSSING_ORIGINS)[number];
 
@@ -53,7 +52,7 @@ export function crossingsOf(
     after = up ? [...after, threshold] : after.filter((name) => name !== threshold);
     crossings ??= [];
     crossings.push({
-      id: `${threshold}/${up ? "up" : "down"}/${level.turnKey}`,
+      id: crossingId(threshold, up, level.turnKey),
       threshold,
       up,
       origin: "derived",
@@ -67,61 +66,169 @@ export function crossingsOf(
   return { crossings: crossings ?? [], above: after };
 }
 
+/** A level and the crossings at its turn. */
+export interface KnownLevel extends Level {
+  crossed: readonly KnownCrossing[];
+}
+
+export interface KnownCrossing {
+  threshold: string;
+  up: boolean;
+  origin: CrossingOrigin;
+}
+
+/** A crossing as a harness reported it. `reportId` is the id of the event. */
+export interface CrossingReport extends ReportedCrossing {
+  reportId: string;
+  at: number;
+}
+
+/** A report that matches no level by its tokens, with the crossing it was given for the time being. */
+export interface UnmatchedReport {
+  report: CrossingReport;
+  /** Whether the crossing existed before the report; false if the report made it. */
+  joined: boolean;
+}
+
+/** How many levels a report may look back. */
+const LEVELS = 3;
+
+/** Crossings to store, origins to change on crossings stored earlier, and crossings to delete. By crossing id. */
+export interface CrossingChanges {
+  crossings: Map<string, Crossing>;
+  origins: Map<string, CrossingOrigin>;
+  withdrawn: Map<string, Pick<Crossing, "threshold" | "up">>;
+}
+
+/** The part of the state that joins reports with levels. */
+export interface ReportState {
+  levels: readonly KnownLevel[];
+  unmatched: readonly UnmatchedReport[];
+}
+
 /**
- * Joins what the harness reported with what was derived from its turns: a report and a derived crossing of the same
- * threshold, direction and turn are one crossing. A report belongs to the turn with its very level, nearest in time
- * among those before it and the first after it; else to the last turn before it.
+ * Joins a report with the derived crossing of the same threshold, direction and turn. A report belongs to the latest
+ * level with exactly its tokens. Without one it belongs to the latest level, until the next level matches exactly.
  */
-export function reconcileCrossings(
+export function applyReport(
+  state: ReportState,
+  report: CrossingReport,
+  changes: CrossingChanges,
+): ReportState {
+  const exact = state.levels.findLastIndex((level) => level.contextTokens === report.contextTokens);
+  if (exact !== -1) return { ...state, levels: join(state.levels, exact, report, changes) };
+  const last = state.levels.length - 1;
+  const joined = last !== -1 && crossedAt(state.levels[last]!, report) !== undefined;
+  return {
+    levels: join(state.levels, last, report, changes),
+    unmatched: [...state.unmatched, { report, joined }],
+  };
+}
+
+/** Adds a level with the crossings derived from its turn, and moves the unmatched reports that mean this level. */
+export function applyLevel(
+  state: ReportState,
+  level: Level,
   derived: readonly Crossing[],
-  reports: readonly MarkFacts[],
-  levels: readonly Level[],
-): Crossing[] {
-  const joined = new Map(derived.map((crossing) => [crossing.id, crossing]));
-  for (const report of [...reports].sort((a, b) => a.at - b.at || compareText(a.id, b.id))) {
-    const said = report.crossing;
-    if (said === undefined) continue;
-    const level = levelOf(report.at, said.contextTokens, levels);
-    const id = `${said.threshold}/${said.up ? "up" : "down"}/${level?.turnKey}`;
-    const known = level === undefined ? undefined : joined.get(id);
-    if (known !== undefined) {
-      joined.set(id, { ...known, origin: known.origin === "reported" ? "reported" : "both" });
-      continue;
-    }
-    const own = level === undefined ? `reported/${report.id}` : id;
-    joined.set(own, {
-      id: own,
-      threshold: said.threshold,
-      up: said.up,
-      origin: "reported",
-      at: report.at,
-      turnKey: level?.turnKey,
-      thresholdTokens: said.thresholdTokens,
-      contextTokens: said.contextTokens,
-      windowTokens: level?.windowTokens,
-    });
-  }
-  return [...joined.values()];
+  changes: CrossingChanges,
+): ReportState {
+  let { levels } = state;
+  const matching = state.unmatched.filter(({ report }) => report.contextTokens === level.contextTokens);
+  for (const { report, joined } of matching) levels = withdraw(levels, report, joined, changes);
+  for (const crossing of derived) changes.crossings.set(crossing.id, crossing);
+  const crossed = derived.map(({ threshold, up, origin }) => ({ threshold, up, origin }));
+  levels = [...levels, { ...level, crossed }].slice(-LEVELS);
+  for (const { report } of matching) levels = join(levels, levels.length - 1, report, changes);
+  return { levels, unmatched: [] };
 }
 
-function levelOf(at: number, contextTokens: number, levels: readonly Level[]): Level | undefined {
-  const firstAfter = firstLevelAfter(at, levels);
-  let exact: Level | undefined;
-  let before: Level | undefined;
-  for (const level of levels) {
-    const near = level.at <= at || level.at === firstAfter;
-    if (near && level.contextTokens === contextTokens) {
-      if (exact === undefined || Math.abs(level.at - at) < Math.abs(exact.at - at)) exact = level;
-    }
-    if (level.at <= at && (before === undefined || level.at >= before.at)) before = level;
-  }
-  return exact ?? before;
+function crossedAt(level: KnownLevel, report: CrossingReport): KnownCrossing | undefined {
+  return level.crossed.find(({ threshold, up }) => threshold === report.threshold && up === report.up);
 }
 
-/** Time of the earliest level later than `at`. */
-export function firstLevelAfter(at: number, levels: readonly Level[]): number | undefined {
-  let first: number | undefined;
-  for (const level of levels)
-    if (level.at > at && (first === undefined || level.at < first)) first = level.at;
-  return first;
+function idOf(level: KnownLevel | undefined, { threshold, up, reportId }: CrossingReport): string {
+  return level === undefined ? `reported/${reportId}` : crossingId(threshold, up, level.turnKey);
+}
+
+function crossingId(threshold: string, up: boolean, turnKey: string): string {
+  return `${threshold}/${up ? "up" : "down"}/${turnKey}`;
+}
+
+/** Returns the levels with the report joined to the one at `index`; -1 for a report before any level. */
+function join(
+  levels: readonly KnownLevel[],
+  index: number,
+  report: CrossingReport,
+  changes: CrossingChanges,
+): readonly KnownLevel[] {
+  const level = levels[index];
+  const known = level && crossedAt(level, report);
+  const id = idOf(level, report);
+  if (known !== undefined) {
+    const origin = known.origin === "derived" ? "both" : known.origin;
+    setOrigin(changes, id, origin);
+    return withCrossed(levels, index, [
+      ...level!.crossed.filter((one) => one !== known),
+      { ...known, origin },
+    ]);
+  }
+  const { threshold, up, at, thresholdTokens, contextTokens } = report;
+  changes.withdrawn.delete(id);
+  changes.crossings.set(id, {
+    id,
+    threshold,
+    up,
+    origin: "reported",
+    at,
+    turnKey: level?.turnKey,
+    thresholdTokens,
+    contextTokens,
+    windowTokens: level?.windowTokens,
+  });
+  if (level === undefined) return levels;
+  return withCrossed(levels, index, [...level.crossed, { threshold, up, origin: "reported" }]);
+}
+
+/** Takes a report off the latest level. */
+function withdraw(
+  levels: readonly KnownLevel[],
+  report: CrossingReport,
+  joined: boolean,
+  changes: CrossingChanges,
+): readonly KnownLevel[] {
+  const index = levels.length - 1;
+  const level = levels[index];
+  const id = idOf(level, report);
+  const known = level && crossedAt(level, report);
+  if (joined && known !== undefined) {
+    const origin = known.origin === "both" ? "derived" : known.origin;
+    setOrigin(changes, id, origin);
+    return withCrossed(levels, index, [
+      ...level!.crossed.filter((one) => one !== known),
+      { ...known, origin },
+    ]);
+  }
+  if (!changes.crossings.delete(id))
+    changes.withdrawn.set(id, { threshold: report.threshold, up: report.up });
+  return level === undefined
+    ? levels
+    : withCrossed(
+        levels,
+        index,
+        level.crossed.filter((one) => one !== known),
+      );
+}
+
+function setOrigin(changes: CrossingChanges, id: string, origin: CrossingOrigin): void {
+  const crossing = changes.crossings.get(id);
+  if (crossing === undefined) changes.origins.set(id, origin);
+  else changes.crossings.set(id, { ...crossing, origin });
+}
+
+function withCrossed(
+  levels: readonly KnownLevel[],
+  index: number,
+  crossed: readonly KnownCrossing[],
+): readonly KnownLevel[] {
+  return levels.map((level, at) => (at === index ? { ...level, crossed } : level));
 }

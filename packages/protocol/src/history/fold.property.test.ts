@@ -1,11 +1,21 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { EMPTY_STATE } from "./agent-state.ts";
-import type { FoldOptions, FoldResult } from "./fold.ts";
+import type { FoldOptions } from "./fold.ts";
 import { extendAgent, foldAgent } from "./fold.ts";
 import type { MarkFacts } from "./mark.ts";
+import { foldSegments } from "./segments.ts";
 import type { History } from "./testing/agent-history.ts";
-import { foldStored, history, OPTIONS, stored, thresholds } from "./testing/agent-history.ts";
+import {
+  EMPTY_RESULT,
+  foldStored,
+  history,
+  joinResults,
+  OPTIONS,
+  stored,
+  thresholds,
+  turn,
+} from "./testing/agent-history.ts";
 import { DEFAULT_THRESHOLDS } from "./thresholds.ts";
 import { arrange } from "./timeline.ts";
 import type { TurnFacts } from "./turn.ts";
@@ -17,14 +27,7 @@ const RUNS = Number(process.env.FUZZ_RUNS ?? 1_000);
 class Agent {
   private readonly turns = new Map<string, TurnFacts>();
   private readonly marks = new Map<string, MarkFacts>();
-  private kept: FoldResult = {
-    state: EMPTY_STATE,
-    turns: [],
-    marks: new Map(),
-    inferred: new Map(),
-    windows: new Map(),
-    crossings: [],
-  };
+  private kept = EMPTY_RESULT;
   refolds = 0;
 
   constructor(private readonly options: FoldOptions) {}
@@ -46,8 +49,9 @@ class Agent {
       freshMarks.set(mark.id, mark);
     }
     // Kept in memory or read back from a database, a state is the same; and whoever extends it leaves it as it was.
-    this.kept.state = this.refolds % 2 === 0 ? this.kept.state : JSON.parse(JSON.stringify(this.kept.state));
-    const state = frozen(this.kept.state);
+    const state = frozen(
+      this.refolds % 2 === 0 ? this.kept.state : JSON.parse(JSON.stringify(this.kept.state)),
+    );
     const step = changed
       ? undefined
       : extendAgent(state, [...fresh.values()], [...freshMarks.values()], this.options);
@@ -56,14 +60,7 @@ class Agent {
       this.kept = foldAgent([...this.turns.values()], [...this.marks.values()], this.options);
       return;
     }
-    this.kept = {
-      state: step.state,
-      turns: [...this.kept.turns, ...step.turns],
-      marks: new Map([...this.kept.marks, ...step.marks]),
-      inferred: new Map([...this.kept.inferred, ...step.inferred]),
-      windows: new Map([...this.kept.windows, ...step.windows]),
-      crossings: [...this.kept.crossings, ...step.crossings],
-    };
+    this.kept = joinResults(this.kept, step);
   }
 
   stored(): unknown {
@@ -198,9 +195,7 @@ test("an agent that sends in order is never read again from the start", () => {
   const inOrder = history.map(({ turns, marks }) => {
     const facts: Fact[] = [
       ...turns.map((turn): Fact => ({ turn: { ...turn, sentWindow: undefined } })),
-      ...marks
-        .filter((mark) => mark.crossing === undefined)
-        .map((mark): Fact => ({ mark: { ...mark, sentWindow: undefined } })),
+      ...marks.map((mark): Fact => ({ mark: { ...mark, sentWindow: undefined } })),
     ].sort((a, b) => (a.turn ?? a.mark).at - (b.turn ?? b.mark).at);
     return facts.map(
       (fact, index): Fact =>
@@ -215,4 +210,34 @@ test("an agent that sends in order is never read again from the start", () => {
     }),
     { numRuns: RUNS / 4 },
   );
+});
+
+test("a history cut into segments of any size ends as one fold of it, and refolds alone from any cut", () => {
+  fc.assert(
+    fc.property(history, options, fc.integer({ min: 1, max: 6 }), ({ turns, marks }, chosen, size) => {
+      const segments = foldSegments(EMPTY_STATE, { turns, marks }, chosen, { size, openTurns: 0 });
+      const runs = [...segments!.closed.map(({ result }) => result), segments!.open];
+      expect(stored(runs.reduce(joinResults, EMPTY_RESULT))).toEqual(foldStored(turns, marks, chosen));
+
+      let state = EMPTY_STATE;
+      let from = Number.NEGATIVE_INFINITY;
+      for (const { endsAt, result } of segments!.closed) {
+        const within = ({ at }: { at: number }) => at > from && at <= endsAt;
+        const again = extendAgent(frozen(state), turns.filter(within), marks.filter(within), chosen);
+        expect(again && stored(again)).toEqual(stored(result));
+        state = result.state;
+        from = endsAt;
+      }
+    }),
+    { numRuns: RUNS },
+  );
+});
+
+test("a segment is never longer than its size asks while turns come in order", () => {
+  const turns = Array.from({ length: 100 }, (_, index) => turn(`t${index}`, index, 100 + index));
+  const { closed, open } = foldSegments(EMPTY_STATE, { turns, marks: [] }, OPTIONS, {
+    size: 32,
+    openTurns: 5,
+  })!;
+  expect([...closed.map(({ result }) => result.turns.length), open.turns.length]).toEqual([27, 32, 32, 9]);
 });

@@ -2,16 +2,18 @@ import type {
   AgentState,
   BoundaryReading,
   InferredBoundary,
+  Summary,
   TurnReading,
   WindowSummary,
 } from "./agent-state.ts";
 import { EMPTY_STATE } from "./agent-state.ts";
-import type { Crossing, Level } from "./crossings.ts";
-import { crossingsOf, firstLevelAfter, reconcileCrossings } from "./crossings.ts";
+import type { CrossingChanges } from "./crossings.ts";
+import { applyLevel, applyReport, crossingsOf } from "./crossings.ts";
 import type { DropHint, MarkFacts } from "./mark.ts";
 import { isBoundary } from "./mark.ts";
+import { joinWindows } from "./summary.ts";
 import type { Thresholds } from "./thresholds.ts";
-import type { Timeline } from "./timeline.ts";
+import type { Timeline, TurnItem } from "./timeline.ts";
 import { arrange, comparePositions, compareText, positionOf } from "./timeline.ts";
 import type { TurnFacts } from "./turn.ts";
 import { larger, normaliseUsage } from "./usage.ts";
@@ -23,14 +25,17 @@ export interface FoldOptions {
   lookups: WindowLookups;
 }
 
-/** What a run over some events added. Maps are by id, so that a later reading of the same thing replaces an earlier. */
-export interface FoldResult {
+/**
+ * What a run over some events produced. Maps are by id, so a later reading of the same thing replaces an earlier one.
+ * `windows` of the summary, `marks`, `origins` and `withdrawn` may name things of an earlier run.
+ */
+export interface FoldResult extends CrossingChanges {
   state: AgentState;
+  /** Of this run alone; `joinSummaries` adds it to the summary of the runs before. */
+  summary: Summary;
   turns: TurnReading[];
   marks: Map<string, BoundaryReading>;
   inferred: Map<string, InferredBoundary>;
-  windows: Map<number, WindowSummary>;
-  crossings: Crossing[];
 }
 
 const RECENT = 12;
@@ -40,26 +45,18 @@ const REPORTED = 8;
 const DROP_SHARE = 0.1;
 const DROP_TOKENS = 256;
 
-/** Reads the whole history of one agent. The result depends on the set of events alone. */
+/** Folds the whole history of one agent. The result depends only on the set of events. */
 export function foldAgent(
   turns: readonly TurnFacts[],
   marks: readonly MarkFacts[],
   options: FoldOptions,
 ): FoldResult {
-  const result = run(EMPTY_STATE, arrange(turns, marks), options);
-  const reports = marks.filter((mark) => mark.crossing !== undefined);
-  if (reports.length > 0) {
-    const levels = result.turns.flatMap(levelsOf);
-    const lastReportAt = reports.reduce((last, report) => Math.max(last, report.at), reports[0]!.at);
-    result.crossings = reconcileCrossings(result.crossings, reports, levels);
-    result.state.reports = { openUntil: firstLevelAfter(lastReportAt, levels) };
-  }
-  return result;
+  return run(EMPTY_STATE, arrange(turns, marks), options);
 }
 
 /**
- * Continues from a state when every new event stands after all that the state has seen; undefined when one does not
- * and the agent's history must be read again. New turns and marks must not have been seen before.
+ * Continues from a state if every new event comes after everything the state has seen; otherwise returns undefined, and
+ * the caller must fold again from an earlier state. The state must not have seen any of the events.
  */
 export function extendAgent(
   state: AgentState,
@@ -67,13 +64,12 @@ export function extendAgent(
   marks: readonly MarkFacts[],
   options: FoldOptions,
 ): FoldResult | undefined {
-  if (marks.some((mark) => mark.crossing !== undefined)) return undefined;
-  if (!standsAfter(state, turns, marks)) return undefined;
+  if (!isAfter(state, turns, marks)) return undefined;
   const timeline = arrange(turns, marks, state.numbering);
   // Items are sorted by window, so the first of a kind speaks for the rest.
   const firstTurn = timeline.items.find((item) => item.turn !== undefined);
   if (firstTurn?.turn !== undefined) {
-    const position = positionOf(firstTurn.turn, firstTurn.window);
+    const position = positionOf(firstTurn);
     if (state.tail !== undefined && comparePositions(position, state.tail) <= 0) return undefined;
     if (state.lastMark !== undefined && firstTurn.window < state.lastMark.window) return undefined;
   }
@@ -82,28 +78,23 @@ export function extendAgent(
     if (state.tail !== undefined && firstMark.window < state.tail.window) return undefined;
     if (state.lastMark !== undefined && firstMark.window < state.lastMark.window) return undefined;
   }
-  const result = run(state, timeline, options);
-  return mayBeReported(state, result) ? undefined : result;
+  if (!keepsSequence(state, timeline)) return undefined;
+  return run(state, timeline, options);
 }
 
-/** A report that came first may name a turn that comes now, or its crossing: only the whole history can join them. */
-function mayBeReported({ reports }: AgentState, result: FoldResult): boolean {
-  if (reports === undefined) return false;
-  const { openUntil } = reports;
-  return (
-    result.crossings.length > 0 ||
-    result.turns.flatMap(levelsOf).some((level) => openUntil === undefined || level.at <= openUntil)
-  );
+/** Whether the new turns leave the places of earlier turns without a sequence number unchanged, and know their own. */
+function keepsSequence(state: AgentState, { items }: Timeline): boolean {
+  const { sequence } = state.numbering;
+  if (sequence === undefined) return true;
+  const { window, top, unnumberedAt } = sequence;
+  return items.every(({ turn, window: own }) => {
+    if (turn === undefined || own !== window) return true;
+    if (turn.seq === undefined) return top === undefined || turn.at >= (state.lastTurnAt ?? turn.at);
+    return unnumberedAt === undefined || turn.at > unnumberedAt;
+  });
 }
 
-/** The level a turn stands for: none when it was not counted, or only compacted. */
-function levelsOf(reading: TurnReading): Level[] {
-  const { turn, contextTokens, windowTokens } = reading;
-  if (contextTokens === undefined || turn.compaction) return [];
-  return [{ turnKey: turn.key, at: turn.at, contextTokens, windowTokens }];
-}
-
-function standsAfter(state: AgentState, turns: readonly TurnFacts[], marks: readonly MarkFacts[]): boolean {
+function isAfter(state: AgentState, turns: readonly TurnFacts[], marks: readonly MarkFacts[]): boolean {
   const { lastMark, lastTurnAt } = state;
   const { anchor, countedAt } = state.numbering;
   for (const turn of turns) {
@@ -124,22 +115,31 @@ function compareMarks(a: { at: number; id: string }, b: { at: number; id: string
 }
 
 function run(from: AgentState, { items, numbering }: Timeline, options: FoldOptions): FoldResult {
-  const result: FoldResult = {
-    state: { ...from, numbering, recent: [...from.recent], pending: [...from.pending] },
+  const result: Run = {
+    state: { ...from, numbering },
+    summary: { turns: 0, peak: undefined, peakUtilization: undefined, windows: [] },
     turns: [],
     marks: new Map(),
     inferred: new Map(),
+    crossings: new Map(),
+    origins: new Map(),
+    withdrawn: new Map(),
     windows: new Map(),
-    crossings: [],
   };
   for (const item of items) {
-    if (item.turn !== undefined) readTurn(result, item.turn, item.window, options);
+    if (item.turn !== undefined) readTurn(result, item, options);
     else readMark(result, item.mark, item.window);
   }
-  return result;
+  const { windows, ...rest } = result;
+  return { ...rest, summary: { ...rest.summary, windows: [...windows.values()] } };
 }
 
-function readMark(result: FoldResult, mark: MarkFacts, window: number): void {
+/** A run under way. Items come by window, so `windows` is in order. */
+interface Run extends FoldResult {
+  windows: Map<number, WindowSummary>;
+}
+
+function readMark(result: Run, mark: MarkFacts, window: number): void {
   const { state } = result;
   const latest =
     state.lastMark === undefined || compareMarks(mark, state.lastMark) > 0 ? mark : state.lastMark;
@@ -153,14 +153,18 @@ function readMark(result: FoldResult, mark: MarkFacts, window: number): void {
     tokensAfter: mark.tokensAfter,
   };
   result.marks.set(mark.id, reading);
+  if (mark.crossing !== undefined) {
+    Object.assign(state, applyReport(state, { ...mark.crossing, reportId: mark.id, at: mark.at }, result));
+  }
   if (!isBoundary(mark.type)) return;
   const previous = state.pending.at(-1);
   reading.tokensBefore ??= previous === undefined ? state.current : previous.tokensAfter;
-  state.pending.push(reading);
+  state.pending = [...state.pending, reading];
 }
 
-function readTurn(result: FoldResult, turn: TurnFacts, window: number, options: FoldOptions): void {
-  const { state } = result;
+function readTurn(result: Run, item: TurnItem, options: FoldOptions): void {
+  const { state, summary } = result;
+  const { turn, window } = item;
   const { contextTokens } = normaliseUsage(turn.usage);
   if (turn.sentLimit !== undefined) {
     const others = state.reported.filter((known) => known.model !== turn.model);
@@ -184,9 +188,9 @@ function readTurn(result: FoldResult, turn: TurnFacts, window: number, options: 
   });
 
   const previousModel = state.model;
-  state.tail = positionOf(turn, window);
+  state.tail = positionOf(item);
   state.lastTurnAt = Math.max(state.lastTurnAt ?? turn.at, turn.at);
-  state.turns += 1;
+  summary.turns += 1;
   if (turn.compaction) {
     // The model that compacts need not be the one that works: its window is not the agent's.
     touchWindow(result, turn, window, undefined, undefined, undefined);
@@ -207,20 +211,20 @@ function readTurn(result: FoldResult, turn: TurnFacts, window: number, options: 
   state.currentAt = turn.at;
   state.currentEstimated = turn.estimated;
   state.uncounted = 0;
-  if (state.peak === undefined || contextTokens > state.peak.tokens) {
-    state.peak = { tokens: contextTokens, windowTokens: resolved.tokens, at: turn.at };
+  if (summary.peak === undefined || contextTokens > summary.peak.tokens) {
+    summary.peak = { tokens: contextTokens, windowTokens: resolved.tokens, at: turn.at };
   }
-  if (utilization !== undefined) state.peakUtilization = Math.max(state.peakUtilization ?? 0, utilization);
+  summary.peakUtilization = larger(summary.peakUtilization, utilization);
 
   const level = { turnKey: turn.key, at: turn.at, contextTokens, windowTokens: resolved.tokens };
   const crossed = crossingsOf(state.above, level, options.thresholds);
   state.above = crossed.above;
-  result.crossings.push(...crossed.crossings);
+  Object.assign(state, applyLevel(state, level, crossed.crossings, result));
 }
 
-/** Settles the boundaries that waited for this turn, or names a fall that none of them explains. */
+/** Sets the level after the pending boundaries, or records a fall that no boundary explains. */
 function explainFall(
-  result: FoldResult,
+  result: Run,
   turn: TurnFacts,
   window: number,
   contextTokens: number,
@@ -257,9 +261,7 @@ function explainFall(
     state.recent = [contextTokens];
     return;
   }
-  // The list is this run's own.
-  state.recent.push(contextTokens);
-  if (state.recent.length > RECENT) state.recent.shift();
+  state.recent = [...state.recent, contextTokens].slice(-RECENT);
 }
 
 function hintOf(
@@ -277,27 +279,24 @@ function hintOf(
 }
 
 function touchWindow(
-  result: FoldResult,
+  { windows }: Run,
   turn: TurnFacts,
   index: number,
   contextTokens: number | undefined,
   windowTokens: number | undefined,
   utilization: number | undefined,
 ): void {
-  const { state } = result;
-  const open = state.window?.index === index ? state.window : result.windows.get(index);
-  if (open === undefined) state.windows += 1;
-  const summary: WindowSummary = {
+  const single: WindowSummary = {
     index,
-    firstAt: Math.min(open?.firstAt ?? turn.at, turn.at),
-    lastAt: Math.max(open?.lastAt ?? turn.at, turn.at),
-    turns: (open?.turns ?? 0) + 1,
-    firstTokens: open?.firstTokens ?? contextTokens,
-    lastTokens: contextTokens ?? open?.lastTokens,
-    peakTokens: larger(open?.peakTokens, contextTokens),
-    peakUtilization: larger(open?.peakUtilization, utilization),
-    windowTokens: windowTokens ?? open?.windowTokens,
+    firstAt: turn.at,
+    lastAt: turn.at,
+    turns: 1,
+    firstTokens: contextTokens,
+    lastTokens: contextTokens,
+    peakTokens: contextTokens,
+    peakUtilization: utilization,
+    windowTokens,
   };
-  result.windows.set(index, summary);
-  state.window = summary;
+  const open = windows.get(index);
+  windows.set(index, open === undefined ? single : joinWindows(open, single));
 }

@@ -26,7 +26,15 @@ export interface MarkFacts {
   sentWindow: number | undefined;
   tokensBefore: number | undefined;
   tokensAfter: number | undefined;
-  crossing: { threshold: string; up: boolean; thresholdTokens: number; contextTokens: number } | undefined;
+  crossing: ReportedCrossing | undefined;
+}
+
+/** A crossing as a harness reported it. Tokens. */
+export interface ReportedCrossing {
+  threshold: string;
+  up: boolean;
+  thresholdTokens: number;
+  contextTokens: number;
 }
 
 export function markFacts(event: MarkEvent): MarkFacts {

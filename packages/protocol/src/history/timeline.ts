@@ -2,12 +2,17 @@ import type { MarkFacts } from "./mark.ts";
 import { opensWindow } from "./mark.ts";
 import type { TurnFacts } from "./turn.ts";
 
-/** One event of an agent with the window it belongs to. */
-export type Item =
-  | { turn: TurnFacts; mark?: undefined; window: number }
-  | { turn?: undefined; mark: MarkFacts; window: number };
+/** One event of an agent with the window it belongs to. `seq` orders a turn within its window. */
+export type Item = TurnItem | { turn?: undefined; mark: MarkFacts; window: number };
 
-/** Where a turn stands among the turns of its agent. */
+export interface TurnItem {
+  turn: TurnFacts;
+  mark?: undefined;
+  window: number;
+  seq: number;
+}
+
+/** The position of a turn among the turns of its agent. */
 export interface TurnPosition {
   window: number;
   seq: number;
@@ -15,11 +20,11 @@ export interface TurnPosition {
   key: string;
 }
 
-export function positionOf(turn: TurnFacts, window: number): TurnPosition {
-  return { window, seq: turn.seq ?? 0, at: turn.at, key: turn.key };
+export function positionOf({ turn, window, seq }: TurnItem): TurnPosition {
+  return { window, seq, at: turn.at, key: turn.key };
 }
 
-/** Turns stand by window, then sequence, then time; the key settles what is left. */
+/** Turns sort by window, then sequence, then time; the key breaks ties. */
 export function comparePositions(a: TurnPosition, b: TurnPosition): number {
   return a.window - b.window || a.seq - b.seq || a.at - b.at || compareText(a.key, b.key);
 }
@@ -32,14 +37,33 @@ export interface Numbering {
   anchor: Anchor | undefined;
   /** Time of the latest turn whose window was counted. */
   countedAt: number | undefined;
+  /** Sequence numbers in the latest window; undefined before the first turn. */
+  sequence: Sequence | undefined;
 }
+
+/** What the place of a turn without a sequence number depends on. */
+export interface Sequence {
+  window: number;
+  /** The highest sequence number; undefined while no turn of the window has one. */
+  top: number | undefined;
+  /** Time of the latest turn without a sequence number. */
+  unnumberedAt: number | undefined;
+}
+
+/** The sequence number of a turn that has none and that no numbered turn precedes. */
+const UNNUMBERED = -1;
 
 interface Anchor {
   at: number;
   offset: number;
 }
 
-export const NO_NUMBERING: Numbering = { openers: 0, anchor: undefined, countedAt: undefined };
+export const NO_NUMBERING: Numbering = {
+  openers: 0,
+  anchor: undefined,
+  countedAt: undefined,
+  sequence: undefined,
+};
 
 export interface Timeline {
   items: Item[];
@@ -47,10 +71,11 @@ export interface Timeline {
 }
 
 /**
- * Puts an agent's events in order. The result depends only on the set of events, never on how they arrived. An event
- * without a window index is in the window of the latest turn with one, plus the boundaries between them that open a
- * window; boundaries are counted from 0 where no sender gave an index. A mark stands before the turns of its window
- * that are later than it.
+ * Sorts an agent's events. The result depends only on the set of events, never on their order of arrival.
+ * - An event without a window index belongs to the window of the latest turn that has one, plus the boundaries in
+ *   between that open a window. Without any index, windows are counted from 0.
+ * - A turn without a sequence number takes the highest sequence number that its window has reached by its time.
+ * - A mark precedes the turns of its window that are later than it.
  */
 export function arrange(
   turns: readonly TurnFacts[],
@@ -72,9 +97,13 @@ export function arrange(
   const offset = (at: number) =>
     anchors[lowest(anchors.length, (index) => anchors[index]!.at > at) - 1]?.offset ?? 0;
 
-  const turnItems = turns
-    .map((turn) => ({ turn, window: turn.sentWindow ?? offset(turn.at) + count(turn.at) }))
-    .sort(compareTurns);
+  const placed = turns.map((turn) => ({
+    turn,
+    window: turn.sentWindow ?? offset(turn.at) + count(turn.at),
+    seq: turn.seq ?? UNNUMBERED,
+  }));
+  const sequence = numberTurns(placed, past.sequence);
+  const turnItems = placed.sort(compareTurns);
   const markItems = marks
     .map((mark) => ({ mark, window: mark.sentWindow ?? offset(mark.at) + count(mark.at, mark.id) }))
     .sort((a, b) => a.window - b.window || a.mark.at - b.mark.at || compareText(a.mark.id, b.mark.id));
@@ -88,27 +117,56 @@ export function arrange(
   items.push(...markItems.slice(next));
   return {
     items,
-    numbering: { openers: past.openers + openers.length, anchor: anchors.at(-1), countedAt },
+    numbering: { openers: past.openers + openers.length, anchor: anchors.at(-1), countedAt, sequence },
   };
 }
 
-/** As `comparePositions` does, without making a position of each. */
-function compareTurns(
-  a: { turn: TurnFacts; window: number },
-  b: { turn: TurnFacts; window: number },
-): number {
-  return (
-    a.window - b.window ||
-    (a.turn.seq ?? 0) - (b.turn.seq ?? 0) ||
-    a.turn.at - b.turn.at ||
-    compareText(a.turn.key, b.turn.key)
-  );
+/** Sets `seq` of the turns that have no sequence number. Returns the sequence of the latest window. */
+function numberTurns(turns: readonly TurnItem[], past: Sequence | undefined): Sequence | undefined {
+  let last = past;
+  const byWindow = new Map<number, TurnItem[]>();
+  for (const placed of turns) {
+    const same = byWindow.get(placed.window);
+    if (same === undefined) byWindow.set(placed.window, [placed]);
+    else same.push(placed);
+  }
+  for (const [window, members] of byWindow) {
+    const before = past?.window === window ? past : undefined;
+    const after = numberWindow(window, members, before);
+    if (last === undefined || window >= last.window) last = after;
+  }
+  return last;
 }
 
-function precedes(
-  mark: { mark: MarkFacts; window: number },
-  turn: { turn: TurnFacts; window: number },
-): boolean {
+function numberWindow(window: number, members: readonly TurnItem[], past: Sequence | undefined): Sequence {
+  let top = past?.top;
+  let unnumberedAt = past?.unnumberedAt;
+  const numbered: TurnItem[] = [];
+  const unnumbered: TurnItem[] = [];
+  for (const placed of members) (placed.turn.seq === undefined ? unnumbered : numbered).push(placed);
+  // Most windows have only one kind of turn, and then nothing depends on time.
+  if (unnumbered.length > 0) {
+    numbered.sort((a, b) => a.turn.at - b.turn.at);
+    unnumbered.sort((a, b) => a.turn.at - b.turn.at);
+    unnumberedAt = Math.max(unnumberedAt ?? Number.NEGATIVE_INFINITY, unnumbered.at(-1)!.turn.at);
+  }
+  let next = 0;
+  for (const placed of unnumbered) {
+    while (next < numbered.length && numbered[next]!.turn.at <= placed.turn.at) {
+      top = Math.max(top ?? UNNUMBERED, numbered[next++]!.seq);
+    }
+    placed.seq = top ?? UNNUMBERED;
+  }
+  for (; next < numbered.length; next++) top = Math.max(top ?? UNNUMBERED, numbered[next]!.seq);
+  return { window, top, unnumberedAt };
+}
+
+/** The same order as `comparePositions`, without allocating a position for each turn. */
+function compareTurns(a: TurnItem, b: TurnItem): number {
+  return a.window - b.window || a.seq - b.seq || a.turn.at - b.turn.at || compareText(a.turn.key, b.turn.key);
+}
+
+function precedes(mark: { mark: MarkFacts; window: number }, turn: TurnItem): boolean {
   return mark.window < turn.window || (mark.window === turn.window && mark.mark.at < turn.turn.at);
 }
 

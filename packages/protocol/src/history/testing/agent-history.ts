@@ -1,7 +1,9 @@
 import fc from "fast-check";
+import { EMPTY_STATE } from "../agent-state.ts";
 import type { FoldOptions, FoldResult } from "../fold.ts";
 import { foldAgent } from "../fold.ts";
 import type { MarkFacts } from "../mark.ts";
+import { EMPTY_SUMMARY, joinSummaries } from "../summary.ts";
 import { DEFAULT_THRESHOLDS } from "../thresholds.ts";
 import type { TurnFacts } from "../turn.ts";
 
@@ -79,11 +81,38 @@ export function stored(result: FoldResult): unknown {
       turns: byKey(result.turns, (reading) => reading.turn.key),
       marks: byKey(result.marks.values(), (reading) => reading.id),
       inferred: byKey(result.inferred.values(), (boundary) => boundary.id),
-      windows: byKey(result.windows.values(), (window) => window.index),
-      crossings: byKey(result.crossings, (crossing) => crossing.id),
+      summary: { ...result.summary, windows: byKey(result.summary.windows, (window) => window.index) },
+      crossings: byKey(result.crossings.values(), (crossing) => crossing.id),
     }),
   );
 }
+
+/** What storage holds after a run of events and then another. */
+export function joinResults(earlier: FoldResult, later: FoldResult): FoldResult {
+  const crossings = new Map(earlier.crossings);
+  for (const id of later.withdrawn.keys()) crossings.delete(id);
+  for (const [id, origin] of later.origins) crossings.set(id, { ...crossings.get(id)!, origin });
+  return {
+    ...later,
+    summary: joinSummaries(earlier.summary, later.summary),
+    turns: [...earlier.turns, ...later.turns],
+    marks: new Map([...earlier.marks, ...later.marks]),
+    inferred: new Map([...earlier.inferred, ...later.inferred]),
+    crossings: new Map([...crossings, ...later.crossings]),
+  };
+}
+
+/** Nothing stored yet. */
+export const EMPTY_RESULT: FoldResult = {
+  state: EMPTY_STATE,
+  summary: EMPTY_SUMMARY,
+  turns: [],
+  marks: new Map(),
+  inferred: new Map(),
+  crossings: new Map(),
+  origins: new Map(),
+  withdrawn: new Map(),
+};
 
 export function foldStored(
   turns: readonly TurnFacts[],

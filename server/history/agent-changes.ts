@@ -1,0 +1,185 @@
+import type {
+  BoundaryReading,
+  FoldOptions,
+  Summary,
+  Thresholds,
+  TurnReading,
+  WindowSummary,
+} from "@plimsoll/protocol";
+import { isBoundary, lineOf, loadOf, reclaimedTokens } from "@plimsoll/protocol";
+import { type AgentRow, EMPTY_TALLY, TALLY_OF, type Tally } from "../store/agents.ts";
+import type { BoundaryRow } from "../store/boundaries.ts";
+import { sourceCode } from "../store/codes.ts";
+import type { CrossingRow } from "../store/crossings.ts";
+import { packStored, type StoredState } from "../store/packed-state.ts";
+import type { SegmentRow } from "../store/segments.ts";
+import type { TurnRow } from "../store/turns.ts";
+import type { WindowRow } from "../store/windows.ts";
+import type { ArrivedAgent } from "./group-events.ts";
+
+/** Turns after which a segment is cut: a late event costs a fold of about so many. */
+export const SEGMENT_TURNS = 256;
+
+/** An agent as the projector remembers it. */
+export interface KnownAgent {
+  /** Without `state`, which `stored` holds. */
+  row: AgentRow;
+  /** Undefined after the state was dropped: it is folded again from the last cut. */
+  stored: StoredState | undefined;
+  /** Keys of the latest turns: a stream reports its turn again and again. */
+  recentKeys: readonly string[];
+}
+
+/** What the fold of one agent needs from outside. */
+export interface AgentOptions {
+  fold: FoldOptions;
+  thresholds: Thresholds;
+  modelId: (name: string) => number;
+  /** Turns after which a segment is cut; `SEGMENT_TURNS` but in tests. */
+  segmentTurns: number;
+  /** For an agent that is new. */
+  nextNumber: () => number;
+}
+
+/** What a batch of events changes in the rows of one agent. */
+export interface AgentChanges {
+  harness: string;
+  /** Undefined for an agent that is new. */
+  before: AgentRow | undefined;
+  after: KnownAgent;
+  turnInserts: TurnRow[];
+  turnUpdates: TurnRow[];
+  /** New marks, and stored ones that read differently now. */
+  boundaryUpserts: BoundaryRow[];
+  /** Marks of earlier batches whose level a new turn shows. */
+  settled: BoundaryReading[];
+  boundaryDeletes: string[];
+  crossingUpserts: CrossingRow[];
+  crossingOrigins: Pick<CrossingRow, "agentId" | "id" | "origin">[];
+  crossingDeletes: string[];
+  windowUpserts: WindowRow[];
+  windowDeletes: number[];
+  segmentUpserts: SegmentRow[];
+  segmentDeletes: number[];
+  /** For the rollups. */
+  added: TurnReading[];
+  replaced: { before: TurnReading; after: TurnReading }[];
+  boundaryCounts: { reading: BoundaryReading; count: 1 | -1 }[];
+}
+
+export function noChanges(harness: string, before: AgentRow | undefined, after: KnownAgent): AgentChanges {
+  return {
+    harness,
+    before,
+    after,
+    turnInserts: [],
+    turnUpdates: [],
+    boundaryUpserts: [],
+    settled: [],
+    boundaryDeletes: [],
+    crossingUpserts: [],
+    crossingOrigins: [],
+    crossingDeletes: [],
+    windowUpserts: [],
+    windowDeletes: [],
+    segmentUpserts: [],
+    segmentDeletes: [],
+    added: [],
+    replaced: [],
+    boundaryCounts: [],
+  };
+}
+
+/** The sums of an agent's whole history. */
+export interface Totals extends Pick<Summary, "turns" | "peak" | "peakUtilization"> {
+  windows: number;
+}
+
+export function totalsOf(row: AgentRow | undefined): Totals {
+  if (row === undefined) return { turns: 0, windows: 0, peak: undefined, peakUtilization: undefined };
+  const { turns, windows, peakTokens, peakWindow, peakUtilization, peakAt } = row;
+  const peak =
+    peakTokens === undefined || peakAt === undefined
+      ? undefined
+      : { tokens: peakTokens, windowTokens: peakWindow, at: peakAt };
+  return { turns, windows, peak, peakUtilization };
+}
+
+export function tallyOf(row: AgentRow | undefined): Tally {
+  if (row === undefined) return { ...EMPTY_TALLY };
+  const { masked, compacted, subticks, restarts, cleared, unexplained, reclaimed, warnings } = row;
+  return { masked, compacted, subticks, restarts, cleared, unexplained, reclaimed, warnings };
+}
+
+/** The tally after one more, or one less, of a boundary. */
+export function countBoundary(tally: Tally, reading: BoundaryReading, count: 1 | -1): Tally {
+  if (!isBoundary(reading.type)) return tally;
+  const field = TALLY_OF[reading.type];
+  return {
+    ...tally,
+    [field]: tally[field] + count,
+    reclaimed: tally.reclaimed + count * reclaimedTokens(reading),
+  };
+}
+
+/** Who an agent is, whatever its events say of its level. */
+export type AgentIdentity = Pick<
+  ArrivedAgent,
+  "id" | "name" | "parent" | "firstAt" | "lastAt" | "receivedAt"
+> & {
+  sessionId: string;
+};
+
+/** The row of an agent at the end of its history. */
+export function knownAgent(
+  identity: AgentIdentity,
+  before: KnownAgent | undefined,
+  after: { stored: StoredState; totals: Totals; tally: Tally; recentKeys: readonly string[] },
+  { thresholds, nextNumber }: Pick<AgentOptions, "thresholds" | "nextNumber">,
+): KnownAgent {
+  const { stored, totals, tally, recentKeys } = after;
+  const { state } = stored;
+  const row = before?.row;
+  return {
+    stored,
+    recentKeys,
+    row: {
+      id: identity.id,
+      number: row?.number ?? nextNumber(),
+      version: (row?.version ?? 0) + 1,
+      sessionId: identity.sessionId,
+      name: identity.name,
+      parent: smaller(row?.parent, identity.parent),
+      model: state.model,
+      firstAt: Math.min(row?.firstAt ?? identity.firstAt, identity.firstAt),
+      lastAt: Math.max(row?.lastAt ?? identity.lastAt, identity.lastAt),
+      lastReceivedAt: Math.max(row?.lastReceivedAt ?? identity.receivedAt, identity.receivedAt),
+      turns: totals.turns,
+      windows: totals.windows,
+      ...tally,
+      currentTokens: state.current,
+      currentWindow: state.windowTokens,
+      windowSource: sourceCode(state.windowSource),
+      load: loadOf(state.current, lineOf(thresholds, state.windowTokens)),
+      peakTokens: totals.peak?.tokens,
+      peakWindow: totals.peak?.windowTokens,
+      peakUtilization: totals.peakUtilization,
+      peakAt: totals.peak?.at,
+      state: undefined,
+    },
+  };
+}
+
+/** The row as it is written. */
+export function rowWithState({ row, stored }: KnownAgent): AgentRow {
+  return { ...row, state: stored && packStored(stored) };
+}
+
+export function windowRow(agentId: string, window: WindowSummary): WindowRow {
+  return { agentId, ...window };
+}
+
+function smaller(a: string | undefined, b: string | undefined): string | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return a < b ? a : b;
+}

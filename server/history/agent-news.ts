@@ -1,0 +1,69 @@
+import type { TurnFacts, TurnReading } from "@plimsoll/protocol";
+import { mergeTurns } from "@plimsoll/protocol";
+import type { BoundaryRow, ReportedMark } from "../store/boundaries.ts";
+import { markOfRow } from "../store/boundaries.ts";
+import type { TurnRow } from "../store/turns.ts";
+import type { ArrivedAgent, ArrivedMark } from "./group-events.ts";
+import { preferredMark, readsTheSame, sameMark, sameTurn } from "./group-events.ts";
+import type { Outcome } from "./outcomes.ts";
+
+/** A turn as it is stored, and how the fold read it. */
+export interface StoredTurn {
+  row: TurnRow;
+  reading: TurnReading;
+}
+
+/** What the database holds of the turns and marks that arrived. By turn key and mark id. */
+export interface StoredEvents {
+  turns: ReadonlyMap<string, StoredTurn>;
+  marks: ReadonlyMap<string, BoundaryRow>;
+}
+
+export const NOTHING_STORED: StoredEvents = { turns: new Map(), marks: new Map() };
+
+/** What some arrived events add to what is stored of their agent. */
+export interface AgentNews {
+  newTurns: { facts: TurnFacts; receivedAt: number }[];
+  /** `moves` is set if the fold reads the turn differently: its position, level or window. */
+  changedTurns: { before: StoredTurn; after: TurnFacts; moves: boolean }[];
+  newMarks: ArrivedMark[];
+  replacedMarks: { row: BoundaryRow; after: ArrivedMark }[];
+  outcomes: { outcome: Outcome; request: number }[];
+}
+
+/** Compares what arrived with what is stored. Repeats that add nothing drop out here. */
+export function newsOf(arrived: ArrivedAgent, stored: StoredEvents): AgentNews {
+  const news: AgentNews = { newTurns: [], changedTurns: [], newMarks: [], replacedMarks: [], outcomes: [] };
+  for (const { facts, receivedAt, arrivals } of arrived.turns.values()) {
+    const before = stored.turns.get(facts.key);
+    const after = before === undefined ? facts : mergeTurns(before.reading.turn, facts);
+    const changed = before === undefined || !sameTurn(before.reading.turn, after);
+    if (before === undefined) news.newTurns.push({ facts, receivedAt });
+    else if (changed) {
+      news.changedTurns.push({ before, after, moves: !readsTheSame(before.reading.turn, after) });
+    }
+    for (const [index, arrival] of arrivals.entries()) {
+      const adds = changed && arrival.changed;
+      const first = before === undefined && index === 0;
+      const outcome = first ? "turn" : adds ? "turn_merged" : "duplicate";
+      news.outcomes.push({ outcome, request: arrival.request });
+    }
+  }
+  for (const mark of arrived.marks.values()) {
+    const row = stored.marks.get(mark.facts.id);
+    if (row === undefined) news.newMarks.push(mark);
+    else {
+      const before = markOfRow(row);
+      const replaces = !sameMark(before, mark) && preferredMark<ReportedMark>(before, mark) === mark;
+      if (replaces) news.replacedMarks.push({ row, after: mark });
+    }
+    for (const [index, request] of mark.arrivals.entries()) {
+      news.outcomes.push({ outcome: row === undefined && index === 0 ? "mark" : "duplicate", request });
+    }
+  }
+  return news;
+}
+
+export function hasEvents({ newTurns, changedTurns, newMarks, replacedMarks }: AgentNews): boolean {
+  return newTurns.length + changedTurns.length + newMarks.length + replacedMarks.length > 0;
+}

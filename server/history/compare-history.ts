@@ -1,0 +1,225 @@
+import type {
+  BoundaryReading,
+  Crossing,
+  FoldResult,
+  InferredBoundary,
+  TurnReading,
+} from "@plimsoll/protocol";
+import type { Tally } from "../store/agents.ts";
+import { type BoundaryRow, inferredRow, markOfRow, readingOfRow, reportedRow } from "../store/boundaries.ts";
+import { BOUNDARY_ORIGIN, crossingOriginCode } from "../store/codes.ts";
+import { crossingOfRow, crossingRow } from "../store/crossings.ts";
+import { sameReading, turnRow } from "../store/turns.ts";
+import { type AgentChanges, countBoundary } from "./agent-changes.ts";
+import { sameMark } from "./group-events.ts";
+import type { StretchEvents, StretchMark, StretchTurn } from "./news-by-time.ts";
+import type { StoredStretch } from "./read-history.ts";
+
+/** Where the rows of an agent belong. */
+export interface AgentPlace {
+  agentId: string;
+  sessionId: string;
+  number: number;
+  modelId: (name: string) => number;
+  /** For boundaries inferred now. Epoch ms. */
+  receivedAt: number;
+}
+
+export interface Comparison {
+  changes: Pick<
+    AgentChanges,
+    | "turnInserts"
+    | "turnUpdates"
+    | "boundaryUpserts"
+    | "boundaryDeletes"
+    | "crossingUpserts"
+    | "crossingOrigins"
+    | "crossingDeletes"
+    | "added"
+    | "replaced"
+    | "boundaryCounts"
+  >;
+  tally: Tally;
+  /**
+   * Whether a stored crossing has another origin. A report in the next segment may be the cause, so that segment has to
+   * be folded too.
+   */
+  originChanged: boolean;
+}
+
+/** The differences between what is stored of a stretch and how it reads now. */
+export function compareHistory(
+  stored: StoredStretch,
+  events: StretchEvents,
+  results: readonly FoldResult[],
+  tally: Tally,
+  place: AgentPlace,
+): Comparison {
+  const comparison: Comparison = {
+    changes: {
+      turnInserts: [],
+      turnUpdates: [],
+      boundaryUpserts: [],
+      boundaryDeletes: [],
+      crossingUpserts: [],
+      crossingOrigins: [],
+      crossingDeletes: [],
+      added: [],
+      replaced: [],
+      boundaryCounts: [],
+    },
+    tally,
+    originChanged: false,
+  };
+  for (const result of results) {
+    for (const reading of result.turns) {
+      compareTurn(comparison, place, events.turns.get(reading.turn.key)!, reading);
+    }
+    for (const reading of result.marks.values()) {
+      compareMark(comparison, place, events.marks.get(reading.id)!, reading);
+    }
+  }
+  compareInferred(comparison, place, stored, results);
+  compareCrossings(comparison, place, stored, results);
+  return comparison;
+}
+
+function compareTurn(
+  { changes }: Comparison,
+  { number, modelId }: AgentPlace,
+  { stored, receivedAt, facts }: StretchTurn,
+  reading: TurnReading,
+): void {
+  const row = () => turnRow(reading, { agent: number, modelId: modelId(facts.model), receivedAt });
+  if (stored === undefined) {
+    changes.turnInserts.push(row());
+    changes.added.push(reading);
+  } else if (stored.reading.turn !== facts || !sameReading(stored.reading, reading)) {
+    changes.turnUpdates.push(row());
+    changes.replaced.push({ before: stored.reading, after: reading });
+  }
+}
+
+function compareMark(
+  comparison: Comparison,
+  place: AgentPlace,
+  { mark, stored }: StretchMark,
+  reading: BoundaryReading,
+): void {
+  const before = stored && readingOfRow(stored);
+  if (stored !== undefined && sameBoundary(before!, reading) && sameMark(markOfRow(stored), mark)) return;
+  const { receivedAt } = mark;
+  comparison.changes.boundaryUpserts.push(reportedRow(mark, reading, { ...rowPlace(place), receivedAt }));
+  replaceBoundary(comparison, before, reading);
+}
+
+function compareInferred(
+  comparison: Comparison,
+  place: AgentPlace,
+  stored: StoredStretch,
+  results: readonly FoldResult[],
+): void {
+  const left = new Map<string, BoundaryRow>();
+  for (const row of stored.marks) if (row.origin === BOUNDARY_ORIGIN.inferred) left.set(row.id, row);
+  for (const inferred of results.flatMap((result) => [...result.inferred.values()])) {
+    const row = left.get(inferred.id);
+    left.delete(inferred.id);
+    if (row !== undefined && sameInferred(row, inferred)) continue;
+    const receivedAt = row?.receivedAt ?? place.receivedAt;
+    comparison.changes.boundaryUpserts.push(inferredRow(inferred, { ...rowPlace(place), receivedAt }));
+    replaceBoundary(comparison, row && readingOfRow(row), inferred);
+  }
+  for (const row of left.values()) {
+    comparison.changes.boundaryDeletes.push(row.id);
+    replaceBoundary(comparison, readingOfRow(row), undefined);
+  }
+}
+
+function compareCrossings(
+  comparison: Comparison,
+  place: AgentPlace,
+  stored: StoredStretch,
+  results: readonly FoldResult[],
+): void {
+  const left = new Map(stored.crossings.map((row) => [row.id, crossingOfRow(row)]));
+  const found = new Map<string, Crossing>();
+  const origins = new Map<string, Crossing["origin"]>();
+  for (const result of results) {
+    for (const id of result.withdrawn.keys()) found.delete(id);
+    for (const [id, origin] of result.origins) {
+      const crossing = found.get(id);
+      if (crossing === undefined) origins.set(id, origin);
+      else found.set(id, { ...crossing, origin });
+    }
+    for (const [id, crossing] of result.crossings) found.set(id, crossing);
+  }
+  for (const [id, crossing] of found) {
+    const before = left.get(id);
+    left.delete(id);
+    comparison.originChanged ||= before !== undefined && before.origin !== crossing.origin;
+    if (before === undefined) countWarning(comparison, crossing, 1);
+    if (before !== undefined && sameCrossing(before, crossing)) continue;
+    comparison.changes.crossingUpserts.push(crossingRow(crossing, rowPlace(place)));
+  }
+  for (const [id, origin] of origins) {
+    comparison.changes.crossingOrigins.push({
+      agentId: place.agentId,
+      id,
+      origin: crossingOriginCode(origin),
+    });
+  }
+  for (const [id, crossing] of left) {
+    comparison.changes.crossingDeletes.push(id);
+    countWarning(comparison, crossing, -1);
+  }
+}
+
+function rowPlace({ agentId, sessionId, receivedAt }: AgentPlace) {
+  return { agentId, sessionId, receivedAt };
+}
+
+function replaceBoundary(
+  comparison: Comparison,
+  before: BoundaryReading | undefined,
+  after: BoundaryReading | undefined,
+): void {
+  const counts = comparison.changes.boundaryCounts;
+  if (before !== undefined) {
+    counts.push({ reading: before, count: -1 });
+    comparison.tally = countBoundary(comparison.tally, before, -1);
+  }
+  if (after !== undefined) {
+    counts.push({ reading: after, count: 1 });
+    comparison.tally = countBoundary(comparison.tally, after, 1);
+  }
+}
+
+function countWarning(comparison: Comparison, { up, threshold }: Crossing, count: 1 | -1): void {
+  if (!up || threshold !== "warning") return;
+  comparison.tally = { ...comparison.tally, warnings: comparison.tally.warnings + count };
+}
+
+function sameCrossing(a: Crossing, b: Crossing): boolean {
+  return (
+    a.origin === b.origin &&
+    a.at === b.at &&
+    a.thresholdTokens === b.thresholdTokens &&
+    a.contextTokens === b.contextTokens &&
+    a.windowTokens === b.windowTokens
+  );
+}
+
+function sameBoundary(a: BoundaryReading, b: BoundaryReading): boolean {
+  return (
+    a.type === b.type &&
+    a.at === b.at &&
+    a.window === b.window &&
+    a.tokensBefore === b.tokensBefore &&
+    a.tokensAfter === b.tokensAfter
+  );
+}
+
+function sameInferred(row: BoundaryRow, inferred: InferredBoundary): boolean {
+  const { hint } = row.detail as { hint?: string };
+  return sameBoundary(readingOfRow(row), inferred) && hint === inferred.hint;
+}

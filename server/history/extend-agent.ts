@@ -1,0 +1,185 @@
+import type { FoldResult, Segments, Summary, WindowSummary } from "@plimsoll/protocol";
+import {
+  EMPTY_STATE,
+  EMPTY_SUMMARY,
+  foldSegments,
+  higherPeak,
+  joinSummaries,
+  joinWindows,
+  larger,
+} from "@plimsoll/protocol";
+import { inferredRow, reportedRow } from "../store/boundaries.ts";
+import { crossingOriginCode } from "../store/codes.ts";
+import { crossingRow } from "../store/crossings.ts";
+import { packState, packSummary, type StoredState } from "../store/packed-state.ts";
+import { turnRow } from "../store/turns.ts";
+import {
+  type AgentChanges,
+  type AgentIdentity,
+  type AgentOptions,
+  countBoundary,
+  type KnownAgent,
+  knownAgent,
+  noChanges,
+  tallyOf,
+  totalsOf,
+  windowRow,
+} from "./agent-changes.ts";
+import type { AgentNews } from "./agent-news.ts";
+
+/** Why an agent's history is folded again, and not only continued. */
+export type RefoldReason = "turn_changed" | "mark_replaced" | "out_of_order" | "state_dropped" | "requested";
+
+/** Turn keys to remember: a stream reports its latest turn again, and sub-second turns interleave. */
+const RECENT_KEYS = 16;
+
+const START: StoredState = { state: EMPTY_STATE, window: undefined, open: EMPTY_SUMMARY };
+
+/**
+ * Continues an agent's history with its news. Returns the reason if the news do not come after everything known: then
+ * the history must be folded again.
+ */
+export function extendKnownAgent(
+  agent: AgentIdentity & { harness: string },
+  known: KnownAgent | undefined,
+  news: AgentNews,
+  options: AgentOptions,
+): AgentChanges | RefoldReason {
+  if (known !== undefined && known.stored === undefined) return "state_dropped";
+  if (news.changedTurns.some(({ moves }) => moves)) return "turn_changed";
+  if (news.replacedMarks.length > 0) return "mark_replaced";
+  const from = known?.stored ?? START;
+  const events = {
+    turns: news.newTurns.map(({ facts }) => facts),
+    marks: news.newMarks.map(({ facts }) => facts),
+  };
+  const segments = foldSegments(from.state, events, options.fold, {
+    size: options.segmentTurns,
+    openTurns: from.open.turns,
+  });
+  if (segments === undefined) return "out_of_order";
+
+  const runs = [...segments.closed.map(({ result }) => result), segments.open];
+  const { totals, window, over } = joinTotals(known, from.window, runs);
+  const stored = { state: segments.open.state, window, open: openSummary(from, segments) };
+  const keys = [...(known?.recentKeys ?? []), ...events.turns.map(({ key }) => key)].slice(-RECENT_KEYS);
+  const rows = rowsOf(agent, runs, news, known, options);
+  const after = knownAgent(
+    agent,
+    known,
+    { stored, totals, tally: rows.tally, recentKeys: keys },
+    { ...options, nextNumber: () => rows.number },
+  );
+  return {
+    ...noChanges(agent.harness, known?.row, after),
+    ...rows.changes,
+    windowUpserts: over.map((one) => windowRow(agent.id, one)),
+    segmentUpserts: segments.closed.map(({ endsAt, result }, index) => ({
+      agent: rows.number,
+      endsAt,
+      state: packState(result.state),
+      summary: packSummary(index === 0 ? joinSummaries(from.open, result.summary) : result.summary),
+    })),
+  };
+}
+
+function openSummary(from: StoredState, { closed, open }: Segments): Summary {
+  return closed.length > 0 ? open.summary : joinSummaries(from.open, open.summary);
+}
+
+/** The agent's totals after some runs, the window it is in, and the windows it left. */
+function joinTotals(
+  known: KnownAgent | undefined,
+  open: WindowSummary | undefined,
+  runs: readonly FoldResult[],
+) {
+  const totals = totalsOf(known?.row);
+  const over: WindowSummary[] = [];
+  let window = open;
+  for (const { summary } of runs) {
+    totals.turns += summary.turns;
+    totals.peak = higherPeak(totals.peak, summary.peak);
+    totals.peakUtilization = larger(totals.peakUtilization, summary.peakUtilization);
+    for (const next of summary.windows) {
+      if (window !== undefined && window.index === next.index) window = joinWindows(window, next);
+      else {
+        if (window !== undefined) over.push(window);
+        window = next;
+        totals.windows += 1;
+      }
+    }
+  }
+  return { totals, window, over };
+}
+
+function rowsOf(
+  agent: AgentIdentity,
+  runs: readonly FoldResult[],
+  news: AgentNews,
+  known: KnownAgent | undefined,
+  { modelId, nextNumber }: AgentOptions,
+) {
+  const number = known?.row.number ?? nextNumber();
+  const place = { agentId: agent.id, sessionId: agent.sessionId, receivedAt: agent.receivedAt };
+  const received = new Map(news.newTurns.map(({ facts, receivedAt }) => [facts.key, receivedAt]));
+  const marks = new Map(news.newMarks.map((mark) => [mark.facts.id, mark]));
+  const changes = {
+    turnInserts: [] as AgentChanges["turnInserts"],
+    turnUpdates: [] as AgentChanges["turnUpdates"],
+    boundaryUpserts: [] as AgentChanges["boundaryUpserts"],
+    settled: [] as AgentChanges["settled"],
+    crossingUpserts: [] as AgentChanges["crossingUpserts"],
+    crossingOrigins: [] as AgentChanges["crossingOrigins"],
+    crossingDeletes: [] as AgentChanges["crossingDeletes"],
+    added: [] as AgentChanges["added"],
+    replaced: [] as AgentChanges["replaced"],
+    boundaryCounts: [] as AgentChanges["boundaryCounts"],
+  };
+  let tally = tallyOf(known?.row);
+
+  for (const { before, after } of news.changedTurns) {
+    const reading = { ...before.reading, turn: after };
+    const receivedAt = before.row.at + before.row.delay * 1_000;
+    changes.turnUpdates.push(turnRow(reading, { agent: number, modelId: before.row.modelId, receivedAt }));
+    changes.replaced.push({ before: before.reading, after: reading });
+  }
+  const pending = new Map(known?.stored?.state.pending.map((reading) => [reading.id, reading]));
+  for (const run of runs) {
+    for (const reading of run.turns) {
+      const { key, model } = reading.turn;
+      const receivedAt = received.get(key) ?? agent.receivedAt;
+      changes.turnInserts.push(turnRow(reading, { agent: number, modelId: modelId(model), receivedAt }));
+      changes.added.push(reading);
+    }
+    for (const reading of run.marks.values()) {
+      const mark = marks.get(reading.id);
+      if (mark !== undefined) {
+        changes.boundaryUpserts.push(reportedRow(mark, reading, { ...place, receivedAt: mark.receivedAt }));
+      } else {
+        changes.settled.push(reading);
+        const before = pending.get(reading.id)!;
+        changes.boundaryCounts.push({ reading: before, count: -1 });
+        tally = countBoundary(tally, before, -1);
+      }
+      changes.boundaryCounts.push({ reading, count: 1 });
+      tally = countBoundary(tally, reading, 1);
+    }
+    for (const inferred of run.inferred.values()) {
+      changes.boundaryUpserts.push(inferredRow(inferred, place));
+      changes.boundaryCounts.push({ reading: inferred, count: 1 });
+      tally = countBoundary(tally, inferred, 1);
+    }
+    for (const crossing of run.crossings.values()) {
+      changes.crossingUpserts.push(crossingRow(crossing, place));
+      if (crossing.up && crossing.threshold === "warning") tally.warnings += 1;
+    }
+    for (const [id, origin] of run.origins) {
+      changes.crossingOrigins.push({ agentId: agent.id, id, origin: crossingOriginCode(origin) });
+    }
+    for (const [id, { threshold, up }] of run.withdrawn) {
+      changes.crossingDeletes.push(id);
+      if (up && threshold === "warning") tally.warnings -= 1;
+    }
+  }
+  return { number, tally, changes };
+}

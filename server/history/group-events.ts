@@ -1,0 +1,267 @@
+import type { MarkEvent, PlimsollEvent, TurnFacts } from "@plimsoll/protocol";
+import { markFacts, mergeTurns, turnFacts } from "@plimsoll/protocol";
+import { detailOf, type ReportedMark } from "../store/boundaries.ts";
+import { agentId, harnessId, sessionId, turnKey } from "./identity.ts";
+
+/** Events that were received together. */
+export interface Received {
+  events: readonly PlimsollEvent[];
+  /** Identifies the request in the ledger. */
+  request: number;
+  /** Epoch ms by the database's clock. */
+  receivedAt: number;
+}
+
+/** A turn, merged over its repeats. */
+export interface ArrivedTurn {
+  facts: TurnFacts;
+  receivedAt: number;
+  /** One entry an event, in order; `changed` if it added something to those before it. */
+  arrivals: { request: number; changed: boolean }[];
+}
+
+export interface ArrivedMark extends ReportedMark {
+  receivedAt: number;
+  /** The request of each event with this id. */
+  arrivals: number[];
+}
+
+/** The events of one agent, or of a harness itself. Times in epoch ms. */
+export interface ArrivedAgent {
+  id: string;
+  /** Undefined for a harness' own events, which belong to no session. */
+  sessionId: string | undefined;
+  harness: string;
+  name: string;
+  parent: string | undefined;
+  turns: Map<string, ArrivedTurn>;
+  marks: Map<string, ArrivedMark>;
+  firstAt: number;
+  lastAt: number;
+  receivedAt: number;
+}
+
+export interface ArrivedSession {
+  id: string;
+  harness: string;
+  name: string;
+  /** Whether a `session` event is among the events, so title and end must be read again. */
+  described: boolean;
+}
+
+export interface ArrivedHarness {
+  id: string;
+  instance: string;
+  firstAt: number;
+  lastAt: number;
+  receivedAt: number;
+  described: boolean;
+}
+
+/** Events of one project, sorted by owner. Maps are by id. */
+export interface Arrivals {
+  agents: Map<string, ArrivedAgent>;
+  sessions: Map<string, ArrivedSession>;
+  harnesses: Map<string, ArrivedHarness>;
+}
+
+export function groupEvents(projectId: number, received: readonly Received[]): Arrivals {
+  const arrivals: Arrivals = { agents: new Map(), sessions: new Map(), harnesses: new Map() };
+  const owners = new Map<string, Owner>();
+  for (const { events, request, receivedAt } of received) {
+    for (const event of events) {
+      const owner = ownerOf(arrivals, owners, projectId, event);
+      addEvent(owner, event, request, receivedAt);
+    }
+  }
+  return arrivals;
+}
+
+interface Owner {
+  harness: ArrivedHarness;
+  session: ArrivedSession | undefined;
+  agent: ArrivedAgent;
+}
+
+/** The agent, session and harness of an event; looked up once for all events that name the same. */
+function ownerOf(
+  arrivals: Arrivals,
+  owners: Map<string, Owner>,
+  projectId: number,
+  event: PlimsollEvent,
+): Owner {
+  const ofHarness = event.type === "harness";
+  const session = ofHarness ? "" : event.session;
+  // No name may contain NUL, so the joined text is unambiguous.
+  const key = `${event.harness}\u0000${session}\u0000${event.agent}\u0000${ofHarness}`;
+  let owner = owners.get(key);
+  if (owner === undefined) {
+    const harness = harnessOf(arrivals, projectId, event);
+    owner = ofHarness
+      ? { harness, session: undefined, agent: agentOf(arrivals, harness.id, undefined, event) }
+      : { harness, ...sessionOwner(arrivals, projectId, event) };
+    owners.set(key, owner);
+  }
+  return owner;
+}
+
+function harnessOf({ harnesses }: Arrivals, projectId: number, event: PlimsollEvent): ArrivedHarness {
+  const id = harnessId(projectId, event.harness);
+  let harness = harnesses.get(id);
+  if (harness === undefined) {
+    const { at } = event;
+    harness = { id, instance: event.harness, firstAt: at, lastAt: at, receivedAt: 0, described: false };
+    harnesses.set(id, harness);
+  }
+  return harness;
+}
+
+function sessionOwner(
+  arrivals: Arrivals,
+  projectId: number,
+  event: Exclude<PlimsollEvent, { type: "harness" }>,
+): Pick<Owner, "session" | "agent"> {
+  const id = sessionId(projectId, event.harness, event.session);
+  let session = arrivals.sessions.get(id);
+  if (session === undefined) {
+    session = { id, harness: event.harness, name: event.session, described: false };
+    arrivals.sessions.set(id, session);
+  }
+  const agent = agentId(projectId, event.harness, event.session, event.agent);
+  return { session, agent: agentOf(arrivals, agent, id, event) };
+}
+
+function agentOf(
+  { agents }: Arrivals,
+  id: string,
+  session: string | undefined,
+  event: PlimsollEvent,
+): ArrivedAgent {
+  let agent = agents.get(id);
+  if (agent === undefined) {
+    agent = {
+      id,
+      sessionId: session,
+      harness: event.harness,
+      name: event.agent,
+      parent: undefined,
+      turns: new Map(),
+      marks: new Map(),
+      firstAt: event.at,
+      lastAt: event.at,
+      receivedAt: 0,
+    };
+    agents.set(id, agent);
+  }
+  return agent;
+}
+
+function addEvent(
+  { harness, session, agent }: Owner,
+  event: PlimsollEvent,
+  request: number,
+  receivedAt: number,
+) {
+  widen(harness, event.at, receivedAt);
+  widen(agent, event.at, receivedAt);
+  if (event.type === "harness") harness.described = true;
+  if (session !== undefined && event.type === "session") session.described = true;
+  // Two parents for one agent are a sender's mistake; the smaller name wins, whatever came first.
+  const parent = event.parent_agent;
+  if (parent !== undefined && (agent.parent === undefined || parent < agent.parent)) agent.parent = parent;
+  if (event.type === "turn") addTurn(agent, turnFacts(event, turnKey(event.id)), request, receivedAt);
+  else addMark(agent, event, request, receivedAt);
+}
+
+function widen(
+  times: { firstAt: number; lastAt: number; receivedAt: number },
+  at: number,
+  receivedAt: number,
+) {
+  if (at < times.firstAt) times.firstAt = at;
+  if (at > times.lastAt) times.lastAt = at;
+  if (receivedAt > times.receivedAt) times.receivedAt = receivedAt;
+}
+
+function addTurn({ turns }: ArrivedAgent, facts: TurnFacts, request: number, receivedAt: number): void {
+  // Costs are stored in millionths: a finer one would look new each time it is sent.
+  if (facts.costUsd !== undefined) facts.costUsd = Math.round(facts.costUsd * 1e6) / 1e6;
+  const known = turns.get(facts.key);
+  if (known === undefined) {
+    turns.set(facts.key, { facts, receivedAt, arrivals: [{ request, changed: true }] });
+    return;
+  }
+  const merged = mergeTurns(known.facts, facts);
+  known.arrivals.push({ request, changed: !sameTurn(known.facts, merged) });
+  known.facts = merged;
+}
+
+function addMark({ marks }: ArrivedAgent, event: MarkEvent, request: number, receivedAt: number): void {
+  const mark: ArrivedMark = {
+    facts: markFacts(event),
+    detail: detailOf(event),
+    receivedAt,
+    arrivals: [request],
+  };
+  const known = marks.get(event.id);
+  if (known === undefined) {
+    marks.set(event.id, mark);
+    return;
+  }
+  const arrivals = [...known.arrivals, request];
+  marks.set(event.id, { ...(preferredMark(known, mark) === mark ? mark : known), arrivals });
+}
+
+/** Of two different marks with one id: the earlier, then the smaller text. The order of arrival does not matter. */
+export function preferredMark<Mark extends ReportedMark>(known: Mark, other: Mark): Mark {
+  if (known.facts.at !== other.facts.at) return known.facts.at < other.facts.at ? known : other;
+  return textOf(known) <= textOf(other) ? known : other;
+}
+
+/** Whether two marks say the same. */
+export function sameMark(a: ReportedMark, b: ReportedMark): boolean {
+  return a.facts.at === b.facts.at && textOf(a) === textOf(b);
+}
+
+function textOf({ facts, detail }: ReportedMark): string {
+  return JSON.stringify([facts.type, facts.sentWindow, sorted(detail)]);
+}
+
+/** PostgreSQL does not keep the order of keys. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.entries(value)
+    .filter(([, member]) => member !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, member]) => [name, sorted(member)]);
+}
+
+/** Whether two reports of a turn say the same. */
+export function sameTurn(a: TurnFacts, b: TurnFacts): boolean {
+  return (
+    readsTheSame(a, b) &&
+    a.usage.output_tokens === b.usage.output_tokens &&
+    a.usage.reasoning_tokens === b.usage.reasoning_tokens &&
+    a.durationMs === b.durationMs &&
+    a.costUsd === b.costUsd &&
+    JSON.stringify(a.composition) === JSON.stringify(b.composition)
+  );
+}
+
+/** Whether two reports of a turn are the same to the fold: same position, same level, same window. */
+export function readsTheSame(a: TurnFacts, b: TurnFacts): boolean {
+  return (
+    a.at === b.at &&
+    a.seq === b.seq &&
+    a.model === b.model &&
+    a.sentWindow === b.sentWindow &&
+    a.sentLimit === b.sentLimit &&
+    a.compaction === b.compaction &&
+    a.estimated === b.estimated &&
+    a.usage.input_tokens === b.usage.input_tokens &&
+    a.usage.cache_read_tokens === b.usage.cache_read_tokens &&
+    a.usage.cache_write_tokens === b.usage.cache_write_tokens &&
+    a.usage.basis === b.usage.basis
+  );
+}

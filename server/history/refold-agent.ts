@@ -1,0 +1,247 @@
+import type { AgentState, FoldResult, Segment, Summary } from "@plimsoll/protocol";
+import { EMPTY_STATE, foldSegments, joinSummaries, mayCut } from "@plimsoll/protocol";
+import type { Tally } from "../store/agents.ts";
+import { packState, packSummary, unpackState, unpackSummary } from "../store/packed-state.ts";
+import type { WindowRow } from "../store/windows.ts";
+import {
+  type AgentChanges,
+  type AgentIdentity,
+  type AgentOptions,
+  type KnownAgent,
+  knownAgent,
+  noChanges,
+  tallyOf,
+  windowRow,
+} from "./agent-changes.ts";
+import type { AgentNews } from "./agent-news.ts";
+import { compareHistory } from "./compare-history.ts";
+import { NewsByTime, type StretchEvents } from "./news-by-time.ts";
+import type { History } from "./read-history.ts";
+
+/** How far a history is folded again. */
+export type RefoldExtent = "until_unchanged" | "to_the_end";
+
+export interface RefoldInput {
+  history: History;
+  agent: AgentIdentity & { harness: string };
+  known: KnownAgent;
+  news: AgentNews;
+  options: AgentOptions;
+  extent: RefoldExtent;
+}
+
+/**
+ * Folds an agent's history again from the last cut before its news. Stops at the first cut whose state is the same as
+ * before, because everything after it is unchanged. Reads one segment at a time.
+ */
+export async function refoldAgent(input: RefoldInput): Promise<AgentChanges> {
+  const impossible = new Set<number>();
+  for (;;) {
+    const result = await new Refold(input, impossible).run();
+    if (result.outcome === "done") return result.changes;
+    // Some events come before this cut after all: fold again without it.
+    impossible.add(result.endsAt);
+  }
+}
+
+type RefoldResult =
+  | { outcome: "done"; changes: AgentChanges }
+  | { outcome: "cut_impossible"; endsAt: number };
+
+/** A cut, and the summary of the segment that ends there. */
+interface Cut {
+  endsAt: number;
+  summary: Summary;
+}
+
+/** A segment folded again. */
+interface FoldedSegment {
+  closed: Segment[];
+  /** The events after the last cut; undefined unless the segment reaches the end of the history. */
+  open: FoldResult | undefined;
+  /** Index of the cut that ended it before; the number of cuts for the open segment. */
+  through: number;
+  events: StretchEvents;
+  /** Whether the fold may stop: the state at the end, and every crossing's origin, is as before. */
+  unchanged: boolean;
+}
+
+class Refold {
+  readonly #input: RefoldInput;
+  readonly #impossible: ReadonlySet<number>;
+  readonly #news: NewsByTime;
+  readonly #changes: AgentChanges;
+  #cuts: Cut[] = [];
+  #tally: Tally;
+  #end: { state: AgentState; open: Summary } | undefined;
+  constructor(input: RefoldInput, impossible: ReadonlySet<number>) {
+    this.#input = input;
+    this.#impossible = impossible;
+    this.#news = new NewsByTime(input.news);
+    this.#changes = noChanges(input.agent.harness, input.known.row, input.known);
+    this.#tally = tallyOf(input.known.row);
+  }
+
+  async run(): Promise<RefoldResult> {
+    await this.#readCuts();
+    let index = this.#start();
+    let state = await this.#stateAt(index);
+    for (;;) {
+      const folded = await this.#foldAfter(index, state);
+      if (folded === "not_after") return { outcome: "cut_impossible", endsAt: this.#cuts[index]!.endsAt };
+      const last = this.#replaceCuts(index, folded);
+      if (folded.open !== undefined) {
+        this.#end = { state: folded.open.state, open: folded.open.summary };
+        break;
+      }
+      if (folded.unchanged && this.#mayStop()) {
+        if (this.#news.nextAt === undefined) break;
+        index = this.#cutBefore(this.#news.nextAt);
+        state = await this.#stateAt(index);
+      } else {
+        index = last;
+        state = folded.closed.at(-1)!.result.state;
+      }
+    }
+    await this.#finish();
+    return { outcome: "done", changes: this.#changes };
+  }
+
+  async #readCuts(): Promise<void> {
+    for (const { endsAt, summary } of await this.#input.history.cuts()) {
+      if (this.#impossible.has(endsAt)) this.#changes.segmentDeletes.push(endsAt);
+      else this.#cuts.push({ endsAt, summary: unpackSummary(summary) });
+    }
+  }
+
+  #start(): number {
+    if (this.#input.extent === "to_the_end") return -1;
+    const at = Math.min(this.#news.nextAt ?? Number.POSITIVE_INFINITY, ...this.#impossible);
+    return this.#cutBefore(at);
+  }
+
+  /** Whether the end of the history is known without folding up to it. */
+  #mayStop(): boolean {
+    return this.#input.extent === "until_unchanged" && this.#input.known.stored !== undefined;
+  }
+
+  /** Index of the last cut before a time; -1 for the start of the history. */
+  #cutBefore(at: number): number {
+    return this.#cuts.findLastIndex(({ endsAt }) => endsAt < at);
+  }
+
+  async #stateAt(index: number): Promise<AgentState> {
+    const cut = this.#cuts[index];
+    return cut === undefined ? EMPTY_STATE : unpackState(await this.#input.history.state(cut.endsAt));
+  }
+
+  /** Folds the segment after a cut, and the next ones too while the cut between them is impossible. */
+  async #foldAfter(index: number, state: AgentState): Promise<FoldedSegment | "not_after"> {
+    const { history, options } = this.#input;
+    const from = this.#cuts[index]?.endsAt ?? Number.NEGATIVE_INFINITY;
+    for (let through = index + 1; ; through++) {
+      const to = this.#cuts[through]?.endsAt ?? Number.POSITIVE_INFINITY;
+      const atEnd = to === Number.POSITIVE_INFINITY;
+      const stored = await history.stretch({ from, to });
+      const events = this.#news.merge(stored, { from, to });
+      // Late events make a segment longer; it is cut again when it has doubled.
+      const size = atEnd ? options.segmentTurns : 2 * options.segmentTurns;
+      const folded = foldSegments(state, factsOf(events), options.fold, { size, openTurns: 0 });
+      if (folded === undefined) return "not_after";
+      if (!atEnd && !mayCut(folded.open.state)) continue;
+      const closed = atEnd ? folded.closed : [...folded.closed, { endsAt: to, result: folded.open }];
+      const results = [...folded.closed.map(({ result }) => result), folded.open];
+      const { changes, tally, originChanged } = compareHistory(
+        stored,
+        events,
+        results,
+        this.#tally,
+        this.#place(),
+      );
+      this.#tally = tally;
+      for (const field of Object.keys(changes) as (keyof typeof changes)[]) {
+        (this.#changes[field] as unknown[]).push(...changes[field]);
+      }
+      this.#news.folded(to);
+      const sameState = !atEnd && packState(folded.open.state) === (await history.state(to));
+      return {
+        closed,
+        open: atEnd ? folded.open : undefined,
+        through,
+        events,
+        unchanged: sameState && !originChanged,
+      };
+    }
+  }
+
+  #place() {
+    const { agent, known, options } = this.#input;
+    const { id: agentId, sessionId, receivedAt } = agent;
+    return { agentId, sessionId, receivedAt, number: known.row.number, modelId: options.modelId };
+  }
+
+  /** Puts the new cuts in the place of the old ones. Returns the index of the last new cut. */
+  #replaceCuts(index: number, { closed, through }: FoldedSegment): number {
+    const { row } = this.#input.known;
+    const gone = this.#cuts.slice(index + 1, through + 1);
+    const kept = new Set(closed.map(({ endsAt }) => endsAt));
+    for (const { endsAt } of gone) if (!kept.has(endsAt)) this.#changes.segmentDeletes.push(endsAt);
+    for (const { endsAt, result } of closed) {
+      const state = packState(result.state);
+      this.#changes.segmentUpserts.push({
+        agent: row.number,
+        endsAt,
+        state,
+        summary: packSummary(result.summary),
+      });
+    }
+    const fresh = closed.map(({ endsAt, result }) => ({ endsAt, summary: result.summary }));
+    this.#cuts.splice(index + 1, gone.length, ...fresh);
+    return index + fresh.length;
+  }
+
+  async #finish(): Promise<void> {
+    const { agent, known, options, history } = this.#input;
+    const { state, open } = this.#end ?? known.stored!;
+    const whole = joinSummaries(...this.#cuts.map(({ summary }) => summary), open);
+    const window = whole.windows.at(-1);
+    const left = new Map((await history.windows()).map((row) => [row.index, row]));
+    for (const over of whole.windows.slice(0, -1)) {
+      const stored = left.get(over.index);
+      const row = windowRow(agent.id, over);
+      if (stored === undefined || !sameWindow(stored, row)) this.#changes.windowUpserts.push(row);
+      left.delete(over.index);
+    }
+    this.#changes.windowDeletes.push(...left.keys());
+    const totals = { ...whole, windows: whole.windows.length };
+    const after = {
+      stored: { state, window, open },
+      totals,
+      tally: this.#tally,
+      recentKeys: known.recentKeys,
+    };
+    this.#changes.after = knownAgent(agent, known, after, options);
+  }
+}
+
+function factsOf({ turns, marks }: StretchEvents) {
+  return {
+    turns: [...turns.values()].map(({ facts }) => facts),
+    marks: [...marks.values()].map(({ mark }) => mark.facts),
+  };
+}
+
+/** The database keeps shares as four-byte floats. */
+function sameWindow(a: WindowRow, b: WindowRow): boolean {
+  const share = ({ peakUtilization }: WindowRow) => peakUtilization && Math.fround(peakUtilization);
+  return (
+    a.firstAt === b.firstAt &&
+    a.lastAt === b.lastAt &&
+    a.turns === b.turns &&
+    a.firstTokens === b.firstTokens &&
+    a.lastTokens === b.lastTokens &&
+    a.peakTokens === b.peakTokens &&
+    share(a) === share(b) &&
+    a.windowTokens === b.windowTokens
+  );
+}

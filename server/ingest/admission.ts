@@ -1,0 +1,114 @@
+import { PlimsollError } from "../errors.ts";
+
+export interface AdmissionOptions {
+  /** Events of a project that are accepted and not projected. */
+  backlog: (projectId: number) => number;
+  /** Events above which requests wait. */
+  limit?: number;
+  /** Milliseconds a request may wait. */
+  patience?: number;
+}
+
+/** Half a second of work: enough to keep the projector busy, and little enough for readers to wait for. */
+const LIMIT = 24_000;
+const PATIENCE_MS = 5_000;
+
+interface Waiting {
+  events: number;
+  gone: (() => boolean) | undefined;
+  resolve: () => void;
+  reject: (error: PlimsollError) => void;
+  timer: NodeJS.Timeout;
+}
+
+interface Gate {
+  /** Events admitted whose journal commit is under way. */
+  entered: number;
+  waiting: Waiting[];
+}
+
+/**
+ * Slows senders down to the pace of the projection: above a backlog, requests wait in order. One that has waited too
+ * long is refused with Retry-After, because its sender is about to give up anyway.
+ */
+export class Admission {
+  readonly #options: Required<AdmissionOptions>;
+  readonly #gates = new Map<number, Gate>();
+  #closed = false;
+
+  constructor({ backlog, limit = LIMIT, patience = PATIENCE_MS }: AdmissionOptions) {
+    this.#options = { backlog, limit, patience };
+  }
+
+  full(projectId: number): boolean {
+    return this.#options.backlog(projectId) >= this.#options.limit * 4;
+  }
+
+  /** Resolves when the request may be journaled; `leave` must follow. Requests whose sender has gone are refused. */
+  enter(projectId: number, events: number, gone?: () => boolean): Promise<void> {
+    if (this.#closed) return Promise.reject(refusal("The server is stopping."));
+    const gate = this.#gate(projectId);
+    if (gate.waiting.length === 0 && this.#hasRoom(projectId, gate)) {
+      gate.entered += events;
+      return Promise.resolve();
+    }
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        gate.waiting = gate.waiting.filter((one) => one !== waiting);
+        reject(refusal("Events arrive faster than they can be processed."));
+      }, this.#options.patience);
+      const waiting: Waiting = { events, gone, resolve, reject, timer };
+      gate.waiting.push(waiting);
+    });
+  }
+
+  leave(projectId: number, events: number): void {
+    const gate = this.#gate(projectId);
+    gate.entered -= events;
+    this.release(projectId);
+  }
+
+  /** Admits as many waiting requests as fit. */
+  release(projectId: number): void {
+    const gate = this.#gate(projectId);
+    while (gate.waiting.length > 0 && this.#hasRoom(projectId, gate)) {
+      const { events, gone, resolve, reject, timer } = gate.waiting.shift()!;
+      clearTimeout(timer);
+      if (gone?.() === true) {
+        reject(refusal("The sender closed the connection."));
+        continue;
+      }
+      gate.entered += events;
+      resolve();
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const gate of this.#gates.values()) {
+      for (const { reject, timer } of gate.waiting.splice(0)) {
+        clearTimeout(timer);
+        reject(refusal("The server is stopping."));
+      }
+    }
+  }
+
+  #gate(projectId: number): Gate {
+    let gate = this.#gates.get(projectId);
+    if (gate === undefined) {
+      gate = { entered: 0, waiting: [] };
+      this.#gates.set(projectId, gate);
+    }
+    return gate;
+  }
+
+  #hasRoom(projectId: number, { entered }: Gate): boolean {
+    return this.#options.backlog(projectId) + entered < this.#options.limit;
+  }
+}
+
+function refusal(message: string): PlimsollError {
+  return new PlimsollError("overloaded", `${message} Send the same events again after 1 s.`, {
+    details: { retry_after_seconds: 1 },
+  });
+}

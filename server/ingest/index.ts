@@ -1,0 +1,79 @@
+import type { Thresholds } from "@plimsoll/protocol";
+import type { Logger } from "pino";
+import { openWriters } from "../db/sql.ts";
+import { SEGMENT_TURNS } from "../history/agent-changes.ts";
+import { DatabaseClock } from "./database-clock.ts";
+import { Freshness } from "./freshness.ts";
+import { Ingest } from "./ingest.ts";
+import { JournalWriter } from "./journal-writer.ts";
+import type { Projected } from "./projector.ts";
+import { type JournalSignals, Projectors } from "./projectors.ts";
+
+export interface OpenIngestOptions {
+  /** Connection URL. */
+  url: string;
+  log: Logger;
+  /** This process' clock, epoch ms. */
+  clock: () => number;
+  thresholds: (projectId: number) => Thresholds;
+  /** Turns after which an agent's history is cut; see packages/protocol/src/history/segments.ts. */
+  segmentTurns?: number;
+  signals: JournalSignals;
+  projects: () => Promise<readonly number[]>;
+  /** Called with the events of each journal commit and how long it took in ms. */
+  journaled?: (events: number, ms: number) => void;
+  /** Called after each commit of the projector. */
+  projected?: (change: Projected) => void;
+}
+
+/** The write path of one process. */
+export interface OpenedIngest {
+  ingest: Ingest;
+  freshness: Freshness;
+  close(): Promise<void>;
+}
+
+/** Connections: two that commit to the journal, two that project, and some for what both read. */
+const CONNECTIONS = 8;
+
+export async function openIngest(options: OpenIngestOptions): Promise<OpenedIngest> {
+  const { url, log, thresholds, signals, projects } = options;
+  const writers = openWriters({ url, size: CONNECTIONS, log });
+  const clock = new DatabaseClock(options.clock);
+  const [told] = await writers.query<{ now: number }>(
+    "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now",
+  );
+  clock.correct(told!.now);
+  const projectors = new Projectors({
+    writers,
+    clock,
+    settings: (projectId) => ({
+      thresholds: thresholds(projectId),
+      segmentTurns: options.segmentTurns ?? SEGMENT_TURNS,
+    }),
+    signals,
+    log,
+    projects,
+    projected(change) {
+      ingest.projected(change.projectId);
+      options.projected?.(change);
+    },
+  });
+  const journal = new JournalWriter({
+    writers,
+    clock,
+    journaled: (projectId, entry) => projectors.journaled(projectId, entry),
+    ...(options.journaled && { measured: options.journaled }),
+  });
+  const freshness = new Freshness(writers, projectors);
+  const ingest = new Ingest({ journal, projectors, freshness, clock });
+  return {
+    ingest,
+    freshness,
+    async close() {
+      await ingest.close();
+      await projectors.close();
+      await writers.end();
+    },
+  };
+}

@@ -1,0 +1,169 @@
+import type { WindowLookups } from "@plimsoll/protocol";
+import { modelNames } from "@plimsoll/protocol";
+import { catalogWindow } from "@plimsoll/protocol/catalog";
+import { LRUCache } from "lru-cache";
+import type { Sql } from "../db/sql.ts";
+import type { KnownAgent } from "../history/agent-changes.ts";
+import { modelNumber } from "../history/identity.ts";
+import { agents } from "../store/agents.ts";
+import { models } from "../store/models.ts";
+import { unpackStored } from "../store/packed-state.ts";
+import { sessions } from "../store/sessions.ts";
+import type { KnownSession } from "./plan-session.ts";
+
+/** Agents, and sessions, remembered; some 3 kB each. */
+const REMEMBERED = 10_000;
+
+/**
+ * What the projector of a project remembers of what it wrote. Nobody else writes these rows, so they need not be read
+ * again; each row's version proves it when the row is written.
+ */
+export class ProjectMemory {
+  readonly projectId: number;
+  readonly agents = new LRUCache<string, KnownAgent>({ max: REMEMBERED });
+  readonly sessions = new LRUCache<string, KnownSession>({ max: REMEMBERED });
+  readonly #modelIds = new Map<string, number>();
+  readonly #modelNames = new Map<number, string>();
+  readonly #windows = new Map<string, number>();
+  #lastNumber = 0;
+
+  private constructor(projectId: number) {
+    this.projectId = projectId;
+  }
+
+  /** Reads what every chunk needs. */
+  static async open(sql: Pick<Sql, "query">, projectId: number): Promise<ProjectMemory> {
+    const memory = new ProjectMemory(projectId);
+    const [stored, windows, [last]] = await Promise.all([
+      sql.query<Record<string, unknown>>(
+        `SELECT ${models.select("t")} FROM models t WHERE t.project_id = $1`,
+        projectId,
+      ),
+      sql.query<{ model: string; tokens: number }>(
+        "SELECT model, tokens FROM model_windows WHERE project_id = $1",
+        projectId,
+      ),
+      sql.query<{ number: number | null }>(
+        "SELECT max(number) AS number FROM agents WHERE project_id = $1",
+        projectId,
+      ),
+    ]);
+    for (const row of stored) {
+      const { id, name } = models.parse(row);
+      memory.#keepModel(name, id);
+    }
+    for (const { model, tokens } of windows) memory.#windows.set(model, tokens);
+    memory.#lastNumber = last?.number ?? 0;
+    return memory;
+  }
+
+  /** Reads the agents that are not remembered. Agents that are new stay absent. */
+  async loadAgents(sql: Pick<Sql, "query">, ids: readonly string[]): Promise<void> {
+    const missing = ids.filter((id) => !this.agents.has(id)).map((id) => ({ id }));
+    if (missing.length === 0) return;
+    const { text, values } = agents.find(this.projectId, missing);
+    for (const raw of await sql.query<Record<string, unknown>>(text, ...values)) {
+      const { state, ...row } = agents.parse(raw);
+      const stored = state === undefined ? undefined : unpackStored(state);
+      this.agents.set(row.id, {
+        row: { ...row, state: undefined },
+        stored,
+        recentKeys: recentKeysOf(stored),
+      });
+    }
+  }
+
+  async loadSessions(sql: Pick<Sql, "query">, ids: readonly string[]): Promise<void> {
+    const missing = ids.filter((id) => !this.sessions.has(id));
+    if (missing.length === 0) return;
+    const found = await sql.query<Record<string, unknown> & SessionExtras>(
+      FIND_SESSIONS,
+      this.projectId,
+      missing,
+    );
+    for (const { main_name, main_parent, main_first_ms, ended_ms, ...raw } of found) {
+      const row = sessions.parse(raw);
+      const main =
+        row.mainAgent === undefined || main_name === null
+          ? undefined
+          : {
+              id: row.mainAgent,
+              name: main_name,
+              parent: main_parent ?? undefined,
+              firstAt: main_first_ms!,
+            };
+      this.sessions.set(row.id, { row, main, endedAt: ended_ms ?? undefined });
+    }
+  }
+
+  nextNumber(): number {
+    this.#lastNumber += 1;
+    return this.#lastNumber;
+  }
+
+  /** The number of a model; the same in every process, because it is derived from the name. */
+  modelId(name: string): number {
+    const known = this.#modelIds.get(name);
+    if (known !== undefined) return known;
+    for (let attempt = 0; ; attempt++) {
+      const id = modelNumber(name, attempt);
+      // Two names with one hash: the second takes its next number.
+      if (this.#modelNames.has(id)) continue;
+      this.#keepModel(name, id);
+      return id;
+    }
+  }
+
+  readonly modelName = (id: number): string => {
+    const name = this.#modelNames.get(id);
+    if (name === undefined) throw new Error(`model ${id} of project ${this.projectId} is not known`);
+    return name;
+  };
+
+  get modelsKnown(): Iterable<[name: string, id: number]> {
+    return this.#modelIds;
+  }
+
+  setWindow(model: string, tokens: number | null): void {
+    if (tokens === null) this.#windows.delete(model);
+    else this.#windows.set(model, tokens);
+  }
+
+  get lookups(): WindowLookups {
+    return {
+      configured: (model) => {
+        if (this.#windows.size === 0) return undefined;
+        for (const name of modelNames(model)) {
+          const tokens = this.#windows.get(name);
+          if (tokens !== undefined) return tokens;
+        }
+        return undefined;
+      },
+      catalog: catalogWindow,
+    };
+  }
+
+  #keepModel(name: string, id: number): void {
+    this.#modelIds.set(name, id);
+    this.#modelNames.set(id, name);
+  }
+}
+
+interface SessionExtras {
+  main_name: string | null;
+  main_parent: string | null;
+  main_first_ms: number | null;
+  ended_ms: number | null;
+}
+
+const FIND_SESSIONS = `
+SELECT ${sessions.select("t")}, m.name AS main_name, m.parent AS main_parent,
+  (extract(epoch FROM m.first_at) * 1000)::float8 AS main_first_ms,
+  (extract(epoch FROM t.ended_at) * 1000)::float8 AS ended_ms
+FROM sessions t LEFT JOIN agents m ON m.project_id = $1 AND m.id = t.main_agent
+WHERE t.project_id = $1 AND t.id = ANY($2::uuid[])`;
+
+function recentKeysOf(stored: KnownAgent["stored"]): string[] {
+  const tail = stored?.state.tail;
+  return tail === undefined ? [] : [tail.key];
+}

@@ -1,0 +1,204 @@
+import type { Sql } from "../db/sql.ts";
+import type { AgentChanges, AgentOptions, KnownAgent } from "../history/agent-changes.ts";
+import { hasEvents, NOTHING_STORED, newsOf, type StoredEvents } from "../history/agent-news.ts";
+import { extendKnownAgent } from "../history/extend-agent.ts";
+import type { Arrivals, ArrivedAgent, ArrivedHarness } from "../history/group-events.ts";
+import { Ledger } from "../history/outcomes.ts";
+import { openHistory, storedTurn } from "../history/read-history.ts";
+import { refoldAgent } from "../history/refold-agent.ts";
+import { type BoundaryRow, boundaries, reportedRow } from "../store/boundaries.ts";
+import { turns } from "../store/turns.ts";
+import type { ProjectMemory } from "./memory.ts";
+import { type AgentChange, planSession, type SessionPlan } from "./plan-session.ts";
+import { RollupChanges } from "./rollup-changes.ts";
+
+/**
+ * Which of the arrived turns and marks are looked up. Those later than everything known of their agent are new, unless a
+ * sender repeats an id with a later time: then the insert fails, and the chunk is planned again with `all`.
+ */
+export type Lookup = "not_after_known" | "all";
+
+/** What a chunk of events changes. */
+export interface ChunkPlan {
+  agents: AgentChanges[];
+  /** Marks of harnesses, which belong to no agent. */
+  harnessMarks: BoundaryRow[];
+  sessions: SessionPlan[];
+  harnesses: ArrivedHarness[];
+  describedSessions: string[];
+  describedHarnesses: string[];
+  rollups: RollupChanges;
+  models: Set<string>;
+  ledger: Ledger;
+}
+
+/** How events of a project are read. */
+export type ProjectSettings = Pick<AgentOptions, "thresholds" | "segmentTurns">;
+
+type SessionAgent = ArrivedAgent & { sessionId: string };
+
+/** Milliseconds of planning after which other work gets a turn. */
+const SLICE_MS = 4;
+
+/** Plans a chunk. Every change follows from the events, the memory and what `sql` reads. */
+export async function planChunk(
+  sql: Pick<Sql, "query">,
+  memory: ProjectMemory,
+  arrivals: Arrivals,
+  settings: ProjectSettings,
+  lookup: Lookup,
+): Promise<ChunkPlan> {
+  const owners = [...arrivals.agents.values()];
+  const agents = owners.filter((agent): agent is SessionAgent => agent.sessionId !== undefined);
+  await memory.loadAgents(
+    sql,
+    agents.map(({ id }) => id),
+  );
+  await memory.loadSessions(sql, [...arrivals.sessions.keys()]);
+  const stored = await lookUp(sql, memory, owners, lookup);
+  const options: AgentOptions = {
+    fold: { thresholds: settings.thresholds, lookups: memory.lookups },
+    ...settings,
+    modelId: (name) => memory.modelId(name),
+    nextNumber: () => memory.nextNumber(),
+  };
+  const plan: ChunkPlan = {
+    agents: [],
+    harnessMarks: [],
+    sessions: [],
+    harnesses: [...arrivals.harnesses.values()],
+    describedSessions: [...arrivals.sessions.values()]
+      .filter(({ described }) => described)
+      .map(({ id }) => id),
+    describedHarnesses: [...arrivals.harnesses.values()]
+      .filter(({ described }) => described)
+      .map(({ id }) => id),
+    rollups: new RollupChanges(),
+    models: new Set(),
+    ledger: new Ledger(),
+  };
+  const bySession = new Map<string, AgentChange[]>();
+  let sliceEnds = performance.now() + SLICE_MS;
+  for (const owner of owners) {
+    const news = newsOf(owner, stored.get(owner.id) ?? NOTHING_STORED);
+    for (const { outcome, request } of news.outcomes) plan.ledger.record(outcome, request);
+    for (const { facts } of owner.turns.values()) plan.models.add(facts.model);
+    if (!isOfSession(owner)) {
+      for (const mark of [...news.newMarks, ...news.replacedMarks.map(({ after }) => after)]) {
+        plan.harnessMarks.push(harnessRow(owner, mark));
+      }
+      continue;
+    }
+    const known = memory.agents.get(owner.id);
+    // An agent is made by its first event; one heard from without learning anything only moves its times.
+    if (known === undefined && !hasEvents(news)) continue;
+    let changes = extendKnownAgent(owner, known, news, options);
+    const refolded = typeof changes === "string";
+    if (typeof changes === "string") {
+      if (known === undefined) throw new Error(`the new agent ${owner.id} cannot be out of order`);
+      const history = openHistory(sql, memory.projectId, known.row, memory.modelName);
+      changes = await refoldAgent({ history, agent: owner, known, news, options, extent: "until_unchanged" });
+    }
+    plan.agents.push(changes);
+    addToRollups(plan.rollups, changes);
+    const change = { before: changes.before, after: changes.after.row, refolded };
+    const siblings = bySession.get(owner.sessionId);
+    if (siblings === undefined) bySession.set(owner.sessionId, [change]);
+    else siblings.push(change);
+    if (performance.now() < sliceEnds) continue;
+    await new Promise(setImmediate);
+    sliceEnds = performance.now() + SLICE_MS;
+  }
+  for (const [id, changes] of bySession) {
+    plan.sessions.push(planSession(arrivals.sessions.get(id)!, memory.sessions.get(id), changes));
+  }
+  return plan;
+}
+
+function isOfSession(agent: ArrivedAgent): agent is SessionAgent {
+  return agent.sessionId !== undefined;
+}
+
+function harnessRow(
+  owner: ArrivedAgent,
+  mark: Parameters<typeof reportedRow>[0] & { receivedAt: number },
+): BoundaryRow {
+  const { id, type, at } = mark.facts;
+  const reading = { id, type, at, window: 0, tokensBefore: undefined, tokensAfter: undefined };
+  return reportedRow(mark, reading, { agentId: owner.id, sessionId: undefined, receivedAt: mark.receivedAt });
+}
+
+export function addToRollups(
+  rollups: RollupChanges,
+  { harness, added, replaced, boundaryCounts }: AgentChanges,
+): void {
+  for (const reading of added) rollups.addTurn(harness, reading);
+  for (const { before, after } of replaced) rollups.replaceTurn(harness, before, after);
+  for (const { reading, count } of boundaryCounts) rollups.addBoundary(harness, reading, count);
+}
+
+/** Reads which of the arrived turns and marks are stored, by agent. */
+async function lookUp(
+  sql: Pick<Sql, "query">,
+  memory: ProjectMemory,
+  owners: readonly ArrivedAgent[],
+  lookup: Lookup,
+): Promise<Map<string, StoredEvents>> {
+  const turnKeys: { agent: number; key: string }[] = [];
+  const markKeys: { agentId: string; id: string }[] = [];
+  const ids = new Map<number, string>();
+  for (const owner of owners) {
+    const known = memory.agents.get(owner.id);
+    if (owner.sessionId !== undefined && known === undefined) continue;
+    if (known !== undefined) {
+      ids.set(known.row.number, owner.id);
+      const maybe = mayBeStored(known, lookup);
+      for (const [key, { facts }] of owner.turns) {
+        if (maybe.turn(key, facts.at)) turnKeys.push({ agent: known.row.number, key });
+      }
+      for (const [id, { facts }] of owner.marks)
+        if (maybe.mark(facts.at)) markKeys.push({ agentId: owner.id, id });
+    } else {
+      for (const id of owner.marks.keys()) markKeys.push({ agentId: owner.id, id });
+    }
+  }
+  const stored = new Map<
+    string,
+    { turns: Map<string, ReturnType<typeof storedTurn>>; marks: Map<string, BoundaryRow> }
+  >();
+  const of = (id: string) => {
+    let found = stored.get(id);
+    if (found === undefined) {
+      found = { turns: new Map(), marks: new Map() };
+      stored.set(id, found);
+    }
+    return found;
+  };
+  const [foundTurns, foundMarks] = await Promise.all([
+    turnKeys.length === 0 ? [] : query(sql, turns.find(memory.projectId, turnKeys)),
+    markKeys.length === 0 ? [] : query(sql, boundaries.find(memory.projectId, markKeys)),
+  ]);
+  for (const raw of foundTurns) {
+    const row = turns.parse(raw);
+    of(ids.get(row.agent)!).turns.set(row.key, storedTurn(row, memory.modelName));
+  }
+  for (const raw of foundMarks) {
+    const row = boundaries.parse(raw);
+    of(row.agentId).marks.set(row.id, row);
+  }
+  return stored;
+}
+
+function query(sql: Pick<Sql, "query">, { text, values }: { text: string; values: unknown[] }) {
+  return sql.query<Record<string, unknown>>(text, ...values);
+}
+
+function mayBeStored({ stored, recentKeys }: KnownAgent, lookup: Lookup) {
+  const { lastTurnAt, lastMark } = stored?.state ?? {};
+  const everything = lookup === "all" || stored === undefined;
+  return {
+    turn: (key: string, at: number) =>
+      everything || at <= (lastTurnAt ?? Number.NEGATIVE_INFINITY) || recentKeys.includes(key),
+    mark: (at: number) => everything || at <= (lastMark?.at ?? Number.NEGATIVE_INFINITY),
+  };
+}

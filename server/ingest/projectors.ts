@@ -1,0 +1,140 @@
+import { randomUUID } from "node:crypto";
+import type { Logger } from "pino";
+import type { Writers } from "../db/sql.ts";
+import type { ProjectSettings } from "./plan-chunk.ts";
+import type { RequestOutcome } from "../history/outcomes.ts";
+import type { DatabaseClock } from "./database-clock.ts";
+import { type JournaledEntry, type Projected, Projector } from "./projector.ts";
+
+/** Outcomes of requests that another process received. */
+export type Reply = RequestOutcome & { reply: string };
+
+/** How this process and the others on the same database tell each other about the journal. */
+export interface JournalSignals {
+  /** Tells the other processes that a project's journal has new rows. */
+  journaled(projectId: number): void;
+  onJournaled(listener: (projectId: number) => void): () => void;
+  replied(replies: readonly Reply[]): void;
+  onReplied(listener: (replies: readonly Reply[]) => void): () => void;
+}
+
+export interface ProjectorsOptions {
+  writers: Writers;
+  clock: DatabaseClock;
+  settings: (projectId: number) => ProjectSettings;
+  signals: JournalSignals;
+  log: Logger;
+  projected: (change: Projected) => void;
+  /** Every project, so that the journals of processes that died are found. */
+  projects: () => Promise<readonly number[]>;
+}
+
+/** Milliseconds between two looks at every journal. A holder that died is replaced within one more lease. */
+const SWEEP_MS = 1_000;
+
+/** The projectors of this process: one a project, each at work only while it holds the project's lease. */
+export class Projectors {
+  readonly #options: ProjectorsOptions;
+  readonly #holder = randomUUID();
+  readonly #projectors = new Map<number, Projector>();
+  /** Events in the journals of projects that another process projects, as of the last sweep. */
+  readonly #elsewhere = new Map<number, number>();
+  readonly #replies = new Map<string, (outcome: RequestOutcome) => void>();
+  readonly #stops: (() => void)[];
+  #sweep: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(options: ProjectorsOptions) {
+    this.#options = options;
+    const { signals } = options;
+    this.#stops = [
+      signals.onJournaled((projectId) => {
+        // Only the holder needs to look; anybody may become it.
+        if (this.#projectors.get(projectId)?.holding) this.of(projectId).check();
+      }),
+      signals.onReplied((replies) => {
+        for (const { reply, ...outcome } of replies) this.#replies.get(reply)?.(outcome);
+      }),
+    ];
+    this.#scheduleSweep(0);
+  }
+
+  /** Takes an entry that this process has journaled, or leaves it to the process that projects. */
+  journaled(projectId: number, entry: JournaledEntry): void {
+    this.of(projectId).offer(entry);
+  }
+
+  /** Events of a project that are journaled and not projected, as far as this process knows. */
+  backlog(projectId: number): number {
+    const projector = this.#projectors.get(projectId);
+    if (projector === undefined) return 0;
+    return projector.holding ? projector.backlog : (this.#elsewhere.get(projectId) ?? 0);
+  }
+
+  /** Whether this process projects the project. */
+  holds(projectId: number): boolean {
+    return this.of(projectId).holding;
+  }
+
+  /** Resolves once no entry of these is in this process' memory. */
+  gone(projectId: number, ids: readonly string[]): Promise<void> {
+    return this.of(projectId).gone(ids);
+  }
+
+  /** Calls back with what another process says of a request. Returns the function that stops waiting. */
+  onReply(reply: string, done: (outcome: RequestOutcome) => void): () => void {
+    this.#replies.set(reply, done);
+    return () => void this.#replies.delete(reply);
+  }
+
+  of(projectId: number): Projector {
+    let projector = this.#projectors.get(projectId);
+    if (projector === undefined) {
+      const { writers, clock, settings, log, projected, signals } = this.#options;
+      projector = new Projector({
+        projectId,
+        writers,
+        clock,
+        holder: this.#holder,
+        settings,
+        log,
+        projected: (change) => {
+          if (change.replies.length > 0) signals.replied(change.replies);
+          projected(change);
+        },
+        leftToOthers: () => signals.journaled(projectId),
+      });
+      this.#projectors.set(projectId, projector);
+    }
+    return projector;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#sweep);
+    for (const stop of this.#stops) stop();
+    await Promise.all([...this.#projectors.values()].map((projector) => projector.close()));
+  }
+
+  #scheduleSweep(wait: number): void {
+    if (this.#closed) return;
+    this.#sweep = setTimeout(() => {
+      void this.#look()
+        .catch((err) => this.#options.log.debug({ err }, "the journals could not be looked at"))
+        .finally(() => this.#scheduleSweep(SWEEP_MS));
+    }, wait).unref();
+  }
+
+  async #look(): Promise<void> {
+    for (const projectId of await this.#options.projects()) {
+      if (this.#closed) return;
+      const [row] = await this.#options.writers.query<{ events: number; rows: number }>(BACKLOG, projectId);
+      const projector = this.of(projectId);
+      this.#elsewhere.set(projectId, row?.events ?? 0);
+      if ((row?.rows ?? 0) > 0 || projector.unstarted) projector.check();
+    }
+  }
+}
+
+const BACKLOG = `
+SELECT COALESCE(sum(events), 0)::float8 AS events, count(*)::int4 AS rows FROM journal WHERE project_id = $1`;

@@ -1,0 +1,204 @@
+import type { WriterSql } from "../db/sql.ts";
+import { type AgentChanges, rowWithState } from "../history/agent-changes.ts";
+import { type AgentRow, agents } from "../store/agents.ts";
+import { boundaries } from "../store/boundaries.ts";
+import { crossings } from "../store/crossings.ts";
+import { harnesses, WIDEN_HARNESS } from "../store/harnesses.ts";
+import { ADD_COUNT, ingestCounts } from "../store/ingest-counts.ts";
+import { models } from "../store/models.ts";
+import { ADD_BOUNDARY_ROLLUP, ADD_ROLLUP, boundaryRollups, rollups } from "../store/rollups.ts";
+import { segments } from "../store/segments.ts";
+import { sessions } from "../store/sessions.ts";
+import type { Statement } from "../store/table.ts";
+import { turns } from "../store/turns.ts";
+import { windows } from "../store/windows.ts";
+import { DESCRIBE_HARNESSES, DESCRIBE_SESSIONS, SUM_SESSIONS } from "./describe.ts";
+import type { ProjectMemory } from "./memory.ts";
+import type { ChunkPlan } from "./plan-chunk.ts";
+
+/** Thrown if a row is not the one the projector remembers: somebody restored or deleted data. */
+export class MemoryOutdated extends Error {
+  constructor(table: string) {
+    super(`rows of ${table} are not those that the projector wrote last`);
+  }
+}
+
+const ALL_BUT_ID = <Row extends object>(row: Row) => Object.keys(row).filter((field) => field !== "id");
+const SAME_VERSION = "AND t.version = i.version - 1";
+
+/** Sends the statements of a planned chunk. Resolves when the database has run all of them. */
+export async function writeChunk(sql: WriterSql, memory: ProjectMemory, plan: ChunkPlan): Promise<void> {
+  const { projectId } = memory;
+  const send = ({ text, values }: Statement) => sql.send(text, ...values);
+  const all = <Row>(pick: (changes: AgentChanges) => readonly Row[]): Row[] => plan.agents.flatMap(pick);
+  const some = <Row>(rows: readonly Row[], statement: (rows: readonly Row[]) => Statement) => {
+    if (rows.length > 0) send(statement(rows));
+  };
+
+  some(modelRows(memory, plan), (rows) => models.insertIfAbsent(projectId, rows));
+  const versions = [writeAgents(sql, projectId, plan), writeSessions(sql, projectId, plan)];
+  some(
+    all(({ turnInserts }) => turnInserts),
+    (rows) => turns.insert(projectId, rows),
+  );
+  some(
+    all(({ turnUpdates }) => turnUpdates),
+    (rows) => turns.update(projectId, rows, TURN_FIELDS),
+  );
+  some(
+    keyed(plan, ({ boundaryDeletes }) => boundaryDeletes),
+    (rows) => boundaries.delete(projectId, rows),
+  );
+  some([...plan.harnessMarks, ...all(({ boundaryUpserts }) => boundaryUpserts)], (rows) =>
+    boundaries.upsert(projectId, rows),
+  );
+  some(settledRows(plan), (rows) => boundaries.update(projectId, rows, SETTLED_FIELDS));
+  some(
+    keyed(plan, ({ crossingDeletes }) => crossingDeletes),
+    (rows) => crossings.delete(projectId, rows),
+  );
+  some(
+    all(({ crossingUpserts }) => crossingUpserts),
+    (rows) => crossings.upsert(projectId, rows),
+  );
+  some(
+    all(({ crossingOrigins }) => crossingOrigins),
+    (rows) => crossings.update(projectId, rows, ["origin"]),
+  );
+  some(windowKeys(plan), (rows) => windows.delete(projectId, rows));
+  some(
+    all(({ windowUpserts }) => windowUpserts),
+    (rows) => windows.upsert(projectId, rows),
+  );
+  some(segmentKeys(plan), (rows) => segments.delete(projectId, rows));
+  some(
+    all(({ segmentUpserts }) => segmentUpserts),
+    (rows) => segments.upsert(projectId, rows),
+  );
+  const buckets = plan.rollups.everyGrain();
+  some(buckets.turns, (rows) => rollups.upsert(projectId, rows, ADD_ROLLUP));
+  some(buckets.boundaries, (rows) => boundaryRollups.upsert(projectId, rows, ADD_BOUNDARY_ROLLUP));
+  some(plan.harnesses, (rows) =>
+    harnesses.upsert(
+      projectId,
+      rows.map(({ receivedAt, ...row }) => ({ ...row, lastReceivedAt: receivedAt })),
+      WIDEN_HARNESS,
+    ),
+  );
+  const summed = plan.sessions.filter(({ sum }) => sum !== undefined).map(({ after }) => after.row.id);
+  if (summed.length > 0) sql.send(SUM_SESSIONS, projectId, summed);
+  if (plan.describedSessions.length > 0) sql.send(DESCRIBE_SESSIONS, projectId, plan.describedSessions);
+  if (plan.describedHarnesses.length > 0) sql.send(DESCRIBE_HARNESSES, projectId, plan.describedHarnesses);
+  await Promise.all(versions);
+}
+
+/** Adds outcomes to the counts of a day. `receivedAt` in epoch ms. */
+export function writeCounts(
+  sql: WriterSql,
+  projectId: number,
+  counts: ReadonlyMap<string, number>,
+  receivedAt: number,
+): void {
+  if (counts.size === 0) return;
+  const day = Math.floor(receivedAt / DAY_MS) * DAY_MS;
+  const rows = [...counts].map(([outcome, count]) => ({ day, outcome, count }));
+  const { text, values } = ingestCounts.upsert(projectId, rows, ADD_COUNT);
+  sql.send(text, ...values);
+}
+
+const DAY_MS = 86_400_000;
+
+/** Puts what a committed chunk wrote into the memory. */
+export function remember(memory: ProjectMemory, plan: ChunkPlan): void {
+  for (const { after } of plan.agents) memory.agents.set(after.row.id, after);
+  const described = new Set(plan.describedSessions);
+  for (const { after, sum } of plan.sessions) {
+    const { id } = after.row;
+    // The database derived parts of these rows: the next chunk reads them.
+    if (sum !== undefined || described.has(id)) memory.sessions.delete(id);
+    else memory.sessions.set(id, after);
+  }
+  for (const id of described) memory.sessions.delete(id);
+}
+
+const TURN_FIELDS = [
+  "at",
+  "delay",
+  "modelId",
+  "windowIndex",
+  "windowTokens",
+  "contextTokens",
+  "inputTokens",
+  "cacheRead",
+  "cacheWrite",
+  "outputTokens",
+  "reasoning",
+  "seq",
+  "sentWindow",
+  "sentLimit",
+  "durationMs",
+  "costMicros",
+  "facets",
+  "composition",
+] as const;
+const SETTLED_FIELDS = ["windowIndex", "tokensBefore", "tokensAfter"] as const;
+
+async function writeAgents(sql: WriterSql, projectId: number, plan: ChunkPlan): Promise<void> {
+  const created: AgentRow[] = [];
+  const changed: AgentRow[] = [];
+  for (const { before, after } of plan.agents)
+    (before === undefined ? created : changed).push(rowWithState(after));
+  if (created.length > 0) {
+    const { text, values } = agents.insert(projectId, created);
+    sql.send(text, ...values);
+  }
+  if (changed.length === 0) return;
+  const fields = ALL_BUT_ID(changed[0]!) as (keyof AgentRow & string)[];
+  const { text, values } = agents.update(projectId, changed, fields, SAME_VERSION);
+  if ((await sql.execute(text, ...values)) !== changed.length) throw new MemoryOutdated("agents");
+}
+
+async function writeSessions(sql: WriterSql, projectId: number, plan: ChunkPlan): Promise<void> {
+  const created = plan.sessions.filter(({ before }) => before === undefined).map(({ after }) => after.row);
+  const changed = plan.sessions.filter(({ before }) => before !== undefined).map(({ after }) => after.row);
+  if (created.length > 0) {
+    const { text, values } = sessions.insert(projectId, created);
+    sql.send(text, ...values);
+  }
+  if (changed.length === 0) return;
+  const fields = ALL_BUT_ID(changed[0]!) as (keyof (typeof changed)[number] & string)[];
+  const { text, values } = sessions.update(projectId, changed, fields, SAME_VERSION);
+  if ((await sql.execute(text, ...values)) !== changed.length) throw new MemoryOutdated("sessions");
+}
+
+function modelRows(memory: ProjectMemory, { models: names }: ChunkPlan) {
+  return [...names].map((name) => ({ id: memory.modelId(name), name }));
+}
+
+function keyed(plan: ChunkPlan, pick: (changes: AgentChanges) => readonly string[]) {
+  return plan.agents.flatMap((changes) => pick(changes).map((id) => ({ agentId: changes.after.row.id, id })));
+}
+
+function settledRows(plan: ChunkPlan) {
+  return plan.agents.flatMap(({ settled, after }) =>
+    settled.map(({ id, window, tokensBefore, tokensAfter }) => ({
+      agentId: after.row.id,
+      id,
+      windowIndex: window,
+      tokensBefore,
+      tokensAfter,
+    })),
+  );
+}
+
+function windowKeys(plan: ChunkPlan) {
+  return plan.agents.flatMap(({ windowDeletes, after }) =>
+    windowDeletes.map((index) => ({ agentId: after.row.id, index })),
+  );
+}
+
+function segmentKeys(plan: ChunkPlan) {
+  return plan.agents.flatMap(({ segmentDeletes, after }) =>
+    segmentDeletes.map((endsAt) => ({ agent: after.row.number, endsAt })),
+  );
+}

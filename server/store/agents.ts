@@ -1,0 +1,77 @@
+import type { BoundaryType } from "@plimsoll/protocol";
+import { defineTable, type RowOf } from "./table.ts";
+
+/** How often each thing happened to an agent. `reclaimed` in tokens. */
+export interface Tally {
+  masked: number;
+  compacted: number;
+  subticks: number;
+  restarts: number;
+  cleared: number;
+  unexplained: number;
+  reclaimed: number;
+  warnings: number;
+}
+
+export const EMPTY_TALLY: Tally = {
+  masked: 0,
+  compacted: 0,
+  subticks: 0,
+  restarts: 0,
+  cleared: 0,
+  unexplained: 0,
+  reclaimed: 0,
+  warnings: 0,
+};
+
+/** The column that counts a boundary type. */
+export const TALLY_OF: Record<BoundaryType, keyof Tally> = {
+  masked: "masked",
+  compacted: "compacted",
+  subtick: "subticks",
+  restarted: "restarts",
+  cleared: "cleared",
+  unexplained: "unexplained",
+};
+
+/** What agents and sessions both count. */
+export const COUNTED = {
+  turns: "int4",
+  windows: "int4",
+  masked: "int4",
+  compacted: "int4",
+  subticks: "int4",
+  restarts: "int4",
+  cleared: "int4",
+  unexplained: "int4",
+  reclaimed: "int8",
+  warnings: "int4",
+} as const;
+
+export const agents = defineTable("agents", ["id"], {
+  id: "uuid",
+  /** Small and unique in the project, so that a turn stores four bytes instead of a uuid. */
+  number: "int4",
+  /** Counts writes: the projector updates a row only if the row is the one it remembers. */
+  version: "int4",
+  sessionId: "uuid",
+  name: "text",
+  parent: "text?",
+  model: "text?",
+  firstAt: "time",
+  lastAt: "time",
+  lastReceivedAt: "time",
+  ...COUNTED,
+  currentTokens: "int4?",
+  currentWindow: "int4?",
+  windowSource: "int2",
+  load: "float4?",
+  peakTokens: "int4?",
+  peakWindow: "int4?",
+  peakUtilization: "float4?",
+  peakAt: "time?",
+  /** See packed-state.ts; NULL while nobody expects more events of the agent. */
+  state: "text?",
+});
+
+export type AgentRow = RowOf<typeof agents>;

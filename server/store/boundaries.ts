@@ -1,0 +1,94 @@
+import type { BoundaryReading, InferredBoundary, MarkEvent, MarkFacts } from "@plimsoll/protocol";
+import { BOUNDARY_ORIGIN } from "./codes.ts";
+import { defineTable, type RowOf } from "./table.ts";
+
+/** Every mark: all that an agent or a harness reports besides turns, and the falls that Plimsoll inferred. */
+export const boundaries = defineTable("boundaries", ["agentId", "id"], {
+  agentId: "uuid",
+  id: "text",
+  /** Undefined for an event of a harness itself. */
+  sessionId: "uuid?",
+  type: "text",
+  origin: "int2",
+  at: "time",
+  receivedAt: "time",
+  windowIndex: "int4",
+  sentWindow: "int4?",
+  tokensBefore: "int4?",
+  tokensAfter: "int4?",
+  detail: "json",
+});
+
+export type BoundaryRow = RowOf<typeof boundaries>;
+
+/** What surrounds a mark in its row. `receivedAt` in epoch ms. */
+export interface MarkPlace {
+  agentId: string;
+  sessionId: string | undefined;
+  receivedAt: number;
+}
+
+const ENVELOPE = new Set(["id", "type", "at", "harness", "session", "agent", "parent_agent", "window"]);
+
+/** The fields of an event beyond its envelope. */
+export function detailOf(event: MarkEvent): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(event).filter(([field, value]) => !ENVELOPE.has(field) && value !== undefined),
+  );
+}
+
+/** A mark as it was reported: what a row keeps of an event. */
+export interface ReportedMark {
+  facts: MarkFacts;
+  detail: Record<string, unknown>;
+}
+
+export function reportedRow(
+  { facts, detail }: ReportedMark,
+  reading: BoundaryReading,
+  place: MarkPlace,
+): BoundaryRow {
+  return rowOf(reading, place, { origin: BOUNDARY_ORIGIN.reported, sentWindow: facts.sentWindow, detail });
+}
+
+export function inferredRow(inferred: InferredBoundary, place: MarkPlace): BoundaryRow {
+  const detail = inferred.hint === undefined ? {} : { hint: inferred.hint };
+  return rowOf(inferred, place, { origin: BOUNDARY_ORIGIN.inferred, sentWindow: undefined, detail });
+}
+
+function rowOf(
+  { id, type, at, window, tokensBefore, tokensAfter }: BoundaryReading,
+  place: MarkPlace,
+  rest: Pick<BoundaryRow, "origin" | "sentWindow" | "detail">,
+): BoundaryRow {
+  return { ...place, id, type, at, windowIndex: window, tokensBefore, tokensAfter, ...rest };
+}
+
+export function readingOfRow(row: BoundaryRow): BoundaryReading {
+  const { id, type, at, windowIndex: window, tokensBefore, tokensAfter } = row;
+  return { id, type, at, window, tokensBefore, tokensAfter };
+}
+
+export function markOfRow(row: BoundaryRow): ReportedMark {
+  const detail = row.detail as Record<string, unknown>;
+  return {
+    detail,
+    facts: {
+      id: row.id,
+      at: row.at,
+      type: row.type as MarkFacts["type"],
+      sentWindow: row.sentWindow,
+      tokensBefore: detail.tokens_before as number | undefined,
+      tokensAfter: detail.tokens_after as number | undefined,
+      crossing:
+        row.type === "threshold_crossed"
+          ? {
+              threshold: detail.threshold as string,
+              up: detail.direction === "up",
+              thresholdTokens: detail.threshold_tokens as number,
+              contextTokens: detail.context_tokens as number,
+            }
+          : undefined,
+    },
+  };
+}

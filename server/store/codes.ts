@@ -1,0 +1,44 @@
+import type { CrossingOrigin, ProvenBasis, WindowSource } from "@plimsoll/protocol";
+import { CROSSING_ORIGINS, WINDOW_SOURCES } from "@plimsoll/protocol";
+
+/** Small numbers that stand for enums in the database. Their order is stored: append, never reorder. */
+const BASES = ["unproven", "inclusive", "exclusive"] as const satisfies readonly ProvenBasis[];
+
+export const sourceCode = (source: WindowSource) => WINDOW_SOURCES.indexOf(source);
+export const sourceOf = (code: number): WindowSource => WINDOW_SOURCES[code] ?? "unknown";
+export const crossingOriginCode = (origin: CrossingOrigin) => CROSSING_ORIGINS.indexOf(origin);
+export const crossingOriginOf = (code: number): CrossingOrigin => CROSSING_ORIGINS[code] ?? "derived";
+
+/** The origin of a row of `boundaries`. */
+export const BOUNDARY_ORIGIN = { reported: 0, inferred: 1 } as const;
+
+/** What a turn's row says of its own figures. */
+export interface Facets {
+  basis: "inclusive" | "exclusive" | undefined;
+  windowSource: WindowSource;
+  estimated: boolean;
+  /** Whether the call was made to compact the context: its prompt is not a level. */
+  compaction: boolean;
+}
+
+/** Bit of `facets` that marks a compaction call. */
+export const COMPACTION_BIT = 32;
+
+/** Four small facts in one number: a column each would cost every turn eight bytes of padding. */
+export function packFacets({ basis, windowSource, estimated, compaction }: Facets): number {
+  return (
+    (basis ? BASES.indexOf(basis) : 0) |
+    (sourceCode(windowSource) << 2) |
+    (estimated ? 16 : 0) |
+    (compaction ? COMPACTION_BIT : 0)
+  );
+}
+
+export function unpackFacets(code: number): Facets {
+  return {
+    basis: (code & 3) === 0 ? undefined : (BASES[code & 3] as Facets["basis"]),
+    windowSource: sourceOf((code >> 2) & 3),
+    estimated: (code & 16) !== 0,
+    compaction: (code & COMPACTION_BIT) !== 0,
+  };
+}

@@ -1,0 +1,18 @@
+import { defineTable, type RowOf } from "./table.ts";
+
+/** Name, version, capabilities and status are columns too, which only `describeHarnesses` writes. */
+export const harnesses = defineTable("harnesses", ["id"], {
+  id: "uuid",
+  instance: "text",
+  firstAt: "time",
+  lastAt: "time",
+  lastReceivedAt: "time",
+});
+
+export type HarnessRow = RowOf<typeof harnesses>;
+
+export const WIDEN_HARNESS = {
+  firstAt: "LEAST(t.first_at, EXCLUDED.first_at)",
+  lastAt: "GREATEST(t.last_at, EXCLUDED.last_at)",
+  lastReceivedAt: "GREATEST(t.last_received_at, EXCLUDED.last_received_at)",
+} as const;

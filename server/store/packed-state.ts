@@ -1,0 +1,265 @@
+import type {
+  AgentState,
+  BoundaryReading,
+  KnownLevel,
+  Peak,
+  Summary,
+  UnmatchedReport,
+  WindowSummary,
+} from "@plimsoll/protocol";
+
+/** What the next event of an agent needs, as `agents.state` keeps it. */
+export interface StoredState {
+  state: AgentState;
+  /** The window the agent is in, in full. */
+  window: WindowSummary | undefined;
+  /** The events since the last cut; see segments.ts. */
+  open: Summary;
+}
+
+type Maybe<T> = T | null;
+
+/** An agent's state by position, as JSON. It is rewritten with every batch; with field names it was twice as long. */
+type PackedState = [
+  tail: Maybe<[window: number, seq: number, at: number, key: string]>,
+  lastTurnAt: Maybe<number>,
+  lastMark: Maybe<[window: number, at: number, id: string]>,
+  numbering: PackedNumbering,
+  reported: [model: string, tokens: number][],
+  model: Maybe<string>,
+  current: Maybe<number>,
+  currentAt: Maybe<number>,
+  currentEstimated: 0 | 1,
+  currentWindow: Maybe<number>,
+  windowTokens: Maybe<number>,
+  windowSource: AgentState["windowSource"],
+  uncounted: number,
+  recent: readonly number[],
+  above: AgentState["above"],
+  pending: PackedBoundary[],
+  levels: PackedLevel[],
+  unmatched: readonly UnmatchedReport[],
+];
+
+type PackedNumbering = [
+  openers: number,
+  anchor: Maybe<[at: number, offset: number]>,
+  countedAt: Maybe<number>,
+  sequence: Maybe<[window: number, top: Maybe<number>, unnumberedAt: Maybe<number>]>,
+];
+
+type PackedBoundary = [
+  id: string,
+  type: string,
+  at: number,
+  window: number,
+  tokensBefore: Maybe<number>,
+  tokensAfter: Maybe<number>,
+];
+
+type PackedLevel = [
+  turnKey: string,
+  at: number,
+  contextTokens: number,
+  windowTokens: Maybe<number>,
+  crossed: KnownLevel["crossed"],
+];
+
+type PackedWindow = [
+  index: number,
+  firstAt: number,
+  lastAt: number,
+  turns: number,
+  firstTokens: Maybe<number>,
+  lastTokens: Maybe<number>,
+  peakTokens: Maybe<number>,
+  peakUtilization: Maybe<number>,
+  windowTokens: Maybe<number>,
+];
+
+type PackedSummary = [
+  turns: number,
+  peak: Maybe<[tokens: number, windowTokens: Maybe<number>, at: number]>,
+  peakUtilization: Maybe<number>,
+  windows: PackedWindow[],
+];
+
+export function packStored({ state, window, open }: StoredState): string {
+  return `[${packState(state)},${JSON.stringify(window ? packWindow(window) : null)},${packSummary(open)}]`;
+}
+
+export function unpackStored(text: string): StoredState {
+  const [state, window, open] = JSON.parse(text) as [PackedState, Maybe<PackedWindow>, PackedSummary];
+  return {
+    state: stateOf(state),
+    window: window === null ? undefined : windowOf(window),
+    open: summaryOf(open),
+  };
+}
+
+/** Two states are the same exactly if their texts are. */
+export function packState(state: AgentState): string {
+  const { tail, lastMark, numbering } = state;
+  const { anchor, sequence } = numbering;
+  const packed: Nullish<PackedState> = [
+    tail && [tail.window, tail.seq, tail.at, tail.key],
+    state.lastTurnAt,
+    lastMark && [lastMark.window, lastMark.at, lastMark.id],
+    [
+      numbering.openers,
+      anchor && [anchor.at, anchor.offset],
+      numbering.countedAt,
+      sequence && [sequence.window, sequence.top, sequence.unnumberedAt],
+    ],
+    state.reported.map(({ model, tokens }) => [model, tokens]),
+    state.model,
+    state.current,
+    state.currentAt,
+    state.currentEstimated ? 1 : 0,
+    state.currentWindow,
+    state.windowTokens,
+    state.windowSource,
+    state.uncounted,
+    state.recent,
+    state.above,
+    state.pending.map(({ id, type, at, window, tokensBefore, tokensAfter }) => [
+      id,
+      type,
+      at,
+      window,
+      tokensBefore,
+      tokensAfter,
+    ]),
+    state.levels.map(({ turnKey, at, contextTokens, windowTokens, crossed }) => [
+      turnKey,
+      at,
+      contextTokens,
+      windowTokens,
+      crossed,
+    ]),
+    state.unmatched,
+  ];
+  return JSON.stringify(packed);
+}
+
+/** The packed form before JSON turns what is undefined into null. */
+type Nullish<T> = T extends null
+  ? undefined
+  : T extends readonly [unknown, ...unknown[]]
+    ? { [K in keyof T]: Nullish<T[K]> }
+    : T extends (infer Item)[]
+      ? Nullish<Item>[]
+      : T;
+
+export function unpackState(text: string): AgentState {
+  return stateOf(JSON.parse(text) as PackedState);
+}
+
+export function packSummary({ turns, peak, peakUtilization, windows }: Summary): string {
+  return JSON.stringify([
+    turns,
+    peak && [peak.tokens, peak.windowTokens, peak.at],
+    peakUtilization,
+    windows.map(packWindow),
+  ]);
+}
+
+export function unpackSummary(text: string): Summary {
+  return summaryOf(JSON.parse(text) as PackedSummary);
+}
+
+function packWindow(window: WindowSummary): (number | undefined)[] {
+  return [
+    window.index,
+    window.firstAt,
+    window.lastAt,
+    window.turns,
+    window.firstTokens,
+    window.lastTokens,
+    window.peakTokens,
+    window.peakUtilization,
+    window.windowTokens,
+  ];
+}
+
+function stateOf(packed: PackedState): AgentState {
+  // biome-ignore format: in the order of the positions
+  const [
+    tail, lastTurnAt, lastMark, [openers, anchor, countedAt, sequence], reported, model, current, currentAt,
+    currentEstimated, currentWindow, windowTokens, windowSource, uncounted, recent, above, pending, levels, unmatched,
+  ] = packed;
+  return {
+    tail: tail === null ? undefined : { window: tail[0], seq: tail[1], at: tail[2], key: tail[3] },
+    lastTurnAt: lastTurnAt ?? undefined,
+    lastMark: lastMark === null ? undefined : { window: lastMark[0], at: lastMark[1], id: lastMark[2] },
+    numbering: {
+      openers,
+      anchor: anchor === null ? undefined : { at: anchor[0], offset: anchor[1] },
+      countedAt: countedAt ?? undefined,
+      sequence:
+        sequence === null
+          ? undefined
+          : { window: sequence[0], top: sequence[1] ?? undefined, unnumberedAt: sequence[2] ?? undefined },
+    },
+    reported: reported.map(([model, tokens]) => ({ model, tokens })),
+    model: model ?? undefined,
+    current: current ?? undefined,
+    currentAt: currentAt ?? undefined,
+    currentEstimated: currentEstimated === 1,
+    currentWindow: currentWindow ?? undefined,
+    windowTokens: windowTokens ?? undefined,
+    windowSource,
+    uncounted,
+    recent,
+    above,
+    pending: pending.map(boundaryOf),
+    levels: levels.map(([turnKey, at, contextTokens, windowTokens, crossed]) => ({
+      turnKey,
+      at,
+      contextTokens,
+      windowTokens: windowTokens ?? undefined,
+      crossed,
+    })),
+    unmatched,
+  };
+}
+
+function boundaryOf([id, type, at, window, tokensBefore, tokensAfter]: PackedBoundary): BoundaryReading {
+  return {
+    id,
+    type,
+    at,
+    window,
+    tokensBefore: tokensBefore ?? undefined,
+    tokensAfter: tokensAfter ?? undefined,
+  };
+}
+
+function windowOf(packed: PackedWindow): WindowSummary {
+  const [index, firstAt, lastAt, turns, firstTokens, lastTokens, peakTokens, peakUtilization, windowTokens] =
+    packed;
+  return {
+    index,
+    firstAt,
+    lastAt,
+    turns,
+    firstTokens: firstTokens ?? undefined,
+    lastTokens: lastTokens ?? undefined,
+    peakTokens: peakTokens ?? undefined,
+    peakUtilization: peakUtilization ?? undefined,
+    windowTokens: windowTokens ?? undefined,
+  };
+}
+
+function summaryOf([turns, peak, peakUtilization, windows]: PackedSummary): Summary {
+  return {
+    turns,
+    peak: peak === null ? undefined : peakOf(peak),
+    peakUtilization: peakUtilization ?? undefined,
+    windows: windows.map(windowOf),
+  };
+}
+
+function peakOf([tokens, windowTokens, at]: [number, Maybe<number>, number]): Peak {
+  return { tokens, windowTokens: windowTokens ?? undefined, at };
+}

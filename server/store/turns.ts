@@ -1,0 +1,137 @@
+import type { Composition, TurnFacts, TurnReading } from "@plimsoll/protocol";
+import { COMPOSITION_PARTS, utilizationOf } from "@plimsoll/protocol";
+import { COMPACTION_BIT, packFacets, unpackFacets } from "./codes.ts";
+import { defineTable, type RowOf } from "./table.ts";
+
+/** One inference call. `key` is the first 8 bytes of the sha256 of the sender's id; `agent` is `agents.number`. */
+export const turns = defineTable("turns", ["agent", "key"], {
+  agent: "int4",
+  key: "decimal",
+  at: "time",
+  /** Seconds from `at` to receipt. */
+  delay: "int4",
+  modelId: "int4",
+  windowIndex: "int4",
+  windowTokens: "int4?",
+  contextTokens: "int4?",
+  inputTokens: "int4?",
+  cacheRead: "int4?",
+  cacheWrite: "int4?",
+  outputTokens: "int4?",
+  reasoning: "int4?",
+  seq: "int4?",
+  sentWindow: "int4?",
+  sentLimit: "int4?",
+  durationMs: "int4?",
+  costMicros: "int4?",
+  facets: "int2",
+  composition: "int4[]?",
+});
+
+export type TurnRow = RowOf<typeof turns>;
+
+/** The condition on `t.facets` under which a turn's prompt is a level. */
+export const IS_LEVEL = `t.facets & ${COMPACTION_BIT} = 0`;
+
+/** The indexed expression that finds an agent's turns of a time; see migration 0009. */
+export const TURN_SLOT = "date_bin('5 minutes', t.at, '2000-01-01Z')";
+
+const MAX_DELAY = 2_147_483_647;
+
+/** What surrounds the facts and the reading of a turn in its row. */
+export interface TurnPlace {
+  agent: number;
+  modelId: number;
+  /** Epoch ms. */
+  receivedAt: number;
+}
+
+export function turnRow({ turn, ...reading }: TurnReading, place: TurnPlace): TurnRow {
+  const { usage } = turn;
+  const delay = Math.round((place.receivedAt - turn.at) / 1_000);
+  return {
+    agent: place.agent,
+    key: turn.key,
+    at: turn.at,
+    delay: Math.max(-MAX_DELAY, Math.min(MAX_DELAY, delay)),
+    modelId: place.modelId,
+    windowIndex: reading.window,
+    windowTokens: reading.windowTokens,
+    contextTokens: reading.contextTokens,
+    inputTokens: usage.input_tokens,
+    cacheRead: usage.cache_read_tokens,
+    cacheWrite: usage.cache_write_tokens,
+    outputTokens: usage.output_tokens,
+    reasoning: usage.reasoning_tokens,
+    seq: turn.seq,
+    sentWindow: turn.sentWindow,
+    sentLimit: turn.sentLimit,
+    durationMs: turn.durationMs,
+    costMicros: costMicros(turn),
+    facets: packFacets({
+      basis: usage.basis,
+      windowSource: reading.windowSource,
+      estimated: turn.estimated,
+      compaction: turn.compaction,
+    }),
+    composition: turn.composition && COMPOSITION_PARTS.map((part) => turn.composition![part]),
+  };
+}
+
+export function turnFactsOf(row: TurnRow, model: string): TurnFacts {
+  const { basis, estimated, compaction } = unpackFacets(row.facets);
+  return {
+    key: row.key,
+    at: row.at,
+    model,
+    usage: {
+      input_tokens: row.inputTokens,
+      cache_read_tokens: row.cacheRead,
+      cache_write_tokens: row.cacheWrite,
+      output_tokens: row.outputTokens,
+      reasoning_tokens: row.reasoning,
+      basis,
+    },
+    seq: row.seq,
+    sentWindow: row.sentWindow,
+    sentLimit: row.sentLimit,
+    estimated,
+    compaction,
+    composition: compositionOf(row.composition),
+    durationMs: row.durationMs,
+    costUsd: row.costMicros === undefined ? undefined : row.costMicros / 1e6,
+  };
+}
+
+export function turnReadingOf(row: TurnRow, turn: TurnFacts): TurnReading {
+  const { contextTokens, windowTokens } = row;
+  return {
+    turn,
+    window: row.windowIndex,
+    contextTokens,
+    windowTokens,
+    windowSource: unpackFacets(row.facets).windowSource,
+    utilization: utilizationOf(contextTokens, windowTokens),
+  };
+}
+
+/** Whether a fold read the turn the same way. */
+export function sameReading(a: TurnReading, b: TurnReading): boolean {
+  return (
+    a.window === b.window &&
+    a.windowTokens === b.windowTokens &&
+    a.windowSource === b.windowSource &&
+    a.contextTokens === b.contextTokens
+  );
+}
+
+export function costMicros(facts: Pick<TurnFacts, "costUsd">): number | undefined {
+  return facts.costUsd === undefined ? undefined : Math.round(facts.costUsd * 1e6);
+}
+
+function compositionOf(parts: readonly (number | undefined | null)[] | undefined): Composition | undefined {
+  if (parts === undefined || parts.length === 0) return undefined;
+  return Object.fromEntries(
+    COMPOSITION_PARTS.map((part, index) => [part, parts[index] ?? undefined]),
+  ) as Composition;
+}
