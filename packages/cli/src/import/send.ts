@@ -61,6 +61,7 @@ export async function sendBatch(
         headers: {
           "content-type": "application/json",
           "content-encoding": "gzip",
+          prefer: "wait",
           ...authorization(connection),
         },
         body,
@@ -106,7 +107,7 @@ export function addTotals(into: Totals, more: Totals): void {
 
 function readAnswer(answer: unknown, connection: Connection): Totals {
   const checked = IngestAnswer.safeParse(answer);
-  if (checked.success) return checked.data;
+  if (checked.success) return { duplicates: 0, ...checked.data };
   throw new CliError(`${connection.url} took the events but answered in a form this version does not know.`);
 }
 

@@ -61,6 +61,7 @@ export function fleetStatus(given: Partial<FleetStatus> = {}): FleetStatus {
   return {
     generated_at: time(0),
     range: { from: time(86_400_000), to: time(0) },
+    behind: null,
     has_events: true,
     live: { agents: 2, sessions: 2, harnesses: 1 },
     highest_load: {
