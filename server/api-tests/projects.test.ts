@@ -8,6 +8,7 @@ import type {
 } from "@plimsoll/protocol";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { PROJECT_TABLES } from "../projects/delete-step.ts";
 import { emptyDatabase } from "../testing/database.ts";
 import { type HttpAnswer, startTestServer, type TestServer } from "../testing/server.ts";
 import { appRouter } from "../trpc/router.ts";
@@ -467,13 +468,11 @@ describe("a deleted project", () => {
 
     const client = new pg.Client({ connectionString: database.url });
     await client.connect();
-    const rows = async () => {
-      const sql =
-        "SELECT (SELECT count(*) FROM turns WHERE project_id = $1) + (SELECT count(*) FROM projects WHERE id = $1) AS rows";
-      return Number((await client.query(sql, [id])).rows[0].rows);
-    };
+    const tables = Object.keys(PROJECT_TABLES).map((table) => `SELECT project_id FROM ${table}`);
+    const counted = `SELECT count(*) FROM (SELECT id FROM projects UNION ALL ${tables.join(" UNION ALL ")}) WHERE id = $1`;
+    const rows = async () => Number((await client.query(counted, [id])).rows[0].count);
     try {
-      expect(await rows()).toBe(2);
+      expect(await rows()).toBeGreaterThan(5);
       // A process that starts later resumes what is due.
       await client.query("UPDATE projects SET deleting_at = deleting_at - interval '2 min' WHERE id = $1", [
         id,
@@ -481,6 +480,9 @@ describe("a deleted project", () => {
       const next = await startTestServer({ databaseUrl: database.url });
       await until(async () => (await rows()) === 0);
       await next.stop();
+      // Nobody writes to it any more.
+      await server.send(turn("elsewhere", 1), a.key.secret);
+      expect(await rows()).toBe(0);
     } finally {
       await client.end();
     }
