@@ -56,6 +56,13 @@ export interface JournaledRequest {
 
 /** Events in one transaction, if that many wait. More would hold readers up for longer. */
 const CHUNK_EVENTS = 8_000;
+/**
+ * Milliseconds between two chunks while nobody waits and little is queued. Every chunk writes each of its agents once,
+ * so fewer and larger chunks cost less.
+ */
+const PACE_MS = 80;
+/** Events that are projected without delay. */
+const ENOUGH_EVENTS = 3_000;
 /** Events held in memory; the journal has the rest. */
 const QUEUE_EVENTS = 60_000;
 /** Journal rows read at once. */
@@ -90,6 +97,11 @@ export class Projector {
   #running: Promise<void> | undefined;
   #closed = false;
   #waiters: { ids: Set<string>; resolve: () => void }[] = [];
+  /** Whether a sender waits for an entry in the queue. */
+  #awaited = false;
+  /** When the last chunk was taken, by `performance.now()`. */
+  #tookAt = Number.NEGATIVE_INFINITY;
+  #endPause: (() => void) | undefined;
 
   constructor(options: ProjectorOptions) {
     this.#options = options;
@@ -114,6 +126,7 @@ export class Projector {
   offer(entry: JournaledEntry): void {
     if (this.#queued >= QUEUE_EVENTS) this.#unread = true;
     else this.#enqueue(entry);
+    if (this.#isUrgent()) this.#endPause?.();
     this.wake();
   }
 
@@ -135,13 +148,17 @@ export class Projector {
   gone(ids: readonly string[]): Promise<void> {
     const waiting = new Set(ids.filter((id) => this.#inMemory.has(id)));
     if (waiting.size === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#waiters.push({ ids: waiting, resolve }));
+    return new Promise((resolve) => {
+      this.#waiters.push({ ids: waiting, resolve });
+      this.#endPause?.();
+    });
   }
 
   /** Projects what is in memory, for a few seconds at most, and hands over. The journal keeps what is left. */
   async close(): Promise<void> {
     const timer = setTimeout(() => {
       this.#closed = true;
+      this.#endPause?.();
     }, CLOSE_MS);
     while (this.#running !== undefined && !this.#closed) await this.#running;
     clearTimeout(timer);
@@ -158,6 +175,8 @@ export class Projector {
     this.#queue.push(entry);
     this.#inMemory.add(entry.id);
     this.#queued += entry.entry.events.length;
+    this.#awaited ||= entry.entry.reply !== undefined || entry.entry.commands !== undefined;
+    this.#awaited ||= entry.requests?.some(({ done }) => done !== undefined) ?? false;
   }
 
   /** Projects until nothing is left. Two chunks overlap: one is planned while the database writes the other. */
@@ -172,6 +191,7 @@ export class Projector {
       let chunk: Chunk | undefined;
       try {
         if (!(await this.#ready())) return;
+        await this.#pace();
         chunk = this.#take();
         if (chunk === undefined) {
           const written = await settle();
@@ -207,6 +227,25 @@ export class Projector {
     const written = await settle();
     if (!written.ok)
       this.#options.log.warn({ err: written.error }, "the last events are projected at the next start");
+  }
+
+  /** Whether somebody waits for what is queued, or enough of it is there. */
+  #isUrgent(): boolean {
+    return this.#closed || this.#awaited || this.#waiters.length > 0 || this.#queued >= ENOUGH_EVENTS;
+  }
+
+  /** Lets small chunks grow. */
+  async #pace(): Promise<void> {
+    const left = this.#tookAt + PACE_MS - performance.now();
+    if (left <= 0 || this.#queue.length === 0 || this.#isUrgent()) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, left);
+      this.#endPause = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    this.#endPause = undefined;
   }
 
   /** Gets the lease and what the journal holds. Returns false while another process has the lease. */
@@ -250,7 +289,10 @@ export class Projector {
       taken += 1;
       if (alone) break;
     }
-    return taken === 0 ? undefined : { entries: this.#queue.splice(0, taken), events };
+    if (taken === 0) return undefined;
+    this.#tookAt = performance.now();
+    this.#awaited = false;
+    return { entries: this.#queue.splice(0, taken), events };
   }
 
   #putBack({ entries }: Chunk): void {

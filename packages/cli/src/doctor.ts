@@ -6,15 +6,18 @@ import { CliError } from "./errors.ts";
 import type { Terminal } from "./terminal.ts";
 import { painter, printable } from "./terminal.ts";
 
-/** The server's checks, after the ones that only this side can make: that it is there and lets us in. */
+/** Returns the server's report with a connection check first. A failed connection is a failed check. */
 export async function examine(client: Client, connection: Connection): Promise<Report> {
-  const token = connection.tokenSource === undefined ? "no key" : `the ${connection.tokenSource}`;
+  const token =
+    connection.tokenSource === undefined
+      ? "requests without a key"
+      : `the key from ${connection.tokenSource}`;
   try {
     const report = await client.query("doctor", undefined, DoctorReport);
     const reached = {
       name: "connection",
       ok: true,
-      message: `${connection.url} answers and takes ${token}.`,
+      message: `${connection.url} answers and accepts ${token}.`,
     };
     return { ok: report.ok, checks: [reached, ...report.checks] };
   } catch (error) {
@@ -24,8 +27,8 @@ export async function examine(client: Client, connection: Connection): Promise<R
   }
 }
 
-export function doctorLines(report: Report, colour: boolean): string[] {
-  const paint = painter(colour);
+export function doctorLines(report: Report, color: boolean): string[] {
+  const paint = painter(color);
   const width = Math.max(...report.checks.map((check) => check.name.length));
   return [
     ...report.checks.map(
@@ -33,7 +36,7 @@ export function doctorLines(report: Report, colour: boolean): string[] {
         `${check.ok ? paint("green", "ok  ") : paint("red", "FAIL")}  ${printable(check.name).padEnd(width)}  ${printable(check.message)}`,
     ),
     "",
-    report.ok ? "All is well." : paint("bold", "Something needs attention."),
+    report.ok ? "All checks passed." : paint("bold", "Some checks failed."),
   ];
 }
 
@@ -45,7 +48,7 @@ export async function runDoctor(
 ): Promise<boolean> {
   const report = await examine(client, connection);
   terminal.write(
-    json ? `${JSON.stringify(report, null, 2)}\n` : `${doctorLines(report, terminal.colour).join("\n")}\n`,
+    json ? `${JSON.stringify(report, null, 2)}\n` : `${doctorLines(report, terminal.color).join("\n")}\n`,
   );
   return report.ok;
 }

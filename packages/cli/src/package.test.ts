@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 const run = promisify(execFile);
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** The package as npm would publish it, installed where nothing else is. */
+/** The packed package, installed in an empty folder. */
 let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "plimsoll-pack-"));
@@ -29,8 +29,8 @@ const bin = (name: string, ...args: string[]) =>
     (error: { code: number; stdout: string; stderr: string }) => error,
   );
 
-describe("the packed command line", () => {
-  it("installs alone", async () => {
+describe("packed command line package", () => {
+  it("installs without dependencies", async () => {
     expect(await readdir(join(folder, "node_modules"))).toEqual(
       expect.arrayContaining([".bin", "@plimsoll"]),
     );
@@ -39,7 +39,7 @@ describe("the packed command line", () => {
     ]);
   });
 
-  it("plimsoll --help names every command", async () => {
+  it("plimsoll --help lists every command", async () => {
     const { code, stdout } = await bin("plimsoll", "--help");
     expect(code).toBe(0);
     for (const command of ["status", "import", "tail", "doctor", "key", "login", "Examples:"]) {
@@ -47,14 +47,14 @@ describe("the packed command line", () => {
     }
   });
 
-  it("phantom status --help names its options", async () => {
+  it("phantom status --help lists its options", async () => {
     const { code, stdout } = await bin("phantom", "status", "--help");
     expect(code).toBe(0);
     for (const option of ["--json", "-p, --port", "-u, --url", "-h, --help"])
       expect(stdout).toContain(option);
   });
 
-  it("reads a recording", async () => {
+  it("imports a recording", async () => {
     const path = join(folder, "rollout.jsonl");
     const line = { timestamp: "2026-11-20T10:00:00Z", type: "session_meta", payload: { id: "t" } };
     await writeFile(path, `${JSON.stringify(line)}\n`);
@@ -63,7 +63,7 @@ describe("the packed command line", () => {
     expect(JSON.parse(stdout)).toMatchObject({ files: { codex: 1 } });
   });
 
-  it("fails with one clear line and exit code 1 when the server is not there", async () => {
+  it("prints an error without a stack trace and exits with 1 if the server is unreachable", async () => {
     const { code, stdout, stderr } = await bin("plimsoll", "status");
     expect(code).toBe(1);
     expect(stdout).toBe("");

@@ -3,11 +3,11 @@ import { afterEach, describe, expect, it } from "vitest";
 import { CliError } from "./errors.ts";
 import { createProgram } from "./program.ts";
 import type { Terminal } from "./terminal.ts";
+import type { FakeServer, Procedure } from "./testing/fake-server.ts";
+import { Refusal, startFakeServer } from "./testing/fake-server.ts";
 import { NOW } from "./testing/fleet.ts";
-import type { Procedure, StandIn } from "./testing/server.ts";
-import { Refusal, standIn } from "./testing/server.ts";
 
-let server: StandIn | undefined;
+let server: FakeServer | undefined;
 afterEach(async () => {
   await server?.close();
   server = undefined;
@@ -25,12 +25,12 @@ const key = {
 };
 
 async function run(procedures: Record<string, Procedure>, ...args: string[]): Promise<string> {
-  server = await standIn({ procedures });
+  server = await startFakeServer({ procedures });
   let text = "";
   const out: Terminal = {
     width: 100,
     isTty: false,
-    colour: false,
+    color: false,
     write: (more) => {
       text += more;
     },
@@ -46,8 +46,8 @@ async function run(procedures: Record<string, Procedure>, ...args: string[]): Pr
   return text;
 }
 
-describe("keys", () => {
-  it("--quiet prints the key alone", async () => {
+describe("plimsoll key", () => {
+  it("create --quiet prints only the key", async () => {
     const create: Procedure = (input) => {
       expect(input).toEqual({ name: "ci", scopes: ["ingest", "read"] });
       return { ...key, secret: "pls_abcd_secret" };
@@ -55,10 +55,10 @@ describe("keys", () => {
     const args = ["key", "create", "--name", "ci", "--scope", "ingest, read"];
     expect(await run({ "keys.create": create }, ...args, "--quiet")).toBe("pls_abcd_secret\n");
     await server!.close();
-    expect(await run({ "keys.create": create }, ...args)).toContain("only time it is shown");
+    expect(await run({ "keys.create": create }, ...args)).toContain("it is not shown again");
   });
 
-  it("one without a name is called after this machine", async () => {
+  it("create uses the host name as the default name", async () => {
     const create: Procedure = (input) => {
       expect(input).toEqual({ name: `cli@${hostname()}`, scopes: ["ingest", "read"] });
       return { ...key, secret: "pls_abcd_secret" };
@@ -67,13 +67,13 @@ describe("keys", () => {
     expect(await run({ "keys.create": create }, ...args)).toBe("pls_abcd_secret\n");
   });
 
-  it("a scope that does not exist is named before anything is asked", async () => {
+  it("create rejects an unknown scope without a request", async () => {
     const created = run({}, "key", "create", "--name", "ci", "--scope", "everything");
     await expect(created).rejects.toThrow('"everything" is not a scope.');
     expect(server!.seen).toEqual([]);
   });
 
-  it("are listed without secrets", async () => {
+  it("list shows keys without secrets", async () => {
     const text = await run({ "keys.list": () => ({ keys: [key] }) }, "key", "list");
     expect(text).toMatch(/pls_abcd +ci +ingest +used 1 min ago +0199aaaa-/);
   });
@@ -82,7 +82,7 @@ describe("keys", () => {
     ["its id", key.id],
     ["its prefix", "pls_ab"],
     ["the whole key", "pls_abcd_the_rest_of_it"],
-  ])("one is revoked by %s", async (_, which) => {
+  ])("revoke accepts %s", async (_, which) => {
     const revoke: Procedure = (input) => {
       expect(input).toEqual({ id: key.id });
       return { ...key, revoked_at: key.created_at };
@@ -96,17 +96,19 @@ describe("keys", () => {
     expect(text).toContain("Revoked ci");
   });
 
-  it("an ambiguous or unknown one is not revoked", async () => {
+  it("revoke rejects an ambiguous or unknown key", async () => {
     const list = () => ({
       keys: [key, { ...key, id: "0199aaaa-0000-7000-8000-000000000002", prefix: "pls_abce" }],
     });
-    await expect(run({ "keys.list": list }, "key", "revoke", "pls_abc")).rejects.toThrow(/could be any of/);
+    await expect(run({ "keys.list": list }, "key", "revoke", "pls_abc")).rejects.toThrow(
+      /matches several keys/,
+    );
     await server!.close();
     await expect(run({ "keys.list": list }, "key", "revoke", "zzzz")).rejects.toThrow(/No key has/);
   });
 });
 
-describe("doctor", () => {
+describe("plimsoll doctor", () => {
   const report = (ok: boolean) => ({
     ok,
     checks: [{ name: "rollups", ok, message: "12 of 12 hours agree." }],
@@ -115,30 +117,30 @@ describe("doctor", () => {
   it("prints every check", async () => {
     const text = await run({ doctor: () => report(true) }, "doctor");
     expect(text).toMatch(
-      /ok {4}connection .* answers and takes the PLIMSOLL_KEY\.\nok {4}rollups +12 of 12 hours agree\./,
+      /ok {4}connection .* accepts the key from PLIMSOLL_KEY\.\nok {4}rollups +12 of 12 hours agree\./,
     );
     expect(process.exitCode).toBeUndefined();
   });
 
-  it("exits 1 when a check fails", async () => {
+  it("exits with 1 if a check fails", async () => {
     expect(await run({ doctor: () => report(false) }, "doctor")).toContain("FAIL  rollups");
     expect(process.exitCode).toBe(1);
   });
 
-  it("reports a server that lets nobody in as a failed check", async () => {
+  it("reports a rejected key as a failed check", async () => {
     const text = await run({ doctor: () => new Refusal(401, "UNAUTHORIZED") }, "doctor", "--json");
     expect(JSON.parse(text)).toMatchObject({ ok: false, checks: [{ name: "connection", ok: false }] });
     expect(process.exitCode).toBe(1);
   });
 });
 
-it("login prints the link alone", async () => {
+it("plimsoll login prints only the link", async () => {
   const url = "http://127.0.0.1:4180/login#once";
   expect(await run({ "login.create": () => ({ url }) }, "login")).toBe(`${url}\n`);
 });
 
-it("a procedure the server does not have is one clear line", async () => {
+it("an unknown procedure is a CliError", async () => {
   const error = await run({}, "login").catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(CliError);
-  expect((error as CliError).message).toBe(`${server!.url} could not do login.create: NOT_FOUND`);
+  expect((error as CliError).message).toBe(`${server!.url} failed to run login.create: NOT_FOUND`);
 });

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { createProgram } from "./program.ts";
 import type { Terminal } from "./terminal.ts";
+import { type FakeServer, type Procedure, startFakeServer } from "./testing/fake-server.ts";
 import { NOW } from "./testing/fleet.ts";
-import { type Procedure, type StandIn, standIn } from "./testing/server.ts";
 
-let server: StandIn | undefined;
+let server: FakeServer | undefined;
 afterEach(async () => {
   await server?.close();
   server = undefined;
@@ -22,12 +22,12 @@ const list = () => ({
 });
 
 async function run(procedures: Record<string, Procedure>, ...args: string[]): Promise<string> {
-  server = await standIn({ procedures: { "projects.list": list, ...procedures } });
+  server = await startFakeServer({ procedures: { "projects.list": list, ...procedures } });
   let text = "";
   const out: Terminal = {
     width: 100,
     isTty: false,
-    colour: false,
+    color: false,
     write: (more) => {
       text += more;
     },

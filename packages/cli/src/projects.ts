@@ -2,44 +2,43 @@ import { type ProjectView as Project, ProjectList, ProjectView } from "@plimsoll
 import type { Command } from "commander";
 import { z } from "zod";
 import { type Client, createClient } from "./client.ts";
+import { type CommandContext, withServer } from "./command-context.ts";
 import { type ConnectionFlags, connect } from "./connection.ts";
 import { CliError } from "./errors.ts";
-import type { Surroundings } from "./options.ts";
-import { withServer } from "./options.ts";
 import { fitColumns, painter, printable, type Terminal } from "./terminal.ts";
 
-export function addProjectCommands(program: Command, around: Surroundings): void {
+export function addProjectCommands(program: Command, context: CommandContext): void {
   const project = program.command("project").description("Create, list, rename, archive and delete projects");
-  const open = async (flags: ConnectionFlags) => createClient(await connect(flags, around.env));
+  const open = async (flags: ConnectionFlags) => createClient(await connect(flags, context.env));
 
   withServer(project.command("list"))
     .description("List projects")
-    .option("--json", "print as JSON")
+    .option("--json", "print JSON")
     .action(async (flags: ConnectionFlags & { json?: boolean }) => {
       const { projects } = await (await open(flags)).query("projects.list", {}, ProjectList);
-      if (flags.json) around.out.write(`${JSON.stringify({ projects }, null, 2)}\n`);
-      else writeTable(projects, around.out);
+      if (flags.json) context.out.write(`${JSON.stringify({ projects }, null, 2)}\n`);
+      else writeTable(projects, context.out);
     });
 
   withServer(project.command("create"))
     .description("Create a project")
-    .argument("<name>", "its name; it needs something other than digits")
+    .argument("<name>", "name; not only digits")
     .action(async (name: string, flags: ConnectionFlags) => {
       const made = await (await open(flags)).mutate("projects.create", { name }, ProjectView);
-      around.out.write(
+      context.out.write(
         `Created ${printable(made.name)} with the id ${made.id}. Make a key for it: plimsoll key create --project ${made.id} --scope ingest\n`,
       );
     });
 
   withServer(project.command("rename"))
     .description("Rename a project; its links and keys stay valid")
-    .argument("<name|id>", "the project")
-    .argument("<new-name>", "its new name")
+    .argument("<name|id>", "name or id")
+    .argument("<new-name>", "new name")
     .action(async (which: string, name: string, flags: ConnectionFlags) => {
       const client = await open(flags);
       const { id } = await find(client, which);
       const renamed = await client.mutate("projects.rename", { id, name }, ProjectView);
-      around.out.write(`Project ${id} is now ${printable(renamed.name)}.\n`);
+      context.out.write(`Project ${id} is now ${printable(renamed.name)}.\n`);
     });
 
   for (const [command, description, said] of [
@@ -48,19 +47,19 @@ export function addProjectCommands(program: Command, around: Surroundings): void
   ] as const) {
     withServer(project.command(command))
       .description(description)
-      .argument("<name|id>", "the project")
+      .argument("<name|id>", "name or id")
       .action(async (which: string, flags: ConnectionFlags) => {
         const client = await open(flags);
         const { id } = await find(client, which);
         const { name } = await client.mutate(`projects.${command}`, { id }, ProjectView);
-        around.out.write(`${printable(name)} ${said}.\n`);
+        context.out.write(`${printable(name)} ${said}.\n`);
       });
   }
 
   withServer(project.command("delete"))
     .description("Delete a project with all of its data and keys")
-    .argument("<name|id>", "the project")
-    .requiredOption("--confirm <name>", "the project's name once more")
+    .argument("<name|id>", "name or id")
+    .requiredOption("--confirm <name>", "repeat the name of the project")
     .action(async (which: string, flags: ConnectionFlags & { confirm: string }) => {
       const client = await open(flags);
       const { id, name } = await find(client, which);
@@ -70,7 +69,7 @@ export function addProjectCommands(program: Command, around: Surroundings): void
         });
       }
       await client.mutate("projects.delete", { id, name }, z.object({ deleting: z.literal(true) }));
-      around.out.write(`Deleted ${printable(name)}. Its keys are refused from now on.\n`);
+      context.out.write(`Deleted ${printable(name)}. Its keys are refused from now on.\n`);
     });
 }
 
@@ -94,6 +93,6 @@ function writeTable(projects: readonly Project[], terminal: Terminal): void {
       .map((cell, at) => fitColumns(cell, widths[at]!))
       .join("  ")
       .trimEnd();
-  const paint = painter(terminal.colour);
+  const paint = painter(terminal.color);
   terminal.write(`${[paint("dim", line(head)), ...rows.map(line)].join("\n")}\n`);
 }

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { parseEvent } from "@plimsoll/protocol";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { CliError } from "../errors.ts";
+import type { FakeServer } from "../testing/fake-server.ts";
+import { json, startFakeServer } from "../testing/fake-server.ts";
 import { FIXTURES, hasFixtures, json as lines } from "../testing/fold.ts";
-import type { StandIn } from "../testing/server.ts";
-import { json, standIn } from "../testing/server.ts";
 import { runImport } from "./import.ts";
 import { planImport } from "./plan.ts";
 import { batches, retryAfter, sendBatch } from "./send.ts";
@@ -23,8 +23,8 @@ interface Stored {
 }
 
 let folder: string;
-let server: StandIn;
-/** What the stand-in keeps, as the real server does: by session, agent and id. */
+let server: FakeServer;
+/** Events stored by the fake server, keyed by session, agent and id. */
 let stored: Map<string, Stored>;
 let failures: ((response: Parameters<typeof json>[0]) => void)[];
 
@@ -32,7 +32,7 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "plimsoll-cli-"));
   stored = new Map();
   failures = [];
-  server = await standIn({
+  server = await startFakeServer({
     routes: {
       "/api/v1/events": (request, response) => {
         const failure = failures.shift();
@@ -81,7 +81,7 @@ const write = async (name: string, ...content: unknown[]) => {
 };
 
 describe("plimsoll import", () => {
-  it("sends what a folder says, ends its sessions, and changes nothing the second time", async () => {
+  it("imports a folder, ends its sessions, and changes nothing when repeated", async () => {
     await write(`p/${S}.jsonl`, said(1, 100), said(2, 200));
     await write(
       `p/${S}/subagents/agent-a1.jsonl`,
@@ -113,7 +113,7 @@ describe("plimsoll import", () => {
     expect(text).toMatch(/empty\.jsonl: empty/);
   });
 
-  it("a recording that ended its own session is not ended again", async () => {
+  it("does not end a session that its recording ends", async () => {
     await write(
       "run.jsonl",
       { meta: { context_budget: 2_000, model: "m" } },
@@ -134,14 +134,14 @@ describe("plimsoll import", () => {
     ]);
   });
 
-  it("a dry run sends nothing", async () => {
+  it("sends nothing in a dry run", async () => {
     await write(`${S}.jsonl`, said(1, 100));
     const summary = await runImport(await planImport([folder]), undefined, options);
     expect(summary).toMatchObject({ events: 3, sent: undefined });
     expect(server.seen).toEqual([]);
   });
 
-  it("takes the window of Ouroboros logs from the ouro.toml beside them, or the flag", async () => {
+  it("reads the window size of Ouroboros logs from ouro.toml or the flag", async () => {
     const usage = {
       event_type: "token_usage",
       timestamp: "2026-02-05T10:00:05Z",
@@ -160,7 +160,7 @@ describe("plimsoll import", () => {
     expect(plan.groups[0]!.files[0]!.contextLimit).toBe(4_096);
   });
 
-  it("one log of a chain alone is filed under the session it continues", async () => {
+  it("imports a single log of a chain into the session that it continues", async () => {
     const line = (hour: number, event_type: string, more: object = {}) => ({
       event_type,
       timestamp: `2026-02-05T${hour}:00:05Z`,
@@ -185,7 +185,7 @@ describe("plimsoll import", () => {
     ]);
   });
 
-  it("follows links to folders, but not in circles", async () => {
+  it("follows links to folders without cycles", async () => {
     await write(`real/${S}.jsonl`, said(1, 100));
     await symlink(join(folder, "real"), join(folder, "linked"));
     await symlink(folder, join(folder, "real", "up"));
@@ -199,13 +199,13 @@ describe("plimsoll import", () => {
     expect((await planImport([join(folder, "linked")])).groups).toHaveLength(1);
   });
 
-  it("says which path is not there", async () => {
+  it("names a missing path", async () => {
     await expect(planImport([join(folder, "nowhere")])).rejects.toThrow(
-      /There is no file or folder .*nowhere/,
+      /File or folder not found: .*nowhere/,
     );
   });
 
-  it.skipIf(!hasFixtures)("has every event of the real recordings accepted", async () => {
+  it.skipIf(!hasFixtures)("the schema accepts every event of the real recordings", async () => {
     const { sent, events } = await runImport(await planImport([FIXTURES]), connection(), options);
     expect(sent).toMatchObject({ accepted: events, duplicates: 0, rejected: [] });
   });
@@ -306,7 +306,7 @@ describe("plimsoll tail", () => {
     };
   };
 
-  it("does not say that it follows what is not there", async () => {
+  it("fails for a missing path", async () => {
     const signal = new AbortController().signal;
     const missing = tail([join(folder, "nowhere")], connection(), {
       ...options,
@@ -314,11 +314,11 @@ describe("plimsoll tail", () => {
       now: () => START,
       onBegun,
     });
-    await expect(missing).rejects.toThrow("There is no file or folder");
+    await expect(missing).rejects.toThrow("File or folder not found");
     expect(onBegun).not.toHaveBeenCalled();
   });
 
-  it("goes on with added lines, half lines, new files, truncation and rotation; ends nothing; resumes without doubling", async () => {
+  it("follows appends, partial lines, new files, truncation and rotation, and resumes without duplicates", async () => {
     const path = await write(`${S}.jsonl`, said(1, 100));
     const stop = following(folder);
     await until(() => turns() === 1);
@@ -358,7 +358,7 @@ describe("plimsoll tail", () => {
     await again();
   });
 
-  it("sends a turn again when more is known of it, and what is unchanged only once", async () => {
+  it("sends a changed turn again and an unchanged one once", async () => {
     const path = await write(`${S}.jsonl`, said(1, 100));
     const stop = following(path);
     await until(() => turns() === 1);
@@ -371,7 +371,7 @@ describe("plimsoll tail", () => {
     await stop();
   });
 
-  it("ends what has long been silent, until it goes on", async () => {
+  it("ends a silent session, which continues with new lines", async () => {
     const path = await write(`${S}.jsonl`, said(1, 100));
     const stop = following(path, START + 86_400_000);
     await until(() => [...stored.values()].some((event) => event.status === "ended"));
@@ -383,7 +383,7 @@ describe("plimsoll tail", () => {
     await stop();
   });
 
-  it("outlives an outage", async () => {
+  it("retries during an outage", async () => {
     failures = [(response) => void response.destroy(), (response) => json(response, 503, {})];
     const path = await write(`${S}.jsonl`, said(1, 100));
     const stop = following(path);
