@@ -10,7 +10,7 @@ import { EMPTY_ENTRY, type JournalEntry } from "./journal-entry.ts";
 import { acquireLease, type Lease, LeaseLost, proveLease, releaseLease } from "./lease.ts";
 import { ProjectMemory } from "./memory.ts";
 import { type ChunkPlan, type Lookup, type ProjectSettings, planChunk } from "./plan-chunk.ts";
-import { planRefold, refreshStalePeaks } from "./upkeep.ts";
+import { dropIdleStates, nextRefold, planRefold, refreshStalePeaks } from "./upkeep.ts";
 import { MemoryOutdated, remember, writeChunk, writeCounts } from "./write-chunk.ts";
 
 export interface ProjectorOptions {
@@ -136,6 +136,12 @@ export class Projector {
     this.wake();
   }
 
+  /** Looks for upkeep, at the latest after the next chunk. */
+  tidy(): void {
+    this.#upkeep = true;
+    if (this.holding) this.wake();
+  }
+
   wake(): void {
     if (this.#closed || this.#running !== undefined) return;
     this.#running = this.#run().finally(() => {
@@ -213,14 +219,11 @@ export class Projector {
         if (!written.ok) throw new PreviousFailed(written);
         writing = this.#write(chunk, plan);
       } catch (error) {
-        if (error instanceof PreviousFailed) {
+        const written = error instanceof PreviousFailed ? error.written : await settle();
+        if (written.ok) await this.#failed(chunk, error);
+        else {
           if (chunk !== undefined) this.#putBack(chunk);
-          await this.#failed(error.written.chunk, error.written.error);
-        } else {
-          const written = await settle();
-          if (chunk !== undefined) this.#putBack(chunk);
-          if (!written.ok) await this.#failed(written.chunk, written.error);
-          else await this.#failed(chunk === undefined ? undefined : this.#take(), error);
+          await this.#failed(written.chunk, written.error);
         }
       }
     }
@@ -406,61 +409,69 @@ export class Projector {
     if (!this.#upkeep) return false;
     const { writers, projectId, settings } = this.#options;
     const memory = this.#memory!;
-    const refold = await planRefold(writers, memory, settings(projectId));
-    if (refold !== undefined) {
-      const started = performance.now();
-      await this.#transaction(undefined, async (sql) => {
-        if (refold.plan !== undefined) await writeChunk(sql, memory, refold.plan);
-        sql.send(REFOLDED, projectId, refold.agentId);
-      });
-      if (refold.plan !== undefined) {
-        remember(memory, refold.plan);
-        this.#committed({ entries: [], events: 0 }, refold.plan, performance.now() - started);
-      }
+    const agentId = await nextRefold(writers, projectId);
+    if (agentId !== undefined) {
+      await this.#refold(memory, agentId, settings(projectId));
       return true;
     }
+    let dropped: string[] = [];
     let refreshed = 0;
     await this.#transaction(undefined, async (sql) => {
+      dropped = await dropIdleStates(sql, projectId, this.#options.clock.now());
       refreshed = await refreshStalePeaks(sql, projectId);
     });
-    this.#upkeep = refreshed > 0;
+    for (const id of dropped) memory.agents.delete(id);
+    this.#upkeep = refreshed > 0 || dropped.length > 0;
     return this.#upkeep;
+  }
+
+  /** Folds one agent again. An agent that cannot be folded is set aside, so the others go on. */
+  async #refold(memory: ProjectMemory, agentId: string, settings: ProjectSettings): Promise<void> {
+    const { writers, projectId, log } = this.#options;
+    const started = performance.now();
+    try {
+      const plan = await planRefold(writers, memory, agentId, settings);
+      await this.#transaction(undefined, async (sql) => {
+        if (plan !== undefined) await writeChunk(sql, memory, plan);
+        sql.send(REFOLDED, projectId, agentId);
+      });
+      if (plan === undefined) return;
+      remember(memory, plan);
+      this.#committed({ entries: [], events: 0 }, plan, performance.now() - started);
+    } catch (error) {
+      if (error instanceof LeaseLost || error instanceof MemoryOutdated || isUnavailable(error)) throw error;
+      log.error({ err: error, projectId, agentId }, "an agent could not be folded again");
+      this.#memory = undefined;
+      await writers.query(SET_ASIDE, projectId, agentId);
+    }
   }
 
   /** Decides what to do with a chunk that was not committed. What was remembered of it is worth nothing now. */
   async #failed(chunk: Chunk | undefined, error: unknown): Promise<void> {
     const { log, projectId } = this.#options;
     this.#memory = undefined;
-    if (chunk !== undefined) this.#putBack(chunk);
-    if (error instanceof LeaseLost) {
-      this.#lease = undefined;
-      this.#forgetQueue();
-      return;
-    }
-    if (isUnavailable(error)) {
+    if (error instanceof LeaseLost) return this.#loseLease(chunk);
+    if (isUnavailable(error) || chunk === undefined || chunk.entries[0]?.entry.commands !== undefined) {
       log.warn({ err: error, projectId }, "the database did not take a chunk; trying again");
-      await pause();
-      return;
+      if (chunk !== undefined) this.#putBack(chunk);
+      return pause();
     }
-    if (chunk === undefined) {
-      log.error({ err: error, projectId }, "upkeep failed; trying again later");
-      this.#upkeep = false;
-      return;
-    }
-    this.#take();
     try {
       await this.#careful(chunk, error);
     } catch (again) {
       this.#memory = undefined;
+      if (again instanceof LeaseLost) return this.#loseLease(chunk);
+      log.warn({ err: again, projectId }, "the database did not take a chunk; trying again");
       this.#putBack(chunk);
-      if (again instanceof LeaseLost) {
-        this.#lease = undefined;
-        this.#forgetQueue();
-      } else {
-        log.error({ err: again, projectId }, "a chunk could not be projected; trying again");
-        await pause();
-      }
+      await pause();
     }
+  }
+
+  /** The process that took over finds the rows in the journal. */
+  #loseLease(chunk: Chunk | undefined): void {
+    this.#lease = undefined;
+    if (chunk !== undefined) this.#putBack(chunk);
+    this.#forgetQueue();
   }
 
   /** Projects a chunk that failed by halves, with every turn looked up, and sets aside the events that fail alone. */
@@ -546,6 +557,7 @@ const NO_EVENTS: RequestOutcome = { accepted: 0, duplicates: 0 };
 const READ_JOURNAL = `
 SELECT id, (extract(epoch FROM received_at) * 1000)::float8 AS received_ms, body FROM journal
 WHERE project_id = $1 AND NOT (id = ANY($2::uuid[])) ORDER BY id LIMIT ${READ_ROWS}`;
+const SET_ASIDE = "UPDATE refolds SET reason = 'failed' WHERE project_id = $1 AND agent_id = $2::uuid";
 const REFOLDED = "DELETE FROM refolds WHERE project_id = $1 AND agent_id = $2::uuid";
 
 /** The events of a chunk, by request. */
