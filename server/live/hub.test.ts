@@ -135,8 +135,10 @@ describe("the live hub", () => {
     a.projectsChanged();
     await vi.waitFor(() => expect(there).toHaveBeenCalledTimes(1));
     expect(here).not.toHaveBeenCalled();
+    const lost = vi.fn();
+    a.onLost(lost);
     await cut();
-    await vi.waitFor(() => expect(a.connected() || b.connected()).toBe(false));
+    await vi.waitFor(() => expect(lost).toHaveBeenCalled());
     a.projectsChanged();
     await vi.waitFor(() => expect(payloads.filter((text) => text.includes('"projects"'))).toHaveLength(2), {
       timeout: 10_000,
