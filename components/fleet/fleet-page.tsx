@@ -1,11 +1,11 @@
 "use client";
 
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import Link from "next/link";
 import { BoundariesPanel } from "../charts/boundaries-panel.tsx";
 import { UtilizationPanel } from "../charts/utilization-panel.tsx";
 import { Ago } from "../clock.tsx";
 import { plural } from "../format.ts";
+import { Link } from "../projects/link.tsx";
 import { stepFor } from "../range.ts";
 import { FirstEvent } from "../setup/first-event.tsx";
 import { HarnessFilter } from "../shell/harness-filter.tsx";

@@ -7,7 +7,7 @@ import { journal, rejectedEvents } from "../store/journal.ts";
 import { runCommand } from "./commands.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 import { EMPTY_ENTRY, type JournalEntry } from "./journal-entry.ts";
-import { acquireLease, type Lease, LeaseLost, proveLease, releaseLease } from "./lease.ts";
+import { acquireLease, type Lease, LeaseLost, proveLease, releaseLease, removeOrphan } from "./lease.ts";
 import { ProjectMemory } from "./memory.ts";
 import { type ChunkPlan, type Lookup, type ProjectSettings, planChunk } from "./plan-chunk.ts";
 import { dropIdleStates, nextRefold, planRefold, refreshStalePeaks } from "./upkeep.ts";
@@ -176,6 +176,15 @@ export class Projector {
     }
   }
 
+  /** Stops without projecting what is in memory: the project is being deleted. */
+  async discard(): Promise<void> {
+    this.#closed = true;
+    this.#endPause?.();
+    await this.#running;
+    this.#lease = undefined;
+    this.#release({ entries: this.#queue.splice(0), events: this.#queued });
+  }
+
   #enqueue(entry: JournaledEntry): void {
     if (this.#inMemory.has(entry.id)) return;
     this.#queue.push(entry);
@@ -255,11 +264,12 @@ export class Projector {
   async #ready(): Promise<boolean> {
     const { writers, projectId, holder, clock } = this.#options;
     if (this.#lease === undefined) {
-      this.#lease = await acquireLease(writers, projectId, holder, clock.now());
-      if (this.#lease === undefined) {
+      const lease = await acquireLease(writers, projectId, holder, clock.now());
+      if (lease === undefined || (await removeOrphan(writers, lease))) {
         this.#forgetQueue();
         return false;
       }
+      this.#lease = lease;
       this.#unread = true;
       this.#upkeep = true;
     }

@@ -74,6 +74,11 @@ export class Projectors {
     return projector.holding ? projector.backlog : (this.#elsewhere.get(projectId) ?? 0);
   }
 
+  /** Projects with a projector in this process. */
+  projectIds(): number[] {
+    return [...this.#projectors.keys()];
+  }
+
   /** Whether this process projects the project. */
   holds(projectId: number): boolean {
     return this.of(projectId).holding;
@@ -131,13 +136,26 @@ export class Projectors {
   async #look(): Promise<void> {
     this.#sweeps += 1;
     const tidy = this.#sweeps % TIDY_EVERY === 0;
-    for (const projectId of await this.#options.projects()) {
+    // A project is created before its first event, so a projector that is older than the list belongs in it.
+    const known = this.projectIds();
+    const projects = await this.#options.projects();
+    await this.#dropDeleted(known.filter((projectId) => !projects.includes(projectId)));
+    for (const projectId of projects) {
       if (this.#closed) return;
       const [row] = await this.#options.writers.query<{ events: number; rows: number }>(BACKLOG, projectId);
       const projector = this.of(projectId);
       this.#elsewhere.set(projectId, row?.events ?? 0);
       if ((row?.rows ?? 0) > 0 || projector.unstarted) projector.check();
       if (tidy) projector.tidy();
+    }
+  }
+
+  async #dropDeleted(projectIds: readonly number[]): Promise<void> {
+    for (const projectId of projectIds) {
+      const projector = this.#projectors.get(projectId);
+      this.#projectors.delete(projectId);
+      this.#elsewhere.delete(projectId);
+      await projector?.discard();
     }
   }
 }
