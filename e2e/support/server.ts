@@ -35,7 +35,7 @@ export class PlimsollServer {
   }
 
   /** Everything that the server has printed since its last start. */
-  get said(): string {
+  get output(): string {
     return this.#running.output();
   }
 
