@@ -59,10 +59,7 @@ async function send(server: PlimsollServer, key: string, session: string) {
   });
 }
 
-test("with one project nothing is in the way, and a second one is a menu away @phone", async ({
-  page,
-  server,
-}) => {
+test("the switcher creates a project and switches to it @phone", async ({ page, server }) => {
   await page.goto("/");
   await expect(page.getByRole("heading", { name: "Send the first turn" })).toBeVisible();
   await expect(switcher(page)).toHaveText("");
@@ -167,7 +164,7 @@ for (const colorScheme of ["light", "dark"] as const) {
   test.describe(`in the ${colorScheme} theme`, () => {
     test.use({ colorScheme });
 
-    test("projects have no barrier @phone", async ({ page, server, expectedErrors }) => {
+    test("the project dialogs pass axe @phone", async ({ page, server, expectedErrors }) => {
       expectedErrors.push(/404 \(Not Found\)/);
       await page.goto("/");
       await switcher(page).click();

@@ -3,13 +3,13 @@ import { DEFAULT_PROJECT_ID, PROJECT_PARAMETER, type ProjectView } from "@plimso
 /** Pages that exist in every project. Other pages show one thing of one project. */
 const SHARED_PAGES: ReadonlySet<string> = new Set(["/", "/sessions", "/setup"]);
 
-/** The project that an address names, by id or name; null for the default project. */
+/** The project that a URL names, by id or name; null for the default project. */
 export function projectOf(params: Pick<URLSearchParams, "get">): string | null {
   const named = params.get(PROJECT_PARAMETER);
   return named === null || named === "" || named === String(DEFAULT_PROJECT_ID) ? null : named;
 }
 
-/** The same address in a project. The default project adds nothing to it. */
+/** The same URL in a project. The default project adds nothing to it. */
 export function withProject(href: string, project: string | null): string {
   if (project === null) return href;
   const [, path = "", query = "", hash = ""] = /^([^?#]*)(?:\?([^#]*))?(#.*)?$/.exec(href) ?? [];
@@ -26,7 +26,7 @@ export function switchHref(path: string, params: URLSearchParams, id: number): s
   return withProject(href, id === DEFAULT_PROJECT_ID ? null : String(id));
 }
 
-/** The project that an address means, among those there are. */
+/** The project that a URL means, among those there are. */
 export function currentProject(
   projects: readonly ProjectView[],
   named: string | null,

@@ -16,7 +16,7 @@ export function projectHeaders(): Record<string, string> {
   return LOADED === null ? {} : { [PROJECT_HEADER]: encodeURIComponent(LOADED) };
 }
 
-/** The address of a request that cannot carry headers: an event stream, a download. */
+/** The URL of a request that cannot carry headers: an event stream, a download. */
 export function projectUrl(url: string): string {
   return withProject(url, LOADED);
 }
@@ -28,7 +28,7 @@ const projectName = createParser<string>({
 
 const Project = createContext<string | null>(null);
 
-/** The project in the address, by id or name; null for the default project. */
+/** The project in the URL, by id or name; null for the default project. */
 export function useProject(): string | null {
   return useContext(Project);
 }
@@ -36,7 +36,7 @@ export function useProject(): string | null {
 export function ProjectProvider({ children }: { children: ReactNode }) {
   const [project] = useQueryState(PROJECT_PARAMETER, projectName);
   useEffect(() => {
-    // An address that somebody changed by hand, without loading it.
+    // A URL that somebody changed by hand, without loading it.
     if (project !== LOADED) window.location.reload();
   }, [project]);
   return <Project value={project}>{children}</Project>;

@@ -6,7 +6,7 @@ import { useTRPC } from "../trpc.ts";
 import { currentProject } from "./address.ts";
 import { useProject } from "./current.tsx";
 
-/** All projects and the one in the address, which is undefined until they are loaded and when it does not exist. */
+/** All projects and the one in the URL, which is undefined until they are loaded and when it does not exist. */
 export function useProjects() {
   const named = useProject();
   const query = useQuery(useTRPC().projects.list.queryOptions({}));

@@ -37,7 +37,7 @@ export function Projects() {
     >
       {projects === undefined ? (
         query.isError ? (
-          <ErrorState what="The projects" error={query.error} retry={() => query.refetch()} />
+          <ErrorState what="the projects" error={query.error} retry={() => query.refetch()} />
         ) : (
           <Skeleton className="h-10" />
         )

@@ -8,7 +8,7 @@ import { Button } from "../ui/button.tsx";
 import { EmptyState } from "../ui/states.tsx";
 import { PageHeader } from "./page-header.tsx";
 
-/** Shows the page of the project in the address, or that there is no such project. Says when it is archived. */
+/** Shows the page of the project in the URL, or that there is no such project. Says when it is archived. */
 export function ProjectGate({ children }: { children: ReactNode }) {
   const named = useProject();
   const { projects, current } = useProjects();
