@@ -15,7 +15,7 @@ import {
   requestsOf,
 } from "./entry-queue.ts";
 import { EMPTY_ENTRY, type JournalEntry } from "./journal-entry.ts";
-import { acquireLease, type Lease, LeaseLost, proveLease, releaseLease } from "./lease.ts";
+import { acquireLease, type Lease, LeaseLost, proveLease, releaseLease, removeOrphan } from "./lease.ts";
 import { ProjectMemory } from "./memory.ts";
 import { type ChunkPlan, type Lookup, type ProjectSettings, planChunk } from "./plan-chunk.ts";
 import { type FailedEvent, type PartOutcome, projectByHalves } from "./project-by-halves.ts";
@@ -167,6 +167,15 @@ export class Projector {
     }
   }
 
+  /** Stops without projecting what is in memory: the project is being deleted. */
+  async discard(): Promise<void> {
+    this.#closed = true;
+    this.#endPause?.();
+    await this.#running;
+    this.#lease = undefined;
+    this.#queue.clear();
+  }
+
   /** Projects until nothing is left. Two chunks overlap: one is planned while the database writes the other. */
   async #run(): Promise<void> {
     let writing: Promise<Written> | undefined;
@@ -239,11 +248,12 @@ export class Projector {
   async #ready(): Promise<boolean> {
     const { writers, projectId, holder, clock } = this.#options;
     if (this.#lease === undefined) {
-      this.#lease = await acquireLease(writers, projectId, holder, clock.now());
-      if (this.#lease === undefined) {
+      const lease = await acquireLease(writers, projectId, holder, clock.now());
+      if (lease === undefined || (await removeOrphan(writers, lease))) {
         this.#forgetQueue();
         return false;
       }
+      this.#lease = lease;
       this.#unread = true;
       this.#upkeep = true;
     }

@@ -77,6 +77,11 @@ export class Projectors {
     return projector.holding ? projector.backlog : (this.#elsewhere.get(projectId) ?? 0);
   }
 
+  /** Projects with a projector in this process. */
+  projectIds(): number[] {
+    return [...this.#projectors.keys()];
+  }
+
   /** Whether this process projects the project. */
   holds(projectId: number): boolean {
     return this.of(projectId).holding;
@@ -134,7 +139,11 @@ export class Projectors {
   async #look(): Promise<void> {
     this.#sweeps += 1;
     const tidy = this.#sweeps % TIDY_EVERY === 0;
-    for (const projectId of await this.#options.projects()) {
+    // A project is created before its first event, so a projector that is older than the list belongs in it.
+    const known = this.projectIds();
+    const projects = await this.#options.projects();
+    await this.#dropDeleted(known.filter((projectId) => !projects.includes(projectId)));
+    for (const projectId of projects) {
       if (this.#closed) return;
       const [row] = await this.#options.writers.query<{ events: number; rows: number }>(BACKLOG, projectId);
       const projector = this.of(projectId);
@@ -142,6 +151,15 @@ export class Projectors {
       if (!projector.holding) this.#options.backlogRead(projectId);
       if ((row?.rows ?? 0) > 0 || projector.unstarted) projector.check();
       if (tidy) projector.tidy();
+    }
+  }
+
+  async #dropDeleted(projectIds: readonly number[]): Promise<void> {
+    for (const projectId of projectIds) {
+      const projector = this.#projectors.get(projectId);
+      this.#projectors.delete(projectId);
+      this.#elsewhere.delete(projectId);
+      await projector?.discard();
     }
   }
 }

@@ -54,7 +54,8 @@ export async function testIngest({
         clock,
         thresholds: () => DEFAULT_THRESHOLDS,
         signals: signals(),
-        projects: async () => (await prisma.project.findMany({ select: { id: true } })).map(({ id }) => id),
+        projects: async () =>
+          (await prisma.project.findMany({ where: { deletingAt: null } })).map(({ id }) => id),
         ...(projected && { projected }),
         ...(segmentTurns && { segmentTurns }),
       });
@@ -89,10 +90,14 @@ function localSignals(): () => JournalSignals {
     listeners.add(listener);
     return () => void listeners.delete(listener);
   };
+  const tell = <T>(listeners: Set<(value: T) => void>, value: T) =>
+    void setImmediate(() => {
+      for (const listener of listeners) listener(value);
+    });
   return () => ({
-    journaled: (projectId) => void setImmediate(() => journaled.forEach((listener) => listener(projectId))),
+    journaled: (projectId) => tell(journaled, projectId),
     onJournaled: (listener) => subscribe(journaled, listener),
-    replied: (replies) => void setImmediate(() => replied.forEach((listener) => listener(replies))),
+    replied: (replies) => tell(replied, replies),
     onReplied: (listener) => subscribe(replied, listener),
   });
 }
