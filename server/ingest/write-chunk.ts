@@ -49,6 +49,10 @@ export async function writeChunk(sql: WriterSql, memory: ProjectMemory, plan: Ch
     keyed(plan, ({ boundaryDeletes }) => boundaryDeletes),
     (rows) => boundaries.delete(projectId, rows),
   );
+  some(
+    all(({ boundaryInserts }) => boundaryInserts),
+    (rows) => boundaries.insert(projectId, rows),
+  );
   some([...plan.harnessMarks, ...all(({ boundaryUpserts }) => boundaryUpserts)], (rows) =>
     boundaries.upsert(projectId, rows),
   );
