@@ -62,7 +62,9 @@ export async function recomputeAgent(
   });
   const differences: Difference[] = [];
   if (changes.turnInserts.length + changes.turnUpdates.length > 0) differences.push("turns");
-  if (changes.boundaryUpserts.length + changes.boundaryDeletes.length > 0) differences.push("boundaries");
+  const { boundaryInserts, boundaryUpserts, boundaryDeletes } = changes;
+  if (boundaryInserts.length + boundaryUpserts.length + boundaryDeletes.length > 0)
+    differences.push("boundaries");
   if (changes.crossingUpserts.length + changes.crossingDeletes.length > 0) differences.push("crossings");
   if (changes.windowUpserts.length + changes.windowDeletes.length > 0) differences.push("windows");
   if (!sameAgent(row, changes.after.row)) differences.push("agent");

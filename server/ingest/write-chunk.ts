@@ -56,6 +56,10 @@ export function encodeChunk(memory: ProjectMemory, plan: ChunkPlan): ChunkStatem
     keyed(plan, ({ boundaryDeletes }) => boundaryDeletes),
     (rows) => boundaries.delete(projectId, rows),
   );
+  some(
+    all(({ boundaryInserts }) => boundaryInserts),
+    (rows) => boundaries.insert(projectId, rows),
+  );
   some([...plan.harnessMarks, ...all(({ boundaryUpserts }) => boundaryUpserts)], (rows) =>
     boundaries.upsert(projectId, rows),
   );
