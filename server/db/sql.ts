@@ -1,7 +1,6 @@
 import { Socket } from "node:net";
 import pg from "pg";
 import type { Logger } from "pino";
-import type { Prisma } from "./client.ts";
 
 /** Statements on one connection, answered in the order they are given; a new one need not wait for the last. */
 export interface Sql {
@@ -170,12 +169,4 @@ class Transaction implements WriterSql {
       this.#reason ??= error;
     });
   }
-}
-
-/** The same statements inside a transaction of the typed client. */
-export function sqlOfClient(tx: Prisma.TransactionClient): Sql {
-  return {
-    query: (text, ...values) => tx.$queryRawUnsafe(text, ...values),
-    execute: (text, ...values) => tx.$executeRawUnsafe(text, ...values),
-  };
 }

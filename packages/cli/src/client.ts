@@ -17,14 +17,15 @@ export interface Client {
 
 const TIMEOUT_MS = 30_000;
 
-export function createClient(connection: Connection): Client {
+/** @param timeoutMs longest time to wait for one answer */
+export function createClient(connection: Connection, timeoutMs = TIMEOUT_MS): Client {
   const trpc = createTRPCUntypedClient({
     links: [
       httpBatchLink({
         url: `${connection.url}/api/trpc`,
         headers: authorization(connection),
         fetch: (url, options) =>
-          fetch(url, { ...(options as RequestInit), signal: AbortSignal.timeout(TIMEOUT_MS) }),
+          fetch(url, { ...(options as RequestInit), signal: AbortSignal.timeout(timeoutMs) }),
       }),
     ],
   });

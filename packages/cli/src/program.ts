@@ -4,7 +4,7 @@ import { z } from "zod";
 import { createClient } from "./client.ts";
 import type { ConnectionFlags } from "./connection.ts";
 import { connect } from "./connection.ts";
-import { runDoctor } from "./doctor.ts";
+import { DOCTOR_MS, type DoctorFlags, runDoctor } from "./doctor.ts";
 import { addImportCommands } from "./import/command.ts";
 import { createKey, listKeys, parseScopes, revokeKey } from "./keys.ts";
 import type { Surroundings } from "./options.ts";
@@ -66,12 +66,14 @@ hard threshold, else the reserve); light strokes are its other thresholds. Load 
   addImportCommands(program, around);
 
   withConnection(program.command("doctor"))
-    .description("Check the server and its data; exit code 1 if a check fails")
+    .description("Check the server and its stored data; exit code 1 if a check fails")
+    .option("--full", "examine everything instead of a sample of about 20 s")
     .option("--json", "print the report as JSON")
-    .action(async (flags: ConnectionFlags & { json?: boolean }) => {
+    .action(async ({ json, full, ...flags }: ConnectionFlags & DoctorFlags) => {
       const connection = await connect(flags, around.env);
-      const ok = await runDoctor(createClient(connection), connection, around.out, flags.json === true);
-      if (!ok) process.exitCode = 1;
+      const client = createClient(connection, DOCTOR_MS);
+      if (!(await runDoctor(client, connection, around, { ...(json && { json }), ...(full && { full }) })))
+        process.exitCode = 1;
     });
 
   addKeyCommands(program, around);

@@ -105,7 +105,7 @@ describe.skipIf(!hasServer)("against a real server", () => {
   });
 
   it("has a doctor that finds nothing wrong, and a link to log in with", async () => {
-    expect(await run(["doctor"])).toContain("All is well.");
+    expect(await run(["doctor"])).toContain("All checks passed.");
     expect(await run(["login"])).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/login#\S+\n$/);
   });
 
