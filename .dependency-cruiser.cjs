@@ -9,11 +9,13 @@ const GUARD = "^packages/guard/";
 const CLI = "^packages/cli/";
 const SERVER = "^server/";
 const COMPONENTS = "^components/";
+/** One folder for each page. */
+const PAGE_COMPONENTS = "^components/(fleet|sessions|session|setup)/";
 const APP = "^app/";
 const EXAMPLES = "^examples/";
 const OUTSIDE = "^(e2e|bench|scripts)/";
 
-const TEST = "\\.test\\.tsx?$|/(testing|api-tests)/|/test-[^/]+\\.tsx?$|^(e2e|bench)/";
+const TEST = "\\.test\\.tsx?$|/(testing|api-tests)/|^(e2e|bench)/";
 
 const never = (name, comment, from, to) => ({
   name,
@@ -69,13 +71,31 @@ module.exports = {
         dependencyTypesNot: ["type-only"],
       },
     ),
-    never("components-below-pages", "Components are used by pages, never the other way round.", COMPONENTS, [
+    never("components-below-pages", "Routes import components, never the other way round.", COMPONENTS, [
       GUARD,
       CLI,
       APP,
       EXAMPLES,
       OUTSIDE,
     ]),
+    never(
+      "shell-below-page-components",
+      "Every page uses the shell, so the shell knows no page.",
+      "^components/shell/",
+      [PAGE_COMPONENTS],
+    ),
+    never(
+      "live-below-page-components",
+      "The live stream updates queries, whichever page shows them.",
+      "^components/live/",
+      [PAGE_COMPONENTS],
+    ),
+    never(
+      "shared-below-page-components",
+      "Charts, controls and the files in components/ serve every page.",
+      "^components/((charts|ui)/|[^/]+$)",
+      [PAGE_COMPONENTS],
+    ),
     never("pages-on-server-and-components", "Pages pick components and prefetch.", APP, [
       GUARD,
       CLI,
@@ -84,8 +104,8 @@ module.exports = {
     ]),
     never(
       "no-transport-below",
-      "What the server does is told apart from how it is asked: no subject imports http or trpc.",
-      { path: "^server/(telemetry|ingest|policy|alerts|access|live|db|demo)/", pathNot: TEST },
+      "Server subjects do not depend on a transport: only http and trpc import http or trpc.",
+      { path: "^server/[^/]+/", pathNot: `^server/(http|trpc)/|${TEST}` },
       ["^server/(http|trpc)/"],
     ),
     never(
@@ -94,9 +114,12 @@ module.exports = {
       { path: "^server/trpc/", pathNot: TEST },
       ["^server/http/"],
     ),
-    never("main-is-the-root", "main.ts wires everything together, so nobody imports it.", ".", [
-      "^server/main\\.ts$",
-    ]),
+    never(
+      "main-is-the-root",
+      "main.ts wires everything together, so only the npm scripts import it.",
+      { path: ".", pathNot: "^scripts/dev\\.mjs$" },
+      ["^server/main\\.ts$"],
+    ),
     never(
       "no-test-code-in-product",
       "What exists for tests is imported by tests.",

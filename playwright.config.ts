@@ -1,21 +1,21 @@
 import { defineConfig } from "@playwright/test";
-import { ensureChromium } from "./scripts/ensure-chromium.mjs";
+import { ensureChromium } from "./scripts/chromium.ts";
 
 const inCi = Boolean(process.env.CI);
-// Found once, by the first process; its workers read this file again.
-process.env.PLIMSOLL_CHROMIUM ||= await ensureChromium();
+// Workers load this file too; they inherit the path that the first process found.
+process.env.PLIMSOLL_CHROMIUM ||= ensureChromium();
 const isRoot = process.getuid?.() === 0;
 
 export default defineConfig({
   testDir: "e2e",
   globalSetup: "./e2e/global-setup.ts",
   outputDir: "test-results",
-  // Each worker has a server and a database of its own: two cores carry two.
+  // Each worker runs its own server and database, so two workers fill two cores.
   workers: 2,
   fullyParallel: false,
   forbidOnly: inCi,
   retries: inCi ? 1 : 0,
-  // Long, for machines with other things to do: they pass when what they wait for is there.
+  // Generous limits for busy machines. A test continues as soon as the page is ready.
   timeout: 120_000,
   expect: { timeout: 20_000 },
   reporter: [["list"], ["html", { open: "never" }]],
@@ -23,18 +23,18 @@ export default defineConfig({
     browserName: "chromium",
     launchOptions: {
       executablePath: process.env.PLIMSOLL_CHROMIUM,
-      // Chromium refuses its sandbox to root.
+      // Chromium's sandbox does not run as root.
       args: ["--disable-gpu", "--disable-background-networking", ...(isRoot ? ["--no-sandbox"] : [])],
     },
     locale: "en-GB",
     timezoneId: "UTC",
     screenshot: "only-on-failure",
-    // Without the film, which would cost every story time and not only those that fail.
+    // Screenshots in a trace slow down every test, not only failing ones.
     trace: { mode: "retain-on-failure", screenshots: false },
   },
   projects: [
     { name: "desktop", grepInvert: /@phone-only/, use: { viewport: { width: 1440, height: 900 } } },
-    // Stories tagged @phone are told here too; those tagged @phone-only, here alone.
+    // Tests tagged @phone run at both sizes; tests tagged @phone-only run only here.
     {
       name: "phone",
       grep: /@phone/,

@@ -22,7 +22,7 @@ export default defineConfig({
     exclude: ["**/node_modules/**", "**/dist/**"],
     testTimeout: 60_000,
     hookTimeout: 120_000,
-    // Two cores: a database, a server and a test already fill them.
+    // A test, its server and its database already fill two cores.
     maxWorkers: 2,
   },
 });

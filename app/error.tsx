@@ -12,9 +12,9 @@ export default function PageError({
   return (
     <main id="main" className="grid min-h-dvh place-items-center p-4">
       <div className="max-w-md text-center" role="alert">
-        <h1 className="text-[19px] font-semibold">This page broke</h1>
+        <h1 className="text-[19px] font-semibold">This page crashed</h1>
         <p className="mt-1 mb-4 text-muted">
-          Nothing recorded is lost. Try again; if it breaks again, please report it
+          Recorded data is safe. Try again. If the page crashes again, report it
           {error.digest === undefined ? "" : ` with the code ${error.digest}`}.
         </p>
         <Button look="primary" onClick={reset}>

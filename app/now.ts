@@ -1,7 +1,7 @@
 import { cache } from "react";
 
 /**
- * The time of this request, epoch ms, the same for everything rendered for it: what a page fetches beforehand is found
- * in the browser only by those who ask for the same minute.
+ * The time of this request, in epoch ms, cached for the whole render.
+ * Prefetched queries are keyed by minute, so every part of a page must use the same time.
  */
 export const now = cache(() => Date.now());

@@ -2,12 +2,12 @@ import { DEFAULT_RANGE, type Period, parseRange, resolveRange } from "../compone
 
 export type SearchParams = Promise<Record<string, string | string[] | undefined>>;
 
-/** One value of a search parameter: the first when it is repeated. */
+/** The first value of a search parameter. */
 export function one(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value[0] : value;
 }
 
-/** The harness chosen, if one was: a parameter without a value chooses none. */
+/** The selected harness. An empty parameter selects none. */
 export function harnessOf(params: Awaited<SearchParams>): string | undefined {
   return one(params.harness) || undefined;
 }

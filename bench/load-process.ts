@@ -79,7 +79,7 @@ async function run(job: Job): Promise<LoadReport> {
       if (request === undefined) break;
       const answer = counts(await open[connection]!.send(request));
       whole.accepted += answer.accepted;
-      whole.duplicates += answer.duplicates;
+      whole.duplicates += answer.duplicates ?? 0;
       whole.rejected += answer.rejected.length;
       const now = performance.now();
       if (now < from || now >= ended) continue;
@@ -124,7 +124,7 @@ function makeReady(connections: number, share: number, make: (connection: number
   return ready;
 }
 
-function counts({ status, body }: Answer): { accepted: number; duplicates: number; rejected: unknown[] } {
+function counts({ status, body }: Answer): { accepted: number; duplicates?: number; rejected: unknown[] } {
   if (status !== 200) throw new Error(`the server answered ${status}: ${body.slice(0, 300)}`);
   return JSON.parse(body);
 }

@@ -1,4 +1,4 @@
-// Measures and prints; asserts nothing. Started by scripts/bench.mjs, which builds first.
+// Measures and prints; asserts nothing. `npm run bench` builds what is stale first.
 import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { cpus, loadavg } from "node:os";

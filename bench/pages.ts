@@ -1,7 +1,7 @@
-import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { chromium } from "@playwright/test";
 import type { FleetView } from "@plimsoll/protocol";
+import { findChromium } from "../scripts/chromium.ts";
 import { busyFleet } from "./ingest.ts";
 import type { Group, Measurement } from "./measurement.ts";
 import { percentileOf, rounded } from "./measurement.ts";
@@ -42,9 +42,9 @@ export const memory: Group = {
 export const live: Group = {
   names: ["live.latency"],
   async *run(context) {
-    const executablePath = process.env.PLIMSOLL_CHROMIUM;
-    if (executablePath === undefined || !existsSync(executablePath)) {
-      context.note("live.latency is left out: no Chromium was found (see PLIMSOLL_CHROMIUM)");
+    const executablePath = findChromium();
+    if (executablePath === undefined) {
+      context.note("live.latency is skipped: no Chromium found. Set PLIMSOLL_CHROMIUM to its path.");
       return;
     }
     context.note("live.latency ...");

@@ -5,13 +5,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { Job, LoadPhase, LoadReport } from "./load-process.ts";
 
-/** Milliseconds a process has to end when asked, before it is ended. */
+/** Milliseconds a process may take to stop before it is killed. */
 const STOP_LIMIT = 30_000;
 
 type Closer = () => Promise<unknown>;
 const closers = new Set<Closer>();
 
-/** Runs `close` at the latest when the run is interrupted. @returns what runs it once, whoever comes first */
+/**
+ * Registers `close` to run when the benchmark is interrupted.
+ * @returns a function that runs `close` once and always returns the same promise
+ */
 export function owned(close: Closer): Closer {
   let closing: Promise<unknown> | undefined;
   const once = () => {
@@ -22,12 +25,12 @@ export function owned(close: Closer): Closer {
   return once;
 }
 
-/** Ends all that is still ours, the newest first. */
+/** Runs the registered functions that have not run yet, newest first. */
 export async function closeAll(): Promise<void> {
   for (const close of [...closers].reverse()) await close().catch(() => {});
 }
 
-export async function endProcess(child: ChildProcess): Promise<void> {
+async function endProcess(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
   const ended = once(child, "exit");
   child.kill("SIGTERM");
@@ -38,7 +41,7 @@ export async function endProcess(child: ChildProcess): Promise<void> {
   await ended;
 }
 
-/** A file beside this one as a process; gives what it says first. */
+/** Runs a file of this folder as a process. `hello` is its first message. */
 async function forkOwn<T>(file: string): Promise<{ child: ChildProcess; hello: T; close: Closer }> {
   const child = fork(fileURLToPath(new URL(file, import.meta.url)), {
     stdio: ["ignore", "inherit", "inherit", "ipc"],
@@ -49,14 +52,14 @@ async function forkOwn<T>(file: string): Promise<{ child: ChildProcess; hello: T
 
 async function messageOf<T>(child: ChildProcess): Promise<T> {
   const gone = once(child, "exit").then(() => {
-    throw new Error("a process of the benchmark ended by itself");
+    throw new Error("A process of the benchmark exited unexpectedly.");
   });
   gone.catch(() => {});
   const [message] = await Promise.race([once(child, "message"), gone]);
   return message as T;
 }
 
-/** Puts load on a server from another process. `phase` hears when what is counted begins and ends. */
+/** Loads a server from another process. Calls `phase` when the measured part begins and ends. */
 export async function sendLoad(job: Job, phase: (phase: LoadPhase) => void = () => {}): Promise<LoadReport> {
   const { child, close } = await forkOwn<"ready">("load-process.ts");
   try {
@@ -65,7 +68,7 @@ export async function sendLoad(job: Job, phase: (phase: LoadPhase) => void = () 
       const message = await messageOf<LoadPhase | { report?: LoadReport; error?: string }>(child);
       if (typeof message === "string") phase(message);
       else if (message.report !== undefined) return message.report;
-      else throw new Error(`the load was not taken: ${message.error}`);
+      else throw new Error(`The load generator failed: ${message.error}`);
     }
   } finally {
     await close();

@@ -6,23 +6,23 @@ import { ago, agoStep, fullTime, NONE } from "./format.ts";
 const MINUTE = 60_000;
 const Start = createContext(0);
 
-/** A page that has not been taken over by then has no part that follows the minute, ms. */
-const TAKEN_OVER = 10_000;
+/** Milliseconds after which a page that has no subscriber advances its minute anyway. */
+const HYDRATION_MS = 10_000;
 
-/** `start` is the server's time of rendering, so that the first browser render reads the same as the server's. */
+/** `start` is the server's render time in epoch ms, so that hydration produces the same text. */
 export function ClockProvider({ start, children }: { start: number; children: ReactNode }) {
   useEffect(() => {
     const since = performance.now();
     return onTick(1000, () => {
-      if (followers.size > 0 || minute !== undefined || performance.now() - since > TAKEN_OVER) advance();
+      if (followers.size > 0 || minute !== undefined || performance.now() - since > HYDRATION_MS) advance();
     });
   }, []);
   return <Start value={start}>{children}</Start>;
 }
 
 /**
- * The minute of the latest tick; undefined until the browser has taken over what the server rendered. Until then the
- * server's minute holds: for that one the answers came along, and a page that asked for another would show none.
+ * The minute of the latest tick, in epoch ms; undefined until hydration.
+ * Until hydration, use the server's minute: the prefetched queries are keyed to it.
  */
 let minute: number | undefined;
 const followers = new Set<() => void>();
@@ -40,32 +40,32 @@ function onMinute(follow: () => void): () => void {
   return () => void followers.delete(follow);
 }
 
-const listeners = new Map<number, { heard: Set<() => void>; timer: ReturnType<typeof setInterval> }>();
+const listeners = new Map<number, { subscribers: Set<() => void>; timer: ReturnType<typeof setInterval> }>();
 
-/** One timer per pace for the whole page, however many times are on it. */
+/** Shares one timer per interval among all subscribers on the page. */
 function onTick(step: number, listener: () => void): () => void {
   let entry = listeners.get(step);
   if (entry === undefined) {
-    const heard = new Set<() => void>();
+    const subscribers = new Set<() => void>();
     entry = {
-      heard,
+      subscribers,
       timer: setInterval(() => {
-        for (const hear of heard) hear();
+        for (const notify of subscribers) notify();
       }, step),
     };
     listeners.set(step, entry);
   }
-  entry.heard.add(listener);
-  const { heard, timer } = entry;
+  entry.subscribers.add(listener);
+  const { subscribers, timer } = entry;
   return () => {
-    heard.delete(listener);
-    if (heard.size > 0) return;
+    subscribers.delete(listener);
+    if (subscribers.size > 0) return;
     clearInterval(timer);
     listeners.delete(step);
   };
 }
 
-/** The running minute: what relative ranges are resolved against. */
+/** The start of the current minute, in epoch ms. Relative ranges are resolved against it. */
 export function useMinute(): number {
   const start = useContext(Start);
   return useSyncExternalStore(
@@ -83,12 +83,12 @@ export function useMounted(): boolean {
   );
 }
 
-/** The zone to write times in: the viewer's own, which is `undefined`, once the browser is there to know it. */
+/** The time zone to format in: UTC while rendering on the server, then `undefined` for the viewer's own. */
 export function useZone(): string | undefined {
   return useMounted() ? undefined : "UTC";
 }
 
-/** `18 s ago`, ticking by itself; the exact local time and its zone on hover. */
+/** A relative time such as `18 s ago` that updates itself, with the exact local time on hover. */
 export function Ago({ at, className }: { at: string | null; className?: string }) {
   const start = useContext(Start);
   const mounted = useMounted();
@@ -99,7 +99,7 @@ export function Ago({ at, className }: { at: string | null; className?: string }
     setNow(Date.now());
     return onTick(step, () => setNow(Date.now()));
   }, [step]);
-  // A fresh event may be newer than the last tick; `ago` then says "just now".
+  // An event may be newer than the last tick; `ago` then returns "just now".
   if (at === null) return <span className={className}>{NONE}</span>;
   return (
     <time dateTime={at} title={mounted ? fullTime(time) : at} className={className}>
@@ -108,7 +108,7 @@ export function Ago({ at, className }: { at: string | null; className?: string }
   );
 }
 
-/** A time in the viewer's zone, named on hover. The server does not know that zone, so the browser fills it in. */
+/** A time in the viewer's time zone. The server does not know the zone, so it renders UTC. */
 export function LocalTime({
   at,
   format,
@@ -127,7 +127,7 @@ export function LocalTime({
   );
 }
 
-/** In whose time the page speaks. Named by its place, since an offset is not the same in summer and in winter. */
+/** Names the time zone of the page by its IANA name, because an offset changes with daylight saving time. */
 export function Zone({ className }: { className?: string }) {
   const mounted = useMounted();
   return (

@@ -12,7 +12,7 @@ import {
   loadPercent,
   percent,
   plural,
-  rangeWords,
+  rangeText,
   shortTime,
   signed,
 } from "./format.ts";
@@ -68,11 +68,11 @@ test.each([
   expect(signed(value)).toBe(text);
 });
 
-test("signed takes another format", () => {
+test("signed accepts a format function", () => {
   expect(signed(-2100, compact)).toBe("−2.1k");
 });
 
-test("plural counts", () => {
+test("plural formats the count and picks the form", () => {
   expect(plural(1, "turn")).toBe("1 turn");
   expect(plural(1200, "turn")).toBe("1,200 turns");
   expect(plural(0, "boundary", "boundaries")).toBe("0 boundaries");
@@ -107,7 +107,7 @@ test.each([
 
 describe("times", () => {
   const at = Date.UTC(2026, 10, 20, 23, 41, 18);
-  test("in the given zone", () => {
+  test("use the given time zone", () => {
     expect(fullTime(at, "UTC")).toBe("2026-11-20 23:41:18 UTC");
     expect(fullTime(at, "Europe/Berlin")).toBe("2026-11-21 00:41:18 GMT+1");
     expect(clock(at, "Asia/Kolkata")).toBe("05:11:18");
@@ -115,16 +115,16 @@ describe("times", () => {
     expect(day(at, "UTC")).toBe("20 November 2026");
     expect(day(at, "Europe/Berlin")).toBe("21 November 2026");
   });
-  test("an axis shows hours for short spans and days for long ones", () => {
+  test("axis ticks show hours for short spans and days for long ones", () => {
     expect(axisTime(at, 86_400_000, "UTC")).toBe("23:41");
     expect(axisTime(at, 7 * 86_400_000, "UTC")).toBe("20 Nov");
     expect(axisTime(at, 400 * 86_400_000, "UTC")).toBe("Nov 2026");
   });
-  test("a range has years unless both are this one", () => {
+  test("a range shows years unless both ends are in the current year", () => {
     const day = 86_400_000;
     const now = at + day;
-    expect(rangeWords(at - day, at, now, "UTC")).toBe("19 Nov 23:41 – 20 Nov 23:41");
-    expect(rangeWords(at - 400 * day, at, now, "UTC")).toBe("16 Oct 2025 23:41 – 20 Nov 2026 23:41");
-    expect(rangeWords(at - day, at, now + 60 * day, "UTC")).toBe("19 Nov 2026 23:41 – 20 Nov 2026 23:41");
+    expect(rangeText(at - day, at, now, "UTC")).toBe("19 Nov 23:41 – 20 Nov 23:41");
+    expect(rangeText(at - 400 * day, at, now, "UTC")).toBe("16 Oct 2025 23:41 – 20 Nov 2026 23:41");
+    expect(rangeText(at - day, at, now + 60 * day, "UTC")).toBe("19 Nov 2026 23:41 – 20 Nov 2026 23:41");
   });
 });

@@ -1,8 +1,8 @@
-/** Numbers and times as words and digits. The locale is fixed so that server and browser write the same. */
+/** Formats numbers and times. The locale is fixed so that server and browser produce the same text. */
 const LOCALE = "en-US";
 const whole = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 0 });
 
-/** The true minus, so that signs align with the plus. */
+/** U+2212, which is as wide as a plus sign. */
 const MINUS = "−";
 export const NONE = "—";
 
@@ -10,7 +10,7 @@ export function exact(value: number): string {
   return whole.format(value).replace("-", MINUS);
 }
 
-/** 940, 9.4k, 148k, 1.2M: three significant figures at most, never more than the number deserves. */
+/** 940, 9.4k, 148k, 1.2M: at most three significant digits. */
 export function compact(value: number): string {
   const size = Math.abs(value);
   const sign = value < 0 ? MINUS : "";
@@ -23,7 +23,7 @@ export function compact(value: number): string {
     const scaled = size / unit;
     const digits = scaled < 99.95 ? 1 : 0;
     const text = scaled.toFixed(digits).replace(/\.0$/, "");
-    // 999,960 rounds to 1000k; the next unit says it better.
+    // 999,960 would round to 1000k; use the next unit.
     if (Number(text) < 1000 || letter === "B") return `${sign}${text}${letter}`;
   }
   return sign + whole.format(size);
@@ -34,7 +34,7 @@ export function percent(share: number): string {
   return `${(share * 100).toFixed(1).replace("-", MINUS)}%`;
 }
 
-/** Load is coarse on purpose: 96%, 132%. Just under the line never rounds up onto it. */
+/** 96%, 132%. A load just below 1 never rounds up to 100%. */
 export function loadPercent(load: number): string {
   const rounded = Math.round(load * 100);
   return `${whole.format(rounded === 100 && load < 1 ? 99 : rounded)}%`;
@@ -54,7 +54,7 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** How long ago, short. A clock ahead of ours counts as now. */
+/** 18 s ago, 3 min ago. A time in the future counts as now. */
 export function ago(at: number, now: number): string {
   const passed = now - at;
   if (passed < 2 * SECOND) return "just now";
@@ -64,7 +64,7 @@ export function ago(at: number, now: number): string {
   return `${Math.floor(passed / DAY)} d ago`;
 }
 
-/** Milliseconds until `ago` may read differently. */
+/** Milliseconds until the result of `ago` can change. */
 export function agoStep(at: number, now: number): number {
   const passed = now - at;
   if (passed < MINUTE) return SECOND;
@@ -79,21 +79,21 @@ export function duration(ms: number): string {
   return `${Math.floor(ms / DAY)} d ${Math.floor((ms % DAY) / HOUR)} h`;
 }
 
-type Zone = string | undefined;
+type TimeZone = string | undefined;
 
-/** 2026-11-20 10:41:18 GMT+1, in the viewer's zone unless one is given. */
-export function fullTime(at: number, timeZone?: Zone): string {
+/** 2026-11-20 10:41:18 GMT+1, in the viewer's time zone by default. */
+export function fullTime(at: number, timeZone?: TimeZone): string {
   const parts = partsOf(at, timeZone, { timeZoneName: "short" });
   return `${parts.year}-${parts.month}-${parts.day} ${parts.hour}:${parts.minute}:${parts.second} ${parts.timeZoneName}`;
 }
 
-export function clock(at: number, timeZone?: Zone): string {
+export function clock(at: number, timeZone?: TimeZone): string {
   const parts = partsOf(at, timeZone);
   return `${parts.hour}:${parts.minute}:${parts.second}`;
 }
 
-/** 10:41 within two days, 20 Nov beyond, Nov 2026 from most of a year on: what an axis tick has room for. */
-export function axisTime(at: number, span: number, timeZone?: Zone): string {
+/** A tick label: 10:41 for spans up to 2 days, 20 Nov up to 300 days, Nov 2026 beyond. */
+export function axisTime(at: number, span: number, timeZone?: TimeZone): string {
   const parts = partsOf(at, timeZone);
   if (span <= 2 * DAY) return `${parts.hour}:${parts.minute}`;
   const month = new Intl.DateTimeFormat(LOCALE, { month: "short", timeZone }).format(at);
@@ -101,25 +101,29 @@ export function axisTime(at: number, span: number, timeZone?: Zone): string {
 }
 
 /** 20 November 2026. */
-export function day(at: number, timeZone?: Zone): string {
+export function day(at: number, timeZone?: TimeZone): string {
   const parts = partsOf(at, timeZone);
   const month = new Intl.DateTimeFormat(LOCALE, { month: "long", timeZone }).format(at);
   return `${Number(parts.day)} ${month} ${parts.year}`;
 }
 
-export function shortTime(at: number, timeZone?: Zone, { year = false } = {}): string {
+export function shortTime(at: number, timeZone?: TimeZone, { year = false } = {}): string {
   const parts = partsOf(at, timeZone);
   const month = new Intl.DateTimeFormat(LOCALE, { month: "short", timeZone }).format(at);
   return `${Number(parts.day)} ${month}${year ? ` ${parts.year}` : ""} ${parts.hour}:${parts.minute}`;
 }
 
-/** From when to when, with the years unless both are that of `now`. */
-export function rangeWords(from: number, to: number, now: number, timeZone?: Zone): string {
+/** Both ends of a range, with years unless both are in the year of `now`. */
+export function rangeText(from: number, to: number, now: number, timeZone?: TimeZone): string {
   const years = new Set([from, to, now].map((at) => partsOf(at, timeZone).year));
   return [from, to].map((at) => shortTime(at, timeZone, { year: years.size > 1 })).join(" – ");
 }
 
-function partsOf(at: number, timeZone: Zone, more: Intl.DateTimeFormatOptions = {}): Record<string, string> {
+function partsOf(
+  at: number,
+  timeZone: TimeZone,
+  more: Intl.DateTimeFormatOptions = {},
+): Record<string, string> {
   const format = new Intl.DateTimeFormat(LOCALE, {
     year: "numeric",
     month: "2-digit",

@@ -12,17 +12,17 @@ import { TRPCProvider } from "./trpc.ts";
 import { TooltipProvider } from "./ui/tooltip.tsx";
 
 const API = "/api/trpc";
-/** The numbers that move live. A batch is answered when its slowest part is, so these are not put into one. */
-const ALONE: ReadonlySet<string> = new Set(["fleet", "fleetPart", "sessions.get"]);
+/** Sent alone: a batch is answered only when its slowest procedure is, and these queries drive live updates. */
+const UNBATCHED: ReadonlySet<string> = new Set(["fleet", "fleetPart", "sessions.get"]);
 
 function createQueryClient() {
   return makeQueryClient((error) => {
-    if (codeOf(error) === "UNAUTHORIZED") leaveForLogin();
+    if (codeOf(error) === "UNAUTHORIZED") redirectToLogin();
   });
 }
 
-/** The cookie ran out or was never there: log in, then come back to this very view. */
-function leaveForLogin(): void {
+/** The session cookie is missing or expired: redirect to the login page, which returns here. */
+function redirectToLogin(): void {
   if (window.location.pathname === "/login") return;
   const next = window.location.pathname + window.location.search;
   window.location.assign(`/login?next=${encodeURIComponent(next)}`);
@@ -34,7 +34,7 @@ export function Providers({ children }: { children: ReactNode }) {
     createTRPCClient<AppRouter>({
       links: [
         splitLink({
-          condition: ({ path }) => ALONE.has(path),
+          condition: ({ path }) => UNBATCHED.has(path),
           true: httpLink({ url: API }),
           false: httpBatchLink({ url: API, maxURLLength: 4000 }),
         }),

@@ -13,13 +13,13 @@ test.each([
   expect(parseRange(text)).toEqual(choice);
 });
 
-test("a range survives the URL", () => {
+test("a range round-trips through the URL", () => {
   const choice = { from: 1795168800000, to: 1795176000000 };
   expect(parseRange(serializeRange(choice))).toEqual(choice);
   expect(parseRange(serializeRange({ last: "7d" }))).toEqual({ last: "7d" });
 });
 
-test("a relative range ends with the running minute", () => {
+test("a relative range ends at the end of the current minute", () => {
   const now = Date.UTC(2026, 10, 20, 10, 41, 18);
   expect(resolveRange({ last: "1h" }, now)).toEqual({
     from: "2026-11-20T09:42:00.000Z",

@@ -1,4 +1,4 @@
-/** The time range a page shows: the last so-much, or between two instants. Lives in the URL as `range`. */
+/** The time range of a page: relative, or between two instants. Stored in the URL as `range`. */
 export const QUICK_RANGES = ["1h", "6h", "24h", "7d", "30d"] as const;
 export type QuickRange = (typeof QUICK_RANGES)[number];
 export type RangeChoice = { last: QuickRange } | { from: number; to: number };
@@ -46,8 +46,8 @@ export interface Period {
 }
 
 /**
- * The instants to ask for. A relative range ends with the running minute, so that its queries keep one cache key for
- * that minute and an event of this second still falls inside.
+ * Converts a choice to ISO 8601 instants. A relative range ends at the end of the current minute: its queries keep
+ * one cache key for a minute, and the newest events are inside.
  */
 export function resolveRange(choice: RangeChoice, now: number): Period {
   const to = "last" in choice ? Math.floor(now / MINUTE) * MINUTE + MINUTE : choice.to;
@@ -57,7 +57,7 @@ export function resolveRange(choice: RangeChoice, now: number): Period {
 
 const STEPS = [60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800];
 
-/** Seconds a bucket, a round figure, so that the period shows at most `most` buckets. */
+/** A round bucket length in seconds that divides `span` ms into at most `most` buckets. */
 export function stepFor(span: number, most: number): number {
   const least = span / 1000 / most;
   return STEPS.find((step) => step >= least) ?? 2_678_400;

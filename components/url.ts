@@ -10,9 +10,8 @@ import {
   resolveRange,
   serializeRange,
 } from "./range.ts";
-import { sessionFilters } from "./sessions/filters.ts";
 
-/** Everything a person chose lives in the URL, so that any view can be shared. */
+/** Every choice is stored in the URL, so that any view can be shared. */
 const range = createParser<RangeChoice>({
   parse: parseRange,
   serialize: serializeRange,
@@ -21,7 +20,7 @@ const range = createParser<RangeChoice>({
   .withDefault(DEFAULT_RANGE)
   .withOptions({ history: "push" });
 
-/** An address may hold the name of the parameter and nothing after it: then nothing was chosen. */
+/** An empty `harness=` parameter selects no harness. */
 const harnessName = createParser<string>({
   parse: (text) => (text === "" ? null : text),
   serialize: (name) => name,
@@ -45,14 +44,10 @@ const allAgents = createParser<true>({
   serialize: () => "all",
 }).withOptions({ history: "replace" });
 
-/** Whether a large fleet is shown whole: `agents=all`. */
+/** True if the URL asks for every agent of a large fleet (`agents=all`). */
 export function useAllAgents() {
   const [all, set] = useQueryState("agents", allAgents);
   return [all === true, set] as const;
-}
-
-export function useSessionFilters() {
-  return useQueryStates(sessionFilters);
 }
 
 const session = {

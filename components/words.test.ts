@@ -2,14 +2,14 @@ import type { AgentView, BoundaryView } from "@plimsoll/protocol";
 import { expect, test } from "vitest";
 import {
   boundaryLabel,
-  boundaryWords,
-  crossingWords,
+  boundaryText,
+  crossingText,
   forecastReason,
-  forecastWords,
-  levelWords,
+  forecastText,
+  levelText,
   rowHint,
   titleOf,
-  windowWords,
+  windowText,
 } from "./words.ts";
 
 const at = "2026-11-20T10:00:00Z";
@@ -42,7 +42,7 @@ test.each([
   [{ reason: "no_trend", turns: null, growth: null }, "no trend"],
   [{ reason: "no_line", turns: null, growth: null }, "—"],
 ] as const)("forecast %o reads %s", (forecast, words) => {
-  expect(forecastWords(forecast)).toBe(words);
+  expect(forecastText(forecast)).toBe(words);
   expect(forecastReason(forecast)).not.toBe("");
 });
 
@@ -54,7 +54,7 @@ test.each([
   ],
   [
     boundary("masked", { detail: { observations: 0 }, tokens_after: 212_000 }),
-    "Masked nothing, the level did not fall",
+    "Masked nothing, the level did not drop",
   ],
   [boundary("compacted", { detail: { trigger: "auto" } }), "Compacted (auto): 211,480 to 168,900"],
   [
@@ -73,40 +73,40 @@ test.each([
     }),
     "Restarted, session 2, 6 turns carried over. Soft limit",
   ],
-  [boundary("cleared"), "Cleared by hand: 211,480 to 168,900"],
-  [boundary("cleared", { detail: { reason: "/clear" } }), "Cleared by hand: 211,480 to 168,900. /clear"],
+  [boundary("cleared"), "Cleared manually: 211,480 to 168,900"],
+  [boundary("cleared", { detail: { reason: "/clear" } }), "Cleared manually: 211,480 to 168,900. /clear"],
   [
     boundary("cleared", { detail: { reason: "iteration 2 begins" } }),
     "Cleared: 211,480 to 168,900. Iteration 2 begins",
   ],
   [
     boundary("restarted", { detail: { number: 2, reason: "grace_spent" } }),
-    "Restarted, session 2: 211,480 to 168,900. The grace turns were spent",
+    "Restarted, session 2: 211,480 to 168,900. The grace turns ran out",
   ],
   [
     boundary("unexplained", { hint: "truncation_suspected" }),
-    "Unexplained fall, possibly a silent truncation: 211,480 to 168,900",
+    "Unexplained drop, possible silent truncation: 211,480 to 168,900",
   ],
-  [boundary("unexplained"), "Unexplained fall, nobody said why: 211,480 to 168,900"],
+  [boundary("unexplained"), "Unexplained drop, no reason reported: 211,480 to 168,900"],
   [
     boundary("withheld", { detail: { response: "restart", reason: "max_restarts" } }),
-    "Not restarted: the maximum of restarts is reached",
+    "Not restarted: the restart limit is reached",
   ],
   [
     boundary("withheld", { detail: { response: "restart", reason: "no_gain" } }),
-    "Not restarted: it would have freed next to nothing",
+    "Not restarted: it would free almost nothing",
   ],
   [
     boundary("withheld", { detail: { response: "compact", reason: "no_gain" } }),
-    "Not compacted: the summary would have saved too little",
+    "Not compacted: the summary would save too little",
   ],
   [
     boundary("output_cut", { detail: { tool: "Bash", characters: 61_204 } }),
-    "Cut 61,204 characters out of what Bash returned",
+    "Cut 61,204 characters out of the output of Bash",
   ],
-  [boundary("output_cut", { detail: {} }), "Cut a part out of what a tool returned"],
-  [boundary("withheld", { detail: { reason: "something newer" } }), "A response was due and not carried out"],
-  [boundary("wind_down", { detail: { turns_left: 5 } }), "Told to wind down, 5 turns left"],
+  [boundary("output_cut", { detail: {} }), "Cut part of the output of a tool"],
+  [boundary("withheld", { detail: { reason: "something newer" } }), "The guard withheld a response"],
+  [boundary("wind_down", { detail: { turns_left: 5 } }), "Asked to wind down, 5 turns left"],
   [
     boundary("split_requested", { detail: { phase: "20", sub_phases: [{}, {}], reason: "too big" } }),
     "Asked to split phase 20 into 2. Too big",
@@ -115,20 +115,20 @@ test.each([
   [boundary("session", { detail: { status: "ended", reason: "done" } }), "Session ended: done"],
   [boundary("something_new"), "something new"],
 ])("%o reads %s", (view, words) => {
-  expect(boundaryWords(view)).toBe(words);
+  expect(boundaryText(view)).toBe(words);
 });
 
 test.each([
   [boundary("masked", { detail: { observations: 14 } }), "masked 14, −42.6k"],
   [boundary("subtick", { detail: { tick: 4, sub: 1 } }), "sub-tick 4.1"],
   [boundary("unexplained", { reclaimed_tokens: null }), "unexplained"],
-])("beside its marker %o reads %s", (view, words) => {
+])("the marker label of %o is %s", (view, words) => {
   expect(boundaryLabel(view)).toBe(words);
 });
 
-test("a crossing", () => {
+test("a crossing names its threshold, direction and origin", () => {
   expect(
-    crossingWords({
+    crossingText({
       agent_id: "a",
       agent: "main",
       threshold: "ceiling",
@@ -138,21 +138,21 @@ test("a crossing", () => {
       threshold_tokens: 200_000,
       context_tokens: 211_480,
     }),
-  ).toBe("Crossed ceiling (200,000) upward, at 211,480, as the harness reported");
+  ).toBe("Rose above ceiling (200,000) at 211,480, reported by the harness");
 });
 
-test("a window", () => {
-  expect(windowWords({ utilization: 0.192, window_tokens: 1_000_000 })).toBe("19.2% of 1M");
-  expect(windowWords({ utilization: null, window_tokens: 8192 })).toBe("of 8.2k");
-  expect(windowWords({ utilization: null, window_tokens: null })).toBe("size unknown");
+test("a window shows its share only if its size is known", () => {
+  expect(windowText({ utilization: 0.192, window_tokens: 1_000_000 })).toBe("19.2% of 1M");
+  expect(windowText({ utilization: null, window_tokens: 8192 })).toBe("of 8.2k");
+  expect(windowText({ utilization: null, window_tokens: null })).toBe("size unknown");
 });
 
-test("a session without a title goes by its id", () => {
+test("a session without a title is named by its ID", () => {
   expect(titleOf({ title: " ", session: "s-9" })).toBe("s-9");
   expect(titleOf({ title: "work", session: "s-9" })).toBe("work");
 });
 
-test("a level in one sentence", () => {
+test("the text alternative of a level bar lists every mark", () => {
   const agent = {
     context_tokens: 192_004,
     line: { threshold: "ceiling", tokens: 200_000 },
@@ -162,12 +162,12 @@ test("a level in one sentence", () => {
     ],
     peak: { tokens: 211_480, window_tokens: null, utilization: null, at },
   } as AgentView;
-  expect(levelWords(agent)).toBe(
+  expect(levelText(agent)).toBe(
     "192,004 tokens, line (ceiling) at 200,000, warning at 150,000, peak 211,480",
   );
 });
 
-test("pointing at a row says exactly what it rounds", () => {
+test("a row tooltip shows exact values", () => {
   const at = { last_at: "2026-11-20T10:41:18.000Z" };
   expect(
     rowHint(

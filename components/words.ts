@@ -8,15 +8,16 @@ import type {
 } from "@plimsoll/protocol";
 import { compact, exact, fullTime, NONE, percent, plural } from "./format.ts";
 
-/** What the data says, in words. One place, so that a row, a tooltip and a text alternative agree. */
+/** Turns data into text. Rows, tooltips and text alternatives share it, so they always agree. */
 
-const FAR = 60;
+/** Forecasts beyond this many turns are too uncertain to show. */
+const FORECAST_LIMIT = 60;
 
-export function forecastWords({ reason, turns }: AgentView["forecast"]): string {
+export function forecastText({ reason, turns }: AgentView["forecast"]): string {
   switch (reason) {
     case "rising":
       if (turns === null) return "no trend";
-      return turns > FAR ? `${FAR}+ turns` : plural(turns, "turn");
+      return turns > FORECAST_LIMIT ? `${FORECAST_LIMIT}+ turns` : plural(turns, "turn");
     case "over":
       return "over the line";
     case "steady":
@@ -29,18 +30,18 @@ export function forecastWords({ reason, turns }: AgentView["forecast"]): string 
 }
 
 export function forecastReason({ reason, turns, growth }: AgentView["forecast"]): string {
-  const pace = growth === null ? "" : ` at a median of ${exact(Math.round(growth))} tokens a turn`;
+  const pace = growth === null ? "" : ` at a median growth of ${exact(Math.round(growth))} tokens per turn`;
   switch (reason) {
     case "rising":
-      return `The line is ${turns === null ? "ahead" : `${plural(turns, "turn")} away`}${pace}.`;
+      return `The agent reaches its line ${turns === null ? "later" : `in ${plural(turns, "turn")}`}${pace}.`;
     case "over":
-      return "The level stands at or over the line now.";
+      return "The agent is at or over its line.";
     case "steady":
-      return "The level hardly grows: more than 400 turns at this pace.";
+      return "At the current growth, the agent needs more than 400 turns to reach its line.";
     case "no_trend":
-      return "Too few turns since the level last fell to tell a pace.";
+      return "Too few turns since the last drop to forecast.";
     case "no_line":
-      return "No line is known, so there is nothing to count down to.";
+      return "This agent has no known line, so there is no forecast.";
   }
 }
 
@@ -51,11 +52,11 @@ const SOURCES: Readonly<Record<WindowSource, string>> = {
   unknown: "unknown",
 };
 
-export function sourceWords(source: WindowSource): string {
+export function sourceText(source: WindowSource): string {
   return SOURCES[source];
 }
 
-export function windowWords(agent: Pick<AgentView, "utilization" | "window_tokens">): string {
+export function windowText(agent: Pick<AgentView, "utilization" | "window_tokens">): string {
   if (agent.window_tokens === null) return "size unknown";
   if (agent.utilization === null) return `of ${compact(agent.window_tokens)}`;
   return `${percent(agent.utilization)} of ${compact(agent.window_tokens)}`;
@@ -65,16 +66,16 @@ export function titleOf(row: Pick<FleetAgent, "title" | "session">): string {
   return row.title === null || row.title.trim() === "" ? row.session : row.title;
 }
 
-interface Pointed {
+interface LatestTurn {
   context_tokens: number | null;
   window_tokens?: number | null;
   last_at: string;
 }
 
-/** What pointing at a row says: its names whole, and exactly what its cells round. */
+/** The tooltip of a row: full names, exact tokens and the exact time of the last turn. */
 export function rowHint(
   names: readonly (string | null)[],
-  { context_tokens: level, window_tokens: size, last_at }: Pointed,
+  { context_tokens: level, window_tokens: size, last_at }: LatestTurn,
   zone: string | undefined,
 ): string {
   const tokens =
@@ -86,11 +87,12 @@ export function rowHint(
   ].join("\n");
 }
 
-/** The whole bar in one sentence, for those who do not see it. */
-export function levelWords(agent: AgentView): string {
-  const level = agent.context_tokens === null ? "Level not counted" : `${exact(agent.context_tokens)} tokens`;
+/** Text alternative of a level bar. */
+export function levelText(agent: AgentView): string {
+  const level =
+    agent.context_tokens === null ? "Tokens not counted" : `${exact(agent.context_tokens)} tokens`;
   const line =
-    agent.line === null ? "no line known" : `line (${agent.line.threshold}) at ${exact(agent.line.tokens)}`;
+    agent.line === null ? "no known line" : `line (${agent.line.threshold}) at ${exact(agent.line.tokens)}`;
   const others = agent.thresholds
     .filter(({ name }) => name !== agent.line?.threshold)
     .map(({ name, tokens }) => `${name} at ${exact(tokens)}`);
@@ -112,9 +114,9 @@ export function boundaryName(type: string): string {
 }
 
 const HINTS: Readonly<Record<string, string>> = {
-  truncation_suspected: "possibly a silent truncation",
+  truncation_suspected: "possible silent truncation",
   model_changed: "the model changed",
-  window_moved: "the harness moved to another window",
+  window_moved: "the harness switched windows",
 };
 
 function text(value: unknown): string | undefined {
@@ -124,33 +126,33 @@ function count(value: unknown): number | undefined {
   return typeof value === "number" ? value : undefined;
 }
 
-function fall(boundary: BoundaryView): string {
+function tokenChange(boundary: BoundaryView): string {
   const { tokens_before: before, tokens_after: after } = boundary;
   if (before !== null && after !== null) {
-    return after < before ? `: ${exact(before)} to ${exact(after)}` : ", the level did not fall";
+    return after < before ? `: ${exact(before)} to ${exact(after)}` : ", the level did not drop";
   }
   if (before !== null) return `, from ${exact(before)}`;
   return after === null ? "" : `, to ${exact(after)}`;
 }
 
-/** Why the guard restarted; what other harnesses say is shown as it is. */
+/** Restart reasons of the guard. Reasons of other harnesses are shown unchanged. */
 const REASONS: Readonly<Record<string, string>> = {
-  grace_spent: "The grace turns were spent",
+  grace_spent: "The grace turns ran out",
   window_full: "The window was full",
-  requested: "It was asked for",
+  requested: "A restart was requested",
   ceiling: "The ceiling was crossed",
 };
 
-function because(reason: unknown): string {
-  const words = text(reason);
-  if (words === undefined) return "";
-  // A setting's name is written as in its file: there is no `Max_context_pct`.
-  const begun = /^\w*_/.test(words) ? words : words.charAt(0).toUpperCase() + words.slice(1);
-  return `. ${REASONS[words] ?? begun}`;
+function reasonSentence(reason: unknown): string {
+  const given = text(reason);
+  if (given === undefined) return "";
+  // Do not capitalize setting names such as `max_context_pct`.
+  const sentence = /^\w*_/.test(given) ? given : given.charAt(0).toUpperCase() + given.slice(1);
+  return `. ${REASONS[given] ?? sentence}`;
 }
 
-/** One line of the turn log. */
-export function boundaryWords(boundary: BoundaryView): string {
+/** One line of the turn log, such as `Masked 9 observations: 36,000 to 24,000`. */
+export function boundaryText(boundary: BoundaryView): string {
   const { type, detail } = boundary;
   switch (type) {
     case "masked": {
@@ -161,39 +163,39 @@ export function boundaryWords(boundary: BoundaryView): string {
           : observations === 0
             ? "nothing"
             : plural(observations, "observation");
-      return `Masked ${what}${fall(boundary)}`;
+      return `Masked ${what}${tokenChange(boundary)}`;
     }
     case "compacted": {
       const trigger = text(detail.trigger);
-      return `Compacted${trigger === undefined ? "" : ` (${trigger})`}${fall(boundary)}`;
+      return `Compacted${trigger === undefined ? "" : ` (${trigger})`}${tokenChange(boundary)}`;
     }
     case "subtick": {
       const handoff = count(detail.handoff_tokens);
       const handed = handoff === undefined ? "" : `, ${exact(handoff)} tokens handed over`;
-      return `Sub-tick ${subtickPlace(detail)}${fall(boundary)}${handed}${because(detail.reason)}`;
+      return `Sub-tick ${subtickPlace(detail)}${tokenChange(boundary)}${handed}${reasonSentence(detail.reason)}`;
     }
     case "restarted": {
       const number = count(detail.number);
       const carried = count(detail.carryover_turns);
       return `Restarted${number === undefined ? "" : `, session ${number}`}${
         carried === undefined ? "" : `, ${plural(carried, "turn")} carried over`
-      }${fall(boundary)}${because(detail.reason)}`;
+      }${tokenChange(boundary)}${reasonSentence(detail.reason)}`;
     }
     case "cleared":
-      return `Cleared${clearedByHand(detail) ? " by hand" : ""}${fall(boundary)}${because(detail.reason)}`;
+      return `Cleared${clearedManually(detail) ? " manually" : ""}${tokenChange(boundary)}${reasonSentence(detail.reason)}`;
     case "unexplained": {
-      const hint = boundary.hint === null ? "nobody said why" : HINTS[boundary.hint];
-      return `Unexplained fall, ${hint}${fall(boundary)}`;
+      const hint = boundary.hint === null ? "no reason reported" : HINTS[boundary.hint];
+      return `Unexplained drop, ${hint}${tokenChange(boundary)}`;
     }
     default:
-      return signWords(type, detail);
+      return otherEventText(type, detail);
   }
 }
 
-/** A person's command, such as `/clear`, or nothing said. A loop that begins its next iteration says so. */
-function clearedByHand({ reason }: Record<string, unknown>): boolean {
-  const words = text(reason);
-  return words === undefined || words.startsWith("/");
+/** True if a person cleared the context: the reason is a command such as `/clear`, or absent. */
+function clearedManually({ reason }: Record<string, unknown>): boolean {
+  const given = text(reason);
+  return given === undefined || given.startsWith("/");
 }
 
 function subtickPlace(detail: Record<string, unknown>): string {
@@ -203,35 +205,35 @@ function subtickPlace(detail: Record<string, unknown>): string {
 }
 
 const WITHHELD: Readonly<Record<string, string>> = {
-  max_restarts: "Not restarted: the maximum of restarts is reached",
-  unconfirmed: "Not restarted: it waits for a person to agree",
-  no_gain: "Not compacted: the summary would have saved too little",
-  no_summary: "Not compacted: no summary was given",
-  critical_only: "Not compacted: only what must never be is left",
+  max_restarts: "Not restarted: the restart limit is reached",
+  unconfirmed: "Not restarted: waiting for confirmation",
+  no_gain: "Not compacted: the summary would save too little",
+  no_summary: "Not compacted: no summary is available",
+  critical_only: "Not compacted: only protected messages are left",
 };
 
-function signWords(type: string, detail: Record<string, unknown>): string {
+function otherEventText(type: string, detail: Record<string, unknown>): string {
   const status = text(detail.status);
   switch (type) {
     case "wind_down": {
       const left = count(detail.turns_left);
-      return `Told to wind down${left === undefined ? "" : `, ${plural(left, "turn")} left`}`;
+      return `Asked to wind down${left === undefined ? "" : `, ${plural(left, "turn")} left`}`;
     }
     case "output_cut": {
       const characters = count(detail.characters);
       const tool = text(detail.tool);
-      return `Cut ${characters === undefined ? "a part" : plural(characters, "character")} out of what ${tool ?? "a tool"} returned`;
+      return `Cut ${characters === undefined ? "part" : `${plural(characters, "character")} out`} of the output of ${tool ?? "a tool"}`;
     }
     case "withheld":
       if (detail.response === "restart" && detail.reason === "no_gain") {
-        return "Not restarted: it would have freed next to nothing";
+        return "Not restarted: it would free almost nothing";
       }
-      return WITHHELD[text(detail.reason) ?? ""] ?? "A response was due and not carried out";
+      return WITHHELD[text(detail.reason) ?? ""] ?? "The guard withheld a response";
     case "split_requested": {
       const parts = Array.isArray(detail.sub_phases) ? detail.sub_phases.length : undefined;
       return `Asked to split phase ${text(detail.phase) ?? ""}${
         parts === undefined ? "" : ` into ${parts}`
-      }${because(detail.reason)}`;
+      }${reasonSentence(detail.reason)}`;
     }
     case "split_resolved":
       return `Split of phase ${text(detail.phase) ?? ""} ${status ?? "resolved"}`;
@@ -240,15 +242,15 @@ function signWords(type: string, detail: Record<string, unknown>): string {
       return `Phase ${text(detail.phase) ?? ""} ${status ?? ""}${score === undefined ? "" : `, score ${score}`}`.trim();
     }
     case "session":
-      return `Session ${status ?? "noted"}${text(detail.reason) === undefined ? "" : `: ${detail.reason}`}`;
+      return `Session ${status ?? "event"}${text(detail.reason) === undefined ? "" : `: ${detail.reason}`}`;
     case "harness":
-      return `Harness said ${status ?? "something"}`;
+      return `Harness ${status ?? "event"}`;
     default:
       return boundaryName(type);
   }
 }
 
-/** Beside a marker on the chart: as short as it can be. */
+/** The short label beside a marker on the chart, such as `masked 14, −42.6k`. */
 export function boundaryLabel(boundary: BoundaryView): string {
   const name = boundaryName(boundary.type);
   const place =
@@ -264,10 +266,10 @@ export function boundaryLabel(boundary: BoundaryView): string {
   return `${name}${place}${boundary.type === "subtick" ? "" : reclaimed}`;
 }
 
-export function crossingWords(crossing: CrossingView): string {
-  const origin = crossing.origin === "reported" ? ", as the harness reported" : "";
-  const way = crossing.direction === "up" ? "upward" : "downward";
-  return `Crossed ${crossing.threshold} (${exact(crossing.threshold_tokens)}) ${way}, at ${exact(crossing.context_tokens)}${origin}`;
+export function crossingText(crossing: CrossingView): string {
+  const origin = crossing.origin === "reported" ? ", reported by the harness" : "";
+  const way = crossing.direction === "up" ? "Rose above" : "Fell below";
+  return `${way} ${crossing.threshold} (${exact(crossing.threshold_tokens)}) at ${exact(crossing.context_tokens)}${origin}`;
 }
 
 export const BOUNDARY_COUNTS = [
@@ -279,8 +281,8 @@ export const BOUNDARY_COUNTS = [
   ["unexplained", "unexplained"],
 ] as const satisfies readonly (readonly [string, keyof SessionRow])[];
 
-/** `9 masked, 2 sub-tick`; empty when the level never fell. */
-export function countsWords(row: SessionRow): string {
+/** `9 masked, 2 sub-tick`; empty if the session has no boundaries. */
+export function countsText(row: SessionRow): string {
   return BOUNDARY_COUNTS.filter(([, field]) => row[field] > 0)
     .map(([type, field]) => `${exact(row[field])} ${boundaryName(type)}`)
     .join(", ");

@@ -3,15 +3,15 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Page } from "@playwright/test";
 import { expect, test } from "./fixtures.ts";
-import { Story } from "./support/story.ts";
+import { EventBuilder } from "./support/event-builder.ts";
 
 const RECORDINGS = fileURLToPath(new URL("../../shared/fixtures", import.meta.url));
 
-test("plimsoll status says what the fleet page says", async ({ page, server, send, harness }) => {
+test("plimsoll status and the Fleet page show the same figures", async ({ page, server, send, harness }) => {
   await send(
-    new Story({ harness, session: "told-twice", window: 200_000 })
+    new EventBuilder({ harness, session: "same-figures", window: 200_000 })
       .turns(18_000, 20_000, 22_000, 24_000)
-      .mark("masked", { observations: 3, tokens_before: 24_000, tokens_after: 20_000 })
+      .event("masked", { observations: 3, tokens_before: 24_000, tokens_after: 20_000 })
       .turns(20_000)
       .take(),
   );
@@ -22,7 +22,7 @@ test("plimsoll status says what the fleet page says", async ({ page, server, sen
   const { code, stdout } = await server.plimsoll("status", "--harness", harness);
   expect(code).toBe(0);
   expect(stdout).toContain("1 live agent in 1 session of 1 harness");
-  expect(stdout).toMatch(/told-twice .* 50% +20,000 .*10\.0% of 200k reported/);
+  expect(stdout).toMatch(/same-figures .* 50% +20,000 .*10\.0% of 200k reported/);
   expect(stdout).toContain("masked 1");
 
   const json = await server.plimsoll("status", "--json", "--harness", harness);
@@ -32,7 +32,7 @@ test("plimsoll status says what the fleet page says", async ({ page, server, sen
   expect(fleet.agents).toMatchObject([{ load: 0.5, context_tokens: 20_000 }]);
 });
 
-test("plimsoll status says clearly that no server answers", async ({ server }) => {
+test("plimsoll status reports an unreachable server", async ({ server }) => {
   const { code, stderr } = await server.plimsoll("status", "--url", "http://127.0.0.1:9");
   expect(code).toBe(1);
   expect(stderr).toContain("Cannot reach Plimsoll at http://127.0.0.1:9");
@@ -51,7 +51,7 @@ test.describe("recordings of real agents", () => {
     await expect(page.getByTestId("tile-now")).toBeVisible();
   }
 
-  test("every figure of the recordings is on the Session page", async ({ page, server }) => {
+  test("the Session page shows the figures of the recordings", async ({ page, server }) => {
     const first = await server.plimsoll("import", RECORDINGS);
     expect(first.stderr + first.stdout).toContain("0 rejected");
     expect(first.code).toBe(0);
@@ -67,7 +67,7 @@ test.describe("recordings of real agents", () => {
       return `/sessions/${found!.id}`;
     };
 
-    await test.step("a run over its budget is shown as it was", async () => {
+    await test.step("a run over its window shows its real level", async () => {
       await page.goto(named("early-needle (none)"));
       await expect(page.getByTestId("tile-peak").locator("[data-value]")).toHaveAttribute(
         "title",
@@ -77,14 +77,14 @@ test.describe("recordings of real agents", () => {
       await expect(page.getByText("window suspect")).toBeVisible();
     });
 
-    await test.step("garbage collections are boundaries", async () => {
+    await test.step("each garbage collection is a boundary", async () => {
       await page.goto(named("distractor-update (stack)"));
       await expect(page.getByTestId("tile-boundaries")).toContainText("23 masked");
       await expect(page.locator("[data-marker=masked]")).toHaveCount(23);
       await expect(page.locator("[data-marker=unexplained]")).toHaveCount(0);
     });
 
-    await test.step("a nested inference has a window of its own", async () => {
+    await test.step("a nested inference has its own window", async () => {
       await page.goto(named("generation-offload"));
       await expect(page.getByTestId("agent")).toHaveText([/^main.*2\.8k/, /infer-2.*208/]);
       await expect(page.getByTestId("tile-now").locator("[data-value]")).toHaveAttribute(

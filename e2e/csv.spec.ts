@@ -2,25 +2,21 @@ import { readFile } from "node:fs/promises";
 import type { Locator, Page } from "@playwright/test";
 import { expect, test } from "./fixtures.ts";
 import { parseCsv } from "./support/csv.ts";
-import { Story } from "./support/story.ts";
+import { EventBuilder } from "./support/event-builder.ts";
 
 async function download(page: Page, link: Locator) {
   const [file] = await Promise.all([page.waitForEvent("download"), link.click()]);
   return { name: file.suggestedFilename(), rows: parseCsv(await readFile(await file.path(), "utf8")) };
 }
 
-test("sessions and turns export what the page shows, and nothing a spreadsheet would run", async ({
-  page,
-  send,
-  harness,
-}) => {
+test("CSV exports match the page and escape formulas", async ({ page, send, harness }) => {
   const quoted = 'Fix "login", then\nrest';
-  const told = (session: string, title: string, ...levels: number[]) =>
-    new Story({ harness, session, window: 200_000 })
-      .mark("session", { status: "started", kind: "loop", title })
+  const eventsFor = (session: string, title: string, ...levels: number[]) =>
+    new EventBuilder({ harness, session, window: 200_000 })
+      .event("session", { status: "started", kind: "loop", title })
       .turns(...levels);
-  const long = told("long", quoted, ...Array.from({ length: 640 }, (_, turn) => 8_000 + turn * 40));
-  await send([...long.take(), ...told("formula", "=1+1", 9_000).take()]);
+  const long = eventsFor("long", quoted, ...Array.from({ length: 640 }, (_, turn) => 8_000 + turn * 40));
+  await send([...long.take(), ...eventsFor("formula", "=1+1", 9_000).take()]);
 
   await page.goto(`/sessions?harness=${harness}&sort=turns`);
   await expect(page.getByTestId("session-row")).toHaveCount(2);
@@ -48,7 +44,7 @@ test("sessions and turns export what the page shows, and nothing a spreadsheet w
   await expect(log.getByTestId("log-turn").first()).toContainText("33,560");
   const turns = await download(page, log.getByRole("link", { name: "CSV" }));
   expect(turns.name).toMatch(/^plimsoll-turns-\w{8}\.csv$/);
-  // More than one page of the log, each turn once.
+  // The export spans several pages of the log, with each turn once.
   expect(turns.rows).toHaveLength(640);
   expect(new Set(turns.rows.map(({ number }) => number)).size).toBe(640);
   expect(turns.rows[0]).toMatchObject({

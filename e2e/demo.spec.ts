@@ -1,62 +1,68 @@
 import type { Page } from "@playwright/test";
 import { expect, test } from "./fixtures.ts";
 import { violations } from "./support/axe.ts";
-import { readLog } from "./support/log.ts";
+import { readTurnLog } from "./support/read-turn-log.ts";
 
 test.use({ fresh: true });
 
-const FALL = "[\\d,]+ to [\\d,]+";
-/** For each fall of each session: its words on the page, and how often it has to be there. */
-const FALLS: readonly { example: string; session: RegExp; type: string; words: string; times: number }[] = [
+const TOKEN_CHANGE = "[\\d,]+ to [\\d,]+";
+/** Boundaries of each session: the text on the page and the minimum count. */
+const BOUNDARIES: readonly {
+  example: string;
+  session: RegExp;
+  type: string;
+  words: string;
+  times: number;
+}[] = [
   {
     example: "phantom",
     session: /^slack:/,
     type: "compacted",
-    words: `Compacted \\(proactive\\): ${FALL}`,
+    words: `Compacted \\(proactive\\): ${TOKEN_CHANGE}`,
     times: 2,
   },
   {
     example: "phantom",
     session: /^loop:/,
     type: "subtick",
-    words: `Sub-tick \\d\\.1: ${FALL}, \\d+ tokens handed over\\. max_context_pct 15`,
+    words: `Sub-tick \\d\\.1: ${TOKEN_CHANGE}, \\d+ tokens handed over\\. max_context_pct 15`,
     times: 3,
   },
   {
     example: "phantom",
     session: /^loop:/,
     type: "cleared",
-    words: `Cleared: ${FALL}\\. Iteration \\d begins`,
+    words: `Cleared: ${TOKEN_CHANGE}\\. Iteration \\d begins`,
     times: 2,
   },
   {
     example: "ouroboros",
     session: /^ouro:/,
     type: "masked",
-    words: `Masked \\d observations?: ${FALL}`,
+    words: `Masked \\d observations?: ${TOKEN_CHANGE}`,
     times: 10,
   },
   {
     example: "ouroboros",
     session: /^ouro:/,
     type: "restarted",
-    words: `Restarted, session \\d, \\d turns? carried over: ${FALL}\\. The grace turns were spent`,
+    words: `Restarted, session \\d, \\d turns? carried over: ${TOKEN_CHANGE}\\. The grace turns ran out`,
     times: 1,
   },
   {
     example: "watcher",
     session: /^watcher:/,
     type: "compacted",
-    words: `Compacted \\(proactive\\): ${FALL}`,
+    words: `Compacted \\(proactive\\): ${TOKEN_CHANGE}`,
     times: 4,
   },
 ];
 const EXAMPLES = ["phantom", "ouroboros", "autopilot", "watcher"];
 
 const demo = (page: Page) => page.getByTestId("demo");
-const start = (page: Page) => page.getByRole("button", { name: "Start the demo fleet" }).click();
+const start = (page: Page) => page.getByRole("button", { name: "Start demo fleet" }).click();
 
-/** Addresses of the sessions that the finished demo links to, by the name the harness gave them. */
+/** Links of the finished demo, by session ID in the harness. */
 async function sessionsOf(page: Page): Promise<Map<string, string>> {
   const links = await demo(page)
     .getByRole("link")
@@ -66,11 +72,11 @@ async function sessionsOf(page: Page): Promise<Map<string, string>> {
   return new Map(links);
 }
 
-test("the demo fleet at one click: every fall it causes is on its session's page with its reason", async ({
+test("the demo fleet records boundaries, and the session pages show each with its reason", async ({
   page,
   server,
 }) => {
-  // The fleet is paced for people to watch.
+  // The demo is paced for viewers.
   test.slow();
   await page.goto("/setup");
   await expect(demo(page)).toHaveAttribute("data-state", "idle");
@@ -93,7 +99,7 @@ test("the demo fleet at one click: every fall it causes is on its session's page
 
   const sessions = await sessionsOf(page);
   expect(sessions.size).toBe(5);
-  for (const { session, type, words, times } of FALLS) {
+  for (const { session, type, words, times } of BOUNDARIES) {
     const [name, address] = [...sessions].find(([one]) => session.test(one))!;
     await test.step(`${name}: ${type}`, async () => {
       await page.goto(address);
@@ -110,18 +116,19 @@ test("the demo fleet at one click: every fall it causes is on its session's page
       const log = page.getByRole("region", { name: "Turn log" });
       await expect
         .poll(
-          async () => (await readLog(log)).filter((row) => new RegExp(`${words}.*−[\\d,]+`).test(row)).length,
+          async () =>
+            (await readTurnLog(log)).filter((row) => new RegExp(`${words}.*−[\\d,]+`).test(row)).length,
         )
         .toBe(labels.length);
-      // Nothing the examples do is left for the reader to explain.
+      // The examples report every drop.
       await expect(chart.locator("[data-marker=unexplained]")).toHaveCount(0);
     });
   }
 
-  await test.step("the parts of a split phase are agents of their own", async () => {
+  await test.step("the parts of a split phase are separate agents", async () => {
     const [, address] = [...sessions].find(([one]) => one.startsWith("autopilot:"))!;
     await page.goto(address);
-    // The orchestrator takes no turn itself: what opens is a phase at work.
+    // The orchestrator takes no turns, so the page opens on a phase.
     await expect(page.getByTestId("saw-path").first()).toBeVisible();
     const agents = page.getByTestId("agent");
     const log = page.getByRole("region", { name: "Turn log" });
@@ -130,28 +137,28 @@ test("the demo fleet at one click: every fall it causes is on its session's page
       await expect(page.getByRole("heading", { name: `Turns of ${part}` })).toBeVisible();
       await expect.poll(() => page.getByTestId("log-turn").count()).toBeGreaterThan(3);
       await expect
-        .poll(() => readLog(log))
+        .poll(() => readTurnLog(log))
         .toContainEqual(expect.stringContaining(`Phase ${part} completed`));
     }
     await agents.filter({ hasText: /^20(?![a-z])/ }).click();
     await expect
-      .poll(() => readLog(log))
+      .poll(() => readTurnLog(log))
       .toContainEqual(
         expect.stringContaining("Asked to split phase 20 into 6. 6 issues over about 12 files"),
       );
   });
 });
 
-test("from an empty fleet, and stopped again @phone", async ({ page }) => {
+test("the demo starts from an empty fleet and can be stopped @phone", async ({ page }) => {
   await page.goto("/");
   await start(page);
-  // Nobody reloads.
+  // Without a reload.
   await expect(page.getByTestId("fleet-row").first()).toBeVisible();
   await page.goto("/setup");
   await expect(demo(page)).toHaveAttribute("data-state", "running");
   await page.getByRole("button", { name: "Stop", exact: true }).click();
   await expect(demo(page)).toHaveAttribute("data-state", "stopped");
-  await expect(demo(page)).toContainText("What they sent until then is recorded.");
+  await expect(demo(page)).toContainText("Events sent before the stop are recorded.");
   expect(await violations(page), "when it was stopped").toEqual([]);
   await start(page);
   await expect(demo(page)).toHaveAttribute("data-state", "running");

@@ -6,25 +6,22 @@ const run = promisify(execFile);
 
 test.use({ fresh: true });
 
-test("from an empty server to the first agent, with nothing but the page and curl", async ({
-  page,
-  server,
-}) => {
+test("the page and one curl command record the first turn", async ({ page, server }) => {
   await page.goto("/");
   await expect(page.getByRole("heading", { name: "Send the first turn" })).toBeVisible();
   await expect(page.getByTestId("first-event")).toHaveText("Waiting for the first event");
   await live(page);
 
-  await page.getByRole("button", { name: "Create a key" }).click();
-  await expect(page.getByText("Created and filled in below")).toBeVisible();
+  await page.getByRole("button", { name: "Create key" }).click();
+  await expect(page.getByText("Key created and inserted below")).toBeVisible();
   const command = (await page.getByTestId("first-snippet").textContent()) ?? "";
   expect(command).toContain(`curl ${server.url}/api/v1/events`);
   expect(command).toMatch(/Bearer plim_\w+/);
 
   const { stdout } = await run("bash", ["-c", command.replace("curl ", "curl --silent --fail-with-body ")]);
-  expect(JSON.parse(stdout)).toEqual({ accepted: 1, duplicates: 0, rejected: [] });
+  expect(JSON.parse(stdout)).toEqual({ accepted: 1, rejected: [] });
 
-  // Nobody reloads.
+  // Without a reload.
   const row = page.getByTestId("fleet-row");
   await expect(row).toHaveCount(1);
   await expect(row.getByRole("link", { name: "first-try" })).toBeVisible();
@@ -37,17 +34,17 @@ test("from an empty server to the first agent, with nothing but the page and cur
   await expect(page.getByTestId("tile-now")).toContainText("39.6k");
 });
 
-test("Setup makes a key, shows it once, and says when events arrive", async ({ page, server }) => {
+test("Setup creates a key, shows it once, and shows when events arrive", async ({ page, server }) => {
   await page.goto("/setup");
   await expect(page.getByTestId("first-event")).toHaveText("Waiting for the first event");
   await live(page);
-  await page.getByRole("button", { name: "Create a key" }).click();
+  await page.getByRole("button", { name: "Create key" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Name").fill("build machine");
   await dialog.getByRole("button", { name: "Create", exact: true }).click();
   const secret = ((await dialog.getByTestId("secret").textContent()) ?? "").trim();
   expect(secret).toMatch(/^plim_/);
-  await dialog.getByRole("button", { name: "I have copied it" }).click();
+  await dialog.getByRole("button", { name: "Done" }).click();
   await expect(page.getByTestId("snippet-curl")).toContainText(secret);
 
   const response = await fetch(`${server.url}/api/v1/events`, {

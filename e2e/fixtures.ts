@@ -1,33 +1,34 @@
 import { type Browser, type BrowserContext, test as base, expect, type Page } from "@playwright/test";
-import { type Answer, PlimsollServer } from "./support/server.ts";
+import type { IngestAnswer } from "@plimsoll/protocol";
+import { PlimsollServer } from "./support/server.ts";
 
 interface Servers {
-  /** The one that most stories of a worker share; each keeps to a harness of its own. */
+  /** The server shared by the tests of a worker. Each test uses its own harness. */
   shared(): Promise<PlimsollServer>;
 }
 
 interface Options {
-  /** A server and an empty database for this story alone. */
+  /** Give the test its own server with an empty database. */
   fresh: boolean;
 }
 
-interface Story {
+interface TestFixtures {
   server: PlimsollServer;
   /** Sends events with a key, as a harness does. */
-  send: (events: readonly object[]) => Promise<Answer>;
+  send: (events: readonly object[]) => Promise<IngestAnswer>;
   /** The name of a harness that no other story uses; `?harness=` keeps a page to it. */
   harness: string;
-  /** Patterns of console errors that belong to the story; any other fails it. */
+  /** Console errors the test expects. Any other console error fails the test. */
   expectedErrors: RegExp[];
-  /** Runs the doctor after the story. */
+  /** Runs `doctor` after the test. */
   examined: undefined;
 }
 
-export const test = base.extend<Options & Story, { servers: Servers }>({
+export const test = base.extend<Options & TestFixtures, { servers: Servers }>({
   fresh: [false, { option: true }],
 
   servers: [
-    // biome-ignore lint/correctness/noEmptyPattern: Playwright reads the names of what a fixture needs from here
+    // biome-ignore lint/correctness/noEmptyPattern: Playwright reads the required fixtures from this pattern
     async ({}, use) => {
       let shared: Promise<PlimsollServer> | undefined;
       await use({
@@ -58,7 +59,7 @@ export const test = base.extend<Options & Story, { servers: Servers }>({
   send: async ({ server }, use) => use((events) => server.send(events)),
 
   // biome-ignore lint/correctness/noEmptyPattern: as above
-  harness: async ({}, use, info) => use(`story-${info.testId}@host`),
+  harness: async ({}, use, info) => use(`test-${info.testId}@host`),
 
   // biome-ignore lint/correctness/noEmptyPattern: as above
   expectedErrors: async ({}, use) => use([]),
@@ -69,18 +70,14 @@ export const test = base.extend<Options & Story, { servers: Servers }>({
     await use(page);
     expect(
       errors.filter((error) => !expectedErrors.some((pattern) => pattern.test(error))),
-      "errors in the browser",
+      "browser errors",
     ).toEqual([]);
   },
 
   examined: [
     async ({ server }, use) => {
       await use(undefined);
-      const { checks } = await server.doctor();
-      expect(
-        checks.filter(({ ok }) => !ok).map(({ name, message }) => `${name}: ${message}`),
-        "what the doctor found",
-      ).toEqual([]);
+      expect(await server.failedChecks(), "failed checks of the doctor").toEqual([]);
     },
     { auto: true },
   ],
@@ -88,10 +85,7 @@ export const test = base.extend<Options & Story, { servers: Servers }>({
 
 export { expect };
 
-/**
- * A page that streams in stands twice in the document for a moment: hidden, and then in its place. A story that looks
- * in that moment would find everything double.
- */
+/** While React streams a page, its content is briefly in the document twice. Waits until that is over. */
 function settleAfterLoading(page: Page): void {
   const settled = () => page.waitForFunction(() => document.querySelector('div[hidden][id^="S:"]') === null);
   const goto = page.goto.bind(page);
@@ -108,7 +102,7 @@ function settleAfterLoading(page: Page): void {
   };
 }
 
-/** Everything that a page reports as wrong: uncaught errors, and errors on its console. */
+/** Collects uncaught errors and console errors of a page. */
 export function listen(page: Page): string[] {
   const errors: string[] = [];
   page.on("pageerror", (error) => errors.push(error.stack ?? error.message));
@@ -121,7 +115,7 @@ export function listen(page: Page): string[] {
 type StorageState = Awaited<ReturnType<BrowserContext["storageState"]>>;
 const cookies = new WeakMap<PlimsollServer, Promise<StorageState>>();
 
-/** Opens the printed link once for each server; the stories on it share the cookie. */
+/** Opens the login link once per server; its tests share the cookie. */
 function loggedIn(server: PlimsollServer, browser: Browser): Promise<StorageState> {
   let cookie = cookies.get(server);
   if (cookie === undefined) {
@@ -139,7 +133,7 @@ function loggedIn(server: PlimsollServer, browser: Browser): Promise<StorageStat
   return cookie;
 }
 
-/** Waits until the page hears of changes: what is sent before might be seen by loading alone. */
+/** Waits for the live connection. Events sent earlier could appear through the initial load alone. */
 export async function live(page: Page): Promise<void> {
   await expect(page.getByTestId("live").filter({ visible: true })).toHaveAttribute("data-state", "live");
 }

@@ -1,17 +1,12 @@
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
-const BUILD_WHEN_STALE = `
-const { isBuilt } = await import("./scripts/sources.mjs");
-if (!isBuilt()) await (await import("./scripts/build.mjs")).buildAll();
-`;
-
-/** The stories are told on what `npm start` runs, so what is stale is built first. */
+/** The browser tests run against the production build, so build what is stale. */
 export default function globalSetup(): void {
-  const { status } = spawnSync(process.execPath, ["--input-type=module", "--eval", BUILD_WHEN_STALE], {
+  const { status } = spawnSync("npm", ["run", "--silent", "build"], {
     cwd: fileURLToPath(new URL("..", import.meta.url)),
     stdio: "inherit",
-    env: { ...process.env, NODE_ENV: "production" },
+    shell: process.platform === "win32",
   });
-  if (status !== 0) throw new Error("The build failed; what it said stands above.");
+  if (status !== 0) throw new Error("npm run build failed. See its output above.");
 }

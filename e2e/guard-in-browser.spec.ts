@@ -5,7 +5,7 @@ import { build } from "esbuild";
 
 const at = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url));
 
-/** A short run of an agent under guard, and all that came of it. Runs here and, as text, in the page. */
+/** Runs a guarded agent and returns every result. Runs in Node and, serialized, in the page. */
 function guardedRun(create: typeof createGuard): unknown {
   const events: unknown[] = [];
   const guard = create({
@@ -30,7 +30,7 @@ function guardedRun(create: typeof createGuard): unknown {
   return JSON.parse(JSON.stringify({ events, sent, state: guard.snapshot() }));
 }
 
-test("the guard does in a browser exactly what it does in Node", async ({ page }) => {
+test("the guard behaves the same in a browser and in Node", async ({ page }) => {
   const { outputFiles } = await build({
     entryPoints: [at("packages/guard/src/index.ts")],
     tsconfig: at("tsconfig.json"),

@@ -1,31 +1,31 @@
 import { expect, test } from "./fixtures.ts";
-import { Story } from "./support/story.ts";
+import { EventBuilder } from "./support/event-builder.ts";
 
 test.beforeEach(async ({ send, harness }) => {
-  const told = (session: string, title: string, level: number) =>
-    new Story({ harness, session, window: 200_000 })
-      .mark("session", { status: "started", kind: "loop", title })
+  const eventsFor = (session: string, title: string, level: number) =>
+    new EventBuilder({ harness, session, window: 200_000 })
+      .event("session", { status: "started", kind: "loop", title })
       .turns(level - 1_000, level)
       .take();
   await send([
-    ...told("a", "Alpha run", 38_000),
-    ...told("b", "Beta run", 24_000),
-    ...told("c", "Gamma run", 9_000),
+    ...eventsFor("a", "Alpha run", 38_000),
+    ...eventsFor("b", "Beta run", 24_000),
+    ...eventsFor("c", "Gamma run", 9_000),
   ]);
 });
 
-test("from page to page and row to row without a pointer", async ({ page, harness }) => {
+test("pages and rows are reachable by keyboard", async ({ page, harness }) => {
   await page.goto(`/?harness=${harness}`);
   await expect(page.getByTestId("fleet-row")).toHaveCount(3);
 
   await page.keyboard.press("Tab");
-  const skip = page.getByRole("link", { name: "Skip to the content" });
+  const skip = page.getByRole("link", { name: "Skip to content" });
   await expect(skip).toBeFocused();
   await expect(skip).toBeInViewport();
   await page.keyboard.press("Enter");
   await expect(page.getByRole("main")).toBeFocused();
   await page.keyboard.press("Tab");
-  // The first stop after it lies in the content and not in the navigation.
+  // The next tab stop is in the content, not in the navigation.
   expect(await page.evaluate(() => document.activeElement?.closest("main") !== null)).toBe(true);
 
   const row = (name: string) => page.getByTestId("fleet-row").getByRole("link", { name });
@@ -38,7 +38,7 @@ test("from page to page and row to row without a pointer", async ({ page, harnes
   await expect(row("Beta run")).toBeFocused();
   await page.keyboard.press("Enter");
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("Beta run");
-  // Back on the row it was opened from.
+  // Going back focuses the row that was opened.
   await page.goBack();
   await expect(row("Beta run")).toBeFocused();
   await page.keyboard.press("j");
@@ -48,12 +48,12 @@ test("from page to page and row to row without a pointer", async ({ page, harnes
   await expect(page.getByTestId("fleet-row")).toHaveCount(3);
   await page.keyboard.press("g");
   await page.keyboard.press("s");
-  // What was chosen goes along.
+  // The selected harness stays in the URL.
   await expect(page).toHaveURL(`/sessions?harness=${encodeURIComponent(harness)}`);
   await page.keyboard.press("/");
   const search = page.getByRole("searchbox", { name: "Search sessions" });
   await expect(search).toBeFocused();
-  // Letters go into the field, not to the shortcuts.
+  // Typing in the field triggers no shortcuts.
   await page.keyboard.type("g fumbled");
   await expect(search).toHaveValue("g fumbled");
   await expect(page).toHaveURL(/\/sessions\?.*q=/);
@@ -70,7 +70,7 @@ test("from page to page and row to row without a pointer", async ({ page, harnes
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("Setup");
 });
 
-test("the palette finds sessions and pages, and the help lists the keys", async ({ page, harness }) => {
+test("the palette finds sessions and pages, and the help lists shortcuts", async ({ page, harness }) => {
   await page.goto(`/?harness=${harness}`);
   await expect(page.getByTestId("fleet-row")).toHaveCount(3);
   await page.keyboard.press("?");
@@ -87,7 +87,7 @@ test("the palette finds sessions and pages, and the help lists the keys", async 
   await field.fill("Gamma");
   const found = page.getByRole("option", { name: new RegExp(`Gamma run.*${harness}`) });
   await expect(found).toBeVisible();
-  // Other stories may have a Gamma too.
+  // Other tests may have a Gamma too.
   for (let step = 0; step < 20 && (await found.getAttribute("aria-selected")) !== "true"; step += 1) {
     await page.keyboard.press("ArrowDown");
   }
@@ -105,8 +105,8 @@ test("the palette finds sessions and pages, and the help lists the keys", async 
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("Setup");
 });
 
-test("what is typed while the palette is still on its way is not lost", async ({ page, harness }) => {
-  // Never idle, so that the palette is fetched only when asked for; and slowly.
+test("text typed while the palette loads is kept", async ({ page, harness }) => {
+  // No idle callback and slow chunks, so that the palette loads late.
   await page.addInitScript(() => {
     window.requestIdleCallback = () => 0;
   });

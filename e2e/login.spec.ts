@@ -1,8 +1,8 @@
 import { expect, listen, test } from "./fixtures.ts";
-import { Story } from "./support/story.ts";
+import { EventBuilder } from "./support/event-builder.ts";
 
-test("a login link opens the page it was asked for, once", async ({ browser, server, send, harness }) => {
-  await send(new Story({ harness, session: "behind-the-door", window: 200_000 }).turns(9_000).take());
+test("a login link opens the requested page and works once", async ({ browser, server, send, harness }) => {
+  await send(new EventBuilder({ harness, session: "behind-the-door", window: 200_000 }).turns(9_000).take());
   const context = await browser.newContext({ storageState: undefined, baseURL: server.url });
   const page = await context.newPage();
   const errors = listen(page);
@@ -14,12 +14,12 @@ test("a login link opens the page it was asked for, once", async ({ browser, ser
   const { code, stdout } = await server.plimsoll("login");
   expect(code).toBe(0);
   const link = new URL(stdout.trim());
-  // As a person does: the terminal opens a tab of its own, whose link says nothing of what was asked for here.
+  // The link opens from the terminal, without the requested page.
   await page.goto("about:blank");
   await page.goto(link.href);
   await expect(page).toHaveURL(`${server.url}/sessions?harness=${harness}`);
   await expect(page.getByTestId("session-row")).toHaveCount(1);
-  // The token is in no address that history or a neighbour's eye could keep.
+  // The token is not in the history.
   await page.goBack();
   expect(page.url()).not.toContain(link.hash.slice(1));
   const [cookie] = await context.cookies();
@@ -41,14 +41,10 @@ test("a login link opens the page it was asked for, once", async ({ browser, ser
   await second.close();
 });
 
-test("the printed link cannot be used again, and nothing is told without a login", async ({
-  page,
-  browser,
-  server,
-}) => {
-  // Beside it nothing is printed that a person could mistake for a step to take.
-  expect(server.said).toMatch(/^\s*Plimsoll \S+ is listening on/);
-  // This page used it.
+test("a used login link is rejected, and every route requires a login", async ({ page, browser, server }) => {
+  // The first line of output is the address, without unrelated messages before it.
+  expect(server.output).toMatch(/^\s*Plimsoll \S+ is listening on/);
+  // The fixture has used the link.
   await page.goto("/");
   const context = await browser.newContext({ storageState: undefined, baseURL: server.url });
   const stranger = await context.newPage();
@@ -71,7 +67,7 @@ test("the printed link cannot be used again, and nothing is told without a login
   await context.close();
 });
 
-test("a link never leads to another site", async ({ browser, server }) => {
+test("a login link never redirects to another site", async ({ browser, server }) => {
   const { stdout } = await server.plimsoll("login");
   const context = await browser.newContext({ storageState: undefined, baseURL: server.url });
   const page = await context.newPage();

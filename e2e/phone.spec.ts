@@ -1,6 +1,6 @@
 import type { Page } from "@playwright/test";
 import { expect, live, test } from "./fixtures.ts";
-import { seedFleet } from "./support/fleet.ts";
+import { seedFleet } from "./support/seed-fleet.ts";
 
 async function fits(page: Page): Promise<void> {
   await expect
@@ -8,8 +8,8 @@ async function fits(page: Page): Promise<void> {
     .toBeLessThanOrEqual(0);
 }
 
-test("everything is there at 390 px, and nothing sticks out @phone-only", async ({ page, send, harness }) => {
-  const { story } = await seedFleet(send, { harness });
+test("every page fits 390 px @phone-only", async ({ page, send, harness }) => {
+  const { title } = await seedFleet(send, { harness });
   await page.goto(`/?harness=${harness}`);
   await expect(page.getByTestId("fleet-row").first()).toBeVisible();
   await live(page);
@@ -24,9 +24,9 @@ test("everything is there at 390 px, and nothing sticks out @phone-only", async 
   ]) {
     await expect(page.getByTestId(tile)).toBeVisible();
   }
-  // A tap explains what a pointer would learn by hovering.
+  // A tap opens the tooltip.
   await page.getByTestId("tile-peak").tap();
-  await expect(page.getByRole("tooltip")).toContainText("A peak is never lowered");
+  await expect(page.getByRole("tooltip")).toContainText("The highest share of its context window");
   await page.getByRole("heading", { level: 1 }).tap();
   await page.getByTestId("range").tap();
   await expect(page.getByRole("button", { name: "Last 7 days" })).toBeVisible();
@@ -37,12 +37,12 @@ test("everything is there at 390 px, and nothing sticks out @phone-only", async 
   await nav.getByRole("link", { name: "Sessions" }).tap();
   await expect(page.getByTestId("session-row").first()).toBeVisible();
   await fits(page);
-  await page.getByRole("searchbox").fill(story);
+  await page.getByRole("searchbox").fill(title);
   await expect(page.getByTestId("session-row")).toHaveCount(1);
   await page.getByTestId("session-row").tap();
   await expect(page.getByTestId("saw-path")).toBeVisible();
   await fits(page);
-  for (const name of ["Agents", "Turns", "What fills the window"]) {
+  for (const name of ["Agents", "Turns", "Window composition"]) {
     const region = page.getByRole("region", { name, exact: true });
     await region.scrollIntoViewIfNeeded();
     await expect(region).toBeInViewport();
@@ -53,13 +53,13 @@ test("everything is there at 390 px, and nothing sticks out @phone-only", async 
   await nav.getByRole("link", { name: "Setup" }).tap();
   await expect(page.getByRole("heading", { name: "Model windows" })).toBeVisible();
   await fits(page);
-  await page.getByRole("button", { name: "Create a key" }).tap();
+  await page.getByRole("button", { name: "Create key" }).tap();
   await expect(page.getByRole("dialog")).toBeVisible();
   await fits(page);
   await page.keyboard.press("Escape");
 
   await page.getByRole("button", { name: "Search", exact: true }).tap();
-  await page.getByPlaceholder("Search sessions, pages, ranges").fill(story);
+  await page.getByPlaceholder("Search sessions, pages, ranges").fill(title);
   await page
     .getByRole("option", { name: new RegExp(harness) })
     .first()
@@ -71,12 +71,12 @@ test("everything is there at 390 px, and nothing sticks out @phone-only", async 
     .tap();
 });
 
-test.describe("with nothing recorded", () => {
+test.describe("without data", () => {
   test.use({ fresh: true });
-  test("the first steps fit a phone @phone-only", async ({ page }) => {
+  test("the first-event steps fit 390 px @phone-only", async ({ page }) => {
     await page.goto("/");
-    await page.getByRole("button", { name: "Create a key" }).tap();
-    await expect(page.getByText("Created and filled in below")).toBeVisible();
+    await page.getByRole("button", { name: "Create key" }).tap();
+    await expect(page.getByText("Key created and inserted below")).toBeVisible();
     await fits(page);
     await page.goto("/sessions");
     await expect(page.getByTestId("empty")).toBeVisible();

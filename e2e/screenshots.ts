@@ -2,18 +2,18 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { chromium, type Page } from "@playwright/test";
-import { ensureChromium } from "../scripts/ensure-chromium.mjs";
+import { ensureChromium } from "../scripts/chromium.ts";
 import { seedFleet } from "./support/fleet.ts";
 import { PlimsollServer } from "./support/server.ts";
 
-// Takes the pictures of the README from a seeded fleet: `npx tsx e2e/screenshots.ts [FOLDER]` after a build.
+// Takes the README screenshots of a seeded fleet. Run `npx tsx e2e/screenshots.ts [FOLDER]` after a build.
 
 const folder = process.argv[2] ?? fileURLToPath(new URL("../docs/images", import.meta.url));
 const WIDTH = 1440;
 const HEIGHT = 900;
 const THEMES = ["light", "dark"] as const;
 
-/** All of the page in one view, when nothing pulses and everything that comes late has come. */
+/** Captures the whole page after all data and fonts have loaded. */
 async function shoot(page: Page, name: string): Promise<void> {
   await page.locator("[data-testid=live][data-state=live]").filter({ visible: true }).waitFor();
   await page.waitForFunction(() => document.querySelector("main .skeleton") === null);
@@ -26,7 +26,7 @@ async function shoot(page: Page, name: string): Promise<void> {
 const server = await PlimsollServer.start();
 try {
   await mkdir(folder, { recursive: true });
-  const executablePath = await ensureChromium();
+  const executablePath = ensureChromium();
   const browser = await chromium.launch({
     executablePath,
     args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],
@@ -39,7 +39,7 @@ try {
   const page = await context.newPage();
   await page.goto(server.loginUrl);
   await page.waitForURL(`${server.url}/`);
-  const { story } = await seedFleet((events) => server.send(events), { sessions: 110 });
+  const { title } = await seedFleet((events) => server.send(events), { sessions: 110 });
   for (const colorScheme of THEMES) {
     await page.emulateMedia({ colorScheme });
     await page.setViewportSize({ width: WIDTH, height: HEIGHT });
@@ -47,7 +47,7 @@ try {
     await page.getByTestId("fleet-row").first().waitFor();
     await shoot(page, `fleet-${colorScheme}`);
     await page.setViewportSize({ width: WIDTH, height: HEIGHT });
-    await page.goto(`${server.url}/sessions?q=${encodeURIComponent(story)}`);
+    await page.goto(`${server.url}/sessions?q=${encodeURIComponent(title)}`);
     await page.locator("[data-row-link]").first().click();
     await page.getByTestId("saw-path").waitFor();
     await shoot(page, `session-${colorScheme}`);

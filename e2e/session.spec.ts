@@ -1,17 +1,17 @@
 import { expect, live, test } from "./fixtures.ts";
-import { readLog } from "./support/log.ts";
-import { Story } from "./support/story.ts";
+import { EventBuilder } from "./support/event-builder.ts";
+import { readTurnLog } from "./support/read-turn-log.ts";
 
-/** Every kind of fall in one session. Three windows; thresholds at 30k and 40k. */
-function saga(harness: string): Story {
-  return new Story({ harness, session: "saga", window: 200_000 })
-    .mark("session", { status: "started", kind: "loop", title: "Refactor the billing webhooks" })
+/** A session with three windows and five boundary types; thresholds at 30k and 40k. */
+function allBoundaries(harness: string): EventBuilder {
+  return new EventBuilder({ harness, session: "all-boundaries", window: 200_000 })
+    .event("session", { status: "started", kind: "loop", title: "Refactor the billing webhooks" })
     .turns(12_000, 20_000, 28_000, 36_000)
-    .mark("masked", { observations: 9, tokens_before: 36_000, tokens_after: 24_000, tools: ["bash"] })
+    .event("masked", { observations: 9, tokens_before: 36_000, tokens_after: 24_000, tools: ["bash"] })
     .turns(24_000, 31_000, 38_000)
-    .mark("compacted", { trigger: "auto", tokens_before: 38_000, tokens_after: 15_000 })
+    .event("compacted", { trigger: "auto", tokens_before: 38_000, tokens_after: 15_000 })
     .turns(15_000, 27_000, 41_000)
-    .mark("subtick", {
+    .event("subtick", {
       loop: "7c1e",
       tick: 4,
       sub: 1,
@@ -21,7 +21,7 @@ function saga(harness: string): Story {
       visible: true,
     })
     .turns(5_000, 18_000, 33_000)
-    .mark("restarted", {
+    .event("restarted", {
       number: 3,
       previous_turns: 13,
       carryover_turns: 4,
@@ -30,7 +30,7 @@ function saga(harness: string): Story {
     .turns(8_000, 20_000, 30_000, 12_000, 16_000);
 }
 
-const FALLS = [
+const BOUNDARIES = [
   ["masked", "Masked 9 observations: 36,000 to 24,000", "−12,000"],
   ["compacted", "Compacted (auto): 38,000 to 15,000", "−23,000"],
   ["subtick", "Sub-tick 4.1: 41,000 to 5,000, 3,000 tokens handed over. The ceiling was crossed", "−36,000"],
@@ -39,11 +39,11 @@ const FALLS = [
     "Restarted, session 3, 4 turns carried over: 33,000 to 8,000. The hard limit was near",
     "−25,000",
   ],
-  ["unexplained", "Unexplained fall, nobody said why: 30,000 to 12,000", "−18,000"],
+  ["unexplained", "Unexplained drop, no reason reported: 30,000 to 12,000", "−18,000"],
 ] as const;
 
-test("every fall is marked with its reason and what it reclaimed", async ({ page, send, harness }) => {
-  expect((await send(saga(harness).take())).rejected).toEqual([]);
+test("every boundary has a marker with its reason and reclaimed tokens", async ({ page, send, harness }) => {
+  expect((await send(allBoundaries(harness).take())).rejected).toEqual([]);
   await page.goto(`/sessions?harness=${harness}`);
   await page.getByRole("link", { name: "Refactor the billing webhooks" }).click();
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("Refactor the billing webhooks");
@@ -63,25 +63,25 @@ test("every fall is marked with its reason and what it reclaimed", async ({ page
   const chart = page.getByRole("region", { name: "Context tokens of main" });
   await expect(chart.getByTestId("saw-path")).toBeVisible();
   const log = page.getByRole("region", { name: "Turn log" });
-  for (const [type, words, reclaimed] of FALLS) {
+  for (const [type, words, reclaimed] of BOUNDARIES) {
     const marker = chart.locator(`[data-marker=${type}]`);
     await expect(marker).toHaveAttribute("aria-label", words);
     await marker.hover();
     await expect(chart.getByText(`reclaimed ${reclaimed.slice(1)} tokens`)).toBeVisible();
-    await expect.poll(() => readLog(log)).toContainEqual(expect.stringContaining(words));
-    const row = (await readLog(log)).find((text) => text.includes(words));
+    await expect.poll(() => readTurnLog(log)).toContainEqual(expect.stringContaining(words));
+    const row = (await readTurnLog(log)).find((text) => text.includes(words));
     expect(row).toContain(reclaimed);
   }
-  await expect(chart.locator("[data-marker]")).toHaveCount(FALLS.length);
+  await expect(chart.locator("[data-marker]")).toHaveCount(BOUNDARIES.length);
   await page.mouse.move(0, 0);
 
-  // The lines it is measured against, and how often it passed them.
+  // Thresholds and their crossings.
   await expect(chart.getByText("ceiling 20% · 40k")).toBeVisible();
   await expect(chart.getByText("warning 15% · 30k")).toBeVisible();
-  expect(await readLog(log)).toContainEqual("Crossed ceiling (40,000) upward, at 41,000");
+  expect(await readTurnLog(log)).toContainEqual("Rose above ceiling (40,000) at 41,000");
   await expect(page.getByText("default thresholds")).toBeVisible();
 
-  // The same as numbers, for those who do not see the chart.
+  // The table view has the same numbers.
   await chart.getByRole("button", { name: "View as table" }).click();
   const windows = chart.getByRole("table").getByRole("row");
   await expect(windows).toHaveCount(4);
@@ -90,8 +90,12 @@ test("every fall is marked with its reason and what it reclaimed", async ({ page
   await expect(windows.nth(3)).toContainText("30,000");
 });
 
-test("the arrow keys walk along the markers, and the axis may be time", async ({ page, send, harness }) => {
-  await send(saga(harness).take());
+test("arrow keys move between markers, on the turn axis and the time axis", async ({
+  page,
+  send,
+  harness,
+}) => {
+  await send(allBoundaries(harness).take());
   await page.goto(`/sessions?harness=${harness}`);
   await page.getByRole("link", { name: "Refactor the billing webhooks" }).click();
   const chart = page.getByRole("region", { name: "Context tokens of main" });
@@ -102,42 +106,38 @@ test("the arrow keys walk along the markers, and the axis may be time", async ({
   await expect(chart.getByText("reclaimed 23,000 tokens")).toBeVisible();
   await chart.getByRole("button", { name: "Time", exact: true }).click();
   await expect(page).toHaveURL(/axis=time/);
-  await expect(chart.locator("[data-marker]")).toHaveCount(FALLS.length);
+  await expect(chart.locator("[data-marker]")).toHaveCount(BOUNDARIES.length);
 });
 
-test("an open session grows by itself", async ({ page, send, harness }) => {
-  const story = new Story({ harness, session: "growing", window: 200_000 }).turns(
+test("an open session page updates without a reload", async ({ page, send, harness }) => {
+  const agent = new EventBuilder({ harness, session: "growing", window: 200_000 }).turns(
     8_000,
     10_000,
     12_000,
     14_000,
   );
-  await send(story.take());
+  await send(agent.take());
   await page.goto(`/sessions?harness=${harness}`);
   await page.getByRole("link", { name: "growing" }).click();
   await expect(page.getByTestId("tile-now")).toContainText("14k");
   await expect(page.getByTestId("tile-line")).toContainText("13");
   await live(page);
-  await send(story.turn(35_000).take());
+  await send(agent.turn(35_000).take());
   await expect(page.getByTestId("tile-now")).toContainText("35k");
   await expect(page.getByTestId("log-turn").first()).toContainText("+21,000");
-  await expect(page.getByTestId("log-crossing")).toContainText("Crossed warning (30,000) upward, at 35,000");
+  await expect(page.getByTestId("log-crossing")).toContainText("Rose above warning (30,000) at 35,000");
 });
 
-test("what fills the window is shown where the harness says so, and nowhere else", async ({
-  page,
-  send,
-  harness,
-}) => {
+test("the window composition is shown only if the harness reports it", async ({ page, send, harness }) => {
   const composition = { system: 2_000, tools: 3_000, memory: 1_000, history: 4_000, tool_output: 10_000 };
-  const told = new Story({ harness, session: "told", window: 200_000 })
+  const reporting = new EventBuilder({ harness, session: "reporting", window: 200_000 })
     .turn(18_000, { composition: { ...composition, tool_output: 8_000 } })
     .turn(20_000, { composition });
-  const silent = new Story({ harness, session: "silent", window: 200_000 }).turns(18_000, 20_000);
-  await send([...told.take(), ...silent.take()]);
+  const silent = new EventBuilder({ harness, session: "silent", window: 200_000 }).turns(18_000, 20_000);
+  await send([...reporting.take(), ...silent.take()]);
   await page.goto(`/sessions?harness=${harness}`);
-  await page.getByRole("link", { name: "told" }).click();
-  const panel = page.getByRole("region", { name: "What fills the window" });
+  await page.getByRole("link", { name: "reporting" }).click();
+  const panel = page.getByRole("region", { name: "Window composition" });
   await expect(panel).toContainText("tool output 50.0%");
   await page.goto(`/sessions?harness=${harness}`);
   await page.getByRole("link", { name: "silent" }).click();

@@ -1,15 +1,18 @@
 import { expect, live, test } from "./fixtures.ts";
-import { Story } from "./support/story.ts";
+import { EventBuilder } from "./support/event-builder.ts";
 
-test("each agent has its own meter, and a sub-agent never moves its parent's", async ({
+test("each agent has its own level, and a sub-agent never changes its parent's", async ({
   page,
   send,
   harness,
 }) => {
   const shared = { harness, session: "with-helpers", window: 200_000 };
-  const main = new Story(shared).turns(20_000, 22_000, 24_000);
-  const researcher = new Story({ ...shared, agent: "researcher", parent: "main" }).turns(10_000, 36_000);
-  const reader = new Story({ ...shared, agent: "reader", parent: "researcher" }).turns(5_000);
+  const main = new EventBuilder(shared).turns(20_000, 22_000, 24_000);
+  const researcher = new EventBuilder({ ...shared, agent: "researcher", parent: "main" }).turns(
+    10_000,
+    36_000,
+  );
+  const reader = new EventBuilder({ ...shared, agent: "reader", parent: "researcher" }).turns(5_000);
   await send([...main.take(), ...researcher.take(), ...reader.take()]);
 
   await page.goto(`/sessions?harness=${harness}`);
@@ -18,7 +21,7 @@ test("each agent has its own meter, and a sub-agent never moves its parent's", a
 
   const agents = page.getByTestId("agent");
   await expect(agents).toHaveText([/^main.*24k/, /^researcher.*36k/, /^reader.*5k/]);
-  // A tree: each one further in than its parent.
+  // Each agent is indented below its parent.
   const indents = await agents.evaluateAll((buttons) =>
     buttons.map((button) => Number.parseInt((button.firstElementChild as HTMLElement).style.paddingLeft, 10)),
   );
@@ -31,7 +34,7 @@ test("each agent has its own meter, and a sub-agent never moves its parent's", a
   await expect(page.getByTestId("saw-after")).toHaveCount(0);
 
   await send(researcher.pause(60_000).turn(90_000).take());
-  // It came after the last turn of the agent shown, and has a part of the axis to itself.
+  // Turns after the last turn of the selected agent have their own part of the axis.
   await expect(page.getByTestId("saw-after")).toContainText("after turn 3");
   await expect(agents.nth(1)).toContainText("90k");
   await expect(page.getByTestId("tile-now")).toContainText("24k");

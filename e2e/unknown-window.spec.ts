@@ -1,13 +1,13 @@
 import { expect, test } from "./fixtures.ts";
-import { Story } from "./support/story.ts";
+import { EventBuilder } from "./support/event-builder.ts";
 
-test("an unknown window shows tokens and no share, until its size is set", async ({
+test("an unknown window shows tokens without a percentage until its size is set", async ({
   page,
   send,
   harness,
 }) => {
   const model = `house-model-of-${harness}`;
-  await send(new Story({ harness, session: "mystery", model }).turns(38_000, 39_500, 41_000).take());
+  await send(new EventBuilder({ harness, session: "mystery", model }).turns(38_000, 39_500, 41_000).take());
   await page.goto(`/?harness=${harness}`);
   const row = page.getByTestId("fleet-row");
   await expect(row.getByTestId("context-tokens")).toHaveText("41k");
@@ -18,7 +18,7 @@ test("an unknown window shows tokens and no share, until its size is set", async
 
   await row.getByRole("link", { name: "mystery" }).click();
   await expect(page.getByTestId("tile-now")).toContainText("size unknown");
-  await expect(page.getByTestId("tile-load")).toContainText("no line known");
+  await expect(page.getByTestId("tile-load")).toContainText("no known line");
   await page.goBack();
 
   await row.getByRole("link", { name: "set it" }).click();
@@ -27,11 +27,11 @@ test("an unknown window shows tokens and no share, until its size is set", async
   await expect(form.getByRole("button", { name: `Set the size of ${model}` })).toBeVisible();
   await expect(form.getByRole("textbox", { name: "Model" })).toHaveValue(model);
   await form.getByRole("textbox", { name: "Tokens" }).fill("nonsense");
-  await expect(form.getByText("Write a whole number, or 128k, or 1M.")).toBeVisible();
-  await expect(form.getByRole("button", { name: "Set", exact: true })).toBeDisabled();
+  await expect(form.getByText("Enter a whole number, such as 131072, 128k or 1M.")).toBeVisible();
+  await expect(form.getByRole("button", { name: "Set size", exact: true })).toBeDisabled();
   await form.getByRole("textbox", { name: "Tokens" }).fill("160k");
   await expect(form.getByText("160,000 tokens")).toBeVisible();
-  await form.getByRole("button", { name: "Set", exact: true }).click();
+  await form.getByRole("button", { name: "Set size", exact: true }).click();
   await expect(page.getByTestId("windows")).toContainText(model);
 
   await page.goto(`/?harness=${harness}`);
@@ -40,14 +40,14 @@ test("an unknown window shows tokens and no share, until its size is set", async
   await expect(page.getByTestId("tile-peak")).toContainText("25.6%");
   await row.getByRole("link", { name: "mystery" }).click();
   await expect(page.getByTestId("tile-now")).toContainText("25.6% of 160k");
-  await expect(page.getByTestId("log-crossing").first()).toContainText("Crossed");
+  await expect(page.getByTestId("log-crossing").first()).toContainText("Rose above");
 });
 
-test("turns without a count are called uncounted, never zero", async ({ page, send, harness }) => {
-  const story = new Story({ harness, session: "miscounted", window: 200_000 })
+test("turns without a token count are uncounted, not zero", async ({ page, send, harness }) => {
+  const agent = new EventBuilder({ harness, session: "miscounted", window: 200_000 })
     .turns(10_000, 12_000)
     .turn(0, { usage: { output_tokens: 40 } });
-  await send(story.take());
+  await send(agent.take());
   await page.goto(`/?harness=${harness}`);
   const row = page.getByTestId("fleet-row");
   await expect(row.getByTestId("context-tokens")).toHaveText("12k");

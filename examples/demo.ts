@@ -1,12 +1,12 @@
 import { autopilot } from "./autopilot/main.ts";
-import { runExample } from "./kit.ts";
+import { runExample } from "./example-support.ts";
 import { ouroboros } from "./ouroboros/main.ts";
 import { phantom } from "./phantom/main.ts";
-import { endWithStarter } from "./progress.ts";
+import { exitWithParent } from "./progress.ts";
 import { watcher } from "./watcher/main.ts";
 
-/** The demo fleet: all four at once, each a harness of its own. */
-endWithStarter();
+/** Runs the four examples at once as the demo fleet, each as its own harness. */
+exitWithParent();
 const results = await Promise.allSettled([
   runExample("phantom", phantom),
   runExample("ouroboros", ouroboros),

@@ -8,7 +8,7 @@ import { createReporter } from "@plimsoll/guard/report";
 import { foldAgent, markFacts, type PlimsollEvent, parseEvent, turnFacts } from "@plimsoll/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { autopilot } from "./autopilot/main.ts";
-import type { Surroundings } from "./kit.ts";
+import type { ExampleContext } from "./example-support.ts";
 import { ouroboros } from "./ouroboros/main.ts";
 import { phantom } from "./phantom/main.ts";
 import { watcher } from "./watcher/main.ts";
@@ -23,8 +23,8 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-/** A reporter that checks each event as the server would. */
-function around(name: string): Surroundings {
+/** Creates an example context whose reporter validates each event like the server. */
+function testContext(name: string): ExampleContext {
   const log = (line: string) => {
     const parsed = parseEvent(JSON.parse(line));
     expect(parsed, line).toMatchObject({ ok: true });
@@ -43,7 +43,7 @@ function around(name: string): Surroundings {
 const of = <T extends PlimsollEvent["type"]>(type: T) =>
   events.filter((event): event is Extract<PlimsollEvent, { type: T }> => event.type === type);
 
-/** Every fall of every agent is explained by a boundary: the dashboard shows none as unexplained. */
+/** Asserts that a boundary explains every drop, so the dashboard shows none as unexplained. */
 function expectExplained() {
   const agents = new Set(events.map((event) => `${event.session} ${event.agent}`));
   for (const agent of agents) {
@@ -59,8 +59,8 @@ function expectExplained() {
 }
 
 describe("the example harnesses", () => {
-  it("phantom keeps a thread under its ceiling and carries a loop over sub-ticks", async () => {
-    const { chat, loop } = await phantom(around("phantom"));
+  it("phantom keeps a thread under its ceiling and continues a loop across sub-ticks", async () => {
+    const { chat, loop } = await phantom(testContext("phantom"));
     expect(chat.compactions).toBeGreaterThan(0);
     expect(chat.peak).toBeLessThan(60_000 * 0.25);
     expect(said.filter((text) => text.includes("I'm compacting my context to stay sharp"))).toHaveLength(
@@ -74,7 +74,7 @@ describe("the example harnesses", () => {
   });
 
   it("ouroboros masks, winds down, restarts and rewrites its own prompt", async () => {
-    const result = await ouroboros(around("ouroboros"));
+    const result = await ouroboros(testContext("ouroboros"));
     expect(result.end).toBe("done");
     expect(result.sessions).toBeGreaterThan(1);
     expect(of("session")[0]).toMatchObject({ title: "Study the project and write NOTES.md" });
@@ -87,8 +87,8 @@ describe("the example harnesses", () => {
     expectExplained();
   });
 
-  it("autopilot splits what is too large and reports the parts inline", async () => {
-    const result = await autopilot(around("autopilot"));
+  it("autopilot splits a phase that is too large and reports the parts inline", async () => {
+    const result = await autopilot(testContext("autopilot"));
     expect(result.status).toBe("completed");
     expect(of("session")[0]).toMatchObject({ title: "Phases 18 to 20" });
     expect(result.report).toContain("Phase 20 (split: 20a, 20b, 20c, 20d, 20e, 20f)");
@@ -97,13 +97,13 @@ describe("the example harnesses", () => {
     expect(new Set(of("turn").map((event) => event.agent))).toEqual(
       new Set(["18", "19", "20a", "20b", "20c", "20d", "20e", "20f"]),
     );
-    expect(said.some((text) => text.includes("manages and does not read 20-UAT.md"))).toBe(true);
+    expect(said.some((text) => text.includes("must not read 20-UAT.md"))).toBe(true);
     const state = JSON.parse(await readFile(join(folder, ".autopilot", "state.json"), "utf8"));
     expect(state.phases["20c"]).toMatchObject({ status: "completed", parent: "20" });
   });
 
-  it("the watcher keeps its reserve while the agent goes on", async () => {
-    const { highest, limit, compacted, rules } = await watcher(around("watcher"));
+  it("the watcher keeps its reserve while the agent works", async () => {
+    const { highest, limit, compacted, rules } = await watcher(testContext("watcher"));
     expect(highest).toBeLessThanOrEqual(limit);
     expect(compacted).toBeGreaterThan(5);
     expect(rules).toContain("Never change a file.");
@@ -111,7 +111,7 @@ describe("the example harnesses", () => {
     expectExplained();
   });
 
-  it("are each under 200 lines", async () => {
+  it("each have fewer than 200 lines", async () => {
     for (const name of ["phantom", "ouroboros", "autopilot", "watcher"]) {
       const text = await readFile(fileURLToPath(new URL(`./${name}/main.ts`, import.meta.url)), "utf8");
       expect(text.split("\n").length, name).toBeLessThan(200);

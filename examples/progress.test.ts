@@ -14,33 +14,36 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 const progress = JSON.stringify(new URL("./progress.ts", import.meta.url).href);
 const tsx = JSON.stringify(import.meta.resolve("tsx"));
 
-/** Runs `text` with the functions of progress.ts under a starter with an IPC channel; gives what the starter heard. */
-async function started(text: string, hearing: string) {
+/**
+ * Starts a parent process with an IPC channel whose child runs `text` with the functions of progress.ts. `parentCode`
+ * runs in the parent.
+ */
+async function startParent(text: string, parentCode: string) {
   const program = join(folder, "program.mjs");
-  const starter = join(folder, "starter.mjs");
+  const parent = join(folder, "parent.mjs");
   await writeFile(
     program,
-    `import { endWithStarter, sessionTeller, tell } from ${progress};\nendWithStarter();\n${text}`,
+    `import { exitWithParent, sessionReporter, reportProgress } from ${progress};\nexitWithParent();\n${text}`,
   );
   await writeFile(
-    starter,
+    parent,
     `import { spawn } from "node:child_process";
      const stdio = ["ignore", "ignore", "inherit", "ipc"];
      const child = spawn(process.execPath, ["--import", ${tsx}, ${JSON.stringify(program)}], { stdio });
-     ${hearing}`,
+     ${parentCode}`,
   );
-  return spawn(process.execPath, [starter], { stdio: ["ignore", "pipe", "inherit"] });
+  return spawn(process.execPath, [parent], { stdio: ["ignore", "pipe", "inherit"] });
 }
 
-it("the demo ends with whoever started it, even one that is killed", async () => {
-  const starter = await started(
-    "tell({ pid: process.pid }); setInterval(() => {}, 1_000);",
+it("the demo exits with its parent process, even if the parent is killed", async () => {
+  const parent = await startParent(
+    "reportProgress({ pid: process.pid }); setInterval(() => {}, 1_000);",
     'child.on("message", ({ pid }) => process.stdout.write(String(pid)));',
   );
   const pid = await new Promise<number>((resolve) => {
-    starter.stdout.once("data", (text: Buffer) => resolve(Number(text.toString())));
+    parent.stdout.once("data", (text: Buffer) => resolve(Number(text.toString())));
   });
-  starter.kill("SIGKILL");
+  parent.kill("SIGKILL");
   const isThere = () => {
     try {
       return process.kill(pid, 0);
@@ -49,14 +52,14 @@ it("the demo ends with whoever started it, even one that is killed", async () =>
     }
   };
   for (let waited = 0; isThere(); waited += 20) {
-    expect(waited, "ms it outlived its starter").toBeLessThan(20_000);
+    expect(waited, "ms that it outlived its parent").toBeLessThan(20_000);
     await sleep(20);
   }
 });
 
-it("tells of each session once, and again with its title, then ends by itself", async () => {
-  const starter = await started(
-    `const hear = sessionTeller("phantom");
+it("reports each session once and again with its title, then exits", async () => {
+  const parent = await startParent(
+    `const hear = sessionReporter("phantom");
      const event = { type: "turn", harness: "phantom@demo", session: "a" };
      for (const one of [{ type: "harness", harness: "phantom@demo" }, event, event, { ...event, title: "A thread" }, event])
        hear(JSON.stringify(one));`,
@@ -65,7 +68,7 @@ it("tells of each session once, and again with its title, then ends by itself", 
      child.on("close", (code) => process.stdout.write(JSON.stringify({ code, heard })));`,
   );
   let printed = "";
-  for await (const text of starter.stdout) printed += text;
+  for await (const text of parent.stdout) printed += text;
   const told = { type: "session", example: "phantom", harness: "phantom@demo", session: "a" };
   expect(JSON.parse(printed)).toEqual({
     code: 0,

@@ -1,20 +1,20 @@
 /**
- * Tells the process that started this one, such as a server with a page that shows it, what the examples do. Does
- * nothing when a terminal started it. The server's side is server/demo/progress.ts.
+ * Reports progress to the parent process, such as a server that shows it. Does nothing when run from a terminal.
+ * `server/demo/progress.ts` defines the messages.
  */
-export function tell(message: Readonly<Record<string, unknown>>): void {
+export function reportProgress(message: Readonly<Record<string, unknown>>): void {
   if (process.connected) process.send?.(message);
 }
 
-/** Ends this process with the one that started it, even when that is killed; keeps it no longer than its work. */
-export function endWithStarter(): void {
+/** Exits when the parent process ends, even by SIGKILL. The connection does not keep this process alive. */
+export function exitWithParent(): void {
   if (process.channel === undefined) return;
   process.once("disconnect", () => process.exit(1));
   process.channel.unref();
 }
 
-/** Hears every event as a line and tells of each session once, and again when it gets a title. */
-export function sessionTeller(example: string): (line: string) => void {
+/** Returns a log function that reports each session once, and again when its title changes. */
+export function sessionReporter(example: string): (line: string) => void {
   const titles = new Map<string, string | null>();
   return (line) => {
     const { session, harness, title = null } = JSON.parse(line) as Record<string, string | undefined>;
@@ -22,6 +22,6 @@ export function sessionTeller(example: string): (line: string) => void {
     const known = titles.get(session);
     if (known !== undefined && (title === null || known === title)) return;
     titles.set(session, title);
-    tell({ type: "session", example, harness, session, title });
+    reportProgress({ type: "session", example, harness, session, title });
   };
 }

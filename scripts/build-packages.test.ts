@@ -11,19 +11,19 @@ const run = promisify(execFile);
 const root = fileURLToPath(new URL("..", import.meta.url));
 
 /**
- * Two folders elsewhere: one with the guard, one with the protocol and what it depends on. The programs have a test of
- * their own, packages/cli/src/package.test.ts.
+ * Two empty projects: one with only the guard, one with the protocol and its dependencies.
+ * packages/cli/src/package.test.ts tests the command line.
  */
 let folder = "";
 let alone = "";
 let withProtocol = "";
 
-/** A package as it would be published; gives the tarball's path. */
+/** Packs a package as npm publishes it and returns the tarball's path. */
 async function pack(path: string, ...flags: string[]): Promise<string> {
   const { stdout } = await run("npm", ["pack", path, "--json", "--pack-destination", folder, ...flags], {
     cwd: root,
   });
-  // What a build prints comes first.
+  // The output of the build comes first.
   const [{ filename }] = JSON.parse(stdout.slice(stdout.indexOf("[\n")));
   return join(folder, filename);
 }
@@ -31,7 +31,7 @@ async function pack(path: string, ...flags: string[]): Promise<string> {
 async function install(where: string, tarballs: readonly string[]): Promise<void> {
   await mkdir(where);
   await writeFile(join(where, "package.json"), '{ "private": true, "type": "module" }');
-  // Nothing is asked of a registry: what is installed is all there.
+  // Offline: every package to install is in a tarball.
   await run("npm", ["install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund", ...tarballs], {
     cwd: where,
   });
@@ -60,13 +60,13 @@ interface Manifest {
 const manifestOf = async (where: string, name: string): Promise<Manifest> =>
   JSON.parse(await readFile(join(where, "node_modules/@plimsoll", name, "package.json"), "utf8"));
 
-/** What can be imported, such as `@plimsoll/guard/openai`. */
+/** The entry points, such as `@plimsoll/guard/openai`. */
 const importsOf = (name: string, { exports }: Manifest) =>
   Object.keys(exports)
     .filter((path) => path !== "./package.json")
     .map((path) => `@plimsoll/${name}${path.slice(1)}`);
 
-/** Imports each in a Node of its own, in which nothing of the repository is set up. */
+/** The exports of a module, imported in a separate Node process. */
 async function namesIn(where: string, module: string): Promise<string[]> {
   const code = `console.log(JSON.stringify(Object.keys(await import(${JSON.stringify(module)}))))`;
   const { stdout } = await run(process.execPath, ["--input-type=module", "--eval", code], {
@@ -76,7 +76,7 @@ async function namesIn(where: string, module: string): Promise<string[]> {
   return JSON.parse(stdout);
 }
 
-/** Every file of a kind in an installed package, with the modules it names. */
+/** The modules that each file of an installed package imports. */
 async function modulesNamed(where: string, name: string, ending: string): Promise<Map<string, string[]>> {
   const dist = join(where, "node_modules/@plimsoll", name, "dist");
   const files = (await readdir(dist, { recursive: true })).filter((file) => file.endsWith(ending));
@@ -98,7 +98,7 @@ async function compile(where: string, code: string): Promise<string> {
   await writeFile(join(where, file), code);
   const flags =
     "--noEmit --strict --target es2023 --lib es2023,dom --module nodenext --moduleResolution nodenext --types";
-  const tsc = join(root, "node_modules/typescript/bin/tsc");
+  const tsc = join(root, "node_modules/typescript-native/bin/tsc");
   return run(process.execPath, [tsc, ...flags.split(" "), "", file], { cwd: where }).then(
     ({ stdout }) => stdout,
     ({ stdout }: { stdout: string }) => stdout,
@@ -106,7 +106,7 @@ async function compile(where: string, code: string): Promise<string> {
 }
 
 describe("the packed guard", () => {
-  it("installs alone: no dependency comes with it", async () => {
+  it("installs without dependencies", async () => {
     const installed = (await readdir(join(alone, "node_modules"))).filter((name) => !name.startsWith("."));
     expect(installed).toEqual(["@plimsoll"]);
     expect(await readdir(join(alone, "node_modules/@plimsoll"))).toEqual(["guard"]);
@@ -117,7 +117,7 @@ describe("the packed guard", () => {
     expect(files.sort()).toEqual(["README.md", "dist", "package.json"]);
   });
 
-  it("exports every part that is written, types first, and each can be imported by plain Node", async () => {
+  it("exports every folder with an index, and Node can import each", async () => {
     const source = join(root, "packages/guard/src");
     const parts = (await readdir(source, { recursive: true }))
       .map((file) => /^(?:([^/\\]+)[/\\])?index\.ts$/.exec(file))
@@ -134,7 +134,7 @@ describe("the packed guard", () => {
     );
   });
 
-  it("asks for nothing at run time, and Node's own modules only where files and servers are", async () => {
+  it("imports only Node's modules, and only in node/ and scripted-model/", async () => {
     const named = await modulesNamed(alone, "guard", ".js");
     expect(named.size).toBeGreaterThan(12);
     for (const [file, modules] of named) {
@@ -147,7 +147,7 @@ describe("the packed guard", () => {
     }
   });
 
-  it("has types that need no other package", async () => {
+  it("has types that compile without another package", async () => {
     for (const [file, modules] of await modulesNamed(alone, "guard", ".d.ts")) {
       expect(
         modules.filter((module) => !isOurs(module) && !module.startsWith("node:")),
@@ -184,7 +184,7 @@ describe("the packed guard", () => {
 });
 
 describe("the packed protocol", () => {
-  it("can be imported by plain Node, with schemas that work", async () => {
+  it("can be imported by Node", async () => {
     const manifest = await manifestOf(withProtocol, "protocol");
     for (const module of importsOf("protocol", manifest)) {
       expect(await namesIn(withProtocol, module), module).not.toEqual([]);
@@ -192,19 +192,19 @@ describe("the packed protocol", () => {
     expect(await namesIn(withProtocol, "@plimsoll/protocol")).toEqual(expect.arrayContaining(["parseEvent"]));
   });
 
-  it("needs the dependencies it states and no other, and none for its pure part", async () => {
+  it("imports exactly its declared dependencies, and none in its pure part", async () => {
     const { dependencies = {} } = await manifestOf(withProtocol, "protocol");
     const named = await modulesNamed(withProtocol, "protocol", ".js");
     const outside = new Set([...named.values()].flat().filter((module) => !isOurs(module)));
     expect([...outside].sort()).toEqual(Object.keys(dependencies).sort());
-    // Where nothing else can be found, the pure part still runs.
+    // The pure part also runs where no package is installed.
     const bare = join(folder, "bare");
     await cp(join(withProtocol, "node_modules/@plimsoll/protocol/dist"), bare, { recursive: true });
     expect(await namesIn(bare, "./pure.js")).toContain("normaliseUsage");
     await expect(namesIn(bare, "./index.js")).rejects.toThrow("zod");
   });
 
-  it("has types", async () => {
+  it("has types that compile", async () => {
     const consumer = `
       import { parseEvent, type PlimsollEvent } from "@plimsoll/protocol";
       import { utilizationOf } from "@plimsoll/protocol/pure";

@@ -31,7 +31,7 @@ describe("readSettings", () => {
     });
   });
 
-  it("takes an empty value as unset", () => {
+  it("treats an empty value as unset", () => {
     expect(readSettings({ PORT: "", DATABASE_URL: "" }).PORT).toBe(4180);
   });
 
@@ -52,7 +52,7 @@ describe("readSettings", () => {
     expect(error.message).toContain(allowed);
   });
 
-  it("names every wrong setting at once", () => {
+  it("names every invalid setting at once", () => {
     const { message } = refusal({ PORT: "x", LOG_LEVEL: "y" });
     expect(message).toContain("PORT");
     expect(message).toContain("LOG_LEVEL");

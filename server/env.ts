@@ -7,7 +7,7 @@ import { PlimsollError } from "./errors.ts";
 const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
 const isRoot = () => process.getuid?.() === 0;
 
-/** A root home is closed to the unprivileged user that PostgreSQL runs as, hence the other folder. */
+/** As root, PostgreSQL runs as an unprivileged user, who cannot enter a folder below /root. */
 export const defaultHome = (root = isRoot()) => (root ? "/var/lib/plimsoll" : join(homedir(), ".plimsoll"));
 
 const isLoopback = (host: string) =>
@@ -32,7 +32,10 @@ const schema = z.object({
   PORT: integer(0, 65_535, 4180),
   HOST: z
     .string()
-    .refine(isLoopback, "a loopback address (127.0.0.1, ::1, localhost); there are no users to log in yet")
+    .refine(
+      isLoopback,
+      "a loopback address (127.0.0.1, ::1 or localhost), because there are no user accounts yet",
+    )
     .default("127.0.0.1"),
   PLIMSOLL_HOME: z
     .string()
@@ -41,14 +44,14 @@ const schema = z.object({
   PLIMSOLL_ALLOWED_HOSTS: z
     .string()
     .transform((list) => list.split(",").map((name) => name.trim().toLowerCase()))
-    .refine((names) => names.every((n) => /^[a-z0-9.[\]:-]+$/.test(n)), "host names with commas between them")
+    .refine((names) => names.every((n) => /^[a-z0-9.[\]:-]+$/.test(n)), "host names separated by commas")
     .default([]),
   LOG_LEVEL: z.enum(LOG_LEVELS, `one of ${LOG_LEVELS.join(", ")}`).default("info"),
   NODE_ENV: z
     .enum(["development", "production", "test"], "development, production or test")
     .default("production"),
   PLIMSOLL_QUOTA_EVENTS_PER_SECOND: integer(0, 10_000_000, 0),
-  // One request at its limits, 4 MiB as it comes and 32 decompressed, has to fit.
+  // The largest request must fit: 4 MiB, and 32 MiB decompressed.
   PLIMSOLL_BODIES_MIB: integer(36, 65_536, 256),
   PLIMSOLL_PAGES: z.enum(["on", "off"], "on or off").default("on"),
   DATABASE_URL: databaseUrl.optional(),
@@ -62,9 +65,9 @@ export type Settings = z.infer<typeof schema>;
 export const settingNames = Object.keys(schema.shape) as (keyof Settings)[];
 
 /**
- * Reads every setting once. An empty value counts as unset, so that `PORT= npm start` is harmless.
- * @throws PlimsollError `setting_invalid`, naming each wrong setting and what is allowed. The value of
- * DATABASE_URL is never repeated: it holds a password.
+ * Reads every setting. An empty value counts as unset, so that `PORT= npm start` works.
+ * @throws PlimsollError `setting_invalid`, naming each invalid setting and what is allowed. Never repeats the
+ * value of DATABASE_URL, which contains a password.
  */
 export function readSettings(env: Record<string, string | undefined>): Settings {
   const given = Object.fromEntries(settingNames.filter((name) => env[name]).map((name) => [name, env[name]]));
@@ -76,6 +79,6 @@ export function readSettings(env: Record<string, string | undefined>): Settings 
     return `${name} must be ${message}${got}.`;
   });
   throw new PlimsollError("setting_invalid", [...new Set(wrong)].join("\n"), {
-    hint: "Settings are environment variables; .env.example lists all of them with their defaults.",
+    hint: "Settings are environment variables. .env.example lists all of them with their defaults.",
   });
 }

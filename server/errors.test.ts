@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { describeError, PlimsollError, STATUS_OF_CODE, statusOf, toErrorBody } from "./errors.ts";
 
 describe("PlimsollError", () => {
-  it("gives one body shape, without the hint", () => {
+  it("has one body shape, without the hint", () => {
     const error = new PlimsollError("quota_exceeded", "Too many events.", {
       details: { limit: 10 },
       hint: "Wait.",
@@ -14,13 +14,13 @@ describe("PlimsollError", () => {
     expect(describeError(error)).toBe("Too many events.\nWait.");
   });
 
-  it("leaves details out when there are none", () => {
+  it("omits details when there are none", () => {
     expect(toErrorBody(new PlimsollError("not_found", "No such session."))).toEqual({
       error: { code: "not_found", message: "No such session." },
     });
   });
 
-  it("does not tell the text of an unforeseen error", () => {
+  it("hides the text of an unexpected error", () => {
     const body = toErrorBody(new Error('relation "secret" does not exist'));
     expect(JSON.stringify(body)).not.toContain("secret");
     expect(body.error.code).toBe("internal");

@@ -1,4 +1,4 @@
-/** Every code a caller of the server, or the person starting it, can meet, with its HTTP status. */
+/** The HTTP status of every error code that the server answers, or prints when it cannot start. */
 export const STATUS_OF_CODE = {
   bad_request: 400,
   invalid_field: 400,
@@ -12,28 +12,30 @@ export const STATUS_OF_CODE = {
   quota_exceeded: 429,
   internal: 500,
   overloaded: 503,
-  // Start-up. They reach HTTP only when the condition appears in a running server.
+  // Start-up errors. They reach HTTP only when the condition appears in a running server.
   port_in_use: 500,
   data_folder_unwritable: 500,
+  data_folder_damaged: 500,
   disk_full: 503,
   database_unreachable: 503,
   database_unsafe: 500,
   setting_invalid: 500,
   postgres_binaries_missing: 500,
   root_unsupported: 500,
+  stopped: 503,
 } as const;
 
 export type ErrorCode = keyof typeof STATUS_OF_CODE;
 
 export interface PlimsollErrorOptions {
-  /** Machine-readable facts for the caller. Never a secret: they leave the process. */
+  /** Machine-readable facts, sent to the caller. Must not contain secrets. */
   details?: unknown;
-  /** What to do about it, for a person. Printed at start-up, not sent over HTTP. */
+  /** What a person can do about it. Printed at start-up, never sent over HTTP. */
   hint?: string;
   cause?: unknown;
 }
 
-/** The one error class. Anything else that is thrown is a bug and answers as `internal`. */
+/** The only error class of the server. Anything else thrown is a bug and is answered as `internal`. */
 export class PlimsollError extends Error {
   override readonly name = "PlimsollError";
   readonly code: ErrorCode;
@@ -52,16 +54,6 @@ export class PlimsollError extends Error {
   }
 }
 
-/** For a caller of a server that runs while its database does not answer. */
-export function databaseUnreachable(cause?: unknown): PlimsollError {
-  const options = cause === undefined ? {} : { cause };
-  return new PlimsollError(
-    "database_unreachable",
-    "The database cannot be reached just now. Try again.",
-    options,
-  );
-}
-
 export interface ErrorBody {
   error: { code: ErrorCode; message: string; details?: unknown };
 }
@@ -72,8 +64,8 @@ export function statusOf(error: unknown): number {
 }
 
 /**
- * The one shape an error has on the wire. The text of an unforeseen error stays inside the process:
- * it can carry SQL, paths or user data.
+ * The shape of every error on the wire. The text of an unexpected error stays inside the process, because it
+ * can contain SQL, paths or user data.
  */
 export function toErrorBody(error: unknown): ErrorBody {
   if (!(error instanceof PlimsollError)) {
@@ -83,7 +75,7 @@ export function toErrorBody(error: unknown): ErrorBody {
   return { error: details === undefined ? { code, message } : { code, message, details } };
 }
 
-/** For an exhaustive text at start-up: the message, then what to do. */
+/** The text of an error at start-up: the message, then what to do. */
 export function describeError(error: unknown): string {
   if (error instanceof PlimsollError) return error.hint ? `${error.message}\n${error.hint}` : error.message;
   return error instanceof Error ? error.message : String(error);

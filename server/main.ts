@@ -33,10 +33,10 @@ import { readSessions } from "./telemetry/sessions.ts";
 import { readTurns } from "./telemetry/turns.ts";
 import type { Services } from "./trpc/context.ts";
 import { createHandlers } from "./trpc/handlers.ts";
-import { createCaller } from "./trpc/router.ts";
+import { appRouter } from "./trpc/router.ts";
 
-/** Where pages rendered in this process find a caller of the procedures (see app/prefetch.ts). */
-const CALLER = Symbol.for("plimsoll.caller");
+/** Where pages rendered in this process find the router and its context (see app/prefetch.ts). */
+const PAGE_API = Symbol.for("plimsoll.page-api");
 
 /** What to undo at the end, in the order it was done. */
 type Stops = (() => Promise<unknown> | unknown)[];
@@ -49,11 +49,15 @@ async function main(): Promise<void> {
   const settings = readSettings(process.env);
   const log = createLogger({ level: settings.LOG_LEVEL });
   const stops: Stops = [];
-  let stopping = false;
+  const ended = new AbortController();
+  let stopped: Promise<void> | undefined;
 
-  async function stop(): Promise<void> {
-    if (stopping) return;
-    stopping = true;
+  function stop(): Promise<void> {
+    stopped ??= stopAll();
+    return stopped;
+  }
+
+  async function stopAll(): Promise<void> {
     for (const end of stops.reverse()) {
       try {
         await end();
@@ -63,13 +67,12 @@ async function main(): Promise<void> {
     }
   }
 
-  const started = start(settings, log, stops, () => stopping);
+  const started = start(settings, log, stops, ended.signal);
   // Heard from the beginning: whoever ends a start that is under way must find no database left behind.
   // A repeated signal changes nothing: npm passes on the Ctrl+C that the terminal has sent here as well.
-  let ending = false;
   const end = () => {
-    if (ending) return;
-    ending = true;
+    if (ended.signal.aborted) return;
+    ended.abort();
     void started
       .catch(() => {})
       .then(stop)
@@ -81,26 +84,27 @@ async function main(): Promise<void> {
     await started;
   } catch (error) {
     await stop();
-    throw error;
+    // A start that was ended by a signal has not failed; the handler of the signal exits.
+    if (!ended.signal.aborted) throw error;
   }
 }
 
 /** Starts every part and says where to go. What was started is in `stops`, also when a later part fails. */
-async function start(settings: Settings, log: Logger, stops: Stops, stopping: () => boolean): Promise<void> {
+async function start(settings: Settings, log: Logger, stops: Stops, ended: AbortSignal): Promise<void> {
   const root = projectRoot();
   const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
   const clock = Date.now;
   let running: RunningServer | undefined;
 
   await checkPort(settings.HOST, settings.PORT);
-  const database = await startDatabase(settings, log);
+  const database = await startDatabase(settings, log, ended);
   stops.push(() => database.stop());
-  const { prisma, url } = database;
+  const { prisma, control, maintenance, url } = database;
 
   const hub = createLiveHub({ connectionString: url, log });
   stops.push(() => hub.stop());
   const { access, keys, browsers, ...accessParts } = await openAccess({
-    prisma,
+    prisma: control,
     hub,
     home: settings.PLIMSOLL_HOME,
     log,
@@ -115,7 +119,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, stopping: ()
     clock,
     thresholds,
     signals: hub,
-    projects: async () => (await prisma.project.findMany({ select: { id: true } })).map(({ id }) => id),
+    projects: async () => (await control.project.findMany({ select: { id: true } })).map(({ id }) => id),
     journaled: (events, ms) => instruments.commit(events, ms / 1_000),
     projected({ projectId, sessions, counts }) {
       if (sessions.length > 0) hub.changed(projectId, sessions);
@@ -127,9 +131,10 @@ async function start(settings: Settings, log: Logger, stops: Stops, stopping: ()
 
   const publicUrl = () => running?.url ?? `http://${settings.HOST}:${settings.PORT}`;
   const freshLoginUrl = () => loginUrl(publicUrl(), browsers.createLoginToken());
-  const demo = createDemo({ program: join(root, "scripts", "demo.mjs"), publicUrl, keys, log, clock });
+  const demo = createDemo({ program: join(root, "dist/demo/main.js"), publicUrl, keys, log, clock });
   const services: Services = {
     prisma,
+    maintenance,
     databaseUrl: url,
     databaseMode: database.mode,
     version,
@@ -156,8 +161,14 @@ async function start(settings: Settings, log: Logger, stops: Stops, stopping: ()
       if (error.code === "INTERNAL_SERVER_ERROR") log.error({ err: error, path }, "a procedure failed");
     },
   });
-  (globalThis as Record<symbol, unknown>)[CALLER] = (headers: Headers) =>
-    createCaller({ principal: access.authenticate(factsOf(pageRequest(headers))), services, response: {} });
+  (globalThis as Record<symbol, unknown>)[PAGE_API] = {
+    router: appRouter,
+    contextOf: (headers: Headers) => ({
+      principal: access.authenticate(factsOf(pageRequest(headers))),
+      services,
+      response: {},
+    }),
+  };
 
   const hostRules = { port: settings.PORT, names: settings.PLIMSOLL_ALLOWED_HOSTS };
   const streams = createLiveStreams({ hub, access, onClients: (count) => instruments.liveClients(count) });
@@ -171,9 +182,10 @@ async function start(settings: Settings, log: Logger, stops: Stops, stopping: ()
     instruments,
     gauges: async (projectId) => readGauges(await freshReader(readerOf(projectId), freshness)),
     readiness: createReadiness({
-      pingDatabase: () => prisma.$queryRaw`SELECT 1`,
+      probeWrite: database.probeWrite,
+      writeFailure: pipeline.writeFailure,
       ingestFull: () => ingest.full(DEFAULT_PROJECT),
-      stopping,
+      stopping: () => ended.aborted,
     }),
     routes: [
       csvRoutes({

@@ -3,13 +3,13 @@
 import { useEffect } from "react";
 import { Button } from "../../components/ui/button.tsx";
 
-const ASK_MS = 2_000;
-/** A page that breaks right after it was loaded anew would do so for ever. */
+const POLL_MS = 2_000;
+/** A page that fails again right after a reload would reload forever. */
 const RELOAD_AGAIN_AFTER_MS = 30_000;
 const RELOADED_AT = "plimsoll-reloaded-at";
 
-/** A part of the page could not be fetched: the server is away, or was upgraded under an open page. */
-function isMissingPart(error: Error): boolean {
+/** True if a script chunk failed to load: the server is unreachable, or was upgraded since the page loaded. */
+function isChunkLoadError(error: Error): boolean {
   return error.name === "ChunkLoadError";
 }
 
@@ -22,7 +22,7 @@ function reload(): void {
   window.location.reload();
 }
 
-async function answers(): Promise<boolean> {
+async function serverIsReady(): Promise<boolean> {
   try {
     return (await fetch("/readyz", { cache: "no-store" })).ok;
   } catch {
@@ -37,24 +37,24 @@ export default function ShellError({
   error: Error & { digest?: string };
   reset: () => void;
 }) {
-  const missing = isMissingPart(error);
+  const missing = isChunkLoadError(error);
   useEffect(() => {
     if (!missing) return;
     const timer = setInterval(async () => {
-      if (mayReload() && (await answers())) reload();
-    }, ASK_MS);
+      if (mayReload() && (await serverIsReady())) reload();
+    }, POLL_MS);
     return () => clearInterval(timer);
   }, [missing]);
   return (
     <div className="grid min-h-[60vh] place-items-center">
       <div className="max-w-md text-center" role="alert">
         <h1 className="text-[19px] font-semibold">
-          {missing ? "A part of this page is missing" : "This page broke"}
+          {missing ? "Part of this page failed to load" : "This page crashed"}
         </h1>
         <p className="mt-1 mb-4 text-muted">
           {missing
-            ? "The server is away or was upgraded. Nothing recorded is lost, and the page comes back by itself."
-            : `Nothing recorded is lost. Try again; if it breaks again, please report it${
+            ? "The server is unreachable or was upgraded. Recorded data is safe. The page reloads when the server responds."
+            : `Recorded data is safe. Try again. If the page crashes again, report it${
                 error.digest === undefined ? "" : ` with the code ${error.digest}`
               }.`}
         </p>

@@ -5,7 +5,7 @@ import { Shell } from "../../components/shell/shell.tsx";
 import { now } from "../now.ts";
 
 export default async function ShellLayout({ children }: { children: ReactNode }) {
-  // The time below belongs to this request, not to the build.
+  // Forces rendering at request time: the clock below must not be fixed at build time.
   await connection();
   return (
     <ClockProvider start={now()}>

@@ -1,13 +1,13 @@
 import type { Metadata } from "next";
 import { Suspense } from "react";
-import { Login } from "../../components/shell/login.tsx";
+import { LoginPage } from "../../components/shell/login-page.tsx";
 
 export const metadata: Metadata = { title: "Log in" };
 
 export default function Page() {
   return (
     <Suspense>
-      <Login />
+      <LoginPage />
     </Suspense>
   );
 }

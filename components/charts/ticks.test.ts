@@ -21,15 +21,15 @@ test.each([
 describe("timeTicks", () => {
   const from = Date.UTC(2026, 10, 20, 22, 10);
   const hour = 3_600_000;
-  test("fall on round hours", () => {
+  test("are on round hours", () => {
     expect(timeTicks(from, from + 24 * hour).map((at) => new Date(at).getUTCHours())).toEqual([0, 6, 12, 18]);
   });
-  test("of the viewer's own clock", () => {
+  test("are round in the viewer's time zone", () => {
     const offset = 5.5 * hour;
     const ticks = timeTicks(from, from + 24 * hour, offset);
     expect(ticks.map((at) => new Date(at + offset).getUTCMinutes())).toEqual(ticks.map(() => 0));
   });
-  test("of an instant there is one", () => {
+  test("are one for an empty range", () => {
     expect(timeTicks(from, from)).toEqual([from]);
   });
 });

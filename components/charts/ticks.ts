@@ -1,4 +1,4 @@
-/** Round tick values, few enough to read. */
+/** At most `most` round steps from 0 to `top`. */
 export function levelTicks(top: number, most = 5): number[] {
   if (!(top > 0)) return [0];
   const rough = top / most;
@@ -9,7 +9,7 @@ export function levelTicks(top: number, most = 5): number[] {
   return ticks;
 }
 
-/** Whole turn numbers between two, the first excluded when it is 1: the axis begins there anyway. */
+/** Round turn numbers within a range. */
 export function turnTicks(from: number, to: number, most = 8): number[] {
   const span = Math.max(1, to - from);
   const power = 10 ** Math.floor(Math.log10(span / most));
@@ -49,7 +49,7 @@ const STEPS = [
   30 * DAY,
 ];
 
-/** Round times of the viewer's own clock; `offset` is that zone's distance from UTC, ms. */
+/** Times that are round in the viewer's time zone; `offset` is its offset from UTC in ms. */
 export function timeTicks(from: number, to: number, offset = 0, most = 6): number[] {
   const span = to - from;
   if (!(span > 0)) return [from];

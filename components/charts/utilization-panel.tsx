@@ -6,11 +6,11 @@ import { memo, useMemo } from "react";
 import { Zone } from "../clock.tsx";
 import { fullTime, percent } from "../format.ts";
 import { Skeleton } from "../ui/states.tsx";
-import { ChartFrame, DataTable, NoData, Swatch, Waiting } from "./frame.tsx";
-import { gridOf } from "./series.ts";
-import { linesNear, linesOf, type SetThresholds } from "./share-lines.ts";
+import { ChartFrame, DataTable, NoData, Swatch, Waiting } from "./chart-frame.tsx";
+import { bucketRows } from "./series-rows.ts";
+import { linesInView, type SetThresholds, thresholdLines } from "./threshold-lines.ts";
 
-const Chart = dynamic(() => import("./utilization.tsx"), {
+const Chart = dynamic(() => import("./utilization-chart.tsx"), {
   ssr: false,
   loading: () => <Skeleton className="h-full" />,
 });
@@ -24,27 +24,28 @@ interface Props {
   failed: boolean;
 }
 
-/** Peak and p95 utilization over the range, with the thresholds that are shares of the window. */
+/** Peak and p95 utilization over time, with the thresholds given as shares of the window. */
 export const UtilizationPanel = memo(function UtilizationPanel({ peak, p95, status, failed }: Props) {
-  const rows = useMemo(() => gridOf({ peak, p95 }), [peak, p95]);
-  const lines = useMemo(() => linesOf(status), [status]);
+  const rows = useMemo(() => bucketRows({ peak, p95 }), [peak, p95]);
+  const lines = useMemo(() => thresholdLines(status), [status]);
   const known = rows.filter((row) => typeof row.peak === "number" || typeof row.p95 === "number");
   const highest = known.reduce((most, row) => Math.max(most, row.peak ?? 0), 0);
-  const near = useMemo(() => linesNear(lines, highest), [lines, highest]);
+  const near = useMemo(() => linesInView(lines, highest), [lines, highest]);
   const chart =
     peak === undefined ? (
       <Waiting failed={failed} />
     ) : known.length === 0 ? (
-      <NoData>No turn with a known window in this range</NoData>
+      <NoData>No turn with a known window size in this range</NoData>
     ) : (
       <Chart rows={rows} lines={near} from={Date.parse(peak.range.from)} to={Date.parse(peak.range.to)} />
     );
   return (
     <ChartFrame
-      title="Utilization of the context window"
+      title="Context window utilization"
+      hint="The peak and the 95th percentile of context tokens as a share of the window."
       summary={
         known.length === 0
-          ? "No turn with a known window in this range."
+          ? "No turn with a known window size in this range."
           : `Peak utilization over time, ${known.length} points. Highest ${percent(highest)}. Thresholds: ${lines.map(({ label }) => label).join(", ")}.`
       }
       legend={

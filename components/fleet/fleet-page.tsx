@@ -2,10 +2,10 @@
 
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import Link from "next/link";
-import { FallsPanel } from "../charts/falls-panel.tsx";
+import { BoundariesPanel } from "../charts/boundaries-panel.tsx";
 import { UtilizationPanel } from "../charts/utilization-panel.tsx";
 import { Ago } from "../clock.tsx";
-import { exact, plural } from "../format.ts";
+import { plural } from "../format.ts";
 import { stepFor } from "../range.ts";
 import { FirstEvent } from "../setup/first-event.tsx";
 import { HarnessFilter } from "../shell/harness-filter.tsx";
@@ -14,16 +14,16 @@ import { RangePicker } from "../shell/range-picker.tsx";
 import { useTRPC } from "../trpc.ts";
 import { ErrorState } from "../ui/states.tsx";
 import { useHarness, usePeriod } from "../url.ts";
-import { FleetRows, FleetRowsSkeleton } from "./rows.tsx";
-import { FleetTiles } from "./tiles.tsx";
+import { FleetRows, FleetRowsSkeleton } from "./fleet-table.tsx";
+import { FleetTiles } from "./fleet-tiles.tsx";
 
 const PEAK_BUCKETS = 120;
 const BAR_BUCKETS = 48;
 
 const keep = { placeholderData: keepPreviousData };
 
-/** What the page asks for: the same questions wherever they are asked, so that each goes out once. */
-function useQuestions() {
+/** Query options shared by all parts of the page, so that each query is sent once. */
+function useFleetQueries() {
   const trpc = useTRPC();
   const [chosen] = useHarness();
   const harness = chosen === null ? {} : { harness: chosen };
@@ -38,23 +38,23 @@ function useQuestions() {
   };
 }
 
-// Each part follows the answers it shows and no others: a number that moves draws its own part of the page again.
+// Each part subscribes only to the data it shows, so that an update renders one part.
 export function FleetPage() {
-  const { status, fleet } = useQuestions();
-  const heard = useQuery({ ...status, select: ({ has_events }) => has_events });
-  const nobody = useQuery({ ...fleet, select: ({ agents }) => agents.length === 0 });
-  const never = heard.data === false && nobody.data !== false;
+  const { status, fleet } = useFleetQueries();
+  const hasEvents = useQuery({ ...status, select: ({ has_events }) => has_events });
+  const fleetIsEmpty = useQuery({ ...fleet, select: ({ agents }) => agents.length === 0 });
+  const noEvents = hasEvents.data === false && fleetIsEmpty.data !== false;
   return (
     <>
       <PageHeader title="Fleet">
-        {!never && (
+        {!noEvents && (
           <>
             <HarnessFilter />
             <RangePicker />
           </>
         )}
       </PageHeader>
-      {never ? (
+      {noEvents ? (
         <FirstEvent />
       ) : (
         <>
@@ -68,17 +68,17 @@ export function FleetPage() {
 }
 
 function KeyNumbers() {
-  const status = useQuery(useQuestions().status);
+  const status = useQuery(useFleetQueries().status);
   if (!status.isError || status.data !== undefined) return <FleetTiles status={status.data} />;
   return (
     <section className="panel mb-4">
-      <ErrorState what="The key numbers" error={status.error} retry={() => status.refetch()} />
+      <ErrorState what="the key numbers" error={status.error} retry={() => status.refetch()} />
     </section>
   );
 }
 
 function History() {
-  const { trpc, range, span, status } = useQuestions();
+  const { trpc, range, span, status } = useFleetQueries();
   const fine = { ...range, step: stepFor(span, PEAK_BUCKETS) };
   const peak = useQuery(trpc.series.queryOptions({ metric: "utilization_peak", ...fine }, keep));
   const p95 = useQuery(trpc.series.queryOptions({ metric: "utilization_p95", ...fine }, keep));
@@ -101,23 +101,23 @@ function History() {
         status={thresholds.data}
         failed={peak.isError || p95.isError}
       />
-      <FallsPanel series={falls.data} reclaimed={reclaimed.data} failed={falls.isError} />
+      <BoundariesPanel series={falls.data} reclaimed={reclaimed.data} failed={falls.isError} />
     </div>
   );
 }
 
 function Agents() {
   const [harness] = useHarness();
-  const query = useQuery(useQuestions().fleet);
+  const query = useQuery(useFleetQueries().fleet);
   if (query.data === undefined) {
     if (!query.isError) return <FleetRowsSkeleton />;
     return (
       <section className="panel">
-        <ErrorState what="The fleet" error={query.error} retry={() => query.refetch()} />
+        <ErrorState what="the fleet" error={query.error} retry={() => query.refetch()} />
       </section>
     );
   }
-  if (query.data.agents.length === 0) return <NothingLive harness={harness} />;
+  if (query.data.agents.length === 0) return <NoLiveAgents harness={harness} />;
   return (
     <>
       <p className="sr-only" aria-live="polite">
@@ -128,10 +128,10 @@ function Agents() {
   );
 }
 
-/** There were events, but no agent is at work now. */
-function NothingLive({ harness }: { harness: string | null }) {
+/** Shown when events were recorded but no agent is live. */
+function NoLiveAgents({ harness }: { harness: string | null }) {
   const trpc = useTRPC();
-  const { from, to, span } = usePeriod();
+  const { from, to } = usePeriod();
   const filter = harness === null ? {} : { harness };
   const latest = useQuery(trpc.sessions.list.queryOptions({ from, to, limit: 1, ...filter }));
   const last = latest.data?.items[0];
@@ -140,19 +140,19 @@ function NothingLive({ harness }: { harness: string | null }) {
       className="panel flex flex-col items-center gap-1.5 px-6 py-10 text-center"
       data-testid="nothing-live"
     >
-      <p className="font-medium">No agent is at work{harness === null ? "" : ` under ${harness}`}</p>
+      <p className="font-medium">No live agents{harness === null ? "" : ` in ${harness}`}</p>
       <p className="text-[13px] text-muted">
         {last === undefined ? (
-          `Nothing was heard in ${span >= 48 * 3_600_000 ? "these days" : "this range"}; a longer range may show more.`
+          "No sessions in this range. Try a longer range."
         ) : (
           <>
-            Last heard <Ago at={last.last_at} />, after {exact(last.turns)} turns.
+            The last turn arrived <Ago at={last.last_at} />.
           </>
         )}{" "}
-        Rows appear here with the next turn.
+        Agents appear here with their next turn.
       </p>
       <Link href="/sessions" className="mt-1 text-[13px] text-accent underline underline-offset-2">
-        See recorded sessions
+        View recorded sessions
       </Link>
     </section>
   );

@@ -2,7 +2,7 @@ import type { SessionSort, SessionStatus, SessionsQuery } from "@plimsoll/protoc
 import { type inferParserType, parseAsString, parseAsStringLiteral } from "nuqs/server";
 import type { Period } from "../range.ts";
 
-// Written out, so that a page does not carry the schemas they come from; the types keep them true.
+// Repeated here so that pages do not bundle the Zod schemas; `satisfies` keeps them in sync.
 export const KINDS = ["conversation", "loop", "phase", "agent"] as const satisfies readonly SessionKind[];
 export const STATUSES = ["live", "idle", "ended"] as const satisfies readonly SessionStatus[];
 const SORTS = [
@@ -23,10 +23,10 @@ export const sessionFilters = {
   order: parseAsStringLiteral(["asc", "desc"]).withDefault("desc").withOptions({ history: "replace" }),
 };
 
-/** Rows asked for at a time. */
+/** Rows per page. */
 const PAGE = 100;
 
-/** The question a choice of filters stands for: the same in the browser and where the page is rendered first. */
+/** The query for a set of filters. Server prefetch and browser share it, so that their cache keys match. */
 export function listQuery(
   { from, to }: Period,
   { q, kind, status, sort, order }: inferParserType<typeof sessionFilters>,

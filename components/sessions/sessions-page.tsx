@@ -10,11 +10,12 @@ import { PageHeader } from "../shell/page-header.tsx";
 import { RangePicker } from "../shell/range-picker.tsx";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
-import { Choice } from "../ui/choice.tsx";
+import { SelectMenu } from "../ui/select-menu.tsx";
 import { EmptyState, ErrorState } from "../ui/states.tsx";
-import { useHarness, usePeriod, useSessionFilters } from "../url.ts";
+import { useHarness, usePeriod } from "../url.ts";
 import { KINDS, listQuery, type SessionKind, STATUSES, type StatusChoice } from "./filters.ts";
-import { SessionTable, SessionTableSkeleton } from "./list.tsx";
+import { SessionTable, SessionTableSkeleton } from "./session-table.tsx";
+import { useSessionFilters } from "./use-session-filters.ts";
 
 const ANY = "any";
 
@@ -53,22 +54,22 @@ export function SessionsPage() {
         <input
           type="search"
           aria-label="Search sessions"
-          placeholder="Title, id, harness or model"
+          placeholder="Title, ID, harness or model"
           value={filters.q}
           onChange={(event) => void setFilters({ q: event.target.value === "" ? null : event.target.value })}
           className="h-8 w-full rounded-[7px] border border-edge bg-panel px-3 text-[13px] placeholder:text-faint pointer-coarse:h-10 sm:w-72"
         />
-        <Choice
+        <SelectMenu
           name="Kind"
           value={filters.kind ?? ANY}
-          options={[{ value: ANY, label: "Every kind" }, ...KINDS.map((value) => ({ value, label: value }))]}
+          options={[{ value: ANY, label: "All kinds" }, ...KINDS.map((value) => ({ value, label: value }))]}
           onChange={(next) => void setFilters({ kind: next === ANY ? null : (next as SessionKind) })}
         />
-        <Choice
+        <SelectMenu
           name="Status"
           value={filters.status ?? ANY}
           options={[
-            { value: ANY, label: "Any status" },
+            { value: ANY, label: "All statuses" },
             ...STATUSES.map((value) => ({ value, label: value })),
           ]}
           onChange={(next) => void setFilters({ status: next === ANY ? null : (next as StatusChoice) })}
@@ -92,7 +93,7 @@ export function SessionsPage() {
       {query.data === undefined ? (
         query.isError ? (
           <section className="panel">
-            <ErrorState what="The sessions" error={query.error} retry={() => query.refetch()} />
+            <ErrorState what="the sessions" error={query.error} retry={() => query.refetch()} />
           </section>
         ) : (
           <SessionTableSkeleton />
@@ -116,8 +117,8 @@ export function SessionsPage() {
 function NoSessions({ filtered, clear }: { filtered: boolean; clear: () => void }) {
   if (filtered) {
     return (
-      <EmptyState title="No session matches">
-        <p className="mb-3">Nothing in this range has all of the chosen properties.</p>
+      <EmptyState title="No matching sessions">
+        <p className="mb-3">No session in this range matches all filters.</p>
         <Button onClick={clear}>
           <X aria-hidden /> Clear filters
         </Button>
@@ -125,12 +126,12 @@ function NoSessions({ filtered, clear }: { filtered: boolean; clear: () => void 
     );
   }
   return (
-    <EmptyState title="No session in this range">
-      A longer range may show more. If nothing was ever recorded,{" "}
+    <EmptyState title="No sessions in this range">
+      Try a longer range. To record a first session, follow{" "}
       <Link href="/setup" className="text-accent underline underline-offset-2">
         Setup
-      </Link>{" "}
-      says how to send the first turn.
+      </Link>
+      .
     </EmptyState>
   );
 }

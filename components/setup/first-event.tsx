@@ -7,20 +7,20 @@ import { toast } from "sonner";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { CodeBlock } from "../ui/copy.tsx";
-import { DemoOffer } from "./demo.tsx";
+import { DemoOffer } from "./demo-fleet.tsx";
+import { FirstEventStatus } from "./first-event-status.tsx";
 import { curlSnippet, KEY_PLACEHOLDER } from "./snippets.ts";
-import { useOrigin } from "./use-origin.ts";
-import { WaitingForFirstEvent } from "./waiting.tsx";
+import { useServerUrl } from "./use-server-url.ts";
 
-/** What a fresh server shows: one command that makes the first row appear. */
+/** Shown on a new server: one command that sends the first turn. */
 export function FirstEvent() {
   const trpc = useTRPC();
   const client = useQueryClient();
-  const url = useOrigin();
+  const url = useServerUrl();
   const create = useMutation(
     trpc.keys.create.mutationOptions({
       onSuccess: () => client.invalidateQueries(trpc.keys.list.queryFilter()),
-      onError: (error) => toast.error(`The key was not created: ${error.message}`),
+      onError: (error) => toast.error(`Failed to create the key: ${error.message}`),
     }),
   );
   const key = create.data?.secret;
@@ -30,28 +30,28 @@ export function FirstEvent() {
         Send the first turn
       </h2>
       <p className="mt-1 mb-4 max-w-xl text-muted">
-        Plimsoll shows how full every context window is once a harness reports its turns. This command sends
-        one; the fleet appears here by itself.
+        Plimsoll shows how full each context window is once a harness reports its turns. The command below
+        sends one test turn, and the fleet then appears on this page.
       </p>
       <ol className="space-y-5">
         <li>
-          <h3 className="mb-2 text-[13px] font-medium">1. Create a key for sending</h3>
+          <h3 className="mb-2 text-[13px] font-medium">1. Create an ingest key</h3>
           {key === undefined ? (
             <Button
               look="primary"
               disabled={create.isPending}
               onClick={() => create.mutate({ name: "first key", scopes: ["ingest"] })}
             >
-              <KeyRound aria-hidden /> {create.isPending ? "Creating" : "Create a key"}
+              <KeyRound aria-hidden /> {create.isPending ? "Creating" : "Create key"}
             </Button>
           ) : (
             <p className="text-[13px] text-muted" role="status">
-              Created and filled in below. It is shown only now, so copy the command or keep the key.
+              Key created and inserted below. It is shown only once, so copy the command or save the key.
             </p>
           )}
         </li>
         <li>
-          <h3 className="mb-2 text-[13px] font-medium">2. Run this where your agents run</h3>
+          <h3 className="mb-2 text-[13px] font-medium">2. Run this command</h3>
           <CodeBlock
             code={curlSnippet(url, key ?? KEY_PLACEHOLDER)}
             label="Command to send one turn"
@@ -60,7 +60,7 @@ export function FirstEvent() {
         </li>
       </ol>
       <div className="mt-5 flex flex-wrap items-center justify-between gap-3 border-t pt-4">
-        <WaitingForFirstEvent />
+        <FirstEventStatus />
         <Link href="/setup" className="text-[13px] text-accent underline underline-offset-2">
           Claude Code, Codex and other harnesses
         </Link>

@@ -1,6 +1,6 @@
 "use client";
 
-import type { KeyView } from "@plimsoll/protocol";
+import type { KeyView, Scope } from "@plimsoll/protocol";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { KeyRound } from "lucide-react";
 import { type FormEvent, useState } from "react";
@@ -13,13 +13,10 @@ import { Modal } from "../ui/dialog.tsx";
 import { ErrorState, Skeleton } from "../ui/states.tsx";
 import { Section } from "./section.tsx";
 
-type Scope = KeyView["scopes"][number];
-
-/** Those that open something; scopes of what is not there yet are left out. */
 const SCOPES: readonly { scope: Scope; label: string; note: string }[] = [
   { scope: "ingest", label: "ingest", note: "send events" },
-  { scope: "read", label: "read", note: "read every number and export" },
-  { scope: "admin", label: "admin", note: "everything, keys included" },
+  { scope: "read", label: "read", note: "read metrics and exports" },
+  { scope: "admin", label: "admin", note: "full access, including keys" },
 ];
 
 export function Keys({ onCreated }: { onCreated: (secret: string) => void }) {
@@ -31,21 +28,21 @@ export function Keys({ onCreated }: { onCreated: (secret: string) => void }) {
     <Section
       id="keys"
       title="Keys"
-      note="A harness sends with a key. Only a fingerprint of it is kept here, so it is shown once."
+      note="Harnesses authenticate with a key. Plimsoll stores only its hash, so it is shown once."
       action={
         <Button look="primary" onClick={() => setCreating(true)}>
-          <KeyRound aria-hidden /> Create a key
+          <KeyRound aria-hidden /> Create key
         </Button>
       }
     >
       {query.data === undefined ? (
         query.isError ? (
-          <ErrorState what="The keys" error={query.error} retry={() => query.refetch()} />
+          <ErrorState what="the keys" error={query.error} retry={() => query.refetch()} />
         ) : (
           <Skeleton className="h-24" />
         )
       ) : query.data.keys.length === 0 ? (
-        <p className="text-[13px] text-muted">No key yet.</p>
+        <p className="text-[13px] text-muted">No keys yet.</p>
       ) : (
         <KeyTable keys={query.data.keys} onRevoke={setRevoking} />
       )}
@@ -141,19 +138,19 @@ function CreateKey({
         open={open}
         onOpenChange={close}
         title="Copy the key now"
-        description="It is not shown again. If it is lost, revoke it and create another."
+        description="It is not shown again. If you lose it, revoke it and create another."
       >
         <CodeBlock code={create.data.secret} label="The new key" testid="secret" wrap />
         <div className="mt-4 text-right">
           <Button look="primary" onClick={() => close(false)}>
-            I have copied it
+            Done
           </Button>
         </div>
       </Modal>
     );
   }
   return (
-    <Modal open={open} onOpenChange={close} title="Create a key">
+    <Modal open={open} onOpenChange={close} title="Create key">
       <form onSubmit={submit}>
         <label className="block text-[13px] text-muted">
           Name
@@ -162,12 +159,12 @@ function CreateKey({
             maxLength={100}
             value={name}
             onChange={(event) => setName(event.target.value)}
-            placeholder="phantom on the build machine"
+            placeholder="Phantom on the build machine"
             className="mt-1 h-9 w-full rounded-md border border-edge bg-bg px-2.5 text-ink placeholder:text-faint"
           />
         </label>
         <fieldset className="mt-4">
-          <legend className="text-[13px] text-muted">What it may do</legend>
+          <legend className="text-[13px] text-muted">Scopes</legend>
           {SCOPES.map(({ scope, label, note }) => (
             <label key={scope} className="mt-1.5 flex items-center gap-2.5 text-[13px] pointer-coarse:py-1.5">
               <input
@@ -183,7 +180,7 @@ function CreateKey({
         </fieldset>
         {create.isError && (
           <p role="alert" className="mt-3 text-[13px] text-hard">
-            The key was not created: {create.error.message}
+            Failed to create the key: {create.error.message}
           </p>
         )}
         <div className="mt-4 flex justify-end gap-2">
@@ -207,7 +204,7 @@ function RevokeKey({ target, onClose }: { target: KeyView | null; onClose: () =>
   const revoke = useMutation(
     trpc.keys.revoke.mutationOptions({
       onSuccess: (key) => {
-        toast.success(`${key.name} is revoked.`);
+        toast.success(`Key “${key.name}” revoked.`);
         onClose();
         return client.invalidateQueries(trpc.keys.list.queryFilter());
       },
@@ -220,18 +217,18 @@ function RevokeKey({ target, onClose }: { target: KeyView | null; onClose: () =>
       title={`Revoke “${target?.name ?? "the key"}”?`}
       description={
         <>
-          Whoever uses <code className="font-mono text-xs">{target?.prefix}…</code> is refused from now on.
-          This cannot be undone; a new key can be created at any time.
+          Requests with the key <code className="font-mono text-xs">{target?.prefix}…</code> are rejected from
+          now on. You cannot undo this, but you can create another key.
         </>
       }
     >
       {revoke.isError && (
         <p role="alert" className="mb-3 text-[13px] text-hard">
-          It was not revoked: {revoke.error.message}
+          Failed to revoke the key: {revoke.error.message}
         </p>
       )}
       <div className="flex justify-end gap-2">
-        <Button onClick={onClose}>Keep it</Button>
+        <Button onClick={onClose}>Cancel</Button>
         <Button
           look="danger"
           disabled={revoke.isPending}

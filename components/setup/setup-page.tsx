@@ -6,16 +6,17 @@ import { useState } from "react";
 import { PageHeader } from "../shell/page-header.tsx";
 import { RangePicker } from "../shell/range-picker.tsx";
 import { useTRPC } from "../trpc.ts";
-import { DemoFleet } from "./demo.tsx";
-import { Doctor, IngestHealth } from "./health.tsx";
+import { DemoFleet } from "./demo-fleet.tsx";
+import { Doctor } from "./doctor.tsx";
+import { Ingestion } from "./ingestion.tsx";
 import { Keys } from "./keys.tsx";
-import { Send } from "./send.tsx";
-import { ThresholdsInForce } from "./thresholds.tsx";
-import { ModelWindows } from "./windows.tsx";
+import { ModelWindows } from "./model-windows.tsx";
+import { SendTurns } from "./send-turns.tsx";
+import { ActiveThresholds } from "./thresholds.tsx";
 
 export function SetupPage() {
   const [secret, setSecret] = useState<string>();
-  const [asked] = useQueryState("model", parseAsString);
+  const [requestedModel] = useQueryState("model", parseAsString);
   const instance = useQuery(useTRPC().instance.queryOptions());
   return (
     <>
@@ -24,20 +25,20 @@ export function SetupPage() {
       </PageHeader>
       <div className="grid items-start gap-4 xl:grid-cols-2">
         <div className="grid min-w-0 gap-4">
-          <Send secret={secret} />
+          <SendTurns secret={secret} />
           <DemoFleet />
           <Keys onCreated={setSecret} />
         </div>
         <div className="grid min-w-0 gap-4">
-          <ModelWindows key={asked} asked={asked} />
-          <ThresholdsInForce />
-          <IngestHealth />
+          <ModelWindows key={requestedModel} requestedModel={requestedModel} />
+          <ActiveThresholds />
+          <Ingestion />
           <Doctor />
         </div>
       </div>
       <p className="mt-4 min-h-5 text-xs text-faint">
         {instance.data !== undefined &&
-          `Plimsoll ${instance.data.version}, ${instance.data.database === "embedded" ? "with its own database" : "on an external database"}`}
+          `Plimsoll ${instance.data.version}, ${instance.data.database === "embedded" ? "embedded database" : "external database"}`}
       </p>
     </>
   );

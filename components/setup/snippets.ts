@@ -1,8 +1,8 @@
-/** Copy-paste beginnings, one per way of sending. `key` is a real key or a placeholder. */
+/** A command or code sample that sends turns to Plimsoll. */
 export interface Snippet {
   id: string;
   label: string;
-  /** When to choose it, in a sentence. */
+  /** What the sample does, in one sentence. */
   note: string;
   code: string;
 }
@@ -28,18 +28,19 @@ export function curlSnippet(url: string, key: string): string {
     }}]}'`;
 }
 
+/** All samples. `key` is a key or `KEY_PLACEHOLDER`. */
 export function snippets(url: string, key: string): Snippet[] {
   return [
     {
       id: "curl",
       label: "curl",
-      note: "One turn by hand, to see that the way is open.",
+      note: "Sends one test turn with curl.",
       code: curlSnippet(url, key),
     },
     {
       id: "claude-code",
       label: "Claude Code",
-      note: "Reads the transcripts it already keeps: first everything recorded, then each turn as it is written.",
+      note: "Imports existing transcripts, then follows new turns.",
       code: `export PLIMSOLL_URL=${url}
 export PLIMSOLL_KEY=${key}
 plimsoll import ~/.claude/projects
@@ -48,7 +49,7 @@ plimsoll tail ~/.claude/projects`,
     {
       id: "codex",
       label: "Codex",
-      note: "Reads the session files of the Codex CLI, and each turn as it is written.",
+      note: "Imports Codex CLI session files, then follows new turns.",
       code: `export PLIMSOLL_URL=${url}
 export PLIMSOLL_KEY=${key}
 plimsoll import ~/.codex/sessions
@@ -57,7 +58,7 @@ plimsoll tail ~/.codex/sessions`,
     {
       id: "ouroboros",
       label: "Ouroboros",
-      note: "Follows the logs of a loop; they stand beside its workspace.",
+      note: "Follows the logs of a loop, which are next to its workspace.",
       code: `export PLIMSOLL_URL=${url}
 export PLIMSOLL_KEY=${key}
 plimsoll tail ./.ouro-logs`,
@@ -65,7 +66,7 @@ plimsoll tail ./.ouro-logs`,
     {
       id: "agentd",
       label: "agentd",
-      note: "Reads recorded runs; with tail also one that is still going on.",
+      note: "Imports recorded runs; use plimsoll tail to follow a running one.",
       code: `export PLIMSOLL_URL=${url}
 export PLIMSOLL_KEY=${key}
 plimsoll import ./runs`,
@@ -73,7 +74,7 @@ plimsoll import ./runs`,
     {
       id: "typescript",
       label: "TypeScript",
-      note: "From your own harness, after every inference call.",
+      note: "Sends one turn after each inference call in your own harness.",
       code: `await fetch("${url}/api/v1/events", {
   method: "POST",
   headers: {

@@ -9,15 +9,15 @@ import { usePeriod } from "../url.ts";
 import { Section } from "./section.tsx";
 
 const MEANINGS: Readonly<Record<ThresholdName, string>> = {
-  warning: "the first sign; sessions that rise over it are counted",
-  ceiling: "the work is handed over to a fresh window",
-  soft: "old observations are masked, a restart is prepared",
-  hard: "nothing more is added; the window is given up",
-  reserve: "what must stay free for the answer",
+  warning: "early warning, counted per session",
+  ceiling: "the harness hands work over to a fresh window",
+  soft: "the harness masks old tool results and prepares a restart",
+  hard: "the harness stops adding to the window and restarts",
+  reserve: "tokens kept free for the answer",
 };
 
-/** The thresholds in force, to read. */
-export function ThresholdsInForce() {
+/** The thresholds that apply to every agent. Read-only. */
+export function ActiveThresholds() {
   const { from, to } = usePeriod();
   const query = useQuery(
     useTRPC().status.queryOptions({ from, to }, { placeholderData: (previous) => previous }),
@@ -26,16 +26,12 @@ export function ThresholdsInForce() {
   return (
     <Section
       id="thresholds"
-      title="Thresholds in force"
-      note={
-        data?.threshold_origin === "policy"
-          ? "Set by a policy."
-          : "The same for every agent; a percentage is of its window. An agent's line is its ceiling, else its hard threshold, else its reserve."
-      }
+      title="Active thresholds"
+      note="The same for every agent, as a share of its window. An agent's line is its ceiling, else its hard limit, else its reserve."
     >
       {data === undefined ? (
         query.isError ? (
-          <ErrorState what="The thresholds" error={query.error} retry={() => query.refetch()} />
+          <ErrorState what="the thresholds" error={query.error} retry={() => query.refetch()} />
         ) : (
           <Skeleton className="h-40" />
         )

@@ -2,7 +2,7 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { useTRPC } from "../trpc.ts";
-import { Choice } from "../ui/choice.tsx";
+import { SelectMenu } from "../ui/select-menu.tsx";
 import { useHarness } from "../url.ts";
 
 const ALL = "";
@@ -11,14 +11,14 @@ export function HarnessFilter() {
   const [harness, setHarness] = useHarness();
   const { data } = useQuery(useTRPC().harnesses.queryOptions({}));
   const names = new Set((data?.harnesses ?? []).map(({ instance }) => instance));
-  // A shared link may name a harness that this server has not heard from.
+  // A shared link may name a harness this server does not know.
   if (harness !== null) names.add(harness);
   const options = [
     { value: ALL, label: "All harnesses" },
     ...[...names].sort().map((value) => ({ value, label: value })),
   ];
   return (
-    <Choice
+    <SelectMenu
       name="Harness"
       value={harness ?? ALL}
       options={options}

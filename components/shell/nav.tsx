@@ -4,9 +4,9 @@ import { Keyboard } from "lucide-react";
 import Link from "next/link";
 import { usePathname, useSearchParams } from "next/navigation";
 import { cn } from "../ui/cn.ts";
-import { useShell } from "./actions.ts";
-import { Mark } from "./brand.tsx";
-import { carry, PAGES } from "./pages.ts";
+import { Logo } from "./logo.tsx";
+import { PAGES, withSharedParams } from "./pages.ts";
+import { useShellActions } from "./shell-actions.ts";
 import { ThemeButton } from "./theme-button.tsx";
 
 function isCurrent(path: string, href: string): boolean {
@@ -16,14 +16,14 @@ function isCurrent(path: string, href: string): boolean {
 export function Nav() {
   const path = usePathname();
   const params = useSearchParams();
-  const { openHelp } = useShell();
+  const { openHelp } = useShellActions();
   return (
     <header className="fixed inset-x-0 bottom-0 z-30 border-t border-rule bg-panel pb-[env(safe-area-inset-bottom)] md:sticky md:inset-x-auto md:top-0 md:flex md:h-dvh md:flex-col md:border-t-0 md:border-r md:bg-bg md:px-3 md:py-[18px]">
       <Link
-        href={carry("/", params)}
+        href={withSharedParams("/", params)}
         className="hidden items-center gap-2.5 px-2 pb-4 text-[15px] font-semibold md:flex"
       >
-        <Mark />
+        <Logo />
         Plimsoll
       </Link>
       <nav aria-label="Main" className="flex md:flex-col md:gap-0.5">
@@ -32,7 +32,7 @@ export function Nav() {
           return (
             <Link
               key={href}
-              href={carry(href, params)}
+              href={withSharedParams(href, params)}
               aria-current={current ? "page" : undefined}
               className={cn(
                 "flex flex-1 flex-col items-center gap-0.5 px-2.5 py-2 text-xs text-muted outline-offset-[-2px] hover:text-ink md:flex-none md:flex-row md:gap-2.5 md:rounded-[7px] md:py-[7px] md:text-sm",

@@ -2,10 +2,10 @@
 
 import { Search } from "lucide-react";
 import type { ReactNode } from "react";
-import { LiveIndicator } from "../live.tsx";
+import { LiveIndicator } from "../live/live-indicator.tsx";
 import { Button } from "../ui/button.tsx";
-import { useShell } from "./actions.ts";
-import { Mark } from "./brand.tsx";
+import { Logo } from "./logo.tsx";
+import { useShellActions } from "./shell-actions.ts";
 import { ThemeButton } from "./theme-button.tsx";
 
 interface Props {
@@ -17,11 +17,11 @@ interface Props {
 }
 
 export function PageHeader({ title, crumb, chips, children }: Props) {
-  const { openSearch } = useShell();
+  const { openSearch } = useShellActions();
   return (
     <div className="mb-4 flex flex-wrap items-center justify-between gap-x-6 gap-y-3">
       <div className="flex w-full items-center gap-2 md:hidden">
-        <Mark className="size-5" />
+        <Logo className="size-5" />
         <span className="text-sm font-semibold">Plimsoll</span>
         <span className="ml-auto" />
         <LiveIndicator />

@@ -1,22 +1,22 @@
 import { ListTree, type LucideIcon, SlidersHorizontal, Waves } from "lucide-react";
 
-export interface Page {
+export interface NavPage {
   href: string;
   label: string;
   icon: LucideIcon;
-  /** Pressed after `g`. */
+  /** Shortcut key, pressed after `g`. */
   key: string;
 }
 
-/** What the navigation, the palette and the `g` shortcuts offer, in this order. */
-export const PAGES: readonly Page[] = [
+/** The pages in the navigation, the command palette and the `g` shortcuts, in order. */
+export const PAGES: readonly NavPage[] = [
   { href: "/", label: "Fleet", icon: Waves, key: "f" },
   { href: "/sessions", label: "Sessions", icon: ListTree, key: "s" },
   { href: "/setup", label: "Setup", icon: SlidersHorizontal, key: "u" },
 ];
 
-/** The range and the harness are kept from page to page; the filters of one page are not. */
-export function carry(href: string, params: URLSearchParams): string {
+/** Adds the current range and harness to a link. Filters of a single page are dropped. */
+export function withSharedParams(href: string, params: URLSearchParams): string {
   const kept = new URLSearchParams();
   for (const name of ["range", "harness"]) {
     const value = params.get(name);

@@ -4,13 +4,13 @@ import { CalendarRange, ChevronDown } from "lucide-react";
 import { Popover } from "radix-ui";
 import { type FormEvent, useState } from "react";
 import { useMinute, useZone } from "../clock.tsx";
-import { rangeWords } from "../format.ts";
+import { rangeText } from "../format.ts";
 import { QUICK_RANGES, quickLabel, type RangeChoice, resolveRange } from "../range.ts";
 import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
 import { useRange } from "../url.ts";
 
-/** What `<input type=datetime-local>` reads and writes: the viewer's own zone, no offset. */
+/** Formats epoch ms for `<input type=datetime-local>`: local time without an offset. */
 function toField(at: number): string {
   const local = new Date(at - new Date(at).getTimezoneOffset() * 60_000);
   return local.toISOString().slice(0, 16);
@@ -19,7 +19,7 @@ function toField(at: number): string {
 function useLabel(choice: RangeChoice): string {
   const zone = useZone();
   const now = useMinute();
-  return "last" in choice ? quickLabel(choice.last) : rangeWords(choice.from, choice.to, now, zone);
+  return "last" in choice ? quickLabel(choice.last) : rangeText(choice.from, choice.to, now, zone);
 }
 
 export function RangePicker() {
@@ -108,7 +108,7 @@ function Custom({ choice, onPick }: { choice: RangeChoice; onPick: (choice: Rang
         />
       </label>
       <div className="mt-2 flex items-center justify-between gap-2">
-        <span className="truncate text-xs text-faint">{valid ? zone : "From must lie before To"}</span>
+        <span className="truncate text-xs text-faint">{valid ? zone : "From must be before To"}</span>
         <Button type="submit" look="primary" disabled={!valid}>
           Apply
         </Button>

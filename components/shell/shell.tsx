@@ -3,19 +3,21 @@
 import dynamic from "next/dynamic";
 import { useRouter } from "next/navigation";
 import { type MouseEvent, type ReactNode, Suspense, useCallback, useEffect, useMemo, useState } from "react";
-import { enterRows } from "../fleet/walk-rows.ts";
-import { LiveProvider } from "../live.tsx";
-import { Actions, type ShellActions } from "./actions.ts";
+import { LiveProvider } from "../live/live-provider.tsx";
+import { focusFirstRow } from "../ui/row-keys.ts";
 import { Nav } from "./nav.tsx";
-import { carry, PAGES } from "./pages.ts";
-import { useReturn } from "./return.ts";
+import { PAGES, withSharedParams } from "./pages.ts";
+import { useRestoreRowFocus } from "./restore-row-focus.ts";
+import { Actions, type ShellActions } from "./shell-actions.ts";
 
-const loadPalette = () => import("./palette.tsx").then(({ Palette }) => Palette);
-// Needed only once somebody asks for them; fetched when the browser has nothing better to do.
+const loadPalette = () => import("./command-palette.tsx").then(({ Palette }) => Palette);
+// Loaded on demand, or when the browser is idle.
 const Palette = dynamic(loadPalette);
-const HelpDialog = dynamic(() => import("./help.tsx").then(({ HelpDialog }) => HelpDialog));
+const ShortcutsDialog = dynamic(() =>
+  import("./shortcuts-dialog.tsx").then(({ ShortcutsDialog }) => ShortcutsDialog),
+);
 
-/** How long after `g` the second key counts. */
+/** How long after `g` the second key is accepted, in ms. */
 const CHORD_MS = 2000;
 
 function isTyping(target: EventTarget | null): boolean {
@@ -24,14 +26,14 @@ function isTyping(target: EventTarget | null): boolean {
   );
 }
 
-/** What is typed after the palette was asked for and before its field is there to take it. */
-interface Early {
+/** Text typed after opening the palette and before its input is mounted. */
+interface EarlyInput {
   waiting: boolean;
   text: string;
 }
 
-/** Whether the key was one of a text that the palette will begin with. */
-function typedEarly(early: Early, { key, ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {
+/** Records a key for the palette. Returns true if the key was consumed. */
+function recordEarlyKey(early: EarlyInput, { key, ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {
   if (!early.waiting || ctrlKey || metaKey || altKey) return false;
   if (key === "Escape") early.waiting = false;
   else if (key === "Backspace") early.text = early.text.slice(0, -1);
@@ -40,12 +42,12 @@ function typedEarly(early: Early, { key, ctrlKey, metaKey, altKey }: KeyboardEve
   return true;
 }
 
-function useShortcuts({ openSearch, openHelp }: ShellActions, early: Early): void {
+function useShortcuts({ openSearch, openHelp }: ShellActions, early: EarlyInput): void {
   const router = useRouter();
   useEffect(() => {
     let chordUntil = 0;
     function press(event: KeyboardEvent) {
-      if (typedEarly(early, event)) {
+      if (recordEarlyKey(early, event)) {
         event.preventDefault();
         return;
       }
@@ -61,13 +63,13 @@ function useShortcuts({ openSearch, openHelp }: ShellActions, early: Early): voi
         chordUntil = 0;
         if (page !== undefined) {
           event.preventDefault();
-          router.push(carry(page.href, new URLSearchParams(window.location.search)));
+          router.push(withSharedParams(page.href, new URLSearchParams(window.location.search)));
           return;
         }
       }
       if (event.key === "g") chordUntil = event.timeStamp + CHORD_MS;
       else if (event.key === "?") openHelp();
-      else if (document.activeElement === document.body && enterRows(event.key)) event.preventDefault();
+      else if (document.activeElement === document.body && focusFirstRow(event.key)) event.preventDefault();
       else if (event.key === "/") {
         event.preventDefault();
         const field = document.querySelector<HTMLInputElement>("main input[type=search]");
@@ -80,10 +82,10 @@ function useShortcuts({ openSearch, openHelp }: ShellActions, early: Early): voi
   }, [router, openSearch, openHelp, early]);
 }
 
-/** Milliseconds after which the palette is fetched where the browser does not say that it is idle. */
+/** Milliseconds after which the palette is loaded if the browser never reports idle time. */
 const IDLE_MS = 2_000;
 
-function usePaletteSoon(): void {
+function usePreloadPalette(): void {
   useEffect(() => {
     const load = () => void loadPalette().catch(() => {});
     if (typeof requestIdleCallback === "undefined") {
@@ -95,8 +97,8 @@ function usePaletteSoon(): void {
   }, []);
 }
 
-/** Without an entry in the history: on the way back Next would take one that it did not make for no page at all. */
-function skip(event: MouseEvent<HTMLAnchorElement>): void {
+/** Focuses the content without a history entry: Next.js cannot restore entries it did not create. */
+function skipToContent(event: MouseEvent<HTMLAnchorElement>): void {
   event.preventDefault();
   document.getElementById("main")?.focus();
 }
@@ -104,7 +106,7 @@ function skip(event: MouseEvent<HTMLAnchorElement>): void {
 export function Shell({ children }: { children: ReactNode }) {
   const [searching, setSearching] = useState(false);
   const [helping, setHelping] = useState(false);
-  const [early] = useState<Early>({ waiting: false, text: "" });
+  const [early] = useState<EarlyInput>({ waiting: false, text: "" });
   const actions = useMemo(
     () => ({
       openSearch: () => {
@@ -122,14 +124,14 @@ export function Shell({ children }: { children: ReactNode }) {
     return text;
   }, [early]);
   useShortcuts(actions, early);
-  usePaletteSoon();
-  useReturn();
+  usePreloadPalette();
+  useRestoreRowFocus();
   return (
     <LiveProvider>
       <Actions value={actions}>
-        {/* biome-ignore lint/a11y/useValidAnchor: it leads to a part of this page, also before the scripts are there */}
-        <a href="#main" className="skip-link" onClick={skip}>
-          Skip to the content
+        {/* biome-ignore lint/a11y/useValidAnchor: it is a link within the page and works before hydration */}
+        <a href="#main" className="skip-link" onClick={skipToContent}>
+          Skip to content
         </a>
         <div className="min-h-dvh md:grid md:grid-cols-[208px_minmax(0,1fr)]">
           <Suspense>
@@ -144,7 +146,7 @@ export function Shell({ children }: { children: ReactNode }) {
           </main>
         </div>
         <Suspense>{searching && <Palette open onOpenChange={setSearching} takeEarly={takeEarly} />}</Suspense>
-        {helping && <HelpDialog open onOpenChange={setHelping} />}
+        {helping && <ShortcutsDialog open onOpenChange={setHelping} />}
       </Actions>
     </LiveProvider>
   );

@@ -9,7 +9,7 @@ const ICONS = { system: SunMoon, light: Sun, dark: Moon };
 
 export function ThemeButton() {
   const { theme = "system", setTheme } = useTheme();
-  // The server cannot know the stored choice, so the first render shows the default.
+  // The server does not know the stored theme, so the first render shows the default.
   const shown = (useMounted() ? theme : "system") as (typeof THEMES)[number];
   const next = THEMES[(THEMES.indexOf(shown) + 1) % THEMES.length]!;
   const Icon = ICONS[shown] ?? SunMoon;

@@ -13,7 +13,7 @@ const button = cva(
         danger: "border border-hard text-hard hover:bg-hard/10",
         ghost: "text-muted hover:bg-track hover:text-ink",
       },
-      // A finger needs more room than a pointer.
+      // Touch targets are larger on coarse pointers.
       size: {
         normal: "h-8 px-2.5 pointer-coarse:h-10",
         icon: "size-8 pointer-coarse:size-10",

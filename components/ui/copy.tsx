@@ -7,7 +7,7 @@ import { Button } from "./button.tsx";
 import { cn } from "./cn.ts";
 import { ScrollRegion } from "./scroll-region.tsx";
 
-/** Copies, and says so. Without a clipboard (plain http on another host) the text is selected by hand. */
+/** Copies text. Returns false if the browser blocks the clipboard, as it does on plain HTTP. */
 export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
@@ -26,7 +26,7 @@ export function CopyButton({ text, label = "Copy" }: { text: string; label?: str
   }, [copied]);
   async function copy() {
     if (await copyText(text)) setCopied(true);
-    else toast.error("The browser refused to copy. Select the text and copy it by hand.");
+    else toast.error("The browser blocked the clipboard. Select the text and copy it.");
   }
   return (
     <Button size="small" onClick={copy}>
@@ -40,7 +40,7 @@ interface CodeProps {
   code: string;
   label: string;
   testid?: string;
-  /** Shows all of it by breaking lines anywhere: for a secret, which has no lines of its own. */
+  /** Breaks lines anywhere, so that a long secret is fully visible. */
   wrap?: boolean;
 }
 

@@ -8,10 +8,10 @@ interface Props {
   children: ReactNode;
 }
 
-/** What scrolls must be reachable by keyboard, or its hidden part is not. */
+/** A scrollable region that takes focus, so that the keyboard can scroll it. */
 export function ScrollRegion({ label, ref, children, ...rest }: Props) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: focus is what lets the arrow keys scroll it
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: the arrow keys scroll the focused element
     <section ref={ref} tabIndex={0} aria-label={label} {...rest}>
       {children}
     </section>

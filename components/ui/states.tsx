@@ -10,17 +10,17 @@ export function Skeleton({ className }: { className?: string }) {
   return <span aria-hidden className={cn("skeleton block", className)} />;
 }
 
-/** Says what failed and what to do, never the machine's words alone. */
+/** Error message with a retry button. `what` completes the sentence "Failed to load …". */
 export function ErrorState({ what, error, retry }: { what: string; error: unknown; retry: () => void }) {
   const unreachable = codeOf(error) === undefined;
   const message = error instanceof Error ? error.message : String(error);
   return (
     <div role="alert" className="flex flex-col items-center gap-2 px-6 py-10 text-center">
       <TriangleAlert aria-hidden className="size-5 text-hard" />
-      <p className="font-medium">{what} could not be loaded</p>
+      <p className="font-medium">Failed to load {what}</p>
       <p className="max-w-md text-[13px] text-muted">
         {unreachable
-          ? "The server did not answer. Check that it is still running; what was recorded is safe, and this page catches up by itself."
+          ? "The server did not respond. Check that it is running. Recorded data is safe, and this page updates when the server is back."
           : message}
       </p>
       <Button onClick={retry} className="mt-1">

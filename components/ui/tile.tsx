@@ -6,16 +6,16 @@ import { Hint } from "./tooltip.tsx";
 
 interface Props {
   label: string;
-  /** What the number means, in a sentence or two. */
+  /** Explains the number, on hover and focus. */
   explain: ReactNode;
   value: string;
-  /** The exact figure behind a shortened one. */
+  /** The exact value of a rounded number. */
   exactly?: string;
   note?: ReactNode;
   testid?: string;
 }
 
-/** One number that explains itself on hover and focus. */
+/** A number with a label, and an explanation on hover and focus. */
 export function Tile({ label, explain, value, exactly, note, testid }: Props) {
   return (
     <Hint text={explain}>

@@ -7,7 +7,7 @@ export function TooltipProvider({ children }: { children: ReactNode }) {
   return <Tooltip.Provider delayDuration={250}>{children}</Tooltip.Provider>;
 }
 
-/** An explanation on hover, on focus and, for fingers, on a tap. `children` is one focusable element. */
+/** A tooltip on hover, focus and tap. `children` must be one focusable element. */
 export function Hint({
   text,
   children,
@@ -23,7 +23,7 @@ export function Hint({
       <Tooltip.Trigger
         asChild
         onClick={(event) => {
-          // Left to itself a click closes what it is to open.
+          // By default a click closes the tooltip.
           event.preventDefault();
           setOpen(true);
         }}

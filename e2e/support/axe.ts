@@ -3,7 +3,7 @@ import type { Page } from "@playwright/test";
 
 const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
 
-/** What keeps somebody from using the page as it stands now. */
+/** WCAG 2.2 AA violations of the page in its current state. */
 export async function violations(page: Page): Promise<string[]> {
   const { violations: found } = await new AxeBuilder({ page }).withTags(TAGS).analyze();
   return found.flatMap(({ id, nodes }) =>

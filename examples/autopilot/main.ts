@@ -12,7 +12,7 @@ import {
   ReadRefused,
 } from "@plimsoll/guard/orchestrate";
 import { type ModelRequest, startScriptedModel } from "@plimsoll/guard/scripted-model";
-import { isMain, makeProject, runExample, type Surroundings, sleep } from "../kit.ts";
+import { type ExampleContext, isMain, makeProject, runExample, sleep } from "../example-support.ts";
 
 const MODEL = "claude-sonnet-5";
 const WINDOW = 40_000;
@@ -22,9 +22,11 @@ const TOOLS: Anthropic.Tool[] = [
   { name: "fix", input_schema: { type: "object", properties: { issue: { type: "string" } } } },
 ];
 
-/** autopilot: a manager that reads nothing in detail, and phase-runners that ask to be split when work is too large. */
-export async function autopilot(around: Surroundings) {
-  const { folder, harness, reporter, say } = around;
+/**
+ * autopilot: an orchestrator that reads no details, and phase-runners that ask to be split when work is too large.
+ */
+export async function autopilot(context: ExampleContext) {
+  const { folder, harness, reporter, say } = context;
   await makeProject(folder, 12);
   await mkdir(join(folder, "fixed"), { recursive: true });
   await writeFile(
@@ -32,12 +34,12 @@ export async function autopilot(around: Surroundings) {
     ISSUES.map((issue) => `- [ ] ${issue}\n${"  seen by a tester, steps follow\n".repeat(30)}`).join("\n"),
   );
   const model = await startScriptedModel(async (request) => {
-    await sleep(around.paceMs);
+    await sleep(context.paceMs);
     return script(request);
   });
   const client = new Anthropic({ baseURL: model.url, apiKey: "scripted" });
 
-  /** One phase-runner: a worker with a window of its own, under a guard of its own. */
+  /** One phase-runner, with its own window and guard. */
   async function runPhase(phase: PhaseContext): Promise<PhaseOutcome> {
     const issues = phase.issues.length > 0 ? [...phase.issues] : await openIssues(folder, phase.id);
     const reason = phase.tooLarge({ issues: issues.length, files: issues.length * 2 });
@@ -54,12 +56,12 @@ export async function autopilot(around: Surroundings) {
       };
     }
     const guard = new ContextGuard<AnthropicMessage>({
-      identity: { harness, session: `autopilot:${around.run}`, agent: phase.id },
+      identity: { harness, session: `autopilot:${context.run}`, agent: phase.id },
       shape: anthropicShape,
       model: MODEL,
       window: WINDOW,
       policy: { thresholds: { warning: null, ceiling: null, soft: "50%", hard: "90%" } },
-      // Turns are reported through the phase, which knows its place in the tree; the guard adds what it did.
+      // The phase reports turns, because it knows its place in the agent tree. The guard reports its actions.
       onEvent: (event) => event.type !== "turn" && reporter.record(event),
     });
     const guarded = guardMessages(client, guard);
@@ -97,7 +99,7 @@ export async function autopilot(around: Surroundings) {
   });
   try {
     const result = await orchestrate({
-      run: `autopilot:${around.run}`,
+      run: `autopilot:${context.run}`,
       title: "Phases 18 to 20",
       harness,
       phases: [
@@ -106,7 +108,7 @@ export async function autopilot(around: Surroundings) {
         { id: "20", name: "Fixes from acceptance tests" },
       ],
       runPhase,
-      // Each part is looked at by itself: is the fix really on disk?
+      // Verify each part: the fix must exist on disk.
       verify: async (phase, { score, summary }) => {
         const done = await Promise.all(
           phase.issues.map((issue) =>
@@ -150,7 +152,7 @@ async function fix(folder: string, issue: string): Promise<string> {
   return "written";
 }
 
-/** Reads some modules, fixes what it was asked to, and says that it is done. */
+/** Scripts the model: it reads some modules, fixes its issue, and reports that it is done. */
 function script({ messages, body }: ModelRequest) {
   const calls = messages.filter((message) => message.role === "assistant").length;
   const task = JSON.stringify(messages[0]!.content);

@@ -8,23 +8,23 @@ import { guardOllama, type OllamaMessage, ollamaShape } from "@plimsoll/guard/ol
 import { runSessions } from "@plimsoll/guard/restart";
 import { type ModelRequest, startScriptedModel } from "@plimsoll/guard/scripted-model";
 import { type Message, Ollama } from "ollama";
-import { isMain, makeProject, runExample, type Surroundings, sleep } from "../kit.ts";
+import { type ExampleContext, isMain, makeProject, runExample, sleep } from "../example-support.ts";
 
 const CONFIG = `[general]
 model = "llama3.2"
 [safety]
 context_limit = 16384
 [context]
-soft_threshold_pct = 0.60   # masking; a fraction, whatever its name says
+soft_threshold_pct = 0.60   # masking; a fraction despite its name
 hard_threshold_pct = 0.80   # wind-down and restart
 carryover_turns = 2
 `;
 
 const run = promisify(execFile);
 
-/** Ouroboros: an agent that runs for as long as it must in a small window, and rewrites its own instructions. */
-export async function ouroboros(around: Surroundings) {
-  const { folder, harness, reporter, say } = around;
+/** Ouroboros: an agent that works indefinitely in a small window and rewrites its own instructions. */
+export async function ouroboros(context: ExampleContext) {
+  const { folder, harness, reporter, say } = context;
   const workspace = join(folder, "workspace");
   const files = await makeProject(workspace, 40);
   await writeFile(join(folder, "ouro.toml"), CONFIG);
@@ -36,14 +36,14 @@ export async function ouroboros(around: Surroundings) {
   const config = readOuroToml(await readFile(join(folder, "ouro.toml"), "utf8"));
 
   const model = await startScriptedModel(async (request) => {
-    await sleep(around.paceMs);
+    await sleep(context.paceMs);
     return script(request, files);
   }, config.windowTokens);
   const ollama = new Ollama({ host: model.url });
   const log = sessionLog(join(folder, ".ouro-logs", "session.jsonl"));
   try {
     const result = await runSessions<OllamaMessage>({
-      identity: { harness, session: `ouro:${around.run}` },
+      identity: { harness, session: `ouro:${context.run}` },
       title: "Study the project and write NOTES.md",
       shape: ollamaShape,
       policy: { ...config.policy, restart: { ...config.policy.restart, graceTurns: 2 } },
@@ -64,7 +64,7 @@ export async function ouroboros(around: Surroundings) {
       system: (content) => ({ role: "system", content }),
       maxTurns: 150,
       turn: async ({ messages }) => {
-        // What is sent was fitted by the runner already, so the plain client is used.
+        // runSessions has already fitted the messages, so use the plain client.
         const answer = await ollama.chat({
           model: config.model!,
           messages: messages as Message[],
@@ -78,10 +78,10 @@ export async function ouroboros(around: Surroundings) {
         return { messages: added, usage: answer, done: answer.message.content.includes("ALL STUDIED") };
       },
     });
-    // The same model without a runner: one guarded call, to show the window that was really loaded.
+    // One guarded call without runSessions, to show the window that Ollama loaded.
     const { ContextGuard } = await import("@plimsoll/guard");
     const guard = new ContextGuard<OllamaMessage>({
-      identity: { harness, session: `ouro-check:${around.run}` },
+      identity: { harness, session: `ouro-check:${context.run}` },
       shape: ollamaShape,
     });
     await guardOllama(ollama, guard).chat({
@@ -108,7 +108,7 @@ const TOOLS: Record<string, (workspace: string, input: Record<string, string>) =
   },
 };
 
-/** Reads one file a turn; when told that the context runs low it writes down how far it came. */
+/** Scripts the model: it reads one file per turn and saves its progress after the wind-down notice. */
 function script({ messages }: ModelRequest, files: readonly string[]) {
   const texts = messages.map((message) => String(message.content));
   const notes = texts.findLast((text) => text.includes("DONE="))?.match(/DONE=(\d+)/)?.[1];
@@ -125,7 +125,7 @@ function script({ messages }: ModelRequest, files: readonly string[]) {
     };
   }
   if (done >= files.length) return { text: "ALL STUDIED" };
-  // Its own words are never masked: they are what fills the window in the end.
+  // The agent's own texts are never masked, so they fill the window in the end.
   const text =
     done === 0 ? "" : `Module ${done} exports numbered step functions that multiply and add. `.repeat(30);
   return { text, calls: [{ name: "shell_exec", arguments: { command: `cat src/module-${done + 1}.ts` } }] };

@@ -7,7 +7,7 @@ import { fileLoopStore } from "@plimsoll/guard/node";
 import { type ChatMessage, chatShape, guardChat } from "@plimsoll/guard/openai";
 import { type ModelRequest, startScriptedModel } from "@plimsoll/guard/scripted-model";
 import OpenAI from "openai";
-import { isMain, makeProject, runExample, type Surroundings, sleep } from "../kit.ts";
+import { type ExampleContext, isMain, makeProject, runExample, sleep } from "../example-support.ts";
 
 const CONFIG = `name: phantom
 model: gpt-5.1
@@ -28,20 +28,20 @@ const TOOLS: OpenAI.ChatCompletionTool[] = [
   },
 ];
 
-/** Phantom: a long chat thread that compacts itself, and a loop that goes on over as many contexts as it needs. */
-export async function phantom(around: Surroundings) {
-  const { folder, reporter, say } = around;
+/** Phantom: a long chat thread that compacts itself, and a loop that continues over several contexts. */
+export async function phantom(context: ExampleContext) {
+  const { folder, reporter, say } = context;
   const files = await makeProject(folder, 24);
   await writeFile(join(folder, "phantom.yaml"), CONFIG);
   const config = readPhantomYaml(await readFile(join(folder, "phantom.yaml"), "utf8"));
   const model = await startScriptedModel(async (request) => {
-    await sleep(around.paceMs);
+    await sleep(context.paceMs);
     return script(request, files);
   });
   const client = new OpenAI({ baseURL: `${model.url}/v1`, apiKey: "scripted" });
   try {
-    const chat = await thread(around, client, config);
-    const loop = await explore(around, client, config, files);
+    const chat = await thread(context, client, config);
+    const loop = await explore(context, client, config, files);
     say(
       `thread: ${chat.turns} turns, ${chat.compactions} compactions; loop: ${loop.end} after ${loop.iterations} iterations and ${loop.boundaries} sub-tick boundaries`,
     );
@@ -53,7 +53,11 @@ export async function phantom(around: Surroundings) {
 
 type Config = ReturnType<typeof readPhantomYaml>;
 
-async function thread({ harness, run, reporter, say, folder }: Surroundings, client: OpenAI, config: Config) {
+async function thread(
+  { harness, run, reporter, say, folder }: ExampleContext,
+  client: OpenAI,
+  config: Config,
+) {
   const guard = new ContextGuard<ChatMessage>({
     identity: { harness, session: `slack:${run}` },
     shape: chatShape,
@@ -104,12 +108,12 @@ async function thread({ harness, run, reporter, say, folder }: Surroundings, cli
 }
 
 async function explore(
-  { harness, run, reporter, say, folder }: Surroundings,
+  { harness, run, reporter, say, folder }: ExampleContext,
   client: OpenAI,
   config: Config,
   files: string[],
 ) {
-  /** Tool state that spans ticks: an index of the project, on disk, opened once. */
+  /** Tool state that spans ticks: a project index on disk, created once. */
   const index: HandleKind<string, { path: string }> = {
     open: async () => {
       const path = join(folder, "index.json");
@@ -174,7 +178,7 @@ async function toolResult(
   return { role: "tool", tool_call_id: call.id, content: await readFile(join(folder, path), "utf8") };
 }
 
-/** Reads what it is asked about, then answers; summarises when told to. */
+/** Scripts the model: it reads the requested file, then answers. It also writes summaries. */
 function script({ messages }: ModelRequest, files: readonly string[]) {
   const last = messages.at(-1)!;
   const text = String(last.content);

@@ -4,17 +4,17 @@ import { ContextGuard, estimateTokens } from "@plimsoll/guard";
 import { startScriptedModel } from "@plimsoll/guard/scripted-model";
 import { ContextWatcher, limitOf, PromptIr, type Section } from "@plimsoll/guard/watcher";
 import OpenAI from "openai";
-import { isMain, makeProject, runExample, type Surroundings, sleep } from "../kit.ts";
+import { type ExampleContext, isMain, makeProject, runExample, sleep } from "../example-support.ts";
 
 const TOTAL = 16_000;
 const RESERVE = 0.25;
 
-/** Optimistic compaction: a watcher keeps headroom in the background while the agent goes on appending. */
-export async function watcher(around: Surroundings) {
-  const { folder, harness, reporter, say } = around;
+/** Optimistic compaction: a watcher keeps free space in the background while the agent appends. */
+export async function watcher(context: ExampleContext) {
+  const { folder, harness, reporter, say } = context;
   const files = await makeProject(folder, 20);
   const model = await startScriptedModel(async ({ body }) => {
-    await sleep(around.paceMs);
+    await sleep(context.paceMs);
     const text = JSON.stringify(body.messages);
     if (text.includes("Summarise this section"))
       return { text: "A module of numbered step functions, each a line long." };
@@ -22,7 +22,7 @@ export async function watcher(around: Surroundings) {
   });
   const client = new OpenAI({ baseURL: `${model.url}/v1`, apiKey: "scripted" });
   const guard = new ContextGuard({
-    identity: { harness, session: `watcher:${around.run}` },
+    identity: { harness, session: `watcher:${context.run}` },
     window: TOTAL,
     policy: {
       mode: "warn_only",
@@ -80,7 +80,7 @@ export async function watcher(around: Surroundings) {
           recency: Date.now(),
         }),
       );
-      // The next call is only made below the limit; the watcher has usually been there before.
+      // Call the model only within the limit. The watcher has usually compacted by then.
       for (let round = 0; ir.total > limitOf(watch.budget) && round < 500; round++) {
         waits++;
         await sleep(5);

@@ -124,18 +124,18 @@ describe("a browser's session", () => {
 });
 
 describe("the cookie", () => {
-  it("is closed to scripts and to other sites", () => {
+  it("is HttpOnly and SameSite=Strict, and Secure over HTTPS", () => {
     const plain = { host: "localhost:4180", secure: false };
     expect(sessionCookie("abc", plain)).toBe(
-      "plimsoll_session_4180=abc; Path=/; HttpOnly; SameSite=Strict; Max-Age=2592000",
+      "plimsoll_session_4180=abc; Max-Age=2592000; Path=/; HttpOnly; SameSite=Strict",
     );
-    expect(sessionCookie("abc", { ...plain, secure: true })).toMatch(/; Secure$/);
-    expect(expiredCookie(plain)).toContain(
-      "plimsoll_session_4180=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0",
+    expect(sessionCookie("abc", { ...plain, secure: true })).toBe(
+      "plimsoll_session_4180=abc; Max-Age=2592000; Path=/; HttpOnly; Secure; SameSite=Strict",
     );
+    expect(expiredCookie(plain)).toBe("plimsoll_session_4180=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict");
   });
 
-  it("is found among others, and ignored when it is not ours", () => {
+  it("is found among other cookies and ignored if its value is malformed", () => {
     const token = makeToken();
     const host = "plimsoll.example.com";
     expect(sessionOf({ cookie: `a=1; plimsoll_session=${token}; b=2`, host })).toBe(token);
@@ -152,7 +152,7 @@ describe("the cookie", () => {
     }
   });
 
-  it("is another one for another server of the same machine", () => {
+  it("has a different name for each server on one machine", () => {
     const [one, two] = [makeToken(), makeToken()];
     const cookie = `plimsoll_session_4180=${one}; plimsoll_session_4181=${two}`;
     expect(sessionOf({ cookie, host: "localhost:4180" })).toBe(one);

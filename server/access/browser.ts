@@ -1,4 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
+import { parse, serialize } from "hono/utils/cookie";
 import { LRUCache } from "lru-cache";
 import type { PrismaClient } from "../db/index.ts";
 import { PlimsollError } from "../errors.ts";
@@ -138,51 +139,52 @@ export function createBrowsers({ prisma, announce, now = Date.now }: BrowserOpti
  */
 export const loginUrl = (origin: string, token: string): string => `${origin}/login#${token}`;
 
-/** What a request says that its cookie depends on. */
+/** The facts about a request that its session cookie depends on. */
 interface Asked {
   /** The Host header. */
   host: string | undefined;
-  /** Whether the browser speaks https to us. */
+  /** Whether the browser reached the server over HTTPS. */
   secure: boolean;
 }
 
 /**
- * A browser gives a cookie to every port of a host. So that two servers on one machine do not log each other's users
- * out, the name holds the port the browser asked at, and nothing where it is the usual one.
+ * Browsers send a cookie to every port of a host. The name contains the port of the Host header, so two servers on one
+ * machine keep separate sessions. It has no suffix on the default port.
  */
 export function cookieName(host: string | undefined): string {
   const port = /:(\d+)$/.exec(host ?? "")?.[1];
   return port === undefined ? "plimsoll_session" : `plimsoll_session_${port}`;
 }
 
-/** The Set-Cookie header that logs a browser in. */
+/** The Set-Cookie header that logs a browser in for 30 days. */
 export function sessionCookie(session: string, asked: Asked): string {
-  return cookie(session, SESSION_MS / 1000, asked);
+  return setCookie(session, SESSION_MS / 1000, asked);
 }
 
-/** The Set-Cookie header that logs it out. */
+/** The Set-Cookie header that logs a browser out. */
 export function expiredCookie(asked: Asked): string {
-  return cookie("", 0, asked);
+  return setCookie("", 0, asked);
 }
 
-function cookie(value: string, maxAgeSeconds: number, { host, secure }: Asked): string {
-  const flags = `Path=/; HttpOnly; SameSite=Strict; Max-Age=${maxAgeSeconds}${secure ? "; Secure" : ""}`;
-  return `${cookieName(host)}=${value}; ${flags}`;
+function setCookie(value: string, maxAge: number, { host, secure }: Asked): string {
+  return serialize(cookieName(host), value, {
+    path: "/",
+    httpOnly: true,
+    sameSite: "Strict",
+    maxAge,
+    secure,
+  });
 }
 
-/** Our cookie's value among a request's; undefined when it is not there or not of our making. */
+/** The session in a request's Cookie header; undefined if there is none or its format is wrong. */
 export function sessionOf({
-  cookie: header,
+  cookie,
   host,
 }: {
   cookie: string | undefined;
   host: string | undefined;
 }): string | undefined {
-  if (!header) return undefined;
-  const ours = cookieName(host);
-  for (const part of header.split(";")) {
-    const [name, value] = part.split("=", 2);
-    if (name?.trim() === ours && value && /^[0-9A-Za-z]{43}$/.test(value.trim())) return value.trim();
-  }
-  return undefined;
+  const name = cookieName(host);
+  const session = parse(cookie ?? "", name)[name];
+  return session !== undefined && /^[0-9A-Za-z]{43}$/.test(session) ? session : undefined;
 }

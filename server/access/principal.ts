@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Scope } from "@plimsoll/protocol";
-import { databaseUnreachable, PlimsollError } from "../errors.ts";
+import { databaseUnavailable } from "../db/unavailable.ts";
+import { PlimsollError } from "../errors.ts";
 import { type Browsers, sessionOf } from "./browser.ts";
 import { shapeOf } from "./key-format.ts";
 import type { Keys, VerifiedKey } from "./keys.ts";
@@ -148,7 +149,7 @@ async function orUnreachable<T>(answer: T | Promise<T>): Promise<T> {
   try {
     return await answer;
   } catch (cause) {
-    throw databaseUnreachable(cause);
+    throw databaseUnavailable(cause);
   }
 }
 

@@ -200,7 +200,7 @@ describe("a database that goes away", () => {
       await until(send);
       expect(await sessionsNamed(of, session)).toBe(1);
     }
-    expect(of.output()).not.toContain("unforeseen");
+    expect(of.output()).not.toContain("unexpectedly");
   });
 
   it("answers what needs the database with 503 too, and says that it is not ready", async () => {

@@ -244,6 +244,6 @@ describe("limits", () => {
       setTimeout(() => outgoing.destroy(new Error("gone")), 50);
     });
     expect((await post(JSON.stringify(turns(1)))).body.accepted).toBe(1);
-    expect(server.output()).not.toContain("unforeseen");
+    expect(server.output()).not.toContain("unexpectedly");
   });
 });

@@ -1,14 +1,20 @@
 import { existsSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { layoutOf } from "../db/layout.ts";
 import { readPostmasterPid } from "../db/postmaster-pid.ts";
-import { identifyPostmaster, isAlive } from "../db/process-identity.ts";
+import { findPostmaster, identifyPostmaster, isAlive } from "../db/process-identity.ts";
 import { emptyDatabase } from "../testing/database.ts";
-import { makeHome, removeHome, type SpawnedServer, spawnServer, startTestServer } from "../testing/server.ts";
+import {
+  makeHome,
+  removeHome,
+  type ServerProcess,
+  spawnTestServer,
+  startTestServer,
+} from "../testing/server.ts";
 import { openLive } from "./live-client.ts";
 import { turn, unique, until } from "./support.ts";
 
@@ -23,8 +29,8 @@ afterEach(async () => {
   await removeHome(home);
 });
 
-async function spawned(env: Record<string, string>): Promise<SpawnedServer> {
-  const server = await spawnServer({ HOME: home, PLIMSOLL_HOME: home, ...env });
+async function spawned(env: Record<string, string>): Promise<ServerProcess> {
+  const server = await spawnTestServer(home, env);
   cleanUps.push(async () => {
     if (server.child.exitCode === null) server.child.kill("SIGKILL");
     await server.exited;
@@ -32,7 +38,7 @@ async function spawned(env: Record<string, string>): Promise<SpawnedServer> {
   return server;
 }
 
-/** Starts what cannot start, and returns the lines it explains itself with. */
+/** Starts a server that must fail to start, and returns the lines of its explanation. */
 async function failing(env: Record<string, string>): Promise<string[]> {
   const server = await spawned(env);
   expect(await server.exited, server.output()).toBe(1);
@@ -65,7 +71,7 @@ async function postmaster(): Promise<number | undefined> {
 }
 
 describe("a start that cannot succeed", () => {
-  it("names the port that is in use and how to take another, before it makes a database", async () => {
+  it("names the port that is in use and how to set another, before it creates a database", async () => {
     const { port } = await occupied();
     const lines = await failing({ PORT: String(port) });
     expect(lines).toEqual([
@@ -94,7 +100,7 @@ describe("a start that cannot succeed", () => {
     expect(lines[1]).toContain("PLIMSOLL_HOME");
   });
 
-  it("says that nothing answers at DATABASE_URL, without its password", async () => {
+  it("says that nothing answers at DATABASE_URL, without repeating its password", async () => {
     const { port, server } = await occupied();
     server.close();
     const lines = await failing({ DATABASE_URL: `postgresql://someone:hunter2@127.0.0.1:${port}/plimsoll` });
@@ -104,7 +110,7 @@ describe("a start that cannot succeed", () => {
     expect(lines.join()).not.toContain("hunter2");
   });
 
-  it("says that the user, the database or the server there is not the right one", async () => {
+  it("names a missing database, and a port that is not PostgreSQL", async () => {
     const url = new URL(await database());
     const missing = new URL(url);
     missing.pathname = "/not_there";
@@ -149,7 +155,7 @@ describe("a start that cannot succeed", () => {
   });
 });
 
-describe("an end", () => {
+describe("a stop", () => {
   it.each(["SIGTERM", "SIGINT"] as const)("stops everything on %s", async (signal) => {
     const server = await spawned({});
     await until(() => server.output().includes("listening on"), 60_000);
@@ -157,12 +163,12 @@ describe("an end", () => {
     expect(pid).toBeDefined();
     server.child.kill(signal);
     expect(await server.exited, server.output()).toBe(0);
-    // Not by a signal: who inherits what a dead process leaves may take a while to hear that it has exited.
+    // Not by a signal: an exited process accepts signals until its parent has noticed.
     expect(await identifyPostmaster(pid!, layoutOf(home).data)).toBe("gone");
     expect(server.errors()).not.toContain("did not stop cleanly");
   });
 
-  it("stops everything on a signal that comes again and again, as through npm", async () => {
+  it("stops everything on a repeated signal, as npm sends it", async () => {
     const server = await startTestServer({ home, embedded: true });
     cleanUps.push(() => server.stop());
     const again = setInterval(() => isAlive(server.pid) && process.kill(server.pid, "SIGINT"), 20);
@@ -172,7 +178,7 @@ describe("an end", () => {
     expect(await postmaster()).toBeUndefined();
   });
 
-  it("finishes what it has begun, ends live streams and keeps what it acknowledged", async () => {
+  it("finishes its requests, ends live streams and keeps acknowledged events", async () => {
     const server = await startTestServer({ home, embedded: true });
     const live = await openLive(server);
     const session = unique("session");
@@ -193,12 +199,86 @@ describe("an end", () => {
     expect(gauges.items[0]?.turns ?? 0).toBeGreaterThanOrEqual(acknowledged);
   });
 
-  it("leaves no PostgreSQL behind when it is ended while it starts", async () => {
+  it("leaves no PostgreSQL running when it is stopped during its start", async () => {
     const server = await spawned({});
     await until(async () => (await postmaster()) !== undefined, 60_000);
     const pid = (await postmaster())!;
     server.child.kill("SIGTERM");
     await server.exited;
     await until(async () => (await identifyPostmaster(pid, layoutOf(home).data)) === "gone", 5_000);
+  });
+
+  it.each([0, 150, 300, 500, 800, 1_300])(
+    "exits within 10 s on a SIGTERM %d ms after its launch, and leaves nothing running",
+    async (delay) => {
+      const server = await spawned({});
+      await sleep(delay);
+      const before = Date.now();
+      server.child.kill("SIGTERM");
+      await server.exited;
+      expect(Date.now() - before).toBeLessThan(10_000);
+      expect(server.errors()).not.toContain("    at ");
+      expect(await findPostmaster(layoutOf(home).data)).toBeUndefined();
+      const next = await startTestServer({ home, embedded: true });
+      cleanUps.push(() => next.stop());
+      await next.expectHealthy();
+    },
+  );
+
+  it("exits on SIGTERM while it waits for a PostgreSQL that recovers", async () => {
+    const first = await startTestServer({ home, embedded: true });
+    const pid = (await postmaster())!;
+    await first.kill9();
+    process.kill(pid, "SIGSTOP");
+    try {
+      const server = await spawned({});
+      await sleep(1_500);
+      const before = Date.now();
+      server.child.kill("SIGTERM");
+      expect(await server.exited, server.output()).toBe(0);
+      expect(Date.now() - before).toBeLessThan(10_000);
+    } finally {
+      process.kill(pid, "SIGCONT");
+    }
+  });
+
+  it("exits on SIGTERM while it waits for another process to migrate", async () => {
+    const url = await database();
+    const pg = await import("pg");
+    const client = new pg.default.Client({ connectionString: url });
+    await client.connect();
+    cleanUps.push(() => client.end());
+    await client.query("SELECT pg_advisory_lock($1)", [0x504c4d47]);
+    const server = await spawned({ DATABASE_URL: url });
+    await until(async () => {
+      const { rows } = await client.query(
+        "SELECT count(*)::int AS n FROM pg_locks WHERE locktype = 'advisory' AND NOT granted",
+      );
+      return rows[0].n > 0;
+    });
+    server.child.kill("SIGTERM");
+    expect(await server.exited, server.output()).toBe(0);
+  });
+});
+
+describe("a home with a lost password file", () => {
+  it("is refused with the name of the file and a remedy, and keeps its data", async () => {
+    const first = await startTestServer({ home, embedded: true });
+    expect((await first.send(turn(unique("session"), 1_000))).status).toBe(200);
+    await first.stop();
+    const { password } = layoutOf(home);
+    const secret = await readFile(password);
+    await rm(password);
+    const lines = await failing({});
+    expect(lines[0]).toBe(`${password} is missing.`);
+    expect(lines[1]).toContain("backup");
+    await writeFile(password, secret, { mode: 0o600 });
+    const again = await startTestServer({ home, embedded: true });
+    cleanUps.push(() => again.stop());
+    const sessions = await again.trpc<{ items: unknown[] }>("sessions.list", {
+      from: new Date(0).toISOString(),
+      to: new Date(Date.now() + 1e9).toISOString(),
+    });
+    expect(sessions.items).toHaveLength(1);
   });
 });

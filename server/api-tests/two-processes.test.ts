@@ -65,13 +65,13 @@ describe("live changes of two processes", () => {
     const there = await live(b);
     const cut = await query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-       WHERE datname = current_database() AND application_name = 'plimsoll live'`,
+       WHERE datname = current_database() AND application_name = 'plimsoll listen'`,
     );
     expect(cut).toHaveLength(2);
     await until(() => there.ended());
     await until(async () => {
       const rows = await query(
-        "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'plimsoll live'",
+        "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'plimsoll listen'",
       );
       return rows.length === 2;
     });

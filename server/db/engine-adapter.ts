@@ -7,17 +7,16 @@ import {
 } from "@prisma/driver-adapter-utils";
 import pg from "pg";
 
-/** Type numbers of PostgreSQL: "char" is used in its own catalogue only. */
+/** Type OIDs of PostgreSQL. Only its catalog uses "char". */
 const CHAR = 18;
 const TEXT = 25;
 
 /**
- * Connects Prisma's schema engine to the database at `url`. Prisma's own adapter does three things in a way
- * that does not suit migrations, and they are replaced here:
- * - it cuts a script at every `;`, in functions, strings and comments too, and runs the pieces one by one;
- *   here a script is sent whole, and PostgreSQL runs it in one transaction;
- * - it does not know the type "char", which the engine reads from the catalogue;
- * - its shadow database is the real one when the connection is given as a URL.
+ * Connects Prisma's schema engine to the database at `url`. Replaces three things in Prisma's adapter:
+ * - it splits a script at every `;`, also inside functions, strings and comments, and runs the parts one by
+ *   one. Here PostgreSQL gets the whole script and runs it in one transaction
+ * - it does not know the type "char", which the engine reads from the catalog
+ * - given a URL, it uses the real database as its shadow database
  */
 export function engineAdapterFactory(url: string): SqlMigrationAwareDriverAdapterFactory {
   return {
@@ -34,11 +33,11 @@ export function engineAdapterFactory(url: string): SqlMigrationAwareDriverAdapte
   };
 }
 
-/** Which columns of a result were of the type "char". */
+/** The indexes of the columns of type "char" in a result. */
 const charColumns = new WeakMap<object, number[]>();
 
 class EnginePool extends pg.Pool {
-  // The base has a dozen overloads; Prisma uses only the one that gives a promise.
+  // The base class has a dozen overloads. Prisma uses only the one that returns a promise.
   // biome-ignore lint/suspicious/noExplicitAny: the arguments are passed on untouched
   override async query(...args: any[]): Promise<any> {
     const result = await (super.query as (...args: unknown[]) => Promise<pg.QueryArrayResult>)(...args);
@@ -54,7 +53,7 @@ class EnginePool extends pg.Pool {
 }
 
 async function connect(url: string, afterwards: () => Promise<void>): Promise<SqlDriverAdapter> {
-  // No idle timer: a timer left over would keep the process alive.
+  // No idle timer: it would keep the process alive.
   const pool = new EnginePool({
     connectionString: url,
     max: 2,
@@ -64,7 +63,7 @@ async function connect(url: string, afterwards: () => Promise<void>): Promise<Sq
   pool.on("error", () => {});
   const adapter = await new PrismaPg(pool).connect();
   adapter.executeScript = async (script) => {
-    // `onError` turns what pg throws into the form the engine can tell a person.
+    // `onError` converts errors of pg into the form that the engine reports.
     await pool
       .query(script)
       .catch((error) => (adapter as unknown as { onError(e: unknown): never }).onError(error));

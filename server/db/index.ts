@@ -4,15 +4,30 @@ import { openDatabase, type PrismaClient } from "./client.ts";
 import { startEmbedded } from "./embedded.ts";
 import { migrate } from "./migrate.ts";
 import { selfCheck } from "./self-check.ts";
+import { throwIfStopped } from "./stopped.ts";
+import type { UnavailableReason } from "./unavailable.ts";
+import { CLOSE_LIMIT, within } from "./within.ts";
+import { probeWrite } from "./write-probe.ts";
 
 export type { PrismaClient } from "./client.ts";
 
+/** Few and short statements share them. */
+const CONTROL_CONNECTIONS = 3;
+const MAINTENANCE_CONNECTIONS = 2;
+
 export interface Database {
+  /** For pages, the REST API and exports. */
   prisma: PrismaClient;
-  /** Connection URL, for what needs a connection of its own (LISTEN). Holds a password. */
+  /** For keys, browser sessions and readiness: reads cannot take its connections. */
+  control: PrismaClient;
+  /** For the doctor: statements may run for minutes. */
+  maintenance: PrismaClient;
+  /** Connection URL for connections outside the pool, such as LISTEN. Contains a password. */
   url: string;
   mode: "embedded" | "external";
-  /** Closes the pool, then leaves the embedded server. Never throws; may be repeated. */
+  /** Tries to write. @returns why it cannot; undefined when it can. Never rejects; takes 5 s at most */
+  probeWrite(): Promise<UnavailableReason | undefined>;
+  /** Closes the pools, then leaves the embedded server. Never throws; may be repeated. */
   stop(): Promise<void>;
 }
 
@@ -22,30 +37,50 @@ export type DatabaseSettings = Pick<
 >;
 
 /**
- * Gives a checked and migrated database: the one in DATABASE_URL, or the embedded one.
- * @throws PlimsollError with a start-up code and a hint
+ * Opens the database in DATABASE_URL, or the embedded one, after checking and migrating it.
+ * @param signal ends a start that is under way; a server that the start has launched is stopped
+ * @throws PlimsollError with a start-up code and a hint; `stopped` when the signal is given
  */
-export async function startDatabase(settings: DatabaseSettings, log: Logger): Promise<Database> {
+export async function startDatabase(
+  settings: DatabaseSettings,
+  log: Logger,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<Database> {
   const embedded = settings.DATABASE_URL
     ? undefined
-    : await startEmbedded({ home: settings.PLIMSOLL_HOME, log });
+    : await startEmbedded({ home: settings.PLIMSOLL_HOME, log, signal });
   const url = settings.DATABASE_URL ?? embedded!.url;
   try {
+    throwIfStopped(signal);
     await selfCheck({ url, allowUnsafe: settings.DATABASE_ALLOW_UNSAFE, log });
-    await migrate({ url, log });
+    await migrate({ url, log, signal });
+    throwIfStopped(signal);
   } catch (error) {
     await embedded?.stop();
     throw error;
   }
   const prisma = openDatabase({ url, poolSize: settings.DATABASE_POOL_SIZE, log });
+  const control = openDatabase({ url, poolSize: CONTROL_CONNECTIONS, log, purpose: "control" });
+  const maintenance = openDatabase({ url, poolSize: MAINTENANCE_CONNECTIONS, log, purpose: "maintenance" });
   let stopped: Promise<void> | undefined;
   return {
     prisma,
+    control,
+    maintenance,
     url,
+    async probeWrite() {
+      const reason = await probeWrite(control);
+      // A full disk also keeps the embedded server from starting again.
+      const down = reason === "connection" || reason === "starting";
+      return down && embedded?.problem()?.code === "disk_full" ? "disk_full" : reason;
+    },
     mode: embedded ? "embedded" : "external",
     stop() {
       stopped ??= (async () => {
-        await prisma.$disconnect().catch((err) => log.warn({ err }, "closing the database pool failed"));
+        const pools = [prisma, control, maintenance].map((pool) => pool.$disconnect());
+        await within(CLOSE_LIMIT, Promise.all(pools)).catch((err) =>
+          log.warn({ err }, "connections to the database did not close in time; leaving them"),
+        );
         await embedded?.stop();
       })();
       return stopped;

@@ -4,43 +4,39 @@ import { chmod, chown, mkdir, open, readFile, rename, rm, writeFile } from "node
 import { dirname, join } from "node:path";
 import { PlimsollError } from "../errors.ts";
 import { type Binaries, cannotRun } from "./binaries.ts";
-import {
-  clusterPaths,
-  clusterState,
-  diskFull,
-  type Layout,
-  newClusterPath,
-  type RunAs,
-  unwritable,
-} from "./layout.ts";
+import { inspectCluster, newClusterPath } from "./cluster-files.ts";
+import { clusterPaths, diskFull, type Layout, type RunAs, unwritable } from "./layout.ts";
+import { throwIfStopped } from "./stopped.ts";
 
 /** The superuser of an embedded cluster. Only the supervisor logs in as it. */
 export const SUPERUSER = "postgres";
 
 /**
- * Makes a new cluster and puts it in place with one rename, so that a half-made one is never mistaken for
- * a database, and of two processes that do this together one wins and the other uses the winner's.
+ * Creates a cluster and puts it in place with one rename, so that an incomplete one is never mistaken for a
+ * database. When two processes do this at the same time, the second one uses the cluster of the first.
  * @throws PlimsollError `disk_full`, `data_folder_unwritable`, `postgres_binaries_missing`
  */
 export async function createCluster(
   layout: Layout,
   binaries: Binaries,
   runAs: RunAs | undefined,
+  signal: AbortSignal,
 ): Promise<void> {
   const making = clusterPaths(newClusterPath(layout));
   try {
     await prepare(making, runAs);
-    await runInitdb(making, binaries, runAs);
+    await runInitdb(making, binaries, { runAs, signal });
+    throwIfStopped(signal);
     await syncFolder(making.cluster);
     await rename(making.cluster, layout.cluster);
     await syncFolder(layout.home);
   } catch (error) {
-    // It is ours, made a moment ago, and holds nothing.
+    // This process created it a moment ago, and it holds nothing.
     await rm(making.cluster, { recursive: true, force: true }).catch(() => {});
     const lostTheRace = ["ENOTEMPTY", "EEXIST", "EPERM"].includes(
       (error as NodeJS.ErrnoException).code ?? "",
     );
-    if (lostTheRace && (await clusterState(layout)) === "complete") return;
+    if (lostTheRace && (await inspectCluster(layout)) === "complete") return;
     throw unwritable(layout.home, error);
   }
 }
@@ -48,8 +44,8 @@ export async function createCluster(
 type ClusterPaths = ReturnType<typeof clusterPaths>;
 
 async function prepare(paths: ClusterPaths, runAs: RunAs | undefined): Promise<void> {
-  // As root this folder stays root's, so that PostgreSQL's user cannot swap the password or the log for a
-  // link to something else; it may only pass through.
+  // As root this folder belongs to root, so that PostgreSQL's user cannot replace the password or the log with a
+  // link. That user may only pass through.
   await mkdir(paths.cluster, { mode: 0o700 });
   if (runAs) await chmod(paths.cluster, 0o711);
   for (const folder of [paths.data, paths.socket]) {
@@ -59,12 +55,17 @@ async function prepare(paths: ClusterPaths, runAs: RunAs | undefined): Promise<v
   await writeFile(paths.password, `${randomBytes(32).toString("base64url")}\n`, { mode: 0o600, flush: true });
 }
 
-async function runInitdb(paths: ClusterPaths, binaries: Binaries, runAs: RunAs | undefined): Promise<void> {
+async function runInitdb(
+  paths: ClusterPaths,
+  binaries: Binaries,
+  { runAs, signal }: Pick<Run, "runAs" | "signal">,
+): Promise<void> {
   const passwordForInitdb = join(paths.socket, "password");
   await writeFile(passwordForInitdb, await readFile(paths.password), { mode: 0o600 });
   if (runAs) await chown(passwordForInitdb, runAs.uid, runAs.gid);
   const { code, output } = await runToEnd(binaries.initdb, {
     runAs,
+    signal,
     cwd: paths.cluster,
     args: [
       `--pgdata=${paths.data}`,
@@ -80,6 +81,7 @@ async function runInitdb(paths: ClusterPaths, binaries: Binaries, runAs: RunAs |
     ],
   });
   await rm(passwordForInitdb, { force: true });
+  throwIfStopped(signal);
   if (code === 0) return;
   if (/no space left on device|disk quota/i.test(output)) throw diskFull(paths.data);
   const nameless = /could not look up effective user ID (\d+)/.exec(output)?.[1];
@@ -94,7 +96,7 @@ async function runInitdb(paths: ClusterPaths, binaries: Binaries, runAs: RunAs |
   }
   throw new PlimsollError(
     "data_folder_unwritable",
-    `PostgreSQL could not make a new database in ${dirname(paths.cluster)}.`,
+    `PostgreSQL could not create a database in ${dirname(paths.cluster)}.`,
     {
       details: { exitCode: code, output: output.slice(-2000) },
       hint: `initdb said:\n${output.slice(-2000).trim()}`,
@@ -106,9 +108,10 @@ interface Run {
   args: string[];
   cwd: string;
   runAs: RunAs | undefined;
+  signal: AbortSignal;
 }
 
-/** The environment PostgreSQL's programs get: nothing of ours, whose PG* variables would change them. */
+/** The environment of PostgreSQL's programs. PG* variables of ours would change what they do. */
 export function postgresEnvironment(): NodeJS.ProcessEnv {
   const { PATH, SYSTEMROOT, TEMP, TMP } = process.env;
   return { PATH, SYSTEMROOT, TEMP, TMP, LC_ALL: "C", TZ: "UTC" } as Record<
@@ -119,7 +122,7 @@ export function postgresEnvironment(): NodeJS.ProcessEnv {
 
 async function runToEnd(
   program: string,
-  { args, cwd, runAs }: Run,
+  { args, cwd, runAs, signal }: Run,
 ): Promise<{ code: number; output: string }> {
   const child = spawn(program, args, {
     cwd,
@@ -133,9 +136,13 @@ async function runToEnd(
   };
   child.stdout.on("data", collect);
   child.stderr.on("data", collect);
-  const code = await ended(child).catch((cause) => {
-    throw cannotRun(program, cause);
-  });
+  const kill = () => child.kill("SIGTERM");
+  signal.addEventListener("abort", kill, { once: true });
+  const code = await ended(child)
+    .catch((cause) => {
+      throw cannotRun(program, cause);
+    })
+    .finally(() => signal.removeEventListener("abort", kill));
   return { code, output };
 }
 
@@ -145,7 +152,7 @@ const ended = (child: ChildProcess) =>
     child.once("close", (code) => resolve(code ?? -1));
   });
 
-/** A rename survives a power cut once the folder that holds the names has been synced. */
+/** Makes a rename in this folder survive a power cut. */
 async function syncFolder(path: string): Promise<void> {
   if (process.platform === "win32") return;
   const folder = await open(path, "r");

@@ -34,7 +34,7 @@ describe("migrations", () => {
     }
   });
 
-  it("each say why", async () => {
+  it("each begin with a reason", async () => {
     for (const { name, script } of await readMigrations()) {
       expect(script.trimStart().startsWith("--"), `${name} starts with a comment`).toBe(true);
     }
@@ -69,7 +69,7 @@ describe("migrate", () => {
   }
   const run = () => migrate({ url: database.url, log, root });
 
-  it("applies what is new, once, and leaves Prisma's own record", async () => {
+  it("applies each new migration once, and records it as Prisma does", async () => {
     expect(await run()).toEqual(["0001_first"]);
     expect(await run()).toEqual([]);
     await add("0002_second", "-- The second.\nALTER TABLE first ADD COLUMN name text;\n");
@@ -87,7 +87,7 @@ describe("migrate", () => {
     expect(results.flat()).toEqual(["0001_first"]);
   });
 
-  it("keeps nothing of a migration that fails, and says how to go on", async () => {
+  it("rolls back a migration that fails, and says how to continue", async () => {
     await run();
     await add("0002_broken", "-- Broken.\nCREATE TABLE half (id int); -- a; b\nSELECT 1 / 0;\n");
     await expect(run()).rejects.toMatchObject({ code: "database_unsafe", message: /division by zero/ });

@@ -8,6 +8,7 @@ import { PlimsollError } from "../errors.ts";
 import { projectRoot } from "../root.ts";
 import { explainUnreachable } from "./reach.ts";
 import { withSchemaEngine } from "./schema-engine.ts";
+import { throwIfStopped } from "./stopped.ts";
 
 /**
  * Advisory lock of the process that migrates. Not Prisma's own number (72707369): the engine takes that on
@@ -21,7 +22,7 @@ export interface Migration {
   checksum: string;
 }
 
-/** The numbered folders under prisma/migrations, in order. */
+/** Reads the numbered folders under prisma/migrations, in order. */
 export async function readMigrations(root = projectRoot()): Promise<Migration[]> {
   const folder = join(root, "prisma", "migrations");
   const entries = await readdir(folder, { withFileTypes: true });
@@ -41,25 +42,36 @@ interface Applied {
 }
 
 /**
- * Brings the database to the newest migration. Processes that start together wait for each other; when
- * there is nothing to do, Prisma's engine is not even loaded.
- * @returns the names applied now
- * @throws PlimsollError `database_unsafe` when a migration failed earlier, fails now, or is not known here
+ * Brings the database to the newest migration. Processes that start together wait for each other. Prisma's
+ * engine is loaded only when there is something to apply.
+ * @param options.signal ends the wait for another process; a migration that has begun is finished
+ * @returns the names of the applied migrations
+ * @throws PlimsollError `database_unsafe` when a migration failed earlier, fails now, or is unknown to this version
  */
-export async function migrate(options: { url: string; log: Logger; root?: string }): Promise<string[]> {
-  const root = options.root ?? projectRoot();
+export async function migrate(options: {
+  url: string;
+  log: Logger;
+  root?: string;
+  signal?: AbortSignal;
+}): Promise<string[]> {
+  const { root = projectRoot(), signal = new AbortController().signal } = options;
   const migrations = await readMigrations(root);
   const client = new pg.Client({ connectionString: options.url, connectionTimeoutMillis: 10_000 });
   client.on("error", () => {});
+  // Ends the wait for another process that migrates. A migration that has begun is finished.
+  const leave = () => void client.end().catch(() => {});
+  signal.addEventListener("abort", leave, { once: true });
   try {
     await client.connect();
     const before = await readApplied(client);
-    // Without the lock an unfinished migration may be one that another process is applying this very moment.
+    // Without the lock, an unfinished migration may be one that another process is applying right now.
     const settled = before.every(({ finished }) => finished);
     if (settled && pending(migrations, before, options.log).length === 0) return [];
     await client.query("SELECT pg_advisory_lock($1)", [MIGRATION_LOCK]);
     const names = pending(migrations, await readApplied(client), options.log);
     if (names.length === 0) return [];
+    signal.removeEventListener("abort", leave);
+    throwIfStopped(signal);
     await withSchemaEngine(options.url, root, async (engine) => {
       await engine.applyMigrations({ migrationsList: migrationList(migrations, root), filters: NO_FILTER });
     }).catch((cause) => {
@@ -71,8 +83,10 @@ export async function migrate(options: { url: string; log: Logger; root?: string
     options.log.info({ applied: names }, "database migrated");
     return names;
   } catch (error) {
+    throwIfStopped(signal);
     throw explainUnreachable(error, options.url);
   } finally {
+    signal.removeEventListener("abort", leave);
     // Ends the session, and with it the lock.
     await client.end().catch(() => {});
   }
@@ -90,7 +104,7 @@ async function readApplied(client: pg.Client): Promise<Applied[]> {
   return applied.rows;
 }
 
-/** What is still to be applied. Refuses a database this version cannot understand. */
+/** The names of the migrations to apply. Throws for a database that this version cannot use. */
 export function pending(known: Migration[], applied: Applied[], log: Logger): string[] {
   const failed = applied.find(({ finished }) => !finished);
   if (failed) {
@@ -118,10 +132,10 @@ export function pending(known: Migration[], applied: Applied[], log: Logger): st
   return known.map(({ name }) => name).filter((name) => !done.has(name));
 }
 
-/** Prisma's filter of tables managed elsewhere: none. */
+/** Prisma's filter for tables managed elsewhere: none. */
 export const NO_FILTER = { externalTables: [], externalEnums: [] };
 
-/** The migrations in the form Prisma's engine takes them. */
+/** The migrations in the form that Prisma's engine expects. */
 export function migrationList(migrations: Migration[], root = projectRoot()): MigrationList {
   return {
     baseDir: join(root, "prisma", "migrations"),

@@ -1,6 +1,11 @@
 import { readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
-import { identifyPostmaster } from "./process-identity.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { PlimsollError } from "../errors.ts";
+import { findPostmaster, identifyPostmaster } from "./process-identity.ts";
+
+/** Milliseconds after which a lock file that is still empty was not just created. */
+const LOCK_WRITE_MS = 500;
 
 /** What a running postmaster writes into `postmaster.pid`. */
 export interface PostmasterPid {
@@ -17,7 +22,7 @@ export interface PostmasterPid {
   status: string;
 }
 
-/** Parses the file's text. Undefined when it is not (yet) whole: the postmaster writes it in steps. */
+/** Parses the file's text. Undefined while it is incomplete: the postmaster writes it in steps. */
 export function parsePostmasterPid(text: string): PostmasterPid | undefined {
   const line = text.split("\n").map((s) => s.trim());
   const pid = Number(line[0]);
@@ -37,31 +42,59 @@ export function parsePostmasterPid(text: string): PostmasterPid | undefined {
   };
 }
 
-/** The present postmaster.pid of a data folder; undefined when there is none or it is half written. */
+/** Reads postmaster.pid of a data folder; undefined when it is missing or incomplete. */
 export async function readPostmasterPid(dataDirectory: string): Promise<PostmasterPid | undefined> {
   const text = await readFile(join(dataDirectory, "postmaster.pid"), "utf8").catch(() => "");
   return parsePostmasterPid(text);
 }
 
 /**
- * PostgreSQL removes a stale lock file by itself, except when its pid has since been given to another
- * process: then it refuses to start for as long as that process lives. Such a file is moved aside, after
- * the process has been proven not to be a postmaster of ours. The process itself is left alone.
- * Starting stays safe: PostgreSQL still finds backends left over on this folder by their shared memory.
- * @returns the paths the files were moved to.
+ * Moves aside lock files that would keep PostgreSQL from starting. PostgreSQL removes a stale lock file by
+ * itself, with two exceptions:
+ * - the file names a process id that another program has now. PostgreSQL refuses to start while that program runs
+ * - the file is empty or unreadable, as after a power cut
+ *
+ * Never touches the process or the lock of a running postmaster.
+ * @returns the new path of each file, and why it was moved
+ * @throws PlimsollError `data_folder_damaged` when a lock file is damaged while a postmaster uses the folder
  */
-export async function setAsideRecycledLocks(dataDirectory: string, lockFiles: string[]): Promise<string[]> {
-  const moved: string[] = [];
+export async function setAsideUselessLocks(
+  dataDirectory: string,
+  lockFiles: string[],
+): Promise<{ path: string; reason: "recycled" | "damaged" }[]> {
+  const moved: { path: string; reason: "recycled" | "damaged" }[] = [];
   for (const file of lockFiles) {
-    const text = await readFile(file, "utf8").catch(() => "");
-    // A standalone backend (initdb) writes its pid negated.
-    const pid = Math.abs(Number.parseInt(text, 10));
-    if (!(pid > 0) || (await identifyPostmaster(pid, dataDirectory)) !== "other") continue;
-    const again = await readFile(file, "utf8").catch(() => "");
-    if (again !== text) continue;
-    const aside = `${file}.stale-${Date.now()}`;
-    await rename(file, aside);
-    moved.push(aside);
+    const text = await readLock(file);
+    if (text === undefined) continue;
+    const reason = await whyUseless(file, text, dataDirectory);
+    if (reason === undefined || (await readLock(file)) !== text) continue;
+    const path = `${file}.stale-${Date.now()}`;
+    await rename(file, path);
+    moved.push({ path, reason });
   }
   return moved;
+}
+
+const readLock = (file: string) => readFile(file, "utf8").catch(() => undefined);
+
+async function whyUseless(
+  file: string,
+  text: string,
+  dataDirectory: string,
+): Promise<"recycled" | "damaged" | undefined> {
+  // A standalone backend (initdb) writes its pid negated.
+  const pid = Math.abs(Number.parseInt(text, 10));
+  if (pid > 0) return (await identifyPostmaster(pid, dataDirectory)) === "other" ? "recycled" : undefined;
+  // A postmaster that is starting creates the file and writes to it a moment later.
+  await sleep(LOCK_WRITE_MS);
+  if ((await readLock(file)) !== text) return undefined;
+  const running = await findPostmaster(dataDirectory);
+  if (running === undefined) return "damaged";
+  throw new PlimsollError(
+    "data_folder_damaged",
+    `${file} is damaged, and PostgreSQL is running on ${dataDirectory} (process ${running}).`,
+    {
+      hint: `PostgreSQL stops by itself within a minute when it finds the file damaged. Start Plimsoll after that, or stop process ${running} first.`,
+    },
+  );
 }

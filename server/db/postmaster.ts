@@ -1,25 +1,27 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { closeSync } from "node:fs";
 import { createServer } from "node:net";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { PlimsollError } from "../errors.ts";
 import { type Binaries, cannotRun } from "./binaries.ts";
+import { damaged } from "./cluster-files.ts";
 import { postgresEnvironment } from "./initdb.ts";
 import { diskFull, type Layout, type RunAs } from "./layout.ts";
 import { readPostmasterPid } from "./postmaster-pid.ts";
 import type { Address } from "./presence.ts";
 import { identifyPostmaster } from "./process-identity.ts";
 import { logSize, openServerLog, readLogSince } from "./server-log.ts";
+import { throwIfStopped } from "./stopped.ts";
 
-/** The port in a socket's file name. Our folder holds one socket only, so any number does. */
+/** The port in a socket's file name. The folder holds one socket only, so any number works. */
 const SOCKET_PORT = 5432;
 
 /** Bytes a socket path may have; Linux allows 107, macOS 103. */
 const SOCKET_PATH_LIMIT = 103;
 
-/** A socket where the system has them and the path fits, else a free loopback port. */
+/** Chooses a socket where the system has them and the path is short enough, otherwise a free loopback port. */
 export async function chooseAddress(layout: Layout): Promise<Address> {
   const path = join(layout.socket, `.s.PGSQL.${SOCKET_PORT}`);
   if (process.platform !== "win32" && Buffer.byteLength(path) <= SOCKET_PATH_LIMIT) {
@@ -38,7 +40,7 @@ const freePort = () =>
     });
   });
 
-/** Every setting that differs from PostgreSQL's default, or that must hold whatever the default is. */
+/** The settings that differ from PostgreSQL's defaults, or must not depend on them. */
 export function postmasterSettings(address: Address): Record<string, string> {
   const onSocket = address.host.startsWith("/");
   return {
@@ -48,14 +50,15 @@ export function postmasterSettings(address: Address): Record<string, string> {
     port: String(address.port),
     ssl: "off",
     password_encryption: "scram-sha-256",
-    // Nothing acknowledged may be lost.
+    // Acknowledged events must survive a crash.
     fsync: "on",
     synchronous_commit: "on",
     full_page_writes: "on",
-    // systemd removes a logged-out user's POSIX shared memory, under a running server too.
+    // systemd removes the POSIX shared memory of a user who logs out, also under a running server.
     dynamic_shared_memory_type: "mmap",
     shared_buffers: "128MB",
-    max_connections: "60",
+    // About 20 for each Plimsoll process.
+    max_connections: "100",
     work_mem: "16MB",
     maintenance_work_mem: "128MB",
     effective_cache_size: "1GB",
@@ -63,7 +66,7 @@ export function postmasterSettings(address: Address): Record<string, string> {
     max_wal_size: "1GB",
     checkpoint_timeout: "15min",
     random_page_cost: "1.1",
-    // Compiling costs more than our short queries take.
+    // Compiling takes longer than these short queries run.
     jit: "off",
     timezone: "UTC",
     log_timezone: "UTC",
@@ -71,7 +74,7 @@ export function postmasterSettings(address: Address): Record<string, string> {
     logging_collector: "off",
     log_line_prefix: "%m [%p] ",
     log_checkpoints: "off",
-    // A statement or the detail of an error can hold what an agent wrote.
+    // A statement or the detail of an error can contain the text of an agent.
     log_min_error_statement: "panic",
     log_error_verbosity: "terse",
     idle_in_transaction_session_timeout: "60s",
@@ -84,17 +87,19 @@ export interface Started {
 }
 
 /**
- * Starts a postmaster in a session of its own, so that Ctrl-C in the terminal reaches us and not it, and
- * waits until it takes connections; crash recovery is part of that wait.
- * @returns `raced` when another one already serves the folder, or its last processes are still ending
- * @throws PlimsollError `port_in_use`, `disk_full`, `data_folder_unwritable`, `postgres_binaries_missing`, `internal`
+ * Starts a postmaster in a session of its own, so that Ctrl-C in the terminal does not reach it, and waits
+ * until it accepts connections. The wait includes crash recovery.
+ * @returns `raced` when another postmaster already serves the folder, or its last processes are still ending
+ * @throws PlimsollError `port_in_use`, `disk_full`, `data_folder_unwritable`, `data_folder_damaged`,
+ * `postgres_binaries_missing`, `internal`; `stopped` when the signal is given, after stopping the postmaster
  */
 export async function startPostmaster(
   layout: Layout,
   binaries: Binaries,
   address: Address,
-  runAs: RunAs | undefined,
+  { runAs, signal }: { runAs: RunAs | undefined; signal: AbortSignal },
 ): Promise<Started | "raced"> {
+  throwIfStopped(signal);
   const offset = await logSize(layout.log);
   const log = openServerLog(layout.log);
   let child: ChildProcess;
@@ -120,8 +125,12 @@ export async function startPostmaster(
   } finally {
     closeSync(log);
   }
-  // Recovery after a crash takes as long as it takes; a postmaster that cannot start exits.
+  // No limit: recovery after a crash may take minutes, and a postmaster that cannot start exits.
   while (!exited && failure === undefined) {
+    if (signal.aborted && child.pid !== undefined) {
+      await stopPostmaster(child.pid, layout, binaries);
+      throwIfStopped(signal);
+    }
     const file = await readPostmasterPid(layout.data);
     if (file?.pid === child.pid && file?.status === "ready") return { child, pid: file!.pid };
     await sleep(10);
@@ -130,35 +139,53 @@ export async function startPostmaster(
   return explainExit(layout, await readLogSince(layout.log, offset));
 }
 
+/** How PostgreSQL names a file of its data folder that it cannot use. */
+const NAMED_FILE =
+  /(?:could not (?:open|read|access|stat|locate|load)[^"\n]*|required WAL directory |subdirectory |configuration file )"([^"\n]+)"/i;
+
+/** Messages about contents of the data folder that name no file. */
+const DAMAGED_DATA =
+  /(?:FATAL|PANIC): +(could not access status of transaction.*|could not locate .*checkpoint record.*|invalid .*checkpoint.*|.*incorrect checksum.*|.*page verification failed.*)/i;
+
+/** The file in what PostgreSQL said, if it names one. */
+export const namedFile = (data: string, said: string): string | undefined => {
+  const name = NAMED_FILE.exec(said)?.[1];
+  return name === undefined ? undefined : resolve(data, name);
+};
+
 function explainExit(layout: Layout, said: string): "raced" {
   if (/lock file ".*" already exists|pre-existing shared memory block/i.test(said)) return "raced";
   if (/no space left on device|disk quota/i.test(said)) throw diskFull(layout.data);
   const details = { log: said.slice(-2000) };
   if (/address already in use/i.test(said)) {
-    throw new PlimsollError("port_in_use", "The port chosen for the embedded PostgreSQL is taken.", {
+    throw new PlimsollError("port_in_use", "The port chosen for the embedded PostgreSQL is in use.", {
       details,
     });
   }
+  const hint = `Its log, ${layout.log}, ends with:\n${details.log}`;
   if (/permission denied|wrong ownership|invalid permissions/i.test(said)) {
     throw new PlimsollError("data_folder_unwritable", `PostgreSQL cannot use ${layout.data}.`, {
       details,
-      hint: `It said:\n${details.log}`,
+      hint,
     });
   }
-  throw new PlimsollError("internal", "The embedded PostgreSQL did not start.", {
-    details,
-    hint: `Its log, ${layout.log}, ends with:\n${details.log}`,
-  });
+  const restore = `Restore the data folder from a backup. ${hint}`;
+  const file = namedFile(layout.data, said);
+  if (file !== undefined) throw damaged(file, "is missing or damaged", restore);
+  const damage = DAMAGED_DATA.exec(said)?.[1];
+  if (damage !== undefined)
+    throw damaged(layout.data, `is damaged. PostgreSQL says: ${damage.trim()}`, restore);
+  throw new PlimsollError("internal", "The embedded PostgreSQL did not start.", { details, hint });
 }
 
-/** Milliseconds a fast shutdown may take (it writes a checkpoint) before we stop without one. */
+/** Milliseconds a fast shutdown may take (it writes a checkpoint) before it is stopped without one. */
 const FAST_STOP_LIMIT = 60_000;
 
 /**
- * Stops a postmaster: open transactions are rolled back, a checkpoint is written. After a minute it is
- * told to quit at once, which is safe too and costs a recovery at the next start. The signal goes to a pid
- * that is proven to be ours at this moment.
- * @returns false when it could not be proven, or is still running after that
+ * Stops a postmaster. It rolls back open transactions and writes a checkpoint. After a minute it is told to
+ * quit at once, which loses nothing and costs a recovery at the next start. Signals are sent only to a process
+ * that is our postmaster at that moment.
+ * @returns false when it cannot be identified, or is still running after that
  */
 export async function stopPostmaster(pid: number, layout: Layout, binaries: Binaries): Promise<boolean> {
   const identify = () => identifyPostmaster(pid, layout.data);

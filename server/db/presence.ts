@@ -8,14 +8,22 @@ export interface Address {
   port: number;
 }
 
-/** Any number will do, as long as every version of Plimsoll keeps it. */
+/** Milliseconds a server may take to answer. A paused one never does. */
+const ANSWER_LIMIT = 3_000;
+
+export type JoinAnswer =
+  | { kind: "joined"; presence: Presence }
+  | { kind: "busy" | "absent" }
+  | { kind: "refused" | "failed"; error: Error };
+
+/** Any number, as long as every version of Plimsoll uses the same. */
 const PRESENCE_LOCK = 0x504c494d;
 
 /**
- * One session on the maintenance database that says "a Plimsoll process uses this server", by a shared
- * advisory lock. The server drops the lock when the process ends, however it ends, so nothing can go
- * stale. Whoever can take the lock exclusively is the last one, and may stop the server; a newcomer who
- * cannot get it shared knows that the server is being stopped.
+ * One session on the maintenance database that marks "a Plimsoll process uses this server" with a shared
+ * advisory lock. The server releases the lock when the process ends for any reason, so the mark cannot go
+ * stale. A process that can take the lock exclusively is the last user and may stop the server. A new process
+ * that cannot take the lock shared knows that the server is stopping.
  */
 export class Presence {
   /** Unix time in seconds at which the postmaster started. */
@@ -39,22 +47,20 @@ export class Presence {
   /**
    * Tries to join the server at `address`.
    * - `joined`: it serves this data folder and we hold the lock
-   * - `busy`: it is there, but starting, stopping or full
-   * - `refused`: a PostgreSQL answers and does not take our password
-   * - `absent`: nothing of ours answers there
+   * - `busy`: it is starting, stopping, or out of connections
+   * - `refused`: a PostgreSQL answers and rejects our login, with its reason
+   * - `failed`: a PostgreSQL answers and cannot open its own files, with its reason
+   * - `absent`: no server of ours answers there
    */
-  static async join(
-    address: Address,
-    password: string,
-    dataDirectory: string,
-  ): Promise<{ kind: "joined"; presence: Presence } | { kind: "busy" | "refused" | "absent" }> {
+  static async join(address: Address, password: string, dataDirectory: string): Promise<JoinAnswer> {
     const client = new pg.Client({
       ...address,
       user: SUPERUSER,
       password,
       database: "postgres",
       application_name: "plimsoll supervisor",
-      connectionTimeoutMillis: 5_000,
+      connectionTimeoutMillis: ANSWER_LIMIT,
+      query_timeout: ANSWER_LIMIT,
     });
     // Without a listener, a connection lost between two queries would end the process.
     client.on("error", () => {});
@@ -74,11 +80,11 @@ export class Presence {
       return { kind };
     } catch (error) {
       await client.end().catch(() => {});
-      return { kind: refusalKind(error) };
+      return explainFailure(error);
     }
   }
 
-  /** Calls `listener` once when the server goes away under us; at once when it already has. */
+  /** Calls `listener` once when the connection to the server is lost, immediately if it already is. */
   onLost(listener: () => void): void {
     if (this.lost) listener();
     else this.listener = listener;
@@ -86,7 +92,7 @@ export class Presence {
 
   /**
    * Gives up our share.
-   * @returns true when nobody else holds one. Then nobody can join until this session ends.
+   * @returns true when no other process holds one. Then no process can join until this session ends.
    */
   async leave(): Promise<boolean> {
     this.listener = undefined;
@@ -109,11 +115,13 @@ async function samePlace(a: string, b: string): Promise<boolean> {
   return x === y;
 }
 
-function refusalKind(error: unknown): "busy" | "refused" | "absent" {
-  const code = (error as { code?: string }).code ?? "";
-  // Starting up or shutting down; killed while we spoke; all slots taken.
-  if (["57P03", "57P01", "57P02", "53300"].includes(code)) return "busy";
-  if (code === "28P01" || code === "28000") return "refused";
-  // Refused, no such socket, reset, or not a PostgreSQL at all.
-  return "absent";
+function explainFailure(error: unknown): JoinAnswer {
+  if (!(error instanceof pg.DatabaseError)) {
+    // Connection refused, no such socket, connection reset, no answer in time, or not a PostgreSQL at all.
+    return { kind: "absent" };
+  }
+  const code = error.code ?? "";
+  // Starting up or shutting down; killed during the login; all connections in use.
+  if (["57P03", "57P01", "57P02", "53300"].includes(code)) return { kind: "busy" };
+  return { kind: code.startsWith("28") ? "refused" : "failed", error };
 }

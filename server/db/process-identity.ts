@@ -1,21 +1,21 @@
 import { execFile } from "node:child_process";
-import { readFile, readlink } from "node:fs/promises";
+import { readdir, readFile, readlink } from "node:fs/promises";
 import { basename } from "node:path";
 import { promisify } from "node:util";
 
 /**
- * What a process id stands for. A pid alone proves nothing: the process that wrote it down may be gone
- * and its number given to something else.
- * - `ours`: a postmaster working on our data folder
- * - `other`: alive, and certainly not that
+ * What runs under a process id. The id alone proves nothing: its process may have ended, and the system may
+ * have given the number to another program.
+ * - `ours`: a postmaster on our data folder
+ * - `other`: another program
  * - `gone`: no such process
- * - `unknown`: alive, and the system does not let us see what it is
+ * - `unknown`: a process that the system does not let us inspect
  */
 export type Identity = "ours" | "other" | "gone" | "unknown";
 
 const run = promisify(execFile);
 
-/** Tells what `pid` is. Never throws. */
+/** Identifies the process `pid`. Never throws. */
 export async function identifyPostmaster(pid: number, dataDirectory: string): Promise<Identity> {
   if (!isAlive(pid)) return "gone";
   try {
@@ -28,7 +28,29 @@ export async function identifyPostmaster(pid: number, dataDirectory: string): Pr
   }
 }
 
-/** True when a process has this id. One that we may not signal (EPERM) is alive too. */
+/**
+ * Looks through all processes for a postmaster on this data folder, for when its lock file does not name one.
+ * @returns its process id; undefined when there is none, or where processes cannot be listed. Never throws
+ */
+export async function findPostmaster(dataDirectory: string): Promise<number | undefined> {
+  for (const pid of await postgresProcesses(dataDirectory).catch(() => [])) {
+    if ((await identifyPostmaster(pid, dataDirectory)) === "ours") return pid;
+  }
+  return undefined;
+}
+
+/** Candidates for a postmaster on this folder. On other systems than Linux each further look starts a program. */
+async function postgresProcesses(dataDirectory: string): Promise<number[]> {
+  if (process.platform === "win32") return [];
+  if (process.platform === "linux") return (await readdir("/proc")).map(Number).filter((pid) => pid > 0);
+  const { stdout } = await run("ps", ["-axww", "-o", "pid=,command="]);
+  return stdout
+    .split("\n")
+    .filter((line) => line.includes(dataDirectory))
+    .map((line) => Number.parseInt(line, 10));
+}
+
+/** True when a process has this id. EPERM means that it exists and belongs to another user. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -43,13 +65,13 @@ async function identifyOnLinux(pid: number, dataDirectory: string): Promise<Iden
     readFile(`/proc/${pid}/stat`, "utf8"),
     readFile(`/proc/${pid}/cmdline`, "utf8"),
   ]);
-  // The state follows the command in brackets, which may itself hold brackets and spaces. A zombie has
-  // exited; only its parent has not asked yet.
+  // The state follows the command in brackets, which may contain brackets and spaces. A zombie has exited
+  // already, and waits for its parent.
   if (/^ [ZX]/.test(stat.slice(stat.lastIndexOf(")") + 1))) return "gone";
   const words = commandLine.split("\0");
   if (basename(words[0] ?? "") !== "postgres") return "other";
   if (words[words.indexOf("-D") + 1] === dataDirectory) return "ours";
-  // Started by hand from another path to the same folder: a postmaster works inside its data folder.
+  // Started by hand with another path to the same folder. A postmaster works inside its data folder.
   const cwd = await readlink(`/proc/${pid}/cwd`).catch(() => undefined);
   if (cwd === undefined) return "unknown";
   return cwd === dataDirectory ? "ours" : "other";

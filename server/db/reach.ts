@@ -1,6 +1,6 @@
 import { PlimsollError } from "../errors.ts";
 
-/** A connection URL as it may be shown: without the password. */
+/** A connection URL without its password, for messages. */
 export function shownUrl(url: string): string {
   const shown = new URL(url);
   if (shown.password) shown.password = "***";
@@ -10,8 +10,8 @@ export function shownUrl(url: string): string {
 const TRY_EMBEDDED = "Or unset DATABASE_URL to use the embedded PostgreSQL.";
 
 /**
- * Turns the failure of a first connection into `database_unreachable` with what to do about it. An error
- * that is not about reaching the database comes back as it is.
+ * Turns the failure of a first connection into `database_unreachable` with a hint. Returns any other error
+ * unchanged.
  */
 export function explainUnreachable(error: unknown, url: string): unknown {
   if (error instanceof PlimsollError) return error;
@@ -42,7 +42,7 @@ function reasonOf(error: unknown, { host, name, user }: Target): [string, string
       ];
     case "ENOTFOUND":
     case "EAI_AGAIN":
-      return [`The host name of ${host} cannot be found`, "Correct the host in DATABASE_URL."];
+      return [`The host name in ${host} does not resolve`, "Correct the host in DATABASE_URL."];
     case "ETIMEDOUT":
     case "EHOSTUNREACH":
     case "ENETUNREACH":
@@ -51,7 +51,7 @@ function reasonOf(error: unknown, { host, name, user }: Target): [string, string
     case "28000":
       return [`PostgreSQL at ${host} refuses the user ${user}`, `It says: ${message}. Correct DATABASE_URL.`];
     case "3D000":
-      return [`The database ${name} does not exist at ${host}`, `Make it: CREATE DATABASE "${name}".`];
+      return [`The database ${name} does not exist at ${host}`, `Create it: CREATE DATABASE "${name}".`];
     case "53300":
       return [
         `PostgreSQL at ${host} has no connection left`,
@@ -69,7 +69,7 @@ function reasonOf(error: unknown, { host, name, user }: Target): [string, string
   return undefined;
 }
 
-/** With several addresses for one name, Node reports a bundle of errors. */
+/** For a name with several addresses, Node reports an AggregateError. */
 function mostTelling(error: unknown): { code: string; message: string } {
   const first = error instanceof AggregateError ? error.errors[0] : error;
   const { code = "", message = "" } = (first ?? {}) as { code?: string; message?: string };

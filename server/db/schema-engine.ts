@@ -5,7 +5,7 @@ import { bindMigrationAwareSqlAdapterFactory, type SqlDriverAdapter } from "@pri
 import type { SchemaEngine } from "@prisma/schema-engine-wasm";
 import { engineAdapterFactory } from "./engine-adapter.ts";
 
-/** The part of the package's glue code that its types leave out. */
+/** The part of the package that its types leave out. */
 interface Glue {
   SchemaEngine: typeof SchemaEngine;
   __wbg_set_wasm(exports: WebAssembly.Exports): void;
@@ -14,8 +14,7 @@ interface Glue {
 let loading: Promise<Glue> | undefined;
 
 /**
- * Loads the engine. The package's own entry imports the .wasm file as a module, which only the newest Node
- * can do, so the two halves are put together here.
+ * Loads the engine. The package's entry point imports the .wasm file as a module, which Node 20 cannot do.
  */
 async function load(): Promise<Glue> {
   const glue = (await import("@prisma/schema-engine-wasm/schema_engine_bg")) as unknown as Glue;
@@ -30,8 +29,7 @@ async function load(): Promise<Glue> {
 }
 
 /**
- * Runs `work` with Prisma's schema engine on a pool of its own. It takes about 0.2 s and 20 MB to load,
- * hence only when there is something to do.
+ * Runs `work` with Prisma's schema engine on a pool of its own. Loading the engine takes about 0.2 s and 20 MB.
  * @param root the folder that holds `prisma/schema.prisma`
  */
 export async function withSchemaEngine<T>(

@@ -1,7 +1,6 @@
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { emptyDatabase } from "../testing/database.ts";
-import { statementNames } from "./client.ts";
 import { judge, selfCheck } from "./self-check.ts";
 
 const log = pino({ level: "silent" });
@@ -16,7 +15,7 @@ describe("judge", () => {
     expect(judge({ ...safe, ...change }).wrong).toEqual([`${name} is off`]);
   });
 
-  it("accepts every synchronous_commit that waits for our disk", () => {
+  it("accepts every synchronous_commit that waits for the local disk", () => {
     for (const synchronousCommit of ["on", "local", "remote_write", "remote_apply"]) {
       expect(judge({ ...safe, synchronousCommit }).wrong).toEqual([]);
     }
@@ -39,7 +38,7 @@ describe("selfCheck", () => {
     expect(await selfCheck({ url: database.url, allowUnsafe: false, log })).toMatchObject({ fsync: "on" });
   });
 
-  it("refuses a database that forgets, unless told otherwise", async () => {
+  it("refuses a database that can lose commits, unless DATABASE_ALLOW_UNSAFE is set", async () => {
     const url = `${database.url}${database.url.includes("?") ? "&" : "?"}options=-c%20synchronous_commit%3Doff`;
     await expect(selfCheck({ url, allowUnsafe: false, log })).rejects.toMatchObject({
       code: "database_unsafe",
@@ -52,7 +51,7 @@ describe("selfCheck", () => {
   it.each([
     ["a host that is down", "postgresql://me:hunter2@127.0.0.1:1/x", /Nothing answers at 127.0.0.1:1/],
     ["a host that does not exist", "postgresql://me:hunter2@no-such-host.invalid/x", /cannot be found/],
-  ])("explains %s without telling the password", async (_, url, message) => {
+  ])("explains %s without repeating the password", async (_, url, message) => {
     const error = await selfCheck({ url, allowUnsafe: false, log }).catch((e) => e);
     expect(error).toMatchObject({ code: "database_unreachable", message, hint: /DATABASE_URL/ });
     expect(error.message + error.hint).not.toContain("hunter2");
@@ -70,16 +69,5 @@ describe("selfCheck", () => {
     await expect(selfCheck({ url: wrong.href, allowUnsafe: false, log })).rejects.toMatchObject({
       message: /refuses the user/,
     });
-  });
-});
-
-describe("statementNames", () => {
-  it("names a bounded number of statements, each always the same", () => {
-    const name = statementNames(2);
-    const first = name({ sql: "a" });
-    expect(first).not.toBe("");
-    expect(name({ sql: "b" })).not.toBe(first);
-    expect(name({ sql: "c" })).toBe("");
-    expect(name({ sql: "a" })).toBe(first);
   });
 });

@@ -1,9 +1,10 @@
 import pg from "pg";
 import type { Logger } from "pino";
 import { PlimsollError } from "../errors.ts";
+import { connectionOptions } from "./connections.ts";
 import { explainUnreachable, shownUrl } from "./reach.ts";
 
-/** What decides whether an acknowledged event survives a crash, as the server reports it. */
+/** The server's settings that decide whether an acknowledged event survives a crash. */
 export interface Durability {
   fsync: string;
   synchronousCommit: string;
@@ -16,7 +17,7 @@ const OLDEST = 15;
 const NEWEST = 18;
 
 /**
- * Connects once and proves that the database keeps what it acknowledges.
+ * Connects once and checks that commits survive a crash.
  * @throws PlimsollError `database_unreachable`, `database_unsafe`
  */
 export async function selfCheck(options: {
@@ -50,7 +51,7 @@ export async function selfCheck(options: {
   return found;
 }
 
-/** `fatal`: cannot work. `wrong`: settings under which acknowledged events can be lost. */
+/** `fatal` is why Plimsoll cannot work with it. `wrong` lists settings that can lose acknowledged events. */
 export function judge(found: Durability): { wrong: string[]; fatal?: string } {
   const major = Math.floor(found.version / 10_000);
   if (major < OLDEST) return { wrong: [], fatal: `it is version ${major}` };
@@ -66,10 +67,12 @@ const unsafe = (url: string, why: string, hint: string) =>
   new PlimsollError("database_unsafe", `Plimsoll does not use ${shownUrl(url)}: ${why}.`, { hint });
 
 export async function readDurability(url: string): Promise<Durability> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
+  const options = connectionOptions(url, "control", { connect: 10_000 });
+  const client = new pg.Client(options);
   client.on("error", () => {});
   try {
     await client.connect();
+    await options.onConnect(client);
     const { rows } = await client.query<Durability>(
       `SELECT current_setting('fsync') AS fsync,
               current_setting('synchronous_commit') AS "synchronousCommit",

@@ -1,12 +1,12 @@
 import { constants, openSync } from "node:fs";
 import { copyFile, open, stat, truncate } from "node:fs/promises";
 
-/** Bytes after which the log is turned over. With the one older copy, twice this is kept. */
+/** Bytes after which the log is rotated. One older copy is kept. */
 export const LOG_LIMIT = 4 * 1024 * 1024;
 
 /**
- * Opens the log for a server process to write to: appending, so that it can be truncated under the writer,
- * and closed to other users.
+ * Opens the log for a server process: in append mode, so that it can be truncated while the server writes, and
+ * readable for the owner only.
  */
 export function openServerLog(path: string): number {
   const { O_APPEND, O_CREAT, O_WRONLY, O_NOFOLLOW = 0 } = constants;
@@ -14,9 +14,8 @@ export function openServerLog(path: string): number {
 }
 
 /**
- * Keeps the log bounded. PostgreSQL's own collector can bound files by age only, and a pipe through us
- * would break when we die, so the file is copied and cut while it is being written to. A few lines
- * written in between may be lost.
+ * Rotates the log when it is too large. PostgreSQL's collector limits files by age only, and a pipe through this
+ * process would break when it dies. Lines written between the copy and the truncation are lost.
  */
 export async function boundServerLog(path: string, limit = LOG_LIMIT): Promise<void> {
   const size = await logSize(path);
@@ -25,12 +24,12 @@ export async function boundServerLog(path: string, limit = LOG_LIMIT): Promise<v
   await truncate(path, 0);
 }
 
-/** Bytes; 0 when there is no log yet. */
+/** Size in bytes; 0 when there is no log. */
 export async function logSize(path: string): Promise<number> {
   return (await stat(path).catch(() => undefined))?.size ?? 0;
 }
 
-/** What was written since `offset` bytes, at most the last 4 KB of it. */
+/** The text written after the first `offset` bytes, at most the last 4 KB. */
 export async function readLogSince(path: string, offset: number): Promise<string> {
   const file = await open(path, "r").catch(() => undefined);
   if (!file) return "";

@@ -1,94 +1,134 @@
 import { Socket } from "node:net";
 import pg from "pg";
 import type { Logger } from "pino";
+import { connectionOptions, type Limits } from "./connections.ts";
+import { isStaleStatement, statementNames } from "./prepared-statements.ts";
+import { type UnavailableReason, unavailableReason } from "./unavailable.ts";
+import { CLOSE_LIMIT, within } from "./within.ts";
 
-/** Statements on one connection, answered in the order they are given; a new one need not wait for the last. */
+/** Statements on one connection, answered in the order they are sent. A statement may be sent before the last one is answered. */
 export interface Sql {
   query<Row>(text: string, ...values: unknown[]): Promise<Row[]>;
-  /** How many rows it touched. */
+  /** @returns the number of rows it changed */
   execute(text: string, ...values: unknown[]): Promise<number>;
 }
 
 /** The statements of one transaction of a writer. */
 export interface WriterSql extends Sql {
-  /** Gives a statement nobody waits for: the transaction commits only when it succeeded. */
+  /** Sends a statement without waiting for its answer. The transaction commits only when it succeeded. */
   send(text: string, ...values: unknown[]): void;
 }
 
-/** The connections of those who write events. */
+/** Milliseconds for which a failed write stands for the state of the database. */
+const FAILURE_MS = 10_000;
+
+const WRITES = /^\s*(INSERT|UPDATE|DELETE|MERGE)\b/i;
+
+/** Attempts at a transaction whose prepared statements do not fit any more. */
+const STALE_ATTEMPTS = 5;
+
+/** The connections for writing events. */
 export interface Writers {
   /**
-   * Commits when `run` resolves and all its statements succeeded; else nothing is stored and it throws what went wrong
-   * first. The commit is on its way together with the last statements, and not after their answers.
+   * Commits when `run` resolves and all its statements succeeded. Otherwise stores nothing and throws the first error.
+   * COMMIT is sent together with the last statements, without waiting for their answers.
+   *
+   * Calls `run` again when a schema change made its prepared statements stale, so `run` must not keep state between calls.
    */
   transaction<T>(run: (sql: WriterSql) => Promise<T>): Promise<T>;
-  /** One statement by itself, committed when it resolves. */
+  /** Runs one statement by itself. It is committed when the promise resolves. */
   query<Row>(text: string, ...values: unknown[]): Promise<Row[]>;
+  /** Why the database refused the last write; undefined once one succeeds, and 10 s after the failure. */
+  failure(): UnavailableReason | undefined;
+  /** Closes the connections. Waits 3 s at most for transactions that are not finished. Never throws. */
   end(): Promise<void>;
 }
 
-/** Milliseconds. A database that stands still must not hold requests for ever. */
-const QUERY_TIMEOUT = 15_000;
-const CONNECTION_WAIT = 5_000;
-
 /**
- * Opens connections for the hot path, on the driver itself and pipelined. A group commit is a dozen small statements,
- * and each cost three times as much through the typed client as here; pipelined, most of them wait for no answer.
+ * Opens connections for the hot path, on the driver itself and pipelined. A group commit is a dozen small
+ * statements. Each costs a third of what it does through the typed client, and most wait for no answer.
+ * @param options.size the most connections it opens
+ * @param options.limits replaces single limits of the purpose `writer`, in milliseconds
  */
-export function openWriters(options: { url: string; size: number; log: Logger }): Writers {
+export function openWriters(options: {
+  url: string;
+  size: number;
+  log: Logger;
+  limits?: Partial<Limits>;
+}): Writers {
   const pool = new pg.Pool({
-    connectionString: options.url,
+    ...connectionOptions(options.url, "writer", options.limits),
     max: options.size,
-    application_name: "plimsoll writer",
-    connectionTimeoutMillis: CONNECTION_WAIT,
-    query_timeout: QUERY_TIMEOUT,
-    keepAlive: true,
     pipeline: true,
     stream: gatheringSocket,
   });
-  pool.on("error", (err) => options.log.warn({ err }, "an idle writer lost its connection"));
-  // One that is in use fails its statements, which is how its user hears of it; unheard, the event would end the process.
+  pool.on("error", (err) => options.log.warn({ err }, "an idle writer connection was lost"));
+  // A connection in use reports its loss through its statements. Without a listener the event would end the process.
   pool.on("connect", (client) => client.on("error", () => {}));
-  const names = new Map<string, string>();
+  // Every statement of the hot path is a constant, so each connection prepares it once.
+  const nameOf = statementNames();
 
-  /** Every statement of the hot path is a constant, so each is prepared once a connection. */
-  function nameOf(text: string): string {
-    let name = names.get(text);
-    if (name === undefined) {
-      name = `w${names.size}`;
-      names.set(text, name);
+  async function attempt<T>(run: (sql: WriterSql) => Promise<T>): Promise<T> {
+    const client = await pool.connect();
+    const transaction = new Transaction(client, nameOf);
+    let broken: Error | undefined;
+    try {
+      const result = await run(transaction);
+      await transaction.commit();
+      return result;
+    } catch (error) {
+      broken = await transaction.rollback();
+      throw error;
+    } finally {
+      // A connection that cannot roll back is closed instead of going back to the pool.
+      client.release(broken);
     }
-    return name;
+  }
+
+  let failed: { reason: UnavailableReason; at: number } | undefined;
+
+  function note(error: unknown): void {
+    const reason = unavailableReason(error);
+    // A conflict is between two transactions; a third one may well succeed.
+    if (reason !== undefined && reason !== "conflict") failed = { reason, at: Date.now() };
   }
 
   return {
     async transaction(run) {
-      const client = await pool.connect();
-      const transaction = new Transaction(client, nameOf);
-      let broken: Error | undefined;
-      try {
-        const result = await run(transaction);
-        await transaction.commit();
-        return result;
-      } catch (error) {
-        broken = await transaction.rollback();
-        throw error;
-      } finally {
-        // A connection that cannot even roll back is not given to anybody else.
-        client.release(broken);
+      for (let attempts = 1; ; attempts++) {
+        try {
+          const result = await attempt(run);
+          failed = undefined;
+          return result;
+        } catch (error) {
+          if (isStaleStatement(error) && attempts < STALE_ATTEMPTS) continue;
+          note(error);
+          throw error;
+        }
       }
     },
     async query<Row>(text: string, ...values: unknown[]): Promise<Row[]> {
-      const { rows } = await pool.query({ name: nameOf(text), text, values });
-      return rows as Row[];
+      const writes = WRITES.test(text);
+      try {
+        const { rows } = await pool.query({ name: nameOf(text), text, values });
+        if (writes) failed = undefined;
+        return rows as Row[];
+      } catch (error) {
+        if (writes) note(error);
+        throw error;
+      }
     },
-    end: () => pool.end(),
+    failure: () => (failed !== undefined && Date.now() - failed.at < FAILURE_MS ? failed.reason : undefined),
+    end: () =>
+      within(CLOSE_LIMIT, pool.end()).catch((err) => {
+        options.log.warn({ err }, "writer connections did not close in time; leaving them");
+      }),
   };
 }
 
 type Write = (...chunk: unknown[]) => boolean;
 
-/** A socket that sends in one system call what is written at one go, as most of a transaction's statements are. */
+/** A socket that sends everything written in one tick with one system call, such as the statements of a transaction. */
 function gatheringSocket(): Socket {
   const socket = new Socket();
   const write = socket.write.bind(socket) as Write;
@@ -104,7 +144,7 @@ function gatheringSocket(): Socket {
     }
     return write(...chunk);
   };
-  // Not before: `connect` puts back the method of the class.
+  // `connect` restores the method of the class, so replace it afterwards.
   socket.once("connect", () => Object.assign(socket, { write: gather }));
   return socket;
 }
@@ -112,9 +152,9 @@ function gatheringSocket(): Socket {
 class Transaction implements WriterSql {
   readonly #client: pg.PoolClient;
   readonly #nameOf: (text: string) => string;
-  /** Why the first statement that failed did so: all that were given after it fail as well, for no reason of their own. */
+  /** The error of the first statement that failed. The statements after it fail because of it. */
   #reason: unknown;
-  /** Whether the database has ended it, by a commit or by refusing one. */
+  /** True once COMMIT was answered, or refused and rolled back. */
   #ended = false;
 
   constructor(client: pg.PoolClient, nameOf: (text: string) => string) {
@@ -135,7 +175,7 @@ class Transaction implements WriterSql {
     this.#watch(this.#client.query({ name: this.#nameOf(text), text, values }));
   }
 
-  /** Answers come in order: when this one is there, all others are. A transaction that failed is only rolled back by it. */
+  /** Answers come in order, so the answer to COMMIT means that all others arrived. COMMIT rolls back a failed transaction. */
   async commit(): Promise<void> {
     try {
       await this.#client.query("COMMIT");
@@ -146,7 +186,7 @@ class Transaction implements WriterSql {
     if (this.#reason !== undefined) throw this.#reason;
   }
 
-  /** @returns what is wrong with the connection, if it cannot be used again */
+  /** @returns why the connection cannot be used again; undefined when it can */
   async rollback(): Promise<Error | undefined> {
     if (this.#ended) return undefined;
     return this.#client.query("ROLLBACK").then(

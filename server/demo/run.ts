@@ -20,7 +20,7 @@ const PACE_MS = 400;
 const LAST_WORDS = 2_000;
 
 export interface DemoOptions {
-  /** The program to run: scripts/demo.mjs. */
+  /** The program to run: the bundle dist/demo/main.js. */
   program: string;
   /** This server's own address. */
   publicUrl: () => string;

@@ -166,13 +166,14 @@ export function knownAgent(
       peakUtilization: totals.peakUtilization,
       peakAt: totals.peak?.at,
       state: undefined,
+      hasState: true,
     },
   };
 }
 
 /** The row as it is written. */
 export function rowWithState({ row, stored }: KnownAgent): AgentRow {
-  return { ...row, state: stored && packStored(stored) };
+  return { ...row, state: stored && packStored(stored), hasState: stored !== undefined };
 }
 
 export function windowRow(agentId: string, window: WindowSummary): WindowRow {

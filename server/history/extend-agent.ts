@@ -28,7 +28,7 @@ import {
 import type { AgentNews } from "./agent-news.ts";
 
 /** Why an agent's history is folded again, and not only continued. */
-export type RefoldReason = "turn_changed" | "mark_replaced" | "out_of_order" | "state_dropped" | "requested";
+export type RefoldReason = "turn_changed" | "mark_replaced" | "out_of_order" | "state_dropped";
 
 /** Turn keys to remember: a stream reports its latest turn again, and sub-second turns interleave. */
 const RECENT_KEYS = 16;

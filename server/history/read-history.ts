@@ -66,7 +66,9 @@ export function openHistory(
       const [row] = await read(STATE, agent.number, endsAt);
       return segments.parse(row ?? {}).state;
     },
-    async stretch({ from, to }) {
+    async stretch(stretch) {
+      // As text, because the typed client turns an infinite number into NULL.
+      const [from, to] = [String(stretch.from), String(stretch.to)];
       const [storedTurns, storedMarks, storedCrossings] = await Promise.all([
         read(TURNS, agent.number, from, to),
         read(MARKS, agent.id, from, to, TYPES),

@@ -1,9 +1,9 @@
 import type { Thresholds } from "@plimsoll/protocol";
-import { isBoundary, modelNames, reclaimedTokens } from "@plimsoll/protocol";
+import { modelNames } from "@plimsoll/protocol";
 import { catalogWindow } from "@plimsoll/protocol/catalog";
 import type { Sql } from "../db/sql.ts";
-import { type AgentRow, EMPTY_TALLY, TALLY_OF, type Tally } from "../store/agents.ts";
-import { type BoundaryRow, readingOfRow } from "../store/boundaries.ts";
+import type { AgentRow } from "../store/agents.ts";
+import type { BoundaryRow } from "../store/boundaries.ts";
 import type { CrossingRow } from "../store/crossings.ts";
 import { models } from "../store/models.ts";
 import { packStored } from "../store/packed-state.ts";
@@ -232,7 +232,7 @@ function* agentDifferences(
     model: row.model,
     turns: row.turns,
     windows: row.windows,
-    ...expectedTally(history, tallyOf(agent), tallyOf(row)),
+    ...tallyOf(row),
     currentTokens: row.currentTokens,
     currentWindow: row.currentWindow,
     windowSource: row.windowSource,
@@ -242,27 +242,13 @@ function* agentDifferences(
     peakUtilization: row.peakUtilization,
     peakAt: row.peakAt,
   });
+  if (agent.hasState !== (agent.state !== undefined)) yield "agents.has_state";
   if (agent.state !== undefined && stored !== undefined && agent.state !== packStored(stored))
     yield "agents.state";
   // Repeats that add nothing move these times too, so they have bounds and no exact value.
   if (agent.firstAt > history.firstAt) yield "agents.first_at";
   if (agent.lastAt < history.lastAt) yield "agents.last_at";
   if (agent.lastReceivedAt < history.lastReceivedAt) yield "agents.last_received_at";
-}
-
-/** The stored rows counted anew, with what the refold would change in them. */
-function expectedTally(history: RecordedHistory, before: Tally, after: Tally): Tally {
-  const tally = { ...EMPTY_TALLY };
-  for (const row of history.boundaries.values()) {
-    if (!isBoundary(row.type)) continue;
-    tally[TALLY_OF[row.type]] += 1;
-    tally.reclaimed += reclaimedTokens(readingOfRow(row));
-  }
-  for (const { up, threshold } of history.crossings.values()) {
-    if (up && threshold === "warning") tally.warnings += 1;
-  }
-  for (const field of Object.keys(tally) as (keyof Tally)[]) tally[field] += after[field] - before[field];
-  return tally;
 }
 
 function rowDifferences(table: string, stored: object | undefined, expected: object): string[] {

@@ -1,12 +1,14 @@
 import type { AgentState, FoldResult, Segment, Summary } from "@plimsoll/protocol";
 import { EMPTY_STATE, foldSegments, joinSummaries, mayCut } from "@plimsoll/protocol";
-import type { Tally } from "../store/agents.ts";
+import { EMPTY_TALLY, type Tally } from "../store/agents.ts";
+import { readingOfRow } from "../store/boundaries.ts";
 import { packState, packSummary, unpackState, unpackSummary } from "../store/packed-state.ts";
 import type { WindowRow } from "../store/windows.ts";
 import {
   type AgentChanges,
   type AgentIdentity,
   type AgentOptions,
+  countBoundary,
   type KnownAgent,
   knownAgent,
   noChanges,
@@ -16,7 +18,7 @@ import {
 import type { AgentNews } from "./agent-news.ts";
 import { compareHistory } from "./compare-history.ts";
 import { NewsByTime, type StretchEvents } from "./news-by-time.ts";
-import type { History } from "./read-history.ts";
+import type { History, StoredStretch } from "./read-history.ts";
 
 /** How far a history is folded again. */
 export type RefoldExtent = "until_unchanged" | "to_the_end";
@@ -79,7 +81,8 @@ class Refold {
     this.#impossible = impossible;
     this.#news = new NewsByTime(input.news);
     this.#changes = noChanges(input.agent.harness, input.known.row, input.known);
-    this.#tally = tallyOf(input.known.row);
+    // A fold of the whole history counts again what is stored, so a wrong count does not survive it.
+    this.#tally = input.extent === "to_the_end" ? EMPTY_TALLY : tallyOf(input.known.row);
   }
 
   async run(): Promise<RefoldResult> {
@@ -154,6 +157,7 @@ class Refold {
       const closed =
         atEnd || cutAtEnd ? folded.closed : [...folded.closed, { endsAt: to, result: folded.open }];
       const results = [...folded.closed.map(({ result }) => result), folded.open];
+      if (this.#input.extent === "to_the_end") this.#tally = countStored(this.#tally, stored);
       const { changes, tally, originChanged } = compareHistory(
         stored,
         events,
@@ -225,6 +229,13 @@ class Refold {
     };
     this.#changes.after = knownAgent(agent, known, after, options);
   }
+}
+
+/** The tally after counting what is stored of a stretch. */
+function countStored(tally: Tally, { marks, crossings }: StoredStretch): Tally {
+  const counted = marks.reduce((sum, row) => countBoundary(sum, readingOfRow(row), 1), tally);
+  const warnings = crossings.filter(({ up, threshold }) => up && threshold === "warning").length;
+  return { ...counted, warnings: counted.warnings + warnings };
 }
 
 function factsOf({ turns, marks }: StretchEvents) {

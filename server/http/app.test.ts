@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type Principal, requireScope } from "../access/principal.ts";
 import { PlimsollError } from "../errors.ts";
-import { type TestServer, testServer } from "./test-server.ts";
+import { type HttpStack, startHttpStack } from "../testing/http-stack.ts";
 
-let server: TestServer;
+let server: HttpStack;
 
 const FAILURES: Record<string, Error> = {
   bug: new Error("SELECT secret FROM somewhere"),
@@ -12,7 +12,7 @@ const FAILURES: Record<string, Error> = {
 };
 
 beforeAll(async () => {
-  server = await testServer({
+  server = await startHttpStack({
     names: ["plimsoll.example.com"],
     events: async ({ headers }) => {
       const failure = FAILURES[String(headers["x-failure"])];
@@ -156,7 +156,7 @@ describe("login", () => {
     expect(first.headers["cache-control"]).toBe("no-store");
     const cookie = first.headers["set-cookie"]![0]!;
     expect(cookie).toMatch(
-      /^plimsoll_session_\d+=\w{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=2592000$/,
+      /^plimsoll_session_\d+=\w{43}; Max-Age=2592000; Path=\/; HttpOnly; SameSite=Strict$/,
     );
     const headers = { cookie: cookie.split(";", 1)[0]! };
     expect((await server.send("/api/v1/status", { headers })).status).toBe(200);
@@ -171,7 +171,7 @@ describe("login", () => {
       body: { token },
       headers: { "x-forwarded-proto": "https" },
     });
-    expect(headers["set-cookie"]![0]).toMatch(/; Secure$/);
+    expect(headers["set-cookie"]![0]).toMatch(/; HttpOnly; Secure; SameSite=Strict$/);
   });
 
   it("is refused to pages of other origins, and their token still works after", async () => {
@@ -237,11 +237,11 @@ describe("two processes of one database", () => {
     };
     // A browser asks both under the one name of what stands before them.
     const host = "plimsoll.example.com";
-    const other = await testServer({ database: server.database, rest, names: [host] });
+    const other = await startHttpStack({ database: server.database, rest, names: [host] });
     try {
       const { authorization, id } = await server.key("read");
       const { cookie } = await logIn(host);
-      const status = async (at: TestServer, headers: Record<string, string>) =>
+      const status = async (at: HttpStack, headers: Record<string, string>) =>
         (await at.send("/api/v1/status", { headers: { ...headers, host } })).status;
       for (const headers of [{ authorization }, { cookie }] as Record<string, string>[]) {
         expect([await status(server, headers), await status(other, headers)]).toEqual([200, 200]);

@@ -1,55 +1,107 @@
 import { describe, expect, it } from "vitest";
-import { createReadiness } from "./health.ts";
-import { testServer } from "./test-server.ts";
+import { startHttpStack } from "../testing/http-stack.ts";
+import { createReadiness, type ReadinessSource } from "./health.ts";
+
+function source(changed: Partial<ReadinessSource> = {}): ReadinessSource {
+  return {
+    probeWrite: async () => undefined,
+    writeFailure: () => undefined,
+    ingestFull: () => false,
+    stopping: () => false,
+    ...changed,
+  };
+}
 
 describe("readiness", () => {
+  it("is given when nothing is wrong", async () => {
+    expect(await createReadiness(source())()).toEqual([]);
+  });
+
   it("names every reason", async () => {
-    const readiness = createReadiness({
-      pingDatabase: () => Promise.reject(new Error("refused")),
-      ingestFull: () => true,
-      stopping: () => true,
-    });
+    const readiness = createReadiness(
+      source({
+        probeWrite: async () => "disk_full",
+        writeFailure: () => "lock_timeout",
+        ingestFull: () => true,
+        stopping: () => true,
+      }),
+    );
     expect(await readiness()).toEqual([
       "The server is stopping.",
       "The queue of events is full.",
-      "The database does not answer.",
+      "The disk is full, so the database cannot store anything.",
+      "The database waited too long for another transaction.",
     ]);
   });
 
-  it("asks the database once a second at most, and sees it come back", async () => {
+  it("names one reason once", async () => {
+    const both = { probeWrite: async () => "read_only" as const, writeFailure: () => "read_only" as const };
+    expect(await createReadiness(source(both))()).toEqual([
+      "The database is read-only, so it cannot store anything.",
+    ]);
+  });
+
+  it("probes the database once a second at most, and sees it come back", async () => {
     let time = 0;
-    let asked = 0;
+    let probes = 0;
     let up = false;
     const readiness = createReadiness(
-      {
-        async pingDatabase() {
-          asked++;
-          if (!up) throw new Error("refused");
+      source({
+        async probeWrite() {
+          probes++;
+          return up ? undefined : "connection";
         },
-        ingestFull: () => false,
-        stopping: () => false,
-      },
+      }),
       () => time,
     );
     await Promise.all(Array.from({ length: 20 }, () => readiness()));
-    expect(asked).toBe(1);
+    expect(probes).toBe(1);
     up = true;
+    time = 999;
+    expect(await readiness()).toEqual(["The database cannot be reached."]);
     time = 1_000;
     expect(await readiness()).toEqual([]);
+    expect(probes).toBe(2);
   });
 
-  it("does not wait for a database that never answers", async () => {
-    const readiness = createReadiness({
-      pingDatabase: () => new Promise(() => {}),
-      ingestFull: () => false,
-      stopping: () => false,
-    });
-    expect(await readiness()).toEqual(["The database does not answer."]);
+  it("waits 2 s for a database that never answers, and does not probe it again meanwhile", async () => {
+    let time = 0;
+    let probes = 0;
+    let answer = (_: undefined) => {};
+    const readiness = createReadiness(
+      source({
+        probeWrite: () => {
+          probes++;
+          return new Promise((resolve) => {
+            answer = resolve;
+          });
+        },
+      }),
+      () => time,
+    );
+    const began = Date.now();
+    expect(await readiness()).toEqual(["The database took too long to answer."]);
+    expect(Date.now() - began).toBeLessThan(4_000);
+    time = 5_000;
+    expect(await readiness()).toEqual(["The database took too long to answer."]);
+    expect(probes).toBe(1);
+    answer(undefined);
+    await new Promise(setImmediate);
+    time = 10_000;
+    const next = readiness();
+    answer(undefined);
+    expect(await next).toEqual([]);
+    expect(probes).toBe(2);
+  });
+
+  it("counts a probe that fails unexpectedly as a lost connection", async () => {
+    const readiness = createReadiness(source({ probeWrite: () => Promise.reject(new Error("boom")) }));
+    expect(await readiness()).toEqual(["The database cannot be reached."]);
   });
 
   it("is asked without a key", async () => {
     let full = false;
-    const server = await testServer({ ingestFull: () => full });
+    const server = await startHttpStack({ ingestFull: () => full });
     try {
       expect(await server.send("/healthz")).toMatchObject({
         status: 200,

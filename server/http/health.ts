@@ -1,49 +1,63 @@
-/** What readiness looks at. */
+import { reasonInWords, type UnavailableReason } from "../db/unavailable.ts";
+
+/** What readiness depends on. */
 export interface ReadinessSource {
-  /** Rejects when the database does not answer. */
-  pingDatabase(): Promise<unknown>;
-  /** Whether new events would be refused. */
+  /** Tries to write to the database. Resolves with why it cannot; undefined when it can. May never resolve. */
+  probeWrite(): Promise<UnavailableReason | undefined>;
+  /** Why events are failing to be stored right now; undefined when they are stored, or none came. */
+  writeFailure(): UnavailableReason | undefined;
+  /** True when new events would be refused. */
   ingestFull(): boolean;
-  /** Whether the server is on its way out. */
+  /** True once the server is shutting down. */
   stopping(): boolean;
 }
 
-/** Milliseconds a database may take to answer, and for which the answer holds: anybody may ask. */
-const PING_MS = 2_000;
-const TRUST_MS = 1_000;
+/** Milliseconds the probe may take. */
+const PROBE_MS = 2_000;
+/** Milliseconds for which callers share one result: anybody may ask, without a key. */
+const SHARED_MS = 1_000;
 
-/** @returns why no traffic should be sent here; empty when ready */
+/** @returns the reasons why no traffic should be sent to this server; empty when it is ready */
 export type Readiness = () => Promise<string[]>;
 
 export function createReadiness(source: ReadinessSource, now: () => number = Date.now): Readiness {
-  let checked: { at: number; answer: Promise<boolean> } | undefined;
+  let shared: { at: number; answer: Promise<UnavailableReason | undefined> } | undefined;
+  let probing = false;
 
-  function databaseAnswers(): Promise<boolean> {
-    if (!checked || now() - checked.at >= TRUST_MS) checked = { at: now(), answer: ping(source) };
-    return checked.answer;
+  function databaseFailure(): Promise<UnavailableReason | undefined> {
+    if (shared && now() - shared.at < SHARED_MS) return shared.answer;
+    // A probe that hangs holds a connection, so no second one is started.
+    const answer = probing ? Promise.resolve<UnavailableReason>("timeout") : probe();
+    shared = { at: now(), answer };
+    return answer;
+  }
+
+  async function probe(): Promise<UnavailableReason | undefined> {
+    probing = true;
+    let timer: NodeJS.Timeout | undefined;
+    const timeUp = new Promise<UnavailableReason>((resolve) => {
+      timer = setTimeout(() => resolve("timeout"), PROBE_MS);
+    });
+    const answered = source
+      .probeWrite()
+      .catch((): UnavailableReason => "connection")
+      .finally(() => {
+        probing = false;
+      });
+    try {
+      return await Promise.race([answered, timeUp]);
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   return async () => {
-    const reasons: string[] = [];
-    if (source.stopping()) reasons.push("The server is stopping.");
-    if (source.ingestFull()) reasons.push("The queue of events is full.");
-    if (!(await databaseAnswers())) reasons.push("The database does not answer.");
-    return reasons;
+    const reasons = new Set<string>();
+    if (source.stopping()) reasons.add("The server is stopping.");
+    if (source.ingestFull()) reasons.add("The queue of events is full.");
+    for (const reason of [await databaseFailure(), source.writeFailure()]) {
+      if (reason !== undefined) reasons.add(reasonInWords(reason));
+    }
+    return [...reasons];
   };
-}
-
-async function ping(source: ReadinessSource): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeUp = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), PING_MS);
-  });
-  const answered = source.pingDatabase().then(
-    () => true,
-    () => false,
-  );
-  try {
-    return await Promise.race([answered, timeUp]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

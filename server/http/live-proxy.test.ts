@@ -4,17 +4,17 @@ import { createGunzip } from "node:zlib";
 import { LiveMessage } from "@plimsoll/protocol";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type BufferingProxy, bufferingProxy, type ProxyOptions } from "../testing/buffering-proxy.ts";
+import { type HttpStack, startHttpStack } from "../testing/http-stack.ts";
 import { hasNginx, startNginx } from "../testing/nginx.ts";
-import { type TestServer, testServer } from "./test-server.ts";
 
 /** The name in `PLIMSOLL_ALLOWED_HOSTS`, under which a browser asks the proxy. */
 const NAME = "plimsoll.example.com";
 
-let server: TestServer;
+let server: HttpStack;
 const stops: (() => Promise<void> | void)[] = [];
 
 beforeEach(async () => {
-  server = await testServer({ names: [NAME], heartbeatMs: 50 });
+  server = await startHttpStack({ names: [NAME], heartbeatMs: 50 });
 });
 afterEach(async () => {
   for (const stop of stops.splice(0).reverse()) await stop();

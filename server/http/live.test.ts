@@ -4,10 +4,10 @@ import { LiveMessage } from "@plimsoll/protocol";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { statusOf } from "../errors.ts";
 import type { ChangeListener } from "../live/hub.ts";
+import { type HttpStack, startHttpStack } from "../testing/http-stack.ts";
 import { createLiveStreams } from "./live.ts";
-import { type TestServer, testServer } from "./test-server.ts";
 
-let server: TestServer;
+let server: HttpStack;
 afterEach(() => server?.stop());
 
 interface Stream {
@@ -50,14 +50,14 @@ const changed = (sessions: string[] | null) => ({ type: "changed", sessions });
 
 describe("/api/v1/live", () => {
   it("needs the scope read", async () => {
-    server = await testServer();
+    server = await startHttpStack();
     expect((await server.send("/api/v1/live")).status).toBe(401);
     const { authorization } = await server.key("ingest");
     expect((await server.send("/api/v1/live", { headers: { authorization } })).status).toBe(403);
   });
 
   it("says at once to read everything, then what changes, with ids", async () => {
-    server = await testServer();
+    server = await startHttpStack();
     const { authorization } = await server.key("read");
     const stream = await open({ authorization });
     expect(stream.incoming.statusCode).toBe(200);
@@ -76,7 +76,7 @@ describe("/api/v1/live", () => {
   });
 
   it("is heard by a browser, in another process' words too", async () => {
-    server = await testServer();
+    server = await startHttpStack();
     const session = await server.browsers.login(server.browsers.createLoginToken(), "");
     const stream = await open({
       cookie: `plimsoll_session_${server.port}=${session}`,
@@ -89,7 +89,7 @@ describe("/api/v1/live", () => {
   });
 
   it("shows signs of life, counts its clients, and notices that they left", async () => {
-    server = await testServer({ heartbeatMs: 20 });
+    server = await startHttpStack({ heartbeatMs: 20 });
     const { authorization } = await server.key("read");
     const stream = await open({ authorization });
     await vi.waitFor(() => expect(stream.text().match(/^: still here$/gm)?.length).toBeGreaterThan(2));
@@ -100,7 +100,7 @@ describe("/api/v1/live", () => {
   });
 
   it("ends when the key is revoked", async () => {
-    server = await testServer({ heartbeatMs: 20 });
+    server = await startHttpStack({ heartbeatMs: 20 });
     const { authorization, id } = await server.key("read");
     const stream = await open({ authorization });
     await server.keys.revoke(1, id);
@@ -108,13 +108,13 @@ describe("/api/v1/live", () => {
   });
 
   it("ends when the server loses sight of what changes; who comes back is told to read everything", async () => {
-    server = await testServer();
+    server = await startHttpStack();
     const { authorization } = await server.key("read");
     const stream = await open({ authorization });
     await vi.waitFor(() => expect(stream.messages()).toHaveLength(1));
     await server.database.prisma.$queryRaw`
       SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-      WHERE application_name = 'plimsoll live' AND datname = current_database()`;
+      WHERE application_name = 'plimsoll listen' AND datname = current_database()`;
     await vi.waitFor(() => expect(stream.ended()).toBe(true), { timeout: 10_000 });
     expect(stream.messages()).toEqual([changed(null)]);
     const back = await vi.waitFor(
@@ -131,7 +131,7 @@ describe("/api/v1/live", () => {
   });
 
   it("holds so many clients and no more", async () => {
-    server = await testServer({ maxClients: 1 });
+    server = await startHttpStack({ maxClients: 1 });
     const { authorization } = await server.key("read");
     const stream = await open({ authorization });
     const { status, json, headers } = await server.send("/api/v1/live", { headers: { authorization } });
@@ -142,7 +142,7 @@ describe("/api/v1/live", () => {
   });
 
   it("ends cleanly when the server closes", async () => {
-    server = await testServer();
+    server = await startHttpStack();
     const { authorization } = await server.key("read");
     const stream = await open({ authorization });
     await vi.waitFor(() => expect(stream.messages()).toHaveLength(1));

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { LiveMessage } from "@plimsoll/protocol";
 import type { Access } from "../access/principal.ts";
-import { databaseUnreachable, PlimsollError, statusOf } from "../errors.ts";
+import { databaseUnavailable } from "../db/unavailable.ts";
+import { PlimsollError, statusOf } from "../errors.ts";
 import { addChanges, type Changes } from "../live/coalesce.ts";
 import type { LiveHub } from "../live/hub.ts";
 
@@ -60,7 +61,7 @@ export function createLiveStreams(options: LiveStreamsOptions): LiveStreams {
       throw new PlimsollError("overloaded", "Too many clients are connected to the live stream.");
     }
     if (!hub.connected()) {
-      throw databaseUnreachable();
+      throw databaseUnavailable();
     }
     // The client may have left while its key was looked up; then 'close' has come and gone.
     if (outgoing.destroyed) return;

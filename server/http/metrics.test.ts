@@ -1,9 +1,9 @@
 import parsePrometheusTextFormat, { type Family } from "parse-prometheus-text-format";
 import { describe, expect, it } from "vitest";
 import { AGENTS_SHOWN, type AgentGauges, type FleetGauges } from "../telemetry/gauges.ts";
+import { startHttpStack } from "../testing/http-stack.ts";
 import { createInstruments } from "./instruments.ts";
 import { renderMetrics } from "./metrics.ts";
-import { testServer } from "./test-server.ts";
 
 const agent = (changes: Partial<AgentGauges> = {}): AgentGauges => ({
   harness: "phantom@vm-3",
@@ -123,7 +123,7 @@ describe("the metrics", () => {
 
 describe("/metrics", () => {
   it("needs the scope read, and has counted the requests before", async () => {
-    const server = await testServer({ gauges: async () => fleet() });
+    const server = await startHttpStack({ gauges: async () => fleet() });
     try {
       expect((await server.send("/metrics")).status).toBe(401);
       const { authorization } = await server.key("read");
@@ -139,7 +139,7 @@ describe("/metrics", () => {
   });
 
   it("answers when the read model fails", async () => {
-    const server = await testServer({ gauges: () => Promise.reject(new Error("no database")) });
+    const server = await startHttpStack({ gauges: () => Promise.reject(new Error("no database")) });
     try {
       const { authorization } = await server.key("read");
       const { status, text } = await server.send("/metrics", { headers: { authorization } });

@@ -1,20 +1,20 @@
 import { randomBytes } from "node:crypto";
 import type { Logger } from "pino";
-import { isUnavailable } from "../db/unavailable.ts";
-import { databaseUnreachable, PlimsollError, statusOf, toErrorBody } from "../errors.ts";
+import { databaseUnavailable, isUnavailable } from "../db/unavailable.ts";
+import { PlimsollError, statusOf, toErrorBody } from "../errors.ts";
 
 const processPart = randomBytes(4).toString("hex");
 let requests = 0;
 
-/** Tells one request from all others, in the log and to whoever reports a failure. Costs next to nothing. */
+/** An id that is unique to one request, for the log and for error reports. */
 export function nextRequestId(): string {
   return `${processPart}-${(++requests).toString(36)}`;
 }
 
-/** Seconds after which a refused sender may try again, unless the error says better. */
+/** Seconds after which a refused client may try again, unless the error gives a time. */
 const RETRY_AFTER = 1;
 
-/** The one shape of every failure, with the headers its status asks for. */
+/** The headers of an error answer: its content type, and what its status requires. */
 export function errorHeaders(error: unknown): Record<string, string> {
   const status = statusOf(error);
   const headers: Record<string, string> = { "Content-Type": "application/json", "Cache-Control": "no-store" };
@@ -30,23 +30,23 @@ export function errorResponse(error: unknown): Response {
   });
 }
 
-/** A database that is away is nothing unforeseen, whoever ran into it. */
+/** Turns a failure of the database into an error with status 503. Returns any other error unchanged. */
 export function foreseen(thrown: unknown): unknown {
   if (thrown instanceof PlimsollError || !isUnavailable(thrown)) return thrown;
-  return databaseUnreachable(thrown);
+  return databaseUnavailable(thrown);
 }
 
-/** Where it happened, for the log. The path without its query: that may hold anything. */
+/** Where a request failed, for the log. `path` has no query, which can contain user data. */
 export interface ErrorPlace {
   method: string;
   path: string;
   requestId: string;
 }
 
-/** What the server did wrong is logged with all there is, what the caller did wrong only on request. */
+/** Logs faults of the server in full, and faults of the caller at debug level. */
 export function logError(log: Logger, error: unknown, place: ErrorPlace): void {
   const status = statusOf(error);
-  if (!(error instanceof PlimsollError)) log.error({ err: error, ...place }, "a request failed unforeseen");
+  if (!(error instanceof PlimsollError)) log.error({ err: error, ...place }, "a request failed unexpectedly");
   else if (status >= 500) log.warn({ err: error, code: error.code, ...place }, "a request failed");
   else log.debug({ code: error.code, reason: error.message, ...place }, "a request was refused");
 }

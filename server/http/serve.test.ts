@@ -2,9 +2,9 @@ import { Agent, createServer, request } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { PlimsollError } from "../errors.ts";
-import { type TestServer, testServer } from "./test-server.ts";
+import { type HttpStack, startHttpStack } from "../testing/http-stack.ts";
 
-let server: TestServer;
+let server: HttpStack;
 afterEach(() => server?.stop());
 
 const logIn = async () => {
@@ -14,7 +14,7 @@ const logIn = async () => {
 
 describe("pages", () => {
   it("are for browsers that logged in; others are sent to the login page and back after", async () => {
-    server = await testServer();
+    server = await startHttpStack();
     const { status, headers, text } = await server.send("/sessions?from=now-6h");
     expect(status).toBe(302);
     expect(headers.location).toBe("/login?next=%2Fsessions%3Ffrom%3Dnow-6h");
@@ -33,14 +33,14 @@ describe("pages", () => {
   });
 
   it("need no login where logging in needs them", async () => {
-    server = await testServer();
+    server = await startHttpStack();
     for (const path of ["/login", "/_next/static/a.js", "/icon.svg"]) {
       expect((await server.send(path)).status).toBe(200);
     }
   });
 
   it("prolong the login of who keeps coming", async () => {
-    server = await testServer();
+    server = await startHttpStack();
     const { session, cookie } = await logIn();
     expect((await server.send("/", { headers: { cookie } })).headers["set-cookie"]).toBeUndefined();
     const soon = new Date(Date.now() + 5 * 86_400_000);
@@ -53,7 +53,7 @@ describe("pages", () => {
   });
 
   it("answer a failure in the one shape", async () => {
-    server = await testServer({
+    server = await startHttpStack({
       pages: async () => {
         throw new Error("boom with a secret");
       },
@@ -65,7 +65,7 @@ describe("pages", () => {
 
   it("tell a person of a failure in a page, which asks again while asking may help", async () => {
     let failure: Error = new PlimsollError("database_unreachable", "The <database> is away.");
-    server = await testServer({
+    server = await startHttpStack({
       pages: async () => {
         throw failure;
       },
@@ -109,7 +109,7 @@ describe("serve", () => {
       finish = resolve;
     });
     let arrived = false;
-    server = await testServer({
+    server = await startHttpStack({
       routes: [
         (app) => {
           app.get("/api/v1/slow", async (c) => {
@@ -140,7 +140,7 @@ describe("serve", () => {
 
   it("cuts what does not finish in time", async () => {
     let arrived = false;
-    server = await testServer({
+    server = await startHttpStack({
       graceMs: 100,
       routes: [
         (app) => {
@@ -159,7 +159,7 @@ describe("serve", () => {
   });
 
   it("answers a client that offers an upgrade, as some do with every request", async () => {
-    server = await testServer();
+    server = await startHttpStack();
     const socket = connect(server.port, "127.0.0.1");
     const host = `127.0.0.1:${server.port}`;
     socket.write(

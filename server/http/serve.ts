@@ -5,7 +5,8 @@ import { getRequestListener } from "@hono/node-server";
 import type { Logger } from "pino";
 import { type Browsers, sessionCookie, sessionOf } from "../access/browser.ts";
 import { checkHost, type HostRules } from "../access/origin.ts";
-import { databaseUnreachable, PlimsollError, statusOf, toErrorBody } from "../errors.ts";
+import { databaseUnavailable } from "../db/unavailable.ts";
+import { PlimsollError, statusOf, toErrorBody } from "../errors.ts";
 import { foreignHost, type MachineApp } from "./app.ts";
 import { FAILURE_PAGE_HEADERS, failurePage } from "./failure-page.ts";
 import type { Instruments } from "./instruments.ts";
@@ -85,7 +86,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       if (open || (await letIn(incoming, outgoing, url))) await pages(incoming, outgoing);
     } catch (error) {
       const forPeople = incoming.headers.accept?.includes("text/html") === true;
-      refuse(incoming, outgoing, url, error, forPeople);
+      refuse(incoming, outgoing, url, foreseen(error), forPeople);
     }
   }
 
@@ -145,7 +146,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     try {
       return await browsers.verify(session);
     } catch (cause) {
-      throw databaseUnreachable(cause);
+      throw databaseUnavailable(cause);
     }
   }
 

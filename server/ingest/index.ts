@@ -1,6 +1,6 @@
 import type { Thresholds } from "@plimsoll/protocol";
 import type { Logger } from "pino";
-import { openWriters } from "../db/sql.ts";
+import { openWriters, type Writers } from "../db/sql.ts";
 import { SEGMENT_TURNS } from "../history/agent-changes.ts";
 import { DatabaseClock } from "./database-clock.ts";
 import { Freshness } from "./freshness.ts";
@@ -30,6 +30,8 @@ export interface OpenIngestOptions {
 export interface OpenedIngest {
   ingest: Ingest;
   freshness: Freshness;
+  /** Why the database refused the last write; undefined when it took it. */
+  writeFailure: Writers["failure"];
   close(): Promise<void>;
 }
 
@@ -70,6 +72,7 @@ export async function openIngest(options: OpenIngestOptions): Promise<OpenedInge
   return {
     ingest,
     freshness,
+    writeFailure: writers.failure,
     async close() {
       await ingest.close();
       await projectors.close();

@@ -2,9 +2,9 @@ import { contextTokens, type PlimsollEventInput } from "@plimsoll/protocol";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { PrismaClient } from "../db/client.ts";
+import { ALL } from "../store/buckets.ts";
 import { dumpTables, emptyTables } from "../testing/dump.ts";
 import { TEST_WINDOWS, type TestIngest, testIngest } from "../testing/ingest.ts";
-import { ALL } from "../store/buckets.ts";
 
 const HOUR = Date.UTC(2026, 10, 20, 10);
 
@@ -192,7 +192,10 @@ describe("writing events", () => {
       turn(10, { id: "ahead", at: Date.now() + 6 * 60_000 }),
       turn(10, { at: Date.now() + 4 * 60_000 }),
     ]);
-    expect(answer).toMatchObject({ accepted: 1, rejected: [{ id: "ahead", code: "in_the_future", path: "at" }] });
+    expect(answer).toMatchObject({
+      accepted: 1,
+      rejected: [{ id: "ahead", code: "in_the_future", path: "at" }],
+    });
   });
 });
 

@@ -1,8 +1,7 @@
 import type { PlimsollEvent } from "@plimsoll/protocol";
 import { v7 as uuid } from "uuid";
 import type { Writers } from "../db/sql.ts";
-import { isUnavailable } from "../db/unavailable.ts";
-import { PlimsollError } from "../errors.ts";
+import { databaseUnavailable, isUnavailable } from "../db/unavailable.ts";
 import { journal } from "../store/journal.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 import type { Command, JournalEntry } from "./journal-entry.ts";
@@ -146,7 +145,7 @@ export class JournalWriter {
       for (const { resolve } of group) resolve(true);
       measured?.(events.length, performance.now() - started);
     } catch (error) {
-      for (const { reject } of group) reject(isUnavailable(error) ? notTaken(error) : error);
+      for (const { reject } of group) reject(isUnavailable(error) ? databaseUnavailable(error) : error);
     }
   }
 }
@@ -162,15 +161,4 @@ function sumOf(group: readonly JournalRequest[]): Record<string, number> | undef
     }
   }
   return sum;
-}
-
-function notTaken(cause: unknown): PlimsollError {
-  return new PlimsollError(
-    "overloaded",
-    "The database does not answer. Send the same events again after 1 s.",
-    {
-      details: { retry_after_seconds: 1 },
-      cause,
-    },
-  );
 }

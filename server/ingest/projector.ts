@@ -10,7 +10,7 @@ import { EMPTY_ENTRY, type JournalEntry } from "./journal-entry.ts";
 import { acquireLease, type Lease, LeaseLost, proveLease, releaseLease } from "./lease.ts";
 import { ProjectMemory } from "./memory.ts";
 import { type ChunkPlan, type Lookup, type ProjectSettings, planChunk } from "./plan-chunk.ts";
-import { planRefold, refreshStalePeaks } from "./upkeep.ts";
+import { dropIdleStates, nextRefold, planRefold, refreshStalePeaks } from "./upkeep.ts";
 import { MemoryOutdated, remember, writeChunk, writeCounts } from "./write-chunk.ts";
 
 export interface ProjectorOptions {
@@ -56,6 +56,13 @@ export interface JournaledRequest {
 
 /** Events in one transaction, if that many wait. More would hold readers up for longer. */
 const CHUNK_EVENTS = 8_000;
+/**
+ * Milliseconds between two chunks while nobody waits and little is queued. Every chunk writes each of its agents once,
+ * so fewer and larger chunks cost less.
+ */
+const PACE_MS = 80;
+/** Events that are projected without delay. */
+const ENOUGH_EVENTS = 3_000;
 /** Events held in memory; the journal has the rest. */
 const QUEUE_EVENTS = 60_000;
 /** Journal rows read at once. */
@@ -90,6 +97,11 @@ export class Projector {
   #running: Promise<void> | undefined;
   #closed = false;
   #waiters: { ids: Set<string>; resolve: () => void }[] = [];
+  /** Whether a sender waits for an entry in the queue. */
+  #awaited = false;
+  /** When the last chunk was taken, by `performance.now()`. */
+  #tookAt = Number.NEGATIVE_INFINITY;
+  #endPause: (() => void) | undefined;
 
   constructor(options: ProjectorOptions) {
     this.#options = options;
@@ -114,6 +126,7 @@ export class Projector {
   offer(entry: JournaledEntry): void {
     if (this.#queued >= QUEUE_EVENTS) this.#unread = true;
     else this.#enqueue(entry);
+    if (this.#isUrgent()) this.#endPause?.();
     this.wake();
   }
 
@@ -121,6 +134,12 @@ export class Projector {
   check(): void {
     this.#unread = true;
     this.wake();
+  }
+
+  /** Looks for upkeep, at the latest after the next chunk. */
+  tidy(): void {
+    this.#upkeep = true;
+    if (this.holding) this.wake();
   }
 
   wake(): void {
@@ -135,13 +154,17 @@ export class Projector {
   gone(ids: readonly string[]): Promise<void> {
     const waiting = new Set(ids.filter((id) => this.#inMemory.has(id)));
     if (waiting.size === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#waiters.push({ ids: waiting, resolve }));
+    return new Promise((resolve) => {
+      this.#waiters.push({ ids: waiting, resolve });
+      this.#endPause?.();
+    });
   }
 
   /** Projects what is in memory, for a few seconds at most, and hands over. The journal keeps what is left. */
   async close(): Promise<void> {
     const timer = setTimeout(() => {
       this.#closed = true;
+      this.#endPause?.();
     }, CLOSE_MS);
     while (this.#running !== undefined && !this.#closed) await this.#running;
     clearTimeout(timer);
@@ -158,6 +181,8 @@ export class Projector {
     this.#queue.push(entry);
     this.#inMemory.add(entry.id);
     this.#queued += entry.entry.events.length;
+    this.#awaited ||= entry.entry.reply !== undefined || entry.entry.commands !== undefined;
+    this.#awaited ||= entry.requests?.some(({ done }) => done !== undefined) ?? false;
   }
 
   /** Projects until nothing is left. Two chunks overlap: one is planned while the database writes the other. */
@@ -172,6 +197,7 @@ export class Projector {
       let chunk: Chunk | undefined;
       try {
         if (!(await this.#ready())) return;
+        await this.#pace();
         chunk = this.#take();
         if (chunk === undefined) {
           const written = await settle();
@@ -193,20 +219,36 @@ export class Projector {
         if (!written.ok) throw new PreviousFailed(written);
         writing = this.#write(chunk, plan);
       } catch (error) {
-        if (error instanceof PreviousFailed) {
+        const written = error instanceof PreviousFailed ? error.written : await settle();
+        if (written.ok) await this.#failed(chunk, error);
+        else {
           if (chunk !== undefined) this.#putBack(chunk);
-          await this.#failed(error.written.chunk, error.written.error);
-        } else {
-          const written = await settle();
-          if (chunk !== undefined) this.#putBack(chunk);
-          if (!written.ok) await this.#failed(written.chunk, written.error);
-          else await this.#failed(chunk === undefined ? undefined : this.#take(), error);
+          await this.#failed(written.chunk, written.error);
         }
       }
     }
     const written = await settle();
     if (!written.ok)
       this.#options.log.warn({ err: written.error }, "the last events are projected at the next start");
+  }
+
+  /** Whether somebody waits for what is queued, or enough of it is there. */
+  #isUrgent(): boolean {
+    return this.#closed || this.#awaited || this.#waiters.length > 0 || this.#queued >= ENOUGH_EVENTS;
+  }
+
+  /** Lets small chunks grow. */
+  async #pace(): Promise<void> {
+    const left = this.#tookAt + PACE_MS - performance.now();
+    if (left <= 0 || this.#queue.length === 0 || this.#isUrgent()) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, left);
+      this.#endPause = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    this.#endPause = undefined;
   }
 
   /** Gets the lease and what the journal holds. Returns false while another process has the lease. */
@@ -250,7 +292,10 @@ export class Projector {
       taken += 1;
       if (alone) break;
     }
-    return taken === 0 ? undefined : { entries: this.#queue.splice(0, taken), events };
+    if (taken === 0) return undefined;
+    this.#tookAt = performance.now();
+    this.#awaited = false;
+    return { entries: this.#queue.splice(0, taken), events };
   }
 
   #putBack({ entries }: Chunk): void {
@@ -300,6 +345,8 @@ export class Projector {
     const { writers, projectId, clock } = this.#options;
     const lease = this.#lease!;
     await writers.transaction(async (sql) => {
+      // If the commit is lost in a crash, the journal's rows are back too.
+      sql.send("SET LOCAL synchronous_commit = off");
       const proven = proveLease(sql, lease, clock.now());
       // Both at once: if the lease is lost, the transaction is rolled back.
       await Promise.all([proven, run(sql)]);
@@ -364,61 +411,69 @@ export class Projector {
     if (!this.#upkeep) return false;
     const { writers, projectId, settings } = this.#options;
     const memory = this.#memory!;
-    const refold = await planRefold(writers, memory, settings(projectId));
-    if (refold !== undefined) {
-      const started = performance.now();
-      await this.#transaction(undefined, async (sql) => {
-        if (refold.plan !== undefined) await writeChunk(sql, memory, refold.plan);
-        sql.send(REFOLDED, projectId, refold.agentId);
-      });
-      if (refold.plan !== undefined) {
-        remember(memory, refold.plan);
-        this.#committed({ entries: [], events: 0 }, refold.plan, performance.now() - started);
-      }
+    const agentId = await nextRefold(writers, projectId);
+    if (agentId !== undefined) {
+      await this.#refold(memory, agentId, settings(projectId));
       return true;
     }
+    let dropped: string[] = [];
     let refreshed = 0;
     await this.#transaction(undefined, async (sql) => {
+      dropped = await dropIdleStates(sql, projectId, this.#options.clock.now());
       refreshed = await refreshStalePeaks(sql, projectId);
     });
-    this.#upkeep = refreshed > 0;
+    for (const id of dropped) memory.agents.delete(id);
+    this.#upkeep = refreshed > 0 || dropped.length > 0;
     return this.#upkeep;
+  }
+
+  /** Folds one agent again. An agent that cannot be folded is set aside, so the others go on. */
+  async #refold(memory: ProjectMemory, agentId: string, settings: ProjectSettings): Promise<void> {
+    const { writers, projectId, log } = this.#options;
+    const started = performance.now();
+    try {
+      const plan = await planRefold(writers, memory, agentId, settings);
+      await this.#transaction(undefined, async (sql) => {
+        if (plan !== undefined) await writeChunk(sql, memory, plan);
+        sql.send(REFOLDED, projectId, agentId);
+      });
+      if (plan === undefined) return;
+      remember(memory, plan);
+      this.#committed({ entries: [], events: 0 }, plan, performance.now() - started);
+    } catch (error) {
+      if (error instanceof LeaseLost || error instanceof MemoryOutdated || isUnavailable(error)) throw error;
+      log.error({ err: error, projectId, agentId }, "an agent could not be folded again");
+      this.#memory = undefined;
+      await writers.query(SET_ASIDE, projectId, agentId);
+    }
   }
 
   /** Decides what to do with a chunk that was not committed. What was remembered of it is worth nothing now. */
   async #failed(chunk: Chunk | undefined, error: unknown): Promise<void> {
     const { log, projectId } = this.#options;
     this.#memory = undefined;
-    if (chunk !== undefined) this.#putBack(chunk);
-    if (error instanceof LeaseLost) {
-      this.#lease = undefined;
-      this.#forgetQueue();
-      return;
-    }
-    if (isUnavailable(error)) {
+    if (error instanceof LeaseLost) return this.#loseLease(chunk);
+    if (isUnavailable(error) || chunk === undefined || chunk.entries[0]?.entry.commands !== undefined) {
       log.warn({ err: error, projectId }, "the database did not take a chunk; trying again");
-      await pause();
-      return;
+      if (chunk !== undefined) this.#putBack(chunk);
+      return pause();
     }
-    if (chunk === undefined) {
-      log.error({ err: error, projectId }, "upkeep failed; trying again later");
-      this.#upkeep = false;
-      return;
-    }
-    this.#take();
     try {
       await this.#careful(chunk, error);
     } catch (again) {
       this.#memory = undefined;
+      if (again instanceof LeaseLost) return this.#loseLease(chunk);
+      log.warn({ err: again, projectId }, "the database did not take a chunk; trying again");
       this.#putBack(chunk);
-      if (again instanceof LeaseLost) {
-        this.#lease = undefined;
-        this.#forgetQueue();
-      } else {
-        log.error({ err: again, projectId }, "a chunk could not be projected; trying again");
-        await pause();
-      }
+      await pause();
     }
+  }
+
+  /** The process that took over finds the rows in the journal. */
+  #loseLease(chunk: Chunk | undefined): void {
+    this.#lease = undefined;
+    if (chunk !== undefined) this.#putBack(chunk);
+    this.#forgetQueue();
   }
 
   /** Projects a chunk that failed by halves, with every turn looked up, and sets aside the events that fail alone. */
@@ -504,6 +559,7 @@ const NO_EVENTS: RequestOutcome = { accepted: 0, duplicates: 0 };
 const READ_JOURNAL = `
 SELECT id, (extract(epoch FROM received_at) * 1000)::float8 AS received_ms, body FROM journal
 WHERE project_id = $1 AND NOT (id = ANY($2::uuid[])) ORDER BY id LIMIT ${READ_ROWS}`;
+const SET_ASIDE = "UPDATE refolds SET reason = 'failed' WHERE project_id = $1 AND agent_id = $2::uuid";
 const REFOLDED = "DELETE FROM refolds WHERE project_id = $1 AND agent_id = $2::uuid";
 
 /** The events of a chunk, by request. */

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
 import type { Writers } from "../db/sql.ts";
-import type { ProjectSettings } from "./plan-chunk.ts";
 import type { RequestOutcome } from "../history/outcomes.ts";
 import type { DatabaseClock } from "./database-clock.ts";
+import type { ProjectSettings } from "./plan-chunk.ts";
 import { type JournaledEntry, type Projected, Projector } from "./projector.ts";
 
 /** Outcomes of requests that another process received. */
@@ -31,6 +31,8 @@ export interface ProjectorsOptions {
 
 /** Milliseconds between two looks at every journal. A holder that died is replaced within one more lease. */
 const SWEEP_MS = 1_000;
+/** Sweeps between two looks for upkeep. */
+const TIDY_EVERY = 600;
 
 /** The projectors of this process: one a project, each at work only while it holds the project's lease. */
 export class Projectors {
@@ -43,6 +45,7 @@ export class Projectors {
   readonly #stops: (() => void)[];
   #sweep: NodeJS.Timeout | undefined;
   #closed = false;
+  #sweeps = 0;
 
   constructor(options: ProjectorsOptions) {
     this.#options = options;
@@ -126,12 +129,15 @@ export class Projectors {
   }
 
   async #look(): Promise<void> {
+    this.#sweeps += 1;
+    const tidy = this.#sweeps % TIDY_EVERY === 0;
     for (const projectId of await this.#options.projects()) {
       if (this.#closed) return;
       const [row] = await this.#options.writers.query<{ events: number; rows: number }>(BACKLOG, projectId);
       const projector = this.of(projectId);
       this.#elsewhere.set(projectId, row?.events ?? 0);
       if ((row?.rows ?? 0) > 0 || projector.unstarted) projector.check();
+      if (tidy) projector.tidy();
     }
   }
 }

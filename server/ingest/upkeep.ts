@@ -11,33 +11,31 @@ import { planSession } from "./plan-session.ts";
 import { RollupChanges } from "./rollup-changes.ts";
 
 const NEXT_REFOLD = `
-SELECT r.agent_id, s.harness FROM refolds r
-LEFT JOIN agents a ON a.project_id = $1 AND a.id = r.agent_id
-LEFT JOIN sessions s ON s.project_id = $1 AND s.id = a.session_id
-WHERE r.project_id = $1 ORDER BY r.asked_at, r.agent_id LIMIT 1`;
+SELECT agent_id FROM refolds WHERE project_id = $1 AND reason <> 'failed' ORDER BY asked_at, agent_id LIMIT 1`;
+const HARNESS_OF = "SELECT harness FROM sessions WHERE project_id = $1 AND id = $2::uuid";
+
+/** The agent whose refold was asked for first; undefined if there is none. */
+export async function nextRefold(sql: Pick<Sql, "query">, projectId: number): Promise<string | undefined> {
+  const [next] = await sql.query<{ agent_id: string }>(NEXT_REFOLD, projectId);
+  return next?.agent_id;
+}
 
 const NO_NEWS: AgentNews = { newTurns: [], changedTurns: [], newMarks: [], replacedMarks: [], outcomes: [] };
 
-/** One agent whose history is to be folded again. `plan` is undefined if the agent is gone. */
-export interface PlannedRefold {
-  agentId: string;
-  plan: ChunkPlan | undefined;
-}
-
-/** Plans the oldest refold that was asked for; undefined if there is none. */
+/** Plans the fold of an agent's whole history; undefined if the agent is gone. */
 export async function planRefold(
   sql: Pick<Sql, "query">,
   memory: ProjectMemory,
+  agentId: string,
   settings: ProjectSettings,
-): Promise<PlannedRefold | undefined> {
+): Promise<ChunkPlan | undefined> {
   const { projectId } = memory;
-  const [next] = await sql.query<{ agent_id: string; harness: string | null }>(NEXT_REFOLD, projectId);
-  if (next === undefined) return undefined;
-  const { agent_id: agentId, harness } = next;
   await memory.loadAgents(sql, [agentId]);
   const known = memory.agents.get(agentId);
-  if (known === undefined || harness === null) return { agentId, plan: undefined };
+  if (known === undefined) return undefined;
   await memory.loadSessions(sql, [known.row.sessionId]);
+  const [owner] = await sql.query<{ harness: string }>(HARNESS_OF, projectId, known.row.sessionId);
+  const harness = owner?.harness ?? "";
   const { sessionId, name, parent, firstAt, lastAt, lastReceivedAt: receivedAt } = known.row;
   const changes = await refoldAgent({
     history: openHistory(sql, projectId, known.row, memory.modelName),
@@ -56,7 +54,7 @@ export async function planRefold(
   addToRollups(rollups, changes);
   const session = memory.sessions.get(sessionId);
   const change = { before: changes.before, after: changes.after.row, refolded: true };
-  const plan: ChunkPlan = {
+  return {
     agents: [changes],
     harnessMarks: [],
     sessions: session === undefined ? [] : [planSession(session.row, session, [change])],
@@ -67,7 +65,6 @@ export async function planRefold(
     models: new Set(),
     ledger: new Ledger(),
   };
-  return { agentId, plan };
 }
 
 /** Minutes whose peak is read again in one step. */
@@ -154,4 +151,36 @@ function spansOf(minutes: readonly number[]): [first: number, last: number][] {
     else spans.push([minute, minute]);
   }
   return spans;
+}
+
+/** Milliseconds after which an agent that is not heard from keeps no state. */
+const IDLE_MS = 24 * 3_600_000;
+/** Agents in one step. */
+const IDLE_AGENTS = 500;
+
+/**
+ * Takes the states of idle agents away, a kilobyte each, and gives the window each is in a row instead. An agent that is
+ * heard from again is folded from its last cut.
+ */
+const DROP_STATES = `
+WITH idle AS (
+  SELECT a.id, a.state::jsonb->1 AS w FROM agents a
+  WHERE a.project_id = $1 AND a.has_state AND a.last_received_at < to_timestamp($2::float8 / 1000)
+  ORDER BY a.number LIMIT ${IDLE_AGENTS}
+), over AS (
+  INSERT INTO windows (project_id, agent_id, index, first_at, last_at, turns, first_tokens, last_tokens, peak_tokens,
+    peak_utilization, window_tokens)
+  SELECT $1, id, (w->>0)::int4, to_timestamp((w->>1)::float8 / 1000), to_timestamp((w->>2)::float8 / 1000),
+    (w->>3)::int4, (w->>4)::int4, (w->>5)::int4, (w->>6)::int4, (w->>7)::float4, (w->>8)::int4
+  FROM idle WHERE jsonb_typeof(w) = 'array' ON CONFLICT (project_id, agent_id, index) DO NOTHING
+)
+UPDATE agents a SET state = NULL, has_state = false FROM idle i WHERE a.project_id = $1 AND a.id = i.id RETURNING a.id`;
+
+/** Returns the ids of the agents whose state was dropped. `now` in epoch ms. */
+export async function dropIdleStates(
+  sql: Pick<Sql, "query">,
+  projectId: number,
+  now: number,
+): Promise<string[]> {
+  return (await sql.query<{ id: string }>(DROP_STATES, projectId, now - IDLE_MS)).map(({ id }) => id);
 }

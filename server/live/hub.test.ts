@@ -42,7 +42,7 @@ function listen(hub: LiveHub, projectId = 1) {
 
 const cut = () =>
   watcher.query(
-    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'plimsoll live' AND datname = current_database()",
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'plimsoll listen' AND datname = current_database()",
   );
 
 describe("the live hub", () => {

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import type { Logger } from "pino";
+import { connectionOptions } from "../db/connections.ts";
 
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 10_000;
-/** How often a silent connection is asked whether it is still there, and how long an answer may take. */
+/** How often a silent connection is asked whether it is still there. */
 const PING_EVERY_MS = 30_000;
-const ANSWER_MS = 5_000;
 
 export interface ListenerOptions {
   connectionString: string;
@@ -39,13 +39,8 @@ export function openListener(options: ListenerOptions): Listener {
   });
 
   async function connect(): Promise<{ fresh: pg.Client; lost: Promise<void> }> {
-    const fresh = new pg.Client({
-      connectionString,
-      application_name: "plimsoll live",
-      keepAlive: true,
-      connectionTimeoutMillis: ANSWER_MS,
-      query_timeout: ANSWER_MS,
-    });
+    const options = connectionOptions(connectionString, "listen");
+    const fresh = new pg.Client(options);
     const lost = new Promise<void>((resolve) => {
       // Without a listener for errors, losing the connection would end the process.
       fresh.on("error", () => resolve());
@@ -54,6 +49,7 @@ export function openListener(options: ListenerOptions): Listener {
     fresh.on("notification", ({ payload }) => onMessage(payload ?? ""));
     try {
       await fresh.connect();
+      await options.onConnect(fresh);
       await fresh.query(`LISTEN ${channel}`);
     } catch (error) {
       void close(fresh);

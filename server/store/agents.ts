@@ -72,6 +72,8 @@ export const agents = defineTable("agents", ["id"], {
   peakAt: "time?",
   /** See packed-state.ts; NULL while nobody expects more events of the agent. */
   state: "text?",
+  /** Indexed while true: finds idle agents without touching an index on every write. */
+  hasState: "bool",
 });
 
 export type AgentRow = RowOf<typeof agents>;

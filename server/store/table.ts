@@ -207,6 +207,8 @@ function columnOf(field: string, type: ColumnType): Column {
 function readerOf(type: BaseType): (column: string) => string {
   if (type === "time") return (column) => `(extract(epoch FROM ${column}) * 1000)::float8`;
   if (type === "int8") return (column) => `${column}::float8`;
+  // The typed client reads int8 as BigInt, and the driver as text.
+  if (type === "decimal") return (column) => `${column}::text`;
   return (column) => column;
 }
 

@@ -34,6 +34,7 @@ export type AgentFacts = Omit<
   | "lastReceivedAt"
   | "load"
   | "number"
+  | "hasState"
   | "version"
   | "peakUtilization"
   | "masked"

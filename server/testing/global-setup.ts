@@ -9,23 +9,23 @@ import { layoutOf } from "../db/layout.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** A home for this run's database cluster. The first test that needs it starts it. */
+    /** The home of this run's PostgreSQL. The first test that needs a database starts it. */
     testHome: string;
   }
 }
 
 /**
- * Gives every run a home of its own. Its cluster is started by the first test that asks for a database,
- * so that a run of pure tests costs nothing, and is stopped here.
+ * Creates a home for the run. The first test that needs a database starts PostgreSQL in it, so a run of pure tests
+ * starts none. PostgreSQL stops here, after the last test.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const home = await mkdtemp(join(tmpdir(), "plimsoll-test-"));
-  // As root, PostgreSQL's user has to pass through.
+  // As root, PostgreSQL runs as another user, who must be able to enter the folder.
   await chmod(home, 0o711);
   project.provide("testHome", home);
   return async () => {
     if (existsSync(layoutOf(home).cluster)) {
-      // Joins the running cluster; the workers are gone, so leaving it stops it.
+      // The workers have exited, so the last process to leave stops PostgreSQL.
       const cluster = await startEmbedded({ home, log: pino({ level: "silent" }) });
       await cluster.stop();
     }

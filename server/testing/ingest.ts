@@ -24,12 +24,19 @@ export interface TestIngest {
 }
 
 /** The write path on a database of its own. */
-export async function testIngest({ log = pino({ level: "silent" }) }: { log?: Logger } = {}): Promise<TestIngest> {
+export async function testIngest({
+  log = pino({ level: "silent" }),
+}: {
+  log?: Logger;
+} = {}): Promise<TestIngest> {
   const database = await testDatabase();
   const { prisma, url } = database;
   const signals = localSignals();
   const servers = new Set<TestServer>();
-  await prisma.project.createMany({ data: [{ id: 1, name: "default", createdAt: new Date() }], skipDuplicates: true });
+  await prisma.project.createMany({
+    data: [{ id: 1, name: "default", createdAt: new Date() }],
+    skipDuplicates: true,
+  });
   return {
     prisma,
     databaseUrl: url,

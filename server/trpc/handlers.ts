@@ -29,11 +29,11 @@ export interface HandlerOptions {
 
 /** tRPC for the dashboard and the command line, and the same procedures as a REST API. */
 export function createHandlers({ services, onError, errorResponse }: HandlerOptions): Handlers {
-  const contextOf = (caller: Caller): Context => {
+  const contextOf = (caller: Caller, response: Context["response"]): Context => {
     // Awaited by the procedures, inside tRPC, so that a refusal gets the shape and status of any other error.
     const principal = caller.authenticate();
     principal.catch(() => {});
-    return { principal, services, response: {} };
+    return { principal, services, response };
   };
   let document: { url: string; text: string } | undefined;
   const documentText = () => {
@@ -44,14 +44,17 @@ export function createHandlers({ services, onError, errorResponse }: HandlerOpti
   };
 
   return {
-    trpc: (req, caller) =>
-      fetchRequestHandler({
+    async trpc(req, caller) {
+      const said = {};
+      const response = await fetchRequestHandler({
         endpoint: "/api/trpc",
         req,
         router: appRouter,
-        createContext: () => contextOf(caller),
+        createContext: () => contextOf(caller, said),
         onError: ({ error, path }) => onError(error, path),
-      }),
+      });
+      return withLag(response, said);
+    },
 
     async rest(req, caller) {
       const { pathname } = new URL(req.url);
@@ -61,11 +64,12 @@ export function createHandlers({ services, onError, errorResponse }: HandlerOpti
         });
       }
       let failed: TRPCError | undefined;
+      const said = {};
       const response = await createOpenApiFetchHandler({
         endpoint: "/",
         req,
         router: appRouter,
-        createContext: () => contextOf(caller),
+        createContext: () => contextOf(caller, said),
         onError: ({ error, path }) => {
           failed = error;
           onError(error, path);
@@ -77,9 +81,16 @@ export function createHandlers({ services, onError, errorResponse }: HandlerOpti
           new PlimsollError("not_found", `There is nothing at ${req.method} ${pathname}.`),
         );
       }
-      return response;
+      return withLag(response, said);
     },
   };
+}
+
+/** Says in a header that an answer lacks events which are acknowledged but not projected yet. */
+function withLag(response: Response, { behind }: Context["response"]): Response {
+  if (behind === undefined) return response;
+  response.headers.set("Plimsoll-Behind", `events=${behind.events}, ms=${Math.round(behind.ms)}`);
+  return response;
 }
 
 /** OpenAPI 3.1 of everything a machine may call, from the very schemas that check it. */

@@ -3,8 +3,8 @@ import { initTRPC, TRPCError } from "@trpc/server";
 import type { OpenApiMeta } from "trpc-to-openapi";
 import { ZodError, type ZodType } from "zod";
 import { requireScope } from "../access/principal.ts";
-import { isUnavailable } from "../db/unavailable.ts";
-import { databaseUnreachable, PlimsollError, toErrorBody } from "../errors.ts";
+import { databaseUnavailable, isUnavailable } from "../db/unavailable.ts";
+import { PlimsollError, toErrorBody } from "../errors.ts";
 import { freshReader, type Reader } from "../telemetry/reader.ts";
 import type { Context } from "./context.ts";
 
@@ -39,7 +39,7 @@ const t = initTRPC
     }),
   });
 
-export const { router, createCallerFactory } = t;
+export const { router } = t;
 
 const CODES = {
   400: "BAD_REQUEST",
@@ -57,7 +57,7 @@ const CODES = {
 function foreseen(error: TRPCError): PlimsollError | undefined {
   if (error.cause instanceof PlimsollError) return error.cause;
   if (error.code !== "INTERNAL_SERVER_ERROR" || !isUnavailable(error)) return undefined;
-  return databaseUnreachable(error);
+  return databaseUnavailable(error);
 }
 
 const statusKept = t.procedure.use(async ({ next }) => {

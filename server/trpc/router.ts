@@ -1,4 +1,4 @@
-import { createCallerFactory, router } from "./init.ts";
+import { router } from "./init.ts";
 import { demo } from "./routers/demo.ts";
 import { fleet, fleetPart, harnesses, series, status } from "./routers/fleet.ts";
 import { sessions } from "./routers/sessions.ts";
@@ -21,4 +21,3 @@ export const appRouter = router({
 });
 
 export type AppRouter = typeof appRouter;
-export const createCaller = createCallerFactory(appRouter);

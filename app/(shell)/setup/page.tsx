@@ -12,7 +12,7 @@ export default async function Page({ searchParams }: { searchParams: SearchParam
   const recent = periodOf(undefined, now());
   const state = await prefetch((trpc, client) => [
     client.prefetchQuery(trpc.status.queryOptions({ from, to })),
-    // The sign that events arrive looks at the last day, whatever range was chosen.
+    // The first-event status always covers the last day, whatever range is selected.
     client.prefetchQuery(trpc.status.queryOptions({ from: recent.from, to: recent.to })),
     client.prefetchQuery(trpc.ingest.counts.queryOptions({ from, to })),
     client.prefetchQuery(trpc.windows.list.queryOptions()),

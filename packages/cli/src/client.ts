@@ -3,13 +3,17 @@ import { z } from "zod";
 import type { Connection } from "./connection.ts";
 import { accessHint, authorization } from "./connection.ts";
 import { CliError, messageOf } from "./errors.ts";
+import { patientFetch } from "./patient-fetch.ts";
 
-/** Anything that can check an answer: a zod schema of the protocol package. */
+/** Validates an answer; a zod schema of the protocol package fits. */
 export interface AnswerSchema<T> {
   safeParse(value: unknown): { success: true; data: T } | { success: false; error: { message: string } };
 }
 
-/** Calls procedures by name and checks what comes back, so the command line needs none of the server's types. */
+/**
+ * Calls tRPC procedures by name and validates the answers, so the command line needs none of the server's types.
+ * Both methods throw a CliError if the server cannot be reached, refuses the call or gives an unexpected answer.
+ */
 export interface Client {
   query<T>(path: string, input: unknown, schema: AnswerSchema<T>): Promise<T>;
   mutate<T>(path: string, input: unknown, schema: AnswerSchema<T>): Promise<T>;
@@ -25,7 +29,7 @@ export function createClient(connection: Connection, timeoutMs = TIMEOUT_MS): Cl
         url: `${connection.url}/api/trpc`,
         headers: authorization(connection),
         fetch: (url, options) =>
-          fetch(url, { ...(options as RequestInit), signal: AbortSignal.timeout(timeoutMs) }),
+          patientFetch(String(url), { ...(options as RequestInit), signal: AbortSignal.timeout(timeoutMs) }),
       }),
     ],
   });
@@ -43,10 +47,13 @@ export function createClient(connection: Connection, timeoutMs = TIMEOUT_MS): Cl
     }
     const checked = schema.safeParse(answer);
     if (checked.success) return checked.data;
-    throw new CliError(`${connection.url} answered ${path} in a form this version does not know.`, {
-      hint: "The server and the command line may be of different versions.",
-      cause: checked.error,
-    });
+    throw new CliError(
+      `${connection.url} returned an answer to ${path} that this version does not understand.`,
+      {
+        hint: "The server and the command line may have different versions.",
+        cause: checked.error,
+      },
+    );
   };
   return {
     query: (path, input, schema) => call("query", path, input, schema),
@@ -54,7 +61,7 @@ export function createClient(connection: Connection, timeoutMs = TIMEOUT_MS): Cl
   };
 }
 
-/** What the server puts beside tRPC's own fields: the one shape of every error. */
+/** Data of a tRPC error, with the error object that every API answer uses. */
 const ErrorData = z.object({
   httpStatus: z.number().optional(),
   error: z.object({ code: z.string(), message: z.string() }).optional(),
@@ -67,7 +74,7 @@ function explain(error: unknown, connection: Connection, path: string): CliError
   const response = error.meta?.response as { status?: unknown } | undefined;
   const status = ACCESS[data?.error?.code ?? ""] ?? Number(data?.httpStatus ?? response?.status);
   if (status === 401 || status === 403) {
-    const what = status === 401 ? `Not authorised at ${connection.url}.` : `Not allowed to call ${path}.`;
+    const what = status === 401 ? `Not authorized at ${connection.url}.` : `Not allowed to call ${path}.`;
     const said = connection.token === undefined ? undefined : data?.error?.message;
     return new CliError(said === undefined ? what : `${what} ${said}`, {
       hint: accessHint(connection, status),
@@ -77,27 +84,27 @@ function explain(error: unknown, connection: Connection, path: string): CliError
   if (Number.isNaN(status)) return unreachable(connection, error);
   if (data === undefined) {
     return new CliError(`${connection.url} answered HTTP ${status} to ${path}.`, {
-      hint: "Is that a Plimsoll server, and of this version?",
+      hint: "Check that this is a Plimsoll server of the same version.",
       cause: error,
     });
   }
-  return new CliError(`${connection.url} could not do ${path}: ${error.message}`, { cause: error });
+  return new CliError(`${connection.url} failed to run ${path}: ${error.message}`, { cause: error });
 }
 
 export function unreachable(connection: Pick<Connection, "url">, error: unknown): CliError {
   return new CliError(`Cannot reach Plimsoll at ${connection.url} (${reason(error)}).`, {
-    hint: "Is it running? Start it with npm start, or name another server with --url or PLIMSOLL_URL.",
+    hint: "Is it running? Start it with npm start, or set another URL with --url or PLIMSOLL_URL.",
     cause: error,
   });
 }
 
-/** `fetch failed` says nothing; the system's code beneath it does. */
+/** Finds the system error code in the cause chain, because the message "fetch failed" says nothing. */
 function reason(error: unknown): string {
   let at: unknown = error;
   for (let depth = 0; depth < 5 && at instanceof Error; depth += 1) {
     const code = (at as { code?: unknown }).code;
     if (typeof code === "string" && /^E[A-Z]+$/.test(code)) return code;
-    if (at.name === "TimeoutError") return "no answer in time";
+    if (at.name === "TimeoutError") return "timeout";
     if (at instanceof AggregateError && at.errors[0] !== undefined) at = at.errors[0];
     else at = at.cause;
   }

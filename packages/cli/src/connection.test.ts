@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { accessHint, connect, homeFolder, isLoopback, serverUrl } from "./connection.ts";
-import { allowsColour, columns, fitColumns } from "./terminal.ts";
+import { allowsColor, columns, fitColumns } from "./terminal.ts";
 
 let home: string;
 beforeAll(async () => {
@@ -12,41 +12,46 @@ beforeAll(async () => {
 });
 afterAll(() => rm(home, { recursive: true, force: true }));
 
-describe("where the server is", () => {
+describe("serverUrl", () => {
   it.each([
     [{}, {}, "http://127.0.0.1:4180"],
     [{}, { PORT: "9000" }, "http://127.0.0.1:9000"],
     [{}, { PORT: "9000", PLIMSOLL_URL: "https://p.example/" }, "https://p.example"],
     [{ url: "vm:4180/base/" }, { PLIMSOLL_URL: "https://p.example" }, "http://vm:4180/base"],
-  ])("%j and %j give %s", (flags, env, url) => {
+  ])("flags %j and environment %j give %s", (flags, env, url) => {
     expect(serverUrl(flags, env)).toBe(url);
   });
 
-  it.each(["http://", "ftp://vm:4180", "postgresql://localhost/plimsoll"])("refuses %s", (url) => {
+  it.each(["http://", "ftp://vm:4180", "postgresql://localhost/plimsoll"])("rejects %s", (url) => {
     expect(() => serverUrl({ url }, {})).toThrow(/is not an HTTP URL/);
   });
 });
 
-describe("which token is used", () => {
+describe("connect", () => {
   it.each([
-    ["the flag first", { key: "flag" }, { PLIMSOLL_KEY: "env" }, "flag"],
-    ["then the environment", {}, { PLIMSOLL_KEY: "env" }, "env"],
-    ["then this machine's file", {}, {}, "local"],
-    ["for localhost too", { url: "http://localhost:4180" }, {}, "local"],
-    ["which no other host is ever shown", { url: "http://p.example:4180" }, {}, undefined],
-    ["nor one that only looks local", { url: "http://127.0.0.1.p.example" }, {}, undefined],
+    ["uses the flag first", { key: "flag" }, { PLIMSOLL_KEY: "env" }, "flag"],
+    ["uses the environment next", {}, { PLIMSOLL_KEY: "env" }, "env"],
+    ["uses the token file last", {}, {}, "local"],
+    ["uses the token file for localhost", { url: "http://localhost:4180" }, {}, "local"],
+    ["never sends the token file to another host", { url: "http://p.example:4180" }, {}, undefined],
+    [
+      "never sends the token file to a name that starts like a loopback address",
+      { url: "http://127.0.0.1.p.example" },
+      {},
+      undefined,
+    ],
   ])("%s", async (_, flags, env, token) => {
     expect((await connect(flags, { ...env, PLIMSOLL_HOME: home })).token).toBe(token);
   });
 
-  it("is none when there is no file", async () => {
+  it("has no token without a token file", async () => {
     expect(await connect({}, { PLIMSOLL_HOME: join(home, "nowhere") })).toMatchObject({
       token: undefined,
       tokenSource: undefined,
     });
   });
 
-  it("says which key was refused, and that this machine needs none", async () => {
+  it("names the rejected key and says that the server's machine needs none", async () => {
     const env = { PLIMSOLL_KEY: "env", PLIMSOLL_HOME: home };
     expect(accessHint(await connect({}, env), 403)).toMatch(/PLIMSOLL_KEY= before the command/);
     expect(accessHint(await connect({ key: "flag" }, env), 403)).toMatch(/^The key from --key lacks/);
@@ -54,7 +59,7 @@ describe("which token is used", () => {
     expect(accessHint(elsewhere, 403)).toMatch(/^The key from PLIMSOLL_KEY lacks/);
   });
 
-  it("is looked for where the server puts it", () => {
+  it("looks for the token file in the server's data directory", () => {
     expect(homeFolder({}, true)).toBe("/var/lib/plimsoll");
     expect(homeFolder({}, false)).toMatch(/\.plimsoll$/);
     expect(homeFolder({ PLIMSOLL_HOME: "~/x" }, true)).not.toContain("~");
@@ -71,11 +76,11 @@ describe("terminal", () => {
     [{ NO_COLOR: "1", FORCE_COLOR: "1" }, true, false],
     [{ FORCE_COLOR: "1" }, false, true],
     [{ TERM: "dumb" }, true, false],
-  ])("colour with %j on a terminal: %s is %s", (env, isTty, colour) => {
-    expect(allowsColour(env, isTty)).toBe(colour);
+  ])("environment %j, terminal %s: color %s", (env, isTty, color) => {
+    expect(allowsColor(env, isTty)).toBe(color);
   });
 
-  it("counts columns, not characters", () => {
+  it("measures text in columns", () => {
     expect(columns("e\u0301")).toBe(1);
     expect(columns("船")).toBe(2);
     expect(fitColumns("船船船", 4)).toBe("船… ");

@@ -11,14 +11,14 @@ export interface ConnectionFlags {
 }
 
 export interface Connection {
-  /** Without a trailing slash. */
+  /** Base URL without a trailing slash. */
   url: string;
   token: string | undefined;
-  /** Where the token came from, for messages. Never the token itself. */
-  tokenSource: "--key" | "PLIMSOLL_KEY" | "local token file" | undefined;
+  /** Names the source of the token in messages. Never holds the token itself. */
+  tokenSource: "--key" | "PLIMSOLL_KEY" | "the local token file" | undefined;
 }
 
-/** As root the data stand under /var/lib, as the server puts them. */
+/** The server's data directory. As root the default is /var/lib/plimsoll. */
 export function homeFolder(env: Env, root = process.getuid?.() === 0): string {
   const given = env.PLIMSOLL_HOME?.replace(/^~(?=$|[/\\])/, homedir());
   return given || (root ? "/var/lib/plimsoll" : join(homedir(), ".plimsoll"));
@@ -29,17 +29,14 @@ export function serverUrl(flags: ConnectionFlags, env: Env): string {
   const text = /^[a-z][a-z\d+.-]*:\/\//i.test(given) ? given : `http://${given}`;
   if (!URL.canParse(text) || !/^https?:/i.test(text)) {
     throw new CliError(`${JSON.stringify(given)} is not an HTTP URL.`, {
-      hint: "It should look like http://127.0.0.1:4180.",
+      hint: "Use a URL like http://127.0.0.1:4180.",
     });
   }
   const url = new URL(text);
   return `${url.origin}${url.pathname}`.replace(/\/+$/, "");
 }
 
-/**
- * The local token grants everything on the server's own machine, so it is only ever shown to a server there: sent to
- * another host it would be given away.
- */
+/** True if the URL is on this machine. The local token grants full access, so it must never leave the machine. */
 export function isLoopback(url: string): boolean {
   const host = new URL(url).hostname;
   return host === "localhost" || host === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(host);
@@ -50,7 +47,7 @@ export async function connect(flags: ConnectionFlags, env: Env): Promise<Connect
   if (flags.key) return { url, token: flags.key, tokenSource: "--key" };
   if (env.PLIMSOLL_KEY) return { url, token: env.PLIMSOLL_KEY, tokenSource: "PLIMSOLL_KEY" };
   const local = isLoopback(url) ? await readToken(join(homeFolder(env), "local-token")) : undefined;
-  return { url, token: local, tokenSource: local === undefined ? undefined : "local token file" };
+  return { url, token: local, tokenSource: local === undefined ? undefined : "the local token file" };
 }
 
 async function readToken(path: string): Promise<string | undefined> {
@@ -65,17 +62,17 @@ export function authorization(connection: Connection): Record<string, string> {
   return connection.token === undefined ? {} : { authorization: `Bearer ${connection.token}` };
 }
 
-/** What to do about an answer of 401 or 403. */
+/** The remedy for a 401 or 403 answer. */
 export function accessHint(connection: Connection, status: number): string {
   if (status === 403) {
     if (connection.tokenSource === "PLIMSOLL_KEY" && isLoopback(connection.url)) {
-      return "PLIMSOLL_KEY holds a key that may not do this. On the server's own machine none is needed: put PLIMSOLL_KEY= before the command.";
+      return "The key in PLIMSOLL_KEY lacks the required scope. On the server's machine no key is needed: put PLIMSOLL_KEY= before the command.";
     }
     const source = connection.tokenSource === undefined ? "" : ` from ${connection.tokenSource}`;
-    return `The key${source} lacks the scope this needs. Create one with: plimsoll key create --scope …`;
+    return `The key${source} lacks the required scope. Create one with: plimsoll key create --scope …`;
   }
   if (connection.token === undefined) {
-    return "Give a key with --key or PLIMSOLL_KEY; on the server's own machine its token file is used by itself.";
+    return "Set a key with --key or PLIMSOLL_KEY. On the server's machine, the token file is used automatically.";
   }
-  return `The token came from ${connection.tokenSource}; it may be revoked, mistyped or another server's.`;
+  return `The token came from ${connection.tokenSource}. It may be revoked, mistyped or from another server.`;
 }

@@ -52,15 +52,15 @@ function connectionCheck(ok: boolean, message: string): DoctorCheck {
   return { name: "connection", ok, note: false, message, examined: null, of: null, complete: true };
 }
 
-export function checkLine({ name, ok, note, message }: DoctorCheck, colour: boolean): string {
-  const paint = painter(colour);
+export function checkLine({ name, ok, note, message }: DoctorCheck, color: boolean): string {
+  const paint = painter(color);
   const mark = !ok ? paint("red", "FAIL") : note ? paint("dim", "note") : paint("green", "ok  ");
   return `${mark}  ${printable(name).padEnd(NAME_WIDTH)}  ${printable(message)}`;
 }
 
 /** The last line: what the checks say together. */
-export function verdict(checks: readonly DoctorCheck[], colour: boolean): string {
-  if (checks.some(({ ok }) => !ok)) return painter(colour)("bold", "Some checks failed.");
+export function verdict(checks: readonly DoctorCheck[], color: boolean): string {
+  if (checks.some(({ ok }) => !ok)) return painter(color)("bold", "Some checks failed.");
   if (checks.every(({ complete }) => complete)) return "All checks passed.";
   return "No check failed. Run `plimsoll doctor --full` to examine everything.";
 }
@@ -79,11 +79,11 @@ export async function runDoctor(
   for await (const part of examine(client, connection, full)) {
     showProgress("");
     checks.push(...part.checks);
-    if (!json) for (const check of part.checks) out.write(`${checkLine(check, out.colour)}\n`);
+    if (!json) for (const check of part.checks) out.write(`${checkLine(check, out.color)}\n`);
     if (part.progress !== null) showProgress(`${part.progress.name}: ${part.progress.message}`);
   }
   const ok = checks.every((check) => check.ok);
   if (json) out.write(`${JSON.stringify({ ok, checks }, null, 2)}\n`);
-  else out.write(`\n${verdict(checks, out.colour)}\n`);
+  else out.write(`\n${verdict(checks, out.color)}\n`);
   return ok;
 }

@@ -1,4 +1,4 @@
-/** A failure a person can act on: printed without a stack, and the process exits with `exitCode`. */
+/** An error that the user can fix. The command prints it without a stack trace and exits with `exitCode`. */
 export class CliError extends Error {
   readonly hint: string | undefined;
   readonly exitCode: number;

@@ -3,9 +3,9 @@ import { CreatedKey, KeyView, SCOPES } from "@plimsoll/protocol";
 import { z } from "zod";
 import type { Client } from "./client.ts";
 import { CliError } from "./errors.ts";
+import { ago } from "./number-format.ts";
 import type { Terminal } from "./terminal.ts";
 import { fitColumns, painter } from "./terminal.ts";
-import { ago } from "./words.ts";
 
 const Keys = z.object({ keys: z.array(KeyView) });
 
@@ -13,7 +13,9 @@ export function parseScopes(text: string): ScopeName[] {
   const names = text.split(",").map((name) => name.trim());
   const wrong = names.find((name) => !(SCOPES as readonly string[]).includes(name));
   if (wrong !== undefined) {
-    throw new CliError(`${JSON.stringify(wrong)} is not a scope.`, { hint: `Scopes: ${SCOPES.join(", ")}.` });
+    throw new CliError(`${JSON.stringify(wrong)} is not a scope.`, {
+      hint: `Use one or more of: ${SCOPES.join(", ")}.`,
+    });
   }
   return [...new Set(names)] as ScopeName[];
 }
@@ -27,7 +29,7 @@ export async function createKey(
   terminal.write(
     options.quiet
       ? `${key.secret}\n`
-      : `${key.secret}\n\nThis is the only time it is shown. Name ${key.name}, scopes ${key.scopes.join(", ")}, id ${key.id}.\n`,
+      : `${key.secret}\n\nStore this key now; it is not shown again. Name ${key.name}, scopes ${key.scopes.join(", ")}, id ${key.id}.\n`,
   );
 }
 
@@ -42,10 +44,12 @@ export async function listKeys(
     return;
   }
   if (keys.length === 0) {
-    terminal.write("There are no keys. Create one: plimsoll key create --name my-harness --scope ingest\n");
+    terminal.write(
+      "There are no keys. Create one with: plimsoll key create --name my-harness --scope ingest\n",
+    );
     return;
   }
-  const paint = painter(terminal.colour);
+  const paint = painter(terminal.color);
   const rows = keys.map((key) => [
     key.prefix,
     key.name,
@@ -73,18 +77,20 @@ export async function revokeKey(client: Client, terminal: Terminal, which: strin
   const { keys } = await client.query("keys.list", undefined, Keys);
   const open = keys.filter((key) => key.revoked_at === null);
   const found = keys.filter((key) => key.id === which);
-  // A whole key pasted from a configuration starts with its own prefix.
+  // Also match a whole key pasted from a configuration; it starts with its prefix.
   const matches =
     found.length > 0 ? found : open.filter((key) => which.length >= 4 && sharesStart(key.prefix, which));
   if (matches.length === 0)
-    throw new CliError(`No key has the id or prefix ${which}.`, { hint: "plimsoll key list" });
+    throw new CliError(`No key has the id or prefix ${which}.`, {
+      hint: "List all keys with: plimsoll key list",
+    });
   if (matches.length > 1) {
-    throw new CliError(`${which} could be any of ${matches.map((key) => key.prefix).join(", ")}.`, {
-      hint: "Give more of the prefix, or the id.",
+    throw new CliError(`${which} matches several keys: ${matches.map((key) => key.prefix).join(", ")}.`, {
+      hint: "Give a longer prefix or the id.",
     });
   }
   const key = await client.mutate("keys.revoke", { id: matches[0]!.id }, KeyView);
-  terminal.write(`Revoked ${key.name} (${key.prefix}). It is refused from now on.\n`);
+  terminal.write(`Revoked ${key.name} (${key.prefix}). The server now rejects this key.\n`);
 }
 
 function sharesStart(prefix: string, given: string): boolean {

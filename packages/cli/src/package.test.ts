@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 const run = promisify(execFile);
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** The package as npm would publish it, installed where nothing else is. */
+/** An empty project with only the package that npm would publish. */
 let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "plimsoll-pack-"));
@@ -29,6 +29,24 @@ const bin = (name: string, ...args: string[]) =>
     (error: { code: number; stdout: string; stderr: string }) => error,
   );
 
+describe("a checkout that is not built", () => {
+  it.each(["plimsoll", "phantom"])("%s exits with 1 and names the command that builds it", async (name) => {
+    const checkout = await mkdtemp(join(tmpdir(), "plimsoll-checkout-"));
+    try {
+      await cp(join(root, "bin"), join(checkout, "packages/cli/bin"), { recursive: true });
+      await writeFile(join(checkout, "package.json"), '{ "type": "module" }');
+      const program = join(checkout, "packages/cli/bin", `${name}.js`);
+      const failure = await run(process.execPath, [program, "--help"]).catch((error) => error);
+      expect(failure).toMatchObject({ code: 1, stdout: "" });
+      expect(failure.stderr).toBe(
+        `${name} is not built yet. Run "npm run build" or "npm start" in ${checkout}/ first.\n`,
+      );
+    } finally {
+      await rm(checkout, { recursive: true, force: true });
+    }
+  });
+});
+
 describe("the packed command line", () => {
   it("installs alone", async () => {
     expect(await readdir(join(folder, "node_modules"))).toEqual(
@@ -39,7 +57,7 @@ describe("the packed command line", () => {
     ]);
   });
 
-  it("plimsoll --help names every command", async () => {
+  it("plimsoll --help lists every command", async () => {
     const { code, stdout } = await bin("plimsoll", "--help");
     expect(code).toBe(0);
     for (const command of ["status", "import", "tail", "doctor", "key", "login", "Examples:"]) {
@@ -47,14 +65,14 @@ describe("the packed command line", () => {
     }
   });
 
-  it("phantom status --help names its options", async () => {
+  it("phantom status --help lists its options", async () => {
     const { code, stdout } = await bin("phantom", "status", "--help");
     expect(code).toBe(0);
     for (const option of ["--json", "-p, --port", "-u, --url", "-h, --help"])
       expect(stdout).toContain(option);
   });
 
-  it("reads a recording", async () => {
+  it("imports a recording", async () => {
     const path = join(folder, "rollout.jsonl");
     const line = { timestamp: "2026-11-20T10:00:00Z", type: "session_meta", payload: { id: "t" } };
     await writeFile(path, `${JSON.stringify(line)}\n`);
@@ -63,7 +81,7 @@ describe("the packed command line", () => {
     expect(JSON.parse(stdout)).toMatchObject({ files: { codex: 1 } });
   });
 
-  it("fails with one clear line and exit code 1 when the server is not there", async () => {
+  it("prints an error without a stack trace and exits with 1 if the server is unreachable", async () => {
     const { code, stdout, stderr } = await bin("plimsoll", "status");
     expect(code).toBe(1);
     expect(stdout).toBe("");

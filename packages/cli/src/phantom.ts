@@ -6,28 +6,28 @@ import { terminalOf } from "./terminal.ts";
 import { VERSION } from "./version.ts";
 
 const program = new Command("phantom")
-  .description("What a running Phantom is doing, and how full its context is.")
+  .description("Show the status of a running Phantom and its context usage.")
   .version(VERSION)
-  .showHelpAfterError("(phantom --help shows what there is)");
+  .showHelpAfterError("Run with --help to list commands and options.");
 
 program
   .command("status")
-  .description("Show quick status of the running Phantom, its context utilization included")
+  .description("Show quick status of the running Phantom, including its context usage")
   .option("--json", "print the body of /health with a `context` section added")
   .option("-p, --port <port>", "port to check (default: 3100)")
   .option("-u, --url <url>", "full URL to check (overrides port)")
-  .option("--plimsoll-url <url>", "where Plimsoll is (env PLIMSOLL_URL; default http://127.0.0.1:4180)")
-  .option("--key <key>", "key for Plimsoll (env PLIMSOLL_KEY; default: this machine's token file)")
+  .option("--plimsoll-url <url>", "Plimsoll URL (env PLIMSOLL_URL; default: http://127.0.0.1:4180)")
+  .option("--key <key>", "Plimsoll key (env PLIMSOLL_KEY; default: the token file on this machine)")
   .addHelpText(
     "after",
     `
 Examples:
-  phantom status                       the Phantom and the Plimsoll on this machine
-  phantom status -p 3200               a Phantom on another port
-  phantom status --json | jq .context  the four figures for a script
+  phantom status                       Phantom and Plimsoll on this machine
+  phantom status -p 3200               Phantom on another port
+  phantom status --json | jq .context  the four context figures for a script
 
-The line is Phantom's own; what follows comes from Plimsoll, for the harness called after the agent. Either half is
-printed when the other side is down. Exit code 1 when both are.`,
+The first line comes from Phantom. The context figures come from Plimsoll, for the harness named after the agent.
+If one of them is down, the command prints the other half. The exit code is 1 only if both are down.`,
   )
   .action(
     async (flags: { json?: boolean; port?: string; url?: string; plimsollUrl?: string; key?: string }) => {

@@ -1,13 +1,13 @@
 import { hostname } from "node:os";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { CliError } from "./errors.ts";
 import { createProgram } from "./program.ts";
 import type { Terminal } from "./terminal.ts";
+import type { FakeServer, Procedure } from "./testing/fake-server.ts";
+import { Refusal, startFakeServer } from "./testing/fake-server.ts";
 import { NOW } from "./testing/fleet.ts";
-import type { Procedure, StandIn } from "./testing/server.ts";
-import { Refusal, standIn } from "./testing/server.ts";
 
-let server: StandIn | undefined;
+let server: FakeServer | undefined;
 afterEach(async () => {
   await server?.close();
   server = undefined;
@@ -36,12 +36,12 @@ async function run(
 ): Promise<string> {
   const { args, onError } =
     typeof given[0] === "object" ? given[0] : { args: given as string[], onError: undefined };
-  server = await standIn({ procedures });
+  server = await startFakeServer({ procedures });
   let text = "";
   const out: Terminal = {
     width: 100,
     isTty: false,
-    colour: false,
+    color: false,
     write: (more) => {
       text += more;
     },
@@ -57,8 +57,8 @@ async function run(
   return text;
 }
 
-describe("keys", () => {
-  it("--quiet prints the key alone", async () => {
+describe("plimsoll key", () => {
+  it("create --quiet prints only the key", async () => {
     const create: Procedure = (input) => {
       expect(input).toEqual({ name: "ci", scopes: ["ingest", "read"] });
       return { ...key, secret: "pls_abcd_secret" };
@@ -66,10 +66,10 @@ describe("keys", () => {
     const args = ["key", "create", "--name", "ci", "--scope", "ingest, read"];
     expect(await run({ "keys.create": create }, ...args, "--quiet")).toBe("pls_abcd_secret\n");
     await server!.close();
-    expect(await run({ "keys.create": create }, ...args)).toContain("only time it is shown");
+    expect(await run({ "keys.create": create }, ...args)).toContain("it is not shown again");
   });
 
-  it("one without a name is called after this machine", async () => {
+  it("create uses the host name as the default name", async () => {
     const create: Procedure = (input) => {
       expect(input).toEqual({ name: `cli@${hostname()}`, scopes: ["ingest", "read"] });
       return { ...key, secret: "pls_abcd_secret" };
@@ -78,13 +78,13 @@ describe("keys", () => {
     expect(await run({ "keys.create": create }, ...args)).toBe("pls_abcd_secret\n");
   });
 
-  it("a scope that does not exist is named before anything is asked", async () => {
+  it("create rejects an unknown scope without a request", async () => {
     const created = run({}, "key", "create", "--name", "ci", "--scope", "everything");
     await expect(created).rejects.toThrow('"everything" is not a scope.');
     expect(server!.seen).toEqual([]);
   });
 
-  it("are listed without secrets", async () => {
+  it("list shows keys without secrets", async () => {
     const text = await run({ "keys.list": () => ({ keys: [key] }) }, "key", "list");
     expect(text).toMatch(/pls_abcd +ci +ingest +used 1 min ago +0199aaaa-/);
   });
@@ -93,7 +93,7 @@ describe("keys", () => {
     ["its id", key.id],
     ["its prefix", "pls_ab"],
     ["the whole key", "pls_abcd_the_rest_of_it"],
-  ])("one is revoked by %s", async (_, which) => {
+  ])("revoke accepts %s", async (_, which) => {
     const revoke: Procedure = (input) => {
       expect(input).toEqual({ id: key.id });
       return { ...key, revoked_at: key.created_at };
@@ -107,17 +107,19 @@ describe("keys", () => {
     expect(text).toContain("Revoked ci");
   });
 
-  it("an ambiguous or unknown one is not revoked", async () => {
+  it("revoke rejects an ambiguous or unknown key", async () => {
     const list = () => ({
       keys: [key, { ...key, id: "0199aaaa-0000-7000-8000-000000000002", prefix: "pls_abce" }],
     });
-    await expect(run({ "keys.list": list }, "key", "revoke", "pls_abc")).rejects.toThrow(/could be any of/);
+    await expect(run({ "keys.list": list }, "key", "revoke", "pls_abc")).rejects.toThrow(
+      /matches several keys/,
+    );
     await server!.close();
     await expect(run({ "keys.list": list }, "key", "revoke", "zzzz")).rejects.toThrow(/No key has/);
   });
 });
 
-describe("doctor", () => {
+describe("plimsoll doctor", () => {
   const check = (name: string, more: object = {}) => ({
     name,
     ok: true,
@@ -143,6 +145,13 @@ describe("doctor", () => {
     );
     expect(text).toMatch(/\nAll checks passed\.\n$/);
     expect(process.exitCode).toBeUndefined();
+  });
+
+  it("waits ten minutes for a part of the report", async () => {
+    const limits = vi.spyOn(AbortSignal, "timeout");
+    await run({ doctor: () => report([check("rollups")]) }, "doctor");
+    expect(limits).toHaveBeenCalledExactlyOnceWith(600_000);
+    limits.mockRestore();
   });
 
   it("exits 1 when a check fails", async () => {
@@ -189,13 +198,13 @@ describe("doctor", () => {
   });
 });
 
-it("login prints the link alone", async () => {
+it("plimsoll login prints only the link", async () => {
   const url = "http://127.0.0.1:4180/login#once";
   expect(await run({ "login.create": () => ({ url }) }, "login")).toBe(`${url}\n`);
 });
 
-it("a procedure the server does not have is one clear line", async () => {
+it("an unknown procedure is a CliError", async () => {
   const error = await run({}, "login").catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(CliError);
-  expect((error as CliError).message).toBe(`${server!.url} could not do login.create: NOT_FOUND`);
+  expect((error as CliError).message).toBe(`${server!.url} failed to run login.create: NOT_FOUND`);
 });

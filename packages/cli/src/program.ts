@@ -2,102 +2,104 @@ import { hostname } from "node:os";
 import { Command, Option } from "commander";
 import { z } from "zod";
 import { createClient } from "./client.ts";
+import type { CommandContext } from "./command-context.ts";
+import { withConnection } from "./command-context.ts";
 import type { ConnectionFlags } from "./connection.ts";
 import { connect } from "./connection.ts";
 import { DOCTOR_MS, type DoctorFlags, runDoctor } from "./doctor.ts";
 import { addImportCommands } from "./import/command.ts";
 import { createKey, listKeys, parseScopes, revokeKey } from "./keys.ts";
-import type { Surroundings } from "./options.ts";
-import { withConnection } from "./options.ts";
 import { runStatus } from "./status/command.ts";
 import { watchStatus } from "./status/watch.ts";
 import { VERSION } from "./version.ts";
 
 const EXAMPLES = `
 Examples:
-  plimsoll status                                  the fleet, and how near each agent is to its line
+  plimsoll status                                  show the fleet and the load of each agent
   plimsoll status --watch                          the same, kept up to date
-  plimsoll status --json | jq .status.totals       for a script
-  plimsoll import ~/.claude/projects               read what Claude Code has recorded
-  plimsoll tail ~/.codex/sessions                  and go on reading
-  plimsoll key create --name ci --scope ingest     a key for another machine
+  plimsoll status --json | jq .status.totals       the same for a script
+  plimsoll import ~/.claude/projects               import Claude Code transcripts
+  plimsoll tail ~/.codex/sessions                  import Codex rollouts and follow them
+  plimsoll key create --name ci --scope ingest     create a key for another machine
 
 Settings:
-  -u, PLIMSOLL_URL     where the server is (default http://127.0.0.1:4180, or PORT)
-  --key, PLIMSOLL_KEY  the key; on the server's own machine its token file is used by itself
-  PLIMSOLL_HOME        where that file is (default ~/.plimsoll; as root /var/lib/plimsoll)
-  NO_COLOR             no colour
+  -u, PLIMSOLL_URL     server URL (default: http://127.0.0.1:4180, or the port in PORT)
+  --key, PLIMSOLL_KEY  key (default on the server's machine: the token file in PLIMSOLL_HOME)
+  PLIMSOLL_HOME        data directory (default: ~/.plimsoll; as root /var/lib/plimsoll)
+  NO_COLOR             disable colors
 
-Exit code 0: it worked. 1: it did not, and the reason is on standard error.`;
+Exit code: 0 on success, 1 on failure. Errors go to standard error.`;
 
-export function createProgram(around: Surroundings): Command {
+export function createProgram(context: CommandContext): Command {
   const program = new Command("plimsoll")
-    .description("How full every agent's context window is, and how near to its line.")
+    .description("Show how full the context window of every agent is.")
     .version(VERSION)
-    .showHelpAfterError("(add --help to see what there is)")
+    .showHelpAfterError("Run with --help to list commands and options.")
     .addHelpText("after", EXAMPLES);
 
   withConnection(program.command("status"))
-    .description("Show the fleet: totals of the last 24 hours and one line for each live agent")
-    .option("--json", "print one JSON object: {url, status, fleet}")
-    .addOption(new Option("-w, --watch", "stay, and redraw when something changes").conflicts("json"))
-    .option("--harness <instance>", "only this harness instance")
+    .description("Show totals of the last 24 hours and one line per live agent")
+    .option("--json", "print a JSON object: {url, status, fleet}")
+    .addOption(new Option("-w, --watch", "keep running and redraw on every change").conflicts("json"))
+    .option("--harness <instance>", "show only this harness instance")
     .addHelpText(
       "after",
       `
-Each agent's bar is drawn to its own scale: the heavy stroke, at four fifths, is the agent's line (its ceiling, else the
-hard threshold, else the reserve); light strokes are its other thresholds. Load is context tokens against the line.
-"window suspect" means more tokens than the window is said to hold. "~" marks a level that the next turn will correct.`,
+Line    the threshold at which the harness acts: the ceiling, else hard, else the reserve
+Load    context tokens divided by the tokens at the line
+Bar     the heavy stroke at 80% of the bar is the line; light strokes are the other thresholds
+~       an outdated level, because a boundary or turns without a count followed
+State   "window suspect" means that context tokens exceed the window size, which is probably wrong`,
     )
     .action(async (flags: ConnectionFlags & { json?: boolean; watch?: boolean; harness?: string }) => {
-      const connection = await connect(flags, around.env);
+      const connection = await connect(flags, context.env);
       if (flags.watch) {
-        const signal = around.untilStopped();
-        await watchStatus(connection, around.out, { harness: flags.harness, now: around.now, signal });
+        const signal = context.untilStopped();
+        await watchStatus(connection, context.out, { harness: flags.harness, now: context.now, signal });
         return;
       }
-      await runStatus(connection, around.out, {
+      await runStatus(connection, context.out, {
         json: flags.json === true,
         harness: flags.harness,
-        now: around.now(),
+        now: context.now(),
       });
     });
 
-  addImportCommands(program, around);
+  addImportCommands(program, context);
 
   withConnection(program.command("doctor"))
     .description("Check the server and its stored data; exit code 1 if a check fails")
     .option("--full", "examine everything instead of a sample of about 20 s")
     .option("--json", "print the report as JSON")
     .action(async ({ json, full, ...flags }: ConnectionFlags & DoctorFlags) => {
-      const connection = await connect(flags, around.env);
+      const connection = await connect(flags, context.env);
       const client = createClient(connection, DOCTOR_MS);
-      if (!(await runDoctor(client, connection, around, { ...(json && { json }), ...(full && { full }) })))
+      if (!(await runDoctor(client, connection, context, { ...(json && { json }), ...(full && { full }) })))
         process.exitCode = 1;
     });
 
-  addKeyCommands(program, around);
+  addKeyCommands(program, context);
 
   withConnection(program.command("login"))
-    .description("Print a fresh link that logs one browser in, once")
+    .description("Print a one-time login link for the browser")
     .action(async (flags: ConnectionFlags) => {
-      const client = createClient(await connect(flags, around.env));
+      const client = createClient(await connect(flags, context.env));
       const { url } = await client.mutate("login.create", undefined, z.object({ url: z.string() }));
-      around.out.write(`${url}\n`);
+      context.out.write(`${url}\n`);
     });
   return program;
 }
 
-function addKeyCommands(program: Command, around: Surroundings): void {
+function addKeyCommands(program: Command, context: CommandContext): void {
   const key = program.command("key").description("Create, list and revoke keys");
   withConnection(key.command("create"))
-    .description("Create a key; it is shown this once")
-    .option("--name <name>", "what it is for", `cli@${hostname()}`)
+    .description("Create a key; it is shown only once")
+    .option("--name <name>", "name of the key", `cli@${hostname()}`)
     .requiredOption(
       "--scope <scopes>",
-      "with commas between: ingest, read, policy:read, policy:ack, policy:write, admin",
+      "comma-separated: ingest, read, policy:read, policy:ack, policy:write, admin",
     )
-    .option("-q, --quiet", "print the key alone")
+    .option("-q, --quiet", "print only the key")
     .addHelpText(
       "after",
       `
@@ -107,20 +109,20 @@ Examples:
     )
     .action(async (flags: ConnectionFlags & { name: string; scope: string; quiet?: boolean }) => {
       const scopes = parseScopes(flags.scope);
-      const client = createClient(await connect(flags, around.env));
-      await createKey(client, around.out, { name: flags.name, scopes, quiet: flags.quiet === true });
+      const client = createClient(await connect(flags, context.env));
+      await createKey(client, context.out, { name: flags.name, scopes, quiet: flags.quiet === true });
     });
   withConnection(key.command("list"))
-    .description("List keys, without their secrets")
-    .option("--json", "print as JSON")
+    .description("List keys without their secrets")
+    .option("--json", "print JSON")
     .action(async (flags: ConnectionFlags & { json?: boolean }) => {
-      const client = createClient(await connect(flags, around.env));
-      await listKeys(client, around.out, { json: flags.json === true, now: around.now() });
+      const client = createClient(await connect(flags, context.env));
+      await listKeys(client, context.out, { json: flags.json === true, now: context.now() });
     });
   withConnection(key.command("revoke"))
-    .description("Revoke a key: it is refused from now on")
-    .argument("<id|prefix>", "the id, or enough of the prefix")
+    .description("Revoke a key; the server rejects it immediately")
+    .argument("<id|prefix>", "id or unambiguous prefix")
     .action(async (which: string, flags: ConnectionFlags) => {
-      await revokeKey(createClient(await connect(flags, around.env)), around.out, which);
+      await revokeKey(createClient(await connect(flags, context.env)), context.out, which);
     });
 }

@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import { CliError } from "./errors.ts";
 
-/** Runs a program to its exit code: what went wrong is one clear line, never a stack. */
+/** Runs a program and sets the exit code. A CliError prints its message and hint without a stack trace. */
 export async function run(program: Command, argv: readonly string[] = process.argv): Promise<void> {
-  // A reader that closed the pipe, such as head, has all it wanted.
+  // EPIPE: the reader, such as head, has closed the pipe.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code === "EPIPE") process.exit(0);
     throw error;

@@ -5,11 +5,11 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CliError } from "./errors.ts";
 import { createProgram } from "./program.ts";
 import { FIXTURES, hasFixtures } from "./testing/fold.ts";
-import type { Plimsoll } from "./testing/plimsoll.ts";
-import { hasServer, startPlimsoll } from "./testing/plimsoll.ts";
+import type { Plimsoll } from "./testing/real-server.ts";
+import { hasServer, startPlimsoll } from "./testing/real-server.ts";
 
-/** The commands as a person types them, against the real server. */
-describe.skipIf(!hasServer)("against a real server", () => {
+/** Runs the commands against a real server. */
+describe.skipIf(!hasServer)("plimsoll with a real server", () => {
   let server: Plimsoll;
   let folder: string;
   beforeAll(async () => {
@@ -27,7 +27,7 @@ describe.skipIf(!hasServer)("against a real server", () => {
     const out = {
       width: 120,
       isTty: false,
-      colour: false,
+      color: false,
       write: (more: string) => {
         text += more;
       },
@@ -54,13 +54,13 @@ describe.skipIf(!hasServer)("against a real server", () => {
       message: { id, model: "claude-opus-5", usage: { input_tokens: input, output_tokens: 3 } },
     })}\n`;
 
-  it("has nothing to show at first, and says what to do", async () => {
+  it("status suggests an import while there are no events", async () => {
     expect(await run(["status"])).toContain("plimsoll import");
   });
 
-  it("imports, changes nothing the second time, and leaves nothing live", async () => {
+  it("a repeated import changes nothing, and imported sessions are not live", async () => {
     await mkdir(join(folder, "old"));
-    // One turn only: the shortest history there is.
+    // A single turn is the shortest possible history.
     await writeFile(join(folder, "old", "a.jsonl"), said("m1", Date.now() - 60_000, 5_000, "one-turn"));
     const path = join(folder, "old");
     const first = JSON.parse(await run(["import", path, "--json"]));
@@ -72,7 +72,7 @@ describe.skipIf(!hasServer)("against a real server", () => {
     expect(figures.totals).toMatchObject({ sessions: 1, turns: 1, peak_tokens: 5_000 });
   });
 
-  it("shows what is being followed", async () => {
+  it("status shows a session that tail follows", async () => {
     await mkdir(join(folder, "new"));
     await writeFile(join(folder, "new", "b.jsonl"), said("m1", Date.now(), 150_000, "running"));
     const stop = new AbortController();
@@ -87,12 +87,12 @@ describe.skipIf(!hasServer)("against a real server", () => {
     expect(await run(["status"])).toMatch(/running .* 150,000 /);
   });
 
-  it.skipIf(!hasFixtures)("keeps every event of the real recordings", async () => {
+  it.skipIf(!hasFixtures)("the server accepts every event of the real recordings", async () => {
     const { sent, events } = JSON.parse(await run(["import", FIXTURES, "--json"]));
     expect(sent).toMatchObject({ accepted: events, rejected: [] });
   });
 
-  it("makes, lists, uses and revokes a key", async () => {
+  it("creates, lists, uses and revokes a key", async () => {
     const secret = (await run(["key", "create", "--name", "reader", "--scope", "read", "--quiet"])).trim();
     const env = { PLIMSOLL_KEY: secret };
     expect(await run(["key", "list"])).toContain("reader");
@@ -101,16 +101,16 @@ describe.skipIf(!hasServer)("against a real server", () => {
     expect(error).toBeInstanceOf(CliError);
     expect((error as CliError).message).toContain("Not allowed to call keys.list");
     expect(await run(["key", "revoke", secret])).toContain("Revoked reader");
-    await expect(run(["status"], env)).rejects.toThrow(/Not authorised/);
+    await expect(run(["status"], env)).rejects.toThrow(/Not authorized/);
   });
 
-  it("has a doctor that finds nothing wrong, and a link to log in with", async () => {
+  it("doctor passes, and login prints a link", async () => {
     expect(await run(["doctor"])).toContain("All checks passed.");
     expect(await run(["login"])).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/login#\S+\n$/);
   });
 
-  it("lets nobody in without a key", async () => {
+  it("status fails without a key", async () => {
     const nowhere = { PLIMSOLL_HOME: join(folder, "nowhere") };
-    await expect(run(["status"], nowhere)).rejects.toThrow(`Not authorised at ${server.url}.`);
+    await expect(run(["status"], nowhere)).rejects.toThrow(`Not authorized at ${server.url}.`);
   });
 });

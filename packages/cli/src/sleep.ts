@@ -1,4 +1,4 @@
-/** Resolves after the time, or at once when the signal is given. */
+/** Resolves after `ms` milliseconds, or immediately when the signal aborts. */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) {

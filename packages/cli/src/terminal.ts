@@ -1,16 +1,16 @@
 import type { Env } from "./connection.ts";
 
-export type Colour = "red" | "yellow" | "green" | "dim" | "bold";
+export type Color = "red" | "yellow" | "green" | "dim" | "bold";
 
-/** Where text goes: its width in columns, and whether colour may be used there. */
+/** An output for text, with its width in columns and whether it shows colors. */
 export interface Terminal {
   write(text: string): void;
   readonly width: number;
   readonly isTty: boolean;
-  readonly colour: boolean;
+  readonly color: boolean;
 }
 
-const CODES: Record<Colour, [number, number]> = {
+const CODES: Record<Color, [number, number]> = {
   red: [31, 39],
   yellow: [33, 39],
   green: [32, 39],
@@ -18,19 +18,19 @@ const CODES: Record<Colour, [number, number]> = {
   bold: [1, 22],
 };
 
-/** https://no-color.org: any value that is not empty turns colour off. FORCE_COLOR turns it on without a terminal. */
-export function allowsColour(env: Env, isTty: boolean): boolean {
+/** A non-empty NO_COLOR disables colors (https://no-color.org). FORCE_COLOR enables them without a terminal. */
+export function allowsColor(env: Env, isTty: boolean): boolean {
   if (env.NO_COLOR) return false;
   if (env.FORCE_COLOR && env.FORCE_COLOR !== "0") return true;
   return isTty && env.TERM !== "dumb";
 }
 
-export type Paint = (colour: Colour, text: string) => string;
+export type Paint = (color: Color, text: string) => string;
 
-export function painter(colour: boolean): Paint {
+export function painter(color: boolean): Paint {
   return (name, text) => {
     const [on, off] = CODES[name];
-    return colour && text !== "" ? `\u001b[${on}m${text}\u001b[${off}m` : text;
+    return color && text !== "" ? `\u001b[${on}m${text}\u001b[${off}m` : text;
   };
 }
 
@@ -43,16 +43,16 @@ export function terminalOf(stream: NodeJS.WriteStream, env: Env): Terminal {
       return stream.columns ?? (Number.isInteger(asked) && asked > 0 ? asked : 100);
     },
     isTty,
-    colour: allowsColour(env, isTty),
+    color: allowsColor(env, isTty),
   };
 }
 
-/** Titles and names come from elsewhere: without control characters they cannot move the cursor or recolour lines. */
+/** Removes control characters, so that titles and names from events cannot move the cursor or change colors. */
 export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, "");
 }
 
-/** Columns a text takes: wide characters take two, combining ones none. */
+/** Width of a text in columns: wide characters take two, combining characters none. */
 export function columns(text: string): number {
   let width = 0;
   for (const character of text) width += characterColumns(character);
@@ -66,7 +66,7 @@ function characterColumns(character: string): number {
   return wide.test(character) ? 2 : 1;
 }
 
-/** Cut to the width with an ellipsis, or padded to it. */
+/** Pads a text to the width, or cuts it with an ellipsis. */
 export function fitColumns(text: string, width: number, align: "left" | "right" = "left"): string {
   const clean = printable(text);
   if (width <= 0) return "";

@@ -14,14 +14,14 @@ async function bundle(entry: string, platform: "browser" | "node") {
     format: "esm",
     platform,
     metafile: true,
-    // Anything that is not ours would show up as an import.
+    // A dependency would show up as an import.
     external: ["zod", "@pydantic/*", "openai", "ai", "ollama", "@anthropic-ai/*"],
   });
   const imports = Object.values(metafile.outputs).flatMap((output) => output.imports.map((one) => one.path));
   return { imports, bytes: outputFiles[0]!.contents.length };
 }
 
-describe("what a harness carries", () => {
+describe("bundles of the guard", () => {
   it.each([
     "index",
     "config/index",
@@ -35,13 +35,13 @@ describe("what a harness carries", () => {
     "ollama/index",
     "ai-sdk/index",
     "claude-agent-sdk/index",
-  ])("%s has no dependency and runs in a browser", async (entry) => {
+  ])("%s has no dependency and builds for browsers", async (entry) => {
     const { imports, bytes } = await bundle(`./${entry}.ts`, "browser");
     expect(imports).toEqual([]);
     expect(bytes).toBeLessThan(80_000);
   });
 
-  it("only the file stores need Node", async () => {
+  it("node/index only needs Node's own modules", async () => {
     const { imports } = await bundle("./node/index.ts", "node");
     expect(imports.every((path) => path.startsWith("node:"))).toBe(true);
   });

@@ -25,51 +25,51 @@ describe("decide", () => {
   it.each<[string, Partial<Facts>, object]>([
     ["rests below every line", { level: 3_999, maskGain: 5_000 }, { type: "rest", status: "clear" }],
     [
-      "masks from the soft line on",
+      "masks at the soft line",
       { level: 4_000, maskGain: 500 },
       { type: "mask", target: 3_400, urgent: false },
     ],
     [
-      "masks only when a batch is worth the cache",
+      "does not mask a batch that saves too little",
       { level: 4_000, maskGain: 100 },
       { type: "rest", status: "exhausted" },
     ],
-    ["masks before it compacts", { level: 6_000, maskGain: 500, compactGain: 5_000 }, { type: "mask" }],
-    ["compacts from the ceiling on", { level: 5_000, compactGain: 2_000 }, { type: "compact", line: 5_000 }],
+    ["masks before compacting", { level: 6_000, maskGain: 500, compactGain: 5_000 }, { type: "mask" }],
+    ["compacts at the ceiling", { level: 5_000, compactGain: 2_000 }, { type: "compact", line: 5_000 }],
     [
-      "does not compact below it",
+      "does not compact below the ceiling",
       { level: 4_999, compactGain: 2_000 },
       { type: "rest", status: "exhausted" },
     ],
     ["winds down at the hard line", { level: 9_000 }, { type: "wind_down", turnsLeft: 2 }],
-    ["says it once", { level: 9_100, windDownTurns: 1 }, { type: "rest", status: "winding_down" }],
+    ["winds down only once", { level: 9_100, windDownTurns: 1 }, { type: "rest", status: "winding_down" }],
     [
-      "keeps winding down just below the line",
+      "continues the wind-down just below the hard line",
       { level: 8_700, windDownTurns: 2 },
       { type: "restart", reason: "grace_spent" },
     ],
     [
-      "restarts when the grace is spent",
+      "restarts after the grace turns",
       { level: 9_100, windDownTurns: 2 },
       { type: "restart", reason: "grace_spent", confirm: false },
     ],
     [
-      "restarts at once when the prompt would not fit",
+      "restarts at once if the prompt does not fit",
       { level: 10_000 },
       { type: "restart", reason: "window_full" },
     ],
     [
-      "masks what is protected before that",
+      "masks protected results before restarting",
       { level: 10_000, urgentGain: 4_000 },
       { type: "mask", urgent: true },
     ],
     [
-      "does not restart where that would free next to nothing",
+      "does not restart if that frees almost nothing",
       { level: 10_000, restartGain: 80 },
       { type: "rest", status: "exhausted", withheld: "no_gain" },
     ],
     [
-      "stops at the maximum of restarts",
+      "stops at the maximum number of restarts",
       { level: 10_000, restarts: 2 },
       { type: "stop", reason: "max_restarts" },
     ],
@@ -87,7 +87,7 @@ describe("decide", () => {
     }
   });
 
-  it("does nothing by share of a window whose size nobody knows", () => {
+  it("ignores percentage thresholds while the window size is unknown", () => {
     const unknown = limitsOf(policy.thresholds, undefined);
     expect(unknown).toEqual({});
     expect(decide(facts({ level: 900_000, windowTokens: undefined, limits: unknown }), policy)).toEqual({
@@ -96,7 +96,7 @@ describe("decide", () => {
     });
   });
 
-  it("understands token counts and tokens that must stay free", () => {
+  it("accepts thresholds as tokens and as tokens to keep free", () => {
     expect(
       limitsOf({ warning: 250_000, ceiling: 350_000, soft: null, hard: -20_000, reserve: "15%" }, 1_000_000),
     ).toEqual({ warning: 250_000, ceiling: 350_000, hard: 980_000, reserve: 850_000 });

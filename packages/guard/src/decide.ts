@@ -2,7 +2,10 @@ import type { Thresholds } from "@plimsoll/protocol/pure";
 import { HYSTERESIS, THRESHOLD_NAMES, thresholdTokens } from "@plimsoll/protocol/pure";
 import type { CompactPolicy, GuardPolicy } from "./policy.ts";
 
-/** The thresholds of a policy in tokens, for one window size. Those that are off or cannot be known are left out. */
+/**
+ * The thresholds of a policy in tokens, for one window size. Disabled thresholds, and shares of an unknown window,
+ * are absent.
+ */
 export interface Limits {
   warning?: number;
   ceiling?: number;
@@ -11,6 +14,7 @@ export interface Limits {
   reserve?: number;
 }
 
+/** Converts thresholds to tokens for a window of `windowTokens`. */
 export function limitsOf(thresholds: Thresholds, windowTokens: number | undefined): Limits {
   const limits: Limits = {};
   for (const name of THRESHOLD_NAMES) {
@@ -23,50 +27,55 @@ export function limitsOf(thresholds: Thresholds, windowTokens: number | undefine
 /** Why a restart is due. */
 export type RestartReason = "grace_spent" | "window_full" | "requested";
 
+/** The next response to carry out. `target` and `line` are in tokens. */
 export type Decision =
-  /** Mask oldest results until the level is at or below the target. */
+  /**
+   * Mask the oldest results until the level is at or below `target`. `urgent` ignores the protection of the newest
+   * turns.
+   */
   | { type: "mask"; target: number; urgent: boolean }
   | { type: "compact"; line: number }
   | { type: "fresh_session"; line: number }
   | { type: "wind_down"; turnsLeft: number }
   | { type: "restart"; reason: RestartReason; confirm: boolean }
   | { type: "stop"; reason: "max_restarts" }
-  /** `withheld`: a restart is due that would free next to nothing. */
+  /** `withheld`: a restart is due but would free almost nothing. */
   | { type: "rest"; status: GuardStatus; withheld?: "no_gain" };
 
-/** A restart that frees less would be followed by the next at once. Fraction of the hard line. */
-const LEAST_RESTART = 0.01;
+/** A restart that frees less than this fraction of the hard line would soon need another. */
+const MIN_RESTART_GAIN = 0.01;
 
-/** How the agent stands when nothing (more) is to be done. */
+/** The agent's status when no response is left to carry out. */
 export type GuardStatus =
-  /** Below every threshold at which something happens. */
+  /** Below every line that triggers a response. */
   | "clear"
-  /** Over a line, and no response has anything left to give: it waits for new content instead of trying again. */
+  /** Above a line, but no response can free more. The guard waits for new content before it tries again. */
   | "exhausted"
-  /** Told to write down its state; a restart follows. */
+  /** The agent received the wind-down notice. A restart follows. */
   | "winding_down";
 
-/** What the decision rests on. Tokens, except where said. */
+/** Input of a decision. Values are in tokens unless noted. */
 export interface Facts {
   level: number;
   windowTokens: number | undefined;
   limits: Limits;
-  /** What masking everything eligible would save. */
+  /** Saved by masking every eligible result. */
   maskGain: number;
-  /** The same with the newest turns no longer protected, for when the prompt would not fit at all. */
+  /** Saved by masking if the newest turns lose their protection, for a prompt that would not fit otherwise. */
   urgentGain: number;
-  /** What summarising all but the kept turns could save at most. */
+  /** Upper bound of what summarising all but the kept turns can save. */
   compactGain: number;
-  /** Turns since the wind-down message; undefined when none was sent. */
+  /** Number of turns since the wind-down notice; `undefined` if none was sent. */
   windDownTurns: number | undefined;
-  /** What a restart would free. */
+  /** Freed by a restart. */
   restartGain: number;
+  /** Number of restarts so far. */
   restarts: number;
 }
 
 /**
- * The next thing to do, or to rest. Cheap responses come before dear ones: masking, then a summary, then winding down
- * and a restart. Called again after each is done, so a jump over several lines is answered in the same order.
+ * Returns the next response, or `rest`. Cheap responses come first: masking, then a summary, then a wind-down and a
+ * restart. Call it again after each response.
  */
 export function decide(facts: Facts, policy: GuardPolicy): Decision {
   if (policy.mode === "warn_only") return { type: "rest", status: "clear" };
@@ -75,10 +84,10 @@ export function decide(facts: Facts, policy: GuardPolicy): Decision {
   const full = facts.windowTokens !== undefined && level >= facts.windowTokens;
 
   if (policy.mask !== null && lines.mask !== undefined && level >= lines.mask) {
-    const worth = policy.mask.minGain * lines.mask;
+    const least = policy.mask.minGain * lines.mask;
     const target = Math.round(lines.mask * (1 - policy.mask.headroom));
-    if (facts.maskGain > 0 && facts.maskGain >= worth) return { type: "mask", target, urgent: false };
-    if (full && facts.urgentGain > 0 && facts.urgentGain >= worth) {
+    if (facts.maskGain > 0 && facts.maskGain >= least) return { type: "mask", target, urgent: false };
+    if (full && facts.urgentGain > 0 && facts.urgentGain >= least) {
       return { type: "mask", target, urgent: true };
     }
   }
@@ -96,7 +105,7 @@ export function decide(facts: Facts, policy: GuardPolicy): Decision {
         if (restartsSpent(facts, policy)) {
           return { type: "stop", reason: "max_restarts" };
         }
-        if (facts.restartGain < limits.hard * LEAST_RESTART) {
+        if (facts.restartGain < limits.hard * MIN_RESTART_GAIN) {
           return { type: "rest", status: "exhausted", withheld: "no_gain" };
         }
         const reason = full ? "window_full" : "grace_spent";
@@ -108,16 +117,16 @@ export function decide(facts: Facts, policy: GuardPolicy): Decision {
       return { type: "rest", status: "winding_down" };
     }
   }
-  const pressed = [lines.mask, lines.compact].some((line) => line !== undefined && level >= line);
-  return { type: "rest", status: pressed ? "exhausted" : "clear" };
+  const overLine = [lines.mask, lines.compact].some((line) => line !== undefined && level >= line);
+  return { type: "rest", status: overLine ? "exhausted" : "clear" };
 }
 
-/** The maximum is reached: another restart is not allowed. */
+/** True if the policy allows no further restart. */
 export function restartsSpent({ restarts }: { restarts: number }, { restart }: GuardPolicy): boolean {
   return restart !== null && restart.max !== null && restarts >= restart.max;
 }
 
-/** A fresh session is a restart too: where none is left, older turns are summarised in place. */
+/** A fresh session counts as a restart. Once the maximum is reached, older turns are summarised in place instead. */
 export function howToCompact(
   state: { restarts: number },
   compact: CompactPolicy,
@@ -126,7 +135,10 @@ export function howToCompact(
   return restartsSpent(state, policy) ? "compact" : compact.how;
 }
 
-/** Masking starts at the lowest line where anything is to be saved; summaries wait for the ceiling or the reserve. */
+/**
+ * The lines in tokens. Masking starts at the lowest of soft, ceiling and reserve; summaries at the ceiling or
+ * reserve.
+ */
 export function lineOfAction(limits: Limits): { mask: number | undefined; compact: number | undefined } {
   return {
     mask: lowest(limits.soft, limits.ceiling, limits.reserve),
@@ -134,7 +146,7 @@ export function lineOfAction(limits: Limits): { mask: number | undefined; compac
   };
 }
 
-/** The agent fell well below the hard line: the next crossing deserves a warning of its own. */
+/** True if the level is far enough below the hard line for the next crossing to send a new wind-down notice. */
 export function windDownOver(level: number, limits: Limits): boolean {
   return limits.hard === undefined || level < limits.hard * (1 - HYSTERESIS);
 }

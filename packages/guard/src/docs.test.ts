@@ -12,7 +12,7 @@ import { type ScriptedModel, startScriptedModel } from "./scripted-model/index.t
 const run = promisify(execFile);
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 
-/** Each snippet of a page with the heading above it and, where the page shows one, its output. */
+/** Returns the snippets of a page with their headings and expected output. */
 async function snippetsOf(page: string) {
   const text = await readFile(join(root, page), "utf8");
   return [...text.matchAll(/```ts\n([\s\S]*?)```(?:\n\n```text\n([\s\S]*?)```)?/g)].map((match, at) => ({
@@ -28,13 +28,13 @@ async function snippetsOf(page: string) {
 
 const guide = await snippetsOf("docs/guard.md");
 const snippets = [...guide, ...(await snippetsOf("README.md"))];
-/** Bun where it is installed; the guard is for it as well. */
+/** Includes Bun if it is installed, because the guard supports it. */
 const runtimes = [{ runtime: "Node", program: process.execPath }];
 if (await run("bun", ["--version"]).catch(() => undefined)) runtimes.push({ runtime: "Bun", program: "bun" });
 const runs = runtimes.flatMap((runtime) => snippets.map((snippet) => ({ ...runtime, ...snippet })));
 
 let model: ScriptedModel;
-// Inside the project, so that packages are found from there.
+// Must be inside the project, so that imports resolve.
 const folder = join(root, "packages/guard", `.snippets-${process.pid}`);
 let home = "";
 
@@ -50,8 +50,8 @@ afterAll(async () => {
   await rm(home, { recursive: true, force: true });
 });
 
-describe("what the guide and the README show", () => {
-  it("has every adapter", () => {
+describe("snippets in the guide and the README", () => {
+  it("cover every adapter", () => {
     expect(guide.length).toBeGreaterThan(10);
     expect(snippets.length).toBeGreaterThan(guide.length);
     for (const adapter of ["openai", "anthropic", "ai-sdk", "ollama", "claude-agent-sdk"]) {
@@ -62,7 +62,7 @@ describe("what the guide and the README show", () => {
     }
   });
 
-  it("compiles, strictly", async () => {
+  it("compile in strict mode", async () => {
     const config = {
       extends: join(root, "tsconfig.json"),
       compilerOptions: { incremental: false, moduleDetection: "force", paths: await absolutePaths() },
@@ -78,7 +78,7 @@ describe("what the guide and the README show", () => {
     expect(stdout).toBe("");
   });
 
-  it.each(runs)("runs in $runtime: $name", async ({ runtime, program, file, output }) => {
+  it.each(runs)("run in $runtime: $name", async ({ runtime, program, file, output }) => {
     const outfile = join(folder, `${file}.mjs`);
     const bundled = await build({
       entryPoints: [join(folder, `${file}.ts`)],
@@ -112,7 +112,7 @@ describe("what the guide and the README show", () => {
   });
 });
 
-/** Bun prints an object with other quotes and commas. */
+/** Normalises printed objects, because Bun uses other quotes and commas. */
 function plain(printed: string): string {
   return printed
     .replaceAll('"', "'")

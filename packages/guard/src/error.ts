@@ -1,28 +1,28 @@
-/** What went wrong, for a program to tell apart. */
+/** Machine-readable cause of a {@link GuardError}. */
 export type GuardErrorCode =
-  /** The maximum of restarts is reached, and another is due. */
+  /** A restart is due, but the maximum is reached. */
   | "max_restarts"
-  /** The prompt no longer fits, and the restart it needs was not agreed to. */
+  /** The prompt no longer fits, and nobody confirmed the restart that it needs. */
   | "restart_unconfirmed"
-  /** Another process, or another call in this one, works on the same state. */
+  /** Another process, or another call in this process, is using the same state. */
   | "store_locked"
-  /** Another process took the state over while this one was taken for gone. */
+  /** Another process took over the state because this process seemed dead. */
   | "store_lost"
-  /** A configuration file says something that cannot be used. */
+  /** A configuration file is invalid. */
   | "invalid_config"
-  /** The orchestrator was about to read what a manager must not. */
+  /** The orchestrator tried to read a file that a manager must not read. */
   | "read_refused";
 
-/** How many restarts are allowed, of which none is left. */
-export function noRestartLeft(most: number): GuardError {
+/** The `max_restarts` error for a policy that allows `max` restarts. */
+export function noRestartLeft(max: number): GuardError {
   return new GuardError(
     "max_restarts",
-    `The call was not sent: another restart is due and the maximum of ${most} is reached. Begin a new session with a ` +
-      `new guard, raise policy.restart.max, or pass onStop: "send" to go on without.`,
+    `The call was not sent: a restart is due, but the maximum of ${max} is reached. Start a new session with a new ` +
+      `guard, raise policy.restart.max, or pass onStop: "send" to send the call anyway.`,
   );
 }
 
-/** Every error the guard raises itself. The message says what to do. */
+/** The class of every error that the guard throws itself. Check `code`; the message says what to do. */
 export class GuardError extends Error {
   readonly code: GuardErrorCode;
 

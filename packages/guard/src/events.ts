@@ -1,18 +1,19 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol/pure";
 
-/** Who an event is about. */
+/** The agent that an event belongs to. */
 export interface Identity {
   /** The harness instance, such as `phantom@vm-3`. */
   harness: string;
-  /** The logical session; survives restarts and sub-ticks. */
+  /** The logical session. It stays the same across restarts and sub-ticks. */
   session: string;
-  /** Owner of the window; `main` unless said. */
+  /** The agent that owns the window. Default: `main`. */
   agent?: string | undefined;
+  /** The agent that started this one, if it is a sub-agent. */
   parentAgent?: string | undefined;
 }
 
 type Envelope = "harness" | "session" | "agent" | "parent_agent" | "at" | "id" | "window";
-/** What is specific to one event: its type and fields, without the envelope. */
+/** An event's type and own fields, without the envelope. */
 export type EventBody = PlimsollEventInput extends infer E
   ? E extends PlimsollEventInput
     ? Omit<E, Envelope> & { id?: string }
@@ -20,8 +21,8 @@ export type EventBody = PlimsollEventInput extends infer E
   : never;
 
 /**
- * Completes an event. The id is made of time and place in the session, so that a replay makes the same one and two
- * runs of a process do not clash.
+ * Adds the envelope to an event. The id combines time and sequence number, so a replay produces the same id and two
+ * runs of a process do not collide.
  */
 export function eventOf(
   identity: Identity,

@@ -4,24 +4,29 @@ import { clip } from "./view/placeholder.ts";
 
 export interface FitOptions<M> {
   /**
-   * Writes a summary of older messages, at most `maxChars` long. When it is left out, throws or saves too little, a
-   * summary made without a model takes its place.
+   * Writes a summary of older messages, at most `maxChars` characters long. The guard writes its own summary, without
+   * a model, if this is missing, throws, or saves too little.
    */
   summarize?: (request: { messages: readonly M[]; maxChars: number }) => Promise<string> | string;
   /**
-   * Counts the prompt exactly, such as an API for it. Asked only when the estimate stands near a line or above it; when
-   * it fails the estimate is used.
+   * Counts the tokens of the prompt exactly, for example with a provider's API. Called only when the estimate is near
+   * or above a line. If it fails, the guard uses the estimate.
    */
   countTokens?: (messages: readonly M[]) => Promise<number> | number;
-  /** Receives what is to be shown to the person. */
+  /** Receives text to show to the user. */
   say?: (text: string) => void;
-  /** Asked when restarts must be confirmed. */
+  /** Called when a restart needs confirmation; return `true` to restart. */
   confirm?: () => Promise<boolean> | boolean;
-  /** Told why a summariser failed; the harness goes on with the built-in one. */
+  /** Receives the error of a failed `summarize`. The guard then writes its own summary. */
   onSummaryError?: (error: unknown) => void;
 }
 
-/** `prepare`, with everything carried out that needs waiting: summaries and confirmations. */
+/**
+ * Runs `prepare` and carries out the asynchronous actions: exact counts, summaries and confirmations.
+ * @returns The messages to send, and every action taken or required.
+ * @example
+ * const { messages } = await fit(guard, history, { summarize: ({ messages }) => summarise(messages) });
+ */
 export async function fit<M>(
   guard: ContextGuard<M>,
   messages: readonly M[],
@@ -68,8 +73,8 @@ async function summaryFor<M>(
   return guard.digest(action.maxChars);
 }
 
-/** An estimate this close to a line may be on either side of it. */
-const NEAR = 0.85;
+/** From this fraction of a line on, the true count may be on either side of it. */
+const NEAR_LINE = 0.85;
 
 async function countExactly<M>(
   guard: ContextGuard<M>,
@@ -79,10 +84,11 @@ async function countExactly<M>(
   if (countTokens === undefined) return;
   const { limits, level } = guard.estimate(messages);
   const lines = Object.values(limits);
-  if (level.source === "measured" || lines.length === 0 || level.tokens < Math.min(...lines) * NEAR) return;
+  if (level.source === "measured" || lines.length === 0 || level.tokens < Math.min(...lines) * NEAR_LINE)
+    return;
   try {
     guard.counted(await countTokens(guard.view(messages)));
   } catch {
-    // The estimate is as good as it was.
+    // Keep the estimate.
   }
 }

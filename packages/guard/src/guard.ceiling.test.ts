@@ -14,7 +14,7 @@ describe("the ceiling of a conversation", () => {
       { role: "assistant", content: `answer ${turn} ${filler(100)}` },
     ]).flat();
 
-  it("compacts older turns and keeps the newest verbatim, telling the user in the design's words", async () => {
+  it("compacts older turns, keeps the newest verbatim, and shows the user the design's notice", async () => {
     const { guard, of } = testGuard({ policy: { ...PHANTOM, compact: { keepTurns: 3 } } });
     const history = [SYSTEM, ...chat(11), { role: "user", content: "and now?" } as Message];
     const said: string[] = [];
@@ -35,7 +35,7 @@ describe("the ceiling of a conversation", () => {
     expect(of("compacted")).toHaveLength(1);
   });
 
-  it("starts a fresh session with a handoff where asked to", async () => {
+  it("starts a fresh session with a handoff if configured", async () => {
     const { guard, of } = testGuard({ policy: { ...PHANTOM, compact: { how: "fresh_session" } } });
     const history = [SYSTEM, ...chat(11), { role: "user", content: "and now?" } as Message];
     const { messages } = await fit(guard, history, { summarize: () => "the story so far" });
@@ -46,7 +46,7 @@ describe("the ceiling of a conversation", () => {
     expect(of("restarted")).toMatchObject([{ reason: "ceiling", number: 2 }]);
   });
 
-  it("begins no more fresh sessions than restarts are allowed: then it summarises in place", async () => {
+  it("summarises in place once no restart is left", async () => {
     const { guard, of } = testGuard({
       policy: { ...PHANTOM, compact: { how: "fresh_session" }, restart: { max: 1 } },
     });
@@ -61,10 +61,10 @@ describe("the ceiling of a conversation", () => {
     expect(guard.state.restarts).toBe(1);
   });
 
-  it("goes on without a model when the summariser fails or saves nothing", async () => {
+  it("summarises without a model if the summariser fails or saves nothing", async () => {
     for (const summarize of [
       () => {
-        throw new Error("the model is away");
+        throw new Error("the model is unavailable");
       },
       () => filler(5_000),
     ]) {
@@ -76,7 +76,7 @@ describe("the ceiling of a conversation", () => {
     }
   });
 
-  it("refuses a summary that saves too little, and waits for growth before asking again", () => {
+  it("refuses a summary that saves too little, and asks again only after growth", () => {
     const { guard } = testGuard({ policy: { ...PHANTOM, compact: { minGain: 0.2 } } });
     const history = [SYSTEM, ...chat(11)];
     expect(guard.prepare(history).actions).toMatchObject([{ type: "compact" }]);
@@ -87,7 +87,7 @@ describe("the ceiling of a conversation", () => {
     expect(guard.prepare(history).actions).toMatchObject([{ type: "compact" }]);
   });
 
-  it("takes no summary after a restart overtook the request for it", () => {
+  it("ignores a summary that arrives after a restart", () => {
     const { guard, events } = testGuard({ policy: PHANTOM });
     const history = [SYSTEM, ...chat(11)];
     expect(guard.prepare(history).actions).toMatchObject([{ type: "compact" }]);
@@ -111,7 +111,7 @@ describe("the ceiling of a conversation", () => {
     expect(guard.state.warnings).toBe(2);
   });
 
-  it("counts exactly near a line, where a way to is given, and goes on without it when that fails", async () => {
+  it("counts exactly near a line, and falls back to the estimate if counting fails", async () => {
     const asked: number[] = [];
     const { guard } = testGuard({ policy: PHANTOM });
     const countTokens = (messages: readonly Message[]) => {
@@ -125,11 +125,11 @@ describe("the ceiling of a conversation", () => {
     expect(asked).toEqual([14]);
     expect(actions.map((action) => action.type)).toEqual(["compact"]);
     const failing = testGuard({ policy: PHANTOM });
-    const countAway = () => Promise.reject(new Error("no network"));
-    expect((await fit(failing.guard, near, { countTokens: countAway })).actions).toEqual([]);
+    const failingCount = () => Promise.reject(new Error("no network"));
+    expect((await fit(failing.guard, near, { countTokens: failingCount })).actions).toEqual([]);
   });
 
-  it("only reports in warn-only mode", () => {
+  it("only reports crossings in warn-only mode", () => {
     const { guard, of } = testGuard({ policy: { ...OUROBOROS, mode: "warn_only" } });
     const history = readingFiles(12, 950);
     expect(guard.prepare(history)).toMatchObject({ actions: [], status: "clear", messages: history });

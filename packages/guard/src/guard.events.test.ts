@@ -7,13 +7,16 @@ import { ASK, counted, filler, OUROBOROS, SYSTEM, testGuard, toolTurn, usage } f
 import type { Action } from "./types.ts";
 import type { Message } from "./view/shape.ts";
 
-/** What a harness does with one turn. */
+/** One random turn of a harness. */
 interface Turn {
   size: number;
   tool: boolean;
-  /** `fit`, or `prepare` alone: then a summary that was asked for is given at once, after the next prompt, or never. */
+  /**
+   * `fits` calls `fit`. The others call `prepare` and give a requested summary at once, after the next prompt, or
+   * never.
+   */
   harness: "fits" | "answers" | "late" | "silent";
-  /** Tokens of the summary; null when the summariser throws. */
+  /** Tokens of the summary; null if the summariser throws. */
   summary: number | null;
   confirms: boolean;
 }
@@ -36,10 +39,10 @@ const policy = fc.constantFrom<PolicyInput>(
   { thresholds: COMPACTING, mask: null, restart: { graceTurns: 0 } },
 );
 
-type Kind = Action<Message>["type"];
+type ActionKind = Action<Message>["type"];
 
-/** Which event reports which action. A summary that was asked for is reported by what became of it. */
-function actionOf(event: PlimsollEventInput): Kind | "summary" | undefined {
+/** Returns the action that an event reports. A summary request is reported by its result. */
+function actionOf(event: PlimsollEventInput): ActionKind | "summary" | undefined {
   switch (event.type) {
     case "masked":
       return "mask";
@@ -58,7 +61,7 @@ function actionOf(event: PlimsollEventInput): Kind | "summary" | undefined {
   }
 }
 
-it("each action sends one event, and no other event tells of an action", async () => {
+it("each action sends exactly one event, and no event reports an action that did not happen", async () => {
   const seen = new Set<string>();
   let overtaken = false;
   await fc.assert(
@@ -77,7 +80,7 @@ it("each action sends one event, and no other event tells of an action", async (
             ? guard.prepare(history)
             : await fit(guard, history, {
                 summarize: () => {
-                  if (summary === null) throw new Error("away");
+                  if (summary === null) throw new Error("unavailable");
                   return filler(summary);
                 },
                 confirm: () => confirms,
@@ -103,7 +106,7 @@ it("each action sends one event, and no other event tells of an action", async (
     }),
     { numRuns: 150 },
   );
-  // A stream that never came to one of them would prove nothing of it.
+  // Check that the random streams produced every kind of event.
   const done = ["masked", "compacted", "wind_down", "restarted"];
   const withheld = ["max_restarts", "unconfirmed", "no_gain", "no_summary"];
   for (const kind of [...done, ...withheld]) expect([...seen]).toContain(kind);

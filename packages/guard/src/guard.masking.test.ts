@@ -14,7 +14,7 @@ import {
 import type { Message } from "./view/shape.ts";
 
 describe("masking", () => {
-  it("masks the oldest results first, just enough, and says what was there", () => {
+  it("masks the oldest results first, no more than needed, and describes them", () => {
     const { guard, events } = testGuard({ policy: OUROBOROS });
     const history = readingFiles(8, 950);
     const { messages, actions, status, level } = guard.prepare(history);
@@ -48,7 +48,7 @@ describe("masking", () => {
     expect(history).toEqual(before);
   });
 
-  it("spares the prompt cache: the sent prefix stays the same until the next batch", () => {
+  it("keeps the sent prefix unchanged between batches, for the prompt cache", () => {
     const { guard } = testGuard({ policy: OUROBOROS });
     const history = readingFiles(8, 950);
     let previous = guard.prepare(history).messages;
@@ -64,7 +64,7 @@ describe("masking", () => {
     expect(batches).toBeLessThanOrEqual(4);
   });
 
-  it("leaves excluded tools, failed calls and the newest turns alone", () => {
+  it("does not mask excluded tools, failed calls or the newest turns", () => {
     const { guard } = testGuard({
       policy: { ...OUROBOROS, mask: { exclude: ["skill"], keepTurns: 3 }, restart: null },
     });
@@ -83,7 +83,7 @@ describe("masking", () => {
     expect(actions).toEqual([]);
   });
 
-  it("protects the newest tool output by tokens", () => {
+  it("protects the newest tool output up to keepTokens", () => {
     const { guard } = testGuard({
       policy: { ...OUROBOROS, mask: { keepTurns: 1, keepTokens: 4_000 }, restart: null },
     });
@@ -93,7 +93,7 @@ describe("masking", () => {
     expect(kept.length).toBeGreaterThanOrEqual(4);
   });
 
-  it("masks long texts of the agent only where asked to", () => {
+  it("masks long texts of the agent only if configured", () => {
     const history: Message[] = [SYSTEM, ASK];
     for (let turn = 0; turn < 8; turn++) {
       history.push({ role: "assistant", content: filler(950) }, { role: "user", content: "go on" });
@@ -104,7 +104,7 @@ describe("masking", () => {
     expect(on.guard.prepare(history).actions).toMatchObject([{ type: "mask", tools: ["assistant"] }]);
   });
 
-  it("leaves a result alone that the store does not take", () => {
+  it("does not mask a result that the store cannot keep", () => {
     const put = () => {
       throw new Error("disk full");
     };
@@ -114,7 +114,7 @@ describe("masking", () => {
     expect(events).toEqual([]);
   });
 
-  it("writes over nothing in the store when a later session uses the same ids", () => {
+  it("never overwrites the store when a later session reuses ids", () => {
     const kept = new Map<string, string>();
     const store = {
       put: (id: string, text: string) => void kept.set(id, text),
@@ -138,7 +138,7 @@ describe("masking", () => {
     expect(kept.get("call_0")).toBe(filler(950, "first"));
   });
 
-  it("is reversible, through the store and in the view", () => {
+  it("can be undone through the store and in the view", () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: 2_500 }), { minLength: 4, maxLength: 20 }), (sizes) => {
         const store = new Map<string, string>();

@@ -18,8 +18,8 @@ import {
 } from "./testing.ts";
 import type { Message } from "./view/shape.ts";
 
-describe("defects of Ouroboros that must not come back", () => {
-  it("context_reclaimed_pct is always 0", () => {
+describe("defects of Ouroboros, avoided", () => {
+  it("masking reports how much it reclaimed", () => {
     const { guard, of } = testGuard({ policy: OUROBOROS });
     const history = readingFiles(8, 950);
     const { messages } = guard.prepare(history);
@@ -31,7 +31,7 @@ describe("defects of Ouroboros that must not come back", () => {
     expect(measured).toBe(estimated - 200);
   });
 
-  it("a wind-down promises a restart that the maximum does not allow", () => {
+  it("a wind-down does not promise a restart beyond the maximum", () => {
     const told = [1, 0].map((max) => {
       const { guard } = testGuard({ policy: { ...OUROBOROS, mask: null, restart: { max } } });
       const [action] = guard.prepare(readingFiles(9, 1_000)).actions;
@@ -41,7 +41,7 @@ describe("defects of Ouroboros that must not come back", () => {
     expect(told[1]).toContain("In 3 turns a restart would be due, and none is left");
   });
 
-  it("a history that the harness cut itself begins the next session with results nobody asked for", () => {
+  it("a restart drops results whose calls the harness removed", () => {
     for (const start of [[SYSTEM], []]) {
       const { guard } = testGuard({ policy: { ...OUROBOROS, restart: { carryoverTurns: 99 } } });
       const orphans = [toolTurn(50)[1]!, toolTurn(50)[1]!];
@@ -55,7 +55,7 @@ describe("defects of Ouroboros that must not come back", () => {
     }
   });
 
-  it("at soft pressure with nothing left to mask it still injects a notice each turn", () => {
+  it("no notice is added when nothing is left to mask", () => {
     const { guard, events } = testGuard({ policy: { ...OUROBOROS, mask: { keepTurns: 9 }, restart: null } });
     const history = readingFiles(8, 950);
     for (let turn = 0; turn < 5; turn++) {
@@ -66,7 +66,7 @@ describe("defects of Ouroboros that must not come back", () => {
     expect(events).toEqual([]);
   });
 
-  it("a jump from below 70 to above 90 in one tool result never masks", () => {
+  it("a jump over both lines in one tool result still masks first", () => {
     const { guard } = testGuard({ policy: OUROBOROS });
     const history = readingFiles(6, 1_000);
     expect(guard.prepare(history).actions).toEqual([]);
@@ -76,7 +76,7 @@ describe("defects of Ouroboros that must not come back", () => {
     expect(level.tokens).toBeLessThan(7_000);
   });
 
-  it("the wind-down latch never clears when the pressure falls back", () => {
+  it("the wind-down ends when the level falls", () => {
     const { guard } = testGuard({ policy: { ...OUROBOROS, mask: null, compact: null } });
     const history = readingFiles(9, 1_000);
     expect(guard.prepare(history).actions).toMatchObject([{ type: "wind_down", turnsLeft: 3 }]);
@@ -87,7 +87,7 @@ describe("defects of Ouroboros that must not come back", () => {
     expect(guard.prepare([...shorter, ...toolTurn(3_300)]).actions).toMatchObject([{ type: "wind_down" }]);
   });
 
-  it("carryover is not bounded in tokens, so the next session starts over its threshold", () => {
+  it("carryover is limited in tokens", () => {
     const { guard } = testGuard({ policy: { ...OUROBOROS, mask: null, restart: { carryoverTurns: 5 } } });
     const history = readingFiles(5, 2_500);
     const { actions, level, messages } = guard.prepare(history);
@@ -99,13 +99,13 @@ describe("defects of Ouroboros that must not come back", () => {
   it.each([
     ["the system prompt alone", (): Message[] => [{ ...SYSTEM, content: filler(12_000) }, ASK]],
     [
-      "a question that cannot be cut",
+      "a question that cannot be shortened",
       (): Message[] => [...readingFiles(2, 50), { role: "user", content: filler(11_000) }],
     ],
-  ])("restarts again and again over %s", (_, begin) => {
+  ])("does not restart repeatedly over %s", (_, begin) => {
     const { guard, events } = testGuard({
       policy: { ...OUROBOROS, restart: { carryoverTurns: 9 } },
-      // As if nothing could be kept: then nothing is cut.
+      // The store fails, so no text may be shortened.
       store: {
         put: () => {
           throw new Error("disk full");
@@ -128,7 +128,7 @@ describe("defects of Ouroboros that must not come back", () => {
     expect(actions.filter(({ type }) => type === "restart").length).toBeLessThan(2);
   });
 
-  it("an open question is carried over whatever its size", () => {
+  it("an open question is carried over, shortened if too long", () => {
     fc.assert(
       fc.property(fc.integer({ min: 300, max: 60_000 }), fc.boolean(), (tokens, storing) => {
         const kept = new Map<string, string>();
@@ -167,7 +167,7 @@ describe("defects of Ouroboros that must not come back", () => {
     );
   });
 
-  it("a restart that was agreed to says why it was due", async () => {
+  it("a confirmed restart reports its reason", async () => {
     const { guard, of } = testGuard({ policy: { ...OUROBOROS, mask: null, restart: { how: "ask" } } });
     await fit(guard, readingFiles(5, 2_500), { confirm: () => true });
     expect(of("restarted")).toMatchObject([{ reason: "window_full" }]);
@@ -176,7 +176,7 @@ describe("defects of Ouroboros that must not come back", () => {
   it.each([
     [undefined, 20_000],
     [2_000, 2_000],
-  ])("carryover is not bounded where the window is unknown: %s", (carryoverTokens, most) => {
+  ])("carryover is limited while the window size is unknown: %s", (carryoverTokens, most) => {
     const { guard } = testGuard({
       window: windowLookup(() => undefined),
       policy: { ...OUROBOROS, restart: { carryoverTurns: 99, ...(carryoverTokens && { carryoverTokens }) } },
@@ -191,7 +191,7 @@ describe("defects of Ouroboros that must not come back", () => {
     expectPaired(messages);
   });
 
-  it("carryover takes the wind-down notice into the new session, or starts on an orphan result", () => {
+  it("carryover starts with a whole turn and without the wind-down notice", () => {
     const { guard } = testGuard({ policy: { ...OUROBOROS, mask: null, restart: { graceTurns: 1 } } });
     const history = readingFiles(9, 1_000);
     const winding = guard.prepare(history);
@@ -210,7 +210,7 @@ describe("defects of Ouroboros that must not come back", () => {
     expectPaired(messages);
   });
 
-  it("a fresh session at the ceiling takes the wind-down notice over", async () => {
+  it("a fresh session at the ceiling does not contain the wind-down notice", async () => {
     const { guard, of } = testGuard({
       policy: {
         thresholds: { warning: null, ceiling: "90%", soft: null, hard: "60%" },
@@ -227,7 +227,7 @@ describe("defects of Ouroboros that must not come back", () => {
     expect(JSON.stringify(messages)).not.toContain("Context running low");
   });
 
-  it("the restart event carries the number of the session that begins", () => {
+  it("the restart event has the number of the new session", () => {
     const { guard, of } = testGuard({ policy: OUROBOROS });
     guard.prepare([SYSTEM, ASK]);
     for (let turn = 0; turn < 47; turn++) guard.observe(usage(5_000, `t${turn}`));
@@ -238,7 +238,7 @@ describe("defects of Ouroboros that must not come back", () => {
     );
   });
 
-  it("a restart within the same second appends to the same log, where nobody can tell the sessions apart", () => {
+  it("restarts within the same millisecond have distinct ids and windows", () => {
     const { guard, events } = testGuard({ policy: OUROBOROS, clock: () => START });
     for (let session = 1; session <= 3; session++) {
       guard.prepare([SYSTEM, ASK]);
@@ -256,7 +256,7 @@ describe("defects of Ouroboros that must not come back", () => {
     ]);
   });
 
-  it("takes output that merely looks masked for masked, and finds only the nearest earlier assistant message", () => {
+  it("output that looks like a placeholder is still masked, and late results are matched to their calls", () => {
     const { guard } = testGuard({ policy: { ...OUROBOROS, restart: null } });
     const lookalike = toolTurn(0, "file_read");
     lookalike[1] = { ...lookalike[1]!, content: `[masked ${filler(3_000)}` };
@@ -285,7 +285,7 @@ describe("defects of Ouroboros that must not come back", () => {
     expect(shown.filter((text) => /^\[(first: a|second: b)\.rs /.test(text))).not.toHaveLength(0);
   });
 
-  it("the window of Ollama is smaller than the harness thinks: half plus two is truncation, not relief", () => {
+  it("an Ollama count of half the window plus two is flagged as truncation", () => {
     const { guard } = testGuard({ window: 4_096, policy: { ...OUROBOROS, mask: null, restart: null } });
     const history = readingFiles(5, 700);
     const sent = guard.prepare(history).messages;

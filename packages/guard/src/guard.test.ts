@@ -18,7 +18,7 @@ import {
 import type { Message } from "./view/shape.ts";
 
 describe("restart", () => {
-  it("asks first where asked to, and stops at the maximum", async () => {
+  it("asks for confirmation with `how: ask`, and stops at the maximum", async () => {
     const { guard } = testGuard({ policy: { ...OUROBOROS, mask: null, restart: { how: "ask", max: 1 } } });
     const history = readingFiles(11, 1_000);
     expect(guard.prepare(history).actions).toMatchObject([{ type: "confirm_restart" }]);
@@ -31,7 +31,7 @@ describe("restart", () => {
     ]);
   });
 
-  it("is taken up by another process from the stored state", () => {
+  it("continues in another process from the stored state", () => {
     const first = testGuard({ policy: OUROBOROS });
     const history = readingFiles(8, 950);
     const sent = first.guard.prepare(history);
@@ -44,7 +44,7 @@ describe("restart", () => {
   });
 });
 
-describe("any stream of messages", () => {
+describe("random message streams", () => {
   const size = fc.oneof(
     { weight: 5, arbitrary: fc.integer({ min: 1, max: 600 }) },
     fc.integer({ min: 600, max: 1_500 }),
@@ -55,7 +55,7 @@ describe("any stream of messages", () => {
     fc.record({ kind: fc.constant("double" as const), size }),
   );
 
-  it("keeps the budget, splits no pair, restarts below the soft line, and is deterministic", async () => {
+  it("stay within budget, keep pairs together, restart below the soft line, and give deterministic results", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(step, { minLength: 1, maxLength: 60 }),
@@ -89,7 +89,7 @@ describe("any stream of messages", () => {
               if (action.type === "restart") expect(prepared.level.tokens).toBeLessThan(4_000);
             }
             const actual = Math.round(counted(prepared.messages) * slope + overhead);
-            // What the provider counts stays within the window, whatever its tokenizer makes of the text.
+            // The provider's count stays within the window for any tokenizer.
             expect(actual).toBeLessThan(10_000);
             guard.observe(usage(actual, `t${turn}`));
             twin.guard.observe(usage(actual, `t${turn}`));
@@ -101,7 +101,7 @@ describe("any stream of messages", () => {
   }, 60_000);
 });
 
-it("makes ids that no other run of the same session makes", () => {
+it("creates event ids that are unique across runs of a session", () => {
   const ids = new Set<string>();
   for (const start of [START, START + 60_000]) {
     const guard = new ContextGuard({

@@ -1,21 +1,19 @@
 import { utilizationOf } from "@plimsoll/protocol/pure";
 import {
-  type Act,
+  type ActionInput,
+  type ActionResult,
   askForSummary,
   compact,
-  type Desk,
   expectedTokens,
   mask,
   restart,
   windDown,
-} from "./acts.ts";
-import { settleWindDown, withoutLostEdits } from "./changes.ts";
+} from "./actions.ts";
 import type { GuardStatus, Limits, RestartReason } from "./decide.ts";
 import { decide, howToCompact, limitsOf, lineOfAction } from "./decide.ts";
+import { factsOf } from "./decision-facts.ts";
 import type { EventBody, Identity } from "./events.ts";
 import { eventOf } from "./events.ts";
-import { factsOf } from "./facts.ts";
-import { keptUnder } from "./kept.ts";
 import { calibrate, type Prediction, predict } from "./measure/calibrate.ts";
 import type { Tokenizer } from "./measure/estimate.ts";
 import { estimateTokens, tokenizerScale } from "./measure/estimate.ts";
@@ -26,6 +24,8 @@ import type { GuardPolicy } from "./policy.ts";
 import { resolvePolicy } from "./policy.ts";
 import type { GuardState } from "./state.ts";
 import { newState } from "./state.ts";
+import { settleWindDown, withoutLostEdits } from "./state-changes.ts";
+import { storeText } from "./store-text.ts";
 import { maxRestartsReached, RESTART_CONFIRMATION } from "./texts.ts";
 import { turnBody } from "./turn-event.ts";
 import type { Action, GuardOptions, GuardReading, Observation, ObserveFacts, Prepared } from "./types.ts";
@@ -33,13 +33,13 @@ import { Editor } from "./view/editor.ts";
 import { placeholderFor } from "./view/placeholder.ts";
 import type { Message, Shape } from "./view/shape.ts";
 import { plainShape } from "./view/shape.ts";
-import { windowOf } from "./window.ts";
+import { windowOf } from "./window-size.ts";
 
 type Withheld = Extract<EventBody, { type: "withheld" }>;
 
 /**
- * Keeps one agent's context under its line. Synchronous and without I/O: `observe` takes what a provider counted,
- * `prepare` gives the messages to send and says what was or must be done.
+ * Keeps one agent's context under its line. Synchronous and without I/O: `observe` reads the usage that a provider
+ * returned, and `prepare` returns the messages to send and the actions taken or required.
  */
 export class ContextGuard<M = Message> {
   policy: GuardPolicy;
@@ -54,7 +54,7 @@ export class ContextGuard<M = Message> {
     this.#options = options;
     this.identity = options.identity;
     this.policy = resolvePolicy(options.policy);
-    // Without a shape M is Message: the type parameter's default and this one go together.
+    // Without a shape, M is its default, Message.
     this.shape = options.shape ?? (plainShape as unknown as Shape<M>);
     this.#clock = options.clock ?? Date.now;
     const scale = options.tokenizer === undefined ? tokenizerScale(options.model) : 1;
@@ -63,15 +63,17 @@ export class ContextGuard<M = Message> {
     this.#editor = new Editor(this.shape, tokenizer, this.#state.masks);
   }
 
-  /** The state as plain JSON, to be given to another guard later. */
+  /** Returns a copy of the state as plain JSON, for the `state` option of a later guard. */
   snapshot(): GuardState {
     return structuredClone(this.#state);
   }
 
+  /** The current state. Use `snapshot()` to store it. */
   get state(): Readonly<GuardState> {
     return this.#state;
   }
 
+  /** Returns the current level, peak, window size and limits, all in tokens. */
   read(): GuardReading {
     const window = this.#window();
     const level =
@@ -86,7 +88,11 @@ export class ContextGuard<M = Message> {
     };
   }
 
-  /** Takes whatever a provider or SDK returned for one call. Never throws for what it cannot read. */
+  /**
+   * Records the usage of one call from a provider's or SDK's response, or from its usage object alone.
+   * @returns The resulting level in tokens and the thresholds crossed. A value without usable counts returns the
+   * reason as `kind`. Never throws for an unreadable value.
+   */
   observe(value: unknown, facts: ObserveFacts = {}): Observation {
     const reading = readUsage(value);
     if (reading.kind === "none") {
@@ -140,12 +146,12 @@ export class ContextGuard<M = Message> {
     };
   }
 
-  /** The window size as the provider states it beats what was configured. Tokens. */
+  /** Sets the window size that the provider reported, in tokens. It overrides the configured size. */
   reportWindow(tokens: number, model = this.#state.model): void {
     if (tokens > 0) this.#state = { ...this.#state, reported: { model, tokens } };
   }
 
-  /** What `messages` would be counted as now, with everything edited so far and nothing new done. */
+  /** Estimates the context tokens of `messages` with the edits made so far. Makes no new edits. */
   estimate(messages: readonly M[]): { level: Prediction; limits: Limits } {
     this.#sync(messages);
     const sent = this.#editor.estimate(this.#state);
@@ -153,20 +159,23 @@ export class ContextGuard<M = Message> {
     return { level: predict(this.#state.calibration, sent), limits: this.#limits() };
   }
 
-  /** The messages as they would be sent now, with nothing new done. */
+  /** Returns `messages` with the edits made so far. Makes no new edits. */
   view(messages: readonly M[]): M[] {
     this.#editor.sync(messages);
     return this.#editor.build(this.#state);
   }
 
-  /** An exact count of what the last `prepare` gave, from a tokenizer or a counting API. Tokens. */
+  /** Corrects the estimate with an exact count of the last `prepare`, `estimate` or `view`, in tokens. */
   counted(tokens: number): void {
     const { sent, calibration } = this.#state;
     if (sent === undefined) return;
     this.#state = { ...this.#state, calibration: calibrate(calibration, sent, tokens), lowered: false };
   }
 
-  /** What to send instead of `messages`, which are neither kept nor changed. */
+  /**
+   * Returns the messages to send instead of `messages`, after carrying out the responses that are due. The input is
+   * neither stored nor changed.
+   */
   prepare(messages: readonly M[]): Prepared<M> {
     this.#sync(messages);
     const actions: Action<M>[] = [];
@@ -178,41 +187,41 @@ export class ContextGuard<M = Message> {
     let request: Action<M> | undefined;
     let place = 0;
     for (let step = 0; step < 6; step++) {
-      const level = expectedTokens(this.#desk(limits));
+      const level = expectedTokens(this.#input(limits));
       this.#state = settleWindDown(this.#state, limits, level);
-      const decision = decide(factsOf(this.#desk(limits), level, window.tokens, compacting), this.policy);
+      const decision = decide(factsOf(this.#input(limits), level, window.tokens, compacting), this.policy);
       if (decision.type === "rest") {
         status = decision.status;
         pointless = decision.withheld !== undefined;
-        // Said once: what is tried again with every prompt is a loop.
+        // Reported once; otherwise every prompt would report it again.
         if (pointless && !this.#state.restartPointless) this.#withhold("restart", "no_gain");
         break;
       }
       if (decision.type === "mask") {
-        const act = mask(this.#desk(limits), {
+        const result = mask(this.#input(limits), {
           level,
           target: decision.target,
           urgent: decision.urgent,
           placeholder: this.#options.placeholder ?? placeholderFor,
         });
-        if (act === undefined) {
+        if (result === undefined) {
           status = "exhausted";
           break;
         }
-        actions.push(this.#take(act));
+        actions.push(this.#apply(result));
         continue;
       }
       if (decision.type === "compact" || decision.type === "fresh_session") {
         const asked = this.#state.compactAsked;
-        request = askForSummary(this.#desk(limits), decision.type, decision.line);
+        request = askForSummary(this.#input(limits), decision.type, decision.line);
         place = actions.length;
-        // A summary asked for a turn ago and not given: what comes after it in the order must not wait for it.
+        // The harness ignored a summary request from an earlier turn, so later responses must not wait for it.
         if (asked === undefined || asked === this.#state.allTurns) break;
         compacting = true;
         continue;
       }
       if (decision.type === "wind_down") {
-        actions.push(this.#take(windDown(this.#desk(limits), level, window.tokens, decision.turnsLeft)));
+        actions.push(this.#apply(windDown(this.#input(limits), level, window.tokens, decision.turnsLeft)));
         status = "winding_down";
         break;
       }
@@ -228,9 +237,9 @@ export class ContextGuard<M = Message> {
       }
       actions.push(this.restart(decision.reason));
     }
-    // A restart leaves nothing to summarise.
+    // After a restart nothing is left to summarise.
     if (request !== undefined && !actions.some((action) => action.type === "restart")) {
-      this.#settleRequest();
+      this.#withdrawSummaryRequest();
       this.#state = { ...this.#state, compactAsked: this.#state.compactAsked ?? this.#state.allTurns };
       actions.splice(place, 0, request);
     }
@@ -245,47 +254,55 @@ export class ContextGuard<M = Message> {
   }
 
   /**
-   * The summary a `compact` or `fresh_session` action asked for; then call `prepare` again. `otherwise` makes another
-   * for when the first saves too little. `no_gain`: both were refused, and no other is asked for until the context has
-   * grown. `overtaken`: none is waited for any more, as a restart came first, and nothing is changed.
+   * Takes the summary that a `compact` or `fresh_session` action asked for. Call `prepare` again afterwards.
+   * @param otherwise Writes a second summary, used when the first saves too little.
+   * @returns `no_gain`: every summary saved too little, and the guard asks again only after the context has grown.
+   * `overtaken`: a restart came first, so the summary is ignored.
    */
   compacted(
     summary: string,
-    how: "compact" | "fresh_session" = this.#how(),
+    how: "compact" | "fresh_session" = this.#compactHow(),
     otherwise?: () => string,
   ): "done" | "no_gain" | "overtaken" {
     if (this.#state.compactAsked === undefined) return "overtaken";
-    let act = compact(this.#desk(), summary, how);
-    if (!("event" in act) && otherwise !== undefined) act = compact(this.#desk(), otherwise(), how);
-    if ("event" in act) return this.#take(act);
-    this.#state = act.state;
+    let result = compact(this.#input(), summary, how);
+    if (!("event" in result) && otherwise !== undefined) result = compact(this.#input(), otherwise(), how);
+    if ("event" in result) return this.#apply(result);
+    this.#state = result.state;
     this.#withhold("compact", "no_gain");
-    return act.action;
-  }
-
-  /** A summary made without a model, of what a `compact` action would have summarised. */
-  digest(maxChars = 4_000): string {
-    const line = lineOfAction(this.#limits()).compact ?? 0;
-    const to = this.#editor.keepFrom(this.#state, line, this.#how(), this.policy);
-    return this.#editor.digest(this.#state, to, maxChars);
-  }
-
-  /** Starts the next session now, over the messages of the last `prepare`: the answer to `confirm_restart`. */
-  restart(reason: RestartReason | "ceiling" = "requested"): Action<M> {
-    this.#settleRequest();
-    return this.#take(restart(this.#desk(), reason));
+    return result.action;
   }
 
   /**
-   * For a harness that takes what `prepare` returned as its new history, as after a restart: what was edited in the
-   * view is now part of the messages themselves.
+   * Summarises, without a model, the messages that a `compact` action would summarise. `maxChars` limits the length.
+   */
+  digest(maxChars = 4_000): string {
+    const line = lineOfAction(this.#limits()).compact ?? 0;
+    const to = this.#editor.keepFrom(this.#state, line, this.#compactHow(), this.policy);
+    return this.#editor.digest(this.#state, to, maxChars);
+  }
+
+  /**
+   * Starts the next session now with the messages of the last `prepare`. Call it to accept a `confirm_restart`
+   * action.
+   */
+  restart(reason: RestartReason | "ceiling" = "requested"): Action<M> {
+    this.#withdrawSummaryRequest();
+    return this.#apply(restart(this.#input(), reason));
+  }
+
+  /**
+   * Call this when the harness replaces its history with the messages that `prepare` returned. The guard drops its
+   * edits, because they are now part of the history.
    */
   adopt(): void {
     this.#state = { ...this.#state, masks: [], cut: undefined, notices: [] };
     this.#editor.setMasks([]);
   }
 
-  /** Gives masked results back in full from the next `prepare` on; all of them when no ids are named. */
+  /**
+   * Restores masked results from the next `prepare` on: those with the given ids, or all of them. Returns how many.
+   */
   unmask(ids?: readonly string[]): number {
     const before = this.#state.masks;
     const masks = ids === undefined ? [] : before.filter((mask) => !ids.includes(mask.id));
@@ -294,19 +311,19 @@ export class ContextGuard<M = Message> {
     return before.length - masks.length;
   }
 
-  /** The full text of a masked result, from the store. */
+  /** Returns the full text of a masked result from the store, or `undefined` if the store does not have it. */
   recall(id: string): string | undefined {
     const mask = this.#state.masks.find((one) => one.id === id);
     return this.#options.store?.get(mask?.key ?? id);
   }
 
-  /** A summary asked for earlier was not given, and what follows takes its place. */
-  #settleRequest(): void {
+  /** Reports an unanswered summary request as withheld, because another response replaces it. */
+  #withdrawSummaryRequest(): void {
     if (this.#state.compactAsked !== undefined) this.#withhold("compact", "no_summary");
   }
 
   #withhold(response: Withheld["response"], reason: Withheld["reason"]): void {
-    this.#emit({ type: "withheld", response, reason, context_tokens: expectedTokens(this.#desk()) });
+    this.#emit({ type: "withheld", response, reason, context_tokens: expectedTokens(this.#input()) });
   }
 
   #sync(messages: readonly M[]): void {
@@ -314,26 +331,26 @@ export class ContextGuard<M = Message> {
     this.#state = withoutLostEdits(this.#state, messages.length);
   }
 
-  #desk(limits: Limits = this.#limits()): Desk<M> {
+  #input(limits: Limits = this.#limits()): ActionInput<M> {
     const { store } = this.#options;
     return {
       editor: this.#editor,
       state: this.#state,
       policy: this.policy,
       limits,
-      keep: { as: ({ id, text }) => keptUnder(store, id, text), stored: store !== undefined },
+      archive: { put: ({ id, text }) => storeText(store, id, text), recallable: store !== undefined },
     };
   }
 
-  /** Takes over what a response did and reports it, as of the window it was done in. */
-  #take<A>({ state, event, action }: Act<A>): A {
+  /** Applies a response and reports it in the window in which it happened. */
+  #apply<A>({ state, event, action }: ActionResult<A>): A {
     const { window } = this.#state;
     this.#state = state;
     this.#emit(event, window);
     return action;
   }
 
-  #how(): "compact" | "fresh_session" {
+  #compactHow(): "compact" | "fresh_session" {
     const { compact } = this.policy;
     return compact === null ? "compact" : howToCompact(this.#state, compact, this.policy);
   }
@@ -372,24 +389,24 @@ export class ContextGuard<M = Message> {
       usage,
       facts,
       observed,
-      // A size from a catalog is left out: the server's own is as good, and can be corrected there.
+      // Omit a catalog size: the server has its own catalog, which users can correct.
       reportedWindow: other || window.source === "catalog" ? undefined : window.tokens,
       composition: level === undefined ? undefined : this.#editor.composition(this.#state, level),
     });
     const identity = other ? { ...this.identity, agent, parentAgent: own } : this.identity;
     this.#options.onEvent(
-      eventOf(identity, at, other ? undefined : this.#state.window, this.#number(), body),
+      eventOf(identity, at, other ? undefined : this.#state.window, this.#nextEventNumber(), body),
     );
   }
 
   /**
-   * Reports something the harness did or saw itself, as an event of this agent in its present window, or of a
-   * sub-agent, which has windows of its own.
+   * Reports an event that the harness itself caused or saw. With `subAgent`, the event belongs to that sub-agent,
+   * which has its own windows; otherwise it belongs to this agent's current window.
    */
   note(body: EventBody, subAgent?: string): void {
     if (subAgent !== undefined) {
       const identity = { ...this.identity, agent: subAgent, parentAgent: this.identity.agent ?? "main" };
-      this.#options.onEvent?.(eventOf(identity, this.#clock(), undefined, this.#number(), body));
+      this.#options.onEvent?.(eventOf(identity, this.#clock(), undefined, this.#nextEventNumber(), body));
       return;
     }
     this.#emit(body);
@@ -397,16 +414,23 @@ export class ContextGuard<M = Message> {
   }
 
   #emit(body: EventBody, window = this.#state.window): void {
-    const number = this.#number();
+    const number = this.#nextEventNumber();
     this.#options.onEvent?.(eventOf(this.identity, this.#clock(), window, number, body));
   }
 
-  #number(): number {
+  #nextEventNumber(): number {
     this.#state = { ...this.#state, events: this.#state.events + 1 };
     return this.#state.events;
   }
 }
 
+/**
+ * Creates the guard of one agent.
+ * @example
+ * const guard = createGuard({ identity: { harness: "my-bot@host-1", session: "thread-91" }, window: 32_768 });
+ * const { messages } = await fit(guard, history);
+ * guard.observe(await callModel(messages));
+ */
 export function createGuard<M = Message>(options: GuardOptions<M>): ContextGuard<M> {
   return new ContextGuard(options);
 }

@@ -12,7 +12,7 @@ export type { Tokenizer } from "./measure/estimate.ts";
 export { estimateTokens, tokenizerScale } from "./measure/estimate.ts";
 export type { NoTurn, NoTurnReason, ReadTurn, UsageReading, UsageSource } from "./measure/usage.ts";
 export { mergeReadings, readUsage } from "./measure/usage.ts";
-export type { TurnObserved, TurnRead, UsageFlag } from "./observe.ts";
+export type { CountedTurn, TurnObserved, UsageFlag } from "./observe.ts";
 export { observeTurn } from "./observe.ts";
 export type {
   CompactPolicy,
@@ -55,4 +55,4 @@ export type { ResultPart } from "./view/history.ts";
 export { clip, placeholderFor, summaryOf } from "./view/placeholder.ts";
 export type { Message, Part, PartKind, Shape, ToolCall } from "./view/shape.ts";
 export { parsedInput, plainShape, textOf } from "./view/shape.ts";
-export type { ClientOptions } from "./wrap.ts";
+export type { ClientOptions } from "./wrapped-client.ts";

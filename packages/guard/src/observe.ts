@@ -4,46 +4,50 @@ import { calibrate, predict } from "./measure/calibrate.ts";
 import type { GuardPolicy } from "./policy.ts";
 import type { GuardState } from "./state.ts";
 
-/** What is odd about a count. */
+/** Why a count is suspect. */
 export type UsageFlag =
-  /** The provider gave none: the estimate stands in for it. */
+  /** The provider returned no count. The guard uses its estimate. */
   | "count_missing"
-  /** Far below what the prompt must have been, and nothing lowered it. The estimate is kept. */
+  /** The count is far below the estimate, and nothing lowered the level. The guard keeps its estimate. */
   | "implausible"
-  /** It looks as if the server cut the prompt to fit its window, as Ollama does without a word. */
+  /** The server probably truncated the prompt to fit its window, as Ollama does silently. */
   | "truncation_suspected"
-  /** More tokens than the window is said to hold: the window size is wrong. */
+  /** The count exceeds the window size, so the window size is probably wrong. */
   | "window_suspect";
 
-export interface TurnRead {
+/** One turn as the provider counted it. */
+export interface CountedTurn {
   id: string;
+  /** Epoch ms. */
   at: number;
   model: string;
   usage: Usage;
   windowTokens: number | undefined;
 }
 
+/** The result of {@link observeTurn}. */
 export interface TurnObserved {
   state: GuardState;
-  /** The same turn was reported before; counts were merged. */
+  /** True if the turn was reported before; the counts are merged. */
   merged: boolean;
   usage: Usage;
-  /** Level after this turn; an estimate when `estimated`. Tokens. */
+  /** Level after this turn, in tokens. An estimate if `estimated` is true. */
   level: number | undefined;
   estimated: boolean;
+  /** Level ÷ window tokens, as a fraction. */
   utilization: number | undefined;
   flags: UsageFlag[];
   crossings: Crossing[];
 }
 
-/** A count below this share of a calibrated estimate is not believed at once. */
-const PLAUSIBLE = 0.7;
-/** After so many in a row the estimate is what is wrong. */
-const BELIEVED_AFTER = 3;
+/** A count below this fraction of a calibrated estimate is not accepted at once. */
+const MIN_PLAUSIBLE_SHARE = 0.7;
+/** After this many implausible counts in a row, the estimate is wrong and the count is accepted. */
+const ACCEPTED_AFTER = 3;
 const KEPT_TURNS = 32;
 
-/** One turn into the state. Pure: the same state and turn give the same result. */
-export function observeTurn(state: GuardState, turn: TurnRead, policy: GuardPolicy): TurnObserved {
+/** Applies one turn to the state. Pure: the same state and turn always give the same result. */
+export function observeTurn(state: GuardState, turn: CountedTurn, policy: GuardPolicy): TurnObserved {
   const place = state.recent.findIndex((known) => known.id === turn.id);
   const known = place < 0 ? undefined : state.recent[place]!;
   const usage = known === undefined ? turn.usage : mergeUsage(known.usage, turn.usage);
@@ -63,14 +67,14 @@ export function observeTurn(state: GuardState, turn: TurnRead, policy: GuardPoli
   }
   const before = known === undefined ? undefined : normaliseUsage(known.usage).contextTokens;
   if (!latest || (known !== undefined && before === counted.contextTokens)) {
-    return settled(next, turn, usage, state.level, known !== undefined);
+    return turnResult(next, turn, usage, state.level, known !== undefined);
   }
-  const { level, flags, believed } = believe(state, counted, turn.windowTokens);
+  const { level, flags, accepted } = judgeCount(state, counted, turn.windowTokens);
   next.level = level;
   next.peak = Math.max(state.peak, level ?? 0);
   next.implausible = flags.includes("implausible") ? state.implausible + 1 : 0;
   next.lowered = false;
-  if (believed && level !== undefined && state.sent !== undefined) {
+  if (accepted && level !== undefined && state.sent !== undefined) {
     if (state.reclaimed !== undefined && state.reclaimed.measured === undefined) {
       const surprise = predict(state.calibration, state.sent).tokens - level;
       next.reclaimed = {
@@ -80,8 +84,8 @@ export function observeTurn(state: GuardState, turn: TurnRead, policy: GuardPoli
     }
     next.calibration = calibrate(state.calibration, state.sent, level);
   }
-  const result = settled(next, turn, usage, level, known !== undefined);
-  result.estimated = !believed;
+  const result = turnResult(next, turn, usage, level, known !== undefined);
+  result.estimated = !accepted;
   result.flags = flags;
   if (level !== undefined) {
     const crossed = crossingsOf(
@@ -96,9 +100,9 @@ export function observeTurn(state: GuardState, turn: TurnRead, policy: GuardPoli
   return result;
 }
 
-function settled(
+function turnResult(
   state: GuardState,
-  turn: TurnRead,
+  turn: CountedTurn,
   usage: Usage,
   level: number | undefined,
   merged: boolean,
@@ -115,33 +119,37 @@ function settled(
   };
 }
 
-function believe(
+function judgeCount(
   state: GuardState,
   counted: NormalisedUsage,
   windowTokens: number | undefined,
-): { level: number | undefined; flags: UsageFlag[]; believed: boolean } {
+): { level: number | undefined; flags: UsageFlag[]; accepted: boolean } {
   const expected = state.sent === undefined ? undefined : predict(state.calibration, state.sent).tokens;
   const tokens = counted.contextTokens;
   if (tokens === undefined)
-    return { level: expected ?? state.level, flags: ["count_missing"], believed: false };
+    return { level: expected ?? state.level, flags: ["count_missing"], accepted: false };
   const flags: UsageFlag[] = [];
   if (windowTokens !== undefined && tokens > windowTokens) flags.push("window_suspect");
   const grounded = state.calibration.counts > 0 && !state.lowered;
   const reference = grounded ? expected : undefined;
-  if (cutToFit(tokens, reference ?? state.level, windowTokens)) {
+  if (looksTruncated(tokens, reference ?? state.level, windowTokens)) {
     flags.push("truncation_suspected");
     const level = Math.max(reference ?? 0, state.level ?? 0, tokens);
-    return { level, flags, believed: false };
+    return { level, flags, accepted: false };
   }
-  if (reference !== undefined && tokens < reference * PLAUSIBLE) {
+  if (reference !== undefined && tokens < reference * MIN_PLAUSIBLE_SHARE) {
     flags.push("implausible");
-    if (state.implausible + 1 < BELIEVED_AFTER) return { level: reference, flags, believed: false };
+    if (state.implausible + 1 < ACCEPTED_AFTER) return { level: reference, flags, accepted: false };
   }
-  return { level: tokens, flags, believed: true };
+  return { level: tokens, flags, accepted: true };
 }
 
-/** Ollama drops the oldest messages and then reports half its window plus two, or stays pinned at the window. */
-function cutToFit(tokens: number, expected: number | undefined, windowTokens: number | undefined): boolean {
+/** After truncation, Ollama reports half its window plus two tokens, or stays at the full window. */
+function looksTruncated(
+  tokens: number,
+  expected: number | undefined,
+  windowTokens: number | undefined,
+): boolean {
   if (windowTokens === undefined || expected === undefined || tokens >= expected) return false;
   const half = Math.abs(tokens - (windowTokens / 2 + 2)) <= 2;
   return (

@@ -1,63 +1,69 @@
 import type { Thresholds } from "@plimsoll/protocol/pure";
 import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol/pure";
 
-/** `enforce` acts; `warn_only` reports crossings and never touches the context or stops work. */
+/** `enforce` acts. `warn_only` reports crossings and never changes the context or stops work. */
 export type GuardMode = "enforce" | "warn_only";
 
-/** What may be replaced by a placeholder, and when it is worth it. */
+/** Which texts may be replaced by placeholders, and when. */
 export interface MaskPolicy {
-  /** Newest turns whose tool results stay as they are. */
+  /** Number of newest turns whose tool results are not masked. */
   keepTurns: number;
-  /** Newest tool output that stays as it is, tokens. */
+  /** Amount of newest tool output that is not masked, in tokens. */
   keepTokens: number;
   /** Tools whose results are never masked. */
   exclude: readonly string[];
-  /** Results smaller than this are left alone, tokens. */
+  /** Smaller results are not masked. Tokens. */
   minTokens: number;
-  /** A batch that saves less than this share of the threshold is not worth the provider's prompt cache. Fraction. */
+  /**
+   * Least gain of a batch, as a fraction of the threshold. A smaller gain is not worth invalidating the provider's
+   * prompt cache.
+   */
   minGain: number;
-  /** How far below the threshold a batch goes, so that the next is some turns away. Fraction of the threshold. */
+  /** How far below the threshold a batch goes, as a fraction of the threshold. A larger value makes batches rarer. */
   headroom: number;
-  /** Failed calls keep their text: an agent that forgets an error repeats it. */
+  /** Never mask the results of failed calls: an agent that forgets an error repeats it. */
   keepErrors: boolean;
-  /** Also mask the agent's own texts above this many tokens; `null` leaves them. At least 200. */
+  /** Also mask the agent's own texts longer than this, in tokens. Minimum 200; `null` disables it. */
   longTexts: number | null;
 }
 
+/** When and how older turns are summarised. */
 export interface CompactPolicy {
-  /** `compact` summarises older turns in place; `fresh_session` starts a new window with a handoff summary. */
+  /** `compact` summarises older turns in place. `fresh_session` starts a new window with a handoff summary. */
   how: "compact" | "fresh_session";
-  /** Newest turns that stay verbatim. */
+  /** Number of newest turns kept verbatim. */
   keepTurns: number;
-  /** A summary that saves less than this share of the threshold is refused. Fraction. */
+  /** Least gain of a summary, as a fraction of the threshold. A summary that saves less is refused. */
   minGain: number;
 }
 
+/** When and how an agent continues in a new window. */
 export interface RestartPolicy {
-  /** `ask` reports that a restart is due and waits for `restart()` to be called. */
+  /** `ask` reports that a restart is due and waits for a call of `restart()`. */
   how: "auto" | "ask" | "off";
-  /** Turns between the wind-down message and the restart. */
+  /** Number of turns between the wind-down notice and the restart. */
   graceTurns: number;
-  /** Newest turns carried into the new window. */
+  /** Maximum number of newest turns carried into the new window. */
   carryoverTurns: number;
-  /** The carried turns may fill this share of the soft line. Fraction. */
+  /** Maximum size of the carried turns, as a fraction of the soft line. */
   carryoverShare: number;
-  /** How much they may fill where no line is known, as without the size of the window. Tokens. */
+  /** Maximum size of the carried turns when no line is known, in tokens. */
   carryoverTokens: number;
-  /** Most restarts of one session; `null` is unlimited. */
+  /** Maximum number of restarts of one session; `null` means no limit. */
   max: number | null;
 }
 
+/** A complete policy. */
 export interface GuardPolicy {
   thresholds: Thresholds;
   mode: GuardMode;
-  /** `null` switches the whole response off. */
+  /** `null` disables the response. */
   mask: MaskPolicy | null;
   compact: CompactPolicy | null;
   restart: RestartPolicy | null;
 }
 
-/** What a harness writes: anything left out takes its default; `null` switches a response off. */
+/** A policy as a harness writes it. Missing fields take their defaults; `null` disables a response. */
 export interface PolicyInput {
   thresholds?: Partial<Thresholds>;
   mode?: GuardMode;
@@ -66,6 +72,7 @@ export interface PolicyInput {
   restart?: Partial<RestartPolicy> | null;
 }
 
+/** The policy that `createGuard` uses for missing fields. */
 export const DEFAULT_POLICY: GuardPolicy = {
   thresholds: DEFAULT_THRESHOLDS,
   mode: "enforce",
@@ -90,6 +97,7 @@ export const DEFAULT_POLICY: GuardPolicy = {
   },
 };
 
+/** Fills the missing fields of a policy with their defaults. */
 export function resolvePolicy(input: PolicyInput = {}): GuardPolicy {
   return {
     thresholds: { ...DEFAULT_POLICY.thresholds, ...input.thresholds },

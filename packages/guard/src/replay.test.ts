@@ -13,7 +13,7 @@ import type { Message } from "./view/shape.ts";
 const WINDOW = 10_000;
 const FIXTURES = fileURLToPath(new URL("../../../../shared/fixtures/agentd", import.meta.url));
 
-/** One recorded turn; what is not told is unknown. */
+/** Returns one recorded turn with unknown counts except the given ones. */
 function turnOf(
   id: string,
   at: number,
@@ -31,7 +31,7 @@ function turnOf(
   return { type: "turn", id, at, model: "test-model", usage, windowTokens };
 }
 
-/** What a server has of a guard's own events: turns and boundaries, with the window it resolved. */
+/** Returns the recording that a server has of a guard's events: turns and boundaries. */
 function recordingOf(events: readonly PlimsollEventInput[]): Recorded[] {
   return events.flatMap((sent): Recorded[] => {
     const parsed = parseEvent(sent);
@@ -55,7 +55,7 @@ const crossed = (turns: ReturnType<typeof replay>) =>
     crossings.map(({ threshold, up, contextTokens }) => ({ threshold, up, contextTokens })),
   );
 
-/** An agent that reads and is guarded, as it runs: its own events, recorded. */
+/** Runs a guarded agent and returns its events and levels. */
 async function guardedRun(policy: PolicyInput, turns: number) {
   const { guard, events } = testGuard({ policy, window: WINDOW });
   const history: Message[] = [
@@ -76,18 +76,18 @@ describe("a replayed recording", () => {
     ["masks and restarts", { thresholds: { ceiling: null, soft: "70%", hard: "90%" } }],
     ["only restarts", { thresholds: { ceiling: null, hard: "60%" }, mask: null, restart: { graceTurns: 2 } }],
     ["compacts", { thresholds: { warning: "30%", ceiling: "50%", soft: null, hard: null }, mask: null }],
-  ])("agrees with the live guard that recorded it: %s", async (_, policy) => {
+  ])("matches the live guard that recorded it: %s", async (_, policy) => {
     const { events, levels } = await guardedRun(policy, 60);
     expect(events.filter(({ type }) => isBoundary(type)).length).toBeGreaterThan(2);
     const turns = replay(recordingOf(events), resolvePolicy(policy));
     expect(turns.map(({ level }) => level)).toEqual(levels);
     expect(crossed(turns)).toEqual(crossingsOf(events));
-    // The live guard says it before the call that passes the line, the replay after it: the same times, though.
+    // The live guard winds down before the call that crosses the line, the replay after it; the number is the same.
     const told = turns.filter(({ due }) => due.includes("wind_down")).length;
     expect(told).toBe(events.filter(({ type }) => type === "wind_down").length);
   });
 
-  it("agrees for whatever providers report: twice, without a count, in any order of levels", () => {
+  it("matches the live guard for repeated, missing and unordered counts", () => {
     const call = fc.record({
       id: fc.integer({ min: 0, max: 12 }),
       tokens: fc.option(fc.integer({ min: 1, max: 12_000 }), { nil: undefined }),
@@ -117,7 +117,7 @@ describe("a replayed recording", () => {
     );
   });
 
-  it.skipIf(!existsSync(FIXTURES))("agrees on what real agents did", () => {
+  it.skipIf(!existsSync(FIXTURES))("matches the live guard on recordings of real agents", () => {
     const policy = {
       mode: "warn_only",
       thresholds: { warning: 1_500, ceiling: 3_000, soft: null, hard: null },
@@ -145,7 +145,7 @@ describe("a replayed recording", () => {
   const dueOf = (recording: Recorded[], input: PolicyInput) =>
     replay(recording, resolvePolicy(input)).map(({ due }) => due.join(" "));
 
-  it("says what other thresholds would have done, each response once for as long as it stays due", () => {
+  it("lists each response once while it stays due, for any thresholds", () => {
     const recording = levels(3_000, 5_500, 6_000, 4_000, 7_500, 9_600, 9_700, 9_800, 9_900, 2_000);
     const policy = {
       thresholds: { warning: null, ceiling: "70%", soft: "50%", hard: "95%" },
@@ -167,7 +167,7 @@ describe("a replayed recording", () => {
     expect(dueOf(recording, { ...policy, restart: { how: "off" }, mask: null })[5]).toBe("");
   });
 
-  it("counts the grace turns anew after a restart that was recorded", () => {
+  it("restarts the grace turns after a recorded restart", () => {
     const policy = {
       thresholds: { ceiling: null, soft: null, hard: "50%" },
       restart: { graceTurns: 2 },
@@ -181,14 +181,14 @@ describe("a replayed recording", () => {
     expect(dueOf(recording, policy)).toEqual(["wind_down", "", "wind_down", "", "restart"]);
   });
 
-  it("knows no line where nobody knew the window", () => {
+  it("has no lines while the window size is unknown", () => {
     const recording = levels(9_900).map((one) => ({ ...one, windowTokens: undefined }));
     expect(replay(recording, resolvePolicy())).toMatchObject([
       { level: 9_900, utilization: undefined, due: [] },
     ]);
   });
 
-  it("is the same each time and changes nothing it is given", () => {
+  it("is deterministic and does not change its input", () => {
     const recording = Object.freeze(levels(3_000, 9_900, 2_000).map((one) => Object.freeze(one)));
     const policy = Object.freeze(resolvePolicy());
     expect(replay(recording, policy)).toEqual(replay(recording, policy));

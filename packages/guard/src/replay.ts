@@ -1,9 +1,9 @@
 import { type BoundaryType, type Crossing, opensWindow, type Usage } from "@plimsoll/protocol/pure";
-import { afterRestart, afterWindDown, settleWindDown } from "./changes.ts";
 import { type Decision, decide, limitsOf } from "./decide.ts";
 import { observeTurn, type UsageFlag } from "./observe.ts";
 import type { GuardPolicy } from "./policy.ts";
 import { type GuardState, newState } from "./state.ts";
+import { afterRestart, afterWindDown, settleWindDown } from "./state-changes.ts";
 
 /** One recorded turn of one agent. */
 export interface RecordedTurn {
@@ -13,47 +13,51 @@ export interface RecordedTurn {
   at: number;
   model: string;
   usage: Usage;
-  /** Size of the window, tokens; undefined when nobody knew it. */
+  /** Window size in tokens; `undefined` if unknown. */
   windowTokens: number | undefined;
 }
 
-/** A recorded reason for a fall, in its place among the turns. */
+/** A recorded boundary, in order among the turns. */
 export interface RecordedBoundary {
   type: BoundaryType;
 }
 
+/** One item of a recording. */
 export type Recorded = RecordedTurn | RecordedBoundary;
 
-/** What would have been due after a turn, had the policy been in force. */
+/** A response that would have been due after a turn under the replayed policy. */
 export type DueResponse = Exclude<Decision["type"], "rest">;
 
+/** One turn as the replayed policy sees it. */
 export interface ReplayedTurn {
   id: string;
-  /** The same turn was recorded before; counts were merged. */
+  /** True if the turn was recorded before; the counts are merged. */
   merged: boolean;
-  /** Context tokens. */
+  /** Context tokens after the turn. */
   level: number | undefined;
+  /** Level ÷ window tokens, as a fraction. */
   utilization: number | undefined;
   flags: readonly UsageFlag[];
   crossings: readonly Crossing[];
-  /** Responses that became due with this turn. One that stays due is named once. */
+  /** Responses that became due with this turn. A response that stays due is listed once. */
   due: readonly DueResponse[];
 }
 
+/** State between two calls of {@link replayOne}. */
 export interface ReplayState {
   guard: GuardState;
-  /** Due since an earlier turn. */
+  /** Responses due since an earlier turn. */
   due: readonly DueResponse[];
 }
 
+/** Returns the state before the first recorded item. */
 export function newReplay(): ReplayState {
   return { guard: newState(1, 0), due: [] };
 }
 
 /**
- * One recorded item through the core of the live guard, under any policy: what its thresholds would have seen and which
- * responses would have been due. Levels are taken as they were recorded, so they contain what the harness itself did,
- * and each response is judged by itself, as if it had something to give: what was in the messages is not recorded.
+ * Applies one recorded item to the core of the live guard under any policy. Levels stay as recorded, so they include
+ * the harness's own actions. Recordings hold no messages, so each response is judged as if it had something to free.
  */
 export function replayOne(
   state: ReplayState,
@@ -79,7 +83,12 @@ export function replayOne(
   };
 }
 
-/** A whole recording of one agent, in order. */
+/**
+ * Replays a recording of one agent, in order, under a policy.
+ * @returns The crossings and due responses of each turn.
+ * @example
+ * const turns = replay(recording, resolvePolicy({ thresholds: { soft: "50%" } }));
+ */
 export function replay(recording: Iterable<Recorded>, policy: GuardPolicy): ReplayedTurn[] {
   let state = newReplay();
   const turns: ReplayedTurn[] = [];
@@ -91,7 +100,7 @@ export function replay(recording: Iterable<Recorded>, policy: GuardPolicy): Repl
   return turns;
 }
 
-/** Each response alone, so that one that comes first in the order does not hide the others. */
+/** Decides each response alone, so that an earlier one does not hide the others. */
 function responsesDue(
   { level, windDownAt, allTurns, restarts }: GuardState,
   windowTokens: number | undefined,

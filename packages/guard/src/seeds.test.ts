@@ -9,7 +9,7 @@ const src = join(root, "packages/guard/src");
 const page = await readFile(join(root, "docs/seeds.md"), "utf8");
 const rows = page
   .split("\n")
-  .filter((line) => line.startsWith("| ") && !line.includes("proved by"))
+  .filter((line) => line.startsWith("| ") && !line.startsWith("| requirement |"))
   .map((line) => line.split(/(?<!\\)\|/).map((cell) => cell.trim()));
 
 async function textOf(paths: readonly string[]): Promise<string> {
@@ -20,9 +20,9 @@ const files = (await readdir(src, { recursive: true })).filter((name) => name.en
 const isTest = (name: string) => name.endsWith(".test.ts");
 const examples = join(root, "examples/examples.test.ts");
 
-it("docs/seeds.md names tests and files that exist", async () => {
+it("docs/seeds.md only names existing tests and files", async () => {
   const tests = await textOf([...files.filter(isTest).map((name) => join(src, name)), examples]);
-  // A test has its name in quotes; what stands only in a comment or in code is none.
+  // Only quoted strings count as test names, not comments or code.
   const names = [...tests.matchAll(/"((?:[^"\\\n]|\\.)*)"/g)].map(([, name]) => name!);
   expect(rows.length).toBeGreaterThan(60);
   for (const row of rows) {
@@ -39,7 +39,7 @@ it("docs/seeds.md names tests and files that exist", async () => {
   }
 });
 
-it("docs/seeds.md names parts of the guard that exist", async () => {
+it("docs/seeds.md only names existing parts of the guard", async () => {
   const sources = await textOf(files.filter((name) => !isTest(name)).map((name) => join(src, name)));
   const known = new Set(sources.match(/[A-Za-z_]\w*/g));
   let named = 0;

@@ -2,81 +2,82 @@ import type { ThresholdName, Usage } from "@plimsoll/protocol/pure";
 import type { Calibration } from "./measure/calibrate.ts";
 import { newCalibration } from "./measure/calibrate.ts";
 
-/** Where the view begins in the canonical history, and what stands in place of the part before. */
+/** Where the view starts in the canonical history, and the text that replaces everything before that point. */
 export interface Cut {
-  /** Index of the first canonical message that is still sent; leading system messages are sent besides. */
+  /** Index of the first canonical message that is still sent. Leading system messages are always sent. */
   at: number;
-  /** Text in the user's role before it: a summary, a handoff or a restart marker. */
+  /** A summary, handoff or restart marker, sent as a user message before it. */
   head: string;
-  /** Turns the head stands for. */
+  /** Number of turns that `head` replaces. */
   turns: number;
 }
 
 export interface Mask {
   id: string;
-  /** Where the store has the full text, when not under `id`. */
+  /** Key of the full text in the store, if it differs from `id`. */
   key?: string;
   placeholder: string;
   /** Estimated tokens saved. */
   saved: number;
 }
 
-/** Something said to the agent that is in the view and not in the canonical history. */
-export interface Notice {
+/** A message from the guard to the agent. It is in the view but not in the canonical history. */
+export interface AgentNotice {
   kind: "masked" | "wind_down";
-  /** Canonical messages before it. */
+  /** Number of canonical messages before it. */
   after: number;
   text: string;
 }
 
-/** What masking really reclaimed: the estimate when it was done, the truth from the next real count. Tokens. */
+/** Tokens reclaimed by masking: estimated at first, then measured by the next real count. */
 export interface Reclaimed {
   estimated: number;
   measured: number | undefined;
 }
 
-/** Everything a guard knows. Plain JSON: it can be stored and taken up by another process. */
+/** The guard's whole state. Plain JSON, so another process can store it and continue from it. */
 export interface GuardState {
   version: 1;
   model: string | undefined;
-  /** Window size last reported, and for which model. Tokens. */
+  /** The last reported window size in tokens, and its model. */
   reported: { model: string | undefined; tokens: number } | undefined;
   calibration: Calibration;
-  /** Estimate of the view that was sent last. */
+  /** Estimated tokens of the view that was sent last. */
   sent: number | undefined;
-  /** Context tokens of the latest turn that could be believed. */
+  /** Context tokens of the latest turn. Where the count was missing or implausible, an estimate. */
   level: number | undefined;
   peak: number;
+  /** Thresholds that the level is above. */
   above: readonly ThresholdName[];
-  /** The latest turns by id, for merging what is reported twice. */
+  /** The latest turns by id, to merge repeated reports. */
   recent: { id: string; usage: Usage; at: number }[];
   masks: Mask[];
   cut: Cut | undefined;
-  notices: Notice[];
-  /** Turn number at which the wind-down was sent. */
+  notices: AgentNotice[];
+  /** Value of `allTurns` when the wind-down notice was sent. */
   windDownAt: number | undefined;
-  /** Counts that contradict the estimate, in a row. */
+  /** Number of consecutive counts that contradict the estimate. */
   implausible: number;
-  /** The level fell on purpose since the last count: a lower one is no surprise. */
+  /** The guard or harness lowered the level since the last count, so a lower count is expected. */
   lowered: boolean;
-  /** Compaction is refused until the level passes this: the last attempt saved too little. Tokens. */
+  /** Level above which compaction is tried again, in tokens. Set when a summary saved too little. */
   compactAfter: number;
-  /** Number of turns when a summary was first asked for and not yet given. */
+  /** Value of `allTurns` when a still unanswered summary request was made. */
   compactAsked: number | undefined;
   reclaimed: Reclaimed | undefined;
-  /** A restart was due at the last prompt, and would have freed next to nothing. */
+  /** At the last prompt a restart was due but would have freed almost nothing. */
   restartPointless: boolean;
-  /** Number of the session, from 1; a restart begins the next. */
+  /** Session number, from 1. A restart starts the next session. */
   session: number;
   window: number;
-  /** Turns in this session, and over all. */
+  /** Turns in this session. `allTurns` counts every session. */
   turns: number;
   allTurns: number;
   restarts: number;
   compactions: number;
   maskings: number;
   warnings: number;
-  /** Events made, for their ids. */
+  /** Number of events created so far; part of their ids. */
   events: number;
 }
 

@@ -5,10 +5,10 @@ import { ContextGuard } from "./guard.ts";
 import type { GuardOptions } from "./types.ts";
 import type { Message } from "./view/shape.ts";
 
-/** One real token per word: counts in tests can be read off the text. */
+/** Tokenizer for tests: one token per word. */
 export const words = (text: string) => text.split(/\s+/).filter((word) => word !== "").length;
 
-/** A text of so many tokens by {@link words}. */
+/** Returns a text of `tokens` tokens as counted by {@link words}. */
 export const filler = (tokens: number, word = "word") => Array.from({ length: tokens }, () => word).join(" ");
 
 export const START = Date.UTC(2026, 10, 20, 10);
@@ -34,7 +34,7 @@ export function testGuard(options: Partial<GuardOptions<Message>> = {}) {
 
 let calls = 0;
 
-/** One turn of an agent: a call of a tool and its result of so many tokens. */
+/** Returns one turn of an agent: a tool call and its result of `tokens` tokens. */
 export function toolTurn(
   tokens: number,
   tool = "file_read",
@@ -47,7 +47,7 @@ export function toolTurn(
   ];
 }
 
-/** What a provider would count for some messages: the words, four a message, and a fixed overhead. */
+/** Simulates a provider's count: the words, four tokens per message, and a fixed overhead. */
 export function counted(messages: readonly Message[], overhead = 0): number {
   let sum = overhead;
   for (const message of messages) {
@@ -58,7 +58,7 @@ export function counted(messages: readonly Message[], overhead = 0): number {
   return sum;
 }
 
-/** Every result has its call directly before it, and every call its result. */
+/** Asserts that each result directly follows its call, and that each call has a result. */
 export function expectPaired(messages: readonly Message[]): void {
   let open = new Set<string>();
   for (const message of messages) {
@@ -74,19 +74,19 @@ export function expectPaired(messages: readonly Message[]): void {
 export const SYSTEM: Message = { role: "system", content: filler(100, "rule") };
 export const ASK: Message = { role: "user", content: "please look at the code" };
 
-/** A history in which an agent read so many files, each of so many tokens. */
+/** Returns a history in which an agent read `files` files of `tokens` tokens each. */
 export const readingFiles = (files: number, tokens: number): Message[] => [
   SYSTEM,
   ASK,
   ...Array.from({ length: files }, () => toolTurn(tokens)).flat(),
 ];
 
-/** Only the two thresholds of Ouroboros: masking at 70 %, restart at 90 % of 10,000 tokens. */
+/** The thresholds of Ouroboros: masking at 70 % and a restart at 90 % of the window. */
 export const OUROBOROS = {
   thresholds: { warning: null, ceiling: null, soft: "70%", hard: "90%" },
 } as const;
 
-/** What a provider says of one call. */
+/** Returns a provider's usage for one call. */
 export function usage(tokens: number, id: string) {
   return { id, usage: { prompt_tokens: tokens, completion_tokens: 10 } };
 }

@@ -1,22 +1,22 @@
-/** Everything the guard says, to the agent or to the person it works for. */
+/** Texts that the guard adds to a conversation or shows to the user. */
 
-/** To the person, when a long conversation is compacted (the words of the Phantom design). */
+/** Shown to the user when a long conversation is compacted. The wording comes from the Phantom design. */
 export const COMPACTING_NOTICE = "This thread is getting long, I'm compacting my context to stay sharp";
 
-/** To the agent, once per batch. Percent of the context before it. */
+/** Tells the agent how many results a batch masked. `reclaimed` is a fraction of the context before the batch. */
 export function maskedNotice(observations: number, reclaimed: number): string {
   return `[Context compressed: ${observations} observation${observations === 1 ? "" : "s"} masked, ${percent(reclaimed)} context reclaimed]`;
 }
 
 /**
- * To the agent, once per approach of the hard line. It states what is left and asks to write things down, not to
- * finish: agents told only that they are near a limit hurry and drop work.
+ * Tells the agent once that it is near the hard line. The text asks for notes, not for a quick finish: agents that
+ * only hear about a limit hurry and drop work.
  */
 export function windDownNotice(facts: {
   contextTokens: number;
   windowTokens: number | undefined;
   hardTokens: number;
-  /** Turns until then; undefined where it comes with the next prompt. */
+  /** Number of turns until the restart; `undefined` if it comes with the next prompt. */
   graceTurns: number | undefined;
   next: AfterWindDown;
 }): string {
@@ -31,7 +31,7 @@ export function windDownNotice(facts: {
   );
 }
 
-/** What comes of a wind-down: a restart, the question for one, or none as the maximum is reached. */
+/** What follows a wind-down: a restart, a request for one, or nothing because the maximum is reached. */
 export type AfterWindDown = "restart" | "ask" | "none";
 
 function whatFollows(graceTurns: number | undefined, next: AfterWindDown): string {
@@ -47,35 +47,36 @@ function whatFollows(graceTurns: number | undefined, next: AfterWindDown): strin
   }
 }
 
-/** First message of a restarted session (the words of the Ouroboros design). */
+/** First message of a restarted session. The wording comes from the Ouroboros design. */
 export function restartMarker(session: number, previousTurns: number): string {
   return `[Session restarted. Session #${session}. Previous session ran ${previousTurns} turn${previousTurns === 1 ? "" : "s"}.]`;
 }
 
-/** Stands where older turns were summarised. */
+/** Message that replaces summarised turns. */
 export function summaryHead(summary: string, turns: number): string {
   return `[Earlier part of this conversation, ${turns} turn${turns === 1 ? "" : "s"}, summarised:]\n${summary}`;
 }
 
-/** First message of a fresh session that continues an old one. */
+/** First message of a fresh session that continues an earlier one. */
 export function handoffHead(summary: string): string {
   return `[This conversation continues from an earlier session. What matters from it:]\n${summary}`;
 }
 
-/** To a person, when restarts must be confirmed. */
+/** Shown to the user when a restart needs confirmation. */
 export const RESTART_CONFIRMATION = "The session's context is full and automatic restart is off. Restart it?";
 
+/** Shown to the user when a restart is due but the maximum is reached. */
 export function maxRestartsReached(max: number): string {
   return `Maximum of ${max} restart${max === 1 ? "" : "s"} reached; stopping.`;
 }
 
-/** `0.4` as `40%`. Small shares that are not nothing never read as 0%. */
+/** Formats `0.4` as `40%`. A small positive fraction reads `<1%`, never `0%`. */
 export function percent(fraction: number): string {
   const whole = Math.round(fraction * 100);
   return whole === 0 && fraction > 0 ? "<1%" : `${whole}%`;
 }
 
-/** Grouped digits, the same on every machine. */
+/** Formats a number with grouped digits, independent of the locale. */
 export function count(value: number): string {
   return String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, ",");
 }

@@ -2,21 +2,21 @@ import type { Usage } from "@plimsoll/protocol/pure";
 import type { EventBody } from "./events.ts";
 import type { TurnObserved } from "./observe.ts";
 import type { ObserveFacts } from "./types.ts";
-import type { Parts } from "./view/composition.ts";
+import type { ContextComposition } from "./view/composition.ts";
 
 export interface TurnToReport {
   id: string;
   model: string;
   usage: Usage;
   facts: ObserveFacts;
-  /** What the guard made of it; undefined for a turn of another agent or purpose. */
+  /** The guard's interpretation; `undefined` for a turn of another agent or purpose. */
   observed: TurnObserved | undefined;
-  /** Window size as the provider reported it or the harness was configured with, tokens. */
+  /** Window size in tokens, as reported by the provider or configured. */
   reportedWindow: number | undefined;
-  composition: Parts | undefined;
+  composition: ContextComposition | undefined;
 }
 
-/** The `turn` event of one call. Where the provider gave no count, the estimate stands in and says so. */
+/** Builds the `turn` event of one call. Without a provider count it carries the estimate and sets `estimated`. */
 export function turnBody(turn: TurnToReport): EventBody {
   const { id, model, usage, facts, observed, reportedWindow, composition } = turn;
   const estimated = observed?.flags.includes("count_missing") === true && observed.level !== undefined;

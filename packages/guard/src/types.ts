@@ -10,7 +10,7 @@ import type { GuardState } from "./state.ts";
 import type { ResultPart } from "./view/history.ts";
 import type { Shape } from "./view/shape.ts";
 
-/** Keeps what was masked, so that it can be read again. */
+/** Stores the full text of masked results. `put` may throw: the guard then leaves that result unmasked. */
 export interface MaskStore {
   put(id: string, text: string): void;
   get(id: string): string | undefined;
@@ -19,49 +19,56 @@ export interface MaskStore {
 export interface GuardOptions<M> {
   identity: Identity;
   policy?: PolicyInput;
-  /** How to read the harness's messages; {@link Message} when left out. */
+  /** Reads and rewrites the harness's message format. Default: {@link Message}. */
   shape?: Shape<M>;
   model?: string;
-  /** Window size in tokens, or a lookup by model name. What nobody knows stays unknown. */
+  /**
+   * Window size in tokens, or a lookup by model name. Without one, the size stays unknown until a provider reports
+   * it.
+   */
   window?: number | WindowLookup;
-  /** Tokens sent beside the messages (tool schemas), until a real count tells. */
+  /** Tokens sent in addition to the messages, such as tool schemas. Used until the first real count. */
   overheadTokens?: number;
-  /** Exact or better counting of one text; the built-in estimator when left out. */
+  /** Counts the tokens of one text. Default: the built-in estimator. */
   tokenizer?: Tokenizer;
+  /** Where to store masked texts, so that `recall` can return them. */
   store?: MaskStore;
+  /** Writes the text that replaces a masked result. Default: `placeholderFor`. */
   placeholder?: (result: ResultPart) => string;
+  /** Receives each event as it happens, such as `reporter.record`. */
   onEvent?: (event: PlimsollEventInput) => void;
-  /** Epoch ms. */
+  /** Current time in epoch ms. Default: `Date.now`. */
   clock?: () => number;
-  /** Takes up a state stored earlier. */
+  /** A state returned earlier by `snapshot()`. */
   state?: GuardState;
 }
 
 export interface ObserveFacts {
-  /** Id of the turn, when the object carries none. */
+  /** Turn id to use when the response has none. */
   id?: string;
   model?: string;
-  /** Window size the provider reported, tokens. */
+  /** Window size reported by the provider, in tokens. */
   contextWindow?: number;
   durationMs?: number;
   costUsd?: number;
-  /** The call was made to compact the context: its prompt is no level. */
+  /** Set when the call compacted the context; its prompt then does not count as a level. */
   purpose?: "compaction";
-  /** The call belongs to another agent, with a window of its own. */
+  /** Set when another agent with its own window made the call. */
   agent?: string;
 }
 
 export interface Observation {
-  /** `turn` moved the level; `merged` completed an earlier one; `other` belongs to another agent or purpose. */
+  /** `turn` set the level, `merged` completed an earlier turn, `other` belongs to another agent or purpose. */
   kind: "turn" | "merged" | "other" | NoTurnReason;
-  /** Tokens in the window after this turn, and their source. */
+  /** Context tokens after this turn. */
   level: number | undefined;
+  /** Level ÷ window tokens, as a fraction. */
   utilization: number | undefined;
   flags: readonly UsageFlag[];
   crossed: readonly { threshold: string; up: boolean; tokens: number }[];
 }
 
-/** Something that was done, or that the harness must do. */
+/** A response that the guard carried out, or one that the harness must carry out. */
 export type Action<M> =
   | {
       type: "mask";
@@ -74,9 +81,9 @@ export type Action<M> =
       /** Summarise `messages`, then call `compacted(summary)`. */
       type: "compact" | "fresh_session";
       messages: readonly M[];
-      /** Most characters the summary may have. */
+      /** Maximum length of the summary, in characters. */
       maxChars: number;
-      /** To be shown to the person. */
+      /** Text to show to the user. */
       say: string;
     }
   | { type: "wind_down"; text: string; turnsLeft: number }
@@ -91,19 +98,22 @@ export type Action<M> =
   | { type: "stop"; reason: "max_restarts"; say: string };
 
 export interface Prepared<M> {
-  /** What to send. The messages given are never changed. */
+  /** The messages to send. The input messages are never changed. */
   messages: M[];
   actions: readonly Action<M>[];
   status: GuardStatus;
-  /** Expected context tokens of `messages`, with its source and the error of late. */
+  /** Expected context tokens of `messages`, with their source and the recent prediction error. */
   level: Prediction;
 }
 
 export interface GuardReading {
   level: Prediction | undefined;
+  /** Highest level so far, in tokens. */
   peak: number;
   windowTokens: number | undefined;
   windowSource: WindowSource;
+  /** Level ÷ window tokens, as a fraction. */
   utilization: number | undefined;
+  /** The policy's thresholds in tokens. */
   limits: Limits;
 }

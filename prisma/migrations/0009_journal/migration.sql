@@ -4,7 +4,8 @@
 -- What the last version had not settled yet is counted again from the turns.
 CREATE TEMP TABLE "unsettled" AS SELECT EXISTS (SELECT 1 FROM "pending_totals") AS "waiting";
 
-ALTER TABLE "agents" DROP COLUMN "state", ADD COLUMN "state" TEXT, ADD COLUMN "number" INTEGER;
+ALTER TABLE "agents" DROP COLUMN "state", ADD COLUMN "state" TEXT, ADD COLUMN "number" INTEGER,
+  ADD COLUMN "has_state" BOOLEAN NOT NULL DEFAULT false;
 UPDATE "agents" a SET "number" = n."number"
 FROM (SELECT "project_id", "id", row_number() OVER (PARTITION BY "project_id" ORDER BY "first_at", "id")::int4 AS "number"
       FROM "agents") n
@@ -52,6 +53,7 @@ ALTER TABLE "turns" ADD CONSTRAINT "turns_pkey" PRIMARY KEY ("project_id", "agen
 -- Finds an agent's turns of a time. All turns of five minutes share an entry, so it costs some 7 bytes a turn.
 CREATE INDEX "turns_slot_idx" ON "turns" ("project_id", "agent", date_bin('5 minutes', "at", '2000-01-01Z'));
 
+CREATE INDEX "agents_state_idx" ON "agents" ("project_id", "number") WHERE "has_state";
 CREATE UNIQUE INDEX "agents_project_id_number_key" ON "agents" ("project_id", "number");
 CREATE INDEX "boundaries_session_idx" ON "boundaries" ("project_id", "session_id") WHERE "type" = 'session';
 

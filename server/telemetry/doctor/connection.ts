@@ -1,4 +1,6 @@
-import pg from "pg";
+import type pg from "pg";
+import { connectionOptions } from "../../db/connections.ts";
+import { PreparingClient, statementNames } from "../../db/prepared-statements.ts";
 import type { Sql } from "../../db/sql.ts";
 
 /** Thrown if the time of a check is over, or if PostgreSQL cancelled a statement that took too long. */
@@ -10,7 +12,6 @@ export class OutOfTime extends Error {
 
 /** Milliseconds one statement may take. */
 const STATEMENT_MS = 10_000;
-const CONNECT_MS = 5_000;
 /** Below this a statement is not worth starting. */
 const LEAST_MS = 50;
 const QUERY_CANCELED = "57014";
@@ -19,7 +20,7 @@ const QUERY_CANCELED = "57014";
 export class DoctorConnection {
   readonly #client: pg.Client;
   readonly #clock: () => number;
-  readonly #names = new Map<string, string>();
+  readonly #nameOf = statementNames();
 
   private constructor(client: pg.Client, clock: () => number) {
     this.#client = client;
@@ -28,18 +29,14 @@ export class DoctorConnection {
 
   /** @param clock milliseconds; only differences count */
   static async open(url: string, clock: () => number): Promise<DoctorConnection> {
-    const client = new pg.Client({
-      connectionString: url,
-      application_name: "plimsoll doctor",
-      connectionTimeoutMillis: CONNECT_MS,
-      query_timeout: 2 * STATEMENT_MS,
-      keepAlive: true,
-      // A fold reads turns, marks and crossings at once.
-      pipeline: true,
-    });
+    const limits = { statement: STATEMENT_MS, answer: 2 * STATEMENT_MS, idleInTransaction: STATEMENT_MS };
+    const { onConnect, ...connection } = connectionOptions(url, "maintenance", limits);
+    // Pipelined, because a fold reads turns, marks and crossings at once.
+    const client = new PreparingClient({ ...connection, pipeline: true });
     // A lost connection fails the statement. Without a listener the event would end the process.
     client.on("error", () => {});
     await client.connect();
+    await onConnect(client);
     // Compiling these statements takes longer than it saves.
     await client.query("SELECT set_config('jit', 'off', false)");
     return new DoctorConnection(client, clock);
@@ -80,14 +77,5 @@ export class DoctorConnection {
         return rows as Row[];
       },
     };
-  }
-
-  #nameOf(text: string): string {
-    let name = this.#names.get(text);
-    if (name === undefined) {
-      name = `d${this.#names.size}`;
-      this.#names.set(text, name);
-    }
-    return name;
   }
 }

@@ -336,6 +336,7 @@ const FAULTS: Fault[] = [
     ["last_at", "first_at"],
     ["last_received_at", "first_at"],
     ["state", "jsonb_set(state::jsonb, '{0,6}', '7')::text"],
+    ["has_state", "NOT has_state"],
   ),
   ["a broken state", "agents", "UPDATE agents SET state = 'x'", "agents.state"],
   [
@@ -356,7 +357,7 @@ const FAULTS: Fault[] = [
   [
     "a cut in a wrong place",
     "segments",
-    "UPDATE segments SET ends_at = ends_at + interval '400 s'",
+    `UPDATE segments SET ends_at = ends_at + interval '150 s' WHERE ${FIRST("segments", "true")}`,
     "segments.state",
   ],
   ...changed(

@@ -1,6 +1,6 @@
 import { HydrationBoundary } from "@tanstack/react-query";
 import type { Metadata } from "next";
-import { SessionPage } from "../../../../components/sessions/session-page.tsx";
+import { SessionPage } from "../../../../components/session/session-page.tsx";
 import { prefetch } from "../../../prefetch.ts";
 
 export const metadata: Metadata = { title: "Session" };

@@ -1,10 +1,10 @@
 import type { Command } from "commander";
+import type { CommandContext } from "../command-context.ts";
+import { wholeNumber, withConnection } from "../command-context.ts";
 import type { ConnectionFlags } from "../connection.ts";
 import { connect } from "../connection.ts";
 import { CliError } from "../errors.ts";
-import type { Surroundings } from "../options.ts";
-import { wholeNumber, withConnection } from "../options.ts";
-import { number } from "../words.ts";
+import { number } from "../number-format.ts";
 import { runImport } from "./import.ts";
 import { planImport } from "./plan.ts";
 import { progressBar } from "./progress.ts";
@@ -18,23 +18,24 @@ interface ReadFlags extends ConnectionFlags {
 }
 
 const FORMATS = `
-Formats, told apart by what is in the file:
-  Claude Code  ~/.claude/projects, one project's folder, or one session's file
-  Codex        ~/.codex/sessions, ~/.codex/archived_sessions, or one rollout
-  Ouroboros    <workspace>/../.ouro-logs; the window is [safety] context_limit of the ouro.toml beside it
-  agentd       recordings with a meta line, and bare traces
+Formats, detected from the file content:
+  Claude Code  ~/.claude/projects, a project folder, or a session file
+  Codex        ~/.codex/sessions, ~/.codex/archived_sessions, or a rollout file
+  Ouroboros    <workspace>/../.ouro-logs; window size from [safety] context_limit in the ouro.toml next to it
+  agentd       recordings with a meta line, and live traces
 
-Events carry ids made from the recording, so reading the same file again changes nothing.`;
+Event ids are derived from the recording, so importing a file again changes nothing.`;
 
-export function addImportCommands(program: Command, around: Surroundings): void {
+export function addImportCommands(program: Command, context: CommandContext): void {
   withReading(withConnection(program.command("import")))
-    .description("Read recordings of other harnesses and send what they say")
+    .description("Import recordings of harnesses")
     .option("--dry-run", "read and count, send nothing")
     .option("--json", "print the summary as JSON")
     .addHelpText(
       "after",
-      `${FORMATS} Sessions are ended with
-the reason "imported", so that a history does not look live; use plimsoll tail for what is still running.
+      `${FORMATS}
+Imported sessions end with the reason "imported", so that they do not appear as live. For running sessions use
+plimsoll tail.
 
 Examples:
   plimsoll import ~/.claude/projects --dry-run
@@ -44,16 +45,24 @@ Examples:
     .action(async (paths: string[], flags: ReadFlags & { dryRun?: boolean; json?: boolean }) => {
       const plan = await planImport(paths, { contextLimit: flags.contextLimit });
       if (plan.groups.length === 0 && plan.unknown.length === 0) {
-        throw new CliError("There are no .jsonl files there.");
+        throw new CliError("No .jsonl files found.", {
+          hint: "Give a recording or a folder that contains one.",
+        });
       }
-      const connection = flags.dryRun ? undefined : await connect(flags, around.env);
-      const bar = progressBar(around.err, around.now);
+      const connection = flags.dryRun ? undefined : await connect(flags, context.env);
+      const bar = progressBar(context.err, context.now);
       const summary = await runImport(plan, connection, {
         harness: flags.harness,
         titles: flags.titles,
         onProgress: bar.show,
+        send: {
+          onWait: (ms, why) => {
+            bar.clear();
+            context.err.write(`${why} Trying again in ${Math.ceil(ms / 1_000)} s.\n`);
+          },
+        },
       }).finally(bar.clear);
-      around.out.write(
+      context.out.write(
         flags.json
           ? `${JSON.stringify({ ...summary, unknown_files: plan.unknown }, null, 2)}\n`
           : `${summaryLines(summary, plan).join("\n")}\n`,
@@ -62,33 +71,36 @@ Examples:
     });
 
   withReading(withConnection(program.command("tail")))
-    .description("Send what recordings say and go on with what is written to them")
+    .description("Import recordings and follow them as they grow")
     .addHelpText(
       "after",
-      `${FORMATS} Stopped and started
-again, it reads everything once more and the server keeps what it lacks.
+      `${FORMATS}
+After a restart, tail reads all files again; the server stores only new events.
 
 Examples:
   plimsoll tail ~/.claude/projects
   plimsoll tail garden/.ouro-logs --harness ouroboros@garden`,
     )
     .action(async (paths: string[], flags: ReadFlags) => {
-      const connection = await connect(flags, around.env);
+      const connection = await connect(flags, context.env);
       let trouble: string | undefined;
       await tail(paths, connection, {
         harness: flags.harness,
         titles: flags.titles,
         contextLimit: flags.contextLimit,
-        now: around.now,
-        signal: around.untilStopped(),
-        onBegun: () => around.err.write(`Following; events go to ${connection.url}. Ctrl+C to stop.\n`),
+        now: context.now,
+        signal: context.untilStopped(),
+        onBegun: () =>
+          context.err.write(
+            `Following the recordings and sending events to ${connection.url}. Press Ctrl+C to stop.\n`,
+          ),
         onSent: ({ accepted, duplicates, rejected }) => {
           trouble = undefined;
           const refused = rejected.length === 0 ? "" : `, ${number(rejected.length)} rejected`;
-          around.err.write(`${number(accepted)} accepted, ${number(duplicates)} already known${refused}\n`);
+          context.err.write(`${number(accepted)} accepted, ${number(duplicates)} already known${refused}\n`);
         },
         onTrouble: (message) => {
-          if (message !== trouble) around.err.write(`${message} Trying again.\n`);
+          if (message !== trouble) context.err.write(`${message} Retrying.\n`);
           trouble = message;
         },
       });
@@ -98,10 +110,7 @@ Examples:
 function withReading(command: Command): Command {
   return command
     .argument("<path...>", "files or folders")
-    .option(
-      "--harness <instance>",
-      "file the events under this harness instance (default: <format>@<this host>)",
-    )
-    .option("--context-limit <tokens>", "size of the window, for Ouroboros logs", wholeNumber)
-    .option("--no-titles", "send no titles: they quote prompts and summaries");
+    .option("--harness <instance>", "harness instance of the events (default: <format>@<this host>)")
+    .option("--context-limit <tokens>", "window size for Ouroboros logs", wholeNumber)
+    .option("--no-titles", "send no titles, because they quote prompts and summaries");
 }

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { parseEvent } from "@plimsoll/protocol";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { CliError } from "../errors.ts";
+import type { FakeServer } from "../testing/fake-server.ts";
+import { json, startFakeServer } from "../testing/fake-server.ts";
 import { FIXTURES, hasFixtures, json as lines } from "../testing/fold.ts";
-import type { StandIn } from "../testing/server.ts";
-import { json, standIn } from "../testing/server.ts";
 import { runImport } from "./import.ts";
 import { planImport } from "./plan.ts";
 import { batches, retryAfter, sendBatch } from "./send.ts";
@@ -23,8 +23,8 @@ interface Stored {
 }
 
 let folder: string;
-let server: StandIn;
-/** What the stand-in keeps, as the real server does: by session, agent and id. */
+let server: FakeServer;
+/** Events stored by the fake server, keyed by session, agent and id. */
 let stored: Map<string, Stored>;
 let failures: ((response: Parameters<typeof json>[0]) => void)[];
 
@@ -32,7 +32,7 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "plimsoll-cli-"));
   stored = new Map();
   failures = [];
-  server = await standIn({
+  server = await startFakeServer({
     routes: {
       "/api/v1/events": (request, response) => {
         const failure = failures.shift();
@@ -81,7 +81,7 @@ const write = async (name: string, ...content: unknown[]) => {
 };
 
 describe("plimsoll import", () => {
-  it("sends what a folder says, ends its sessions, and changes nothing the second time", async () => {
+  it("imports a folder, ends its sessions, and changes nothing when repeated", async () => {
     await write(`p/${S}.jsonl`, said(1, 100), said(2, 200));
     await write(
       `p/${S}/subagents/agent-a1.jsonl`,
@@ -113,7 +113,7 @@ describe("plimsoll import", () => {
     expect(text).toMatch(/empty\.jsonl: empty/);
   });
 
-  it("a recording that ended its own session is not ended again", async () => {
+  it("does not end a session that its recording ends", async () => {
     await write(
       "run.jsonl",
       { meta: { context_budget: 2_000, model: "m" } },
@@ -134,14 +134,14 @@ describe("plimsoll import", () => {
     ]);
   });
 
-  it("a dry run sends nothing", async () => {
+  it("sends nothing in a dry run", async () => {
     await write(`${S}.jsonl`, said(1, 100));
     const summary = await runImport(await planImport([folder]), undefined, options);
     expect(summary).toMatchObject({ events: 3, sent: undefined });
     expect(server.seen).toEqual([]);
   });
 
-  it("takes the window of Ouroboros logs from the ouro.toml beside them, or the flag", async () => {
+  it("reads the window size of Ouroboros logs from ouro.toml or the flag", async () => {
     const usage = {
       event_type: "token_usage",
       timestamp: "2026-02-05T10:00:05Z",
@@ -160,7 +160,7 @@ describe("plimsoll import", () => {
     expect(plan.groups[0]!.files[0]!.contextLimit).toBe(4_096);
   });
 
-  it("one log of a chain alone is filed under the session it continues", async () => {
+  it("imports a single log of a chain into the session that it continues", async () => {
     const line = (hour: number, event_type: string, more: object = {}) => ({
       event_type,
       timestamp: `2026-02-05T${hour}:00:05Z`,
@@ -185,7 +185,7 @@ describe("plimsoll import", () => {
     ]);
   });
 
-  it("follows links to folders, but not in circles", async () => {
+  it("follows links to folders without cycles", async () => {
     await write(`real/${S}.jsonl`, said(1, 100));
     await symlink(join(folder, "real"), join(folder, "linked"));
     await symlink(folder, join(folder, "real", "up"));
@@ -199,13 +199,13 @@ describe("plimsoll import", () => {
     expect((await planImport([join(folder, "linked")])).groups).toHaveLength(1);
   });
 
-  it("says which path is not there", async () => {
+  it("names a missing path", async () => {
     await expect(planImport([join(folder, "nowhere")])).rejects.toThrow(
-      /There is no file or folder .*nowhere/,
+      /File or folder not found: .*nowhere/,
     );
   });
 
-  it.skipIf(!hasFixtures)("has every event of the real recordings accepted", async () => {
+  it.skipIf(!hasFixtures)("the schema accepts every event of the real recordings", async () => {
     const { sent, events } = await runImport(await planImport([FIXTURES]), connection(), options);
     expect(sent).toMatchObject({ accepted: events, duplicates: 0, rejected: [] });
   });
@@ -224,7 +224,8 @@ describe("sending", () => {
     sendBatch(connection(), [event, { ...event, id: "2" }], {
       pause: async (ms) => void waits.push(ms),
       now: () => 0,
-      attempts: 4,
+      random: () => 1,
+      patienceMs: 15_000,
     });
 
   it("waits as long as it is asked to, and sends again", async () => {
@@ -235,12 +236,45 @@ describe("sending", () => {
     ];
     const waits: number[] = [];
     expect(await send(waits)).toMatchObject({ accepted: 2 });
-    expect(waits.slice(0, 2)).toEqual([3_000, 7_000]);
-    expect(waits).toHaveLength(3);
+    expect(waits).toEqual([3_000, 7_000, 2_000]);
   });
 
-  it("gives up after a while, with the reason", async () => {
-    failures = Array.from({ length: 4 }, () => (response) => json(response, 503, {}));
+  it("waits longer each time, also when the server always asks for one second", async () => {
+    failures = Array.from({ length: 4 }, () => (response) => json(response, 503, {}, { "retry-after": "1" }));
+    const waits: number[] = [];
+    expect(await send(waits)).toMatchObject({ accepted: 2 });
+    expect(waits).toEqual([1_000, 1_000, 2_000, 4_000]);
+  });
+
+  it.each([408, 429, 500, 502, 503, 504])("sends again after HTTP %d", async (status) => {
+    failures = [(response) => json(response, status, {})];
+    expect(await send()).toMatchObject({ accepted: 2 });
+  });
+
+  it("spreads its attempts", async () => {
+    const waits: number[] = [];
+    failures = [(response) => json(response, 503, {})];
+    await sendBatch(connection(), [event], { pause: async (ms) => void waits.push(ms), random: () => 0 });
+    expect(waits).toEqual([250]);
+  });
+
+  it("says why it waits and for how long", async () => {
+    failures = [
+      (response) =>
+        json(
+          response,
+          503,
+          { error: { code: "disk_full", message: "The disk is full." } },
+          { "retry-after": "30" },
+        ),
+    ];
+    const said: unknown[] = [];
+    await sendBatch(connection(), [event], { pause: async () => {}, onWait: (...told) => said.push(told) });
+    expect(said).toEqual([[30_000, expect.stringContaining("HTTP 503, The disk is full.")]]);
+  });
+
+  it("gives up when its patience is used up, with the reason", async () => {
+    failures = Array.from({ length: 20 }, () => (response) => json(response, 503, {}));
     await expect(send()).rejects.toThrow(/refused the events: HTTP 503/);
   });
 
@@ -306,7 +340,7 @@ describe("plimsoll tail", () => {
     };
   };
 
-  it("does not say that it follows what is not there", async () => {
+  it("fails for a missing path", async () => {
     const signal = new AbortController().signal;
     const missing = tail([join(folder, "nowhere")], connection(), {
       ...options,
@@ -314,11 +348,11 @@ describe("plimsoll tail", () => {
       now: () => START,
       onBegun,
     });
-    await expect(missing).rejects.toThrow("There is no file or folder");
+    await expect(missing).rejects.toThrow("File or folder not found");
     expect(onBegun).not.toHaveBeenCalled();
   });
 
-  it("goes on with added lines, half lines, new files, truncation and rotation; ends nothing; resumes without doubling", async () => {
+  it("follows appends, partial lines, new files, truncation and rotation, and resumes without duplicates", async () => {
     const path = await write(`${S}.jsonl`, said(1, 100));
     const stop = following(folder);
     await until(() => turns() === 1);
@@ -358,7 +392,7 @@ describe("plimsoll tail", () => {
     await again();
   });
 
-  it("sends a turn again when more is known of it, and what is unchanged only once", async () => {
+  it("sends a changed turn again and an unchanged one once", async () => {
     const path = await write(`${S}.jsonl`, said(1, 100));
     const stop = following(path);
     await until(() => turns() === 1);
@@ -371,7 +405,7 @@ describe("plimsoll tail", () => {
     await stop();
   });
 
-  it("ends what has long been silent, until it goes on", async () => {
+  it("ends a silent session, which continues with new lines", async () => {
     const path = await write(`${S}.jsonl`, said(1, 100));
     const stop = following(path, START + 86_400_000);
     await until(() => [...stored.values()].some((event) => event.status === "ended"));
@@ -383,7 +417,7 @@ describe("plimsoll tail", () => {
     await stop();
   });
 
-  it("outlives an outage", async () => {
+  it("retries during an outage", async () => {
     failures = [(response) => void response.destroy(), (response) => json(response, 503, {})];
     const path = await write(`${S}.jsonl`, said(1, 100));
     const stop = following(path);

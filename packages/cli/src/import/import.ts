@@ -4,11 +4,11 @@ import type { Connection } from "../connection.ts";
 import { createReader, HARNESS_NAME } from "../readers/detect.ts";
 import type { Format, Reader, SkipCounts } from "../readers/reader.ts";
 import { addSkips } from "../readers/reader.ts";
-import { importedEnds } from "./ended.ts";
 import { linesOf } from "./lines.ts";
 import type { Group, Plan } from "./plan.ts";
 import type { SendOptions, Totals } from "./send.ts";
 import { addTotals, batches, emptyTotals, sendBatch } from "./send.ts";
+import { importedEnds } from "./session-ends.ts";
 
 export interface ImportOptions {
   harness?: string | undefined;
@@ -19,10 +19,10 @@ export interface ImportSummary {
   files: Partial<Record<Format, number>>;
   sessions: number;
   agents: number;
-  /** Events read, whether or not they were sent. */
+  /** Number of events read, sent or not. */
   events: number;
   skipped: SkipCounts;
-  /** Undefined on a dry run. */
+  /** Undefined in a dry run. */
   sent: Totals | undefined;
 }
 
@@ -37,7 +37,7 @@ export function readerFor(format: Format, options: ImportOptions): Reader {
   return createReader(format, { harness, titles: options.titles });
 }
 
-/** Reads every group of the plan and sends what it says; without a connection it only counts. */
+/** Reads every group of the plan and sends its events. Without a connection, it only counts them. */
 export async function runImport(
   plan: Plan,
   connection: Connection | undefined,
@@ -97,7 +97,7 @@ async function readGroup(
   return { events: inOrder([...events, ...importedEnds(events)]), skipped };
 }
 
-/** In the order things happened, which is the server's fast path. */
+/** Sorts events by time, which is the server's fast path. */
 export function inOrder(events: PlimsollEventInput[]): PlimsollEventInput[] {
   return events.sort((a, b) => (a.at as number) - (b.at as number));
 }

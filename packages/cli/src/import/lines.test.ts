@@ -7,15 +7,15 @@ function read(bytes: Buffer, step: number, longest?: number): string[] {
   const found: string[] = [];
   const chunk = Buffer.alloc(step);
   for (let at = 0; at < bytes.length; at += step) {
-    // One buffer for all chunks, as a reader of files has.
+    // Reuse one buffer for all chunks, as a file reader does.
     const size = bytes.copy(chunk, 0, at, at + step);
     found.push(...lines.push(chunk.subarray(0, size)));
   }
   return [...found, ...lines.end()];
 }
 
-describe("lines", () => {
-  it("are the same however the bytes are cut, in the middle of a character too", () => {
+describe("Lines", () => {
+  it("returns the same lines for any chunks, even if a chunk ends within a character", () => {
     fc.assert(
       fc.property(
         fc.array(fc.string({ unit: "grapheme" })),
@@ -29,7 +29,7 @@ describe("lines", () => {
     );
   });
 
-  it("that are too long are cut short, so that they are no JSON, and harm no others", () => {
+  it("cuts a line that is too long, so that it is not JSON, and keeps the other lines", () => {
     const long = JSON.stringify({ text: "x".repeat(10_000) });
     const short = JSON.stringify({ text: "y" });
     for (const step of [64, 4_000, 5_000]) {

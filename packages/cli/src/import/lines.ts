@@ -1,14 +1,14 @@
 import { createReadStream } from "node:fs";
 
-/** Bytes of the longest line that is read: pictures make lines of some megabytes, nothing makes longer ones. */
+/** Maximum line length in bytes. Lines with images have a few megabytes. */
 const LONGEST = 64 << 20;
-/** Bytes of a longer one that stand for it: enough to be counted as a line that is no JSON. */
+/** Bytes kept of a longer line, so that it is counted as a line that is not JSON. */
 const KEPT = 1_024;
 const LINE_FEED = 0x0a;
 
 /**
- * Puts lines together from chunks of bytes. Only `\n` ends a line: JSON may hold the other separators that readline
- * would split at. A file that is one endless line, or none at all, takes no more memory than its longest line may.
+ * Splits chunks of bytes into lines. Only `\n` ends a line, because JSON can contain the other separators that readline
+ * splits at. Memory is bounded by the maximum line length.
  */
 export class Lines {
   readonly #longest: number;
@@ -19,7 +19,7 @@ export class Lines {
     this.#longest = longest;
   }
 
-  /** The lines that end in this chunk, which may be used again after; blank ones are left out. */
+  /** Returns the non-blank lines that end in this chunk. The caller may reuse the chunk afterwards. */
   push(chunk: Buffer): string[] {
     const last = chunk.lastIndexOf(LINE_FEED);
     const lines = last === -1 ? [] : this.#take(chunk.subarray(0, last));
@@ -27,7 +27,7 @@ export class Lines {
     return lines;
   }
 
-  /** What is left when nothing follows. */
+  /** Returns the last line of a file that does not end with `\n`. */
   end(): string[] {
     return this.#take(Buffer.alloc(0));
   }
@@ -41,7 +41,7 @@ export class Lines {
 
   #take(head: Buffer): string[] {
     const tooLong = this.#bytes > this.#longest;
-    // The end of such a line is dropped: behind its beginning it could read as JSON that nobody wrote.
+    // Drop the end of a line that is too long: joined to its start, it could form valid JSON.
     const rest = tooLong ? head.subarray(firstLineEnd(head)) : head;
     const text = Buffer.concat([...this.#parts, rest]).toString("utf8");
     this.#parts = [];
@@ -55,7 +55,7 @@ function firstLineEnd(bytes: Buffer): number {
   return found === -1 ? bytes.length : found;
 }
 
-/** Lines of a file as they are read, with the bytes read so far. `step` is how many bytes are read at once. */
+/** Yields the lines of a file with the number of bytes read. `step` is the chunk size in bytes. */
 export async function* linesOf(
   path: string,
   step = 1 << 20,

@@ -1,4 +1,4 @@
-/** `[safety] context_limit` of an `ouro.toml`: the one figure needed from it, so no TOML library is. */
+/** Returns `[safety] context_limit` of an `ouro.toml`. One value does not justify a TOML library. */
 export function contextLimitOf(toml: string): number | undefined {
   let table = "";
   for (const line of toml.split(/\r?\n/)) {

@@ -9,12 +9,12 @@ import { linesOf } from "./lines.ts";
 import { contextLimitOf } from "./ouro-toml.ts";
 
 export interface PlannedFile extends FileHint {
-  /** The path as the system writes it; `path` is the same with `/`. */
+  /** The path with the separators of the system; `path` has `/`. */
   location: string;
   bytes: number;
 }
 
-/** Files that one reader must see together. */
+/** Files that one reader must read together. */
 export interface Group {
   key: string;
   format: Format;
@@ -23,21 +23,24 @@ export interface Group {
 
 export interface Plan {
   groups: Group[];
-  /** Files in none of the formats, with what kept them out. */
+  /** Skipped files with the reason. */
   unknown: { path: string; why: "unknown format" | "empty" | "unreadable" }[];
 }
 
 export interface PlanOptions {
   contextLimit?: number | undefined;
-  /** Formats found before, by path: a file that is looked for again need not be opened again. */
+  /** Known formats by path, so that a repeated scan does not open the files again. */
   formats?: Map<string, Format>;
-  /** A path may come and go while it is followed. */
+  /** True while following: a path may be missing at times. */
   mayBeMissing?: boolean;
 }
 
 const LOOK_AT_LINES = 50;
 
-/** Finds the recordings under the given paths and what each must be read with. */
+/**
+ * Finds the recordings under the given paths and groups them by reader.
+ * @throws CliError if a path does not exist
+ */
 export async function planImport(paths: readonly string[], options: PlanOptions = {}): Promise<Plan> {
   const plan: Plan = { groups: [], unknown: [] };
   const groups = new Map<string, Group>();
@@ -81,7 +84,7 @@ async function place(
   group.files.push({ path, location, bytes, ...(contextLimit !== undefined && { contextLimit }) });
 }
 
-/** Claude Code: a project's folder. Ouroboros: a workspace's logs. The others know their relatives by id. */
+/** The folder that a group shares: a Claude Code project, or the logs of an Ouroboros workspace. Others link by id. */
 function groupFolder(format: Format, path: string): string {
   const folder = path.slice(0, Math.max(0, path.lastIndexOf("/")));
   if (format === "claude-code") return folder.replace(/(^|\/)[^/]+\/subagents$/, "");
@@ -97,7 +100,7 @@ async function recordings(paths: readonly string[], options: PlanOptions): Promi
       entry = await stat(path);
     } catch {
       if (options.mayBeMissing) continue;
-      throw new CliError(`There is no file or folder ${path}.`);
+      throw new CliError(`File or folder not found: ${path}.`);
     }
     if (entry.isDirectory()) await search(path, found, new Set());
     else found.add(path);
@@ -106,8 +109,8 @@ async function recordings(paths: readonly string[], options: PlanOptions): Promi
 }
 
 /**
- * Finds `.jsonl` files below a folder. Links are followed, but each folder is visited once: a link may lead back up.
- * A folder that cannot be read is found itself, so that it is told of.
+ * Finds `.jsonl` files below a folder. It follows links, but visits each folder once, because links can form cycles.
+ * An unreadable folder is added itself, so that the summary lists it.
  */
 async function search(folder: string, found: Set<string>, visited: Set<string>): Promise<void> {
   let entries: Dirent[];
@@ -120,7 +123,7 @@ async function search(folder: string, found: Set<string>, visited: Set<string>):
     found.add(folder);
     return;
   }
-  // Links last: what is here in its own right is called by its own path.
+  // Follow links last, so that a file is listed under its real path.
   for (const links of [false, true]) {
     for (const entry of entries) {
       if (entry.isSymbolicLink() !== links || entry.name === "node_modules") continue;
@@ -152,7 +155,7 @@ async function formatOf(location: string): Promise<Format | undefined> {
   return undefined;
 }
 
-/** The workspace's `ouro.toml` stands beside the logs' folder, or in the workspace next to it. */
+/** Reads the window size from `ouro.toml`, which is next to the log folder or in the workspace next to it. */
 async function configuredLimit(location: string): Promise<number | undefined> {
   const folder = dirname(location);
   const logs = logPlace(location.split(sep).join("/")).sub === undefined ? folder : dirname(folder);
@@ -163,7 +166,7 @@ async function configuredLimit(location: string): Promise<number | undefined> {
   return undefined;
 }
 
-/** A log that continues an earlier one belongs to its session, whether or not the earlier one is imported too. */
+/** Adds earlier logs as context, because a log that continues an earlier one belongs to the same session. */
 async function addEarlierLogs(group: Group): Promise<void> {
   const known = new Set(group.files.map((file) => file.path));
   for (const folder of new Set(group.files.map((file) => dirname(file.location)))) {

@@ -1,5 +1,5 @@
+import { number } from "../number-format.ts";
 import type { Terminal } from "../terminal.ts";
-import { number } from "../words.ts";
 import type { ImportProgress } from "./import.ts";
 
 const EVERY_MS = 100;
@@ -12,7 +12,7 @@ export function progressLine(progress: ImportProgress, width: number): string {
   return `[${"█".repeat(full)}${"·".repeat(cells - full)}]${text}`;
 }
 
-/** A bar that redraws itself on a terminal and says nothing in a pipe. */
+/** A progress bar on a terminal. It prints nothing if the output is not a terminal. */
 export function progressBar(terminal: Terminal, now: () => number) {
   let drawnAt = Number.NEGATIVE_INFINITY;
   return {

@@ -11,9 +11,10 @@ import { sleep } from "../sleep.ts";
 const compress = promisify(gzip);
 
 export const BATCH = 1_000;
-const ATTEMPTS = 8;
-const FIRST_PAUSE_MS = 250;
-const LONGEST_PAUSE_MS = 30_000;
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 60_000;
+/** Longest time spent waiting for one batch. A database restarts or recovers well within it. */
+const PATIENCE_MS = 10 * 60_000;
 
 export interface Totals {
   accepted: number;
@@ -24,9 +25,13 @@ export interface Totals {
 export interface SendOptions {
   pause?: (ms: number) => Promise<void>;
   now?: () => number;
-  attempts?: number;
-  /** Ends the waiting between attempts; the attempt under way is finished. */
+  /** 0 to 1, for jitter. */
+  random?: () => number;
+  /** Longest time spent waiting for one batch, ms. */
+  patienceMs?: number;
+  /** Ends the waiting between attempts; the current attempt is finished. */
   signal?: AbortSignal;
+  /** Called before each wait with its length in ms and the reason. */
   onWait?: (ms: number, why: string) => void;
 }
 
@@ -39,8 +44,10 @@ export function* batches<T>(items: readonly T[], size = BATCH): Generator<T[]> {
 }
 
 /**
- * Sends at most a thousand events and gives the server's answer, which it gives only after they are stored. Waits as
- * long as the server asks, and sends again what may not have arrived: ids make that safe.
+ * Sends at most a thousand events and returns the server's answer, which comes after the events are stored. Waits and
+ * sends again while the server is away, overloaded or out of disk: as long as Retry-After says, and at least an
+ * exponential backoff with jitter. Sending twice is safe, because events have ids.
+ * @throws CliError when the server refuses the events for good, or the patience is used up
  */
 export async function sendBatch(
   connection: Connection,
@@ -49,41 +56,52 @@ export async function sendBatch(
 ): Promise<Totals> {
   const pause = options.pause ?? ((ms) => sleep(ms, options.signal));
   const now = options.now ?? Date.now;
+  const patience = options.patienceMs ?? PATIENCE_MS;
   const body = await compress(JSON.stringify(events));
-  let failure: CliError | undefined;
-  for (let attempt = 0; attempt < (options.attempts ?? ATTEMPTS); attempt += 1) {
-    if (options.signal?.aborted) break;
-    const backoff = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** attempt);
-    let response: Response;
+  let waited = 0;
+  for (let attempt = 0; ; attempt += 1) {
+    if (options.signal?.aborted) throw new CliError("Nothing was sent.");
+    let failure: CliError;
+    let asked: number | undefined;
     try {
-      response = await fetch(`${connection.url}/api/v1/events`, {
+      const response = await fetch(`${connection.url}/api/v1/events`, {
         method: "POST",
         headers: {
           "content-type": "application/json",
           "content-encoding": "gzip",
+          prefer: "wait",
           ...authorization(connection),
         },
         body,
         signal: AbortSignal.timeout(60_000),
       });
+      if (response.status === 200)
+        return readAnswer(await response.json().catch(() => undefined), connection);
+      if (response.status === 413 && events.length > 1) {
+        await response.body?.cancel();
+        return sendHalves(connection, events, options);
+      }
+      failure = await refusal(response, connection);
+      if (!mayPass(response.status)) throw failure;
+      asked = retryAfter(response.headers.get("retry-after"), now());
     } catch (error) {
+      if (error instanceof CliError) throw error;
       failure = unreachable(connection, error);
-      options.onWait?.(backoff, failure.message);
-      await pause(backoff);
-      continue;
     }
-    if (response.status === 200) return readAnswer(await response.json().catch(() => undefined), connection);
-    if (response.status === 413 && events.length > 1) {
-      await response.body?.cancel();
-      return sendHalves(connection, events, options);
-    }
-    failure = await refusal(response, connection);
-    if (![429, 502, 503, 504].includes(response.status)) throw failure;
-    const wait = Math.max(retryAfter(response.headers.get("retry-after"), now()) ?? backoff, 0);
+    const wait = Math.max(asked ?? 0, backoff(attempt, options.random));
+    waited += wait;
+    if (waited > patience) throw failure;
     options.onWait?.(wait, failure.message);
     await pause(wait);
   }
-  throw failure ?? new CliError("Nothing could be sent.");
+}
+
+/** The statuses after which the same request may succeed, as the guard's reporter treats them. */
+const mayPass = (status: number) => status === 408 || status === 429 || status >= 500;
+
+/** Doubles with each attempt. Jitter keeps many clients from coming back at the same moment. */
+function backoff(attempt: number, random = Math.random): number {
+  return Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(16, attempt)) * (0.5 + random() / 2);
 }
 
 async function sendHalves(
@@ -106,13 +124,13 @@ export function addTotals(into: Totals, more: Totals): void {
 
 function readAnswer(answer: unknown, connection: Connection): Totals {
   const checked = IngestAnswer.safeParse(answer);
-  if (checked.success) return checked.data;
+  if (checked.success) return { duplicates: 0, ...checked.data };
   throw new CliError(`${connection.url} took the events but answered in a form this version does not know.`);
 }
 
 async function refusal(response: Response, connection: Connection): Promise<CliError> {
   const body = ErrorBody.safeParse(await response.json().catch(() => undefined));
-  const said = body.success ? body.data.error.message : response.statusText;
+  const said = (body.success ? body.data.error.message : response.statusText).replace(/\.$/, "");
   const { status } = response;
   const access = status === 401 || status === 403;
   return new CliError(

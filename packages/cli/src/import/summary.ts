@@ -1,7 +1,7 @@
+import { number, plural } from "../number-format.ts";
 import type { SkipReason } from "../readers/reader.ts";
 import { SKIP_REASONS, SKIP_TEXT } from "../readers/reader.ts";
 import { printable } from "../terminal.ts";
-import { number, plural } from "../words.ts";
 import type { ImportSummary } from "./import.ts";
 import type { Plan } from "./plan.ts";
 

@@ -2,19 +2,19 @@ import type { PlimsollEventInput } from "@plimsoll/protocol";
 import type { Connection } from "../connection.ts";
 import type { Format, Reader } from "../readers/reader.ts";
 import { sleep } from "../sleep.ts";
-import { importedEnds } from "./ended.ts";
-import { FollowedFile } from "./follow.ts";
+import { FollowedFile } from "./followed-file.ts";
 import type { ImportOptions } from "./import.ts";
 import { inOrder, readerFor } from "./import.ts";
 import type { Group } from "./plan.ts";
 import { planImport } from "./plan.ts";
 import type { SendOptions, Totals } from "./send.ts";
 import { addTotals, batches, emptyTotals, sendBatch } from "./send.ts";
+import { importedEnds } from "./session-ends.ts";
 
 const POLL_MS = 500;
-/** Looking for new files reads folders, so it is done less often than looking for new lines. */
+/** Scanning folders for new files costs more than polling known files, so it happens less often. */
 const SCAN_MS = 2_000;
-/** A session silent for longer than this when it is read is history: it is ended until it goes on. */
+/** A session without events for this long is ended. It continues when new lines arrive. */
 const HISTORY_MS = 30 * 60_000;
 
 export interface TailOptions extends ImportOptions {
@@ -24,7 +24,7 @@ export interface TailOptions extends ImportOptions {
   scanMs?: number;
   now: () => number;
   send?: SendOptions;
-  /** Called once, when the recordings were found. */
+  /** Called once, after the first scan. */
   onBegun?: () => void;
   onSent?: (totals: Totals) => void;
   onTrouble?: (message: string) => void;
@@ -37,8 +37,8 @@ interface Followed {
 }
 
 /**
- * Sends what the recordings say and goes on with what is written to them, until the signal. Nothing is kept between
- * runs: everything is read again at the next start, and the server knows what it has by the events' ids.
+ * Imports recordings and follows them until the signal aborts. No state is kept between runs: the next run reads all
+ * files again, and the server recognizes known events by their ids.
  */
 export async function tail(
   paths: readonly string[],
@@ -97,7 +97,7 @@ async function readNew({ group, reader, files }: Followed, outbox: Outbox, now: 
   outbox.offer([...events, ...importedEnds(events, now - HISTORY_MS)]);
 }
 
-/** Holds what is new or has changed since it was last stored, until the server has it. */
+/** Holds new and changed events until the server has stored them. */
 class Outbox {
   readonly #stored = new Map<string, string>();
   #waiting = new Map<string, { event: PlimsollEventInput; text: string }>();
@@ -123,8 +123,8 @@ class Outbox {
         totals,
         await sendBatch(connection, events, {
           ...options.send,
-          // Following outlives any outage: only a refusal that waiting cannot cure ends it.
-          attempts: Number.POSITIVE_INFINITY,
+          // Retry without limit: only an error that a retry cannot fix ends tail.
+          patienceMs: Number.POSITIVE_INFINITY,
           onWait: (_, why) => options.onTrouble?.(why),
           signal: options.signal,
         }),

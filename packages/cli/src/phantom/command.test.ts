@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { CliError } from "../errors.ts";
 import type { Terminal } from "../terminal.ts";
+import type { FakeServer } from "../testing/fake-server.ts";
+import { json, startFakeServer } from "../testing/fake-server.ts";
 import { fleetAgent, fleetStatus, fleetView, NOW, totals } from "../testing/fleet.ts";
-import type { StandIn } from "../testing/server.ts";
-import { json, standIn } from "../testing/server.ts";
 import { healthUrl, runPhantomStatus } from "./command.ts";
 import { combine, contextSegment, phantomHarnesses } from "./context.ts";
 
@@ -25,19 +25,21 @@ const health = {
 const LINE =
   "scout | Software Engineer | v0.20.2 | gen 7 (42 sessions, 3 queued) | model: claude-opus-4-7 (env override) | up 3h 12m | channels: slack, telegram | memory: degraded";
 
-const servers: StandIn[] = [];
+const servers: FakeServer[] = [];
 afterEach(async () => {
   for (const server of servers.splice(0)) await server.close();
 });
 
 async function phantom(body: object = health, status = 200): Promise<string> {
-  const server = await standIn({ routes: { "/health": (_, response) => json(response, status, body) } });
+  const server = await startFakeServer({
+    routes: { "/health": (_, response) => json(response, status, body) },
+  });
   servers.push(server);
   return `${server.url}/health`;
 }
 
-async function plimsoll(): Promise<StandIn> {
-  const server = await standIn({
+async function plimsoll(): Promise<FakeServer> {
+  const server = await startFakeServer({
     procedures: {
       fleet: () => fleetView([fleetAgent({ harness: "scout@vm-3" }), fleetAgent({ harness: "other@vm-3" })]),
       "sessions.list": () => ({ items: [], next_cursor: null }),
@@ -52,7 +54,7 @@ async function plimsoll(): Promise<StandIn> {
 }
 
 async function down(): Promise<string> {
-  const server = await standIn({});
+  const server = await startFakeServer({});
   await server.close();
   return server.url;
 }
@@ -63,7 +65,7 @@ async function run(phantomUrl: string, plimsollUrl: string, asJson = false) {
   const out: Terminal = {
     width: 200,
     isTty: false,
-    colour: false,
+    color: false,
     write: (more) => {
       text += more;
     },
@@ -81,7 +83,7 @@ async function run(phantomUrl: string, plimsollUrl: string, asJson = false) {
 }
 
 describe("phantom status", () => {
-  it("prints Phantom's own line with the context added, its peers, and the four figures of its own harness", async () => {
+  it("prints Phantom's line with the context, its peers and the four figures of its harness", async () => {
     const { lines, error } = await run(await phantom(), (await plimsoll()).url);
     expect(error).toBeUndefined();
     expect(lines).toEqual([
@@ -94,7 +96,7 @@ describe("phantom status", () => {
     ]);
   });
 
-  it("prints Phantom's half when Plimsoll is down", async () => {
+  it("prints Phantom's half if Plimsoll is down", async () => {
     const url = await down();
     const { lines, error } = await run(await phantom(), url);
     expect(error).toBeUndefined();
@@ -104,7 +106,7 @@ describe("phantom status", () => {
     expect(lines).toHaveLength(2);
   });
 
-  it("prints Plimsoll's half when Phantom is down or unwell", async () => {
+  it("prints Plimsoll's half if Phantom is down or returns an error", async () => {
     const server = await plimsoll();
     const gone = await run(`${await down()}/health`, server.url);
     expect(gone.error).toBeUndefined();
@@ -115,7 +117,7 @@ describe("phantom status", () => {
     expect(unwell.lines).toHaveLength(6);
   });
 
-  it("fails only when both are down", async () => {
+  it("fails only if both are down", async () => {
     const { error, warnings, text } = await run(`${await down()}/health`, await down());
     expect(error).toBeInstanceOf(CliError);
     expect(error!.exitCode).toBe(1);
@@ -124,7 +126,7 @@ describe("phantom status", () => {
     expect(text).toBe("");
   });
 
-  it("--json is the body of /health with a context section", async () => {
+  it("--json prints the body of /health with a context section", async () => {
     const both = await run(await phantom(), (await plimsoll()).url, true);
     const { context, ...rest } = JSON.parse(both.text);
     expect(rest).toEqual(health);
@@ -133,7 +135,7 @@ describe("phantom status", () => {
     expect(JSON.parse(alone.text)).toMatchObject({ agent: "scout", context: null });
   });
 
-  it("an older Phantom without model and counts has the line it always had", async () => {
+  it("prints the line of an older Phantom without model and counts", async () => {
     const { model: _m, model_source: _s, peers: _p, ...old } = health;
     const body = { ...old, uptime: 42, channels: {}, evolution: { generation: 1 } };
     const { lines } = await run(await phantom(body), (await plimsoll()).url);
@@ -143,18 +145,18 @@ describe("phantom status", () => {
   });
 });
 
-describe("which harness is Phantom's", () => {
+describe("phantomHarnesses and combine", () => {
   it.each([
-    ["the agent's name", ["scout@a", "phantom@a", "x@a"], "scout", ["scout@a"]],
-    ["the program's name", ["Phantom@a", "x@a"], "scout", ["Phantom@a"]],
-    ["several instances", ["scout@b", "scout@a", "scout@a"], "Scout", ["scout@a", "scout@b"]],
-    ["none", ["x@a"], "scout", []],
-    ["no agent known", ["phantom@a"], undefined, ["phantom@a"]],
+    ["finds the agent's name", ["scout@a", "phantom@a", "x@a"], "scout", ["scout@a"]],
+    ["falls back to the program's name", ["Phantom@a", "x@a"], "scout", ["Phantom@a"]],
+    ["finds several instances", ["scout@b", "scout@a", "scout@a"], "Scout", ["scout@a", "scout@b"]],
+    ["finds no match", ["x@a"], "scout", []],
+    ["works without an agent name", ["phantom@a"], undefined, ["phantom@a"]],
   ])("%s", (_, instances, agent, expected) => {
     expect(phantomHarnesses(instances, agent)).toEqual(expected);
   });
 
-  it("several are added up, with the highest peak and the fullest session", () => {
+  it("adds up several instances, with the highest peak and the fullest session", () => {
     const figures = combine(
       [fleetStatus(), fleetStatus({ current: null, totals: totals({ peak_utilization: 0.5 }) })],
       ["a", "b"],
@@ -166,7 +168,7 @@ describe("which harness is Phantom's", () => {
     });
   });
 
-  it("a window of unknown size gives tokens, not a percentage", () => {
+  it("shows tokens without a percentage for an unknown window size", () => {
     const current = { ...fleetStatus().current!, window_tokens: null, utilization: null };
     const figures = combine([fleetStatus({ current, totals: totals({ peak_utilization: null }) })], null);
     expect(contextSegment(figures)).toBe("context: 121k tokens now, unknown peak");
@@ -174,7 +176,7 @@ describe("which harness is Phantom's", () => {
   });
 });
 
-describe("where Phantom is", () => {
+describe("healthUrl", () => {
   it.each([
     [{}, "http://localhost:3100/health"],
     [{ port: "3200" }, "http://localhost:3200/health"],
@@ -184,7 +186,7 @@ describe("where Phantom is", () => {
     expect(healthUrl(flags)).toBe(url);
   });
 
-  it("refuses what is no port", () => {
+  it("rejects an invalid port", () => {
     expect(() => healthUrl({ port: "http" })).toThrow(CliError);
   });
 });

@@ -13,19 +13,19 @@ const TIMEOUT_MS = 5_000;
 type Half<T> = { ok: true; value: T } | { ok: false; error: CliError };
 
 export interface PhantomStatusOptions {
-  /** Where `/health` is. */
+  /** URL of `/health`. */
   healthUrl: string;
   json: boolean;
   now: number;
   warn: (line: string) => void;
 }
 
-/** `-u` names the health page in full; a bare host is completed. */
+/** The URL of `/health`: `-u` in full or completed from a host name, else the port on localhost. */
 export function healthUrl(flags: { url?: string | undefined; port?: string | undefined }): string {
   if (flags.url === undefined) {
     const port = Number(flags.port ?? "3100");
     if (!Number.isInteger(port) || port < 1 || port > 65_535) {
-      throw new CliError(`${flags.port} is not a port.`);
+      throw new CliError(`${flags.port} is not a port number.`, { hint: "Use a number from 1 to 65535." });
     }
     return `http://localhost:${port}/health`;
   }
@@ -36,7 +36,11 @@ export function healthUrl(flags: { url?: string | undefined; port?: string | und
   return url.href;
 }
 
-/** Phantom's own line with the context added, then the four figures. Each half prints when the other side is down. */
+/**
+ * Prints Phantom's status line with the context segment, then the four figures. If Phantom or Plimsoll is down, prints
+ * the other half.
+ * @throws CliError if both are down
+ */
 export async function runPhantomStatus(
   connection: Connection,
   terminal: Terminal,
@@ -89,7 +93,7 @@ async function readHealth(url: string): Promise<{ raw: Record<string, unknown>; 
   if (!response.ok) throw new CliError(`Phantom returned HTTP ${response.status}`);
   const raw: unknown = await response.json().catch(() => undefined);
   const parsed = Health.safeParse(raw);
-  if (!parsed.success) throw new CliError(`${url} answered, but not as Phantom's /health does`);
+  if (!parsed.success) throw new CliError(`${url} did not answer like Phantom's /health`);
   return { raw: raw as Record<string, unknown>, parsed: parsed.data };
 }
 

@@ -1,13 +1,13 @@
 import type { FleetStatus } from "@plimsoll/protocol";
 import { FleetStatus as FleetStatusSchema, FleetView, SessionPage } from "@plimsoll/protocol";
 import type { Client } from "../client.ts";
-import { number, percent, tokens } from "../words.ts";
+import { number, percent, tokens } from "../number-format.ts";
 
 const RECENT_DAYS = 7;
 
-/** The four figures of a Phantom: utilizations are fractions. */
+/** The four context figures of a Phantom. Utilizations are fractions. */
 export interface ContextFigures {
-  /** The harness instances they are about; null when none could be told to be Phantom's, and it is the whole fleet. */
+  /** The harness instances of this Phantom, or null if none was found and the figures are of the whole fleet. */
   harnesses: string[] | null;
   days: number;
   current: { context_tokens: number; window_tokens: number | null; utilization: number | null } | null;
@@ -17,7 +17,7 @@ export interface ContextFigures {
   sessions_past_warning: number;
 }
 
-/** Instances called after the agent, else after the program. */
+/** Returns the instances named after the agent, else those named "phantom". */
 export function phantomHarnesses(instances: readonly string[], agent: string | undefined): string[] {
   const distinct = [...new Set(instances)].sort();
   for (const name of [agent, "phantom"]) {
@@ -37,7 +37,7 @@ export async function readContext(
     from: new Date(now - RECENT_DAYS * 86_400_000).toISOString(),
     to: new Date(now).toISOString(),
   };
-  // Only live agents are in the fleet: an instance that is silent just now is found by its recent sessions.
+  // The fleet has only live agents. Find idle instances by their recent sessions.
   const names = [...new Set([agent, "phantom"].filter((name) => name !== undefined && name !== ""))];
   const [fleet, ...pages] = await Promise.all([
     client.query("fleet", {}, FleetView),
@@ -76,7 +76,7 @@ export function combine(statuses: readonly FleetStatus[], harnesses: string[] | 
   return {
     harnesses,
     days: RECENT_DAYS,
-    // Of several instances the fullest is the one to know about.
+    // Of several instances, show the fullest.
     current: currents.sort((a, b) => (b.utilization ?? 0) - (a.utilization ?? 0))[0] ?? null,
     peak_utilization: peaks.length === 0 ? null : Math.max(...peaks),
     subticks: sum("subticks"),
@@ -85,7 +85,7 @@ export function combine(statuses: readonly FleetStatus[], harnesses: string[] | 
   };
 }
 
-/** The segment appended to Phantom's own line. */
+/** The segment appended to Phantom's status line. */
 export function contextSegment(figures: ContextFigures): string {
   const { current, peak_utilization: peak } = figures;
   if (current === null && peak === null) return "context: no turns yet";
@@ -119,6 +119,7 @@ export function contextLines(figures: ContextFigures): string[] {
       `${number(figures.sessions_past_warning)} of ${number(figures.sessions)} sessions crossed the warning threshold`,
     ],
   ];
-  const scope = figures.harnesses === null ? ["  (of all harnesses: none is called after this Phantom)"] : [];
+  const scope =
+    figures.harnesses === null ? ["  (all harnesses, because none is named after this Phantom)"] : [];
   return [...rows.map(([name, value]) => `  ${name.padEnd(19)}  ${value}`), ...scope];
 }

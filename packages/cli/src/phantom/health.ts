@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** What Phantom's `/health` answers, as far as its status line needs it. */
+/** The fields of Phantom's `/health` answer that the status line needs. */
 export const Health = z.object({
   uptime: z.number(),
   version: z.string(),
@@ -26,7 +26,7 @@ export function uptime(seconds: number): string {
   return `${Math.floor(whole / 3_600)}h ${Math.floor((whole % 3_600) / 60)}m`;
 }
 
-/** Phantom's own line, field for field. */
+/** Phantom's status line, field by field as Phantom prints it. */
 export function healthLine(health: Health): string {
   const { evolution, memory } = health;
   const channels = Object.entries(health.channels)

@@ -7,8 +7,8 @@ import { Skips } from "./reader.ts";
 import { digest, fit } from "./text.ts";
 
 /**
- * Strategies that replace evicted frames by a marker that says how to get them back. That is masking; a strategy that
- * is not among them rewrites what it keeps, which is compaction.
+ * Strategies that replace evicted frames with a marker, which is masking. Any other strategy rewrites the frames that
+ * it keeps, which is compaction.
  */
 const EVICTING = new Set(["stack", "ring", "mark-sweep", "semantic", "generational"]);
 
@@ -46,12 +46,11 @@ interface Recording {
 }
 
 /**
- * agentd recordings. `meta.context_budget` is the window of the run's own agent; a sub-inference (`parent_op_id`) has
- * a window of its own, of unknown size.
+ * Reads agentd recordings. `meta.context_budget` is the window size of the main agent. A sub-inference (`parent_op_id`)
+ * has a separate window of unknown size.
  *
- * A collection's `tokens_before` and `tokens_after` are left out: agentd counts them in characters over the history as
- * if nothing had been collected before, so they are no level of the window and their difference is reclaimed anew at
- * every call. The turns around the boundary say what it did.
+ * The reader ignores `tokens_before` and `tokens_after` of a collection: agentd counts characters of the whole history,
+ * as if no earlier collection had happened. The turns around the boundary give the levels.
  */
 export function agentdReader(options: ReaderOptions): Reader {
   const skips = new Skips();
@@ -72,7 +71,7 @@ export function agentdReader(options: ReaderOptions): Reader {
     recording.touched = true;
     const meta = asObject(json.meta);
     if (meta !== undefined) recording.meta = meta;
-    // Live traces write the event bare, recordings wrap it.
+    // Recordings wrap the event in an object; live traces do not.
     const event = asObject(json.event) ?? (typeof json.event === "string" ? json : undefined);
     if (event === undefined) return "not_needed";
     const at = asTime(event.timestamp);
@@ -193,7 +192,7 @@ export function agentdReader(options: ReaderOptions): Reader {
       ...(budget !== undefined && budget > 0 && { context_window: budget }),
       ...(inference.durationMs !== undefined && { duration_ms: inference.durationMs }),
       ...(inference.costUsd !== undefined && inference.costUsd <= 2_000 && { cost_usd: inference.costUsd }),
-      // A nested call may itself be answered by several: each has a prompt, and so a window, of its own.
+      // Nested calls can nest further. Each one has its own prompt and therefore its own window.
       ...(nested && {
         agent: `infer-${op}`,
         parent_agent: parentNested ? `infer-${inference.parent}` : "main",

@@ -17,7 +17,7 @@ interface MarkBase {
 
 export interface ClaudeMark {
   id: string;
-  /** Set when the line stands in a sidechain. */
+  /** Set if the line is part of a sidechain. */
   uuid?: string | undefined;
   event:
     | (MarkBase & { type: "compacted"; trigger: "auto" | "manual"; tokens_before?: number })
@@ -25,7 +25,7 @@ export interface ClaudeMark {
     | (MarkBase & { type: "cleared"; reason: string });
 }
 
-/** What one transcript line says about a context window. */
+/** The context window data of one transcript line. */
 export interface ClaudeLine {
   session: string | undefined;
   at: number | undefined;
@@ -36,9 +36,9 @@ export interface ClaudeLine {
   forked: boolean;
   turn?: ClaudeTurn;
   mark?: ClaudeMark;
-  /** The text of a prompt that a person wrote. */
+  /** The text of a prompt written by a person. */
   prompt?: string;
-  /** A title given to the session: by the person (3), or by the harness (2). A summary ranks 1. */
+  /** A title of the session. Rank 3: given by a person. Rank 2: given by the harness. A summary has rank 1. */
   title?: { rank: number; text: string };
   summary?: { leaf: string; text: string };
   skip?: SkipReason;
@@ -54,7 +54,7 @@ export function readClaudeLine(text: string): ClaudeLine | SkipReason {
     parent: asText(json.parentUuid),
     agentId: json.isSidechain === true ? asText(json.agentId) : undefined,
     sidechain: json.isSidechain === true,
-    // A fork copies its parent's lines and says so.
+    // A fork marks the lines that it copied from its parent.
     forked: asObject(json.forkedFrom) !== undefined,
   };
   switch (json.type) {
@@ -94,15 +94,15 @@ function readAssistant(line: ClaudeLine, json: Json): ClaudeLine {
   const usage = usageOf(counts);
   if (usage === undefined) return { ...line, skip: "no_usage" };
   if (isZero(usage)) return { ...line, skip: "zero_usage" };
-  // Gateways leave out the request id and some the message id; the line's own id is the last resort.
+  // Gateways omit the request id, and some omit the message id; fall back to the line's id.
   const key = asText(message?.id) ?? asText(json.requestId) ?? line.uuid;
   if (key === undefined) return { ...line, skip: "no_usage" };
   return { ...line, turn: { key, at: line.at, model, usage } };
 }
 
 /**
- * Anthropic's counts leave cached tokens out of `input_tokens`. When a request was several model calls in one, its
- * top-level figures are their sum: the last call of type `message` is what the window held.
+ * Anthropic excludes cached tokens from `input_tokens`. The top-level counts of a request with several model calls are
+ * their sum, so the last call of type `message` gives the level.
  */
 function usageOf(counts: Json): Usage | undefined {
   const iterations = Array.isArray(counts.iterations) ? counts.iterations : [];
@@ -130,7 +130,7 @@ function isZero(usage: Usage): boolean {
 }
 
 const CLEAR = /<command-name>\/?clear<\/command-name>/;
-/** What the harness writes as if the person had: command echoes, reminders, notices. */
+/** Matches user messages that the harness wrote: command echoes, reminders, notices. */
 const NOT_A_PROMPT = /^\s*(<|Caveat:|\[Request interrupted)/;
 
 function readUser(line: ClaudeLine, json: Json): ClaudeLine {
@@ -157,8 +157,7 @@ function readSystem(line: ClaudeLine, json: Json): ClaudeLine {
   if (json.subtype === "compact_boundary") {
     const metadata = asObject(json.compactMetadata);
     const before = asCount(metadata?.preTokens);
-    // `postTokens` counts the conversation without system prompt and tools, so it is not a level of this window:
-    // the next turn says where it came to.
+    // `postTokens` excludes the system prompt and tools, so it is not the new level. The next turn gives the level.
     return {
       ...line,
       mark: {
@@ -198,12 +197,12 @@ function readSystem(line: ClaudeLine, json: Json): ClaudeLine {
   return line;
 }
 
-/** `…/subagents/agent-<id>.jsonl`, and `agent-<id>.jsonl` beside the session in versions before that folder. */
+/** The agent id in `…/subagents/agent-<id>.jsonl`. Older versions put the file next to the session's file. */
 export function fileAgent(path: string): string | undefined {
   return /(?:^|\/)agent-([^/]+)\.jsonl$/.exec(path)?.[1];
 }
 
-/** The session a file is named after, when its lines do not say. */
+/** The session id in a file name, for lines without one. */
 export function fileSession(path: string): string | undefined {
   const parts = path.split("/");
   const file = parts.at(-1) ?? "";

@@ -59,8 +59,8 @@ function readFiles(...files: [string, unknown[]][]) {
 const main = (events: PlimsollEventInput[], session = S) => levels(foldEvents(events).get(`${session} main`));
 const turns = (events: PlimsollEventInput[]) => events.filter((event) => event.type === "turn");
 
-describe("claude code transcripts", () => {
-  it("one response over several lines is one turn with its largest output and first time", () => {
+describe("Claude Code transcripts", () => {
+  it("a response over several lines is one turn with the largest output and the first time", () => {
     const { events, skipped } = read(
       said(1, "m1", usage(3, 100, 20, 1)),
       said(2, "m1", usage(3, 100, 20, 1)),
@@ -76,7 +76,7 @@ describe("claude code transcripts", () => {
     expect(skipped.repeated).toBe(2);
   });
 
-  it("synthetic messages and all-zero usage are no turns", () => {
+  it("skips synthetic messages and all-zero usage", () => {
     const synthetic = said(2, "m2", usage(0));
     synthetic.message.model = "<synthetic>";
     const { events, skipped } = read(
@@ -89,13 +89,13 @@ describe("claude code transcripts", () => {
     expect(skipped).toMatchObject({ synthetic: 1, zero_usage: 1, no_usage: 1 });
   });
 
-  it("a gateway without message and request ids still gives one turn a line", () => {
+  it("without message and request ids, each line is a turn", () => {
     const line = said(1, "m1", usage(5), { requestId: undefined });
     const { events } = read({ ...line, message: { ...line.message, id: undefined } });
     expect(turns(events)[0]!.id).toBe("u-m1-1");
   });
 
-  it("several model calls in one request: the last of type message is what the window held", () => {
+  it("a request with several model calls has the level of the last call of type message", () => {
     const { events } = read(
       said(1, "m1", {
         ...usage(900_000, 0, 0, 50),
@@ -109,7 +109,7 @@ describe("claude code transcripts", () => {
     expect(main(events)).toEqual([100_007]);
   });
 
-  it("a sub-agent's file is an agent of its own, and the parent's messages replayed in it are dropped", () => {
+  it("a sub-agent's file is a separate agent without the replayed messages of its parent", () => {
     const { events, skipped } = readFiles(
       [`${project}/${S}.jsonl`, [said(1, "m1", usage(100)), said(9, "m2", usage(200))]],
       [
@@ -127,7 +127,7 @@ describe("claude code transcripts", () => {
     expect(events.find((event) => event.id === "s1")).toMatchObject({ parent_agent: "main" });
   });
 
-  it("sidechain lines without an agent id belong to the line their chain began with", () => {
+  it("sidechain lines without an agent id are grouped by the first line of their chain", () => {
     const side = { isSidechain: true };
     const { events } = read(
       said(1, "m1", usage(100)),
@@ -140,7 +140,7 @@ describe("claude code transcripts", () => {
     expect(levels(folds.get(`${S} agent-bbbbbbbb`))).toEqual([30]);
   });
 
-  it("the agent that writes the summary does not move the main agent's level", () => {
+  it("the agent that writes a summary does not change the main agent's level", () => {
     const { events } = readFiles(
       [`${project}/${S}.jsonl`, [said(1, "m1", usage(190_000)), said(9, "m2", usage(30_000))]],
       [
@@ -153,7 +153,7 @@ describe("claude code transcripts", () => {
     expect(fold.state.current).toBe(30_000);
   });
 
-  it("a compaction explains the fall; postTokens, which leaves out system and tools, is not taken for the level", () => {
+  it("a compaction explains the drop, and postTokens is not used as the level", () => {
     const { events } = read(
       said(1, "m1", usage(934_000)),
       compacted(2, "b1", { trigger: "auto", preTokens: 934_469, postTokens: 15_316 }),
@@ -166,7 +166,7 @@ describe("claude code transcripts", () => {
     expect(events.find((event) => event.id === "b1")).toMatchObject({ type: "compacted", trigger: "auto" });
   });
 
-  it("older versions give a boundary no figures, and a boundary may be told twice", () => {
+  it("accepts boundaries without counts and merges repeated boundaries", () => {
     const { events, skipped } = read(
       said(1, "m1", usage(90_000)),
       compacted(2, "b1"),
@@ -181,7 +181,7 @@ describe("claude code transcripts", () => {
     expect(skipped.repeated).toBe(1);
   });
 
-  it("a microcompaction is masking", () => {
+  it("a microcompaction is a masked event", () => {
     const { events } = read(said(1, "m1", usage(90_000)), {
       ...compacted(2, "b1"),
       subtype: "microcompact_boundary",
@@ -195,7 +195,7 @@ describe("claude code transcripts", () => {
     });
   });
 
-  it("/clear opens a window, but not before there is anything to clear", () => {
+  it("/clear starts a window, except before the first turn", () => {
     const clear = "<command-name>/clear</command-name>";
     const { events, skipped } = read(
       asked(0, clear),
@@ -209,7 +209,7 @@ describe("claude code transcripts", () => {
     expect(skipped.before_first_turn).toBe(1);
   });
 
-  it("a resumed session's copied lines keep their session, so they are the same turns", () => {
+  it("lines copied by a resumed session keep their session and are the same turns", () => {
     const { events } = readFiles(
       [`${project}/${S}.jsonl`, [said(1, "m1", usage(100))]],
       [`${project}/${T}.jsonl`, [said(1, "m1", usage(100)), said(5, "m2", usage(200), { sessionId: T })]],
@@ -219,7 +219,7 @@ describe("claude code transcripts", () => {
   });
 
   it.each([
-    ["that names where it came from", { forkedFrom: { sessionId: S, messageUuid: "u" } }],
+    ["that names its origin", { forkedFrom: { sessionId: S, messageUuid: "u" } }],
     ["that rewrote the session id", {}],
   ])("a fork %s counts its copied turns once", (_, mark) => {
     const { events, skipped } = readFiles(
@@ -234,7 +234,7 @@ describe("claude code transcripts", () => {
     expect(skipped.copied).toBe(1);
   });
 
-  it("the title is the summary of the conversation it names, else the first prompt", () => {
+  it("the title is a given title, else the summary, else the first prompt", () => {
     const title = (events: PlimsollEventInput[]) =>
       events.find((event) => event.type === "session" && event.status === "started");
     const prompt = asked(0, [{ type: "text", text: `fix   the parser ${"and more ".repeat(20)}` }]);
@@ -256,7 +256,7 @@ describe("claude code transcripts", () => {
     expect(title(silent.events)).not.toHaveProperty("title");
   });
 
-  it("a title given later stands later, so that the newest wins; and nothing is said again without news", () => {
+  it("a later title has a later time, and unchanged sessions produce no events", () => {
     const reader = claudeCodeReader(options);
     const file = { path: "x.jsonl" };
     const started = () =>
@@ -282,7 +282,7 @@ describe("claude code transcripts", () => {
     expect(started()).toEqual([]);
   });
 
-  it("command echoes and notices are not prompts", () => {
+  it("command echoes and notices are not used as titles", () => {
     const { events } = read(
       asked(0, "<command-name>/model</command-name>"),
       asked(1, "Caveat: The messages below"),
@@ -293,7 +293,7 @@ describe("claude code transcripts", () => {
     expect(events[0]).toMatchObject({ title: "the real one" });
   });
 
-  it("what cannot be read is counted and stops nothing", () => {
+  it("counts unreadable lines and continues", () => {
     const reader = claudeCodeReader(options);
     const path = "x.jsonl";
     for (const line of ["{", "[]", "null", '"text"', '{"type":"user","sessionId":"s"}', '{"type":"later"}']) {
@@ -307,7 +307,7 @@ describe("claude code transcripts", () => {
     expect(skipped).toEqual({ unreadable: 4, no_time: 1, not_needed: 1, no_usage: 1, no_session: 1 });
   });
 
-  it("a session touched again is given again, others are not", () => {
+  it("take returns only sessions with new lines", () => {
     const reader = claudeCodeReader(options);
     const file = { path: "x.jsonl" };
     for (const line of json(said(1, "m1", usage(5)), said(1, "n1", usage(6), { sessionId: T })))

@@ -7,7 +7,7 @@ import type { FileHint, Reader, ReaderOptions, Reading, SkipReason } from "./rea
 import { Skips } from "./reader.ts";
 import { fit } from "./text.ts";
 
-/** How close two boundaries with the same figures must be to be one compaction told twice. */
+/** Two boundaries with equal counts within this time are one compaction. */
 const SAME_COMPACTION_MS = 10_000;
 
 interface SideLink {
@@ -19,28 +19,28 @@ interface Session {
   id: string;
   firstAt: number;
   lastAt: number;
-  /** Main agent's turns by message id. */
+  /** Turns of the main agent by message id. */
   main: Map<string, ClaudeTurn>;
-  /** Sub-agents' usage lines by their uuid: whose they are is known only when the chain is complete. */
+  /** Usage lines of sub-agents by uuid. The agent is known only once the chain of lines is complete. */
   side: Map<string, ClaudeTurn>;
   links: Map<string, SideLink>;
   marks: Map<string, ClaudeMark>;
   prompt: { at: number; text: string } | undefined;
-  /** A title that was given, and how many were given before it. */
+  /** The title of the highest rank, and the number of titles so far. */
   named: { rank: number; text: string; count: number } | undefined;
   touched: boolean;
 }
 
 /**
- * Claude Code transcripts: a session's file and the `subagents/agent-*.jsonl` beside it, one project folder at a time.
+ * Reads Claude Code transcripts of one project folder: session files and their `subagents/agent-*.jsonl`.
  *
- * One turn per message id, its lines merged by maximum. A sidechain is an agent of its own. Windows are left to the
- * server to count, from `cleared`.
+ * All lines with one message id are one turn with the maximum of each count. A sidechain is a separate agent. The
+ * server counts windows from `cleared`.
  */
 export function claudeCodeReader(options: ReaderOptions): Reader {
   const skips = new Skips();
   const sessions = new Map<string, Session>();
-  /** Which sessions hold a message id: more than one when a resume or fork copied it. */
+  /** Sessions that contain a message id; several if a resume or fork copied it. */
   const holders = new Map<string, Set<string>>();
   const sessionOfUuid = new Map<string, string>();
   const summaries = new Map<string, string>();
@@ -127,7 +127,7 @@ export function claudeCodeReader(options: ReaderOptions): Reader {
   }
 
   function take(): Reading {
-    // A summary stands in any file of the project and names its conversation by that conversation's last message.
+    // A summary can be in any file of the project. It names its conversation by the last message.
     const summary = new Map<string | undefined, string>();
     for (const [leaf, text] of summaries) summary.set(sessionOfUuid.get(leaf), text);
     for (const session of sessions.values()) {
@@ -147,7 +147,7 @@ export function claudeCodeReader(options: ReaderOptions): Reader {
   function startOf(session: Session): PlimsollEventInput {
     const title = options.titles ? (session.named?.text ?? session.prompt?.text) : undefined;
     return sessionStarted(sessionFields(options, session.id), {
-      // The newest statement names the session, so a title that came later must say so.
+      // The newest event sets the title, so each later title gets a later time.
       at: Math.min(session.firstAt + (session.named?.count ?? 0), session.lastAt),
       kind: "conversation",
       title,
@@ -191,7 +191,7 @@ export function claudeCodeReader(options: ReaderOptions): Reader {
     return events;
   }
 
-  /** The original of a copied message is the session that fell silent first; the copy is what went on. */
+  /** Returns the session that a message belongs to: the one that ended first, because the copy continued. */
   function ownerOf(key: string): string | undefined {
     let owner: Session | undefined;
     for (const id of holders.get(key) ?? []) {
@@ -257,7 +257,7 @@ function turnEvent(turn: ClaudeTurn) {
   };
 }
 
-/** Old versions do not name the agent: the line that a chain of sidechain lines began with stands for it. */
+/** Returns the agent of a sidechain line. Old versions have no agent id, so the first line of the chain identifies it. */
 function chainAgent(session: Session, uuid: string): string {
   let at = uuid;
   const seen = new Set<string>();

@@ -19,7 +19,7 @@ export interface CodexMeta {
   forkedFrom: string | undefined;
 }
 
-/** What the lines of one rollout file have said so far. */
+/** The data read from the lines of one rollout file so far. */
 export interface CodexRollout {
   path: string;
   metas: Map<string, CodexMeta>;
@@ -102,16 +102,16 @@ function readMessage(rollout: CodexRollout, payload: Json, at: number): SkipReas
 }
 
 function readCount(rollout: CodexRollout, payload: Json, at: number): SkipReason | undefined {
-  // Null when only rate limits moved.
+  // Null if only the rate limits changed.
   const info = asObject(payload.info);
   const last = asObject(info?.last_token_usage);
   if (info === undefined || last === undefined) return "no_usage";
   const window = asCount(info.model_context_window);
   if (window !== undefined) rollout.windows.push({ at, value: window });
   const usage = usageOf(last);
-  // After a compaction Codex writes an estimate with a total and no input: no inference took place.
+  // After a compaction, Codex writes an estimate with a total and no input. It is not an inference.
   if (usage === undefined) return "zero_usage";
-  // The same count is written again whenever rate limits move: unchanged totals are the same inference.
+  // Codex repeats a count when rate limits change, so unchanged totals mean the same inference.
   const total = asObject(info.total_token_usage);
   const id =
     total === undefined

@@ -43,8 +43,8 @@ const read = (...files: [string, object[]][]) =>
     files.map(([path, lines]) => ({ path, lines: json(...lines) })),
   );
 
-describe("codex rollouts", () => {
-  it("takes the last call's prompt, not the totals, and the effective window as reported", () => {
+describe("Codex rollouts", () => {
+  it("uses the prompt of the last call and the reported effective window", () => {
     const { events } = read([
       file(A),
       [meta(0, A), model(1, "gpt-6"), count(5_000, tokens(88_000, 610_000))],
@@ -54,7 +54,7 @@ describe("codex rollouts", () => {
     expect(fold.state).toMatchObject({ windowTokens: 258_400, windowSource: "reported", model: "gpt-6" });
   });
 
-  it("skips counts without figures and the estimate written after a compaction", () => {
+  it("skips counts without usage and the estimate after a compaction", () => {
     const { events, skipped } = read([
       file(A),
       [meta(0, A), count(5_000, null), count(6_000, tokens(900, 900)), count(7_000, tokens(0, 901))],
@@ -63,7 +63,7 @@ describe("codex rollouts", () => {
     expect(skipped).toMatchObject({ no_usage: 1, zero_usage: 1 });
   });
 
-  it("a count repeated with unchanged totals is one inference", () => {
+  it("counts a repeated line with unchanged totals as one inference", () => {
     const { events, skipped } = read([
       file(A),
       [
@@ -77,13 +77,13 @@ describe("codex rollouts", () => {
     expect(skipped.repeated).toBe(1);
   });
 
-  it("an archived copy gives the same events", () => {
+  it("an archived copy produces the same events", () => {
     const lines = [meta(0, A), count(5_000, tokens(900, 900))];
     const { events } = read([file(A), lines], [file(A, "archived_sessions"), lines]);
     expect(new Set(events.map((event) => JSON.stringify(event))).size).toBe(events.length / 2);
   });
 
-  it("records and counts tell of the same responses: only the records are taken", () => {
+  it("uses only the records if a file has records and counts", () => {
     const { events, skipped } = read([
       file(A),
       [meta(0, A), record(5_000, A, "resp_1", 900), count(5_001, tokens(900, 900))],
@@ -93,7 +93,7 @@ describe("codex rollouts", () => {
     expect(skipped.superseded).toBe(1);
   });
 
-  it("while following, a count waits for the record that may come after it", () => {
+  it("while following, holds a count back until the next line", () => {
     const reader = codexReader(options);
     const path = file(A);
     for (const text of json(meta(0, A), count(5_000, tokens(900, 900)))) reader.read(text, { path });
@@ -107,7 +107,7 @@ describe("codex rollouts", () => {
     ).toEqual(["resp_1"]);
   });
 
-  it("a spawned thread is the spawner's agent and does not repeat its history", () => {
+  it("a spawned thread is a sub-agent without its parent's history", () => {
     const parent = [
       meta(0, A),
       model(1, "gpt-6"),
@@ -131,7 +131,7 @@ describe("codex rollouts", () => {
     expect(skipped).toMatchObject({ replayed: 3, repeated: 1 });
   });
 
-  it("a spawned thread of a spawned thread stands below it, in the root's session", () => {
+  it("a nested spawned thread has its parent thread as parent and belongs to the root session", () => {
     const { events } = read(
       [file(A), [meta(0, A), count(5_000, tokens(100, 100))]],
       [file(B), [meta(6_000, B, spawned(A)), count(9_000, tokens(200, 200))]],
@@ -141,7 +141,7 @@ describe("codex rollouts", () => {
     expect(turn).toMatchObject({ session: A, parent_agent: `agent-${B}` });
   });
 
-  it("a person's fork is a session of its own without the history it copied", () => {
+  it("a fork is a separate session without the copied history", () => {
     const { events } = read([
       file(B),
       [
@@ -154,7 +154,7 @@ describe("codex rollouts", () => {
     expect(levels(foldEvents(events).get(`${B} main`))).toEqual([700]);
   });
 
-  it("a compaction has no figures: its neighbours give them", () => {
+  it("a compaction takes its levels from the turns around it", () => {
     const { events } = read([
       file(A),
       [
@@ -169,12 +169,12 @@ describe("codex rollouts", () => {
     expect(fold.inferred.size).toBe(0);
   });
 
-  it("logs of early September 2025 name no model", () => {
+  it("a log without a model has the model unknown", () => {
     const { events } = read([file(A), [meta(0, A), count(5_000, tokens(900, 900))]]);
     expect(events.find((event) => event.type === "turn")).toMatchObject({ model: "unknown" });
   });
 
-  it("a model is the one in force at the time, in whatever order the lines are read", () => {
+  it("a turn has the model of its time in any order of lines", () => {
     const lines = [
       meta(0, A),
       model(1, "gpt-6"),

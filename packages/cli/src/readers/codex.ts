@@ -6,12 +6,12 @@ import type { FileHint, Reader, ReaderOptions, Reading } from "./reader.ts";
 import { Skips } from "./reader.ts";
 import { fit } from "./text.ts";
 
-/** What is written at one moment, such as the parent's history that a fork's file begins with. */
+/** Lines this close together were written at once, such as the parent's history at the start of a fork's file. */
 const SAME_MOMENT_MS = 1_000;
 
 /**
- * Codex rollouts. The level is the prompt side of `last_token_usage` (cached tokens are part of it); cumulative totals
- * only tell repeated counts apart. A spawned thread is an agent of the thread that spawned it.
+ * Reads Codex rollouts. The level is the prompt in `last_token_usage`, which includes cached tokens; cumulative totals
+ * serve only to recognize repeated counts. A spawned thread is a sub-agent of the thread that spawned it.
  */
 export function codexReader(options: ReaderOptions): Reader {
   const skips = new Skips();
@@ -76,7 +76,7 @@ export function codexReader(options: ReaderOptions): Reader {
         at: count.at,
         model: fit(modelAt(rollout, count.at), 200),
         usage: count.usage,
-        // What Codex reports is the effective window, 95 % of the model's: that is where it stops.
+        // Codex reports the effective window, 95 % of the model's window, and stops there.
         ...(limit !== undefined && limit > 0 && { context_window: limit }),
       });
     }
@@ -95,7 +95,7 @@ export function codexReader(options: ReaderOptions): Reader {
     return [start, ...events];
   }
 
-  /** One count per inference: records name the response, so where they exist the older `token_count` adds nothing. */
+  /** Returns one count per inference. Records identify the response, so they replace `token_count` where they exist. */
   function chosenCounts(
     rollout: CodexRollout,
     thread: string,
@@ -113,7 +113,7 @@ export function codexReader(options: ReaderOptions): Reader {
       return own;
     }
     for (const count of rollout.counts.values()) {
-      // A record of the same response may be the next line to be written.
+      // The next line may be a record of the same response.
       const settled = final || count.at < rollout.lastAt;
       if (replayed(count.at)) skips.add("replayed");
       else if (settled) own.push(count);
@@ -138,7 +138,7 @@ function emptyRollout(path: string): CodexRollout {
   };
 }
 
-/** A fork's file repeats its parent's header: its own is the one the file is named after, else the youngest. */
+/** Returns the file's own header, because a fork repeats its parent's: the one in the file name, else the newest. */
 function ownMeta(rollout: CodexRollout) {
   const metas = [...rollout.metas.values()];
   return (
@@ -155,7 +155,7 @@ function parentOf(rollout: CodexRollout): string | undefined {
   return ownMeta(rollout)?.spawnedBy;
 }
 
-/** A record names its root; else it is reached over the threads whose files are at hand. */
+/** Returns the root thread: named by a record, else found by following the known parents. */
 function rootOf(rollout: CodexRollout, thread: string, parents: ReadonlyMap<string, string>): string {
   if (!parents.has(thread)) return thread;
   for (const record of rollout.records.values()) {
@@ -186,11 +186,11 @@ function replayTest(rollout: CodexRollout): (at: number) => boolean {
 }
 
 function modelAt(rollout: CodexRollout, at: number): string {
-  // Logs of early September 2025 name no model.
+  // Logs from early September 2025 contain no model.
   return (latestAt(rollout.models, at) ?? earliest(rollout.models))?.value ?? "unknown";
 }
 
-/** A record leaves the window to the `token_count` written just after it. */
+/** Returns the window size at a time. For a record, the `token_count` just after it has the size. */
 function windowAt(rollout: CodexRollout, at: number): number | undefined {
   return (latestAt(rollout.windows, at + SAME_MOMENT_MS) ?? earliest(rollout.windows))?.value;
 }

@@ -5,7 +5,7 @@ import { asObject, asText, parseObject } from "./json.ts";
 import { ouroborosReader } from "./ouroboros.ts";
 import type { Format, Reader, ReaderOptions } from "./reader.ts";
 
-/** How the harness of a recording is called when nobody says otherwise: `<name>@<host>`. */
+/** The name part of a recording's default harness instance, `<name>@<host>`. */
 export const HARNESS_NAME: Record<Format, string> = {
   "claude-code": "claude-code",
   agentd: "agentd",
@@ -36,7 +36,7 @@ const CLAUDE_TYPES = new Set([
   "ai-title",
 ]);
 
-/** The format a line is written in; undefined when it could be anything. */
+/** Returns the format of a line, or undefined if the line does not identify one. */
 export function detectFormat(line: string): Format | undefined {
   const json = parseObject(line);
   if (json === undefined) return undefined;

@@ -2,7 +2,7 @@ import type { PlimsollEventInput } from "@plimsoll/protocol";
 import type { ReaderOptions } from "./reader.ts";
 import { digest, fit, shorten } from "./text.ts";
 
-/** The fields that every event of one session shares. */
+/** The fields that all events of one session share. */
 export function sessionFields(options: ReaderOptions, session: string) {
   return { harness: fit(options.harness, 128), session: fit(session, 256) };
 }
@@ -14,7 +14,7 @@ export function sessionStarted(
   const title = started.title === undefined ? undefined : shorten(started.title);
   return {
     ...fields,
-    // An event is stored once by its id: a title that came later needs one of its own to be heard.
+    // The server stores each id once, so a later title needs another id.
     id: title === undefined ? "started" : `started/${digest(title)}`,
     type: "session",
     status: "started",

@@ -22,7 +22,7 @@ const agentdRuns = hasFixtures
   : [];
 
 describe.skipIf(!hasFixtures)("real recordings", () => {
-  it("detects every one", () => {
+  it("detects the format of every recording", () => {
     for (const name of agentdRuns) {
       expect(recording(`agentd/${name}`).lines.map(detectFormat).find(Boolean)).toBe("agentd");
     }
@@ -31,7 +31,7 @@ describe.skipIf(!hasFixtures)("real recordings", () => {
     );
   });
 
-  it("early-needle--none runs over its budget: 5,115 of 2,000, never clamped", () => {
+  it("early-needle--none exceeds its budget: 5,115 of 2,000, not clamped", () => {
     const { events } = read("agentd", "agentd/early-needle--none--unguided-s1.jsonl");
     const [agent] = foldEvents(events).values();
     expect(agent!.state.peak).toMatchObject({ tokens: 5_115, windowTokens: 2_000 });
@@ -43,7 +43,7 @@ describe.skipIf(!hasFixtures)("real recordings", () => {
     });
   });
 
-  it("distractor-update--stack has 23 garbage collections, each a boundary settled by the turn after it", () => {
+  it("distractor-update--stack has 23 boundaries with the levels of the turns around them", () => {
     const { events } = read("agentd", "agentd/distractor-update--stack--guided-s1.jsonl");
     const masked = events.filter((event) => event.type === "masked");
     expect(masked).toHaveLength(23);
@@ -56,7 +56,7 @@ describe.skipIf(!hasFixtures)("real recordings", () => {
     }
   });
 
-  it("generation-offload gives the nested inference a window of its own", () => {
+  it("generation-offload has a separate window for the nested inference", () => {
     const { events } = read("agentd", "agentd/generation-offload--tool-guided.jsonl");
     const folds = foldEvents(events);
     const run = "ad606cae-b9dd-44e8-a05b-a1438293cbfa";
@@ -67,7 +67,7 @@ describe.skipIf(!hasFixtures)("real recordings", () => {
     expect(events.find((event) => event.agent === "infer-2")).toMatchObject({ parent_agent: "main" });
   });
 
-  it("claude-code: the sub-agent counts once and never moves the main agent", () => {
+  it("claude-code: the sub-agent is counted once and does not change the main agent's level", () => {
     const { events, skipped } = read("claude-code", "claude-code/sidechain.jsonl");
     const folds = [...foldEvents(events)];
     const main = folds.find(([key]) => key.endsWith(" main"))![1];
@@ -83,7 +83,7 @@ describe.skipIf(!hasFixtures)("real recordings", () => {
     ["agentd", "agentd/generation-offload--tool-guided.jsonl"],
     ["agentd", "agentd/early-needle--stack--guided-s1.jsonl"],
   ];
-  it.each(cases)("%s: shuffled and doubled lines of %s fold to the same", (format, path) => {
+  it.each(cases)("%s: shuffled and repeated lines of %s give the same fold", (format, path) => {
     const file = recording(path);
     const straight = foldEvents(readAll(createReader(format, options), [file]).events);
     const order = fc.shuffledSubarray(

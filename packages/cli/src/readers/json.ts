@@ -1,4 +1,4 @@
-/** Careful looks into JSON that others wrote: every answer is undefined unless the value has the expected type. */
+/** Safe access to untrusted JSON: each function returns undefined if the value does not have the expected type. */
 export type Json = Record<string, unknown>;
 
 export function parseObject(line: string): Json | undefined {
@@ -21,13 +21,13 @@ export function asNumber(value: unknown): number | undefined {
   return typeof value === "number" && Number.isFinite(value) ? value : undefined;
 }
 
-/** A count of tokens or the like: a whole number that is not negative. */
+/** A non-negative count, rounded to an integer. */
 export function asCount(value: unknown): number | undefined {
   const number = asNumber(value);
   return number === undefined || number < 0 || number > 2_147_483_647 ? undefined : Math.round(number);
 }
 
-/** RFC 3339 or epoch milliseconds, as epoch milliseconds. */
+/** Converts RFC 3339 or epoch milliseconds to epoch milliseconds, between the years 2000 and 2100. */
 export function asTime(value: unknown): number | undefined {
   const ms =
     typeof value === "number"

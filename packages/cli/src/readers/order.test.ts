@@ -121,8 +121,8 @@ const recordings: [Format, Record<string, object[]>][] = [
   ],
 ];
 
-describe("the order and number of lines", () => {
-  it.each(recordings)("do not matter to what %s recordings fold to", (format, files) => {
+describe("line order and repetition", () => {
+  it.each(recordings)("does not change the fold of %s recordings", (format, files) => {
     const entries = Object.entries(files).flatMap(([path, lines]) =>
       lines.map((line) => ({ path, text: JSON.stringify(line) })),
     );

@@ -1,16 +1,16 @@
-/** Where a log stands: `.ouro-logs/session-….jsonl`, or a sub-agent's `.ouro-logs/sub-<id>/session-….jsonl`. */
+/** The location of a log: `.ouro-logs/session-….jsonl`, or for a sub-agent `.ouro-logs/sub-<id>/session-….jsonl`. */
 export interface LogPlace {
   folder: string;
   stem: string;
   sub: string | undefined;
-  /** The folder of the session a sub-agent belongs to. */
+  /** For a sub-agent: the folder of its session. */
   parentFolder: string | undefined;
 }
 
 export interface LogSummary {
   path: string;
   workspace: string | undefined;
-  /** The log says that its session went on in another window. */
+  /** True if the session continued in another window. */
   restarted: boolean;
 }
 
@@ -26,7 +26,7 @@ export function logPlace(path: string): LogPlace {
   };
 }
 
-/** The first log of the session that each log is a window of. File names are times, so their order is the order. */
+/** Maps each log to the first log of its session. File names are times, so logs sort by name. */
 export function chainHeads(logs: readonly LogSummary[]): Map<string, string> {
   const heads = new Map<string, string>();
   let previous: { log: LogSummary; folder: string; head: string } | undefined;
@@ -41,7 +41,7 @@ export function chainHeads(logs: readonly LogSummary[]): Map<string, string> {
   return heads;
 }
 
-/** The session that was running when a sub-agent's log began. */
+/** Returns the session that was running when the sub-agent's log started. */
 export function parentChain(place: LogPlace, heads: ReadonlyMap<string, string>): string | undefined {
   let latest: string | undefined;
   for (const path of heads.keys()) {

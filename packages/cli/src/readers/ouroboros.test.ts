@@ -45,8 +45,8 @@ const read = (...files: [string | FileHint, object[]][]) =>
     })),
   );
 
-describe("ouroboros logs", () => {
-  it("files linked by a restart are the windows of one session, called after the first", () => {
+describe("Ouroboros logs", () => {
+  it("files linked by a restart are windows of one session named after the first file", () => {
     const { events } = read(
       [first, [start(10), usage(10, 5, 31_000), restart(10, 6), end(10, 7, "context_full_restart")]],
       [second, [start(11), usage(11, 5, 4_000), end(11, 9, "user_shutdown")]],
@@ -68,7 +68,7 @@ describe("ouroboros logs", () => {
     ]);
   });
 
-  it("another workspace or a plain shutdown begins another session", () => {
+  it("another workspace or a shutdown without restart starts another session", () => {
     const { events } = read(
       [first, [start(10, "/a"), usage(10, 5, 100), restart(10, 6)]],
       [second, [start(11, "/b"), usage(11, 5, 200), restart(11, 6), end(11, 8, "user_shutdown")]],
@@ -77,7 +77,7 @@ describe("ouroboros logs", () => {
     expect(foldEvents(events).size).toBe(3);
   });
 
-  it("an earlier log that was not asked for still says which session this is", () => {
+  it("an earlier log read as context determines the session", () => {
     const { events } = read(
       [
         { path: `${logs}/${first}.jsonl`, contextOnly: true },
@@ -90,7 +90,7 @@ describe("ouroboros logs", () => {
     ]);
   });
 
-  it("sub-agents have a window of their own in the session that was running", () => {
+  it("a sub-agent has a separate window in the session that was running", () => {
     const { events } = read(
       [first, [start(10), usage(10, 5, 3_000)]],
       [{ path: `${logs}/sub-x1/session-2026-02-05T10-30-00.jsonl` }, [usage(10, 40, 900)]],
@@ -98,7 +98,7 @@ describe("ouroboros logs", () => {
     expect(levels(foldEvents(events).get(`${first} sub-x1`))).toEqual([900]);
   });
 
-  it("the window is the configured one, else the one the line's own share gives back", () => {
+  it("the window size is the configured one, else computed from the logged share", () => {
     const window = (hint: FileHint, ...lines: object[]) =>
       read([hint, lines]).events.find((event) => event.type === "turn");
     const path = `${logs}/${first}.jsonl`;
@@ -110,12 +110,12 @@ describe("ouroboros logs", () => {
     expect(window({ path }, rounded)).not.toHaveProperty("context_window");
   });
 
-  it("a prompt that was not counted is unknown, never zero", () => {
+  it("a prompt count of zero is unknown", () => {
     const { events } = read([first, [start(10), usage(10, 5, 900), usage(10, 6, 0), usage(10, 7, 950)]]);
     expect(levels(foldEvents(events).get(`${first} main`))).toEqual([900, undefined, 950]);
   });
 
-  it("masking reports percent that is always 0: the next turn tells what was reclaimed", () => {
+  it("a masked event takes its new level from the next turn", () => {
     const mask = (seconds: number, observations: number) =>
       line(10, seconds, "context_mask", {
         observations_masked: observations,
@@ -131,7 +131,7 @@ describe("ouroboros logs", () => {
     expect(skipped.nothing_masked).toBe(1);
   });
 
-  it("the wind-down notice carries the level it was given at", () => {
+  it("a wind-down notice has the level of its time", () => {
     const notice = (seconds: number) =>
       line(10, seconds, "system_message", {
         content: "[Context window 92% full. Please wrap up your current task.]",
@@ -142,7 +142,7 @@ describe("ouroboros logs", () => {
     expect(skipped.no_level).toBe(1);
   });
 
-  it("a restart within one second appends to the same file, where turns are counted anew", () => {
+  it("a restart within one second starts a new window in the same file", () => {
     const again = { ...usage(10, 8, 2_000), turn: 5 };
     const { events } = read([first, [start(10), usage(10, 5, 31_000), restart(10, 6), start(10), again]]);
     const fold = foldEvents(events).get(`${first} main`)!;

@@ -29,10 +29,11 @@ interface Log {
 }
 
 /**
- * Ouroboros logs. One run of the process writes one file, and a restart begins the next: files of one folder are one
- * session's windows when the earlier one says that it restarted (a `session_restart`, or a `session_end` with
- * `context_full_restart`) and both name the same workspace. The session is called after the first file.
- * `sub-<id>/` holds a sub-agent of the session that was running then.
+ * Reads Ouroboros logs. Each run of the process writes one file, and a restart starts the next one.
+ *
+ * Two consecutive files of a folder are windows of one session if the first ends with a restart (`session_restart`, or
+ * `session_end` with `context_full_restart`) and both name the same workspace. The first file names the session.
+ * `sub-<id>/` holds a sub-agent of the session that was running at the time.
  */
 export function ouroborosReader(options: ReaderOptions): Reader {
   const skips = new Skips();
@@ -118,7 +119,7 @@ export function ouroborosReader(options: ReaderOptions): Reader {
       ...sessionFields(options, session),
       ...(sub !== undefined && { agent: fit(`sub-${sub}`, 128), parent_agent: "main" }),
     };
-    // Ids name the file, because turn numbers begin again with each window.
+    // Ids include the file name, because turn numbers restart with each window.
     const own = (id: string) => fit(`${logPlace(log.path).stem}/${id}`, 128);
     const events: PlimsollEventInput[] = [];
     for (const [id, usage] of log.usages) {
@@ -133,7 +134,7 @@ export function ouroborosReader(options: ReaderOptions): Reader {
         type: "turn",
         at: usage.at,
         model: fit(modelAt(log, usage.at) ?? "unknown", 200),
-        // Servers that cache a prompt leave its count out, and it is logged as zero: that is unknown.
+        // Servers with a prompt cache omit the count, and Ouroboros logs zero. Zero therefore means unknown.
         usage: {
           input_tokens: usage.prompt || undefined,
           output_tokens: usage.completion,
@@ -147,7 +148,7 @@ export function ouroborosReader(options: ReaderOptions): Reader {
         skips.add("nothing_masked");
         continue;
       }
-      // `context_reclaimed_pct` compares one figure with itself and is always 0: the next turn tells what was won.
+      // `context_reclaimed_pct` compares a value with itself and is always 0. The next turn gives the new level.
       events.push({
         ...fields,
         id: own(id),
@@ -170,7 +171,7 @@ export function ouroborosReader(options: ReaderOptions): Reader {
         at: restart.at,
         number: restart.number,
         previous_turns: restart.turns,
-        // The log counts the messages carried over, not the turns they made up.
+        // The log counts the carried-over messages, not turns.
         carryover_turns: restart.carried,
         reason: restart.reason,
       });
@@ -231,7 +232,7 @@ function readEvent(log: Log, json: Json, at: number): SkipReason | undefined {
   }
 }
 
-/** The last thing the log says of its session is that it goes on in another window. */
+/** True if the session's last event is a restart. */
 function endedByRestart(log: Log): boolean {
   let latest: { at: number; restart: boolean } | undefined;
   const say = (at: number, restart: boolean) => {
@@ -248,7 +249,7 @@ function put<T>(into: Map<string, T>, id: string, value: T): "repeated" | undefi
   return seen ? "repeated" : undefined;
 }
 
-/** A configured limit; else the one the line was written with, when its share is exact enough to give it back. */
+/** Returns the configured limit, else the limit computed from the logged share if the share is exact enough. */
 function limitOf(log: Log, usage: TokenUsage): number | undefined {
   if (log.hint.contextLimit !== undefined) return log.hint.contextLimit;
   const { prompt, usedShare } = usage;
@@ -257,7 +258,7 @@ function limitOf(log: Log, usage: TokenUsage): number | undefined {
   return limit > 0 && Math.abs(prompt / limit - usedShare) < 1e-9 ? limit : undefined;
 }
 
-/** Several starts in one file are restarts within one second, which share its name. */
+/** Restarts within one second share a file name, so one file can contain several starts. */
 function modelAt(log: Log, at: number): string | undefined {
   const starts = log.starts.filter((start) => start.model !== undefined).sort((a, b) => a.at - b.at);
   return (starts.filter((start) => start.at <= at).at(-1) ?? starts[0])?.model;

@@ -1,6 +1,6 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol";
 
-/** Why a line, or what it said, gave no event. */
+/** Reasons why a line produced no event. */
 export const SKIP_REASONS = [
   "unreadable",
   "not_needed",
@@ -22,37 +22,37 @@ export type SkipCounts = Partial<Record<SkipReason, number>>;
 
 export const SKIP_TEXT: Record<SkipReason, string> = {
   unreadable: "not a JSON object",
-  not_needed: "says nothing about a context window",
-  no_session: "names no session",
-  no_time: "has no readable time",
-  no_usage: "an inference without token counts",
-  zero_usage: "token counts that are all zero",
+  not_needed: "no context window data",
+  no_session: "no session id",
+  no_time: "no valid time",
+  no_usage: "inference without token counts",
+  zero_usage: "all token counts are zero",
   synthetic: "written by the harness, not by a model",
-  repeated: "said before in the same recording",
-  replayed: "a parent's history replayed by a sub-agent or fork",
-  copied: "copied from another session, counted there",
-  superseded: "said better by another line of the same inference",
-  before_first_turn: "a clear before anything was in the context",
-  nothing_masked: "a masking that masked nothing",
-  no_level: "a wind-down with no level known",
+  repeated: "repeated in the same recording",
+  replayed: "history of the parent, replayed by a sub-agent or fork",
+  copied: "copied from another session and counted there",
+  superseded: "another line of the same inference has more data",
+  before_first_turn: "clear before the first turn",
+  nothing_masked: "masking without masked observations",
+  no_level: "wind-down without a known level",
 };
 
 export const FORMATS = ["claude-code", "agentd", "ouroboros", "codex"] as const;
 export type Format = (typeof FORMATS)[number];
 
-/** What a reader may know of the file a line stands in. Paths use `/`. */
+/** The file of a line. Paths use `/`. */
 export interface FileHint {
   path: string;
-  /** Read only to understand its neighbours: gives no events of its own. */
+  /** True if the file is read only as context for other files and produces no events. */
   contextOnly?: boolean;
-  /** Tokens of the window, from a flag or a configuration file beside the recording. */
+  /** Window size in tokens, from a flag or from a configuration file next to the recording. */
   contextLimit?: number;
 }
 
 export interface ReaderOptions {
-  /** The harness instance the events are filed under. */
+  /** The harness instance of the events. */
   harness: string;
-  /** False keeps prompts and other people's words out: sessions are sent without a title. */
+  /** False sends sessions without titles, because titles quote prompts and summaries. */
   titles: boolean;
 }
 
@@ -61,20 +61,17 @@ export interface Reading {
   skipped: SkipCounts;
 }
 
-/**
- * Turns the lines of one group of files into events. It holds facts, not text, and decides when asked, so the result
- * depends on the set of lines and not on their order.
- */
+/** Converts the lines of one group of files into events. The result depends on the set of lines, not on their order. */
 export interface Reader {
   read(line: string, file: FileHint): void;
   /**
-   * The events of every session touched since the last call. `final` says that nothing will follow; while following a
-   * file, a line that a later one may correct is held back.
+   * Returns the events of every session with new lines since the last call. `final` means that no more lines follow;
+   * without it, a line that a later one may correct is held back.
    */
   take(final: boolean): Reading;
 }
 
-/** Counts reasons; `drain` gives what was counted since the last time. */
+/** Counts skip reasons. `drain` returns the counts since its last call. */
 export class Skips {
   #counts: SkipCounts = {};
 

@@ -1,6 +1,6 @@
 import type { FleetAgent } from "@plimsoll/protocol";
 
-/** The line stands at four fifths of the width, so that agents under different policies can be compared by eye. */
+/** Position of the line in the bar. It is the same for all agents, so that their bars are comparable. */
 const LINE_AT = 0.8;
 const FULL = "█";
 const PARTS = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
@@ -11,15 +11,15 @@ const BEYOND = "▶";
 
 export type BarInput = Pick<FleetAgent, "context_tokens" | "window_tokens" | "line" | "thresholds" | "peak">;
 
-/** Tokens at the right end of the bar. Without a line the window itself is the end; without either, there is no scale. */
+/** Tokens at the right end of the bar, or undefined without a line and a window size. Without a line, the window is the end. */
 export function scaleOf(agent: BarInput): number | undefined {
   if (agent.line !== null && agent.line.tokens > 0) return agent.line.tokens / LINE_AT;
   return agent.window_tokens ?? undefined;
 }
 
 /**
- * The agent's level with its thresholds drawn over it: a heavy stroke for the line, light ones for the others, a
- * dotted rest. A level beyond the right end is marked, never cut silently.
+ * Draws the agent's level with a heavy stroke for the line and light strokes for the other thresholds. A level beyond
+ * the right end is marked with ▶.
  */
 export function bar(agent: BarInput, width: number): string {
   const scale = scaleOf(agent);

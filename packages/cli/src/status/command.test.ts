@@ -2,13 +2,13 @@ import { FleetQuery, StatusQuery } from "@plimsoll/protocol";
 import { afterEach, describe, expect, it } from "vitest";
 import { CliError } from "../errors.ts";
 import type { Terminal } from "../terminal.ts";
+import type { FakeServer } from "../testing/fake-server.ts";
+import { json, Refusal, startFakeServer } from "../testing/fake-server.ts";
 import { fleetStatus, fleetView, NOW } from "../testing/fleet.ts";
-import type { StandIn } from "../testing/server.ts";
-import { json, Refusal, standIn } from "../testing/server.ts";
 import { runStatus } from "./command.ts";
 import { watchStatus } from "./watch.ts";
 
-let server: StandIn | undefined;
+let server: FakeServer | undefined;
 afterEach(async () => {
   await server?.close();
   server = undefined;
@@ -19,7 +19,7 @@ function terminal(): Terminal & { text: string } {
     text: "",
     width: 120,
     isTty: false,
-    colour: false,
+    color: false,
     write(text) {
       this.text += text;
     },
@@ -53,16 +53,16 @@ async function failure(promise: Promise<unknown>): Promise<CliError> {
 }
 
 describe("plimsoll status", () => {
-  it("asks with its key and draws the fleet", async () => {
-    server = await standIn({ procedures });
+  it("sends the key and prints the fleet", async () => {
+    server = await startFakeServer({ procedures });
     const out = terminal();
     await runStatus(connection(server.url, "k1"), out, options);
     expect(out.text).toContain("192,000  past warning");
     expect(server.seen[0]!.authorization).toBe("Bearer k1");
   });
 
-  it("--json is one object", async () => {
-    server = await standIn({ procedures });
+  it("--json prints one object", async () => {
+    server = await startFakeServer({ procedures });
     const out = terminal();
     await runStatus(connection(server.url), out, { ...options, json: true });
     expect(JSON.parse(out.text)).toMatchObject({
@@ -72,49 +72,51 @@ describe("plimsoll status", () => {
     });
   });
 
-  it("says that the server cannot be reached, and where", async () => {
-    const gone = await standIn({});
+  it("names the URL of an unreachable server", async () => {
+    const gone = await startFakeServer({});
     await gone.close();
     const error = await failure(runStatus(connection(gone.url), terminal(), options));
     expect(error.message).toBe(`Cannot reach Plimsoll at ${gone.url} (ECONNREFUSED).`);
     expect(error.exitCode).toBe(1);
   });
 
-  it("says that it is not authorised, and never the key", async () => {
-    server = await standIn({ procedures: { ...procedures, status: () => new Refusal(401, "UNAUTHORIZED") } });
+  it("reports a rejected key without printing it", async () => {
+    server = await startFakeServer({
+      procedures: { ...procedures, status: () => new Refusal(401, "UNAUTHORIZED") },
+    });
     const error = await failure(runStatus(connection(server.url, "secret-key"), terminal(), options));
-    expect(error.message).toBe(`Not authorised at ${server.url}.`);
+    expect(error.message).toBe(`Not authorized at ${server.url}.`);
     expect(error.hint).toContain("--key");
     expect(error.hint).not.toContain("secret-key");
   });
 
-  it("passes on what the server says of a key", async () => {
+  it("prints the server's message about a key", async () => {
     const refused = {
       message: "x",
       code: -32_603,
       data: { httpStatus: 500, error: { code: "unauthenticated", message: "Its checksum is wrong." } },
     };
-    server = await standIn({
+    server = await startFakeServer({
       routes: {
         "/api/trpc/status,fleet": (_, response) =>
           json(response, 500, [{ error: refused }, { error: refused }]),
       },
     });
     const error = await failure(runStatus(connection(server.url, "k"), terminal(), options));
-    expect(error.message).toBe(`Not authorised at ${server.url}. Its checksum is wrong.`);
+    expect(error.message).toBe(`Not authorized at ${server.url}. Its checksum is wrong.`);
   });
 
-  it("does not take any other server's answer for Plimsoll's", async () => {
-    server = await standIn({
+  it("rejects answers that are not from Plimsoll", async () => {
+    server = await startFakeServer({
       routes: { "/api/trpc/status,fleet": (_, response) => response.end("<html>hello</html>") },
     });
     expect((await failure(runStatus(connection(server.url), terminal(), options))).message).toContain(
       server.url,
     );
     await server.close();
-    server = await standIn({ procedures: { ...procedures, fleet: () => ({ agents: "none" }) } });
+    server = await startFakeServer({ procedures: { ...procedures, fleet: () => ({ agents: "none" }) } });
     expect((await failure(runStatus(connection(server.url), terminal(), options))).message).toContain(
-      "in a form this version does not know",
+      "that this version does not understand",
     );
   });
 });
@@ -127,9 +129,9 @@ describe("plimsoll status --watch", () => {
     expect(done()).toBe(true);
   };
 
-  it("redraws when the server says that something changed", async () => {
+  it("redraws on a change notice", async () => {
     let agents = 2;
-    server = await standIn({
+    server = await startFakeServer({
       live: true,
       procedures: {
         ...procedures,
@@ -152,9 +154,9 @@ describe("plimsoll status --watch", () => {
     await watching;
   });
 
-  it("polls while there is no stream, and outlives an outage", async () => {
+  it("polls without a live stream and continues after an outage", async () => {
     let answers = 0;
-    server = await standIn({
+    server = await startFakeServer({
       procedures: {
         ...procedures,
         status: () => {

@@ -24,7 +24,7 @@ export async function readFleet(client: Client, now: number, harness?: string): 
 }
 
 export function drawFleet({ status, fleet }: Fleet, terminal: Terminal, now: number): string[] {
-  return statusLines(status, fleet, { width: terminal.width, paint: painter(terminal.colour), now });
+  return statusLines(status, fleet, { width: terminal.width, paint: painter(terminal.color), now });
 }
 
 export async function runStatus(

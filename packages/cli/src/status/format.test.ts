@@ -4,10 +4,10 @@ import { fleetAgent, fleetStatus, fleetView, NOW, totals } from "../testing/flee
 import { bar } from "./bar.ts";
 import { stateOf, statusLines } from "./format.ts";
 
-const layout = (width: number, colour = false) => ({ width, paint: painter(colour), now: NOW });
+const layout = (width: number, color = false) => ({ width, paint: painter(color), now: NOW });
 
 describe("bar", () => {
-  it("stands the line at four fifths, whatever the window", () => {
+  it("draws the line at 80 % for any window size", () => {
     for (const tokens of [8_000, 200_000]) {
       const drawn = bar(
         fleetAgent({ context_tokens: 0, thresholds: [], line: { threshold: "hard", tokens } }),
@@ -17,25 +17,25 @@ describe("bar", () => {
     }
   });
 
-  it("draws level, light thresholds and the line", () => {
+  it("draws the level, the thresholds and the line", () => {
     expect(bar(fleetAgent(), 20)).toBe("████████████│██▎┃···");
     expect(bar(fleetAgent({ context_tokens: 100_000 }), 20)).toBe("████████····│···┃···");
   });
 
-  it("marks a level beyond the right end instead of cutting it", () => {
+  it("marks a level beyond the right end", () => {
     const drawn = bar(fleetAgent({ context_tokens: 900_000 }), 20);
     expect(drawn.endsWith("▶")).toBe(true);
     expect(columns(drawn)).toBe(20);
   });
 
-  it("has no scale without a line and a window, and the window's without a line", () => {
+  it("uses the window as scale without a line, and is empty without both", () => {
     expect(bar(fleetAgent({ line: null, window_tokens: null, thresholds: [] }), 10)).toBe(" ".repeat(10));
     expect(bar(fleetAgent({ line: null, thresholds: [], context_tokens: 500_000 }), 10)).toBe("█████·····");
   });
 });
 
-describe("status", () => {
-  it("shows totals against the period before and a line for each agent", () => {
+describe("statusLines", () => {
+  it("shows totals compared with the previous period and one line per agent", () => {
     const text = statusLines(fleetStatus(), fleetView(), layout(140)).join("\n");
     expect(text).toContain("2 live agents in 2 sessions of 1 harness");
     expect(text).toContain("highest load 96.0% of its line: refactor billing webhooks (main)");
@@ -47,10 +47,10 @@ describe("status", () => {
     );
   });
 
-  it("tells no change against a time in which nothing was heard", () => {
+  it("shows no change if the previous period has no events", () => {
     const first = fleetStatus({ previous: totals({ turns: 0, peak_utilization: null, restarts: 0 }) });
     const text = statusLines(first, fleetView(), layout(140)).join("\n");
-    expect(text).toContain("nothing was heard in the same time before:");
+    expect(text).toContain("no events in the previous period:");
     expect(text).toContain("restarts 3 |");
     expect(text).not.toMatch(/\([+=-]|\(was/);
   });
@@ -65,14 +65,14 @@ describe("status", () => {
     expect(rows[1]).toContain("192,000");
   });
 
-  it("says the same without colour", () => {
-    const draw = (colour: boolean) => statusLines(fleetStatus(), fleetView(), layout(120, colour)).join("\n");
+  it("prints the same text without color", () => {
+    const draw = (color: boolean) => statusLines(fleetStatus(), fleetView(), layout(120, color)).join("\n");
     expect(draw(true)).not.toBe(draw(false));
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences are what is taken out
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the regex removes escape sequences
     expect(draw(true).replace(/\u001b\[\d+m/g, "")).toBe(draw(false));
   });
 
-  it("shows tokens and no percentage when the window is unknown", () => {
+  it("shows tokens without a percentage for an unknown window size", () => {
     const unknown = fleetAgent({
       window_tokens: null,
       window_source: "unknown",
@@ -88,7 +88,7 @@ describe("status", () => {
     expect(row).not.toContain("%");
   });
 
-  it("marks a level above the window as suspect and never clamps it", () => {
+  it("marks a level above the window size as suspect without clamping it", () => {
     const over = fleetAgent({
       context_tokens: 5_115,
       window_tokens: 2_000,
@@ -104,19 +104,19 @@ describe("status", () => {
     expect(row).toContain("1279%");
   });
 
-  it("keeps the agent's name when the title must give way", () => {
+  it("cuts the title before the agent name", () => {
     const sub = fleetAgent({ name: "phase-runner 20b", place: null });
     const row = statusLines(fleetStatus(), fleetView([sub]), layout(150)).at(-1)!;
     expect(row).toMatch(/^re.*… \/ phase-runner 20b /);
     expect(statusLines(fleetStatus(), fleetView([sub]), layout(100)).at(-1)).toMatch(/^phase-runner/);
   });
 
-  it("names the state in words", () => {
+  it("shows the state as text", () => {
     expect(stateOf(fleetAgent({ load: 1.2, context_tokens: 240_000 }))).toBe("past line");
     expect(stateOf(fleetAgent({ load: 0.2, context_tokens: 40_000 }))).toBeUndefined();
   });
 
-  it("cannot be recoloured or moved by a title", () => {
+  it("removes control characters from a title", () => {
     const evil = fleetAgent({ title: "\u001b[2J\u202eowned\n" });
     const row = statusLines(fleetStatus(), fleetView([evil]), layout(120)).at(-1)!;
     expect(row).toContain("[2Jowned, tick 4.2");
@@ -124,7 +124,7 @@ describe("status", () => {
     expect(row).not.toContain("\u202e");
   });
 
-  it("says what to do when nothing was ever heard, and when nothing is live", () => {
+  it("handles a server without events and a fleet without live agents", () => {
     expect(statusLines(fleetStatus({ has_events: false }), fleetView([]), layout(80)).join("\n")).toContain(
       "plimsoll import",
     );
@@ -134,7 +134,7 @@ describe("status", () => {
       totals: totals({ peak_utilization: null }),
     });
     const text = statusLines(quiet, fleetView([]), layout(80)).join("\n");
-    expect(text).toContain("No agent is live.");
+    expect(text).toContain("No live agents.");
     expect(text).toContain("peak - (was 18.3%)");
   });
 });

@@ -1,23 +1,23 @@
 import type { FleetAgent, FleetStatus, FleetView } from "@plimsoll/protocol";
+import { ago, number, percent, plural, tokens } from "../number-format.ts";
 import type { Paint } from "../terminal.ts";
 import { columns, fitColumns, printable } from "../terminal.ts";
-import { ago, number, percent, plural, tokens } from "../words.ts";
 import { bar } from "./bar.ts";
 
 export interface Layout {
   width: number;
   paint: Paint;
-  /** Epoch ms. */
+  /** Current time in epoch ms. */
   now: number;
 }
 
-/** The fleet at a glance: totals against the period before, then one line for each live agent. */
+/** Returns the status as lines: totals compared with the previous period, then one line per live agent. */
 export function statusLines(status: FleetStatus, fleet: FleetView, layout: Layout): string[] {
   const { paint } = layout;
   if (!status.has_events) {
     return [
-      paint("bold", "Nothing has been heard yet."),
-      "Send a first event, or read a recording: plimsoll import ~/.claude/projects",
+      paint("bold", "No events yet."),
+      "Send an event, or import recordings: plimsoll import ~/.claude/projects",
     ];
   }
   return [...totalLines(status, layout), "", ...agentLines(fleet, layout)];
@@ -39,17 +39,17 @@ function totalLines(status: FleetStatus, layout: Layout): string[] {
   }
   const peak = totals.peak_utilization === null ? "-" : percent(totals.peak_utilization);
   const peakWas = previous.peak_utilization === null ? "none" : percent(previous.peak_utilization);
-  // Against a time in which nothing was heard there is no change to tell.
+  // Without turns in the previous period there is nothing to compare with.
   const compared = previous.turns > 0;
-  const beside = (words: string) => (compared ? ` (${words})` : "");
+  const comparison = (text: string) => (compared ? ` (${text})` : "");
   lines.push(
     "",
-    `${paint("bold", span(status))}${compared ? ", and the same time before:" : "; nothing was heard in the same time before:"}`,
+    `${paint("bold", span(status))}${compared ? ", compared with the previous period:" : "; no events in the previous period:"}`,
   );
   lines.push(
     ...wrap(
       [
-        `peak ${peak}${beside(`was ${peakWas}`)}`,
+        `peak ${peak}${comparison(`was ${peakWas}`)}`,
         ...(
           [
             ["sub-ticks", "subticks"],
@@ -64,9 +64,9 @@ function totalLines(status: FleetStatus, layout: Layout): string[] {
           ] as const
         ).map(
           ([name, field]) =>
-            `${name} ${number(totals[field])}${beside(change(totals[field], previous[field]))}`,
+            `${name} ${number(totals[field])}${comparison(change(totals[field], previous[field]))}`,
         ),
-        `reclaimed ${tokens(totals.reclaimed_tokens)} tokens${beside(`was ${tokens(previous.reclaimed_tokens)}`)}`,
+        `reclaimed ${tokens(totals.reclaimed_tokens)} tokens${comparison(`was ${tokens(previous.reclaimed_tokens)}`)}`,
       ],
       width,
     ),
@@ -105,26 +105,26 @@ interface Column {
 }
 
 function agentLines(fleet: FleetView, layout: Layout): string[] {
-  if (fleet.agents.length === 0) return ["No agent is live."];
+  if (fleet.agents.length === 0) return ["No live agents."];
   const shown = fittingColumns(layout.width);
   const used = shown.reduce((sum, column) => sum + column.width + 2, 0);
-  // What is left goes to the name first, because a bar can be short and still be read.
+  // The name gets the remaining width first, because a short bar is still readable.
   const room = Math.max(8, layout.width - used);
   const nameWidth = room < 24 ? Math.max(8, room - 10) : Math.min(44, Math.max(14, Math.floor(room * 0.55)));
   const barWidth = Math.min(40, Math.max(0, room - nameWidth - 2));
   const head = [
     fitColumns("agent", nameWidth),
-    ...(barWidth >= 8 ? [fitColumns("against its line", barWidth)] : []),
+    ...(barWidth >= 8 ? [fitColumns("level", barWidth)] : []),
     ...shown.map((column) => fitColumns(column.head, column.width, column.align)),
   ].join("  ");
   const lines = [layout.paint("dim", head.trimEnd())];
   for (const agent of fleet.agents) {
     const state = stateOf(agent);
-    const colour = state === undefined ? undefined : state === "past line" ? "red" : "yellow";
+    const color = state === undefined ? undefined : state === "past line" ? "red" : "yellow";
     const drawn = bar(agent, barWidth);
     const cells = [
       nameCell(agent, nameWidth),
-      ...(barWidth >= 8 ? [colour === undefined ? drawn : layout.paint(colour, drawn)] : []),
+      ...(barWidth >= 8 ? [color === undefined ? drawn : layout.paint(color, drawn)] : []),
       ...shown.map((column) => fitColumns(column.cell(agent, layout), column.width, column.align)),
     ];
     lines.push(cells.join("  ").trimEnd());
@@ -133,7 +133,7 @@ function agentLines(fleet: FleetView, layout: Layout): string[] {
   return lines;
 }
 
-/** In the order they are given up when the terminal is narrow: the last goes first. */
+/** Columns by priority: a narrow terminal drops them from the end. */
 const COLUMNS: readonly Column[] = [
   {
     head: "load",
@@ -144,7 +144,7 @@ const COLUMNS: readonly Column[] = [
   { head: "context", width: 9, align: "right", cell: contextCell },
   { head: "state", width: 14, align: "left", cell: (agent) => stateOf(agent) ?? "" },
   { head: "of window", width: 24, align: "left", cell: windowCell },
-  { head: "to the line", width: 11, align: "left", cell: forecastCell },
+  { head: "to line", width: 11, align: "left", cell: forecastCell },
   {
     head: "last turn",
     width: 10,
@@ -164,7 +164,7 @@ function fittingColumns(width: number): Column[] {
   return shown;
 }
 
-/** Which agent it is must survive a narrow column: the title gives way first. */
+/** In a narrow column, the title is cut before the agent name. */
 function nameCell(agent: FleetAgent, width: number): string {
   const title = printable(agent.title ?? agent.session);
   const name = agent.name === "main" ? "" : ` / ${agent.name}`;
@@ -181,7 +181,7 @@ function percent0(share: number): string {
 
 function contextCell(agent: FleetAgent): string {
   if (agent.context_tokens === null) return "unknown";
-  // A boundary the next turn has not confirmed yet: the figure is the level before it.
+  // The level is from before a boundary, or later turns have no count.
   const stale = agent.after_boundary !== null || agent.uncounted_turns > 0 ? "~" : "";
   return `${stale}${number(agent.context_tokens)}`;
 }
@@ -211,7 +211,7 @@ function forecastCell({ forecast }: FleetAgent): string {
   }
 }
 
-/** In words, because colour alone says nothing to some eyes and in a pipe. */
+/** The state as text, because color alone is not accessible and is lost in a pipe. */
 export function stateOf(agent: FleetAgent): string | undefined {
   if (agent.window_suspect) return "window suspect";
   if (agent.context_tokens === null) return undefined;

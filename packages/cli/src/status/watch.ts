@@ -6,14 +6,14 @@ import { sleep } from "../sleep.ts";
 import type { Terminal } from "../terminal.ts";
 import type { Fleet } from "./command.ts";
 import { drawFleet, readFleet } from "./command.ts";
-import { eventParser } from "./live.ts";
+import { eventParser } from "./sse-parser.ts";
 
 const POLL_MS = 5_000;
-/** Ages of turns go stale by themselves, so even a quiet fleet is drawn again. */
+/** Redraw a quiet fleet too, because the ages of turns change. */
 const REDRAW_MS = 10_000;
 const SETTLE_MS = 200;
 const LONGEST_RETRY_MS = 30_000;
-/** The server shows signs of life every 15 s: a stream silent for longer is a dead connection. */
+/** The server sends a ping every 15 s, so a stream silent for this long is dead. */
 const SILENCE_MS = 45_000;
 
 export interface WatchOptions {
@@ -24,8 +24,8 @@ export interface WatchOptions {
 }
 
 /**
- * Draws the fleet whenever the server says that something changed; while its stream is down, every few seconds. The
- * first answer must succeed; later failures are shown below what was last known, and outlived.
+ * Redraws the fleet on every change notice, or every few seconds while the live stream is down.
+ * @throws CliError if the first request fails. Later errors are shown below the last data and retried.
  */
 export async function watchStatus(
   connection: Connection,
@@ -42,7 +42,7 @@ export async function watchStatus(
     const lines = drawFleet(last, terminal, now());
     const foot = trouble ?? (streaming ? "live" : `polling every ${(options.pollMs ?? POLL_MS) / 1_000} s`);
     const frame = [...lines, "", `${new Date(now()).toISOString()}  ${foot}  (Ctrl+C to stop)`];
-    // Each line is erased as it is overwritten: clearing the screen first would flicker.
+    // Overwrite line by line, because clearing the screen first would flicker.
     terminal.write(
       terminal.isTty
         ? `\u001b[H${frame.map((line) => `${line}\u001b[K`).join("\n")}\n\u001b[J`
@@ -95,7 +95,7 @@ interface StreamHandlers {
   onChange: () => void;
 }
 
-/** Holds the live stream open until the signal, coming back after each end with growing patience. */
+/** Keeps the live stream open until the signal aborts. Reconnects with exponential backoff. */
 async function follow(connection: Connection, signal: AbortSignal, handlers: StreamHandlers): Promise<void> {
   let retry = 1_000;
   while (!signal.aborted) {
@@ -133,7 +133,7 @@ async function readStream(
         if (parse(decoder.decode(chunk, { stream: true })).length > 0) handlers.onChange();
       }
     } catch {
-      // A stream that breaks off was open all the same: it may be asked for again at once.
+      // The stream was open, so the backoff starts from the beginning.
     }
     return true;
   } finally {
@@ -141,7 +141,7 @@ async function readStream(
   }
 }
 
-/** Runs at most one at a time, soon after the first request; requests meanwhile lead to one more run. */
+/** Coalesces calls: at most one run at a time, and one more run for all calls during a run. */
 function coalesce(run: () => Promise<void>, delay: number): (() => void) & { cancel: () => void } {
   let timer: NodeJS.Timeout | undefined;
   let running = false;

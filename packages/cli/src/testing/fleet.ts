@@ -3,7 +3,7 @@ import type { FleetAgent, FleetStatus, FleetTotals, FleetView } from "@plimsoll/
 export const NOW = Date.UTC(2026, 10, 20, 12, 0, 0);
 const time = (before: number) => new Date(NOW - before).toISOString();
 
-/** An agent like those the server answers with; what a test is about is given. */
+/** An agent as the server returns it; a test overrides the fields it checks. */
 export function fleetAgent(given: Partial<FleetAgent> = {}): FleetAgent {
   return {
     id: "0199aaaa-0000-7000-8000-000000000001",
@@ -61,6 +61,7 @@ export function fleetStatus(given: Partial<FleetStatus> = {}): FleetStatus {
   return {
     generated_at: time(0),
     range: { from: time(86_400_000), to: time(0) },
+    behind: null,
     has_events: true,
     live: { agents: 2, sessions: 2, harnesses: 1 },
     highest_load: {

@@ -11,11 +11,11 @@ import {
 } from "@plimsoll/protocol";
 import type { FileHint, Reader } from "../readers/reader.ts";
 
-/** Real recordings; they are not part of the repository, so tests that need them skip without them. */
+/** Real recordings outside the repository. Tests that need them are skipped without them. */
 export const FIXTURES = fileURLToPath(new URL("../../../../../shared/fixtures", import.meta.url));
 export const hasFixtures = existsSync(FIXTURES);
 
-/** Every agent's history as the server would read it, by `session agent`. Throws at an event it would refuse. */
+/** Folds every agent's history as the server does, keyed by `session agent`. Throws on an event that the server rejects. */
 export function foldEvents(inputs: readonly PlimsollEventInput[]): Map<string, FoldResult> {
   const agents = new Map<string, { turns: Map<string, TurnFacts>; marks: Map<string, MarkFacts> }>();
   for (const input of inputs) {
@@ -42,7 +42,7 @@ export function foldEvents(inputs: readonly PlimsollEventInput[]): Map<string, F
   );
 }
 
-/** The agent's prompt sizes, in order. */
+/** The agent's context tokens in order. */
 export function levels(fold: FoldResult | undefined): (number | undefined)[] {
   return fold?.turns.map((turn) => turn.contextTokens) ?? [];
 }

@@ -51,7 +51,7 @@ function expectBelow(turns: number, events: readonly PlimsollEventInput[]) {
 }
 
 describe("the Vercel AI SDK", () => {
-  it("is kept below its line by middleware over all steps of generateText", async () => {
+  it("stays below its line with middleware in generateText", async () => {
     const { model, guard, events } = await setup();
     const result = await generateText({
       model: wrapLanguageModel({ model, middleware: guardMiddleware(guard) }),
@@ -61,12 +61,12 @@ describe("the Vercel AI SDK", () => {
     });
     expect(result.text).toBe("all read");
     expectBelow(25, events);
-    // The total of all steps is far above the window; no event may carry it.
+    // The total of all steps exceeds the window, so no event may contain it.
     expect(result.totalUsage.inputTokens).toBeGreaterThan(50_000);
     expect(guard.state.peak).toBeLessThan(8_000);
   });
 
-  it("is kept below its line by middleware when it streams", async () => {
+  it("stays below its line with middleware in streamText", async () => {
     const { model, guard, events } = await setup();
     const result = streamText({
       model: wrapLanguageModel({ model, middleware: guardMiddleware(guard) }),
@@ -79,9 +79,9 @@ describe("the Vercel AI SDK", () => {
   });
 
   it.each([
-    ["keeps the messages of each step", true],
-    ["begins each step with the whole history", false],
-  ])("is told each thing once by prepareStep, in a version that %s", async (_, persists) => {
+    ["passes the messages of earlier steps", true],
+    ["passes the whole history", false],
+  ])("prepareStep sends each notice once in an SDK version that %s", async (_, persists) => {
     const make = () =>
       new ContextGuard<AiMessage>({
         identity: { harness: "h", session: "s" },
@@ -121,7 +121,7 @@ describe("the Vercel AI SDK", () => {
     expect(guard.state.compactions).toBeGreaterThan(0);
   });
 
-  it("is kept below its line by prepareStep, without middleware", async () => {
+  it("stays below its line with prepareStep, without middleware", async () => {
     const { model, guard, events } = await setup();
     const steps = guardSteps(guard);
     const result = await generateText({
@@ -176,20 +176,20 @@ describe("the Vercel AI SDK", () => {
       return { made: await result.steps, steps, guard, events };
     }
 
-    it("sends no step at which no restart is left, and keeps the steps made so far", async () => {
+    it("ends before a step that needs a restart when none is left, and keeps the earlier steps", async () => {
       const { made, steps, guard, events } = await run({ max: 0, prompt: "Read all of them." });
       expect(made.length).toBeGreaterThan(2);
       expect(made.length).toBeLessThan(12);
       expect(server!.requests).toHaveLength(made.length);
       expect(guard.state.allTurns).toBe(made.length);
-      // The one over the line told the agent so; the one after it would have had some 1,900 tokens more.
+      // The step over the line contains the wind-down notice; the next would be about 1,900 tokens larger.
       const levels = server!.requests.map(({ promptTokens }) => promptTokens);
       expect(levels.filter((tokens) => tokens > 12_000)).toHaveLength(1);
       expect(steps.stopped()).toMatchObject({ code: "max_restarts" });
       expect(events.filter(({ type }) => type === "withheld")).toHaveLength(1);
     });
 
-    it("restarts where it may, and does each thing once", async () => {
+    it("restarts while restarts are left, each reported once", async () => {
       const { made, steps, guard, events } = await run({ max: 3, prompt: "Read all of them." });
       expect(made).toHaveLength(12);
       expect(steps.stopped()).toBeUndefined();
@@ -201,13 +201,13 @@ describe("the Vercel AI SDK", () => {
       expect(restarted.length).toBeGreaterThan(0);
     });
 
-    it("sends it all the same where told to", async () => {
+    it("sends every step with `onStop: send`", async () => {
       const { made, steps } = await run({ max: 0, prompt: "Read all of them.", onStop: "send" });
       expect(made).toHaveLength(12);
       expect(steps.stopped()).toBeUndefined();
     });
 
-    it("refuses the first step by an error: nothing is lost with it", async () => {
+    it("throws if the first step must not be sent", async () => {
       await expect(run({ max: 0, prompt: filler(21_000) })).rejects.toMatchObject({
         name: "GuardError",
         code: "max_restarts",

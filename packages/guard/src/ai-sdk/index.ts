@@ -1,25 +1,29 @@
 import { GuardError } from "../error.ts";
 import type { ContextGuard } from "../guard.ts";
-import { type ClientOptions, toSend } from "../wrap.ts";
+import { type ClientOptions, fitOrThrow } from "../wrapped-client.ts";
 import type { AiMessage } from "./shape.ts";
 
 export { type AiMessage, aiShape } from "./shape.ts";
 
-type Usage = { inputTokens: unknown; outputTokens: unknown };
+type StreamUsage = { inputTokens: unknown; outputTokens: unknown };
 interface Generated {
   usage: unknown;
   response?: { id?: string; modelId?: string } | undefined;
 }
 
 /**
- * Middleware for `wrapLanguageModel`: fits the prompt before every call of the model and takes the usage of each,
- * generated or streamed. The guard must read messages with {@link aiShape}.
+ * Returns middleware for `wrapLanguageModel`. It fits the prompt before every model call and reads the usage of each
+ * answer, generated or streamed. Create the guard with {@link aiShape}.
+ * @throws {GuardError} From a model call: `max_restarts` or `restart_unconfirmed`, unless `onStop` is `send`.
+ * @example
+ * const model = wrapLanguageModel({ model: openai.chat("gpt-5.1"), middleware: guardMiddleware(guard) });
+ * await generateText({ model, prompt: "Hello" });
  */
 export function guardMiddleware(guard: ContextGuard<AiMessage>, options: ClientOptions<AiMessage> = {}) {
   return {
     specificationVersion: "v3" as const,
     async transformParams<P extends { prompt: readonly AiMessage[] }>({ params }: { params: P }): Promise<P> {
-      return { ...params, prompt: await toSend(guard, params.prompt, options) };
+      return { ...params, prompt: await fitOrThrow(guard, params.prompt, options) };
     },
     async wrapGenerate<R extends Generated>(call: {
       doGenerate: () => PromiseLike<R>;
@@ -35,7 +39,7 @@ export function guardMiddleware(guard: ContextGuard<AiMessage>, options: ClientO
       );
       return result;
     },
-    // biome-ignore lint/suspicious/noExplicitAny: the parts of a stream belong to the SDK
+    // biome-ignore lint/suspicious/noExplicitAny: the SDK defines the stream parts
     async wrapStream<R extends { stream: ReadableStream<any> }>(call: {
       doStream: () => PromiseLike<R>;
       model: { modelId: string };
@@ -64,19 +68,21 @@ interface StreamPart {
   type: string;
   id?: string;
   modelId?: string;
-  usage?: Usage;
+  usage?: StreamUsage;
 }
 
-interface Step {
+interface FinishedStep {
   usage: unknown;
   response: { id?: string; modelId?: string; messages?: readonly AiMessage[] };
 }
 
 /**
- * For a loop without middleware: give `prepareStep`, `onStepFinish` and, beside your own conditions, `stopWhen` to
- * `generateText` or `streamText`. Usage is taken from each step, never from the total of all. `stopWhen` looks at the
- * step that would come next, so that what must not be sent ends the loop before it, and the steps made so far stay.
- * Only the first step is refused by an error: nothing is lost with it.
+ * Guards a tool loop without middleware. Pass `prepareStep`, `onStepFinish` and `stopWhen` to `generateText` or
+ * `streamText`. Usage comes from each step, never from the total. `stopWhen` ends the loop before a step that must not
+ * be sent, so the finished steps are kept; only the first step is refused with an error.
+ * @example
+ * const { prepareStep, onStepFinish, stopWhen } = guardSteps(guard);
+ * await generateText({ model, tools, prompt, prepareStep, onStepFinish, stopWhen: [stopWhen, stepCountIs(20)] });
  */
 export function guardSteps(guard: ContextGuard<AiMessage>, options: ClientOptions<AiMessage> = {}) {
   let history: readonly AiMessage[] = [];
@@ -84,24 +90,25 @@ export function guardSteps(guard: ContextGuard<AiMessage>, options: ClientOption
   let next: { length: number; view: readonly AiMessage[] } | undefined;
   let stopped: GuardError | undefined;
   return {
-    /** @throws {GuardError} as a wrapped client does, unless `onStop` is `send`. */
+    /** @throws {GuardError} `max_restarts` or `restart_unconfirmed`, unless `onStop` is `send`. */
     async prepareStep<M extends AiMessage>({ messages }: { messages: M[] }): Promise<{ messages: M[] }> {
-      // Some versions go on from what the last step was given: the guard works on what that was made of.
-      const goesOn = view.length > 0 && view.every((message, place) => message === messages[place]);
-      history = goesOn ? [...history, ...messages.slice(view.length)] : [...messages];
-      view = next?.length === history.length ? next.view : await toSend(guard, history, options);
+      // Some SDK versions pass the last step's view back; continue from the history behind it.
+      const continuesView = view.length > 0 && view.every((message, place) => message === messages[place]);
+      history = continuesView ? [...history, ...messages.slice(view.length)] : [...messages];
+      view = next?.length === history.length ? next.view : await fitOrThrow(guard, history, options);
       next = undefined;
-      // The shape only makes messages in the user's role, which every ModelMessage list may hold.
+      // The shape only creates user messages, which every ModelMessage list accepts.
       return { messages: view as M[] };
     },
-    onStepFinish({ usage, response }: Step): void {
+    /** Records the usage of a finished step. */
+    onStepFinish({ usage, response }: FinishedStep): void {
       guard.observe({ id: response.id, model: response.modelId, usage });
     },
-    /** True when the next step must not be sent; {@link stopped} says why. */
-    async stopWhen({ steps }: { steps: readonly Step[] }): Promise<boolean> {
-      const ahead = [...history, ...newIn(steps.at(-1)?.response.messages ?? [], history)];
+    /** Returns true if the next step must not be sent. `stopped()` returns the reason. */
+    async stopWhen({ steps }: { steps: readonly FinishedStep[] }): Promise<boolean> {
+      const nextHistory = [...history, ...newMessages(steps.at(-1)?.response.messages ?? [], history)];
       try {
-        next = { length: ahead.length, view: await toSend(guard, ahead, options) };
+        next = { length: nextHistory.length, view: await fitOrThrow(guard, nextHistory, options) };
         return false;
       } catch (error) {
         if (!(error instanceof GuardError)) throw error;
@@ -109,13 +116,13 @@ export function guardSteps(guard: ContextGuard<AiMessage>, options: ClientOption
         return true;
       }
     },
-    /** Why `stopWhen` ended the loop; undefined when it did not. */
+    /** Returns the error that made `stopWhen` end the loop, or `undefined`. */
     stopped: (): GuardError | undefined => stopped,
   };
 }
 
-/** What a step added: its response names the messages of earlier steps too, as copies. */
-function newIn(response: readonly AiMessage[], history: readonly AiMessage[]): readonly AiMessage[] {
+/** Returns the messages that a step added. Its response also contains copies of earlier steps' messages. */
+function newMessages(response: readonly AiMessage[], history: readonly AiMessage[]): readonly AiMessage[] {
   const first = JSON.stringify(response[0]);
   for (let known = Math.min(response.length, history.length); known > 0; known--) {
     const message = history[history.length - known]!;

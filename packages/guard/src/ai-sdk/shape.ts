@@ -1,7 +1,7 @@
 import { contentOf } from "../openai/shape.ts";
 import { type Part, type Shape, textOf } from "../view/shape.ts";
 
-/** A message of the AI SDK: `ModelMessage` and the language model's own prompt messages both fit. */
+/** A message of the AI SDK. `ModelMessage` and a language model's prompt messages are assignable to it. */
 export interface AiMessage {
   role: string;
   content: unknown;
@@ -9,9 +9,10 @@ export interface AiMessage {
 
 type AiPart = Record<string, unknown> & { type?: string };
 
-/** Approval requests and responses stay together too, like a call and its result. */
+/** Pairs an approval request with its response, like a call with its result. */
 const approval = (part: AiPart) => `approval:${String(part.approvalId)}`;
 
+/** The shape of AI SDK messages. */
 export const aiShape: Shape<AiMessage> = {
   read(message) {
     const kind = message.role === "assistant" ? "assistant" : message.role === "system" ? "system" : "user";
@@ -32,7 +33,7 @@ export const aiShape: Shape<AiMessage> = {
           const output = part.output as { type?: string; value?: unknown } | undefined;
           const error = output?.type?.startsWith("error") === true || output?.type === "execution-denied";
           const id = part.toolCallId as string;
-          // In the agent's own message it is the result of a tool that the provider ran, which checks its form.
+          // A result in an assistant message comes from a provider-executed tool; the provider validates it.
           const fixed = message.role === "assistant";
           const tool = part.toolName as string;
           return { kind: "result", id, tool, error, fixed, ...contentOf(output?.value) };
@@ -40,12 +41,12 @@ export const aiShape: Shape<AiMessage> = {
         case "tool-approval-request":
           return { kind: "call", id: approval(part), text: "" };
         case "tool-approval-response":
-          // An answer of a person: never masked.
+          // Never mask a user's answer.
           return { kind: "result", id: approval(part), fixed: true, text: textOf(part.reason) };
         case "text":
           return { kind, text: String(part.text ?? "") };
         case "reasoning":
-          // Providers sign what was thought.
+          // Providers sign reasoning.
           return { kind, fixed: true, text: String(part.text ?? "") };
         default:
           return { kind, text: "", extraTokens: 800 };

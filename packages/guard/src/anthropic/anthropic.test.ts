@@ -26,7 +26,7 @@ async function setup() {
   return { guard, guarded: guardMessages(client, guard) };
 }
 
-it("the Anthropic SDK is kept below its line, counting what came from the cache", async () => {
+it("the Anthropic SDK stays below its line, with cached tokens counted", async () => {
   const { guard, guarded } = await setup();
   const messages: Anthropic.MessageParam[] = [{ role: "user", content: "Read all of them." }];
   for (let turn = 0; turn < 25; turn++) {
@@ -57,7 +57,7 @@ it("the Anthropic SDK is kept below its line, counting what came from the cache"
   expect(guard.state.maskings).toBeGreaterThan(0);
 });
 
-it("the Anthropic SDK keeps the helpers of its promise", async () => {
+it("the Anthropic SDK keeps its promise helpers", async () => {
   const { guard, guarded } = await setup();
   const { data, response } = await guarded.messages
     .create({ model: "claude-opus-5", max_tokens: 1_000, messages: [{ role: "user", content: "hello" }] })
@@ -67,7 +67,7 @@ it("the Anthropic SDK keeps the helpers of its promise", async () => {
   expect(guard.state).toMatchObject({ turns: 1, level: model!.requests[0]!.promptTokens });
 });
 
-it("the Anthropic SDK is measured when it streams, as one turn", async () => {
+it("a stream of the Anthropic SDK counts as one turn", async () => {
   const { guard, guarded } = await setup();
   const stream = await guarded.messages.create({
     model: "claude-opus-5",

@@ -1,21 +1,28 @@
 import type { ContextGuard } from "../guard.ts";
 import { contentOf } from "../openai/shape.ts";
 import { type Part, type Shape, textOf } from "../view/shape.ts";
-import { type ClientOptions, GuardedCall, observingStream, overridden, toSend } from "../wrap.ts";
+import {
+  type ClientOptions,
+  fitOrThrow,
+  GuardedCall,
+  observingStream,
+  withOverrides,
+} from "../wrapped-client.ts";
 
-/** A message as the Messages API takes it; the package's `MessageParam` fits. */
+/** A message of the Messages API. The package's `MessageParam` is assignable to it. */
 export interface AnthropicMessage {
   role: string;
   content: unknown;
 }
 
-type Block = Record<string, unknown> & { type?: string };
+type ContentBlock = Record<string, unknown> & { type?: string };
 
+/** The shape of Messages API messages. */
 export const anthropicShape: Shape<AnthropicMessage> = {
   read(message) {
     const kind = message.role === "assistant" ? "assistant" : message.role === "system" ? "system" : "user";
     if (!Array.isArray(message.content)) return [{ kind, text: textOf(message.content) }];
-    return (message.content as Block[]).map((block): Part => {
+    return (message.content as ContentBlock[]).map((block): Part => {
       if (block.type?.endsWith("tool_use") === true) {
         const tool = block.name as string;
         return {
@@ -28,7 +35,7 @@ export const anthropicShape: Shape<AnthropicMessage> = {
       }
       if (typeof block.tool_use_id === "string") {
         const id = block.tool_use_id;
-        // What the server's own tools found has a form of its own, and is checked when it is sent back.
+        // Results of server-side tools are structured, and the API validates them when they are sent back.
         const fixed = block.type !== "tool_result";
         return { kind: "result", id, fixed, error: block.is_error === true, ...contentOf(block.content) };
       }
@@ -41,7 +48,7 @@ export const anthropicShape: Shape<AnthropicMessage> = {
       const text = texts.get(0);
       return text === undefined ? message : { ...message, content: text };
     }
-    const content = (message.content as Block[]).map((block, place) => {
+    const content = (message.content as ContentBlock[]).map((block, place) => {
       const text = texts.get(place);
       if (text === undefined) return block;
       return block.type === "text" ? { ...block, text } : { ...block, content: text };
@@ -51,14 +58,19 @@ export const anthropicShape: Shape<AnthropicMessage> = {
   user: (content) => ({ role: "user", content }),
 };
 
+/** The part of the `@anthropic-ai/sdk` client that the guard uses. */
 export interface MessagesClient {
-  // biome-ignore lint/suspicious/noExplicitAny: the client's own overloads are kept for the caller
+  // biome-ignore lint/suspicious/noExplicitAny: callers keep the client's own overloads
   messages: { create: (...args: any[]) => any };
 }
 
 /**
- * The same client with `messages.create` under guard, streamed or not. The guard must read messages with
- * {@link anthropicShape}. `messages.stream` is passed through unguarded: use `create({ stream: true })`.
+ * Wraps `messages.create`: fits the messages before each call and reads the usage of each answer, streamed or not.
+ * Create the guard with {@link anthropicShape}. `messages.stream` bypasses the guard; use `create({ stream: true })`.
+ * @throws {GuardError} From `create`: `max_restarts` or `restart_unconfirmed`, unless `onStop` is `send`.
+ * @example
+ * const anthropic = guardMessages(new Anthropic(), guard);
+ * await anthropic.messages.create({ model: "claude-opus-5", max_tokens: 1_000, messages });
  */
 export function guardMessages<C extends MessagesClient>(
   client: C,
@@ -69,7 +81,7 @@ export function guardMessages<C extends MessagesClient>(
     const streamed = params.stream === true;
     let began = 0;
     const begin = async () => {
-      const messages = await toSend(guard, params.messages as AnthropicMessage[], options);
+      const messages = await fitOrThrow(guard, params.messages as AnthropicMessage[], options);
       began = Date.now();
       return { call: client.messages.create({ ...params, messages }, ...rest) };
     };
@@ -83,7 +95,7 @@ export function guardMessages<C extends MessagesClient>(
       return observingStream(answer as object, (chunk) => {
         const event = chunk as { type?: string; message?: typeof started; usage?: object };
         if (event.type === "message_start") started = event.message;
-        // The prompt is counted at the start, the output at the end: both belong to one turn.
+        // The API reports input tokens at the start of the stream and output tokens at the end.
         if (event.type === "message_delta" && started !== undefined) {
           const usage = { ...started.usage, ...known(event.usage) };
           guard.observe({ id: started.id, model: started.model, usage }, facts());
@@ -91,7 +103,7 @@ export function guardMessages<C extends MessagesClient>(
       });
     });
   };
-  return overridden(client, { messages: overridden(client.messages, { create }) });
+  return withOverrides(client, { messages: withOverrides(client.messages, { create }) });
 }
 
 function known(usage: object | undefined): object {

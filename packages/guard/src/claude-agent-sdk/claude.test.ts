@@ -8,7 +8,7 @@ import type { PlimsollEventInput } from "@plimsoll/protocol";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { RestartPolicy } from "../policy.ts";
 import { type Script, type ScriptedModel, startScriptedModel } from "../scripted-model/index.ts";
-import { cappedOutput } from "./cap.ts";
+import { capOutput } from "./cap-output.ts";
 import { ClaudeSession } from "./index.ts";
 
 let home = "";
@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterEach(() => model?.close());
 afterAll(() => rm(home, { recursive: true, force: true }));
 
-/** Nothing is inherited: no key, no home, no address but the scripted model's. */
+/** Options that isolate the SDK: no inherited key or home, and the scripted model as its only server. */
 function clean(url: string) {
   return {
     cwd: home,
@@ -41,7 +41,7 @@ function clean(url: string) {
   };
 }
 
-/** Only the main agent's calls matter here: helpers for titles and the like have no tools. */
+/** Runs the script for the main agent only. The SDK's helper calls, such as for titles, have no tools. */
 const main =
   (script: Script): Script =>
   (request) =>
@@ -71,7 +71,7 @@ async function session(script: Script, over = {}) {
 
 type Hook = (input: object) => Promise<{ hookSpecificOutput?: { additionalContext?: string } }>;
 
-/** A runtime whose every prompt comes to stand above the hard line, and what the agent is told then. */
+/** Creates a session in which every prompt ends above the hard line, and collects the notices to the agent. */
 function atHardLine({ restart, ...over }: { restart: Partial<RestartPolicy> } & object) {
   const events: PlimsollEventInput[] = [];
   const told: string[] = [];
@@ -98,7 +98,7 @@ function atHardLine({ restart, ...over }: { restart: Partial<RestartPolicy> } & 
 }
 
 describe("the Claude Agent SDK", () => {
-  it("is measured by response, cut at the tool, and continued in a fresh session at the ceiling", async () => {
+  it("is measured per response, has its tool output shortened, and is continued in a fresh session at the ceiling", async () => {
     let calls = 0;
     const { claude, events, said, send } = await session(
       (request) => {
@@ -149,7 +149,7 @@ describe("the Claude Agent SDK", () => {
     expect(events.at(-1)).toMatchObject({ window: 1 });
   }, 120_000);
 
-  it("resumes the same session below the ceiling, and tells the agent once at the hard line", async () => {
+  it("resumes the same session below the ceiling, and winds down once at the hard line", async () => {
     let calls = 0;
     const { claude, events, said, send } = await session(
       () => {
@@ -175,7 +175,7 @@ describe("the Claude Agent SDK", () => {
     expect(sent).toContain("With the next prompt the session is restarted");
   }, 120_000);
 
-  it("carries the handoff until a session has it, though calls fail in between", async () => {
+  it("carries the handoff until a session has received it, even if calls fail", async () => {
     const prompts: string[] = [];
     let away = false;
     const claude = new ClaudeSession({
@@ -204,18 +204,18 @@ describe("the Claude Agent SDK", () => {
   });
 
   it.each<[string, Partial<RestartPolicy>, object, number, string | undefined, string | undefined, number]>([
+    ["throws when no restart is left", { max: 1 }, {}, 2, "max_restarts", "none is left", 1],
     [
-      "is not restarted more often than allowed, and sends nothing then",
+      "continues without a restart with `onStop: send`",
       { max: 1 },
-      {},
+      { onStop: "send" },
       2,
-      "max_restarts",
+      undefined,
       "none is left",
       1,
     ],
-    ["goes on without where told to", { max: 1 }, { onStop: "send" }, 2, undefined, "none is left", 1],
     [
-      "asks first where told to",
+      "restarts after confirmation",
       { how: "ask" },
       { confirm: () => true },
       3,
@@ -223,8 +223,16 @@ describe("the Claude Agent SDK", () => {
       "waits to be restarted",
       0,
     ],
-    ["stays where the person does not agree", { how: "ask" }, {}, 1, undefined, "waits to be restarted", 2],
-    ["is never restarted, nor told so, where that is off", { how: "off" }, {}, 1, undefined, undefined, 0],
+    [
+      "stays in its session without confirmation",
+      { how: "ask" },
+      {},
+      1,
+      undefined,
+      "waits to be restarted",
+      2,
+    ],
+    ["neither restarts nor winds down with `how: off`", { how: "off" }, {}, 1, undefined, undefined, 0],
   ])("%s", async (_, restart, over, sessions, code, said, asked) => {
     const { claude, events, told } = atHardLine({ restart, ...over });
     let failure: unknown;
@@ -249,7 +257,7 @@ describe("the Claude Agent SDK", () => {
     for (const event of restarted) expect(event).toMatchObject({ reason: "grace_spent" });
   });
 
-  it("begins no fresh session again and again where each begins above the ceiling", async () => {
+  it("does not start fresh sessions repeatedly if each starts above the ceiling", async () => {
     const events: PlimsollEventInput[] = [];
     let sessions = 0;
     let calls = 0;
@@ -282,7 +290,7 @@ describe("the Claude Agent SDK", () => {
     expect(events.filter(({ type }) => type === "restarted")).toHaveLength(2);
   });
 
-  it("tells the agent once, though its level dances around the hard line", async () => {
+  it("winds down once while the level moves around the hard line", async () => {
     const told: unknown[] = [];
     const usage = (at: number, tokens: number) => ({
       type: "assistant",
@@ -306,7 +314,7 @@ describe("the Claude Agent SDK", () => {
     expect(told).toEqual([true, false, false, false, true]);
   });
 
-  it("says of what it cut whose tool it was, and says nothing of what it could not keep and left whole", async () => {
+  it("reports the tool of each shortened output, and leaves output whole that it cannot store", async () => {
     const events: PlimsollEventInput[] = [];
     let room = 1;
     const claude = new ClaudeSession({
@@ -335,7 +343,7 @@ describe("the Claude Agent SDK", () => {
     expect(events[0]).not.toHaveProperty("window");
   });
 
-  it("takes compactions the runtime made itself for what they are", async () => {
+  it("reports the SDK's own compactions as automatic", async () => {
     const { claude, events } = await session(() => ({ text: "x" }));
     const fake = new ClaudeSession({
       identity: claude.guard.identity,
@@ -362,15 +370,15 @@ describe("the Claude Agent SDK", () => {
   });
 });
 
-describe("cappedOutput", () => {
-  it("keeps the form of a tool's output, and both its ends", () => {
+describe("capOutput", () => {
+  it("keeps the structure of a tool's output, and the start and end of its texts", () => {
     const output = { stdout: `start${"x".repeat(10_000)}finish`, stderr: "", interrupted: false };
-    const { output: made, leftOut } = cappedOutput(output, 1_000)!;
+    const { output: made, leftOut } = capOutput(output, 1_000)!;
     const capped = made as typeof output;
     expect(capped.stdout).toContain(`[${leftOut} characters left out`);
     expect(capped.stdout.length).toBeLessThanOrEqual(1_000);
     expect(capped.stdout).toMatch(/^start.*left out.*finish$/s);
     expect(capped).toMatchObject({ stderr: "", interrupted: false });
-    expect(cappedOutput({ stdout: "short" }, 1_000)).toBeUndefined();
+    expect(capOutput({ stdout: "short" }, 1_000)).toBeUndefined();
   });
 });

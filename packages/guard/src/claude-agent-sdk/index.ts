@@ -11,12 +11,12 @@ import {
 } from "../texts.ts";
 import type { GuardOptions } from "../types.ts";
 import { digest } from "../view/digest.ts";
-import { History } from "../view/history.ts";
+import { MessageHistory } from "../view/history.ts";
 import { clip } from "../view/placeholder.ts";
 import { type Message, plainShape } from "../view/shape.ts";
-import { cappedOutput } from "./cap.ts";
+import { capOutput } from "./cap-output.ts";
 
-// biome-ignore lint/suspicious/noExplicitAny: options and prompts are the SDK's own
+// biome-ignore lint/suspicious/noExplicitAny: the SDK defines options and prompts
 type Query<M> = (params: { prompt: any; options?: any }) => AsyncIterable<M>;
 
 interface SdkMessage {
@@ -24,36 +24,39 @@ interface SdkMessage {
 }
 
 export interface ClaudeSessionOptions<M extends SdkMessage> extends Omit<GuardOptions<Message>, "shape"> {
-  /** The SDK's `query`. */
+  /** The SDK's `query` function. */
   query: Query<M>;
-  /** The SDK's options; hooks given here run beside the guard's. */
+  /** The SDK's options. Hooks in them run in addition to the guard's. */
   options?: Record<string, unknown>;
-  /** Longest text of a tool's output that reaches the model, characters. */
+  /** Maximum length of each text in a tool's output, in characters. Default: 40,000. */
   maxToolOutputChars?: number;
-  /** Makes the handoff for a fresh session; without a model when left out or failing. */
+  /** Writes the handoff for a fresh session. If it is missing or fails, the guard writes one without a model. */
   summarize?: (request: { messages: readonly Message[]; maxChars: number }) => Promise<string> | string;
+  /** Receives text to show to the user. */
   say?: (text: string) => void;
-  /** Asked before a restart at the hard line where restarts must be confirmed; no answer is no. */
+  /** Called before a restart at the hard line when restarts need confirmation. Without it, restarts are declined. */
   confirm?: () => Promise<boolean> | boolean;
   /**
-   * What becomes of a prompt at or above the hard line when no restart is allowed any more: `throw` a `GuardError`, or
-   * `send` it all the same. Below that line the session goes on either way. `throw` unless said.
+   * What to do with a prompt at or above the hard line when no restart is left: `throw` a `GuardError`, or `send` it
+   * anyway. Below that line the session continues in either case. Default: `throw`.
    */
   onStop?: "throw" | "send";
 }
 
-/** At which a fresh session is due with the next prompt. */
-type Line = "ceiling" | "hard";
+/** The line at which the next prompt starts a fresh session. */
+type RestartLine = "ceiling" | "hard";
 
 const HANDOFF_CHARS = 6_000;
-/** A fresh session that frees less would soon be followed by the next. Fraction of the line. */
+/** A fresh session that frees less than this fraction of the line would soon need another. */
 const LEAST_GAIN = 0.1;
 
 /**
- * A conversation over the Claude Agent SDK that stays under its ceiling. The SDK keeps the history itself and lets
- * nobody rewrite it, so the guard works where it can: it measures each response, cuts tool output before it enters
- * the context, warns the agent once at the hard line, and continues in a fresh session with a handoff once the
- * ceiling is passed. A sub-agent has its own window and never moves the meter.
+ * A conversation over the Claude Agent SDK that stays under its ceiling. The SDK owns the history, so the guard
+ * measures each response, shortens tool output before it enters the context, warns the agent once at the hard line,
+ * and continues in a fresh session with a handoff above the ceiling. Sub-agents have their own windows.
+ * @example
+ * const session = new ClaudeSession({ query, identity: { harness: "my-bot@host-1", session: "thread-91" } });
+ * for await (const message of session.send("Hello")) console.log(message.type);
  */
 export class ClaudeSession<M extends SdkMessage> {
   readonly guard: ContextGuard<Message>;
@@ -62,10 +65,13 @@ export class ClaudeSession<M extends SdkMessage> {
   #transcript: Message[] = [];
   #handoff: string | undefined;
   #windDownSent = false;
-  /** Level at which the last fresh session began, without its first prompt: the next would begin there too. Tokens. */
+  /**
+   * Level at which the last fresh session started, without its first prompt. The next one would start there too.
+   * Tokens.
+   */
   #floor: number | undefined;
   #promptTokens = 0;
-  /** A fresh session was due and would have freed next to nothing. */
+  /** A fresh session was due but would have freed almost nothing. */
   #pointless = false;
 
   constructor(options: ClaudeSessionOptions<M>) {
@@ -73,18 +79,18 @@ export class ClaudeSession<M extends SdkMessage> {
     this.guard = new ContextGuard<Message>(options);
   }
 
-  /** The SDK's session; changes when a fresh one is begun. */
+  /** The SDK's session id. It changes with each fresh session. */
   get sessionId(): string | undefined {
     return this.#sessionId;
   }
 
   /**
-   * Sends one prompt and passes on every message of the SDK.
-   * @throws {GuardError} `max_restarts`, unless `onStop` is `send`; and what the SDK throws.
+   * Sends one prompt and yields every message of the SDK.
+   * @throws {GuardError} `max_restarts`, unless `onStop` is `send`. Errors of the SDK are passed through.
    */
   async *send(prompt: string): AsyncGenerator<M> {
-    const passed = this.#sessionId === undefined ? undefined : this.#passed();
-    if (passed !== undefined && (await this.#mayRestart(passed))) await this.#startFresh(passed);
+    const crossed = this.#sessionId === undefined ? undefined : this.#lineCrossed();
+    if (crossed !== undefined && (await this.#mayRestart(crossed))) await this.#startFresh(crossed);
     const text = this.#handoff === undefined ? prompt : `${handoffHead(this.#handoff)}\n\n${prompt}`;
     this.#transcript.push({ role: "user", content: prompt });
     this.#promptTokens = estimateTokens(prompt);
@@ -102,12 +108,12 @@ export class ClaudeSession<M extends SdkMessage> {
   #take(message: Record<string, unknown>): void {
     if (typeof message.session_id === "string" && message.type === "system") {
       this.#sessionId = message.session_id;
-      // Only now does a session hold it: had the call failed before, the next would have to carry it again.
+      // Keep the handoff until a session has received it, in case the call fails first.
       this.#handoff = undefined;
     }
     if (message.type === "system" && message.subtype === "compact_boundary") {
       const metadata = message.compact_metadata as { trigger?: string; pre_tokens?: number } | undefined;
-      // `post_tokens` leaves out system prompt and tools: the next turn tells the true level.
+      // `post_tokens` excludes the system prompt and tools, so the next turn sets the level.
       this.guard.note({
         type: "compacted",
         trigger: metadata?.trigger === "manual" ? "manual" : "auto",
@@ -129,8 +135,8 @@ export class ClaudeSession<M extends SdkMessage> {
     return limitsOf(this.guard.policy.thresholds, this.guard.read().windowTokens);
   }
 
-  /** The line passed at which a fresh session is due; undefined below. */
-  #passed(): Line | undefined {
+  /** Returns the crossed line at which a fresh session is due, or `undefined` below all lines. */
+  #lineCrossed(): RestartLine | undefined {
     const { policy, state } = this.guard;
     if (policy.mode === "warn_only") return undefined;
     const limits = this.#limits();
@@ -144,44 +150,44 @@ export class ClaudeSession<M extends SdkMessage> {
     return restart !== null && restart.how !== "off";
   }
 
-  /** Whether a fresh session, which is due, is allowed and worth it. */
-  async #mayRestart(passed: Line): Promise<boolean> {
+  /** Returns true if a due fresh session is allowed and frees enough. */
+  async #mayRestart(crossed: RestartLine): Promise<boolean> {
     const { policy, state } = this.guard;
     const level = state.level ?? 0;
     const withhold = (reason: "max_restarts" | "unconfirmed" | "no_gain") =>
       this.guard.note({ type: "withheld", response: "restart", reason, context_tokens: level });
     if (restartsSpent(state, policy)) {
-      const most = policy.restart?.max ?? 0;
+      const max = policy.restart?.max ?? 0;
       const { hard } = this.#limits();
       withhold("max_restarts");
       if (hard === undefined || level < hard) return false;
-      this.#options.say?.(maxRestartsReached(most));
-      if (this.#options.onStop !== "send") throw noRestartLeft(most);
+      this.#options.say?.(maxRestartsReached(max));
+      if (this.#options.onStop !== "send") throw noRestartLeft(max);
       return false;
     }
     const limits = this.#limits();
-    const line = (passed === "hard" ? limits.hard : lineOfAction(limits).compact) ?? 0;
+    const line = (crossed === "hard" ? limits.hard : lineOfAction(limits).compact) ?? 0;
     const pointless = level - (this.#floor ?? 0) < (policy.compact?.minGain ?? LEAST_GAIN) * line;
-    // Said once: what is tried again with every prompt is a loop.
+    // Reported once; otherwise every prompt would report it again.
     if (pointless && !this.#pointless) withhold("no_gain");
     this.#pointless = pointless;
     if (pointless) return false;
-    if (passed === "ceiling" || policy.restart?.how !== "ask") return true;
+    if (crossed === "ceiling" || policy.restart?.how !== "ask") return true;
     this.#options.say?.(RESTART_CONFIRMATION);
     if ((await this.#options.confirm?.()) === true) return true;
     withhold("unconfirmed");
     return false;
   }
 
-  async #startFresh(passed: Line): Promise<void> {
+  async #startFresh(crossed: RestartLine): Promise<void> {
     this.#options.say?.(COMPACTING_NOTICE);
     this.#handoff = await this.#summary();
     this.#sessionId = undefined;
     this.#transcript = [];
     this.#windDownSent = false;
     this.#floor = undefined;
-    // At the hard line the grace ends with the prompt at hand.
-    this.guard.restart(passed === "ceiling" ? "ceiling" : "grace_spent");
+    // At the hard line the grace period ends with this prompt.
+    this.guard.restart(crossed === "ceiling" ? "ceiling" : "grace_spent");
   }
 
   async #summary(): Promise<string> {
@@ -190,9 +196,9 @@ export class ClaudeSession<M extends SdkMessage> {
       const made = await this.#options.summarize?.({ messages, maxChars: HANDOFF_CHARS });
       if (made !== undefined && made.trim() !== "") return clip(made, HANDOFF_CHARS);
     } catch {
-      // The handoff without a model is always there.
+      // Fall back to the handoff without a model.
     }
-    const history = new History<Message>(plainShape, (text) => text.length / 4);
+    const history = new MessageHistory<Message>(plainShape, (text) => text.length / 4);
     history.sync(messages);
     return digest(history, plainShape, 0, messages.length, HANDOFF_CHARS);
   }
@@ -204,7 +210,7 @@ export class ClaudeSession<M extends SdkMessage> {
 
   readonly #afterTool = async (input: Record<string, unknown>): Promise<Record<string, unknown>> => {
     const output: Record<string, unknown> = {};
-    const capped = cappedOutput(input.tool_response, this.#options.maxToolOutputChars ?? 40_000);
+    const capped = capOutput(input.tool_response, this.#options.maxToolOutputChars ?? 40_000);
     if (capped !== undefined && this.#stored(input)) {
       output.updatedToolOutput = capped.output;
       const tool = typeof input.tool_name === "string" ? { tool: input.tool_name } : {};
@@ -217,7 +223,7 @@ export class ClaudeSession<M extends SdkMessage> {
     return { hookSpecificOutput: { hookEventName: "PostToolUse", ...output } };
   };
 
-  /** What cannot be kept in full is not cut. */
+  /** Stores the full output. Returns false on failure; the output must then not be shortened. */
   #stored(input: Record<string, unknown>): boolean {
     try {
       this.#options.store?.put(String(input.tool_use_id), JSON.stringify(input.tool_response));
@@ -235,7 +241,7 @@ export class ClaudeSession<M extends SdkMessage> {
     if (windDownOver(level, this.#limits())) this.#windDownSent = false;
     if (level < hard || this.#windDownSent) return undefined;
     this.#windDownSent = true;
-    // Turns cannot be counted down here: the session is only left between two prompts.
+    // There is no turn countdown: the session can only be replaced between two prompts.
     this.guard.note({ type: "wind_down", context_tokens: level });
     return windDownNotice({
       contextTokens: level,
@@ -244,14 +250,14 @@ export class ClaudeSession<M extends SdkMessage> {
       graceTurns: undefined,
       next: restartsSpent(state, policy)
         ? "none"
-        : policy.restart?.how === "ask" && this.#passed() === "hard"
+        : policy.restart?.how === "ask" && this.#lineCrossed() === "hard"
           ? "ask"
           : "restart",
     });
   }
 }
 
-type Block = {
+type SdkBlock = {
   type?: string;
   text?: string;
   id?: string;
@@ -261,11 +267,11 @@ type Block = {
   content?: unknown;
 };
 
-/** What a summary needs of an SDK message. */
+/** Extracts the messages that a summary needs from an SDK message. */
 function transcriptOf(message: Record<string, unknown>): Message[] {
   const content = (message.message as { content?: unknown } | undefined)?.content;
   if (!Array.isArray(content)) return [];
-  return (content as Block[]).flatMap((block): Message[] => {
+  return (content as SdkBlock[]).flatMap((block): Message[] => {
     if (block.type === "text") {
       return [{ role: message.type === "assistant" ? "assistant" : "user", content: block.text ?? "" }];
     }

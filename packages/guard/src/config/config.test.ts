@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { readOuroToml, readPhantomYaml } from "./index.ts";
 
 describe("readPhantomYaml", () => {
-  it("reads the block of the design, with its comments", () => {
+  it("reads the design's example with comments", () => {
     const text = `# my agent
 name: scout
 model: "claude-opus-4-6"   # 1M
@@ -23,11 +23,11 @@ port: 3100
     });
   });
 
-  it("reads a file from Windows: byte order mark and line ends", () => {
+  it("reads a Windows file with a byte order mark and CRLF", () => {
     expect(readPhantomYaml("\uFEFFcontext:\r\n  max_utilization_pct: 30\r\n").thresholds.ceiling).toBe("30%");
   });
 
-  it("has the design's defaults, and lets a threshold be switched off", () => {
+  it("uses the design's defaults and accepts null to disable a threshold", () => {
     for (const text of ["", "port: 3100\n", "context:\n", "context: {}\n"]) {
       expect(readPhantomYaml(text).thresholds).toMatchObject({ warning: "15%", ceiling: "20%" });
     }
@@ -43,16 +43,19 @@ port: 3100
     ["context:\n  warning_pct: high\n", 'context.warning_pct: must be a number, not "high" (line 2)'],
     [
       "context:\n  max_utilization_pct: 120\n",
-      "context.max_utilization_pct: must be a percentage above 0 and up to 100, not 120 (line 2)",
+      "context.max_utilization_pct: must be a percentage above 0 and at most 100, not 120 (line 2)",
     ],
     [
       "context:\n  max_utilization_pct: 10\n",
-      "context.max_utilization_pct: the warning (15) must lie below the ceiling (10) (line 2)",
+      "context.max_utilization_pct: the warning (15) must be below the ceiling (10) (line 2)",
     ],
-    ["\n\ncontext:\n  warning_pct: 10\n  warning_pct: 11\n", "context.warning_pct: is given twice (line 5)"],
+    [
+      "\n\ncontext:\n  warning_pct: 10\n  warning_pct: 11\n",
+      "context.warning_pct: is set twice, remove one (line 5)",
+    ],
     [
       "context:\n  max_utilisation_pct: 10\n",
-      "context.max_utilisation_pct: is not a setting; known are max_utilization_pct, warning_pct, model_context_tokens (line 2)",
+      "context.max_utilisation_pct: is not a setting; the settings are max_utilization_pct, warning_pct, model_context_tokens (line 2)",
     ],
     ["context:\n\twarning_pct: 10\n", "context: YAML does not allow tabs for indentation (line 2)"],
     ["context: 20\n", "context: must be a block of settings, not 20 (line 1)"],
@@ -70,7 +73,7 @@ port: 3100
     );
   });
 
-  it("names everything that is wrong at once", () => {
+  it("reports all mistakes at once", () => {
     expect(() => readPhantomYaml("context:\n  warning_pct: -1\n  model_context_tokens: many\n")).toThrow(
       /warning_pct.*\n.*model_context_tokens/,
     );
@@ -78,7 +81,7 @@ port: 3100
 });
 
 describe("readOuroToml", () => {
-  it("reads fractions where the names say per cent", () => {
+  it("reads `_pct` settings as fractions", () => {
     const text = `[general]
 model = "llama3.2"
 notes = """
@@ -103,13 +106,13 @@ auto_restart = false
     expect({ windowTokens, model }).toEqual({ windowTokens: 32_768, model: "llama3.2" });
   });
 
-  it("has the design's defaults: 70 and 90 per cent, unlimited restarts, automatic", () => {
+  it("uses the design's defaults: 70 and 90 %, automatic restarts without a limit", () => {
     const { policy } = readOuroToml("");
     expect(policy.thresholds).toMatchObject({ soft: "70%", hard: "90%" });
     expect(policy.restart).toEqual({ carryoverTurns: 5, max: null, how: "auto" });
   });
 
-  it("understands dotted keys and inline tables", () => {
+  it("reads dotted keys and inline tables", () => {
     expect(readOuroToml("context.soft_threshold_pct = 0.5").policy.thresholds).toMatchObject({ soft: "50%" });
     expect(
       readOuroToml("context = { soft_threshold_pct = 0.5, carryover_turns = 2 }").policy.restart,
@@ -121,11 +124,11 @@ auto_restart = false
   it.each([
     [
       "[context]\nsoft_threshold_pct = 70\n",
-      "context.soft_threshold_pct: must be a fraction above 0 and up to 1 (write 0.7 for 70 %), not 70 (line 2)",
+      "context.soft_threshold_pct: must be a fraction above 0 and at most 1 (write 0.7 for 70 %), not 70 (line 2)",
     ],
     [
       "[context]\nsoft_threshold_pct = 0.95\n",
-      "context.soft_threshold_pct: the soft threshold (0.95) must lie below the hard one (0.9) (line 2)",
+      "context.soft_threshold_pct: the soft threshold (0.95) must be below the hard threshold (0.9) (line 2)",
     ],
     [
       "[context]\ncarryover_turns = 2.5\n",

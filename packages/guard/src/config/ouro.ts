@@ -1,28 +1,32 @@
 import type { PolicyInput } from "../policy.ts";
-import { ConfigError, Fields, type Scalar } from "./error.ts";
+import { ConfigError } from "./config-error.ts";
 import { share } from "./phantom.ts";
+import { type Scalar, SettingsReader } from "./settings-reader.ts";
 
+/** The settings in an `ouro.toml`. */
 export interface OuroConfig {
   policy: PolicyInput;
-  /** `[safety] context_limit`, when given. Tokens. */
+  /** `[safety] context_limit`, in tokens; `undefined` if absent. */
   windowTokens: number | undefined;
   /** `[general] model`. */
   model: string | undefined;
 }
 
 /**
- * Reads `[context]`, `[safety] context_limit` and `[general] model` of an `ouro.toml`. Mind the names there: `_pct`
- * holds a fraction (0.70), unlike `phantom.yaml`.
- * @throws {ConfigError} naming each key, value and line at fault.
+ * Reads `[context]`, `[safety] context_limit` and `[general] model` of an `ouro.toml`. Unlike in `phantom.yaml`, the
+ * `_pct` settings are fractions, such as 0.70.
+ * @throws {ConfigError} With the key, value and line of each mistake.
+ * @example
+ * const { policy, windowTokens } = readOuroToml(readFileSync("ouro.toml", "utf8"));
  */
 export function readOuroToml(text: string, path = "ouro.toml"): OuroConfig {
   const tables = readTables(text, path);
-  const fields = new Fields("context.", tables.get("context") ?? new Map());
-  const safety = new Fields("safety.", tables.get("safety") ?? new Map());
+  const fields = new SettingsReader("context.", tables.get("context") ?? new Map());
+  const safety = new SettingsReader("safety.", tables.get("safety") ?? new Map());
   const fraction = (value: number) => {
     if (value > 0 && value <= 1) return undefined;
     const meant = value > 1 && value <= 100 ? ` (write ${value / 100} for ${value} %)` : "";
-    return `must be a fraction above 0 and up to 1${meant}`;
+    return `must be a fraction above 0 and at most 1${meant}`;
   };
   const whole = (least: number) => (value: number) =>
     Number.isInteger(value) && value >= least ? undefined : `must be a whole number, at least ${least}`;
@@ -36,7 +40,7 @@ export function readOuroToml(text: string, path = "ouro.toml"): OuroConfig {
   if (fields.problems.length === 0 && (soft ?? 0.7) >= (hard ?? 0.9)) {
     fields.problem(
       soft === undefined ? "hard_threshold_pct" : "soft_threshold_pct",
-      `the soft threshold (${soft ?? 0.7}) must lie below the hard one (${hard ?? 0.9})`,
+      `the soft threshold (${soft ?? 0.7}) must be below the hard threshold (${hard ?? 0.9})`,
     );
   }
   const problems = [...fields.problems, ...safety.problems];
@@ -59,7 +63,7 @@ export function readOuroToml(text: string, path = "ouro.toml"): OuroConfig {
   };
 }
 
-/** Scalars of every table; strings over several lines and lists are passed over. */
+/** Reads the scalars of every table. Skips multi-line strings and lists. */
 function readTables(text: string, path: string): Map<string, Map<string, Scalar>> {
   const tables = new Map<string, Map<string, Scalar>>();
   let table = "";
@@ -73,7 +77,7 @@ function readTables(text: string, path: string): Map<string, Map<string, Scalar>
     }
     const bare = raw.trim();
     if (depth > 0) {
-      depth += brackets(bare);
+      depth += bracketDepth(bare);
       continue;
     }
     if (bare === "" || bare.startsWith("#")) continue;
@@ -96,23 +100,23 @@ function readTables(text: string, path: string): Map<string, Map<string, Scalar>
       continue;
     }
     if (value.startsWith("[")) {
-      depth = Math.max(0, brackets(value));
+      depth = Math.max(0, bracketDepth(value));
       continue;
     }
     const full = [table, match[1]!.replaceAll(/["']/g, "")].filter((part) => part !== "").join(".");
     if (value.startsWith("{")) {
       for (const part of value.slice(1, value.lastIndexOf("}")).split(",")) {
         const inner = /^\s*([\w-]+)\s*=\s*(.+?)\s*$/.exec(part);
-        if (inner !== null) put(tables, `${full}.${inner[1]}`, inner[2]!, line, path);
+        if (inner !== null) addSetting(tables, `${full}.${inner[1]}`, inner[2]!, line, path);
       }
       continue;
     }
-    put(tables, full, value, line, path);
+    addSetting(tables, full, value, line, path);
   }
   return tables;
 }
 
-function put(
+function addSetting(
   tables: Map<string, Map<string, Scalar>>,
   full: string,
   value: string,
@@ -123,12 +127,12 @@ function put(
   const name = full.slice(0, Math.max(0, dot));
   const key = full.slice(dot + 1);
   const table = tables.get(name) ?? new Map<string, Scalar>();
-  if (table.has(key)) throw new ConfigError(path, [`${full}: is given twice (line ${line})`]);
+  if (table.has(key)) throw new ConfigError(path, [`${full}: is set twice, remove one (line ${line})`]);
   table.set(key, { value: scalar(value), line });
   tables.set(name, table);
 }
 
-function brackets(text: string): number {
+function bracketDepth(text: string): number {
   const bare = text.replaceAll(/"[^"]*"|'[^']*'/g, "").replace(/#.*$/, "");
   return bare.split("[").length - bare.split("]").length;
 }

@@ -1,27 +1,31 @@
 import type { Thresholds } from "@plimsoll/protocol/pure";
-import { ConfigError, Fields, type Scalar } from "./error.ts";
+import { ConfigError } from "./config-error.ts";
+import { type Scalar, SettingsReader } from "./settings-reader.ts";
 
+/** The settings in a `phantom.yaml`. */
 export interface PhantomConfig {
-  /** `warning` and `ceiling` as the file says, every other threshold off. */
+  /** `warning` and `ceiling` from the file. Other thresholds are off. */
   thresholds: Thresholds;
-  /** `model_context_tokens`, when the file gives it; else the size follows from the model. Tokens. */
+  /** `model_context_tokens`, in tokens; `undefined` if absent. */
   windowTokens: number | undefined;
   /** The file's `model`. */
   model: string | undefined;
 }
 
 /**
- * Reads the `context:` block and `model` of a `phantom.yaml`; everything else in it is left alone. Percentages there
- * are 0 to 100. An absent block gives the design's defaults (20 and 15).
- * @throws {ConfigError} naming each key, value and line at fault.
+ * Reads the `context:` block and `model` of a `phantom.yaml` and ignores the rest. Percentages in it run from 0 to 100.
+ * Missing settings take the design's defaults: ceiling 20, warning 15.
+ * @throws {ConfigError} With the key, value and line of each mistake.
+ * @example
+ * const { thresholds, windowTokens } = readPhantomYaml(readFileSync("phantom.yaml", "utf8"));
  */
 export function readPhantomYaml(text: string, path = "phantom.yaml"): PhantomConfig {
-  // A byte order mark would indent the first line, and a block there would be taken for somebody else's.
+  // A byte order mark would make the first line look indented.
   const { block, model } = contextBlock(text.replace(/^\uFEFF/, ""), path);
-  const fields = new Fields("context.", block);
+  const fields = new SettingsReader("context.", block);
   const percent = (value: number) => {
     if (value > 0 && value <= 100) return undefined;
-    return "must be a percentage above 0 and up to 100";
+    return "must be a percentage above 0 and at most 100";
   };
   const ceiling = fields.number("max_utilization_pct", percent);
   const warning = fields.number("warning_pct", percent);
@@ -42,7 +46,7 @@ export function readPhantomYaml(text: string, path = "phantom.yaml"): PhantomCon
   ) {
     fields.problem(
       warning === undefined ? "max_utilization_pct" : "warning_pct",
-      `the warning (${effective.warning}) must lie below the ceiling (${effective.ceiling})`,
+      `the warning (${effective.warning}) must be below the ceiling (${effective.ceiling})`,
     );
   }
   if (fields.problems.length > 0) throw new ConfigError(path, fields.problems);
@@ -59,12 +63,12 @@ export function readPhantomYaml(text: string, path = "phantom.yaml"): PhantomCon
   };
 }
 
-/** Percent as the protocol writes it, with at most four decimals. */
+/** Formats a percentage for the protocol, with at most four decimals. */
 export function share(percent: number | null): string | null {
   return percent === null ? null : `${Number(percent.toFixed(4))}%`;
 }
 
-/** The lines of one top-level mapping. Only scalars are understood there: the block has no others. */
+/** Reads the lines of the `context` mapping. It only holds scalars. */
 function contextBlock(text: string, path: string): { block: Map<string, Scalar>; model: string | undefined } {
   const block = new Map<string, Scalar>();
   let model: string | undefined;
@@ -112,7 +116,8 @@ function addPair(block: Map<string, Scalar>, text: string, line: number, path: s
   const [key, value] = pair(text);
   if (key === undefined)
     throw new ConfigError(path, [`context: expected "key: value", found ${text} (line ${line})`]);
-  if (block.has(key)) throw new ConfigError(path, [`context.${key}: is given twice (line ${line})`]);
+  if (block.has(key))
+    throw new ConfigError(path, [`context.${key}: is set twice, remove one (line ${line})`]);
   block.set(key, { value: scalar(value), line });
 }
 

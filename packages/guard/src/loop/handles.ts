@@ -1,15 +1,18 @@
 import type { Json } from "./state.ts";
 
-/** How to open, check and close something that outlives a context: a cloned repository, a running server. */
+/**
+ * Opens, reattaches and closes a resource that outlives a context, such as a cloned repository or a running server.
+ */
 export interface HandleKind<T, D extends Json = Json> {
-  /** Makes it. `data` is stored and must be enough to take it up again in another process. */
+  /** Opens the resource. `data` is stored and must be enough to reattach in another process. */
   open(): Promise<{ value: T; data: D }> | { value: T; data: D };
-  /** Takes it up again; undefined when it is gone, and then it is opened anew. */
+  /** Reattaches to the resource. Return `undefined` if it is gone; it is then opened again. */
   attach(data: D): Promise<T | undefined> | T | undefined;
+  /** Closes the resource when the loop ends. */
   close?(value: T): Promise<void> | void;
 }
 
-/** The handles of one loop: opened once, the same in every sub-tick, taken up again after a crash. */
+/** The handles of one loop. Each is opened once, shared by all sub-ticks, and reattached after a crash. */
 export class Handles {
   readonly #stored: Record<string, Json>;
   readonly #save: () => Promise<void>;
@@ -20,11 +23,12 @@ export class Handles {
     this.#save = save;
   }
 
+  /** Returns the resource called `name`, and opens or reattaches to it on first use. */
   async use<T, D extends Json>(name: string, kind: HandleKind<T, D>): Promise<T> {
     let held = this.#open.get(name);
     if (held === undefined) {
       held = this.#take(name, kind);
-      // Held at once: two that ask together must not open two.
+      // Store the promise at once, so that two concurrent calls open one resource.
       this.#open.set(name, held);
       held.catch(() => this.#open.delete(name));
     }
@@ -38,14 +42,14 @@ export class Handles {
       const made = await kind.open();
       value = made.value;
       this.#stored[name] = made.data;
-      // Written at once: a handle that nobody remembers is a leak.
+      // Store it at once, so that a crash does not leak it.
       await this.#save();
     }
     const held: T = value;
     return { value: held, close: () => kind.close?.(held) };
   }
 
-  /** Closes what this process holds. Every handle is tried; the first failure is thrown afterwards. */
+  /** Closes the handles that this process holds. Tries all of them, then throws the first error. */
   async close(): Promise<void> {
     const failures: unknown[] = [];
     for (const [name, handle] of this.#open) {

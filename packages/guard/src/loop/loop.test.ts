@@ -4,7 +4,7 @@ import { type Continuation, type HandleKind, type LoopOptions, memoryLoopStore, 
 import { options, worker } from "./testing.ts";
 
 describe("runLoop", () => {
-  it("continues an iteration in a fresh context when it reaches its share, and looks like one loop", async () => {
+  it("continues an iteration in a fresh context at its limit, and reports only iterations", async () => {
     const log: string[] = [];
     const seen: number[] = [];
     const prompts: string[] = [];
@@ -51,7 +51,7 @@ describe("runLoop", () => {
     ]);
   });
 
-  it("says so at a boundary only where asked to", async () => {
+  it("announces a boundary only if it is visible", async () => {
     for (const [boundary, times] of [
       ["silent", 0],
       ["visible", 2],
@@ -66,14 +66,14 @@ describe("runLoop", () => {
     ["iterations", { maxIterations: 2 }, { iterations: 2 }],
     ["cost", { maxCostUsd: 0.02 }, { iterations: 2 }],
     ["time", { maxMs: 35 }, { iterations: 2 }],
-  ] as const)("stops at its ceiling of %s", async (end, ceiling, expected) => {
+  ] as const)("stops at its limit of %s", async (end, ceiling, expected) => {
     expect(await runLoop(options({ tick: worker([1, 1, 1, 1, 1]), ...ceiling }))).toMatchObject({
       end,
       ...expected,
     });
   });
 
-  it("counts what failed ticks cost, once for each call", async () => {
+  it("counts the cost of failed ticks once per call", async () => {
     let tries = 0;
     const result = await runLoop(
       options({
@@ -91,7 +91,7 @@ describe("runLoop", () => {
     expect(tries).toBe(2);
   });
 
-  it("stops when an iteration fills its context again and again without progress", async () => {
+  it("stops when an iteration fills context after context without progress", async () => {
     const tick: LoopOptions["tick"] = async ({ observe }) => {
       observe({ usage: { prompt_tokens: 90_000 } });
       return { status: "yield", notes: { piece: 0 } };
@@ -116,7 +116,7 @@ describe("runLoop", () => {
     ).toMatchObject({ end: "no_progress", boundaries: 4 });
   });
 
-  it("can be aborted between ticks, and ends when a tick keeps failing", async () => {
+  it("can be aborted between ticks, and ends after repeated failures", async () => {
     const abort = new AbortController();
     const result = await runLoop(
       options({ tick: worker([1, 1, 1]), signal: abort.signal, onIteration: () => abort.abort() }),
@@ -136,7 +136,7 @@ describe("runLoop", () => {
     expect(tries).toBe(3);
   });
 
-  it("keeps tool state over sub-ticks and processes, and closes it at the end", async () => {
+  it("keeps tool state across sub-ticks and processes, and closes it at the end", async () => {
     const log: string[] = [];
     const alive = new Set<number>();
     let next = 1;
@@ -188,7 +188,7 @@ describe("runLoop", () => {
 
 class Crash extends Error {}
 
-/** A tick that throws `Crash` takes the process down, instead of being a failure of the tick. */
+/** Makes an error in a tick crash the process instead of failing the tick. */
 function crashing(setup: LoopOptions): LoopOptions {
   let dead = false;
   return {
@@ -212,7 +212,7 @@ function crashing(setup: LoopOptions): LoopOptions {
 }
 
 describe("after a crash between any two steps", () => {
-  it("the loop ends as if nothing had happened", async () => {
+  it("the loop gives the same result", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 4 }),
@@ -225,7 +225,7 @@ describe("after a crash between any two steps", () => {
           const left = [...crashes];
           for (let process = 0; result === undefined; process++) {
             expect(process).toBeLessThan(10);
-            // Each process dies at its n-th step: before or after a write, in a tick, or while summarising.
+            // Each process crashes at its n-th step: before or after a write, or while summarising.
             let steps = left.shift() ?? Number.POSITIVE_INFINITY;
             const step = () => {
               if (steps-- <= 0) throw new Crash();
@@ -265,8 +265,8 @@ describe("after a crash between any two steps", () => {
   });
 });
 
-describe("what outlives a context", () => {
-  it("is opened once, though two parts of a tick ask for it at the same time, and never forgotten", async () => {
+describe("a handle", () => {
+  it("is opened and stored once, even if two parts of a tick request it at the same time", async () => {
     const store = memoryLoopStore();
     let writes = 0;
     let opened = 0;
@@ -280,7 +280,7 @@ describe("what outlives a context", () => {
     let seen: unknown;
     await runLoop(
       options({
-        // The first write is the slowest: it must not come to lie over what the later ones say.
+        // The first write is the slowest; it must not overwrite later ones.
         store: {
           read: () => store.read(),
           write: async (state) => {
@@ -301,7 +301,7 @@ describe("what outlives a context", () => {
     expect(seen).toEqual({ repo: "repo", server: "server" });
   });
 
-  it("cannot undo what is done by failing to close", async () => {
+  it("that fails to close does not undo finished work", async () => {
     const store = memoryLoopStore();
     let runs = 0;
     const setup = options({

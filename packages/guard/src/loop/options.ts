@@ -3,55 +3,62 @@ import type { ObserveFacts } from "../types.ts";
 import type { Handles } from "./handles.ts";
 import type { Continuation, Json, LoopEnd, LoopStore } from "./state.ts";
 
-/** What a tick says when it returns. */
+/** The result of a tick. */
 export interface TickOutcome {
   /**
-   * `next`: this iteration is finished. `yield`: it stopped because `overBudget()` said so and continues in a fresh
-   * context. `done` and `blocked` end the loop.
+   * `next`: the iteration is finished. `yield`: the tick stopped because `overBudget()` returned true, and it
+   * continues in a fresh context. `done` and `blocked` end the loop.
    */
   status: "next" | "yield" | "done" | "blocked";
-  /** Result of the iteration; kept in the loop's state. */
+  /** Result of the iteration, stored in the loop's state. */
   result?: Json;
-  /** What the summary is to be made of, on `yield`: a transcript, notes. Kept until the summary is written. */
+  /** On `yield`: the input of the summary, such as a transcript or notes. Stored until the summary is written. */
   notes?: Json;
-  /** What the tick cost; the sum of what `observe` was told when left out. */
+  /** Cost of the tick in US dollars. Default: the sum of the costs given to `observe`. */
   costUsd?: number;
 }
 
+/** One run of the `tick` function, with its own context. */
 export interface Tick {
   goal: string;
   loop: string;
-  /** Iteration, from 1, and sub-tick within it, from 0. */
+  /** Iteration from 1. `sub` counts its sub-ticks from 0. */
   iteration: number;
   sub: number;
-  /** Key of the fresh session to run this in: `loop:<loop>:<iteration>.<sub>`. */
+  /** Key of the session to run this tick in: `loop:<loop>:<iteration>.<sub>`. */
   sessionKey: string;
-  /** Goal, handoff and state as one prompt for the fresh session. */
+  /** The session's first prompt, with the goal, handoff and state. */
   prompt: string;
+  /** The previous sub-tick's handoff; `undefined` at the start of an iteration. */
   continuation: Continuation | undefined;
-  /** The harness's state across iterations; assign to change it. Stored when the tick returns. */
+  /** The harness's own state across iterations. Assign to change it; it is stored when the tick returns. */
   data: Json;
+  /** Resources that outlive a context. */
   handles: Handles;
-  /** This very tick was cut off before, as its process died or was told to stop: some of its work may be done. */
+  /** True if this tick was interrupted before, so part of its work may already be done. */
   resumed: boolean;
+  /** Aborts when the caller stops the loop. */
   signal: AbortSignal;
-  /** Takes the usage of each call of this tick; what it cost is stored, should the process die in the tick. */
+  /** Records the usage of each model call. The cost is stored at once, in case the process dies. */
   observe(usage: unknown, facts?: ObserveFacts): void;
-  /** The tick's context has reached its share: finish the step at hand and return `yield`. */
+  /** Returns true once the tick's context has reached `maxContextPct`. Finish the current step and return `yield`. */
   overBudget(): boolean;
-  /** Tokens this tick may still use; undefined while the window size is unknown. */
+  /** Returns the tokens that this tick may still use, or `undefined` while the window size is unknown. */
   tokensLeft(): number | undefined;
 }
 
+/** Options of {@link runLoop}. */
 export interface LoopOptions {
   goal: string;
-  /** Id of the loop; names its session in the events. */
+  /** Id of the loop. Its events belong to the session `loop:<loop>`. */
   loop: string;
+  /** The harness instance, such as `phantom@host-1`. */
   harness: string;
+  /** Runs one tick. Called again for each iteration and sub-tick. */
   tick: (tick: Tick) => Promise<TickOutcome>;
   /**
-   * Makes the continuation summary out of what the tick left. Called again with the same notes when a process died
-   * before the summary was written. `observe` takes the usage of its calls.
+   * Writes the continuation from the notes of a tick. Called again with the same notes if a process dies before the
+   * continuation is stored. `observe` records the usage of its model calls.
    */
   summarize: (request: {
     goal: string;
@@ -59,46 +66,62 @@ export interface LoopOptions {
     previous: Continuation | undefined;
     observe: (usage: unknown, facts?: ObserveFacts) => void;
   }) => Promise<Continuation>;
+  /** Stores the loop's state, such as `fileLoopStore(path)`. */
   store: LoopStore;
-  /** Share of the window one tick may fill, in percent, as in the loop's configuration. */
+  /** Share of the window that one tick may fill, in percent. Default: 15. */
   maxContextPct?: number;
-  /** Window size, tokens; what the provider reports wins. */
+  /** Window size in tokens. A size that the provider reports overrides it. */
   windowTokens?: number;
+  /** Maximum number of iterations. Default: 20. */
   maxIterations?: number;
+  /** Maximum cost in US dollars. Default: no limit. */
   maxCostUsd?: number;
-  /** Time inside ticks and summaries, ms. */
+  /** Maximum time in ticks and summaries, in ms. Default: no limit. */
   maxMs?: number;
-  /** Most contexts one iteration may use without finishing. */
+  /**
+   * Maximum number of sub-tick boundaries in one iteration; reaching it ends the loop as `no_progress`. Default: 50.
+   */
   maxSubTicks?: number;
+  /** Number of consecutive failed ticks to tolerate. Default: 0. */
   maxFailures?: number;
   /**
-   * Most processes that may end inside one tick before the loop stops with `tick_crashes`, and most attempts at one
-   * summary before it stops with `summary_failed`; 3 unless said.
+   * Number of process crashes in one tick that end the loop as `tick_crashes`, and number of attempts at one summary
+   * that end it as `summary_failed`. Default: 3.
    */
   maxCrashes?: number;
   /**
-   * Goes on where the loop stopped as `blocked`, `failed`, `no_progress`, `tick_crashes` or `summary_failed`: whoever
-   * says so has dealt with the cause. What was aborted, or stopped at a ceiling that is higher now, goes on without it; `done` never.
+   * Continues a loop that ended as `blocked`, `failed`, `no_progress`, `tick_crashes` or `summary_failed`. Set it
+   * after fixing the cause. An aborted loop, or one whose limit was raised, continues without it; a `done` loop never
+   * continues.
    */
   resume?: boolean;
-  /** Whether the person sees that a new context began. */
+  /** Whether `say` announces each new context to the user. Default: `silent`. */
   boundary?: "silent" | "visible";
+  /** Receives text to show to the user. */
   say?: (text: string) => void;
-  /** After each finished iteration. Sub-ticks do not show: from outside it is one loop. */
+  /** Called after each finished iteration. Sub-ticks are not reported here. */
   onIteration?: (progress: { iteration: number; result: Json | undefined; costUsd: number }) => void;
+  /** Receives each event as it happens, such as `reporter.record`. */
   onEvent?: (event: PlimsollEventInput) => void;
+  /** Initial `data` of a new loop. */
   data?: Json;
+  /** Ends the loop as `aborted`. */
   signal?: AbortSignal;
-  /** Epoch ms. */
+  /** Current time in epoch ms. Default: `Date.now`. */
   clock?: () => number;
 }
 
+/** The result of {@link runLoop}. */
 export interface LoopResult {
   end: LoopEnd;
+  /** Number of finished iterations. */
   iterations: number;
+  /** Number of sub-tick boundaries. */
   boundaries: number;
+  /** The result of each iteration. */
   results: readonly Json[];
   data: Json;
   costUsd: number;
+  /** Message of the last error, if any. */
   lastError: string | undefined;
 }

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { childProgram, runChild } from "../testing/child.ts";
+import { childProgram, runChild } from "../testing/child-process.ts";
 import {
   type Continuation,
   type LoopOptions,
@@ -14,7 +14,7 @@ import {
 import { newLoop } from "./state.ts";
 import { options, worker } from "./testing.ts";
 
-describe("a loop that ended", () => {
+describe("an ended loop", () => {
   const ends = async (setup: LoopOptions) => {
     const { end, iterations } = await runLoop(setup);
     return [end, iterations];
@@ -24,7 +24,7 @@ describe("a loop that ended", () => {
     ["iterations", { maxIterations: 2 }, { maxIterations: 9 }],
     ["cost", { maxCostUsd: 0.02 }, { maxCostUsd: 1 }],
     ["time", { maxMs: 35 }, {}],
-  ] as const)("at its ceiling of %s goes on when that is raised, and not before", async (end, low, high) => {
+  ] as const)("continues after its limit of %s is raised, and not before", async (end, low, high) => {
     const setup = options({ tick: worker([1, 1, 1, 1]), ...low });
     expect(await ends(setup)).toEqual([end, 2]);
     const told = setup.events.length;
@@ -35,7 +35,7 @@ describe("a loop that ended", () => {
     expect(await ends({ ...open, ...high })).toEqual(["done", 4]);
   });
 
-  it("because it was aborted goes on when it is called again, in the tick that was cut off", async () => {
+  it("continues in the interrupted tick after an abort", async () => {
     const abort = new AbortController();
     const seen: string[] = [];
     const setup = options({
@@ -56,7 +56,7 @@ describe("a loop that ended", () => {
     expect(seen).toEqual(["1", "2", "2 again"]);
   });
 
-  it("because it is blocked, failed or made no progress goes on only where told to", async () => {
+  it("continues only with `resume` after blocked, failed or no_progress", async () => {
     let open = false;
     const stuck: Continuation = { accomplished: [], remaining: ["everything"], findings: [] };
     const ticks: Record<string, LoopOptions["tick"]> = {
@@ -77,15 +77,15 @@ describe("a loop that ended", () => {
     }
   });
 
-  it("as done stays so", async () => {
+  it("never continues after done", async () => {
     const setup = options({ tick: worker([1]) });
     expect(await ends(setup)).toEqual(["done", 1]);
     expect(await ends({ ...setup, resume: true, maxIterations: 99 })).toEqual(["done", 1]);
   });
 });
 
-describe("a tick in which the process is killed each time", () => {
-  it("is begun three times and no more, and what is known of its cost and time counts", async () => {
+describe("a tick whose process is killed every time", () => {
+  it("starts at most three times, and its known cost and time count", async () => {
     const folder = await mkdtemp(join(tmpdir(), "guard-loop-"));
     try {
       const program = await childProgram(
@@ -125,7 +125,7 @@ describe("a tick in which the process is killed each time", () => {
         costUsd: 0.75,
         code: 0,
       });
-      expect(result.lastError).toMatch(/^Tick 2\.0 was begun 3 times.*resume: true\.$/);
+      expect(result.lastError).toMatch(/^The process ended 3 times during tick 2\.0\..*resume: true\.$/);
       expect(JSON.parse(await readFile(path, "utf8")).elapsedMs).toBeGreaterThanOrEqual(3 * 50);
       expect(JSON.parse((await runChild(program, path)).stdout)).toMatchObject({ end: "tick_crashes" });
       const resumed = await runChild(program, path, "resume");
@@ -135,7 +135,7 @@ describe("a tick in which the process is killed each time", () => {
     }
   }, 60_000);
 
-  it("counts again from none once it returned, and stops at the ceiling its dead left behind", async () => {
+  it("resets its crash count after returning, and counts the cost and time of crashed attempts", async () => {
     const died = (over: Partial<LoopState>) => {
       const store = memoryLoopStore();
       store.write({ ...newLoop("l1", "g", { done: [] }), step: "running", ...over });
@@ -152,14 +152,14 @@ describe("a tick in which the process is killed each time", () => {
     expect(await runLoop(options({ store: died({ crashes: 1 }), maxCrashes: 2 }))).toMatchObject({
       end: "tick_crashes",
     });
-    // What older versions stored has none of these fields.
+    // States stored by older versions lack these fields.
     const { crashes, interrupted, running: _, ...old } = newLoop("l1", "g", { done: [] });
     const aged = memoryLoopStore();
     aged.text = JSON.stringify({ ...old, step: "running" });
     expect(await runLoop(options({ store: aged }))).toMatchObject({ end: "done" });
   });
 
-  it("nor is a summary tried without end, and what the attempts cost counts", async () => {
+  it("limits the attempts at a summary, and counts their cost", async () => {
     let broken = true;
     let tries = 0;
     const setup = options({
@@ -175,7 +175,7 @@ describe("a tick in which the process is killed each time", () => {
     expect(await runLoop(setup)).toMatchObject({
       end: "summary_failed",
       costUsd: 1.5,
-      lastError: "No summary of what the tick left in 3 attempts. Last: no network",
+      lastError: "summarize failed 3 times for the same tick. Last error: no network",
     });
     expect(tries).toBe(3);
     broken = false;
@@ -187,11 +187,11 @@ describe("a tick in which the process is killed each time", () => {
     const turns = setup.events.filter((event) => event.type === "turn");
     expect(turns).toHaveLength(4);
     for (const turn of turns) expect(turn).toMatchObject({ purpose: "compaction" });
-    const dear = options({ ...setup, store: memoryLoopStore(), maxCostUsd: 0.5 });
-    expect(await runLoop(dear)).toMatchObject({ end: "cost", boundaries: 1 });
+    const limited = options({ ...setup, store: memoryLoopStore(), maxCostUsd: 0.5 });
+    expect(await runLoop(limited)).toMatchObject({ end: "cost", boundaries: 1 });
   });
 
-  it("does not hide that its progress could not be stored", async () => {
+  it("reports that its progress could not be stored", async () => {
     const store = memoryLoopStore();
     let full = false;
     const setup = options({

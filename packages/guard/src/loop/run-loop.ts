@@ -20,8 +20,8 @@ import {
 
 const MAX_HANDOFF_CHARS = 6_000;
 const MAX_CRASHES = 3;
-/** Ends after which a loop goes on only when someone says that the cause was dealt with. */
-const NEEDS_WORD: ReadonlySet<LoopEnd | undefined> = new Set([
+/** Ends after which the loop only continues with `resume: true`. */
+const NEEDS_RESUME: ReadonlySet<LoopEnd | undefined> = new Set([
   "blocked",
   "failed",
   "no_progress",
@@ -30,10 +30,21 @@ const NEEDS_WORD: ReadonlySet<LoopEnd | undefined> = new Set([
 ]);
 
 /**
- * Runs a loop over as many contexts as it needs, as one. Every step is stored before the next begins, so a process
- * that dies anywhere is continued by calling this again with the same store. A tick that died half way runs again,
- * told so by `resumed`, and so often at most; a finished iteration never does.
- * @throws {GuardError} `store_locked` when another works on the same store, and what the store or `summarize` throws; the stored state stays valid and the loop can be continued.
+ * Runs one loop over as many contexts as it needs. Every step is stored before the next starts, so after a crash
+ * another call with the same store continues the loop. A tick interrupted by a crash runs again with `resumed` set;
+ * after `maxCrashes` crashes in one tick the loop ends. A finished iteration never runs again.
+ * @throws {GuardError} `store_locked` if another process or call uses the store.
+ * @throws Errors of the store and of `summarize`. The stored state stays valid, so the loop can continue.
+ * @example
+ * const { end, results } = await runLoop({
+ *   goal: "Explore the codebase",
+ *   loop: "explore-1",
+ *   harness: "phantom@host-1",
+ *   store: fileLoopStore("explore-1.json"),
+ *   windowTokens: 100_000,
+ *   tick: async (tick) => exploreSome(tick),
+ *   summarize: async ({ notes }) => summarise(notes),
+ * });
  */
 export async function runLoop(options: LoopOptions): Promise<LoopResult> {
   const release = await options.store.claim?.();
@@ -53,7 +64,7 @@ class LoopRun {
   #events = 0;
   #saving: Promise<void> = Promise.resolve();
   #saveDue = false;
-  #lost: { error: unknown } | undefined;
+  #saveError: { error: unknown } | undefined;
   #window: number | undefined;
 
   constructor(options: LoopOptions, state: LoopState) {
@@ -66,14 +77,14 @@ class LoopRun {
 
   async go(): Promise<LoopResult> {
     const state = this.#state;
-    if (state.step === "finished" && this.#goesOn()) {
+    if (state.step === "finished" && this.#mayContinue()) {
       const step = state.yielded === undefined ? "ready" : "yielded";
       Object.assign(state, { step, end: undefined, failures: 0, crashes: 0, summaryTries: 0 });
     }
     if (state.step !== "finished") {
       this.#emit({ type: "session", status: "started", kind: "loop", title: state.goal });
     }
-    if (state.step === "running") await this.#diedInTick();
+    if (state.step === "running") await this.#recoverTick();
     while (state.step !== "finished") {
       if (state.step === "yielded") {
         await this.#summarise();
@@ -97,23 +108,23 @@ class LoopRun {
     };
   }
 
-  /** Whether a loop that ended may go on under the present options. */
-  #goesOn(): boolean {
+  /** Returns true if an ended loop may continue under the current options. */
+  #mayContinue(): boolean {
     const { end } = this.#state;
     if (end === "done") return false;
-    if (NEEDS_WORD.has(end)) return this.#options.resume === true;
+    if (NEEDS_RESUME.has(end)) return this.#options.resume === true;
     return this.#ceiling() === undefined;
   }
 
-  /** The last process ended inside the tick. What is known of the time and money it used counts. */
-  async #diedInTick(): Promise<void> {
+  /** Handles a crash in the last tick. Its known time and cost still count. */
+  async #recoverTick(): Promise<void> {
     const state = this.#state;
-    this.#cutOff();
+    this.#interruptTick();
     state.crashes += 1;
     if (state.crashes < this.#attempts()) return;
     state.lastError =
-      `Tick ${state.iteration + 1}.${state.sub} was begun ${state.crashes} times, and each time its process ended ` +
-      `inside it. Find out why (memory, a signal, a call of exit), then go on with resume: true.`;
+      `The process ended ${state.crashes} times during tick ${state.iteration + 1}.${state.sub}. Find the cause, such as ` +
+      `memory, a signal or a call of exit. Then continue with resume: true.`;
     await this.#finish("tick_crashes");
   }
 
@@ -121,8 +132,8 @@ class LoopRun {
     return this.#options.maxCrashes ?? MAX_CRASHES;
   }
 
-  /** The tick at hand did not return: it is begun again, and told so. */
-  #cutOff(): void {
+  /** Marks the current tick as interrupted, so that it runs again with `resumed` set. */
+  #interruptTick(): void {
     const state = this.#state;
     const { since, last, costUsd } = state.running ?? { since: 0, last: 0, costUsd: 0 };
     state.elapsedMs += Math.max(0, last - since);
@@ -136,7 +147,7 @@ class LoopRun {
     const state = this.#state;
     const { guard, tick, running } = this.#newTick(state.interrupted);
     if (state.iteration > 0 && state.sub === 0) {
-      // A new iteration begins empty too. After a crash it is said again under the same id, and counted once.
+      // A new iteration starts empty. The fixed id keeps a repeated event from counting twice.
       const id = `iteration-${state.loop}-${state.iteration + 1}`;
       this.#emit({ type: "cleared", id, reason: `iteration ${state.iteration + 1} begins` });
     }
@@ -149,9 +160,9 @@ class LoopRun {
       outcome = await this.#options.tick(tick);
     } catch (error) {
       running.last = this.#clock();
-      // It failed, and was paid for all the same.
-      this.#cutOff();
-      // What stops because it was told to did not fail.
+      // A failed tick costs money too.
+      this.#interruptTick();
+      // A tick that stops after an abort did not fail.
       if (this.#options.signal?.aborted === true) await this.#save();
       else await this.#tickFailed(error);
       return;
@@ -197,12 +208,12 @@ class LoopRun {
     const { notes, tokens } = state.yielded as { notes: Json; tokens: number };
     const previous = state.continuation;
     if (state.summaryTries >= this.#attempts()) {
-      const why = state.lastError === undefined ? "" : ` Last: ${state.lastError}`;
-      state.lastError = `No summary of what the tick left in ${state.summaryTries} attempts.${why}`;
+      const why = state.lastError === undefined ? "" : ` Last error: ${state.lastError}`;
+      state.lastError = `summarize failed ${state.summaryTries} times for the same tick.${why}`;
       await this.#finish("summary_failed");
       return;
     }
-    // Stored before it is tried, so that an attempt nobody survives counts too.
+    // Store the attempt first, so that a crash counts as an attempt.
     state.summaryTries += 1;
     await this.#save();
     const made = await this.#summary(notes);
@@ -216,7 +227,7 @@ class LoopRun {
     state.yielded = undefined;
     state.step = "ready";
     const visible = this.#options.boundary === "visible";
-    // Sent before it is stored: after a crash it is sent again under the same id, and counted once.
+    // Emit before storing: after a crash it is sent again with the same id and counted once.
     this.#emit({
       type: "subtick",
       id: `subtick-${state.loop}-${state.iteration + 1}.${state.sub}`,
@@ -228,8 +239,8 @@ class LoopRun {
       reason: `max_context_pct ${this.#share()}`,
       visible,
     });
-    const most = this.#options.maxSubTicks ?? 50;
-    if (stuck || state.sub >= most) await this.#finish("no_progress");
+    const max = this.#options.maxSubTicks ?? 50;
+    if (stuck || state.sub >= max) await this.#finish("no_progress");
     else await this.#save();
     if (visible) {
       this.#options.say?.(
@@ -238,7 +249,7 @@ class LoopRun {
     }
   }
 
-  /** What it cost is known whether it comes to something or not. */
+  /** Calls `summarize`. Its time and cost count even if it fails. */
   async #summary(notes: Json): Promise<Continuation> {
     const state = this.#state;
     const guard = this.#guard();
@@ -258,13 +269,13 @@ class LoopRun {
     } catch (error) {
       spent();
       state.lastError = messageOf(error);
-      // The attempt is stored already; what it failed with is what the caller must hear.
+      // The attempt is already stored, so report the summary's error rather than the store's.
       await this.#save().catch(() => {});
       throw error;
     }
   }
 
-  /** Measures one tick. Every iteration and every sub-tick has a window of its own. */
+  /** Creates the guard that measures one tick or summary. Every sub-tick has its own window. */
   #guard(): ContextGuard {
     const state = this.#state;
     const options = this.#options;
@@ -341,8 +352,8 @@ class LoopRun {
     const state = this.#state;
     state.step = "finished";
     state.end = end;
-    // Sent before it is stored, as at a boundary. Stored before anything is closed: closing takes time and may fail,
-    // and what is done must not be done again for that.
+    // Emit before storing, as at a boundary. Store before closing handles, because closing may fail and finished work
+    // must not run again.
     this.#emit({ type: "session", status: "ended", kind: "loop", reason: end });
     await this.#save();
     try {
@@ -353,10 +364,10 @@ class LoopRun {
     await this.#save();
   }
 
-  /** One write after the other: of two at once the older could come to lie on top. */
+  /** Writes one state at a time, so that an older state never overwrites a newer one. */
   #save(): Promise<void> {
     const next = this.#saving.then(() => {
-      if (this.#lost !== undefined) throw this.#lost.error;
+      if (this.#saveError !== undefined) throw this.#saveError.error;
       this.#saveDue = false;
       return this.#options.store.write(this.#state);
     });
@@ -364,12 +375,12 @@ class LoopRun {
     return next;
   }
 
-  /** While a tick runs: however often it is asked, one write waits at most. What it fails with, the next step throws. */
+  /** Saves in the background during a tick, with at most one write waiting. The next step throws its error. */
   #saveSoon(): void {
     if (this.#saveDue) return;
     this.#saveDue = true;
     this.#save().catch((error: unknown) => {
-      this.#lost ??= { error };
+      this.#saveError ??= { error };
     });
   }
 

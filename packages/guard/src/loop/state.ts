@@ -1,81 +1,81 @@
 import { clip } from "../view/placeholder.ts";
 
-/** Any value that survives `JSON.stringify`. */
+/** Any JSON value. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
-/** What one context hands to the next. */
+/** The handoff from one context to the next. */
 export interface Continuation {
   accomplished: readonly string[];
   remaining: readonly string[];
   findings: readonly string[];
 }
 
-/** Why a loop ended. */
+/** Why a loop ended. `iterations`, `cost` and `time` name the limit that was reached. */
 export type LoopEnd =
-  /** The goal is reached, said the tick. */
+  /** The tick reported that the goal is reached. */
   | "done"
-  /** The tick needs something that only a person can give. */
+  /** The tick needs something that only a person can provide. */
   | "blocked"
   | "iterations"
   | "cost"
   | "time"
-  /** An iteration filled its context again and again without finishing anything. */
+  /** An iteration filled context after context without progress. */
   | "no_progress"
   | "aborted"
-  /** The tick failed more often in a row than allowed. */
+  /** More consecutive ticks failed than `maxFailures` allows. */
   | "failed"
-  /** The process ended inside one tick again and again: killed, out of memory, or by itself. */
+  /** The process ended in the same tick `maxCrashes` times. */
   | "tick_crashes"
-  /** No summary of what a tick left could be made, in as many attempts. */
+  /** `summarize` failed `maxCrashes` times for the same tick. */
   | "summary_failed";
 
 /**
- * Where a loop stands between two steps. `running` at the start of a process means that the last one died inside a
- * tick; `yielded` that the tick ended and its summary was not written yet.
+ * The stored step of a loop. After a restart of the process, `running` means that it died in a tick, and `yielded`
+ * that the summary is not written yet.
  */
 export type LoopStep = "ready" | "running" | "yielded" | "finished";
 
-/** What is known of the tick under way, should nobody be left to tell. Epoch ms. */
+/** Progress of the current tick, used if the process dies in it. Times in epoch ms. */
 export interface RunningTick {
   since: number;
-  /** When it was last heard of: its latest call of a model. */
+  /** Time of the latest model call. */
   last: number;
-  /** What its calls cost so far. */
+  /** Cost of the tick's calls so far. */
   costUsd: number;
 }
 
-/** The loop's persistent state: one plain JSON document, written whole at each step. */
+/** The loop's persistent state: one plain JSON document, replaced at each step. */
 export interface LoopState {
   version: 1;
   loop: string;
   goal: string;
   step: LoopStep;
-  /** Finished iterations. */
+  /** Number of finished iterations. */
   iteration: number;
-  /** Sub-tick of the present iteration, from 0. */
+  /** Sub-tick of the current iteration, from 0. */
   sub: number;
-  /** Sub-tick boundaries over all iterations. */
+  /** Number of sub-tick boundaries over all iterations. */
   boundaries: number;
-  /** What the last sub-tick handed over; undefined at the start of an iteration. */
+  /** The previous sub-tick's handoff; `undefined` at the start of an iteration. */
   continuation: Continuation | undefined;
-  /** What the tick left for its summary, kept so that a crash before the summary loses nothing. */
+  /** The input of the next summary, stored so that a crash cannot lose it. */
   yielded: Json | undefined;
   /** Result of each finished iteration. */
   results: Json[];
-  /** The harness's own state, across iterations. */
+  /** The harness's own state across iterations. */
   data: Json;
-  /** Tool state that outlives a context: what is needed to take it up again. */
+  /** The data needed to reattach to each handle. */
   handles: Record<string, Json>;
   costUsd: number;
-  /** Time spent inside ticks, ms. */
+  /** Time in ticks and summaries, in ms. */
   elapsedMs: number;
-  /** Failures of the tick in a row. */
+  /** Number of consecutive failed ticks. */
   failures: number;
-  /** Processes that ended inside the present tick. */
+  /** Number of processes that died in the current tick. */
   crashes: number;
-  /** Attempts at the summary that is due. */
+  /** Number of attempts at the pending summary. */
   summaryTries: number;
-  /** The present tick was begun before and did not return. */
+  /** True if the current tick started before and did not return. */
   interrupted: boolean;
   running: RunningTick | undefined;
   lastError: string | undefined;
@@ -108,18 +108,18 @@ export function newLoop(loop: string, goal: string, data: Json): LoopState {
   };
 }
 
-/** Keeps one loop's state. `write` must be all or nothing: see `fileLoopStore` of `@plimsoll/guard/node`. */
+/** Stores one loop's state. `write` must be atomic. See `fileLoopStore` of `@plimsoll/guard/node`. */
 export interface LoopStore {
   /**
-   * Keeps others off from reading to the last write, and gives what lets them in again.
-   * @throws {GuardError} `store_locked` when another has it.
+   * Locks the store until the returned function is called.
+   * @throws {GuardError} `store_locked` if another process or call holds the lock.
    */
   claim?(): Promise<() => Promise<void>>;
   read(): Promise<LoopState | undefined> | LoopState | undefined;
   write(state: LoopState): Promise<void> | void;
 }
 
-/** Keeps the state in memory, as JSON: what would not survive a file does not survive here. */
+/** Stores the state in memory as JSON, so that values that JSON cannot hold are lost here too. */
 export function memoryLoopStore(): LoopStore & { text: string | undefined } {
   return {
     text: undefined,
@@ -132,7 +132,7 @@ export function memoryLoopStore(): LoopStore & { text: string | undefined } {
   };
 }
 
-/** The handoff as the next context reads it. */
+/** Formats a handoff for the next context. */
 export function continuationText(continuation: Continuation): string {
   const list = (title: string, items: readonly string[]) =>
     `${title}:\n${items.length === 0 ? "- nothing" : items.map((item) => `- ${item}`).join("\n")}`;
@@ -143,7 +143,7 @@ export function continuationText(continuation: Continuation): string {
   ].join("\n");
 }
 
-/** Keeps a handoff small: the newest items of each list, each clipped. */
+/** Limits a handoff to about `maxChars` characters. Keeps the newest items of each list. */
 export function boundContinuation(continuation: Continuation, maxChars: number): Continuation {
   const share = Math.floor(maxChars / 3);
   const bound = (items: readonly string[]) => {

@@ -6,8 +6,8 @@ import { type LoopOptions, memoryLoopStore } from "./index.ts";
 const WINDOW = 100_000;
 
 /**
- * A worker with `work[i]` pieces to do in iteration i; each piece costs 4,000 tokens of context, of which 15,000 may
- * be used. It keeps its progress in the loop's state, as a real one would in its workspace.
+ * Returns a tick with `work[i]` pieces to do in iteration i. Each piece takes 4,000 tokens of the 15,000 that a tick
+ * may use. Progress is stored in `data`, as a real harness would store it in its workspace.
  */
 export function worker(work: readonly number[], log: string[] = []): LoopOptions["tick"] {
   return async (tick) => {
@@ -35,7 +35,7 @@ export function worker(work: readonly number[], log: string[] = []): LoopOptions
   };
 }
 
-/** A loop in memory whose clock steps 10 ms each time it is read; its events are checked and kept. */
+/** Options of a loop in memory. The clock advances by 10 ms per read. Events are validated and collected. */
 export function options(over: Partial<LoopOptions>): LoopOptions & { events: PlimsollEventInput[] } {
   const events: PlimsollEventInput[] = [];
   let now = Date.UTC(2026, 10, 20);

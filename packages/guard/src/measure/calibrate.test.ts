@@ -7,15 +7,17 @@ import { estimateTokens, tokenizerScale } from "./estimate.ts";
 
 const FIXTURES = fileURLToPath(new URL("../../../../../shared/fixtures/agentd", import.meta.url));
 
-interface Recorded {
+interface RecordedCall {
   estimate: number;
   quarter: number;
   actual: number;
 }
 
-/** Rebuilds what each recorded call carried: prompt, replies, tool results, less the share its collector dropped. */
-function recordedCalls(file: string): Recorded[] {
-  const calls: Recorded[] = [];
+/**
+ * Rebuilds the content of each recorded call: prompt, replies and tool results, minus the share that was collected.
+ */
+function recordedCalls(file: string): RecordedCall[] {
+  const calls: RecordedCall[] = [];
   let text = 0;
   let chars = 0;
   let kept = 1;
@@ -48,7 +50,7 @@ function median(values: number[]): number {
 }
 
 describe.skipIf(!existsSync(FIXTURES))("on recorded agentd runs", () => {
-  it("predicts within 5 % at the median after five turns, and prints it beside chars/4", () => {
+  it("predicts within 5 % (median) after five turns, and prints a comparison with chars/4", () => {
     const rows: string[] = [];
     const ours: number[] = [];
     const quarters: number[] = [];
@@ -81,7 +83,7 @@ function percent(value: number): string {
 }
 
 describe("calibration", () => {
-  it("finds any offset and slope from the counts alone", () => {
+  it("learns any offset and slope from the counts alone", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 0, max: 30_000 }),
@@ -102,7 +104,7 @@ describe("calibration", () => {
     );
   });
 
-  it("says where a figure comes from, and how wrong the last ones were", () => {
+  it("reports the source and the recent error of a prediction", () => {
     const fresh = newCalibration(1.2, 300);
     expect(predict(fresh, 1_000)).toEqual({ tokens: 1_500, source: "estimated", error: undefined });
     const once = calibrate(fresh, 1_000, 2_000);
@@ -111,7 +113,7 @@ describe("calibration", () => {
     expect(predict(calibrate(once, 1_500, 2_500), 1_500).error).toBeCloseTo(0.04, 2);
   });
 
-  it("never learns a slope that no tokenizer has", () => {
+  it("limits the slope to a plausible range", () => {
     const wild = calibrate(calibrate(newCalibration(), 1_000, 1_000), 1_100, 90_000);
     expect(wild.slope).toBeLessThanOrEqual(3);
     const backwards = calibrate(calibrate(newCalibration(), 1_000, 9_000), 5_000, 1_000);

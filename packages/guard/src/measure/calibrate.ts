@@ -1,41 +1,45 @@
 /**
- * Turns an estimate of text into the tokens a provider will count. A prompt holds more than its messages (tool
- * schemas, wrapping), so the truth is `offset + slope x estimate`. The offset follows exactly from the last real
- * count; the slope is learned from how counts grew between calls. Plain JSON, deterministic.
+ * Predicts a provider's token count from an estimate: `offset + slope × estimate`. The offset, such as tool schemas,
+ * comes from the last real count; the slope from how counts grew between calls. Plain JSON.
  */
 export interface Calibration {
   /** Real tokens per estimated token. */
   slope: number;
-  /** Sums of the weighted regression through successive differences; the prior is in them. */
+  /** Weighted sums of the regression over successive differences, including the prior. */
   products: number;
   squares: number;
-  /** The last real count, and what was estimated for the same prompt. Tokens. */
+  /** The last real count and the estimate of the same prompt, in tokens. */
   anchor: { estimate: number; actual: number } | undefined;
-  /** Relative errors of the latest predictions, oldest first. */
+  /** Relative errors of the latest predictions, oldest first. Fractions. */
   errors: number[];
-  /** Tokens assumed beside the messages until something was measured. */
+  /** Tokens assumed in addition to the messages, until the first real count. */
   overhead: number;
+  /** Number of real counts so far. */
   counts: number;
 }
 
+/** `measured`: this prompt was counted. `calibrated`: corrected by an earlier count. `estimated`: neither. */
 export type EstimateSource = "measured" | "calibrated" | "estimated";
 
+/** A predicted token count. */
 export interface Prediction {
   tokens: number;
-  /** `measured`: this very prompt was counted; `calibrated`: corrected by an earlier count; `estimated`: neither. */
   source: EstimateSource;
-  /** Median relative error of the latest predictions; undefined before the first could be checked. */
+  /** Median relative error of the latest predictions, as a fraction; `undefined` before the first check. */
   error: number | undefined;
 }
 
-/** How much evidence the prior slope is worth, in squared tokens: a growth of some hundred tokens outweighs it. */
+/** Weight of the prior slope, in squared tokens. Growth of a few hundred tokens outweighs it. */
 const PRIOR_WEIGHT = 200 ** 2;
-/** Older evidence fades, so that a change of language or tool is followed. */
+/** Weight kept by older evidence with each count, so the slope follows a change of language or tools. */
 const FADE = 0.8;
 const SLOPE_LIMIT = 2;
 const KEPT_ERRORS = 20;
 
-/** @param scale prior tokens per estimated token; @param overhead tokens assumed beside the messages. */
+/**
+ * Returns a calibration without evidence. `scale` is the prior slope, `overhead` the tokens assumed in addition to
+ * the messages.
+ */
 export function newCalibration(scale = 1, overhead = 0): Calibration {
   return {
     slope: scale,
@@ -48,7 +52,7 @@ export function newCalibration(scale = 1, overhead = 0): Calibration {
   };
 }
 
-/** What the provider will count for a prompt whose messages are estimated at `estimate` tokens. */
+/** Predicts the provider's count for a prompt whose messages are estimated at `estimate` tokens. */
 export function predict(calibration: Calibration, estimate: number): Prediction {
   const { anchor, slope, overhead } = calibration;
   const error = median(calibration.errors);
@@ -57,11 +61,11 @@ export function predict(calibration: Calibration, estimate: number): Prediction 
   }
   if (anchor.estimate === estimate) return { tokens: anchor.actual, source: "measured", error };
   const tokens = anchor.actual + slope * (estimate - anchor.estimate);
-  // Emptying a window cannot leave less than the messages that remain.
+  // Even after a large drop, the remaining messages have a size.
   return { tokens: Math.round(Math.max(tokens, slope * estimate * 0.5, 0)), source: "calibrated", error };
 }
 
-/** Learns from a real count. `estimate` must be that of the prompt the count is for. */
+/** Learns from a real count. `estimate` must belong to the counted prompt. */
 export function calibrate(calibration: Calibration, estimate: number, actual: number): Calibration {
   const { anchor } = calibration;
   const predicted = predict(calibration, estimate).tokens;
@@ -88,7 +92,7 @@ export function calibrate(calibration: Calibration, estimate: number, actual: nu
   };
 }
 
-/** Tokens a piece of text estimated at `estimate` will be counted as, without the prompt around it. */
+/** Predicts the count of one piece of text, without the rest of the prompt. */
 export function inContext(calibration: Calibration, estimate: number): number {
   return Math.round(calibration.slope * estimate);
 }

@@ -49,20 +49,20 @@ describe("estimateTokens", () => {
     expect(error).toBeLessThan(within);
   });
 
-  it("beats chars/4 where it matters: the worst class of text", () => {
+  it("beats chars/4 on the worst kind of text", () => {
     const worst = (estimate: (text: string) => number) =>
       Math.max(...TEXTS.map(([, text]) => Math.abs(estimate(text) / countTokens(text) - 1)));
     expect(worst(estimateTokens)).toBeLessThan(worst((text) => text.length / 4) / 2);
   });
 
-  it("samples a long text to about what reading it whole gives", () => {
+  it("estimates a long text from samples about as well as from the whole", () => {
     const long = here("../../../../package-lock.json").slice(0, 200_000);
     const parts = [0, 1, 2, 3].map((part) => long.slice(part * 50_000, (part + 1) * 50_000));
     const whole = parts.reduce((sum, part) => sum + estimateTokens(part), 0);
     expect(Math.abs(estimateTokens(long) / whole - 1)).toBeLessThan(0.05);
   });
 
-  it("counts nothing in nothing", () => {
+  it("estimates an empty text as zero", () => {
     expect(estimateTokens("")).toBe(0);
   });
 });

@@ -1,16 +1,10 @@
-/**
- * Tokens of a text without a tokenizer. A byte-pair tokenizer cuts text at word, case, digit and punctuation borders
- * before it merges, so counting those borders follows it through prose, code, JSON, base64 and CJK alike, where a
- * fixed number of characters per token is wrong by up to a factor of three.
- */
-
-/** Gives the tokens of a text. Must be deterministic; called once per message text. */
+/** Returns the number of tokens of a text. Must be deterministic; called once per message text. */
 export type Tokenizer = (text: string) => number;
 
-/** What was counted in a text; the weights turn it into tokens. */
+/** Counts of a text's features. Their weighted sum estimates the tokens. */
 export interface Borders {
   words: number;
-  /** Letters of a word beyond the seventh: long words are cut further. */
+  /** Letters of a word beyond the seventh: tokenizers split long words. */
   longLetters: number;
   capitals: number;
   digits: number;
@@ -25,7 +19,10 @@ export interface Borders {
   symbols: number;
 }
 
-/** Fitted by least squares on relative error against o200k_base, over code, JSON, Markdown, prose, logs, base64, CJK. */
+/**
+ * Fitted by least squares of the relative error against o200k_base, over code, JSON, Markdown, prose, logs, base64
+ * and CJK.
+ */
 const WEIGHTS: Readonly<Record<keyof Borders, number>> = {
   words: 1.25,
   longLetters: 0.015,
@@ -40,11 +37,11 @@ const WEIGHTS: Readonly<Record<keyof Borders, number>> = {
   symbols: 0.97,
 };
 
-/** A longer text is read in evenly spaced pieces: its classes repeat, and reading it all would cost milliseconds. */
-const WHOLE = 65_536;
-const PIECE = 4_096;
+/** Longer texts are sampled in evenly spaced pieces: reading them whole would take milliseconds. Characters. */
+const MAX_WHOLE_CHARS = 65_536;
+const SAMPLE_CHARS = 4_096;
 
-const Kind = {
+const CharKind = {
   Lower: 0,
   Upper: 1,
   Digit: 2,
@@ -57,23 +54,27 @@ const Kind = {
 } as const;
 
 const ASCII = Uint8Array.from({ length: 128 }, (_, code) => {
-  if (code >= 97 && code <= 122) return Kind.Lower;
-  if (code >= 65 && code <= 90) return Kind.Upper;
-  if (code >= 48 && code <= 57) return Kind.Digit;
-  if (code === 10) return Kind.Newline;
-  if (code === 32 || code === 9 || code === 13) return Kind.Blank;
-  return Kind.Mark;
+  if (code >= 97 && code <= 122) return CharKind.Lower;
+  if (code >= 65 && code <= 90) return CharKind.Upper;
+  if (code >= 48 && code <= 57) return CharKind.Digit;
+  if (code === 10) return CharKind.Newline;
+  if (code === 32 || code === 9 || code === 13) return CharKind.Blank;
+  return CharKind.Mark;
 });
 
 function kindBeyondAscii(code: number): number {
-  if (code < 0x2000) return Kind.Letter;
-  if (code >= 0x3040 && code <= 0x9fff) return Kind.Cjk;
-  if (code >= 0xac00 && code <= 0xd7af) return Kind.Cjk;
-  if (code >= 0xff00 && code <= 0xffef) return Kind.Cjk;
-  if (code >= 0x3000 && code <= 0x303f) return Kind.Cjk;
-  return Kind.Symbol;
+  if (code < 0x2000) return CharKind.Letter;
+  if (code >= 0x3040 && code <= 0x9fff) return CharKind.Cjk;
+  if (code >= 0xac00 && code <= 0xd7af) return CharKind.Cjk;
+  if (code >= 0xff00 && code <= 0xffef) return CharKind.Cjk;
+  if (code >= 0x3000 && code <= 0x303f) return CharKind.Cjk;
+  return CharKind.Symbol;
 }
 
+/**
+ * Counts a text's word, case, digit and punctuation borders, where byte-pair tokenizers split before they merge.
+ * A fixed number of characters per token would be wrong by up to a factor of three.
+ */
 export function countBorders(text: string, from = 0, to = text.length): Borders {
   let words = 0;
   let longLetters = 0;
@@ -86,39 +87,39 @@ export function countBorders(text: string, from = 0, to = text.length): Borders 
   let cjk = 0;
   let otherLetters = 0;
   let symbols = 0;
-  let previous: number = Kind.Newline;
+  let previous: number = CharKind.Newline;
   let run = 0;
   for (let index = from; index < to; index++) {
     const code = text.charCodeAt(index);
     const kind = code < 128 ? ASCII[code]! : kindBeyondAscii(code);
     run = kind === previous ? run + 1 : 1;
     switch (kind) {
-      case Kind.Lower:
-        // A capital followed by small letters is one word: it was counted at the capital.
-        if (run === 1 && previous !== Kind.Upper) words++;
+      case CharKind.Lower:
+        // A capitalised word was already counted at its capital.
+        if (run === 1 && previous !== CharKind.Upper) words++;
         else if (run > 7) longLetters++;
         break;
-      case Kind.Upper:
+      case CharKind.Upper:
         if (run === 1) words++;
         else capitals++;
         break;
-      case Kind.Digit:
+      case CharKind.Digit:
         if (run % 3 === 1) digits++;
         break;
-      case Kind.Blank:
+      case CharKind.Blank:
         if (run === 2) indents++;
         break;
-      case Kind.Newline:
+      case CharKind.Newline:
         if (run === 1) newlines++;
         break;
-      case Kind.Mark:
+      case CharKind.Mark:
         if (run === 1) marks++;
         else joinedMarks++;
         break;
-      case Kind.Cjk:
+      case CharKind.Cjk:
         cjk++;
         break;
-      case Kind.Letter:
+      case CharKind.Letter:
         otherLetters++;
         break;
       default:
@@ -141,22 +142,22 @@ export function countBorders(text: string, from = 0, to = text.length): Borders 
   };
 }
 
-/** Tokens of a text as o200k would count them, within about 10 % for the classes it was fitted on. */
+/** Estimates the tokens of a text under o200k_base, within about 10 % for the fitted kinds of text. */
 export function estimateTokens(text: string): number {
   const length = text.length;
-  if (length <= WHOLE) return weigh(countBorders(text));
-  const pieces = WHOLE / PIECE;
-  const stride = (length - PIECE) / (pieces - 1);
+  if (length <= MAX_WHOLE_CHARS) return weigh(countBorders(text));
+  const pieces = MAX_WHOLE_CHARS / SAMPLE_CHARS;
+  const stride = (length - SAMPLE_CHARS) / (pieces - 1);
   let sum = 0;
   for (let piece = 0; piece < pieces; piece++) {
     const from = Math.floor(piece * stride);
-    sum += weigh(countBorders(text, from, from + PIECE));
+    sum += weigh(countBorders(text, from, from + SAMPLE_CHARS));
   }
-  return (sum * length) / WHOLE;
+  return (sum * length) / MAX_WHOLE_CHARS;
 }
 
 function weigh(borders: Borders): number {
-  // Written out: a loop over the names would cost more than reading a short text.
+  // Unrolled: a loop over the keys would take longer than reading a short text.
   return (
     borders.words * WEIGHTS.words +
     borders.longLetters * WEIGHTS.longLetters +
@@ -175,8 +176,8 @@ function weigh(borders: Borders): number {
 const NEWER_CLAUDE = /claude-(?:opus-(?:4-[7-9]|[5-9])|(?:sonnet|haiku|fable)-[5-9])/;
 
 /**
- * How many tokens a model makes of what o200k calls one. A starting point only: the first real count corrects it.
- * Anthropic states about 30 % more tokens from Opus 4.7 and the fifth generation on.
+ * Returns a model's tokens per o200k token, as a first guess that real counts correct. Anthropic documents about 30 %
+ * more tokens for Opus 4.7 and the fifth generation.
  */
 export function tokenizerScale(model: string | undefined): number {
   if (model === undefined || !/claude/i.test(model)) return 1;

@@ -116,7 +116,7 @@ describe("readUsage", () => {
     expect(contextTokens((read as ReadTurn).usage)).toBe(context);
   });
 
-  it("never takes a cumulative result for a level, and keeps the window sizes that come with it", () => {
+  it("reads a cumulative result as no turn, but keeps its window sizes", () => {
     expect(
       readUsage({
         type: "result",
@@ -128,13 +128,13 @@ describe("readUsage", () => {
     ).toEqual({ kind: "none", reason: "cumulative", windows: { "claude-opus-5": 200_000 }, costUsd: 1.5 });
   });
 
-  it("takes a missing Ollama count for unknown, never for zero", () => {
+  it("reads a missing Ollama count as unknown, not zero", () => {
     const read = readUsage({ model: "llama3.2", eval_count: 12, done: true }) as ReadTurn;
     expect(contextTokens(read.usage)).toBeUndefined();
     expect(read.usage.output_tokens).toBe(12);
   });
 
-  it("skips what the harness made up and what holds no usage", () => {
+  it("skips synthetic messages and values without usage", () => {
     expect(
       readUsage({ type: "assistant", message: { model: "<synthetic>", usage: { input_tokens: 0 } } }),
     ).toMatchObject({ reason: "synthetic" });
@@ -143,7 +143,7 @@ describe("readUsage", () => {
     }
   });
 
-  it("merges two reports of one message to the larger counts", () => {
+  it("merges two reports of one message into the larger counts", () => {
     const part = (output: number) =>
       readUsage({
         id: "m",

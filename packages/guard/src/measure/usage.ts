@@ -1,15 +1,16 @@
 import type { Usage } from "@plimsoll/protocol/pure";
 import { larger, mergeUsage } from "@plimsoll/protocol/pure";
 
-/** Why an object gave no turn. */
+/** Why a value contains no turn. */
 export type NoTurnReason =
-  /** Nothing that looks like a usage object. */
+  /** The value contains no usage object. */
   | "no_usage"
-  /** A message the harness itself made up; it was never sent to a model. */
+  /** The harness created the message itself and never called a model. */
   | "synthetic"
-  /** A sum over calls: right for a bill, wrong for a level. */
+  /** The counts are a sum over several calls, so they are no level. */
   | "cumulative";
 
+/** The provider or SDK format that was recognised. */
 export type UsageSource =
   | "anthropic"
   | "claude_agent_sdk"
@@ -21,34 +22,39 @@ export type UsageSource =
   | "gemini"
   | "protocol";
 
+/** The usage of one call. */
 export interface ReadTurn {
   kind: "turn";
   source: UsageSource;
   usage: Usage;
-  /** The provider's message or response id: the same id is the same turn. */
+  /** The provider's message or response id. Reports with the same id belong to the same turn. */
   id: string | undefined;
   model: string | undefined;
-  /** Set when the call belongs to a sub-agent, which has a window of its own. */
+  /** The sub-agent that made the call, which has its own window; `undefined` for the main agent. */
   agent: string | undefined;
   costUsd: number | undefined;
 }
 
+/** A value without a turn. */
 export interface NoTurn {
   kind: "none";
   reason: NoTurnReason;
-  /** Window sizes by model that came with it, tokens. */
+  /** Window sizes by model that the value reports, in tokens. */
   windows: Readonly<Record<string, number>>;
   costUsd: number | undefined;
 }
 
 export type UsageReading = ReadTurn | NoTurn;
 
-type Fields = Record<string, unknown>;
+type JsonFields = Record<string, unknown>;
 
 /**
- * Reads what a provider or SDK returned, whichever it is: a whole response, a message or the usage object alone.
- * Cached tokens are left as the provider counts them and marked with their basis; `normaliseUsage` of the protocol
- * adds them up. Counts that are missing stay missing.
+ * Reads the usage from any supported provider's or SDK's response, message or usage object. Cached tokens stay as
+ * the provider counts them, with their basis; `normaliseUsage` of the protocol adds them up. Missing counts stay
+ * `undefined`.
+ * @example
+ * const reading = readUsage(response);
+ * if (reading.kind === "turn") console.log(reading.usage.input_tokens);
  */
 export function readUsage(value: unknown): UsageReading {
   const fields = fieldsOf(value);
@@ -67,7 +73,7 @@ export function readUsage(value: unknown): UsageReading {
     const inner = fieldsOf(fields[key]);
     const read = inner === undefined ? undefined : readCounts(inner);
     if (read !== undefined) {
-      // LangChain and the protocol use the same plain names; only the key tells them apart.
+      // LangChain and the protocol use the same field names and differ only in this key.
       const source = key === "usage_metadata" ? "langchain" : read.source;
       const basis = key === "usage_metadata" ? ({ basis: "inclusive" } as const) : {};
       return turn({ ...read, source, usage: { ...read.usage, ...basis } }, outer);
@@ -77,7 +83,7 @@ export function readUsage(value: unknown): UsageReading {
   return own === undefined ? none("no_usage") : turn(own, outer);
 }
 
-/** One id, one turn: a later report of it is merged field by field. */
+/** Merges two reports of the same turn field by field. */
 export function mergeReadings(a: ReadTurn, b: ReadTurn): ReadTurn {
   return {
     ...a,
@@ -87,7 +93,7 @@ export function mergeReadings(a: ReadTurn, b: ReadTurn): ReadTurn {
   };
 }
 
-function readAgentMessage(fields: Fields): UsageReading {
+function readAgentMessage(fields: JsonFields): UsageReading {
   const message = fieldsOf(fields.message)!;
   if (message.model === "<synthetic>") return none("synthetic");
   const counts = fieldsOf(message.usage);
@@ -100,7 +106,7 @@ function readAgentMessage(fields: Fields): UsageReading {
     {
       id: textOf(message.id),
       model: textOf(message.model),
-      // Older transcripts say that it was a sub-agent and not which: it still is not the main one.
+      // Older transcripts mark a sub-agent without naming it.
       agent: parent === undefined && fields.isSidechain !== true ? undefined : (agent ?? "sub-agent"),
     },
   );
@@ -111,7 +117,7 @@ interface Counts {
   usage: Usage;
 }
 
-function readCounts(fields: Fields): Counts | undefined {
+function readCounts(fields: JsonFields): Counts | undefined {
   if ("prompt_tokens" in fields) return openAiChat(fields);
   if ("prompt_eval_count" in fields || "eval_count" in fields) return ollama(fields);
   if ("promptTokenCount" in fields) return gemini(fields);
@@ -132,8 +138,8 @@ function readCounts(fields: Fields): Counts | undefined {
   return protocol(fields);
 }
 
-/** With server-side compaction a call has several iterations; the last message among them is what the window holds. */
-function anthropic(fields: Fields): Counts {
+/** With server-side compaction a call has several iterations. The last message shows what the window holds. */
+function anthropic(fields: JsonFields): Counts {
   const iterations = Array.isArray(fields.iterations) ? fields.iterations.map(fieldsOf) : [];
   const last = iterations.findLast((iteration) => iteration?.type === "message") ?? fields;
   return {
@@ -149,7 +155,7 @@ function anthropic(fields: Fields): Counts {
   };
 }
 
-function openAiChat(fields: Fields): Counts {
+function openAiChat(fields: JsonFields): Counts {
   return {
     source: "openai_chat",
     usage: {
@@ -163,7 +169,7 @@ function openAiChat(fields: Fields): Counts {
   };
 }
 
-function responses(fields: Fields, details: Fields): Counts {
+function responses(fields: JsonFields, details: JsonFields): Counts {
   const langchain = "input_token_details" in fields;
   const out = fieldsOf(fields.output_tokens_details) ?? fieldsOf(fields.output_token_details);
   return {
@@ -179,8 +185,8 @@ function responses(fields: Fields, details: Fields): Counts {
   };
 }
 
-/** Ollama leaves the count out when the prompt was cached (before 0.4): unknown then, never zero. */
-function ollama(fields: Fields): Counts {
+/** Ollama before 0.4 omits the count of a cached prompt, so zero means unknown. */
+function ollama(fields: JsonFields): Counts {
   const count = countOf(fields.prompt_eval_count);
   return {
     source: "ollama",
@@ -195,8 +201,8 @@ function ollama(fields: Fields): Counts {
   };
 }
 
-/** Versions 5 to 7: flat counts from `usage`, nested ones from a language model's own result. */
-function aiSdk(fields: Fields): Counts {
+/** AI SDK 5 to 7: `usage` has flat counts, a language model's result has nested ones. */
+function aiSdk(fields: JsonFields): Counts {
   const input = fieldsOf(fields.inputTokens);
   const output = fieldsOf(fields.outputTokens);
   const inputDetails = fieldsOf(fields.inputTokenDetails);
@@ -220,7 +226,7 @@ function aiSdk(fields: Fields): Counts {
   };
 }
 
-function gemini(fields: Fields): Counts {
+function gemini(fields: JsonFields): Counts {
   return {
     source: "gemini",
     usage: {
@@ -234,7 +240,7 @@ function gemini(fields: Fields): Counts {
   };
 }
 
-function protocol(fields: Fields): Counts {
+function protocol(fields: JsonFields): Counts {
   const basis = fields.basis === "inclusive" || fields.basis === "exclusive" ? fields.basis : undefined;
   return {
     source: "protocol",
@@ -276,7 +282,7 @@ function windowsOf(modelUsage: unknown): Record<string, number> {
   return windows;
 }
 
-function modelOf(fields: Fields): string | undefined {
+function modelOf(fields: JsonFields): string | undefined {
   const metadata = fieldsOf(fields.response_metadata);
   return (
     textOf(fields.model) ??
@@ -286,8 +292,10 @@ function modelOf(fields: Fields): string | undefined {
   );
 }
 
-function fieldsOf(value: unknown): Fields | undefined {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : undefined;
+function fieldsOf(value: unknown): JsonFields | undefined {
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as JsonFields)
+    : undefined;
 }
 
 function textOf(value: unknown): string | undefined {

@@ -1,2 +1,2 @@
-export { fileLoopStore, fileMaskStore, fileRunStore, sessionLog, writeAtomic } from "./files.ts";
+export { fileLoopStore, fileMaskStore, fileRunStore, sessionLog, writeAtomic } from "./file-stores.ts";
 export { fileSpool, type SpoolOptions } from "./spool.ts";

@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 import type { Spool } from "../report/reporter.ts";
 import { fileSpool } from "./spool.ts";
 
-/** Lines that were added and not yet acknowledged, in order. */
+/** Added lines that are not acknowledged yet, in order. */
 interface Model {
   waiting: string[];
   next: number;
@@ -35,14 +35,14 @@ const take = (acknowledged: boolean): Command => ({
   check: () => true,
   async run(model, real) {
     const taken = await real.spool.next(1e9, 1e9);
-    // The oldest come first, none is missing and none comes twice.
+    // The oldest lines come first; none is missing or repeated.
     expect(taken?.lines ?? []).toEqual(model.waiting.slice(0, taken?.lines.length ?? 0));
     expect(taken === undefined).toBe(model.waiting.length === 0);
     if (!acknowledged || taken === undefined) return;
     await taken.done();
     model.waiting.splice(0, taken.lines.length);
   },
-  toString: () => (acknowledged ? "take and acknowledge" : "take, and the server is away"),
+  toString: () => (acknowledged ? "take and acknowledge" : "take without acknowledging"),
 });
 
 const crash = (): Command => ({
@@ -53,7 +53,7 @@ const crash = (): Command => ({
   toString: () => "crash and start again",
 });
 
-it("a spool behaves like a list on which nothing is lost", async () => {
+it("a spool behaves like a durable list", async () => {
   const commands = fc.commands(
     [fc.integer({ min: 1, max: 12 }).map(add), fc.boolean().map(take), fc.constant(crash())],
     { maxCommands: 30 },

@@ -2,20 +2,23 @@ import { mkdir, open, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Spool } from "../report/reporter.ts";
 
+/** Options of {@link fileSpool}. */
 export interface SpoolOptions {
-  /** Most bytes on disk; the oldest segments are dropped first. */
+  /** Maximum size on disk, in bytes. When full, the oldest segments are dropped. Default: 64 MiB. */
   maxBytes?: number;
-  /** Size at which a new segment is begun, bytes. */
+  /** Size at which a new segment starts, in bytes. Default: 512 KiB. */
   segmentBytes?: number;
-  /** Makes segment names; epoch ms. */
+  /** Current time in epoch ms, for segment names. */
   clock?: () => number;
 }
 
-const NAME = /^(\d{13}-\d{6}-[0-9a-z]+)\.ndjson$/;
+const SEGMENT_NAME = /^(\d{13}-\d{6}-[0-9a-z]+)\.ndjson$/;
 
 /**
- * Events on disk while the server is away, as NDJSON segments. A segment is removed only after the server stored it;
- * a last line torn by a crash is passed over. Processes may share the folder: each writes segments of its own.
+ * Stores events on disk while the server is unreachable, as NDJSON segments. A segment is removed only after the server
+ * has stored it. A last line torn by a crash is skipped. Several processes may share the folder.
+ * @example
+ * const reporter = createReporter({ url, key, spool: fileSpool(".plimsoll-spool") });
  */
 export function fileSpool(folder: string, options: SpoolOptions = {}): Spool {
   const maxBytes = options.maxBytes ?? 64 * 1024 * 1024;
@@ -34,7 +37,7 @@ export function fileSpool(folder: string, options: SpoolOptions = {}): Spool {
       throw error;
     }
     const found: { name: string; bytes: number }[] = [];
-    for (const name of names.filter((one) => NAME.test(one)).sort()) {
+    for (const name of names.filter((one) => SEGMENT_NAME.test(one)).sort()) {
       const size = await stat(join(folder, name)).catch(() => undefined);
       if (size !== undefined) found.push({ name, bytes: size.size });
     }
@@ -69,7 +72,7 @@ export function fileSpool(folder: string, options: SpoolOptions = {}): Spool {
           text += `${lines[from++]!}\n`;
         const { name } = writing;
         const bytes = writing.bytes + Buffer.byteLength(text);
-        // A write that fails half way leaves a torn line, to which nothing may be added.
+        // A failed write may leave a torn line, so nothing may be appended to that segment.
         writing = undefined;
         const file = await open(join(folder, name), "a");
         try {
@@ -86,12 +89,12 @@ export function fileSpool(folder: string, options: SpoolOptions = {}): Spool {
     async next() {
       for (const { name } of await segments()) {
         const path = join(folder, name);
-        // From here on nothing more is added to it.
+        // Stop appending to a segment that is being sent.
         if (writing?.name === name) writing = undefined;
         const text = await readFile(path, "utf8").catch(() => "");
         const lines = wholeLines(text);
         const done = async () => {
-          // Another process may have added to it since: then it is sent once more, which is harmless.
+          // If another process appended in the meantime, the segment is sent again, which is harmless.
           const now = await stat(path).catch(() => undefined);
           if (now?.size === Buffer.byteLength(text)) await rm(path, { force: true });
         };

@@ -1,8 +1,8 @@
 import type { ContextGuard } from "../guard.ts";
 import { type Part, type Shape, textOf } from "../view/shape.ts";
-import { type ClientOptions, observingStream, overridden, toSend } from "../wrap.ts";
+import { type ClientOptions, fitOrThrow, observingStream, withOverrides } from "../wrapped-client.ts";
 
-/** A chat message as Ollama takes it. It has no call ids: results answer their calls in order. */
+/** A chat message of Ollama. It has no call ids; results answer calls in order. */
 export interface OllamaMessage {
   role: string;
   content: string;
@@ -12,6 +12,7 @@ export interface OllamaMessage {
   tool_name?: string;
 }
 
+/** The shape of Ollama chat messages. */
 export const ollamaShape: Shape<OllamaMessage> = {
   read(message) {
     if (message.role === "tool") return [{ kind: "result", text: message.content, tool: message.tool_name }];
@@ -37,31 +38,36 @@ export const ollamaShape: Shape<OllamaMessage> = {
   user: (content) => ({ role: "user", content }),
 };
 
+/** The part of the `ollama` client that the guard uses. */
 export interface OllamaClient {
-  // biome-ignore lint/suspicious/noExplicitAny: the client's own overloads are kept for the caller
+  // biome-ignore lint/suspicious/noExplicitAny: callers keep the client's own overloads
   chat: (...args: any[]) => any;
   ps: () => Promise<{ models: unknown[] }>;
 }
 
 /**
- * The same client with `chat` under guard. The window is the one Ollama really loaded, as `ps` reports it after each
- * call, never the length the model was trained for; before a call it is `num_ctx` of the request, else what was loaded
- * for the last one without. The guard must read messages with {@link ollamaShape}.
+ * Wraps `chat`. Create the guard with {@link ollamaShape}. After each call the window is the size that Ollama loaded,
+ * as `ps` reports it, and never the model's training length. Before a call it is the request's `num_ctx`, or else the
+ * size last loaded without one.
+ * @throws {GuardError} From `chat`: `max_restarts` or `restart_unconfirmed`, unless `onStop` is `send`.
+ * @example
+ * const ollama = guardOllama(new Ollama(), guard);
+ * await ollama.chat({ model: "llama3.2", messages });
  */
 export function guardOllama<C extends OllamaClient>(
   client: C,
   guard: ContextGuard<OllamaMessage>,
   options: ClientOptions<OllamaMessage> = {},
 ): C {
-  /** By model: what the server takes where a request does not say. */
+  /** The server's default window per model, in tokens. */
   const defaults = new Map<string, number>();
-  const expect = async (model: string, numCtx: unknown) => {
+  const expectWindow = async (model: string, numCtx: unknown) => {
     const asked = typeof numCtx === "number" ? numCtx : defaults.get(model);
     const tokens = asked ?? (await loadedWindow(client, model));
     if (tokens !== undefined) guard.reportWindow(tokens, model);
   };
-  // A call loads the model, or loads it anew with another window: only after it the truth can be asked for.
-  const learn = async (model: string, numCtx: unknown) => {
+  // A call may reload the model with another window, so `ps` is only right afterwards.
+  const learnWindow = async (model: string, numCtx: unknown) => {
     const tokens = await loadedWindow(client, model);
     if (tokens === undefined) return;
     if (typeof numCtx !== "number") defaults.set(model, tokens);
@@ -70,27 +76,30 @@ export function guardOllama<C extends OllamaClient>(
   const chat = async (params: Record<string, unknown>) => {
     const model = String(params.model);
     const numCtx = (params.options as { num_ctx?: unknown } | undefined)?.num_ctx;
-    await expect(model, numCtx);
-    const messages = await toSend(guard, params.messages as OllamaMessage[], options);
+    await expectWindow(model, numCtx);
+    const messages = await fitOrThrow(guard, params.messages as OllamaMessage[], options);
     const began = Date.now();
     const answer: unknown = await client.chat({ ...params, messages });
-    const settle = async (result: unknown) => {
+    const observeAnswer = async (result: unknown) => {
       const durationMs = Date.now() - began;
-      await learn(model, numCtx);
+      await learnWindow(model, numCtx);
       guard.observe(result, { durationMs, model });
     };
     if (params.stream !== true) {
-      await settle(answer);
+      await observeAnswer(answer);
       return answer;
     }
     return observingStream(answer as object, async (chunk) => {
-      if ((chunk as { done?: boolean }).done === true) await settle(chunk);
+      if ((chunk as { done?: boolean }).done === true) await observeAnswer(chunk);
     });
   };
-  return overridden(client, { chat });
+  return withOverrides(client, { chat });
 }
 
-/** Tokens of the window a running model was loaded with; undefined when it is not loaded or the server does not say. */
+/**
+ * Returns the window that a running model was loaded with, in tokens; `undefined` if it is not loaded or the server
+ * does not report it.
+ */
 async function loadedWindow(client: OllamaClient, model: string): Promise<number | undefined> {
   try {
     const { models } = await client.ps();
@@ -99,7 +108,7 @@ async function loadedWindow(client: OllamaClient, model: string): Promise<number
       if (named && typeof one.context_length === "number") return one.context_length;
     }
   } catch {
-    // An old server, or one that is away: the call that follows will say so.
+    // The server is old or unreachable; in the latter case the following call reports it.
   }
   return undefined;
 }

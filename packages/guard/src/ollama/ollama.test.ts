@@ -34,7 +34,7 @@ const turn = (at: number): Message[] => [
 ];
 
 describe("the ollama package", () => {
-  it("uses the window that was loaded, not the one the harness believes in", async () => {
+  it("uses the loaded window instead of the configured one", async () => {
     const { guard, guarded } = await setup(() => ({ text: "ok" }), 4_096);
     await guarded.chat({ model: "llama3.2", messages: [{ role: "user", content: "hello" }] });
     expect(guard.read()).toMatchObject({ windowTokens: 4_096, windowSource: "reported" });
@@ -46,7 +46,7 @@ describe("the ollama package", () => {
     expect(guard.read().windowTokens).toBe(16_384);
   });
 
-  it("is kept below that window, though its calls have no ids", async () => {
+  it("stays below that window without call ids", async () => {
     const { guard, guarded } = await setup(() => ({ text: "ok" }), 4_096);
     const messages: Message[] = [{ role: "user", content: "Read all of them." }];
     for (let at = 0; at < 20; at++) {
@@ -59,7 +59,7 @@ describe("the ollama package", () => {
     expect(last.some((message) => String(message.content).startsWith("[read: f"))).toBe(true);
   });
 
-  it("is flagged when the server cut the prompt without a word", async () => {
+  it("flags a prompt that the server truncated silently", async () => {
     const { guard, guarded } = await setup(
       ({ call, promptTokens }) => ({ text: "ok", promptTokens: call === 3 ? 4_096 / 2 + 2 : promptTokens }),
       4_096,
@@ -73,7 +73,7 @@ describe("the ollama package", () => {
     expect(guard.state.level).toBeGreaterThan(4_096);
   });
 
-  it("follows the server when it loads the model anew with another window", async () => {
+  it("follows the server when it reloads the model with another window", async () => {
     const { guard, guarded } = await setup(() => ({ text: "ok" }), 4_096);
     const messages: Message[] = [{ role: "user", content: "hello" }];
     await guarded.chat({ model: "llama3.2", messages, options: { num_ctx: 16_384 } });
@@ -88,7 +88,7 @@ describe("the ollama package", () => {
     expect(seen).toEqual([8_192, 4_096, 2_048]);
   });
 
-  it("is measured when it streams, from the first call in the window that was loaded", async () => {
+  it("measures streams from the first call, in the loaded window", async () => {
     const { guard, guarded, events } = await setup(() => ({ text: "hello there" }), 4_096);
     let text = "";
     for await (const chunk of await guarded.chat({

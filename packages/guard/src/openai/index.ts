@@ -1,25 +1,36 @@
 import type { ContextGuard } from "../guard.ts";
-import { type ClientOptions, GuardedCall, observingStream, overridden, toSend } from "../wrap.ts";
+import {
+  type ClientOptions,
+  fitOrThrow,
+  GuardedCall,
+  observingStream,
+  withOverrides,
+} from "../wrapped-client.ts";
 import type { ChatMessage, InputItem } from "./shape.ts";
 
 export { type ChatMessage, chatShape, type InputItem, responsesShape } from "./shape.ts";
 
-// biome-ignore lint/suspicious/noExplicitAny: the client's own overloads are kept for the caller
+// biome-ignore lint/suspicious/noExplicitAny: callers keep the client's own overloads
 type AnyFunction = (...args: any[]) => any;
 
-/** What is used of the `openai` package's client, of any version that has it. */
+/** The part of the `openai` client that the guard uses, in any version that has it. */
 export interface ChatClient {
   chat: { completions: { create: AnyFunction } };
 }
 
+/** The part of the `openai` client that {@link guardResponses} uses. */
 export interface ResponsesClient {
   responses: { create: AnyFunction };
 }
 
 /**
- * The same client with `chat.completions.create` under guard: messages are fitted before each call, usage is taken
- * from each answer, streamed or not. The guard must read messages with {@link chatShape}. Other methods, and the
- * helpers `stream`, `parse` and `runTools`, are passed through unguarded.
+ * Wraps `chat.completions.create`: fits the messages before each call and reads the usage of each answer, streamed or
+ * not. Create the guard with {@link chatShape}. All other methods, including `stream`, `parse` and `runTools`, bypass
+ * the guard.
+ * @throws {GuardError} From `create`: `max_restarts` or `restart_unconfirmed`, unless `onStop` is `send`.
+ * @example
+ * const openai = guardChat(new OpenAI(), guard);
+ * await openai.chat.completions.create({ model: "gpt-5.1", messages });
  */
 export function guardChat<C extends ChatClient>(
   client: C,
@@ -30,9 +41,9 @@ export function guardChat<C extends ChatClient>(
     const streamed = params.stream === true;
     let began = 0;
     const begin = async () => {
-      const messages = await toSend(guard, params.messages as ChatMessage[], options);
+      const messages = await fitOrThrow(guard, params.messages as ChatMessage[], options);
       const sent: Record<string, unknown> = { ...params, messages };
-      // Without this a stream ends without a word on its usage.
+      // Streams report usage only on request.
       if (streamed) {
         sent.stream_options = { ...(params.stream_options as object | undefined), include_usage: true };
       }
@@ -50,14 +61,17 @@ export function guardChat<C extends ChatClient>(
       });
     });
   };
-  const completions = overridden(client.chat.completions, { create });
-  return overridden(client, { chat: overridden(client.chat, { completions }) });
+  const completions = withOverrides(client.chat.completions, { create });
+  return withOverrides(client, { chat: withOverrides(client.chat, { completions }) });
 }
 
 /**
- * The same client with `responses.create` under guard. The guard must read items with {@link responsesShape}, and
- * `input` must be the whole history: with `previous_response_id` the server holds what the guard cannot see, and the
- * call is only measured.
+ * Wraps `responses.create`. Create the guard with {@link responsesShape}, and pass the whole history as `input`. A call
+ * with `previous_response_id` is only measured, because the guard cannot see the history on the server.
+ * @throws {GuardError} From `create`: `max_restarts` or `restart_unconfirmed`, unless `onStop` is `send`.
+ * @example
+ * const openai = guardResponses(new OpenAI(), guard);
+ * await openai.responses.create({ model: "gpt-5.1", input: "Hello" });
  */
 export function guardResponses<C extends ResponsesClient>(
   client: C,
@@ -72,7 +86,7 @@ export function guardResponses<C extends ResponsesClient>(
       if (params.previous_response_id == null) {
         const input =
           typeof params.input === "string" ? [{ role: "user", content: params.input }] : params.input;
-        sent = { ...params, input: await toSend(guard, (input ?? []) as InputItem[], options) };
+        sent = { ...params, input: await fitOrThrow(guard, (input ?? []) as InputItem[], options) };
       }
       began = Date.now();
       return { call: client.responses.create(sent, ...rest) };
@@ -89,5 +103,5 @@ export function guardResponses<C extends ResponsesClient>(
       });
     });
   };
-  return overridden(client, { responses: overridden(client.responses, { create }) });
+  return withOverrides(client, { responses: withOverrides(client.responses, { create }) });
 }

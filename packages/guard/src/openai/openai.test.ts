@@ -30,7 +30,7 @@ async function client() {
 }
 
 describe("the openai package, chat completions", () => {
-  it("is kept below its line over a long run of tools, and measured each time", async () => {
+  it("stays below its line over many tool calls and measures each call", async () => {
     const events: PlimsollEventInput[] = [];
     const guard = new ContextGuard<ChatMessage>({
       identity: { harness: "h", session: "s" },
@@ -61,7 +61,7 @@ describe("the openai package, chat completions", () => {
     expect(guard.read().level!.error).toBeLessThan(0.2);
   });
 
-  it("is measured when it streams, without being asked to", async () => {
+  it("measures streams even if the caller does not request usage", async () => {
     const guard = new ContextGuard<ChatMessage>({
       identity: { harness: "h", session: "s" },
       shape: chatShape,
@@ -83,7 +83,7 @@ describe("the openai package, chat completions", () => {
     });
   });
 
-  it("keeps the helpers of the client's promise, and is measured once whichever is used", async () => {
+  it("keeps the client's promise helpers and measures a call once with any of them", async () => {
     const guard = new ContextGuard<ChatMessage>({
       identity: { harness: "h", session: "s" },
       shape: chatShape,
@@ -110,7 +110,7 @@ describe("the openai package, chat completions", () => {
     expect(model!.requests).toHaveLength(3);
   });
 
-  it("gives its failures to whoever waits, in each way of waiting", async () => {
+  it("rejects every promise helper when the call fails", async () => {
     const guard = new ContextGuard<ChatMessage>({
       identity: { harness: "h", session: "s" },
       shape: chatShape,
@@ -132,7 +132,7 @@ describe("the openai package, chat completions", () => {
     expect(guard.state.allTurns).toBe(0);
   });
 
-  it("leaves everything else of the client as it is", async () => {
+  it("does not change the rest of the client", async () => {
     const bare = await client();
     const guarded = guardChat(
       bare,
@@ -144,7 +144,7 @@ describe("the openai package, chat completions", () => {
 });
 
 describe("the openai package, responses", () => {
-  it("is kept below its line, whole or streamed", async () => {
+  it("stays below its line, streamed or not", async () => {
     const guard = new ContextGuard<InputItem>({
       identity: { harness: "h", session: "s" },
       shape: responsesShape,
@@ -173,7 +173,7 @@ describe("the openai package, responses", () => {
     expect(guard.state.allTurns).toBe(21);
   });
 
-  it("cuts a long question down over a restart in the form the API takes, and none that holds a picture or a file", () => {
+  it("shortens a long question at a restart, but none with an image or a file", () => {
     const words = { type: "input_text", text: filler(9_000) };
     const picture = { type: "input_image", image_url: "data:," };
     const file = { type: "input_file", file_data: "data:," };
@@ -192,7 +192,7 @@ describe("the openai package, responses", () => {
     }
   });
 
-  it("is only measured where the server holds the history", async () => {
+  it("only measures a call whose history is on the server", async () => {
     const guard = new ContextGuard<InputItem>({
       identity: { harness: "h", session: "s" },
       shape: responsesShape,

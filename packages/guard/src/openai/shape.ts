@@ -1,14 +1,14 @@
 import { type Part, parsedInput, type Shape, textOf } from "../view/shape.ts";
 
-/** A chat message as OpenAI and compatible servers take it; the package's own types fit. */
+/** A chat message of OpenAI and compatible servers. The `openai` package's types are assignable to it. */
 export interface ChatMessage {
   role: string;
   content?: unknown;
   tool_calls?: unknown;
   tool_call_id?: string;
-  /** The form before tool calls: at most one call a message, and no ids. */
+  /** The older form of a tool call: at most one per message, without an id. */
   function_call?: unknown;
-  /** For role `function`: the function that answers. */
+  /** For role `function`: the function's name. */
   name?: string;
 }
 
@@ -18,9 +18,10 @@ interface ChatCall {
   custom?: { name?: string; input?: unknown };
 }
 
-/** An image is counted as some tiles of it would be. */
+/** Assumed tokens of one image. */
 const IMAGE_TOKENS = 800;
 
+/** The shape of Chat Completions messages. */
 export const chatShape: Shape<ChatMessage> = {
   read(message) {
     const { text, extraTokens } = contentOf(message.content);
@@ -59,14 +60,15 @@ export interface InputItem {
   [key: string]: unknown;
 }
 
-/** Outputs that are text, so that a placeholder may stand in their place. */
+/** Outputs that are plain text and may be replaced. */
 const PLAIN_OUTPUT = /^(?:function|custom_tool|local_shell|apply_patch)_call_output$/;
 
+/** The shape of Responses API items. */
 export const responsesShape: Shape<InputItem> = {
   read(item) {
     const id = item.call_id as string | undefined;
     if (item.type?.endsWith("_call_output") === true) {
-      // A screenshot or the output of a hosted shell has a form of its own.
+      // Screenshots and the output of hosted shells are structured.
       const fixed = !PLAIN_OUTPUT.test(item.type);
       return [{ kind: "result", id: id ?? (item.id as string), fixed, ...contentOf(item.output) }];
     }
@@ -91,7 +93,7 @@ export const responsesShape: Shape<InputItem> = {
         : item.role === "user"
           ? "user"
           : "assistant";
-    // Only words can be put otherwise; one reply is several items, which the API takes only together.
+    // Only text can be rewritten. The items of one reply stay together, because the API accepts only all of them.
     const fixed = kind === "user" ? !isText(item.content) : kind === "assistant" && item.role !== "assistant";
     return [{ kind, text, extraTokens, fixed, joins: kind === "assistant" }];
   },
@@ -105,13 +107,13 @@ export const responsesShape: Shape<InputItem> = {
   user: (content) => ({ role: "user", content }),
 };
 
-/** Nothing but words: no picture, file or sound that a text in its place would take away. */
+/** True if the content is text only, with no image, file or audio that a replacement would remove. */
 function isText(content: unknown): boolean {
   if (!Array.isArray(content)) return true;
   return (content as { type?: string }[]).every(({ type }) => type === "text" || type === "input_text");
 }
 
-/** Text of a content that is a string or a list of parts; images are counted beside it. */
+/** Returns the text of a string or list of parts. Images count as `extraTokens`. */
 export function contentOf(content: unknown): { text: string; extraTokens: number } {
   if (!Array.isArray(content)) return { text: textOf(content ?? ""), extraTokens: 0 };
   const texts: string[] = [];

@@ -7,9 +7,8 @@ export {
   type PhaseOutcome,
   type Verdict,
 } from "./orchestrate.ts";
-export { completionReport, contextWarning, handoffText, progressTable } from "./report.ts";
+export { completionReport, contextWarning, handoffText, progressTable } from "./run-report.ts";
 export {
-  type Scope,
   SPLIT_LIMITS,
   type SplitLimits,
   type SplitRequest,
@@ -18,10 +17,11 @@ export {
   subPhaseId,
   type TooLarge,
   tooLarge,
+  type WorkSize,
 } from "./split.ts";
 export {
+  applyEdits,
   type Edit,
-  edited,
   editLines,
   memoryRunStore,
   type PhaseRecord,

@@ -2,7 +2,7 @@ import { GuardError } from "../error.ts";
 import { estimateTokens } from "../measure/estimate.ts";
 import { clip } from "../view/placeholder.ts";
 
-/** The orchestrator was about to read what a manager must not: it has to send someone. */
+/** The orchestrator tried to read a file that it must delegate instead. */
 export class ReadRefused extends GuardError {
   readonly path: string;
   readonly reason: "detailed_file" | "too_large" | "no_reader";
@@ -10,7 +10,7 @@ export class ReadRefused extends GuardError {
   constructor(path: string, reason: "detailed_file" | "too_large" | "no_reader", detail: string) {
     super(
       "read_refused",
-      `The orchestrator manages and does not read ${path}: ${detail}. Delegate it and take back a summary.`,
+      `The orchestrator must not read ${path}: ${detail}. Delegate it to a phase-runner and read its summary.`,
     );
     this.name = "ReadRefused";
     this.path = path;
@@ -18,15 +18,17 @@ export class ReadRefused extends GuardError {
   }
 }
 
+/** Limits of a {@link Manager}. */
 export interface ManagerLimits {
-  /** Largest text the orchestrator may take in at once, tokens. */
+  /** Maximum size of one file to read, in tokens. */
   maxReadTokens: number;
-  /** Longest summary taken from a phase-runner, characters. */
+  /** Maximum length of a runner's summary, in characters. */
   maxSummaryChars: number;
-  /** Files that are detail whatever their size. */
+  /** Matches paths that must never be read, whatever their size. */
   detailed: RegExp;
 }
 
+/** Default limits. */
 export const MANAGER_LIMITS: ManagerLimits = {
   maxReadTokens: 1_000,
   maxSummaryChars: 400,
@@ -34,15 +36,21 @@ export const MANAGER_LIMITS: ManagerLimits = {
     /(?:^|[/_-])(?:UAT|PLAN|RESEARCH|SUMMARY|VERIFICATION|CONTEXT)[^/]*\.md$|(?:^|\/)state\.json$|\.(?:[cm]?[jt]sx?|py|rs|go|java|rb|cs|cpp|c|h|sql|log|jsonl)$/i,
 };
 
+/** Options of a {@link Manager}. */
 export interface ManagerOptions {
-  /** How it reads what little it may. Without it nothing is read. */
+  /** Reads a file. Without it, every read is refused. */
   read?: (path: string) => Promise<string> | string;
   limits?: Partial<ManagerLimits>;
-  /** What the orchestrator's prompt fills to begin with, tokens. */
+  /** Size of the orchestrator's own prompt, in tokens. Default: 0. */
   promptTokens?: number;
 }
 
-/** What the orchestrator holds in its context, counted. */
+/**
+ * Limits and counts what the orchestrator takes into its context.
+ * @example
+ * const manager = new Manager({ read: (path) => readFile(path, "utf8") });
+ * await orchestrate({ manager, ...options });
+ */
 export class Manager {
   readonly #limits: ManagerLimits;
   readonly #read: ManagerOptions["read"];
@@ -54,34 +62,33 @@ export class Manager {
     this.#tokens = promptTokens ?? 0;
   }
 
-  /** Tokens taken in so far. */
+  /** Tokens taken in so far, including the prompt. */
   get tokens(): number {
     return this.#tokens;
   }
 
   /**
    * Reads a small file that helps to route work.
-   * @throws {ReadRefused} for plans, reports, state dumps and source, and for anything large.
+   * @throws {ReadRefused} For plans, reports, state files and source code, and for files above `maxReadTokens`.
    */
   async read(path: string): Promise<string> {
-    if (this.#limits.detailed.test(path))
-      throw new ReadRefused(path, "detailed_file", "it is a detailed file");
+    if (this.#limits.detailed.test(path)) throw new ReadRefused(path, "detailed_file", "it contains details");
     if (this.#read === undefined)
-      throw new ReadRefused(path, "no_reader", "nothing was given to read it with");
+      throw new ReadRefused(path, "no_reader", "the manager has no read function");
     const text = await this.#read(path);
     const tokens = Math.ceil(estimateTokens(text));
     if (tokens > this.#limits.maxReadTokens) {
       throw new ReadRefused(
         path,
         "too_large",
-        `it has about ${tokens} tokens of ${this.#limits.maxReadTokens} allowed`,
+        `it has about ${tokens} tokens, and the limit is ${this.#limits.maxReadTokens}`,
       );
     }
     this.#tokens += tokens;
     return text;
   }
 
-  /** Takes in a runner's words, cut to what a manager needs. */
+  /** Takes in a runner's summary, shortened to one line of at most `maxSummaryChars`. Returns the shortened text. */
   note(text: string): string {
     const { maxSummaryChars } = this.#limits;
     const line = text.replace(/\s+/g, " ").trim();

@@ -59,7 +59,7 @@ function setup(over: Partial<OrchestrateOptions> = {}) {
 }
 
 describe("orchestrate", () => {
-  it("splits what a runner finds too large, without asking, and reports the parts inline", async () => {
+  it("splits a phase that its runner finds too large, without confirmation, and reports the parts inline", async () => {
     const { options, said, log, of } = setup();
     const { status, report, state } = await orchestrate(options);
     expect(status).toBe("completed");
@@ -81,7 +81,7 @@ describe("orchestrate", () => {
     ]);
   });
 
-  it("runs the parts at once", async () => {
+  it("runs sub-phases in parallel", async () => {
     let running = 0;
     let most = 0;
     const { options } = setup();
@@ -99,7 +99,7 @@ describe("orchestrate", () => {
     expect(most).toBe(2);
   });
 
-  it("verifies each part by itself", async () => {
+  it("verifies each sub-phase separately", async () => {
     const verified: string[] = [];
     const { options } = setup({
       verify: async (phase) => {
@@ -117,7 +117,7 @@ describe("orchestrate", () => {
     });
   });
 
-  it("lets a part be split again, and no further than allowed", async () => {
+  it("splits a sub-phase again, up to maxDepth", async () => {
     const seen: PhaseContext[] = [];
     const { options } = setup({
       phases: [{ id: "7", name: "All" }],
@@ -138,7 +138,7 @@ describe("orchestrate", () => {
     expect(greedy.status).toBe("failed");
   });
 
-  it("takes a runner that throws for a failed phase, and goes on", async () => {
+  it("counts a runner that throws as a failed phase, and continues", async () => {
     const { options } = setup({
       runPhase: async ({ id }) => {
         if (id === "19") throw new Error("out of memory");
@@ -151,7 +151,7 @@ describe("orchestrate", () => {
     expect(state.phases["20"]!.status).toBe("completed");
   });
 
-  it("warns of its own context at 70 and 90 per cent, once each, and never stops", async () => {
+  it("warns once at 70 % and once at 90 % of its own context, and never stops", async () => {
     const handoffs: string[] = [];
     const { options, said } = setup({
       phases: Array.from({ length: 30 }, (_, at) => ({ id: String(at + 1), name: "P" })),
@@ -168,7 +168,7 @@ describe("orchestrate", () => {
     expect(handoffs[0]).toContain("Remaining: ");
   });
 
-  it("pauses with a handoff and resumes where it stood", async () => {
+  it("pauses with a handoff, and resumes from there", async () => {
     const abort = new AbortController();
     const handoffs: string[] = [];
     const { options, log } = setup({
@@ -187,7 +187,7 @@ describe("orchestrate", () => {
     expect(log.filter((id) => id === "19")).toHaveLength(1);
   });
 
-  it("sends nobody to work after it was told to pause, and takes none who stopped for failed", async () => {
+  it("starts no phase after an abort, and does not count an aborted phase as failed", async () => {
     const abort = new AbortController();
     const { options, log, of } = setup({ signal: abort.signal, concurrency: 2 });
     const inner = options.runPhase;
@@ -196,7 +196,7 @@ describe("orchestrate", () => {
       if (phase.id === "20a") return outcome;
       if (phase.id !== "20b") return outcome;
       abort.abort();
-      throw new Error("stopped as told");
+      throw new Error("aborted");
     };
     const paused = await orchestrate(options);
     expect(paused.status).toBe("paused");
@@ -220,7 +220,7 @@ describe("orchestrate", () => {
     expect(log.filter((id) => id === "20a")).toHaveLength(1);
   });
 
-  it("changes the state by edits of a few lines, even for fourteen parts", async () => {
+  it("changes the state in edits of a few lines, even with fourteen sub-phases", async () => {
     const store = memoryRunStore();
     const sizes: number[] = [];
     const { options } = setup({
@@ -241,7 +241,7 @@ describe("orchestrate", () => {
     expect(sizes.length).toBeGreaterThan(30);
   });
 
-  it("gives the same state however often it dies", async () => {
+  it("reaches the same state after any number of crashes", async () => {
     class Crash extends Error {}
     await fc.assert(
       fc.asyncProperty(fc.array(fc.integer({ min: 0, max: 50 }), { maxLength: 8 }), async (crashes) => {
@@ -302,17 +302,17 @@ describe("the manager", () => {
     },
   );
 
-  it("does not read anything large, and reads what is small", async () => {
+  it("refuses large files and reads small ones", async () => {
     await expect(manager.read("big.txt")).rejects.toThrow("has about");
     expect(await manager.read("routing.md")).toBe("phase 16: 5 issues");
     expect(manager.tokens).toBeGreaterThan(0);
   });
 
-  it("does not read at all where nothing was given to read with", async () => {
+  it("refuses every read without a read function", async () => {
     await expect(new Manager().read("routing.md")).rejects.toMatchObject({ reason: "no_reader" });
   });
 
-  it("counts what the orchestrator's own tools read towards its level", async () => {
+  it("counts what the orchestrator's own tools read", async () => {
     const pct = async (reads: number) => {
       const own = new Manager({ read: () => "phase 16: 5 issues ".repeat(100), promptTokens: 500 });
       const { options } = setup({ manager: own, window: { tokens: 10_000 } });
@@ -323,13 +323,13 @@ describe("the manager", () => {
     expect(await pct(5)).toBeGreaterThan(25);
   });
 
-  it("keeps only a line of what a runner says", () => {
+  it("keeps one line of a runner's summary", () => {
     expect(manager.note(`a\n\n${"b".repeat(9_000)}`).length).toBe(400);
   });
 });
 
-describe("gaps of autopilot that must not come back", () => {
-  it("the tables have no column for context or split", async () => {
+describe("gaps of autopilot, closed", () => {
+  it("the tables have columns for context and split", async () => {
     const { options, said } = setup();
     await orchestrate(options);
     const progress = said.filter((text) => text.startsWith("| # |"));
@@ -339,7 +339,7 @@ describe("gaps of autopilot that must not come back", () => {
     );
   });
 
-  it("the percentage is guessed by the model", async () => {
+  it("the context percentage is measured, not guessed by the model", async () => {
     const { options } = setup({
       manager: new Manager({ promptTokens: 35_000 }),
       window: { tokens: 200_000 },
@@ -348,7 +348,7 @@ describe("gaps of autopilot that must not come back", () => {
     expect(state.orchestratorPct).toBe(18);
   });
 
-  it("the tokens of sub-agents are compared with the window of the orchestrator", async () => {
+  it("the tokens of sub-agents are compared with their own window", async () => {
     const { options } = setup({
       manager: new Manager({ promptTokens: 10_000 }),
       window: { tokens: 100_000 },
@@ -374,7 +374,7 @@ it.each([
   expect(tooLarge(scope)).toBe(reason);
 });
 
-it("names parts without ever naming two alike", () => {
+it("gives sub-phases unique ids", () => {
   expect([0, 25, 26, 51, 52, 701, 702].map((at) => subPhaseId("20", at))).toEqual([
     "20a",
     "20z",

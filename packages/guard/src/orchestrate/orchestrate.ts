@@ -3,92 +3,117 @@ import { type EventBody, eventOf } from "../events.ts";
 import { ContextGuard } from "../guard.ts";
 import type { ObserveFacts } from "../types.ts";
 import { Manager } from "./manager.ts";
-import { completionReport, contextWarning, handoffText, progressTable } from "./report.ts";
-import { type Scope, type SplitRequest, splitNotice, subPhasesOf, type TooLarge, tooLarge } from "./split.ts";
-import { type Edit, edited, newPhase, type PhaseRecord, type RunState, type RunStore } from "./state.ts";
+import { completionReport, contextWarning, handoffText, progressTable } from "./run-report.ts";
+import {
+  type SplitRequest,
+  splitNotice,
+  subPhasesOf,
+  type TooLarge,
+  tooLarge,
+  type WorkSize,
+} from "./split.ts";
+import { applyEdits, type Edit, newPhase, type PhaseRecord, type RunState, type RunStore } from "./state.ts";
 
-/** What a phase-runner returns. `summary` is all the orchestrator will know. */
+/** The result of a phase-runner. The orchestrator only receives `summary`, not the work itself. */
 export type PhaseOutcome =
   | { status: "completed" | "failed" | "needs_human"; score?: number; summary: string }
   | ({ status: "split_request" } & SplitRequest);
 
+/** The result of a verification. `score` and `summary` replace the runner's own. */
 export interface Verdict {
   passed: boolean;
   score?: number;
   summary?: string;
 }
 
+/** What a phase-runner receives. */
 export interface PhaseContext {
   id: string;
   name: string;
   scope: string;
   issues: readonly string[];
-  /** False when this work was split as often as allowed: it must be done as it is. */
+  /** False if the work has been split as often as allowed and must be done as a whole. */
   maySplit: boolean;
-  /** This phase was begun before by a process that died. */
+  /** True if an earlier process started this phase and died. */
   resumed: boolean;
-  /** Takes the usage of each call of this runner; its window is its own. */
+  /** Records the usage of each model call of this runner, which has its own window. */
   observe(usage: unknown, facts?: ObserveFacts): void;
-  tooLarge(scope: Scope): TooLarge;
+  /** Returns why the work should be split, or `undefined` if it fits or may not be split. */
+  tooLarge(size: WorkSize): TooLarge;
+  /** Aborts when the run is paused. */
   signal: AbortSignal;
 }
 
+/** Options of {@link orchestrate}. */
 export interface OrchestrateOptions {
+  /** Id of the run; also its session in the events. */
   run: string;
-  /** What people are shown the run as; its id when left out. */
+  /** Title on the dashboard. Default: the run's id. */
   title?: string;
+  /** The harness instance, such as `autopilot@host-1`. */
   harness: string;
   phases: readonly { id: string; name: string; scope?: string }[];
-  /** Does the work of one phase or sub-phase. */
+  /** Runs one phase or sub-phase. */
   runPhase: (phase: PhaseContext) => Promise<PhaseOutcome>;
-  /** Checks each phase and each sub-phase by itself; what a runner says of its own work is taken when left out. */
+  /** Verifies each completed phase and sub-phase. Without it, the runner's own result counts. */
   verify?: (phase: PhaseContext, outcome: { score: number | null; summary: string }) => Promise<Verdict>;
+  /** Stores the run's state, such as `fileRunStore(path)`. */
   store: RunStore;
-  /** Written when the run is paused, and when the orchestrator's context passes 90 %. */
+  /** Writes a handoff, called when the run is paused and when the orchestrator's context passes 90 %. */
   writeHandoff?: (text: string) => Promise<void> | void;
-  /**
-   * What the orchestrator reads with, when it reads: give the same one to its own tools, so that what they read counts
-   * towards its level. Takes the runners' summaries too.
-   */
+  /** Counts what the orchestrator takes in, including the runners' summaries. Give the same manager to its tools. */
   manager?: Manager;
-  /** Window of the orchestrator, tokens. What fills it is what `manager` took in. */
+  /** The orchestrator's window. `manager` counts the tokens in it. */
   window?: { tokens: number };
-  /** Window of the runners, tokens, or a lookup by model. */
+  /** The runners' window size in tokens, or a lookup by model name. */
   runnerWindow?: number | WindowLookup;
-  /** Sub-phases at once; all of them unless said. */
+  /** Maximum number of sub-phases at once. Default: all of them. */
   concurrency?: number;
-  /** How often split work may be split again. */
+  /** Maximum depth of nested splits. Default: 2. */
   maxDepth?: number;
+  /** Receives progress tables and notices for the user. */
   say?: (text: string) => void;
+  /** Receives each event as it happens, such as `reporter.record`. */
   onEvent?: (event: PlimsollEventInput) => void;
+  /** Pauses the run. */
   signal?: AbortSignal;
-  /** Epoch ms. */
+  /** Current time in epoch ms. Default: `Date.now`. */
   clock?: () => number;
 }
 
+/** The result of {@link orchestrate}. */
 export interface OrchestrateResult {
   status: RunState["status"];
   state: RunState;
-  /** Table of all phases, sub-phases inline. */
+  /** Markdown table of all phases, with sub-phases inline. */
   report: string;
 }
 
 /**
- * Runs phases one after the other as a manager would: it routes, holds names, scores and statuses, and sends others
- * to work and to look. A phase that asks to be split is fanned out in parallel without a question. Called again with
- * the same store it continues; finished work is not repeated. Never stops because of a percentage.
- * @throws {GuardError} `store_locked` when another works on the same store, and what the store throws.
+ * Runs phases one after another. The orchestrator only holds names, scores and statuses; runners do the work. A phase
+ * that asks to be split runs as parallel sub-phases without confirmation. Another call with the same store continues
+ * the run without repeating finished phases. A high context level never stops it.
+ * @throws {GuardError} `store_locked` if another process or call uses the store.
+ * @throws Errors of the store.
+ * @example
+ * const { status, report } = await orchestrate({
+ *   run: "release-3",
+ *   harness: "autopilot@host-1",
+ *   phases: [{ id: "20", name: "Fixes" }],
+ *   store: fileRunStore("state.json"),
+ *   runPhase: async (phase) => ({ status: "completed", summary: await work(phase) }),
+ * });
  */
 export async function orchestrate(options: OrchestrateOptions): Promise<OrchestrateResult> {
   const release = await options.store.claim?.();
   try {
-    return await new Run(options).go();
+    return await new OrchestratorRun(options).go();
   } finally {
     await release?.();
   }
 }
 
-class Run {
+class OrchestratorRun {
   readonly #options: OrchestrateOptions;
   readonly #manager: Manager;
   readonly #clock: () => number;
@@ -158,29 +183,29 @@ class Run {
       await this.#split(id, outcome, guard, this.#clock() - began);
       return this.#subPhases(id, depth);
     }
-    const verdict = await this.#verified(context, outcome);
+    const verdict = await this.#verify(context, outcome);
     if (verdict === undefined) return this.#record(id);
     await this.#settle(id, { ...verdict, contextPct: pctOf(guard), durationMs: this.#clock() - began });
     return this.#record(id);
   }
 
-  /** What a runner throws is its failure, not the run's. */
+  /** Runs a phase. An error fails the phase, not the run. */
   async #attempt(context: PhaseContext, maySplit: boolean): Promise<PhaseOutcome | undefined> {
     try {
       const outcome = await this.#options.runPhase(context);
       if (outcome.status !== "split_request") return outcome;
-      if (!maySplit) return { status: "failed", summary: "asked to be split more often than allowed" };
+      if (!maySplit) return { status: "failed", summary: "requested a split beyond maxDepth" };
       if (outcome.subPhases.length === 0)
-        return { status: "failed", summary: "asked for a split into nothing" };
+        return { status: "failed", summary: "requested a split without sub-phases" };
       return outcome;
     } catch (error) {
-      // What stops because it was told to did not fail: it stays under way, and the next run resumes it.
+      // A phase that stops after an abort did not fail; it stays running, and the next run resumes it.
       if (this.#signal.aborted) return undefined;
       return { status: "failed", summary: messageOf(error) };
     }
   }
 
-  async #verified(
+  async #verify(
     context: PhaseContext,
     outcome: Exclude<PhaseOutcome, { status: "split_request" }>,
   ): Promise<Pick<PhaseRecord, "status" | "score" | "summary"> | undefined> {
@@ -201,7 +226,7 @@ class Run {
       return {
         status: "failed",
         score,
-        summary: `verification: ${messageOf(error)}`,
+        summary: `verification failed: ${messageOf(error)}`,
       };
     }
   }
@@ -216,7 +241,7 @@ class Run {
       reason: request.rationale,
       sub_phases: subs.map(({ id, name, scope, issues }) => ({ id, name, scope, issues: [...issues] })),
     });
-    // One write for all of it: a split half recorded would run some sub-phases and forget the others.
+    // Write the whole split at once, so that a crash cannot record only some sub-phases.
     await this.#edit([
       { path: ["phases", id, "split"], value: subs.map((sub) => sub.id) },
       { path: ["phases", id, "contextPct"], value: pctOf(guard) },
@@ -239,7 +264,7 @@ class Run {
       : results.some((sub) => sub.status === "needs_human")
         ? "needs_human"
         : "failed";
-    // Sent before it is stored: what a crash comes between is sent again under the same id, and counted once.
+    // Emit before storing: after a crash it is sent again with the same id and counted once.
     this.#emit(id, {
       type: "split_resolved",
       id: `split-${this.#options.run}-${id}-${status}`,
@@ -278,7 +303,7 @@ class Run {
     await this.#edit(edits);
   }
 
-  /** The orchestrator's own level: shown, warned of, never acted on. */
+  /** Updates the orchestrator's own level. A high level is reported but never stops work. */
   async #ownLevel(): Promise<Edit[]> {
     const { window } = this.#options;
     if (window === undefined) return [];
@@ -318,7 +343,7 @@ class Run {
       maySplit,
       resumed,
       observe: (usage, facts) => void guard.observe(usage, facts),
-      tooLarge: (scope) => (maySplit ? tooLarge(scope) : undefined),
+      tooLarge: (size) => (maySplit ? tooLarge(size) : undefined),
       signal: this.#signal,
     };
     return { context, guard };
@@ -328,9 +353,9 @@ class Run {
     return this.#state.phases[id]!;
   }
 
-  /** Edits of parallel phases are applied one after the other. */
+  /** Applies the edits of parallel phases one after another. */
   #edit(edits: readonly Edit[]): Promise<void> {
-    this.#state = edited(this.#state, edits);
+    this.#state = applyEdits(this.#state, edits);
     const next = this.#saving.then(() => this.#options.store.apply(edits));
     this.#saving = next.catch(() => {});
     return next;

@@ -1,3 +1,4 @@
+/** One part of a split phase. */
 export interface SubPhase {
   /** Such as `20a`. */
   id: string;
@@ -6,45 +7,51 @@ export interface SubPhase {
   issues: readonly string[];
 }
 
-/** What a phase-runner returns when its work does not fit: not a failure, the right answer. */
+/** What a phase-runner returns when its work does not fit in one context. It is not a failure. */
 export interface SplitRequest {
   subPhases: readonly Omit<SubPhase, "id">[];
-  /** Which issues belong together, by name of the group. */
+  /** Related issues by group name. */
   groupings: Readonly<Record<string, readonly string[]>>;
+  /** Why the work must be split. */
   rationale: string;
 }
 
-/** Size of some work, as far as its runner knows it. */
-export interface Scope {
+/** The size of a piece of work, as far as its runner knows it. */
+export interface WorkSize {
   issues?: number;
   files?: number;
   complexTasks?: number;
-  /** Distinct files it expects to read. */
+  /** Number of distinct files that it expects to read. */
   reads?: number;
 }
 
-/** Why work is too large for one context; undefined when it is not. */
+/** Why work is too large for one context; `undefined` if it fits. */
 export type TooLarge = "issues_and_files" | "complex_tasks" | "reads" | undefined;
 
+/** Limits above which work is split. */
 export interface SplitLimits {
-  /** Too large with more issues than this that also span `files` or more files. */
+  /** Work is too large with more than `issues` issues in at least `files` files. */
   issues: number;
   files: number;
   complexTasks: number;
   reads: number;
 }
 
+/** Default limits. */
 export const SPLIT_LIMITS: SplitLimits = { issues: 3, files: 4, complexTasks: 5, reads: 10 };
 
-/** Asked by a phase-runner while it works, never by the orchestrator beforehand. */
-export function tooLarge(scope: Scope, limits: SplitLimits = SPLIT_LIMITS): TooLarge {
-  if ((scope.issues ?? 0) > limits.issues && (scope.files ?? 0) >= limits.files) return "issues_and_files";
-  if ((scope.complexTasks ?? 0) > limits.complexTasks) return "complex_tasks";
-  if ((scope.reads ?? 0) > limits.reads) return "reads";
+/** Returns why work is too large, or `undefined`. A phase-runner calls it during its work. */
+export function tooLarge(size: WorkSize, limits: SplitLimits = SPLIT_LIMITS): TooLarge {
+  if ((size.issues ?? 0) > limits.issues && (size.files ?? 0) >= limits.files) return "issues_and_files";
+  if ((size.complexTasks ?? 0) > limits.complexTasks) return "complex_tasks";
+  if ((size.reads ?? 0) > limits.reads) return "reads";
   return undefined;
 }
 
-/** `20` and 0 give `20a`; a split of `20a` gives `20a.1`, so that no id is read as another. */
+/**
+ * Returns the id of a sub-phase: `20a` for the first part of `20`, `20a.1` for the first part of `20a`. Ids are
+ * unique.
+ */
 export function subPhaseId(phase: string, index: number): string {
   if (/[a-z]$/.test(phase) || phase.includes(".")) return `${phase}.${index + 1}`;
   let letters = "";
@@ -54,11 +61,12 @@ export function subPhaseId(phase: string, index: number): string {
   return phase + letters;
 }
 
-/** Names each sub-phase. An empty request is the runner's mistake and is refused by name. */
+/** Assigns an id to each sub-phase of a request. */
 export function subPhasesOf(phase: string, request: SplitRequest): SubPhase[] {
   return request.subPhases.map((sub, index) => ({ ...sub, id: subPhaseId(phase, index) }));
 }
 
+/** The text that announces a split to the user. */
 export function splitNotice(phase: string, request: SplitRequest): string {
   const issues = new Set(request.subPhases.flatMap((sub) => sub.issues)).size;
   const what = issues > 0 ? `${issues} issue${issues === 1 ? "" : "s"}` : request.rationale.slice(0, 80);

@@ -1,29 +1,33 @@
 import type { SubPhase } from "./split.ts";
 
+/** Status of a phase. `needs_human` is final, like `completed`. */
 export type PhaseStatus = "pending" | "running" | "completed" | "failed" | "needs_human";
 
-/** What the orchestrator knows of a phase: name, score, status, routing. No results, no contents. */
+/** The orchestrator's record of a phase. It holds no results or file contents. */
 export interface PhaseRecord {
   id: string;
   name: string;
   status: PhaseStatus;
   score: number | null;
   summary: string;
-  /** Highest context of its runner, percent of the window; null when its window size is unknown. */
+  /** The runner's peak, in percent of its window; null if the window size is unknown. */
   contextPct: number | null;
   durationMs: number;
-  /** Ids of the sub-phases it was split into. */
+  /** Ids of its sub-phases; empty if it was not split. */
   split: string[];
   parent: string | null;
   scope: string;
   issues: string[];
 }
 
+/** The stored state of a run. */
 export interface RunState {
   version: 1;
   run: string;
   status: "running" | "completed" | "failed" | "paused";
+  /** The orchestrator's own level, in percent of its window. */
   orchestratorPct: number | null;
+  /** Highest warning level given so far: 0, 70 or 90. */
   warned: number;
   phases: Record<string, PhaseRecord>;
 }
@@ -44,49 +48,47 @@ export function newPhase(id: string, name: string, sub?: SubPhase, parent?: stri
   };
 }
 
-/** One field to change: where, and to what. */
+/** One changed field: its path and new value. */
 export interface Edit {
   path: readonly string[];
   value: unknown;
 }
 
-/**
- * Keeps a run's state. `apply` must be all or nothing over all its edits: see `fileRunStore` of `@plimsoll/guard/node`.
- */
+/** Stores a run's state. `apply` must apply all edits atomically. See `fileRunStore` of `@plimsoll/guard/node`. */
 export interface RunStore {
   /**
-   * Keeps others off from reading to the last edit, and gives what lets them in again.
-   * @throws {GuardError} `store_locked` when another has it.
+   * Locks the store until the returned function is called.
+   * @throws {GuardError} `store_locked` if another process or call holds the lock.
    */
   claim?(): Promise<() => Promise<void>>;
   read(): Promise<RunState | undefined> | RunState | undefined;
   apply(edits: readonly Edit[]): Promise<void> | void;
 }
 
-/** The document after some edits; the one given is not changed. */
-export function edited<T>(document: T, edits: readonly Edit[]): T {
+/** Returns a copy of `document` with the edits applied. */
+export function applyEdits<T>(document: T, edits: readonly Edit[]): T {
   let next: unknown = document;
-  for (const { path, value } of edits) next = editedAt(next, path, value);
+  for (const { path, value } of edits) next = applyEditAt(next, path, value);
   return next as T;
 }
 
-function editedAt(node: unknown, path: readonly string[], value: unknown): unknown {
+function applyEditAt(node: unknown, path: readonly string[], value: unknown): unknown {
   const [key, ...rest] = path;
   if (key === undefined) return value;
   const object = typeof node === "object" && node !== null ? (node as Record<string, unknown>) : {};
   const next = {
     ...object,
-    [key]: editedAt(Object.hasOwn(object, key) ? object[key] : undefined, rest, value),
+    [key]: applyEditAt(Object.hasOwn(object, key) ? object[key] : undefined, rest, value),
   };
   return next;
 }
 
-/** An edit as an agent would see it: a few lines, never the file. */
+/** Formats edits as one line each, so an agent sees them without the whole file. */
 export function editLines(edits: readonly Edit[]): string[] {
   return edits.map(({ path, value }) => `${path.join(".")} = ${JSON.stringify(value)}`);
 }
 
-/** Keeps the state in memory, as JSON. */
+/** Stores the state in memory as JSON. */
 export function memoryRunStore(): RunStore & { text: string | undefined } {
   return {
     text: undefined,
@@ -94,7 +96,7 @@ export function memoryRunStore(): RunStore & { text: string | undefined } {
       return this.text === undefined ? undefined : (JSON.parse(this.text) as RunState);
     },
     apply(edits) {
-      this.text = JSON.stringify(edited(this.text === undefined ? {} : JSON.parse(this.text), edits));
+      this.text = JSON.stringify(applyEdits(this.text === undefined ? {} : JSON.parse(this.text), edits));
     },
   };
 }

@@ -1,10 +1,11 @@
-/** Events as JSON text, bounded by count and bytes; the oldest are dropped and counted. */
+/** A queue of events as JSON text, bounded by count and bytes. When full, it drops and counts the oldest. */
 export class Queue {
   readonly #maxEvents: number;
   readonly #maxBytes: number;
   #items: string[] = [];
   #head = 0;
   #bytes = 0;
+  /** Number of events dropped so far. */
   dropped = 0;
 
   constructor(maxEvents: number, maxBytes: number) {
@@ -16,7 +17,7 @@ export class Queue {
     return this.#items.length - this.#head;
   }
 
-  /** UTF-16 units held; near enough to bytes for a bound. */
+  /** Size in UTF-16 code units, close enough to bytes for a limit. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -30,7 +31,7 @@ export class Queue {
     }
   }
 
-  /** Takes the oldest, at most so many and so many bytes, at least one. */
+  /** Removes and returns the oldest events within both limits, but at least one. */
   take(maxEvents: number, maxBytes: number): string[] {
     const taken: string[] = [];
     let bytes = 0;

@@ -23,10 +23,10 @@ const event = (size = 0): PlimsollEventInput => ({
   ...(size > 0 ? { note: "x".repeat(size) } : {}),
 });
 
-type Answer = { status: number; headers?: Record<string, string>; body?: unknown };
+type ScriptedAnswer = { status: number; headers?: Record<string, string>; body?: unknown };
 
-/** A server that answers by script and remembers every event it stored, by id. */
-async function scripted(answer: (lines: number, request: number) => Answer) {
+/** Starts a server that answers as scripted and counts how often it stored each event id. */
+async function scripted(answer: (lines: number, request: number) => ScriptedAnswer) {
   const stored = new Map<string, number>();
   const requests: { lines: number; encoding: string | undefined; auth: string | undefined; at: number }[] =
     [];
@@ -96,7 +96,7 @@ const until = async (check: () => boolean) => {
 };
 
 describe("the reporter", () => {
-  it("sends in compressed batches, by itself", async () => {
+  it("sends compressed batches in the background", async () => {
     const { server, reporter } = await setup(() => OK, { flushMs: 10, batch: 200 });
     for (let count = 0; count < 500; count++) reporter.record(event());
     await until(() => reporter.stats.sent === 500);
@@ -106,7 +106,7 @@ describe("the reporter", () => {
     expect(reporter.stats).toMatchObject({ recorded: 500, sent: 500, waiting: 0, dropped: 0 });
   });
 
-  it("tries again after a failure, and waits as long as the server asks", async () => {
+  it("retries after a failure and honours Retry-After", async () => {
     const { server, reporter } = await setup(
       (_, request) => (request === 1 ? { status: 429, headers: { "retry-after": "0.3" } } : OK),
       { flushMs: 10 },
@@ -117,7 +117,7 @@ describe("the reporter", () => {
     expect(second!.at - first!.at).toBeGreaterThanOrEqual(290);
   });
 
-  it("waits for weeks where the server asks for weeks, instead of not at all", async () => {
+  it("waits for weeks if Retry-After says so", async () => {
     const { server, reporter } = await setup(
       () => ({ status: 503, headers: { "retry-after": String(40 * 86_400) } }),
       { flushMs: 1 },
@@ -135,7 +135,7 @@ describe("the reporter", () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it("backs off further with each failure, up to a minute", async () => {
+  it("doubles the backoff with each failure, up to one minute", async () => {
     const tries: number[] = [];
     let now = 0;
     const reporter = createReporter({
@@ -157,13 +157,13 @@ describe("the reporter", () => {
     expect(reporter.stats).toMatchObject({ waiting: 1, dropped: 0 });
   });
 
-  it("keeps a bounded number of events in memory, dropping and counting the oldest", async () => {
+  it("limits the events in memory, and drops and counts the oldest", async () => {
     const { reporter } = await setup(() => ({ status: 503 }), { maxEvents: 100, flushMs: 1e9, batch: 1_000 });
     for (let count = 0; count < 250; count++) reporter.record(event());
     expect(reporter.stats).toMatchObject({ waiting: 100, dropped: 150, recorded: 250 });
   });
 
-  it("halves what is too large for one request, and gives up only on a single event", async () => {
+  it("halves a batch that is too large, and drops only a single event that is too large", async () => {
     const { server, reporter, troubles } = await setup((lines) => (lines > 3 ? { status: 413 } : OK));
     for (let count = 0; count < 20; count++) reporter.record(event());
     await reporter.flush();
@@ -176,9 +176,9 @@ describe("the reporter", () => {
   });
 
   it.each([
-    [401, "its key is refused"],
-    [404, "nobody listens at its address"],
-  ])("at HTTP %i says once that %s, keeps the events, and does not hammer the server", async (status) => {
+    [401, "the key is refused"],
+    [404, "the URL is wrong"],
+  ])("on HTTP %i reports once that %s, keeps the events, and waits before retrying", async (status) => {
     const { server, reporter, troubles } = await setup(() => ({
       status,
       body: { error: { code: "unauthorized" } },
@@ -192,7 +192,7 @@ describe("the reporter", () => {
     expect(reporter.stats.waiting).toBe(5);
   });
 
-  it("counts what the server rejects, and does not send it again", async () => {
+  it("counts rejected events and does not send them again", async () => {
     const { server, reporter } = await setup(() => ({
       status: 200,
       body: { accepted: 1, duplicates: 0, rejected: [{ index: 0 }] },
@@ -213,7 +213,7 @@ describe("the reporter", () => {
         throw new Error("disk full");
       },
       onTrouble: () => {
-        throw new Error("and the harness fails too");
+        throw new Error("the callback fails too");
       },
     });
     expect(() => reporter.record(circular as never)).not.toThrow();
@@ -222,7 +222,7 @@ describe("the reporter", () => {
     expect(reporter.stats).toMatchObject({ sent: 1, dropped: 1 });
   });
 
-  it("can write the JSONL session log only", async () => {
+  it("can write only the JSONL session log", async () => {
     const path = join(folder, "logs", "session.jsonl");
     const reporter = createReporter({ log: sessionLog(path) });
     const events = [event(), event()];
@@ -234,7 +234,7 @@ describe("the reporter", () => {
 });
 
 describe("with a spool", () => {
-  it("loses nothing while the server is away, over processes, and sends the oldest first", async () => {
+  it("loses nothing while the server is unreachable, across processes, and sends the oldest first", async () => {
     let away = true;
     const server = await scripted(() => (away ? { status: 503, headers: { "retry-after": "0" } } : OK));
     closing.push(server.close);
@@ -258,7 +258,7 @@ describe("with a spool", () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it("is bounded: the oldest segments are dropped and counted", async () => {
+  it("limits the spool, and drops and counts the oldest segments", async () => {
     const spool = fileSpool(folder, { maxBytes: 20_000, segmentBytes: 4_000 });
     let dropped = 0;
     const lines = Array.from({ length: 400 }, () => JSON.stringify(event()));
@@ -272,7 +272,7 @@ describe("with a spool", () => {
     expect(kept).toEqual(lines.slice(dropped));
   });
 
-  it("passes over a line torn by a crash", async () => {
+  it("skips a line torn by a crash", async () => {
     const spool = fileSpool(folder);
     const whole = JSON.stringify(event());
     await spool.add([whole]);
@@ -281,7 +281,7 @@ describe("with a spool", () => {
     expect((await fileSpool(folder).next(1e9, 1e9))!.lines).toEqual([whole]);
   });
 
-  it("does not lose the batch that is under way when the process has to end", async () => {
+  it("spools the batch in flight when the reporter closes", async () => {
     const server = createServer(() => {});
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     closing.push(
@@ -297,7 +297,7 @@ describe("with a spool", () => {
     expect(kept).toEqual(events.map((one) => JSON.stringify(one)));
   });
 
-  it("keeps events in memory when the spool cannot be written, and gives them to it later", async () => {
+  it("keeps events in memory while the spool cannot be written, and spools them later", async () => {
     const spool = fileSpool(folder);
     let full = true;
     const { server, reporter, troubles } = await setup(() => ({ status: 503 }), {
@@ -320,7 +320,7 @@ describe("with a spool", () => {
     expect(server.stored.size).toBe(0);
   });
 
-  it("keeps a segment to which another process wrote while it was being sent", async () => {
+  it("keeps a segment that another process appended to while it was being sent", async () => {
     const writer = fileSpool(folder);
     const [first, second] = [JSON.stringify(event()), JSON.stringify(event())];
     await writer.add([first]);
@@ -345,7 +345,7 @@ describe("Retry-After", () => {
   });
 });
 
-it("a queue gives back what it was given, in order", () => {
+it("a queue returns events in order", () => {
   const queue = new Queue(10_000, 1e9);
   const taken: string[] = [];
   for (let count = 0; count < 5_000; count++) {

@@ -1,84 +1,97 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol/pure";
 import { Queue } from "./queue.ts";
-import { type SendOutcome, send, type Target } from "./send.ts";
+import { type SendOutcome, type SendTarget, send } from "./send.ts";
 
 /**
- * Where events wait while the server is away. Implementations must survive a crash at any point; sending twice is
- * harmless, since events carry ids. See `fileSpool` of `@plimsoll/guard/node`.
+ * Stores events while the server is unreachable. Implementations must survive a crash at any point. Sending an event
+ * twice is harmless, because events have ids. See `fileSpool` of `@plimsoll/guard/node`.
  */
 export interface Spool {
-  /** Adds lines; drops the oldest when full. Gives how many were dropped. */
+  /** Adds lines and drops the oldest when full. Returns the number of dropped lines. */
   add(lines: readonly string[]): Promise<number>;
-  /** The oldest lines, kept until `done` is called; undefined when nothing waits. */
+  /** Returns the oldest lines, which stay stored until `done` is called; `undefined` if the spool is empty. */
   next(maxEvents: number, maxBytes: number): Promise<{ lines: string[]; done(): Promise<void> } | undefined>;
 }
 
-/** Receives every event as one line of JSON, such as a file. */
+/** Receives every event as one line of JSON. */
 export type LogLine = (line: string) => void;
 
+/** Options of {@link createReporter}. */
 export interface ReporterOptions {
-  /** Base address of the server; without it events go to the log only. */
+  /** Base URL of the server. Without it, events only go to the log. */
   url?: string | undefined;
+  /** Ingest key. */
   key?: string | undefined;
-  /** The JSONL session log. */
+  /** Receives each event as JSON, such as `sessionLog(path)`. */
   log?: LogLine;
+  /** Stores events while the server is unreachable, such as `fileSpool(folder)`. */
   spool?: Spool;
-  /** Longest time an event waits in memory, ms. */
+  /** Longest time that an event waits in memory, in ms. Default: 1,000. */
   flushMs?: number;
-  /** Most events of one request. */
+  /** Maximum number of events per request. Default: 500. */
   batch?: number;
-  /** Most events, and bytes, held in memory. */
+  /** Maximum number of events in memory. Default: 10,000. */
   maxEvents?: number;
+  /** Maximum size of the events in memory, in bytes. Default: 16,000,000. */
   maxBytes?: number;
+  /** Timeout of one request, in ms. Default: 10,000. */
   timeoutMs?: number;
-  /** Told once for each new kind of trouble. */
+  /** Called once for each new kind of problem. */
   onTrouble?: (trouble: Trouble) => void;
+  /** The `fetch` to use. Default: the global one. */
   fetch?: typeof fetch;
-  /** Epoch ms. */
+  /** Current time in epoch ms. */
   clock?: () => number;
-  /** 0 to 1, for jitter. */
+  /** Random number from 0 to 1, for jitter. */
   random?: () => number;
 }
 
+/** A problem with reporting. */
 export interface Trouble {
+  /**
+   * `away`: the server is unreachable or overloaded. `refused`: it refused the key or URL. `rejected`: it rejected
+   * events. `dropped`: events were lost. `log` and `spool`: writing or reading there failed.
+   */
   kind: "away" | "refused" | "rejected" | "dropped" | "log" | "spool";
   message: string;
 }
 
+/** Counts of events. */
 export interface ReporterStats {
   recorded: number;
   sent: number;
-  /** Refused by the server, each by itself. */
+  /** Events that the server rejected individually. */
   rejected: number;
-  /** Lost because memory or the spool was full. */
+  /** Events lost because memory or the spool was full. */
   dropped: number;
-  /** In memory now. */
+  /** Events in memory now. */
   waiting: number;
+  /** Events written to the spool so far. */
   spooled: number;
 }
 
 const MAX_BATCH_BYTES = 1_000_000;
 const FIRST_WAIT_MS = 500;
-const LONGEST_WAIT_MS = 60_000;
+const MAX_WAIT_MS = 60_000;
 const REFUSED_WAIT_MS = 300_000;
-/** Longest time a timer is set for, ms: one beyond 2^31 would fire at once. */
-const LONGEST_TIMER_MS = 3_600_000;
+/** Longest timer, in ms. A timer above 2^31 would fire at once. */
+const MAX_TIMER_MS = 3_600_000;
 
-/** Reports events without ever blocking or throwing into the harness. */
+/** Sends events to a Plimsoll server. Never blocks the harness or throws into it. */
 export class Reporter {
   readonly #options: ReporterOptions;
   readonly #queue: Queue;
-  readonly #target: Target | undefined;
+  readonly #target: SendTarget | undefined;
   readonly #batch: number;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** The timer is set for the next moment, or a request is under way: there is no sense in setting it again. */
+  /** True if a flush is scheduled for now or in progress, so no other needs scheduling. */
   #urgent = false;
   #sending: Promise<void> | undefined;
-  /** Taken out of memory and not yet settled. */
-  #flying: readonly string[] = [];
+  /** Events in the current request. */
+  #inFlight: readonly string[] = [];
   #failures = 0;
   #notBefore = 0;
-  #troubled = new Set<Trouble["kind"]>();
+  #reportedTroubles = new Set<Trouble["kind"]>();
   #recorded = 0;
   #sent = 0;
   #rejected = 0;
@@ -101,9 +114,10 @@ export class Reporter {
             compress: true,
             clock: options.clock ?? Date.now,
           };
-    if (this.#target !== undefined && options.spool !== undefined) this.#wake(0);
+    if (this.#target !== undefined && options.spool !== undefined) this.#scheduleFlush(0);
   }
 
+  /** Current counts. */
   get stats(): ReporterStats {
     return {
       recorded: this.#recorded,
@@ -115,14 +129,17 @@ export class Reporter {
     };
   }
 
-  /** Takes one event. A few microseconds; the rest happens later. Bound, so it can be given as `onEvent`. */
+  /** Records one event in a few microseconds and sends it later. Bound, so it can be passed as `onEvent`. */
   readonly record = (event: PlimsollEventInput): void => {
     let line: string;
     try {
       line = JSON.stringify(event);
     } catch (error) {
       this.#lost++;
-      this.#trouble("dropped", `an event is not JSON: ${messageOf(error)}`);
+      this.#trouble(
+        "dropped",
+        `One event was dropped, because it cannot be converted to JSON: ${messageOf(error)}`,
+      );
       return;
     }
     this.#recorded++;
@@ -130,16 +147,16 @@ export class Reporter {
       try {
         this.#options.log(line);
       } catch (error) {
-        this.#trouble("log", messageOf(error));
+        this.#trouble("log", `The log function failed: ${messageOf(error)}`);
       }
     }
     if (this.#target === undefined || this.#closed) return;
     this.#queue.push(line);
-    if (this.#queue.length >= this.#batch && this.#failures === 0 && !this.#urgent) this.#wake(0);
-    else if (this.#timer === undefined) this.#wake(this.#options.flushMs ?? 1_000);
+    if (this.#queue.length >= this.#batch && this.#failures === 0 && !this.#urgent) this.#scheduleFlush(0);
+    else if (this.#timer === undefined) this.#scheduleFlush(this.#options.flushMs ?? 1_000);
   };
 
-  /** Sends what waits, as far as the server takes it now. Never throws. */
+  /** Sends the waiting events as far as the server accepts them now. Never throws. */
   async flush(): Promise<void> {
     if (this.#target === undefined) return;
     clearTimeout(this.#timer);
@@ -148,20 +165,22 @@ export class Reporter {
     this.#sending ??= this.#drain().finally(() => {
       this.#sending = undefined;
       this.#urgent = false;
-      if (!this.#closed && (this.#queue.length > 0 || this.#failures > 0)) this.#wake(this.#waitMs());
+      if (!this.#closed && (this.#queue.length > 0 || this.#failures > 0))
+        this.#scheduleFlush(this.#waitMs());
     });
     await this.#sending;
   }
 
-  /** Sends or spools what is left, within the time given (ms), and stops. */
+  /** Sends or spools the remaining events within `withinMs` (default 5,000), then stops. */
   async close(withinMs = 5_000): Promise<void> {
     if (this.#closed) return;
     const flushed = this.flush().then(() => this.flush());
     await Promise.race([flushed, new Promise((resolve) => setTimeout(resolve, withinMs).unref?.())]);
     this.#closed = true;
     clearTimeout(this.#timer);
-    // The request under way may still be answered, or not: kept as well, since sending twice is harmless.
-    if (this.#flying.length > 0 && this.#options.spool !== undefined) await this.#keep(this.#flying);
+    // The current request may still fail, so spool its events too; sending them twice is harmless.
+    if (this.#inFlight.length > 0 && this.#options.spool !== undefined)
+      await this.#spoolOrRequeue(this.#inFlight);
     await this.#toSpool();
   }
 
@@ -170,19 +189,19 @@ export class Reporter {
       await this.#toSpool();
       return;
     }
-    // What was spooled is older than what is in memory.
+    // Spooled events are older than those in memory.
     if (!(await this.#drainSpool())) {
       await this.#toSpool();
       return;
     }
     while (this.#queue.length > 0) {
       const lines = this.#queue.take(this.#batch, MAX_BATCH_BYTES);
-      this.#flying = lines;
+      this.#inFlight = lines;
       const settled = await this.#deliver(lines);
-      this.#flying = [];
+      this.#inFlight = [];
       if (!settled) {
         if (this.#closed && this.#options.spool !== undefined) return;
-        await this.#keep(lines);
+        await this.#spoolOrRequeue(lines);
         await this.#toSpool();
         return;
       }
@@ -200,19 +219,22 @@ export class Reporter {
         await waiting.done();
       }
     } catch (error) {
-      this.#trouble("spool", `the spool cannot be read: ${messageOf(error)}`);
+      this.#trouble("spool", `The spool cannot be read: ${messageOf(error)}. Check its folder.`);
       return true;
     }
   }
 
-  /** Whether these lines are settled: stored, or never to be taken. */
+  /** Returns true if the lines need no retry, because the server stored them or never will. */
   async #deliver(lines: readonly string[]): Promise<boolean> {
     if (lines.length === 0) return true;
     const outcome = await send(this.#target!, lines);
     if (outcome.kind === "split") {
       if (lines.length === 1) {
         this.#lost++;
-        this.#trouble("dropped", "one event is larger than the server takes");
+        this.#trouble(
+          "dropped",
+          "One event was dropped, because it exceeds the server's size limit. Shorten its texts.",
+        );
         return true;
       }
       const half = lines.length >> 1;
@@ -227,27 +249,34 @@ export class Reporter {
       this.#rejected += outcome.rejected;
       this.#failures = 0;
       this.#notBefore = 0;
-      this.#troubled.delete("away");
-      this.#troubled.delete("refused");
-      if (outcome.rejected > 0) this.#trouble("rejected", `${outcome.rejected} events were rejected`);
+      this.#reportedTroubles.delete("away");
+      this.#reportedTroubles.delete("refused");
+      if (outcome.rejected > 0)
+        this.#trouble("rejected", `The server rejected ${outcome.rejected} event(s) as invalid.`);
       return true;
     }
     if (outcome.kind === "never") {
       this.#lost += count;
-      this.#trouble("rejected", `HTTP ${outcome.status} ${outcome.reason}`);
+      this.#trouble(
+        "rejected",
+        `The server rejected ${count} event(s) with HTTP ${outcome.status}: ${outcome.reason}`,
+      );
       return true;
     }
     this.#failures++;
     const refused = outcome.kind === "refused";
-    this.#trouble(refused ? "refused" : "away", outcome.reason);
+    const message = refused
+      ? `The server refused the events with HTTP ${outcome.status}. Check the URL and the key. ${outcome.reason}`
+      : `The events could not be sent and will be retried: ${outcome.reason}`;
+    this.#trouble(refused ? "refused" : "away", message);
     const asked = refused ? REFUSED_WAIT_MS : outcome.waitMs;
     this.#notBefore = this.#now() + (asked ?? this.#backoff());
     return false;
   }
 
-  /** Doubles with each failure; jitter keeps a fleet from coming back in one wave. */
+  /** Backoff in ms. Jitter keeps many harnesses from reconnecting at the same moment. */
   #backoff(): number {
-    const longest = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(16, this.#failures - 1));
+    const longest = Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(16, this.#failures - 1));
     return longest * (0.5 + (this.#options.random ?? Math.random)() / 2);
   }
 
@@ -259,12 +288,12 @@ export class Reporter {
   async #toSpool(): Promise<void> {
     if (this.#options.spool === undefined) return;
     while (this.#queue.length > 0) {
-      if (!(await this.#keep(this.#queue.take(this.#batch, MAX_BATCH_BYTES)))) return;
+      if (!(await this.#spoolOrRequeue(this.#queue.take(this.#batch, MAX_BATCH_BYTES)))) return;
     }
   }
 
-  /** To the spool; without one, or when it takes nothing, back into memory, behind what has come since. */
-  async #keep(lines: readonly string[]): Promise<boolean> {
+  /** Moves lines to the spool, or back to the end of the memory queue if that fails. Returns true if spooled. */
+  async #spoolOrRequeue(lines: readonly string[]): Promise<boolean> {
     const { spool } = this.#options;
     const back = () => {
       for (const line of lines) this.#queue.push(line);
@@ -276,15 +305,18 @@ export class Reporter {
       this.#spooled += lines.length;
       this.#lost += dropped;
       if (dropped > 0)
-        this.#trouble("dropped", `the spool is full: ${dropped} of the oldest events were dropped`);
+        this.#trouble(
+          "dropped",
+          `The spool is full, so the ${dropped} oldest events were dropped. Raise its maxBytes.`,
+        );
       return true;
     } catch (error) {
-      this.#trouble("spool", `the spool cannot be written: ${messageOf(error)}`);
+      this.#trouble("spool", `The spool cannot be written: ${messageOf(error)}. Check its folder.`);
       return back();
     }
   }
 
-  #wake(afterMs: number): void {
+  #scheduleFlush(afterMs: number): void {
     if (this.#closed || (this.#timer !== undefined && afterMs > 0)) return;
     if (afterMs === 0) this.#urgent = true;
     clearTimeout(this.#timer);
@@ -293,19 +325,19 @@ export class Reporter {
         this.#timer = undefined;
         void this.flush();
       },
-      Math.min(afterMs, LONGEST_TIMER_MS),
+      Math.min(afterMs, MAX_TIMER_MS),
     );
-    // Reporting keeps no process alive.
+    // Reporting must not keep the process alive.
     (this.#timer as { unref?: () => void }).unref?.();
   }
 
   #trouble(kind: Trouble["kind"], message: string): void {
-    if (this.#troubled.has(kind)) return;
-    this.#troubled.add(kind);
+    if (this.#reportedTroubles.has(kind)) return;
+    this.#reportedTroubles.add(kind);
     try {
       this.#options.onTrouble?.({ kind, message });
     } catch {
-      // A harness that fails while hearing of trouble is not made to fail more.
+      // An error in the harness's callback must not break reporting.
     }
   }
 
@@ -314,6 +346,14 @@ export class Reporter {
   }
 }
 
+/**
+ * Creates a reporter.
+ * @example
+ * const reporter = createReporter({ url: process.env.PLIMSOLL_URL, key: process.env.PLIMSOLL_KEY });
+ * const guard = createGuard({ identity, onEvent: reporter.record });
+ * // Before the process exits:
+ * await reporter.close();
+ */
 export function createReporter(options: ReporterOptions): Reporter {
   return new Reporter(options);
 }

@@ -1,17 +1,20 @@
-/** What became of one request. */
+/** The result of one request. */
 export type SendOutcome =
   | { kind: "stored"; rejected: number }
-  /** Try the same again, not before `waitMs`. */
+  /** Retry after `waitMs`, or after the backoff if it is `undefined`. */
   | { kind: "later"; waitMs: number | undefined; reason: string }
-  /** Too large as one request: send it in parts. */
+  /** The batch is too large; send it in two halves. */
   | { kind: "split" }
-  /** The key is wrong, lacks the scope, or nobody listens at the address: nothing is stored until someone acts. */
+  /**
+   * The key is wrong or lacks the scope, or the URL is not a Plimsoll server. Retrying needs a change by the user.
+   */
   | { kind: "refused"; status: number; reason: string }
-  /** This batch will never be taken. */
+  /** The server will never accept this batch. */
   | { kind: "never"; status: number; reason: string };
 
-export interface Target {
-  /** Base address of the server. */
+/** Where and how to send events. */
+export interface SendTarget {
+  /** Base URL of the server. */
   url: string;
   key: string;
   timeoutMs: number;
@@ -22,7 +25,7 @@ export interface Target {
 }
 
 /** Sends one batch of NDJSON. Never throws. */
-export async function send(target: Target, lines: readonly string[]): Promise<SendOutcome> {
+export async function send(target: SendTarget, lines: readonly string[]): Promise<SendOutcome> {
   const text = lines.join("\n");
   try {
     const packed = target.compress && text.length > 1_024 ? await gzip(text) : undefined;
@@ -54,7 +57,7 @@ async function outcomeOf(response: Response, now: number): Promise<SendOutcome> 
   }
   const reason = (await response.text().catch(() => "")).slice(0, 300);
   if (status === 413) return { kind: "split" };
-  // A proxy answers 404 for a server that is being replaced: its events are not to be thrown away for that.
+  // A proxy may answer 404 while the server is being replaced, so keep the events.
   if ([401, 403, 404, 405].includes(status)) return { kind: "refused", status, reason };
   if (status === 429 || status === 408 || status >= 500) {
     const waitMs = retryAfter(response.headers.get("retry-after"), now);
@@ -63,7 +66,10 @@ async function outcomeOf(response: Response, now: number): Promise<SendOutcome> 
   return { kind: "never", status, reason };
 }
 
-/** Seconds or an HTTP date, as ms from now; undefined when there is none. */
+/**
+ * Parses a Retry-After header of seconds or an HTTP date. Returns ms from `now`, or `undefined` without a valid
+ * header.
+ */
 export function retryAfter(header: string | null, now: number): number | undefined {
   if (header === null) return undefined;
   const seconds = Number(header);

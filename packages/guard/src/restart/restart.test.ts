@@ -32,7 +32,7 @@ function setup(over: Partial<SessionsOptions<Message>> & { sizes: readonly numbe
 }
 
 describe("runSessions", () => {
-  it("masks, winds down once, restarts with marker, prompt and the last turns", async () => {
+  it("masks, winds down once, and restarts with marker, prompt and the last turns", async () => {
     let prompt = "version one";
     const { options, sent } = setup({
       sizes: Array.from({ length: 40 }, () => 900),
@@ -63,7 +63,7 @@ describe("runSessions", () => {
     expect(sent.flat().some((message) => message.content.includes("Context running low"))).toBe(true);
   });
 
-  it("keeps the restart marker in a format whose prompt is no system message", async () => {
+  it("keeps the restart marker in a format without system messages", async () => {
     const { options, sent } = setup({
       sizes: Array.from({ length: 30 }, () => 900),
       policy: { ...POLICY, mask: null, restart: { graceTurns: 1, carryoverTurns: 2 } },
@@ -76,7 +76,7 @@ describe("runSessions", () => {
     expect(last.filter(({ content }) => content.startsWith("rules"))).toHaveLength(1);
   });
 
-  it("asks before restarting, and ends when the answer is no", async () => {
+  it("asks before restarting, and ends if the user declines", async () => {
     const asked: string[] = [];
     const { options } = setup({
       sizes: Array.from({ length: 20 }, () => 900),
@@ -89,7 +89,7 @@ describe("runSessions", () => {
     expect(asked).toHaveLength(2);
   });
 
-  it("stops at the maximum of restarts, or of turns", async () => {
+  it("stops at the maximum number of restarts or turns", async () => {
     const said: string[] = [];
     const { options } = setup({
       sizes: Array.from({ length: 60 }, () => 900),
@@ -104,7 +104,7 @@ describe("runSessions", () => {
     });
   });
 
-  it("never starts a session above the soft line, however large its turns were", async () => {
+  it("never starts a session above the soft line, whatever the size of its turns", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.integer({ min: 1, max: 4_000 }), { minLength: 5, maxLength: 40 }),
@@ -124,7 +124,7 @@ describe("runSessions", () => {
     );
   });
 
-  it("goes on for as long as it must: a thousand turns in a small window", async () => {
+  it("runs a thousand turns in a small window", async () => {
     const { options } = setup({ sizes: Array.from({ length: 1_000 }, (_, at) => 50 + ((at * 7_919) % 700)) });
     const result = await runSessions(options);
     expect(result).toMatchObject({ end: "done", turns: 1_000 });

@@ -4,45 +4,52 @@ import { ContextGuard } from "../guard.ts";
 import type { GuardOptions, ObserveFacts } from "../types.ts";
 import type { Message } from "../view/shape.ts";
 
-/** What one inference call brought: the reply, the results of its tools, and its usage. */
+/** The result of one inference call: the reply, the results of its tool calls, and its usage. */
 export interface TurnResult<M> {
   messages: readonly M[];
   usage: unknown;
   facts?: ObserveFacts;
-  /** The agent has nothing more to do. */
+  /** True if the agent has finished its work. */
   done?: boolean;
 }
 
-/** Why the sessions ended. */
+/** Why {@link runSessions} ended. */
 export type SessionsEnd =
   | "done"
   | "max_restarts"
-  /** A restart was due and the person said no. */
+  /** A restart was due, and `confirm` did not return true. */
   | "declined"
   | "turns"
   | "aborted";
 
+/** Options of {@link runSessions}. */
 export interface SessionsOptions<M>
   extends GuardOptions<M>,
     Pick<FitOptions<M>, "say" | "confirm" | "summarize"> {
-  /** What people are shown the session as. */
+  /** Title of the session on the dashboard. */
   title?: string;
-  /** Read before each session, so that an agent may rewrite its own instructions (`SYSTEM_PROMPT.md`). */
+  /**
+   * Returns the system prompt, such as the contents of `SYSTEM_PROMPT.md`. Called before each session, so an agent
+   * may rewrite its own instructions.
+   */
   loadSystemPrompt: () => Promise<string> | string;
-  /** Makes the system message; needed for formats other than {@link Message}. */
+  /** Creates the system message. Required for formats other than {@link Message}. */
   system?: (text: string) => M;
-  /** The first thing the agent is asked. */
+  /** The agent's first task. */
   start: M;
+  /** Runs one inference call with the given messages. */
   turn: (input: {
     messages: readonly M[];
     session: number;
     signal: AbortSignal | undefined;
   }) => Promise<TurnResult<M>>;
-  /** Most turns over all sessions. */
+  /** Maximum number of turns over all sessions. Default: no limit. */
   maxTurns?: number;
+  /** Ends the run before the next turn. */
   signal?: AbortSignal;
 }
 
+/** The result of {@link runSessions}. */
 export interface SessionsResult<M> {
   end: SessionsEnd;
   sessions: number;
@@ -52,9 +59,17 @@ export interface SessionsResult<M> {
 }
 
 /**
- * Runs an agent over as many sessions as it needs: masking at the soft threshold, one truthful wind-down at the hard
- * one, then a new session with the reloaded system prompt, a restart marker and the last turns.
- * @throws what `turn` and `loadSystemPrompt` throw.
+ * Runs an agent over as many sessions as it needs. It masks at the soft threshold and sends one wind-down notice at the
+ * hard threshold. Then it starts a new session with the reloaded system prompt, a restart marker and the last turns.
+ * @throws Errors of `turn` and `loadSystemPrompt`.
+ * @example
+ * const { end, sessions } = await runSessions({
+ *   identity: { harness: "ouro@host-1", session: "explore" },
+ *   window: 32_768,
+ *   loadSystemPrompt: () => readFile("SYSTEM_PROMPT.md", "utf8"),
+ *   start: { role: "user", content: "Explore the repository." },
+ *   turn: async ({ messages }) => callModelAndTools(messages),
+ * });
  */
 export async function runSessions<M = Message>(options: SessionsOptions<M>): Promise<SessionsResult<M>> {
   const system = options.system ?? ((content: string) => ({ role: "system", content }) as M);
@@ -85,7 +100,7 @@ export async function runSessions<M = Message>(options: SessionsOptions<M>): Pro
     }
     if (restarted) {
       const prompt = withContinuity(await options.loadSystemPrompt(), guard.state.session);
-      // The old prompt goes where the guard kept it; in a format without system messages it is gone already.
+      // Replace the old system prompt; a format without system messages has already lost it.
       history = [system(prompt), ...(messages[0] === history[0] ? messages.slice(1) : messages)];
       guard.adopt();
       messages = guard.prepare(history).messages;
@@ -97,7 +112,7 @@ export async function runSessions<M = Message>(options: SessionsOptions<M>): Pro
   }
 }
 
-/** From the second session on, the agent is told why it finds itself at a beginning. */
+/** Adds a note to the system prompt, from the second session on, that explains why the context is empty. */
 export function withContinuity(prompt: string, session: number): string {
   if (session === 1) return prompt;
   return (

@@ -1,48 +1,59 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { estimateTokens } from "../measure/estimate.ts";
-import { type Api, answer, type Finished } from "./wire.ts";
+import { type FinishedReply, type ModelApi, writeReply } from "./provider-formats.ts";
 
-export type { Api } from "./wire.ts";
+export type { ModelApi } from "./provider-formats.ts";
 
-/** One inference call, as the server saw it. */
+/** One inference call that the server received. */
 export interface ModelRequest {
-  api: Api;
+  api: ModelApi;
   /** Number of this call, from 1. */
   call: number;
   model: string;
-  /** The provider's own messages (or input items). */
+  /** Messages or input items in the provider's format. */
   messages: readonly Record<string, unknown>[];
-  /** The whole body: a call of a sub-agent can be told by its system prompt. */
+  /** The whole request body, for example to recognise a sub-agent by its system prompt. */
   body: Record<string, unknown>;
-  /** What the server will report as the prompt, unless the reply says otherwise. Tokens. */
+  /** Prompt tokens to report, unless the reply overrides them. */
   promptTokens: number;
 }
 
+/** The reply of a scripted model. */
 export interface ModelReply {
   text?: string;
   calls?: readonly { name: string; arguments: Record<string, unknown> }[];
-  /** Tokens; counted from the texts when left out. */
+  /** Prompt tokens to report. Default: an estimate from the request. */
   promptTokens?: number;
+  /** Output tokens to report. Default: an estimate from the reply. */
   outputTokens?: number;
 }
 
+/** Returns the reply to a request. */
 export type Script = (request: ModelRequest) => ModelReply | Promise<ModelReply>;
 
+/** A running scripted model. */
 export interface ScriptedModel {
-  /** Base address on loopback, without a trailing slash. */
+  /** Base URL on loopback, without a trailing slash. */
   url: string;
+  /** All requests so far. */
   requests: readonly ModelRequest[];
+  /** Closes the server and all its connections. */
   close(): Promise<void>;
 }
 
 /**
- * A model that does as it is told, served over HTTP on loopback in the formats of OpenAI (chat and responses),
- * Anthropic and Ollama, streamed or whole. For tests and demos: the clients that talk to it are the real ones.
+ * Serves a scripted model over HTTP on loopback, for tests and demos with real clients. It supports OpenAI Chat
+ * Completions and Responses, Anthropic Messages, and Ollama, streamed or not. `contextLength` is Ollama's default
+ * window in tokens.
+ * @example
+ * const model = await startScriptedModel(({ call }) => ({ text: `answer ${call}` }));
+ * const openai = new OpenAI({ baseURL: `${model.url}/v1`, apiKey: "scripted" });
+ * await model.close();
  */
 export async function startScriptedModel(script: Script, contextLength = 32_768): Promise<ScriptedModel> {
   const requests: ModelRequest[] = [];
-  /** Windows that Ollama's models are loaded with: none is before its first call. Tokens. */
+  /** Window of each loaded Ollama model, in tokens. A model loads with its first call. */
   const loaded = new Map<string, number>();
   const server = createServer((request, response) => {
     void handle(request, response).catch((error: unknown) => {
@@ -60,8 +71,9 @@ export async function startScriptedModel(script: Script, contextLength = 32_768)
     }
     if (path === "/v1/messages/count_tokens") return json(response, 200, { input_tokens: tokensOf(body) });
     const api = APIS[path];
-    if (api === undefined) return json(response, 404, { error: { message: `no such path: ${path}` } });
-    const seen: ModelRequest = {
+    if (api === undefined)
+      return json(response, 404, { error: { message: `The scripted model does not serve ${path}.` } });
+    const received: ModelRequest = {
       api,
       call: requests.length + 1,
       model: String(body.model ?? "scripted"),
@@ -73,22 +85,22 @@ export async function startScriptedModel(script: Script, contextLength = 32_768)
       body,
       promptTokens: tokensOf(body),
     };
-    requests.push(seen);
+    requests.push(received);
     if (api === "ollama") {
       const { num_ctx: asked } = (body.options ?? {}) as { num_ctx?: number };
-      loaded.set(seen.model, asked ?? contextLength);
+      loaded.set(received.model, asked ?? contextLength);
     }
-    const reply = await script(seen);
-    const said = JSON.stringify([reply.text ?? "", reply.calls ?? []]);
-    const finished: Finished = {
-      id: `scripted-${Date.now().toString(36)}-${seen.call}`,
-      model: seen.model,
+    const reply = await script(received);
+    const replyText = JSON.stringify([reply.text ?? "", reply.calls ?? []]);
+    const finished: FinishedReply = {
+      id: `scripted-${Date.now().toString(36)}-${received.call}`,
+      model: received.model,
       text: reply.text ?? "",
-      calls: (reply.calls ?? []).map((call, place) => ({ id: `call_${seen.call}_${place}`, ...call })),
-      promptTokens: reply.promptTokens ?? seen.promptTokens,
-      outputTokens: reply.outputTokens ?? Math.ceil(estimateTokens(said)),
+      calls: (reply.calls ?? []).map((call, place) => ({ id: `call_${received.call}_${place}`, ...call })),
+      promptTokens: reply.promptTokens ?? received.promptTokens,
+      outputTokens: reply.outputTokens ?? Math.ceil(estimateTokens(replyText)),
     };
-    answer(response, api, finished, body);
+    writeReply(response, api, finished, body);
   }
 
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -104,14 +116,14 @@ export async function startScriptedModel(script: Script, contextLength = 32_768)
   };
 }
 
-const APIS: Readonly<Record<string, Api | undefined>> = {
+const APIS: Readonly<Record<string, ModelApi | undefined>> = {
   "/v1/chat/completions": "openai_chat",
   "/v1/responses": "openai_responses",
   "/v1/messages": "anthropic",
   "/api/chat": "ollama",
 };
 
-/** Everything that goes into a prompt: messages, system, tools. */
+/** Estimates the prompt: messages, system prompt and tools. */
 function tokensOf(body: Record<string, unknown>): number {
   const parts = [body.system, body.instructions, body.messages, body.input, body.tools];
   return Math.ceil(
@@ -119,7 +131,7 @@ function tokensOf(body: Record<string, unknown>): number {
   );
 }
 
-/** The texts of a body without the JSON around them. */
+/** Extracts the texts of a body, without the JSON syntax. */
 function plain(value: unknown): string {
   if (typeof value === "string") return value;
   if (Array.isArray(value)) return value.map(plain).join("\n");

@@ -1,6 +1,6 @@
 import { afterAll } from "vitest";
 import { cleanEnvironment } from "./environment.ts";
 
-// Imported before an SDK, so that it finds a clean environment already when it is loaded.
+// Import this before an SDK, because SDKs read the environment when they load.
 const { restore } = cleanEnvironment();
 afterAll(restore);

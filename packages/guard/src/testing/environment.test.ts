@@ -8,7 +8,7 @@ import OpenAI from "openai";
 import { expect, it, vi } from "vitest";
 import { cleanEnvironment } from "./environment.ts";
 
-it("leaves an SDK in this process nothing of whoever runs the tests", () => {
+it("hides the developer's environment from SDKs in this process", () => {
   for (const [name, value] of [
     ["OPENAI_API_KEY", "sk-real"],
     ["OPENAI_BASE_URL", "https://api.openai.com/v1"],
@@ -47,7 +47,7 @@ it("leaves an SDK in this process nothing of whoever runs the tests", () => {
   vi.unstubAllEnvs();
 });
 
-it("is what every test that runs an SDK begins with", async () => {
+it("is the first import of every test that runs an SDK", async () => {
   const root = fileURLToPath(new URL("../../../..", import.meta.url));
   const guard = join(root, "packages/guard/src");
   const names = (await readdir(guard, { recursive: true })).map((name) => join(guard, name));

@@ -2,28 +2,28 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** What the test runner set itself and needs. */
-const OF_THE_RUNNER = /^(NODE_ENV$|TEST$|DEV$|PROD$|MODE$|BASE_URL$|SSR$|VITEST)/;
+/** Variables that the test runner sets and needs. */
+const RUNNER_VARIABLES = /^(NODE_ENV$|TEST$|DEV$|PROD$|MODE$|BASE_URL$|SSR$|VITEST)/;
 
-/** Nothing listens there: a client that was not told where its model is fails instead of finding a real one. */
-const NOWHERE = "http://127.0.0.1:9";
+/** Nothing listens here, so a client without a configured server fails instead of reaching a real one. */
+const UNREACHABLE_URL = "http://127.0.0.1:9";
 
 export interface CleanEnvironment {
-  /** An empty folder that is the home now. */
+  /** The temporary home folder. */
   home: string;
-  /** Puts everything back and removes the folder. */
+  /** Restores the environment and removes the folder. */
   restore(): void;
 }
 
 /**
- * Takes from this process every variable it inherited but PATH, so that no key, address, proxy or configuration of
- * the person who runs the tests reaches an SDK that runs in it.
+ * Removes every inherited variable but PATH from this process, so that no key, URL, proxy or setting of the developer
+ * reaches an SDK under test.
  */
 export function cleanEnvironment(): CleanEnvironment {
   const before = { ...process.env };
   const home = mkdtempSync(join(tmpdir(), "guard-home-"));
   replaceWith({
-    ...Object.fromEntries(Object.entries(before).filter(([name]) => OF_THE_RUNNER.test(name))),
+    ...Object.fromEntries(Object.entries(before).filter(([name]) => RUNNER_VARIABLES.test(name))),
     PATH: before.PATH,
     SystemRoot: before.SystemRoot,
     HOME: home,
@@ -31,11 +31,11 @@ export function cleanEnvironment(): CleanEnvironment {
     TMPDIR: home,
     TEMP: home,
     TMP: home,
-    OPENAI_BASE_URL: NOWHERE,
+    OPENAI_BASE_URL: UNREACHABLE_URL,
     OPENAI_API_KEY: "dummy",
-    ANTHROPIC_BASE_URL: NOWHERE,
+    ANTHROPIC_BASE_URL: UNREACHABLE_URL,
     ANTHROPIC_API_KEY: "dummy",
-    OLLAMA_HOST: NOWHERE,
+    OLLAMA_HOST: UNREACHABLE_URL,
   });
   return {
     home,

@@ -1,22 +1,23 @@
 import type { GuardState, Mask } from "../state.ts";
-import type { History } from "./history.ts";
+import type { MessageHistory } from "./history.ts";
 import { estimateRange } from "./view.ts";
 
-export interface Parts {
+/** Context tokens by kind of content. */
+export interface ContextComposition {
   system: number;
-  /** Tool schemas and wrapping: what the provider counted beyond the messages. */
+  /** Tool schemas and wrapping: the counted tokens beyond the messages. */
   tools: number;
   history: number;
   tool_output: number;
 }
 
-/** What the counted tokens were made of, by share of the estimates. Adds up to `level`. */
+/** Splits a level by kind of content, in proportion to the estimates. The parts add up to `level`. */
 export function compositionOf<M>(
-  history: History<M>,
+  history: MessageHistory<M>,
   state: GuardState,
   masks: ReadonlyMap<string, Mask>,
   level: number,
-): Parts {
+): ContextComposition {
   const { entries, pinned } = history;
   const from = Math.max(state.cut?.at ?? 0, pinned);
   const system = estimateRange(history, masks, 0, Math.min(pinned, entries.length));
@@ -28,7 +29,7 @@ export function compositionOf<M>(
     }
   }
   const slope = state.calibration.slope;
-  // Estimates that exceed the count are scaled down to it; otherwise the rest is what stands beside the messages.
+  // Scale estimates that exceed the count down to it; otherwise the difference is counted as tools.
   const scale = all * slope > level ? level / all : slope;
   const parts = {
     system: Math.round(system * scale),

@@ -1,58 +1,54 @@
 import type { Limits } from "../decide.ts";
 import type { Tokenizer } from "../measure/estimate.ts";
 import type { CompactPolicy, GuardPolicy, MaskPolicy, RestartPolicy } from "../policy.ts";
-import type { GuardState, Mask, Notice } from "../state.ts";
-import { compositionOf, type Parts } from "./composition.ts";
+import type { AgentNotice, GuardState, Mask } from "../state.ts";
+import { type ContextComposition, compositionOf } from "./composition.ts";
 import {
+  type CutInput,
   carryover,
   compactGain,
   keepFrom,
-  type Standing,
-  shortenable,
+  shortenableTexts,
   turnsBefore,
   turnsFrom,
-} from "./cuts.ts";
+} from "./cut-points.ts";
 import { digest } from "./digest.ts";
-import { History, type ResultPart } from "./history.ts";
+import { MessageHistory, type ResultPart } from "./history.ts";
 import { type Candidate, candidates, maskOldest } from "./mask.ts";
-import { clip, shortenedTo } from "./placeholder.ts";
+import { clip, shortenToShare } from "./placeholder.ts";
 import type { Shape } from "./shape.ts";
 import { estimateView, View } from "./view.ts";
 
-/** What stays however urgent the need is not for a prompt that would not fit at all. */
+/** Overrides of the policy when the prompt would not fit at all. */
 const NOTHING_PROTECTED = { keepTurns: 0, keepTokens: 0, keepErrors: false } as const;
 
-/** Where texts are put before something shorter takes their place. */
-export interface Keep {
+/** Stores texts before something shorter replaces them. */
+export interface Archive {
   /**
-   * Puts a text aside and says under which key; what cannot be kept is left as it is: a mask that cannot be lifted would
-   * be a loss.
+   * Stores a text and returns its key, or `undefined` on failure. A text that cannot be stored must not be masked.
    */
-  as: (part: ResultPart) => string | undefined;
-  /** There is a store, in which it can be found again under that key. */
-  stored: boolean;
+  put: (part: ResultPart) => string | undefined;
+  /** True if a store exists, so the text can be read back under its key. */
+  recallable: boolean;
 }
 
-/**
- * The messages of a harness, and the view of them under the edits a state holds: how large it is, what may be taken
- * out of it, and how it reads. Decides nothing and changes no state.
- */
+/** Measures and edits a harness's messages under the edits in a state. It makes no decisions and changes no state. */
 export class Editor<M> {
   readonly #shape: Shape<M>;
   readonly #tokenizer: Tokenizer;
-  readonly #history: History<M>;
+  readonly #history: MessageHistory<M>;
   readonly #view: View<M>;
   #masks = new Map<string, Mask>();
 
   constructor(shape: Shape<M>, tokenizer: Tokenizer, masks: readonly Mask[]) {
     this.#shape = shape;
     this.#tokenizer = tokenizer;
-    this.#history = new History(shape, tokenizer);
+    this.#history = new MessageHistory(shape, tokenizer);
     this.#view = new View(shape);
     this.setMasks(masks);
   }
 
-  /** Takes over what the state says is masked. */
+  /** Sets the active masks. */
   setMasks(masks: readonly Mask[]): void {
     this.#masks = new Map(masks.map((mask) => [mask.id, mask]));
   }
@@ -61,22 +57,22 @@ export class Editor<M> {
     this.#history.sync(messages);
   }
 
-  /** Estimated tokens of what would be sent. */
+  /** Estimated tokens of the messages to send. */
   estimate(state: GuardState): number {
     return estimateView(this.#history, state, this.#masks, this.#tokenizer);
   }
 
-  /** What would be sent. */
+  /** The messages to send. */
   build(state: GuardState): M[] {
     return this.#view.build(this.#history, state, this.#masks);
   }
 
-  /** What fills the level, tokens. */
-  composition(state: GuardState, level: number): Parts {
+  /** Splits `level` by kind of content, in tokens. */
+  composition(state: GuardState, level: number): ContextComposition {
     return compositionOf(this.#history, state, this.#masks, level);
   }
 
-  /** Results that may be masked, oldest first; with `urgent` the newest turns are not spared. */
+  /** Results that may be masked, oldest first. `urgent` also includes the newest turns. */
   candidates(state: GuardState, policy: MaskPolicy | null, urgent: boolean): Candidate[] {
     if (policy === null) return [];
     const effective = urgent ? { ...policy, ...NOTHING_PROTECTED } : policy;
@@ -84,54 +80,59 @@ export class Editor<M> {
     return candidates(this.#history, this.#masks, effective, state.calibration.slope, from);
   }
 
-  /** Masks for the oldest candidates, until `needed` estimated tokens are saved; `keep` says where the text is, and may refuse. */
+  /**
+   * Masks the oldest candidates until `needed` estimated tokens are saved. Skips texts that `archive` cannot store.
+   */
   mask(
     found: readonly Candidate[],
     needed: number,
     placeholder: (part: ResultPart) => string,
-    keep: Keep,
+    archive: Archive,
   ): { mask: Mask; part: ResultPart }[] {
     return maskOldest(found, needed, placeholder, this.#tokenizer).flatMap(({ mask, part }) => {
-      const key = keep.as(part);
+      const key = archive.put(part);
       if (key === undefined) return [];
       return [{ mask: key === part.id ? mask : { ...mask, key }, part }];
     });
   }
 
-  /** Tokens that a summary could save at most. */
+  /** Upper bound of the tokens that a summary can save. */
   compactGain(state: GuardState, line: number, policy: CompactPolicy): number {
-    return compactGain(this.#standing(state), line, policy);
+    return compactGain(this.#cutInput(state), line, policy);
   }
 
-  /** First canonical message that a summary leaves as it is. */
+  /** Index of the first canonical message that a summary keeps verbatim. */
   keepFrom(state: GuardState, line: number, how: CompactPolicy["how"], policy: GuardPolicy): number {
-    return keepFrom(this.#standing(state), line, how, policy.compact?.keepTurns ?? 4);
+    return keepFrom(this.#cutInput(state), line, how, policy.compact?.keepTurns ?? 4);
   }
 
-  /** What is carried into the next session below its marker, and the tokens that are freed by it, estimated. */
+  /**
+   * Plans the messages to carry into the next session after its marker. `gain` is the estimated number of tokens
+   * freed.
+   */
   carryover(
     state: GuardState,
     marker: string,
     limits: Limits,
     policy: RestartPolicy,
-    keep: Keep,
+    archive: Archive,
   ): { at: number; masks: Mask[]; gain: number } {
     const head = this.#tokenizer(marker) + 4;
-    const { at, excess, gain } = carryover(this.#standing(state), head, this.estimate(state), limits, policy);
-    const masks = this.#shortenQuestion(state, excess, keep);
+    const { at, excess, gain } = carryover(this.#cutInput(state), head, this.estimate(state), limits, policy);
+    const masks = this.#shortenQuestion(state, excess, archive);
     return { at, masks, gain: masks.reduce((sum, { saved }) => sum + saved, gain) };
   }
 
-  /** Masks that cut the middle out of the open question, until `excess` estimated tokens are saved. */
-  #shortenQuestion(state: GuardState, excess: number, keep: Keep): Mask[] {
+  /** Cuts the middle out of the open question until `excess` estimated tokens are saved. */
+  #shortenQuestion(state: GuardState, excess: number, archive: Archive): Mask[] {
     const masks: Mask[] = [];
     let left = excess;
-    for (const part of shortenable(this.#standing(state))) {
+    for (const part of shortenableTexts(this.#cutInput(state))) {
       if (left <= 0) break;
-      const key = keep.as(part);
+      const key = archive.put(part);
       if (key === undefined) continue;
-      const where = keep.stored ? key : undefined;
-      const placeholder = shortenedTo(part.text, (part.tokens - left) / part.tokens, where);
+      const where = archive.recallable ? key : undefined;
+      const placeholder = shortenToShare(part.text, (part.tokens - left) / part.tokens, where);
       const saved = part.tokens - this.#tokenizer(placeholder);
       if (saved <= 0) continue;
       left -= saved;
@@ -140,14 +141,14 @@ export class Editor<M> {
     return masks;
   }
 
-  /** What a summary would take the place of, as it is sent now. */
+  /** The messages that a summary would replace, as they are sent now. */
   toSummarise(state: GuardState, keepFromMessage: number): M[] {
     const shown = this.build(state);
     const kept = this.#history.entries.length - keepFromMessage;
     return shown.slice(this.#history.pinned, shown.length - kept);
   }
 
-  /** A summary of the same without a model. */
+  /** Summarises the same messages without a model. */
   digest(state: GuardState, keepFromMessage: number, maxChars: number): string {
     const earlier = state.cut === undefined ? "" : `${clip(state.cut.head, maxChars >> 1)}\n`;
     const room = maxChars - earlier.length;
@@ -162,8 +163,8 @@ export class Editor<M> {
     return turnsFrom(this.#history, at);
   }
 
-  /** A notice at the end of what is sent; never between a call and its results: there it goes before them. */
-  noticeHere(kind: Notice["kind"], text: string): Notice {
+  /** Places a notice at the end of the view, or before a call that still waits for its results. */
+  noticeHere(kind: AgentNotice["kind"], text: string): AgentNotice {
     const { units, entries } = this.#history;
     const last = units.at(-1);
     return { kind, after: last === undefined || last.complete ? entries.length : last.from, text };
@@ -173,7 +174,7 @@ export class Editor<M> {
     return Math.max(state.cut?.at ?? 0, this.#history.pinned);
   }
 
-  #standing(state: GuardState): Standing<M> {
+  #cutInput(state: GuardState): CutInput<M> {
     const from = this.#firstSent(state);
     return { history: this.#history, masks: this.#masks, calibration: state.calibration, from };
   }

@@ -1,59 +1,63 @@
 import type { Tokenizer } from "../measure/estimate.ts";
 import type { Part, Shape } from "./shape.ts";
 
-/** Wrapping that providers add around each message: role, separators. Estimated tokens. */
+/** Estimated tokens that providers add around each message, such as the role and separators. */
 const MESSAGE_OVERHEAD = 4;
-/** Texts of the agent or the user below this are never shortened. Estimated tokens. */
-export const LONG_TEXT = 200;
+/** Shorter texts of the agent or user are never shortened. Estimated tokens. */
+export const LONG_TEXT_TOKENS = 200;
 const NO_PARTS: readonly ResultPart[] = [];
 
-/** A piece of a message that may be shortened: a tool result, or a long text of the agent or the user. */
+/** A part of a message that may be shortened: a tool result, or a long text of the agent or user. */
 export interface ResultPart {
-  /** Its call's id; with its place where an earlier result has the same, as some servers number from 0 each time. */
+  /**
+   * The id of its call. A repeated id gets the position appended, because some servers restart numbering with each
+   * reply.
+   */
   id: string;
-  /** Joins it to its call; made up from its place when the provider gave none. */
+  /** Matches it to its call. Derived from the position if the provider sends no id. */
   call: string;
-  /** `assistant` and `user` for what they say themselves. */
+  /** The tool's name; `assistant` or `user` for their own texts. */
   tool: string;
   input: unknown;
   error: boolean;
-  /** Nothing else may stand in its place. */
+  /** True if no other text may replace it. */
   fixed: boolean;
   text: string;
   /** Estimated tokens of the text alone. */
   tokens: number;
-  /** Place among the message's parts. */
+  /** Index among the message's parts. */
   part: number;
 }
 
+/** A canonical message with what was read from it. */
 export interface Entry<M> {
   message: M;
   role: "system" | "user" | "assistant" | "result";
-  /** Estimated tokens, wrapping included. */
+  /** Estimated tokens, including the provider's wrapping. */
   tokens: number;
   calls: readonly string[];
   results: readonly ResultPart[];
-  /** What the agent or the user says, where it is long enough to be worth shortening. */
+  /** Texts of the agent or user that are long enough to shorten. */
   longTexts: readonly ResultPart[];
-  /** What the agent says directly after it is part of the same reply. */
+  /** True if an agent message directly after it belongs to the same reply. */
   joins: boolean;
 }
 
-/** Messages that must stay together: a reply that calls tools with all its results, or any other by itself. */
+/** Messages that must stay together: a reply with all the results of its tool calls, or any other single message. */
 export interface Unit {
   from: number;
   to: number;
-  /** Holds one inference call of the agent. */
+  /** True if it contains an inference call of the agent. */
   turn: boolean;
-  /** Every call in it was answered. */
+  /** True if every call in it has a result. */
   complete: boolean;
 }
 
 /**
- * The canonical messages of a harness with what was read of each. Kept between calls, so that a history that only
- * grew costs its new messages; messages are compared by identity and never changed.
+ * The canonical messages of a harness and what was read from each. Messages are compared by identity and never
+ * changed, so a history that only grew costs only its new messages.
  */
-export class History<M> {
+export class MessageHistory<M> {
   readonly entries: Entry<M>[] = [];
   readonly units: Unit[] = [];
   /** Leading system messages: always sent, never cut. */
@@ -65,7 +69,7 @@ export class History<M> {
     { parts: readonly Part[]; tokens: readonly number[]; total: number }
   >();
   readonly #calls = new Map<string, { tool: string; input: unknown; index: number }>();
-  /** Where each id of a result was used first. */
+  /** The position where each result id was used first. */
   readonly #firstUse = new Map<string, string>();
 
   constructor(shape: Shape<M>, tokenizer: Tokenizer) {
@@ -73,13 +77,13 @@ export class History<M> {
     this.#tokenizer = tokenizer;
   }
 
-  /** Takes over the present messages; only what changed is read. */
+  /** Updates to the current messages. Reads only those that changed. */
   sync(messages: readonly M[]): void {
     const { entries } = this;
     let same = 0;
     while (same < entries.length && same < messages.length && entries[same]!.message === messages[same])
       same++;
-    // The last unit may still have been waiting for results: it is read again.
+    // Read the last unit again: it may have been waiting for results.
     const last = this.units.at(-1);
     if (same === entries.length && last !== undefined) same = Math.min(same, last.from);
     while (this.units.length > 0 && this.units.at(-1)!.to > same)
@@ -92,16 +96,16 @@ export class History<M> {
     entries.length = same;
     const open = this.#openCalls();
     for (let index = same; index < messages.length; index++) {
-      const entry = this.#entry(messages[index]!, index, open);
+      const entry = this.#readEntry(messages[index]!, index, open);
       entries.push(entry);
-      this.#place(entry, index);
+      this.#addToUnit(entry, index);
     }
     let pinned = 0;
     while (pinned < entries.length && entries[pinned]!.role === "system") pinned++;
     this.pinned = pinned;
   }
 
-  /** Calls still without a result, one list for each message that made some, the oldest message first. */
+  /** Calls without a result, grouped by message, oldest message first. */
   #openCalls(): string[][] {
     const open: string[][] = [];
     for (const unit of this.units) {
@@ -115,11 +119,11 @@ export class History<M> {
     return open;
   }
 
-  #place(entry: Entry<M>, index: number): void {
+  #addToUnit(entry: Entry<M>, index: number): void {
     const last = this.units.at(-1);
     const answers = entry.results.filter(({ call }) => !entry.calls.includes(call));
     if (last !== undefined && answers.length > 0) {
-      // Its call may stand further back than the last message: everything from there on stays together.
+      // The call may be in an earlier message; keep everything from there on together.
       const from = Math.min(...answers.map(({ call }) => this.#calledAt(call, index) ?? last.from));
       let unit = last;
       while (unit.from > from) {
@@ -145,7 +149,7 @@ export class History<M> {
     unit.complete = this.#unanswered(unit).length === 0;
   }
 
-  /** Index of the message that made a call; undefined when it is not among those before `index`. */
+  /** Index of the message that made a call, or `undefined` if no message before `index` made it. */
   #calledAt(id: string, index: number): number | undefined {
     const at = this.#calls.get(id)?.index;
     return at !== undefined && at < index && this.entries[at]!.calls.includes(id) ? at : undefined;
@@ -161,8 +165,8 @@ export class History<M> {
     return [...open];
   }
 
-  /** Reads one message; `open` loses the calls it answers and gains those it makes. */
-  #entry(message: M, index: number, open: string[][]): Entry<M> {
+  /** Reads one message. Removes the calls that it answers from `open` and adds those that it makes. */
+  #readEntry(message: M, index: number, open: string[][]): Entry<M> {
     const { parts, tokens, total } = this.#parts(message);
     const calls: string[] = [];
     const results: ResultPart[] = [];
@@ -178,7 +182,7 @@ export class History<M> {
         role = "assistant";
       } else if (part.kind === "result") {
         const call = part.id ?? this.#matching(open, part.tool) ?? `result-${index}.${place}`;
-        answer(open, call);
+        closeCall(open, call);
         const called = this.#calls.get(call);
         results.push({
           id: this.#unique(call, `${index}.${place}`),
@@ -194,9 +198,9 @@ export class History<M> {
         role ??= "result";
       } else {
         role ??= part.kind;
-        // Beside a picture a text is not replaced: that would take the picture away.
+        // Replacing a text that comes with an image would remove the image.
         const alone = part.fixed !== true && (part.extraTokens ?? 0) === 0;
-        if (part.kind !== "system" && alone && tokens[place]! >= LONG_TEXT) {
+        if (part.kind !== "system" && alone && tokens[place]! >= LONG_TEXT_TOKENS) {
           const id = `text-${index}.${place}`;
           longTexts ??= [];
           longTexts.push({
@@ -233,8 +237,8 @@ export class History<M> {
   }
 
   /**
-   * Providers without call ids answer the latest message that calls, in its order; a tool's name, when given, settles
-   * which call is meant, and may mean one further back.
+   * Matches a result without a call id: the latest message with open calls comes first, in call order. A tool name
+   * narrows the match and may lead to an earlier message.
    */
   #matching(open: readonly (readonly string[])[], tool: string | undefined): string | undefined {
     for (let place = open.length - 1; place >= 0; place--) {
@@ -256,8 +260,8 @@ export class History<M> {
   }
 }
 
-/** Takes the newest call of that id off the list. */
-function answer(open: string[][], call: string): void {
+/** Removes the newest call with this id from `open`. */
+function closeCall(open: string[][], call: string): void {
   for (let place = open.length - 1; place >= 0; place--) {
     const calls = open[place]!;
     const at = calls.indexOf(call);

@@ -1,20 +1,20 @@
 import type { Tokenizer } from "../measure/estimate.ts";
 import type { MaskPolicy } from "../policy.ts";
 import type { Mask } from "../state.ts";
-import type { History, ResultPart } from "./history.ts";
+import type { MessageHistory, ResultPart } from "./history.ts";
 
-/** Estimated tokens of a placeholder before it is written. */
+/** Assumed size of a placeholder before it is written, in estimated tokens. */
 const PLACEHOLDER_TOKENS = 32;
 
 export interface Candidate {
   part: ResultPart;
-  /** Estimated tokens to be saved. */
+  /** Estimated tokens that masking it saves. */
   saves: number;
 }
 
-/** What may be masked, oldest first. `slope` turns estimated tokens into real ones, in which the policy is written. */
+/** Lists what may be masked, oldest first. `slope` converts estimated tokens to real ones, the unit of the policy. */
 export function candidates<M>(
-  history: History<M>,
+  history: MessageHistory<M>,
   masks: ReadonlyMap<string, Mask>,
   policy: MaskPolicy,
   slope: number,
@@ -35,13 +35,13 @@ export function candidates<M>(
       consider(part, smallest);
     }
     if (policy.longTexts === null) continue;
-    // What the user said is not the guard's to take away.
+    // Never mask what the user said.
     const own = entry.longTexts.filter(({ tool }) => tool === "assistant");
     for (const part of own) consider(part, Math.max(policy.longTexts / slope, smallest));
   }
   let spared = policy.keepTokens / slope;
   if (spared <= 0) return found;
-  // The newest output within the allowance stays, counted back from the end of the history.
+  // Protect the newest output up to keepTokens, counted from the end of the history.
   for (let index = entries.length - 1; index >= end; index--) {
     for (const part of entries[index]!.results) spared -= part.tokens;
   }
@@ -53,8 +53,8 @@ export function candidates<M>(
   return found.slice(0, keep);
 }
 
-/** Index of the first message of the newest turns, which are left as they are. */
-function protectedFrom<M>(history: History<M>, turns: number): number {
+/** Index of the first message of the protected newest turns. */
+function protectedFrom<M>(history: MessageHistory<M>, turns: number): number {
   const { units, entries } = history;
   let seen = 0;
   for (let place = units.length - 1; place >= 0; place--) {
@@ -65,7 +65,7 @@ function protectedFrom<M>(history: History<M>, turns: number): number {
   return turns === 0 ? entries.length : 0;
 }
 
-/** Takes the oldest until `needed` estimated tokens are saved, writing their placeholders. */
+/** Writes placeholders for the oldest candidates until `needed` estimated tokens are saved. */
 export function maskOldest(
   found: readonly Candidate[],
   needed: number,

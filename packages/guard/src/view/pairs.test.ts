@@ -7,27 +7,27 @@ import { ContextGuard } from "../guard.ts";
 import { type OllamaMessage, ollamaShape } from "../ollama/index.ts";
 import { type ChatMessage, chatShape, type InputItem, responsesShape } from "../openai/index.ts";
 import { filler, words } from "../testing.ts";
-import { History } from "./history.ts";
+import { MessageHistory } from "./history.ts";
 import { type Message, plainShape, type Shape } from "./shape.ts";
 
-/** One step of an agent: what it says, and how many tools it calls at once with results of which size. */
+/** One step of an agent: the length of its text and the sizes of the results of its parallel calls. */
 interface Step {
   says: number;
   results: readonly number[];
   asks: boolean;
 }
 
-/** How one provider writes a conversation, and what it refuses. */
-interface Format<M> {
+/** A provider's message format and its rules. */
+interface MessageFormat<M> {
   shape: Shape<M>;
   system: M;
   ask: (text: string) => M;
   step: (step: Step, at: number) => M[];
-  /** Throws for messages that the provider would not take. */
+  /** Throws for messages that the provider would reject. */
   accepts: (messages: readonly M[]) => void;
 }
 
-/** What the formats agree on: calls and results of one conversation, in the order of what is sent. */
+/** The format-independent sequence of calls and results in a conversation. */
 type Token = { call: string } | { result: string } | { other: true } | { needsNext: true };
 
 function paired(tokens: readonly Token[]): void {
@@ -37,13 +37,13 @@ function paired(tokens: readonly Token[]): void {
     else if ("result" in token)
       expect(open.delete(token.result), `result ${token.result} has no call`).toBe(true);
     else if ("needsNext" in token)
-      expect(tokens[place + 1], "reasoning without what it led to").toHaveProperty("call");
+      expect(tokens[place + 1], "reasoning without its call").toHaveProperty("call");
     else expect([...open], "calls without results").toEqual([]);
   }
   expect([...open], "calls without results").toEqual([]);
 }
 
-const plain: Format<Message> = {
+const plain: MessageFormat<Message> = {
   shape: plainShape,
   system: { role: "system", content: "rules" },
   ask: (content) => ({ role: "user", content }),
@@ -67,11 +67,11 @@ const plain: Format<Message> = {
     ),
 };
 
-const chat: Format<ChatMessage> = {
+const chat: MessageFormat<ChatMessage> = {
   shape: chatShape,
   system: { role: "system", content: "rules" },
   ask: (content) => ({ role: "user", content }),
-  // Some servers number the calls of each answer from 0 again.
+  // Some servers restart call numbering with each answer.
   step: ({ says, results }) => [
     {
       role: "assistant",
@@ -101,8 +101,8 @@ const chat: Format<ChatMessage> = {
     ),
 };
 
-/** Functions as they were before tools: one call a message, answered by name. */
-const functions: Format<ChatMessage> = {
+/** The older function format: one call per message, answered by name. */
+const functions: MessageFormat<ChatMessage> = {
   shape: chatShape,
   system: { role: "system", content: "rules" },
   ask: (content) => ({ role: "user", content }),
@@ -120,7 +120,7 @@ const functions: Format<ChatMessage> = {
     });
     const each = results.map((_, n) => n);
     if (each.length === 0) return [{ role: "assistant", content: filler(says) }];
-    // Where each has a name of its own they may be answered late and in any order.
+    // Functions with distinct names may be answered later, in any order.
     return asks ? [...each.map(call), ...each.map(result)] : each.flatMap((n) => [call(n), result(n)]);
   },
   accepts: (messages) =>
@@ -133,11 +133,11 @@ const functions: Format<ChatMessage> = {
     ),
 };
 
-const responses: Format<InputItem> = {
+const responses: MessageFormat<InputItem> = {
   shape: responsesShape,
   system: { role: "developer", content: "rules" },
   ask: (content) => ({ role: "user", content }),
-  // Each call is an item of its own, and what was thought before them must be followed by them.
+  // Each call is a separate item, and a reasoning item must be followed by its calls.
   step: ({ says, results }, at) => [
     ...(results.length > 0 ? [{ type: "reasoning", id: `rs${at}`, summary: [] }] : []),
     ...results.map((_, n) => ({
@@ -147,7 +147,7 @@ const responses: Format<InputItem> = {
       arguments: "{}",
     })),
     ...results.map((size, n) => ({
-      // A local shell's output names its call by another field.
+      // A local shell's output refers to its call in another field.
       ...(n === 1
         ? { type: "local_shell_call_output", id: `c${at}.${n}` }
         : { type: "function_call_output", call_id: `c${at}.${n}` }),
@@ -168,11 +168,11 @@ const responses: Format<InputItem> = {
     ),
 };
 
-const anthropic: Format<AnthropicMessage> = {
+const anthropic: MessageFormat<AnthropicMessage> = {
   shape: anthropicShape,
   system: { role: "user", content: "rules" },
   ask: (content) => ({ role: "user", content }),
-  // The server's own tool answers within the same message.
+  // A server-side tool's result is in the same message as its call.
   step: ({ says, results }, at) => [
     {
       role: "assistant",
@@ -216,7 +216,7 @@ const anthropic: Format<AnthropicMessage> = {
     ),
 };
 
-const ai: Format<AiMessage> = {
+const ai: MessageFormat<AiMessage> = {
   shape: aiShape,
   system: { role: "system", content: "rules" },
   ask: (text) => ({ role: "user", content: [{ type: "text", text }] }),
@@ -268,14 +268,14 @@ const ai: Format<AiMessage> = {
           if (part.type === "tool-call") return { call: String(part.toolCallId) };
           if (part.type !== "tool-result") return { other: true };
           const { type } = part.output as { type: string };
-          if (message.role === "assistant") expect(type, "a result the provider made itself").toBe("json");
+          if (message.role === "assistant") expect(type, "a result of the provider").toBe("json");
           return { result: String(part.toolCallId) };
         });
       }),
     ),
 };
 
-const ollama: Format<OllamaMessage> = {
+const ollama: MessageFormat<OllamaMessage> = {
   shape: ollamaShape,
   system: { role: "system", content: "rules" },
   ask: (content) => ({ role: "user", content }),
@@ -307,7 +307,7 @@ const step = fc.record({
   asks: fc.boolean(),
 });
 
-/** Every response of the guard, in turn: masking, a summary, a fresh session, winding down and restarting. */
+/** Policies that cover every response: masking, a summary, a fresh session, and a wind-down with a restart. */
 const policy = fc.constantFrom(
   { thresholds: { ceiling: null, soft: "50%", hard: "90%" }, mask: { longTexts: 200, minTokens: 40 } },
   { thresholds: { ceiling: "50%", soft: null, hard: null }, mask: null },
@@ -324,7 +324,7 @@ const policy = fc.constantFrom(
   },
 );
 
-async function staysWhole<M>(format: Format<M>): Promise<void> {
+async function expectAccepted<M>(format: MessageFormat<M>): Promise<void> {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), policy, async (steps, one) => {
       const { shape, system, ask } = format;
@@ -349,7 +349,7 @@ async function staysWhole<M>(format: Format<M>): Promise<void> {
   );
 }
 
-it("an old result is masked, and not the newest that has the same id", () => {
+it("masks the older of two results with the same id", () => {
   const guard = new ContextGuard<ChatMessage>({
     identity: { harness: "test", session: "s" },
     shape: chatShape,
@@ -368,39 +368,39 @@ it("an old result is masked, and not the newest that has the same id", () => {
 });
 
 it.each([
-  ["the nearest call of its name", ["call a", "call b", "result a", "result b"], [[0, 4]]],
-  ["a call further back, over what a user said", ["call a", "user", "result a"], [[0, 3]]],
+  ["the nearest call with its name", ["call a", "call b", "result a", "result b"], [[0, 4]]],
+  ["an earlier call, across a user message", ["call a", "user", "result a"], [[0, 3]]],
   [
-    "its own call where the name comes again",
+    "its own call when the name repeats",
     ["call a", "result a", "call a", "result a"],
     [
       [0, 2],
       [2, 4],
     ],
   ],
-  ["no call, by itself, where none waits", ["user", "result a"], [[0, 2]]],
-])("a function's result stays with %s, read at once or message by message", (_, spoken, units) => {
+  ["no call when none is open", ["user", "result a"], [[0, 2]]],
+])("a function's result stays with %s, whether read at once or message by message", (_, spoken, units) => {
   const messages = spoken.map((words): ChatMessage => {
     const [kind, name = ""] = words.split(" ");
     if (kind === "call")
       return { role: "assistant", content: null, function_call: { name, arguments: "{}" } };
     return kind === "result" ? { role: "function", name, content: "found" } : { role: "user", content: "go" };
   });
-  const whole = new History(chatShape, words);
+  const whole = new MessageHistory(chatShape, words);
   whole.sync(messages);
   expect(whole.units.map(({ from, to }) => [from, to])).toEqual(units);
-  const grown = new History(chatShape, words);
+  const grown = new MessageHistory(chatShape, words);
   for (const at of messages.keys()) grown.sync(messages.slice(0, at + 1));
   expect(grown.units).toEqual(whole.units);
   expect(grown.entries).toEqual(whole.entries);
 });
 
-describe("what is sent is a conversation its provider takes, whatever was taken out of it", () => {
-  it("plain messages", () => staysWhole(plain));
-  it("OpenAI chat, with ids that repeat", () => staysWhole(chat));
-  it("OpenAI chat, with functions that are called by name alone", () => staysWhole(functions));
-  it("OpenAI responses, with parallel calls and reasoning", () => staysWhole(responses));
-  it("Anthropic, with tools that the server runs", () => staysWhole(anthropic));
-  it("the AI SDK, with tools that the provider runs", () => staysWhole(ai));
-  it("Ollama, without ids", () => staysWhole(ollama));
+describe("the provider accepts the messages after any edit", () => {
+  it("plain messages", () => expectAccepted(plain));
+  it("OpenAI chat, with repeated ids", () => expectAccepted(chat));
+  it("OpenAI chat, with functions called by name", () => expectAccepted(functions));
+  it("OpenAI responses, with parallel calls and reasoning", () => expectAccepted(responses));
+  it("Anthropic, with server-side tools", () => expectAccepted(anthropic));
+  it("the AI SDK, with provider-executed tools", () => expectAccepted(ai));
+  it("Ollama, without ids", () => expectAccepted(ollama));
 });

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { clip, placeholderFor } from "./placeholder.ts";
 
-/** A lone surrogate does not survive the way through UTF-8. */
+/** A lone surrogate does not survive UTF-8 encoding. */
 const wellFormed = (text: string) => Buffer.from(text, "utf8").toString("utf8") === text;
 
 describe("placeholderFor", () => {
@@ -40,7 +40,7 @@ describe("placeholderFor", () => {
     expect(placeholderFor(result)).toBe(expected);
   });
 
-  it("the cut of a first line breaks inside a character", () => {
+  it("never splits a character when it shortens a line", () => {
     fc.assert(
       fc.property(
         fc.string({ unit: "grapheme", maxLength: 200 }),
@@ -60,7 +60,7 @@ describe("placeholderFor", () => {
     expect(wellFormed(placeholder)).toBe(true);
   });
 
-  it("stays one short line whatever the result", () => {
+  it("is always one short line", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 3_000 }), fc.anything(), (text, input) => {
         const placeholder = placeholderFor({ tool: "t", input, text });

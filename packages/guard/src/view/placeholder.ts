@@ -1,6 +1,6 @@
 import type { ResultPart } from "./history.ts";
 
-/** Cuts at a whole character: never in the middle of an emoji or accent, which would leave a broken string. */
+/** Shortens a text to `max` characters, ending in an ellipsis. Never splits a surrogate pair. */
 export function clip(text: string, max: number): string {
   if (text.length <= max) return text;
   let end = max - 1;
@@ -9,28 +9,30 @@ export function clip(text: string, max: number): string {
   return `${text.slice(0, end)}…`;
 }
 
-/** Beginning and end of a text around a note on what lies between: where people and commands say what matters. */
+/** Keeps the start and end of a text, where people and commands put what matters, with a note between them. */
 export function headAndTail(text: string, maxChars: number, note: (leftOut: number) => string): string {
   const room = Math.max(0, maxChars - note(text.length).length);
-  const head = whole(text.slice(0, Math.ceil(room * 0.6)));
-  const tail = whole(text.slice(text.length - (room - Math.ceil(room * 0.6))));
+  const head = withoutHalfCharacters(text.slice(0, Math.ceil(room * 0.6)));
+  const tail = withoutHalfCharacters(text.slice(text.length - (room - Math.ceil(room * 0.6))));
   return head + note(text.length - head.length - tail.length) + tail;
 }
 
-/** Without the halves of characters that a cut may leave at either end. */
-function whole(text: string): string {
+/** Removes half surrogate pairs that a cut may leave at either end. */
+function withoutHalfCharacters(text: string): string {
   return text.replace(/^[\uDC00-\uDFFF]/, "").replace(/[\uD800-\uDBFF]$/, "");
 }
 
-/** Never shorter than this, characters: a question must stay one. */
-const LEAST_CHARS = 400;
+/** Least length of a shortened question, in characters, so that it stays understandable. */
+const MIN_QUESTION_CHARS = 400;
 
-/** A message of the user with its middle cut out, down to a share of it. `key`: where the whole of it is kept. */
-export function shortenedTo(text: string, share: number, key: string | undefined): string {
+/**
+ * Cuts the middle out of a user's message, down to a fraction of its length. `key` is where the full text is stored.
+ */
+export function shortenToShare(text: string, share: number, key: string | undefined): string {
   const where = key === undefined ? "ask for what you need of it" : `the whole of it is kept under ${key}`;
   const note = (leftOut: number) =>
     `\n[${leftOut} characters left out here: this message was too long to be carried over a restart; ${where}]\n`;
-  return headAndTail(text, Math.max(LEAST_CHARS, Math.floor(text.length * share)), note);
+  return headAndTail(text, Math.max(MIN_QUESTION_CHARS, Math.floor(text.length * share)), note);
 }
 
 const LANGUAGES: Readonly<Record<string, string>> = {
@@ -65,11 +67,12 @@ const LANGUAGES: Readonly<Record<string, string>> = {
   yml: "YAML",
 };
 
-/** What a definition looks like, over the common languages; the first name found is the best short summary of code. */
+/** Matches definitions in common languages. The names of the first definitions summarise source code best. */
 const DEFINITION =
   /^[ \t]*(?:export\s+)?(?:default\s+)?(?:pub(?:\([a-z]+\))?\s+)?(?:async\s+)?(?:abstract\s+)?(fn|def|func|function|class|struct|enum|interface|trait|type|impl|module|const)\s+([A-Za-z_$][\w$]*)/gm;
 
-export interface Described {
+/** A tool call with its result, as {@link placeholderFor} needs it. */
+export interface ToolOutput {
   tool: string;
   input: unknown;
   text: string;
@@ -77,25 +80,27 @@ export interface Described {
 }
 
 /**
- * A one-line stand-in for a tool result: which tool, on what, how much, and what it was. Example:
- * `[file_read: src/main.rs -- 142 lines, Rust source with main() entry point]`.
+ * Returns a one-line placeholder for a tool result: the tool, its subject, and the size and kind of the output.
+ * @example
+ * // [file_read: src/main.rs -- 142 lines, Rust source with main() entry point]
+ * placeholderFor({ tool: "file_read", input: { path: "src/main.rs" }, text });
  */
-export function placeholderFor(result: Described | ResultPart): string {
+export function placeholderFor(result: ToolOutput | ResultPart): string {
   const subject = subjectOf(result.input);
   const about = subject === undefined ? "" : ` ${clip(oneLine(subject), 80)}`;
   return `[${result.tool}:${about} -- ${summaryOf(result.text, subject)}]`;
 }
 
-/** Size and nature of a text in a few words. Reads at most its first 16,000 characters. */
+/** Describes the size and kind of a text in a few words. Reads at most the first 16,000 characters. */
 export function summaryOf(text: string, subject?: string): string {
   if (text.trim() === "") return "no output";
   const lines = countLines(text);
   const size = lines > 1 ? `${lines} lines` : `${text.length} characters`;
   const head = text.slice(0, 16_000);
-  return `${size}, ${natureOf(head, subject)}`;
+  return `${size}, ${describeContent(head, subject)}`;
 }
 
-function natureOf(head: string, subject: string | undefined): string {
+function describeContent(head: string, subject: string | undefined): string {
   const trimmed = head.trimStart();
   const exit = /"?exit[_ ]?code"?\s*[=:]\s*(-?\d+)/i.exec(head) ?? /"status"\s*:\s*(-?\d+)/.exec(head);
   const extension = subject === undefined ? undefined : /\.([a-z0-9]{1,5})(?:[\s:'"]|$)/i.exec(subject)?.[1];
@@ -108,7 +113,7 @@ function natureOf(head: string, subject: string | undefined): string {
     return `${what} defining ${names.map((name) => name.name).join(", ")}`;
   }
   if (exit !== null) return `exit code ${exit[1]}, ${firstLine(head)}`;
-  if (trimmed.startsWith("{") || trimmed.startsWith("[")) return `JSON ${jsonNature(trimmed)}`;
+  if (trimmed.startsWith("{") || trimmed.startsWith("[")) return `JSON ${describeJson(trimmed)}`;
   const start = firstLine(head);
   return language === undefined ? start : `${language}, ${start}`;
 }
@@ -124,7 +129,7 @@ function definitions(head: string): { name: string }[] {
   return main === undefined ? found.slice(0, 3) : [main];
 }
 
-function jsonNature(head: string): string {
+function describeJson(head: string): string {
   const keys = [...head.slice(0, 2_000).matchAll(/"([^"\\]{1,40})"\s*:/g)].map((match) => match[1]!);
   const distinct = [...new Set(keys)].slice(0, 4);
   const kind = head.startsWith("[") ? "list" : "object";
@@ -149,7 +154,7 @@ function oneLine(text: string): string {
   return text.replace(/\s+/g, " ").replaceAll("]", ")");
 }
 
-/** The argument that says what a call was about: a path, a command, a query. */
+/** Finds the argument that names the subject of a call: a path, a command or a query. */
 function subjectOf(input: unknown): string | undefined {
   if (typeof input === "string") return input === "" ? undefined : input;
   if (typeof input !== "object" || input === null) return undefined;

@@ -1,51 +1,56 @@
-/** What one piece of a message is. A call and its result are never sent one without the other. */
+/** The kind of a message part. */
 export type PartKind = "system" | "user" | "assistant" | "call" | "result";
 
+/** One part of a message, as a {@link Shape} reads it. */
 export interface Part {
   kind: PartKind;
-  /** What the model reads. For a call, its arguments. */
+  /** The text that the model reads. For a call, its name and arguments. */
   text: string;
-  /** Joins a result to its call. Where a provider gives none, they are matched in order. */
+  /** The id that a call and its result share. Without ids, results are matched in order. */
   id?: string | undefined;
+  /** The tool's name, for a call or result. */
   tool?: string | undefined;
-  /** Arguments of a call, as far as they could be read. */
+  /** The arguments of a call, parsed if possible. */
   input?: unknown;
-  /** The tool failed; such a result is never masked away by default. */
+  /** True if the tool failed. By default such a result is never masked. */
   error?: boolean | undefined;
-  /** Tokens of content that is not text, such as an image. */
+  /** Tokens of non-text content, such as an image. */
   extraTokens?: number | undefined;
-  /** Sealed or structured by the provider, which refuses other text in its place: never masked. */
+  /** True if the provider signs or structures the content and rejects other text. Such a part is never masked. */
   fixed?: boolean | undefined;
-  /** The agent's next message, when it follows directly, is part of the same reply and stays with this one. */
+  /** True if an agent message directly after this one belongs to the same reply. */
   joins?: boolean | undefined;
 }
 
-/** How to read and rewrite the messages of one provider. Never changes a message in place. */
+/** Reads and rewrites the messages of one provider. Never changes a message in place. */
 export interface Shape<M> {
+  /** Splits a message into its parts. */
   read(message: M): readonly Part[];
-  /** A copy in which the text of some parts (by their place in `read`) is replaced. */
+  /** Returns a copy of a message with the texts of some parts replaced, by their index in `read`. */
   replace(message: M, texts: ReadonlyMap<number, string>): M;
-  /** A message in the user's role: how the guard speaks to the agent. */
+  /** Creates a user message for a text of the guard. */
   user(text: string): M;
 }
 
+/** A tool call in a {@link Message}. */
 export interface ToolCall {
   id: string;
   name: string;
   arguments: unknown;
 }
 
-/** A message of a harness that has no format of its own. */
+/** A message of a harness without its own format. */
 export interface Message {
   role: "system" | "user" | "assistant" | "tool";
   content: string;
   toolCalls?: readonly ToolCall[];
-  /** For role `tool`: which call this answers. */
+  /** For role `tool`: the id of the call that this answers. */
   toolCallId?: string;
   toolName?: string;
   error?: boolean;
 }
 
+/** The shape of {@link Message}, and the default of a guard. */
 export const plainShape: Shape<Message> = {
   read(message) {
     if (message.role === "tool") {
@@ -81,13 +86,13 @@ export const plainShape: Shape<Message> = {
   user: (content) => ({ role: "user", content }),
 };
 
-/** Any value as the text a model would read of it. */
+/** Converts a value to the text that a model reads. */
 export function textOf(value: unknown): string {
   if (typeof value === "string") return value;
   return value === undefined ? "" : (JSON.stringify(value) ?? "");
 }
 
-/** Arguments that some providers send as JSON text; text that is not JSON stays text. */
+/** Parses arguments that a provider sends as JSON text. Returns text that is not JSON unchanged. */
 export function parsedInput(value: unknown): unknown {
   if (typeof value !== "string") return value;
   try {

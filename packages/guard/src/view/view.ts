@@ -1,13 +1,13 @@
 import type { Tokenizer } from "../measure/estimate.ts";
 import type { Cut, GuardState, Mask } from "../state.ts";
-import type { Entry, History } from "./history.ts";
+import type { Entry, MessageHistory } from "./history.ts";
 import type { Shape } from "./shape.ts";
 
 type Edits = Pick<GuardState, "cut" | "notices" | "masks">;
 
-/** Estimated tokens of the view: what is sent, not what is kept. */
+/** Estimated tokens of the view, that is, of the messages to send. */
 export function estimateView<M>(
-  history: History<M>,
+  history: MessageHistory<M>,
   edits: Edits,
   masks: ReadonlyMap<string, Mask>,
   tokenizer: Tokenizer,
@@ -33,7 +33,7 @@ function savedIn<M>(entry: Entry<M>, masks: ReadonlyMap<string, Mask>): number {
   return saved;
 }
 
-/** Builds the messages to send. The canonical ones are passed through untouched wherever nothing was masked. */
+/** Builds the messages to send. Messages without masks are passed through as the same objects. */
 export class View<M> {
   readonly #shape: Shape<M>;
   readonly #copies = new WeakMap<object, { key: string; copy: M }>();
@@ -43,18 +43,18 @@ export class View<M> {
     this.#shape = shape;
   }
 
-  build(history: History<M>, edits: Edits, masks: ReadonlyMap<string, Mask>): M[] {
+  build(history: MessageHistory<M>, edits: Edits, masks: ReadonlyMap<string, Mask>): M[] {
     const { entries, pinned } = history;
     const { cut } = edits;
     const from = startOf(cut, pinned);
     const view: M[] = [];
     for (let index = 0; index < pinned; index++) view.push(entries[index]!.message);
-    if (cut !== undefined) view.push(this.#say("head", cut.head));
+    if (cut !== undefined) view.push(this.#userMessage("head", cut.head));
     const notices = edits.notices.filter((notice) => notice.after >= from);
     let next = 0;
     const sayUpTo = (index: number) => {
       while (next < notices.length && notices[next]!.after <= index) {
-        view.push(this.#say(`notice ${notices[next]!.after}`, notices[next]!.text));
+        view.push(this.#userMessage(`notice ${notices[next]!.after}`, notices[next]!.text));
         next++;
       }
     };
@@ -67,8 +67,8 @@ export class View<M> {
     return view;
   }
 
-  /** The same object each time, so that a harness comparing messages sees no change where there is none. */
-  #say(place: string, text: string): M {
+  /** Returns the same object each time, so a harness that compares messages by identity sees no change. */
+  #userMessage(place: string, text: string): M {
     const key = `${place} ${text}`;
     let message = this.#said.get(key);
     if (message === undefined) {
@@ -103,9 +103,9 @@ function startOf(cut: Cut | undefined, pinned: number): number {
   return Math.max(cut?.at ?? 0, pinned);
 }
 
-/** Estimated tokens of some canonical messages, as they are sent. */
+/** Estimated tokens of a range of canonical messages after masking. */
 export function estimateRange<M>(
-  history: History<M>,
+  history: MessageHistory<M>,
   masks: ReadonlyMap<string, Mask>,
   from: number,
   to: number,
@@ -119,11 +119,11 @@ export function estimateRange<M>(
 }
 
 /**
- * Index of the first message of the newest `turns` turns that fit in `tokens` (estimated), never inside a call and
- * its results; the messages' count when none fits.
+ * Returns the index of the first of the newest `turns` turns that fit in `tokens` (estimated), or the number of
+ * messages if none fits. Never splits a call from its results.
  */
 export function startOfRecent<M>(
-  history: History<M>,
+  history: MessageHistory<M>,
   masks: ReadonlyMap<string, Mask>,
   turns: number,
   tokens: number,
@@ -137,26 +137,26 @@ export function startOfRecent<M>(
     const unit = units[place]!;
     if (unit.from < earliest) break;
     const size = estimateRange(history, masks, unit.from, unit.to);
-    // The open question stays: without it there is nothing to do.
-    const waiting = place === units.length - 1 && openQuestion(history) !== undefined;
-    if (size > left && !waiting) break;
+    // Keep the open question whatever its size: without it the agent has no task.
+    const isOpenQuestion = place === units.length - 1 && openQuestion(history) !== undefined;
+    if (size > left && !isOpenQuestion) break;
     left -= size;
     if (unit.turn) seen++;
     start = unit.from;
   }
-  // Where the harness itself cut the history, results may stand first whose calls are gone.
-  while (start < entries.length && answersNothing(entries[start]!)) start++;
+  // If the harness cut the history itself, it may start with results whose calls are gone.
+  while (start < entries.length && lacksItsCall(entries[start]!)) start++;
   return start;
 }
 
-/** What the user asked last, where the agent has not answered yet. */
-export function openQuestion<M>({ units, entries }: History<M>): Entry<M> | undefined {
+/** Returns the user's latest message if the agent has not answered it yet. */
+export function openQuestion<M>({ units, entries }: MessageHistory<M>): Entry<M> | undefined {
   const last = units.at(-1);
   const entry = last === undefined ? undefined : entries[last.from]!;
   return entry?.role === "user" ? entry : undefined;
 }
 
-/** At the very beginning only a call in the same message can have been answered. */
-function answersNothing<M>({ results, calls }: Entry<M>): boolean {
+/** True if a message at the start of the history has a result whose call is missing. */
+function lacksItsCall<M>({ results, calls }: Entry<M>): boolean {
   return results.some(({ call }) => !calls.includes(call));
 }

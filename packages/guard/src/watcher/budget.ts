@@ -1,16 +1,20 @@
 import type { Area } from "./section.ts";
 
+/** The token budget of a watched prompt. */
 export interface TokenBudget {
-  /** Tokens of the whole window. */
+  /** Window size in tokens. */
   total: number;
-  /** Share that must stay free. Fraction, such as 0.15. */
+  /** Fraction of the window that must stay free, such as 0.15. */
   reserveRatio: number;
-  /** Share of what may be used for each part of the prompt. Fractions; they need not add up to 1. */
+  /** Fraction of the usable tokens for each area. The fractions need not add up to 1. */
   allocation: Readonly<Record<Area, number>>;
-  /** How far below the limit a compaction goes, so that the next is not due at once. Fraction of the total. */
+  /**
+   * How far below the limit a compaction goes, as a fraction of the window. A larger value makes compactions rarer.
+   */
   lowWaterRatio: number;
 }
 
+/** Default budget. */
 export const DEFAULT_BUDGET: TokenBudget = {
   total: 8_000,
   reserveRatio: 0.15,
@@ -19,26 +23,28 @@ export const DEFAULT_BUDGET: TokenBudget = {
 };
 
 /**
- * @throws {RangeError} when a share is outside 0 to 1 or nothing is left to use.
+ * Fills the missing fields of a budget with their defaults.
+ * @throws {RangeError} If `total` is not positive, or `reserveRatio` or `lowWaterRatio` is outside 0 to 1.
  */
 export function resolveBudget(input: Partial<TokenBudget>): TokenBudget {
   const budget = { ...DEFAULT_BUDGET, ...input };
-  if (!(budget.total > 0)) throw new RangeError(`budget.total must be positive, not ${budget.total}`);
+  if (!(budget.total > 0))
+    throw new RangeError(`budget.total must be a positive number, not ${budget.total}`);
   for (const key of ["reserveRatio", "lowWaterRatio"] as const) {
     const value = budget[key];
     if (!(value >= 0 && value < 1))
-      throw new RangeError(`budget.${key} must be from 0 to below 1, not ${value}`);
+      throw new RangeError(`budget.${key} must be at least 0 and below 1, not ${value}`);
   }
   return budget;
 }
 
-/** The invariant is `actual <= limit`: standing exactly on it is allowed. Whole tokens. */
+/** The limit in whole tokens. A level equal to the limit is allowed. */
 export function limitOf(budget: TokenBudget): number {
-  // 1 - 0.15 is 0.85 only almost: without the nudge a whole limit would come out one token short.
+  // Compensates for floating point: 1 - 0.15 is slightly below 0.85, which would cost one token.
   return Math.floor(budget.total * (1 - budget.reserveRatio) + 1e-6);
 }
 
-/** The level a compaction aims for. Whole tokens. */
+/** The target level of a compaction, in whole tokens. */
 export function lowWaterOf(budget: TokenBudget): number {
   return Math.max(0, Math.floor(budget.total * (1 - budget.reserveRatio - budget.lowWaterRatio) + 1e-6));
 }

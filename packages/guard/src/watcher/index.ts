@@ -1,7 +1,7 @@
 export { DEFAULT_BUDGET, limitOf, lowWaterOf, resolveBudget, type TokenBudget } from "./budget.ts";
-export { PromptIr, type Swap } from "./ir.ts";
-export { summariseWithoutModel } from "./local.ts";
+export { summariseWithoutModel } from "./built-in-summary.ts";
 export { planCompaction } from "./plan.ts";
+export { PromptIr, type Swap } from "./prompt-ir.ts";
 export {
   type Area,
   compactionScore,

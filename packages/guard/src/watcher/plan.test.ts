@@ -13,8 +13,8 @@ import {
 const NOW = Date.UTC(2026, 10, 20);
 const HOUR = 3_600_000;
 
-/** The same plan, written plainly: score all, sort all, take from the front. */
-function plainly(sections: readonly Section[], total: number, budget: TokenBudget): Section[] {
+/** Reference implementation: score and sort all sections, then take from the front. */
+function referencePlan(sections: readonly Section[], total: number, budget: TokenBudget): Section[] {
   if (total <= limitOf(budget)) return [];
   const used = { system: 0, context: 0, observation: 0 };
   for (const { area = "context", tokens } of sections) used[area] += tokens;
@@ -39,12 +39,12 @@ function plainly(sections: readonly Section[], total: number, budget: TokenBudge
   return plan;
 }
 
-it("plans without sorting what sorting all by score would give", () => {
+it("gives the same plan as sorting all sections by score", () => {
   const section = fc.record(
     {
       tokens: fc.integer({ min: 1, max: 300 }),
       priority: fc.constantFrom<Section["priority"]>("critical", "high", "medium", "low"),
-      // Few different values, so that many scores are equal and must settle by place.
+      // Few distinct values, so that many scores are equal and the position decides.
       relevance: fc.constantFrom(0, 0.25, 0.5, 1),
       recency: fc.integer({ min: 0, max: 6 }).map((days) => NOW - days * 24 * HOUR),
       area: fc.constantFrom<NonNullable<Section["area"]>>("system", "context", "observation"),
@@ -63,7 +63,7 @@ it("plans without sorting what sorting all by score would give", () => {
         const total = sections.reduce((sum, { tokens }) => sum + tokens, 0);
         const budget = resolveBudget({ total: size });
         const plan = planCompaction(sections, total, budget, NOW);
-        expect(plan.map(({ id }) => id)).toEqual(plainly(sections, total, budget).map(({ id }) => id));
+        expect(plan.map(({ id }) => id)).toEqual(referencePlan(sections, total, budget).map(({ id }) => id));
       },
     ),
     { numRuns: 300 },

@@ -3,23 +3,23 @@ import { limitOf, lowWaterOf } from "./budget.ts";
 import type { Area, Section } from "./section.ts";
 import { compactionScore } from "./section.ts";
 
-/** A section that was summarised already is worth this much more than its score: others are summarised before it is dropped. */
-const SUMMARY_RANK = 4;
-/** Sections of a part over its allocation go before others of the same value. */
-const OVER_ALLOCATION = 0.5;
-/** What a summary is expected to leave. Fraction. */
-const SUMMARY_LEAVES = 0.25;
-/** What a stub is expected to leave of a summary. Fraction. */
-const STUB_LEAVES = 0.1;
-/** Smaller sections are not worth touching, tokens. */
-const SMALLEST = 24;
+/** Score factor of a summarised section, so that others are summarised before it becomes a stub. */
+const SUMMARY_FACTOR = 4;
+/** Score factor of sections in an area above its allocation, so that they are compacted first. */
+const OVER_ALLOCATION_FACTOR = 0.5;
+/** Expected size of a summary, as a fraction of the section. */
+const SUMMARY_SIZE = 0.25;
+/** Expected size of a stub, as a fraction of the summary. */
+const STUB_SIZE = 0.1;
+/** Smaller sections are not worth compacting. Tokens. */
+const MIN_TOKENS = 24;
 
-/** Which sections a plan may name. */
+/** Sections that a plan must skip. */
 type Skip = { has(section: Section): boolean };
 
 /**
- * Which sections to compact now, lowest value first, until the level would reach the low-water mark; none while the
- * level is within the limit. Pure metadata: no content is read. `refused` names sections that gave nothing before.
+ * Chooses the sections to compact, lowest value first, to reach the low-water mark. Returns none while the level is
+ * within the limit. Reads no content. Skips `refused` sections, which could not be shortened before.
  */
 export function planCompaction(
   sections: readonly Section[],
@@ -28,23 +28,23 @@ export function planCompaction(
   now: number,
   refused?: Skip,
 ): Section[] {
-  return total <= limitOf(budget) ? [] : planDescent(sections, total, budget, now, refused);
+  return total <= limitOf(budget) ? [] : planToLowWater(sections, total, budget, now, refused);
 }
 
-/** The same wherever the level stands above the low-water mark. */
-export function planDescent(
+/** Like {@link planCompaction}, for any level above the low-water mark. */
+export function planToLowWater(
   sections: readonly Section[],
   total: number,
   budget: TokenBudget,
   now: number,
   refused?: Skip,
 ): Section[] {
-  return lowest(sections, total - lowWaterOf(budget), budget, now, false, refused);
+  return takeLowest(sections, total - lowWaterOf(budget), budget, now, false, refused);
 }
 
 /**
- * Which sections to leave out when nothing can be shortened any more: small ones and stubs too, and only the critical
- * never. `room` is kept free for the word that says so, tokens.
+ * Chooses the sections to leave out when nothing can be shortened further. Includes small sections and stubs, but
+ * never critical ones. `room` is the size to reserve for the note about them, in tokens.
  */
 export function planLeavingOut(
   sections: readonly Section[],
@@ -53,10 +53,10 @@ export function planLeavingOut(
   now: number,
   room: number,
 ): Section[] {
-  return lowest(sections, total - lowWaterOf(budget) + room, budget, now, true, undefined);
+  return takeLowest(sections, total - lowWaterOf(budget) + room, budget, now, true, undefined);
 }
 
-function lowest(
+function takeLowest(
   sections: readonly Section[],
   needed: number,
   budget: TokenBudget,
@@ -67,7 +67,7 @@ function lowest(
   const scores = new Float64Array(sections.length);
   const heap = new Uint32Array(sections.length);
   let size = 0;
-  // One pass over the sections: reading them is most of the cost.
+  // Use one pass, because reading the sections is most of the cost.
   let system = 0;
   let observation = 0;
   let all = 0;
@@ -78,26 +78,26 @@ function lowest(
     if (area === "system") system += tokens;
     else if (area === "observation") observation += tokens;
     if (section.priority === "critical" || stage === "left_out") continue;
-    if (!whole && (stage === "stub" || tokens < SMALLEST || skip?.has(section) === true)) continue;
+    if (!whole && (stage === "stub" || tokens < MIN_TOKENS || skip?.has(section) === true)) continue;
     const score = compactionScore(section, now);
-    scores[index] = stage === "summary" ? score * SUMMARY_RANK : score;
+    scores[index] = stage === "summary" ? score * SUMMARY_FACTOR : score;
     heap[size++] = index;
   }
   const over = overAllocation({ system, observation, context: all - system - observation }, budget);
   for (let place = 0; over.size > 0 && place < size; place++) {
     const index = heap[place]!;
-    if (over.has(sections[index]!.area ?? "context")) scores[index]! *= OVER_ALLOCATION;
+    if (over.has(sections[index]!.area ?? "context")) scores[index]! *= OVER_ALLOCATION_FACTOR;
   }
-  // A heap gives the few lowest without sorting all.
-  for (let place = (size >> 1) - 1; place >= 0; place--) sink(heap, scores, place, size);
+  // A heap finds the few lowest scores without sorting all sections.
+  for (let place = (size >> 1) - 1; place >= 0; place--) siftDown(heap, scores, place, size);
   const chosen: Section[] = [];
   let freed = 0;
   while (size > 0 && freed < needed) {
     const section = sections[heap[0]!]!;
     heap[0] = heap[--size]!;
-    sink(heap, scores, 0, size);
+    siftDown(heap, scores, 0, size);
     chosen.push(section);
-    const leaves = whole ? 0 : section.stage === "summary" ? STUB_LEAVES : SUMMARY_LEAVES;
+    const leaves = whole ? 0 : section.stage === "summary" ? STUB_SIZE : SUMMARY_SIZE;
     freed += section.tokens * (1 - leaves);
   }
   return chosen;
@@ -109,19 +109,19 @@ function overAllocation(used: Readonly<Record<Area, number>>, budget: TokenBudge
   return new Set(areas.filter((area) => used[area] > usable * budget.allocation[area]));
 }
 
-/** Equal values settle by place, the older first, so that the plan is always the same. */
-function lower(a: number, b: number, scores: Float64Array): boolean {
+/** Compares by score, then by age, so that the plan is deterministic. */
+function comesBefore(a: number, b: number, scores: Float64Array): boolean {
   return scores[a]! < scores[b]! || (scores[a] === scores[b] && a < b);
 }
 
-function sink(heap: Uint32Array, scores: Float64Array, from: number, size: number): void {
+function siftDown(heap: Uint32Array, scores: Float64Array, from: number, size: number): void {
   let place = from;
   for (;;) {
     const left = place * 2 + 1;
     if (left >= size) return;
     const right = left + 1;
-    const child = right < size && lower(heap[right]!, heap[left]!, scores) ? right : left;
-    if (!lower(heap[child]!, heap[place]!, scores)) return;
+    const child = right < size && comesBefore(heap[right]!, heap[left]!, scores) ? right : left;
+    if (!comesBefore(heap[child]!, heap[place]!, scores)) return;
     const held = heap[place]!;
     heap[place] = heap[child]!;
     heap[child] = held;

@@ -1,39 +1,40 @@
+/** Priority of a section. A `critical` section is never compacted. */
 export type Priority = "critical" | "high" | "medium" | "low";
 
-/** Which part of the prompt a section belongs to; the allocation gives each a share of the budget. */
+/** The part of the prompt that a section belongs to. The budget's `allocation` gives each a share. */
 export type Area = "system" | "context" | "observation";
 
-/**
- * How far a section was compacted: not at all, to a summary, to a one-line stub, or left out with only a count of all
- * that were.
- */
+/** How far a section is compacted: not at all, to a summary, to a one-line stub, or left out entirely. */
 export type Stage = "full" | "summary" | "stub" | "left_out";
 
-/** One piece of a prompt with what is known about its value. Immutable: a change is a new object. */
+/** One section of a prompt. Immutable; a change is a new object. */
 export interface Section {
   readonly id: string;
+  /** Name shown in summaries and stubs. */
   readonly label: string;
   readonly content: string;
   readonly tokens: number;
   readonly priority: Priority;
-  /** How much it matters to the task at hand, 0 to 1. */
+  /** Relevance to the current task, from 0 to 1. */
   readonly relevance?: number;
-  /** When the information was current, epoch ms. */
+  /** When the information was current, in epoch ms. */
   readonly recency?: number;
   readonly area?: Area;
   readonly stage?: Stage;
 }
 
-/** Critical has no weight: it is excluded, so that no low relevance can bring it down to nothing. */
+/**
+ * Critical has no weight: it is excluded, because even a high weight times a low relevance could be the lowest score.
+ */
 const WEIGHTS: Readonly<Record<Exclude<Priority, "critical">, number>> = { high: 1, medium: 0.6, low: 0.3 };
 const HALF_LIFE_MS = 24 * 3_600_000;
 const DECAY_PER_MS = Math.LN2 / HALF_LIFE_MS;
-/** For what nobody stated. A recency of 0.5 is that of information one half-life old. */
+/** Weight of an unknown relevance or recency; for recency it means one half-life. */
 const UNKNOWN = 0.5;
 
 /**
- * Value of a section: the lowest is compacted first; `Infinity` never is. Priority x relevance x recency, where
- * recency halves every 24 hours. `now` in epoch ms; information from the future counts as current.
+ * Returns a section's value: priority × relevance × recency. The lowest is compacted first; `Infinity` means never.
+ * Recency halves every 24 hours. `now` is in epoch ms; a time in the future counts as now.
  */
 export function compactionScore(section: Section, now: number): number {
   if (section.priority === "critical") return Number.POSITIVE_INFINITY;
@@ -41,7 +42,7 @@ export function compactionScore(section: Section, now: number): number {
   return WEIGHTS[section.priority] * relevance * recencyWeight(section.recency, now);
 }
 
-/** 1 for now, 0.5 for a day ago, 0.25 for two. */
+/** Returns 1 for now, 0.5 for one day ago, 0.25 for two days ago. Both times are in epoch ms. */
 export function recencyWeight(recency: number | undefined, now: number): number {
   if (recency === undefined) return UNKNOWN;
   const age = now - recency;

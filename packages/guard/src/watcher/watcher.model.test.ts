@@ -21,10 +21,10 @@ describe("under concurrent appends", () => {
     recency: fc.option(fc.integer({ min: NOW - 90 * HOUR, max: NOW }), { nil: undefined }),
   });
 
-  it("after each look the level is within the limit, or only critical sections are left", async () => {
+  it("after each look the level is within the limit, or only critical sections remain", async () => {
     const step = fc.record({
       appends: fc.array(append, { maxLength: 4 }),
-      /** Changes a section that is there already. */
+      /** Index of an existing section to change. */
       changes: fc.option(fc.nat(60), { nil: undefined }),
       summariser: fc.constantFrom<Summariser>(
         "short",
@@ -35,7 +35,7 @@ describe("under concurrent appends", () => {
         "rejects",
         "late",
       ),
-      /** The clock is anybody's: set forward, set back, standing still. */
+      /** Clock change in ms: forwards, backwards or none. */
       clock: fc.constantFrom(0, 1_000, 61_000, -3_600_000, 86_400_000),
     });
     const seen = new Set<string>();
@@ -64,10 +64,10 @@ describe("under concurrent appends", () => {
             coolDownMs,
             ...(perRound === undefined ? {} : { perRound }),
             compact: (one) => {
-              if (mood === "throws") throw new Error("away");
+              if (mood === "throws") throw new Error("unavailable");
               if (mood === "late") return new Promise(() => {});
               const rejects = mood === "rejects";
-              return answer(one).then((text) => (rejects ? Promise.reject(new Error("away")) : text));
+              return answer(one).then((text) => (rejects ? Promise.reject(new Error("unavailable")) : text));
             },
             store: { put: (id, text) => void texts.set(id, text), get: (id) => texts.get(id) },
           });
@@ -81,7 +81,7 @@ describe("under concurrent appends", () => {
             const over = tokensAfter > limitOf(watcher.budget);
             expect(over).toBe(status === "exhausted");
             expect(reason).toBe(over ? "critical_only" : undefined);
-            // Something may be appended between the end of a look and the moment it is heard of.
+            // A section may be appended between the end of a look and this callback.
             if (!over || ir.total !== tokensAfter) return;
             const open = ir
               .sections()
@@ -100,7 +100,7 @@ describe("under concurrent appends", () => {
                 const id = known[changes % known.length]!;
                 put(section(id, 40 + changes, { content: filler(40 + changes, `changed${at}`) }));
               }
-              // In the very moment in which a look comes back.
+              // Start a look that overlaps the next step.
               looks.push(watcher.look().then(settled));
             }),
           );
@@ -112,7 +112,7 @@ describe("under concurrent appends", () => {
             const one = ir.get(id)!;
             const full = one.stage === undefined || one.stage === "full";
             if (one.priority === "critical") expect(full).toBe(true);
-            // Whole in its place, or whole in the store: no change is lost and nothing is gone.
+            // Each text is complete, either in the prompt or in the store.
             expect(full ? one.content : watcher.recall(id)).toBe(content);
             seen.add(one.stage ?? "full");
           }

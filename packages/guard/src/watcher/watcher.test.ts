@@ -19,25 +19,25 @@ function section(id: string, tokens: number, over: Partial<Section> = {}): Secti
   return { id, label: id, content: filler(tokens), tokens, priority: "medium", ...over };
 }
 
-describe("defects of the sketch that must not come back", () => {
-  it("the half-life of 24 hours is really 16.6", () => {
+describe("defects of the sketch, avoided", () => {
+  it("the half-life is exactly 24 hours", () => {
     expect(recencyWeight(NOW - 24 * HOUR, NOW)).toBeCloseTo(0.5, 12);
     expect(recencyWeight(NOW - 48 * HOUR, NOW)).toBeCloseTo(0.25, 12);
     expect(recencyWeight(NOW, NOW)).toBe(1);
   });
 
-  it("a time in the future gives a weight above one", () => {
+  it("a time in the future weighs 1", () => {
     expect(recencyWeight(NOW + 100 * HOUR, NOW)).toBe(1);
   });
 
-  it("a critical section of no relevance is compacted first", () => {
+  it("a critical section is never compacted, even without relevance", () => {
     const critical = section("rules", 500, { priority: "critical", relevance: 0, recency: 0 });
     expect(compactionScore(critical, NOW)).toBe(Number.POSITIVE_INFINITY);
     const plan = planCompaction([critical, section("a", 600)], 1_100, resolveBudget({ total: 1_000 }), NOW);
     expect(plan.map((one) => one.id)).toEqual(["a"]);
   });
 
-  it("an append between reading and writing is lost", async () => {
+  it("an append between reading and writing is kept", async () => {
     const ir = new PromptIr([section("old", 900)]);
     let release = (_: string) => {};
     const watcher = new ContextWatcher(ir, {
@@ -54,7 +54,7 @@ describe("defects of the sketch that must not come back", () => {
     expect(ir.total).toBe(51);
   });
 
-  it("a section changed while it was summarised is overwritten by the summary of what it was", async () => {
+  it("a section that changes while it is summarised is not overwritten", async () => {
     const ir = new PromptIr([section("log", 900)]);
     let release = (_: string) => {};
     const compact = vi.fn(() => new Promise<string>((resolve) => (release = resolve)));
@@ -62,14 +62,13 @@ describe("defects of the sketch that must not come back", () => {
     const looking = watcher.look();
     ir.put(section("log", 950));
     release("short");
-    // Its change stays and the stale summary goes; as it is over the limit, what is now there is shortened at once,
-    // and not by another wait.
+    // The change is kept and the stale summary dropped. Being over the limit, the section is shortened synchronously.
     expect(await looking).toMatchObject({ status: "compacted", compacted: 1 });
     expect(ir.get("log")!.content).toMatch(/^\[log -- first part of 4749 characters\]/);
     expect(compact).toHaveBeenCalledOnce();
   });
 
-  it("it tries again every second when nothing compactable remains", async () => {
+  it("nothing is retried while nothing can be compacted", async () => {
     const compact = vi.fn(() => "x");
     const events: unknown[] = [];
     const ir = new PromptIr([section("rules", 2_000, { priority: "critical" })]);
@@ -98,7 +97,7 @@ describe("defects of the sketch that must not come back", () => {
     ]);
   });
 
-  it("it compacts when the level stands exactly on the limit", async () => {
+  it("a level exactly at the limit is not compacted", async () => {
     const budget = resolveBudget({ total: 1_000, reserveRatio: 0.15 });
     expect(limitOf(budget)).toBe(850);
     const ir = new PromptIr([section("a", 850)]);
@@ -112,7 +111,7 @@ describe("defects of the sketch that must not come back", () => {
 describe("the watcher", () => {
   afterEach(() => vi.useRealTimers());
 
-  it("goes down to the low-water mark, so that the next append needs no compaction", async () => {
+  it("compacts to the low-water mark, so that the next append needs no compaction", async () => {
     const ir = new PromptIr(
       Array.from({ length: 20 }, (_, at) => section(`s${at}`, 50, { recency: NOW - at * HOUR })),
     );
@@ -168,7 +167,7 @@ describe("the watcher", () => {
     expect(plan[0]!.id).toBe("observation");
   });
 
-  it("takes no summary that is no shorter or empty, and does not ask for it again", async () => {
+  it("refuses an empty or longer summary, and does not ask for it again", async () => {
     for (const useless of [filler(900), " "]) {
       const compact = vi.fn(() => useless);
       const ir = new PromptIr([section("a", 900)]);
@@ -180,12 +179,12 @@ describe("the watcher", () => {
     }
   });
 
-  it("shortens without a summariser at once when that throws, rejects or does not answer", async () => {
+  it("uses the built-in summary when the summariser throws, rejects or times out", async () => {
     const failing: Compact[] = [
       () => {
-        throw new Error("away");
+        throw new Error("unavailable");
       },
-      () => Promise.reject(new Error("away")),
+      () => Promise.reject(new Error("unavailable")),
       () => new Promise(() => {}),
     ];
     for (const compact of failing) {
@@ -209,12 +208,12 @@ describe("the watcher", () => {
     }
   });
 
-  it("asks a summariser that fails no second time for what is over the limit, though the clock runs backwards", async () => {
+  it("does not call a failed summariser twice for the same section, even if the clock runs backwards", async () => {
     const ir = new PromptIr([section("a", 500), section("b", 600)]);
     let now = NOW;
     const compact = vi.fn(async () => {
       if (compact.mock.calls.length > 9) return "given up";
-      throw new Error("away");
+      throw new Error("unavailable");
     });
     const watcher = new ContextWatcher(ir, {
       budget: { total: 500 },
@@ -227,7 +226,7 @@ describe("the watcher", () => {
     expect(ir.total).toBeLessThanOrEqual(425);
   });
 
-  it("shortens by itself, and not to a stub, where the summary is longer than what it is of", async () => {
+  it("uses the built-in summary, not a stub, if the summary is longer than the section", async () => {
     const ir = new PromptIr([section("a", 900)]);
     const watcher = new ContextWatcher(ir, {
       budget: { total: 1_000 },
@@ -238,7 +237,7 @@ describe("the watcher", () => {
     expect(ir.get("a")!.content).toMatch(/^\[a -- first part of 4499 characters\]/);
   });
 
-  it("sees what came over the limit while it waited for a summary that nothing hung on", async () => {
+  it("handles appends that cross the limit while it waits for a summary", async () => {
     const ir = new PromptIr([section("a", 430), section("b", 430)]);
     let waits = false;
     let release = (_: string) => {};
@@ -259,7 +258,7 @@ describe("the watcher", () => {
     expect(ir.total).toBeLessThanOrEqual(850);
   });
 
-  it("takes its word on what was left out back when all of it is there again", async () => {
+  it("removes the note on left-out sections when none is left out", async () => {
     const ir = new PromptIr([section("rules", 820, { priority: "critical" })]);
     for (let at = 0; at < 5; at++) ir.put(section(`s${at}`, 20));
     const watcher = new ContextWatcher(ir, { budget: { total: 1_000 }, tokenizer: words });
@@ -271,7 +270,7 @@ describe("the watcher", () => {
     expect(ir.get("watcher:left-out")).toBeUndefined();
   });
 
-  it("asks a summariser again a minute after it failed, and not before, whatever the clock does", async () => {
+  it("calls a failed summariser again after one minute, not earlier, whatever the clock does", async () => {
     let now = NOW;
     const asked: string[] = [];
     const ir = new PromptIr();
@@ -281,7 +280,7 @@ describe("the watcher", () => {
       clock: () => now,
       compact: async ({ id }) => {
         asked.push(id);
-        if (id === "a") throw new Error("away");
+        if (id === "a") throw new Error("unavailable");
         return "short";
       },
     });
@@ -304,7 +303,7 @@ describe("the watcher", () => {
     expect(asked).toEqual(["a", "c", "a", "d"]);
   });
 
-  it("leaves out even what is too small to shorten, and says so in one line", async () => {
+  it("leaves out even small sections, and says so in one line", async () => {
     const ir = new PromptIr([section("rules", 700, { priority: "critical" })]);
     for (let at = 0; at < 100; at++) ir.put(section(`s${at}`, 20, { recency: NOW - at * HOUR }));
     const watcher = new ContextWatcher(ir, { budget: { total: 1_000 }, tokenizer: words, clock: () => NOW });
@@ -318,7 +317,7 @@ describe("the watcher", () => {
     );
   });
 
-  it("looks by itself, waits only between the low-water mark and the limit, and stops", async () => {
+  it("looks in the background, cools down only between low-water mark and limit, and stops", async () => {
     vi.useFakeTimers({ now: NOW });
     const ir = new PromptIr(Array.from({ length: 9 }, (_, at) => section(`s${at}`, 100)));
     const watcher = new ContextWatcher(ir, {
@@ -344,10 +343,10 @@ describe("the watcher", () => {
     expect(ir.total).toBeGreaterThan(900);
   });
 
-  it("refuses a budget that cannot be meant", () => {
+  it("refuses an invalid budget", () => {
     expect(() => resolveBudget({ reserveRatio: 15 })).toThrow(
-      "budget.reserveRatio must be from 0 to below 1, not 15",
+      "budget.reserveRatio must be at least 0 and below 1, not 15",
     );
-    expect(() => resolveBudget({ total: 0 })).toThrow("budget.total must be positive");
+    expect(() => resolveBudget({ total: 0 })).toThrow("budget.total must be a positive number, not 0");
   });
 });

@@ -3,70 +3,83 @@ import { estimateTokens, type Tokenizer } from "../measure/estimate.ts";
 import type { MaskStore } from "../types.ts";
 import type { TokenBudget } from "./budget.ts";
 import { limitOf, lowWaterOf, resolveBudget } from "./budget.ts";
-import type { PromptIr, Swap } from "./ir.ts";
-import { leftOutNotes, stubOf, summariseWithoutModel } from "./local.ts";
-import { planDescent, planLeavingOut } from "./plan.ts";
+import { leftOutNotes, stubOf, summariseWithoutModel } from "./built-in-summary.ts";
+import { planLeavingOut, planToLowWater } from "./plan.ts";
+import type { PromptIr, Swap } from "./prompt-ir.ts";
 import type { Section, Stage } from "./section.ts";
 
-/** Why the watcher did, or did not, compact. */
+/** The result of one look. */
 export type WatchStatus =
   /** The level is within the limit. */
   | "within"
   | "compacted"
-  /** Within the limit and above the low-water mark; a compaction was made a moment ago, and the next waits. */
+  /** Within the limit but above the low-water mark, and the cool-down since the last compaction is not over. */
   | "cooling"
-  /** Over the limit and nothing compactable is left: it waits until a section changes. */
+  /** Over the limit with nothing left to compact. The watcher waits until a section changes. */
   | "exhausted"
-  /** Within the limit, and every section was changed by others while it was summarised: theirs stays. */
+  /** Within the limit, and every chosen section changed while it was being summarised, so nothing was replaced. */
   | "overtaken"
-  /** The previous round is still under way. */
+  /** Over the limit while the previous look is still running. */
   | "busy";
 
+/** What one look did. */
 export interface WatchResult {
   status: WatchStatus;
-  /** Why it is exhausted: only critical sections are left, and they alone are over the limit. */
+  /** Set when exhausted: the critical sections alone exceed the limit. */
   reason?: "critical_only";
   tokensBefore: number;
   tokensAfter: number;
+  /** Number of compacted sections. */
   compacted: number;
 }
 
-/** Shortens a section's content; undefined when it cannot. May be a call to a model. */
+/** Shortens a section's content, for example with a model. Returns `undefined` if it cannot. */
 export type Compact = (section: Section) => Promise<string | undefined> | string | undefined;
 
+/** Options of a {@link ContextWatcher}. */
 export interface WatcherOptions {
   budget: Partial<TokenBudget>;
-  /** Summaries without a model when left out. */
+  /** Summarises a section. Default: {@link summariseWithoutModel}. */
   compact?: Compact;
-  /** How long `compact` may take before it counts as failed, ms. */
+  /** Timeout of `compact`, in ms. Default: 30,000. */
   patienceMs?: number;
-  /** Keeps the full text of what is compacted, by the section's id, for `recall`. */
+  /** Stores the full text of compacted sections under their ids, for `recall`. */
   store?: MaskStore;
+  /** Counts the tokens of one text. Default: the built-in estimator. */
   tokenizer?: Tokenizer;
-  /** Epoch ms. */
+  /** Current time in epoch ms. Default: `Date.now`. */
   clock?: () => number;
-  /** Time between looks, ms. */
+  /** Time between looks, in ms. Default: 1,000. */
   intervalMs?: number;
-  /** Shortest time between two compactions while the level is within the limit, ms. Over it nothing waits. */
+  /**
+   * Least time between two compactions while the level is within the limit, in ms. Over the limit it does not apply.
+   * Default: 0.
+   */
   coolDownMs?: number;
-  /** Most sections compacted in one round; keeps calls to a model apart. */
+  /** Maximum number of sections compacted at once, which limits parallel model calls. Default: no limit. */
   perRound?: number;
+  /** Receives `compacted` and `withheld` events without their envelope, such as `guard.note`. */
   onEvent?: (body: EventBody) => void;
-  /** Told when a compaction fails, or its text cannot be stored. Over the limit a section is shortened all the same. */
+  /** Called when `compact` fails or a text cannot be stored. Over the limit, the section is shortened anyway. */
   onError?: (error: unknown, section: Section) => void;
 }
 
-/** After a summariser failed, sections are shortened without it for so long, ms. */
-const AWAY_MS = 60_000;
-const PATIENCE_MS = 30_000;
-/** Kept free for the word on what was left out, tokens. */
+/** After `compact` fails, the built-in summary is used for this long, in ms. */
+const FAILURE_PAUSE_MS = 60_000;
+const DEFAULT_PATIENCE_MS = 30_000;
+/** Tokens reserved for the note about left-out sections. */
 const NOTE_ROOM = 60;
-/** The section that says what was left out. */
+/** Id of the section with that note. */
 const NOTE_ID = "watcher:left-out";
 
 /**
- * Keeps a shared prompt below its limit in the background, lowest value first. After each look the level is within the
- * limit, unless critical sections alone are over it.
+ * Keeps a shared prompt within its limit in the background and compacts the least valuable sections first. After each
+ * look the level is within the limit, unless critical sections alone exceed it.
+ * @example
+ * const watcher = new ContextWatcher(prompt, { budget: { total: 16_000, reserveRatio: 0.25 } });
+ * watcher.start();
+ * await watcher.look(); // before a prompt is sent
+ * watcher.stop();
  */
 export class ContextWatcher {
   readonly budget: TokenBudget;
@@ -76,17 +89,17 @@ export class ContextWatcher {
   readonly #tokenizer: Tokenizer;
   readonly #clock: () => number;
   readonly #limit: number;
-  /** Sections, by identity, that could not be made smaller: asking again would give nothing again. */
+  /** Sections that could not be shortened. Compared by identity, because a changed section is a new object. */
   readonly #refused = new WeakSet<Section>();
   #anyRefused = false;
   #timer: ReturnType<typeof setInterval> | undefined;
   #busy = false;
-  /** Passed the limit, and not yet down at the low-water mark. */
+  /** True from crossing the limit until the level reaches the low-water mark. */
   #descending = false;
   #lastAt = Number.NEGATIVE_INFINITY;
-  #awaySince: number | undefined;
+  #failedAt: number | undefined;
   #exhaustedAt: number | undefined;
-  #toldExhausted = false;
+  #reportedExhausted = false;
 
   constructor(ir: PromptIr, options: WatcherOptions) {
     this.#ir = ir;
@@ -98,24 +111,25 @@ export class ContextWatcher {
     this.#clock = options.clock ?? Date.now;
   }
 
-  /** Looks every second unless told otherwise. The timer keeps no process alive. */
+  /** Starts looking every `intervalMs`. The timer does not keep the process alive. */
   start(): void {
     if (this.#timer !== undefined) return;
     this.#timer = setInterval(() => void this.look(), this.#options.intervalMs ?? 1_000);
     (this.#timer as { unref?: () => void }).unref?.();
   }
 
+  /** Stops looking in the background. */
   stop(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
 
-  /** The full text of a compacted section, from the store. */
+  /** Returns the full text of a compacted section from the store, or `undefined`. */
   recall(id: string): string | undefined {
     return this.#options.store?.get(id);
   }
 
-  /** One look, now. Never throws. */
+  /** Checks the level now and compacts if needed. Never throws. */
   async look(): Promise<WatchResult> {
     const ir = this.#ir;
     const before = ir.total;
@@ -131,14 +145,14 @@ export class ContextWatcher {
       if (this.#exhaustedAt === ir.version) return result("exhausted");
       this.#descending = true;
     } else {
-      this.#toldExhausted = false;
+      this.#reportedExhausted = false;
       if (before <= lowWaterOf(this.budget)) this.#descending = false;
-      if (!this.#descending || this.#away()) return result("within");
-      if (this.#cooling()) return result("cooling");
+      if (!this.#descending || this.#summariserPaused()) return result("within");
+      if (this.#isCoolingDown()) return result("cooling");
     }
     this.#busy = true;
     try {
-      const { sections, freed, overtaken } = await this.#descend();
+      const { sections, freed, overtaken } = await this.#compactToLowWater();
       if (sections > 0) {
         this.#lastAt = this.#clock();
         this.#options.onEvent?.({
@@ -149,7 +163,7 @@ export class ContextWatcher {
           sections,
         });
       }
-      if (ir.total > this.#limit) return this.#exhausted(result("exhausted", sections));
+      if (ir.total > this.#limit) return this.#reportExhausted(result("exhausted", sections));
       if (sections > 0) return result("compacted", sections);
       return result(overtaken ? "overtaken" : "within");
     } finally {
@@ -157,10 +171,10 @@ export class ContextWatcher {
     }
   }
 
-  #exhausted(result: WatchResult): WatchResult {
+  #reportExhausted(result: WatchResult): WatchResult {
     this.#exhaustedAt = this.#ir.version;
-    if (!this.#toldExhausted) {
-      this.#toldExhausted = true;
+    if (!this.#reportedExhausted) {
+      this.#reportedExhausted = true;
       this.#options.onEvent?.({
         type: "withheld",
         response: "compact",
@@ -171,28 +185,31 @@ export class ContextWatcher {
     return result;
   }
 
-  /** Since the last compaction too little time has passed. A clock that was set back does not make it wait. */
-  #cooling(): boolean {
+  /** True during the cool-down. A clock that was set back ends it. */
+  #isCoolingDown(): boolean {
     const since = this.#clock() - this.#lastAt;
     return since >= 0 && since < (this.#options.coolDownMs ?? 0);
   }
 
-  #away(): boolean {
-    if (this.#awaySince === undefined) return false;
-    const since = this.#clock() - this.#awaySince;
-    if (since >= 0 && since < AWAY_MS) return true;
-    this.#awaySince = undefined;
+  #summariserPaused(): boolean {
+    if (this.#failedAt === undefined) return false;
+    const since = this.#clock() - this.#failedAt;
+    if (since >= 0 && since < FAILURE_PAUSE_MS) return true;
+    this.#failedAt = undefined;
     return false;
   }
 
-  /** Rounds until the level is within the limit, or one when it was; whatever is appended meanwhile is seen too. */
-  async #descend(): Promise<{ sections: number; freed: number; overtaken: boolean }> {
+  /**
+   * Compacts in rounds until the level is within the limit, or once if it already was. Includes sections appended in
+   * the meantime.
+   */
+  async #compactToLowWater(): Promise<{ sections: number; freed: number; overtaken: boolean }> {
     const ir = this.#ir;
     let sections = 0;
     let freed = 0;
     let overtaken = false;
     do {
-      const plan = planDescent(
+      const plan = planToLowWater(
         ir.sections(),
         ir.total,
         this.budget,
@@ -207,7 +224,7 @@ export class ContextWatcher {
         freed += left.freed;
         break;
       }
-      // What was overtaken once is shortened without waiting: nobody can come between then.
+      // After losing to a concurrent change, shorten synchronously so that nothing can interfere.
       const made = this.#shorten(plan.slice(0, this.#options.perRound ?? plan.length), overtaken && over);
       const swaps = made instanceof Promise ? await made : made;
       const held = ir.swap(swaps);
@@ -218,24 +235,27 @@ export class ContextWatcher {
     return { sections, freed, overtaken };
   }
 
-  /** Without a promise where no summariser gives one, so that nobody can come between. */
+  /**
+   * Shortens the planned sections. Returns synchronously unless `compact` is asynchronous, so that no change can
+   * interfere.
+   */
   #shorten(plan: readonly Section[], local: boolean): Swap[] | Promise<Swap[]> {
     const swaps: Swap[] = [];
     const pending: Promise<void>[] = [];
     const accept = (section: Section, content: string | undefined) => {
-      const next = this.#shorter(section, content);
+      const next = this.#shorterVersion(section, content);
       if (next === undefined) {
         this.#refused.add(section);
         this.#anyRefused = true;
         return;
       }
-      this.#keep(section);
+      this.#storeFullText(section);
       swaps.push({ expect: section, next });
     };
     const failed = (section: Section, error: unknown) => {
-      this.#awaySince = this.#clock();
+      this.#failedAt = this.#clock();
       this.#options.onError?.(error, section);
-      // Within the limit there is no hurry: it stays as it is, and the summariser is asked again later.
+      // Within the limit the section stays as it is, and the summariser is tried again later.
       if (this.#ir.total > this.#limit) accept(section, summariseWithoutModel(section));
     };
     for (const section of plan) {
@@ -243,7 +263,7 @@ export class ContextWatcher {
         accept(section, undefined);
         continue;
       }
-      if (local || this.#away()) {
+      if (local || this.#summariserPaused()) {
         accept(section, summariseWithoutModel(section));
         continue;
       }
@@ -252,7 +272,7 @@ export class ContextWatcher {
         if (typeof made === "string" || made === undefined) accept(section, made);
         else {
           pending.push(
-            this.#inTime(made).then(
+            this.#withTimeout(made).then(
               (content) => accept(section, content),
               (error: unknown) => failed(section, error),
             ),
@@ -265,11 +285,11 @@ export class ContextWatcher {
     return pending.length === 0 ? swaps : Promise.all(pending).then(() => swaps);
   }
 
-  async #inTime(made: Promise<string | undefined>): Promise<string | undefined> {
-    const patience = this.#options.patienceMs ?? PATIENCE_MS;
+  async #withTimeout(made: Promise<string | undefined>): Promise<string | undefined> {
+    const patience = this.#options.patienceMs ?? DEFAULT_PATIENCE_MS;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error(`no summary within ${patience} ms`)), patience);
+      timer = setTimeout(() => reject(new Error(`compact did not finish within ${patience} ms`)), patience);
     });
     try {
       return await Promise.race([made, late]);
@@ -278,8 +298,10 @@ export class ContextWatcher {
     }
   }
 
-  /** The first that is really smaller: what was made of it, its first part, a stub. Undefined when none is. */
-  #shorter(section: Section, content: string | undefined): Section | undefined {
+  /**
+   * Returns the first version that is smaller than the section: the given summary, the built-in summary, or a stub.
+   */
+  #shorterVersion(section: Section, content: string | undefined): Section | undefined {
     const made = (text: string | undefined, stage: Stage): Section | undefined => {
       if (text === undefined || text.trim() === "") return undefined;
       const tokens = Math.ceil(this.#tokenizer(text));
@@ -292,8 +314,8 @@ export class ContextWatcher {
     );
   }
 
-  /** Only the text as it was first given: a summary of it is no original. */
-  #keep(section: Section): void {
+  /** Stores the original text of a section. A summary is not stored. */
+  #storeFullText(section: Section): void {
     if (section.stage !== undefined && section.stage !== "full") return;
     try {
       this.#options.store?.put(section.id, section.content);
@@ -302,20 +324,20 @@ export class ContextWatcher {
     }
   }
 
-  /** The last thing that can be done: whole sections go, and one word stays for all of them. */
+  /** Last resort: leaves out whole sections and adds one note about all of them. */
   #leaveOut(): { sections: number; freed: number } {
     const ir = this.#ir;
     const before = ir.total;
     const plan = planLeavingOut(ir.sections(), before, this.budget, this.#clock(), NOTE_ROOM);
-    for (const section of plan) this.#keep(section);
+    for (const section of plan) this.#storeFullText(section);
     ir.swap(
       plan.map((expect) => ({ expect, next: { ...expect, content: "", tokens: 0, stage: "left_out" } })),
     );
-    this.#note();
+    this.#updateNote();
     return { sections: plan.length, freed: before - ir.total };
   }
 
-  #note(): void {
+  #updateNote(): void {
     const ir = this.#ir;
     const left = ir.sections().filter(({ stage }) => stage === "left_out");
     if (left.length === 0) {
@@ -332,7 +354,7 @@ export class ContextWatcher {
         priority: "critical",
       }),
     );
-    // Where critical sections alone are over the limit the word costs nothing more; else it must fit below it.
+    // If critical sections alone exceed the limit, use the long note; otherwise the note must fit below the limit.
     const note = others > this.#limit ? notes[0] : notes.find(({ tokens }) => others + tokens <= this.#limit);
     if (note === undefined) ir.remove(NOTE_ID);
     else ir.put(note);

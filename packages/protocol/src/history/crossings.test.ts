@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Crossing, Level } from "./crossings.ts";
-import { crossingsOf, reconcileCrossings } from "./crossings.ts";
-import { report, thresholds } from "./testing/agent-history.ts";
+import type { Crossing, CrossingChanges, CrossingReport, Level, ReportState } from "./crossings.ts";
+import { applyLevel, applyReport, crossingsOf } from "./crossings.ts";
+import { thresholds } from "./testing/agent-history.ts";
 import type { ThresholdName, Thresholds } from "./thresholds.ts";
 import { DEFAULT_THRESHOLDS, THRESHOLD_NAMES, thresholdTokens } from "./thresholds.ts";
 
@@ -29,7 +29,7 @@ function walk(levels: readonly Level[], chosen: Thresholds): Crossing[] {
 
 /** One threshold at a time: up at or over it, down below 95 % of it, nothing while it has no tokens. */
 function modelWalk(levels: readonly Level[], chosen: Thresholds): string[] {
-  const said: string[] = [];
+  const ids: string[] = [];
   for (const name of THRESHOLD_NAMES) {
     let isAbove = false;
     for (const { turnKey, contextTokens, windowTokens } of levels) {
@@ -37,14 +37,14 @@ function modelWalk(levels: readonly Level[], chosen: Thresholds): string[] {
       if (limit === undefined) continue;
       if (!isAbove && contextTokens >= limit) {
         isAbove = true;
-        said.push(`${name}/up/${turnKey}`);
+        ids.push(`${name}/up/${turnKey}`);
       } else if (isAbove && contextTokens < 0.95 * limit) {
         isAbove = false;
-        said.push(`${name}/down/${turnKey}`);
+        ids.push(`${name}/down/${turnKey}`);
       }
     }
   }
-  return said.sort();
+  return ids.sort();
 }
 
 const levels = fc
@@ -109,37 +109,123 @@ describe("hysteresis", () => {
   });
 });
 
-describe("what the harness reported", () => {
-  const levels = [level("t1", 100, 10), level("t2", 160, 20), level("t3", 170, 30)];
-  const derived = walk(levels, DEFAULT_THRESHOLDS);
+/** One step of an agent: a level with its derived crossings, or a report. */
+type Step = Level | CrossingReport;
 
-  test("and what was derived for the same turn are one crossing", () => {
-    const joined = reconcileCrossings(derived, [report("r", 21, "warning", true, 160)], levels);
-    expect(joined).toHaveLength(derived.length);
-    expect(joined[0]).toMatchObject({ id: "warning/up/t2", origin: "both" });
+const said = (reportId: string, threshold: string, up: boolean, contextTokens: number): CrossingReport => ({
+  reportId,
+  threshold,
+  up,
+  contextTokens,
+  thresholdTokens: contextTokens,
+  at: 50,
+});
+
+/** Id and origin of each crossing after some steps, as storage holds them. */
+function afterSteps(steps: readonly Step[], persistAfterEach = false): string[] {
+  const kept = new Map<string, Crossing>();
+  let state: ReportState = { levels: [], unmatched: [] };
+  let above: readonly ThresholdName[] = [];
+  let changes = noChanges();
+  const persist = () => {
+    for (const id of changes.withdrawn.keys()) kept.delete(id);
+    for (const [id, origin] of changes.origins) kept.set(id, { ...kept.get(id)!, origin });
+    for (const [id, crossing] of changes.crossings) kept.set(id, crossing);
+    changes = noChanges();
+  };
+  for (const step of steps) {
+    if ("reportId" in step) state = applyReport(state, step, changes);
+    else {
+      const crossed = crossingsOf(above, step, DEFAULT_THRESHOLDS);
+      above = crossed.above;
+      state = applyLevel(state, step, crossed.crossings, changes);
+    }
+    if (persistAfterEach) persist();
+  }
+  persist();
+  return [...kept.values()].map(({ id, origin }) => `${id} ${origin}`).sort();
+}
+
+const noChanges = (): CrossingChanges => ({ crossings: new Map(), origins: new Map(), withdrawn: new Map() });
+
+describe("a report", () => {
+  const [low, high, higher] = [level("t1", 100), level("t2", 160), level("t3", 170)];
+
+  test.each<[string, Step[], string[]]>([
+    [
+      "after its level joins the derived crossing",
+      [low, high, said("r", "warning", true, 160)],
+      ["warning/up/t2 both"],
+    ],
+    [
+      "before its level joins it when the level comes",
+      [low, said("r", "warning", true, 160), high],
+      ["warning/up/t2 both"],
+    ],
+    ["before any level waits for its level", [said("r", "warning", true, 160), high], ["warning/up/t2 both"]],
+    [
+      "two levels late still joins by its tokens",
+      [low, high, higher, said("r", "warning", true, 160)],
+      ["warning/up/t2 both"],
+    ],
+    [
+      "whose tokens no level has belongs to the latest",
+      [low, high, said("r", "warning", true, 163)],
+      ["warning/up/t2 both"],
+    ],
+    [
+      "that was joined to the latest level moves to the next if that has its tokens",
+      [low, high, said("r", "warning", true, 165), level("t3", 165)],
+      ["warning/up/t2 derived", "warning/up/t3 reported"],
+    ],
+    [
+      "that stays unmatched keeps its crossing",
+      [low, high, said("r", "budget", true, 163), higher],
+      ["budget/up/t2 reported", "warning/up/t2 derived"],
+    ],
+    [
+      "of a threshold the server does not know is a crossing of its own",
+      [low, high, said("r", "budget", true, 160)],
+      ["budget/up/t2 reported", "warning/up/t2 derived"],
+    ],
+    [
+      "in the other direction is a crossing of its own",
+      [low, high, said("r", "warning", false, 160)],
+      ["warning/down/t2 reported", "warning/up/t2 derived"],
+    ],
+    [
+      "sent twice is one crossing",
+      [high, said("r1", "budget", true, 160), said("r2", "budget", true, 160)],
+      ["budget/up/t2 reported", "warning/up/t2 derived"],
+    ],
+    ["before any level is kept under its own id", [said("r", "warning", true, 999)], ["reported/r reported"]],
+    [
+      "before any level stays there if the first level has other tokens",
+      [said("r", "warning", true, 999), low],
+      ["reported/r reported"],
+    ],
+    [
+      "of the older of two equal levels joins the latest of them",
+      [high, level("t3", 160), said("r", "budget", true, 160)],
+      ["budget/up/t3 reported", "warning/up/t2 derived"],
+    ],
+    [
+      "more than three levels late belongs to the latest level",
+      [high, ...[1, 2, 3].map((n) => level(`u${n}`, 170 + n)), said("r", "warning", true, 160)],
+      ["warning/up/t2 derived", "warning/up/u3 reported"],
+    ],
+  ])("%s", (_, steps, expected) => {
+    expect(afterSteps(steps)).toEqual(expected);
+    expect(afterSteps(steps, true)).toEqual(expected);
   });
-  test("is found by its level when its clock is a little early", () => {
-    const joined = reconcileCrossings(derived, [report("r", 19, "warning", true, 160)], levels);
-    expect(joined.map((each) => each.origin)).toEqual(["both"]);
-  });
-  test("is found by time when its count differs", () => {
-    const joined = reconcileCrossings(derived, [report("r", 22, "warning", true, 163)], levels);
-    expect(joined.map((each) => each.origin)).toEqual(["both"]);
-  });
-  test("stands alone under a name of its own", () => {
-    const joined = reconcileCrossings(derived, [report("r", 31, "budget", true, 170)], levels);
-    expect(joined[1]).toMatchObject({ threshold: "budget", origin: "reported", turnKey: "t3" });
-  });
-  test("stands alone in the other direction", () => {
-    expect(reconcileCrossings(derived, [report("r", 21, "warning", false, 160)], levels)).toHaveLength(2);
-  });
-  test("twice for one turn is one", () => {
-    const twice = [report("r1", 31, "budget", true, 170), report("r2", 32, "budget", true, 170)];
-    expect(reconcileCrossings(derived, twice, levels)).toHaveLength(2);
-  });
-  test("before any turn is kept by its own id", () => {
-    expect(reconcileCrossings([], [report("r", 5, "warning", true, 999)], levels)).toMatchObject([
-      { id: "reported/r", turnKey: undefined, contextTokens: 999 },
-    ]);
+  test("keeps three levels and no report that a level has passed", () => {
+    const changes = noChanges();
+    let state: ReportState = { levels: [], unmatched: [] };
+    for (let n = 0; n < 10; n++) {
+      state = applyReport(state, said(`r${n}`, "budget", true, 9_999), changes);
+      state = applyLevel(state, level(`t${n}`, n), [], changes);
+    }
+    expect(state.levels.map(({ turnKey }) => turnKey)).toEqual(["t7", "t8", "t9"]);
+    expect(state.unmatched).toEqual([]);
   });
 });

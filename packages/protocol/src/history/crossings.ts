@@ -142,6 +142,14 @@ export function applyLevel(
   return { levels, unmatched: [] };
 }
 
+const NO_CROSSINGS: readonly KnownCrossing[] = [];
+
+/** Adds a level without crossings to a list that the caller owns. */
+export function appendLevel(levels: KnownLevel[], { turnKey, at, contextTokens, windowTokens }: Level): void {
+  levels.push({ turnKey, at, contextTokens, windowTokens, crossed: NO_CROSSINGS });
+  if (levels.length > LEVELS) levels.shift();
+}
+
 function crossedAt(level: KnownLevel, report: CrossingReport): KnownCrossing | undefined {
   return level.crossed.find(({ threshold, up }) => threshold === report.threshold && up === report.up);
 }

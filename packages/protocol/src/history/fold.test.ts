@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { EMPTY_STATE } from "./agent-state.ts";
-import { extendAgent, foldAgent } from "./fold.ts";
-import { mark, OPTIONS, report, turn } from "./testing/agent-history.ts";
+import { extendAgent, type FoldResult, foldAgent } from "./fold.ts";
+import { foldStored, joinResults, mark, OPTIONS, report, stored, turn } from "./testing/agent-history.ts";
 
 /** Turns of the given levels, a second apart. */
 const climb = (...levels: (number | undefined)[]) =>
@@ -31,49 +31,54 @@ describe("current", () => {
     });
   });
   test("is unknown, never zero, while nothing was counted", () => {
-    const { state } = foldAgent(climb(undefined), [], OPTIONS);
-    expect(state).toMatchObject({ turns: 1, uncounted: 1, current: undefined, peak: undefined });
+    const { state, summary } = foldAgent(climb(undefined), [], OPTIONS);
+    expect(state).toMatchObject({ uncounted: 1, current: undefined });
+    expect(summary).toMatchObject({ turns: 1, peak: undefined });
   });
   test("and peak are not moved by a turn that compacts", () => {
     const turns = [turn("t1", 1, 300), turn("t2", 2, 900, { compaction: true }), turn("t3", 3, 320)];
-    const { state, inferred } = foldAgent(turns, [], OPTIONS);
-    expect(state).toMatchObject({ turns: 3, current: 320, peak: { tokens: 320 } });
+    const { state, summary, inferred } = foldAgent(turns, [], OPTIONS);
+    expect(state.current).toBe(320);
+    expect(summary).toMatchObject({ turns: 3, peak: { tokens: 320 } });
     expect(inferred.size).toBe(0);
   });
 });
 
 describe("peak", () => {
   test("is never lowered by what comes after", () => {
-    const { state } = foldAgent(climb(200, 900, 100), [mark("m", 1, "compacted")], OPTIONS);
-    expect(state.peak).toMatchObject({ tokens: 900, at: 1 });
+    const { summary } = foldAgent(climb(200, 900, 100), [mark("m", 1, "compacted")], OPTIONS);
+    expect(summary.peak).toMatchObject({ tokens: 900, at: 1 });
   });
   test("names the first turn that reached it", () => {
-    expect(foldAgent(climb(900, 900), [], OPTIONS).state.peak).toMatchObject({ at: 0 });
+    expect(foldAgent(climb(900, 900), [], OPTIONS).summary.peak).toMatchObject({ at: 0 });
   });
   test("and size of a window are not those of the model that compacts it", () => {
     const compacting = turn("t1", 1, 900, { model: "large", compaction: true });
-    const { windows } = foldAgent([turn("t0", 0, 800), compacting], [], OPTIONS);
-    expect(windows.get(0)).toMatchObject({ turns: 2, peakTokens: 800, windowTokens: 1_000 });
+    const { summary } = foldAgent([turn("t0", 0, 800), compacting], [], OPTIONS);
+    expect(summary.windows).toMatchObject([{ index: 0, turns: 2, peakTokens: 800, windowTokens: 1_000 }]);
   });
   test("of the agent outlives its window; each window keeps its own", () => {
-    const { state, windows } = foldAgent(climb(200, 900, 100, 150), [mark("r", 1, "restarted")], OPTIONS);
-    expect(state.peak?.tokens).toBe(900);
-    expect(windows.get(0)).toMatchObject({ turns: 2, peakTokens: 900, lastTokens: 900 });
-    expect(windows.get(1)).toMatchObject({ turns: 2, firstTokens: 100, peakTokens: 150 });
+    const { summary } = foldAgent(climb(200, 900, 100, 150), [mark("r", 1, "restarted")], OPTIONS);
+    expect(summary.peak?.tokens).toBe(900);
+    expect(summary.windows).toMatchObject([
+      { index: 0, turns: 2, peakTokens: 900, lastTokens: 900 },
+      { index: 1, turns: 2, firstTokens: 100, peakTokens: 150 },
+    ]);
   });
   test("over 100 % is kept as it is", () => {
-    const { state, turns } = foldAgent(climb(4_020), [], OPTIONS);
+    const { state, summary, turns } = foldAgent(climb(4_020), [], OPTIONS);
     expect(turns[0]?.utilization).toBe(4.02);
-    expect(state).toMatchObject({ peakUtilization: 4.02, windowTokens: 1_000 });
+    expect(summary.peakUtilization).toBe(4.02);
+    expect(state.windowTokens).toBe(1_000);
   });
 });
 
-test("a sub-agent is a fold of its own: its turns never reach its parent's", () => {
+test("two folds share nothing: a sub-agent's turns never reach its parent", () => {
   const parent = foldAgent(climb(141, 144), [], OPTIONS);
   const child = foldAgent([turn("t0", 1, 900), turn("t1", 2, 950)], [], OPTIONS);
-  expect(parent.state).toMatchObject({ current: 144, peak: { tokens: 144 } });
-  expect(child.state).toMatchObject({ current: 950, peak: { tokens: 950 } });
-  expect(EMPTY_STATE).toMatchObject({ turns: 0, recent: [], pending: [], reported: [] });
+  expect([parent.state.current, parent.summary.peak?.tokens]).toEqual([144, 144]);
+  expect([child.state.current, child.summary.peak?.tokens]).toEqual([950, 950]);
+  expect(EMPTY_STATE).toMatchObject({ recent: [], pending: [], reported: [], levels: [], unmatched: [] });
 });
 
 describe("a fall", () => {
@@ -148,9 +153,9 @@ describe("a fall", () => {
 describe("windows without an index", () => {
   test("are counted from restarts", () => {
     const marks = [mark("r1", 1.5, "restarted"), mark("r2", 3.5, "subtick")];
-    const { turns, state } = foldAgent(climb(100, 200, 100, 200, 100), marks, OPTIONS);
+    const { turns, summary } = foldAgent(climb(100, 200, 100, 200, 100), marks, OPTIONS);
     expect(turns.map((reading) => reading.window)).toEqual([0, 0, 1, 1, 2]);
-    expect(state.windows).toBe(3);
+    expect(summary.windows.map(({ index }) => index)).toEqual([0, 1, 2]);
   });
   test("a late restart moves the turns after it into the window they belong to", () => {
     const turns = climb(100, 200, 100);
@@ -193,34 +198,69 @@ describe("a window size that was reported once", () => {
 });
 
 describe("crossings", () => {
+  const origins = ({ crossings }: FoldResult) =>
+    [...crossings.values()].map(({ id, origin }) => [id, origin]);
+
   test("reported and derived for one turn are one", () => {
-    const { crossings } = foldAgent(climb(100, 160), [report("r", 1, "warning", true, 160)], OPTIONS);
-    expect(crossings.map(({ id, origin }) => [id, origin])).toEqual([["warning/up/t1", "both"]]);
+    const folded = foldAgent(climb(100, 160), [report("r", 1, "warning", true, 160)], OPTIONS);
+    expect(origins(folded)).toEqual([["warning/up/t1", "both"]]);
   });
-  test("reported before the turn itself arrives are still one", () => {
+  test("reported before their turn arrives move to it without another fold", () => {
     const first = foldAgent([turn("t0", 0, 100)], [report("r", 1, "warning", true, 160)], OPTIONS);
-    const now = [turn("t1", 2, 160)];
-    expect(extendAgent(first.state, now, [], OPTIONS)).toBeUndefined();
-    const { crossings } = foldAgent(
-      [turn("t0", 0, 100), ...now],
-      [report("r", 1, "warning", true, 160)],
-      OPTIONS,
-    );
-    expect(crossings.map(({ id, origin }) => [id, origin])).toEqual([["warning/up/t1", "both"]]);
+    expect(origins(first)).toEqual([["warning/up/t0", "reported"]]);
+    const next = extendAgent(first.state, [turn("t1", 2, 160)], [], OPTIONS);
+    expect(next && [...next.withdrawn.keys()]).toEqual(["warning/up/t0"]);
+    expect(next && origins(next)).toEqual([["warning/up/t1", "both"]]);
   });
-  test("after a report cost no reading of history unless they may be its own", () => {
-    const first = foldAgent(climb(100, 160), [report("r", 1, "warning", true, 160)], OPTIONS);
-    expect(extendAgent(first.state, [turn("t2", 2, 165)], [], OPTIONS)).toBeUndefined();
-    const settled = foldAgent(climb(100, 160, 165), [report("r", 1, "warning", true, 160)], OPTIONS);
-    expect(extendAgent(settled.state, [turn("t3", 3, 168)], [], OPTIONS)).toBeDefined();
+  test("of a later report change the origin of the stored crossing", () => {
+    const first = foldAgent(climb(100, 160), [], OPTIONS);
+    const next = extendAgent(first.state, [], [report("r", 2, "warning", true, 160)], OPTIONS);
+    expect(next && [...next.origins]).toEqual([["warning/up/t1", "both"]]);
+    expect(next?.crossings.size).toBe(0);
+  });
+  test("of any number of reports in order never need another fold", () => {
+    let { state } = foldAgent(climb(100), [], OPTIONS);
+    for (let n = 1; n <= 50; n++) {
+      const reported = [report(`r${n}`, n, n % 2 === 0 ? "warning" : "budget", n % 3 === 0, 100 + n)];
+      const next = extendAgent(state, [turn(`t${n}`, n, 100 + n)], reported, OPTIONS);
+      expect(next).toBeDefined();
+      state = next!.state;
+      expect(state.levels.length).toBeLessThanOrEqual(3);
+      expect(state.unmatched).toHaveLength(0);
+    }
   });
   test("go up again in a new window", () => {
     const { crossings } = foldAgent(climb(160, 50, 160), [mark("r", 0, "restarted")], OPTIONS);
-    expect(crossings.map((crossing) => crossing.id)).toEqual([
-      "warning/up/t0",
-      "warning/down/t1",
-      "warning/up/t2",
-    ]);
+    expect([...crossings.keys()]).toEqual(["warning/up/t0", "warning/down/t1", "warning/up/t2"]);
+  });
+});
+
+describe("turns with and without a sequence number in one window", () => {
+  const numbered = (key: string, at: number, seq: number) => turn(key, at, 100 + at, { seq });
+  const before = foldAgent([numbered("a", 1, 1), numbered("b", 3, 2)], [], OPTIONS).state;
+  const mixed = foldAgent([numbered("a", 1, 1), turn("x", 2, 102)], [], OPTIONS).state;
+
+  test.each([
+    ["an unnumbered turn after all others extends", before, turn("x", 4, 104), true],
+    ["a numbered turn after all others extends", before, numbered("c", 4, 3), true],
+    ["a numbered turn later than every unnumbered one extends", mixed, numbered("c", 3, 2), true],
+    ["an unnumbered turn earlier than a numbered one folds again", before, turn("x", 2, 102), false],
+    ["a lower number folds again", before, numbered("c", 4, 1), false],
+    ["a numbered turn no later than an unnumbered one folds again", mixed, numbered("c", 2, 2), false],
+  ])("%s", (_, state, late, extends_) => {
+    expect(extendAgent(state, [late], [], OPTIONS) !== undefined).toBe(extends_);
+  });
+  test("extend one by one to the result of one fold", () => {
+    const turns = Array.from({ length: 60 }, (_, n) =>
+      n % 7 === 3 ? turn(`t${n}`, n, 100 + n) : numbered(`t${n}`, n, n),
+    );
+    let kept = foldAgent(turns.slice(0, 1), [], OPTIONS);
+    for (const next of turns.slice(1)) {
+      const step = extendAgent(kept.state, [next], [], OPTIONS);
+      expect(step, next.key).toBeDefined();
+      kept = joinResults(kept, step!);
+    }
+    expect(stored(kept)).toEqual(foldStored(turns, []));
   });
 });
 

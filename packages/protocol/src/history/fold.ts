@@ -7,11 +7,10 @@ import type {
   WindowSummary,
 } from "./agent-state.ts";
 import { EMPTY_STATE } from "./agent-state.ts";
-import type { CrossingChanges } from "./crossings.ts";
-import { applyLevel, applyReport, crossingsOf } from "./crossings.ts";
+import type { CrossingChanges, KnownLevel } from "./crossings.ts";
+import { appendLevel, applyLevel, applyReport, crossingsOf } from "./crossings.ts";
 import type { DropHint, MarkFacts } from "./mark.ts";
 import { isBoundary } from "./mark.ts";
-import { joinWindows } from "./summary.ts";
 import type { Thresholds } from "./thresholds.ts";
 import type { Timeline, TurnItem } from "./timeline.ts";
 import { arrange, comparePositions, compareText, positionOf } from "./timeline.ts";
@@ -116,7 +115,8 @@ function compareMarks(a: { at: number; id: string }, b: { at: number; id: string
 
 function run(from: AgentState, { items, numbering }: Timeline, options: FoldOptions): FoldResult {
   const result: Run = {
-    state: { ...from, numbering },
+    // Arrays of this run alone, so that each turn can append to them.
+    state: { ...from, numbering, recent: [...from.recent], levels: [...from.levels] },
     summary: { turns: 0, peak: undefined, peakUtilization: undefined, windows: [] },
     turns: [],
     marks: new Map(),
@@ -137,6 +137,7 @@ function run(from: AgentState, { items, numbering }: Timeline, options: FoldOpti
 /** A run under way. Items come by window, so `windows` is in order. */
 interface Run extends FoldResult {
   windows: Map<number, WindowSummary>;
+  state: AgentState & { recent: number[]; levels: KnownLevel[] };
 }
 
 function readMark(result: Run, mark: MarkFacts, window: number): void {
@@ -219,7 +220,8 @@ function readTurn(result: Run, item: TurnItem, options: FoldOptions): void {
   const level = { turnKey: turn.key, at: turn.at, contextTokens, windowTokens: resolved.tokens };
   const crossed = crossingsOf(state.above, level, options.thresholds);
   state.above = crossed.above;
-  Object.assign(state, applyLevel(state, level, crossed.crossings, result));
+  if (crossed.crossings.length === 0 && state.unmatched.length === 0) appendLevel(state.levels, level);
+  else Object.assign(state, applyLevel(state, level, crossed.crossings, result));
 }
 
 /** Sets the level after the pending boundaries, or records a fall that no boundary explains. */
@@ -261,7 +263,8 @@ function explainFall(
     state.recent = [contextTokens];
     return;
   }
-  state.recent = [...state.recent, contextTokens].slice(-RECENT);
+  state.recent.push(contextTokens);
+  if (state.recent.length > RECENT) state.recent.shift();
 }
 
 function hintOf(
@@ -286,17 +289,28 @@ function touchWindow(
   windowTokens: number | undefined,
   utilization: number | undefined,
 ): void {
-  const single: WindowSummary = {
-    index,
-    firstAt: turn.at,
-    lastAt: turn.at,
-    turns: 1,
-    firstTokens: contextTokens,
-    lastTokens: contextTokens,
-    peakTokens: contextTokens,
-    peakUtilization: utilization,
-    windowTokens,
-  };
   const open = windows.get(index);
-  windows.set(index, open === undefined ? single : joinWindows(open, single));
+  if (open === undefined) {
+    windows.set(index, {
+      index,
+      firstAt: turn.at,
+      lastAt: turn.at,
+      turns: 1,
+      firstTokens: contextTokens,
+      lastTokens: contextTokens,
+      peakTokens: contextTokens,
+      peakUtilization: utilization,
+      windowTokens,
+    });
+    return;
+  }
+  // In place: the summary is this run's own.
+  if (turn.at < open.firstAt) open.firstAt = turn.at;
+  if (turn.at > open.lastAt) open.lastAt = turn.at;
+  open.turns += 1;
+  open.firstTokens ??= contextTokens;
+  open.lastTokens = contextTokens ?? open.lastTokens;
+  open.peakTokens = larger(open.peakTokens, contextTokens);
+  open.peakUtilization = larger(open.peakUtilization, utilization);
+  open.windowTokens = windowTokens ?? open.windowTokens;
 }

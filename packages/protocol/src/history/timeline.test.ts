@@ -10,7 +10,7 @@ const order = (turns: TurnFacts[], marks: MarkFacts[] = []) =>
     .items.map((item) => `${item.turn?.key ?? item.mark?.id}@${item.window}`)
     .join(" ");
 
-describe("turns stand", () => {
+describe("turns sort", () => {
   test("by sequence before time: a late clock does not move them", () => {
     expect(order([turn("b", 10, 1, { seq: 2 }), turn("a", 20, 1, { seq: 1 })])).toBe("a@0 b@0");
   });
@@ -21,6 +21,46 @@ describe("turns stand", () => {
     expect(
       order([turn("b", 1, 1, { sentWindow: 1, seq: 1 }), turn("a", 9, 1, { sentWindow: 0, seq: 9 })]),
     ).toBe("a@0 b@1");
+  });
+});
+
+describe("a turn without a sequence number", () => {
+  const numbered = (key: string, at: number, seq: number, sentWindow?: number) =>
+    turn(key, at, 1, { seq, sentWindow });
+  const plain = (key: string, at: number, sentWindow?: number) => turn(key, at, 1, { sentWindow });
+
+  test.each<[string, TurnFacts[], string]>([
+    ["precedes every number when it is the earliest", [numbered("a", 2, 1), plain("x", 1)], "x@0 a@0"],
+    [
+      "follows the numbers of its time",
+      [numbered("a", 1, 1), numbered("b", 3, 2), plain("x", 2)],
+      "a@0 x@0 b@0",
+    ],
+    ["follows the number of the very same time by its key", [numbered("a", 2, 1), plain("x", 2)], "a@0 x@0"],
+    [
+      "takes the highest number so far, not the latest",
+      [numbered("a", 1, 5), numbered("b", 2, 3), plain("x", 3), numbered("c", 4, 4)],
+      "b@0 c@0 a@0 x@0",
+    ],
+    [
+      "does not look at another window",
+      [numbered("a", 1, 9, 0), plain("x", 2, 1), numbered("b", 3, 1, 1)],
+      "a@0 x@1 b@1",
+    ],
+    [
+      "keeps to time among others like it",
+      [plain("y", 3), plain("x", 2), numbered("a", 1, 1)],
+      "a@0 x@0 y@0",
+    ],
+  ])("%s", (_, turns, expected) => {
+    expect(order(turns)).toBe(expected);
+    expect(order([...turns].reverse())).toBe(expected);
+  });
+  test("continues a stored window from its highest number", () => {
+    const { numbering } = arrange([numbered("a", 1, 7)], []);
+    expect(numbering.sequence).toEqual({ window: 0, top: 7, unnumberedAt: undefined });
+    const { items } = arrange([plain("x", 2)], [], numbering);
+    expect(items[0]).toMatchObject({ seq: 7, window: 0 });
   });
 });
 
@@ -61,7 +101,7 @@ describe("a window without an index", () => {
   });
 });
 
-describe("a mark stands", () => {
+describe("a mark sorts", () => {
   test("after the turn of the very same time", () => {
     expect(order([turn("a", 2, 1), turn("b", 3, 1)], [mark("m", 2, "masked")])).toBe("a@0 m@0 b@0");
   });

@@ -1,0 +1,91 @@
+"use client";
+
+import type { Series } from "@plimsoll/protocol";
+import dynamic from "next/dynamic";
+import { memo, useMemo } from "react";
+import { compact, exact, fullTime } from "../format.ts";
+import { GLOSSARY } from "../glossary.ts";
+import { Skeleton } from "../ui/states.tsx";
+import { boundaryName } from "../words.ts";
+import { BoundaryGlyph } from "./boundary-glyph.tsx";
+import { BOUNDARY_ORDER } from "./boundary-looks.ts";
+import { ChartFrame, DataTable, NoData, Waiting } from "./chart-frame.tsx";
+import { stackedRows } from "./series-rows.ts";
+
+const Chart = dynamic(() => import("./boundaries-chart.tsx"), {
+  ssr: false,
+  loading: () => <Skeleton className="h-full" />,
+});
+
+interface Props {
+  series: Series | undefined;
+  /** Tokens reclaimed by all boundaries in the range; undefined while loading. */
+  reclaimed: number | undefined;
+  failed: boolean;
+}
+
+/** Boundary counts over time, by type. */
+export const BoundariesPanel = memo(function BoundariesPanel({ series, reclaimed, failed }: Props) {
+  const stack = useMemo(() => {
+    if (series === undefined) return undefined;
+    const shaped = stackedRows(series);
+    const order = (name: string) =>
+      BOUNDARY_ORDER.includes(name) ? BOUNDARY_ORDER.indexOf(name) : BOUNDARY_ORDER.length;
+    return { ...shaped, groups: shaped.groups.sort((a, b) => order(a) - order(b)) };
+  }, [series]);
+  const groups = stack?.groups ?? [];
+  const counts = groups
+    .map((group) => `${exact(stack?.totals[group] ?? 0)} ${boundaryName(group)}`)
+    .join(", ");
+  const sum = reclaimed === undefined || reclaimed === 0 ? "" : ` ${exact(reclaimed)} tokens reclaimed.`;
+  return (
+    <ChartFrame
+      title="Boundaries over time"
+      hint={GLOSSARY.boundary}
+      summary={counts === "" ? "No boundaries in this range." : `Boundaries over time: ${counts}.${sum}`}
+      legend={
+        <>
+          {groups.map((group) => (
+            <span key={group} className="inline-flex items-center gap-1 whitespace-nowrap">
+              <BoundaryGlyph type={group} /> {boundaryName(group)}
+            </span>
+          ))}
+          {reclaimed !== undefined && reclaimed > 0 && (
+            <span
+              className="text-faint"
+              data-testid="reclaimed"
+              title={`Boundaries of every type reclaimed ${exact(reclaimed)} tokens`}
+            >
+              {compact(reclaimed)} tokens reclaimed
+            </span>
+          )}
+        </>
+      }
+      height={200}
+      chart={
+        series === undefined || stack === undefined ? (
+          <Waiting failed={failed} />
+        ) : groups.length === 0 ? (
+          <NoData>No boundaries in this range</NoData>
+        ) : (
+          <Chart
+            rows={stack.rows}
+            groups={groups}
+            from={Date.parse(series.range.from)}
+            to={Date.parse(series.range.to)}
+            step={series.step * 1000}
+          />
+        )
+      }
+      table={
+        <DataTable
+          head={["From", ...groups.map(boundaryName)]}
+          rows={(stack?.rows ?? [])
+            .filter((row) => groups.some((group) => (row[group] ?? 0) > 0))
+            .toReversed()
+            .map((row) => [fullTime(row.at), ...groups.map((group) => exact(row[group] ?? 0))])}
+        />
+      }
+    />
+  );
+});

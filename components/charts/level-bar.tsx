@@ -1,0 +1,96 @@
+import type { AgentView } from "@plimsoll/protocol";
+import { ChevronRight, ChevronsRight } from "lucide-react";
+import { exact, loadPercent } from "../format.ts";
+import { cn } from "../ui/cn.ts";
+import { levelText } from "../words.ts";
+import { type LevelState, levelBarLayout, type ThresholdMark } from "./level.ts";
+
+const FILLS: Readonly<Record<LevelState, string>> = {
+  unknown: "hatched",
+  under: "bg-water",
+  warning: "bg-warn",
+  over: "bg-hard",
+};
+
+const STROKES: Readonly<Record<ThresholdMark["name"], string>> = {
+  warning: "border-l-[1.5px] border-dashed border-warn",
+  ceiling: "border-l-2 border-line",
+  soft: "border-l-[1.5px] border-dashed border-soft",
+  hard: "border-l-2 border-hard",
+  reserve: "border-l-2 border-hard",
+};
+
+const at = (share: number) => `${(share * 100).toFixed(3)}%`;
+
+/** Context tokens against the agent's thresholds. A level beyond the end of the bar shows its load as a number. */
+export function LevelBar({ agent, small = false }: { agent: AgentView; small?: boolean }) {
+  const bar = levelBarLayout(agent);
+  const confirmed = agent.after_boundary?.tokens ?? null;
+  return (
+    <div
+      role="img"
+      aria-label={levelText(agent)}
+      title={levelText(agent)}
+      className={cn("relative", small ? "h-[18px]" : "h-[30px] pt-1")}
+    >
+      <div
+        className={cn(
+          "absolute inset-x-0 overflow-hidden rounded-[3px] bg-track",
+          small ? "inset-y-[5px]" : "inset-y-[11px]",
+        )}
+      >
+        <div
+          className={cn(
+            "h-full transition-transform duration-200 motion-reduce:transition-none",
+            FILLS[bar.state],
+            confirmed !== null && "opacity-55",
+          )}
+          // Animate a transform, not the width, to avoid layout on every frame.
+          style={{ transform: `translateX(${at(bar.fill - 1)})` }}
+        />
+      </div>
+      {bar.peak !== null && bar.peak > 1 && !bar.overflow && (
+        <ChevronRight
+          aria-hidden
+          className={cn("absolute -right-1 text-muted", small ? "top-[3px] size-3" : "top-[9px] size-3.5")}
+          strokeWidth={3}
+        />
+      )}
+      {bar.peak !== null && bar.peak <= 1 && (
+        <span
+          className={cn("absolute w-0.5 -translate-x-px bg-muted", small ? "inset-y-[3px]" : "inset-y-[9px]")}
+          style={{ left: at(bar.peak) }}
+        />
+      )}
+      {bar.marks.map((mark) => (
+        <span
+          key={mark.name}
+          className={cn(
+            "absolute -translate-x-px",
+            small ? "inset-y-0" : "inset-y-[4px]",
+            STROKES[mark.name],
+          )}
+          style={{ left: at(mark.at) }}
+        >
+          {!small && mark.showLabel && (
+            <span className="absolute -top-[7px] left-1 text-[10px] leading-none whitespace-nowrap text-faint">
+              {mark.label}
+            </span>
+          )}
+        </span>
+      ))}
+      {bar.overflow && agent.load !== null && (
+        <span
+          className={cn(
+            "absolute right-0 inline-flex items-center bg-panel pl-1 text-hard",
+            small ? "inset-y-0 text-[10px]" : "inset-y-[6px] text-[11px] font-semibold",
+          )}
+          title={`${exact(agent.context_tokens ?? 0)} tokens, beyond the end of the bar`}
+        >
+          {!small && loadPercent(agent.load)}
+          <ChevronsRight aria-hidden className="size-3.5" />
+        </span>
+      )}
+    </div>
+  );
+}

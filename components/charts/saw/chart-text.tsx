@@ -1,0 +1,25 @@
+import type { PlacedText } from "./labels.ts";
+
+/** A chart label, outlined in the background color to stay legible over lines. */
+export function ChartText({
+  place,
+  colour,
+  children,
+}: {
+  place: PlacedText;
+  colour: string;
+  children: string;
+}) {
+  return (
+    <text
+      x={place.x}
+      y={place.y}
+      textAnchor={place.anchor}
+      className="chart-text"
+      aria-hidden
+      style={{ fill: colour, paintOrder: "stroke", stroke: "var(--panel)", strokeWidth: 3 }}
+    >
+      {children}
+    </text>
+  );
+}

@@ -1,0 +1,145 @@
+"use client";
+
+import type { AgentView } from "@plimsoll/protocol";
+import { useState } from "react";
+import { CartesianGrid, ComposedChart, Line, ResponsiveContainer, Tooltip, XAxis, YAxis } from "recharts";
+import { axisTime, clock, compact, exact, fullTime, percent } from "../../format.ts";
+import { boundaryText } from "../../words.ts";
+import { tooltipBox } from "../chart-frame.tsx";
+import { levelTicks, timeTicks, turnTicks } from "../ticks.ts";
+import { domainOf } from "./axis-domain.ts";
+import { SawOverlay } from "./overlay.tsx";
+import type { PlacedAgents } from "./place-other-agents.ts";
+import type { Axis, ForecastLine, OtherAgent, Saw, SawMarker, SawPoint } from "./shape.ts";
+
+export interface SawToothProps {
+  saw: Saw;
+  others: OtherAgent[];
+  placed: PlacedAgents;
+  next: ForecastLine | null;
+  agent: AgentView;
+  axis: Axis;
+  top: number;
+}
+
+const MARGIN = { top: 26, right: 14, bottom: 0, left: 0 };
+const DAY = 86_400_000;
+const MOST_TICKS = 8;
+/** Width of one label on the horizontal axis, with padding. */
+const TICK_PX = 72;
+
+export default function SawTooth({ saw, others, placed, next, agent, axis, top }: SawToothProps) {
+  const [shown, setShown] = useState<{ marker: SawMarker; x: number; y: number } | null>(null);
+  const [most, setMost] = useState(MOST_TICKS);
+  const [from, to] = domainOf(saw, placed, next, axis);
+  const offset = -new Date(to).getTimezoneOffset() * 60_000;
+  // Ticks cover only the turns of the selected agent.
+  const ticks =
+    axis === "turns"
+      ? turnTicks(saw.points[0]?.x ?? from, saw.points.at(-1)?.x ?? to, most)
+      : timeTicks(from, to, offset, most);
+  const fine = to - from < 10 * 60_000;
+
+  return (
+    <div className="relative h-full">
+      <ResponsiveContainer
+        width="100%"
+        height="100%"
+        // Ask for as many ticks as fit: Recharts drops the excess unevenly.
+        onResize={(width) => setMost(Math.min(MOST_TICKS, Math.max(2, Math.floor(width / TICK_PX))))}
+      >
+        <ComposedChart data={saw.points} margin={MARGIN}>
+          <CartesianGrid vertical={false} horizontalValues={levelTicks(top)} stroke="var(--rule)" />
+          <XAxis
+            type="number"
+            dataKey="x"
+            domain={[from, to]}
+            allowDataOverflow
+            ticks={ticks}
+            tickFormatter={(at: number) =>
+              axis === "turns"
+                ? `turn ${exact(at)}`
+                : fine
+                  ? clock(at)
+                  : axisTime(at, to - from > 2 * DAY ? to - from : 1)
+            }
+            axisLine={{ stroke: "var(--edge)" }}
+            tickLine={false}
+            height={24}
+            interval="preserveStartEnd"
+          />
+          <YAxis
+            type="number"
+            domain={[0, top]}
+            allowDataOverflow
+            ticks={levelTicks(top)}
+            tickFormatter={compact}
+            axisLine={false}
+            tickLine={false}
+            width={48}
+            interval={0}
+          />
+          <SawOverlay
+            saw={saw}
+            others={others}
+            placed={placed}
+            next={next}
+            thresholds={agent.thresholds.filter(({ tokens }) => tokens <= top)}
+            line={agent.line?.threshold}
+            onShow={setShown}
+          />
+          <Tooltip
+            isAnimationActive={false}
+            cursor={{ stroke: "var(--edge)" }}
+            content={({ active, payload }) => {
+              const here = payload?.[0]?.payload as SawPoint | undefined;
+              // The tooltip of a marker replaces the tooltip of the turn below it.
+              if (!active || here === undefined || shown !== null) return null;
+              return <TurnTooltip {...here} />;
+            }}
+          />
+          <Line
+            dataKey="y"
+            stroke="none"
+            // The overlay draws the dot of a single turn; hide the one Recharts adds.
+            dot={saw.points.length === 1 ? { r: 0 } : false}
+            activeDot={{ r: 3.5, fill: "var(--water)" }}
+            isAnimationActive={false}
+          />
+        </ComposedChart>
+      </ResponsiveContainer>
+      {shown !== null && <MarkerTooltip {...shown} />}
+    </div>
+  );
+}
+
+function TurnTooltip({ point, y }: SawPoint) {
+  return (
+    <div className={tooltipBox}>
+      <div className="font-medium">
+        turn {exact(point.number)} · {exact(y)} tokens
+      </div>
+      <div className="text-faint">{fullTime(Date.parse(point.at))}</div>
+      <div>
+        window {point.window}
+        {point.window_tokens === null ? ", size unknown" : `, ${percent(y / point.window_tokens)} full`}
+        {point.estimated && ", estimated"}
+      </div>
+    </div>
+  );
+}
+
+function MarkerTooltip({ marker, x, y }: { marker: SawMarker; x: number; y: number }) {
+  const { boundary } = marker;
+  return (
+    <div
+      className={`${tooltipBox} pointer-events-none absolute z-10 max-w-64`}
+      style={{ left: `clamp(0px, ${x - 110}px, calc(100% - 256px))`, top: y + 14 }}
+    >
+      <div className="font-medium">{boundaryText(boundary)}</div>
+      {boundary.reclaimed_tokens !== null && <div>reclaimed {exact(boundary.reclaimed_tokens)} tokens</div>}
+      {boundary.inferred && <div>inferred from turns, not reported</div>}
+      <div className="text-faint">{fullTime(Date.parse(boundary.at))}</div>
+    </div>
+  );
+}

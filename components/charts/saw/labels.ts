@@ -1,0 +1,144 @@
+import type { AppliedThreshold } from "@plimsoll/protocol";
+import { compact } from "../../format.ts";
+import { boundaryLabel } from "../../words.ts";
+import { textWidth } from "../visible-labels.ts";
+import { type Box, placeLabels, type Wish } from "./place-labels.ts";
+import type { OtherAgent, Point, Saw, SawMarker } from "./shape.ts";
+
+/** Converts data to pixels; `area` is the plot area. */
+export interface Scales {
+  x: (value: number) => number;
+  y: (value: number) => number;
+  area: { x: number; y: number; width: number; height: number };
+}
+
+/** A placed label; `y` is its baseline. */
+export interface PlacedText extends Box {
+  x: number;
+  y: number;
+  anchor: "start" | "middle" | "end";
+}
+
+export interface SawLabels {
+  thresholds: (PlacedText | undefined)[];
+  markers: (PlacedText | undefined)[];
+  agents: (PlacedText | undefined)[];
+}
+
+interface Drawn {
+  saw: Saw;
+  others: readonly OtherAgent[];
+  /** Thresholds within the visible range. */
+  thresholds: readonly AppliedThreshold[];
+  line: AppliedThreshold["name"] | undefined;
+}
+
+/** Half the size of a boundary symbol. */
+const SYMBOL_PX = 7;
+/** Distance of a symbol above its level. */
+const SYMBOL_OFFSET_PX = 10;
+/** Plots narrower than this show a threshold's share without its tokens. */
+const WIDE_PLOT_PX = 420;
+/** Longer agent names are truncated. */
+const NAME_LENGTH = 22;
+
+export const markerTop = ({ y, area }: Scales, { from, to }: SawMarker) =>
+  Math.max(area.y + SYMBOL_PX + 1, y(from ?? to ?? 0) - SYMBOL_OFFSET_PX);
+
+export function thresholdText({ name, label, tokens }: AppliedThreshold, { area }: Scales): string {
+  const tokenText = area.width < WIDE_PLOT_PX || /^-?\d+$/.test(label) ? "" : ` · ${compact(tokens)}`;
+  return `${name} ${label}${tokenText}`;
+}
+
+export const agentText = ({ name }: OtherAgent) =>
+  name.length > NAME_LENGTH ? `${name.slice(0, NAME_LENGTH - 1)}…` : name;
+
+function text(words: string, x: number, y: number, anchor: PlacedText["anchor"]): PlacedText {
+  const width = textWidth(words);
+  const left = { start: x, middle: x - width / 2, end: x - width }[anchor];
+  return { x, y, anchor, left: left - 2, right: left + width + 2, top: y - 12, bottom: y + 3 };
+}
+
+/** Places every label: thresholds first, then boundaries by reclaimed tokens, then other agents. */
+export function sawLabels(scales: Scales, { saw, others, thresholds, line }: Drawn): SawLabels {
+  const { x, y, area } = scales;
+  const right = area.x + area.width;
+  const bottom = area.y + area.height;
+  const px = ({ x: at, y: level }: Point): Point => ({ x: x(at), y: y(level) });
+  const around = ({ x: at, y: level }: Point, half: number): Box => ({
+    left: at - half,
+    right: at + half,
+    top: level - half,
+    bottom: level + half,
+  });
+  const symbols = saw.markers.map((marker) => ({ x: x(marker.x), y: markerTop(scales, marker) }));
+  const ends = others.map(({ points }) => points.at(-1)).map((end) => end && px(end));
+  const last = saw.points.at(-1);
+
+  const thresholdWishes = thresholds.map((threshold): Wish<PlacedText> => {
+    const words = thresholdText(threshold, scales);
+    const level = y(threshold.tokens);
+    const along = [0.25, 0.5, 0.75].map((share) => area.x + area.width * share);
+    // The last height clears a second threshold close above.
+    const places = [level - 5, level + 13, level - 16].flatMap((at) => [
+      text(words, area.x + 4, at, "start"),
+      text(words, right - 4, at, "end"),
+      ...along.map((middle) => text(words, middle, at, "middle")),
+    ]);
+    return { places, rank: threshold.name === line ? 1e12 : 1e11, required: true };
+  });
+  const markerWishes = saw.markers.map(({ boundary }, index): Wish<PlacedText> => {
+    const words = boundaryLabel(boundary);
+    const { x: at, y: top } = symbols[index]!;
+    const half = textWidth(words) / 2 + 2;
+    const centre = Math.min(Math.max(at, area.x + half), right - half);
+    return {
+      places: [
+        text(words, centre, top - 9, "middle"),
+        text(words, centre, top - 18, "middle"),
+        text(words, at + SYMBOL_PX + 5, top + 4, "start"),
+        text(words, at - SYMBOL_PX - 5, top + 4, "end"),
+      ],
+      rank: boundary.reclaimed_tokens ?? 0,
+    };
+  });
+  const agentWishes = others.map((other, index): Wish<PlacedText> => {
+    const end = ends[index];
+    if (end === undefined) return { places: [], rank: -1 };
+    const words = agentText(other);
+    return {
+      places: [
+        text(words, end.x + 6, end.y + 4, "start"),
+        text(words, end.x + 3, end.y - 7, "end"),
+        text(words, end.x + 3, end.y + 15, "end"),
+        text(words, end.x, end.y - 7, "start"),
+        text(words, end.x, end.y + 15, "start"),
+      ],
+      rank: -1,
+    };
+  });
+
+  const placed = placeLabels([...thresholdWishes, ...markerWishes, ...agentWishes], {
+    area: { left: area.x, right: right + 8, top: 0, bottom },
+    taken: [
+      ...symbols.map((symbol) => around(symbol, SYMBOL_PX)),
+      ...ends.flatMap((end) => (end === undefined ? [] : [around(end, 3)])),
+      ...(last === undefined ? [] : [around(px(last), 5)]),
+    ],
+    lines: [
+      saw.path.map(px),
+      ...others.map(({ points }) => points.map(px)),
+      ...symbols.map((symbol) => [symbol, { x: symbol.x, y: bottom }]),
+      ...thresholds.map(({ tokens }) => [
+        { x: area.x, y: y(tokens) },
+        { x: right, y: y(tokens) },
+      ]),
+    ],
+  });
+  const from = thresholds.length + saw.markers.length;
+  return {
+    thresholds: placed.slice(0, thresholds.length),
+    markers: placed.slice(thresholds.length, from),
+    agents: placed.slice(from),
+  };
+}

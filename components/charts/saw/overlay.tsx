@@ -1,0 +1,254 @@
+"use client";
+
+import type { AppliedThreshold } from "@plimsoll/protocol";
+import { usePlotArea, useXAxisScale, useYAxisScale } from "recharts";
+import { exact } from "../../format.ts";
+import { textWidth } from "../visible-labels.ts";
+import { Markers } from "./boundary-markers.tsx";
+import { ChartText } from "./chart-text.tsx";
+import { agentText, type PlacedText, type Scales, sawLabels, thresholdText } from "./labels.ts";
+import type { PlacedAgents } from "./place-other-agents.ts";
+import type { ForecastLine, OtherAgent, Saw, SawMarker } from "./shape.ts";
+
+/** Undefined until Recharts has measured the chart. */
+function useScales(): Scales | undefined {
+  const x = useXAxisScale();
+  const y = useYAxisScale();
+  const area = usePlotArea();
+  if (x === undefined || y === undefined || area === undefined) return undefined;
+  return { x: (value: number) => x(value) ?? 0, y: (value: number) => y(value) ?? 0, area };
+}
+
+const round = (value: number) => value.toFixed(1);
+const svgPath = (points: readonly { x: number; y: number }[], { x, y }: Scales) =>
+  points
+    .map((point, index) => `${index === 0 ? "M" : "L"}${round(x(point.x))} ${round(y(point.y))}`)
+    .join("");
+
+interface Props {
+  saw: Saw;
+  others: readonly OtherAgent[];
+  placed: Pick<PlacedAgents, "before" | "after">;
+  next: ForecastLine | null;
+  thresholds: readonly AppliedThreshold[];
+  line: AppliedThreshold["name"] | undefined;
+  onShow: (shown: { marker: SawMarker; x: number; y: number } | null) => void;
+}
+
+/** Everything the saw-tooth chart draws between its axes. */
+export function SawOverlay({ saw, others, placed, next, thresholds, line, onShow }: Props) {
+  const scales = useScales();
+  if (scales === undefined) return null;
+  const labels = sawLabels(scales, { saw, others, thresholds, line });
+  return (
+    <>
+      <OtherAgentsOnly scales={scales} saw={saw} placed={placed} />
+      <Curves scales={scales} saw={saw} others={others} next={next} />
+      <ThresholdLines scales={scales} thresholds={thresholds} line={line} labels={labels.thresholds} />
+      {others.map((other, index) => {
+        const place = labels.agents[index];
+        return (
+          place !== undefined && (
+            <ChartText key={other.id} place={place} colour="var(--muted)">
+              {agentText(other)}
+            </ChartText>
+          )
+        );
+      })}
+      <Markers scales={scales} markers={saw.markers} labels={labels.markers} onShow={onShow} />
+    </>
+  );
+}
+
+/** Shades the parts of the axis where only other agents had turns. */
+function OtherAgentsOnly({ scales, saw, placed }: { scales: Scales; saw: Saw; placed: Props["placed"] }) {
+  const { x, area } = scales;
+  const bottom = area.y + area.height;
+  const first = saw.points[0];
+  const last = saw.points.at(-1);
+  if (first === undefined || last === undefined) return null;
+  const parts = [
+    { span: placed.before, anchor: "start", turn: first, words: ["before turn", "before"] },
+    { span: placed.after, anchor: "end", turn: last, words: ["after turn", "after"] },
+  ] as const;
+  return parts.map(({ span, anchor, turn, words: [long, short] }) => {
+    if (span === null) return null;
+    const left = x(span.from);
+    const right = x(span.to);
+    // Half of the neighboring tick label may extend into this part.
+    const room = right - left - 26;
+    const words = [`${long} ${exact(turn.point.number)}`, short].find((text) => textWidth(text) <= room);
+    return (
+      <g key={long} data-testid={`saw-${short}`}>
+        <rect
+          x={left}
+          y={area.y}
+          width={Math.max(0, right - left)}
+          height={area.height}
+          fill="var(--track)"
+          opacity={0.5}
+        />
+        {words !== undefined && (
+          <text
+            x={anchor === "start" ? left : right}
+            y={bottom + 16}
+            textAnchor={anchor}
+            className="chart-text"
+          >
+            {words}
+          </text>
+        )}
+      </g>
+    );
+  });
+}
+
+function Curves({
+  scales,
+  saw,
+  others,
+  next,
+}: {
+  scales: Scales;
+  saw: Saw;
+  others: readonly OtherAgent[];
+  next: ForecastLine | null;
+}) {
+  const { x, y, area } = scales;
+  const bottom = area.y + area.height;
+  const first = saw.path[0];
+  const last = saw.points.at(-1);
+  const line = svgPath(saw.path, scales);
+  const pathEnd = saw.path.at(-1);
+  const hollow = saw.points.filter(({ point }) => point.estimated);
+  return (
+    <g>
+      {saw.windows.map(({ x: at, index }) => (
+        <line
+          key={index}
+          x1={x(at)}
+          x2={x(at)}
+          y1={area.y}
+          y2={bottom}
+          stroke="var(--edge)"
+          strokeWidth={1}
+          strokeDasharray="1 3"
+        />
+      ))}
+      {first !== undefined && pathEnd !== undefined && (
+        <path
+          d={`${line}L${round(x(pathEnd.x))} ${bottom}L${round(x(first.x))} ${bottom}Z`}
+          fill="var(--water)"
+          opacity={0.13}
+        />
+      )}
+      {others.map(({ id, points }) => {
+        const end = points.at(-1);
+        return (
+          <g key={id} data-testid="saw-other">
+            <path
+              d={svgPath(points, scales)}
+              fill="none"
+              stroke="var(--faint)"
+              strokeWidth={1.4}
+              strokeLinejoin="round"
+            />
+            {end !== undefined && <circle cx={x(end.x)} cy={y(end.y)} r={2.4} fill="var(--faint)" />}
+          </g>
+        );
+      })}
+      <path
+        d={line}
+        fill="none"
+        stroke="var(--water)"
+        strokeWidth={2}
+        strokeLinejoin="round"
+        data-testid="saw-path"
+      />
+      {next !== null && (
+        <path
+          d={svgPath([next.from, next.to], scales)}
+          stroke="var(--water)"
+          strokeWidth={1.8}
+          strokeDasharray="2 4"
+          strokeLinecap="round"
+          data-testid="saw-forecast"
+        />
+      )}
+      {hollow.length <= 300 &&
+        hollow.map(({ x: at, y: level, point }) => (
+          <circle
+            key={point.number}
+            cx={x(at)}
+            cy={y(level)}
+            r={2.6}
+            fill="var(--panel)"
+            stroke="var(--water)"
+            strokeWidth={1.3}
+          />
+        ))}
+      {last !== undefined && (
+        <circle
+          cx={x(last.x)}
+          cy={y(last.y)}
+          r={4}
+          fill={last.point.estimated ? "var(--panel)" : "var(--water)"}
+          stroke="var(--water)"
+          strokeWidth={2}
+        />
+      )}
+    </g>
+  );
+}
+
+const LINE_COLOURS: Readonly<Record<AppliedThreshold["name"], string>> = {
+  warning: "var(--warn)",
+  ceiling: "var(--line)",
+  soft: "var(--soft)",
+  hard: "var(--hard)",
+  reserve: "var(--hard)",
+};
+const LINE_INK: Readonly<Record<AppliedThreshold["name"], string>> = {
+  ...LINE_COLOURS,
+  warning: "var(--warn-ink)",
+};
+
+function ThresholdLines({
+  scales,
+  thresholds,
+  line,
+  labels,
+}: {
+  scales: Scales;
+  thresholds: readonly AppliedThreshold[];
+  line: AppliedThreshold["name"] | undefined;
+  labels: readonly (PlacedText | undefined)[];
+}) {
+  const { y, area } = scales;
+  return (
+    <>
+      {thresholds.map(({ name, tokens }) => (
+        <line
+          key={name}
+          x1={area.x}
+          x2={area.x + area.width}
+          y1={y(tokens)}
+          y2={y(tokens)}
+          stroke={LINE_COLOURS[name]}
+          strokeWidth={name === line ? 1.8 : 1.4}
+          strokeDasharray={name === "warning" || name === "soft" ? "5 4" : undefined}
+        />
+      ))}
+      {thresholds.map((threshold, index) => {
+        const place = labels[index];
+        return (
+          place !== undefined && (
+            <ChartText key={threshold.name} place={place} colour={LINE_INK[threshold.name]}>
+              {thresholdText(threshold, scales)}
+            </ChartText>
+          )
+        );
+      })}
+    </>
+  );
+}

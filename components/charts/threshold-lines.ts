@@ -1,0 +1,48 @@
+import type { FleetStatus, ThresholdName } from "@plimsoll/protocol";
+import { THRESHOLD_NAMES } from "@plimsoll/protocol/pure";
+import { shareOf } from "./series-rows.ts";
+
+/** A threshold given as a share of the window, drawn as a horizontal line. */
+export interface ThresholdLine {
+  name: ThresholdName;
+  label: string;
+  share: number;
+  colour: string;
+  dashed: boolean;
+}
+
+const COLOURS: Readonly<Record<ThresholdName, string>> = {
+  warning: "var(--warn)",
+  ceiling: "var(--line)",
+  soft: "var(--soft)",
+  hard: "var(--hard)",
+  reserve: "var(--hard)",
+};
+const DASHED: ReadonlySet<ThresholdName> = new Set(["warning", "soft"]);
+
+export type SetThresholds = Pick<FleetStatus, "thresholds" | "threshold_origin">;
+
+export function thresholdLines(status: SetThresholds | undefined): ThresholdLine[] {
+  return THRESHOLD_NAMES.flatMap((name) => {
+    const share = shareOf(status?.thresholds[name] ?? null);
+    if (share === null) return [];
+    return [
+      {
+        name,
+        share: name === "reserve" ? 1 - share : share,
+        label: `${name} ${status?.thresholds[name]}`,
+        colour: COLOURS[name],
+        dashed: DASHED.has(name),
+      },
+    ];
+  });
+}
+
+/**
+ * The lines to draw for data that peaks at `highest`, a fraction of the window. The lowest line is always included;
+ * lines far above the data would flatten it.
+ */
+export function linesInView(lines: readonly ThresholdLine[], highest: number): ThresholdLine[] {
+  const lowest = Math.min(...lines.map(({ share }) => share));
+  return lines.filter(({ share }) => share <= Math.max(highest * 1.6, lowest * 1.5));
+}

@@ -1,0 +1,118 @@
+"use client";
+
+import {
+  Area,
+  CartesianGrid,
+  ComposedChart,
+  Line,
+  ReferenceLine,
+  ResponsiveContainer,
+  Tooltip,
+  XAxis,
+  YAxis,
+} from "recharts";
+import { axisTime, fullTime, percent } from "../format.ts";
+import { tooltipBox } from "./chart-frame.tsx";
+import { isolatedPoints, type SeriesRow } from "./series-rows.ts";
+import type { ThresholdLine } from "./threshold-lines.ts";
+import { levelTicks, timeTicks } from "./ticks.ts";
+
+interface Props {
+  rows: SeriesRow[];
+  from: number;
+  to: number;
+  lines: ThresholdLine[];
+}
+
+const MARGIN = { top: 12, right: 8, bottom: 0, left: 0 };
+
+export default function UtilizationChart({ rows, from, to, lines }: Props) {
+  const highest = Math.max(0.01, ...rows.flatMap(({ peak }) => (typeof peak === "number" ? [peak] : [])));
+  const top = Math.max(highest, ...lines.map(({ share }) => share)) * 1.12;
+  const ticks = levelTicks(top * 100, 5).map((tick) => tick / 100);
+  const offset = -new Date(to).getTimezoneOffset() * 60_000;
+  const alone = { peak: isolatedPoints(rows, "peak"), p95: isolatedPoints(rows, "p95") };
+
+  function dotOf(name: "peak" | "p95", colour: string) {
+    return ({ cx, cy, payload }: { cx?: number; cy?: number; payload?: SeriesRow }) =>
+      payload !== undefined && alone[name].has(payload.at) ? (
+        <circle key={payload.at} cx={cx} cy={cy} r={2.5} fill={colour} />
+      ) : (
+        <g key={payload?.at} />
+      );
+  }
+
+  return (
+    <ResponsiveContainer width="100%" height="100%">
+      <ComposedChart data={rows} margin={MARGIN}>
+        <CartesianGrid vertical={false} horizontalValues={ticks} stroke="var(--rule)" />
+        <XAxis
+          type="number"
+          dataKey="at"
+          domain={[from, to]}
+          ticks={timeTicks(from, to, offset)}
+          tickFormatter={(at: number) => axisTime(at, to - from)}
+          axisLine={false}
+          tickLine={false}
+          height={22}
+          interval="preserveStartEnd"
+        />
+        <YAxis
+          type="number"
+          domain={[0, top]}
+          ticks={ticks}
+          tickFormatter={(share: number) => `${Number((share * 100).toFixed(1))}%`}
+          axisLine={false}
+          tickLine={false}
+          width={44}
+          interval={0}
+        />
+        <Tooltip
+          isAnimationActive={false}
+          cursor={{ stroke: "var(--edge)" }}
+          content={({ active, payload }) => {
+            const row = payload?.[0]?.payload as SeriesRow | undefined;
+            if (!active || row === undefined) return null;
+            return (
+              <div className={tooltipBox}>
+                <div className="text-faint">{fullTime(row.at)}</div>
+                <div>peak {typeof row.peak === "number" ? percent(row.peak) : "no turn"}</div>
+                <div>p95 {typeof row.p95 === "number" ? percent(row.p95) : "no turn"}</div>
+              </div>
+            );
+          }}
+        />
+        <Area
+          dataKey="peak"
+          type="linear"
+          stroke="var(--water)"
+          strokeWidth={1.8}
+          fill="var(--water)"
+          fillOpacity={0.14}
+          isAnimationActive={false}
+          dot={dotOf("peak", "var(--water)")}
+          activeDot={{ r: 3 }}
+        />
+        <Line
+          dataKey="p95"
+          type="linear"
+          stroke="var(--water-2)"
+          strokeWidth={1.6}
+          isAnimationActive={false}
+          dot={dotOf("p95", "var(--water-2)")}
+          activeDot={{ r: 3 }}
+        />
+        {lines.map(({ name, share, colour, dashed }) => (
+          <ReferenceLine
+            key={name}
+            y={share}
+            stroke={colour}
+            strokeWidth={1.5}
+            strokeDasharray={dashed ? "5 4" : undefined}
+            ifOverflow="hidden"
+          />
+        ))}
+      </ComposedChart>
+    </ResponsiveContainer>
+  );
+}

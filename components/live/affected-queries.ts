@@ -1,0 +1,33 @@
+import type { LiveMessage } from "@plimsoll/protocol";
+
+/** How soon to refetch a query after a change: `fast` for live numbers, `slow` for charts and history. */
+export type Urgency = "fast" | "slow";
+
+// The fleet query has its own refresh: see refresh-fleet.ts.
+const FAST: ReadonlySet<string> = new Set(["status", "sessions.list"]);
+const SLOW: ReadonlySet<string> = new Set(["series", "harnesses", "ingest.counts"]);
+const PER_SESSION: ReadonlySet<string> = new Set(["sessions.get", "sessions.chart", "sessions.turns"]);
+/** An infinite query refetches every loaded page. With more pages than this, it is refetched slowly. */
+const FEW_PAGES = 2;
+
+export interface QueryFacts {
+  /** The tRPC query key, such as `[["sessions", "get"], { input: { id } }]`. */
+  key: readonly unknown[];
+  /** Number of loaded pages of an infinite query; undefined for other queries. */
+  pages: number | undefined;
+}
+
+/** How soon to refetch a query after these messages; null if they do not affect it. */
+export function refetchUrgency({ key, pages }: QueryFacts, messages: readonly LiveMessage[]): Urgency | null {
+  const path = Array.isArray(key[0]) ? key[0].join(".") : "";
+  if (SLOW.has(path)) return "slow";
+  const many = pages !== undefined && pages > FEW_PAGES;
+  if (FAST.has(path)) return many ? "slow" : "fast";
+  if (!PER_SESSION.has(path)) return null;
+  const id = (key[1] as { input?: { id?: string } } | undefined)?.input?.id;
+  const named = messages.some(
+    ({ sessions }) => sessions === null || (id !== undefined && sessions.includes(id)),
+  );
+  if (!named) return null;
+  return many ? "slow" : "fast";
+}

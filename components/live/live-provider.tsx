@@ -1,0 +1,111 @@
+"use client";
+
+import type { LiveMessage } from "@plimsoll/protocol";
+import { type QueryClient, useQueryClient } from "@tanstack/react-query";
+import { createContext, type ReactNode, useContext, useEffect, useState } from "react";
+import { useTRPCClient } from "../trpc.ts";
+import { refetchUrgency, type Urgency } from "./affected-queries.ts";
+import { coalesce } from "./coalesce.ts";
+import { refreshFleet } from "./refresh-fleet.ts";
+
+export type LiveState = "connecting" | "live" | "reconnecting" | "paused";
+
+const Live = createContext<LiveState>("connecting");
+export function useLive(): LiveState {
+  return useContext(Live);
+}
+
+type ApiClient = ReturnType<typeof useTRPCClient>;
+
+const FAST_MS = 100;
+const SLOW_MS = 2000;
+/** Delay before refetching charts, so that the live numbers load first. */
+const SLOW_DELAY_MS = 600;
+const RETRY_MS = [500, 1000, 2000, 5000];
+
+function refetch(client: QueryClient, urgency: Urgency, messages: LiveMessage[]): Promise<void> {
+  return client.invalidateQueries({
+    predicate: ({ queryKey, state }) => {
+      const pages = (state.data as { pages?: unknown[] } | undefined)?.pages?.length;
+      return refetchUrgency({ key: queryKey, pages }, messages) === urgency;
+    },
+  });
+}
+
+/** Refreshes the fleet rows first; other queries must not delay them. */
+async function refresh(client: QueryClient, api: ApiClient, messages: LiveMessage[]): Promise<void> {
+  await refreshFleet(client, (query) => api.fleetPart.query(query), messages);
+  await refetch(client, "fast", messages);
+}
+
+/** Opens one event stream for the page. A message names changed sessions; the affected queries are refetched. */
+export function LiveProvider({ children }: { children: ReactNode }) {
+  const client = useQueryClient();
+  const api = useTRPCClient();
+  const [state, setState] = useState<LiveState>("connecting");
+
+  useEffect(() => {
+    const fast = coalesce<LiveMessage>(FAST_MS, (messages) => refresh(client, api, messages));
+    const slow = coalesce<LiveMessage>(
+      SLOW_MS,
+      (messages) => refetch(client, "slow", messages),
+      SLOW_DELAY_MS,
+    );
+    let source: EventSource | undefined;
+    let retry: ReturnType<typeof setTimeout> | undefined;
+    let failures = 0;
+    let missed = false;
+
+    function open(): void {
+      source = new EventSource("/api/v1/live");
+      source.onopen = () => {
+        failures = 0;
+        setState("live");
+        // The server does not resend messages missed while disconnected.
+        if (missed) void client.invalidateQueries();
+        missed = false;
+      };
+      source.onmessage = ({ data }) => {
+        const message = JSON.parse(data) as LiveMessage;
+        if (message.type !== "changed") return;
+        fast.push(message);
+        slow.push(message);
+      };
+      source.onerror = () => {
+        // The browser stops reconnecting after some HTTP errors, so retry here.
+        close();
+        missed = true;
+        setState("reconnecting");
+        retry = setTimeout(open, RETRY_MS[Math.min(failures, RETRY_MS.length - 1)]);
+        failures += 1;
+      };
+    }
+
+    function close(): void {
+      clearTimeout(retry);
+      source?.close();
+      source = undefined;
+    }
+
+    function onVisibilityChange(): void {
+      close();
+      if (document.visibilityState === "hidden") {
+        missed = true;
+        setState("paused");
+      } else {
+        open();
+      }
+    }
+
+    onVisibilityChange();
+    document.addEventListener("visibilitychange", onVisibilityChange);
+    return () => {
+      document.removeEventListener("visibilitychange", onVisibilityChange);
+      close();
+      fast.stop();
+      slow.stop();
+    };
+  }, [client, api]);
+
+  return <Live value={state}>{children}</Live>;
+}

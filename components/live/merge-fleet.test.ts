@@ -1,0 +1,55 @@
+import type { FleetAgent, FleetPart, FleetView } from "@plimsoll/protocol";
+import { describe, expect, it } from "vitest";
+import { mergeFleetPart, namedSessions } from "./merge-fleet.ts";
+
+const agent = (id: string, load: number | null, session = id) =>
+  ({ id, session_id: session, load }) as FleetAgent;
+const view = (agents: FleetAgent[], more = 0): FleetView => ({ generated_at: "before", agents, more });
+const part = (agents: FleetAgent[], live: number): FleetPart => ({ generated_at: "now", agents, live });
+const ids = (merged: FleetView | null) => merged?.agents.map(({ id }) => id);
+
+describe("namedSessions", () => {
+  it("lists each session once", () => {
+    const messages = [["a", "b"], ["b"]].map((sessions) => ({ type: "changed" as const, sessions }));
+    expect(namedSessions(messages, 2)).toEqual(["a", "b"]);
+    expect(namedSessions(messages, 1)).toBeNull();
+  });
+
+  it("returns null without messages, or if a message names no sessions", () => {
+    expect(namedSessions([{ type: "changed", sessions: null }], 20)).toBeNull();
+    expect(namedSessions([], 20)).toBeNull();
+  });
+});
+
+describe("mergeFleetPart", () => {
+  const before = view([agent("a", 0.9), agent("b", 0.5), agent("b2", 0.4, "b"), agent("c", null)]);
+
+  it("replaces the rows of its sessions and sorts by load", () => {
+    const merged = mergeFleetPart(before, part([agent("b", 1.2), agent("b2", 0.4, "b")], 4), ["b"], 200);
+    expect(ids(merged)).toEqual(["b", "a", "b2", "c"]);
+    expect(merged).toMatchObject({ generated_at: "now", more: 0 });
+  });
+
+  it("adds new agents and removes ended ones", () => {
+    expect(ids(mergeFleetPart(before, part([agent("d", 0.7)], 5), ["d"], 200))).toEqual([
+      "a",
+      "d",
+      "b",
+      "b2",
+      "c",
+    ]);
+    expect(ids(mergeFleetPart(before, part([], 2), ["b"], 200))).toEqual(["a", "c"]);
+  });
+
+  it("keeps the row objects of other sessions, so that React skips them", () => {
+    const merged = mergeFleetPart(before, part([agent("a", 0.1)], 4), ["a"], 200);
+    expect(merged?.agents.find(({ id }) => id === "c")).toBe(before.agents[3]);
+  });
+
+  it("returns null if more changed than the queried sessions", () => {
+    // Another agent ended meanwhile.
+    expect(mergeFleetPart(before, part([agent("b", 0.6), agent("b2", 0.4, "b")], 3), ["b"], 200)).toBeNull();
+    expect(mergeFleetPart({ ...before, more: 3 }, part([], 5), ["b"], 200)).toBeNull();
+    expect(mergeFleetPart(before, part([agent("d", 0.7)], 5), ["d"], 4)).toBeNull();
+  });
+});

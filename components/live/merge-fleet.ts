@@ -1,0 +1,34 @@
+import type { FleetAgent, FleetPart, FleetView, LiveMessage } from "@plimsoll/protocol";
+
+/** The sessions named by these messages; null if there are none, more than `most`, or a message names none. */
+export function namedSessions(messages: readonly LiveMessage[], most: number): string[] | null {
+  const named = new Set<string>();
+  for (const { sessions } of messages) {
+    if (sessions === null) return null;
+    for (const id of sessions) named.add(id);
+    if (named.size > most) return null;
+  }
+  return named.size === 0 ? null : [...named];
+}
+
+/**
+ * Replaces the rows of some sessions in a fleet. Returns null if the result may be incomplete: the view was
+ * truncated, would exceed `most` rows, or the number of live agents does not match.
+ */
+export function mergeFleetPart(
+  view: FleetView,
+  part: FleetPart,
+  sessions: readonly string[],
+  most: number,
+): FleetView | null {
+  const updated = new Set(sessions);
+  // Updated agents come first among equal loads, as in the full query.
+  const agents = [...part.agents, ...view.agents.filter((agent) => !updated.has(agent.session_id))];
+  if (view.more > 0 || agents.length > most || agents.length !== part.live) return null;
+  return { generated_at: part.generated_at, agents: agents.sort(byLoad), more: 0 };
+}
+
+/** Highest first; agents without a line come last. */
+function byLoad(a: FleetAgent, b: FleetAgent): number {
+  return (b.load ?? -1) - (a.load ?? -1);
+}

@@ -1,0 +1,214 @@
+"use client";
+
+import type { AgentView, SessionDetail } from "@plimsoll/protocol";
+import { useQuery } from "@tanstack/react-query";
+import { Link2 } from "lucide-react";
+import Link from "next/link";
+import { type ComponentProps, useEffect, useMemo } from "react";
+import { toast } from "sonner";
+import { SawPanel } from "../charts/saw/panel.tsx";
+import { compact, exact, plural } from "../format.ts";
+import { codeOf } from "../query-client.ts";
+import { Chip, PageHeader } from "../shell/page-header.tsx";
+import { useTRPC } from "../trpc.ts";
+import { Button } from "../ui/button.tsx";
+import { copyText } from "../ui/copy.tsx";
+import { SessionStatusLabel } from "../ui/session-status.tsx";
+import { EmptyState, ErrorState, Skeleton } from "../ui/states.tsx";
+import { useSessionView } from "../url.ts";
+import { sourceText, titleOf } from "../words.ts";
+import { defaultAgent } from "./agent-tree.ts";
+import { AgentsPanel } from "./agents-panel.tsx";
+import { CompositionPanel } from "./composition-panel.tsx";
+import { SessionTiles, SessionTilesSkeleton } from "./session-tiles.tsx";
+import { TurnLog } from "./turn-log.tsx";
+
+const CRUMB = (
+  <Link href="/sessions" className="hover:text-ink hover:underline">
+    Sessions
+  </Link>
+);
+
+export function SessionPage({ id }: { id: string }) {
+  const query = useQuery(useTRPC().sessions.get.queryOptions({ id }));
+  if (query.data !== undefined) return <SessionDetails id={id} detail={query.data} />;
+  if (!query.isError) return <Loading />;
+  const absent = codeOf(query.error) === "NOT_FOUND" || codeOf(query.error) === "BAD_REQUEST";
+  return (
+    <>
+      <PageHeader title={absent ? "Session not found" : "Session"} crumb={CRUMB} />
+      <section className="panel">
+        {absent ? (
+          <EmptyState title="This session does not exist">
+            <p className="mb-3">The link may be incomplete, or belong to another Plimsoll server.</p>
+            <Link href="/sessions" className="text-accent underline underline-offset-2">
+              View all sessions
+            </Link>
+          </EmptyState>
+        ) : (
+          <ErrorState what="the session" error={query.error} retry={() => query.refetch()} />
+        )}
+      </section>
+    </>
+  );
+}
+
+function Loading() {
+  return (
+    <>
+      <PageHeader title="Session" crumb={CRUMB} />
+      <SessionTilesSkeleton />
+      <div className="panel h-[401px] p-4">
+        <Skeleton className="h-full" />
+      </div>
+      <div className="mt-4 grid gap-4 xl:grid-cols-[1.6fr_1fr]">
+        <div className="panel h-[520px] p-4">
+          <Skeleton className="h-full" />
+        </div>
+        <div className="panel h-[300px] p-4">
+          <Skeleton className="h-full" />
+        </div>
+      </div>
+    </>
+  );
+}
+
+function SessionDetails({ id, detail }: { id: string; detail: SessionDetail }) {
+  const [view, setView] = useSessionView();
+  const chart = useQuery(useTRPC().sessions.chart.queryOptions({ id }));
+  const { session } = detail;
+  const first = defaultAgent(detail.agents, detail.main_agent_id);
+  const agent = detail.agents.find(({ id }) => id === view.agent) ?? first;
+  const points = chart.data?.agents.find(({ agent_id }) => agent_id === agent?.id)?.points;
+  const peakTurn = useMemo(
+    () => points?.find(({ context_tokens }) => context_tokens === agent?.peak?.tokens)?.number ?? null,
+    [points, agent?.peak?.tokens],
+  );
+  useEffect(() => {
+    document.title = `${titleOf(session)} · Plimsoll`;
+  }, [session]);
+
+  return (
+    <>
+      <PageHeader
+        title={titleOf(session)}
+        crumb={
+          <span className="flex items-center justify-between gap-2">
+            <span className="truncate">
+              {CRUMB} / {session.harness}
+            </span>
+            <ShareButton className="md:hidden" look="ghost" />
+          </span>
+        }
+        chips={<Chips detail={detail} agent={agent} />}
+      >
+        <ShareButton className="max-md:hidden" />
+      </PageHeader>
+      {agent === undefined ? (
+        <section className="panel">
+          <EmptyState title="No turns yet">
+            The session has started, but none of its agents has sent a turn. The page updates with the first
+            one.
+          </EmptyState>
+        </section>
+      ) : (
+        <>
+          <SessionTiles
+            session={session}
+            agent={agent}
+            windows={detail.windows.filter(({ agent_id }) => agent_id === agent.id)}
+            peakTurn={peakTurn}
+          />
+          {chart.isError && chart.data === undefined ? (
+            <section className="panel">
+              <ErrorState what="the chart" error={chart.error} retry={() => chart.refetch()} />
+            </section>
+          ) : (
+            <SawPanel
+              agent={agent}
+              chart={chart.data}
+              boundaries={detail.boundaries}
+              windows={detail.windows.filter(({ agent_id }) => agent_id === agent.id)}
+              axis={view.axis}
+              onAxis={(axis) => void setView({ axis })}
+            />
+          )}
+          <div className="mt-4 grid items-start gap-4 xl:grid-cols-[1.6fr_1fr]">
+            <TurnLog
+              sessionId={id}
+              agent={agent}
+              boundaries={detail.boundaries}
+              crossings={detail.crossings}
+            />
+            <div className="grid min-w-0 gap-4">
+              <AgentsPanel
+                agents={detail.agents}
+                chosen={agent.id}
+                onChoose={(next) => void setView({ agent: next === first?.id ? null : next })}
+              />
+              {points !== undefined && <CompositionPanel points={points} />}
+            </div>
+          </div>
+        </>
+      )}
+    </>
+  );
+}
+
+function Chips({ detail, agent }: { detail: SessionDetail; agent: AgentView | undefined }) {
+  const { session } = detail;
+  return (
+    <>
+      <Chip>
+        <SessionStatusLabel status={session.status} reason={session.end_reason} />
+      </Chip>
+      {session.kind !== null && <Chip>{session.kind}</Chip>}
+      {session.title !== null && (
+        <Chip title={`Session ID in the harness: ${session.session}`}>
+          <span className="truncate">{session.session}</span>
+        </Chip>
+      )}
+      {agent?.model != null && (
+        <Chip
+          title={`${agent.model}: ${
+            agent.window_tokens === null
+              ? "unknown window size; set it in Setup"
+              : `${exact(agent.window_tokens)} tokens, ${sourceText(agent.window_source)}`
+          }`}
+        >
+          <span className="truncate">{agent.model}</span>
+          <span className="shrink-0">
+            ·{" "}
+            {agent.window_tokens === null
+              ? "size unknown"
+              : `${compact(agent.window_tokens)} ${agent.window_source}`}
+          </span>
+        </Chip>
+      )}
+      {agent?.window_suspect && (
+        <Chip tone="warn" title="The level exceeds the window size, so the size is probably wrong.">
+          window suspect
+        </Chip>
+      )}
+      {agent !== undefined && agent.uncounted_turns > 0 && (
+        <Chip tone="warn" title="The latest turns have no token count.">
+          {plural(agent.uncounted_turns, "uncounted turn")}
+        </Chip>
+      )}
+      <Chip>{detail.threshold_origin} thresholds</Chip>
+    </>
+  );
+}
+
+/** Copies the URL. On a phone the button is beside the breadcrumb, to save a row. */
+function ShareButton(props: Pick<ComponentProps<typeof Button>, "className" | "look">) {
+  async function share() {
+    if (await copyText(window.location.href)) toast.success("Link copied. It opens this view.");
+    else toast.error("The browser blocked the clipboard. Copy the link from the address bar.");
+  }
+  return (
+    <Button onClick={share} {...props}>
+      <Link2 aria-hidden /> Share
+    </Button>
+  );
+}

@@ -1,0 +1,92 @@
+import type { BoundaryView, CrossingView, TurnView } from "@plimsoll/protocol";
+import { expect, test } from "vitest";
+import { turnLogRows, withDayRows } from "./turn-log-rows.ts";
+
+const at = (seconds: number) => new Date(Date.UTC(2026, 10, 20, 10) + seconds * 1000).toISOString();
+const turn = (number: number) => ({ number, agent_id: "a", at: at(number * 10) }) as TurnView;
+const boundary = (id: string, seconds: number, inferred = false) =>
+  ({ id, type: id, at: at(seconds), inferred, detail: {} }) as BoundaryView;
+const crossing = (threshold: string, seconds: number) =>
+  ({ threshold, direction: "up", threshold_tokens: 0, at: at(seconds) }) as CrossingView;
+
+function rowNames(...args: Parameters<typeof turnLogRows>): string[] {
+  return turnLogRows(...args).map((row) =>
+    row.kind === "turn"
+      ? `turn ${row.turn.number}`
+      : row.kind === "boundary"
+        ? row.boundary.id
+        : row.kind === "crossing"
+          ? row.crossing.threshold
+          : row.day,
+  );
+}
+
+const turns = [turn(3), turn(2), turn(1)];
+
+test("entries are newest first, between the turns around them", () => {
+  expect(rowNames(turns, [boundary("masked", 25), boundary("subtick", 12)], [], true)).toEqual([
+    "turn 3",
+    "masked",
+    "turn 2",
+    "subtick",
+    "turn 1",
+  ]);
+});
+
+test("at the same instant, a crossing is above its turn and an inferred drop below", () => {
+  expect(rowNames(turns, [boundary("unexplained", 20, true)], [crossing("warning", 20)], true)).toEqual([
+    "turn 3",
+    "warning",
+    "turn 2",
+    "unexplained",
+    "turn 1",
+  ]);
+});
+
+test("of thresholds crossed at once, the last one crossed is on top", () => {
+  const passed = (direction: "up" | "down") =>
+    [
+      { ...crossing("ceiling", 20), threshold_tokens: 2_000, direction },
+      { ...crossing("hard", 20), threshold_tokens: 9_000, direction },
+      { ...crossing("warning", 20), threshold_tokens: 1_500, direction },
+    ] as CrossingView[];
+  expect(rowNames([turn(2)], [], passed("up"), true)).toEqual(["hard", "ceiling", "warning", "turn 2"]);
+  expect(rowNames([turn(2)], [], passed("down"), true)).toEqual(["warning", "ceiling", "hard", "turn 2"]);
+});
+
+test("entries after the latest turn are on top", () => {
+  expect(rowNames(turns, [boundary("masked", 99)], [], true)[0]).toBe("masked");
+});
+
+test("older entries are hidden until their turns are loaded", () => {
+  expect(rowNames(turns, [boundary("old", 1)], [], false)).toEqual(["turn 3", "turn 2", "turn 1"]);
+  expect(rowNames(turns, [boundary("old", 1)], [], true).at(-1)).toBe("old");
+});
+
+test("entries are shown without any turn", () => {
+  expect(rowNames([], [boundary("masked", 1)], [], true)).toEqual(["masked"]);
+});
+
+test("a session start is below the turn of the same instant, and its end above", () => {
+  const session = (status: string) =>
+    ({ ...boundary("session", 10), id: status, detail: { status } }) as BoundaryView;
+  expect(rowNames([turn(1)], [session("started"), session("ended")], [], true)).toEqual([
+    "ended",
+    "turn 1",
+    "started",
+  ]);
+});
+
+test("days have headings unless all rows are of today", () => {
+  const rows = turnLogRows([turn(3), turn(2), turn(1)], [boundary("masked", 25)], [], true);
+  const dayOf = (time: string) => (time < at(25) ? "19 November" : "20 November");
+  const days = (today: string) =>
+    withDayRows(rows, today, dayOf).map((row) => (row.kind === "day" ? row.day : row.kind));
+  expect(days("20 November")).toEqual(["20 November", "turn", "boundary", "19 November", "turn", "turn"]);
+  expect(withDayRows(rows, "20 November", () => "20 November")).toEqual(rows);
+  expect(withDayRows(rows, "21 November", () => "20 November")[0]).toMatchObject({
+    kind: "day",
+    day: "20 November",
+  });
+  expect(withDayRows([], "20 November", dayOf)).toEqual([]);
+});

@@ -1,0 +1,94 @@
+import type { BoundaryView, CrossingView, TurnView } from "@plimsoll/protocol";
+
+/** A row of the turn log: a turn, a boundary or crossing between turns, or a day heading. */
+export type LogRow =
+  | { kind: "turn"; key: string; turn: TurnView }
+  | { kind: "boundary"; key: string; boundary: BoundaryView }
+  | { kind: "crossing"; key: string; crossing: CrossingView }
+  | { kind: "day"; key: string; day: string };
+
+interface Placed {
+  at: number;
+  /** Order at the same instant: an effect of a turn sorts after it, a drop shown by a turn before it. */
+  order: number;
+  /** Order of crossings at the same instant, in tokens: rising levels cross the highest threshold last. */
+  passed: number;
+  row: LogRow;
+}
+
+const opens = ({ type, detail }: BoundaryView) => type === "session" && detail.status === "started";
+
+/**
+ * Interleaves loaded turns with the boundaries and crossings of the same agent, newest first.
+ * Entries older than the oldest loaded turn are left out unless `complete`.
+ */
+export function turnLogRows(
+  turns: readonly TurnView[],
+  boundaries: readonly BoundaryView[],
+  crossings: readonly CrossingView[],
+  complete: boolean,
+): LogRow[] {
+  const oldest = turns.at(-1);
+  const since = complete || oldest === undefined ? Number.NEGATIVE_INFINITY : Date.parse(oldest.at);
+  const entries: Placed[] = [
+    ...boundaries.map((boundary) => ({
+      at: Date.parse(boundary.at),
+      order: boundary.inferred || opens(boundary) ? -1 : 1,
+      passed: 0,
+      row: { kind: "boundary", key: boundary.id, boundary } as const,
+    })),
+    ...crossings.map((crossing, index) => ({
+      at: Date.parse(crossing.at),
+      order: 2,
+      passed: crossing.direction === "up" ? crossing.threshold_tokens : -crossing.threshold_tokens,
+      row: { kind: "crossing", key: `${crossing.at}/${crossing.threshold}/${index}`, crossing } as const,
+    })),
+  ]
+    .filter(({ at }) => at >= since)
+    .sort((a, b) => b.at - a.at || b.order - a.order || b.passed - a.passed);
+  const rows: LogRow[] = [];
+  let next = 0;
+  for (const turn of turns) {
+    const at = Date.parse(turn.at);
+    for (let entry = entries[next]; entry !== undefined; entry = entries[next]) {
+      if (entry.at < at || (entry.at === at && entry.order < 0)) break;
+      rows.push(entry.row);
+      next += 1;
+    }
+    rows.push({ kind: "turn", key: `${turn.agent_id}/${turn.number}`, turn });
+  }
+  rows.push(...entries.slice(next).map(({ row }) => row));
+  return rows;
+}
+
+/** Adds a heading above the rows of each day, unless all rows are of `today`. */
+export function withDayRows(
+  rows: readonly LogRow[],
+  today: string,
+  dayOf: (at: string) => string,
+): readonly LogRow[] {
+  const days = rows.map((row) => {
+    const at = timeOf(row);
+    return at === undefined ? undefined : dayOf(at);
+  });
+  if (days.every((day) => day === today)) return rows;
+  return rows.flatMap((row, index) => {
+    const day = days[index];
+    if (day === undefined || day === days[index - 1]) return [row];
+    // A day can repeat if the clock of an agent went back, so the key includes the index.
+    return [{ kind: "day", key: `day/${day}/${index}`, day } as const, row];
+  });
+}
+
+function timeOf(row: LogRow): string | undefined {
+  switch (row.kind) {
+    case "turn":
+      return row.turn.at;
+    case "boundary":
+      return row.boundary.at;
+    case "crossing":
+      return row.crossing.at;
+    case "day":
+      return undefined;
+  }
+}

@@ -1,0 +1,283 @@
+"use client";
+
+import type { AgentView, BoundaryView, CrossingView } from "@plimsoll/protocol";
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { ArrowDown, ArrowUp, Download } from "lucide-react";
+import { useCallback, useEffect, useMemo, useRef } from "react";
+import { BoundaryGlyph } from "../charts/boundary-glyph.tsx";
+import { LocalTime, useMinute, useZone, Zone } from "../clock.tsx";
+import { clock, compact, day, duration, exact, NONE, percent, signed } from "../format.ts";
+import { useTRPC } from "../trpc.ts";
+import { Button } from "../ui/button.tsx";
+import { cn } from "../ui/cn.ts";
+import { ScrollRegion } from "../ui/scroll-region.tsx";
+import { ErrorState, Skeleton } from "../ui/states.tsx";
+import { CELL, headRole, ROWS, rowRole, tableRole } from "../ui/table-roles.ts";
+import { boundaryText, crossingText } from "../words.ts";
+import { type LogRow, turnLogRows, withDayRows } from "./turn-log-rows.ts";
+
+const PAGE = 100;
+const ROW_PX = 34;
+const GRID =
+  "grid grid-cols-[38px_58px_minmax(0,1fr)_46px_68px] items-center gap-x-2 px-3 text-[13px] sm:gap-x-3 sm:px-4 sm:grid-cols-[52px_76px_1fr_72px_1fr_1fr_1fr]";
+const WIDE_ONLY = "max-sm:hidden";
+
+interface Props {
+  sessionId: string;
+  agent: AgentView;
+  boundaries: BoundaryView[];
+  crossings: CrossingView[];
+}
+
+/** The turns of one agent, newest first, with boundaries and crossings between them. */
+export function TurnLog({ sessionId, agent, boundaries, crossings }: Props) {
+  const trpc = useTRPC();
+  const query = useInfiniteQuery(
+    trpc.sessions.turns.infiniteQueryOptions(
+      { id: sessionId, agent_id: agent.id, limit: PAGE },
+      { getNextPageParam: (page) => page.next_cursor ?? undefined },
+    ),
+  );
+  const { data, hasNextPage, isFetchingNextPage, fetchNextPage } = query;
+  const log = useMemo(
+    () =>
+      turnLogRows(
+        data?.pages.flatMap((page) => page.items) ?? [],
+        boundaries.filter(({ agent_id }) => agent_id === agent.id),
+        crossings.filter(({ agent_id }) => agent_id === agent.id),
+        !hasNextPage,
+      ),
+    [data, boundaries, crossings, agent.id, hasNextPage],
+  );
+  const zone = useZone();
+  const today = day(useMinute(), zone);
+  const rows = useMemo(() => withDayRows(log, today, (at) => day(Date.parse(at), zone)), [log, today, zone]);
+  const loadMore = useCallback(() => {
+    if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
+  }, [hasNextPage, isFetchingNextPage, fetchNextPage]);
+
+  return (
+    <section aria-label="Turns" className="panel min-w-0 overflow-hidden">
+      <div className="flex items-center justify-between gap-3 px-4 pt-3 pb-2">
+        <h2 className="truncate text-[13px] font-semibold">
+          Turns of {agent.name} <span className="font-normal text-faint">{exact(agent.turns)}</span>
+        </h2>
+        <Zone className="ml-auto truncate text-xs text-faint" />
+        <Button size="small" asChild>
+          <a href={`/api/v1/sessions/${sessionId}/turns.csv`} download>
+            <Download aria-hidden /> CSV
+          </a>
+        </Button>
+      </div>
+      {data === undefined ? (
+        query.isError ? (
+          <ErrorState what="the turns" error={query.error} retry={() => query.refetch()} />
+        ) : (
+          <Skeleton className="m-4 h-[440px]" />
+        )
+      ) : (
+        <Rows rows={rows} complete={!hasNextPage} loadMore={loadMore} />
+      )}
+    </section>
+  );
+}
+
+function Rows({
+  rows,
+  complete,
+  loadMore,
+}: {
+  rows: readonly LogRow[];
+  complete: boolean;
+  loadMore: () => void;
+}) {
+  const scroller = useRef<HTMLElement>(null);
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW_PX,
+    getItemKey: (index) => rows[index]?.key ?? index,
+    overscan: 12,
+    // The sticky header covers the top row.
+    scrollPaddingStart: ROW_PX,
+  });
+  const items = virtual.getVirtualItems();
+  const last = items.at(-1)?.index ?? 0;
+  useEffect(() => {
+    if (!complete && last >= rows.length - 20) loadMore();
+  }, [complete, last, rows.length, loadMore]);
+
+  return (
+    <ScrollRegion
+      ref={scroller}
+      label="Turn log"
+      className="max-h-[474px] overflow-y-auto border-t -outline-offset-2"
+    >
+      <div {...tableRole("Turns, newest first", undefined, complete ? rows.length + 1 : -1)}>
+        <div {...ROWS} className="sticky top-0 z-10 bg-panel">
+          <div {...rowRole(1)} className={cn(GRID, "border-b py-1.5 text-xs text-faint")}>
+            <span {...headRole()}>Turn</span>
+            <span {...headRole()}>When</span>
+            <span {...headRole()} className="text-right">
+              Context
+            </span>
+            <span {...headRole()} className="text-right">
+              Used
+            </span>
+            <span {...headRole()} className={cn("text-right", WIDE_ONLY)}>
+              Cache read
+            </span>
+            <span {...headRole()} className={cn("text-right", WIDE_ONLY)}>
+              Output
+            </span>
+            <span {...headRole()} className="text-right">
+              Change
+            </span>
+          </div>
+        </div>
+        <div {...ROWS} className="relative" style={{ height: virtual.getTotalSize() }}>
+          {items.map(({ index, start, key }) => {
+            const row = rows[index];
+            if (row === undefined) return null;
+            return (
+              <div
+                key={key}
+                ref={virtual.measureElement}
+                data-index={index}
+                {...rowRole(index + 2)}
+                data-testid={`log-${row.kind}`}
+                className={cn(
+                  GRID,
+                  "absolute inset-x-0 border-b border-rule",
+                  row.kind !== "turn" && "bg-track/55 text-muted",
+                )}
+                style={{ minHeight: ROW_PX, transform: `translateY(${start}px)` }}
+              >
+                {row.kind === "turn" ? (
+                  <TurnCells row={row} />
+                ) : row.kind === "boundary" ? (
+                  <BoundaryCells row={row} />
+                ) : row.kind === "crossing" ? (
+                  <CrossingCells row={row} />
+                ) : (
+                  <span {...CELL} className="col-span-full text-xs font-medium">
+                    {row.day}
+                  </span>
+                )}
+              </div>
+            );
+          })}
+        </div>
+      </div>
+    </ScrollRegion>
+  );
+}
+
+function TurnCells({ row: { turn } }: { row: Extract<LogRow, { kind: "turn" }> }) {
+  const detail = [
+    turn.model,
+    `window ${turn.window}`,
+    turn.duration_ms === null ? null : `took ${duration(turn.duration_ms)}`,
+    turn.cost_usd === null ? null : `$${turn.cost_usd.toFixed(4)}`,
+  ]
+    .filter(Boolean)
+    .join(", ");
+  return (
+    <>
+      <span {...CELL} title={detail}>
+        {exact(turn.number)}
+      </span>
+      <span {...CELL} className="text-muted">
+        <LocalTime at={turn.at} format={clock} />
+      </span>
+      <span {...CELL} className="text-right font-medium">
+        {turn.context_tokens === null ? (
+          <span className="font-normal text-warn-ink" title="The harness sent no token count">
+            not counted
+          </span>
+        ) : (
+          <>
+            {turn.estimated && (
+              <span
+                className="mr-1 text-xs font-normal text-faint"
+                title="Estimated by the harness, not counted by the provider"
+              >
+                about
+              </span>
+            )}
+            {exact(turn.context_tokens)}
+          </>
+        )}
+      </span>
+      <span {...CELL} className="text-right">
+        {turn.utilization === null ? NONE : percent(turn.utilization)}
+      </span>
+      <span {...CELL} className={cn("text-right text-muted", WIDE_ONLY)}>
+        {turn.cache_read_tokens === null ? NONE : exact(turn.cache_read_tokens)}
+      </span>
+      <span {...CELL} className={cn("text-right text-muted", WIDE_ONLY)}>
+        {turn.output_tokens === null ? NONE : exact(turn.output_tokens)}
+      </span>
+      <span {...CELL} className="text-right">
+        {turn.compaction ? (
+          <span
+            className="text-xs text-faint"
+            title="A call that only compacts, so it does not change the level"
+          >
+            compaction
+          </span>
+        ) : turn.change === null ? (
+          NONE
+        ) : (
+          signed(turn.change)
+        )}
+      </span>
+    </>
+  );
+}
+
+/** Phones have no hover, so long text wraps instead of being truncated. */
+const WORDS = "max-sm:py-1.5 max-sm:leading-snug sm:truncate";
+const SPAN = "col-span-4 flex min-w-0 items-center gap-1.5 sm:col-span-6";
+
+function BoundaryCells({ row: { boundary } }: { row: Extract<LogRow, { kind: "boundary" }> }) {
+  const words = boundaryText(boundary);
+  return (
+    <>
+      <span {...CELL} className={SPAN} title={words}>
+        <BoundaryGlyph type={boundary.type} className="shrink-0" />
+        <span className={WORDS}>{words}</span>
+      </span>
+      <span {...CELL} className="text-right" title="Tokens reclaimed">
+        {boundary.reclaimed_tokens === null ? "" : <Reclaimed tokens={boundary.reclaimed_tokens} />}
+      </span>
+    </>
+  );
+}
+
+function Reclaimed({ tokens }: { tokens: number }) {
+  return (
+    <>
+      <span className="max-sm:hidden">{signed(-tokens)}</span>
+      <span className="sm:hidden">{signed(-tokens, compact)}</span>
+    </>
+  );
+}
+
+function CrossingCells({ row: { crossing } }: { row: Extract<LogRow, { kind: "crossing" }> }) {
+  const Arrow = crossing.direction === "up" ? ArrowUp : ArrowDown;
+  const words = crossingText(crossing);
+  return (
+    <>
+      <span {...CELL} className={SPAN} title={words}>
+        <Arrow
+          aria-hidden
+          className={cn("size-3 shrink-0", crossing.direction === "up" ? "text-warn-ink" : "text-ok")}
+        />
+        <span className={WORDS}>{words}</span>
+      </span>
+      <span {...CELL} />
+    </>
+  );
+}

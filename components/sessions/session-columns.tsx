@@ -1,0 +1,164 @@
+"use client";
+
+import type { SessionRow, SessionSort } from "@plimsoll/protocol";
+import { createColumnHelper, tableFeatures } from "@tanstack/react-table";
+import { TriangleAlert } from "lucide-react";
+import Link from "next/link";
+import { BoundaryCounts } from "../charts/boundary-counts.tsx";
+import { Ago, useZone } from "../clock.tsx";
+import { compact, exact, loadPercent, NONE, percent } from "../format.ts";
+import { GLOSSARY } from "../glossary.ts";
+import { SessionStatusLabel } from "../ui/session-status.tsx";
+import { rowHint, titleOf } from "../words.ts";
+
+export const features = tableFeatures({});
+const helper = createColumnHelper<typeof features, SessionRow>();
+
+export const GRID =
+  "grid gap-x-3 px-4 grid-cols-[minmax(0,1fr)_auto] xl:grid-cols-[minmax(150px,1.7fr)_minmax(104px,1fr)_60px_76px_80px_62px_48px_minmax(158px,0.8fr)_64px_80px] xl:items-center";
+
+/** Sort key of each sortable column. */
+export const SORTS: Readonly<Record<string, SessionSort>> = {
+  load: "load",
+  peak: "peak_utilization",
+  turns: "turns",
+  last: "last_at",
+};
+
+/** Tooltips of column headers. */
+export const COLUMN_HINTS: Readonly<Record<string, string>> = {
+  now: "Context tokens of the main agent at its latest turn.",
+  load: GLOSSARY.load,
+  peak: GLOSSARY.peak,
+  boundaries: GLOSSARY.boundary,
+  warnings: GLOSSARY.warnings,
+};
+
+export const RIGHT: ReadonlySet<string> = new Set(["now", "load", "peak", "turns", "warnings", "last"]);
+
+/** Position of each cell on narrow screens, where a row is a card. */
+export const ON_CARD: Readonly<Record<string, string>> = {
+  session: "max-xl:col-start-1",
+  harness: "max-xl:hidden",
+  status: "max-xl:col-start-2 max-xl:row-start-1 max-xl:text-right max-xl:text-[13px]",
+  now: "max-xl:col-start-1 max-xl:row-start-2 max-xl:text-left",
+  load: "max-xl:col-start-2 max-xl:row-start-2",
+  peak: "max-xl:hidden",
+  turns: "max-xl:hidden",
+  boundaries: "max-xl:col-start-1 max-xl:row-start-3 xl:pl-5",
+  warnings: "max-xl:hidden",
+  last: "max-xl:col-start-2 max-xl:row-start-3",
+};
+
+function Title({ row }: { row: SessionRow }) {
+  const zone = useZone();
+  return (
+    <Link
+      href={`/sessions/${row.id}`}
+      data-row-link
+      title={rowHint([titleOf(row), row.title === null ? null : row.session, row.harness], row, zone)}
+      className="block truncate font-medium after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent"
+    >
+      {titleOf(row)}
+    </Link>
+  );
+}
+
+export const columns = helper.columns([
+  helper.display({
+    id: "session",
+    header: "Session",
+    cell: ({ row: { original: row } }) => (
+      <>
+        <Title row={row} />
+        <span className="flex gap-x-1 text-xs text-faint">
+          <span className="max-w-3/5 shrink-0 truncate xl:hidden">{row.harness}</span>
+          <span className="min-w-0 truncate">
+            <span className="xl:hidden">· </span>
+            {row.session}
+          </span>
+          {row.kind !== null && <span className="shrink-0">· {row.kind}</span>}
+          {row.agents > 1 && <span className="shrink-0">· {exact(row.agents)} agents</span>}
+        </span>
+      </>
+    ),
+  }),
+  helper.display({
+    id: "harness",
+    header: "Harness",
+    cell: ({ row: { original: row } }) => (
+      <span className="block truncate" title={row.harness}>
+        {row.harness}
+      </span>
+    ),
+  }),
+  helper.display({
+    id: "status",
+    header: "Status",
+    cell: ({ row: { original: row } }) => <SessionStatusLabel status={row.status} reason={row.end_reason} />,
+  }),
+  helper.display({
+    id: "now",
+    header: "Current",
+    cell: ({ row: { original: row } }) => (
+      <span title={row.context_tokens === null ? "not counted" : `${exact(row.context_tokens)} tokens`}>
+        {row.context_tokens === null ? (
+          <>
+            <span className="max-xl:hidden">{NONE}</span>
+            <span className="text-xs text-faint xl:hidden">not counted</span>
+          </>
+        ) : (
+          <>
+            {compact(row.context_tokens)}
+            <span className="text-xs text-faint xl:block max-xl:ml-1.5">
+              {row.utilization === null ? "size unknown" : percent(row.utilization)}
+            </span>
+          </>
+        )}
+      </span>
+    ),
+  }),
+  helper.display({
+    id: "load",
+    header: "Load",
+    cell: ({ row: { original: row } }) =>
+      row.load === null ? (
+        <span className="max-xl:hidden">{NONE}</span>
+      ) : (
+        <span className={`inline-flex items-center gap-1 font-semibold ${row.load >= 1 ? "text-hard" : ""}`}>
+          {row.load >= 1 && <TriangleAlert aria-label="over its line" className="size-3.5" />}
+          {loadPercent(row.load)}
+        </span>
+      ),
+  }),
+  helper.display({
+    id: "peak",
+    header: "Peak",
+    cell: ({ row: { original: row } }) => (
+      <span title={row.peak_tokens === null ? undefined : `${exact(row.peak_tokens)} tokens`}>
+        {row.peak_utilization !== null
+          ? percent(row.peak_utilization)
+          : row.peak_tokens === null
+            ? NONE
+            : compact(row.peak_tokens)}
+      </span>
+    ),
+  }),
+  helper.display({ id: "turns", header: "Turns", cell: ({ row }) => exact(row.original.turns) }),
+  helper.display({
+    id: "boundaries",
+    header: "Boundaries",
+    cell: ({ row }) => <BoundaryCounts row={row.original} />,
+  }),
+  helper.display({
+    id: "warnings",
+    header: "Warnings",
+    cell: ({ row: { original: row } }) =>
+      row.warnings === 0 ? <span className="text-faint">0</span> : exact(row.warnings),
+  }),
+  helper.display({
+    id: "last",
+    header: "Last turn",
+    cell: ({ row }) => <Ago at={row.original.last_at} className="text-muted" />,
+  }),
+]);

@@ -1,0 +1,26 @@
+import { DEMO_EXAMPLES, DEMO_FAILURES, type DemoView } from "@plimsoll/protocol";
+import { describe, expect, it } from "vitest";
+import { demoAdvice, demoStatusText } from "./demo-status.ts";
+
+function run(state: DemoView["state"], finished: number): DemoView {
+  const examples = DEMO_EXAMPLES.map((name, index) => ({
+    name,
+    state: index < finished ? ("finished" as const) : ("running" as const),
+    said: null,
+    events: null,
+    sessions: [],
+  }));
+  return { state, started_at: null, ended_at: null, failure: null, examples };
+}
+
+describe("the status of the demo fleet", () => {
+  it("counts finished examples", () => {
+    expect(demoStatusText(run("running", 1))).toBe("Running: 1 of 4 examples finished.");
+    expect(demoStatusText(run("failed", 3))).toBe("Failed: 3 of 4 examples finished.");
+    expect(demoStatusText(run("finished", 4))).toBe("All 4 examples finished. Their sessions are recorded.");
+  });
+
+  it("has advice for every failure", () => {
+    for (const reason of DEMO_FAILURES) expect(demoAdvice(reason), reason).toMatch(/again/);
+  });
+});

@@ -1,0 +1,147 @@
+"use client";
+
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { type FormEvent, useState } from "react";
+import { toast } from "sonner";
+import { Ago } from "../clock.tsx";
+import { exact } from "../format.ts";
+import { useTRPC } from "../trpc.ts";
+import { Button } from "../ui/button.tsx";
+import { ErrorState, Skeleton } from "../ui/states.tsx";
+import { parseTokens } from "./parse-tokens.ts";
+import { Section } from "./section.tsx";
+
+const FIELD = "mt-1 h-9 w-full rounded-md border border-edge bg-bg px-2.5 text-ink placeholder:text-faint";
+
+/** Window sizes for models that the catalog does not know. `requestedModel` comes from a "set it" link. */
+export function ModelWindows({ requestedModel }: { requestedModel: string | null }) {
+  const trpc = useTRPC();
+  const client = useQueryClient();
+  const query = useQuery(trpc.windows.list.queryOptions());
+  const [model, setModel] = useState(requestedModel ?? "");
+  const [size, setSize] = useState("");
+  const tokens = parseTokens(size);
+  // A window size affects utilization, lines and loads on every page.
+  const refresh = () => client.invalidateQueries();
+  const set = useMutation(
+    trpc.windows.set.mutationOptions({
+      onSuccess: (window) => {
+        toast.success(`Window of ${window.model} set to ${exact(window.tokens)} tokens.`);
+        setModel("");
+        setSize("");
+        return refresh();
+      },
+    }),
+  );
+  const remove = useMutation(trpc.windows.remove.mutationOptions({ onSuccess: refresh }));
+
+  function submit(event: FormEvent) {
+    event.preventDefault();
+    if (tokens !== null) set.mutate({ model: model.trim(), tokens });
+  }
+
+  return (
+    <Section
+      id="windows"
+      title="Model windows"
+      note="Plimsoll uses the size a harness reports, else the size set here, else the model catalog. Without a size, it shows tokens without a percentage."
+    >
+      {(query.data?.unknown.length ?? 0) > 0 && (
+        <div className="mb-4 rounded-lg border border-warn px-3 py-2 text-[13px]">
+          <p className="mb-1.5 text-warn-ink">Models without a size</p>
+          <div className="flex flex-wrap gap-1.5">
+            {query.data?.unknown.map((name) => (
+              <Button
+                key={name}
+                size="small"
+                onClick={() => setModel(name)}
+                aria-label={`Set the size of ${name}`}
+                className="h-auto min-h-7 max-w-full py-1 text-left whitespace-normal wrap-anywhere pointer-coarse:h-auto pointer-coarse:min-h-9"
+              >
+                {name}
+              </Button>
+            ))}
+          </div>
+        </div>
+      )}
+      <form onSubmit={submit} className="mb-1 grid items-end gap-3 sm:grid-cols-[minmax(0,1fr)_170px_auto]">
+        <label className="block text-[13px] text-muted">
+          Model
+          <input
+            required
+            maxLength={200}
+            value={model}
+            onChange={(event) => setModel(event.target.value)}
+            placeholder="Model ID from the harness"
+            className={FIELD}
+          />
+        </label>
+        <label className="block text-[13px] text-muted">
+          Tokens
+          <input
+            required
+            inputMode="text"
+            value={size}
+            onChange={(event) => setSize(event.target.value)}
+            placeholder="128k or 131072"
+            aria-describedby="size-read"
+            aria-invalid={size !== "" && tokens === null}
+            className={FIELD}
+          />
+        </label>
+        <Button
+          type="submit"
+          look="primary"
+          className="h-9"
+          disabled={tokens === null || model.trim() === "" || set.isPending}
+        >
+          Set size
+        </Button>
+      </form>
+      <p id="size-read" className="mb-1 min-h-5 text-xs text-faint" aria-live="polite">
+        {size === ""
+          ? ""
+          : tokens === null
+            ? "Enter a whole number, such as 131072, 128k or 1M."
+            : `${exact(tokens)} tokens`}
+      </p>
+      {set.isError && (
+        <p role="alert" className="mb-3 text-[13px] text-hard">
+          Failed to set the size: {set.error.message}
+        </p>
+      )}
+      {query.data === undefined ? (
+        query.isError ? (
+          <ErrorState what="the model windows" error={query.error} retry={() => query.refetch()} />
+        ) : (
+          <Skeleton className="h-10" />
+        )
+      ) : query.data.windows.length === 0 ? (
+        <p className="text-[13px] text-muted">No sizes set here.</p>
+      ) : (
+        <ul data-testid="windows">
+          {query.data.windows.map((window) => (
+            <li
+              key={window.model}
+              className="flex items-center gap-3 border-t py-2 text-[13px] first:border-t-0"
+            >
+              <span className="min-w-0 flex-1 font-medium wrap-anywhere">{window.model}</span>
+              <span>{exact(window.tokens)}</span>
+              <span className="w-24 text-right text-muted max-sm:hidden">
+                <Ago at={window.updated_at} />
+              </span>
+              <Button
+                size="small"
+                disabled={remove.isPending}
+                onClick={() => remove.mutate({ model: window.model })}
+                aria-label={`Remove the size of ${window.model}`}
+              >
+                Remove
+              </Button>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Section>
+  );
+}

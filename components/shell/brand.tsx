@@ -1,9 +1,0 @@
-/** The load line itself: a circle cut by a line. */
-export function Mark({ className }: { className?: string }) {
-  return (
-    <svg width="22" height="22" viewBox="0 0 22 22" aria-hidden="true" className={className}>
-      <circle cx="11" cy="11" r="7.5" fill="none" stroke="currentColor" strokeWidth="1.8" />
-      <path d="M0 11h22" stroke="currentColor" strokeWidth="1.8" />
-    </svg>
-  );
-}

@@ -1,0 +1,192 @@
+"use client";
+
+import { useQuery } from "@tanstack/react-query";
+import { Command } from "cmdk";
+import { Clock, Moon, Search, Waypoints } from "lucide-react";
+import { useRouter } from "next/navigation";
+import { useTheme } from "next-themes";
+import { type ReactNode, useCallback, useDeferredValue, useEffect, useLayoutEffect, useState } from "react";
+import { useMinute } from "../clock.tsx";
+import { compact } from "../format.ts";
+import { QUICK_RANGES, quickLabel, resolveRange } from "../range.ts";
+import { useTRPC } from "../trpc.ts";
+import { useRange } from "../url.ts";
+import { titleOf } from "../words.ts";
+import { PAGES, withSharedParams } from "./pages.ts";
+import { THEMES } from "./theme-button.tsx";
+
+const ITEM =
+  "flex cursor-pointer items-center gap-2.5 rounded-md px-2.5 py-2 text-[13px] data-[selected=true]:bg-track [&_svg]:size-4 [&_svg]:shrink-0 [&_svg]:text-faint";
+const GROUP =
+  "[&_[cmdk-group-heading]]:px-2.5 [&_[cmdk-group-heading]]:py-1.5 [&_[cmdk-group-heading]]:text-xs [&_[cmdk-group-heading]]:text-faint";
+
+interface Props {
+  open: boolean;
+  onOpenChange: (open: boolean) => void;
+  /** Returns the text typed before the input was mounted, and clears it. */
+  takeEarly: () => string;
+}
+
+/** Finds pages, sessions, time ranges and themes by name. */
+export function Palette({ open, onOpenChange, takeEarly }: Props) {
+  const router = useRouter();
+  const [, setRange] = useRange();
+  const { setTheme } = useTheme();
+  const [text, setText] = useState("");
+  const [chosen, setChosen] = useState("");
+  useLayoutEffect(() => setText((now) => now + takeEarly()), [takeEarly]);
+
+  /** If the selected session no longer matches, select the first row, so that Enter still works. */
+  const selectVisibleRow = useCallback(() => {
+    requestAnimationFrame(() => {
+      const shown = [...document.querySelectorAll("[cmdk-list] [cmdk-item]")].map(
+        (row) => row.getAttribute("data-value") ?? "",
+      );
+      setChosen((now) => (shown.includes(now) ? now : (shown[0] ?? "")));
+    });
+  }, []);
+
+  function run(action: () => void) {
+    onOpenChange(false);
+    setText("");
+    action();
+  }
+
+  return (
+    <Command.Dialog
+      open={open}
+      onOpenChange={onOpenChange}
+      label="Search"
+      loop
+      value={chosen}
+      onValueChange={setChosen}
+      overlayClassName="fixed inset-0 z-40 bg-black/45"
+      contentClassName="fixed top-[12vh] left-1/2 z-50 w-[min(36rem,calc(100vw-2rem))] -translate-x-1/2 overflow-hidden rounded-xl border border-edge bg-raised shadow-2xl"
+    >
+      <div className="flex items-center gap-2.5 border-b px-4">
+        <Search aria-hidden className="size-4 text-faint" />
+        <Command.Input
+          // Without this the dialog focuses the input too, but selects the text typed early.
+          autoFocus
+          value={text}
+          onValueChange={setText}
+          placeholder="Search sessions, pages, ranges"
+          className="h-12 w-full bg-transparent text-[15px] outline-none placeholder:text-faint"
+        />
+      </div>
+      {/* Outside the list: a listbox may contain only options. */}
+      <Command.Empty className="px-3 py-6 text-center text-[13px] text-muted">No results</Command.Empty>
+      <Command.List className="max-h-[50vh] overflow-auto p-1.5">
+        <Sessions
+          text={text}
+          onArrive={setChosen}
+          onNone={selectVisibleRow}
+          onPick={(id) => run(() => router.push(`/sessions/${id}`))}
+        />
+        <Command.Group heading="Pages" className={GROUP}>
+          {PAGES.map(({ href, label, icon: Icon, key }) => (
+            <Item
+              key={href}
+              value={`page ${label}`}
+              onSelect={() =>
+                run(() => router.push(withSharedParams(href, new URLSearchParams(window.location.search))))
+              }
+              note={`g ${key}`}
+            >
+              <Icon aria-hidden /> {label}
+            </Item>
+          ))}
+        </Command.Group>
+        <Command.Group heading="Time range" className={GROUP}>
+          {QUICK_RANGES.map((last) => (
+            <Item
+              key={last}
+              value={`range ${quickLabel(last)} ${last}`}
+              onSelect={() => run(() => setRange({ last }))}
+            >
+              <Clock aria-hidden /> {quickLabel(last)}
+            </Item>
+          ))}
+        </Command.Group>
+        <Command.Group heading="Theme" className={GROUP}>
+          {THEMES.map((theme) => (
+            <Item key={theme} value={`theme ${theme}`} onSelect={() => run(() => setTheme(theme))}>
+              <Moon aria-hidden /> Theme: {theme}
+            </Item>
+          ))}
+        </Command.Group>
+      </Command.List>
+    </Command.Dialog>
+  );
+}
+
+const itemOf = (id: string) => `session ${id}`;
+
+function Item({
+  value,
+  keywords,
+  onSelect,
+  note,
+  children,
+}: {
+  value: string;
+  keywords?: string[];
+  onSelect: () => void;
+  note?: string;
+  children: ReactNode;
+}) {
+  return (
+    <Command.Item value={value} keywords={keywords} onSelect={onSelect} className={ITEM}>
+      {children}
+      {note !== undefined && <kbd className="ml-auto font-mono text-xs text-faint">{note}</kbd>}
+    </Command.Item>
+  );
+}
+
+interface SessionsProps {
+  text: string;
+  /** Called with the value of the best match when results arrive. */
+  onArrive: (value: string) => void;
+  /** Called when no session matches. */
+  onNone: () => void;
+  onPick: (id: string) => void;
+}
+
+function Sessions({ text, onArrive, onNone, onPick }: SessionsProps) {
+  const trpc = useTRPC();
+  const q = useDeferredValue(text.trim());
+  const { from, to } = resolveRange({ last: "30d" }, useMinute());
+  const { data, isPlaceholderData } = useQuery(
+    trpc.sessions.list.queryOptions(
+      { from, to, limit: 8, ...(q === "" ? {} : { q }) },
+      { placeholderData: (previous) => previous },
+    ),
+  );
+  // Results of the previous text stay visible while loading, but must not be selected.
+  const answered = q !== "" && q === text.trim() && data !== undefined && !isPlaceholderData;
+  const best = answered ? data.items[0]?.id : undefined;
+  useEffect(() => {
+    // cmdk selected its first row before the results arrived; select the best match instead.
+    if (best !== undefined) onArrive(itemOf(best));
+    else if (answered) onNone();
+  }, [answered, best, onArrive, onNone]);
+  if (data === undefined || data.items.length === 0) return null;
+  return (
+    <Command.Group heading={q === "" ? "Latest sessions" : "Sessions, last 30 days"} className={GROUP}>
+      {data.items.map((row) => (
+        <Item
+          key={row.id}
+          value={itemOf(row.id)}
+          // The server also matches IDs and models; the query as a keyword keeps cmdk from filtering those out.
+          keywords={[titleOf(row), row.harness, q]}
+          onSelect={() => onPick(row.id)}
+          note={row.context_tokens === null ? undefined : compact(row.context_tokens)}
+        >
+          <Waypoints aria-hidden />
+          <span className="min-w-0 truncate">{titleOf(row)}</span>
+          <span className="max-w-2/5 shrink-0 truncate text-xs text-faint">{row.harness}</span>
+        </Item>
+      ))}
+    </Command.Group>
+  );
+}

@@ -1,0 +1,56 @@
+"use client";
+
+import { Modal } from "../ui/dialog.tsx";
+import { PAGES } from "./pages.ts";
+
+const KEYS: readonly (readonly [string, string])[] = [
+  ["Ctrl K", "Open search"],
+  ["/", "Focus the search field"],
+  ...PAGES.map(({ key, label }) => [`g ${key}`, `Go to ${label}`] as const),
+  ["j k or ↓ ↑", "Move between rows"],
+  ["Enter", "Open the focused row"],
+  ["← →", "Move along a chart"],
+  ["?", "Show this help"],
+];
+
+export function ShortcutsDialog({
+  open,
+  onOpenChange,
+}: {
+  open: boolean;
+  onOpenChange: (open: boolean) => void;
+}) {
+  return (
+    <Modal open={open} onOpenChange={onOpenChange} title="Keyboard shortcuts">
+      <dl className="grid grid-cols-[auto_1fr] gap-x-6 gap-y-2 text-[13px]">
+        {KEYS.map(([keys, what]) => (
+          <div key={keys} className="contents">
+            <dt>
+              <KeyCombination text={keys} />
+            </dt>
+            <dd className="text-muted">{what}</dd>
+          </div>
+        ))}
+      </dl>
+    </Modal>
+  );
+}
+
+function KeyCombination({ text }: { text: string }) {
+  return text.split(" ").map((key, index) =>
+    key === "or" ? (
+      // biome-ignore lint/suspicious/noArrayIndexKey: the text is constant
+      <span key={index} className="mr-1 text-faint">
+        or
+      </span>
+    ) : (
+      <kbd
+        // biome-ignore lint/suspicious/noArrayIndexKey: the text is constant
+        key={index}
+        className="mr-1 rounded border border-edge bg-bg px-1.5 py-0.5 font-mono text-xs"
+      >
+        {key}
+      </kbd>
+    ),
+  );
+}

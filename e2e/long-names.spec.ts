@@ -1,0 +1,82 @@
+import type { Locator, Page } from "@playwright/test";
+import { expect, test } from "./fixtures.ts";
+import { EventBuilder } from "./support/event-builder.ts";
+
+const MODEL = "registry.internal.example/team/qwen3-coder-480b-a35b-instruct-fp8-2026-10-31-experimental";
+
+async function fits(page: Page): Promise<void> {
+  await expect
+    .poll(() => page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth))
+    .toBeLessThanOrEqual(0);
+}
+
+test("a long model name is fully visible in Setup @phone", async ({ page, send, harness }) => {
+  await send(new EventBuilder({ harness, session: "long", model: MODEL }).turn(9_000).take());
+  await page.goto("/setup");
+  const whole = (name: string) =>
+    page
+      .getByText(name, { exact: true })
+      .evaluate(
+        (element) =>
+          element.scrollWidth <= element.clientWidth && element.scrollHeight <= element.clientHeight,
+      );
+  const unknownModel = page.getByRole("button", { name: `Set the size of ${MODEL}` });
+  await expect(unknownModel).toHaveText(MODEL);
+  expect(await whole(MODEL)).toBe(true);
+  await fits(page);
+  await unknownModel.click();
+  await page.getByLabel("Tokens").fill("128k");
+  await page.getByRole("button", { name: "Set size", exact: true }).click();
+  const set = page.getByTestId("windows").getByText(MODEL);
+  await expect(set).toBeVisible();
+  await expect(unknownModel).toHaveCount(0);
+  expect(await whole(MODEL)).toBe(true);
+  await fits(page);
+  await page.getByRole("button", { name: `Remove the size of ${MODEL}` }).click();
+  await expect(set).toHaveCount(0);
+});
+
+test("names of 120 characters do not overflow @phone", async ({ page, send, server, harness }) => {
+  const long = harness.padEnd(120, "h");
+  const agent = new EventBuilder({
+    harness: long,
+    session: "s".repeat(120),
+    model: "m".repeat(120),
+    window: 200_000,
+  });
+  await send(agent.turn(9_000).take());
+  const inside = (shown: Locator) =>
+    expect
+      .poll(() =>
+        shown.evaluate((element) => {
+          const { left, right } = element.getBoundingClientRect();
+          return left >= 0 && right <= window.innerWidth && element.scrollWidth <= element.clientWidth;
+        }),
+      )
+      .toBe(true);
+  await page.goto("/");
+  await page.getByRole("button", { name: "Harness: All harnesses" }).click();
+  const choice = page.getByRole("menuitemradio", { name: long });
+  await expect(choice).toBeVisible();
+  await inside(page.getByRole("menu"));
+  await choice.click();
+  await expect(page.getByTestId("fleet-row")).toHaveCount(1);
+  await fits(page);
+
+  await page.getByRole("button", { name: "Search" }).filter({ visible: true }).click();
+  await page.getByPlaceholder("Search sessions, pages, ranges").fill(harness);
+  const found = page.getByRole("option").filter({ hasText: long });
+  await expect(found).toContainText("9k");
+  await inside(found);
+  await found.click();
+  // A long model name does not hide the window size.
+  await expect(page.getByText("200k reported")).toBeInViewport({ ratio: 1 });
+  await fits(page);
+
+  await server.createKey("k".repeat(100), ["ingest"]);
+  await page.goto("/setup");
+  await page.getByRole("button", { name: /^Revoke k{100}$/ }).click();
+  await inside(page.getByRole("dialog"));
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await fits(page);
+});

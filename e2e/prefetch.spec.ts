@@ -1,0 +1,27 @@
+import { expect, test } from "./fixtures.ts";
+import { EventBuilder } from "./support/event-builder.ts";
+
+/** Prefetched queries are keyed by minute, so a browser clock that is ahead must not invalidate them. */
+for (const ahead of [0, 5]) {
+  test(`pages show prefetched numbers if the browser clock is ${ahead} minutes ahead`, async ({
+    page,
+    send,
+    harness,
+  }) => {
+    await send(new EventBuilder({ harness, session: "known", window: 200_000 }).turn(9_000).take());
+    if (ahead > 0) await page.clock.setFixedTime(Date.now() + ahead * 60_000);
+    // Requests of the page get no response.
+    await page.route("**/api/trpc/**", () => {});
+    await page.goto("/setup");
+    await expect(page.getByTestId("first-event")).toHaveText("Events are arriving");
+    await expect(page.getByTestId("keys")).toContainText("tests");
+    await expect(page.getByTestId("ingest-counts")).toContainText("turns stored");
+    await expect(page.getByRole("region", { name: "Active thresholds" })).toContainText("15%");
+    await expect(page.locator("main .skeleton")).toHaveCount(0);
+    await page.goto(`/?harness=${harness}`);
+    await expect(page.getByTestId("tile-load")).toContainText("23%");
+    await expect(page.getByTestId("fleet-row")).toHaveCount(1);
+    await page.goto(`/sessions?harness=${harness}`);
+    await expect(page.getByTestId("session-row")).toHaveCount(1);
+  });
+}

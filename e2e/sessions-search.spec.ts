@@ -1,0 +1,112 @@
+import { expect, listen, test } from "./fixtures.ts";
+import { EventBuilder } from "./support/event-builder.ts";
+
+function sessions(harness: string) {
+  const eventsFor = (session: string, kind: string, title: string, model: string, ...levels: number[]) =>
+    new EventBuilder({ harness, session, model, window: 200_000 })
+      .event("session", { status: "started", kind, title })
+      .turns(...levels);
+  return [
+    eventsFor("t-1", "conversation", "Summarise incident 418", "claude-opus-4-6", 9_000, 12_000),
+    eventsFor("l-1", "loop", "Refactor billing webhooks", "claude-opus-4-6", 20_000, 44_000),
+    eventsFor("l-2", "loop", "Nightly dependency sweep", "qwen3-coder", 12_000, 30_000),
+    eventsFor("p-1", "phase", "Plan the incident review", "claude-opus-4-6", 5_000).event("session", {
+      status: "ended",
+      reason: "done",
+    }),
+  ].flatMap((agent) => agent.take());
+}
+
+test("search, filters and sorting are in the URL and open in another browser", async ({
+  page,
+  send,
+  harness,
+  browser,
+  storageState,
+}) => {
+  await send(sessions(harness));
+  await page.goto(`/sessions?harness=${harness}`);
+  const rows = page.getByTestId("session-row");
+  await expect(rows).toHaveCount(4);
+  await expect(page.getByTestId("session-count")).toHaveText("4 shown");
+
+  const search = page.getByRole("searchbox", { name: "Search sessions" });
+  await search.fill("incident");
+  await expect(rows).toHaveCount(2);
+  await expect(page).toHaveURL(/q=incident/);
+  await search.fill("qwen3");
+  await expect(rows).toHaveCount(1);
+  await expect(rows).toContainText("Nightly dependency sweep");
+  await search.fill("nothing is called this");
+  await expect(page.getByTestId("empty")).toContainText("No matching sessions");
+  await page.getByRole("button", { name: "Clear filters" }).first().click();
+  await expect(search).toHaveValue("");
+
+  await page.goto(`/sessions?harness=${harness}`);
+  await page.getByRole("button", { name: "Kind: All kinds" }).click();
+  await page.getByRole("menuitemradio", { name: "loop" }).click();
+  await expect(rows).toHaveCount(2);
+  await page.getByRole("button", { name: "Load" }).click();
+  await expect(page).toHaveURL(/sort=load/);
+  await expect(rows).toHaveText([/Refactor billing webhooks/, /Nightly dependency sweep/]);
+  await page.getByRole("button", { name: "Load" }).click();
+  await expect(rows).toHaveText([/Nightly dependency sweep/, /Refactor billing webhooks/]);
+
+  const elsewhere = await browser.newContext({ storageState });
+  const other = await elsewhere.newPage();
+  const errors = listen(other);
+  await other.goto(page.url());
+  await expect(other.getByTestId("session-row")).toHaveText([
+    /Nightly dependency sweep/,
+    /Refactor billing webhooks/,
+  ]);
+  await expect(other.getByRole("button", { name: "Kind: loop" })).toBeVisible();
+  await expect(other.getByRole("columnheader", { name: "Load" })).toHaveAttribute("aria-sort", "ascending");
+  expect(errors).toEqual([]);
+  await elsewhere.close();
+
+  await page.getByRole("button", { name: "Kind: loop" }).click();
+  await page.getByRole("menuitemradio", { name: "All kinds" }).click();
+  await page.getByRole("button", { name: "Status: All statuses" }).click();
+  await page.getByRole("menuitemradio", { name: "ended" }).click();
+  await expect(rows).toHaveText([/Plan the incident review/]);
+});
+
+test("Share copies a link to the same agent and axis", async ({ page, context, send, harness }) => {
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const shared = { harness, session: "to-share", window: 200_000 };
+  await send([
+    ...new EventBuilder(shared).turns(20_000, 24_000).take(),
+    ...new EventBuilder({ ...shared, agent: "helper", parent: "main" }).turns(6_000, 7_000).take(),
+  ]);
+  await page.goto(`/sessions?harness=${harness}`);
+  await page.getByRole("link", { name: "to-share" }).click();
+  await page.getByTestId("agent").filter({ hasText: "helper" }).click();
+  await page.getByRole("button", { name: "Time", exact: true }).click();
+  await expect(page).toHaveURL(/axis=time/);
+  await page.getByRole("button", { name: "Share" }).click();
+  await expect(page.getByText("Link copied. It opens this view.")).toBeVisible();
+  const link = await page.evaluate(() => navigator.clipboard.readText());
+  await page.goto("/");
+  await page.goto(link);
+  await expect(page.getByRole("heading", { name: "Turns of helper" })).toBeVisible();
+  await expect(page.getByRole("button", { name: "Time", exact: true })).toHaveAttribute(
+    "aria-pressed",
+    "true",
+  );
+});
+
+test("the range stays the same across pages", async ({ page, send, harness }) => {
+  const yesterday = Date.now() - 30 * 3_600_000;
+  await send(
+    new EventBuilder({ harness, session: "long-ago", window: 200_000, start: yesterday }).turns(9_000).take(),
+  );
+  await page.goto(`/sessions?harness=${harness}`);
+  await expect(page.getByTestId("empty")).toContainText("No matching sessions");
+  await page.getByTestId("range").click();
+  await page.getByRole("button", { name: "Last 7 days" }).click();
+  await expect(page.getByTestId("session-row")).toHaveCount(1);
+  await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Fleet" }).click();
+  await expect(page).toHaveURL(/range=7d/);
+  await expect(page.getByTestId("range")).toContainText("Last 7 days");
+});

@@ -1,0 +1,37 @@
+import { expect, test } from "./fixtures.ts";
+import { EventBuilder } from "./support/event-builder.ts";
+
+test("a level above the window size is shown unchanged and marks the window as suspect", async ({
+  page,
+  send,
+  harness,
+}) => {
+  await send(
+    new EventBuilder({ harness, session: "over-full", window: 2_000 })
+      .turns(1_430, 2_704, 4_166, 5_115)
+      .take(),
+  );
+  await page.goto(`/?harness=${harness}`);
+  const row = page.getByTestId("fleet-row");
+  await expect(row.getByTestId("context-tokens")).toHaveAttribute("title", "5,115 tokens");
+  await expect(row).toContainText("255.8% of 2k");
+  await expect(row).toContainText("window suspect");
+  await expect(row).toHaveAttribute("data-state", "over");
+  // The line is at 400 tokens, so the level is far beyond the end of the bar.
+  await expect(row.getByTestId("load")).toContainText("1,279%");
+  await expect(row.getByTitle("5,115 tokens, beyond the end of the bar")).toBeVisible();
+  await expect(page.getByTestId("tile-peak")).toContainText("255.8%");
+
+  await row.getByRole("link", { name: "over-full" }).click();
+  await expect(page.getByTestId("tile-now")).toContainText("5.1k");
+  await expect(page.getByTestId("tile-now")).toContainText("255.8% of 2k");
+  await expect(page.getByTestId("tile-peak")).toContainText("255.8%, turn 4");
+  await expect(page.getByRole("main").getByText("window suspect")).toBeVisible();
+  await expect(page.getByTestId("log-turn").first()).toContainText("255.8%");
+  const chart = page.getByRole("region", { name: "Context tokens of main" });
+  await expect(chart.getByText("hard 90% · 1.8k")).toBeVisible();
+  await expect(chart.getByTestId("saw-path")).toBeVisible();
+
+  await page.goto(`/sessions?harness=${harness}`);
+  await expect(page.getByTestId("session-row")).toContainText("255.8%");
+});

@@ -1,0 +1,118 @@
+import { mkdir, mkdtemp, readFile, writeFile } from "node:fs/promises";
+import { homedir, tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileSpool } from "@plimsoll/guard/node";
+import { createReporter, type Reporter } from "@plimsoll/guard/report";
+import { reportProgress, sessionReporter } from "./progress.ts";
+
+/** What each example receives. */
+export interface ExampleContext {
+  /** Sends the events to the server. */
+  reporter: Reporter;
+  /** Id of this harness instance. */
+  harness: string;
+  /** Suffix that makes session names unique per run. */
+  run: string;
+  /** The example's temporary folder. */
+  folder: string;
+  say: (text: string) => void;
+  /** Delay of each scripted answer, in ms, so that a viewer can follow the demo. */
+  paceMs: number;
+}
+
+/** Finds the server like the command line does: from the environment, or on this machine with its token file. */
+async function target(): Promise<{ url: string; key: string | undefined }> {
+  const url = process.env.PLIMSOLL_URL ?? `http://127.0.0.1:${process.env.PORT ?? "4180"}`;
+  if (process.env.PLIMSOLL_KEY !== undefined) return { url, key: process.env.PLIMSOLL_KEY };
+  const home =
+    process.env.PLIMSOLL_HOME ??
+    (process.getuid?.() === 0 ? "/var/lib/plimsoll" : join(homedir(), ".plimsoll"));
+  const key = await readFile(join(home, "local-token"), "utf8").catch(() => undefined);
+  return { url, key: key?.trim() };
+}
+
+/** Runs one example and sends its events before it returns. */
+export async function runExample<R>(
+  name: string,
+  harness: (context: ExampleContext) => Promise<R>,
+): Promise<R> {
+  reportProgress({ type: "running", example: name });
+  try {
+    return await runWithContext(name, harness);
+  } catch (error) {
+    reportProgress({
+      type: "failed",
+      example: name,
+      message: error instanceof Error ? error.message : String(error),
+    });
+    throw error;
+  }
+}
+
+async function runWithContext<R>(name: string, harness: (context: ExampleContext) => Promise<R>): Promise<R> {
+  const { url, key } = await target();
+  const say = (text: string) => {
+    console.log(text.replace(/^/gm, `${name.padEnd(10)} `));
+    reportProgress({ type: "said", example: name, text });
+  };
+  if (key === undefined) {
+    say(`No key for ${url}. Set PLIMSOLL_KEY, or start the server on this machine.`);
+  }
+  const folder = await mkdtemp(join(tmpdir(), `plimsoll-${name}-`));
+  const reporter = createReporter({
+    url: key === undefined ? undefined : url,
+    key,
+    spool: fileSpool(join(folder, ".spool")),
+    log: sessionReporter(name),
+    flushMs: 200,
+    onTrouble: ({ kind, message }) => say(`reporting: ${kind}: ${message}`),
+  });
+  // Use a fixed host name, so that demo events do not mix with a real harness on this machine.
+  const instance = `${name}@demo`;
+  reporter.record({
+    type: "harness",
+    id: `hello-${process.pid}-${Date.now()}`,
+    at: Date.now(),
+    harness: instance,
+    status: "hello",
+    name,
+    version: "0.1.0",
+    capabilities: ["turns", "crossings", "boundaries", "composition"],
+  });
+  const paceMs = Number(process.env.PLIMSOLL_DEMO_PACE_MS ?? 30);
+  const result = await harness({
+    reporter,
+    harness: instance,
+    run: Date.now().toString(36),
+    folder,
+    say,
+    paceMs,
+  });
+  await reporter.close(10_000);
+  const { recorded, sent } = reporter.stats;
+  say(`sent ${sent} events${sent < recorded ? `; ${recorded - sent} did not arrive` : ""}`);
+  reportProgress({ type: "finished", example: name, sent, lost: recorded - sent });
+  return result;
+}
+
+/** Writes a small project of `count` source files and returns their paths. */
+export async function makeProject(folder: string, count: number): Promise<string[]> {
+  await mkdir(join(folder, "src"), { recursive: true });
+  const paths = Array.from({ length: count }, (_, at) => `src/module-${at + 1}.ts`);
+  for (const [at, path] of paths.entries()) {
+    const lines = Array.from(
+      { length: 60 + ((at * 37) % 90) },
+      (_, line) =>
+        `export function step${line}(input: number): number { return input * ${line + at} + ${at}; }`,
+    );
+    await writeFile(join(folder, path), `// Module ${at + 1}\n${lines.join("\n")}\n`);
+  }
+  return paths;
+}
+
+export const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+
+/** True if Node runs this example's own file, not the bundle of all examples. */
+export function isMain(name: string): boolean {
+  return process.argv[1]?.replaceAll("\\", "/").endsWith(`examples/${name}/main.ts`) === true;
+}

@@ -1,0 +1,16 @@
+/** @type {import("next").NextConfig} */
+const config = {
+  // Compiled from source, so that pages and server share one definition of the protocol.
+  transpilePackages: ["@plimsoll/protocol"],
+  // `npm run types` checks the whole repository. Next rewrites the tsconfig it is given, so it gets its own.
+  typescript: { ignoreBuildErrors: true, tsconfigPath: "app/tsconfig.json" },
+  // Stops `next dev` from writing agent instruction files into the repository.
+  agentRules: false,
+  devIndicators: false,
+  poweredByHeader: false,
+  reactStrictMode: true,
+  // The dev server accepts requests on either loopback name.
+  allowedDevOrigins: ["127.0.0.1", "localhost"],
+};
+
+export default config;

@@ -1,0 +1,4 @@
+#!/usr/bin/env node
+import { runProgram } from "./run-program.js";
+
+await runProgram("phantom");

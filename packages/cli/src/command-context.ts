@@ -1,0 +1,27 @@
+import type { Command } from "commander";
+import { InvalidArgumentError, Option } from "commander";
+import type { Env } from "./connection.ts";
+import type { Terminal } from "./terminal.ts";
+
+/** The environment of a command, passed in so that tests can replace the terminal and the clock. */
+export interface CommandContext {
+  env: Env;
+  out: Terminal;
+  /** For progress and warnings. */
+  err: Terminal;
+  now: () => number;
+  /** Returns a signal that aborts on Ctrl+C, for commands that run until then. */
+  untilStopped: () => AbortSignal;
+}
+
+export function withConnection(command: Command): Command {
+  return command
+    .option("-u, --url <url>", "server URL (env PLIMSOLL_URL)")
+    .addOption(new Option("--key <key>", "key (env PLIMSOLL_KEY, which does not show in process lists)"));
+}
+
+export function wholeNumber(text: string): number {
+  const value = Number(text.replaceAll("_", ""));
+  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError("Give an integer of at least 1.");
+  return value;
+}

@@ -1,0 +1,72 @@
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { chmod, mkdtemp, rm } from "node:fs/promises";
+import type { AddressInfo } from "node:net";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("../../../..", import.meta.url));
+const entry = join(root, "server/main.ts");
+/** False if the package is used outside the repository, where there is no server. */
+export const hasServer = existsSync(entry) && existsSync(join(root, "server/db/generated"));
+
+export interface Plimsoll {
+  url: string;
+  home: string;
+  stop(): Promise<void>;
+}
+
+/** Starts a real server without pages, in its own process and data directory. */
+export async function startPlimsoll(): Promise<Plimsoll> {
+  const home = await mkdtemp(join(tmpdir(), "plimsoll-server-"));
+  // As root, PostgreSQL runs as another user, which needs access to this folder.
+  await chmod(home, 0o755);
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const server = spawn(process.execPath, ["--import", "tsx", entry], {
+    cwd: root,
+    env: {
+      ...process.env,
+      NODE_ENV: "production",
+      DATABASE_URL: "",
+      PLIMSOLL_PAGES: "off",
+      PLIMSOLL_HOME: home,
+      PORT: String(port),
+    },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let said = "";
+  server.stdout.on("data", (text) => {
+    said += text;
+  });
+  server.stderr.on("data", (text) => {
+    said += text;
+  });
+  const ended = new Promise<void>((resolve) => server.once("exit", () => resolve()));
+  const stop = async () => {
+    server.kill("SIGTERM");
+    await ended;
+    await rm(home, { recursive: true, force: true });
+  };
+  for (let tries = 0; tries < 300; tries += 1) {
+    if (server.exitCode !== null) break;
+    const ready = await fetch(`${url}/readyz`).then(
+      (response) => response.ok,
+      () => false,
+    );
+    if (ready) return { url, home, stop };
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  await stop();
+  throw new Error(`The server did not start:\n${said}`);
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer();
+  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
+  const { port } = probe.address() as AddressInfo;
+  await new Promise((resolve) => probe.close(resolve));
+  return port;
+}

@@ -1,0 +1,50 @@
+import type { ActionInput } from "./actions.ts";
+import { type Facts, howToCompact, lineOfAction } from "./decide.ts";
+import { inContext } from "./measure/calibrate.ts";
+import { restartMarker } from "./texts.ts";
+
+/**
+ * Collects the input of the next decision, in tokens. Skips gains that cannot matter at this level, because they cost
+ * time. `compacting` is true while a summary request is open.
+ */
+export function factsOf<M>(
+  { editor, state, policy, limits, archive }: ActionInput<M>,
+  level: number,
+  windowTokens: number | undefined,
+  compacting: boolean,
+): Facts {
+  const { restarts, windDownAt, allTurns, calibration, compactAfter } = state;
+  const lines = lineOfAction(limits);
+  const over = (line: number | undefined) => line !== undefined && level >= line;
+  const full = over(windowTokens);
+  const maskGain = (urgent: boolean) => {
+    const found = editor.candidates(state, policy.mask, urgent);
+    return inContext(
+      calibration,
+      found.reduce((sum, candidate) => sum + candidate.saves, 0),
+    );
+  };
+  const restartGain = () => {
+    if (policy.restart === null || (!full && windDownAt === undefined)) return 0;
+    const marker = restartMarker(state.session + 1, state.turns);
+    return inContext(calibration, editor.carryover(state, marker, limits, policy.restart, archive).gain);
+  };
+  const { compact } = policy;
+  const mayCompact = !compacting && compact !== null && over(lines.compact) && level >= compactAfter;
+  return {
+    level,
+    windowTokens,
+    limits,
+    maskGain: over(lines.mask) ? maskGain(false) : 0,
+    urgentGain: full ? maskGain(true) : 0,
+    compactGain: mayCompact
+      ? editor.compactGain(state, lines.compact ?? 0, {
+          ...compact,
+          how: howToCompact(state, compact, policy),
+        })
+      : 0,
+    restartGain: restartGain(),
+    windDownTurns: windDownAt === undefined ? undefined : allTurns - windDownAt,
+    restarts,
+  };
+}

@@ -1,0 +1,11 @@
+import { defineConfig } from "tsdown";
+
+export default defineConfig({
+  entry: ["src/index.ts", "src/catalog.ts", "src/pure.ts"],
+  platform: "neutral",
+  target: "es2023",
+  dts: true,
+  tsconfig: "../../tsconfig.json",
+  copy: "../../LICENSE",
+  logLevel: "warn",
+});

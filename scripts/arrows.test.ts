@@ -1,0 +1,102 @@
+import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const CRUISER = join(root, "node_modules/dependency-cruiser/bin/dependency-cruise.mjs");
+const FOLDERS = ["app", "components", "examples", "packages", "server"];
+
+/** A file, its only import, and the rules that must reject it. */
+const CASES: [path: string, text: string, rules: string[]][] = [
+  ["packages/protocol/src/up.ts", 'import "../../guard/src/index.ts";', ["protocol-stands-alone"]],
+  [
+    "packages/protocol/src/type.ts",
+    'import type { S } from "../../../server/ingest/ingest.ts";',
+    ["protocol-stands-alone"],
+  ],
+  ["packages/guard/src/up.ts", 'import "../../../server/ingest/ingest.ts";', ["guard-on-protocol-only"]],
+  ["packages/guard/src/down.ts", 'import "@plimsoll/protocol";', []],
+  ["packages/cli/src/up.ts", 'import "../../../server/ingest/ingest.ts";', ["cli-alone"]],
+  ["packages/cli/src/down.ts", 'import "../../guard/src/index.ts";', []],
+  ["examples/loop/up.ts", 'import "../../server/ingest/ingest.ts";', ["examples-from-outside"]],
+  ["server/ingest/page.ts", 'import "../../app/page.tsx";', ["server-below-pages"]],
+  ["server/ingest/transport.ts", 'import "../http/app.ts";', ["no-transport-below"]],
+  ["server/ingest/down.ts", 'import "@plimsoll/protocol";', []],
+  ["server/trpc/http.ts", 'import "../http/app.ts";', ["trpc-without-http"]],
+  ["server/http/root.ts", 'import "../main.ts";', ["main-is-the-root"]],
+  ["server/http/tested.ts", 'import "../testing/database.ts";', ["no-test-code-in-product"]],
+  ["server/http/tested.test.ts", 'import "../testing/database.ts";', []],
+  ["server/http/lost.ts", 'import "./nowhere.ts";', ["resolvable"]],
+  ["components/value.tsx", 'import { r } from "../server/trpc/router.ts"; r;', ["components-types-only"]],
+  ["components/type.tsx", 'import type { r } from "../server/trpc/router.ts";', []],
+  [
+    "components/inner.tsx",
+    'import type { S } from "../server/ingest/ingest.ts";',
+    ["components-through-trpc"],
+  ],
+  ["components/page.tsx", 'import "../app/page.tsx";', ["components-below-pages"]],
+  ["components/shell/page.tsx", 'import "../fleet/rows.tsx";', ["shell-below-page-components"]],
+  ["components/shell/down.tsx", 'import "../live/stream.tsx"; import "../ui/button.tsx";', []],
+  ["components/live/page.tsx", 'import "../session/log.tsx";', ["live-below-page-components"]],
+  ["components/live/down.tsx", 'import "../ui/button.tsx";', []],
+  ["components/charts/page.tsx", 'import "../sessions/list.tsx";', ["shared-below-page-components"]],
+  ["components/ui/page.tsx", 'import "../setup/keys.tsx";', ["shared-below-page-components"]],
+  ["components/url.ts", 'import "./sessions/list.tsx";', ["shared-below-page-components"]],
+  ["components/fleet/down.tsx", 'import "../shell/down.tsx"; import "../live/down.tsx";', []],
+  ["app/cli.tsx", 'import "../packages/cli/src/index.ts";', ["pages-on-server-and-components"]],
+  ["app/fine.tsx", 'import "../components/type.tsx"; import "../server/ingest/ingest.ts";', []],
+  ["server/telemetry/a.ts", 'import { b } from "./b.ts"; export const a = () => b;', ["no-circular"]],
+  ["server/telemetry/b.ts", 'import { a } from "./a.ts"; export const b = () => a;', []],
+];
+
+const TARGETS = [
+  "packages/protocol/src/index.ts",
+  "packages/guard/src/index.ts",
+  "packages/cli/src/index.ts",
+  "server/ingest/ingest.ts",
+  "server/http/app.ts",
+  "server/testing/database.ts",
+  "server/main.ts",
+  "app/page.tsx",
+  "components/fleet/rows.tsx",
+  "components/sessions/list.tsx",
+  "components/session/log.tsx",
+  "components/setup/keys.tsx",
+  "components/live/stream.tsx",
+  "components/ui/button.tsx",
+];
+
+test("each rule rejects its forbidden import and no other import", () => {
+  const folder = mkdtempSync(join(tmpdir(), "plimsoll-arrows-"));
+  const write = (path: string, text: string) => {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  };
+  try {
+    const paths = { "@plimsoll/protocol": ["./packages/protocol/src/index.ts"] };
+    write(
+      "tsconfig.json",
+      JSON.stringify({ compilerOptions: { allowImportingTsExtensions: true, noEmit: true, paths } }),
+    );
+    for (const path of TARGETS) write(path, "export interface S {}");
+    write("server/trpc/router.ts", "export const r = 1;");
+    for (const [path, text] of CASES) write(path, text);
+
+    const args = [CRUISER, "--config", join(root, ".dependency-cruiser.cjs"), "-T", "json", ...FOLDERS];
+    const { stdout, stderr } = spawnSync(process.execPath, args, {
+      cwd: folder,
+      encoding: "utf8",
+      maxBuffer: 1 << 26,
+    });
+    expect(stderr).toBe("");
+    const broken = new Map(CASES.map(([path]): [string, string[]] => [path, []]));
+    const { violations } = JSON.parse(stdout).summary;
+    for (const { from, rule } of violations) broken.get(from)?.push(rule.name);
+    expect(broken).toEqual(new Map(CASES.map(([path, , rules]) => [path, rules])));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});

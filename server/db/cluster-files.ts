@@ -1,0 +1,171 @@
+import { randomBytes } from "node:crypto";
+import { lstat, readdir, readFile, rename, rmdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { PlimsollError } from "../errors.ts";
+import { clusterPaths, type Layout, POSTGRES_MAJOR, unwritable } from "./layout.ts";
+import { isAlive } from "./process-identity.ts";
+
+/**
+ * What is at the cluster's path:
+ * - `absent`: nothing
+ * - `interrupted`: the files of a first start that did not finish. They hold no data of ours
+ * - `complete`: a cluster that PostgreSQL can be started on
+ */
+export type ClusterState = "absent" | "interrupted" | "complete";
+
+/** Bytes of `global/pg_control`, whatever the platform. */
+const CONTROL_FILE_BYTES = 8192;
+
+/** What PostgreSQL does not start or take logins without. */
+const NEEDED = [
+  "base",
+  "global/pg_filenode.map",
+  "pg_hba.conf",
+  "pg_multixact",
+  "pg_notify",
+  "pg_wal",
+  "pg_xact",
+  "postgresql.conf",
+];
+
+/** Databases that users create get a number from here on; initdb's own have lower ones. */
+const FIRST_USER_DATABASE = 16_384;
+
+/**
+ * Tells a usable cluster from the remains of an interrupted first start.
+ * @throws PlimsollError `data_folder_damaged` naming the file that is missing or damaged, when the folder may
+ * hold data; `database_unsafe` for another major version; `data_folder_unwritable` for a file it cannot read
+ */
+export async function inspectCluster(layout: Layout): Promise<ClusterState> {
+  if ((await entryAt(layout.cluster)) === undefined) return "absent";
+  const damage = await findDamage(layout);
+  if (damage === undefined) return "complete";
+  if (!(await mayHoldData(layout))) return "interrupted";
+  throw damage;
+}
+
+async function findDamage(layout: Layout): Promise<PlimsollError | undefined> {
+  const { data, password } = layout;
+  if (!(await entryAt(data))?.isDirectory()) {
+    return damaged(
+      data,
+      "is missing",
+      "Restore it from a backup. If it is on another disk, mount that disk first.",
+    );
+  }
+  const versionFile = join(data, "PG_VERSION");
+  const version = await textOf(versionFile);
+  const versionHint = `Restore it from a backup. If nothing else is missing, write it again: echo ${POSTGRES_MAJOR} > ${versionFile}`;
+  if (version === undefined) return damaged(versionFile, "is missing", versionHint);
+  if (!/^\d+(\.\d+)?$/.test(version)) return damaged(versionFile, "does not hold a version", versionHint);
+  if (version !== POSTGRES_MAJOR) {
+    throw new PlimsollError(
+      "database_unsafe",
+      `${data} holds data of PostgreSQL ${version}. This Plimsoll includes PostgreSQL ${POSTGRES_MAJOR}.`,
+      { hint: "Start the Plimsoll version that created it, or set PLIMSOLL_HOME to another folder." },
+    );
+  }
+  const control = join(data, "global", "pg_control");
+  const bytes = (await entryAt(control))?.size;
+  if (bytes !== CONTROL_FILE_BYTES) {
+    const what =
+      bytes === undefined ? "is missing" : `is ${bytes} bytes long instead of ${CONTROL_FILE_BYTES}`;
+    return damaged(control, what, "Restore the whole data folder from a backup.");
+  }
+  for (const name of NEEDED) {
+    const path = join(data, name);
+    if ((await entryAt(path)) === undefined)
+      return damaged(path, "is missing", "Restore the whole data folder from a backup.");
+  }
+  const secret = await textOf(password);
+  if (!secret) {
+    return damaged(
+      password,
+      secret === undefined ? "is missing" : "is empty",
+      "It holds the password of the database. Restore it from a backup, or set a new password as docs/recovery.md describes.",
+    );
+  }
+  return undefined;
+}
+
+/** True unless the folder holds nothing but what initdb writes. Anything unreadable counts as data. */
+async function mayHoldData({ data, log }: Layout): Promise<boolean> {
+  // Only a postmaster that was started writes the log.
+  if ((await entryAt(log)) !== undefined || (await entryAt(`${log}.1`)) !== undefined) return true;
+  const folder = await lstat(data).catch(absentOr(data));
+  // A link to a disk that is not mounted.
+  if (folder?.isSymbolicLink()) return true;
+  const databases = await readdir(join(data, "base")).catch(absentOr(data));
+  return (databases ?? []).some((name) => Number(name) >= FIRST_USER_DATABASE);
+}
+
+export function damaged(path: string, what: string, hint: string): PlimsollError {
+  return new PlimsollError("data_folder_damaged", `${path} ${what}.`, { hint });
+}
+
+const entryAt = (path: string) => stat(path).catch(absentOr(path));
+
+/** The trimmed text of a file; undefined when there is none. */
+const textOf = (path: string) =>
+  readFile(path, "utf8").then((text) => text.trim(), absentOr(path)) as Promise<string | undefined>;
+
+/** Treats a missing file as undefined. A file that cannot be looked at is not missing. */
+function absentOr(path: string): (error: NodeJS.ErrnoException) => undefined {
+  return (error) => {
+    if (error.code === "ENOENT" || error.code === "ENOTDIR") return undefined;
+    if (error.code === "EACCES" || error.code === "EPERM") {
+      throw new PlimsollError("data_folder_unwritable", `Plimsoll cannot read ${path}: permission denied.`, {
+        cause: error,
+        hint: "Start Plimsoll as the user who owns the folder, or correct the permissions.",
+      });
+    }
+    throw error;
+  };
+}
+
+/** A name for a cluster under construction. It contains the process id, so that other processes leave it alone. */
+export const newClusterPath = (layout: Layout) =>
+  `${layout.cluster}.new-${process.pid}-${randomBytes(4).toString("hex")}`;
+
+/**
+ * Renames what interrupted first starts left behind. Deletes nothing.
+ * @returns the new paths
+ * @throws PlimsollError as `inspectCluster`
+ */
+export async function setAsideInterrupted(layout: Layout): Promise<string[]> {
+  const moved: string[] = [];
+  for (const name of await readdir(layout.home)) {
+    const maker = /^postgres\.new-(\d+)-/.exec(name)?.[1];
+    if (maker === undefined || isAlive(Number(maker))) continue;
+    const aside = incompleteName(layout);
+    // Another process may have moved it first.
+    if (await tryRename(join(layout.home, name), aside)) moved.push(aside);
+  }
+  if ((await inspectCluster(layout)) !== "interrupted") return moved;
+  if (await removeIfEmpty(layout.cluster)) return moved;
+  const aside = incompleteName(layout);
+  if (!(await tryRename(layout.cluster, aside))) return moved;
+  // Between the inspection and the rename another process may have put a complete cluster there: give it back.
+  const state = await inspectCluster({ ...layout, ...clusterPaths(aside) });
+  if (state === "complete") await rename(aside, layout.cluster);
+  else moved.push(aside);
+  return moved;
+}
+
+const removeIfEmpty = (folder: string) =>
+  rmdir(folder).then(
+    () => true,
+    () => false,
+  );
+
+const incompleteName = (layout: Layout) =>
+  `${layout.cluster}.incomplete-${new Date().toISOString().replaceAll(/[:.]/g, "-")}-${randomBytes(2).toString("hex")}`;
+
+const tryRename = (from: string, to: string) =>
+  rename(from, to).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT") return false;
+      throw unwritable(from, error);
+    },
+  );

@@ -1,0 +1,213 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import type { Writers } from "../db/sql.ts";
+import { parsedEvent } from "../testing/events.ts";
+import { DatabaseClock } from "./database-clock.ts";
+import type { JournalEntry } from "./journal-entry.ts";
+import { type JournalRequest, JournalWriter } from "./journal-writer.ts";
+import type { JournaledEntry } from "./projector.ts";
+
+interface Commit {
+  projectId: number;
+  entry: JournalEntry;
+  resolve: () => void;
+  reject: (error: Error) => void;
+}
+
+let commits: Commit[];
+let journaled: { projectId: number; entry: JournaledEntry }[];
+let clock: DatabaseClock;
+let writer: JournalWriter;
+
+beforeEach(() => {
+  commits = [];
+  journaled = [];
+  clock = new DatabaseClock(() => 1_000);
+  const writers: Writers = {
+    query: (_text, projectId, ...values) =>
+      new Promise((resolve, reject) => {
+        const body = (values[2] as Buffer).toString("utf8");
+        const entry = JSON.parse(body.slice(body.indexOf("{"))) as JournalEntry;
+        commits.push({
+          projectId: projectId as number,
+          entry,
+          resolve: () => resolve([{ received_ms: 5_000 }] as never),
+          reject,
+        });
+      }),
+    transaction: () => Promise.reject(new Error("not used")),
+    end: async () => {},
+  };
+  writer = new JournalWriter({
+    writers,
+    clock,
+    journaled: (projectId, entry) => void journaled.push({ projectId, entry }),
+  });
+});
+
+const events = (count: number, name = "e") =>
+  Array.from({ length: count }, (_, n) => parsedEvent({ id: `${name}${n}`, type: "cleared" }));
+const turnOfTheLoop = () => new Promise((resolve) => setImmediate(resolve));
+const append = (request: Partial<JournalRequest> = {}) =>
+  writer.append({ projectId: 1, events: events(1), ...request });
+const sizes = () => commits.map(({ projectId, entry }) => [projectId, entry.events.length]);
+
+describe("the journal", () => {
+  it("commits requests of one turn of the event loop together", async () => {
+    const answers = [append(), append({ events: events(2) }), append()];
+    await turnOfTheLoop();
+    expect(sizes()).toEqual([[1, 4]]);
+    expect(journaled).toEqual([]);
+    commits[0]!.resolve();
+    expect(await Promise.all(answers)).toEqual([true, true, true]);
+    expect(journaled[0]!.entry.requests?.map((request) => request.events)).toEqual([1, 2, 1]);
+  });
+
+  it("has at most two commits under way, and groups what waits meanwhile", async () => {
+    for (let n = 0; n < 5; n++) {
+      void append();
+      await turnOfTheLoop();
+    }
+    expect(sizes()).toEqual([
+      [1, 1],
+      [1, 1],
+    ]);
+    expect(writer.depth).toBe(3);
+    commits[0]!.resolve();
+    await turnOfTheLoop();
+    expect(sizes()[2]).toEqual([1, 3]);
+    expect(writer.depth).toBe(0);
+  });
+
+  it.each<[string, Partial<JournalRequest>[], [number, number][]]>([
+    [
+      "never puts two projects into one row",
+      [{}, { projectId: 2 }, {}],
+      [
+        [1, 2],
+        [2, 1],
+      ],
+    ],
+    [
+      "begins another group at 2,000 events",
+      [{ events: events(1_500) }, { events: events(600) }],
+      [
+        [1, 1_500],
+        [1, 600],
+      ],
+    ],
+    [
+      "never splits a request",
+      [{ events: events(5_000) }, {}],
+      [
+        [1, 5_000],
+        [1, 1],
+      ],
+    ],
+    [
+      "gives a command a row of its own",
+      [{}, { events: [], commands: [{ type: "set_window", model: "m", tokens: 1 }] }],
+      [
+        [1, 1],
+        [1, 0],
+      ],
+    ],
+    [
+      "gives a sender that waits on another server a row of its own",
+      [{ reply: "r" }, {}],
+      [
+        [1, 1],
+        [1, 1],
+      ],
+    ],
+  ])("%s", async (_, requests, expected) => {
+    for (const request of requests) void append(request);
+    await turnOfTheLoop();
+    while (commits.length < expected.length) {
+      for (const { resolve } of commits) resolve();
+      await turnOfTheLoop();
+    }
+    expect(sizes()).toEqual(expected);
+  });
+
+  it("keeps the order of one project's requests", async () => {
+    const names = ["a", "b", "c", "d"];
+    for (const name of names) void append({ events: events(900, name) });
+    await turnOfTheLoop();
+    for (const { resolve } of commits) resolve();
+    await turnOfTheLoop();
+    expect(
+      commits
+        .flatMap(({ entry }) => entry.events.map(({ id }) => id[0]))
+        .filter((id, at, all) => id !== all[at - 1]),
+    ).toEqual(names);
+  });
+
+  it("adds up what was refused before it", async () => {
+    void append({ refused: { missing_field: 1 } });
+    void append({ refused: { missing_field: 2, unknown_type: 1 } });
+    await turnOfTheLoop();
+    expect(commits[0]!.entry.refused).toEqual({ missing_field: 3, unknown_type: 1 });
+  });
+
+  it("does not journal a request that nobody waits for any more", async () => {
+    const abandoned = append({ abandoned: () => true });
+    const kept = append({ events: events(2), abandoned: () => false });
+    await turnOfTheLoop();
+    expect(await abandoned).toBe(false);
+    expect(sizes()).toEqual([[1, 2]]);
+    commits[0]!.resolve();
+    expect(await kept).toBe(true);
+    expect(writer.depth).toBe(0);
+  });
+
+  it("sets the clock by every commit", async () => {
+    void append();
+    await turnOfTheLoop();
+    commits[0]!.resolve();
+    await turnOfTheLoop();
+    expect(clock.now()).toBe(5_000);
+    expect(journaled[0]!.entry.receivedAt).toBe(5_000);
+  });
+
+  it("tells every sender of a group that failed, and goes on", async () => {
+    const failed = [append(), append()].map((answer) => answer.catch((error: Error) => error));
+    await turnOfTheLoop();
+    commits[0]!.reject(Object.assign(new Error("connection refused"), { code: "ECONNREFUSED" }));
+    for (const error of await Promise.all(failed)) {
+      expect(error).toMatchObject({ code: "overloaded", details: { retry_after_seconds: 1 } });
+    }
+    expect(journaled).toEqual([]);
+    const next = append();
+    await turnOfTheLoop();
+    commits[1]!.resolve();
+    expect(await next).toBe(true);
+  });
+
+  it("is drained once nothing waits and nothing is under way", async () => {
+    await writer.drained();
+    void append();
+    let drained = false;
+    void writer.drained().then(() => {
+      drained = true;
+    });
+    await turnOfTheLoop();
+    expect(drained).toBe(false);
+    commits[0]!.resolve();
+    await turnOfTheLoop();
+    expect(drained).toBe(true);
+  });
+
+  it("refuses what waits, and lets finish what is under way", async () => {
+    const under = append();
+    await turnOfTheLoop();
+    void append();
+    await turnOfTheLoop();
+    const waiting = append().catch((error: Error) => error.message);
+    await turnOfTheLoop();
+    writer.refuseWaiting(new Error("stopping"));
+    expect(await waiting).toBe("stopping");
+    commits[0]!.resolve();
+    expect(await under).toBe(true);
+    expect(writer.depth).toBe(0);
+  });
+});

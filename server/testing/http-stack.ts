@@ -1,0 +1,162 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { type IncomingHttpHeaders, type IncomingMessage, request, type ServerResponse } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Scope } from "@plimsoll/protocol";
+import { pino } from "pino";
+import { openAccess } from "../access/index.ts";
+import { LOCAL_TOKEN_FILE } from "../access/local-token.ts";
+import type { HostRules } from "../access/origin.ts";
+import { probeWrite } from "../db/write-probe.ts";
+import { createMachineApp, type MachineAppDeps } from "../http/app.ts";
+import { createReadiness } from "../http/health.ts";
+import { createInstruments } from "../http/instruments.ts";
+import { createLiveStreams } from "../http/live.ts";
+import { type ServeOptions, serve } from "../http/serve.ts";
+import { createLiveHub } from "../live/hub.ts";
+import type { FleetGauges } from "../telemetry/gauges.ts";
+import { type TestDatabase, testDatabase } from "./database.ts";
+
+/** The HTTP layer in this process, on a new database and a free port. Options replace its parts. */
+export async function startHttpStack(
+  options: Partial<Pick<MachineAppDeps, "routes" | "trpc" | "rest">> &
+    Partial<Pick<ServeOptions, "events" | "pages" | "graceMs">> & {
+      heartbeatMs?: number;
+      maxClients?: number;
+      gauges?: () => Promise<FleetGauges>;
+      ingestFull?: () => boolean;
+      names?: string[];
+      /** The database of another stack, to act as its second process. */
+      database?: TestDatabase;
+    } = {},
+) {
+  const database = options.database ?? (await testDatabase());
+  const home = await mkdtemp(join(tmpdir(), "plimsoll-http-"));
+  const { prisma } = database;
+  const log = pino({ level: "silent" });
+  const hub = createLiveHub({ connectionString: database.url, log });
+  await hub.ready;
+  const control = await openAccess({ prisma, hub, home, log });
+  const { access, keys, browsers } = control;
+  const local = (await readFile(join(home, LOCAL_TOKEN_FILE), "utf8")).trim();
+  const instruments = createInstruments();
+  const streams = createLiveStreams({
+    hub,
+    access,
+    onClients: instruments.liveClients,
+    heartbeatMs: options.heartbeatMs,
+    maxClients: options.maxClients,
+  });
+  const hostRules: HostRules = { port: 0, names: options.names ?? [] };
+  const machine = createMachineApp({
+    log,
+    version: "0.0.0",
+    hostRules,
+    access,
+    browsers,
+    streams,
+    instruments,
+    gauges: options.gauges ?? (async () => ({ agents: [], boundaries: [], sessionsPastWarning: 0 })),
+    readiness: createReadiness({
+      probeWrite: () => probeWrite(prisma),
+      writeFailure: () => undefined,
+      ingestFull: options.ingestFull ?? (() => false),
+      stopping: () => false,
+    }),
+    routes: options.routes,
+    trpc: options.trpc,
+    rest: options.rest,
+  });
+  const server = await serve({
+    host: "127.0.0.1",
+    port: 0,
+    hostRules,
+    events: options.events ?? (async () => ({ accepted: 1 })),
+    machine,
+    pages: options.pages ?? ((_: IncomingMessage, outgoing: ServerResponse) => void outgoing.end("a page")),
+    browsers,
+    streams,
+    instruments,
+    log,
+    graceMs: options.graceMs,
+  });
+  return {
+    ...server,
+    database,
+    hub,
+    keys,
+    browsers,
+    local,
+    streams,
+    /** Creates a key with these scopes. Returns its id and the header to send. */
+    async key(...scopes: Scope[]) {
+      const { secret, id } = await keys.create(1, { name: "test", scopes });
+      return { id, authorization: `Bearer ${secret}` };
+    },
+    /** Sends exactly these headers, including those that fetch() forbids. */
+    send: (path: string, sent: SentRequest = {}) => send(server.port, path, sent),
+    async stop() {
+      await server.close();
+      await control.stop();
+      await hub.stop();
+      if (!options.database) await database.close();
+      await rm(home, { recursive: true, force: true });
+    },
+  };
+}
+
+export type HttpStack = Awaited<ReturnType<typeof startHttpStack>>;
+
+interface SentRequest {
+  method?: string;
+  headers?: Record<string, string>;
+  body?: unknown;
+}
+
+export interface Received {
+  status: number;
+  headers: IncomingHttpHeaders;
+  text: string;
+  /** The body parsed as JSON; undefined if it is not JSON. */
+  json: unknown;
+}
+
+export function send(port: number, path: string, { method, headers, body }: SentRequest): Promise<Received> {
+  const payload = body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body);
+  return new Promise((resolve, reject) => {
+    const outgoing = request(
+      {
+        host: "127.0.0.1",
+        port,
+        path,
+        method: method ?? (payload === undefined ? "GET" : "POST"),
+        headers: {
+          ...(payload === undefined
+            ? {}
+            : { "content-type": "application/json", "content-length": Buffer.byteLength(payload) }),
+          ...headers,
+        },
+        agent: false,
+      },
+      (incoming) => {
+        const chunks: Buffer[] = [];
+        incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
+        incoming.on("error", reject);
+        incoming.on("end", () => {
+          const text = Buffer.concat(chunks).toString();
+          resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, text, json: parsed(text) });
+        });
+      },
+    );
+    outgoing.on("error", reject);
+    outgoing.end(payload);
+  });
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,194 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { pino } from "pino";
+import { startEmbedded } from "../db/embedded.ts";
+import { layoutOf } from "../db/layout.ts";
+import { projectRoot } from "../root.ts";
+import { createClient, type TestClient } from "./client.ts";
+
+/** Milliseconds that a busy machine may need to start a server. */
+const START_LIMIT = 120_000;
+/** Milliseconds that a server may need to stop before it is killed. */
+const STOP_LIMIT = 30_000;
+
+export interface LaunchOptions {
+  /** The server's PLIMSOLL_HOME. */
+  home: string;
+  /** Settings. The server inherits none from the calling process. */
+  env?: Record<string, string | undefined>;
+  /** Flags for Node. */
+  nodeFlags?: readonly string[];
+  /** Starts the server by another command, such as `npm start`. */
+  command?: readonly [program: string, ...args: string[]];
+}
+
+export interface ServerProcess {
+  child: ChildProcess;
+  /** Everything it has printed. */
+  output(): string;
+  /** What it has printed to stderr. */
+  errors(): string;
+  /** Resolves with the exit code; null after a signal. */
+  exited: Promise<number | null>;
+  kill(signal: NodeJS.Signals): void;
+}
+
+export interface LaunchedServer extends TestClient, ServerProcess {
+  url: string;
+  port: number;
+  pid: number;
+  home: string;
+  /** The local token, which grants every scope. */
+  token: string;
+  /** The login link that the server printed; undefined without pages. */
+  loginUrl: string | undefined;
+  /**
+   * Stops the server and resolves with its exit code. Safe to call again.
+   * @throws if the server does not stop in 30 s; it is killed then
+   */
+  stop(signal?: NodeJS.Signals): Promise<number | null>;
+  /** Kills the server without a chance to clean up, like a power cut. */
+  kill9(): Promise<void>;
+}
+
+/**
+ * Creates a temporary home for a server.
+ * @param name part of the folder's name
+ */
+export async function makeHome(name = "test"): Promise<string> {
+  const home = await mkdtemp(join(tmpdir(), `plimsoll-${name}-`));
+  // As root, PostgreSQL runs as another user, who must be able to enter the folder.
+  await chmod(home, 0o711);
+  return home;
+}
+
+/** Removes a home, and stops a PostgreSQL that a killed server left running in it. */
+export async function removeHome(home: string): Promise<void> {
+  if (existsSync(join(layoutOf(home).data, "postmaster.pid"))) {
+    await (await startEmbedded({ home, log: pino({ level: "silent" }) })).stop();
+  }
+  await rm(home, { recursive: true, force: true });
+}
+
+/** Starts dist/server/main.js and does not wait for it to listen. */
+export function spawnServer({ home, env, nodeFlags = [], command }: LaunchOptions): ServerProcess {
+  const { PATH, HOME, TMPDIR, SystemRoot } = process.env;
+  const main = join(projectRoot(), "dist/server/main.js");
+  const [program, ...args] = command ?? [process.execPath, ...nodeFlags, main];
+  const child = spawn(program, args, {
+    cwd: projectRoot(),
+    // npm starts the server through a shell, which may not forward signals: signal the whole group.
+    detached: command !== undefined,
+    shell: command !== undefined && process.platform === "win32",
+    env: {
+      PATH,
+      HOME,
+      TMPDIR,
+      SystemRoot,
+      NODE_ENV: "production",
+      PLIMSOLL_HOME: home,
+      PLIMSOLL_PAGES: "off",
+      PORT: "0",
+      LOG_LEVEL: "warn",
+      ...env,
+    },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  let errors = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    output += text;
+  });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    output += text;
+    errors += text;
+  });
+  const exited = once(child, "close").then(([code]) => code as number | null);
+  return {
+    child,
+    output: () => output,
+    errors: () => errors,
+    exited,
+    kill(signal) {
+      if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+      if (command === undefined) child.kill(signal);
+      else process.kill(-child.pid, signal);
+    },
+  };
+}
+
+/**
+ * Starts the built server in its own process and waits until it listens.
+ * @throws with the server's output if it does not start
+ */
+export async function launchServer(options: LaunchOptions): Promise<LaunchedServer> {
+  const server = spawnServer(options);
+  const url = await listening(server).catch(async (error: unknown) => {
+    server.kill("SIGKILL");
+    await server.exited.catch(() => {});
+    throw error;
+  });
+  const token = (await readFile(join(options.home, "local-token"), "utf8")).trim();
+  let stopped: Promise<number | null> | undefined;
+  return {
+    ...server,
+    ...createClient(url, token),
+    url,
+    port: Number(new URL(url).port),
+    pid: server.child.pid!,
+    home: options.home,
+    token,
+    loginUrl: /http:\/\/\S+\/login#\S+/.exec(server.output())?.[0],
+    stop(signal = "SIGTERM") {
+      stopped ??= stopServer(server, signal);
+      return stopped;
+    },
+    async kill9() {
+      server.kill("SIGKILL");
+      await server.exited;
+    },
+  };
+}
+
+async function stopServer(server: ServerProcess, signal: NodeJS.Signals): Promise<number | null> {
+  server.kill(signal);
+  try {
+    return await within(STOP_LIMIT, server.exited, () => `The server did not stop:\n${server.output()}`);
+  } catch (error) {
+    server.kill("SIGKILL");
+    await server.exited;
+    throw error;
+  }
+}
+
+/** Resolves with the URL in the line that the server prints once it listens. */
+function listening({ child, exited, output }: ServerProcess): Promise<string> {
+  const url = new Promise<string>((resolve, reject) => {
+    child.once("error", reject);
+    child.stdout?.on("data", () => {
+      // The login link is printed with this line, after an empty one.
+      const found = /is listening on (http:\/\/\S+)\n\n/.exec(output());
+      if (found) resolve(found[1]!);
+    });
+    exited.then((code) => reject(new Error(`The server exited with ${code}:\n${output()}`)), reject);
+  });
+  return within(START_LIMIT, url, () => `The server did not start:\n${output()}`);
+}
+
+async function within<T>(ms: number, work: Promise<T>, explain: () => string): Promise<T> {
+  const timer = new AbortController();
+  const late = sleep(ms, undefined, { signal: timer.signal }).then(() => {
+    throw new Error(explain());
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    timer.abort();
+    late.catch(() => {});
+  }
+}
