@@ -15,8 +15,8 @@ export interface StoredTurn {
 
 /** What the database holds of the turns and marks that arrived. By turn key and mark id. */
 export interface StoredEvents {
-  turns: ReadonlyMap<string, StoredTurn>;
-  marks: ReadonlyMap<string, BoundaryRow>;
+  turns: Map<string, StoredTurn>;
+  marks: Map<string, BoundaryRow>;
 }
 
 export const NOTHING_STORED: StoredEvents = { turns: new Map(), marks: new Map() };

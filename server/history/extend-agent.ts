@@ -88,7 +88,7 @@ function openSummary(from: StoredState, { closed, open }: Segments): Summary {
 }
 
 /** The agent's totals after some runs, the window it is in, and the windows it left. */
-function joinTotals(
+export function joinTotals(
   known: KnownAgent | undefined,
   open: WindowSummary | undefined,
   runs: readonly FoldResult[],

@@ -5,6 +5,7 @@ import { LRUCache } from "lru-cache";
 import type { Sql } from "../db/sql.ts";
 import type { KnownAgent } from "../history/agent-changes.ts";
 import { modelNumber } from "../history/identity.ts";
+import { type Tail, tailTurns } from "../history/tail.ts";
 import { agents } from "../store/agents.ts";
 import { models } from "../store/models.ts";
 import { unpackStored } from "../store/packed-state.ts";
@@ -13,6 +14,8 @@ import type { KnownSession } from "./plan-session.ts";
 
 /** Agents, and sessions, remembered; some 3 kB each. */
 const REMEMBERED = 10_000;
+/** Turns in all tails together; about 1 kB each. */
+const TAIL_TURNS_IN_ALL = 60_000;
 
 /**
  * What the projector of a project remembers of what it wrote. Nobody else writes these rows, so they need not be read
@@ -22,6 +25,12 @@ export class ProjectMemory {
   readonly projectId: number;
   readonly agents = new LRUCache<string, KnownAgent>({ max: REMEMBERED });
   readonly sessions = new LRUCache<string, KnownSession>({ max: REMEMBERED });
+  /** Of agents that were late before: the others would keep events in memory for nothing. */
+  readonly tails = new LRUCache<string, Tail>({
+    max: REMEMBERED,
+    maxSize: TAIL_TURNS_IN_ALL,
+    sizeCalculation: (tail) => tailTurns(tail) + 1,
+  });
   readonly #modelIds = new Map<string, number>();
   readonly #modelNames = new Map<number, string>();
   readonly #windows = new Map<string, number>();

@@ -1,11 +1,18 @@
 import type { Sql } from "../db/sql.ts";
 import type { AgentChanges, AgentOptions, KnownAgent } from "../history/agent-changes.ts";
-import { hasEvents, NOTHING_STORED, newsOf, type StoredEvents } from "../history/agent-news.ts";
+import {
+  type AgentNews,
+  hasEvents,
+  NOTHING_STORED,
+  newsOf,
+  type StoredEvents,
+} from "../history/agent-news.ts";
 import { extendKnownAgent } from "../history/extend-agent.ts";
 import type { Arrivals, ArrivedAgent, ArrivedHarness } from "../history/group-events.ts";
 import { Ledger } from "../history/outcomes.ts";
 import { openHistory, storedTurn } from "../history/read-history.ts";
 import { refoldAgent } from "../history/refold-agent.ts";
+import { appendToTail, extendFromTail, storedInTail, tailStart } from "../history/tail.ts";
 import { type BoundaryRow, boundaries, reportedRow } from "../store/boundaries.ts";
 import { turns } from "../store/turns.ts";
 import type { ProjectMemory } from "./memory.ts";
@@ -92,16 +99,10 @@ export async function planChunk(
     const known = memory.agents.get(owner.id);
     // An agent is made by its first event; one heard from without learning anything only moves its times.
     if (known === undefined && !hasEvents(news)) continue;
-    let changes = extendKnownAgent(owner, known, news, options);
-    const refolded = typeof changes === "string";
-    if (typeof changes === "string") {
-      if (known === undefined) throw new Error(`the new agent ${owner.id} cannot be out of order`);
-      const history = openHistory(sql, memory.projectId, known.row, memory.modelName);
-      changes = await refoldAgent({ history, agent: owner, known, news, options, extent: "until_unchanged" });
-    }
+    const changes = await changesOf(sql, memory, owner, news, options);
     plan.agents.push(changes);
     addToRollups(plan.rollups, changes);
-    const change = { before: changes.before, after: changes.after.row, refolded };
+    const change = { before: changes.before, after: changes.after.row, refolded: false };
     const siblings = bySession.get(owner.sessionId);
     if (siblings === undefined) bySession.set(owner.sessionId, [change]);
     else siblings.push(change);
@@ -113,6 +114,33 @@ export async function planChunk(
     plan.sessions.push(planSession(arrivals.sessions.get(id)!, memory.sessions.get(id), changes));
   }
   return plan;
+}
+
+/** Continues an agent's history, or folds it again: from memory if its tail reaches far enough back. */
+async function changesOf(
+  sql: Pick<Sql, "query">,
+  memory: ProjectMemory,
+  agent: SessionAgent,
+  news: AgentNews,
+  options: AgentOptions,
+): Promise<AgentChanges> {
+  const { id } = agent;
+  const known = memory.agents.get(id);
+  const tail = memory.tails.get(id);
+  const extended = extendKnownAgent(agent, known, news, options);
+  if (typeof extended !== "string") {
+    if (tail !== undefined) memory.tails.set(id, appendToTail(tail, known, news, extended));
+    return extended;
+  }
+  if (known === undefined) throw new Error(`the new agent ${id} cannot be out of order`);
+  const late = tail && extendFromTail(agent, known, tail, news, options);
+  if (late !== undefined) {
+    memory.tails.set(id, late.tail);
+    return late.changes;
+  }
+  memory.tails.set(id, []);
+  const history = openHistory(sql, memory.projectId, known.row, memory.modelName);
+  return refoldAgent({ history, agent, known, news, options, extent: "until_unchanged" });
 }
 
 function isOfSession(agent: ArrivedAgent): agent is SessionAgent {
@@ -147,26 +175,28 @@ async function lookUp(
   const turnKeys: { agent: number; key: string }[] = [];
   const markKeys: { agentId: string; id: string }[] = [];
   const ids = new Map<number, string>();
+  const stored = new Map<string, StoredEvents>();
   for (const owner of owners) {
     const known = memory.agents.get(owner.id);
-    if (owner.sessionId !== undefined && known === undefined) continue;
-    if (known !== undefined) {
-      ids.set(known.row.number, owner.id);
-      const maybe = mayBeStored(known, lookup);
-      for (const [key, { facts }] of owner.turns) {
-        if (maybe.turn(key, facts.at)) turnKeys.push({ agent: known.row.number, key });
-      }
-      for (const [id, { facts }] of owner.marks)
-        if (maybe.mark(facts.at)) markKeys.push({ agentId: owner.id, id });
-    } else {
-      for (const id of owner.marks.keys()) markKeys.push({ agentId: owner.id, id });
+    if (known === undefined) {
+      if (owner.sessionId === undefined)
+        for (const id of owner.marks.keys()) markKeys.push({ agentId: owner.id, id });
+      continue;
+    }
+    const tail = lookup === "all" ? [] : (memory.tails.get(owner.id) ?? []);
+    // Whatever is stored after this time is in the tail.
+    const since = tailStart(tail) ?? Number.POSITIVE_INFINITY;
+    if (tail.length > 0) stored.set(owner.id, storedInTail(tail));
+    const maybe = mayBeStored(known, lookup);
+    ids.set(known.row.number, owner.id);
+    for (const [key, { facts }] of owner.turns) {
+      if (facts.at <= since && maybe.turn(key, facts.at)) turnKeys.push({ agent: known.row.number, key });
+    }
+    for (const [id, { facts }] of owner.marks) {
+      if (facts.at <= since && maybe.mark(facts.at)) markKeys.push({ agentId: owner.id, id });
     }
   }
-  const stored = new Map<
-    string,
-    { turns: Map<string, ReturnType<typeof storedTurn>>; marks: Map<string, BoundaryRow> }
-  >();
-  const of = (id: string) => {
+  const of = (id: string): StoredEvents => {
     let found = stored.get(id);
     if (found === undefined) {
       found = { turns: new Map(), marks: new Map() };
