@@ -1,7 +1,6 @@
 import { Socket } from "node:net";
 import pg from "pg";
 import type { Logger } from "pino";
-import type { Prisma } from "./client.ts";
 import { connectionOptions, type Limits } from "./connections.ts";
 import { isStaleStatement, statementNames } from "./prepared-statements.ts";
 import { type UnavailableReason, unavailableReason } from "./unavailable.ts";
@@ -226,12 +225,4 @@ class Transaction implements WriterSql {
       this.#reason ??= error;
     });
   }
-}
-
-/** The same interface over a transaction of the typed client. */
-export function sqlOfClient(tx: Prisma.TransactionClient): Sql {
-  return {
-    query: (text, ...values) => tx.$queryRawUnsafe(text, ...values),
-    execute: (text, ...values) => tx.$executeRawUnsafe(text, ...values),
-  };
 }

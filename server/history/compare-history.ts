@@ -207,7 +207,10 @@ function countWarning(comparison: Comparison, { up, threshold }: Crossing, count
 
 function sameCrossing(a: Crossing, b: Crossing): boolean {
   return (
+    a.threshold === b.threshold &&
+    a.up === b.up &&
     a.origin === b.origin &&
+    a.turnKey === b.turnKey &&
     a.at === b.at &&
     a.thresholdTokens === b.thresholdTokens &&
     a.contextTokens === b.contextTokens &&

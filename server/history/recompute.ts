@@ -2,98 +2,256 @@ import type { Thresholds } from "@plimsoll/protocol";
 import { modelNames } from "@plimsoll/protocol";
 import { catalogWindow } from "@plimsoll/protocol/catalog";
 import type { Sql } from "../db/sql.ts";
-import { type AgentRow, agents } from "../store/agents.ts";
+import type { AgentRow } from "../store/agents.ts";
+import type { BoundaryRow } from "../store/boundaries.ts";
+import type { CrossingRow } from "../store/crossings.ts";
 import { models } from "../store/models.ts";
-import { unpackStored } from "../store/packed-state.ts";
-import { SEGMENT_TURNS, tallyOf } from "./agent-changes.ts";
-import { openHistory } from "./read-history.ts";
+import { packStored } from "../store/packed-state.ts";
+import type { WindowRow } from "../store/windows.ts";
+import type { AgentChanges } from "./agent-changes.ts";
+import { tallyOf } from "./agent-changes.ts";
+import type { AgentNews } from "./agent-news.ts";
+import { type ComparedRow, differingColumns } from "./differing-columns.ts";
+import { type History, openHistory } from "./read-history.ts";
 import { refoldAgent } from "./refold-agent.ts";
 
-/** What may differ between an agent's stored rows and a fold of its events. */
-export type Difference = "turns" | "boundaries" | "crossings" | "windows" | "agent" | "missing";
+/** What the fold of any agent of a project needs. */
+export interface RecomputeSettings {
+  projectId: number;
+  thresholds: Thresholds;
+  /** Names of models by number. */
+  names: ReadonlyMap<number, string>;
+  /** Window sizes that a person set, by model. Tokens. */
+  sizes: ReadonlyMap<string, number>;
+}
 
-/** Folds one agent's whole history again and names what is stored differently. Writes nothing. */
-export async function recomputeAgent(
+const MODELS = `SELECT ${models.select("t")} FROM models t WHERE t.project_id = $1`;
+const SIZES = "SELECT model, tokens FROM model_windows WHERE project_id = $1";
+
+export async function readRecomputeSettings(
   sql: Pick<Sql, "query">,
   projectId: number,
-  id: string,
   thresholds: Thresholds,
-): Promise<Difference[]> {
-  const { text, values } = agents.find(projectId, [{ id }]);
-  const [raw] = await sql.query<Record<string, unknown>>(text, ...values);
-  if (raw === undefined) return ["missing"];
-  const row = agents.parse(raw);
-  const [names, windows, harness] = await Promise.all([
-    sql.query<Record<string, unknown>>(
-      `SELECT ${models.select("t")} FROM models t WHERE t.project_id = $1`,
-      projectId,
-    ),
-    sql.query<{ model: string; tokens: number }>(
-      "SELECT model, tokens FROM model_windows WHERE project_id = $1",
-      projectId,
-    ),
-    sql.query<{ harness: string }>(
-      "SELECT harness FROM sessions WHERE project_id = $1 AND id = $2::uuid",
-      projectId,
-      row.sessionId,
-    ),
-  ]);
-  const name = new Map(names.map((stored) => models.parse(stored)).map((model) => [model.id, model.name]));
-  const number = new Map([...name].map(([modelId, model]) => [model, modelId]));
-  const sizes = new Map(windows.map(({ model, tokens }) => [model, tokens]));
-  const modelName = (modelId: number) => name.get(modelId) ?? "";
-  const stored = row.state === undefined ? undefined : unpackStored(row.state);
+): Promise<RecomputeSettings> {
+  const names = await sql.query<Record<string, unknown>>(MODELS, projectId);
+  const sizes = await sql.query<{ model: string; tokens: number }>(SIZES, projectId);
+  return {
+    projectId,
+    thresholds,
+    names: new Map(names.map((row) => models.parse(row)).map(({ id, name }) => [id, name])),
+    sizes: new Map(sizes.map(({ model, tokens }) => [model, tokens])),
+  };
+}
+
+const NO_NEWS: AgentNews = { newTurns: [], changedTurns: [], newMarks: [], replacedMarks: [], outcomes: [] };
+
+/**
+ * Folds one agent's whole history again, segment by segment. Returns what is stored differently, as `table.column` or
+ * `table (row missing)`, without repetition. Writes nothing.
+ */
+export async function recomputeAgent(
+  sql: Pick<Sql, "query">,
+  agent: AgentRow,
+  harness: string,
+  { projectId, thresholds, names, sizes }: RecomputeSettings,
+): Promise<string[]> {
+  const number = new Map([...names].map(([id, name]) => [name, id]));
+  const differences = new Set<string>();
+  const modelName = (id: number) => {
+    const name = names.get(id);
+    if (name === undefined) differences.add("turns.model_id");
+    return name ?? "";
+  };
+  const history = new RecordedHistory(openHistory(sql, projectId, agent, modelName));
+  const configured = (model: string) =>
+    modelNames(model)
+      .map((name) => sizes.get(name))
+      .find((tokens) => tokens !== undefined);
   const changes = await refoldAgent({
-    history: openHistory(sql, projectId, row, modelName),
-    agent: { ...row, harness: harness[0]?.harness ?? "", receivedAt: row.lastReceivedAt },
-    known: { row: { ...row, state: undefined }, stored, recentKeys: [] },
-    news: { newTurns: [], changedTurns: [], newMarks: [], replacedMarks: [], outcomes: [] },
+    history,
+    agent: { ...agent, harness, receivedAt: agent.lastReceivedAt },
+    known: { row: { ...agent, state: undefined }, stored: undefined, recentKeys: [] },
+    news: NO_NEWS,
     options: {
-      fold: {
-        thresholds,
-        lookups: { configured: (model) => firstOf(modelNames(model), sizes), catalog: catalogWindow },
-      },
+      fold: { thresholds, lookups: { configured, catalog: catalogWindow } },
       thresholds,
-      segmentTurns: SEGMENT_TURNS,
+      // The fold keeps the stored cuts and makes none of its own, so each of them is proven.
+      segmentTurns: Number.POSITIVE_INFINITY,
       modelId: (model) => number.get(model) ?? -1,
-      nextNumber: () => row.number,
+      nextNumber: () => agent.number,
     },
     extent: "to_the_end",
   });
-  const differences: Difference[] = [];
-  if (changes.turnInserts.length + changes.turnUpdates.length > 0) differences.push("turns");
-  const { boundaryInserts, boundaryUpserts, boundaryDeletes } = changes;
-  if (boundaryInserts.length + boundaryUpserts.length + boundaryDeletes.length > 0)
-    differences.push("boundaries");
-  if (changes.crossingUpserts.length + changes.crossingDeletes.length > 0) differences.push("crossings");
-  if (changes.windowUpserts.length + changes.windowDeletes.length > 0) differences.push("windows");
-  if (!sameAgent(row, changes.after.row)) differences.push("agent");
-  return differences;
+  for (const difference of [
+    ...turnDifferences(changes),
+    ...boundaryDifferences(changes, history, agent),
+    ...crossingDifferences(changes, history, agent),
+    ...windowDifferences(changes, history),
+    ...segmentDifferences(changes, history),
+    ...agentDifferences(changes, history, agent),
+  ])
+    differences.add(difference);
+  return [...differences].sort();
 }
 
-function firstOf(names: readonly string[], sizes: ReadonlyMap<string, number>): number | undefined {
-  for (const name of names) {
-    const tokens = sizes.get(name);
-    if (tokens !== undefined) return tokens;
+/** Keeps what a refold reads, for the columns that it does not compare itself. */
+class RecordedHistory implements History {
+  readonly #history: History;
+  readonly boundaries = new Map<string, BoundaryRow>();
+  readonly crossings = new Map<string, CrossingRow>();
+  readonly summaries = new Map<number, string>();
+  readonly states = new Map<number, string>();
+  readonly windowRows = new Map<number, WindowRow>();
+  firstAt = Number.POSITIVE_INFINITY;
+  lastAt = Number.NEGATIVE_INFINITY;
+  lastReceivedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(history: History) {
+    this.#history = history;
   }
-  return undefined;
+
+  async cuts() {
+    const cuts = await this.#history.cuts();
+    for (const { endsAt, summary } of cuts) this.summaries.set(endsAt, summary);
+    return cuts;
+  }
+
+  async state(endsAt: number) {
+    const state = await this.#history.state(endsAt);
+    this.states.set(endsAt, state);
+    return state;
+  }
+
+  async stretch(stretch: Parameters<History["stretch"]>[0]) {
+    const stored = await this.#history.stretch(stretch);
+    for (const { row } of stored.turns) this.#event(row.at, row.at + row.delay * 1_000 - ROUNDING_MS);
+    for (const row of stored.marks) {
+      this.boundaries.set(row.id, row);
+      this.#event(row.at, row.receivedAt);
+    }
+    for (const row of stored.crossings) this.crossings.set(row.id, row);
+    return stored;
+  }
+
+  async windows() {
+    const rows = await this.#history.windows();
+    for (const row of rows) this.windowRows.set(row.index, row);
+    return rows;
+  }
+
+  #event(at: number, receivedAt: number): void {
+    this.firstAt = Math.min(this.firstAt, at);
+    this.lastAt = Math.max(this.lastAt, at);
+    this.lastReceivedAt = Math.max(this.lastReceivedAt, receivedAt);
+  }
 }
 
-/** The database keeps shares as four-byte floats. */
-function sameAgent(a: AgentRow, b: AgentRow): boolean {
-  const derived = (row: AgentRow) => [
-    row.model,
-    row.turns,
-    row.windows,
-    tallyOf(row),
-    row.currentTokens,
-    row.currentWindow,
-    row.windowSource,
-    row.load && Math.fround(row.load),
-    row.peakTokens,
-    row.peakWindow,
-    row.peakUtilization && Math.fround(row.peakUtilization),
-    row.peakAt,
-  ];
-  return JSON.stringify(derived(a)) === JSON.stringify(derived(b));
+/** A turn keeps its time of receipt in whole seconds. */
+const ROUNDING_MS = 1_000;
+
+function* turnDifferences({ turnInserts, replaced }: AgentChanges): Generator<string> {
+  if (turnInserts.length > 0) yield "turns (row missing)";
+  for (const { before, after } of replaced) {
+    yield* differingColumns(
+      "turns",
+      { ...before },
+      {
+        contextTokens: after.contextTokens,
+        windowTokens: after.windowTokens,
+        windowSource: after.windowSource,
+      },
+    );
+    if (before.window !== after.window) yield "turns.window_index";
+  }
+}
+
+function* boundaryDifferences(
+  { boundaryInserts, boundaryUpserts, boundaryDeletes }: AgentChanges,
+  { boundaries }: RecordedHistory,
+  { sessionId }: AgentRow,
+): Generator<string> {
+  for (const { receivedAt: _, ...row } of [...boundaryInserts, ...boundaryUpserts]) {
+    yield* rowDifferences("boundaries", boundaries.get(row.id), row);
+  }
+  if (boundaryDeletes.length > 0) yield "boundaries (row too many)";
+  for (const row of boundaries.values()) yield* differingColumns("boundaries", row, { sessionId });
+}
+
+function* crossingDifferences(
+  { crossingUpserts, crossingOrigins, crossingDeletes }: AgentChanges,
+  { crossings }: RecordedHistory,
+  { sessionId }: AgentRow,
+): Generator<string> {
+  // A report in a later segment may change the origin of a crossing in an earlier one.
+  const origins = new Map(crossingOrigins.map(({ id, origin }) => [id, origin]));
+  const found = new Map(crossingUpserts.map((row) => [row.id, row]));
+  for (const row of found.values()) {
+    const origin = origins.get(row.id) ?? row.origin;
+    yield* rowDifferences("crossings", crossings.get(row.id), { ...row, origin });
+  }
+  for (const [id, origin] of origins) {
+    const row = crossings.get(id);
+    if (!found.has(id)) yield* rowDifferences("crossings", row, { origin });
+  }
+  if (crossingDeletes.length > 0) yield "crossings (row too many)";
+  for (const row of crossings.values()) yield* differingColumns("crossings", row, { sessionId });
+}
+
+function* windowDifferences(
+  { windowUpserts, windowDeletes }: AgentChanges,
+  { windowRows }: RecordedHistory,
+): Generator<string> {
+  for (const row of windowUpserts) yield* rowDifferences("windows", windowRows.get(row.index), row);
+  if (windowDeletes.length > 0) yield "windows (row too many)";
+}
+
+function* segmentDifferences(
+  { segmentUpserts, segmentDeletes }: AgentChanges,
+  { summaries, states }: RecordedHistory,
+): Generator<string> {
+  for (const { endsAt, state, summary } of segmentUpserts) {
+    yield* differingColumns(
+      "segments",
+      { state: states.get(endsAt), summary: summaries.get(endsAt) },
+      {
+        state,
+        summary,
+      },
+    );
+  }
+  if (segmentDeletes.length > 0) yield "segments (row too many)";
+}
+
+function* agentDifferences(
+  { after }: AgentChanges,
+  history: RecordedHistory,
+  agent: AgentRow,
+): Generator<string> {
+  const { row, stored } = after;
+  yield* differingColumns("agents", agent, {
+    model: row.model,
+    turns: row.turns,
+    windows: row.windows,
+    ...tallyOf(row),
+    currentTokens: row.currentTokens,
+    currentWindow: row.currentWindow,
+    windowSource: row.windowSource,
+    load: row.load,
+    peakTokens: row.peakTokens,
+    peakWindow: row.peakWindow,
+    peakUtilization: row.peakUtilization,
+    peakAt: row.peakAt,
+  });
+  if (agent.hasState !== (agent.state !== undefined)) yield "agents.has_state";
+  if (agent.state !== undefined && stored !== undefined && agent.state !== packStored(stored))
+    yield "agents.state";
+  // Repeats that add nothing move these times too, so they have bounds and no exact value.
+  if (agent.firstAt > history.firstAt) yield "agents.first_at";
+  if (agent.lastAt < history.lastAt) yield "agents.last_at";
+  if (agent.lastReceivedAt < history.lastReceivedAt) yield "agents.last_received_at";
+}
+
+function rowDifferences(table: string, stored: object | undefined, expected: object): string[] {
+  if (stored === undefined) return [`${table} (row missing)`];
+  return differingColumns(table, stored as ComparedRow, expected as ComparedRow);
 }

@@ -152,7 +152,10 @@ class Refold {
       const folded = foldSegments(state, factsOf(events), options.fold, { size, openTurns: 0 });
       if (folded === undefined) return "not_after";
       if (!atEnd && !mayCut(folded.open.state)) continue;
-      const closed = atEnd ? folded.closed : [...folded.closed, { endsAt: to, result: folded.open }];
+      // A cut made by the size may fall on the old one: then nothing is between them.
+      const cutAtEnd = folded.closed.at(-1)?.endsAt === to;
+      const closed =
+        atEnd || cutAtEnd ? folded.closed : [...folded.closed, { endsAt: to, result: folded.open }];
       const results = [...folded.closed.map(({ result }) => result), folded.open];
       if (this.#input.extent === "to_the_end") this.#tally = countStored(this.#tally, stored);
       const { changes, tally, originChanged } = compareHistory(

@@ -24,7 +24,18 @@ const key = {
   revoked_at: null,
 };
 
-async function run(procedures: Record<string, Procedure>, ...args: string[]): Promise<string> {
+interface RunOptions {
+  args: string[];
+  /** Gets what is written to standard error, which is a terminal then. */
+  onError: (text: string) => void;
+}
+
+async function run(
+  procedures: Record<string, Procedure>,
+  ...given: string[] | [RunOptions]
+): Promise<string> {
+  const { args, onError } =
+    typeof given[0] === "object" ? given[0] : { args: given as string[], onError: undefined };
   server = await startFakeServer({ procedures });
   let text = "";
   const out: Terminal = {
@@ -38,7 +49,7 @@ async function run(procedures: Record<string, Procedure>, ...args: string[]): Pr
   const program = createProgram({
     env: { PLIMSOLL_URL: server.url, PLIMSOLL_KEY: "k" },
     out,
-    err: { ...out, write: () => undefined },
+    err: { ...out, isTty: onError !== undefined, write: (more) => onError?.(more) },
     now: () => NOW,
     untilStopped: () => new AbortController().signal,
   });
@@ -109,32 +120,78 @@ describe("plimsoll key", () => {
 });
 
 describe("plimsoll doctor", () => {
-  const report = (ok: boolean) => ({
-    ok,
-    checks: [{ name: "rollups", ok, message: "12 of 12 hours agree." }],
+  const check = (name: string, more: object = {}) => ({
+    name,
+    ok: true,
+    note: false,
+    message: "12 of 12 hours summed again, no difference.",
+    examined: 12,
+    of: 12,
+    complete: true,
+    ...more,
+  });
+  const report = (checks: object[], more: object = {}) => ({
+    ok: true,
+    checks,
+    progress: null,
+    next: null,
+    ...more,
   });
 
   it("prints every check", async () => {
-    const text = await run({ doctor: () => report(true) }, "doctor");
+    const text = await run({ doctor: () => report([check("rollups")]) }, "doctor");
     expect(text).toMatch(
-      /ok {4}connection .* accepts the key from PLIMSOLL_KEY\.\nok {4}rollups +12 of 12 hours agree\./,
+      /ok {4}connection .* answers and accepts the key from PLIMSOLL_KEY\.\nok {4}rollups +12 of 12/,
     );
+    expect(text).toMatch(/\nAll checks passed\.\n$/);
     expect(process.exitCode).toBeUndefined();
   });
 
-  it("waits ten minutes for a server that checks a large database", async () => {
+  it("waits ten minutes for a part of the report", async () => {
     const limits = vi.spyOn(AbortSignal, "timeout");
-    await run({ doctor: () => report(true) }, "doctor");
+    await run({ doctor: () => report([check("rollups")]) }, "doctor");
     expect(limits).toHaveBeenCalledExactlyOnceWith(600_000);
     limits.mockRestore();
   });
 
-  it("exits with 1 if a check fails", async () => {
-    expect(await run({ doctor: () => report(false) }, "doctor")).toContain("FAIL  rollups");
+  it("exits 1 when a check fails", async () => {
+    const failed = check("rollups", { ok: false });
+    const text = await run({ doctor: () => report([failed]) }, "doctor");
+    expect(text).toContain("FAIL  rollups");
+    expect(text).toContain("Some checks failed.");
     expect(process.exitCode).toBe(1);
   });
 
-  it("reports a rejected key as a failed check", async () => {
+  it("tells a note from a fault, and a sample from the whole", async () => {
+    const some = check("agents", { complete: false, message: "2,000 of 1,000,000 agents folded again." });
+    const note = check("upkeep", { note: true });
+    const text = await run({ doctor: () => report([note, some]) }, "doctor");
+    expect(text).toMatch(/note {2}upkeep/);
+    expect(text).toContain("No check failed. Run `plimsoll doctor --full` to examine everything.");
+    expect(process.exitCode).toBeUndefined();
+  });
+
+  it("asks for part after part, and shows how far the server is", async () => {
+    const asked: unknown[] = [];
+    const progress = { name: "agents", message: "100 of 200 agents folded again" };
+    const parts = [
+      report([check("rollups")], { progress, next: "one" }),
+      report([], { progress, next: "two" }),
+      report([check("agents")]),
+    ];
+    const doctor = (input: unknown) => parts[asked.push(input) - 1];
+    let shown = "";
+    const text = await run({ doctor }, { args: ["doctor", "--full"], onError: (more) => (shown += more) });
+    expect(asked).toEqual([
+      { full: true, answer_within_ms: 1_000 },
+      { full: true, answer_within_ms: 1_000, cursor: "one" },
+      { full: true, answer_within_ms: 1_000, cursor: "two" },
+    ]);
+    expect(text.match(/^ok/gm)).toHaveLength(3);
+    expect(shown).toContain("agents: 100 of 200 agents folded again");
+  });
+
+  it("reports a server that rejects the key as a failed check", async () => {
     const text = await run({ doctor: () => new Refusal(401, "UNAUTHORIZED") }, "doctor", "--json");
     expect(JSON.parse(text)).toMatchObject({ ok: false, checks: [{ name: "connection", ok: false }] });
     expect(process.exitCode).toBe(1);

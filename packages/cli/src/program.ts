@@ -6,7 +6,7 @@ import type { CommandContext } from "./command-context.ts";
 import { withConnection, withServer } from "./command-context.ts";
 import type { ConnectionFlags } from "./connection.ts";
 import { connect } from "./connection.ts";
-import { DOCTOR_MS, runDoctor } from "./doctor.ts";
+import { DOCTOR_MS, type DoctorFlags, runDoctor } from "./doctor.ts";
 import { addImportCommands } from "./import/command.ts";
 import { createKey, listKeys, parseScopes, revokeKey } from "./keys.ts";
 import { addProjectCommands } from "./projects.ts";
@@ -70,16 +70,13 @@ State   "window suspect" means that context tokens exceed the window size, which
 
   withConnection(program.command("doctor"))
     .description("Check the server and its stored data; exit code 1 if a check fails")
+    .option("--full", "examine everything instead of a sample of about 20 s")
     .option("--json", "print the report as JSON")
-    .action(async (flags: ConnectionFlags & { json?: boolean }) => {
+    .action(async ({ json, full, ...flags }: ConnectionFlags & DoctorFlags) => {
       const connection = await connect(flags, context.env);
-      const ok = await runDoctor(
-        createClient(connection, DOCTOR_MS),
-        connection,
-        context.out,
-        flags.json === true,
-      );
-      if (!ok) process.exitCode = 1;
+      const client = createClient(connection, DOCTOR_MS);
+      if (!(await runDoctor(client, connection, context, { ...(json && { json }), ...(full && { full }) })))
+        process.exitCode = 1;
     });
 
   addKeyCommands(program, context);

@@ -2,6 +2,7 @@ import {
   CountsQuery,
   CreatedKey,
   CreateKeyInput,
+  DoctorQuery,
   DoctorReport,
   IngestCounts,
   KeyView,
@@ -13,8 +14,8 @@ import {
 import { z } from "zod";
 import { PlimsollError } from "../../errors.ts";
 import { readCounts } from "../../telemetry/counts.ts";
-import { examine } from "../../telemetry/doctor.ts";
-import { iso } from "../../telemetry/reader.ts";
+import { BUDGET_MS, examine } from "../../telemetry/doctor/examine.ts";
+import { freshReader, iso } from "../../telemetry/reader.ts";
 import { findModelWindow, readModelWindows } from "../../telemetry/windows.ts";
 import { freshProcedure, procedure, router } from "../init.ts";
 
@@ -83,12 +84,22 @@ export const ingest = router({
     .query(({ ctx, input }) => readCounts(ctx.reader, input)),
 });
 
-export const doctor = freshProcedure("admin")
-  .input(z.object({}).optional())
+/** A report, in parts if `answer_within_ms` is given or everything is examined. */
+export const doctor = procedure("admin")
+  .input(DoctorQuery.optional())
   .output(DoctorReport)
-  .query(({ ctx }) => {
-    const { databaseUrl, maintenance } = ctx.services;
-    return examine({ ...ctx.reader, prisma: maintenance }, { databaseUrl });
+  .query(async ({ ctx, input }) => {
+    const { full = false, answer_within_ms, cursor } = input ?? {};
+    const answerWithin = answer_within_ms ?? (full ? BUDGET_MS : undefined);
+    // What was acknowledged before belongs into the report; later parts go on with what there is.
+    const reader = cursor === undefined ? await freshReader(ctx.reader, ctx.services.freshness) : ctx.reader;
+    return examine(reader, {
+      databaseUrl: ctx.services.databaseUrl,
+      clock: () => performance.now(),
+      budget: full ? undefined : BUDGET_MS,
+      ...(answerWithin !== undefined && { answerWithin }),
+      ...(cursor !== undefined && { cursor }),
+    });
   });
 
 export const login = router({

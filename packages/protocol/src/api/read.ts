@@ -219,17 +219,43 @@ export const IngestCounts = z.object({
 });
 export type IngestCounts = z.infer<typeof IngestCounts>;
 
+/** Which part of an examination to run. Without fields: all checks, by sampling, within about 20 s. */
+export const DoctorQuery = z.object({
+  /** Examines everything, however long it takes. */
+  full: z.boolean().optional(),
+  /** Time after which the answer ends with a cursor, in ms. */
+  answer_within_ms: z.number().int().min(100).max(30_000).optional(),
+  /** `next` of the previous part. */
+  cursor: z.string().max(20_000).optional(),
+});
+export type DoctorQuery = z.infer<typeof DoctorQuery>;
+
 /** One check of `plimsoll doctor`. */
-export const DoctorReport = z.object({
+export const DoctorCheck = z.object({
+  name: z.string(),
   ok: z.boolean(),
-  checks: z.array(
-    z.object({
-      name: z.string(),
-      ok: z.boolean(),
-      /** What was compared and found, in a sentence. */
-      message: z.string(),
-    }),
-  ),
+  /** True for something to know that is not a fault. */
+  note: z.boolean(),
+  /** What was examined and found, in a sentence. */
+  message: z.string(),
+  /** How many agents, sessions or buckets were examined; null if the check has no such unit. */
+  examined: z.number().int().nullable(),
+  /** How many there are. */
+  of: z.number().int().nullable(),
+  /** False if the time was over before everything was examined. */
+  complete: z.boolean(),
+});
+export type DoctorCheck = z.infer<typeof DoctorCheck>;
+
+/** A report, or one part of it. */
+export const DoctorReport = z.object({
+  /** Whether every check in `checks` passed. */
+  ok: z.boolean(),
+  checks: z.array(DoctorCheck),
+  /** The check that goes on in the next part, and how far it is. */
+  progress: z.object({ name: z.string(), message: z.string() }).nullable(),
+  /** Cursor of the next part; null if this is the last. */
+  next: z.string().nullable(),
 });
 export type DoctorReport = z.infer<typeof DoctorReport>;
 

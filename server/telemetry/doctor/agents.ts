@@ -1,0 +1,73 @@
+import type { Sql } from "../../db/sql.ts";
+import { agentId, sessionId } from "../../history/identity.ts";
+import { type RecomputeSettings, readRecomputeSettings, recomputeAgent } from "../../history/recompute.ts";
+import { type AgentRow, agents } from "../../store/agents.ts";
+import type { Check } from "./check.ts";
+import { OutOfTime } from "./connection.ts";
+import { walkIds } from "./walk.ts";
+
+const COUNT = "SELECT count(*)::float8 AS count FROM agents WHERE project_id = $1";
+const PAGE = `
+SELECT ${agents.select("t")}, s.harness, s.name AS session_name, r.agent_id IS NOT NULL AS waits
+FROM agents t LEFT JOIN sessions s ON s.project_id = $1 AND s.id = t.session_id
+LEFT JOIN refolds r ON r.project_id = $1 AND r.agent_id = t.id
+WHERE t.project_id = $1 AND t.id > $2::uuid AND t.id <= $3::uuid ORDER BY t.id LIMIT $4`;
+
+interface Surroundings {
+  harness: string | null;
+  session_name: string | null;
+  /** Whether the agent is to be folded again, so it may differ until then. */
+  waits: boolean;
+}
+
+/** Folds agents again from their events and compares every derived column. */
+export const agentsCheck: Check = {
+  name: "agents equal a fold of their events",
+  units: { plural: "agents", done: "folded again" },
+  weight: 6,
+  size: 8,
+  maxSize: 200,
+  step({ connection, deadline, projectId, thresholds }, position, size) {
+    return connection.atOneMoment(deadline, async (sql) => {
+      const total = position === undefined ? await sql.query<{ count: number }>(COUNT, projectId) : undefined;
+      const settings = await readRecomputeSettings(sql, projectId, thresholds);
+      const { rows, next } = await walkIds(position, size, (after, through, limit) =>
+        sql.query<AgentRow & Surroundings>(PAGE, projectId, after, through, limit),
+      );
+      const faults: string[] = [];
+      for (const { harness, session_name, waits, ...raw } of rows) {
+        const agent = agents.parse(raw);
+        const differences = await differencesOf(sql, agent, { harness, session_name, waits }, settings);
+        if (differences.length > 0) {
+          faults.push(`agent ${agent.name} of ${session_name} (${differences.join(", ")})`);
+        }
+      }
+      return { examined: rows.length, faults, next, ...(total && { of: total[0]!.count }) };
+    });
+  },
+};
+
+async function differencesOf(
+  sql: Pick<Sql, "query">,
+  agent: AgentRow,
+  { harness, session_name: session, waits }: Surroundings,
+  settings: RecomputeSettings,
+): Promise<string[]> {
+  if (harness === null || session === null) return ["agents.session_id"];
+  const differences: string[] = [];
+  const { projectId } = settings;
+  if (sessionId(projectId, harness, session) !== agent.sessionId) differences.push("agents.session_id");
+  if (agentId(projectId, harness, session, agent.name) !== agent.id) differences.push("agents.name");
+  if (waits) return differences;
+  try {
+    return [...differences, ...(await recomputeAgent(sql, agent, harness, settings))];
+  } catch (error) {
+    if (isOfDatabase(error)) throw error;
+    return [...differences, `cannot be folded: ${(error as Error).message}`];
+  }
+}
+
+/** Anything else is thrown by the fold, over rows that it cannot read. */
+function isOfDatabase(error: unknown): boolean {
+  return error instanceof OutOfTime || !(error instanceof SyntaxError || error instanceof TypeError);
+}
