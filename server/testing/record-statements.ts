@@ -36,6 +36,7 @@ export function recordWriters(writers: Writers, record: (statement: RecordedStat
         };
         return run(recorded);
       }),
+    failure: () => writers.failure(),
     end: () => writers.end(),
   };
 }
