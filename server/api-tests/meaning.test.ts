@@ -15,6 +15,7 @@ import {
   KNOWN_MODEL,
   KNOWN_WINDOW,
   START,
+  sendAndWait,
   turn,
   UNKNOWN_MODEL,
   unique,
@@ -29,8 +30,8 @@ afterAll(() => server?.stop());
 
 const HARNESS = "phantom@api";
 
-async function sent(...events: Sendable[]): Promise<IngestAnswer> {
-  const { status, body } = await server.send(events);
+async function sent(...events: Sendable[]): Promise<Required<IngestAnswer>> {
+  const { status, body } = await sendAndWait(server, events);
   expect(status, server.output()).toBe(200);
   return body;
 }

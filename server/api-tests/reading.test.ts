@@ -16,7 +16,7 @@ import { SESSION_SORTS } from "@plimsoll/protocol";
 import parsePrometheusTextFormat from "parse-prometheus-text-format";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../testing/server.ts";
-import { dayRange, rangeQuery, START, turn, UNKNOWN_MODEL, unique } from "./support.ts";
+import { dayRange, rangeQuery, START, turn, UNKNOWN_MODEL, unique, until } from "./support.ts";
 
 let server: TestServer;
 const SESSIONS = 23;
@@ -329,7 +329,7 @@ describe("figures", () => {
 });
 
 describe("a window size somebody sets", () => {
-  it("is in force for live agents at once, and undone when removed", async () => {
+  it("applies to turns that are stored within moments, and is undone when removed", async () => {
     const model = unique("own-model");
     const session = unique("session");
     await server.send([
@@ -346,18 +346,16 @@ describe("a window size somebody sets", () => {
 
     const set = await server.mutate<ModelWindowView>("windows.set", { model, tokens: 40_000 });
     expect(set).toMatchObject({ model, tokens: 40_000 });
-    expect(await agent()).toMatchObject({
-      utilization: 1.25,
-      window_source: "configured",
-      window_suspect: true,
-    });
+    await until(async () => (await agent()).utilization === 1.25);
+    expect(await agent()).toMatchObject({ window_source: "configured", window_suspect: true });
     expect(await peak()).toBeCloseTo(1.25);
     await server.expectHealthy();
     await server.mutate("windows.set", { model, tokens: 100_000 });
-    expect(await agent()).toMatchObject({ utilization: 0.5 });
+    await until(async () => (await agent()).utilization === 0.5);
 
     expect(await server.mutate("windows.remove", { model })).toEqual({ removed: true });
-    expect([await agent(), await peak()]).toEqual(before);
+    await until(async () => (await agent()).utilization === null && (await peak()) === before[1]);
+    expect(await agent()).toEqual(before[0]);
     expect(await server.mutate("windows.remove", { model })).toEqual({ removed: false });
   });
 });

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { CreatedKey, IngestCounts, PlimsollEventInput, Scope } from "@plimsoll/protocol";
-import type { TestServer } from "../testing/server.ts";
+import type { CreatedKey, IngestAnswer, IngestCounts, PlimsollEventInput, Scope } from "@plimsoll/protocol";
+import type { HttpAnswer, TestServer } from "../testing/server.ts";
 
 export type TurnInput = Extract<PlimsollEventInput, { type: "turn" }>;
 
@@ -10,7 +10,7 @@ export const KNOWN_WINDOW = 200_000;
 export const UNKNOWN_MODEL = "nobody-knows-1";
 
 /** Recent, so that what is sent is in every default range; whole minutes, so that buckets are predictable. */
-export const START = Math.floor(Date.now() / 3_600_000) * 3_600_000 - 2 * 3_600_000;
+export const START = Math.floor(Date.now() / 3_600_000) * 3_600_000 - 6 * 3_600_000;
 
 let serial = 0;
 /** A name no other test uses. */
@@ -28,6 +28,18 @@ export function turn(session: string, input: number | undefined, more: Partial<T
     usage: { input_tokens: input, output_tokens: 10 },
     ...more,
   };
+}
+
+/** Sends events and waits for the projection; the answer then says how many were duplicates. */
+export async function sendAndWait(
+  server: TestServer,
+  events: unknown,
+): Promise<HttpAnswer<Required<IngestAnswer>>> {
+  return server.request("/api/v1/events", {
+    method: "POST",
+    headers: { "content-type": "application/json", prefer: "wait" },
+    body: JSON.stringify(events),
+  });
 }
 
 export async function makeKey(server: TestServer, ...scopes: Scope[]): Promise<CreatedKey> {

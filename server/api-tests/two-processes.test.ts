@@ -7,7 +7,7 @@ import { emptyDatabase } from "../testing/database.ts";
 import { dumpTables } from "../testing/dump.ts";
 import { type Sendable, startTestServer, type TestServer } from "../testing/server.ts";
 import { type LiveClient, openLive } from "./live-client.ts";
-import { countsOf, dayRange, makeKey, START, turn, unique, until } from "./support.ts";
+import { countsOf, dayRange, makeKey, START, sendAndWait, turn, unique, until } from "./support.ts";
 
 let database: Awaited<ReturnType<typeof emptyDatabase>>;
 let a: TestServer;
@@ -132,7 +132,7 @@ describe("two processes writing at once", () => {
       const first = { ...turn("s", 1_000, { id: "t" }), harness: base.harness };
       for (const events of [[hello], [started, first]]) {
         const answers = await Promise.all(
-          [a, b, a, b].map((server) => server.send(events).then(({ body }) => body)),
+          [a, b, a, b].map((server) => sendAndWait(server, events).then(({ body }) => body)),
         );
         expect(answers.reduce((sum, answer) => sum + answer.accepted, 0)).toBe(events.length);
         expect(answers.reduce((sum, answer) => sum + answer.duplicates, 0)).toBe(3 * events.length);

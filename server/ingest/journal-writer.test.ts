@@ -35,6 +35,7 @@ beforeEach(() => {
         });
       }),
     transaction: () => Promise.reject(new Error("not used")),
+    failure: () => undefined,
     end: async () => {},
   };
   writer = new JournalWriter({

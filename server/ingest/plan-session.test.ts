@@ -36,6 +36,7 @@ function agent(id: string, rest: Partial<AgentRow> = {}): AgentRow {
     peakUtilization: 0.6,
     peakAt: 15,
     state: undefined,
+    hasState: true,
     ...rest,
   };
 }
