@@ -357,7 +357,7 @@ const FAULTS: Fault[] = [
   [
     "a cut in a wrong place",
     "segments",
-    `UPDATE segments SET ends_at = ends_at + interval '150 s' WHERE ${FIRST("segments", "true")}`,
+    `UPDATE segments SET ends_at = ends_at + interval '450 s' WHERE ${FIRST("segments", "agent = 1")}`,
     "segments.state",
   ],
   ...changed(
