@@ -93,7 +93,7 @@ module.exports = {
     never(
       "shared-below-page-components",
       "Charts, controls and the files in components/ serve every page.",
-      "^components/((charts|ui)/|[^/]+$)",
+      "^components/((charts|projects|ui)/|[^/]+$)",
       [PAGE_COMPONENTS],
     ),
     never("pages-on-server-and-components", "Pages pick components and prefetch.", APP, [
@@ -107,6 +107,30 @@ module.exports = {
       "Server subjects do not depend on a transport: only http and trpc import http or trpc.",
       { path: "^server/[^/]+/", pathNot: `^server/(http|trpc)/|${TEST}` },
       ["^server/(http|trpc)/"],
+    ),
+    never(
+      "store-below-history",
+      "The store knows tables, not histories or how they are written and read.",
+      { path: "^server/store/", pathNot: TEST },
+      ["^server/(history|ingest|telemetry)/"],
+    ),
+    never(
+      "history-below-ingest",
+      "Planning a history is pure: ingest writes the plan and telemetry compares with it.",
+      { path: "^server/history/", pathNot: TEST },
+      ["^server/(ingest|telemetry)/"],
+    ),
+    never(
+      "telemetry-beside-ingest",
+      "Reads and writes share the store and the history, never each other's code.",
+      { path: "^server/telemetry/", pathNot: TEST },
+      ["^server/ingest/"],
+    ),
+    never(
+      "ingest-beside-telemetry",
+      "Reads and writes share the store and the history, never each other's code.",
+      { path: "^server/ingest/", pathNot: TEST },
+      ["^server/telemetry/"],
     ),
     never(
       "trpc-without-http",

@@ -7,8 +7,8 @@ import type { AppRouter } from "../server/trpc/router.ts";
 
 interface PageApi {
   router: AppRouter;
-  /** The context of the sender of these request headers. */
-  contextOf: (headers: Headers) => Context;
+  /** The context of the sender of these request headers, in the project that the page's URL names. */
+  contextOf: (headers: Headers, project: string | undefined) => Context;
 }
 
 /** Set by `server/main.ts`. Importing the router here would bundle a second copy of the server. */
@@ -19,14 +19,16 @@ function pageApi(): PageApi | undefined {
 /**
  * Runs a page's first queries in process, so that its HTML already holds the numbers.
  * The browser repeats a query that fails here, and shows the error if it fails again.
+ * `project` is the id or name that the page's URL names.
  */
 export async function prefetch(
   load: (trpc: TRPCOptionsProxy<AppRouter>, client: QueryClient) => Promise<unknown>[],
+  project?: string,
 ): Promise<DehydratedState> {
   const queryClient = makeQueryClient();
   const api = pageApi();
   if (api === undefined) return dehydrate(queryClient);
-  const ctx = api.contextOf(await headers());
+  const ctx = api.contextOf(await headers(), project);
   const trpc = createTRPCOptionsProxy<AppRouter>({ router: api.router, ctx, queryClient });
   await Promise.allSettled(load(trpc, queryClient));
   return dehydrate(queryClient);

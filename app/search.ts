@@ -1,3 +1,4 @@
+import { PROJECT_PARAMETER } from "@plimsoll/protocol";
 import { DEFAULT_RANGE, type Period, parseRange, resolveRange } from "../components/range.ts";
 
 export type SearchParams = Promise<Record<string, string | string[] | undefined>>;
@@ -10,6 +11,11 @@ export function one(value: string | string[] | undefined): string | undefined {
 /** The selected harness. An empty parameter selects none. */
 export function harnessOf(params: Awaited<SearchParams>): string | undefined {
   return one(params.harness) || undefined;
+}
+
+/** The project that the address names; absent for the default project. */
+export function projectOf(params: Awaited<SearchParams>): string | undefined {
+  return one(params[PROJECT_PARAMETER]) || undefined;
 }
 
 export function periodOf(range: string | undefined, now: number): Period {

@@ -1,17 +1,24 @@
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomBytes } from "node:crypto";
+import type { Client } from "pg";
+import { type TurnRow, turns } from "../server/store/turns.ts";
+import { randomFrom } from "./fleet.ts";
 import { busyFleet } from "./ingest.ts";
 import type { Group, Measurement } from "./measurement.ts";
 import { rounded } from "./measurement.ts";
 import { sendLoad, startEcho } from "./processes.ts";
-import { makeHome, startServer } from "./server.ts";
+import { withServer } from "./with-server.ts";
 
 const COUNTED = 5_000;
+const WARM_UP = 5_000;
 const ROWS_A_STATEMENT = 4_000;
-const MOST_STATEMENTS = 500;
+const PROJECT = 1;
+const AGENTS = 200;
+/** Milliseconds between two turns of an agent. */
+const SPACING = 5_000;
 
 /**
- * What the machine gives today, for the bare minimum of each ingest row. Other work on the machine moves these as much
- * as those, so a ratio between the two says more than either.
+ * The bare minimum of each ingest row. Other work on the machine changes these rows as much as the ingest rows, so
+ * compare their ratios.
  */
 export const baseline: Group = {
   names: ["baseline.echo", "baseline.insert"],
@@ -31,8 +38,7 @@ async function echo(): Promise<Measurement> {
   const { port, close } = await startEcho();
   try {
     const report = await sendLoad({
-      port,
-      key: "none",
+      targets: [{ port, key: "none" }],
       fleet: busyFleet(128, 400_000, 3),
       batch: 1,
       requests: 400_000,
@@ -52,58 +58,76 @@ async function echo(): Promise<Measurement> {
   }
 }
 
-const COLUMNS = [
-  "int4",
-  "uuid",
-  "int8",
-  "timestamptz",
-  "int4",
-  "int4",
-  "int4",
-  "int4",
-  "int4",
-  "int4",
-  "int4",
-];
-
-/** Rows like turns, one statement a transaction, one connection, fsync on. */
-async function insert(): Promise<Measurement> {
-  const home = await makeHome();
-  try {
-    const server = await startServer({ home, pages: false });
-    return await home.sql(async (client) => {
-      const names = COLUMNS.map((_, index) => `c${index}`);
-      await client.query(
-        `CREATE TABLE bare (${names.map((name, index) => `${name} ${COLUMNS[index]}`).join(", ")}, PRIMARY KEY (c0, c1, c2))`,
-      );
-      const statement = `INSERT INTO bare SELECT * FROM unnest(${COLUMNS.map((type, index) => `$${index + 1}::${type}[]`).join(", ")}) ON CONFLICT DO NOTHING`;
-      const agents = Array.from({ length: 200 }, () => randomUUID());
-      let rows = 0;
-      const started = performance.now();
-      let spent = 0;
-      for (let index = 0; index < MOST_STATEMENTS && spent < COUNTED; index++) {
-        await client.query(statement, literals(agents));
-        rows += ROWS_A_STATEMENT;
-        spent = performance.now() - started;
-      }
-      await client.query("DROP TABLE bare");
-      await server.stop();
-      return { name: "baseline.insert", value: rounded((rows / spent) * 1_000), unit: "rows/s" };
-    });
-  } finally {
-    await home.remove();
-  }
+/**
+ * Inserts into the real table `turns` with its indexes: one connection, one statement a transaction, fsync on. Only the
+ * statements are timed. `with_encoding` is the rate if the time for making their parameters counts too.
+ */
+function insert(): Promise<Measurement> {
+  return withServer((_server, home) =>
+    home.sql(async (client) => {
+      const next = turnRows();
+      await insertFor(WARM_UP, client, next);
+      // The ingest rows are counted after a checkpoint too.
+      await home.checkpoint();
+      const { rows, inserting, elapsed } = await insertFor(COUNTED, client, next);
+      return {
+        name: "baseline.insert",
+        value: rounded((rows / inserting) * 1_000),
+        unit: "rows/s",
+        with_encoding: rounded((rows / elapsed) * 1_000),
+      };
+    }),
+  );
 }
 
-function literals(agents: readonly string[]): string[] {
-  const keys = randomBytes(ROWS_A_STATEMENT * 8);
-  const row = (index: number) => [
-    1,
-    agents[index % agents.length],
-    keys.readBigInt64BE(index * 8),
-    "2026-01-01T00:00:00Z",
-    ...[1, 200_000, 120_000, 7, 118_000, 1_900, 400],
-  ];
-  const rows = Array.from({ length: ROWS_A_STATEMENT }, (_, index) => row(index));
-  return COLUMNS.map((_, column) => `{${rows.map((values) => values[column]).join(",")}}`);
+/** Returns the rows, the milliseconds that the statements took, and the milliseconds in total. */
+async function insertFor(milliseconds: number, client: Client, next: () => TurnRow[]) {
+  const started = performance.now();
+  let rows = 0;
+  let inserting = 0;
+  while (performance.now() < started + milliseconds) {
+    const { text, values } = turns.insert(PROJECT, next());
+    const before = performance.now();
+    await client.query({ name: "insert", text, values });
+    inserting += performance.now() - before;
+    rows += ROWS_A_STATEMENT;
+  }
+  return { rows, inserting, elapsed: performance.now() - started };
+}
+
+/** Returns the rows of one statement after the other: turns as `busyFleet` has them, in order of time. */
+function turnRows(): () => TurnRow[] {
+  const random = randomFrom(4);
+  const start = Date.now() - 86_400_000;
+  let turn = 0;
+  const row = (): TurnRow => {
+    const agent = turn % AGENTS;
+    const at = start + Math.floor(turn / AGENTS) * SPACING + Math.floor(random() * SPACING);
+    turn += 1;
+    const contextTokens = 14_000 + Math.floor(random() * 140_000);
+    const isThorough = agent % 2 === 0;
+    return {
+      agent: agent + 1,
+      key: randomBytes(8).readBigInt64BE().toString(),
+      at,
+      delay: Math.round((Date.now() - at) / 1_000),
+      modelId: 1 + (agent % 3),
+      windowIndex: 1,
+      windowTokens: 200_000,
+      contextTokens,
+      inputTokens: 7,
+      cacheRead: contextTokens - 1_907,
+      cacheWrite: 1_900,
+      outputTokens: Math.floor(random() * 3_000),
+      reasoning: undefined,
+      seq: undefined,
+      sentWindow: undefined,
+      sentLimit: undefined,
+      durationMs: isThorough ? Math.floor(random() * 40_000) : undefined,
+      costMicros: isThorough ? Math.floor(random() * 200_000) : undefined,
+      facets: 14,
+      composition: undefined,
+    };
+  };
+  return () => Array.from({ length: ROWS_A_STATEMENT }, row);
 }

@@ -1,46 +1,59 @@
 import { connect, type Socket } from "node:net";
 
-/** Longest wait for one answer, ms: a server that stands still must not hold a run for ever. */
+/** Longest wait for one answer, ms, so that a server that hangs does not hold a run for ever. */
 const ANSWER_LIMIT = 60_000;
 
 export interface Answer {
   status: number;
   body: string;
+  /** Seconds in `Retry-After`; undefined without one. */
+  retryAfter: number | undefined;
 }
 
-/** A whole request as it goes over the wire. */
-export function requestBytes(options: { port: number; path: string; key: string; body: string }): Buffer {
-  const { port, path, key, body } = options;
+/** A complete POST request. `prefer` is the value of the `Prefer` header. */
+export function requestBytes(options: {
+  port: number;
+  path: string;
+  key: string;
+  body: string;
+  prefer?: string;
+}): Buffer {
+  const { port, path, key, body, prefer } = options;
+  const preference = prefer === undefined ? "" : `Prefer: ${prefer}\r\n`;
   return Buffer.from(
-    `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${key}\r\n` +
+    `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${key}\r\n${preference}` +
       `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
 }
 
 /**
- * One keep-alive connection with one request under way. Far less work than node:http, whose client would take a good
- * part of the machine that is to be measured.
+ * A keep-alive connection with one request at a time. It needs far less CPU than node:http, which would take much of
+ * the machine that is measured.
  */
 export class Connection {
   readonly #socket: Socket;
   #received = "";
   #done: { resolve: (answer: Answer) => void; reject: (error: Error) => void } | undefined;
 
-  private constructor(socket: Socket) {
+  private constructor(socket: Socket, limit: number) {
     this.#socket = socket;
     socket.setNoDelay(true);
     socket.setEncoding("latin1");
     socket.on("data", (text: string) => this.#take(text));
     socket.on("error", (error) => this.#fail(error));
-    socket.on("close", () => this.#fail(new Error("the server closed the connection")));
-    socket.setTimeout(ANSWER_LIMIT, () => socket.destroy(new Error("the server does not answer")));
+    socket.on("close", () => this.#fail(new Error("The server closed the connection.")));
+    socket.setTimeout(limit, () => {
+      // Without a request under way, the connection is only idle.
+      if (this.#done !== undefined) socket.destroy(new Error(`The server did not answer in ${limit} ms.`));
+    });
   }
 
-  static open(port: number): Promise<Connection> {
+  /** `limit` is the longest wait for an answer in ms; after that the socket is closed. */
+  static open(port: number, limit = ANSWER_LIMIT): Promise<Connection> {
     return new Promise((resolve, reject) => {
       const socket = connect(port, "127.0.0.1");
       socket.once("error", reject);
-      socket.once("connect", () => resolve(new Connection(socket)));
+      socket.once("connect", () => resolve(new Connection(socket, limit)));
     });
   }
 
@@ -72,14 +85,18 @@ export class Connection {
   }
 }
 
-/** Undefined while there is more to come. */
+/** Undefined if the answer is incomplete. */
 function parseAnswer(text: string): Answer | undefined {
   const head = text.indexOf("\r\n\r\n");
   if (head < 0) return undefined;
   const status = Number(text.slice(9, 12));
+  const seconds = status === 200 ? undefined : /\r\nretry-after: (\d+)/i.exec(text)?.[1];
+  const retryAfter = seconds === undefined ? undefined : Number(seconds);
   const body = text.slice(head + 4);
   const length = /\r\ncontent-length: (\d+)/i.exec(text)?.[1];
-  if (length !== undefined) return body.length >= Number(length) ? { status, body } : undefined;
+  if (length !== undefined) {
+    return body.length >= Number(length) ? { status, body, retryAfter } : undefined;
+  }
   if (!body.endsWith("0\r\n\r\n")) return undefined;
-  return { status, body: body.replace(/(^|\r\n)[0-9a-f]+\r\n/gi, "") };
+  return { status, body: body.replace(/(^|\r\n)[0-9a-f]+\r\n/gi, ""), retryAfter };
 }

@@ -3,17 +3,17 @@ import { readdirSync, readFileSync } from "node:fs";
 /** Clock ticks a second in /proc; 100 on every Linux that Node runs on. */
 const TICKS = 100;
 
-/** Seconds of processor time. */
+/** Seconds of CPU time. */
 export interface CpuTimes {
   server: number;
   database: number;
 }
 
 /**
- * What a server and its database have used so far. Unlike a rate it hardly depends on what else the machine does.
- * Undefined where there is no /proc.
+ * CPU time that servers and their database have used so far. Other work on the machine changes it far less than a rate.
+ * Undefined without /proc.
  */
-export function readCpu(server: number, postmaster: number): CpuTimes | undefined {
+export function readCpu(servers: readonly number[], postmaster: number): CpuTimes | undefined {
   if (process.platform !== "linux") return undefined;
   let database = 0;
   for (const name of readdirSync("/proc")) {
@@ -23,10 +23,11 @@ export function readCpu(server: number, postmaster: number): CpuTimes | undefine
     if (Number(name) === postmaster) database += stat.own + stat.ended;
     else if (stat.parent === postmaster) database += stat.own;
   }
-  return { server: readStat(server)?.own ?? 0, database };
+  const server = servers.reduce((sum, pid) => sum + (readStat(pid)?.own ?? 0), 0);
+  return { server, database };
 }
 
-/** Microseconds an event; nothing where it cannot be told. */
+/** Microseconds an event; empty if the CPU time is unknown. */
 export function cpuPerEvent(
   before: CpuTimes | undefined,
   after: CpuTimes | undefined,
@@ -43,12 +44,12 @@ export function cpuPerEvent(
 function readStat(pid: number): { parent: number; own: number; ended: number } | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // The name stands in brackets and may hold anything; what follows is numbers.
+    // The name is in brackets and may hold anything; the fields after it are numbers.
     const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
     const field = (index: number) => Number(fields[index]);
     return { parent: field(1), own: (field(11) + field(12)) / TICKS, ended: (field(13) + field(14)) / TICKS };
   } catch {
-    // It ended between the listing and the reading.
+    // The process ended after the folder was listed.
     return undefined;
   }
 }

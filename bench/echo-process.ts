@@ -1,8 +1,8 @@
-// The least that a Node server can do with a request: read it and answer. What the machine gives today.
+// The least a Node server can do with a request: read it and answer.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
-const ANSWER = '{"accepted":1,"duplicates":0,"rejected":[]}';
+const ANSWER = '{"accepted":1,"rejected":[]}';
 
 const server = createServer({ noDelay: true }, (incoming, outgoing) => {
   const chunks: Buffer[] = [];

@@ -1,46 +1,50 @@
-/** A pretended fleet: what its harnesses would send, event by event. The same seed gives the same events. */
+/** A simulated fleet. The same seed gives the same events. */
 export interface FleetShape {
   connections: number;
-  /** Sessions at work at once, over all connections. Every third has a sub-agent. */
+  /** Sessions at work at once, over all connections. */
   sessions: number;
-  /** Turns to be expected in all; with `spacing` it says when the first one was. */
+  /** Turns expected in total; with `spacing` and `end` this gives the time of the first turn. */
   turns: number;
   /** Milliseconds between two turns of a session, on average. */
   spacing: number;
-  /** Turns after which a session ends and another begins; 0 is never. */
+  /** Agents a session. By default every third session has two agents and the others have one. */
+  agents?: number;
+  /** Puts all agents into one session: each of `sessions` is then a part of it. */
+  oneSession?: boolean;
+  /** Turns after which a session ends and another begins; 0 for never. */
   sessionTurns: number;
-  /** Epoch ms of the last turn, about. */
+  /** Approximate time of the last turn, epoch ms. */
   end: number;
   seed: number;
 }
 
 const MODELS = ["claude-sonnet-4-5-20250929", "claude-opus-4-5-20251101", "claude-haiku-4-5-20251001"];
 const WINDOW = 200_000;
-/** Share of the window at which the pretended harness compacts. */
+/** Share of the window at which the harness compacts. */
 const COMPACT_AT = 0.78;
 const RESTART_EVERY = 4;
 const ALPHABET = "0123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
-/** Harness instances are machines: several connections may be one. */
+/** Harness instances. Connections share them if there are more connections. */
 const HARNESSES = 16;
 
 interface Agent {
   name: string;
   model: string;
-  /** Tokens of the last prompt; the cache has them. */
+  /** Tokens of the last prompt, which the cache holds. */
   level: number;
   compactions: number;
 }
 
 interface Slot {
   harness: string;
-  /** Whether this harness knows durations and costs. */
+  /** Whether the harness reports durations and costs. */
   thorough: boolean;
   session: string;
   agents: Agent[];
   next: number;
   turns: number;
   at: number;
-  /** Events that were due together with the last one. */
+  /** Events to send before the next turn. */
   waiting: string[];
 }
 
@@ -56,11 +60,11 @@ export class Fleet {
     this.#slots = Array.from({ length: shape.connections }, () => []);
     this.#turn = this.#slots.map(() => 0);
     const start = shape.end - (shape.turns / shape.sessions) * shape.spacing;
-    // Fewer sessions than connections would leave some without work.
+    // Every connection needs a session.
     for (let index = 0; index < Math.max(shape.sessions, shape.connections); index++) {
       const connection = index % shape.connections;
       this.#slots[connection]!.push({
-        harness: `claude-code@vm-${connection % HARNESSES}`,
+        harness: `claude-code@vm-${shape.oneSession ? 0 : connection % HARNESSES}`,
         thorough: connection % 2 === 0,
         session: "",
         agents: [],
@@ -82,20 +86,20 @@ export class Fleet {
     return slot.waiting.shift() ?? this.#advance(slot);
   }
 
-  /** So many events as one JSON array. */
-  batch(connection: number, events: number): string {
-    let text = "[";
-    for (let index = 0; index < events; index++) text += (index === 0 ? "" : ",") + this.event(connection);
-    return `${text}]`;
-  }
-
   #begin(slot: Slot, index: number): void {
-    slot.session = this.#id("", 32).toLowerCase();
+    const { agents, oneSession = false } = this.#shape;
+    const isPart = oneSession && index > 0;
+    slot.session = isPart ? this.#slots[0]![0]!.session : this.#id("", 32).toLowerCase();
     slot.turns = 0;
     slot.next = 0;
     const agent = (name: string, model: string): Agent => ({ name, model, level: 0, compactions: 0 });
-    slot.agents = [agent("main", MODELS[index % 2]!)];
-    if (index % 3 === 0) slot.agents.push(agent("explore", MODELS[2]!));
+    slot.agents = isPart ? [] : [agent("main", MODELS[index % 2]!)];
+    const most = agents ?? (index % 3 === 0 ? 2 : 1);
+    while (slot.agents.length < most) {
+      const name = agents === undefined ? "explore" : `worker-${index}-${slot.agents.length}`;
+      slot.agents.push(agent(name, MODELS[2]!));
+    }
+    if (isPart) return;
     slot.waiting.push(
       `${this.#head(slot, "main", "session")},"status":"started","kind":"conversation","title":"Session ${slot.session.slice(0, 6)}"}`,
     );
@@ -133,7 +137,7 @@ export class Fleet {
     return text;
   }
 
-  /** What a harness does to keep its window from overflowing, now and then. */
+  /** Compacts, restarts or masks at times, as a harness does to keep its window from overflowing. */
   #fall(slot: Slot, agent: Agent): void {
     const random = this.#random;
     const before = agent.level;
@@ -176,7 +180,7 @@ export class Fleet {
   }
 }
 
-/** mulberry32: small, fast, and good enough to pretend with. */
+/** mulberry32: a small, fast generator of numbers in [0, 1). */
 export function randomFrom(seed: number): () => number {
   let state = seed | 0;
   return () => {

@@ -1,106 +1,203 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Client } from "pg";
 import { type CpuTimes, cpuPerEvent, readCpu } from "./cpu.ts";
+import {
+  createProjects,
+  examineProject,
+  type Progress,
+  readProgress,
+  readStorage,
+  settle,
+} from "./database.ts";
 import type { FleetShape } from "./fleet.ts";
-import type { LoadPhase, LoadReport } from "./load-process.ts";
+import type { Job, LoadPhase, LoadReport, Target } from "./load-process.ts";
 import type { Context, Group, Measurement } from "./measurement.ts";
 import { rounded } from "./measurement.ts";
-import { sendLoad } from "./processes.ts";
+import { residentBytes, sendLoad } from "./processes.ts";
 import { describeProfile } from "./profile.ts";
-import { type Home, makeHome, startServer } from "./server.ts";
+import { type BenchServer, type Home, makeHome, startServer } from "./server.ts";
 
-/** Milliseconds until the engine has compiled what is used often; a server that runs for days has it behind it. */
+/** Milliseconds until V8 has compiled what runs often, as in a server that has run for days. */
 const WARM_UP = 15_000;
-/** Milliseconds after which the database writes a checkpoint, just before what is counted. */
+/** Milliseconds until the checkpoint, which is just before the counted part. */
 const CHECKPOINT_AFTER = 14_000;
 const COUNTED = 10_000;
 const BATCH = 500;
-/** Agents: every third of these sessions has two. */
+const CONNECTIONS = 8;
+/** With every third session having two agents, these are 200 agents. */
 export const SESSIONS = 150;
 const MOST_EVENTS = 2_400_000;
 const MOST_REQUESTS = 500_000;
+const MEMORY_SAMPLE = 200;
 
-/** 200 agents that go on and on, caught up on until now. */
+/** 200 agents that work without end, up to now. */
 export function busyFleet(connections: number, turns: number, seed: number): FleetShape {
   return { connections, sessions: SESSIONS, turns, spacing: 5_000, sessionTurns: 0, end: Date.now(), seed };
 }
 
-export const ingest: Group = {
-  names: ["ingest.batch", "ingest.single"],
-  async *run(context) {
-    if (context.wanted("ingest.batch")) yield await measured("ingest.batch", context, batches);
-    if (context.wanted("ingest.single")) yield await measured("ingest.single", context, singles);
+/** A row's load; what it leaves out is as in `ingest.batch`. */
+interface Shape extends Partial<Pick<Job, "traffic" | "batch" | "requests" | "counted" | "patience">> {
+  fleet?: Partial<FleetShape>;
+  unit?: string;
+  servers?: number;
+  /** Projects besides the default one; each connection sends to one of them. */
+  projects?: number;
+}
+
+const SHAPES: Readonly<Record<string, Shape>> = {
+  "ingest.batch": {},
+  "ingest.single": {
+    fleet: { connections: 128, turns: MOST_REQUESTS },
+    batch: 1,
+    requests: MOST_REQUESTS,
+    unit: "requests/s",
+  },
+  "ingest.shared": { traffic: { shared: true } },
+  "ingest.two_servers": { traffic: { shared: true }, servers: 2 },
+  "ingest.late": { traffic: { late: 0.05 } },
+  "ingest.repeated": { traffic: { repeated: 0.05 } },
+  "ingest.projects": { projects: 8 },
+  "ingest.agents5000": {
+    // A part of the session for each connection; an agent has a turn every 5 s, as elsewhere.
+    fleet: { sessions: CONNECTIONS, agents: 5_000 / CONNECTIONS, oneSession: true, spacing: 8 },
+  },
+  "ingest.sessions5000": { fleet: { sessions: 5_000, agents: 1 } },
+  "ingest.retries": {
+    fleet: { connections: 64 },
+    traffic: { shared: true },
+    patience: 10_000,
+    counted: 30_000,
   },
 };
 
-interface Target {
-  port: number;
-  key: string;
+export const ingest: Group = {
+  names: Object.keys(SHAPES),
+  async *run(context) {
+    for (const [index, [name, shape]] of Object.entries(SHAPES).entries()) {
+      if (!context.wanted(name)) continue;
+      try {
+        yield await measured(name, shape, index + 1, context);
+      } catch (error) {
+        // The other rows have servers of their own.
+        context.note(`${name}: ${error instanceof Error ? error.message : error}`);
+        process.exitCode = 1;
+      }
+    }
+  },
+};
+
+interface Mark extends Progress {
+  cpu: CpuTimes | undefined;
+  /** Resident bytes of the first server. */
+  memory: number;
 }
 
-interface Result {
-  figures: { value: number; unit: string };
-  report: LoadReport;
-}
-
-/** Each row has a server and an empty database of its own, and counts only when the doctor is content. */
-async function measured(
-  name: string,
-  context: Context,
-  send: (target: Target, phase: (phase: LoadPhase) => void) => Promise<Result>,
-): Promise<Measurement> {
+/** Each row has servers and an empty database of its own, and counts only if the doctor finds no fault. */
+async function measured(name: string, shape: Shape, seed: number, context: Context): Promise<Measurement> {
+  context.note(`${name} ...`);
   const home = await makeHome();
+  const servers: BenchServer[] = [];
   try {
-    context.note(`${name} ...`);
-    const server = await startServer({ home, pages: false, profile: context.profile });
-    const key = await server.makeKey("ingest");
-    const postmaster = await home.postmaster();
-    const used: Partial<Record<LoadPhase, CpuTimes>> = {};
-    const sent = send({ port: server.port, key }, (phase) => {
-      used[phase] = readCpu(server.pid, postmaster);
+    while (servers.length < (shape.servers ?? 1)) {
+      servers.push(await startServer({ home, pages: false, profile: context.profile }));
+    }
+    const measurement = await home.sql(async (client) => {
+      const keys = await createKeys(shape, servers[0]!, client);
+      const measurement = await underLoad(name, shape, seed, { home, client, servers, keys });
+      await settle(client);
+      await servers[0]!.examine();
+      if (shape.projects !== undefined) for (const key of keys) await examineProject(servers[0]!, key);
+      const { turns, table, indexes, everything } = await readStorage(client);
+      return {
+        ...measurement,
+        bytes_per_turn: rounded((table + indexes) / turns),
+        all_bytes_per_turn: rounded(everything / turns),
+        doctor: "ok",
+      };
     });
-    // Not after a load that was not taken: there is no database then to write one.
-    const ended = new AbortController();
-    const checkpoint = sleep(CHECKPOINT_AFTER, undefined, { signal: ended.signal }).then(home.checkpoint);
-    const [{ figures, report }] = await Promise.all([sent, checkpoint]).finally(() => ended.abort());
-    const cpu = cpuPerEvent(used.counting, used.counted, report.events);
-    const bytes = await bytesPerTurn(home);
-    await server.examine();
-    await server.stop();
-    if (context.profile !== undefined) context.note(await describeProfile(context.profile, server.pid));
-    return { name, ...figures, ...latency(report), ...cpu, bytes_per_turn: rounded(bytes), doctor: "ok" };
+    for (const server of servers) await server.stop();
+    if (context.profile !== undefined) {
+      for (const { pid } of servers) context.note(await describeProfile(context.profile, pid));
+    }
+    return measurement;
   } finally {
+    // A server that still runs would start the database again.
+    for (const server of servers) await server.stop();
     await home.remove();
   }
 }
 
-async function batches({ port, key }: Target, phase: (phase: LoadPhase) => void): Promise<Result> {
-  const job = {
-    port,
-    key,
-    fleet: busyFleet(8, MOST_EVENTS, 1),
-    batch: BATCH,
-    requests: MOST_EVENTS / BATCH,
-    ready: true,
-    warmUp: WARM_UP,
-    counted: COUNTED,
-  };
-  const report = await sendLoad(job, phase);
-  return { figures: { value: rounded(report.events / report.seconds), unit: "events/s" }, report };
+async function createKeys({ projects }: Shape, server: BenchServer, client: Client): Promise<string[]> {
+  return projects === undefined ? [await server.makeKey("ingest")] : createProjects(client, projects);
 }
 
-async function singles({ port, key }: Target, phase: (phase: LoadPhase) => void): Promise<Result> {
-  const job = {
-    port,
-    key,
-    fleet: busyFleet(128, MOST_REQUESTS, 2),
-    batch: 1,
-    requests: MOST_REQUESTS,
+interface Side {
+  home: Home;
+  client: Client;
+  servers: readonly BenchServer[];
+  keys: readonly string[];
+}
+
+async function underLoad(name: string, shape: Shape, seed: number, side: Side): Promise<Measurement> {
+  const { home, client, servers, keys } = side;
+  const pids = servers.map(({ pid }) => pid);
+  const postmaster = await home.postmaster();
+  const marks: Partial<Record<LoadPhase, Promise<Mark>>> = {};
+  const mark = async (): Promise<Mark> => {
+    const [cpu, memory] = [readCpu(pids, postmaster), residentBytes(pids[0]!)];
+    return { cpu, memory, ...(await readProgress(client)) };
+  };
+  let peak = 0;
+  const sampling = setInterval(() => {
+    peak = Math.max(peak, residentBytes(pids[0]!));
+  }, MEMORY_SAMPLE);
+  const ended = new AbortController();
+  const checkpoint = sleep(CHECKPOINT_AFTER, undefined, { signal: ended.signal }).then(home.checkpoint);
+  const sent = sendLoad(jobOf(shape, seed, targetsOf(servers, keys)), (phase) => {
+    marks[phase] = mark();
+    marks[phase].catch(() => {});
+  });
+  // A load that failed needs no checkpoint.
+  const [report] = await Promise.all([sent, checkpoint]).finally(() => {
+    ended.abort();
+    clearInterval(sampling);
+  });
+  const [from, to] = await Promise.all([marks.counting!, marks.counted!]);
+  const events = report.events + from.backlog - to.backlog;
+  return {
+    name,
+    value: rounded(events / report.seconds),
+    unit: shape.unit ?? "events/s",
+    ...latency(report),
+    acknowledged: rounded(report.events / report.seconds),
+    ...cpuPerEvent(from.cpu, to.cpu, events),
+    wal_bytes_per_event: rounded((to.wal - from.wal) / events),
+    ...(report.refused === 0 ? {} : { refused: report.refused }),
+    ...(shape.patience === undefined ? {} : overload(report, from, to, peak)),
+  };
+}
+
+/** Connection n sends to server n and with key n; the servers and keys repeat. */
+function targetsOf(servers: readonly BenchServer[], keys: readonly string[]): Target[] {
+  return Array.from({ length: Math.max(servers.length, keys.length) }, (_, index) => ({
+    port: servers[index % servers.length]!.port,
+    key: keys[index % keys.length]!,
+  }));
+}
+
+function jobOf(shape: Shape, seed: number, targets: Target[]): Job {
+  const batch = shape.batch ?? BATCH;
+  return {
+    targets,
+    fleet: { ...busyFleet(CONNECTIONS, MOST_EVENTS, seed), ...shape.fleet },
+    traffic: shape.traffic,
+    batch,
+    requests: shape.requests ?? MOST_EVENTS / batch,
     ready: true,
     warmUp: WARM_UP,
-    counted: COUNTED,
+    counted: shape.counted ?? COUNTED,
+    patience: shape.patience,
   };
-  const report = await sendLoad(job, phase);
-  return { figures: { value: rounded(report.requests / report.seconds), unit: "requests/s" }, report };
 }
 
 function latency(report: LoadReport) {
@@ -112,12 +209,14 @@ function latency(report: LoadReport) {
   };
 }
 
-/** Table, indexes and all, over the rows in it. */
-export function bytesPerTurn(home: Home): Promise<number> {
-  return home.sql(async (client) => {
-    const { rows } = await client.query<{ bytes: number }>(
-      "SELECT pg_total_relation_size('turns')::float8 / count(*) AS bytes FROM turns",
-    );
-    return rows[0]!.bytes;
-  });
+function overload(report: LoadReport, from: Mark, to: Mark, peak: number) {
+  const megabytes = (bytes: number) => rounded(bytes / 1e6);
+  return {
+    delivered_p99_ms: rounded(report.deliveredP99, 1),
+    timeouts: report.timeouts,
+    slowest_second: report.slowestSecond,
+    memory_from_mb: megabytes(from.memory),
+    memory_to_mb: megabytes(to.memory),
+    memory_peak_mb: megabytes(peak),
+  };
 }

@@ -1,141 +1,250 @@
-// A process of its own that sends, so that its work does not sit in the event loop that is measured.
+// Sends load from a process of its own, so that the measured event loop does not do this work.
 import { setTimeout as sleep } from "node:timers/promises";
+import type { IngestAnswer } from "@plimsoll/protocol";
 import { type Answer, Connection, requestBytes } from "./connection.ts";
-import { Fleet, type FleetShape } from "./fleet.ts";
+import type { FleetShape } from "./fleet.ts";
 import { percentileOf } from "./measurement.ts";
+import { eventsOf, type Traffic } from "./traffic.ts";
 
-export interface Job {
+export interface Target {
   port: number;
   key: string;
-  fleet: FleetShape;
-  /** Events a request. 1 sends a bare event. */
-  batch: number;
-  /** Requests at most, over all connections. */
-  requests: number;
-  /** Made before the start, so that making them costs nothing while it is measured. */
-  ready: boolean;
-  /** Milliseconds before what is counted. */
-  warmUp: number;
-  /** Milliseconds counted; the run ends then, or when the requests are used up. */
-  counted: number;
 }
 
-/** What it says on the way: the time counted begins, and ends. */
+export interface Job {
+  /** Connection n sends to target n; the targets repeat if there are more connections. */
+  targets: readonly Target[];
+  fleet: FleetShape;
+  traffic?: Traffic;
+  /** Events a request. With 1 the body is a bare event. */
+  batch: number;
+  /** Most requests, over all connections. */
+  requests: number;
+  /** Makes the requests before the start, so that measuring includes no work for them. */
+  ready: boolean;
+  /** Milliseconds before the counted part. */
+  warmUp: number;
+  /** Milliseconds of the counted part. The run ends after it, or when the requests are used up. */
+  counted: number;
+  /**
+   * Milliseconds a sender waits for an answer. It then closes the connection and sends the request again. Without this,
+   * a missing answer ends the run. A request that was refused is always sent again after the time in `Retry-After`.
+   */
+  patience?: number;
+}
+
+/** Sent when the counted part begins and when it ends. */
 export type LoadPhase = "counting" | "counted";
 
 export interface LoadReport {
-  /** Seconds counted. */
+  /** Length of the counted part. */
   seconds: number;
+  /** Requests answered in the counted part. */
   requests: number;
-  /** Events acknowledged, in the time counted. */
+  /** Events acknowledged in the counted part. */
   events: number;
-  /** Over the whole run, warm-up included. */
+  /** Events accepted in the whole run. */
   accepted: number;
-  duplicates: number;
-  rejected: number;
-  /** Milliseconds. */
+  /** Milliseconds from sending a request to its answer. */
   p50: number;
   p95: number;
   p99: number;
   max: number;
-  /** Share of one core this process needed. */
+  /** Milliseconds from sending a request for the first time to its acknowledgement. */
+  deliveredP99: number;
+  /** Requests in the whole run that were refused, and that got no answer in time. */
+  refused: number;
+  timeouts: number;
+  /** Events acknowledged in the slowest whole second of the counted part. */
+  slowestSecond: number;
+  /** Share of one core that this process used. */
   cpu: number;
 }
 
-/** Bytes of requests made ahead; beyond it a run ends early. */
+/** Most bytes of requests made ahead. */
 const READY_BYTES = 2_000_000_000;
+const PATH = "/api/v1/events";
 
-async function run(job: Job): Promise<LoadReport> {
-  const fleet = new Fleet(job.fleet);
-  const { connections } = job.fleet;
-  const make = (connection: number) => {
-    const body = job.batch === 1 ? fleet.event(connection) : fleet.batch(connection, job.batch);
-    return requestBytes({ port: job.port, path: "/api/v1/events", key: job.key, body });
-  };
-  const share = Math.ceil(job.requests / connections);
-  const ready = job.ready ? makeReady(connections, share, make) : undefined;
-  const open = await Promise.all(Array.from({ length: connections }, () => Connection.open(job.port)));
-  const whole = { accepted: 0, duplicates: 0, rejected: 0 };
-  const latencies: number[] = [];
-  let events = 0;
-  const started = performance.now();
-  const from = started + job.warmUp;
-  const until = from + job.counted;
-  let ended = until;
-  let cpu: NodeJS.CpuUsage | undefined;
-  const tell = (phase: LoadPhase) => process.send?.(phase);
+class Load {
+  readonly #job: Job;
+  readonly #make: (connection: number) => Buffer;
+  readonly #expected: string;
+  #open: Connection[] = [];
+  #state: "warming" | LoadPhase = "warming";
+  #from = Number.NaN;
+  #until = Number.NaN;
+  #cpu: NodeJS.CpuUsage | undefined;
+  readonly #latencies: number[] = [];
+  readonly #deliveries: number[] = [];
+  readonly #bySecond: number[] = [];
+  #events = 0;
+  #accepted = 0;
+  #refused = 0;
+  #timeouts = 0;
 
-  function begin(): void {
-    cpu = process.cpuUsage();
-    tell("counting");
+  constructor(job: Job) {
+    this.#job = job;
+    const next = eventsOf(job.fleet, job.traffic);
+    this.#expected = JSON.stringify({ accepted: job.batch, rejected: [] });
+    this.#make = (connection) => {
+      const events = Array.from({ length: job.batch }, () => next(connection));
+      const body = job.batch === 1 ? events[0]! : `[${events.join(",")}]`;
+      return requestBytes({ ...this.#target(connection), path: PATH, body });
+    };
   }
 
-  async function drive(connection: number): Promise<void> {
-    for (let sent = 0; sent < share; sent++) {
-      const before = performance.now();
-      if (before >= until) return;
-      if (before >= from && cpu === undefined) begin();
-      const request = ready === undefined ? make(connection) : ready[connection]![sent];
+  async run(): Promise<LoadReport> {
+    const { connections } = this.#job.fleet;
+    const share = Math.ceil(this.#job.requests / connections);
+    const ready = this.#job.ready ? this.#makeReady(connections, share) : undefined;
+    this.#open = await Promise.all(
+      Array.from({ length: connections }, (_, connection) => this.#connect(connection)),
+    );
+    const timers: NodeJS.Timeout[] = [];
+    if (this.#job.warmUp === 0) this.#begin();
+    else timers.push(setTimeout(() => this.#begin(), this.#job.warmUp));
+    timers.push(setTimeout(() => this.#finish(), this.#job.warmUp + this.#job.counted));
+    try {
+      await Promise.all(
+        this.#open.map((_, connection) => this.#drive(connection, share, ready?.[connection])),
+      );
+    } finally {
+      for (const timer of timers) clearTimeout(timer);
+      for (const connection of this.#open) connection.close();
+    }
+    return this.#report();
+  }
+
+  #target(connection: number): Target {
+    const { targets } = this.#job;
+    return targets[connection % targets.length]!;
+  }
+
+  #connect(connection: number): Promise<Connection> {
+    return Connection.open(this.#target(connection).port, this.#job.patience);
+  }
+
+  #makeReady(connections: number, share: number): Buffer[][] {
+    const ready: Buffer[][] = Array.from({ length: connections }, () => []);
+    let bytes = 0;
+    for (let sent = 0; sent < share && bytes < READY_BYTES; sent++) {
+      for (const [connection, requests] of ready.entries()) {
+        const request = this.#make(connection);
+        bytes += request.length;
+        requests.push(request);
+      }
+    }
+    return ready;
+  }
+
+  #begin(): void {
+    this.#state = "counting";
+    this.#from = performance.now();
+    this.#cpu = process.cpuUsage();
+    process.send?.("counting" satisfies LoadPhase);
+  }
+
+  #finish(): void {
+    if (this.#state === "counted") return;
+    if (this.#state === "warming") throw new Error("The requests were used up before the counted part.");
+    this.#state = "counted";
+    this.#until = performance.now();
+    this.#cpu = process.cpuUsage(this.#cpu);
+    process.send?.("counted" satisfies LoadPhase);
+  }
+
+  async #drive(connection: number, share: number, ready: readonly Buffer[] | undefined): Promise<void> {
+    for (let sent = 0; sent < share && this.#state !== "counted"; sent++) {
+      const request = ready === undefined ? this.#make(connection) : ready[sent];
       if (request === undefined) break;
-      const answer = counts(await open[connection]!.send(request));
-      whole.accepted += answer.accepted;
-      whole.duplicates += answer.duplicates ?? 0;
-      whole.rejected += answer.rejected.length;
+      const started = performance.now();
+      const accepted = await this.#deliver(connection, request);
+      this.#accepted += accepted;
+      if (this.#state !== "counting") continue;
+      this.#events += accepted;
       const now = performance.now();
-      if (now < from || now >= ended) continue;
-      events += answer.accepted;
-      latencies.push(now - before);
+      this.#deliveries.push(now - started);
+      const second = Math.floor((now - this.#from) / 1_000);
+      this.#bySecond[second] = (this.#bySecond[second] ?? 0) + accepted;
     }
-    // With one connection out of requests the load is not what it was: what follows is not counted.
-    ended = Math.min(ended, performance.now());
+    // The load is smaller once a connection has no requests left, so nothing after this counts.
+    this.#finish();
   }
 
-  try {
-    await Promise.all(open.map((_, connection) => drive(connection)));
-    tell("counted");
-  } finally {
-    for (const connection of open) connection.close();
-  }
-  const seconds = (ended - from) / 1_000;
-  const used = process.cpuUsage(cpu);
-  return {
-    seconds,
-    requests: latencies.length,
-    events,
-    ...whole,
-    p50: percentileOf(latencies, 0.5),
-    p95: percentileOf(latencies, 0.95),
-    p99: percentileOf(latencies, 0.99),
-    max: latencies.at(-1) ?? Number.NaN,
-    cpu: (used.user + used.system) / 1e6 / seconds,
-  };
-}
-
-function makeReady(connections: number, share: number, make: (connection: number) => Buffer): Buffer[][] {
-  const ready: Buffer[][] = Array.from({ length: connections }, () => []);
-  let bytes = 0;
-  for (let sent = 0; sent < share && bytes < READY_BYTES; sent++) {
-    for (const [connection, requests] of ready.entries()) {
-      const request = make(connection);
-      bytes += request.length;
-      requests.push(request);
+  /** Returns how many events were accepted; 0 if the run ended before the request was answered. */
+  async #deliver(connection: number, request: Buffer): Promise<number> {
+    for (;;) {
+      const started = performance.now();
+      const answer = await this.#send(connection, request);
+      if (answer !== undefined && this.#state === "counting") {
+        this.#latencies.push(performance.now() - started);
+      }
+      if (answer?.status === 200) return this.#acceptedOf(answer);
+      const refused = answer?.status === 503 || answer?.status === 429;
+      if (answer !== undefined && !refused) {
+        throw new Error(`The server answered ${answer.status}: ${answer.body.slice(0, 300)}`);
+      }
+      if (this.#state === "counted") return 0;
+      if (refused) {
+        this.#refused += 1;
+        await sleep((answer?.retryAfter ?? 1) * 1_000);
+      }
     }
   }
-  return ready;
-}
 
-function counts({ status, body }: Answer): { accepted: number; duplicates?: number; rejected: unknown[] } {
-  if (status !== 200) throw new Error(`the server answered ${status}: ${body.slice(0, 300)}`);
-  return JSON.parse(body);
+  /** Undefined if there was no answer in time; the connection is a new one then. */
+  async #send(connection: number, request: Buffer): Promise<Answer | undefined> {
+    try {
+      return await this.#open[connection]!.send(request);
+    } catch (error) {
+      if (this.#job.patience === undefined) throw error;
+      this.#timeouts += 1;
+      this.#open[connection]!.close();
+      this.#open[connection] = await this.#connect(connection);
+      return undefined;
+    }
+  }
+
+  #acceptedOf({ body }: Answer): number {
+    // Comparing text costs less than parsing JSON.
+    if (body === this.#expected) return this.#job.batch;
+    const { accepted, rejected } = JSON.parse(body) as IngestAnswer;
+    if (rejected[0] !== undefined) throw new Error(`An event was rejected: ${JSON.stringify(rejected[0])}`);
+    return accepted;
+  }
+
+  #report(): LoadReport {
+    const seconds = (this.#until - this.#from) / 1_000;
+    const latencies = this.#latencies;
+    const wholeSeconds = Array.from(
+      { length: Math.floor(seconds) },
+      (_, second) => this.#bySecond[second] ?? 0,
+    );
+    return {
+      seconds,
+      requests: latencies.length,
+      events: this.#events,
+      accepted: this.#accepted,
+      p50: percentileOf(latencies, 0.5),
+      p95: percentileOf(latencies, 0.95),
+      p99: percentileOf(latencies, 0.99),
+      max: latencies.at(-1) ?? Number.NaN,
+      deliveredP99: percentileOf(this.#deliveries, 0.99),
+      refused: this.#refused,
+      timeouts: this.#timeouts,
+      slowestSecond: wholeSeconds.length === 0 ? 0 : Math.min(...wholeSeconds),
+      cpu: (this.#cpu!.user + this.#cpu!.system) / 1e6 / seconds,
+    };
+  }
 }
 
 process.on("message", (job: Job) => {
-  run(job).then(
+  new Load(job).run().then(
     (report) => process.send?.({ report }),
     (error: Error) => process.send?.({ error: error.message }),
   );
 });
-// The one who asked went away: nobody is left to send for.
+// Nobody is left to send for.
 process.on("disconnect", () => process.exit(0));
 await sleep(0);
 process.send?.("ready");

@@ -6,21 +6,31 @@ import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { baseline } from "./baseline.ts";
 import { ingest } from "./ingest.ts";
-import { type Context, type Group, type Measurement, tableOf } from "./measurement.ts";
+import { lateEvent } from "./late-event.ts";
+import {
+  type Context,
+  type Group,
+  type Measurement,
+  referenceOf,
+  tableOf,
+  withRatios,
+} from "./measurement.ts";
 import { live, memory } from "./pages.ts";
 import { closeAll } from "./processes.ts";
 import { reads } from "./reads.ts";
+import { recovery } from "./recovery.ts";
 import { start } from "./start.ts";
+import { storageYear } from "./storage-year.ts";
 
 const USAGE = `npm run bench [-- NAME…] [--json] [--large] [--profile FOLDER]
-  NAME        a row, or the word before its dot; all rows when none is named
-  --json      one object a line instead of a table
-  --large     goes on to 10 million turns (takes many minutes and about 5 GB of disk)
-  --profile   keeps CPU profiles of the server under ingest, and lists where the time went`;
+  NAME        a row, or the word before its dot; without a name, all rows
+  --json      print one JSON object a line instead of a table
+  --large     continue to 10 million turns (takes many minutes and about 5 GB of disk)
+  --profile   save CPU profiles of the server under ingest and list the functions that took the time`;
 
-/** What bench/guard.ts exports: the guard is measured without a server. */
+/** An element of what bench/guard.ts exports. The guard is measured without a server. */
 interface GuardBenchmark {
-  /** For people: `guard: first reading of 2,000 messages`. */
+  /** Such as `guard: first reading of 2,000 messages`. */
   name: string;
   unit: string;
   run(): Promise<number> | number;
@@ -32,8 +42,8 @@ async function guardGroup(note: (text: string) => void): Promise<Group> {
   try {
     if (existsSync(file)) ({ benchmarks } = await import(file.href));
   } catch (error) {
-    // A guard that cannot be loaded says nothing of the server.
-    note(`The guard is left out: ${error instanceof Error ? error.message : error}`);
+    // The rows of the server can still be measured.
+    note(`The rows of the guard are skipped: ${error instanceof Error ? error.message : error}`);
     process.exitCode = 1;
   }
   return {
@@ -64,7 +74,18 @@ async function main(): Promise<void> {
     return;
   }
   const note = (text: string) => console.error(text);
-  const groups = [baseline, ingest, reads, live, memory, await guardGroup(note), start];
+  const groups = [
+    baseline,
+    ingest,
+    recovery,
+    lateEvent,
+    reads,
+    storageYear,
+    live,
+    memory,
+    await guardGroup(note),
+    start,
+  ];
   const names = groups.flatMap((group) => group.names);
   const isMeant = (given: string, name: string) => name === given || name.startsWith(`${given}.`);
   const unknown = positionals.find((given) => !names.some((name) => isMeant(given, name)));
@@ -73,8 +94,10 @@ async function main(): Promise<void> {
 
   const profile = values.profile === undefined ? undefined : resolve(values.profile);
   if (profile !== undefined) await mkdir(profile, { recursive: true });
+  const asked = names.filter((name) => positionals.some((given) => isMeant(given, name)));
+  const references = asked.map(referenceOf);
   const context: Context = {
-    wanted: (name) => positionals.length === 0 || positionals.some((given) => isMeant(given, name)),
+    wanted: (name) => positionals.length === 0 || asked.includes(name) || references.includes(name),
     large: values.large,
     profile,
     note,
@@ -85,12 +108,13 @@ async function main(): Promise<void> {
   for (const group of groups) {
     if (!group.names.some(context.wanted)) continue;
     try {
-      for await (const measurement of group.run(context)) {
+      for await (const plain of group.run(context)) {
+        const measurement = withRatios(plain, found);
         found.push(measurement);
         if (values.json) console.log(JSON.stringify(measurement));
       }
     } catch (error) {
-      // The other rows are worth having all the same.
+      // Measure the other rows nevertheless.
       console.error(`${group.names.join(", ")}: ${error instanceof Error ? error.message : error}`);
       process.exitCode = 1;
     } finally {

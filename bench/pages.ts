@@ -9,13 +9,13 @@ import { owned, residentBytes, sendLoad } from "./processes.ts";
 import { type BenchServer, makeHome, startServer } from "./server.ts";
 
 const PROBES = 40;
-/** Milliseconds a number may take to move before the run gives up. */
+/** Longest wait until a number changes, ms. */
 const PROBE_LIMIT = 10_000;
 const SETTLE = 10_000;
 const LOAD = 10_000;
 const SAMPLE = 200;
 
-/** What a whole server needs, pages and all. */
+/** Memory of a server with its pages. */
 export const memory: Group = {
   names: ["memory.idle", "memory.load"],
   async *run(context) {
@@ -71,8 +71,7 @@ async function peakUnderLoad(server: BenchServer): Promise<number> {
   }, SAMPLE);
   try {
     await sendLoad({
-      port: server.port,
-      key,
+      targets: [{ port: server.port, key }],
       fleet: busyFleet(8, 1_200_000, 31),
       batch: 500,
       requests: 2_400,
@@ -86,12 +85,11 @@ async function peakUnderLoad(server: BenchServer): Promise<number> {
   return peak;
 }
 
-/** From the answer that says an event is stored to the moment its number stands in an open page. */
+/** Milliseconds from the acknowledgement of an event until an open page shows its number. */
 async function latency(server: BenchServer, executablePath: string): Promise<Measurement> {
   const key = await server.makeKey("ingest");
   await sendLoad({
-    port: server.port,
-    key,
+    targets: [{ port: server.port, key }],
     fleet: busyFleet(4, 20_000, 32),
     batch: 500,
     requests: 40,
@@ -110,13 +108,13 @@ async function latency(server: BenchServer, executablePath: string): Promise<Mea
     const { url } = await server.mutate<{ url: string }>("login.create");
     await page.goto(url);
     await page.getByTestId("fleet-row").first().waitFor({ timeout: 60_000 });
-    // The page of a large fleet begins with its fullest few; measured is the page with all of them.
+    // By default the page shows only the fullest agents of a large fleet.
     await page.goto(`${server.url}/?agents=all`);
     await page
       .locator('[data-testid="live"][data-state="live"]:visible')
       .first()
       .waitFor({ timeout: 60_000 });
-    // What tsx wraps named functions in; a function handed to the page brings the call, not the helper.
+    // tsx wraps named functions in a call of this helper, which a page does not have.
     await page.evaluate("globalThis.__name ??= (named) => named");
     const { agents } = await server.query<FleetView>("fleet");
     const agent = agents.find(({ name }) => name === "main")!;
@@ -124,7 +122,7 @@ async function latency(server: BenchServer, executablePath: string): Promise<Mea
     for (let probe = 0; probe < PROBES; probe++) {
       const tokens = 40_000 + probe * 101;
       const seen = page.evaluate(whenShown, { agent: agent.id, tokens, limit: PROBE_LIMIT });
-      // The watcher must stand before the event goes out, and probes must not beat in time with anything.
+      // The observer must be in place before the event is sent. Random pauses avoid synchronising with timers.
       await sleep(400 + Math.random() * 600);
       const response = await fetch(`${server.url}/api/v1/events`, {
         method: "POST",
@@ -141,9 +139,9 @@ async function latency(server: BenchServer, executablePath: string): Promise<Mea
         }),
       });
       const accepted = Date.now();
-      if (response.status !== 200) throw new Error(`a probe was answered ${response.status}`);
+      if (response.status !== 200) throw new Error(`A probe was answered with ${response.status}.`);
       const shown = await seen;
-      if (shown === null) throw new Error(`a number did not move within ${PROBE_LIMIT} ms`);
+      if (shown === null) throw new Error(`A number did not change in ${PROBE_LIMIT} ms.`);
       times.push(shown - accepted);
     }
     return {
@@ -159,7 +157,7 @@ async function latency(server: BenchServer, executablePath: string): Promise<Mea
   }
 }
 
-/** Runs in the page. Epoch ms of the moment at which an agent's row shows so many tokens, null when it never does. */
+/** Runs in the page. Resolves with the time at which the agent's row shows these tokens, in epoch ms; null if it never does. */
 function whenShown(wanted: { agent: string; tokens: number; limit: number }): Promise<number | null> {
   return new Promise((resolve) => {
     const look = () => {

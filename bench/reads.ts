@@ -1,5 +1,6 @@
 import type { SessionPage } from "@plimsoll/protocol";
-import { busyFleet, bytesPerTurn } from "./ingest.ts";
+import { readStorage, settle } from "./database.ts";
+import { busyFleet } from "./ingest.ts";
 import type { Context, Group, Measurement } from "./measurement.ts";
 import { percentileOf, rounded } from "./measurement.ts";
 import { sendLoad } from "./processes.ts";
@@ -7,7 +8,7 @@ import { type BenchServer, type Home, makeHome, startServer } from "./server.ts"
 
 const MILLION = 1_000_000;
 const DAY = 86_400_000;
-/** All turns lie in this many days, so that ten times as many make it ten times as dense. */
+/** All turns are in this span, so ten times as many are ten times as dense. */
 const SPAN = 30 * DAY;
 const SPACING = 20_000;
 const SESSION_TURNS = 400;
@@ -15,10 +16,10 @@ const CONNECTIONS = 8;
 const BATCH = 1_000;
 const REPEATS = 300;
 const WARM_UPS = 20;
-/** The live fleet on top of the history: enough for every agent to have a row. */
+/** Turns of the live fleet on top of the history; enough for every agent to have a row. */
 const LIVE_TURNS = 20_000;
 
-/** Reading from a database that has filled up through the real write path. */
+/** Reads from a database that was filled through the real write path. */
 export const reads: Group = {
   names: ["storage.turn", "read.overview", "read.sessions"],
   async *run(context) {
@@ -52,7 +53,7 @@ interface Side {
   key: string;
 }
 
-/** A server of its own with so many million turns. */
+/** Starts a server and fills it with this many million turns. */
 async function filled(context: Context, millions: number): Promise<Side> {
   const home = await makeHome();
   try {
@@ -64,6 +65,7 @@ async function filled(context: Context, millions: number): Promise<Side> {
     }
     const side = { home, server, key };
     await endSessions(side);
+    await home.sql(settle);
     return side;
   } catch (error) {
     await home.remove();
@@ -71,7 +73,7 @@ async function filled(context: Context, millions: number): Promise<Side> {
   }
 }
 
-/** Milliseconds over the dashboard's own range, and over all there is. */
+/** Milliseconds for the dashboard's default range and for all turns. */
 interface Times {
   day: number;
   dayMedian: number;
@@ -102,12 +104,11 @@ function growth(one: Times, ten: Times): Record<string, number> {
   };
 }
 
-/** Sessions that begin, work and end, spread evenly over the span. */
+/** Sends sessions that begin, work and end, spread evenly over the span. */
 async function seed(server: BenchServer, key: string, turns: number, seed: number): Promise<void> {
   const sessions = Math.round((turns * SPACING) / SPAN);
   const report = await sendLoad({
-    port: server.port,
-    key,
+    targets: [{ port: server.port, key }],
     fleet: {
       connections: CONNECTIONS,
       sessions: Math.max(sessions, CONNECTIONS),
@@ -124,10 +125,10 @@ async function seed(server: BenchServer, key: string, turns: number, seed: numbe
     counted: 30 * 60_000,
   });
   if (report.accepted < turns * 0.99)
-    throw new Error(`only ${report.accepted} of ${turns} events were stored`);
+    throw new Error(`Only ${report.accepted} of ${turns} events were accepted.`);
 }
 
-/** What was under way when the seeding stopped is over, or ten times the history would also be ten times the live fleet. */
+/** Ends the open sessions, so that ten times the history is not ten times the live fleet. */
 async function endSessions({ server, key }: Side): Promise<void> {
   const { items } = await server.query<SessionPage>("sessions.list", {
     ...rangeOf(SPAN),
@@ -152,15 +153,14 @@ async function endSessions({ server, key }: Side): Promise<void> {
   });
   const answer = await response.text();
   if (response.status !== 200 || JSON.parse(answer).accepted !== items.length) {
-    throw new Error(`the seeded sessions could not be ended: ${answer.slice(0, 300)}`);
+    throw new Error(`The sessions could not be ended: ${answer.slice(0, 300)}`);
   }
 }
 
-/** 200 live agents on top, as there would be on a working day. */
+/** Adds 200 live agents, as on a working day. */
 async function enliven({ home, server, key }: Side): Promise<void> {
   await sendLoad({
-    port: server.port,
-    key,
+    targets: [{ port: server.port, key }],
     fleet: busyFleet(CONNECTIONS, LIVE_TURNS, 21),
     batch: 500,
     requests: LIVE_TURNS / 500,
@@ -168,33 +168,28 @@ async function enliven({ home, server, key }: Side): Promise<void> {
     warmUp: 0,
     counted: 60_000,
   });
+  await home.sql(settle);
   await server.examine();
-  // What autovacuum does within its minute; without it the first reads would measure a database in mid-air.
+  // Autovacuum would do so within a minute.
   await home.sql((client) => client.query("VACUUM (ANALYZE)"));
 }
 
 async function stored(home: Home): Promise<Measurement> {
-  const bytes = await bytesPerTurn(home);
-  const [turns, table, indexes] = await home.sql(async (client) => {
-    const { rows } = await client.query<{ turns: number; heap: number; indexes: number }>(
-      `SELECT count(*)::float8 AS turns, pg_table_size('turns')::float8 AS heap,
-         pg_indexes_size('turns')::float8 AS indexes FROM turns`,
-    );
-    return [rows[0]!.turns, rows[0]!.heap, rows[0]!.indexes];
-  });
+  const { turns, table, indexes, everything } = await home.sql(readStorage);
   return {
     name: "storage.turn",
-    value: rounded(bytes),
+    value: rounded((table + indexes) / turns),
     unit: "bytes",
-    table: rounded(table! / turns!),
-    indexes: rounded(indexes! / turns!),
-    turns: turns!,
+    table: rounded(table / turns),
+    indexes: rounded(indexes / turns),
+    all_bytes_per_turn: rounded(everything / turns),
+    turns,
   };
 }
 
 type Call = readonly [procedure: string, input: object];
 
-/** What the Fleet page asks for, in one request as it does. */
+/** The procedures that the Fleet page calls in one request. */
 function overview(span: number): Call[] {
   const range = rangeOf(span);
   const step = span === DAY ? 900 : 21_600;
@@ -232,10 +227,7 @@ async function timesOf(sides: readonly Side[], calls: (span: number) => Call[]):
   }));
 }
 
-/**
- * Milliseconds of one request after another, each asked of every server before the next: what else the machine does meets
- * all alike, and their ratio can be believed.
- */
+/** Milliseconds of each request, by server. The servers take turns, so other work on the machine slows all alike. */
 async function timed(sides: readonly Side[], calls: () => Call[]): Promise<number[][]> {
   const times = sides.map((): number[] => []);
   for (let index = 0; index < WARM_UPS + REPEATS; index++) {

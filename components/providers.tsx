@@ -7,6 +7,7 @@ import { NuqsAdapter } from "nuqs/adapters/next/app";
 import { type ReactNode, useState } from "react";
 import { Toaster } from "sonner";
 import type { AppRouter } from "../server/trpc/router.ts";
+import { projectHeaders } from "./projects/current.tsx";
 import { codeOf, makeQueryClient } from "./query-client.ts";
 import { TRPCProvider } from "./trpc.ts";
 import { TooltipProvider } from "./ui/tooltip.tsx";
@@ -35,8 +36,13 @@ export function Providers({ children }: { children: ReactNode }) {
       links: [
         splitLink({
           condition: ({ path }) => UNBATCHED.has(path),
-          true: httpLink({ url: API }),
-          false: httpBatchLink({ url: API, maxURLLength: 4000 }),
+          true: httpLink({ url: API, headers: projectHeaders }),
+          false: splitLink({
+            // These work while the URL names a project that does not exist.
+            condition: ({ path }) => path.startsWith("projects."),
+            true: httpBatchLink({ url: API }),
+            false: httpBatchLink({ url: API, maxURLLength: 4000, headers: projectHeaders }),
+          }),
         }),
       ],
     }),

@@ -12,7 +12,7 @@ async function download(page: Page, link: Locator) {
 test("CSV exports match the page and escape formulas", async ({ page, send, harness }) => {
   const quoted = 'Fix "login", then\nrest';
   const eventsFor = (session: string, title: string, ...levels: number[]) =>
-    new EventBuilder({ harness, session, window: 200_000 })
+    new EventBuilder({ harness, session, window: 200_000, start: Date.now() - 60 * 60_000 })
       .event("session", { status: "started", kind: "loop", title })
       .turns(...levels);
   const long = eventsFor("long", quoted, ...Array.from({ length: 640 }, (_, turn) => 8_000 + turn * 40));

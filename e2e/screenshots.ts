@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { chromium, type Page } from "@playwright/test";
 import { ensureChromium } from "../scripts/chromium.ts";
-import { seedFleet } from "./support/fleet.ts";
+import { seedFleet } from "./support/seed-fleet.ts";
 import { PlimsollServer } from "./support/server.ts";
 
 // Takes the README screenshots of a seeded fleet. Run `npx tsx e2e/screenshots.ts [FOLDER]` after a build.

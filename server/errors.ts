@@ -5,6 +5,8 @@ export const STATUS_OF_CODE = {
   unknown_type: 400,
   unauthenticated: 401,
   forbidden_scope: 403,
+  wrong_project: 403,
+  project_archived: 403,
   not_found: 404,
   conflict: 409,
   too_large: 413,

@@ -7,8 +7,8 @@ import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol";
 import type { Logger } from "pino";
 import { loginUrl, openAccess } from "./access/index.ts";
 import { factsOf } from "./access/principal.ts";
-import { DEFAULT_PROJECT } from "./access/project.ts";
 import { startDatabase } from "./db/index.ts";
+import { openWriters } from "./db/sql.ts";
 import { createDemo } from "./demo/run.ts";
 import { readSettings, type Settings } from "./env.ts";
 import { describeError } from "./errors.ts";
@@ -25,6 +25,7 @@ import { openIngest } from "./ingest/index.ts";
 import { createQuota } from "./ingest/quota.ts";
 import { createLiveHub } from "./live/hub.ts";
 import { createLogger } from "./log.ts";
+import { startDeletion } from "./projects/deletion.ts";
 import { projectRoot } from "./root.ts";
 import { SharedReads } from "./shared-reads.ts";
 import { readGauges } from "./telemetry/gauges.ts";
@@ -103,7 +104,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
 
   const hub = createLiveHub({ connectionString: url, log });
   stops.push(() => hub.stop());
-  const { access, keys, browsers, ...accessParts } = await openAccess({
+  const { access, keys, browsers, projects, ...accessParts } = await openAccess({
     prisma: control,
     hub,
     home: settings.PLIMSOLL_HOME,
@@ -112,6 +113,11 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
   stops.push(() => accessParts.stop());
 
   const thresholds = () => DEFAULT_THRESHOLDS;
+  // A connection of its own: deleting a large project must not slow down anything else.
+  const deleters = openWriters({ url, size: 1, log });
+  stops.push(() => deleters.end());
+  const deletion = startDeletion({ prisma: control, transaction: deleters.transaction, log });
+  stops.push(() => deletion.stop());
   const instruments = createInstruments();
   const { ingest, freshness, ...pipeline } = await openIngest({
     url,
@@ -119,7 +125,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     clock,
     thresholds,
     signals: hub,
-    projects: async () => (await control.project.findMany({ select: { id: true } })).map(({ id }) => id),
+    projects: async () => (await projects.list()).map(({ id }) => id),
     journaled: (events, ms) => instruments.commit(events, ms / 1_000),
     projected({ projectId, sessions, counts }) {
       if (sessions.length > 0) hub.changed(projectId, sessions);
@@ -127,7 +133,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     },
   });
   stops.push(() => pipeline.close());
-  instruments.watchQueue(() => ingest.depth(DEFAULT_PROJECT));
+  instruments.watchQueue(() => ingest.depth());
 
   const publicUrl = () => running?.url ?? `http://${settings.HOST}:${settings.PORT}`;
   const freshLoginUrl = () => loginUrl(publicUrl(), browsers.createLoginToken());
@@ -139,6 +145,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     version,
     publicUrl,
     keys,
+    projects,
     createLoginUrl: freshLoginUrl,
     command: (projectId, command) => ingest.command(projectId, command),
     freshness,
@@ -162,8 +169,8 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
   });
   (globalThis as Record<symbol, unknown>)[PAGE_API] = {
     router: appRouter,
-    contextOf: (headers: Headers) => ({
-      principal: access.authenticate(factsOf(pageRequest(headers))),
+    contextOf: (headers: Headers, project: string | undefined) => ({
+      principal: access.authenticate({ ...factsOf(pageRequest(headers)), project }),
       services,
       response: {},
     }),
@@ -183,7 +190,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     readiness: createReadiness({
       probeWrite: database.probeWrite,
       writeFailure: pipeline.writeFailure,
-      ingestFull: () => ingest.full(DEFAULT_PROJECT),
+      ingestFull: () => ingest.full(),
       stopping: () => ended.aborted,
     }),
     routes: [

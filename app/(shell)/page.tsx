@@ -3,7 +3,7 @@ import type { Metadata } from "next";
 import { FleetPage } from "../../components/fleet/fleet-page.tsx";
 import { now } from "../now.ts";
 import { prefetch } from "../prefetch.ts";
-import { harnessOf, one, periodOf, type SearchParams } from "../search.ts";
+import { harnessOf, one, periodOf, projectOf, type SearchParams } from "../search.ts";
 
 export const metadata: Metadata = { title: "Fleet" };
 
@@ -12,10 +12,13 @@ export default async function Page({ searchParams }: { searchParams: SearchParam
   const { from, to } = periodOf(one(params.range), now());
   const chosen = harnessOf(params);
   const harness = chosen === undefined ? {} : { harness: chosen };
-  const state = await prefetch((trpc, client) => [
-    client.prefetchQuery(trpc.status.queryOptions({ from, to, ...harness })),
-    client.prefetchQuery(trpc.fleet.queryOptions(harness)),
-  ]);
+  const state = await prefetch(
+    (trpc, client) => [
+      client.prefetchQuery(trpc.status.queryOptions({ from, to, ...harness })),
+      client.prefetchQuery(trpc.fleet.queryOptions(harness)),
+    ],
+    projectOf(params),
+  );
   return (
     <HydrationBoundary state={state}>
       <FleetPage />

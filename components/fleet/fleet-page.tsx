@@ -1,11 +1,11 @@
 "use client";
 
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import Link from "next/link";
+import { useQuery } from "@tanstack/react-query";
 import { BoundariesPanel } from "../charts/boundaries-panel.tsx";
 import { UtilizationPanel } from "../charts/utilization-panel.tsx";
 import { Ago } from "../clock.tsx";
 import { plural } from "../format.ts";
+import { Link } from "../projects/link.tsx";
 import { stepFor } from "../range.ts";
 import { FirstEvent } from "../setup/first-event.tsx";
 import { HarnessFilter } from "../shell/harness-filter.tsx";
@@ -14,29 +14,13 @@ import { RangePicker } from "../shell/range-picker.tsx";
 import { useTRPC } from "../trpc.ts";
 import { ErrorState } from "../ui/states.tsx";
 import { useHarness, usePeriod } from "../url.ts";
+import { Backlog } from "./backlog.tsx";
 import { FleetRows, FleetRowsSkeleton } from "./fleet-table.tsx";
 import { FleetTiles } from "./fleet-tiles.tsx";
+import { keep, useFleetQueries } from "./use-fleet-queries.ts";
 
 const PEAK_BUCKETS = 120;
 const BAR_BUCKETS = 48;
-
-const keep = { placeholderData: keepPreviousData };
-
-/** Query options shared by all parts of the page, so that each query is sent once. */
-function useFleetQueries() {
-  const trpc = useTRPC();
-  const [chosen] = useHarness();
-  const harness = chosen === null ? {} : { harness: chosen };
-  const { from, to, span } = usePeriod();
-  const range = { from, to, ...harness };
-  return {
-    trpc,
-    range,
-    span,
-    status: trpc.status.queryOptions(range, keep),
-    fleet: trpc.fleet.queryOptions(harness, keep),
-  };
-}
 
 // Each part subscribes only to the data it shows, so that an update renders one part.
 export function FleetPage() {
@@ -46,7 +30,7 @@ export function FleetPage() {
   const noEvents = hasEvents.data === false && fleetIsEmpty.data !== false;
   return (
     <>
-      <PageHeader title="Fleet">
+      <PageHeader title="Fleet" chips={<Backlog />}>
         {!noEvents && (
           <>
             <HarnessFilter />

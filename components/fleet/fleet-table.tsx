@@ -2,13 +2,13 @@
 
 import type { FleetAgent, FleetView } from "@plimsoll/protocol";
 import { ChevronDown, ChevronUp, CircleHelp, TriangleAlert } from "lucide-react";
-import Link from "next/link";
 import { type FocusEvent, memo, type ReactNode, useEffect, useRef, useState } from "react";
 import { type LevelState, levelState } from "../charts/level.ts";
 import { LevelBar } from "../charts/level-bar.tsx";
 import { Ago, useZone } from "../clock.tsx";
 import { compact, exact, loadPercent, NONE, plural } from "../format.ts";
 import { GLOSSARY } from "../glossary.ts";
+import { Link } from "../projects/link.tsx";
 import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
 import { moveBetweenRows } from "../ui/row-keys.ts";

@@ -3,6 +3,7 @@
 import type { LiveMessage } from "@plimsoll/protocol";
 import { type QueryClient, useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect, useState } from "react";
+import { projectUrl } from "../projects/current.tsx";
 import { useTRPCClient } from "../trpc.ts";
 import { refetchUrgency, type Urgency } from "./affected-queries.ts";
 import { coalesce } from "./coalesce.ts";
@@ -57,7 +58,7 @@ export function LiveProvider({ children }: { children: ReactNode }) {
     let missed = false;
 
     function open(): void {
-      source = new EventSource("/api/v1/live");
+      source = new EventSource(projectUrl("/api/v1/live"));
       source.onopen = () => {
         failures = 0;
         setState("live");

@@ -3,11 +3,11 @@
 import type { AgentView, SessionDetail } from "@plimsoll/protocol";
 import { useQuery } from "@tanstack/react-query";
 import { Link2 } from "lucide-react";
-import Link from "next/link";
 import { type ComponentProps, useEffect, useMemo } from "react";
 import { toast } from "sonner";
 import { SawPanel } from "../charts/saw/panel.tsx";
 import { compact, exact, plural } from "../format.ts";
+import { Link } from "../projects/link.tsx";
 import { codeOf } from "../query-client.ts";
 import { Chip, PageHeader } from "../shell/page-header.tsx";
 import { useTRPC } from "../trpc.ts";

@@ -8,6 +8,8 @@ import { useCallback, useEffect, useMemo, useRef } from "react";
 import { BoundaryGlyph } from "../charts/boundary-glyph.tsx";
 import { LocalTime, useMinute, useZone, Zone } from "../clock.tsx";
 import { clock, compact, day, duration, exact, NONE, percent, signed } from "../format.ts";
+import { withProject } from "../projects/address.ts";
+import { useProject } from "../projects/current.tsx";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
@@ -52,6 +54,7 @@ export function TurnLog({ sessionId, agent, boundaries, crossings }: Props) {
   );
   const zone = useZone();
   const today = day(useMinute(), zone);
+  const csv = withProject(`/api/v1/sessions/${sessionId}/turns.csv`, useProject());
   const rows = useMemo(() => withDayRows(log, today, (at) => day(Date.parse(at), zone)), [log, today, zone]);
   const loadMore = useCallback(() => {
     if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
@@ -65,7 +68,7 @@ export function TurnLog({ sessionId, agent, boundaries, crossings }: Props) {
         </h2>
         <Zone className="ml-auto truncate text-xs text-faint" />
         <Button size="small" asChild>
-          <a href={`/api/v1/sessions/${sessionId}/turns.csv`} download>
+          <a href={csv} download>
             <Download aria-hidden /> CSV
           </a>
         </Button>

@@ -3,11 +3,11 @@
 import type { SessionRow, SessionSort } from "@plimsoll/protocol";
 import { createColumnHelper, tableFeatures } from "@tanstack/react-table";
 import { TriangleAlert } from "lucide-react";
-import Link from "next/link";
 import { BoundaryCounts } from "../charts/boundary-counts.tsx";
 import { Ago, useZone } from "../clock.tsx";
 import { compact, exact, loadPercent, NONE, percent } from "../format.ts";
 import { GLOSSARY } from "../glossary.ts";
+import { Link } from "../projects/link.tsx";
 import { SessionStatusLabel } from "../ui/session-status.tsx";
 import { rowHint, titleOf } from "../words.ts";
 

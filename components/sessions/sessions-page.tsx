@@ -2,9 +2,11 @@
 
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { Download, X } from "lucide-react";
-import Link from "next/link";
 import { useCallback, useDeferredValue, useMemo } from "react";
 import { exact } from "../format.ts";
+import { withProject } from "../projects/address.ts";
+import { useProject } from "../projects/current.tsx";
+import { Link } from "../projects/link.tsx";
 import { HarnessFilter } from "../shell/harness-filter.tsx";
 import { PageHeader } from "../shell/page-header.tsx";
 import { RangePicker } from "../shell/range-picker.tsx";
@@ -43,7 +45,7 @@ export function SessionsPage() {
     void setHarness(null);
   }
   const { limit: _all, ...listed } = input;
-  const csv = `/api/v1/sessions.csv?${new URLSearchParams(listed)}`;
+  const csv = withProject(`/api/v1/sessions.csv?${new URLSearchParams(listed)}`, useProject());
   return (
     <>
       <PageHeader title="Sessions">

@@ -3,9 +3,9 @@
 import type { DemoExampleState, DemoExampleView, DemoView } from "@plimsoll/protocol";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Check, Circle, CircleStop, LoaderCircle, type LucideIcon, Play, TriangleAlert } from "lucide-react";
-import Link from "next/link";
 import { useEffect } from "react";
 import { toast } from "sonner";
+import { Link } from "../projects/link.tsx";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";

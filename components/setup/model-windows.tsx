@@ -9,15 +9,23 @@ import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { ErrorState, Skeleton } from "../ui/states.tsx";
 import { parseTokens } from "./parse-tokens.ts";
+import { recomputingText } from "./recomputing-text.ts";
 import { Section } from "./section.tsx";
 
 const FIELD = "mt-1 h-9 w-full rounded-md border border-edge bg-bg px-2.5 text-ink placeholder:text-faint";
+
+/** Milliseconds between two reads while agents are being recomputed. */
+const PROGRESS_MS = 1_000;
 
 /** Window sizes for models that the catalog does not know. `requestedModel` comes from a "set it" link. */
 export function ModelWindows({ requestedModel }: { requestedModel: string | null }) {
   const trpc = useTRPC();
   const client = useQueryClient();
-  const query = useQuery(trpc.windows.list.queryOptions());
+  const query = useQuery({
+    ...trpc.windows.list.queryOptions(),
+    refetchInterval: ({ state }) => ((state.data?.recomputing ?? 0) > 0 ? PROGRESS_MS : false),
+  });
+  const recomputing = query.data?.recomputing ?? 0;
   const [model, setModel] = useState(requestedModel ?? "");
   const [size, setSize] = useState("");
   const tokens = parseTokens(size);
@@ -110,6 +118,13 @@ export function ModelWindows({ requestedModel }: { requestedModel: string | null
           Failed to set the size: {set.error.message}
         </p>
       )}
+      <p role="status" data-testid="recomputing" className="text-[13px] text-muted">
+        {recomputing > 0 && (
+          <span className="mb-2 block" title="Until then, some pages show utilization by the old size.">
+            {recomputingText(recomputing)}
+          </span>
+        )}
+      </p>
       {query.data === undefined ? (
         query.isError ? (
           <ErrorState what="the model windows" error={query.error} retry={() => query.refetch()} />

@@ -11,6 +11,7 @@ import { Doctor } from "./doctor.tsx";
 import { Ingestion } from "./ingestion.tsx";
 import { Keys } from "./keys.tsx";
 import { ModelWindows } from "./model-windows.tsx";
+import { Projects } from "./projects.tsx";
 import { SendTurns } from "./send-turns.tsx";
 import { ActiveThresholds } from "./thresholds.tsx";
 
@@ -28,6 +29,7 @@ export function SetupPage() {
           <SendTurns secret={secret} />
           <DemoFleet />
           <Keys onCreated={setSecret} />
+          <Projects />
         </div>
         <div className="grid min-w-0 gap-4">
           <ModelWindows key={requestedModel} requestedModel={requestedModel} />

@@ -8,6 +8,8 @@ import { useTheme } from "next-themes";
 import { type ReactNode, useCallback, useDeferredValue, useEffect, useLayoutEffect, useState } from "react";
 import { useMinute } from "../clock.tsx";
 import { compact } from "../format.ts";
+import { withProject } from "../projects/address.ts";
+import { useProject } from "../projects/current.tsx";
 import { QUICK_RANGES, quickLabel, resolveRange } from "../range.ts";
 import { useTRPC } from "../trpc.ts";
 import { useRange } from "../url.ts";
@@ -31,6 +33,7 @@ interface Props {
 export function Palette({ open, onOpenChange, takeEarly }: Props) {
   const router = useRouter();
   const [, setRange] = useRange();
+  const project = useProject();
   const { setTheme } = useTheme();
   const [text, setText] = useState("");
   const [chosen, setChosen] = useState("");
@@ -81,7 +84,7 @@ export function Palette({ open, onOpenChange, takeEarly }: Props) {
           text={text}
           onArrive={setChosen}
           onNone={selectVisibleRow}
-          onPick={(id) => run(() => router.push(`/sessions/${id}`))}
+          onPick={(id) => run(() => router.push(withProject(`/sessions/${id}`, project)))}
         />
         <Command.Group heading="Pages" className={GROUP}>
           {PAGES.map(({ href, label, icon: Icon, key }) => (

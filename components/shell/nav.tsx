@@ -3,6 +3,7 @@
 import { Keyboard } from "lucide-react";
 import Link from "next/link";
 import { usePathname, useSearchParams } from "next/navigation";
+import { ProjectSwitcher } from "../projects/switcher.tsx";
 import { cn } from "../ui/cn.ts";
 import { Logo } from "./logo.tsx";
 import { PAGES, withSharedParams } from "./pages.ts";
@@ -19,13 +20,16 @@ export function Nav() {
   const { openHelp } = useShellActions();
   return (
     <header className="fixed inset-x-0 bottom-0 z-30 border-t border-rule bg-panel pb-[env(safe-area-inset-bottom)] md:sticky md:inset-x-auto md:top-0 md:flex md:h-dvh md:flex-col md:border-t-0 md:border-r md:bg-bg md:px-3 md:py-[18px]">
-      <Link
-        href={withSharedParams("/", params)}
-        className="hidden items-center gap-2.5 px-2 pb-4 text-[15px] font-semibold md:flex"
-      >
-        <Logo />
-        Plimsoll
-      </Link>
+      <div className="hidden flex-wrap items-center justify-between gap-y-3 pb-4 md:flex">
+        <Link
+          href={withSharedParams("/", params)}
+          className="flex items-center gap-2.5 pl-2 text-[15px] font-semibold"
+        >
+          <Logo />
+          Plimsoll
+        </Link>
+        <ProjectSwitcher wide />
+      </div>
       <nav aria-label="Main" className="flex md:flex-col md:gap-0.5">
         {PAGES.map(({ href, label, icon: Icon }) => {
           const current = isCurrent(path, href);

@@ -3,6 +3,7 @@
 import { Search } from "lucide-react";
 import type { ReactNode } from "react";
 import { LiveIndicator } from "../live/live-indicator.tsx";
+import { ProjectSwitcher } from "../projects/switcher.tsx";
 import { Button } from "../ui/button.tsx";
 import { Logo } from "./logo.tsx";
 import { useShellActions } from "./shell-actions.ts";
@@ -21,8 +22,9 @@ export function PageHeader({ title, crumb, chips, children }: Props) {
   return (
     <div className="mb-4 flex flex-wrap items-center justify-between gap-x-6 gap-y-3">
       <div className="flex w-full items-center gap-2 md:hidden">
-        <Logo className="size-5" />
+        <Logo className="size-5 shrink-0" />
         <span className="text-sm font-semibold">Plimsoll</span>
+        <ProjectSwitcher />
         <span className="ml-auto" />
         <LiveIndicator />
         <Button look="ghost" size="icon" onClick={openSearch} aria-label="Search">

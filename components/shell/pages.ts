@@ -1,3 +1,4 @@
+import { PROJECT_PARAMETER } from "@plimsoll/protocol";
 import { ListTree, type LucideIcon, SlidersHorizontal, Waves } from "lucide-react";
 
 export interface NavPage {
@@ -15,10 +16,10 @@ export const PAGES: readonly NavPage[] = [
   { href: "/setup", label: "Setup", icon: SlidersHorizontal, key: "u" },
 ];
 
-/** Adds the current range and harness to a link. Filters of a single page are dropped. */
+/** Adds the current range, harness and project to a link. Filters of a single page are dropped. */
 export function withSharedParams(href: string, params: URLSearchParams): string {
   const kept = new URLSearchParams();
-  for (const name of ["range", "harness"]) {
+  for (const name of ["range", "harness", PROJECT_PARAMETER]) {
     const value = params.get(name);
     if (value !== null) kept.set(name, value);
   }

@@ -35,7 +35,7 @@ export class PlimsollServer {
   }
 
   /** Everything that the server has printed since its last start. */
-  get said(): string {
+  get output(): string {
     return this.#running.output();
   }
 
@@ -79,9 +79,11 @@ export class PlimsollServer {
 
   /** Sends events with a key that has only the scope `ingest`, as a harness does. */
   async send(events: readonly object[]): Promise<IngestAnswer> {
-    this.#key ??= await this.createKey("stories", ["ingest"]);
+    this.#key ??= await this.createKey("tests", ["ingest"]);
     const { status, text, body } = await this.#running.send({ events }, this.#key);
-    if (status !== 200) throw new Error(`/api/v1/events answered ${status}: ${text}`);
+    if (status !== 200 || body.rejected.length > 0) {
+      throw new Error(`/api/v1/events answered ${status}: ${text}`);
+    }
     return body;
   }
 

@@ -1,11 +1,13 @@
 import type { Logger } from "pino";
 import type { PrismaClient } from "../db/index.ts";
 import type { LiveHub } from "../live/hub.ts";
+import { ensureDefaultProject } from "../projects/default-project.ts";
+import { createDirectory } from "../projects/directory.ts";
+import { createProjects, type Projects } from "../projects/projects.ts";
 import { type Browsers, createBrowsers } from "./browser.ts";
 import { createKeys, type Keys } from "./keys.ts";
 import { openLocalToken } from "./local-token.ts";
 import { type Access, createAccess } from "./principal.ts";
-import { ensureDefaultProject } from "./project.ts";
 
 export { type Browsers, loginUrl } from "./browser.ts";
 export type { Keys } from "./keys.ts";
@@ -14,17 +16,18 @@ export interface AccessControl {
   access: Access;
   keys: Keys;
   browsers: Browsers;
+  projects: Projects;
   /** Waits for what is still being written. Before the database is closed. */
   stop(): Promise<void>;
 }
 
 /**
- * Everything about who may do what, wired so that a revocation or a logout in one process counts in all.
+ * Everything about who may do what, wired so that a change in one process counts in all.
  * @throws PlimsollError `data_folder_unwritable`
  */
 export async function openAccess(options: {
   prisma: PrismaClient;
-  hub: Pick<LiveHub, "invalidateKey" | "onInvalidate">;
+  hub: Pick<LiveHub, "invalidateKey" | "onInvalidate" | "projectsChanged" | "onProjectsChanged">;
   /** PLIMSOLL_HOME. */
   home: string;
   log: Logger;
@@ -34,16 +37,21 @@ export async function openAccess(options: {
   const localToken = await openLocalToken({ home, log });
   const keys = createKeys({ prisma, log, announce: hub.invalidateKey });
   const browsers = createBrowsers({ prisma, announce: hub.invalidateKey });
+  const directory = createDirectory({ prisma });
+  const projects = createProjects({ prisma, directory, log, announce: hub.projectsChanged });
+  const endHearingProjects = hub.onProjectsChanged(directory.forget);
   const endHearing = hub.onInvalidate((hash) => {
     keys.forget(hash);
     browsers.forget(hash);
   });
   return {
-    access: createAccess({ keys, browsers, localToken }),
+    access: createAccess({ keys, browsers, localToken, projects: directory }),
     keys,
     browsers,
+    projects,
     async stop() {
       endHearing();
+      endHearingProjects();
       await keys.settle();
     },
   };

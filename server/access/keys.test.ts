@@ -4,7 +4,6 @@ import { PlimsollError } from "../errors.ts";
 import { type TestDatabase, testDatabase } from "../testing/database.ts";
 import { makeKey } from "./key-format.ts";
 import { createKeys, type Keys } from "./keys.ts";
-import { ensureDefaultProject } from "./project.ts";
 
 const log = pino({ level: "silent" });
 const START = Date.parse("2026-11-20T12:00:00Z");
@@ -147,12 +146,4 @@ describe("keys", () => {
     );
     expect((await stored(id)).revokedAt).toBeNull();
   });
-});
-
-it("makes the default project once, whoever comes first", async () => {
-  const { prisma } = database;
-  expect(await Promise.all([1, 2, 3].map(() => ensureDefaultProject(prisma)))).toEqual([1, 1, 1]);
-  expect(await prisma.project.findMany()).toMatchObject([{ id: 1, name: "default" }]);
-  const second = await prisma.project.create({ data: { name: "second", createdAt: new Date() } });
-  expect(second.id).toBe(2);
 });

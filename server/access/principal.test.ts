@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { Project } from "../projects/directory.ts";
 import { makeKey, makeLocalToken, makeToken } from "./key-format.ts";
 import type { VerifiedKey } from "./keys.ts";
 import { createAccess, type RequestFacts, requireScope } from "./principal.ts";
@@ -8,7 +9,24 @@ const key: VerifiedKey = { kind: "key", keyId: "k1", projectId: 7, scopes: new S
 const local = makeLocalToken();
 const session = makeToken();
 
+const project = (id: number, name: string, archivedAt: Date | null = null): Project => ({
+  id,
+  name,
+  createdAt: new Date(0),
+  archivedAt,
+});
+/** Cached projects, and one that only the database knows. */
+const listed = [project(1, "default"), project(7, "billing"), project(8, "old", new Date(0))];
+const uncached = project(9, "new");
+const projects = {
+  recall: (id: number) => listed.find((one) => one.id === id),
+  get: async (id: number) => [...listed, uncached].find((one) => one.id === id),
+  find: async (asked: string) =>
+    [...listed, uncached].find((one) => one.name === asked || String(one.id) === asked),
+};
+
 const access = createAccess({
+  projects,
   keys: { recall: () => undefined, verify: (secret) => (secret === known ? key : undefined) },
   browsers: { verify: async (given) => (given === session ? { renew: false } : undefined) },
   localToken: { matches: async (token) => token === local },
@@ -21,6 +39,7 @@ const facts = (changes: Partial<RequestFacts> = {}): RequestFacts => ({
   host: "localhost:4180",
   origin: undefined,
   secFetchSite: undefined,
+  project: undefined,
   forwarded: false,
   remoteAddress: "127.0.0.1",
   ...changes,
@@ -49,6 +68,7 @@ describe("authenticate", () => {
 
   it("asks nothing about a key it saw a moment ago", async () => {
     const recalling = createAccess({
+      projects,
       keys: {
         recall: (secret) => (secret === known ? key : undefined),
         verify: () => Promise.reject(new Error("asked")),
@@ -115,6 +135,7 @@ describe("authenticate", () => {
 
   it("asks a sender to try again when the database is away", async () => {
     const broken = createAccess({
+      projects,
       keys: { recall: () => undefined, verify: () => Promise.reject(new Error("connection refused")) },
       browsers: { verify: () => Promise.reject(new Error("connection refused")) },
       localToken: { matches: async () => false },
@@ -124,6 +145,87 @@ describe("authenticate", () => {
       unreachable,
     );
     await expect(broken.authenticate(facts({ cookie }))).rejects.toMatchObject(unreachable);
+  });
+});
+
+describe("the project of a request", () => {
+  const ofKey = (projectId: number) => {
+    const own: VerifiedKey = { kind: "key", keyId: "k", projectId, scopes: new Set(["ingest", "read"]) };
+    return createAccess({
+      projects,
+      keys: { recall: () => own, verify: () => own },
+      browsers: { verify: async () => undefined },
+      localToken: { matches: async () => false },
+    });
+  };
+  const incoming = (more: { url?: string; headers?: Record<string, string> } = {}) =>
+    ({
+      url: more.url ?? "/api/v1/events",
+      headers: { authorization: `Bearer ${known}`, ...more.headers },
+      socket: {},
+    }) as never;
+
+  it("is a key's own, which the request may repeat", async () => {
+    for (const asked of [undefined, "7", "billing"]) {
+      expect(await bearer(known, { project: asked })).toMatchObject({ kind: "key", projectId: 7 });
+    }
+  });
+
+  it.each(["1", "default", "9", "nowhere"])("is never another one than a key's own: %s", async (asked) => {
+    await expect(bearer(known, { project: asked })).rejects.toMatchObject({
+      code: "wrong_project",
+      status: 403,
+      message: expect.stringContaining("billing"),
+    });
+  });
+
+  it("is read from the header and the query, also when the key is cached", async () => {
+    const access = ofKey(7);
+    expect(await access.authorize(incoming(), "ingest")).toMatchObject({ projectId: 7 });
+    for (const other of [
+      { headers: { "plimsoll-project": "1" } },
+      { headers: { "plimsoll-project": "%C3%BCber" } },
+      { url: "/api/v1/sessions.csv?from=x&project=1" },
+    ]) {
+      await expect(access.authorize(incoming(other), "read")).rejects.toMatchObject({
+        code: "wrong_project",
+      });
+    }
+    expect(await access.authorize(incoming({ url: "/api/v1/live?project=billing" }), "read")).toMatchObject({
+      projectId: 7,
+    });
+  });
+
+  it("is the one that a person asks for, by id or name, else the default", async () => {
+    for (const [asked, projectId] of [
+      [undefined, 1],
+      ["7", 7],
+      ["billing", 7],
+      ["new", 9],
+      ["old", 8],
+    ] as const) {
+      expect(await bearer(local, { project: asked })).toMatchObject({ kind: "local", projectId });
+      expect(await access.authenticate(facts({ cookie, project: asked }))).toMatchObject({
+        kind: "browser",
+        projectId,
+      });
+    }
+    await expect(bearer(local, { project: "nowhere" })).rejects.toMatchObject({ code: "not_found" });
+  });
+
+  it("exists, or its keys are no good", async () => {
+    await expect(ofKey(99).authorize(incoming(), "ingest")).rejects.toMatchObject({
+      code: "unauthenticated",
+    });
+    expect(await ofKey(9).authorize(incoming(), "ingest")).toMatchObject({ projectId: 9 });
+  });
+
+  it("takes no events while it is archived, and is read", async () => {
+    await expect(ofKey(8).authorize(incoming(), "ingest")).rejects.toMatchObject({
+      code: "project_archived",
+      status: 403,
+    });
+    expect(await ofKey(8).authorize(incoming(), "read")).toMatchObject({ projectId: 8 });
   });
 });
 

@@ -1,17 +1,19 @@
 import type { IncomingMessage } from "node:http";
-import type { Scope } from "@plimsoll/protocol";
+import { DEFAULT_PROJECT_ID, PROJECT_HEADER, PROJECT_PARAMETER, type Scope } from "@plimsoll/protocol";
 import { databaseUnavailable } from "../db/unavailable.ts";
 import { PlimsollError } from "../errors.ts";
+import type { Project, ProjectDirectory } from "../projects/directory.ts";
+import { noProject, requireOpen } from "../projects/projects.ts";
 import { type Browsers, sessionOf } from "./browser.ts";
 import { shapeOf } from "./key-format.ts";
 import type { Keys, VerifiedKey } from "./keys.ts";
 import type { LocalToken } from "./local-token.ts";
 import { checkOrigin, isLoopbackAddress } from "./origin.ts";
-import { DEFAULT_PROJECT } from "./project.ts";
 
 /** Who a request comes from and what it may do. */
 export interface Principal {
   kind: "key" | "local" | "browser";
+  /** The project of the request: a key's own, or the one that a person asked for. */
   projectId: number;
   scopes: ReadonlySet<Scope>;
   /** With kind `key`. */
@@ -26,6 +28,8 @@ export interface RequestFacts {
   host: string | undefined;
   origin: string | undefined;
   secFetchSite: string | undefined;
+  /** The id or name of the project asked for. */
+  project: string | undefined;
   /** Went through a proxy, so the address is the proxy's. */
   forwarded: boolean;
   remoteAddress: string | undefined;
@@ -35,10 +39,14 @@ export interface Access {
   /**
    * @returns undefined when nothing was presented, or a cookie that is no longer good
    * @throws PlimsollError `unauthenticated` for a wrong key, `forbidden_scope` for a cookie used from
-   * another origin, `database_unreachable`
+   * another origin, `not_found` for an unknown project, `wrong_project` for a key that asks for another project
+   * than its own, `database_unreachable`
    */
   authenticate(facts: RequestFacts): Promise<Principal | undefined>;
-  /** `authenticate` and `requireScope` in one, for the hot path. */
+  /**
+   * `authenticate` and `requireScope` in one, for the hot path.
+   * @throws PlimsollError also `project_archived`, with the scope `ingest`
+   */
   authorize(incoming: IncomingMessage, scope: Scope): Promise<Principal>;
 }
 
@@ -46,29 +54,49 @@ export interface AccessParts {
   keys: Pick<Keys, "recall" | "verify">;
   browsers: Pick<Browsers, "verify">;
   localToken: LocalToken;
+  projects: Pick<ProjectDirectory, "recall" | "get" | "find">;
 }
 
 const ADMIN: ReadonlySet<Scope> = new Set<Scope>(["admin"]);
-const LOCAL: Principal = { kind: "local", projectId: DEFAULT_PROJECT, scopes: ADMIN };
-const BROWSER: Principal = { kind: "browser", projectId: DEFAULT_PROJECT, scopes: ADMIN };
 
 const MAKE_A_KEY = "Make one under Setup, or with `plimsoll key create`.";
 
-export function createAccess({ keys, browsers, localToken }: AccessParts): Access {
-  /** A key seen a moment ago. All that most requests need. */
+export function createAccess({ keys, browsers, localToken, projects }: AccessParts): Access {
+  /** A key seen a moment ago, of a project that was there a moment ago. All that most requests need. */
   function byKnownKey(authorization: string | undefined): Principal | undefined {
-    return authorization?.startsWith("Bearer plim_") ? keys.recall(authorization.slice(7)) : undefined;
+    const key = authorization?.startsWith("Bearer plim_") ? keys.recall(authorization.slice(7)) : undefined;
+    return key && projects.recall(key.projectId) ? key : undefined;
+  }
+
+  /** A key works in its own project, and only while that project exists. */
+  async function byKey(token: string, asked: string | undefined): Promise<Principal> {
+    const key = notNobody(await orUnreachable(keys.verify(token)));
+    const own = await orUnreachable(projects.get(key.projectId));
+    if (!own) throw unknownKey();
+    if (asked === undefined || asked === own.name || asked === String(own.id)) return key;
+    throw new PlimsollError(
+      "wrong_project",
+      `This key belongs to the project ${own.name} and works only there, but the request names the project ${asked}.`,
+    );
+  }
+
+  /** A person may use every project. */
+  async function person(kind: "local" | "browser", asked: string | undefined): Promise<Principal> {
+    if (asked === undefined) return { kind, projectId: DEFAULT_PROJECT_ID, scopes: ADMIN };
+    const project = await orUnreachable(projects.find(asked));
+    if (!project) throw noProject(asked);
+    return { kind, projectId: project.id, scopes: ADMIN };
   }
 
   async function byToken(token: string, facts: RequestFacts): Promise<Principal> {
     switch (shapeOf(token)) {
       case "key":
-        return notNobody(await orUnreachable(keys.verify(token)));
+        return byKey(token, facts.project);
       case "local":
         if (facts.forwarded || !isLoopbackAddress(facts.remoteAddress)) {
           throw unauthenticated(`The local token works only on the server's own machine. ${MAKE_A_KEY}`);
         }
-        if (await localToken.matches(token)) return LOCAL;
+        if (await localToken.matches(token)) return person("local", facts.project);
         throw unauthenticated(
           "This is not the local token of this server. Is PLIMSOLL_HOME the same for the command and the server?",
         );
@@ -86,23 +114,36 @@ export function createAccess({ keys, browsers, localToken }: AccessParts): Acces
     const reads = facts.method === "GET" || facts.method === "HEAD";
     // A browser keeps other origins from reading an answer; one that names them is spared the work as well.
     const elsewhere = facts.secFetchSite === "same-site" || facts.secFetchSite === "cross-site";
-    if (reads ? !elsewhere : checkOrigin(facts)) return BROWSER;
+    if (reads ? !elsewhere : checkOrigin(facts)) return person("browser", facts.project);
     throw new PlimsollError("forbidden_scope", "A page of another origin may not use this browser's login.");
   }
 
   async function authenticate(facts: RequestFacts): Promise<Principal | undefined> {
-    const known = byKnownKey(facts.authorization);
+    const known = facts.project === undefined ? byKnownKey(facts.authorization) : undefined;
     if (known) return known;
     if (facts.authorization !== undefined) return byToken(bearer(facts.authorization), facts);
     const session = sessionOf(facts);
     return session === undefined ? undefined : byCookie(session, facts);
   }
 
+  function projectOf({ projectId }: Principal): Project | Promise<Project> {
+    return projects.recall(projectId) ?? readProject(projectId);
+  }
+
+  async function readProject(id: number): Promise<Project> {
+    const project = await orUnreachable(projects.get(id));
+    if (!project) throw noProject(String(id));
+    return project;
+  }
+
   return {
     authenticate,
     async authorize(incoming, scope) {
-      const known = byKnownKey(incoming.headers.authorization);
-      return requireScope(known ?? (await authenticate(factsOf(incoming))), scope);
+      const known =
+        askedProject(incoming) === undefined ? byKnownKey(incoming.headers.authorization) : undefined;
+      const principal = requireScope(known ?? (await authenticate(factsOf(incoming))), scope);
+      if (scope === "ingest") requireOpen(await projectOf(principal));
+      return principal;
     },
   };
 }
@@ -129,9 +170,29 @@ export function factsOf(incoming: IncomingMessage): RequestFacts {
     host: headers.host,
     origin: headers.origin,
     secFetchSite: headers["sec-fetch-site"] as string | undefined,
+    project: askedProject(incoming),
     forwarded: headers["x-forwarded-for"] !== undefined || headers.forwarded !== undefined,
     remoteAddress: incoming.socket.remoteAddress,
   };
+}
+
+const HEADER = PROJECT_HEADER.toLowerCase();
+
+/** The project that a request names in its header or, where a browser cannot set one, in its query. */
+function askedProject({ headers, url }: IncomingMessage): string | undefined {
+  const named = headers[HEADER];
+  if (typeof named === "string") return decoded(named) || undefined;
+  if (url === undefined || !url.includes(`${PROJECT_PARAMETER}=`)) return undefined;
+  return new URL(url, "http://localhost").searchParams.get(PROJECT_PARAMETER) || undefined;
+}
+
+/** A header holds ASCII alone, so clients send a name URI-encoded. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 function bearer(authorization: string): string {
@@ -140,7 +201,7 @@ function bearer(authorization: string): string {
 }
 
 function notNobody(key: VerifiedKey | undefined): Principal {
-  if (!key) throw unauthenticated(`This key is unknown or revoked. ${MAKE_A_KEY}`);
+  if (!key) throw unknownKey();
   return key;
 }
 
@@ -153,4 +214,5 @@ async function orUnreachable<T>(answer: T | Promise<T>): Promise<T> {
   }
 }
 
+const unknownKey = () => unauthenticated(`This key is unknown or revoked. ${MAKE_A_KEY}`);
 const unauthenticated = (message: string) => new PlimsollError("unauthenticated", message);

@@ -12,10 +12,13 @@ export interface LiveClient {
 }
 
 /** A browser's event source, without its reconnecting: a test wants to see a stream end. */
-export async function openLive(server: TestServer): Promise<LiveClient> {
+export async function openLive(
+  server: TestServer,
+  { key = server.token, query = "" }: { key?: string; query?: string } = {},
+): Promise<LiveClient> {
   const abort = new AbortController();
-  const response = await fetch(`${server.url}/api/v1/live`, {
-    headers: { authorization: `Bearer ${server.token}` },
+  const response = await fetch(`${server.url}/api/v1/live${query}`, {
+    headers: { authorization: `Bearer ${key}` },
     signal: abort.signal,
   });
   if (response.status !== 200 || response.body === null) throw new Error(`live answered ${response.status}`);

@@ -156,6 +156,8 @@ class Transaction implements WriterSql {
   #reason: unknown;
   /** True once COMMIT was answered, or refused and rolled back. */
   #ended = false;
+  /** True once COMMIT or ROLLBACK is on its way. */
+  #closing = false;
 
   constructor(client: pg.PoolClient, nameOf: (text: string) => string) {
     this.#client = client;
@@ -172,14 +174,21 @@ class Transaction implements WriterSql {
   }
 
   send(text: string, ...values: unknown[]): void {
+    this.#checkOpen();
     this.#watch(this.#client.query({ name: this.#nameOf(text), text, values }));
   }
 
   /** Answers come in order, so the answer to COMMIT means that all others arrived. COMMIT rolls back a failed transaction. */
   async commit(): Promise<void> {
+    this.#closing = true;
     try {
-      await this.#client.query("COMMIT");
+      const { command } = await this.#client.query("COMMIT");
       this.#ended = true;
+      // The database answers ROLLBACK if a statement failed. The handler of that failure may run only after this line.
+      if (command !== "COMMIT") {
+        await new Promise(setImmediate);
+        this.#reason ??= new Error("the database rolled the transaction back");
+      }
     } catch (error) {
       this.#reason ??= error;
     }
@@ -188,6 +197,7 @@ class Transaction implements WriterSql {
 
   /** @returns why the connection cannot be used again; undefined when it can */
   async rollback(): Promise<Error | undefined> {
+    this.#closing = true;
     if (this.#ended) return undefined;
     return this.#client.query("ROLLBACK").then(
       () => undefined,
@@ -195,7 +205,13 @@ class Transaction implements WriterSql {
     );
   }
 
+  /** A late statement would run outside the transaction, or inside somebody else's. */
+  #checkOpen(): void {
+    if (this.#closing) throw new Error("the transaction is over: no statement can follow COMMIT or ROLLBACK");
+  }
+
   async #run(text: string, values: unknown[]): Promise<pg.QueryResult> {
+    this.#checkOpen();
     try {
       return await this.#client.query({ name: this.#nameOf(text), text, values });
     } catch (error) {

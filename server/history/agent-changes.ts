@@ -49,7 +49,9 @@ export interface AgentChanges {
   after: KnownAgent;
   turnInserts: TurnRow[];
   turnUpdates: TurnRow[];
-  /** New marks, and stored ones that read differently now. */
+  /** New marks and falls. The insert fails if an id is stored after all; see `Lookup` of plan-chunk.ts. */
+  boundaryInserts: BoundaryRow[];
+  /** Stored marks and falls that read differently now. */
   boundaryUpserts: BoundaryRow[];
   /** Marks of earlier batches whose level a new turn shows. */
   settled: BoundaryReading[];
@@ -74,6 +76,7 @@ export function noChanges(harness: string, before: AgentRow | undefined, after: 
     after,
     turnInserts: [],
     turnUpdates: [],
+    boundaryInserts: [],
     boundaryUpserts: [],
     settled: [],
     boundaryDeletes: [],

@@ -30,6 +30,7 @@ export interface Comparison {
     AgentChanges,
     | "turnInserts"
     | "turnUpdates"
+    | "boundaryInserts"
     | "boundaryUpserts"
     | "boundaryDeletes"
     | "crossingUpserts"
@@ -59,6 +60,7 @@ export function compareHistory(
     changes: {
       turnInserts: [],
       turnUpdates: [],
+      boundaryInserts: [],
       boundaryUpserts: [],
       boundaryDeletes: [],
       crossingUpserts: [],
@@ -109,7 +111,9 @@ function compareMark(
   const before = stored && readingOfRow(stored);
   if (stored !== undefined && sameBoundary(before!, reading) && sameMark(markOfRow(stored), mark)) return;
   const { receivedAt } = mark;
-  comparison.changes.boundaryUpserts.push(reportedRow(mark, reading, { ...rowPlace(place), receivedAt }));
+  const { boundaryInserts, boundaryUpserts } = comparison.changes;
+  const rows = stored === undefined ? boundaryInserts : boundaryUpserts;
+  rows.push(reportedRow(mark, reading, { ...rowPlace(place), receivedAt }));
   replaceBoundary(comparison, before, reading);
 }
 
@@ -126,7 +130,9 @@ function compareInferred(
     left.delete(inferred.id);
     if (row !== undefined && sameInferred(row, inferred)) continue;
     const receivedAt = row?.receivedAt ?? place.receivedAt;
-    comparison.changes.boundaryUpserts.push(inferredRow(inferred, { ...rowPlace(place), receivedAt }));
+    const { boundaryInserts, boundaryUpserts } = comparison.changes;
+    const rows = row === undefined ? boundaryInserts : boundaryUpserts;
+    rows.push(inferredRow(inferred, { ...rowPlace(place), receivedAt }));
     replaceBoundary(comparison, row && readingOfRow(row), inferred);
   }
   for (const row of left.values()) {

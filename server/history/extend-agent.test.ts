@@ -63,7 +63,7 @@ function historyOf(...events: Event[]): { known: KnownAgent; stored: StoredEvent
     row: turnRow(reading, { agent: 7, modelId: 1, receivedAt: 5_000 }),
   }));
   const { marks } = arrived(...events);
-  const rows = changes.boundaryUpserts.filter(({ id }) => marks.has(id));
+  const rows = changes.boundaryInserts.filter(({ id }) => marks.has(id));
   return {
     known: changes.after,
     stored: {

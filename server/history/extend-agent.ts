@@ -143,7 +143,7 @@ function rowsOf(
   const changes = {
     turnInserts: [] as AgentChanges["turnInserts"],
     turnUpdates: [] as AgentChanges["turnUpdates"],
-    boundaryUpserts: [] as AgentChanges["boundaryUpserts"],
+    boundaryInserts: [] as AgentChanges["boundaryInserts"],
     settled: [] as AgentChanges["settled"],
     crossingUpserts: [] as AgentChanges["crossingUpserts"],
     crossingOrigins: [] as AgentChanges["crossingOrigins"],
@@ -171,7 +171,7 @@ function rowsOf(
     for (const reading of run.marks.values()) {
       const mark = marks.get(reading.id);
       if (mark !== undefined) {
-        changes.boundaryUpserts.push(reportedRow(mark, reading, { ...place, receivedAt: mark.receivedAt }));
+        changes.boundaryInserts.push(reportedRow(mark, reading, { ...place, receivedAt: mark.receivedAt }));
       } else {
         changes.settled.push(reading);
         const before = pending.get(reading.id)!;
@@ -182,7 +182,7 @@ function rowsOf(
       tally = countBoundary(tally, reading, 1);
     }
     for (const inferred of run.inferred.values()) {
-      changes.boundaryUpserts.push(inferredRow(inferred, place));
+      changes.boundaryInserts.push(inferredRow(inferred, place));
       changes.boundaryCounts.push({ reading: inferred, count: 1 });
       tally = countBoundary(tally, inferred, 1);
     }

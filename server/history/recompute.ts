@@ -166,11 +166,11 @@ function* turnDifferences({ turnInserts, replaced }: AgentChanges): Generator<st
 }
 
 function* boundaryDifferences(
-  { boundaryUpserts, boundaryDeletes }: AgentChanges,
+  { boundaryInserts, boundaryUpserts, boundaryDeletes }: AgentChanges,
   { boundaries }: RecordedHistory,
   { sessionId }: AgentRow,
 ): Generator<string> {
-  for (const { receivedAt: _, ...row } of boundaryUpserts) {
+  for (const { receivedAt: _, ...row } of [...boundaryInserts, ...boundaryUpserts]) {
     yield* rowDifferences("boundaries", boundaries.get(row.id), row);
   }
   if (boundaryDeletes.length > 0) yield "boundaries (row too many)";

@@ -107,6 +107,15 @@ describe("/api/v1/live", () => {
     await vi.waitFor(() => expect(stream.ended()).toBe(true));
   });
 
+  it("ends when the project is deleted", async () => {
+    server = await startHttpStack({ heartbeatMs: 20 });
+    const { id } = await server.projects.create("billing");
+    const stream = await open({ authorization: `Bearer ${server.local}`, "plimsoll-project": "billing" });
+    await vi.waitFor(() => expect(stream.text()).toContain("still here"));
+    await server.projects.delete(id, "billing");
+    await vi.waitFor(() => expect(stream.ended()).toBe(true));
+  });
+
   it("ends when the server loses sight of what changes; who comes back is told to read everything", async () => {
     server = await startHttpStack();
     const { authorization } = await server.key("read");

@@ -56,6 +56,7 @@ export async function openIngest(options: OpenIngestOptions): Promise<OpenedInge
     signals,
     log,
     projects,
+    backlogRead: (projectId) => ingest.projected(projectId),
     projected(change) {
       ingest.projected(change.projectId);
       options.projected?.(change);

@@ -49,14 +49,15 @@ export class Ingest {
     });
   }
 
-  /** Events accepted but not projected. */
-  depth(projectId: number): number {
-    return this.#options.projectors.backlog(projectId) + this.#options.journal.depth;
+  /** Events of all projects that are accepted but not projected. */
+  depth(): number {
+    const { projectors, journal } = this.#options;
+    return projectors.projectIds().reduce((sum, id) => sum + projectors.backlog(id), journal.depth);
   }
 
   /** Whether new events of a project would be refused. */
-  full(projectId: number): boolean {
-    return this.#admission.full(projectId);
+  full(): boolean {
+    return this.#options.projectors.projectIds().some((id) => this.#admission.full(id));
   }
 
   /** Call after each commit of the projector. */

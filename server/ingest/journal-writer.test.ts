@@ -2,9 +2,9 @@ import { beforeEach, describe, expect, it } from "vitest";
 import type { Writers } from "../db/sql.ts";
 import { parsedEvent } from "../testing/events.ts";
 import { DatabaseClock } from "./database-clock.ts";
+import type { JournaledEntry } from "./entry-queue.ts";
 import type { JournalEntry } from "./journal-entry.ts";
 import { type JournalRequest, JournalWriter } from "./journal-writer.ts";
-import type { JournaledEntry } from "./projector.ts";
 
 interface Commit {
   projectId: number;

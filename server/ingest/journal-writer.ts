@@ -4,8 +4,8 @@ import type { Writers } from "../db/sql.ts";
 import { databaseUnavailable, isUnavailable } from "../db/unavailable.ts";
 import { journal } from "../store/journal.ts";
 import type { DatabaseClock } from "./database-clock.ts";
+import type { JournaledEntry, JournaledRequest } from "./entry-queue.ts";
 import type { Command, JournalEntry } from "./journal-entry.ts";
-import type { JournaledEntry, JournaledRequest } from "./projector.ts";
 
 /** What one caller wants journaled. */
 export interface JournalRequest {

@@ -23,6 +23,10 @@ ON CONFLICT (project_id) DO UPDATE SET holder = EXCLUDED.holder, epoch = t.epoch
 WHERE t.expires_at < to_timestamp($3::float8 / 1000) OR t.holder = EXCLUDED.holder
 RETURNING t.epoch::float8 AS epoch`;
 
+const EXISTS = "SELECT 1 FROM projects WHERE id = $1 AND deleting_at IS NULL";
+const REMOVE_JOURNAL = "DELETE FROM journal WHERE project_id = $1";
+const REMOVE_LEASE = "DELETE FROM projectors WHERE project_id = $1 AND holder = $2::uuid AND epoch = 1";
+
 const PROVE = `
 UPDATE projectors SET expires_at = to_timestamp($4::float8 / 1000)
 WHERE project_id = $1 AND holder = $2::uuid AND epoch = $3::int8`;
@@ -39,6 +43,20 @@ export async function acquireLease(
 ): Promise<Lease | undefined> {
   const [row] = await sql.query<{ epoch: number }>(ACQUIRE, projectId, holder, now, now + LEASE_MS);
   return row === undefined ? undefined : { projectId, holder, epoch: row.epoch };
+}
+
+/**
+ * Removes a lease whose project is deleted, with what a late request journaled. Returns whether it did. Deletion removes
+ * the lease first, so only a new row can be an orphan.
+ */
+export async function removeOrphan(
+  sql: Pick<Sql, "query">,
+  { projectId, holder, epoch }: Lease,
+): Promise<boolean> {
+  if (epoch > 1 || (await sql.query(EXISTS, projectId)).length > 0) return false;
+  await sql.query(REMOVE_JOURNAL, projectId);
+  await sql.query(REMOVE_LEASE, projectId, holder);
+  return true;
 }
 
 /**

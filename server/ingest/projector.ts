@@ -6,12 +6,28 @@ import type { RequestOutcome } from "../history/outcomes.ts";
 import { journal, rejectedEvents } from "../store/journal.ts";
 import { runCommand } from "./commands.ts";
 import type { DatabaseClock } from "./database-clock.ts";
+import {
+  type Chunk,
+  EntryQueue,
+  type JournaledEntry,
+  receivedOf,
+  refusedOf,
+  requestsOf,
+} from "./entry-queue.ts";
 import { EMPTY_ENTRY, type JournalEntry } from "./journal-entry.ts";
-import { acquireLease, type Lease, LeaseLost, proveLease, releaseLease } from "./lease.ts";
+import { acquireLease, type Lease, LeaseLost, proveLease, releaseLease, removeOrphan } from "./lease.ts";
 import { ProjectMemory } from "./memory.ts";
 import { type ChunkPlan, type Lookup, type ProjectSettings, planChunk } from "./plan-chunk.ts";
+import { type FailedEvent, type PartOutcome, projectByHalves } from "./project-by-halves.ts";
 import { dropIdleStates, nextRefold, planRefold, refreshStalePeaks } from "./upkeep.ts";
-import { MemoryOutdated, remember, writeChunk, writeCounts } from "./write-chunk.ts";
+import {
+  type ChunkStatement,
+  encodeChunk,
+  MemoryOutdated,
+  remember,
+  sendChunk,
+  writeCounts,
+} from "./write-chunk.ts";
 
 export interface ProjectorOptions {
   projectId: number;
@@ -39,28 +55,16 @@ export interface Projected {
   ms: number;
 }
 
-/** A row of the journal, in memory. */
-export interface JournaledEntry {
-  id: string;
-  receivedAt: number;
-  entry: JournalEntry;
-  /** Requests by the index of their first event; one request if absent. */
-  requests?: readonly JournaledRequest[];
-}
-
-export interface JournaledRequest {
-  events: number;
-  /** Called with the outcome once the events are projected. */
-  done?: ((outcome: RequestOutcome) => void) | undefined;
-}
-
 /** Events in one transaction, if that many wait. More would hold readers up for longer. */
 const CHUNK_EVENTS = 8_000;
 /**
  * Milliseconds between two chunks while nobody waits and little is queued. Every chunk writes each of its agents once,
  * so fewer and larger chunks cost less.
  */
-const PACE_MS = 80;
+const PACE_MS = 50;
+/** The same after a chunk of so many events: under load, larger chunks are worth a short delay. */
+const BUSY_PACE_MS = 200;
+const BUSY_EVENTS = 250;
 /** Events that are projected without delay. */
 const ENOUGH_EVENTS = 3_000;
 /** Events held in memory; the journal has the rest. */
@@ -74,20 +78,12 @@ const CLOSE_MS = 3_000;
 /** Attempts at a chunk whose rows are not those remembered. */
 const ATTEMPTS = 4;
 
-interface Chunk {
-  entries: JournaledEntry[];
-  events: number;
-}
-
 type Written = { ok: true } | { ok: false; chunk: Chunk; error: unknown };
 
 /** Writes everything derived from one project's journal. Does nothing while another process holds the lease. */
 export class Projector {
   readonly #options: ProjectorOptions;
-  #queue: JournaledEntry[] = [];
-  #queued = 0;
-  /** Ids of entries in memory, until they are committed. */
-  readonly #inMemory = new Set<string>();
+  readonly #queue = new EntryQueue();
   /** Whether the journal may hold rows that are not in memory. */
   #unread = true;
   /** Whether agents wait to be folded again, or peaks to be read again. */
@@ -96,11 +92,9 @@ export class Projector {
   #memory: ProjectMemory | undefined;
   #running: Promise<void> | undefined;
   #closed = false;
-  #waiters: { ids: Set<string>; resolve: () => void }[] = [];
-  /** Whether a sender waits for an entry in the queue. */
-  #awaited = false;
   /** When the last chunk was taken, by `performance.now()`. */
   #tookAt = Number.NEGATIVE_INFINITY;
+  #tookEvents = 0;
   #endPause: (() => void) | undefined;
 
   constructor(options: ProjectorOptions) {
@@ -119,13 +113,13 @@ export class Projector {
 
   /** Events in memory that are not committed. */
   get backlog(): number {
-    return this.#queued;
+    return this.#queue.events;
   }
 
   /** Takes an entry that this process has journaled. */
   offer(entry: JournaledEntry): void {
-    if (this.#queued >= QUEUE_EVENTS) this.#unread = true;
-    else this.#enqueue(entry);
+    if (this.#queue.events >= QUEUE_EVENTS) this.#unread = true;
+    else this.#queue.add(entry);
     if (this.#isUrgent()) this.#endPause?.();
     this.wake();
   }
@@ -146,18 +140,15 @@ export class Projector {
     if (this.#closed || this.#running !== undefined) return;
     this.#running = this.#run().finally(() => {
       this.#running = undefined;
-      if (this.#queue.length > 0 && this.#lease !== undefined) this.wake();
+      if (!this.#queue.isEmpty && this.#lease !== undefined) this.wake();
     });
   }
 
   /** Resolves when none of the entries is in this projector's memory any more. */
   gone(ids: readonly string[]): Promise<void> {
-    const waiting = new Set(ids.filter((id) => this.#inMemory.has(id)));
-    if (waiting.size === 0) return Promise.resolve();
-    return new Promise((resolve) => {
-      this.#waiters.push({ ids: waiting, resolve });
-      this.#endPause?.();
-    });
+    const gone = this.#queue.gone(ids);
+    if (this.#isUrgent()) this.#endPause?.();
+    return gone;
   }
 
   /** Projects what is in memory, for a few seconds at most, and hands over. The journal keeps what is left. */
@@ -176,13 +167,13 @@ export class Projector {
     }
   }
 
-  #enqueue(entry: JournaledEntry): void {
-    if (this.#inMemory.has(entry.id)) return;
-    this.#queue.push(entry);
-    this.#inMemory.add(entry.id);
-    this.#queued += entry.entry.events.length;
-    this.#awaited ||= entry.entry.reply !== undefined || entry.entry.commands !== undefined;
-    this.#awaited ||= entry.requests?.some(({ done }) => done !== undefined) ?? false;
+  /** Stops without projecting what is in memory: the project is being deleted. */
+  async discard(): Promise<void> {
+    this.#closed = true;
+    this.#endPause?.();
+    await this.#running;
+    this.#lease = undefined;
+    this.#queue.clear();
   }
 
   /** Projects until nothing is left. Two chunks overlap: one is planned while the database writes the other. */
@@ -202,7 +193,7 @@ export class Projector {
         if (chunk === undefined) {
           const written = await settle();
           if (!written.ok) await this.#failed(written.chunk, written.error);
-          else if (!(await this.#upkeepStep()) && this.#queue.length === 0 && !this.#unread) return;
+          else if (!(await this.#upkeepStep()) && this.#queue.isEmpty && !this.#unread) return;
           continue;
         }
         if (chunk.entries[0]?.entry.commands !== undefined) {
@@ -215,14 +206,15 @@ export class Projector {
           const written = await settle();
           if (!written.ok) throw new PreviousFailed(written);
         });
+        const statements = encodeChunk(this.#memory!, plan);
         const written = await settle();
         if (!written.ok) throw new PreviousFailed(written);
-        writing = this.#write(chunk, plan);
+        writing = this.#write(chunk, plan, statements);
       } catch (error) {
         const written = error instanceof PreviousFailed ? error.written : await settle();
         if (written.ok) await this.#failed(chunk, error);
         else {
-          if (chunk !== undefined) this.#putBack(chunk);
+          if (chunk !== undefined) this.#queue.putBack(chunk);
           await this.#failed(written.chunk, written.error);
         }
       }
@@ -234,13 +226,14 @@ export class Projector {
 
   /** Whether somebody waits for what is queued, or enough of it is there. */
   #isUrgent(): boolean {
-    return this.#closed || this.#awaited || this.#waiters.length > 0 || this.#queued >= ENOUGH_EVENTS;
+    return this.#closed || this.#queue.isAwaited || this.#queue.events >= ENOUGH_EVENTS;
   }
 
   /** Lets small chunks grow. */
   async #pace(): Promise<void> {
-    const left = this.#tookAt + PACE_MS - performance.now();
-    if (left <= 0 || this.#queue.length === 0 || this.#isUrgent()) return;
+    const pace = this.#tookEvents >= BUSY_EVENTS ? BUSY_PACE_MS : PACE_MS;
+    const left = this.#tookAt + pace - performance.now();
+    if (left <= 0 || this.#queue.isEmpty || this.#isUrgent()) return;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, left);
       this.#endPause = () => {
@@ -255,16 +248,17 @@ export class Projector {
   async #ready(): Promise<boolean> {
     const { writers, projectId, holder, clock } = this.#options;
     if (this.#lease === undefined) {
-      this.#lease = await acquireLease(writers, projectId, holder, clock.now());
-      if (this.#lease === undefined) {
+      const lease = await acquireLease(writers, projectId, holder, clock.now());
+      if (lease === undefined || (await removeOrphan(writers, lease))) {
         this.#forgetQueue();
         return false;
       }
+      this.#lease = lease;
       this.#unread = true;
       this.#upkeep = true;
     }
     this.#memory ??= await ProjectMemory.open(writers, projectId);
-    if (this.#unread && this.#queued < CHUNK_EVENTS) await this.#readJournal();
+    if (this.#unread && this.#queue.events < CHUNK_EVENTS) await this.#readJournal();
     return true;
   }
 
@@ -274,32 +268,20 @@ export class Projector {
     const rows = await writers.query<{ id: string; received_ms: number; body: string }>(
       READ_JOURNAL,
       projectId,
-      [...this.#inMemory],
+      this.#queue.ids,
     );
     if (rows.length === READ_ROWS) this.#unread = true;
     for (const { id, received_ms: receivedAt, body } of rows) {
-      this.#enqueue({ id, receivedAt, entry: JSON.parse(body) as JournalEntry });
+      this.#queue.add({ id, receivedAt, entry: JSON.parse(body) as JournalEntry });
     }
   }
 
   #take(): Chunk | undefined {
-    let events = 0;
-    let taken = 0;
-    for (const { entry } of this.#queue) {
-      const alone = entry.commands !== undefined;
-      if (taken > 0 && (alone || events + entry.events.length > CHUNK_EVENTS)) break;
-      events += entry.events.length;
-      taken += 1;
-      if (alone) break;
-    }
-    if (taken === 0) return undefined;
+    const chunk = this.#queue.take(CHUNK_EVENTS);
+    if (chunk === undefined) return undefined;
     this.#tookAt = performance.now();
-    this.#awaited = false;
-    return { entries: this.#queue.splice(0, taken), events };
-  }
-
-  #putBack({ entries }: Chunk): void {
-    this.#queue.unshift(...entries);
+    this.#tookEvents = chunk.events;
+    return chunk;
   }
 
   async #plan(
@@ -318,25 +300,24 @@ export class Projector {
     };
     const arrivals = groupEvents(projectId, receivedOf(chunk));
     const plan = await planChunk(sql, memory, arrivals, settings(projectId), lookup);
-    for (const { entry } of chunk.entries) {
-      for (const [code, count] of Object.entries(entry.refused ?? {})) plan.ledger.add(code, count);
-    }
+    for (const [code, count] of refusedOf(chunk)) plan.ledger.add(code, count);
     remember(memory, plan);
+    this.#upkeep ||= plan.rollups.stale;
     return plan;
   }
 
   /** Commits a planned chunk. Never rejects: the loop looks at the outcome when it needs it. */
-  async #write(chunk: Chunk, plan: ChunkPlan): Promise<Written> {
+  async #write(chunk: Chunk, plan: ChunkPlan, statements: readonly ChunkStatement[]): Promise<Written> {
     const started = performance.now();
     try {
       await this.#transaction(chunk, async (sql) => {
-        await writeChunk(sql, this.#memory!, plan);
+        await sendChunk(sql, statements);
         writeCounts(sql, this.#options.projectId, plan.ledger.counts, chunk.entries[0]!.receivedAt);
       });
     } catch (error) {
       return { ok: false, chunk, error };
     }
-    this.#committed(chunk, plan, performance.now() - started);
+    this.#committed(chunk, outcomeOf(plan), performance.now() - started);
     return { ok: true };
   }
 
@@ -347,9 +328,8 @@ export class Projector {
     await writers.transaction(async (sql) => {
       // If the commit is lost in a crash, the journal's rows are back too.
       sql.send("SET LOCAL synchronous_commit = off");
-      const proven = proveLease(sql, lease, clock.now());
-      // Both at once: if the lease is lost, the transaction is rolled back.
-      await Promise.all([proven, run(sql)]);
+      await proveLease(sql, lease, clock.now());
+      await run(sql);
       if (chunk === undefined) return;
       const { text, values } = journal.delete(
         projectId,
@@ -359,39 +339,21 @@ export class Projector {
     });
   }
 
-  #committed(chunk: Chunk, plan: Pick<ChunkPlan, "ledger" | "sessions">, ms: number): void {
-    const { projectId } = this.#options;
-    this.#release(chunk);
-    const { requests, counts } = plan.ledger;
+  #committed(chunk: Chunk, { counts, requests, sessions }: PartOutcome, ms: number): void {
+    const { projectId, projected } = this.#options;
+    this.#queue.release(chunk);
     const replies: (RequestOutcome & { reply: string })[] = [];
-    let index = 0;
-    for (const { entry, requests: own } of chunk.entries) {
-      for (const { done } of own ?? [ONE_REQUEST]) {
-        const outcome = requests.get(index) ?? NO_EVENTS;
-        index += 1;
-        done?.(outcome);
-        if (entry.reply !== undefined) replies.push({ reply: entry.reply, ...outcome });
-      }
+    for (const [index, { request, reply }] of requestsOf(chunk).entries()) {
+      const outcome = requests.get(index) ?? NO_EVENTS;
+      request.done?.(outcome);
+      if (reply !== undefined) replies.push({ reply, ...outcome });
     }
-    const sessions = plan.sessions.map(({ after }) => after.row.id);
-    this.#options.projected({ projectId, sessions, events: chunk.events, counts, replies, ms });
-  }
-
-  #release(chunk: Chunk): void {
-    for (const { id } of chunk.entries) this.#inMemory.delete(id);
-    this.#queued -= chunk.events;
-    this.#waiters = this.#waiters.filter(({ ids, resolve }) => {
-      for (const { id } of chunk.entries) ids.delete(id);
-      if (ids.size > 0) return true;
-      resolve();
-      return false;
-    });
+    projected({ projectId, sessions, events: chunk.events, counts, replies, ms });
   }
 
   /** Another process projects: it reads the rows from the journal. */
   #forgetQueue(): void {
-    if (this.#queue.length > 0) this.#options.leftToOthers();
-    this.#release({ entries: this.#queue.splice(0), events: this.#queued });
+    if (this.#queue.clear()) this.#options.leftToOthers();
     this.#memory = undefined;
   }
 
@@ -402,8 +364,7 @@ export class Projector {
         await runCommand(sql, this.#memory!, command, this.#options.clock.now());
     });
     this.#upkeep = true;
-    const plan = { ledger: { counts: new Map(), requests: new Map() }, sessions: [] };
-    this.#committed(chunk, plan as unknown as ChunkPlan, 0);
+    this.#committed(chunk, NOTHING, 0);
   }
 
   /** Does one bounded piece of work on what is already stored. Returns false if nothing is left to do. */
@@ -434,12 +395,12 @@ export class Projector {
     try {
       const plan = await planRefold(writers, memory, agentId, settings);
       await this.#transaction(undefined, async (sql) => {
-        if (plan !== undefined) await writeChunk(sql, memory, plan);
+        if (plan !== undefined) await sendChunk(sql, encodeChunk(memory, plan));
         sql.send(REFOLDED, projectId, agentId);
       });
       if (plan === undefined) return;
       remember(memory, plan);
-      this.#committed({ entries: [], events: 0 }, plan, performance.now() - started);
+      this.#committed({ entries: [], events: 0 }, outcomeOf(plan), performance.now() - started);
     } catch (error) {
       if (error instanceof LeaseLost || error instanceof MemoryOutdated || isUnavailable(error)) throw error;
       log.error({ err: error, projectId, agentId }, "an agent could not be folded again");
@@ -455,7 +416,7 @@ export class Projector {
     if (error instanceof LeaseLost) return this.#loseLease(chunk);
     if (isUnavailable(error) || chunk === undefined || chunk.entries[0]?.entry.commands !== undefined) {
       log.warn({ err: error, projectId }, "the database did not take a chunk; trying again");
-      if (chunk !== undefined) this.#putBack(chunk);
+      if (chunk !== undefined) this.#queue.putBack(chunk);
       return pause();
     }
     try {
@@ -464,7 +425,7 @@ export class Projector {
       this.#memory = undefined;
       if (again instanceof LeaseLost) return this.#loseLease(chunk);
       log.warn({ err: again, projectId }, "the database did not take a chunk; trying again");
-      this.#putBack(chunk);
+      this.#queue.putBack(chunk);
       await pause();
     }
   }
@@ -472,7 +433,7 @@ export class Projector {
   /** The process that took over finds the rows in the journal. */
   #loseLease(chunk: Chunk | undefined): void {
     this.#lease = undefined;
-    if (chunk !== undefined) this.#putBack(chunk);
+    if (chunk !== undefined) this.#queue.putBack(chunk);
     this.#forgetQueue();
   }
 
@@ -481,49 +442,28 @@ export class Projector {
     const { projectId, log } = this.#options;
     if (!(first instanceof MemoryOutdated))
       log.warn({ err: first, projectId }, "a chunk failed; projecting it by halves");
-    const rejected: { received: Received; error: unknown }[] = [];
-    const received = receivedOf(chunk);
-    const total = { counts: new Map<string, number>(), requests: new Map<number, RequestOutcome>() };
-    const sessions: ChunkPlan["sessions"] = [];
     const started = performance.now();
-    const project = async (part: readonly Received[]): Promise<void> => {
-      try {
-        const plan = await this.#projectPart(part, chunk.entries[0]!.receivedAt);
-        sessions.push(...plan.sessions);
-        for (const [outcome, count] of plan.ledger.counts) {
-          total.counts.set(outcome, (total.counts.get(outcome) ?? 0) + count);
-        }
-        for (const [request, { accepted, duplicates }] of plan.ledger.requests) {
-          const known = total.requests.get(request) ?? NO_EVENTS;
-          const outcome = { accepted: known.accepted + accepted, duplicates: known.duplicates + duplicates };
-          total.requests.set(request, outcome);
-        }
-      } catch (error) {
-        if (error instanceof LeaseLost || isUnavailable(error)) throw error;
-        const halves = split(part);
-        if (halves === undefined) rejected.push({ received: part[0]!, error });
-        else for (const half of halves) await project(half);
-      }
-    };
-    if (received.some(({ events }) => events.length > 0)) await project(received);
+    const { receivedAt } = chunk.entries[0]!;
+    const { done, failed } = await projectByHalves(
+      receivedOf(chunk),
+      (part) => this.#projectPart(part, receivedAt),
+      (error) => error instanceof LeaseLost || isUnavailable(error),
+    );
     await this.#transaction(chunk, async (sql) => {
-      const refused = new Map<string, number>();
-      for (const { entry } of chunk.entries) {
-        for (const [code, count] of Object.entries(entry.refused ?? {}))
-          refused.set(code, (refused.get(code) ?? 0) + count);
-      }
-      if (rejected.length > 0) refused.set("not_projected", rejected.length);
-      writeCounts(sql, projectId, refused, chunk.entries[0]!.receivedAt);
-      if (rejected.length === 0) return;
-      const { text, values } = rejectedEvents.insert(projectId, rejected.map(rejectedRow));
+      const refused = refusedOf(chunk);
+      if (failed.length > 0) refused.set("not_projected", failed.length);
+      writeCounts(sql, projectId, refused, receivedAt);
+      if (failed.length === 0) return;
+      const { text, values } = rejectedEvents.insert(projectId, failed.map(rejectedRow));
       sql.send(text, ...values);
     });
-    for (const { error } of rejected)
+    for (const { error } of failed) {
       log.error({ err: error, projectId }, "an event could not be projected and was set aside");
-    this.#committed(chunk, { ledger: total, sessions } as unknown as ChunkPlan, performance.now() - started);
+    }
+    this.#committed(chunk, done, performance.now() - started);
   }
 
-  async #projectPart(part: readonly Received[], receivedAt: number): Promise<ChunkPlan> {
+  async #projectPart(part: readonly Received[], receivedAt: number): Promise<PartOutcome> {
     const { writers, projectId, settings } = this.#options;
     for (let attempt = 1; ; attempt++) {
       this.#memory = await ProjectMemory.open(writers, projectId);
@@ -531,11 +471,12 @@ export class Projector {
       const plan = await planChunk(writers, this.#memory, arrivals, settings(projectId), "all");
       try {
         await this.#transaction(undefined, async (sql) => {
-          await writeChunk(sql, this.#memory!, plan);
+          await sendChunk(sql, encodeChunk(this.#memory!, plan));
           writeCounts(sql, projectId, plan.ledger.counts, receivedAt);
         });
         remember(this.#memory, plan);
-        return plan;
+        this.#upkeep ||= plan.rollups.stale;
+        return outcomeOf(plan);
       } catch (error) {
         if (!(error instanceof MemoryOutdated) || attempt === ATTEMPTS) throw error;
       }
@@ -553,8 +494,13 @@ class PreviousFailed extends Error {
   }
 }
 
-const ONE_REQUEST: JournaledRequest = { events: 0 };
 const NO_EVENTS: RequestOutcome = { accepted: 0, duplicates: 0 };
+const NOTHING: PartOutcome = { counts: new Map(), requests: new Map(), sessions: [] };
+
+function outcomeOf({ ledger, sessions }: ChunkPlan): PartOutcome {
+  const { counts, requests } = ledger;
+  return { counts, requests, sessions: sessions.map(({ after }) => after.row.id) };
+}
 
 const READ_JOURNAL = `
 SELECT id, (extract(epoch FROM received_at) * 1000)::float8 AS received_ms, body FROM journal
@@ -562,31 +508,7 @@ WHERE project_id = $1 AND NOT (id = ANY($2::uuid[])) ORDER BY id LIMIT ${READ_RO
 const SET_ASIDE = "UPDATE refolds SET reason = 'failed' WHERE project_id = $1 AND agent_id = $2::uuid";
 const REFOLDED = "DELETE FROM refolds WHERE project_id = $1 AND agent_id = $2::uuid";
 
-/** The events of a chunk, by request. */
-function receivedOf({ entries }: Chunk): Received[] {
-  const received: Received[] = [];
-  for (const { entry, receivedAt, requests } of entries) {
-    let next = 0;
-    for (const { events } of requests ?? [{ events: entry.events.length }]) {
-      const request = received.length;
-      received.push({ events: entry.events.slice(next, next + events), request, receivedAt });
-      next += events;
-    }
-  }
-  return received;
-}
-
-/** Two halves of some events; undefined for a single event. */
-function split(part: readonly Received[]): [Received[], Received[]] | undefined {
-  const single = part.flatMap(({ events, request, receivedAt }) =>
-    events.map((event) => ({ events: [event], request, receivedAt })),
-  );
-  if (single.length < 2) return undefined;
-  const middle = single.length >> 1;
-  return [single.slice(0, middle), single.slice(middle)];
-}
-
-function rejectedRow({ received, error }: { received: Received; error: unknown }) {
+function rejectedRow({ received, error }: FailedEvent) {
   return {
     id: crypto.randomUUID(),
     receivedAt: received.receivedAt,

@@ -3,8 +3,9 @@ import type { Logger } from "pino";
 import type { Writers } from "../db/sql.ts";
 import type { RequestOutcome } from "../history/outcomes.ts";
 import type { DatabaseClock } from "./database-clock.ts";
+import type { JournaledEntry } from "./entry-queue.ts";
 import type { ProjectSettings } from "./plan-chunk.ts";
-import { type JournaledEntry, type Projected, Projector } from "./projector.ts";
+import { type Projected, Projector } from "./projector.ts";
 
 /** Outcomes of requests that another process received. */
 export type Reply = RequestOutcome & { reply: string };
@@ -25,6 +26,8 @@ export interface ProjectorsOptions {
   signals: JournalSignals;
   log: Logger;
   projected: (change: Projected) => void;
+  /** Called when the backlog of a project that another process projects has been read. */
+  backlogRead: (projectId: number) => void;
   /** Every project, so that the journals of processes that died are found. */
   projects: () => Promise<readonly number[]>;
 }
@@ -72,6 +75,11 @@ export class Projectors {
     const projector = this.#projectors.get(projectId);
     if (projector === undefined) return 0;
     return projector.holding ? projector.backlog : (this.#elsewhere.get(projectId) ?? 0);
+  }
+
+  /** Projects with a projector in this process. */
+  projectIds(): number[] {
+    return [...this.#projectors.keys()];
   }
 
   /** Whether this process projects the project. */
@@ -131,13 +139,27 @@ export class Projectors {
   async #look(): Promise<void> {
     this.#sweeps += 1;
     const tidy = this.#sweeps % TIDY_EVERY === 0;
-    for (const projectId of await this.#options.projects()) {
+    // A project is created before its first event, so a projector that is older than the list belongs in it.
+    const known = this.projectIds();
+    const projects = await this.#options.projects();
+    await this.#dropDeleted(known.filter((projectId) => !projects.includes(projectId)));
+    for (const projectId of projects) {
       if (this.#closed) return;
       const [row] = await this.#options.writers.query<{ events: number; rows: number }>(BACKLOG, projectId);
       const projector = this.of(projectId);
       this.#elsewhere.set(projectId, row?.events ?? 0);
+      if (!projector.holding) this.#options.backlogRead(projectId);
       if ((row?.rows ?? 0) > 0 || projector.unstarted) projector.check();
       if (tidy) projector.tidy();
+    }
+  }
+
+  async #dropDeleted(projectIds: readonly number[]): Promise<void> {
+    for (const projectId of projectIds) {
+      const projector = this.#projectors.get(projectId);
+      this.#projectors.delete(projectId);
+      this.#elsewhere.delete(projectId);
+      await projector?.discard();
     }
   }
 }

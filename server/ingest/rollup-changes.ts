@@ -9,6 +9,12 @@ export class RollupChanges {
   readonly #turns = new Map<string, Mutable<RollupRow>>();
   readonly #boundaries = new Map<string, Mutable<BoundaryRollupRow>>();
   #last: Mutable<RollupRow> | undefined;
+  #stale = false;
+
+  /** Whether a peak may be too high and has to be read again from the turns. */
+  get stale(): boolean {
+    return this.#stale;
+  }
 
   addTurn(harness: string, reading: TurnReading): void {
     add(this.#row(harness, reading), reading, 1);
@@ -23,7 +29,9 @@ export class RollupChanges {
     // A maximum cannot be subtracted from, unless the level only grew where it was.
     const grew =
       from === to && !isBelow(levelOf(after), levelOf(before)) && !isBelow(shareOf(after), shareOf(before));
-    if (!grew && levelOf(before) !== undefined) from.stale = true;
+    if (grew || levelOf(before) === undefined) return;
+    from.stale = true;
+    this.#stale = true;
   }
 
   addBoundary(harness: string, reading: BoundaryReading, count: 1 | -1): void {

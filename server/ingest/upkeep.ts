@@ -75,12 +75,12 @@ const STALE = `
 SELECT DISTINCT (extract(epoch FROM bucket) * 1000)::float8 AS bucket FROM rollups
 WHERE project_id = $1 AND grain = 1 AND stale ORDER BY 1 LIMIT ${STALE_MINUTES}`;
 
-/** One pass over the turns of those minutes. */
+/** One pass over the turns of those minutes, materialized: a plan may otherwise repeat it for each minute. */
 const READ_PEAKS = `
 WITH minutes AS MATERIALIZED (
   SELECT DISTINCT r.bucket, r.harness, r.model FROM rollups r
   WHERE r.project_id = $1 AND r.grain = 1 AND r.stale AND r.harness <> '${ALL}' AND r.bucket >= $2 AND r.bucket <= $3
-), found AS (
+), found AS MATERIALIZED (
   SELECT date_bin('1 minute', t.at, 'epoch') AS bucket, s.harness, m.name AS model, max(t.context_tokens) AS tokens,
     max(t.context_tokens::float8 / t.window_tokens)::float4 AS utilization
   FROM sessions s

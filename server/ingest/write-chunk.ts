@@ -23,20 +23,27 @@ export class MemoryOutdated extends Error {
   }
 }
 
-const ALL_BUT_ID = <Row extends object>(row: Row) => Object.keys(row).filter((field) => field !== "id");
 const SAME_VERSION = "AND t.version = i.version - 1";
 
-/** Sends the statements of a planned chunk. Resolves when the database has run all of them. */
-export async function writeChunk(sql: WriterSql, memory: ProjectMemory, plan: ChunkPlan): Promise<void> {
+/** A statement of a chunk, in the order of writing. */
+export interface ChunkStatement extends Statement {
+  /** Rows of this table that it must touch. */
+  expected?: { table: string; rows: number };
+}
+
+/** Encodes what a planned chunk writes. Separate from sending, so that it happens while the chunk before is written. */
+export function encodeChunk(memory: ProjectMemory, plan: ChunkPlan): ChunkStatement[] {
   const { projectId } = memory;
-  const send = ({ text, values }: Statement) => sql.send(text, ...values);
+  const statements: ChunkStatement[] = [];
+  const send = (statement: ChunkStatement) => void statements.push(statement);
   const all = <Row>(pick: (changes: AgentChanges) => readonly Row[]): Row[] => plan.agents.flatMap(pick);
   const some = <Row>(rows: readonly Row[], statement: (rows: readonly Row[]) => Statement) => {
     if (rows.length > 0) send(statement(rows));
   };
 
   some(modelRows(memory, plan), (rows) => models.insertIfAbsent(projectId, rows));
-  const versions = [writeAgents(sql, projectId, plan), writeSessions(sql, projectId, plan)];
+  for (const statement of [...agentStatements(projectId, plan), ...sessionStatements(projectId, plan)])
+    send(statement);
   some(
     all(({ turnInserts }) => turnInserts),
     (rows) => turns.insert(projectId, rows),
@@ -48,6 +55,10 @@ export async function writeChunk(sql: WriterSql, memory: ProjectMemory, plan: Ch
   some(
     keyed(plan, ({ boundaryDeletes }) => boundaryDeletes),
     (rows) => boundaries.delete(projectId, rows),
+  );
+  some(
+    all(({ boundaryInserts }) => boundaryInserts),
+    (rows) => boundaries.insert(projectId, rows),
   );
   some([...plan.harnessMarks, ...all(({ boundaryUpserts }) => boundaryUpserts)], (rows) =>
     boundaries.upsert(projectId, rows),
@@ -86,10 +97,35 @@ export async function writeChunk(sql: WriterSql, memory: ProjectMemory, plan: Ch
     ),
   );
   const summed = plan.sessions.filter(({ sum }) => sum !== undefined).map(({ after }) => after.row.id);
-  if (summed.length > 0) sql.send(SUM_SESSIONS, projectId, summed);
-  if (plan.describedSessions.length > 0) sql.send(DESCRIBE_SESSIONS, projectId, plan.describedSessions);
-  if (plan.describedHarnesses.length > 0) sql.send(DESCRIBE_HARNESSES, projectId, plan.describedHarnesses);
-  await Promise.all(versions);
+  if (summed.length > 0) send({ text: SUM_SESSIONS, values: [projectId, summed] });
+  if (plan.describedSessions.length > 0) {
+    send({ text: DESCRIBE_SESSIONS, values: [projectId, plan.describedSessions] });
+  }
+  if (plan.describedHarnesses.length > 0) {
+    send({ text: DESCRIBE_HARNESSES, values: [projectId, plan.describedHarnesses] });
+  }
+  return statements;
+}
+
+/**
+ * Sends the statements of a chunk.
+ * @throws MemoryOutdated
+ */
+export async function sendChunk(sql: WriterSql, statements: readonly ChunkStatement[]): Promise<void> {
+  const checked: Promise<void>[] = [];
+  for (const { text, values, expected } of statements) {
+    if (expected === undefined) sql.send(text, ...values);
+    else checked.push(sendChecked(sql, { text, values }, expected));
+  }
+  await Promise.all(checked);
+}
+
+async function sendChecked(
+  sql: WriterSql,
+  { text, values }: Statement,
+  { table, rows }: { table: string; rows: number },
+): Promise<void> {
+  if ((await sql.execute(text, ...values)) !== rows) throw new MemoryOutdated(table);
 }
 
 /** Adds outcomes to the counts of a day. `receivedAt` in epoch ms. */
@@ -143,32 +179,34 @@ const TURN_FIELDS = [
 ] as const;
 const SETTLED_FIELDS = ["windowIndex", "tokensBefore", "tokensAfter"] as const;
 
-async function writeAgents(sql: WriterSql, projectId: number, plan: ChunkPlan): Promise<void> {
+function agentStatements(projectId: number, plan: ChunkPlan): ChunkStatement[] {
   const created: AgentRow[] = [];
   const changed: AgentRow[] = [];
   for (const { before, after } of plan.agents)
     (before === undefined ? created : changed).push(rowWithState(after));
-  if (created.length > 0) {
-    const { text, values } = agents.insert(projectId, created);
-    sql.send(text, ...values);
+  const statements: ChunkStatement[] = [];
+  if (created.length > 0) statements.push(agents.insert(projectId, created));
+  if (changed.length > 0) {
+    const update = agents.update(projectId, changed, fieldsOf(changed), SAME_VERSION);
+    statements.push({ ...update, expected: { table: "agents", rows: changed.length } });
   }
-  if (changed.length === 0) return;
-  const fields = ALL_BUT_ID(changed[0]!) as (keyof AgentRow & string)[];
-  const { text, values } = agents.update(projectId, changed, fields, SAME_VERSION);
-  if ((await sql.execute(text, ...values)) !== changed.length) throw new MemoryOutdated("agents");
+  return statements;
 }
 
-async function writeSessions(sql: WriterSql, projectId: number, plan: ChunkPlan): Promise<void> {
-  const created = plan.sessions.filter(({ before }) => before === undefined).map(({ after }) => after.row);
-  const changed = plan.sessions.filter(({ before }) => before !== undefined).map(({ after }) => after.row);
-  if (created.length > 0) {
-    const { text, values } = sessions.insert(projectId, created);
-    sql.send(text, ...values);
+function sessionStatements(projectId: number, { sessions: plans }: ChunkPlan): ChunkStatement[] {
+  const created = plans.filter(({ before }) => before === undefined).map(({ after }) => after.row);
+  const changed = plans.filter(({ before }) => before !== undefined).map(({ after }) => after.row);
+  const statements: ChunkStatement[] = [];
+  if (created.length > 0) statements.push(sessions.insert(projectId, created));
+  if (changed.length > 0) {
+    const update = sessions.update(projectId, changed, fieldsOf(changed), SAME_VERSION);
+    statements.push({ ...update, expected: { table: "sessions", rows: changed.length } });
   }
-  if (changed.length === 0) return;
-  const fields = ALL_BUT_ID(changed[0]!) as (keyof (typeof changed)[number] & string)[];
-  const { text, values } = sessions.update(projectId, changed, fields, SAME_VERSION);
-  if ((await sql.execute(text, ...values)) !== changed.length) throw new MemoryOutdated("sessions");
+  return statements;
+}
+
+function fieldsOf<Row extends object>([row]: readonly Row[]): (keyof Row & string)[] {
+  return Object.keys(row ?? {}).filter((field) => field !== "id") as (keyof Row & string)[];
 }
 
 function modelRows(memory: ProjectMemory, { models: names }: ChunkPlan) {

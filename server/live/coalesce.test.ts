@@ -47,6 +47,7 @@ describe("a notice", () => {
       ],
     });
     expect(decodeNotice('{"from":"me","ended":"ab"}')).toEqual({ from: "me", ended: "ab" });
+    expect(decodeNotice('{"from":"me","projects":true}')).toEqual({ from: "me", projects: true });
   });
 
   it("names a full project's sessions within one payload", () => {

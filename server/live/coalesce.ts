@@ -30,6 +30,8 @@ export type Notice =
   | { from: string; everything: true }
   /** A key or a browser's session ended: the hex of its sha256. */
   | { from: string; ended: string }
+  /** A project was created, renamed, archived, unarchived or deleted. */
+  | { from: string; projects: true }
   /** The journals of these projects have new rows. */
   | { from: string; journaled: number[] }
   /** What became of requests that another process received. */
@@ -56,10 +58,14 @@ export function decodeNotice(text: string): Notice | undefined {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value !== "object" || value === null) return undefined;
-    const { from, changes, everything, ended, journaled, replies } = value as Record<string, unknown>;
+    const { from, changes, everything, ended, projects, journaled, replies } = value as Record<
+      string,
+      unknown
+    >;
     if (typeof from !== "string") return undefined;
     if (everything === true) return { from, everything };
     if (typeof ended === "string") return { from, ended };
+    if (projects === true) return { from, projects };
     if (Array.isArray(journaled)) return { from, journaled: journaled.filter(Number.isInteger) };
     if (Array.isArray(replies)) return { from, replies: replies.filter(isReply) };
     if (!Array.isArray(changes) || !changes.every(isChange)) return undefined;

@@ -127,6 +127,33 @@ describe("the live hub", () => {
     expect(here).toEqual([]);
   });
 
+  it("tells the other processes that projects changed, late if it must", async () => {
+    const [a, b] = [await openHub(), await openHub()];
+    const [here, there] = [vi.fn(), vi.fn()];
+    a.onProjectsChanged(here);
+    const end = b.onProjectsChanged(there);
+    a.projectsChanged();
+    await vi.waitFor(() => expect(there).toHaveBeenCalledTimes(1));
+    expect(here).not.toHaveBeenCalled();
+    const lost = vi.fn();
+    a.onLost(lost);
+    await cut();
+    await vi.waitFor(() => expect(lost).toHaveBeenCalled());
+    a.projectsChanged();
+    await vi.waitFor(() => expect(payloads.filter((text) => text.includes('"projects"'))).toHaveLength(2), {
+      timeout: 10_000,
+    });
+    // Whatever was announced meanwhile is lost, so a new connection counts as a change.
+    await vi.waitFor(() => expect(there.mock.calls.length).toBeGreaterThan(1), { timeout: 10_000 });
+    end();
+    const calls = there.mock.calls.length;
+    a.projectsChanged();
+    await vi.waitFor(() =>
+      expect(payloads.filter((text) => text.includes('"projects"')).length).toBeGreaterThan(2),
+    );
+    expect(there).toHaveBeenCalledTimes(calls);
+  });
+
   it("survives a subscriber that throws and a message it cannot read", async () => {
     const [a, b] = [await openHub(), await openHub()];
     b.subscribe(1, () => {

@@ -39,6 +39,10 @@ export interface LiveHub {
   invalidateKey(hash: string): void;
   /** Hears of those that ended in other processes. */
   onInvalidate(listener: EndListener): () => void;
+  /** Tells the other processes that the list of projects changed. */
+  projectsChanged(): void;
+  /** Called when the list of projects changed in another process, or may have. */
+  onProjectsChanged(listener: () => void): () => void;
   /** Tells the other processes that a project's journal has new rows. */
   journaled(projectId: number): void;
   onJournaled(listener: (projectId: number) => void): () => void;
@@ -64,12 +68,14 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
   const self = randomUUID();
   const subscribers = new Map<number, Set<ChangeListener>>();
   const endListeners = new Set<EndListener>();
+  const projectListeners = new Set<() => void>();
   const lossListeners = new Set<() => void>();
 
   let pending: Changes = new Map();
   /** Waiting for the connection; other processes must hear of these, late as it may be. */
   let unsent: Changes = new Map();
   const unsentEnds = new Set<string>();
+  let unsentProjects = false;
   const unsentJournaled = new Set<number>();
   const unsentReplies: Reply[] = [];
   const journaledListeners = new Set<(projectId: number) => void>();
@@ -90,6 +96,7 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
     onConnected: () => {
       for (const projectId of subscribers.keys()) tell(projectId, null);
       for (const fn of endListeners) guarded(() => fn(null));
+      for (const fn of projectListeners) guarded(fn);
       send();
     },
     onLost: () => {
@@ -100,6 +107,8 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
   function receive(notice: Notice): void {
     if ("ended" in notice) {
       for (const fn of endListeners) guarded(() => fn(notice.ended));
+    } else if ("projects" in notice) {
+      for (const fn of projectListeners) guarded(fn);
     } else if ("journaled" in notice) {
       for (const id of notice.journaled) for (const fn of journaledListeners) guarded(() => fn(id));
     } else if ("replies" in notice) {
@@ -157,7 +166,7 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
       sending = undefined;
       if (!listener.connected()) return;
       if (unsentJournaled.size > 0 || unsentReplies.length > 0) send();
-      else if (unsent.size > 0 || unsentEnds.size > 0) schedule();
+      else if (unsent.size > 0 || unsentEnds.size > 0 || unsentProjects) schedule();
     });
   }
 
@@ -166,6 +175,13 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
     for (const ended of unsentEnds) {
       if (!(await listener.notify(JSON.stringify({ from: self, ended } satisfies Notice)))) return;
       unsentEnds.delete(ended);
+    }
+    if (unsentProjects) {
+      unsentProjects = false;
+      if (!(await listener.notify(JSON.stringify({ from: self, projects: true } satisfies Notice)))) {
+        unsentProjects = true;
+        return;
+      }
     }
     if (unsentJournaled.size > 0) {
       const journaled = [...unsentJournaled];
@@ -206,6 +222,14 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
       endListeners.add(fn);
       return () => void endListeners.delete(fn);
     },
+    projectsChanged() {
+      unsentProjects = true;
+      send();
+    },
+    onProjectsChanged(fn) {
+      projectListeners.add(fn);
+      return () => void projectListeners.delete(fn);
+    },
     journaled(projectId) {
       unsentJournaled.add(projectId);
       send();
@@ -241,6 +265,7 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
       await listener.stop();
       subscribers.clear();
       endListeners.clear();
+      projectListeners.clear();
       lossListeners.clear();
     },
   };

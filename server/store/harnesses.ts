@@ -1,4 +1,4 @@
-import { defineTable, type RowOf } from "./table.ts";
+import { defineTable } from "./table.ts";
 
 /** Name, version, capabilities and status are columns too, which only `describeHarnesses` writes. */
 export const harnesses = defineTable("harnesses", ["id"], {
@@ -8,8 +8,6 @@ export const harnesses = defineTable("harnesses", ["id"], {
   lastAt: "time",
   lastReceivedAt: "time",
 });
-
-export type HarnessRow = RowOf<typeof harnesses>;
 
 export const WIDEN_HARNESS = {
   firstAt: "LEAST(t.first_at, EXCLUDED.first_at)",

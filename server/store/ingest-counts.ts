@@ -1,4 +1,4 @@
-import { defineTable, type RowOf } from "./table.ts";
+import { defineTable } from "./table.ts";
 
 /** How many events had an outcome, by day of receipt. */
 export const ingestCounts = defineTable("ingest_counts", ["day", "outcome"], {
@@ -7,7 +7,5 @@ export const ingestCounts = defineTable("ingest_counts", ["day", "outcome"], {
   outcome: "text",
   count: "int8",
 });
-
-export type IngestCountRow = RowOf<typeof ingestCounts>;
 
 export const ADD_COUNT = { count: "t.count + EXCLUDED.count" } as const;

@@ -1,4 +1,4 @@
-import { defineTable, type RowOf } from "./table.ts";
+import { defineTable } from "./table.ts";
 
 /** Accepted events that are not projected yet. A row is one group commit of one server. */
 export const journal = defineTable("journal", ["id"], {
@@ -8,8 +8,6 @@ export const journal = defineTable("journal", ["id"], {
   /** JSON of `JournalEntry`. */
   body: "text",
 });
-
-export type JournalRow = RowOf<typeof journal>;
 
 /** Events that could not be projected, with the error, so that the rest can go on. */
 export const rejectedEvents = defineTable("rejected_events", ["id"], {

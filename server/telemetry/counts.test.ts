@@ -30,7 +30,7 @@ test.each([
     projectId: 1,
     thresholds: DEFAULT_THRESHOLDS,
     now: 0,
-    settled: true,
+    lag: { events: 0, ms: 0 },
   };
   expect(await readCounts(reader, { from, to })).toEqual({ counts: [{ outcome: "turn", count: turns }] });
 });

@@ -1,7 +1,7 @@
 import type { ModelWindowView } from "@plimsoll/protocol";
 import { iso, type Reader } from "./reader.ts";
 
-/** The sizes people set, and models in use whose size nobody knows. */
+/** The sizes people set, models in use whose size nobody knows, and how many agents are to be recomputed. */
 export async function readModelWindows({
   prisma,
   projectId,
@@ -15,7 +15,8 @@ export async function readModelWindows({
       orderBy: { model: "asc" },
       take: 50,
     }),
-    prisma.refold.count({ where: { projectId } }),
+    // Agents set aside after an error are not waiting.
+    prisma.refold.count({ where: { projectId, reason: { not: "failed" } } }),
   ]);
   return {
     windows: rows.map((row) => ({ model: row.model, tokens: row.tokens, updated_at: iso(row.updatedAt) })),

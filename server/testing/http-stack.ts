@@ -37,7 +37,7 @@ export async function startHttpStack(
   const hub = createLiveHub({ connectionString: database.url, log });
   await hub.ready;
   const control = await openAccess({ prisma, hub, home, log });
-  const { access, keys, browsers } = control;
+  const { access, keys, browsers, projects } = control;
   const local = (await readFile(join(home, LOCAL_TOKEN_FILE), "utf8")).trim();
   const instruments = createInstruments();
   const streams = createLiveStreams({
@@ -86,6 +86,7 @@ export async function startHttpStack(
     hub,
     keys,
     browsers,
+    projects,
     local,
     streams,
     /** Creates a key with these scopes. Returns its id and the header to send. */

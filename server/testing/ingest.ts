@@ -15,11 +15,18 @@ export interface TestServer extends OpenedIngest {
   send(...events: unknown[]): Promise<IngestAnswer>;
 }
 
+export interface StartOptions {
+  projected?: (change: Projected) => void;
+  segmentTurns?: number;
+  /** This process' clock, epoch ms. */
+  clock?: () => number;
+}
+
 export interface TestIngest {
   prisma: PrismaClient;
   databaseUrl: string;
   /** Another process on the same database. */
-  start(options?: { projected?: (change: Projected) => void; segmentTurns?: number }): Promise<TestServer>;
+  start(options?: StartOptions): Promise<TestServer>;
   close(): Promise<void>;
 }
 
@@ -40,14 +47,15 @@ export async function testIngest({
   return {
     prisma,
     databaseUrl: url,
-    async start({ projected, segmentTurns } = {}) {
+    async start({ projected, segmentTurns, clock = Date.now } = {}) {
       const opened = await openIngest({
         url,
         log,
-        clock: Date.now,
+        clock,
         thresholds: () => DEFAULT_THRESHOLDS,
         signals: signals(),
-        projects: async () => (await prisma.project.findMany({ select: { id: true } })).map(({ id }) => id),
+        projects: async () =>
+          (await prisma.project.findMany({ where: { deletingAt: null } })).map(({ id }) => id),
         ...(projected && { projected }),
         ...(segmentTurns && { segmentTurns }),
       });
@@ -82,10 +90,14 @@ function localSignals(): () => JournalSignals {
     listeners.add(listener);
     return () => void listeners.delete(listener);
   };
+  const tell = <T>(listeners: Set<(value: T) => void>, value: T) =>
+    void setImmediate(() => {
+      for (const listener of listeners) listener(value);
+    });
   return () => ({
-    journaled: (projectId) => void setImmediate(() => journaled.forEach((listener) => listener(projectId))),
+    journaled: (projectId) => tell(journaled, projectId),
     onJournaled: (listener) => subscribe(journaled, listener),
-    replied: (replies) => void setImmediate(() => replied.forEach((listener) => listener(replies))),
+    replied: (replies) => tell(replied, replies),
     onReplied: (listener) => subscribe(replied, listener),
   });
 }

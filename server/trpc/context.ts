@@ -4,6 +4,7 @@ import type { Principal } from "../access/principal.ts";
 import type { PrismaClient } from "../db/client.ts";
 import type { Demo } from "../demo/run.ts";
 import type { Command } from "../ingest/journal-entry.ts";
+import type { Projects } from "../projects/projects.ts";
 import type { SharedReads } from "../shared-reads.ts";
 import type { Freshness, Lag } from "../telemetry/reader.ts";
 
@@ -16,6 +17,7 @@ export interface Services {
   /** Where this server is reached, such as http://127.0.0.1:4180. */
   publicUrl: () => string;
   keys: Pick<Keys, "create" | "list" | "revoke">;
+  projects: Projects;
   createLoginUrl: () => string;
   /** Has the projector do something; resolves once it is done. */
   command: (projectId: number, command: Command) => Promise<void>;

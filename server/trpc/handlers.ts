@@ -101,7 +101,7 @@ export function openApiDocument(version: string, baseUrl: string): OpenAPIObject
     version,
     openApiVersion: "3.1.0",
     baseUrl,
-    tags: ["events", "metrics", "sessions"],
+    tags: ["events", "metrics", "sessions", "projects"],
     securitySchemes: {
       key: {
         type: "http",
@@ -157,7 +157,7 @@ function eventsPath(errorSchema: object): NonNullable<OpenAPIObject["paths"]> {
           200: { description: "Stored", content: json(z.toJSONSchema(IngestAnswer)) },
           400: error("The body cannot be read"),
           401: error("No key, or a wrong one"),
-          403: error("The key lacks the scope ingest"),
+          403: error("The key lacks the scope ingest, or its project is archived"),
           413: error("Too large"),
           415: error("A content type or encoding that is not understood"),
           429: error("Over the key's quota; nothing was stored, see Retry-After"),

@@ -1,6 +1,7 @@
 import { router } from "./init.ts";
 import { demo } from "./routers/demo.ts";
 import { fleet, fleetPart, harnesses, series, status } from "./routers/fleet.ts";
+import { projects } from "./routers/projects.ts";
 import { sessions } from "./routers/sessions.ts";
 import { doctor, ingest, instance, keys, login, windows } from "./routers/setup.ts";
 
@@ -11,6 +12,7 @@ export const appRouter = router({
   series,
   harnesses,
   sessions,
+  projects,
   keys,
   windows,
   ingest,

@@ -3,23 +3,27 @@ import type { Metadata } from "next";
 import { SetupPage } from "../../../components/setup/setup-page.tsx";
 import { now } from "../../now.ts";
 import { prefetch } from "../../prefetch.ts";
-import { one, periodOf, type SearchParams } from "../../search.ts";
+import { one, periodOf, projectOf, type SearchParams } from "../../search.ts";
 
 export const metadata: Metadata = { title: "Setup" };
 
 export default async function Page({ searchParams }: { searchParams: SearchParams }) {
-  const { from, to } = periodOf(one((await searchParams).range), now());
+  const params = await searchParams;
+  const { from, to } = periodOf(one(params.range), now());
   const recent = periodOf(undefined, now());
-  const state = await prefetch((trpc, client) => [
-    client.prefetchQuery(trpc.status.queryOptions({ from, to })),
-    // The first-event status always covers the last day, whatever range is selected.
-    client.prefetchQuery(trpc.status.queryOptions({ from: recent.from, to: recent.to })),
-    client.prefetchQuery(trpc.ingest.counts.queryOptions({ from, to })),
-    client.prefetchQuery(trpc.windows.list.queryOptions()),
-    client.prefetchQuery(trpc.keys.list.queryOptions()),
-    client.prefetchQuery(trpc.demo.get.queryOptions()),
-    client.prefetchQuery(trpc.instance.queryOptions()),
-  ]);
+  const state = await prefetch(
+    (trpc, client) => [
+      client.prefetchQuery(trpc.status.queryOptions({ from, to })),
+      // The first-event status always covers the last day, whatever range is selected.
+      client.prefetchQuery(trpc.status.queryOptions({ from: recent.from, to: recent.to })),
+      client.prefetchQuery(trpc.ingest.counts.queryOptions({ from, to })),
+      client.prefetchQuery(trpc.windows.list.queryOptions()),
+      client.prefetchQuery(trpc.keys.list.queryOptions()),
+      client.prefetchQuery(trpc.demo.get.queryOptions()),
+      client.prefetchQuery(trpc.instance.queryOptions()),
+    ],
+    projectOf(params),
+  );
   return (
     <HydrationBoundary state={state}>
       <SetupPage />

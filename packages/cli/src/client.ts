@@ -68,10 +68,14 @@ const ErrorData = z.object({
 });
 const ACCESS: Record<string, 401 | 403> = { unauthenticated: 401, forbidden_scope: 403 };
 
+/** Refusals that another key or scope would not change; their message says what to do. */
+const OF_PROJECTS: ReadonlySet<string> = new Set(["wrong_project", "project_archived"]);
+
 function explain(error: unknown, connection: Connection, path: string): CliError {
   if (!(error instanceof TRPCClientError)) return unreachable(connection, error);
   const data = ErrorData.safeParse(error.data).data;
   const response = error.meta?.response as { status?: unknown } | undefined;
+  if (OF_PROJECTS.has(data?.error?.code ?? "")) return new CliError(error.message, { cause: error });
   const status = ACCESS[data?.error?.code ?? ""] ?? Number(data?.httpStatus ?? response?.status);
   if (status === 401 || status === 403) {
     const what = status === 401 ? `Not authorized at ${connection.url}.` : `Not allowed to call ${path}.`;

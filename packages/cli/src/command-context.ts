@@ -14,10 +14,19 @@ export interface CommandContext {
   untilStopped: () => AbortSignal;
 }
 
-export function withConnection(command: Command): Command {
+/** Options of a command about the whole server. */
+export function withServer(command: Command): Command {
   return command
     .option("-u, --url <url>", "server URL (env PLIMSOLL_URL)")
     .addOption(new Option("--key <key>", "key (env PLIMSOLL_KEY, which does not show in process lists)"));
+}
+
+/** Options of a command about one project. */
+export function withConnection(command: Command): Command {
+  return withServer(command).option(
+    "--project <name>",
+    "project name or id; a key always uses its own project",
+  );
 }
 
 export function wholeNumber(text: string): number {

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { PROJECT_HEADER } from "@plimsoll/protocol";
 import { CliError } from "./errors.ts";
 
 export type Env = Record<string, string | undefined>;
@@ -8,6 +9,7 @@ export type Env = Record<string, string | undefined>;
 export interface ConnectionFlags {
   url?: string | undefined;
   key?: string | undefined;
+  project?: string | undefined;
 }
 
 export interface Connection {
@@ -16,6 +18,8 @@ export interface Connection {
   token: string | undefined;
   /** Names the source of the token in messages. Never holds the token itself. */
   tokenSource: "--key" | "PLIMSOLL_KEY" | "the local token file" | undefined;
+  /** Id or name from --project. The server uses its default project if absent. */
+  project?: string | undefined;
 }
 
 /** The server's data directory. As root the default is /var/lib/plimsoll. */
@@ -44,10 +48,16 @@ export function isLoopback(url: string): boolean {
 
 export async function connect(flags: ConnectionFlags, env: Env): Promise<Connection> {
   const url = serverUrl(flags, env);
-  if (flags.key) return { url, token: flags.key, tokenSource: "--key" };
-  if (env.PLIMSOLL_KEY) return { url, token: env.PLIMSOLL_KEY, tokenSource: "PLIMSOLL_KEY" };
+  const { project } = flags;
+  if (flags.key) return { url, project, token: flags.key, tokenSource: "--key" };
+  if (env.PLIMSOLL_KEY) return { url, project, token: env.PLIMSOLL_KEY, tokenSource: "PLIMSOLL_KEY" };
   const local = isLoopback(url) ? await readToken(join(homeFolder(env), "local-token")) : undefined;
-  return { url, token: local, tokenSource: local === undefined ? undefined : "the local token file" };
+  return {
+    url,
+    project,
+    token: local,
+    tokenSource: local === undefined ? undefined : "the local token file",
+  };
 }
 
 async function readToken(path: string): Promise<string | undefined> {
@@ -58,8 +68,12 @@ async function readToken(path: string): Promise<string | undefined> {
   }
 }
 
-export function authorization(connection: Connection): Record<string, string> {
-  return connection.token === undefined ? {} : { authorization: `Bearer ${connection.token}` };
+/** Headers that name the caller and the project. */
+export function authorization({ token, project }: Connection): Record<string, string> {
+  return {
+    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    ...(project === undefined ? {} : { [PROJECT_HEADER]: encodeURIComponent(project) }),
+  };
 }
 
 /** The remedy for a 401 or 403 answer. */

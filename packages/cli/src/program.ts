@@ -3,12 +3,13 @@ import { Command, Option } from "commander";
 import { z } from "zod";
 import { createClient } from "./client.ts";
 import type { CommandContext } from "./command-context.ts";
-import { withConnection } from "./command-context.ts";
+import { withConnection, withServer } from "./command-context.ts";
 import type { ConnectionFlags } from "./connection.ts";
 import { connect } from "./connection.ts";
 import { DOCTOR_MS, type DoctorFlags, runDoctor } from "./doctor.ts";
 import { addImportCommands } from "./import/command.ts";
 import { createKey, listKeys, parseScopes, revokeKey } from "./keys.ts";
+import { addProjectCommands } from "./projects.ts";
 import { runStatus } from "./status/command.ts";
 import { watchStatus } from "./status/watch.ts";
 import { VERSION } from "./version.ts";
@@ -79,8 +80,9 @@ State   "window suspect" means that context tokens exceed the window size, which
     });
 
   addKeyCommands(program, context);
+  addProjectCommands(program, context);
 
-  withConnection(program.command("login"))
+  withServer(program.command("login"))
     .description("Print a one-time login link for the browser")
     .action(async (flags: ConnectionFlags) => {
       const client = createClient(await connect(flags, context.env));

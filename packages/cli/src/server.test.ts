@@ -54,6 +54,23 @@ describe.skipIf(!hasServer)("plimsoll with a real server", () => {
       message: { id, model: "claude-opus-5", usage: { input_tokens: input, output_tokens: 3 } },
     })}\n`;
 
+  it("project commands manage projects, and a key refuses another project", async () => {
+    expect(await run(["project", "create", "billing"])).toContain("Created billing");
+    const key = await run(["key", "create", "--project", "billing", "--scope", "admin", "--quiet"]);
+    const env = { PLIMSOLL_KEY: key.trim() };
+    expect(await run(["key", "list"])).toContain("There are no keys");
+    expect(await run(["key", "list"], env)).toContain("admin");
+    expect(await run(["project", "list"], env)).toMatch(/billing/);
+    expect(await run(["project", "list"], env)).not.toMatch(/default/);
+    const wrong = await run(["status", "--project", "default"], env).catch((error: unknown) => error);
+    expect(wrong).toBeInstanceOf(CliError);
+    expect(wrong).toMatchObject({ hint: undefined, message: expect.stringContaining("billing") });
+    await run(["project", "archive", "billing"]);
+    expect(await run(["project", "list"])).toMatch(/billing +archived/);
+    await run(["project", "delete", "billing", "--confirm", "billing"]);
+    expect(await run(["project", "list"])).not.toMatch(/billing/);
+  });
+
   it("status suggests an import while there are no events", async () => {
     expect(await run(["status"])).toContain("plimsoll import");
   });

@@ -14,7 +14,10 @@ export const demo = router({
   start: procedure("admin")
     .input(none)
     .output(DemoView)
-    .mutation(({ ctx }) => ctx.services.demo.start(ctx.principal.projectId)),
+    .mutation(async ({ ctx: { principal, services } }) => {
+      await services.projects.requireOpen(principal.projectId);
+      return services.demo.start(principal.projectId);
+    }),
 
   stop: procedure("admin")
     .input(none)

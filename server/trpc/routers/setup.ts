@@ -12,6 +12,7 @@ import {
   SetModelWindowInput,
 } from "@plimsoll/protocol";
 import { z } from "zod";
+import { PlimsollError } from "../../errors.ts";
 import { readCounts } from "../../telemetry/counts.ts";
 import { BUDGET_MS, examine } from "../../telemetry/doctor/examine.ts";
 import { freshReader, iso } from "../../telemetry/reader.ts";
@@ -102,11 +103,19 @@ export const doctor = procedure("admin")
   });
 
 export const login = router({
-  /** A fresh one-time link for a browser. */
+  /** A fresh one-time link for a browser. Not with a key: the link opens every project. */
   create: procedure("admin")
     .input(z.object({}).optional())
     .output(z.object({ url: z.string() }))
-    .mutation(({ ctx }) => ({ url: ctx.services.createLoginUrl() })),
+    .mutation(({ ctx }) => {
+      if (ctx.principal.kind === "key") {
+        throw new PlimsollError(
+          "wrong_project",
+          "A key works only in its own project, and a login opens every project. Run `plimsoll login` without a key, on the server's machine.",
+        );
+      }
+      return { url: ctx.services.createLoginUrl() };
+    }),
 });
 
 export const instance = procedure("read")

@@ -132,7 +132,7 @@ async function refusal(response: Response, connection: Connection): Promise<CliE
   const body = ErrorBody.safeParse(await response.json().catch(() => undefined));
   const said = (body.success ? body.data.error.message : response.statusText).replace(/\.$/, "");
   const { status } = response;
-  const access = status === 401 || status === 403;
+  const access = status === 401 || (body.success ? body.data.error.code : "") === "forbidden_scope";
   return new CliError(
     `${connection.url} refused the events: HTTP ${status}${said === "" ? "" : `, ${said}`}.`,
     access ? { hint: accessHint(connection, status) } : {},

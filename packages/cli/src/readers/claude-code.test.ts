@@ -149,7 +149,7 @@ describe("Claude Code transcripts", () => {
       ],
     );
     const fold = foldEvents(events).get(`${S} main`)!;
-    expect(fold.state.peak!.tokens).toBe(190_000);
+    expect(fold.summary.peak!.tokens).toBe(190_000);
     expect(fold.state.current).toBe(30_000);
   });
 

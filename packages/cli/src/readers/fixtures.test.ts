@@ -34,8 +34,8 @@ describe.skipIf(!hasFixtures)("real recordings", () => {
   it("early-needle--none exceeds its budget: 5,115 of 2,000, not clamped", () => {
     const { events } = read("agentd", "agentd/early-needle--none--unguided-s1.jsonl");
     const [agent] = foldEvents(events).values();
-    expect(agent!.state.peak).toMatchObject({ tokens: 5_115, windowTokens: 2_000 });
-    expect(agent!.state.peakUtilization).toBeCloseTo(2.5575, 4);
+    expect(agent!.summary.peak).toMatchObject({ tokens: 5_115, windowTokens: 2_000 });
+    expect(agent!.summary.peakUtilization).toBeCloseTo(2.5575, 4);
     expect(levels(agent)).toEqual([1430, 2096, 2227, 2704, 3195, 3667, 4166, 4650, 5115]);
     expect(agent!.inferred.size).toBe(0);
     expect(events.find((event) => event.type === "session" && event.status === "started")).toMatchObject({

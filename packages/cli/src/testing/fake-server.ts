@@ -7,6 +7,8 @@ export interface RecordedRequest {
   method: string;
   path: string;
   authorization: string | undefined;
+  /** The header Plimsoll-Project. */
+  project: string | undefined;
   body: string;
 }
 
@@ -89,6 +91,7 @@ async function read(request: IncomingMessage): Promise<RecordedRequest> {
     method: request.method ?? "",
     path: request.url ?? "",
     authorization: request.headers.authorization,
+    project: request.headers["plimsoll-project"] as string | undefined,
     body: (request.headers["content-encoding"] === "gzip" ? gunzipSync(raw) : raw).toString("utf8"),
   };
 }

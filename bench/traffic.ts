@@ -1,0 +1,71 @@
+import { Fleet, type FleetShape, randomFrom } from "./fleet.ts";
+
+/** How the events of a fleet reach the connections. By default an agent's events arrive in order over one connection. */
+export interface Traffic {
+  /** Spreads the events of every agent over all connections. */
+  shared?: boolean;
+  /** Share of the events that are sent hours after they happened. */
+  late?: number;
+  /** Share of the events that are sent again hours later. */
+  repeated?: number;
+}
+
+/** Returns the next event for a connection, as JSON. */
+export type NextEvent = (connection: number) => string;
+
+const HOUR = 3_600_000;
+/** Longest delay of an event, hours. The shortest is one hour. */
+const LONGEST_DELAY = 3;
+
+export function eventsOf(shape: FleetShape, traffic: Traffic = {}): NextEvent {
+  const fleet = new Fleet(shape);
+  const random = randomFrom(shape.seed + 1_000_003);
+  const inOrder: NextEvent = (connection) => fleet.event(connection);
+  const dealt = traffic.shared ? deal(inOrder, shape.connections, random) : inOrder;
+  return (traffic.late ?? traffic.repeated) === undefined ? dealt : delay(dealt, shape, traffic, random);
+}
+
+/** Deals events in order of time to random connections. */
+function deal(next: NextEvent, connections: number, random: () => number): NextEvent {
+  const queues = Array.from({ length: connections }, (): string[] => []);
+  let source = 0;
+  return (connection) => {
+    for (;;) {
+      const event = queues[connection]!.shift();
+      if (event !== undefined) return event;
+      queues[Math.floor(random() * connections)]!.push(next(source));
+      source = (source + 1) % connections;
+    }
+  };
+}
+
+/** Holds events back, or sends them again, after one to three hours of the fleet's time. */
+function delay(
+  next: NextEvent,
+  shape: FleetShape,
+  { late = 0, repeated = 0 }: Traffic,
+  random: () => number,
+): NextEvent {
+  const eventsPerHour = (HOUR / shape.spacing) * (shape.sessions / shape.connections);
+  const lanes = Array.from({ length: shape.connections }, () => ({
+    sent: 0,
+    held: new Map<number, string[]>(),
+    due: [] as string[],
+  }));
+  return (connection) => {
+    const lane = lanes[connection]!;
+    for (;;) {
+      lane.due.push(...(lane.held.get(lane.sent) ?? []));
+      lane.held.delete(lane.sent);
+      lane.sent += 1;
+      const held = lane.due.shift();
+      if (held !== undefined) return held;
+      const event = next(connection);
+      const choice = random();
+      if (choice >= late + repeated) return event;
+      const at = lane.sent + Math.round(eventsPerHour * (1 + random() * (LONGEST_DELAY - 1)));
+      lane.held.set(at, [...(lane.held.get(at) ?? []), event]);
+      if (choice >= late) return event;
+    }
+  };
+}

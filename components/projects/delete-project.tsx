@@ -1,0 +1,74 @@
+"use client";
+
+import type { ProjectView } from "@plimsoll/protocol";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { type FormEvent, useState } from "react";
+import { toast } from "sonner";
+import { useTRPC } from "../trpc.ts";
+import { Button } from "../ui/button.tsx";
+import { Modal } from "../ui/dialog.tsx";
+import { FIELD } from "./name-dialog.tsx";
+import { useProjects } from "./use-projects.ts";
+
+/** Deletes a project once its name is typed. Render it to open it. */
+export function DeleteProject({ project, onClose }: { project: ProjectView; onClose: () => void }) {
+  const trpc = useTRPC();
+  const client = useQueryClient();
+  const { current } = useProjects();
+  const [typed, setTyped] = useState("");
+  const remove = useMutation(
+    trpc.projects.delete.mutationOptions({
+      onSuccess: () => {
+        if (current?.id === project.id) {
+          window.location.assign("/setup#projects");
+          return;
+        }
+        toast.success(`${project.name} is deleted.`);
+        onClose();
+        return client.invalidateQueries(trpc.projects.list.queryFilter());
+      },
+    }),
+  );
+  function submit(event: FormEvent) {
+    event.preventDefault();
+    remove.mutate({ id: project.id, name: typed });
+  }
+  return (
+    <Modal
+      open
+      onOpenChange={(open) => !open && onClose()}
+      title={`Delete “${project.name}”?`}
+      description="All of its sessions, numbers and keys are deleted. Senders are refused from now on. This cannot be undone; to keep the data, archive the project."
+    >
+      <form onSubmit={submit}>
+        <label className="block text-[13px] text-muted">
+          Type <strong className="font-semibold text-ink">{project.name}</strong> to confirm
+          <input
+            // biome-ignore lint/a11y/noAutofocus: the dialog asks for nothing else
+            autoFocus
+            required
+            autoComplete="off"
+            value={typed}
+            onChange={(event) => setTyped(event.target.value)}
+            className={FIELD}
+          />
+        </label>
+        {remove.isError && (
+          <p role="alert" className="mt-3 text-[13px] text-hard">
+            The project was not deleted: {remove.error.message}
+          </p>
+        )}
+        <div className="mt-4 flex justify-end gap-2">
+          <Button onClick={onClose}>Keep it</Button>
+          <Button
+            type="submit"
+            look="danger"
+            disabled={typed !== project.name || remove.isPending || remove.isSuccess}
+          >
+            Delete
+          </Button>
+        </div>
+      </form>
+    </Modal>
+  );
+}

@@ -1,0 +1,41 @@
+import { z } from "zod";
+
+/** The project used when a request names none. It always exists. */
+export const DEFAULT_PROJECT_ID = 1;
+
+/** The request header that names a project, by id or by URI-encoded name. */
+export const PROJECT_HEADER = "Plimsoll-Project";
+
+/** The query parameter with the same meaning, where a client cannot set headers. */
+export const PROJECT_PARAMETER = "project";
+
+const id = z.coerce.number().int().min(1).max(2_147_483_647);
+
+/** A name of digits alone would be ambiguous: the same places also take an id. */
+export const ProjectName = z
+  .string()
+  .trim()
+  .min(1)
+  .max(60)
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to refuse
+  .refine((name) => !/[\u0000-\u001f\u007f]/.test(name), "must not contain control characters")
+  .refine((name) => !/^\d+$/.test(name), "must contain something other than digits");
+
+export const ProjectView = z.object({
+  id: z.number().int(),
+  name: z.string(),
+  /** The default project cannot be archived or deleted. */
+  is_default: z.boolean(),
+  created_at: z.iso.datetime({ offset: true }),
+  /** Null while the project takes events. */
+  archived_at: z.iso.datetime({ offset: true }).nullable(),
+});
+export type ProjectView = z.infer<typeof ProjectView>;
+
+export const ProjectList = z.object({ projects: z.array(ProjectView) });
+
+export const ProjectQuery = z.object({ id });
+export const CreateProjectInput = z.object({ name: ProjectName });
+export const RenameProjectInput = z.object({ id, name: ProjectName });
+/** `name` is the project's current name, as a confirmation. */
+export const DeleteProjectInput = z.object({ id, name: z.string() });

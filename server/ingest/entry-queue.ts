@@ -1,0 +1,144 @@
+import type { Received } from "../history/group-events.ts";
+import type { RequestOutcome } from "../history/outcomes.ts";
+import type { JournalEntry } from "./journal-entry.ts";
+
+/** A row of the journal, in memory. */
+export interface JournaledEntry {
+  id: string;
+  /** Epoch ms by the database's clock. */
+  receivedAt: number;
+  entry: JournalEntry;
+  /** The requests whose events the entry holds, in order; one request if absent. */
+  requests?: readonly JournaledRequest[];
+}
+
+export interface JournaledRequest {
+  events: number;
+  /** Called with the outcome once the events are projected. */
+  done?: ((outcome: RequestOutcome) => void) | undefined;
+}
+
+/** Entries that are projected in one transaction. */
+export interface Chunk {
+  entries: JournaledEntry[];
+  events: number;
+}
+
+/** Journal entries in memory: waiting, or taken and not committed. */
+export class EntryQueue {
+  #entries: JournaledEntry[] = [];
+  /** Ids of waiting and taken entries. */
+  readonly #ids = new Set<string>();
+  #events = 0;
+  #awaited = false;
+  #waiters: { ids: Set<string>; resolve: () => void }[] = [];
+
+  /** Events waiting or taken. */
+  get events(): number {
+    return this.#events;
+  }
+
+  get isEmpty(): boolean {
+    return this.#entries.length === 0;
+  }
+
+  /** Whether a sender or a reader waits for an entry. */
+  get isAwaited(): boolean {
+    return this.#awaited || this.#waiters.length > 0;
+  }
+
+  get ids(): string[] {
+    return [...this.#ids];
+  }
+
+  /** Adds an entry, unless it is there already. */
+  add(added: JournaledEntry): void {
+    if (this.#ids.has(added.id)) return;
+    this.#entries.push(added);
+    this.#ids.add(added.id);
+    this.#events += added.entry.events.length;
+    this.#awaited ||= added.entry.reply !== undefined || added.entry.commands !== undefined;
+    this.#awaited ||= added.requests?.some(({ done }) => done !== undefined) ?? false;
+  }
+
+  /** The next entries of at most so many events; commands come alone. Returns undefined if nothing waits. */
+  take(most: number): Chunk | undefined {
+    let events = 0;
+    let taken = 0;
+    for (const { entry } of this.#entries) {
+      const alone = entry.commands !== undefined;
+      if (taken > 0 && (alone || events + entry.events.length > most)) break;
+      events += entry.events.length;
+      taken += 1;
+      if (alone) break;
+    }
+    if (taken === 0) return undefined;
+    this.#awaited = false;
+    return { entries: this.#entries.splice(0, taken), events };
+  }
+
+  /** Returns a taken chunk to the front. */
+  putBack({ entries }: Chunk): void {
+    this.#entries.unshift(...entries);
+  }
+
+  /** Forgets a committed chunk. */
+  release({ entries, events }: Chunk): void {
+    for (const { id } of entries) this.#ids.delete(id);
+    this.#events -= events;
+    this.#waiters = this.#waiters.filter(({ ids, resolve }) => {
+      for (const { id } of entries) ids.delete(id);
+      if (ids.size > 0) return true;
+      resolve();
+      return false;
+    });
+  }
+
+  /** Forgets every waiting entry. Returns whether there was one. */
+  clear(): boolean {
+    const some = this.#entries.length > 0;
+    this.release({ entries: this.#entries.splice(0), events: this.#events });
+    return some;
+  }
+
+  /** Resolves when none of the entries is in memory any more. */
+  gone(ids: readonly string[]): Promise<void> {
+    const waiting = new Set(ids.filter((id) => this.#ids.has(id)));
+    if (waiting.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#waiters.push({ ids: waiting, resolve }));
+  }
+}
+
+const ONE_REQUEST: JournaledRequest = { events: 0 };
+
+/** The requests of a chunk, in the order in which the ledger numbers them. */
+export function requestsOf({ entries }: Chunk): { request: JournaledRequest; reply: string | undefined }[] {
+  return entries.flatMap(({ entry, requests }) =>
+    (requests ?? [ONE_REQUEST]).map((request) => ({ request, reply: entry.reply })),
+  );
+}
+
+/** The events of a chunk, by request. */
+export function receivedOf({ entries }: Chunk): Received[] {
+  const received: Received[] = [];
+  for (const { entry, receivedAt, requests } of entries) {
+    let next = 0;
+    for (const { events } of requests ?? [{ events: entry.events.length }]) {
+      const request = received.length;
+      received.push({ events: entry.events.slice(next, next + events), request, receivedAt });
+      next += events;
+    }
+  }
+  return received;
+}
+
+/** Refusals that the entries count, by code. */
+export function refusedOf({ entries }: Chunk): Map<string, number> {
+  const refused = new Map<string, number>();
+  for (const { entry } of entries) {
+    for (const [code, count] of Object.entries(entry.refused ?? {})) {
+      refused.set(code, (refused.get(code) ?? 0) + count);
+    }
+  }
+  return refused;
+}

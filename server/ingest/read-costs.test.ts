@@ -1,0 +1,208 @@
+import { pino } from "pino";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import type { PrismaClient } from "../db/client.ts";
+import { emptyTables } from "../testing/dump.ts";
+import { type TestIngest, type TestServer, testIngest } from "../testing/ingest.ts";
+import type { RecordedStatement } from "../testing/record-statements.ts";
+import { storedRollups, sumsOfTurns } from "../testing/rollup-sums.ts";
+
+const recorded = vi.hoisted(() => ({ statements: [] as RecordedStatement[] }));
+
+vi.mock("../db/sql.ts", async (original) => {
+  const sql = await original<typeof import("../db/sql.ts")>();
+  const { recordWriters } = await import("../testing/record-statements.ts");
+  return {
+    ...sql,
+    openWriters: (options: Parameters<typeof sql.openWriters>[0]) =>
+      recordWriters(sql.openWriters(options), (statement) => void recorded.statements.push(statement)),
+  };
+});
+
+const HOUR = Date.UTC(2026, 10, 20, 10);
+
+let path: TestIngest;
+let prisma: PrismaClient;
+let server: TestServer;
+
+beforeAll(async () => {
+  path = await testIngest({ log: pino({ level: "silent" }) });
+  prisma = path.prisma;
+});
+afterAll(() => path.close());
+beforeEach(async () => {
+  await emptyTables(prisma);
+  await prisma.modelWindow.deleteMany();
+});
+
+/** Statements that read what is stored of turns, and the rows they returned, while `work` runs. */
+async function readsOf(work: () => Promise<unknown>) {
+  recorded.statements.length = 0;
+  await work();
+  const reads = recorded.statements.filter(({ text }) => /^\s*SELECT/.test(text));
+  const from = (table: string) => reads.filter(({ text }) => new RegExp(`\\b${table} t\\b`).test(text));
+  const rows = (statements: RecordedStatement[]) => statements.reduce((sum, one) => sum + one.rows, 0);
+  return {
+    turnStatements: from("turns").length,
+    turnRows: rows(from("turns")),
+    segments: from("segments").length,
+    byRange: from("turns").filter(({ text }) => text.includes("t.at >")).length,
+    statements: recorded.statements.length,
+  };
+}
+
+interface TurnOptions {
+  at?: number;
+  model?: string;
+  session?: string;
+  id?: string;
+  size?: number;
+  seq?: number;
+}
+
+const turn = (
+  n: number,
+  { at = HOUR + n * 1_000, model = "model-x", session = "s", id, size, seq }: TurnOptions = {},
+) => ({
+  id: id ?? `t${n}`,
+  type: "turn",
+  harness: "h",
+  session,
+  at,
+  model,
+  usage: { input_tokens: 1_000 + (n % 500), output_tokens: 10 },
+  ...(size === undefined ? {} : { context_window: size }),
+  ...(seq === undefined ? {} : { seq }),
+});
+const report = (n: number, tokens: number) => ({
+  id: `r${n}`,
+  type: "threshold_crossed",
+  harness: "h",
+  session: "s",
+  at: HOUR + n * 1_000 + 1,
+  threshold: n % 2 === 0 ? "warning" : "budget",
+  direction: n % 4 < 2 ? "up" : "down",
+  threshold_tokens: 1_500,
+  context_tokens: tokens,
+});
+
+async function sendAll(events: unknown[], size = 5_000): Promise<void> {
+  for (let start = 0; start < events.length; start += size)
+    await server.send(...events.slice(start, start + size));
+}
+
+const range = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => from + n);
+
+/** Rows of `turns` that the database has read so far. Connections report when they close. */
+async function turnRowsRead(): Promise<number> {
+  await server.close();
+  const [row] = await prisma.$queryRawUnsafe<{ rows: number }[]>(
+    "SELECT (seq_tup_read + COALESCE(idx_tup_fetch, 0))::float8 AS rows FROM pg_stat_user_tables WHERE relname = 'turns'",
+  );
+  return row!.rows;
+}
+
+async function upkeepDone(): Promise<void> {
+  const deadline = Date.now() + 60_000;
+  for (;;) {
+    const left = (await prisma.refold.count()) + (await prisma.rollup.count({ where: { stale: true } }));
+    if (left === 0) return;
+    if (Date.now() > deadline) throw new Error(`${left} refolds and stale peaks are left`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+describe("an agent with a long history", () => {
+  it("is not read again for reported crossings", async () => {
+    server = await path.start();
+    await sendAll(range(0, 4_000).map((n) => turn(n)));
+    const cost = await readsOf(async () => {
+      for (const n of range(4_000, 4_100)) await server.send(turn(n), report(n, 1_000 + (n % 500)));
+    });
+    expect(cost).toMatchObject({ turnStatements: 0, turnRows: 0, segments: 0 });
+    expect(await prisma.crossing.count({ where: { origin: { not: 0 } } })).toBeGreaterThan(20);
+    await server.close();
+  });
+
+  it("is read back to the last cut for a late event, however long it is", async () => {
+    server = await path.start();
+    await sendAll(range(0, 2_000).map((n) => turn(n)));
+    const short = await readsOf(() => server.send(turn(9_001, { at: HOUR + 1_950_500 })));
+    await sendAll(range(2_000, 8_000).map((n) => turn(n)));
+    const long = await readsOf(() => server.send(turn(9_002, { at: HOUR + 7_950_500 })));
+    expect(short.turnRows).toBeGreaterThan(0);
+    expect(short.turnRows).toBeLessThanOrEqual(512);
+    expect(long.turnRows).toBeLessThanOrEqual(512);
+    expect(long.turnStatements).toBe(short.turnStatements);
+    await server.close();
+  });
+
+  it("is read up to the first unchanged cut for an event that is hours late", async () => {
+    server = await path.start();
+    await sendAll(range(0, 8_000).map((n) => turn(n)));
+    const cost = await readsOf(() => server.send(turn(9_001, { at: HOUR + 1_000_500 })));
+    expect(cost.turnRows).toBeLessThanOrEqual(1_024);
+    await server.close();
+    expect(await prisma.turn.count()).toBe(8_001);
+  });
+
+  it("with and without sequence numbers is extended without a read", async () => {
+    server = await path.start();
+    await sendAll(range(0, 1_000).map((n) => turn(n, { seq: n })));
+    const cost = await readsOf(async () => {
+      for (const n of range(1_000, 1_200)) await server.send(turn(n, n % 100 === 50 ? {} : { seq: n }));
+    });
+    expect(cost).toMatchObject({ turnStatements: 0, segments: 0 });
+    await server.close();
+  });
+});
+
+it("400 known turns of agents with 5,000 turns are looked up by key, and change nothing", async () => {
+  server = await path.start();
+  const sessions = ["a", "b"];
+  for (const session of sessions) await sendAll(range(0, 5_000).map((n) => turn(n, { session })));
+  await server.close();
+  // A new process remembers nothing.
+  server = await path.start();
+  const again = sessions.flatMap((session) => range(2_000, 2_200).map((n) => turn(n, { session })));
+  let answer: unknown;
+  const cost = await readsOf(async () => {
+    answer = await server.send(...again);
+  });
+  expect(answer).toEqual({ accepted: 0, duplicates: 400, rejected: [] });
+  expect(cost).toMatchObject({ turnStatements: 1, turnRows: 400, byRange: 0, segments: 0 });
+  await server.close();
+});
+
+describe("60,000 turns of one harness", () => {
+  const agents = 30;
+  const turns = range(0, 60_000).map((n) =>
+    turn(Math.floor(n / agents), { session: `s${n % agents}`, id: `t${n}`, at: HOUR + n * 500 }),
+  );
+
+  it("take a later, larger window size and a new setting without a quadratic read, and reads answer meanwhile", async () => {
+    server = await path.start();
+    await server.ingest.command(1, { type: "set_window", model: "model-x", tokens: 200_000 });
+    await sendAll(turns);
+    const before = await turnRowsRead();
+    // Autovacuum does this within a minute; without statistics the planner prefers to scan the whole project.
+    await prisma.$executeRawUnsafe("ANALYZE");
+    server = await path.start();
+
+    await server.send(turn(0, { session: "s0", id: "late", at: HOUR + 1, size: 1_000_000 }));
+    await server.ingest.command(1, { type: "set_window", model: "model-x", tokens: 1_000_000 });
+    let reads = 0;
+    const done = upkeepDone().then(() => true);
+    while (!(await Promise.race([done, new Promise<false>((resolve) => setTimeout(resolve, 50, false))]))) {
+      const started = performance.now();
+      expect(await server.freshness.wait(1)).toEqual({ events: 0, ms: 0 });
+      expect(performance.now() - started).toBeLessThan(5_000);
+      reads += 1;
+    }
+    expect(reads).toBeGreaterThan(0);
+    // Each turn is read by its refold, by the update and by its minute's peak.
+    expect((await turnRowsRead()) - before).toBeLessThan(30 * 60_000);
+    const sizes = await prisma.turn.groupBy({ by: ["windowTokens"], _count: true });
+    expect(sizes).toEqual([{ windowTokens: 1_000_000, _count: 60_001 }]);
+    expect(await storedRollups(prisma)).toEqual(await sumsOfTurns(prisma));
+  }, 180_000);
+});

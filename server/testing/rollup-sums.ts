@@ -1,0 +1,117 @@
+import { BOUNDARY_TYPES, binOf, larger } from "@plimsoll/protocol";
+import type { PrismaClient } from "../db/client.ts";
+import { ALL, bucketOf, GRAINS } from "../store/buckets.ts";
+import { COMPACTION_BIT } from "../store/codes.ts";
+
+interface Sum {
+  turns: number;
+  missing: number;
+  prompt: number;
+  output: number;
+  peakTokens: number | null;
+  peakUtilization: number | null;
+  bins: number[];
+}
+
+/** A name may contain a slash, so the parts are joined as JSON. */
+const keyOf = (...parts: (string | number)[]): string => JSON.stringify(parts);
+
+/** The rollups that the stored turns add up to, by grain, bucket, harness and model. */
+export async function sumsOfTurns(prisma: PrismaClient, projectId = 1): Promise<Record<string, Sum>> {
+  const where = { projectId };
+  const [turns, agents, sessions, models] = await Promise.all([
+    prisma.turn.findMany({ where }),
+    prisma.agent.findMany({ where }),
+    prisma.session.findMany({ where }),
+    prisma.model.findMany({ where }),
+  ]);
+  const harnesses = new Map(sessions.map(({ id, harness }) => [id, harness]));
+  const harnessOf = new Map(agents.map(({ number, sessionId }) => [number, harnesses.get(sessionId)!]));
+  const modelOf = new Map(models.map(({ id, name }) => [id, name]));
+  const sums: Record<string, Sum> = {};
+  for (const turn of turns) {
+    const { contextTokens, windowTokens } = turn;
+    const level = (turn.facets & COMPACTION_BIT) === 0 ? contextTokens : null;
+    const share = level !== null && windowTokens !== null ? level / windowTokens : null;
+    for (const grain of GRAINS) {
+      const bucket = bucketOf(turn.at.getTime(), grain);
+      for (const [harness, model] of [
+        [harnessOf.get(turn.agent)!, modelOf.get(turn.modelId)!],
+        [ALL, ALL],
+      ] as const) {
+        const key = keyOf(grain, bucket, harness, model);
+        sums[key] ??= {
+          turns: 0,
+          missing: 0,
+          prompt: 0,
+          output: 0,
+          peakTokens: null,
+          peakUtilization: null,
+          bins: [],
+        };
+        const sum = sums[key];
+        sum.turns += 1;
+        if (contextTokens === null) sum.missing += 1;
+        // The cached part of a prompt may be known although the whole is not.
+        sum.prompt += contextTokens ?? (turn.cacheRead ?? 0) + (turn.cacheWrite ?? 0);
+        sum.output += turn.outputTokens ?? 0;
+        sum.peakTokens = larger(sum.peakTokens ?? undefined, level ?? undefined) ?? null;
+        if (share === null) continue;
+        sum.peakUtilization = Math.max(sum.peakUtilization ?? 0, Math.fround(share));
+        const bin = binOf(share);
+        while (sum.bins.length <= bin) sum.bins.push(0);
+        sum.bins[bin]! += 1;
+      }
+    }
+  }
+  return sums;
+}
+
+/** The stored rollups, in the same form. */
+export async function storedRollups(prisma: PrismaClient, projectId = 1): Promise<Record<string, Sum>> {
+  const rows = await prisma.rollup.findMany({ where: { projectId, turns: { not: 0 } } });
+  return Object.fromEntries(
+    rows.map(({ grain, bucket, harness, model, turns, missing, output, peakTokens, ...row }) => {
+      const bins = [...row.bins];
+      while (bins.at(-1) === 0) bins.pop();
+      const prompt = Number(row.fresh + row.cacheRead + row.cacheWrite);
+      const peakUtilization = row.peakUtilization === null ? null : Math.fround(row.peakUtilization);
+      return [
+        keyOf(grain, bucket.getTime(), harness, model),
+        { turns, missing, prompt, output: Number(output), peakTokens, peakUtilization, bins },
+      ];
+    }),
+  );
+}
+
+type Falls = Record<string, [count: number, reclaimed: number]>;
+
+/** The boundary rollups that the stored boundaries add up to. */
+export async function sumsOfBoundaries(prisma: PrismaClient, projectId = 1): Promise<Falls> {
+  const sums: Falls = {};
+  const rows = await prisma.boundary.findMany({ where: { projectId, type: { in: [...BOUNDARY_TYPES] } } });
+  const sessions = await prisma.session.findMany({ where: { projectId } });
+  const harnesses = new Map(sessions.map(({ id, harness }) => [id, harness]));
+  for (const { type, at, sessionId, tokensBefore, tokensAfter } of rows) {
+    const reclaimed =
+      tokensBefore === null || tokensAfter === null ? 0 : Math.max(0, tokensBefore - tokensAfter);
+    for (const grain of GRAINS) {
+      for (const harness of [harnesses.get(sessionId!)!, ALL]) {
+        const key = keyOf(grain, bucketOf(at.getTime(), grain), harness, type);
+        const [count, sum] = sums[key] ?? [0, 0];
+        sums[key] = [count + 1, sum + reclaimed];
+      }
+    }
+  }
+  return sums;
+}
+
+export async function storedBoundaryRollups(prisma: PrismaClient, projectId = 1): Promise<Falls> {
+  const rows = await prisma.boundaryRollup.findMany({ where: { projectId, count: { not: 0 } } });
+  return Object.fromEntries(
+    rows.map(({ grain, bucket, harness, type, count, reclaimed }) => [
+      keyOf(grain, bucket.getTime(), harness, type),
+      [count, Number(reclaimed)],
+    ]),
+  );
+}

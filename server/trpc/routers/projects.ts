@@ -1,0 +1,126 @@
+import {
+  CreateProjectInput,
+  DeleteProjectInput,
+  ProjectList,
+  ProjectQuery,
+  ProjectView,
+  RenameProjectInput,
+} from "@plimsoll/protocol";
+import { z } from "zod";
+import type { Principal } from "../../access/principal.ts";
+import { PlimsollError } from "../../errors.ts";
+import { noProject } from "../../projects/projects.ts";
+import { procedure, router } from "../init.ts";
+
+const tags = ["projects"];
+
+/** A key knows its own project and no other; a person knows all of them. */
+function requireReach({ kind, projectId }: Principal, id: number): void {
+  if (kind === "key" && projectId !== id) throw noProject(String(id));
+}
+
+export const projects = router({
+  list: procedure("admin")
+    .meta({
+      openapi: {
+        method: "GET",
+        path: "/api/v1/projects",
+        tags,
+        summary: "All projects; for a key, its own project alone",
+      },
+    })
+    .input(z.object({}))
+    .output(ProjectList)
+    .query(async ({ ctx: { principal, services } }) => ({
+      projects:
+        principal.kind === "key"
+          ? [await services.projects.view(principal.projectId)]
+          : await services.projects.list(),
+    })),
+
+  create: procedure("admin")
+    .meta({
+      openapi: {
+        method: "POST",
+        path: "/api/v1/projects",
+        tags,
+        summary: "Create a project; not with a key, which belongs to its own project",
+      },
+    })
+    .input(CreateProjectInput)
+    .output(ProjectView)
+    .mutation(({ ctx: { principal, services }, input }) => {
+      if (principal.kind === "key") {
+        throw new PlimsollError(
+          "wrong_project",
+          "A key works only in its own project. Create projects under Setup, or with `plimsoll project create` on the server's machine.",
+        );
+      }
+      return services.projects.create(input.name);
+    }),
+
+  rename: procedure("admin")
+    .meta({
+      openapi: {
+        method: "PATCH",
+        path: "/api/v1/projects/{id}",
+        tags,
+        summary: "Rename a project; its links and keys stay valid",
+      },
+    })
+    .input(RenameProjectInput)
+    .output(ProjectView)
+    .mutation(({ ctx: { principal, services }, input }) => {
+      requireReach(principal, input.id);
+      return services.projects.rename(input.id, input.name);
+    }),
+
+  archive: procedure("admin")
+    .meta({
+      openapi: {
+        method: "POST",
+        path: "/api/v1/projects/{id}/archive",
+        tags,
+        summary: "Make a project refuse new events; it can still be read",
+      },
+    })
+    .input(ProjectQuery)
+    .output(ProjectView)
+    .mutation(({ ctx: { principal, services }, input }) => {
+      requireReach(principal, input.id);
+      return services.projects.archive(input.id);
+    }),
+
+  unarchive: procedure("admin")
+    .meta({
+      openapi: {
+        method: "POST",
+        path: "/api/v1/projects/{id}/unarchive",
+        tags,
+        summary: "Let an archived project take events again",
+      },
+    })
+    .input(ProjectQuery)
+    .output(ProjectView)
+    .mutation(({ ctx: { principal, services }, input }) => {
+      requireReach(principal, input.id);
+      return services.projects.unarchive(input.id);
+    }),
+
+  delete: procedure("admin")
+    .meta({
+      openapi: {
+        method: "DELETE",
+        path: "/api/v1/projects/{id}",
+        tags,
+        summary: "Delete a project with all its data and keys; name confirms it",
+      },
+    })
+    .input(DeleteProjectInput)
+    .output(z.object({ deleting: z.literal(true) }))
+    .mutation(async ({ ctx: { principal, services }, input }) => {
+      requireReach(principal, input.id);
+      await services.projects.delete(input.id, input.name);
+      return { deleting: true as const };
+    }),
+});
