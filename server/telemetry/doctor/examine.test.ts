@@ -1,7 +1,8 @@
 import type { DoctorCheck } from "@plimsoll/protocol";
 import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { TEST_WINDOWS, type TestIngest, testIngest } from "../../testing/ingest.ts";
+import { DoctorConnection } from "./connection.ts";
 import { type ExamineOptions, examine } from "./examine.ts";
 
 const HOUR = Date.UTC(2026, 10, 20, 10);
@@ -197,6 +198,39 @@ describe("an examination", () => {
     expect(parts).toBeGreaterThan(whole.checks.length);
     expect(checks).toEqual(whole.checks);
     expect([...progress].some((message) => /^[1-9]\d* of \d+ /.test(message ?? ""))).toBe(true);
+  });
+
+  it("names the project for each table of each statement", async () => {
+    const texts = new Set<string>();
+    const atOneMoment = DoctorConnection.prototype.atOneMoment;
+    const spy = vi.spyOn(DoctorConnection.prototype, "atOneMoment").mockImplementation(function (
+      this: DoctorConnection,
+      deadline,
+      run,
+    ) {
+      return atOneMoment.call(this, deadline, (sql) =>
+        run({
+          query: (text, ...values) => {
+            texts.add(text);
+            return sql.query(text, ...values);
+          },
+        }),
+      ) as never;
+    });
+    await examined();
+    spy.mockRestore();
+    expect(texts.size).toBeGreaterThan(25);
+    const tables = /\b(?:FROM|JOIN) ([a-z_]+) (?:AS )?([a-z]+)\b/g;
+    for (const text of texts) {
+      const uses = [...text.matchAll(tables)].filter(([, table]) => table !== "unnest");
+      for (const [use, table, alias] of uses) {
+        const named = [`${alias}.project_id = $1`, `${table} WHERE project_id = $1`];
+        expect(
+          named.some((condition) => text.includes(condition)),
+          `${use} in ${text}`,
+        ).toBe(true);
+      }
+    }
   });
 
   it("rejects a cursor that no report gave", async () => {
