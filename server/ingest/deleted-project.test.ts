@@ -2,9 +2,10 @@ import { randomUUID } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { openWriters, sqlOfClient, type Writers } from "../db/sql.ts";
+import { openWriters, type Writers } from "../db/sql.ts";
 import { deleteProjectStep, PROJECT_TABLES } from "../projects/delete-step.ts";
 import { type TestIngest, type TestServer, testIngest } from "../testing/ingest.ts";
+import { sqlOfClient } from "../testing/sql.ts";
 import { acquireLease, LeaseLost, proveLease, removeOrphan } from "./lease.ts";
 
 let test: TestIngest;

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { type Sql, sqlOfClient } from "../db/sql.ts";
+import type { Sql } from "../db/sql.ts";
 import { type TestDatabase, testDatabase } from "../testing/database.ts";
+import { sqlOfClient } from "../testing/sql.ts";
 import { deleteProjectStep, PROJECT_TABLES } from "./delete-step.ts";
 
 let database: TestDatabase;

@@ -1,7 +1,8 @@
 import { pino } from "pino";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { type Sql, sqlOfClient } from "../db/sql.ts";
+import type { Sql } from "../db/sql.ts";
 import { type TestDatabase, testDatabase } from "../testing/database.ts";
+import { sqlOfClient } from "../testing/sql.ts";
 import { type Deletion, startDeletion } from "./deletion.ts";
 
 const MINUTE = 60_000;
