@@ -100,7 +100,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
   await checkPort(settings.HOST, settings.PORT);
   const database = await startDatabase(settings, log, ended);
   stops.push(() => database.stop());
-  const { prisma, control, maintenance, url } = database;
+  const { prisma, control, url } = database;
 
   const hub = createLiveHub({ connectionString: url, log });
   stops.push(() => hub.stop());
@@ -140,7 +140,6 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
   const demo = createDemo({ program: join(root, "dist/demo/main.js"), publicUrl, keys, log, clock });
   const services: Services = {
     prisma,
-    maintenance,
     databaseUrl: url,
     databaseMode: database.mode,
     version,

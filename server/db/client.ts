@@ -19,7 +19,7 @@ export function openDatabase(options: {
   url: string;
   poolSize: number;
   log: Logger;
-  purpose?: "reads" | "control" | "maintenance";
+  purpose?: "reads" | "control";
 }): PrismaClient {
   const { url, poolSize, log, purpose = "reads" } = options;
   const nameOf = statementNames(PREPARED_LIMIT);

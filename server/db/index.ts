@@ -13,15 +13,12 @@ export type { PrismaClient } from "./client.ts";
 
 /** Few and short statements share them. */
 const CONTROL_CONNECTIONS = 3;
-const MAINTENANCE_CONNECTIONS = 2;
 
 export interface Database {
   /** For pages, the REST API and exports. */
   prisma: PrismaClient;
   /** For keys, browser sessions and readiness: reads cannot take its connections. */
   control: PrismaClient;
-  /** For the doctor: statements may run for minutes. */
-  maintenance: PrismaClient;
   /** Connection URL for connections outside the pool, such as LISTEN. Contains a password. */
   url: string;
   mode: "embedded" | "external";
@@ -61,12 +58,10 @@ export async function startDatabase(
   }
   const prisma = openDatabase({ url, poolSize: settings.DATABASE_POOL_SIZE, log });
   const control = openDatabase({ url, poolSize: CONTROL_CONNECTIONS, log, purpose: "control" });
-  const maintenance = openDatabase({ url, poolSize: MAINTENANCE_CONNECTIONS, log, purpose: "maintenance" });
   let stopped: Promise<void> | undefined;
   return {
     prisma,
     control,
-    maintenance,
     url,
     async probeWrite() {
       const reason = await probeWrite(control);
@@ -77,7 +72,7 @@ export async function startDatabase(
     mode: embedded ? "embedded" : "external",
     stop() {
       stopped ??= (async () => {
-        const pools = [prisma, control, maintenance].map((pool) => pool.$disconnect());
+        const pools = [prisma, control].map((pool) => pool.$disconnect());
         await within(CLOSE_LIMIT, Promise.all(pools)).catch((err) =>
           log.warn({ err }, "connections to the database did not close in time; leaving them"),
         );

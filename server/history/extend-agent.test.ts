@@ -110,6 +110,21 @@ describe("an agent's history is folded again", () => {
     expectChanges(extend(known, events, stored));
   });
 
+  it("if an event falls on the last cut, whatever its key", () => {
+    const cut = historyOf(turn("a", 10, 100), turn("b", 20, 110), turn("c", 30, 120), turn("d", 40, 130));
+    expect(cut.known.stored?.open.turns).toBe(0);
+    for (const id of ["e", "f", "g", "h", "i", "j"])
+      expect(extend(cut.known, [turn(id, 40, 140)], cut.stored)).toBe("out_of_order");
+    expectChanges(extend(cut.known, [turn("e", 41, 140)], cut.stored));
+  });
+
+  it("if an event with a later sequence number is from before the last cut", () => {
+    const ids = ["a", "b", "c", "d", "e"];
+    const cut = historyOf(...ids.map((id, n) => turn(id, 10 * n, 100 + n, { seq: n })));
+    expect(cut.known.stored?.open.turns).toBe(1);
+    expect(extend(cut.known, [turn("f", 25, 140, { seq: 9 })], cut.stored)).toBe("out_of_order");
+  });
+
   it("never for an agent that is new, whatever the order of its events", () => {
     const changes = expectChanges(
       extend(undefined, [turn("b", 30, 120), masked("m", 20), turn("a", 10, 100)]),

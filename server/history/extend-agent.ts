@@ -53,6 +53,7 @@ export function extendKnownAgent(
     turns: news.newTurns.map(({ facts }) => facts),
     marks: news.newMarks.map(({ facts }) => facts),
   };
+  if (reachesCut(from, [...events.turns, ...events.marks])) return "out_of_order";
   const segments = foldSegments(from.state, events, options.fold, {
     size: options.segmentTurns,
     openTurns: from.open.turns,
@@ -81,6 +82,22 @@ export function extendKnownAgent(
       summary: packSummary(index === 0 ? joinSummaries(from.open, result.summary) : result.summary),
     })),
   };
+}
+
+/**
+ * Whether some event may be at or before the last cut. Then it belongs into the segment before the cut, also if its
+ * sequence number or key places it after everything known.
+ */
+function reachesCut({ state, open }: StoredState, events: readonly { at: number }[]): boolean {
+  if (open.turns > 0) {
+    const firstOpenAt = Math.min(...open.windows.map(({ firstAt }) => firstAt));
+    return events.some(({ at }) => at < firstOpenAt);
+  }
+  const lastAt = Math.max(
+    state.lastTurnAt ?? Number.NEGATIVE_INFINITY,
+    state.lastMark?.at ?? Number.NEGATIVE_INFINITY,
+  );
+  return events.some(({ at }) => at <= lastAt);
 }
 
 function openSummary(from: StoredState, { closed, open }: Segments): Summary {

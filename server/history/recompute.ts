@@ -86,7 +86,7 @@ export async function recomputeAgent(
     ...turnDifferences(changes),
     ...boundaryDifferences(changes, history, agent),
     ...crossingDifferences(changes, history, agent),
-    ...windowDifferences(changes, history),
+    ...windowDifferences(changes, history, agent),
     ...segmentDifferences(changes, history),
     ...agentDifferences(changes, history, agent),
   ])
@@ -198,11 +198,15 @@ function* crossingDifferences(
 }
 
 function* windowDifferences(
-  { windowUpserts, windowDeletes }: AgentChanges,
+  { windowUpserts, windowDeletes, after }: AgentChanges,
   { windowRows }: RecordedHistory,
+  { state }: AgentRow,
 ): Generator<string> {
   for (const row of windowUpserts) yield* rowDifferences("windows", windowRows.get(row.index), row);
-  if (windowDeletes.length > 0) yield "windows (row too many)";
+  // The window an agent is in gets a row when its state is dropped.
+  const current = state === undefined ? after.stored?.window : undefined;
+  if (current !== undefined) yield* rowDifferences("windows", windowRows.get(current.index), current);
+  if (windowDeletes.some((index) => index !== current?.index)) yield "windows (row too many)";
 }
 
 function* segmentDifferences(

@@ -2,7 +2,8 @@ import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { openWriters } from "../db/sql.ts";
-import { recomputeAgent } from "../history/recompute.ts";
+import { readRecomputeSettings, recomputeAgent } from "../history/recompute.ts";
+import { agents } from "../store/agents.ts";
 import { type TestIngest, testIngest } from "../testing/ingest.ts";
 import type { RecordedStatement } from "../testing/record-statements.ts";
 
@@ -123,7 +124,12 @@ async function runWritePath(): Promise<void> {
   await server.close();
   const writers = openWriters({ url: path.databaseUrl, size: 2, log: pino({ level: "silent" }) });
   const { id } = await prisma.agent.findFirstOrThrow();
-  await recomputeAgent(writers, 1, id, DEFAULT_THRESHOLDS);
+  const { text, values } = agents.find(1, [{ id }]);
+  const [raw] = await writers.query<Record<string, unknown>>(text, ...values);
+  const settings = await readRecomputeSettings(writers, 1, DEFAULT_THRESHOLDS);
+  // Only what this test has changed by hand differs.
+  const differences = await recomputeAgent(writers, agents.parse(raw!), base.harness, settings);
+  expect(differences).toEqual(["agents.last_received_at"]);
   await writers.end();
 }
 

@@ -11,8 +11,6 @@ import type { Freshness, Lag } from "../telemetry/reader.ts";
 /** What procedures work with; made once by the composition root. */
 export interface Services {
   prisma: PrismaClient;
-  /** For statements that may run for minutes. */
-  maintenance: PrismaClient;
   databaseUrl: string;
   databaseMode: "embedded" | "external";
   version: string;

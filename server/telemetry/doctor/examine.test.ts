@@ -1,7 +1,8 @@
 import type { DoctorCheck } from "@plimsoll/protocol";
 import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { TEST_WINDOWS, type TestIngest, testIngest } from "../../testing/ingest.ts";
+import { DoctorConnection } from "./connection.ts";
 import { type ExamineOptions, examine } from "./examine.ts";
 
 const HOUR = Date.UTC(2026, 10, 20, 10);
@@ -199,6 +200,39 @@ describe("an examination", () => {
     expect([...progress].some((message) => /^[1-9]\d* of \d+ /.test(message ?? ""))).toBe(true);
   });
 
+  it("names the project for each table of each statement", async () => {
+    const texts = new Set<string>();
+    const atOneMoment = DoctorConnection.prototype.atOneMoment;
+    const spy = vi.spyOn(DoctorConnection.prototype, "atOneMoment").mockImplementation(function (
+      this: DoctorConnection,
+      deadline,
+      run,
+    ) {
+      return atOneMoment.call(this, deadline, (sql) =>
+        run({
+          query: (text, ...values) => {
+            texts.add(text);
+            return sql.query(text, ...values);
+          },
+        }),
+      ) as never;
+    });
+    await examined();
+    spy.mockRestore();
+    expect(texts.size).toBeGreaterThan(25);
+    const tables = /\b(?:FROM|JOIN) ([a-z_]+) (?:AS )?([a-z]+)\b/g;
+    for (const text of texts) {
+      const uses = [...text.matchAll(tables)].filter(([, table]) => table !== "unnest");
+      for (const [use, table, alias] of uses) {
+        const named = [`${alias}.project_id = $1`, `${table} WHERE project_id = $1`];
+        expect(
+          named.some((condition) => text.includes(condition)),
+          `${use} in ${text}`,
+        ).toBe(true);
+      }
+    }
+  });
+
   it("rejects a cursor that no report gave", async () => {
     await expect(examined({ cursor: "nonsense" })).rejects.toThrow(
       "This cursor is not from a doctor report.",
@@ -357,7 +391,7 @@ const FAULTS: Fault[] = [
   [
     "a cut in a wrong place",
     "segments",
-    `UPDATE segments SET ends_at = ends_at + interval '150 s' WHERE ${FIRST("segments", "true")}`,
+    `UPDATE segments SET ends_at = ends_at + interval '450 s' WHERE ${FIRST("segments", "agent = 1")}`,
     "segments.state",
   ],
   ...changed(
