@@ -6,7 +6,7 @@ import { sessionId, turnKey } from "../history/identity.ts";
 import { emptyDatabase } from "../testing/database.ts";
 import { makeHome, removeHome, startTestServer, type TestServer } from "../testing/server.ts";
 import { crash } from "./processes.ts";
-import { START, until } from "./support.ts";
+import { caughtUp, START, until } from "./support.ts";
 
 /** What has to survive: PLIMSOLL_CRASH_CYCLES and PLIMSOLL_CRASH_SEED repeat a run, longer or the same. */
 const CYCLES = Number(process.env.PLIMSOLL_CRASH_CYCLES ?? 20);
@@ -167,6 +167,7 @@ async function crashCycles(options: {
     await end();
     const now: TestServer = server!;
     await until(async () => (await now.get("/readyz")).status === 200);
+    await caughtUp(now);
     await compare(now, ledger);
     await now.expectHealthy();
   }

@@ -1,5 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { CreatedKey, IngestAnswer, IngestCounts, PlimsollEventInput, Scope } from "@plimsoll/protocol";
+import type {
+  CreatedKey,
+  FleetStatus,
+  IngestAnswer,
+  IngestCounts,
+  PlimsollEventInput,
+  Scope,
+} from "@plimsoll/protocol";
 import type { HttpAnswer, TestServer } from "../testing/server.ts";
 
 export type TurnInput = Extract<PlimsollEventInput, { type: "turn" }>;
@@ -40,6 +47,14 @@ export async function sendAndWait(
     headers: { "content-type": "application/json", prefer: "wait" },
     body: JSON.stringify(events),
   });
+}
+
+/** Waits until everything acknowledged so far is projected. */
+export async function caughtUp(server: TestServer, limit = 30_000): Promise<void> {
+  await until(async () => {
+    const { status, body } = await server.get<FleetStatus>(`/api/v1/status?${rangeQuery}`);
+    return status === 200 && body.behind === null;
+  }, limit);
 }
 
 export async function makeKey(server: TestServer, ...scopes: Scope[]): Promise<CreatedKey> {

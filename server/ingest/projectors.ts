@@ -58,9 +58,7 @@ export class Projectors {
         // Only the holder needs to look; anybody may become it.
         if (this.#projectors.get(projectId)?.holding) this.of(projectId).check();
       }),
-      signals.onReplied((replies) => {
-        for (const { reply, ...outcome } of replies) this.#replies.get(reply)?.(outcome);
-      }),
+      signals.onReplied((replies) => this.#resolve(replies)),
     ];
     this.#scheduleSweep(0);
   }
@@ -110,7 +108,11 @@ export class Projectors {
         settings,
         log,
         projected: (change) => {
-          if (change.replies.length > 0) signals.replied(change.replies);
+          if (change.replies.length > 0) {
+            // This process may have become the holder since it journaled the request.
+            this.#resolve(change.replies);
+            signals.replied(change.replies);
+          }
           projected(change);
         },
         leftToOthers: () => signals.journaled(projectId),
@@ -125,6 +127,10 @@ export class Projectors {
     clearTimeout(this.#sweep);
     for (const stop of this.#stops) stop();
     await Promise.all([...this.#projectors.values()].map((projector) => projector.close()));
+  }
+
+  #resolve(replies: readonly Reply[]): void {
+    for (const { reply, ...outcome } of replies) this.#replies.get(reply)?.(outcome);
   }
 
   #scheduleSweep(wait: number): void {

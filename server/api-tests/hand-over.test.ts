@@ -1,0 +1,107 @@
+import type { FleetStatus, SessionPage } from "@plimsoll/protocol";
+import pg from "pg";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { emptyDatabase } from "../testing/database.ts";
+import { startTestServer, type TestServer } from "../testing/server.ts";
+import { caughtUp, dayRange, rangeQuery, sendAndWait, turn, unique } from "./support.ts";
+
+let database: Awaited<ReturnType<typeof emptyDatabase>>;
+let client: pg.Client;
+let servers: TestServer[];
+const held: number[] = [];
+
+beforeEach(async () => {
+  database = await emptyDatabase();
+  client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+  servers = [];
+});
+afterEach(async () => {
+  for (const pid of held.splice(0)) process.kill(pid, "SIGCONT");
+  await client.query("ROLLBACK");
+  await Promise.all(servers.map((server) => server.stop()));
+  await client.end();
+  await database.close();
+});
+
+async function start(): Promise<TestServer> {
+  const server = await startTestServer({ databaseUrl: database.url });
+  servers.push(server);
+  return server;
+}
+
+const turnsOf = async (server: TestServer, session: string) =>
+  (await server.trpc<SessionPage>("sessions.list", { ...dayRange, q: session })).items[0]?.turns ?? 0;
+const batch = (session: string, count: number) =>
+  Array.from({ length: count }, (_, n) => turn(session, 1_000 + n));
+
+describe("a server that is paused while it projects", () => {
+  it("is replaced within 5 s, holds up no read, and writes nothing when it wakes", async () => {
+    const paused = await start();
+    const session = unique("session");
+    expect((await sendAndWait(paused, batch(session, 10))).body.accepted).toBe(10);
+    const other = await start();
+    const under = Array.from({ length: 8 }, () => paused.send(batch(session, 500)).catch(() => undefined));
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    process.kill(paused.pid, "SIGSTOP");
+    held.push(paused.pid);
+
+    const stopped = performance.now();
+    const sent = batch(unique("session"), 5);
+    const waited = sendAndWait(other, sent);
+    const read = await other.get<FleetStatus>(`/api/v1/status?${rangeQuery}`);
+    expect(read.status, read.text).toBe(200);
+    expect(performance.now() - stopped).toBeLessThan(4_000);
+    expect((await waited).body).toMatchObject({ accepted: 5, duplicates: 0 });
+    expect(performance.now() - stopped).toBeLessThan(5_500);
+
+    const { rows: before } = await client.query("SELECT holder, epoch FROM projectors");
+    process.kill(held.pop()!, "SIGCONT");
+    const answers = await Promise.all(under);
+    const acknowledged = answers.reduce(
+      (sum, answer) => sum + (answer?.status === 200 ? answer.body.accepted : 0),
+      10,
+    );
+    // The first request after the pause finds out that another server took over.
+    expect((await paused.send(sent)).status).toBe(200);
+    await caughtUp(paused);
+    expect((await sendAndWait(paused, sent)).body).toMatchObject({ accepted: 0, duplicates: 5 });
+    const { rows: after } = await client.query("SELECT holder, epoch FROM projectors");
+    expect(after).toEqual(before);
+    await caughtUp(other);
+    expect(await turnsOf(other, session)).toBeGreaterThanOrEqual(acknowledged);
+    await other.expectHealthy();
+    await paused.expectHealthy();
+  });
+});
+
+describe("SIGTERM with a full queue", () => {
+  it("ends the server within 10 s, and the next one projects what was acknowledged", async () => {
+    const stopping = await start();
+    const session = unique("session");
+    expect((await sendAndWait(stopping, batch(session, 10))).body.accepted).toBe(10);
+    await client.query("BEGIN");
+    await client.query("LOCK TABLE turns IN ACCESS EXCLUSIVE MODE");
+    let acknowledged = 10;
+    const under = Array.from({ length: 60 }, async () => {
+      const answer = await stopping.send(batch(session, 1_000)).catch(() => undefined);
+      if (answer?.status === 200) acknowledged += answer.body.accepted;
+      else if (answer !== undefined) expect(answer.status).toBe(503);
+    });
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    expect(acknowledged).toBeGreaterThan(10_000);
+
+    const asked = performance.now();
+    await stopping.stop();
+    expect(performance.now() - asked).toBeLessThan(10_500);
+    await Promise.all(under);
+    await client.query("ROLLBACK");
+
+    const next = await start();
+    const fresh = await sendAndWait(next, batch(unique("session"), 1));
+    expect(fresh.body).toEqual({ accepted: 1, duplicates: 0, rejected: [] });
+    await caughtUp(next);
+    expect(await turnsOf(next, session)).toBe(acknowledged);
+    await next.expectHealthy();
+  });
+});
