@@ -187,3 +187,34 @@ function smaller(a: string | undefined, b: string | undefined): string | undefin
   if (a === undefined || b === undefined) return a ?? b;
   return a < b ? a : b;
 }
+
+/** The changes of two steps, one after the other. */
+export function joinChanges(first: AgentChanges, second: AgentChanges): AgentChanges {
+  const joined = { ...second };
+  for (const field of LISTS) (joined[field] as unknown[]) = [...first[field], ...second[field]];
+  const version = first.after.row.version;
+  return {
+    ...joined,
+    before: first.before,
+    after: { ...second.after, row: { ...second.after.row, version } },
+  };
+}
+
+const LISTS = [
+  "turnInserts",
+  "turnUpdates",
+  "boundaryInserts",
+  "boundaryUpserts",
+  "settled",
+  "boundaryDeletes",
+  "crossingUpserts",
+  "crossingOrigins",
+  "crossingDeletes",
+  "windowUpserts",
+  "windowDeletes",
+  "segmentUpserts",
+  "segmentDeletes",
+  "added",
+  "replaced",
+  "boundaryCounts",
+] as const satisfies readonly (keyof AgentChanges)[];

@@ -67,7 +67,7 @@ export async function recomputeAgent(
     modelNames(model)
       .map((name) => sizes.get(name))
       .find((tokens) => tokens !== undefined);
-  const changes = await refoldAgent({
+  const { changes } = await refoldAgent({
     history,
     agent: { ...agent, harness, receivedAt: agent.lastReceivedAt },
     known: { row: { ...agent, state: undefined }, stored: undefined, recentKeys: [] },

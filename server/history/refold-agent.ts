@@ -1,5 +1,5 @@
 import type { AgentState, FoldResult, Segment, Summary } from "@plimsoll/protocol";
-import { EMPTY_STATE, foldSegments, joinSummaries, mayCut } from "@plimsoll/protocol";
+import { EMPTY_STATE, EMPTY_SUMMARY, foldSegments, joinSummaries, mayCut } from "@plimsoll/protocol";
 import { EMPTY_TALLY, type Tally } from "../store/agents.ts";
 import { readingOfRow } from "../store/boundaries.ts";
 import { packState, packSummary, unpackState, unpackSummary } from "../store/packed-state.ts";
@@ -16,9 +16,10 @@ import {
   windowRow,
 } from "./agent-changes.ts";
 import type { AgentNews } from "./agent-news.ts";
-import { compareHistory } from "./compare-history.ts";
+import { type Comparison, compareHistory } from "./compare-history.ts";
 import { NewsByTime, type StretchEvents } from "./news-by-time.ts";
 import type { History, StoredStretch } from "./read-history.ts";
+import { type Tail, tailSinceCut } from "./tail.ts";
 
 /** How far a history is folded again. */
 export type RefoldExtent = "until_unchanged" | "to_the_end";
@@ -36,19 +37,23 @@ export interface RefoldInput {
  * Folds an agent's history again from the last cut before its news. Stops at the first cut whose state is the same as
  * before, because everything after it is unchanged. Reads one segment at a time.
  */
-export async function refoldAgent(input: RefoldInput): Promise<AgentChanges> {
+export async function refoldAgent(input: RefoldInput): Promise<Refolded> {
   const impossible = new Set<number>();
   for (;;) {
     const result = await new Refold(input, impossible).run();
-    if (result.outcome === "done") return result.changes;
+    if (result.outcome === "done") return result;
     // Some events come before this cut after all: fold again without it.
     impossible.add(result.endsAt);
   }
 }
 
-type RefoldResult =
-  | { outcome: "done"; changes: AgentChanges }
-  | { outcome: "cut_impossible"; endsAt: number };
+/** The changes, and the events since the last cut if the fold read them. */
+export interface Refolded {
+  changes: AgentChanges;
+  tail: Tail;
+}
+
+type RefoldResult = ({ outcome: "done" } & Refolded) | { outcome: "cut_impossible"; endsAt: number };
 
 /** A cut, and the summary of the segment that ends there. */
 interface Cut {
@@ -76,6 +81,10 @@ class Refold {
   #cuts: Cut[] = [];
   #tally: Tally;
   #end: { state: AgentState; open: Summary } | undefined;
+  /** How the events since the last cut were folded; undefined if the fold made cuts among them. */
+  #last:
+    | { from: AgentState; stored: StoredStretch; changes: Comparison["changes"]; result: FoldResult }
+    | undefined;
   constructor(input: RefoldInput, impossible: ReadonlySet<number>) {
     this.#input = input;
     this.#impossible = impossible;
@@ -107,7 +116,7 @@ class Refold {
       }
     }
     await this.#finish();
-    return { outcome: "done", changes: this.#changes };
+    return { outcome: "done", changes: this.#changes, tail: this.#tail() };
   }
 
   async #readCuts(): Promise<void> {
@@ -169,6 +178,8 @@ class Refold {
       for (const field of Object.keys(changes) as (keyof typeof changes)[]) {
         (this.#changes[field] as unknown[]).push(...changes[field]);
       }
+      if (atEnd && folded.closed.length === 0)
+        this.#last = { from: state, stored, changes, result: folded.open };
       this.#news.folded(to);
       const sameState = !atEnd && packState(folded.open.state) === (await history.state(to));
       return {
@@ -179,6 +190,30 @@ class Refold {
         unchanged: sameState && !originChanged,
       };
     }
+  }
+
+  #tail(): Tail {
+    if (this.#last === undefined) return [];
+    const { from, stored, changes, result } = this.#last;
+    const { row } = this.#input.known;
+    const { peak, peakUtilization, turns, windows } = joinSummaries(
+      EMPTY_SUMMARY,
+      ...this.#cuts.map(({ summary }) => summary),
+    );
+    const before: KnownAgent = {
+      row: {
+        ...row,
+        turns,
+        windows: windows.length,
+        peakTokens: peak?.tokens,
+        peakWindow: peak?.windowTokens,
+        peakAt: peak?.at,
+        peakUtilization,
+      },
+      stored: { state: from, window: windows.at(-1), open: EMPTY_SUMMARY },
+      recentKeys: [],
+    };
+    return tailSinceCut(before, stored, changes, result);
   }
 
   #place() {

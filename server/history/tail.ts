@@ -88,6 +88,22 @@ export function appendToTail(
   return trimmed([...tail.slice(0, -1), { ...last, stored, ended: [...last.ended, ...run.ended] }]);
 }
 
+/** The tail after a fold from the database: the events since the last cut. */
+export function tailSinceCut(
+  before: KnownAgent,
+  stored: StoredStretch,
+  changes: StretchChanges,
+  result: FoldResult,
+): Tail {
+  return [
+    {
+      before,
+      stored: stretchOf(stored, changes, result),
+      ended: result.summary.windows.slice(0, -1).map(({ index }) => index),
+    },
+  ];
+}
+
 /** Folds a late event again from the tail. Returns undefined if the tail does not reach far enough back. */
 export function extendFromTail(
   agent: AgentIdentity & { harness: string },
@@ -105,6 +121,8 @@ export function extendFromTail(
     const from: StoredState = base.stored ?? { state: EMPTY_STATE, window: undefined, open: EMPTY_SUMMARY };
     const stored = joinStretches(runs.map((run) => run.stored));
     const events = byTime.merge(stored, EVERYTHING);
+    // Long enough for a cut, which only a fold from the database makes.
+    if (from.open.turns + events.turns.size > 2 * options.segmentTurns) return undefined;
     const result = extendAgent(
       from.state,
       [...events.turns.values()].map(({ facts }) => facts),
@@ -133,10 +151,24 @@ export function extendFromTail(
   return undefined;
 }
 
+type StretchChanges = Pick<
+  AgentChanges,
+  | "turnInserts"
+  | "turnUpdates"
+  | "boundaryInserts"
+  | "boundaryUpserts"
+  | "boundaryDeletes"
+  | "crossingUpserts"
+  | "crossingDeletes"
+  | "added"
+> &
+  Partial<Pick<AgentChanges, "settled">>;
+
 const EMPTY_STRETCH: StoredStretch = { turns: [], marks: [], crossings: [] };
 const EVERYTHING = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY };
 
-function endOf({ stored }: KnownAgent): number {
+/** Time of the latest event that the agent has seen. Epoch ms. */
+export function endOf({ stored }: KnownAgent): number {
   const { lastTurnAt, lastMark } = stored?.state ?? EMPTY_STATE;
   return Math.max(lastTurnAt ?? Number.NEGATIVE_INFINITY, lastMark?.at ?? Number.NEGATIVE_INFINITY);
 }
@@ -165,7 +197,7 @@ function joinStretches(stretches: readonly StoredStretch[]): StoredStretch {
 }
 
 /** What is stored of a stretch after some changes. */
-function stretchOf(before: StoredStretch, changes: AgentChanges, result?: FoldResult): StoredStretch {
+function stretchOf(before: StoredStretch, changes: StretchChanges, result?: FoldResult): StoredStretch {
   const readings = new Map((result?.turns ?? changes.added).map((reading) => [reading.turn.key, reading]));
   const turns = new Map(before.turns.map((turn) => [turn.row.key, turn]));
   for (const row of [...changes.turnInserts, ...changes.turnUpdates]) {
@@ -173,7 +205,7 @@ function stretchOf(before: StoredStretch, changes: AgentChanges, result?: FoldRe
   }
   const marks = new Map(before.marks.map((row) => [row.id, row]));
   for (const row of [...changes.boundaryInserts, ...changes.boundaryUpserts]) marks.set(row.id, row);
-  for (const { id, window: windowIndex, tokensBefore, tokensAfter } of changes.settled) {
+  for (const { id, window: windowIndex, tokensBefore, tokensAfter } of changes.settled ?? []) {
     const row = marks.get(id);
     if (row !== undefined) marks.set(id, { ...row, windowIndex, tokensBefore, tokensAfter });
   }

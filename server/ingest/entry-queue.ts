@@ -29,6 +29,8 @@ export class EntryQueue {
   #entries: JournaledEntry[] = [];
   /** Ids of waiting and taken entries. */
   readonly #ids = new Set<string>();
+  /** Ids of entries whose journal commit is under way. */
+  readonly #reserved = new Set<string>();
   #events = 0;
   #awaited = false;
   #waiters: { ids: Set<string>; resolve: () => void }[] = [];
@@ -48,11 +50,22 @@ export class EntryQueue {
   }
 
   get ids(): string[] {
-    return [...this.#ids];
+    return [...this.#ids, ...this.#reserved];
+  }
+
+  /** Announces an entry, so that nobody reads its row from the journal before it is added with its senders. */
+  reserve(id: string): void {
+    this.#reserved.add(id);
+  }
+
+  /** Ends what `reserve` began, if the entry is not added. */
+  unreserve(id: string): void {
+    this.#reserved.delete(id);
   }
 
   /** Adds an entry, unless it is there already. */
   add(added: JournaledEntry): void {
+    this.#reserved.delete(added.id);
     if (this.#ids.has(added.id)) return;
     this.#entries.push(added);
     this.#ids.add(added.id);

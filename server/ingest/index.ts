@@ -65,6 +65,8 @@ export async function openIngest(options: OpenIngestOptions): Promise<OpenedInge
   const journal = new JournalWriter({
     writers,
     clock,
+    reserve: (projectId, id) => projectors.of(projectId).reserve(id),
+    unreserve: (projectId, id) => projectors.of(projectId).unreserve(id),
     journaled: (projectId, entry) => projectors.journaled(projectId, entry),
     ...(options.journaled && { measured: options.journaled }),
   });

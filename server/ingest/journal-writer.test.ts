@@ -41,6 +41,8 @@ beforeEach(() => {
   writer = new JournalWriter({
     writers,
     clock,
+    reserve: () => {},
+    unreserve: () => {},
     journaled: (projectId, entry) => void journaled.push({ projectId, entry }),
   });
 });

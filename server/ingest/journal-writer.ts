@@ -23,6 +23,9 @@ export interface JournalRequest {
 export interface JournalWriterOptions {
   writers: Writers;
   clock: DatabaseClock;
+  /** Called before a commit, and after one that failed. */
+  reserve: (projectId: number, id: string) => void;
+  unreserve: (projectId: number, id: string) => void;
   /** Called after a commit, before the callers hear of it. */
   journaled: (projectId: number, entry: JournaledEntry) => void;
   /** Called with the events of a commit and how long it took in ms. */
@@ -129,12 +132,13 @@ export class JournalWriter {
   }
 
   async #commit(group: readonly Waiting[]): Promise<void> {
-    const { writers, clock, journaled, measured } = this.#options;
+    const { writers, clock, reserve, unreserve, journaled, measured } = this.#options;
     const { projectId, commands, reply } = group[0]!;
     const events = group.flatMap((request) => request.events);
     const entry: JournalEntry = { events, refused: sumOf(group), commands, reply };
     const id = uuid();
     const started = performance.now();
+    reserve(projectId, id);
     try {
       const row = { id, events: events.length, body: JSON.stringify(entry) };
       const { text, values } = journal.insert(projectId, [row]);
@@ -145,6 +149,7 @@ export class JournalWriter {
       for (const { resolve } of group) resolve(true);
       measured?.(events.length, performance.now() - started);
     } catch (error) {
+      unreserve(projectId, id);
       for (const { reject } of group) reject(isUnavailable(error) ? databaseUnavailable(error) : error);
     }
   }

@@ -1,18 +1,24 @@
 import type { Sql } from "../db/sql.ts";
-import type { AgentChanges, AgentOptions, KnownAgent } from "../history/agent-changes.ts";
+import {
+  type AgentChanges,
+  type AgentOptions,
+  joinChanges,
+  type KnownAgent,
+} from "../history/agent-changes.ts";
 import {
   type AgentNews,
   hasEvents,
   NOTHING_STORED,
   newsOf,
   type StoredEvents,
+  splitNews,
 } from "../history/agent-news.ts";
 import { extendKnownAgent } from "../history/extend-agent.ts";
 import type { Arrivals, ArrivedAgent, ArrivedHarness } from "../history/group-events.ts";
 import { Ledger } from "../history/outcomes.ts";
 import { openHistory, storedTurn } from "../history/read-history.ts";
-import { refoldAgent } from "../history/refold-agent.ts";
-import { appendToTail, extendFromTail, storedInTail, tailStart } from "../history/tail.ts";
+import { type Refolded, refoldAgent } from "../history/refold-agent.ts";
+import { appendToTail, endOf, extendFromTail, storedInTail, tailStart } from "../history/tail.ts";
 import { type BoundaryRow, boundaries, reportedRow } from "../store/boundaries.ts";
 import { turns } from "../store/turns.ts";
 import type { ProjectMemory } from "./memory.ts";
@@ -133,12 +139,32 @@ async function changesOf(
     return extended;
   }
   if (known === undefined) throw new Error(`the new agent ${id} cannot be out of order`);
-  const late = tail && extendFromTail(agent, known, tail, news, options);
-  if (late !== undefined) {
-    memory.tails.set(id, late.tail);
-    return late.changes;
+  // The late events alone, so that the others become a run of their own: the next late event is folded from there.
+  const { late, rest } = splitNews(news, endOf(known));
+  const folded =
+    (tail && extendFromTail(agent, known, tail, late, options)) ??
+    (await refold(sql, memory, agent, known, late, options));
+  memory.tails.set(id, folded.tail);
+  if (!hasEvents(rest)) return folded.changes;
+  const { after } = folded.changes;
+  const further = extendKnownAgent(agent, after, rest, options);
+  if (typeof further !== "string") {
+    memory.tails.set(id, appendToTail(folded.tail, after, rest, further));
+    return joinChanges(folded.changes, further);
   }
-  memory.tails.set(id, []);
+  const whole = await refold(sql, memory, agent, known, news, options);
+  memory.tails.set(id, whole.tail);
+  return whole.changes;
+}
+
+function refold(
+  sql: Pick<Sql, "query">,
+  memory: ProjectMemory,
+  agent: SessionAgent,
+  known: KnownAgent,
+  news: AgentNews,
+  options: AgentOptions,
+): Promise<Refolded> {
   const history = openHistory(sql, memory.projectId, known.row, memory.modelName);
   return refoldAgent({ history, agent, known, news, options, extent: "until_unchanged" });
 }

@@ -118,10 +118,21 @@ export class Projector {
 
   /** Takes an entry that this process has journaled. */
   offer(entry: JournaledEntry): void {
-    if (this.#queue.events >= QUEUE_EVENTS) this.#unread = true;
+    if (this.#queue.events >= QUEUE_EVENTS) this.unreserve(entry.id);
     else this.#queue.add(entry);
     if (this.#isUrgent()) this.#endPause?.();
     this.wake();
+  }
+
+  /** An entry of this process is about to be journaled. */
+  reserve(id: string): void {
+    this.#queue.reserve(id);
+  }
+
+  /** The journal did not take a reserved entry, as far as this process knows. */
+  unreserve(id: string): void {
+    this.#queue.unreserve(id);
+    this.#unread = true;
   }
 
   /** The journal may hold rows of other processes. */

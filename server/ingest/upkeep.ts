@@ -37,7 +37,7 @@ export async function planRefold(
   const [owner] = await sql.query<{ harness: string }>(HARNESS_OF, projectId, known.row.sessionId);
   const harness = owner?.harness ?? "";
   const { sessionId, name, parent, firstAt, lastAt, lastReceivedAt: receivedAt } = known.row;
-  const changes = await refoldAgent({
+  const { changes } = await refoldAgent({
     history: openHistory(sql, projectId, known.row, memory.modelName),
     agent: { id: agentId, sessionId, harness, name, parent, firstAt, lastAt, receivedAt },
     known,

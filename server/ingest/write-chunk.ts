@@ -113,12 +113,17 @@ export function encodeChunk(memory: ProjectMemory, plan: ChunkPlan): ChunkStatem
  */
 export async function sendChunk(sql: WriterSql, statements: readonly ChunkStatement[]): Promise<void> {
   const checked: Promise<void>[] = [];
+  sql.send(JOIN_BY_KEY);
   for (const { text, values, expected } of statements) {
     if (expected === undefined) sql.send(text, ...values);
     else checked.push(sendChecked(sql, { text, values }, expected));
   }
   await Promise.all(checked);
 }
+
+/** Without statistics, as in a young database, the planner would read whole tables to update a few rows. */
+const JOIN_BY_KEY =
+  "SELECT set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)";
 
 async function sendChecked(
   sql: WriterSql,

@@ -104,7 +104,9 @@ export class Table<C extends Columns, Key extends keyof C & string> {
   find(projectId: number, keys: readonly Pick<RowOf<Table<C, Key>>, Key>[]): Statement {
     const columns = this.#keys();
     const text = () =>
-      `SELECT ${this.select("t")} FROM (${unnest(columns)}) i JOIN ${this.name} t ON t.project_id = $1 AND ${this.#sameKey()}`;
+      // OFFSET 0 keeps the lookup by key, also while the planner has no statistics.
+      `SELECT ${this.select("t")} FROM (${unnest(columns)}) i CROSS JOIN LATERAL (
+        SELECT t.* FROM ${this.name} t WHERE t.project_id = $1 AND ${this.#sameKey()} OFFSET 0) t`;
     return this.#statement("find", columns, projectId, keys, text);
   }
 
