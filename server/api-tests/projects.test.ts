@@ -377,7 +377,7 @@ describe("a key never reaches another project over HTTP", () => {
   it("through the doctor, which counts its own project alone", async () => {
     const stored = async (key: string) => {
       const { checks } = await call<DoctorReport>(key, "doctor", {}, "query");
-      return checks.find(({ name }) => name === "acknowledged turns are stored")?.message;
+      return checks.find(({ name }) => name === "acknowledged turns are counted")?.message;
     };
     // Three and five turns, and one each from the live stream.
     expect(await stored(a.key.secret)).toMatch(/^4 /);

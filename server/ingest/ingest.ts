@@ -32,7 +32,7 @@ const WAIT_MS = 10_000;
 /** Milliseconds after which refusals are counted even if nothing else is journaled. */
 const COUNT_REFUSED_MS = 1_000;
 /** Milliseconds that a stop waits for the journal. */
-const DRAIN_MS = 10_000;
+const DRAIN_MS = 5_000;
 
 /** Takes events: checks each one, journals the accepted ones, answers after the commit. */
 export class Ingest {
@@ -109,7 +109,7 @@ export class Ingest {
     this.#countTimer ??= setTimeout(() => this.#countRefused(), COUNT_REFUSED_MS).unref();
   }
 
-  /** Journals what waits, for at most 10 s, and refuses the rest. */
+  /** Journals what waits, for at most 5 s, and refuses the rest. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#admission.close();

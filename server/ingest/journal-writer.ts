@@ -2,6 +2,7 @@ import type { PlimsollEvent } from "@plimsoll/protocol";
 import { v7 as uuid } from "uuid";
 import type { Writers } from "../db/sql.ts";
 import { databaseUnavailable, isUnavailable } from "../db/unavailable.ts";
+import { PlimsollError } from "../errors.ts";
 import { journal } from "../store/journal.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 import type { JournaledEntry, JournaledRequest } from "./entry-queue.ts";
@@ -142,10 +143,16 @@ export class JournalWriter {
     try {
       const row = { id, events: events.length, body: JSON.stringify(entry) };
       const { text, values } = journal.insert(projectId, [row]);
-      const [stored] = await writers.query<{ received_ms: number }>(`${text} ${RECEIVED}`, ...values);
-      clock.correct(stored!.received_ms);
+      const deadline = clock.now() + DEADLINE_MS;
+      const [stored] = await writers.query<{ received_ms: number }>(
+        inTime(text, values),
+        ...values,
+        deadline,
+      );
+      if (stored === undefined) throw new PlimsollError("overloaded", LATE, RETRY);
+      clock.correct(stored.received_ms);
       const requests = group.map((request) => ({ events: request.events.length, done: request.done }));
-      journaled(projectId, { id, receivedAt: stored!.received_ms, entry, requests });
+      journaled(projectId, { id, receivedAt: stored.received_ms, entry, requests });
       for (const { resolve } of group) resolve(true);
       measured?.(events.length, performance.now() - started);
     } catch (error) {
@@ -153,6 +160,19 @@ export class JournalWriter {
       for (const { reject } of group) reject(isUnavailable(error) ? databaseUnavailable(error) : error);
     }
   }
+}
+
+/**
+ * Milliseconds in which the database must begin with the insert. A database that stood still runs what was sent to it
+ * when it wakes; by then the senders have been told that nothing is stored.
+ */
+const DEADLINE_MS = 8_000;
+const LATE = "The database did not answer in time. Send the same events again after 1 s.";
+const RETRY = { details: { retry_after_seconds: 1 } };
+
+/** The insert on the condition that the deadline, the last parameter, is not over. */
+function inTime(text: string, values: readonly unknown[]): string {
+  return `${text} WHERE clock_timestamp() < to_timestamp($${values.length + 1}::float8 / 1000) ${RECEIVED}`;
 }
 
 const RECEIVED = "RETURNING (extract(epoch FROM received_at) * 1000)::float8 AS received_ms";

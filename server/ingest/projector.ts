@@ -74,7 +74,7 @@ const READ_ROWS = 64;
 /** Milliseconds until an attempt that failed is repeated. */
 const RETRY_MS = 250;
 /** Milliseconds that a stop waits for what is in memory. */
-const CLOSE_MS = 3_000;
+const CLOSE_MS = 2_000;
 /** Attempts at a chunk whose rows are not those remembered. */
 const ATTEMPTS = 4;
 
