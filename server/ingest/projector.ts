@@ -75,6 +75,8 @@ const READ_ROWS = 64;
 const RETRY_MS = 250;
 /** Milliseconds that a stop waits for what is in memory. */
 const CLOSE_MS = 2_000;
+/** Milliseconds more for the chunk under way. */
+const LAST_CHUNK_MS = 1_000;
 /** Attempts at a chunk whose rows are not those remembered. */
 const ATTEMPTS = 4;
 
@@ -164,17 +166,18 @@ export class Projector {
 
   /** Projects what is in memory, for a few seconds at most, and hands over. The journal keeps what is left. */
   async close(): Promise<void> {
-    const timer = setTimeout(() => {
-      this.#closed = true;
-      this.#endPause?.();
-    }, CLOSE_MS);
-    while (this.#running !== undefined && !this.#closed) await this.#running;
-    clearTimeout(timer);
+    const until = performance.now() + CLOSE_MS;
+    while (this.#running !== undefined && performance.now() < until) {
+      await Promise.race([this.#running, sleep(until - performance.now())]);
+    }
     this.#closed = true;
-    await this.#running;
+    this.#endPause?.();
+    // A database that does not answer must not hold up the stop: the chunk under way is projected again.
+    await Promise.race([this.#running, sleep(LAST_CHUNK_MS)]);
     if (this.#lease !== undefined) {
-      await releaseLease(this.#options.writers, this.#lease).catch(() => {});
+      const released = releaseLease(this.#options.writers, this.#lease).catch(() => {});
       this.#lease = undefined;
+      await Promise.race([released, sleep(LAST_CHUNK_MS)]);
     }
   }
 
@@ -428,7 +431,8 @@ export class Projector {
     if (isUnavailable(error) || chunk === undefined || chunk.entries[0]?.entry.commands !== undefined) {
       log.warn({ err: error, projectId }, "the database did not take a chunk; trying again");
       if (chunk !== undefined) this.#queue.putBack(chunk);
-      return pause();
+      await pause();
+      return;
     }
     try {
       await this.#careful(chunk, error);
@@ -528,6 +532,10 @@ function rejectedRow({ received, error }: FailedEvent) {
   };
 }
 
-function pause(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, RETRY_MS).unref());
+function pause(): Promise<unknown> {
+  return sleep(RETRY_MS);
+}
+
+function sleep(ms: number): Promise<unknown> {
+  return new Promise((resolve) => setTimeout(resolve, ms).unref());
 }
