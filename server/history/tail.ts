@@ -6,7 +6,10 @@ import {
   joinSummaries,
   mayCut,
 } from "@plimsoll/protocol";
-import type { StoredState } from "../store/packed-state.ts";
+import { markOfRow } from "../store/boundaries.ts";
+import { BOUNDARY_ORIGIN } from "../store/codes.ts";
+import { packState, packSummary, type StoredState } from "../store/packed-state.ts";
+import type { SegmentRow } from "../store/segments.ts";
 import {
   type AgentChanges,
   type AgentIdentity,
@@ -102,6 +105,44 @@ export function tailSinceCut(
       ended: result.summary.windows.slice(0, -1).map(({ index }) => index),
     },
   ];
+}
+
+/**
+ * Cuts the history at the start of a run, once enough turns came since the last cut. Returns undefined if it is too early,
+ * or if no run can start a segment.
+ */
+export function cutTail(
+  tail: Tail,
+  { row, ...known }: KnownAgent,
+  { fold, segmentTurns }: Pick<AgentOptions, "fold" | "segmentTurns">,
+): { segment: SegmentRow; known: KnownAgent; tail: Tail } | undefined {
+  if (known.stored === undefined || known.stored.open.turns < segmentTurns) return undefined;
+  for (let index = tail.length - 1; index > 0; index--) {
+    const { before } = tail[index]!;
+    const runs = tail.slice(index);
+    const stored = joinStretches(runs.map((run) => run.stored));
+    const endsAt = endOf(before);
+    const times = [...stored.turns.map((turn) => turn.row.at), ...stored.marks.map(({ at }) => at)];
+    if (before.stored === undefined || before.stored.open.turns === 0 || Math.min(...times) <= endsAt)
+      continue;
+    const { state, open, window } = before.stored;
+    const result = extendAgent(
+      state,
+      stored.turns.map(({ reading }) => reading.turn),
+      stored.marks
+        .filter(({ origin }) => origin === BOUNDARY_ORIGIN.reported)
+        .map((mark) => markOfRow(mark).facts),
+      fold,
+    );
+    if (result === undefined) continue;
+    const start = { ...before, stored: { state, window, open: EMPTY_SUMMARY } };
+    return {
+      segment: { agent: row.number, endsAt, state: packState(state), summary: packSummary(open) },
+      known: { ...known, row, stored: { ...known.stored, open: result.summary } },
+      tail: [{ before: start, stored, ended: runs.flatMap(({ ended }) => ended) }],
+    };
+  }
+  return undefined;
 }
 
 /** Folds a late event again from the tail. Returns undefined if the tail does not reach far enough back. */

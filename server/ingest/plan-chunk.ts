@@ -18,7 +18,15 @@ import type { Arrivals, ArrivedAgent, ArrivedHarness } from "../history/group-ev
 import { Ledger } from "../history/outcomes.ts";
 import { openHistory, storedTurn } from "../history/read-history.ts";
 import { type Refolded, refoldAgent } from "../history/refold-agent.ts";
-import { appendToTail, endOf, extendFromTail, storedInTail, tailStart } from "../history/tail.ts";
+import {
+  appendToTail,
+  cutTail,
+  endOf,
+  extendFromTail,
+  storedInTail,
+  type Tail,
+  tailStart,
+} from "../history/tail.ts";
 import { type BoundaryRow, boundaries, reportedRow } from "../store/boundaries.ts";
 import { turns } from "../store/turns.ts";
 import type { ProjectMemory } from "./memory.ts";
@@ -133,10 +141,15 @@ async function changesOf(
   const { id } = agent;
   const known = memory.agents.get(id);
   const tail = memory.tails.get(id);
-  const extended = extendKnownAgent(agent, known, news, options);
+  // With a tail, the history is cut at the start of a run, so that the tail goes on.
+  const uncut = tail === undefined ? options : { ...options, segmentTurns: Number.POSITIVE_INFINITY };
+  const extended = extendKnownAgent(agent, known, news, uncut);
   if (typeof extended !== "string") {
-    if (tail !== undefined) memory.tails.set(id, appendToTail(tail, known, news, extended));
-    return extended;
+    if (tail === undefined) return extended;
+    const after = keepTail(memory, appendToTail(tail, known, news, extended), extended, options);
+    if (after !== undefined) return after;
+    memory.tails.set(id, []);
+    return extendKnownAgent(agent, known, news, options) as AgentChanges;
   }
   if (known === undefined) throw new Error(`the new agent ${id} cannot be out of order`);
   // The late events alone, so that the others become a run of their own: the next late event is folded from there.
@@ -144,17 +157,42 @@ async function changesOf(
   const folded =
     (tail && extendFromTail(agent, known, tail, late, options)) ??
     (await refold(sql, memory, agent, known, late, options));
-  memory.tails.set(id, folded.tail);
-  if (!hasEvents(rest)) return folded.changes;
-  const { after } = folded.changes;
-  const further = extendKnownAgent(agent, after, rest, options);
-  if (typeof further !== "string") {
-    memory.tails.set(id, appendToTail(folded.tail, after, rest, further));
-    return joinChanges(folded.changes, further);
+  if (!hasEvents(rest)) {
+    const changes = keepTail(memory, folded.tail, folded.changes, options);
+    if (changes !== undefined) return changes;
+  } else {
+    const { after } = folded.changes;
+    const further = extendKnownAgent(agent, after, rest, {
+      ...options,
+      segmentTurns: Number.POSITIVE_INFINITY,
+    });
+    if (typeof further !== "string") {
+      const joined = joinChanges(folded.changes, further);
+      const changes = keepTail(memory, appendToTail(folded.tail, after, rest, further), joined, options);
+      if (changes !== undefined) return changes;
+    }
   }
   const whole = await refold(sql, memory, agent, known, news, options);
   memory.tails.set(id, whole.tail);
   return whole.changes;
+}
+
+/** Remembers a tail and cuts it when it is time. Returns undefined if the history grew too long without a cut. */
+function keepTail(
+  memory: ProjectMemory,
+  tail: Tail,
+  changes: AgentChanges,
+  options: AgentOptions,
+): AgentChanges | undefined {
+  const { after } = changes;
+  const cut = cutTail(tail, after, options);
+  if (cut === undefined) {
+    if ((after.stored?.open.turns ?? 0) > 2 * options.segmentTurns) return undefined;
+    memory.tails.set(after.row.id, tail);
+    return changes;
+  }
+  memory.tails.set(after.row.id, cut.tail);
+  return { ...changes, after: cut.known, segmentUpserts: [...changes.segmentUpserts, cut.segment] };
 }
 
 function refold(
