@@ -1,14 +1,15 @@
--- Spreads the tables that grow over a Citus cluster. Run it once, on the coordinator, after the first start has
--- migrated the database and before there is much in it:
+-- Distributes the tables that grow over a Citus cluster. Run it once on the coordinator, after the first start has migrated
+-- the database and before there is much in it:
 --   psql "$DATABASE_URL" -f prisma/citus.sql
--- Every primary key and every join of these tables begins with project_id, so all rows of a project live together
--- and no statement crosses from one worker to another.
+-- Every primary key starts with project_id and every statement names the project, so each statement reaches one shard.
+-- Projects, keys and browser sessions are small and stay on the coordinator.
 CREATE EXTENSION IF NOT EXISTS citus;
 
 SELECT create_distributed_table('sessions', 'project_id');
 SELECT create_distributed_table('agents', 'project_id', colocate_with => 'sessions');
-SELECT create_distributed_table('windows', 'project_id', colocate_with => 'sessions');
 SELECT create_distributed_table('turns', 'project_id', colocate_with => 'sessions');
+SELECT create_distributed_table('segments', 'project_id', colocate_with => 'sessions');
+SELECT create_distributed_table('windows', 'project_id', colocate_with => 'sessions');
 SELECT create_distributed_table('boundaries', 'project_id', colocate_with => 'sessions');
 SELECT create_distributed_table('crossings', 'project_id', colocate_with => 'sessions');
 SELECT create_distributed_table('harnesses', 'project_id', colocate_with => 'sessions');
@@ -17,4 +18,7 @@ SELECT create_distributed_table('model_windows', 'project_id', colocate_with => 
 SELECT create_distributed_table('rollups', 'project_id', colocate_with => 'sessions');
 SELECT create_distributed_table('boundary_rollups', 'project_id', colocate_with => 'sessions');
 SELECT create_distributed_table('ingest_counts', 'project_id', colocate_with => 'sessions');
-SELECT create_distributed_table('pending_totals', 'project_id', colocate_with => 'sessions');
+SELECT create_distributed_table('journal', 'project_id', colocate_with => 'sessions');
+SELECT create_distributed_table('projectors', 'project_id', colocate_with => 'sessions');
+SELECT create_distributed_table('refolds', 'project_id', colocate_with => 'sessions');
+SELECT create_distributed_table('rejected_events', 'project_id', colocate_with => 'sessions');
