@@ -182,8 +182,8 @@ function explainExit(layout: Layout, said: string): "raced" {
 const FAST_STOP_LIMIT = 60_000;
 
 /**
- * Stops a postmaster. It rolls back open transactions and writes a checkpoint. After a minute it is told to
- * quit at once, which loses nothing and costs a recovery at the next start. Signals are sent only to a process
+ * Stops a postmaster. It rolls back open transactions and writes a checkpoint. After a minute, another signal
+ * makes it quit at once, which loses nothing and costs a recovery at the next start. Signals are sent only to a process
  * that is our postmaster at that moment.
  * @returns false when it cannot be identified, or is still running after that
  */

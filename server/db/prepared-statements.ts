@@ -35,7 +35,7 @@ const GENERATIONS = 3;
 type Callback = (error: Error | undefined, result?: pg.QueryResult) => void;
 
 /**
- * A connection that prepares its statements anew after one turned stale. Outside a transaction it also runs the
+ * A connection that prepares its statements again after one turned stale. Outside a transaction it also runs the
  * statement again, so that the caller does not notice. Inside one PostgreSQL has rolled back already, and the
  * caller gets the error.
  */

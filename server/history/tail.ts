@@ -161,6 +161,8 @@ export function extendFromTail(
     const base = runs[0]!.before;
     const from: StoredState = base.stored ?? { state: EMPTY_STATE, window: undefined, open: EMPTY_SUMMARY };
     const stored = joinStretches(runs.map((run) => run.stored));
+    // A report may belong to a level before the run, which only a fold from the database finds.
+    if (stored.marks.some(({ type }) => type === "threshold_crossed")) return undefined;
     const events = byTime.merge(stored, EVERYTHING);
     // Long enough for a cut, which only a fold from the database makes.
     if (from.open.turns + events.turns.size > 2 * options.segmentTurns) return undefined;

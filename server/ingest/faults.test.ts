@@ -182,7 +182,7 @@ describe("data under a running server", () => {
     "models",
   ];
 
-  it("that was deleted is written anew, with its session", async () => {
+  it("that was deleted is written again, with its session", async () => {
     const server = await path.start();
     for (const n of range(6)) await server.send(turn(n));
     await prisma.$executeRawUnsafe(`TRUNCATE ${tables.join(", ")}`);

@@ -17,7 +17,7 @@ import {
 import { EMPTY_ENTRY, type JournalEntry } from "./journal-entry.ts";
 import { acquireLease, type Lease, LeaseLost, proveLease, releaseLease, removeOrphan } from "./lease.ts";
 import { ProjectMemory } from "./memory.ts";
-import { type ChunkPlan, type Lookup, type ProjectSettings, planChunk } from "./plan-chunk.ts";
+import { type ChunkPlan, type ProjectSettings, planChunk } from "./plan-chunk.ts";
 import { type FailedEvent, type PartOutcome, projectByHalves } from "./project-by-halves.ts";
 import { dropIdleStates, nextRefold, planRefold, refreshStalePeaks } from "./upkeep.ts";
 import {
@@ -298,11 +298,7 @@ export class Projector {
     return chunk;
   }
 
-  async #plan(
-    chunk: Chunk,
-    settled: () => Promise<void>,
-    lookup: Lookup = "not_after_known",
-  ): Promise<ChunkPlan> {
+  async #plan(chunk: Chunk, settled: () => Promise<void>): Promise<ChunkPlan> {
     const { writers, projectId, settings } = this.#options;
     const memory = this.#memory!;
     const sql = {
@@ -313,7 +309,7 @@ export class Projector {
       },
     };
     const arrivals = groupEvents(projectId, receivedOf(chunk));
-    const plan = await planChunk(sql, memory, arrivals, settings(projectId), lookup);
+    const plan = await planChunk(sql, memory, arrivals, settings(projectId), "not_after_known");
     for (const [code, count] of refusedOf(chunk)) plan.ledger.add(code, count);
     remember(memory, plan);
     this.#upkeep ||= plan.rollups.stale;

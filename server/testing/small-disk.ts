@@ -20,7 +20,7 @@ export const canMount =
   })();
 
 export interface SmallDisk {
-  /** A folder on the disk for a Plimsoll home. Made by whoever uses it. */
+  /** A folder on the disk for a Plimsoll home. The test creates it. */
   home: string;
   /** Takes all the space that is left. */
   fill(): void;

@@ -134,8 +134,16 @@ function eventsPath(errorSchema: object): NonNullable<OpenAPIObject["paths"]> {
       post: {
         operationId: "events-send",
         tags: ["events"],
-        summary: "Send one event, an array of events, or NDJSON; answered after the commit",
+        summary: "Send one event, an array of events, or NDJSON; answered once the events are in the journal",
         security: [{ key: [] }],
+        parameters: [
+          {
+            name: "Prefer",
+            in: "header",
+            description: "`wait` answers after the events are visible to readers, with `duplicates`.",
+            schema: { type: "string" },
+          },
+        ],
         requestBody: {
           required: true,
           content: {

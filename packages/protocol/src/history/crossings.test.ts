@@ -84,7 +84,7 @@ describe("hysteresis", () => {
     ["swaying on the edge is one crossing", [800, 790, 805, 799, 801], ["hard/up/t0"]],
     ["5 % below is not yet left", [800, 760], ["hard/up/t0"]],
     [
-      "further below is left, and may be crossed anew",
+      "a level below 95 % leaves the threshold, which may be crossed again",
       [800, 759, 800],
       ["hard/up/t0", "hard/down/t1", "hard/up/t2"],
     ],
