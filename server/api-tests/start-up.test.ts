@@ -29,10 +29,13 @@ afterEach(async () => {
   await removeHome(home);
 });
 
-async function spawned(env: Record<string, string>): Promise<ServerProcess> {
-  const server = await spawnTestServer(home, env);
+async function spawned(
+  env: Record<string, string>,
+  command?: readonly [string, ...string[]],
+): Promise<ServerProcess> {
+  const server = await spawnTestServer(home, env, command);
   cleanUps.push(async () => {
-    if (server.child.exitCode === null) server.child.kill("SIGKILL");
+    server.kill("SIGKILL");
     await server.exited;
   });
   return server;
@@ -166,6 +169,18 @@ describe("a stop", () => {
     // Not by a signal: an exited process accepts signals until its parent has noticed.
     expect(await identifyPostmaster(pid!, layoutOf(home).data)).toBe("gone");
     expect(server.errors()).not.toContain("did not stop cleanly");
+  });
+
+  // The shell of an npm script keeps a signal to itself unless the script starts with `exec`.
+  it.skipIf(process.platform === "win32")("stops everything on a SIGTERM to npm alone", async () => {
+    const server = await spawned({}, ["npm", "start", "--ignore-scripts"]);
+    await until(() => server.output().includes("listening on"), 60_000);
+    const pid = await postmaster();
+    server.child.kill("SIGTERM");
+    // Resolves when the server, too, has closed its output.
+    const stopped = await Promise.race([server.exited, sleep(15_000, "still running")]);
+    expect(stopped, server.output()).toBe(0);
+    expect(await identifyPostmaster(pid!, layoutOf(home).data)).toBe("gone");
   });
 
   it("stops everything on a repeated signal, as npm sends it", async () => {

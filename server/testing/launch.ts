@@ -82,7 +82,7 @@ export function spawnServer({ home, env, nodeFlags = [], command }: LaunchOption
   const [program, ...args] = command ?? [process.execPath, ...nodeFlags, main];
   const child = spawn(program, args, {
     cwd: projectRoot(),
-    // npm starts the server through a shell, which may not forward signals: signal the whole group.
+    // npm cannot forward SIGKILL, so it needs a process group of its own.
     detached: command !== undefined,
     shell: command !== undefined && process.platform === "win32",
     env: {
@@ -115,11 +115,20 @@ export function spawnServer({ home, env, nodeFlags = [], command }: LaunchOption
     errors: () => errors,
     exited,
     kill(signal) {
-      if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-      if (command === undefined) child.kill(signal);
-      else process.kill(-child.pid, signal);
+      if (command !== undefined && signal === "SIGKILL") killGroup(child);
+      else child.kill(signal);
     },
   };
+}
+
+/** Also kills a server that has outlived the npm that started it. */
+function killGroup({ pid }: ChildProcess): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
 }
 
 /**

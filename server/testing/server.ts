@@ -9,6 +9,7 @@ import { projectRoot } from "../root.ts";
 import { emptyDatabase } from "./database.ts";
 import {
   type LaunchedServer,
+  type LaunchOptions,
   launchServer,
   makeHome,
   removeHome,
@@ -65,9 +66,13 @@ async function buildServer(): Promise<void> {
 }
 
 /** Starts the server and does not wait for it to listen. */
-export async function spawnTestServer(home: string, env: Record<string, string>): Promise<ServerProcess> {
+export async function spawnTestServer(
+  home: string,
+  env: Record<string, string>,
+  command?: LaunchOptions["command"],
+): Promise<ServerProcess> {
   await buildServer();
-  return spawnServer({ home, env: { HOME: home, ...env }, nodeFlags: NODE_FLAGS });
+  return spawnServer({ home, env: { HOME: home, ...env }, nodeFlags: NODE_FLAGS, command });
 }
 
 /** Starts a server in its own process, without pages, and waits until it listens. */
