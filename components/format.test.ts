@@ -115,9 +115,12 @@ describe("times", () => {
     expect(day(at, "UTC")).toBe("20 November 2026");
     expect(day(at, "Europe/Berlin")).toBe("21 November 2026");
   });
-  test("axis ticks show hours for short spans and days for long ones", () => {
-    expect(axisTime(at, 86_400_000, "UTC")).toBe("23:41");
-    expect(axisTime(at, 7 * 86_400_000, "UTC")).toBe("20 Nov");
+  test("axis ticks show the time, the day at midnight, and the month in long spans", () => {
+    const midnight = Date.UTC(2026, 10, 20);
+    expect(axisTime(at, 86_400_000, "UTC")).toBe("23:41:18");
+    expect(axisTime(midnight + 43_200_000, 3 * 86_400_000, "UTC")).toBe("12:00");
+    expect(axisTime(midnight, 86_400_000, "UTC")).toBe("20 Nov");
+    expect(axisTime(midnight, 86_400_000, "Europe/Berlin")).toBe("01:00");
     expect(axisTime(at, 400 * 86_400_000, "UTC")).toBe("Nov 2026");
   });
   test("a range shows years unless both ends are in the current year", () => {

@@ -92,12 +92,13 @@ export function clock(at: number, timeZone?: TimeZone): string {
   return `${parts.hour}:${parts.minute}:${parts.second}`;
 }
 
-/** A tick label: 10:41 for spans up to 2 days, 20 Nov up to 300 days, Nov 2026 beyond. */
+/** A tick label: 10:41, 10:41:15 between minutes, 20 Nov at midnight, and Nov 2026 in spans over 300 days. */
 export function axisTime(at: number, span: number, timeZone?: TimeZone): string {
-  const parts = partsOf(at, timeZone);
-  if (span <= 2 * DAY) return `${parts.hour}:${parts.minute}`;
+  const { year, day, hour, minute, second } = partsOf(at, timeZone);
   const month = new Intl.DateTimeFormat(LOCALE, { month: "short", timeZone }).format(at);
-  return span > 300 * DAY ? `${month} ${parts.year}` : `${Number(parts.day)} ${month}`;
+  if (span > 300 * DAY) return `${month} ${year}`;
+  if (second !== "00") return `${hour}:${minute}:${second}`;
+  return hour === "00" && minute === "00" ? `${Number(day)} ${month}` : `${hour}:${minute}`;
 }
 
 /** 20 November 2026. */

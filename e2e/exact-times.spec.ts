@@ -32,4 +32,10 @@ test("turns of past days have day headings in the viewer's time zone", async ({ 
   await expect(log.getByTestId("log-day")).toHaveText(["9 July 2026", "8 July 2026"]);
   await expect(log.getByTestId("log-turn").first()).toContainText("00:10:00");
   await expect(page.getByTestId("zone")).toHaveText("times in Europe/Berlin");
+  const chart = page.getByRole("region", { name: "Context tokens of main" });
+  await chart.getByRole("button", { name: "Time", exact: true }).click();
+  await expect(chart.getByText(/^8 Jul (2026 )?23:50 – 9 Jul (2026 )?00:10$/)).toBeVisible();
+  // The tick at midnight names the day.
+  await expect(chart.getByText("9 Jul", { exact: true })).toBeVisible();
+  await expect(chart.getByText("00:05", { exact: true })).toBeVisible();
 });

@@ -1,12 +1,13 @@
 "use client";
 
 import { Bar, BarChart, CartesianGrid, ResponsiveContainer, Tooltip, XAxis, YAxis } from "recharts";
-import { axisTime, exact, fullTime } from "../format.ts";
+import { exact, fullTime } from "../format.ts";
 import { boundaryName } from "../words.ts";
+import { BARE_AXIS, timeAxis } from "./axes.ts";
 import { boundaryLook } from "./boundary-looks.ts";
 import { tooltipBox } from "./chart-frame.tsx";
 import { barDomain, type SeriesRow } from "./series-rows.ts";
-import { levelTicks, timeTicks } from "./ticks.ts";
+import { wholeTicks } from "./ticks.ts";
 
 interface Props {
   rows: SeriesRow[];
@@ -28,8 +29,7 @@ export default function BoundariesChart({ rows, groups, from, to, step }: Props)
       ),
     1,
   );
-  const ticks = [...new Set(levelTicks(Math.max(highest, 2), 4).map(Math.round))];
-  const offset = -new Date(to).getTimezoneOffset() * 60_000;
+  const ticks = wholeTicks(0, Math.max(highest, 2), 4);
   // Center each bar in its bucket.
   const centred = rows.map((row) => ({ ...row, middle: row.at + step / 2 }));
   return (
@@ -37,23 +37,15 @@ export default function BoundariesChart({ rows, groups, from, to, step }: Props)
       <BarChart data={centred} margin={MARGIN} barCategoryGap="18%">
         <CartesianGrid vertical={false} horizontalValues={ticks} stroke="var(--rule)" />
         <XAxis
-          type="number"
           dataKey="middle"
           domain={barDomain(rows, groups, { from, to, step })}
           allowDataOverflow
-          ticks={timeTicks(from, to, offset, 4)}
-          tickFormatter={(at: number) => axisTime(at, to - from)}
-          axisLine={false}
-          tickLine={false}
-          height={22}
-          interval="preserveStartEnd"
+          {...timeAxis(from, to, 4)}
         />
         <YAxis
-          type="number"
+          {...BARE_AXIS}
           domain={[0, Math.max(highest, 2) * 1.05]}
           ticks={ticks}
-          axisLine={false}
-          tickLine={false}
           width={34}
           interval={0}
         />

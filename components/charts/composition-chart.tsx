@@ -2,6 +2,7 @@
 
 import { Area, AreaChart, ResponsiveContainer, Tooltip, XAxis, YAxis } from "recharts";
 import { compact, exact } from "../format.ts";
+import { BARE_AXIS } from "./axes.ts";
 import { tooltipBox } from "./chart-frame.tsx";
 import type { CompositionPart, CompositionRow } from "./composition-parts.ts";
 import { levelTicks } from "./ticks.ts";
@@ -28,12 +29,10 @@ export default function CompositionChart({
       <AreaChart data={rows} accessibilityLayer={false} margin={{ top: 6, right: 2, bottom: 6, left: 0 }}>
         <XAxis type="number" dataKey="number" domain={[from, Math.max(to, from + 1)]} hide />
         <YAxis
-          type="number"
+          {...BARE_AXIS}
           domain={[0, top]}
           ticks={levelTicks(top, 3)}
           tickFormatter={compact}
-          axisLine={false}
-          tickLine={false}
           width={40}
           interval={0}
         />

@@ -11,14 +11,14 @@ export interface ThresholdLine {
   dashed: boolean;
 }
 
-const COLOURS: Readonly<Record<ThresholdName, string>> = {
+export const THRESHOLD_COLOURS: Readonly<Record<ThresholdName, string>> = {
   warning: "var(--warn)",
   ceiling: "var(--line)",
   soft: "var(--soft)",
   hard: "var(--hard)",
   reserve: "var(--hard)",
 };
-const DASHED: ReadonlySet<ThresholdName> = new Set(["warning", "soft"]);
+export const DASHED_THRESHOLDS: ReadonlySet<ThresholdName> = new Set(["warning", "soft"]);
 
 export type SetThresholds = Pick<FleetStatus, "thresholds" | "threshold_origin">;
 
@@ -31,8 +31,8 @@ export function thresholdLines(status: SetThresholds | undefined): ThresholdLine
         name,
         share: name === "reserve" ? 1 - share : share,
         label: `${name} ${status?.thresholds[name]}`,
-        colour: COLOURS[name],
-        dashed: DASHED.has(name),
+        colour: THRESHOLD_COLOURS[name],
+        dashed: DASHED_THRESHOLDS.has(name),
       },
     ];
   });

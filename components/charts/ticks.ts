@@ -9,8 +9,8 @@ export function levelTicks(top: number, most = 5): number[] {
   return ticks;
 }
 
-/** Round turn numbers within a range. */
-export function turnTicks(from: number, to: number, most = 8): number[] {
+/** Round whole numbers within a range, about `most` of them. */
+export function wholeTicks(from: number, to: number, most = 8): number[] {
   const span = Math.max(1, to - from);
   const power = 10 ** Math.floor(Math.log10(span / most));
   const step = Math.max(
@@ -49,13 +49,25 @@ const STEPS = [
   30 * DAY,
 ];
 
-/** Times that are round in the viewer's time zone; `offset` is its offset from UTC in ms. */
-export function timeTicks(from: number, to: number, offset = 0, most = 6): number[] {
+/** Milliseconds from UTC to the viewer's time zone at `at`. */
+const localOffset = (at: number) => -new Date(at).getTimezoneOffset() * MINUTE;
+
+/** Times that are round in the viewer's time zone, also across a change of daylight saving time. */
+export function timeTicks(
+  from: number,
+  to: number,
+  most = 6,
+  offsetAt: (at: number) => number = localOffset,
+): number[] {
   const span = to - from;
   if (!(span > 0)) return [from];
   const step = STEPS.find((size) => span / size <= most) ?? 90 * DAY;
+  const offset = offsetAt(from);
   const ticks: number[] = [];
-  for (let tick = Math.ceil((from + offset) / step) * step - offset; tick <= to; tick += step)
-    ticks.push(tick);
-  return ticks;
+  for (let local = Math.ceil((from + offset) / step) * step; ; local += step) {
+    const at = local - offsetAt(local - offset);
+    if (at > to) return ticks;
+    // Local times that the clock skips fall on earlier ticks.
+    if (at > (ticks.at(-1) ?? Number.NEGATIVE_INFINITY)) ticks.push(at);
+  }
 }

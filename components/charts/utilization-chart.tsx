@@ -11,11 +11,12 @@ import {
   XAxis,
   YAxis,
 } from "recharts";
-import { axisTime, fullTime, percent } from "../format.ts";
+import { fullTime, percent } from "../format.ts";
+import { BARE_AXIS, timeAxis } from "./axes.ts";
 import { tooltipBox } from "./chart-frame.tsx";
 import { isolatedPoints, type SeriesRow } from "./series-rows.ts";
 import type { ThresholdLine } from "./threshold-lines.ts";
-import { levelTicks, timeTicks } from "./ticks.ts";
+import { levelTicks } from "./ticks.ts";
 
 interface Props {
   rows: SeriesRow[];
@@ -30,7 +31,6 @@ export default function UtilizationChart({ rows, from, to, lines }: Props) {
   const highest = Math.max(0.01, ...rows.flatMap(({ peak }) => (typeof peak === "number" ? [peak] : [])));
   const top = Math.max(highest, ...lines.map(({ share }) => share)) * 1.12;
   const ticks = levelTicks(top * 100, 5).map((tick) => tick / 100);
-  const offset = -new Date(to).getTimezoneOffset() * 60_000;
   const alone = { peak: isolatedPoints(rows, "peak"), p95: isolatedPoints(rows, "p95") };
 
   function dotOf(name: "peak" | "p95", colour: string) {
@@ -46,24 +46,12 @@ export default function UtilizationChart({ rows, from, to, lines }: Props) {
     <ResponsiveContainer width="100%" height="100%">
       <ComposedChart data={rows} margin={MARGIN}>
         <CartesianGrid vertical={false} horizontalValues={ticks} stroke="var(--rule)" />
-        <XAxis
-          type="number"
-          dataKey="at"
-          domain={[from, to]}
-          ticks={timeTicks(from, to, offset)}
-          tickFormatter={(at: number) => axisTime(at, to - from)}
-          axisLine={false}
-          tickLine={false}
-          height={22}
-          interval="preserveStartEnd"
-        />
+        <XAxis dataKey="at" domain={[from, to]} {...timeAxis(from, to)} />
         <YAxis
-          type="number"
+          {...BARE_AXIS}
           domain={[0, top]}
           ticks={ticks}
           tickFormatter={(share: number) => `${Number((share * 100).toFixed(1))}%`}
-          axisLine={false}
-          tickLine={false}
           width={44}
           interval={0}
         />

@@ -18,7 +18,9 @@ export function CompositionPanel({ points }: { points: ChartPoint[] }) {
   if (rows.length === 0) return null;
   return (
     <section aria-label="Window composition" className="panel px-4 py-3.5">
-      <h2 className="mb-1.5 text-[13px] font-semibold">Window composition</h2>
+      <h2 className="mb-1.5 text-[13px] font-semibold">
+        Window composition <span className="font-normal text-faint">tokens by turn</span>
+      </h2>
       <div className="h-[120px]" aria-hidden>
         <Chart rows={rows} parts={parts} />
       </div>

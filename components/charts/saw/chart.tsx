@@ -3,10 +3,10 @@
 import type { AgentView } from "@plimsoll/protocol";
 import { useState } from "react";
 import { CartesianGrid, ComposedChart, Line, ResponsiveContainer, Tooltip, XAxis, YAxis } from "recharts";
-import { axisTime, clock, compact, exact, fullTime, percent } from "../../format.ts";
+import { axisTime, compact, exact, fullTime, percent } from "../../format.ts";
 import { boundaryText } from "../../words.ts";
 import { tooltipBox } from "../chart-frame.tsx";
-import { levelTicks, timeTicks, turnTicks } from "../ticks.ts";
+import { levelTicks, timeTicks, wholeTicks } from "../ticks.ts";
 import { domainOf } from "./axis-domain.ts";
 import { SawOverlay } from "./overlay.tsx";
 import type { PlacedAgents } from "./place-other-agents.ts";
@@ -23,7 +23,6 @@ export interface SawToothProps {
 }
 
 const MARGIN = { top: 26, right: 14, bottom: 0, left: 0 };
-const DAY = 86_400_000;
 const MOST_TICKS = 8;
 /** Width of one label on the horizontal axis, with padding. */
 const TICK_PX = 72;
@@ -32,13 +31,11 @@ export default function SawTooth({ saw, others, placed, next, agent, axis, top }
   const [shown, setShown] = useState<{ marker: SawMarker; x: number; y: number } | null>(null);
   const [most, setMost] = useState(MOST_TICKS);
   const [from, to] = domainOf(saw, placed, next, axis);
-  const offset = -new Date(to).getTimezoneOffset() * 60_000;
   // Ticks cover only the turns of the selected agent.
   const ticks =
     axis === "turns"
-      ? turnTicks(saw.points[0]?.x ?? from, saw.points.at(-1)?.x ?? to, most)
-      : timeTicks(from, to, offset, most);
-  const fine = to - from < 10 * 60_000;
+      ? wholeTicks(saw.points[0]?.x ?? from, saw.points.at(-1)?.x ?? to, most)
+      : timeTicks(from, to, most);
 
   return (
     <div className="relative h-full">
@@ -56,13 +53,7 @@ export default function SawTooth({ saw, others, placed, next, agent, axis, top }
             domain={[from, to]}
             allowDataOverflow
             ticks={ticks}
-            tickFormatter={(at: number) =>
-              axis === "turns"
-                ? `turn ${exact(at)}`
-                : fine
-                  ? clock(at)
-                  : axisTime(at, to - from > 2 * DAY ? to - from : 1)
-            }
+            tickFormatter={(at: number) => (axis === "turns" ? `turn ${exact(at)}` : axisTime(at, to - from))}
             axisLine={{ stroke: "var(--edge)" }}
             tickLine={false}
             height={24}

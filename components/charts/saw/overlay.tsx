@@ -3,6 +3,7 @@
 import type { AppliedThreshold } from "@plimsoll/protocol";
 import { usePlotArea, useXAxisScale, useYAxisScale } from "recharts";
 import { exact } from "../../format.ts";
+import { DASHED_THRESHOLDS, THRESHOLD_COLOURS } from "../threshold-lines.ts";
 import { textWidth } from "../visible-labels.ts";
 import { Markers } from "./boundary-markers.tsx";
 import { ChartText } from "./chart-text.tsx";
@@ -201,15 +202,8 @@ function Curves({
   );
 }
 
-const LINE_COLOURS: Readonly<Record<AppliedThreshold["name"], string>> = {
-  warning: "var(--warn)",
-  ceiling: "var(--line)",
-  soft: "var(--soft)",
-  hard: "var(--hard)",
-  reserve: "var(--hard)",
-};
 const LINE_INK: Readonly<Record<AppliedThreshold["name"], string>> = {
-  ...LINE_COLOURS,
+  ...THRESHOLD_COLOURS,
   warning: "var(--warn-ink)",
 };
 
@@ -234,9 +228,9 @@ function ThresholdLines({
           x2={area.x + area.width}
           y1={y(tokens)}
           y2={y(tokens)}
-          stroke={LINE_COLOURS[name]}
+          stroke={THRESHOLD_COLOURS[name]}
           strokeWidth={name === line ? 1.8 : 1.4}
-          strokeDasharray={name === "warning" || name === "soft" ? "5 4" : undefined}
+          strokeDasharray={DASHED_THRESHOLDS.has(name) ? "5 4" : undefined}
         />
       ))}
       {thresholds.map((threshold, index) => {

@@ -3,7 +3,8 @@
 import type { AgentView, BoundaryView, SessionChart, WindowView } from "@plimsoll/protocol";
 import dynamic from "next/dynamic";
 import { useMemo } from "react";
-import { exact, fullTime, percent, plural } from "../../format.ts";
+import { useMinute, useZone } from "../../clock.tsx";
+import { exact, fullTime, percent, plural, rangeText } from "../../format.ts";
 import { Button } from "../../ui/button.tsx";
 import { Skeleton } from "../../ui/states.tsx";
 import { boundaryName, forecastReason } from "../../words.ts";
@@ -90,6 +91,7 @@ export function SawPanel({ agent, chart, boundaries, windows, axis, onAxis }: Pr
               <BoundaryGlyph type={type} /> {boundaryName(type)}
             </span>
           ))}
+          {axis === "time" && shaped !== undefined && <Span saw={shaped.saw} />}
           {beyond.length > 0 && (
             <span className="text-faint">
               off the chart: {beyond.map(({ name, label }) => `${name} ${label}`).join(", ")}
@@ -141,6 +143,15 @@ export function SawPanel({ agent, chart, boundaries, windows, axis, onAxis }: Pr
       table={<WindowTable windows={windows} />}
     />
   );
+}
+
+/** The first and last turn with their days, because the axis names a day only at midnight. */
+function Span({ saw: { points } }: { saw: Saw }) {
+  const now = useMinute();
+  const zone = useZone();
+  const [first, last] = [points[0], points.at(-1)];
+  if (first === undefined || last === undefined) return null;
+  return <span className="text-faint">{rangeText(first.x, last.x, now, zone)}</span>;
 }
 
 function summaryOf(agent: AgentView, saw: Saw | undefined, windows: readonly WindowView[]): string {
