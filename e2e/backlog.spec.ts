@@ -1,26 +1,12 @@
-import type { Page } from "@playwright/test";
 import { expect, live, test } from "./fixtures.ts";
+import { changeAnswer } from "./support/change-answer.ts";
 import { EventBuilder } from "./support/event-builder.ts";
-
-/** Changes one procedure's answers to the page. */
-async function change(page: Page, procedure: string, edit: (data: Record<string, unknown>) => void) {
-  await page.route(/\/api\/trpc\//, async (route) => {
-    const procedures = new URL(route.request().url()).pathname.replace("/api/trpc/", "").split(",");
-    const index = procedures.indexOf(procedure);
-    if (index === -1 || route.request().method() !== "GET") return route.fallback();
-    const response = await route.fetch();
-    const answers = (await response.json()) as { result?: { data: Record<string, unknown> } }[];
-    const data = answers[index]?.result?.data;
-    if (data !== undefined) edit(data);
-    await route.fulfill({ response, json: answers });
-  });
-}
 
 test("Fleet says how many events are still being processed @phone", async ({ page, send, harness }) => {
   const agent = new EventBuilder({ harness, session: "behind", window: 200_000 }).turns(9_000);
   await send(agent.take());
   let behind: object | null = { events: 1_200, ms: 3_000 };
-  await change(page, "status", (status) => Object.assign(status, { behind }));
+  await changeAnswer(page, "status", (status) => Object.assign(status, { behind }));
   await page.goto(`/?harness=${harness}`);
   await expect(page.getByTestId("fleet-row")).toHaveCount(1);
   const backlog = page.getByTestId("backlog");
@@ -43,7 +29,7 @@ test("Setup says how many agents are still to be recomputed @phone", async ({ pa
   await page.goto("/setup");
   const progress = page.getByTestId("recomputing");
   await expect(progress).toBeEmpty();
-  await change(page, "windows.list", (list) => Object.assign(list, { recomputing }));
+  await changeAnswer(page, "windows.list", (list) => Object.assign(list, { recomputing }));
   const form = page.locator("#windows");
   await form.getByRole("textbox", { name: "Model" }).fill(model);
   await form.getByRole("textbox", { name: "Tokens" }).fill("160k");
