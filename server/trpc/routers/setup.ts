@@ -37,7 +37,7 @@ export const keys = router({
 });
 
 export const windows = router({
-  list: procedure("read")
+  list: freshProcedure("read")
     .input(z.object({}).optional())
     .output(
       z.object({
