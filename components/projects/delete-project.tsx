@@ -7,7 +7,7 @@ import { toast } from "sonner";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { Modal } from "../ui/dialog.tsx";
-import { FIELD } from "./name-dialog.tsx";
+import { FormError, TextField } from "../ui/field.tsx";
 import { useProjects } from "./use-projects.ts";
 
 /** Deletes a project once its name is typed. Render it to open it. */
@@ -41,23 +41,19 @@ export function DeleteProject({ project, onClose }: { project: ProjectView; onCl
       description="All of its sessions, numbers and keys are deleted. Senders are refused from now on. This cannot be undone; to keep the data, archive the project."
     >
       <form onSubmit={submit}>
-        <label className="block text-[13px] text-muted">
-          Type <strong className="font-semibold text-ink">{project.name}</strong> to confirm
-          <input
-            // biome-ignore lint/a11y/noAutofocus: the dialog asks for nothing else
-            autoFocus
-            required
-            autoComplete="off"
-            value={typed}
-            onChange={(event) => setTyped(event.target.value)}
-            className={FIELD}
-          />
-        </label>
-        {remove.isError && (
-          <p role="alert" className="mt-3 text-[13px] text-hard">
-            The project was not deleted: {remove.error.message}
-          </p>
-        )}
+        <TextField
+          label={
+            <>
+              Type <strong className="font-semibold text-ink wrap-anywhere">{project.name}</strong> to confirm
+            </>
+          }
+          autoFocus
+          required
+          autoComplete="off"
+          value={typed}
+          onChange={(event) => setTyped(event.target.value)}
+        />
+        {remove.isError && <FormError>The project was not deleted: {remove.error.message}</FormError>}
         <div className="mt-4 flex justify-end gap-2">
           <Button onClick={onClose}>Keep it</Button>
           <Button

@@ -3,9 +3,7 @@
 import { type FormEvent, useState } from "react";
 import { Button } from "../ui/button.tsx";
 import { Modal } from "../ui/dialog.tsx";
-
-export const FIELD =
-  "mt-1 h-9 w-full rounded-md border border-edge bg-bg px-2.5 text-ink placeholder:text-faint";
+import { FormError, TextField } from "../ui/field.tsx";
 
 interface Props {
   title: string;
@@ -40,23 +38,17 @@ export function NameDialog({
   return (
     <Modal open onOpenChange={(open) => !open && onClose()} title={title} description={description}>
       <form onSubmit={submit}>
-        <label className="block text-[13px] text-muted">
-          Name
-          <input
-            // biome-ignore lint/a11y/noAutofocus: the dialog asks for nothing else
-            autoFocus
-            required
-            maxLength={60}
-            value={name}
-            onChange={(event) => setName(event.target.value)}
-            placeholder="billing"
-            className={FIELD}
-          />
-        </label>
+        <TextField
+          label="Name"
+          autoFocus
+          required
+          maxLength={60}
+          value={name}
+          onChange={(event) => setName(event.target.value)}
+          placeholder="billing"
+        />
         {(digits || failure !== undefined) && (
-          <p role="alert" className="mt-3 text-[13px] text-hard">
-            {digits ? "A name needs something other than digits." : failure}
-          </p>
+          <FormError>{digits ? "A name needs something other than digits." : failure}</FormError>
         )}
         <div className="mt-4 flex justify-end gap-2">
           <Button onClick={onClose}>Cancel</Button>

@@ -5,13 +5,11 @@ import { Check, ChevronsUpDown } from "lucide-react";
 import { DropdownMenu } from "radix-ui";
 import { useState } from "react";
 import { cn } from "../ui/cn.ts";
+import { CHECKED_ITEM, MenuContent } from "../ui/menu.tsx";
 import { switchHref } from "./address.ts";
 import { CreateProject } from "./create-project.tsx";
 import { Link } from "./link.tsx";
 import { useProjects } from "./use-projects.ts";
-
-const ITEM =
-  "relative flex cursor-pointer items-center gap-2 rounded-md py-1.5 pr-3 pl-7 outline-none data-[highlighted]:bg-track pointer-coarse:py-2.5";
 
 function openProject(id: string): void {
   const { pathname, search } = window.location;
@@ -32,7 +30,7 @@ export function ProjectSwitcher({ wide = false }: { wide?: boolean }) {
   const name = current?.name ?? "No such project";
   return (
     <>
-      {/* Not modal, as in ui/choice.tsx. */}
+      {/* Not modal, as in ui/select-menu.tsx. */}
       <DropdownMenu.Root modal={false}>
         <DropdownMenu.Trigger
           data-testid="project-switcher"
@@ -49,39 +47,32 @@ export function ProjectSwitcher({ wide = false }: { wide?: boolean }) {
           {several && <span className="min-w-0 flex-1 truncate text-left text-ink">{name}</span>}
           <ChevronsUpDown aria-hidden className="size-3.5 shrink-0 text-faint" />
         </DropdownMenu.Trigger>
-        <DropdownMenu.Portal>
-          <DropdownMenu.Content
-            align="start"
-            sideOffset={6}
-            collisionPadding={10}
-            className="z-50 max-h-96 max-w-[min(22rem,calc(100vw-2rem))] min-w-48 overflow-auto rounded-lg border border-edge bg-raised p-1 text-[13px] shadow-xl"
-          >
-            {several && (
-              <>
-                <DropdownMenu.RadioGroup value={String(current?.id)} onValueChange={openProject}>
-                  {inMenuOrder(projects).map(({ id, name, archived_at }) => (
-                    <DropdownMenu.RadioItem key={id} value={String(id)} className={ITEM}>
-                      <DropdownMenu.ItemIndicator className="absolute left-2">
-                        <Check aria-hidden className="size-3.5 text-accent" />
-                      </DropdownMenu.ItemIndicator>
-                      <span className="min-w-0 wrap-anywhere">{name}</span>
-                      {archived_at !== null && <span className="ml-auto text-xs text-muted">archived</span>}
-                    </DropdownMenu.RadioItem>
-                  ))}
-                </DropdownMenu.RadioGroup>
-                <DropdownMenu.Separator className="my-1 h-px bg-rule" />
-              </>
-            )}
-            <DropdownMenu.Item className={ITEM} onSelect={() => setCreating(true)}>
-              New project
+        <MenuContent align="start" className="max-h-96 min-w-48">
+          {several && (
+            <>
+              <DropdownMenu.RadioGroup value={String(current?.id)} onValueChange={openProject}>
+                {inMenuOrder(projects).map(({ id, name, archived_at }) => (
+                  <DropdownMenu.RadioItem key={id} value={String(id)} className={CHECKED_ITEM}>
+                    <DropdownMenu.ItemIndicator className="absolute left-2">
+                      <Check aria-hidden className="size-3.5 text-accent" />
+                    </DropdownMenu.ItemIndicator>
+                    <span className="min-w-0 wrap-anywhere">{name}</span>
+                    {archived_at !== null && <span className="ml-auto text-xs text-muted">archived</span>}
+                  </DropdownMenu.RadioItem>
+                ))}
+              </DropdownMenu.RadioGroup>
+              <DropdownMenu.Separator className="my-1 h-px bg-rule" />
+            </>
+          )}
+          <DropdownMenu.Item className={CHECKED_ITEM} onSelect={() => setCreating(true)}>
+            New project
+          </DropdownMenu.Item>
+          {several && (
+            <DropdownMenu.Item className={CHECKED_ITEM} asChild>
+              <Link href="/setup#projects">Manage projects</Link>
             </DropdownMenu.Item>
-            {several && (
-              <DropdownMenu.Item className={ITEM} asChild>
-                <Link href="/setup#projects">Manage projects</Link>
-              </DropdownMenu.Item>
-            )}
-          </DropdownMenu.Content>
-        </DropdownMenu.Portal>
+          )}
+        </MenuContent>
       </DropdownMenu.Root>
       {creating && <CreateProject onClose={() => setCreating(false)} />}
     </>

@@ -14,7 +14,7 @@ import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
 import { ScrollRegion } from "../ui/scroll-region.tsx";
-import { ErrorState, Skeleton } from "../ui/states.tsx";
+import { NotLoaded } from "../ui/states.tsx";
 import { CELL, headRole, ROWS, rowRole, tableRole } from "../ui/table-roles.ts";
 import { boundaryText, crossingText } from "../words.ts";
 import { type LogRow, turnLogRows, withDayRows } from "./turn-log-rows.ts";
@@ -74,11 +74,7 @@ export function TurnLog({ sessionId, agent, boundaries, crossings }: Props) {
         </Button>
       </div>
       {data === undefined ? (
-        query.isError ? (
-          <ErrorState what="the turns" error={query.error} retry={() => query.refetch()} />
-        ) : (
-          <Skeleton className="m-4 h-[440px]" />
-        )
+        <NotLoaded query={query} what="the turns" className="m-4 h-[440px]" />
       ) : (
         <Rows rows={rows} complete={!hasNextPage} loadMore={loadMore} />
       )}

@@ -9,7 +9,7 @@ import { Link } from "../projects/link.tsx";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
-import { ErrorState, Skeleton } from "../ui/states.tsx";
+import { NotLoaded } from "../ui/states.tsx";
 import { demoAdvice, demoStatusText } from "./demo-status.ts";
 import { Section } from "./section.tsx";
 
@@ -74,11 +74,7 @@ export function DemoFleet() {
       }
     >
       {view === undefined ? (
-        query.isError ? (
-          <ErrorState what="the demo fleet" error={query.error} retry={() => query.refetch()} />
-        ) : (
-          <Skeleton className="h-5" />
-        )
+        <NotLoaded query={query} what="the demo fleet" className="h-5" />
       ) : (
         <div data-testid="demo" data-state={view.state}>
           <p role="status" className="text-[13px] text-muted">

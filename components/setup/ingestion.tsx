@@ -3,7 +3,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { exact } from "../format.ts";
 import { useTRPC } from "../trpc.ts";
-import { ErrorState, Skeleton } from "../ui/states.tsx";
+import { NotLoaded } from "../ui/states.tsx";
 import { usePeriod } from "../url.ts";
 import { Section } from "./section.tsx";
 
@@ -37,11 +37,7 @@ export function Ingestion() {
   return (
     <Section id="ingestion" title="Ingestion" note="What happened to the events sent in the selected range.">
       {query.data === undefined ? (
-        query.isError ? (
-          <ErrorState what="the counts" error={query.error} retry={() => query.refetch()} />
-        ) : (
-          <Skeleton className="h-20" />
-        )
+        <NotLoaded query={query} what="the counts" className="h-20" />
       ) : counts.length === 0 ? (
         <p className="text-[13px] text-muted">No events were sent in this range.</p>
       ) : (

@@ -10,7 +10,8 @@ import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { CodeBlock } from "../ui/copy.tsx";
 import { Modal } from "../ui/dialog.tsx";
-import { ErrorState, Skeleton } from "../ui/states.tsx";
+import { FormError, TextField } from "../ui/field.tsx";
+import { NotLoaded } from "../ui/states.tsx";
 import { Section } from "./section.tsx";
 
 const SCOPES: readonly { scope: Scope; label: string; note: string }[] = [
@@ -36,11 +37,7 @@ export function Keys({ onCreated }: { onCreated: (secret: string) => void }) {
       }
     >
       {query.data === undefined ? (
-        query.isError ? (
-          <ErrorState what="the keys" error={query.error} retry={() => query.refetch()} />
-        ) : (
-          <Skeleton className="h-24" />
-        )
+        <NotLoaded query={query} what="the keys" className="h-24" />
       ) : query.data.keys.length === 0 ? (
         <p className="text-[13px] text-muted">No keys yet.</p>
       ) : (
@@ -152,17 +149,14 @@ function CreateKey({
   return (
     <Modal open={open} onOpenChange={close} title="Create key">
       <form onSubmit={submit}>
-        <label className="block text-[13px] text-muted">
-          Name
-          <input
-            required
-            maxLength={100}
-            value={name}
-            onChange={(event) => setName(event.target.value)}
-            placeholder="Phantom on the build machine"
-            className="mt-1 h-9 w-full rounded-md border border-edge bg-bg px-2.5 text-ink placeholder:text-faint"
-          />
-        </label>
+        <TextField
+          label="Name"
+          required
+          maxLength={100}
+          value={name}
+          onChange={(event) => setName(event.target.value)}
+          placeholder="Phantom on the build machine"
+        />
         <fieldset className="mt-4">
           <legend className="text-[13px] text-muted">Scopes</legend>
           {SCOPES.map(({ scope, label, note }) => (
@@ -178,11 +172,7 @@ function CreateKey({
             </label>
           ))}
         </fieldset>
-        {create.isError && (
-          <p role="alert" className="mt-3 text-[13px] text-hard">
-            Failed to create the key: {create.error.message}
-          </p>
-        )}
+        {create.isError && <FormError>Failed to create the key: {create.error.message}</FormError>}
         <div className="mt-4 flex justify-end gap-2">
           <Button onClick={() => close(false)}>Cancel</Button>
           <Button
@@ -222,12 +212,8 @@ function RevokeKey({ target, onClose }: { target: KeyView | null; onClose: () =>
         </>
       }
     >
-      {revoke.isError && (
-        <p role="alert" className="mb-3 text-[13px] text-hard">
-          Failed to revoke the key: {revoke.error.message}
-        </p>
-      )}
-      <div className="flex justify-end gap-2">
+      {revoke.isError && <FormError>Failed to revoke the key: {revoke.error.message}</FormError>}
+      <div className="mt-4 flex justify-end gap-2">
         <Button onClick={onClose}>Cancel</Button>
         <Button
           look="danger"

@@ -7,12 +7,11 @@ import { Ago } from "../clock.tsx";
 import { exact } from "../format.ts";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
-import { ErrorState, Skeleton } from "../ui/states.tsx";
+import { TextField } from "../ui/field.tsx";
+import { NotLoaded } from "../ui/states.tsx";
 import { parseTokens } from "./parse-tokens.ts";
 import { recomputingText } from "./recomputing-text.ts";
 import { Section } from "./section.tsx";
-
-const FIELD = "mt-1 h-9 w-full rounded-md border border-edge bg-bg px-2.5 text-ink placeholder:text-faint";
 
 /** Milliseconds between two reads while agents are being recomputed. */
 const PROGRESS_MS = 1_000;
@@ -73,30 +72,24 @@ export function ModelWindows({ requestedModel }: { requestedModel: string | null
         </div>
       )}
       <form onSubmit={submit} className="mb-1 grid items-end gap-3 sm:grid-cols-[minmax(0,1fr)_170px_auto]">
-        <label className="block text-[13px] text-muted">
-          Model
-          <input
-            required
-            maxLength={200}
-            value={model}
-            onChange={(event) => setModel(event.target.value)}
-            placeholder="Model ID from the harness"
-            className={FIELD}
-          />
-        </label>
-        <label className="block text-[13px] text-muted">
-          Tokens
-          <input
-            required
-            inputMode="text"
-            value={size}
-            onChange={(event) => setSize(event.target.value)}
-            placeholder="128k or 131072"
-            aria-describedby="size-read"
-            aria-invalid={size !== "" && tokens === null}
-            className={FIELD}
-          />
-        </label>
+        <TextField
+          label="Model"
+          required
+          maxLength={200}
+          value={model}
+          onChange={(event) => setModel(event.target.value)}
+          placeholder="Model ID from the harness"
+        />
+        <TextField
+          label="Tokens"
+          required
+          inputMode="text"
+          value={size}
+          onChange={(event) => setSize(event.target.value)}
+          placeholder="128k or 131072"
+          aria-describedby="size-read"
+          aria-invalid={size !== "" && tokens === null}
+        />
         <Button
           type="submit"
           look="primary"
@@ -126,11 +119,7 @@ export function ModelWindows({ requestedModel }: { requestedModel: string | null
         )}
       </p>
       {query.data === undefined ? (
-        query.isError ? (
-          <ErrorState what="the model windows" error={query.error} retry={() => query.refetch()} />
-        ) : (
-          <Skeleton className="h-10" />
-        )
+        <NotLoaded query={query} what="the model windows" className="h-10" />
       ) : query.data.windows.length === 0 ? (
         <p className="text-[13px] text-muted">No sizes set here.</p>
       ) : (

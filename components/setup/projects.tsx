@@ -14,7 +14,8 @@ import { NameDialog } from "../projects/name-dialog.tsx";
 import { useArchiving, useProjects } from "../projects/use-projects.ts";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
-import { ErrorState, Skeleton } from "../ui/states.tsx";
+import { MENU_ITEM, MenuContent } from "../ui/menu.tsx";
+import { NotLoaded } from "../ui/states.tsx";
 import { Section } from "./section.tsx";
 
 type Dialog = { kind: "create" } | { kind: "rename" | "delete"; project: ProjectView };
@@ -36,11 +37,7 @@ export function Projects() {
       }
     >
       {projects === undefined ? (
-        query.isError ? (
-          <ErrorState what="the projects" error={query.error} retry={() => query.refetch()} />
-        ) : (
-          <Skeleton className="h-10" />
-        )
+        <NotLoaded query={query} what="the projects" className="h-10" />
       ) : (
         <ul data-testid="projects">
           {projects.map((project) => (
@@ -103,9 +100,6 @@ function Row({ project, isCurrent, onRename, onDelete }: RowProps) {
   );
 }
 
-const ITEM =
-  "cursor-pointer rounded-md px-3 py-1.5 outline-none data-[highlighted]:bg-track pointer-coarse:py-2.5";
-
 function Actions({ project, onRename, onDelete }: Omit<RowProps, "isCurrent">) {
   const { archive, unarchive } = useArchiving();
   const { id, name, is_default, archived_at } = project;
@@ -116,31 +110,24 @@ function Actions({ project, onRename, onDelete }: Omit<RowProps, "isCurrent">) {
           <Ellipsis aria-hidden />
         </Button>
       </DropdownMenu.Trigger>
-      <DropdownMenu.Portal>
-        <DropdownMenu.Content
-          align="end"
-          sideOffset={6}
-          collisionPadding={10}
-          className="z-50 min-w-36 rounded-lg border border-edge bg-raised p-1 text-[13px] shadow-xl"
-        >
-          <DropdownMenu.Item className={ITEM} onSelect={onRename}>
-            Rename
-          </DropdownMenu.Item>
-          {!is_default && (
-            <>
-              <DropdownMenu.Item
-                className={ITEM}
-                onSelect={() => (archived_at === null ? archive : unarchive).mutate({ id })}
-              >
-                {archived_at === null ? "Archive" : "Unarchive"}
-              </DropdownMenu.Item>
-              <DropdownMenu.Item className={`${ITEM} text-hard`} onSelect={onDelete}>
-                Delete
-              </DropdownMenu.Item>
-            </>
-          )}
-        </DropdownMenu.Content>
-      </DropdownMenu.Portal>
+      <MenuContent align="end" className="min-w-36">
+        <DropdownMenu.Item className={MENU_ITEM} onSelect={onRename}>
+          Rename
+        </DropdownMenu.Item>
+        {!is_default && (
+          <>
+            <DropdownMenu.Item
+              className={MENU_ITEM}
+              onSelect={() => (archived_at === null ? archive : unarchive).mutate({ id })}
+            >
+              {archived_at === null ? "Archive" : "Unarchive"}
+            </DropdownMenu.Item>
+            <DropdownMenu.Item className={`${MENU_ITEM} text-hard`} onSelect={onDelete}>
+              Delete
+            </DropdownMenu.Item>
+          </>
+        )}
+      </MenuContent>
     </DropdownMenu.Root>
   );
 }

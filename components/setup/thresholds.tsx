@@ -4,7 +4,7 @@ import type { ThresholdName } from "@plimsoll/protocol";
 import { THRESHOLD_NAMES } from "@plimsoll/protocol/pure";
 import { useQuery } from "@tanstack/react-query";
 import { useTRPC } from "../trpc.ts";
-import { ErrorState, Skeleton } from "../ui/states.tsx";
+import { NotLoaded } from "../ui/states.tsx";
 import { usePeriod } from "../url.ts";
 import { Section } from "./section.tsx";
 
@@ -30,11 +30,7 @@ export function ActiveThresholds() {
       note="The same for every agent, as a share of its window. An agent's line is its ceiling, else its hard limit, else its reserve."
     >
       {data === undefined ? (
-        query.isError ? (
-          <ErrorState what="the thresholds" error={query.error} retry={() => query.refetch()} />
-        ) : (
-          <Skeleton className="h-40" />
-        )
+        <NotLoaded query={query} what="the thresholds" className="h-40" />
       ) : (
         <dl className="text-[13px]">
           {THRESHOLD_NAMES.map((name) => (

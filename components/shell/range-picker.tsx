@@ -84,35 +84,37 @@ function Custom({ choice, onPick }: { choice: RangeChoice; onPick: (choice: Rang
     event.preventDefault();
     if (valid) onPick({ from: Date.parse(from), to: Date.parse(to) });
   }
-  const field = "mt-1 w-full rounded-md border border-edge bg-bg px-2 py-1.5 text-[13px]";
   return (
-    <form onSubmit={submit} className="mt-2 border-t pt-2">
-      <label className="block text-xs text-muted">
-        From
-        <input
-          type="datetime-local"
-          value={from}
-          onChange={(e) => setFrom(e.target.value)}
-          className={field}
-          required
-        />
-      </label>
-      <label className="mt-2 block text-xs text-muted">
-        To
-        <input
-          type="datetime-local"
-          value={to}
-          onChange={(e) => setTo(e.target.value)}
-          className={field}
-          required
-        />
-      </label>
-      <div className="mt-2 flex items-center justify-between gap-2">
+    <form onSubmit={submit} className="mt-2 space-y-2 border-t pt-2">
+      <TimeField label="From" value={from} onChange={setFrom} />
+      <TimeField label="To" value={to} onChange={setTo} />
+      <div className="flex items-center justify-between gap-2">
         <span className="truncate text-xs text-faint">{valid ? zone : "From must be before To"}</span>
         <Button type="submit" look="primary" disabled={!valid}>
           Apply
         </Button>
       </div>
     </form>
+  );
+}
+
+interface TimeFieldProps {
+  label: string;
+  value: string;
+  onChange: (value: string) => void;
+}
+
+function TimeField({ label, value, onChange }: TimeFieldProps) {
+  return (
+    <label className="block text-xs text-muted">
+      {label}
+      <input
+        type="datetime-local"
+        value={value}
+        onChange={(event) => onChange(event.target.value)}
+        className="mt-1 w-full rounded-md border border-edge bg-bg px-2 py-1.5 text-[13px]"
+        required
+      />
+    </label>
   );
 }

@@ -3,6 +3,7 @@
 import { Check, ChevronDown } from "lucide-react";
 import { DropdownMenu } from "radix-ui";
 import { Button } from "./button.tsx";
+import { CHECKED_ITEM, MenuContent } from "./menu.tsx";
 
 export interface Option<T extends string> {
   value: T;
@@ -31,32 +32,19 @@ export function SelectMenu<T extends string>({ name, value, options, onChange, c
           <ChevronDown aria-hidden className="text-faint" />
         </Button>
       </DropdownMenu.Trigger>
-      <DropdownMenu.Portal>
-        <DropdownMenu.Content
-          align="end"
-          sideOffset={6}
-          collisionPadding={10}
-          className="z-50 max-h-80 max-w-[min(26rem,calc(100vw-2rem))] min-w-44 overflow-auto rounded-lg border border-edge bg-raised p-1 text-[13px] shadow-xl"
-        >
-          <DropdownMenu.RadioGroup value={value} onValueChange={(next) => onChange(next as T)}>
-            {options.map((option) => (
-              <DropdownMenu.RadioItem
-                key={option.value}
-                value={option.value}
-                className="flex cursor-pointer items-center gap-2 rounded-md py-1.5 pr-3 pl-7 outline-none data-[highlighted]:bg-track relative"
-              >
-                <DropdownMenu.ItemIndicator className="absolute left-2">
-                  <Check aria-hidden className="size-3.5 text-accent" />
-                </DropdownMenu.ItemIndicator>
-                <span className="min-w-0 wrap-anywhere">{option.label}</span>
-                {option.note !== undefined && (
-                  <span className="ml-auto text-xs text-faint">{option.note}</span>
-                )}
-              </DropdownMenu.RadioItem>
-            ))}
-          </DropdownMenu.RadioGroup>
-        </DropdownMenu.Content>
-      </DropdownMenu.Portal>
+      <MenuContent align="end" className="max-h-80 min-w-44">
+        <DropdownMenu.RadioGroup value={value} onValueChange={(next) => onChange(next as T)}>
+          {options.map((option) => (
+            <DropdownMenu.RadioItem key={option.value} value={option.value} className={CHECKED_ITEM}>
+              <DropdownMenu.ItemIndicator className="absolute left-2">
+                <Check aria-hidden className="size-3.5 text-accent" />
+              </DropdownMenu.ItemIndicator>
+              <span className="min-w-0 wrap-anywhere">{option.label}</span>
+              {option.note !== undefined && <span className="ml-auto text-xs text-faint">{option.note}</span>}
+            </DropdownMenu.RadioItem>
+          ))}
+        </DropdownMenu.RadioGroup>
+      </MenuContent>
     </DropdownMenu.Root>
   );
 }

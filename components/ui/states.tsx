@@ -30,6 +30,18 @@ export function ErrorState({ what, error, retry }: { what: string; error: unknow
   );
 }
 
+interface Loading {
+  isError: boolean;
+  error: unknown;
+  refetch: () => unknown;
+}
+
+/** Shown while there is no data: a placeholder, or the error. `className` gives the height of the placeholder. */
+export function NotLoaded({ query, what, className }: { query: Loading; what: string; className: string }) {
+  if (!query.isError) return <Skeleton className={className} />;
+  return <ErrorState what={what} error={query.error} retry={() => query.refetch()} />;
+}
+
 export function EmptyState({ title, children }: { title: string; children?: ReactNode }) {
   return (
     <div className="flex flex-col items-center gap-2 px-6 py-12 text-center" data-testid="empty">
