@@ -128,6 +128,14 @@ test("an open session page updates without a reload", async ({ page, send, harne
   await expect(page.getByTestId("log-crossing")).toContainText("Rose above warning (30,000) at 35,000");
 });
 
+test("one turn to the ceiling is counted in the singular", async ({ page, send, harness }) => {
+  const agent = new EventBuilder({ harness, session: "near", window: 200_000 });
+  await send(agent.turns(30_000, 32_000, 34_000, 36_000, 38_500).take());
+  await page.goto(`/sessions?harness=${harness}`);
+  await page.getByRole("link", { name: "near" }).click();
+  await expect(page.getByTestId("tile-line")).toContainText(/1turn, \+2k each/);
+});
+
 test("the window composition is shown only if the harness reports it", async ({ page, send, harness }) => {
   const composition = { system: 2_000, tools: 3_000, memory: 1_000, history: 4_000, tool_output: 10_000 };
   const reporting = new EventBuilder({ harness, session: "reporting", window: 200_000 })

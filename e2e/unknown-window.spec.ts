@@ -33,6 +33,7 @@ test("an unknown window shows tokens without a percentage until its size is set"
   await expect(form.getByText("160,000 tokens")).toBeVisible();
   await form.getByRole("button", { name: "Set size", exact: true }).click();
   await expect(page.getByTestId("windows")).toContainText(model);
+  await expect(page.getByTestId("windows")).toContainText("160,000 tokens");
 
   await page.goto(`/?harness=${harness}`);
   await expect(row).toContainText("25.6% of 160k · configured");

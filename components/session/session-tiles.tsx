@@ -87,7 +87,7 @@ export function SessionTiles({ session, agent, windows, peakTurn }: Props) {
         }
         note={
           forecast.reason === "rising" && growth !== null
-            ? `turns, ${signed(growth, compact)} each`
+            ? `${forecast.turns === 1 ? "turn" : "turns"}, ${signed(growth, compact)} each`
             : forecast.reason === "over" && growth !== null
               ? `${signed(growth, compact)} per turn`
               : undefined

@@ -17,7 +17,8 @@ export function FirstEventStatus() {
       { from, to },
       {
         placeholderData: (previous) => previous,
-        refetchInterval: (query) => (query.state.data?.has_events ? false : POLL_MS),
+        // Not after an error: each attempt would replace the message and its button by a placeholder.
+        refetchInterval: ({ state }) => (state.data?.has_events === false ? POLL_MS : false),
       },
     ),
   );

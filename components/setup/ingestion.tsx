@@ -5,27 +5,8 @@ import { exact } from "../format.ts";
 import { useTRPC } from "../trpc.ts";
 import { NotLoaded } from "../ui/states.tsx";
 import { usePeriod } from "../url.ts";
+import { outcomeText } from "./outcome-text.ts";
 import { Section } from "./section.tsx";
-
-/** Labels of outcomes. An outcome without a label is shown by its name. */
-const OUTCOMES: Readonly<Record<string, string>> = {
-  turn: "turns stored",
-  turn_merged: "turns updated",
-  mark: "boundaries and other events stored",
-  duplicate: "duplicates skipped",
-  invalid_json: "rejected: invalid JSON",
-  not_an_object: "rejected: not a JSON object",
-  unknown_type: "rejected: unknown event type",
-  missing_field: "rejected: missing field",
-  invalid_field: "rejected: invalid field",
-  too_large: "rejected: request too large",
-  quota_exceeded: "rejected: key over its quota",
-  overloaded: "rejected: server overloaded",
-};
-
-function outcomeText(outcome: string): string {
-  return OUTCOMES[outcome] ?? outcome.replaceAll("_", " ");
-}
 
 /** Counts of all received events by outcome, including rejected ones. */
 export function Ingestion() {
@@ -44,7 +25,7 @@ export function Ingestion() {
         <dl data-testid="ingest-counts" className="grid grid-cols-[minmax(0,1fr)_auto] gap-x-6 text-[13px]">
           {counts.map(({ outcome, count }) => (
             <div key={outcome} className="col-span-2 grid grid-cols-subgrid border-t py-1.5 first:border-t-0">
-              <dt className="text-muted">{outcomeText(outcome)}</dt>
+              <dt className="text-muted">{outcomeText(outcome, count)}</dt>
               <dd className="text-right font-medium">{exact(count)}</dd>
             </div>
           ))}

@@ -4,7 +4,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { toast } from "sonner";
 import { Ago } from "../clock.tsx";
-import { exact } from "../format.ts";
+import { exact, plural } from "../format.ts";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { TextField } from "../ui/field.tsx";
@@ -55,7 +55,9 @@ export function ModelWindows({ requestedModel }: { requestedModel: string | null
     >
       {(query.data?.unknown.length ?? 0) > 0 && (
         <div className="mb-4 rounded-lg border border-warn px-3 py-2 text-[13px]">
-          <p className="mb-1.5 text-warn-ink">Models without a size</p>
+          <p className="mb-1.5 text-warn-ink">
+            {query.data?.unknown.length === 1 ? "Model" : "Models"} without a size
+          </p>
           <div className="flex flex-wrap gap-1.5">
             {query.data?.unknown.map((name) => (
               <Button
@@ -130,9 +132,9 @@ export function ModelWindows({ requestedModel }: { requestedModel: string | null
               className="flex items-center gap-3 border-t py-2 text-[13px] first:border-t-0"
             >
               <span className="min-w-0 flex-1 font-medium wrap-anywhere">{window.model}</span>
-              <span>{exact(window.tokens)}</span>
-              <span className="w-24 text-right text-muted max-sm:hidden">
-                <Ago at={window.updated_at} />
+              <span>{plural(window.tokens, "token")}</span>
+              <span className="w-28 text-right text-muted max-sm:hidden">
+                set <Ago at={window.updated_at} />
               </span>
               <Button
                 size="small"

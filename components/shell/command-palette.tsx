@@ -94,7 +94,7 @@ export function Palette({ open, onOpenChange, takeEarly }: Props) {
               onSelect={() =>
                 run(() => router.push(withSharedParams(href, new URLSearchParams(window.location.search))))
               }
-              note={`g ${key}`}
+              note={<kbd className="font-mono">{`g ${key}`}</kbd>}
             >
               <Icon aria-hidden /> {label}
             </Item>
@@ -135,14 +135,23 @@ function Item({
   value: string;
   keywords?: string[];
   onSelect: () => void;
-  note?: string;
+  note?: ReactNode;
   children: ReactNode;
 }) {
   return (
     <Command.Item value={value} keywords={keywords} onSelect={onSelect} className={ITEM}>
       {children}
-      {note !== undefined && <kbd className="ml-auto font-mono text-xs text-faint">{note}</kbd>}
+      {note !== undefined && <span className="ml-auto shrink-0 text-xs text-faint">{note}</span>}
     </Command.Item>
+  );
+}
+
+/** Phones have no room for the unit. */
+function Level({ tokens }: { tokens: number }) {
+  return (
+    <>
+      {compact(tokens)} <span className="max-sm:sr-only">tokens</span>
+    </>
   );
 }
 
@@ -183,7 +192,7 @@ function Sessions({ text, onArrive, onNone, onPick }: SessionsProps) {
           // The server also matches IDs and models; the query as a keyword keeps cmdk from filtering those out.
           keywords={[titleOf(row), row.harness, q]}
           onSelect={() => onPick(row.id)}
-          note={row.context_tokens === null ? undefined : compact(row.context_tokens)}
+          note={row.context_tokens === null ? undefined : <Level tokens={row.context_tokens} />}
         >
           <Waypoints aria-hidden />
           <span className="min-w-0 truncate">{titleOf(row)}</span>
