@@ -157,19 +157,34 @@ test("Setup renames, archives and deletes a project", async ({ page, server, exp
   expect((await send(server, key, "gone")).status).toBe(401);
 
   // A link from before.
-  expectedErrors.push(/404 \(Not Found\)/);
   await page.goto("/sessions?project=2");
-  await expect(page.getByText("There is no project 2")).toBeVisible();
+  await expect(page.getByText("There is no project “2”")).toBeVisible();
+  // There is nothing to connect to.
+  await expect(page.getByTestId("live")).toHaveCount(0);
   await page.getByRole("link", { name: "Open the default project" }).click();
   await expect(page.getByRole("heading", { name: "Send the first turn" })).toBeVisible();
+});
+
+test("a long project name leaves the buttons of the header their size @phone-only", async ({
+  page,
+  server,
+  expectedErrors,
+}) => {
+  expectedErrors.push(/net::ERR_FAILED/);
+  await server.plimsoll("project", "create", "Unternehmensarchitekturdokumentationswerkzeug");
+  // The longest state.
+  await page.route("**/api/v1/live*", (route) => route.abort());
+  await page.goto("/?project=2");
+  await expect(page.getByTestId("live").filter({ visible: true })).toHaveText("Reconnecting");
+  const search = await page.getByRole("button", { name: "Search" }).filter({ visible: true }).boundingBox();
+  expect(search?.width).toBe(40);
 });
 
 for (const colorScheme of ["light", "dark"] as const) {
   test.describe(`in the ${colorScheme} theme`, () => {
     test.use({ colorScheme });
 
-    test("the project dialogs pass axe @phone", async ({ page, server, expectedErrors }) => {
-      expectedErrors.push(/404 \(Not Found\)/);
+    test("the project dialogs pass axe @phone", async ({ page, server }) => {
       await page.goto("/");
       await switcher(page).click();
       await expect(page.getByRole("menu")).toBeVisible();
@@ -186,6 +201,9 @@ for (const colorScheme of ["light", "dark"] as const) {
           expect(await violations(page), path).toEqual([]);
         });
       }
+      await page.goto("/?project=2");
+      await expect(page.getByText("To send events to this project, unarchive it.")).toBeVisible();
+      await expect(page.getByRole("button", { name: "Create key" })).toHaveCount(0);
       await page.goto("/setup?project=3");
       await switcher(page).click();
       await expect(page.getByRole("menu")).toBeVisible();

@@ -6,13 +6,14 @@ import { UtilizationPanel } from "../charts/utilization-panel.tsx";
 import { Ago } from "../clock.tsx";
 import { plural } from "../format.ts";
 import { Link } from "../projects/link.tsx";
+import { useProjects } from "../projects/use-projects.ts";
 import { stepFor } from "../range.ts";
 import { FirstEvent } from "../setup/first-event.tsx";
 import { HarnessFilter } from "../shell/harness-filter.tsx";
 import { PageHeader } from "../shell/page-header.tsx";
 import { RangePicker } from "../shell/range-picker.tsx";
 import { useTRPC } from "../trpc.ts";
-import { ErrorState } from "../ui/states.tsx";
+import { EmptyState, ErrorState } from "../ui/states.tsx";
 import { useHarness, usePeriod } from "../url.ts";
 import { Backlog } from "./backlog.tsx";
 import { FleetRows, FleetRowsSkeleton } from "./fleet-table.tsx";
@@ -39,7 +40,7 @@ export function FleetPage() {
         )}
       </PageHeader>
       {noEvents ? (
-        <FirstEvent />
+        <NoEvents />
       ) : (
         <>
           <KeyNumbers />
@@ -48,6 +49,16 @@ export function FleetPage() {
         </>
       )}
     </>
+  );
+}
+
+function NoEvents() {
+  const { current } = useProjects();
+  if (current === undefined || current.archived_at === null) return <FirstEvent />;
+  return (
+    <section className="panel">
+      <EmptyState title="No events recorded">To send events to this project, unarchive it.</EmptyState>
+    </section>
   );
 }
 

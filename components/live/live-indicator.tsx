@@ -15,6 +15,7 @@ const STATES: Readonly<Record<LiveState, { label: string; hint: string; dot: str
 
 export function LiveIndicator() {
   const state = useLive();
+  if (state === null) return null;
   const { label, hint, dot } = STATES[state];
   return (
     <span

@@ -4,6 +4,7 @@ import type { LiveMessage } from "@plimsoll/protocol";
 import { type QueryClient, useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect, useState } from "react";
 import { projectUrl } from "../projects/current.tsx";
+import { useProjects } from "../projects/use-projects.ts";
 import { useTRPCClient } from "../trpc.ts";
 import { refetchUrgency, type Urgency } from "./affected-queries.ts";
 import { coalesce } from "./coalesce.ts";
@@ -11,8 +12,9 @@ import { refreshFleet } from "./refresh-fleet.ts";
 
 export type LiveState = "connecting" | "live" | "reconnecting" | "paused";
 
-const Live = createContext<LiveState>("connecting");
-export function useLive(): LiveState {
+const Live = createContext<LiveState | null>("connecting");
+/** Null if the page needs no stream. */
+export function useLive(): LiveState | null {
   return useContext(Live);
 }
 
@@ -43,9 +45,12 @@ async function refresh(client: QueryClient, api: ApiClient, messages: LiveMessag
 export function LiveProvider({ children }: { children: ReactNode }) {
   const client = useQueryClient();
   const api = useTRPCClient();
+  const { projects, current } = useProjects();
+  const noProject = projects !== undefined && current === undefined;
   const [state, setState] = useState<LiveState>("connecting");
 
   useEffect(() => {
+    if (noProject) return;
     const fast = coalesce<LiveMessage>(FAST_MS, (messages) => refresh(client, api, messages));
     const slow = coalesce<LiveMessage>(
       SLOW_MS,
@@ -106,7 +111,7 @@ export function LiveProvider({ children }: { children: ReactNode }) {
       fast.stop();
       slow.stop();
     };
-  }, [client, api]);
+  }, [client, api, noProject]);
 
-  return <Live value={state}>{children}</Live>;
+  return <Live value={noProject ? null : state}>{children}</Live>;
 }

@@ -18,8 +18,8 @@ export function ProjectGate({ children }: { children: ReactNode }) {
       <>
         <PageHeader title="No such project" />
         <section className="panel">
-          <EmptyState title={`There is no project ${named}`}>
-            <p className="mb-3">It may have been deleted, or the link belongs to another Plimsoll.</p>
+          <EmptyState title={`There is no project “${named}”`}>
+            <p className="mb-3">It may have been deleted, or the link belongs to another Plimsoll server.</p>
             {/* A new document, since this one belongs to the project that is not there. */}
             <a href="/" className="text-accent underline underline-offset-2">
               Open the default project

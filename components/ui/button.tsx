@@ -16,7 +16,7 @@ const button = cva(
       // Touch targets are larger on coarse pointers.
       size: {
         normal: "h-8 px-2.5 pointer-coarse:h-10",
-        icon: "size-8 pointer-coarse:size-10",
+        icon: "size-8 shrink-0 pointer-coarse:size-10",
         small: "h-7 px-2 text-xs pointer-coarse:h-9",
       },
     },
