@@ -36,6 +36,23 @@ test("a long model name is fully visible in Setup @phone", async ({ page, send, 
   await expect(set).toHaveCount(0);
 });
 
+test("a long title is fully visible on a phone @phone-only", async ({ page, send, harness }) => {
+  const title = "Investigate why the nightly reconciliation of supplier invoices disagrees with the ledger";
+  const agent = new EventBuilder({ harness, session: "titled", window: 200_000 });
+  await send(agent.event("session", { status: "started", title }).turn(9_000).take());
+  await page.goto(`/sessions?harness=${harness}`);
+  await page.locator("[data-row-link]").click();
+  const heading = page.getByRole("heading", { level: 1 });
+  await expect(heading).toHaveText(title);
+  expect(
+    await heading.evaluate(
+      ({ scrollWidth, clientWidth, scrollHeight, clientHeight }) =>
+        scrollWidth <= clientWidth && scrollHeight <= clientHeight,
+    ),
+  ).toBe(true);
+  await fits(page);
+});
+
 test("names of 120 characters do not overflow @phone", async ({ page, send, server, harness }) => {
   const long = harness.padEnd(120, "h");
   const agent = new EventBuilder({
@@ -66,7 +83,7 @@ test("names of 120 characters do not overflow @phone", async ({ page, send, serv
   await page.getByRole("button", { name: "Search" }).filter({ visible: true }).click();
   await page.getByPlaceholder("Search sessions, pages, ranges").fill(harness);
   const found = page.getByRole("option").filter({ hasText: long });
-  await expect(found).toContainText("9k");
+  await expect(found).toContainText("9k tokens");
   await inside(found);
   await found.click();
   // A long model name does not hide the window size.

@@ -35,8 +35,9 @@ export function PageHeader({ title, crumb, chips, children }: Props) {
       <div className="min-w-0 max-md:w-full md:max-w-[72%]">
         {crumb !== undefined && <div className="mb-0.5 text-[13px] text-faint">{crumb}</div>}
         <div className="flex flex-wrap items-center gap-x-2 gap-y-1.5">
+          {/* Phones have no hover, so a long title wraps instead of being truncated. */}
           <h1
-            className="min-w-0 max-w-full truncate text-[19px] leading-8 font-semibold tracking-tight"
+            className="max-w-full min-w-0 text-[19px] leading-8 font-semibold tracking-tight max-md:line-clamp-5 max-md:leading-6.5 max-md:wrap-anywhere md:truncate"
             title={title}
           >
             {title}
