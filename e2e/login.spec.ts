@@ -67,6 +67,16 @@ test("a used login link is rejected, and every route requires a login", async ({
   await context.close();
 });
 
+test("a login page says that the server did not check the link", async ({ browser, server }) => {
+  const context = await browser.newContext({ storageState: undefined, baseURL: server.url });
+  const page = await context.newPage();
+  await page.route("**/api/v1/login", (route) => route.abort());
+  await page.goto("/login#a-link-that-may-be-valid");
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("Login failed");
+  await expect(page.getByRole("alert").first()).toContainText("open the link again");
+  await context.close();
+});
+
 test("a login link never redirects to another site", async ({ browser, server }) => {
   const { stdout } = await server.plimsoll("login");
   const context = await browser.newContext({ storageState: undefined, baseURL: server.url });

@@ -7,11 +7,13 @@ import { Logo } from "./logo.tsx";
 import { rememberRequestedPath, takeRequestedPath } from "./requested-page.ts";
 import { safeRedirect } from "./safe-redirect.ts";
 
-type LoginState =
-  | { step: "reading" }
-  | { step: "logging-in" }
-  | { step: "no-token" }
-  | { step: "refused"; message: string };
+type LoginState = { step: "reading" } | { step: "logging-in" } | { step: "no-token" } | Failure;
+
+interface Failure {
+  /** `refused`: the link is of no use any more. `failed`: the server did not check it. */
+  step: "refused" | "failed";
+  message: string;
+}
 
 /** Logs in with the token in the URL fragment, which browsers never send to a server. */
 export function LoginPage() {
@@ -29,15 +31,15 @@ export function LoginPage() {
       window.history.replaceState(null, "", window.location.pathname + window.location.search);
       setState({ step: "logging-in" });
       logIn(token).then(
-        (message) => {
-          if (message === null) {
+        (failure) => {
+          if (failure === null) {
             const requested = takeRequestedPath();
             window.location.replace(next === null ? requested : safeRedirect(next));
-          } else setState({ step: "refused", message });
+          } else setState(failure);
         },
         () =>
           setState({
-            step: "refused",
+            step: "failed",
             message: "The server did not respond. Check that it is running, then open the link again.",
           }),
       );
@@ -71,13 +73,17 @@ export function LoginPage() {
   );
 }
 
-function Explain({ state }: { state: Extract<LoginState, { step: "no-token" | "refused" }> }) {
+const TITLES = {
+  "no-token": "Open the link from your terminal",
+  refused: "This link no longer works",
+  failed: "Login failed",
+} as const;
+
+function Explain({ state }: { state: Extract<LoginState, { step: keyof typeof TITLES }> }) {
   return (
     <>
-      <h1 className="text-[17px] font-semibold">
-        {state.step === "refused" ? "This link no longer works" : "Open the link from your terminal"}
-      </h1>
-      {state.step === "refused" && (
+      <h1 className="text-[17px] font-semibold">{TITLES[state.step]}</h1>
+      {state.step !== "no-token" && (
         <p role="alert" className="mt-2 text-hard">
           {state.message}
         </p>
@@ -88,16 +94,20 @@ function Explain({ state }: { state: Extract<LoginState, { step: "no-token" | "r
           in.
         </p>
       )}
-      <p className="mt-3 mb-2 text-muted">
-        To get a new link, run this command on the machine that runs Plimsoll:
-      </p>
-      <CodeBlock code="plimsoll login" label="Command to get a new link" />
+      {state.step !== "failed" && (
+        <>
+          <p className="mt-3 mb-2 text-muted">
+            To get a new link, run this command on the machine that runs Plimsoll:
+          </p>
+          <CodeBlock code="plimsoll login" label="Command to get a new link" />
+        </>
+      )}
     </>
   );
 }
 
-/** Exchanges the token for a session cookie. Returns null on success, else the error message. */
-async function logIn(token: string): Promise<string | null> {
+/** Exchanges the token for a session cookie. Returns null on success. */
+async function logIn(token: string): Promise<Failure | null> {
   const response = await fetch("/api/v1/login", {
     method: "POST",
     headers: { "content-type": "application/json" },
@@ -105,5 +115,8 @@ async function logIn(token: string): Promise<string | null> {
   });
   if (response.ok) return null;
   const body = (await response.json().catch(() => null)) as { error?: { message?: string } } | null;
-  return body?.error?.message ?? `The server responded with status ${response.status}.`;
+  return {
+    step: response.status === 401 ? "refused" : "failed",
+    message: body?.error?.message ?? `The server responded with status ${response.status}.`,
+  };
 }
