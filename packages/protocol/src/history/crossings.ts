@@ -42,9 +42,7 @@ export function crossingsOf(
 ): { crossings: Crossing[]; above: readonly ThresholdName[] } {
   let crossings: Crossing[] | undefined;
   let after = above;
-  for (const threshold of THRESHOLD_NAMES) {
-    const tokens = thresholdTokens(threshold, thresholds[threshold], level.windowTokens);
-    if (tokens === undefined) continue;
+  for (const { threshold, tokens } of limitsOf(thresholds, level.windowTokens)) {
     const was = after.includes(threshold);
     const up = !was && level.contextTokens >= tokens;
     const down = was && level.contextTokens < tokens * (1 - HYSTERESIS);
@@ -64,6 +62,27 @@ export function crossingsOf(
     });
   }
   return { crossings: crossings ?? [], above: after };
+}
+
+interface Limit {
+  threshold: ThresholdName;
+  tokens: number;
+}
+
+/** The limits asked for last: most turns in a row have the same window size. */
+const lastLimits = new WeakMap<Thresholds, { windowTokens: number | undefined; limits: readonly Limit[] }>();
+
+/** The thresholds that are on, in tokens. */
+function limitsOf(thresholds: Thresholds, windowTokens: number | undefined): readonly Limit[] {
+  const last = lastLimits.get(thresholds);
+  if (last !== undefined && last.windowTokens === windowTokens) return last.limits;
+  const limits: Limit[] = [];
+  for (const threshold of THRESHOLD_NAMES) {
+    const tokens = thresholdTokens(threshold, thresholds[threshold], windowTokens);
+    if (tokens !== undefined) limits.push({ threshold, tokens });
+  }
+  lastLimits.set(thresholds, { windowTokens, limits });
+  return limits;
 }
 
 /** A level and the crossings at its turn. */

@@ -15,8 +15,8 @@ import type { Thresholds } from "./thresholds.ts";
 import type { Timeline, TurnItem } from "./timeline.ts";
 import { arrange, comparePositions, compareText, positionOf } from "./timeline.ts";
 import type { TurnFacts } from "./turn.ts";
-import { larger, normaliseUsage } from "./usage.ts";
-import type { WindowLookups } from "./window.ts";
+import { larger, contextTokens as promptTokens } from "./usage.ts";
+import type { ResolvedWindow, WindowLookups } from "./window.ts";
 import { resolveWindow, utilizationOf } from "./window.ts";
 
 export interface FoldOptions {
@@ -125,18 +125,26 @@ function run(from: AgentState, { items, numbering }: Timeline, options: FoldOpti
     origins: new Map(),
     withdrawn: new Map(),
     windows: new Map(),
+    size: undefined,
   };
+  let last: TurnItem | undefined;
   for (const item of items) {
-    if (item.turn !== undefined) readTurn(result, item, options);
-    else readMark(result, item.mark, item.window);
+    if (item.turn === undefined) readMark(result, item.mark, item.window);
+    else {
+      readTurn(result, item, options);
+      last = item;
+    }
   }
-  const { windows, ...rest } = result;
+  if (last !== undefined) result.state.tail = positionOf(last);
+  const { windows, size: _, ...rest } = result;
   return { ...rest, summary: { ...rest.summary, windows: [...windows.values()] } };
 }
 
 /** A run under way. Items come by window, so `windows` is in order. */
 interface Run extends FoldResult {
   windows: Map<number, WindowSummary>;
+  /** The window size of the last turn, and what it was resolved from: most turns have the same. */
+  size: { model: string; reported: number | undefined; resolved: ResolvedWindow } | undefined;
   state: AgentState & { recent: number[]; levels: KnownLevel[] };
 }
 
@@ -166,18 +174,12 @@ function readMark(result: Run, mark: MarkFacts, window: number): void {
 function readTurn(result: Run, item: TurnItem, options: FoldOptions): void {
   const { state, summary } = result;
   const { turn, window } = item;
-  const { contextTokens } = normaliseUsage(turn.usage);
+  const contextTokens = promptTokens(turn.usage);
   if (turn.sentLimit !== undefined) {
     const others = state.reported.filter((known) => known.model !== turn.model);
     state.reported = [...others, { model: turn.model, tokens: turn.sentLimit }].slice(-REPORTED);
   }
-  const resolved = resolveWindow(
-    {
-      model: turn.model,
-      reported: state.reported.find((known) => known.model === turn.model)?.tokens,
-    },
-    options.lookups,
-  );
+  const resolved = sizeOf(result, turn.model, options);
   const utilization = utilizationOf(contextTokens, resolved.tokens);
   result.turns.push({
     turn,
@@ -189,7 +191,6 @@ function readTurn(result: Run, item: TurnItem, options: FoldOptions): void {
   });
 
   const previousModel = state.model;
-  state.tail = positionOf(item);
   state.lastTurnAt = Math.max(state.lastTurnAt ?? turn.at, turn.at);
   summary.turns += 1;
   if (turn.compaction) {
@@ -222,6 +223,16 @@ function readTurn(result: Run, item: TurnItem, options: FoldOptions): void {
   state.above = crossed.above;
   if (crossed.crossings.length === 0 && state.unmatched.length === 0) appendLevel(state.levels, level);
   else Object.assign(state, applyLevel(state, level, crossed.crossings, result));
+}
+
+function sizeOf(result: Run, model: string, { lookups }: FoldOptions): ResolvedWindow {
+  const { state, size } = result;
+  const reported =
+    state.reported.length === 0 ? undefined : state.reported.find((known) => known.model === model)?.tokens;
+  if (size !== undefined && size.model === model && size.reported === reported) return size.resolved;
+  const resolved = resolveWindow({ model, reported }, lookups);
+  result.size = { model, reported, resolved };
+  return resolved;
 }
 
 /** Sets the level after the pending boundaries, or records a fall that no boundary explains. */

@@ -103,7 +103,7 @@ export function arrange(
     seq: turn.seq ?? UNNUMBERED,
   }));
   const sequence = numberTurns(placed, past.sequence);
-  const turnItems = placed.sort(compareTurns);
+  const turnItems = inOrder(placed, compareTurns);
   const markItems = marks
     .map((mark) => ({ mark, window: mark.sentWindow ?? offset(mark.at) + count(mark.at, mark.id) }))
     .sort((a, b) => a.window - b.window || a.mark.at - b.mark.at || compareText(a.mark.id, b.mark.id));
@@ -121,15 +121,28 @@ export function arrange(
   };
 }
 
-/** Sets `seq` of the turns that have no sequence number. Returns the sequence of the latest window. */
-function numberTurns(turns: readonly TurnItem[], past: Sequence | undefined): Sequence | undefined {
-  let last = past;
-  const byWindow = new Map<number, TurnItem[]>();
-  for (const placed of turns) {
-    const same = byWindow.get(placed.window);
-    if (same === undefined) byWindow.set(placed.window, [placed]);
-    else same.push(placed);
+/** Sorts in place, unless the items are in order already, as they mostly are: a sort makes copies even then. */
+function inOrder<T>(items: T[], compare: (a: T, b: T) => number): T[] {
+  for (let index = 1; index < items.length; index++) {
+    if (compare(items[index - 1]!, items[index]!) > 0) return items.sort(compare);
   }
+  return items;
+}
+
+/** Sets `seq` of the turns that have no sequence number. Returns the sequence of the latest window. */
+function numberTurns(turns: TurnItem[], past: Sequence | undefined): Sequence | undefined {
+  const [first] = turns;
+  if (first === undefined) return past;
+  const byWindow = new Map<number, TurnItem[]>();
+  if (turns.every(({ window }) => window === first.window)) byWindow.set(first.window, turns);
+  else {
+    for (const placed of turns) {
+      const same = byWindow.get(placed.window);
+      if (same === undefined) byWindow.set(placed.window, [placed]);
+      else same.push(placed);
+    }
+  }
+  let last = past;
   for (const [window, members] of byWindow) {
     const before = past?.window === window ? past : undefined;
     const after = numberWindow(window, members, before);
@@ -141,24 +154,26 @@ function numberTurns(turns: readonly TurnItem[], past: Sequence | undefined): Se
 function numberWindow(window: number, members: readonly TurnItem[], past: Sequence | undefined): Sequence {
   let top = past?.top;
   let unnumberedAt = past?.unnumberedAt;
-  const numbered: TurnItem[] = [];
-  const unnumbered: TurnItem[] = [];
-  for (const placed of members) (placed.turn.seq === undefined ? unnumbered : numbered).push(placed);
-  // Most windows have only one kind of turn, and then nothing depends on time.
-  if (unnumbered.length > 0) {
-    numbered.sort((a, b) => a.turn.at - b.turn.at);
-    unnumbered.sort((a, b) => a.turn.at - b.turn.at);
-    unnumberedAt = Math.max(unnumberedAt ?? Number.NEGATIVE_INFINITY, unnumbered.at(-1)!.turn.at);
+  for (const { turn } of members) {
+    if (turn.seq === undefined) unnumberedAt = Math.max(unnumberedAt ?? turn.at, turn.at);
   }
-  let next = 0;
-  for (const placed of unnumbered) {
-    while (next < numbered.length && numbered[next]!.turn.at <= placed.turn.at) {
-      top = Math.max(top ?? UNNUMBERED, numbered[next++]!.seq);
+  const isNumbered = ({ turn }: TurnItem) => turn.seq !== undefined;
+  if (!members.some(isNumbered)) {
+    for (const placed of members) placed.seq = top ?? UNNUMBERED;
+  } else {
+    // Most windows have only one kind of turn, and then nothing depends on time.
+    const byTime = members.every(isNumbered) ? members : members.toSorted(comparePlaces);
+    for (const placed of byTime) {
+      if (isNumbered(placed)) top = Math.max(top ?? UNNUMBERED, placed.seq);
+      else placed.seq = top ?? UNNUMBERED;
     }
-    placed.seq = top ?? UNNUMBERED;
   }
-  for (; next < numbered.length; next++) top = Math.max(top ?? UNNUMBERED, numbered[next]!.seq);
   return { window, top, unnumberedAt };
+}
+
+/** By time; of turns at the same time, those with a sequence number come first. */
+function comparePlaces(a: TurnItem, b: TurnItem): number {
+  return a.turn.at - b.turn.at || Number(a.turn.seq === undefined) - Number(b.turn.seq === undefined);
 }
 
 /** The same order as `comparePositions`, without allocating a position for each turn. */

@@ -36,7 +36,7 @@ export function normaliseUsage(usage: Usage): NormalisedUsage {
     output: usage.output_tokens,
     reasoning: usage.reasoning_tokens,
     basis,
-    contextTokens: input === undefined ? undefined : exclusive ? input + cached : Math.max(input, cached),
+    contextTokens: contextTokens(usage),
   };
 }
 
@@ -49,7 +49,10 @@ export function provenBasis(usage: Usage): ProvenBasis {
 
 /** Context tokens of one turn: fresh input + cache read + cache write. Undefined when it was not counted. */
 export function contextTokens(usage: Usage): number | undefined {
-  return normaliseUsage(usage).contextTokens;
+  const { input_tokens: input, cache_read_tokens: cacheRead, cache_write_tokens: cacheWrite } = usage;
+  if (input === undefined) return undefined;
+  const cached = (cacheRead ?? 0) + (cacheWrite ?? 0);
+  return provenBasis(usage) === "exclusive" ? input + cached : Math.max(input, cached);
 }
 
 /**
