@@ -7,7 +7,7 @@ CREATE EXTENSION IF NOT EXISTS citus;
 
 SELECT create_distributed_table('sessions', 'project_id');
 SELECT create_distributed_table('agents', 'project_id', colocate_with => 'sessions');
-SELECT create_distributed_table('turns', 'project_id', colocate_with => 'sessions');
+SELECT create_distributed_table('turn_blocks', 'project_id', colocate_with => 'sessions');
 SELECT create_distributed_table('segments', 'project_id', colocate_with => 'sessions');
 SELECT create_distributed_table('windows', 'project_id', colocate_with => 'sessions');
 SELECT create_distributed_table('boundaries', 'project_id', colocate_with => 'sessions');

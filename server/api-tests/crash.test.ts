@@ -3,6 +3,7 @@ import type { IngestAnswer, TurnPage } from "@plimsoll/protocol";
 import pg from "pg";
 import { afterEach, describe, expect, it } from "vitest";
 import { sessionId, turnKey } from "../history/identity.ts";
+import { turnBlocks, unpackBlock } from "../store/turn-blocks.ts";
 import { emptyDatabase } from "../testing/database.ts";
 import { makeHome, removeHome, startTestServer, type TestServer } from "../testing/server.ts";
 import { crash } from "./processes.ts";
@@ -206,10 +207,11 @@ describe(`crashes under load (PLIMSOLL_CRASH_SEED=${SEED})`, () => {
     const client = new pg.Client({ connectionString: database.url });
     await client.connect();
     // The keys themselves, once: the comparison above goes by times.
-    const { rows } = await client.query<{ key: string }>("SELECT key::text FROM turns");
+    const { rows } = await client.query(`SELECT ${turnBlocks.select("t")} FROM turn_blocks t`);
     await client.end();
-    const keys = new Set(rows.map(({ key }) => key));
-    expect(keys.size).toBe(rows.length);
+    const stored = rows.flatMap((row) => unpackBlock(turnBlocks.parse(row)).rows.map(({ key }) => key));
+    const keys = new Set(stored);
+    expect(keys.size).toBe(stored.length);
     for (const ids of ledger.acknowledged.values())
       for (const id of ids) expect(keys.has(turnKey(id)), id).toBe(true);
   });

@@ -82,7 +82,7 @@ describe("SIGTERM with a full queue", () => {
     const session = unique("session");
     expect((await sendAndWait(stopping, batch(session, 10))).body.accepted).toBe(10);
     await client.query("BEGIN");
-    await client.query("LOCK TABLE turns IN ACCESS EXCLUSIVE MODE");
+    await client.query("LOCK TABLE turn_blocks IN ACCESS EXCLUSIVE MODE");
     let acknowledged = 10;
     const under = Array.from({ length: 60 }, async () => {
       const answer = await stopping.send(batch(session, 1_000)).catch(() => undefined);

@@ -6,6 +6,7 @@ import pg from "pg";
 import type { Logger } from "pino";
 import { PlimsollError } from "../errors.ts";
 import { projectRoot } from "../root.ts";
+import { packStoredTurns, turnsAreToPack } from "./pack-turns.ts";
 import { explainUnreachable } from "./reach.ts";
 import { withSchemaEngine } from "./schema-engine.ts";
 import { throwIfStopped } from "./stopped.ts";
@@ -42,9 +43,9 @@ interface Applied {
 }
 
 /**
- * Brings the database to the newest migration. Processes that start together wait for each other. Prisma's
- * engine is loaded only when there is something to apply.
- * @param options.signal ends the wait for another process; a migration that has begun is finished
+ * Brings the database to the newest migration, and packs turns that an older version stored. Processes that start
+ * together wait for each other. Prisma's engine is loaded only when there is something to apply.
+ * @param options.signal ends the wait for another process, and the packing; a migration that has begun is finished
  * @returns the names of the applied migrations
  * @throws PlimsollError `database_unsafe` when a migration failed earlier, fails now, or is unknown to this version
  */
@@ -66,21 +67,17 @@ export async function migrate(options: {
     const before = await readApplied(client);
     // Without the lock, an unfinished migration may be one that another process is applying right now.
     const settled = before.every(({ finished }) => finished);
-    if (settled && pending(migrations, before, options.log).length === 0) return [];
+    const upToDate = settled && pending(migrations, before, options.log).length === 0;
+    if (upToDate && !(await turnsAreToPack(client))) return [];
     await client.query("SELECT pg_advisory_lock($1)", [MIGRATION_LOCK]);
-    const names = pending(migrations, await readApplied(client), options.log);
-    if (names.length === 0) return [];
     signal.removeEventListener("abort", leave);
     throwIfStopped(signal);
-    await withSchemaEngine(options.url, root, async (engine) => {
-      await engine.applyMigrations({ migrationsList: migrationList(migrations, root), filters: NO_FILTER });
-    }).catch((cause) => {
-      throw new PlimsollError("database_unsafe", `A migration failed: ${String(cause?.message ?? cause)}`, {
-        cause,
-        hint: "Nothing it changed was kept. Repair what it names, then mark it: npx prisma migrate resolve --rolled-back <name>.",
-      });
-    });
-    options.log.info({ applied: names }, "database migrated");
+    const names = pending(migrations, await readApplied(client), options.log);
+    if (names.length > 0) {
+      await applyMigrations(options.url, root, migrations);
+      options.log.info({ applied: names }, "database migrated");
+    }
+    if (await turnsAreToPack(client)) await packStoredTurns(client, { log: options.log, signal });
     return names;
   } catch (error) {
     throwIfStopped(signal);
@@ -90,6 +87,17 @@ export async function migrate(options: {
     // Ends the session, and with it the lock.
     await client.end().catch(() => {});
   }
+}
+
+async function applyMigrations(url: string, root: string, migrations: Migration[]): Promise<void> {
+  await withSchemaEngine(url, root, async (engine) => {
+    await engine.applyMigrations({ migrationsList: migrationList(migrations, root), filters: NO_FILTER });
+  }).catch((cause) => {
+    throw new PlimsollError("database_unsafe", `A migration failed: ${String(cause?.message ?? cause)}`, {
+      cause,
+      hint: "Nothing it changed was kept. Repair what it names, then mark it: npx prisma migrate resolve --rolled-back <name>.",
+    });
+  });
 }
 
 async function readApplied(client: pg.Client): Promise<Applied[]> {

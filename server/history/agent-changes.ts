@@ -13,7 +13,7 @@ import { sourceCode } from "../store/codes.ts";
 import type { CrossingRow } from "../store/crossings.ts";
 import { packStored, type StoredState } from "../store/packed-state.ts";
 import type { SegmentRow } from "../store/segments.ts";
-import type { TurnRow } from "../store/turns.ts";
+import type { BlockKey, BlockStretch, TurnBlock } from "../store/turn-blocks.ts";
 import type { WindowRow } from "../store/windows.ts";
 import type { ArrivedAgent } from "./group-events.ts";
 
@@ -26,8 +26,6 @@ export interface KnownAgent {
   row: AgentRow;
   /** Undefined after the state was dropped: it is folded again from the last cut. */
   stored: StoredState | undefined;
-  /** Keys of the latest turns: a stream reports its turn again and again. */
-  recentKeys: readonly string[];
 }
 
 /** What the fold of one agent needs from outside. */
@@ -47,8 +45,11 @@ export interface AgentChanges {
   /** Undefined for an agent that is new. */
   before: AgentRow | undefined;
   after: KnownAgent;
-  turnInserts: TurnRow[];
-  turnUpdates: TurnRow[];
+  blockDeletes: BlockKey[];
+  /** New blocks, and blocks in the place of deleted ones. */
+  blockInserts: TurnBlock[];
+  /** Segments that are over: the blocks of each become one. */
+  blockJoins: BlockStretch[];
   /** New marks and falls. The insert fails if an id is stored after all; see `Lookup` of plan-chunk.ts. */
   boundaryInserts: BoundaryRow[];
   /** Stored marks and falls that read differently now. */
@@ -63,6 +64,8 @@ export interface AgentChanges {
   windowDeletes: number[];
   segmentUpserts: SegmentRow[];
   segmentDeletes: number[];
+  /** The summary of the events that continued the history; undefined if it was folded again, or cut. */
+  run: Summary | undefined;
   /** For the rollups. */
   added: TurnReading[];
   replaced: { before: TurnReading; after: TurnReading }[];
@@ -74,8 +77,9 @@ export function noChanges(harness: string, before: AgentRow | undefined, after: 
     harness,
     before,
     after,
-    turnInserts: [],
-    turnUpdates: [],
+    blockDeletes: [],
+    blockInserts: [],
+    blockJoins: [],
     boundaryInserts: [],
     boundaryUpserts: [],
     settled: [],
@@ -87,6 +91,7 @@ export function noChanges(harness: string, before: AgentRow | undefined, after: 
     windowDeletes: [],
     segmentUpserts: [],
     segmentDeletes: [],
+    run: undefined,
     added: [],
     replaced: [],
     boundaryCounts: [],
@@ -137,15 +142,14 @@ export type AgentIdentity = Pick<
 export function knownAgent(
   identity: AgentIdentity,
   before: KnownAgent | undefined,
-  after: { stored: StoredState; totals: Totals; tally: Tally; recentKeys: readonly string[] },
+  after: { stored: StoredState; totals: Totals; tally: Tally },
   { thresholds, nextNumber }: Pick<AgentOptions, "thresholds" | "nextNumber">,
 ): KnownAgent {
-  const { stored, totals, tally, recentKeys } = after;
+  const { stored, totals, tally } = after;
   const { state } = stored;
   const row = before?.row;
   return {
     stored,
-    recentKeys,
     row: {
       id: identity.id,
       number: row?.number ?? nextNumber(),
@@ -201,8 +205,9 @@ export function joinChanges(first: AgentChanges, second: AgentChanges): AgentCha
 }
 
 const LISTS = [
-  "turnInserts",
-  "turnUpdates",
+  "blockDeletes",
+  "blockInserts",
+  "blockJoins",
   "boundaryInserts",
   "boundaryUpserts",
   "settled",

@@ -1,6 +1,7 @@
 import type { PlimsollEvent } from "@plimsoll/protocol";
 import { describe, expect, it } from "vitest";
 import { reportedRow } from "../store/boundaries.ts";
+import { blocksOf } from "../store/turn-blocks.ts";
 import { turnRow } from "../store/turns.ts";
 import { parsedEvent } from "../testing/events.ts";
 import { hasEvents, NOTHING_STORED, newsOf, type StoredEvents } from "./agent-news.ts";
@@ -39,7 +40,8 @@ function stored(...events: PlimsollEvent[]): StoredEvents {
           windowSource: "catalog" as const,
           utilization: 0.1,
         };
-        return [key, { reading, row: turnRow(reading, { agent: 1, modelId: 1, receivedAt: 2_000 }) }];
+        const row = turnRow(reading, { agent: 1, modelId: 1, receivedAt: 2_000 });
+        return [key, { reading, row, block: blocksOf([row])[0]! }];
       }),
     ),
     marks: new Map(

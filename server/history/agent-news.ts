@@ -2,6 +2,7 @@ import type { TurnFacts, TurnReading } from "@plimsoll/protocol";
 import { mergeTurns } from "@plimsoll/protocol";
 import type { BoundaryRow, ReportedMark } from "../store/boundaries.ts";
 import { markOfRow } from "../store/boundaries.ts";
+import type { TurnBlock } from "../store/turn-blocks.ts";
 import type { TurnRow } from "../store/turns.ts";
 import type { ArrivedAgent, ArrivedMark } from "./group-events.ts";
 import { preferredMark, readsTheSame, sameMark, sameTurn } from "./group-events.ts";
@@ -11,6 +12,8 @@ import type { Outcome } from "./outcomes.ts";
 export interface StoredTurn {
   row: TurnRow;
   reading: TurnReading;
+  /** The block that holds it. */
+  block: TurnBlock;
 }
 
 /** What the database holds of the turns and marks that arrived. By turn key and mark id. */

@@ -1,18 +1,13 @@
-import type {
-  BoundaryReading,
-  Crossing,
-  FoldResult,
-  InferredBoundary,
-  TurnReading,
-} from "@plimsoll/protocol";
+import type { BoundaryReading, Crossing, FoldResult, InferredBoundary } from "@plimsoll/protocol";
 import type { Tally } from "../store/agents.ts";
 import { type BoundaryRow, inferredRow, markOfRow, readingOfRow, reportedRow } from "../store/boundaries.ts";
 import { BOUNDARY_ORIGIN, crossingOriginCode } from "../store/codes.ts";
 import { crossingOfRow, crossingRow } from "../store/crossings.ts";
+import { blocksOf } from "../store/turn-blocks.ts";
 import { sameReading, turnRow } from "../store/turns.ts";
 import { type AgentChanges, countBoundary } from "./agent-changes.ts";
 import { sameMark } from "./group-events.ts";
-import type { StretchEvents, StretchMark, StretchTurn } from "./news-by-time.ts";
+import type { StretchEvents, StretchMark } from "./news-by-time.ts";
 import type { StoredStretch } from "./read-history.ts";
 
 /** Where the rows of an agent belong. */
@@ -28,8 +23,8 @@ export interface AgentPlace {
 export interface Comparison {
   changes: Pick<
     AgentChanges,
-    | "turnInserts"
-    | "turnUpdates"
+    | "blockDeletes"
+    | "blockInserts"
     | "boundaryInserts"
     | "boundaryUpserts"
     | "boundaryDeletes"
@@ -58,8 +53,8 @@ export function compareHistory(
 ): Comparison {
   const comparison: Comparison = {
     changes: {
-      turnInserts: [],
-      turnUpdates: [],
+      blockDeletes: [],
+      blockInserts: [],
       boundaryInserts: [],
       boundaryUpserts: [],
       boundaryDeletes: [],
@@ -73,10 +68,8 @@ export function compareHistory(
     tally,
     originChanged: false,
   };
+  compareTurns(comparison, place, stored, events, results);
   for (const result of results) {
-    for (const reading of result.turns) {
-      compareTurn(comparison, place, events.turns.get(reading.turn.key)!, reading);
-    }
     for (const reading of result.marks.values()) {
       compareMark(comparison, place, events.marks.get(reading.id)!, reading);
     }
@@ -86,20 +79,32 @@ export function compareHistory(
   return comparison;
 }
 
-function compareTurn(
+/** If some turn is new or reads differently, all blocks of the stretch are packed again: one for each result, or more. */
+function compareTurns(
   { changes }: Comparison,
-  { number, modelId }: AgentPlace,
-  { stored, receivedAt, facts }: StretchTurn,
-  reading: TurnReading,
+  place: AgentPlace,
+  stored: StoredStretch,
+  events: StretchEvents,
+  results: readonly FoldResult[],
 ): void {
-  const row = () => turnRow(reading, { agent: number, modelId: modelId(facts.model), receivedAt });
-  if (stored === undefined) {
-    changes.turnInserts.push(row());
-    changes.added.push(reading);
-  } else if (stored.reading.turn !== facts || !sameReading(stored.reading, reading)) {
-    changes.turnUpdates.push(row());
-    changes.replaced.push({ before: stored.reading, after: reading });
-  }
+  const rows = results.map((result) =>
+    result.turns.map((reading) => {
+      const { stored, receivedAt, facts } = events.turns.get(reading.turn.key)!;
+      if (stored === undefined) changes.added.push(reading);
+      else if (stored.reading.turn !== facts || !sameReading(stored.reading, reading)) {
+        changes.replaced.push({ before: stored.reading, after: reading });
+      } else return stored.row;
+      const { number: agent, modelId } = place;
+      return turnRow(reading, { agent, modelId: modelId(facts.model), receivedAt });
+    }),
+  );
+  const changed = changes.added.length + changes.replaced.length > 0;
+  const moved = stored.turns.some(({ row }) => !events.turns.has(row.key));
+  // A cut that is new must not run through a block.
+  const cut = rows.filter(({ length }) => length > 0).length > 1;
+  if (!changed && !moved && !cut) return;
+  changes.blockDeletes.push(...new Set(stored.turns.map(({ block }) => block)));
+  changes.blockInserts.push(...rows.flatMap(blocksOf));
 }
 
 function compareMark(

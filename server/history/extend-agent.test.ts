@@ -1,7 +1,6 @@
 import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol";
 import { describe, expect, it } from "vitest";
 import { reportedRow } from "../store/boundaries.ts";
-import { turnRow } from "../store/turns.ts";
 import { parsedEvent } from "../testing/events.ts";
 import type { AgentChanges, AgentOptions, KnownAgent } from "./agent-changes.ts";
 import { type AgentNews, NOTHING_STORED, newsOf, type StoredEvents } from "./agent-news.ts";
@@ -49,6 +48,13 @@ function extend(
   return extendKnownAgent(agent, known, newsOf(agent, stored), options);
 }
 
+/** The block of all turns. */
+function blockOf({ turns }: StoredEvents) {
+  const blocks = new Set([...turns.values()].map(({ block }) => block));
+  expect(blocks.size).toBe(1);
+  return [...blocks][0]!;
+}
+
 function expectChanges(result: AgentChanges | RefoldReason): AgentChanges {
   if (typeof result === "string") throw new Error(`folded again: ${result}`);
   return result;
@@ -58,10 +64,10 @@ function expectChanges(result: AgentChanges | RefoldReason): AgentChanges {
 function historyOf(...events: Event[]): { known: KnownAgent; stored: StoredEvents } {
   const changes = expectChanges(extend(undefined, events));
   const place = { agentId: changes.after.row.id, sessionId: changes.after.row.sessionId, receivedAt: 5_000 };
-  const turns = changes.added.map((reading) => ({
-    reading,
-    row: turnRow(reading, { agent: 7, modelId: 1, receivedAt: 5_000 }),
-  }));
+  const readings = new Map(changes.added.map((reading) => [reading.turn.key, reading]));
+  const turns = changes.blockInserts.flatMap((block) =>
+    block.rows.map((row) => ({ row, reading: readings.get(row.key)!, block })),
+  );
   const { marks } = arrived(...events);
   const rows = changes.boundaryInserts.filter(({ id }) => marks.has(id));
   return {
@@ -137,7 +143,9 @@ describe("an extension", () => {
   it("inserts the turns and boundaries that are new, and counts them", () => {
     const { known, stored } = historyOf(turn("a", 10, 900), masked("m", 20));
     const changes = expectChanges(extend(known, [turn("b", 30, 300)], stored));
-    expect(changes.turnInserts.map(({ contextTokens }) => contextTokens)).toEqual([300]);
+    expect(changes.blockInserts.map(({ rows }) => rows.map(({ contextTokens }) => contextTokens))).toEqual([
+      [300],
+    ]);
     expect(changes.settled).toMatchObject([{ id: "m", tokensBefore: 900, tokensAfter: 300 }]);
     expect(changes.boundaryCounts.map(({ count, reading }) => [count, reading.tokensAfter])).toEqual([
       [-1, undefined],
@@ -152,14 +160,17 @@ describe("an extension", () => {
     });
   });
 
-  it("only rewrites a known turn that grew", () => {
-    const { known, stored } = historyOf(turn("a", 10, 100));
+  it("only rewrites the block of a known turn that grew", () => {
+    const { known, stored } = historyOf(turn("a", 10, 100), turn("b", 20, 110));
     const grown = turn("a", 10, 100, { usage: { input_tokens: 100, output_tokens: 50 } });
     const changes = expectChanges(extend(known, [grown], stored));
-    expect(changes.turnUpdates.map(({ outputTokens }) => outputTokens)).toEqual([50]);
-    expect([changes.turnInserts, changes.added]).toEqual([[], []]);
+    expect(changes.blockDeletes).toEqual([blockOf(stored)]);
+    expect(changes.blockInserts).toMatchObject([
+      { firstKey: blockOf(stored).firstKey, rows: [{ outputTokens: 50 }, { outputTokens: 1 }] },
+    ]);
+    expect(changes.added).toEqual([]);
     expect(changes.replaced).toHaveLength(1);
-    expect(changes.after.row).toMatchObject({ turns: 1, version: 2, currentTokens: 100 });
+    expect(changes.after.row).toMatchObject({ turns: 2, version: 2, currentTokens: 110 });
   });
 
   it("cuts the history after as many turns as a segment has", () => {
@@ -170,6 +181,9 @@ describe("an extension", () => {
     expect(changes.segmentUpserts[0]!.endsAt).toBe(arrived(turn("d", 40, 1)).firstAt);
     expect(changes.after.stored?.open.turns).toBe(1);
     expect(changes.after.row.turns).toBe(5);
+    expect(changes.blockInserts.map(({ rows }) => rows.length)).toEqual([1, 1]);
+    const [first, last] = [arrived(turn("a", 10, 1)).firstAt, arrived(turn("d", 40, 1)).firstAt];
+    expect(changes.blockJoins).toEqual([{ agent: 7, from: first, to: last }]);
   });
 
   it("writes a window once the agent has left it", () => {
@@ -206,12 +220,6 @@ describe("an extension", () => {
     expect(changes.crossingDeletes).toHaveLength(1);
     expect(changes.crossingUpserts).toMatchObject([{ threshold: "warning", up: true, contextTokens: 160 }]);
     expect(changes.after.row.warnings).toBe(1);
-  });
-
-  it("keeps the keys of the latest turns", () => {
-    const turns = Array.from({ length: 20 }, (_, n) => turn(`t${n}`, n, 100 + n));
-    const { known } = historyOf(...turns);
-    expect(known.recentKeys).toEqual([...arrived(...turns).turns.keys()].slice(-16));
   });
 });
 

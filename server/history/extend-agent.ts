@@ -12,7 +12,8 @@ import { inferredRow, reportedRow } from "../store/boundaries.ts";
 import { crossingOriginCode } from "../store/codes.ts";
 import { crossingRow } from "../store/crossings.ts";
 import { packState, packSummary, type StoredState } from "../store/packed-state.ts";
-import { turnRow } from "../store/turns.ts";
+import { type BlockStretch, blocksOf } from "../store/turn-blocks.ts";
+import { type TurnRow, turnRow } from "../store/turns.ts";
 import {
   type AgentChanges,
   type AgentIdentity,
@@ -29,9 +30,6 @@ import type { AgentNews } from "./agent-news.ts";
 
 /** Why an agent's history is folded again, and not only continued. */
 export type RefoldReason = "turn_changed" | "mark_replaced" | "out_of_order" | "state_dropped";
-
-/** Turn keys to remember: a stream reports its latest turn again, and sub-second turns interleave. */
-const RECENT_KEYS = 16;
 
 const START: StoredState = { state: EMPTY_STATE, window: undefined, open: EMPTY_SUMMARY };
 
@@ -63,18 +61,19 @@ export function extendKnownAgent(
   const runs = [...segments.closed.map(({ result }) => result), segments.open];
   const { totals, window, over } = joinTotals(known, from.window, runs);
   const stored = { state: segments.open.state, window, open: openSummary(from, segments) };
-  const keys = [...(known?.recentKeys ?? []), ...events.turns.map(({ key }) => key)].slice(-RECENT_KEYS);
   const rows = rowsOf(agent, runs, news, known, options);
   const after = knownAgent(
     agent,
     known,
-    { stored, totals, tally: rows.tally, recentKeys: keys },
+    { stored, totals, tally: rows.tally },
     { ...options, nextNumber: () => rows.number },
   );
   return {
     ...noChanges(agent.harness, known?.row, after),
     ...rows.changes,
     windowUpserts: over.map((one) => windowRow(agent.id, one)),
+    run: segments.closed.length === 0 ? segments.open.summary : undefined,
+    blockJoins: joinsOf(from, segments, rows.number),
     segmentUpserts: segments.closed.map(({ endsAt, result }, index) => ({
       agent: rows.number,
       endsAt,
@@ -90,7 +89,7 @@ export function extendKnownAgent(
  */
 function reachesCut({ state, open }: StoredState, events: readonly { at: number }[]): boolean {
   if (open.turns > 0) {
-    const firstOpenAt = Math.min(...open.windows.map(({ firstAt }) => firstAt));
+    const firstOpenAt = firstAtOf(open);
     return events.some(({ at }) => at < firstOpenAt);
   }
   const lastAt = Math.max(
@@ -98,6 +97,18 @@ function reachesCut({ state, open }: StoredState, events: readonly { at: number 
     state.lastMark?.at ?? Number.NEGATIVE_INFINITY,
   );
   return events.some(({ at }) => at <= lastAt);
+}
+
+/** The segment that was open before holds one block a batch, until it is over. */
+function joinsOf({ open }: StoredState, { closed }: Segments, agent: number): BlockStretch[] {
+  const [first] = closed;
+  if (first === undefined || open.turns === 0) return [];
+  return [{ agent, from: firstAtOf(open), to: first.endsAt }];
+}
+
+/** The time of the first turn. Epoch ms. */
+export function firstAtOf({ windows }: Summary): number {
+  return Math.min(...windows.map(({ firstAt }) => firstAt));
 }
 
 function openSummary(from: StoredState, { closed, open }: Segments): Summary {
@@ -138,11 +149,12 @@ function rowsOf(
 ) {
   const number = known?.row.number ?? nextNumber();
   const place = { agentId: agent.id, sessionId: agent.sessionId, receivedAt: agent.receivedAt };
-  const received = new Map(news.newTurns.map(({ facts, receivedAt }) => [facts.key, receivedAt]));
+  const received = new Map<string, number>();
+  for (const { facts, receivedAt } of news.newTurns) received.set(facts.key, receivedAt);
   const marks = new Map(news.newMarks.map((mark) => [mark.facts.id, mark]));
   const changes = {
-    turnInserts: [] as AgentChanges["turnInserts"],
-    turnUpdates: [] as AgentChanges["turnUpdates"],
+    blockDeletes: [] as AgentChanges["blockDeletes"],
+    blockInserts: [] as AgentChanges["blockInserts"],
     boundaryInserts: [] as AgentChanges["boundaryInserts"],
     settled: [] as AgentChanges["settled"],
     crossingUpserts: [] as AgentChanges["crossingUpserts"],
@@ -154,20 +166,26 @@ function rowsOf(
   };
   let tally = tallyOf(known?.row);
 
+  const changed = new Map<string, TurnRow>();
   for (const { before, after } of news.changedTurns) {
     const reading = { ...before.reading, turn: after };
     const receivedAt = before.row.at + before.row.delay * 1_000;
-    changes.turnUpdates.push(turnRow(reading, { agent: number, modelId: before.row.modelId, receivedAt }));
+    changed.set(after.key, turnRow(reading, { agent: number, modelId: before.row.modelId, receivedAt }));
     changes.replaced.push({ before: before.reading, after: reading });
+  }
+  for (const block of new Set(news.changedTurns.map(({ before }) => before.block))) {
+    changes.blockDeletes.push(block);
+    changes.blockInserts.push({ ...block, rows: block.rows.map((row) => changed.get(row.key) ?? row) });
   }
   const pending = new Map(known?.stored?.state.pending.map((reading) => [reading.id, reading]));
   for (const run of runs) {
-    for (const reading of run.turns) {
+    const rows = run.turns.map((reading) => {
       const { key, model } = reading.turn;
       const receivedAt = received.get(key) ?? agent.receivedAt;
-      changes.turnInserts.push(turnRow(reading, { agent: number, modelId: modelId(model), receivedAt }));
-      changes.added.push(reading);
-    }
+      return turnRow(reading, { agent: number, modelId: modelId(model), receivedAt });
+    });
+    changes.blockInserts.push(...blocksOf(rows));
+    changes.added.push(...run.turns);
     for (const reading of run.marks.values()) {
       const mark = marks.get(reading.id);
       if (mark !== undefined) {

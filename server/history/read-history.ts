@@ -5,11 +5,12 @@ import { arrayLiteral } from "../store/binary-arrays.ts";
 import { type BoundaryRow, boundaries } from "../store/boundaries.ts";
 import { type CrossingRow, crossings } from "../store/crossings.ts";
 import { type SegmentRow, segments } from "../store/segments.ts";
-import { TURN_SLOT, type TurnRow, turnFactsOf, turnReadingOf, turns } from "../store/turns.ts";
+import { type TurnBlock, turnBlocks, unpackBlock } from "../store/turn-blocks.ts";
+import { turnFactsOf, turnReadingOf } from "../store/turns.ts";
 import { type WindowRow, windows } from "../store/windows.ts";
 import type { StoredTurn } from "./agent-news.ts";
 
-/** A stretch of time: after `from`, at or before `to`. Epoch ms; may be infinite. */
+/** From one cut to another: after `from`, at or before `to`. Epoch ms; infinite where there is no cut. */
 export interface Stretch {
   from: number;
   to: number;
@@ -34,13 +35,13 @@ export interface History {
 export type ModelName = (modelId: number) => string;
 
 const time = (parameter: string) => `to_timestamp(${parameter}::float8 / 1000)`;
-const slot = (parameter: string) => TURN_SLOT.replace("t.at", time(parameter));
 
 const CUTS = `SELECT t.agent, (extract(epoch FROM t.ends_at) * 1000)::float8 AS "endsAt", t.summary
 FROM segments t WHERE t.project_id = $1 AND t.agent = $2 ORDER BY t.ends_at`;
 const STATE = `SELECT t.state FROM segments t WHERE t.project_id = $1 AND t.agent = $2 AND t.ends_at = ${time("$3")}`;
-const TURNS = `SELECT ${turns.select("t")} FROM turns t WHERE t.project_id = $1 AND t.agent = $2
-  AND ${TURN_SLOT} >= ${slot("$3")} AND ${TURN_SLOT} <= ${slot("$4")} AND t.at > ${time("$3")} AND t.at <= ${time("$4")}`;
+// No block reaches over a cut, and a stretch begins and ends at cuts.
+const BLOCKS = `SELECT ${turnBlocks.select("t")} FROM turn_blocks t WHERE t.project_id = $1 AND t.agent = $2
+  AND t.first_at > ${time("$3")} AND t.first_at <= ${time("$4")} ORDER BY t.first_at, t.first_key`;
 // By type, because the index has the type before the time.
 const MARKS = `SELECT ${boundaries.select("t")} FROM boundaries t WHERE t.project_id = $1 AND t.agent_id = $2::uuid
   AND t.type = ANY($5::text[]) AND t.at > ${time("$3")} AND t.at <= ${time("$4")}`;
@@ -69,13 +70,13 @@ export function openHistory(
     async stretch(stretch) {
       // As text, because the typed client turns an infinite number into NULL.
       const [from, to] = [String(stretch.from), String(stretch.to)];
-      const [storedTurns, storedMarks, storedCrossings] = await Promise.all([
-        read(TURNS, agent.number, from, to),
+      const [storedBlocks, storedMarks, storedCrossings] = await Promise.all([
+        read(BLOCKS, agent.number, from, to),
         read(MARKS, agent.id, from, to, TYPES),
         read(CROSSINGS, agent.id, from, to),
       ]);
       return {
-        turns: storedTurns.map((row) => storedTurn(turns.parse(row), model)),
+        turns: storedBlocks.flatMap((row) => storedTurns(unpackBlock(turnBlocks.parse(row)), model)),
         marks: storedMarks.map((row) => boundaries.parse(row)),
         crossings: storedCrossings.map((row) => crossings.parse(row)),
       };
@@ -86,7 +87,10 @@ export function openHistory(
   };
 }
 
-export function storedTurn(row: TurnRow, model: ModelName): StoredTurn {
-  const facts: TurnFacts = turnFactsOf(row, model(row.modelId));
-  return { row, reading: turnReadingOf(row, facts) };
+/** The turns of a block. */
+export function storedTurns(block: TurnBlock, model: ModelName): StoredTurn[] {
+  return block.rows.map((row) => {
+    const facts: TurnFacts = turnFactsOf(row, model(row.modelId));
+    return { row, reading: turnReadingOf(row, facts), block };
+  });
 }

@@ -70,7 +70,7 @@ export async function recomputeAgent(
   const { changes } = await refoldAgent({
     history,
     agent: { ...agent, harness, receivedAt: agent.lastReceivedAt },
-    known: { row: { ...agent, state: undefined }, stored: undefined, recentKeys: [] },
+    known: { row: { ...agent, state: undefined }, stored: undefined },
     news: NO_NEWS,
     options: {
       fold: { thresholds, lookups: { configured, catalog: catalogWindow } },
@@ -149,8 +149,8 @@ class RecordedHistory implements History {
 /** A turn keeps its time of receipt in whole seconds. */
 const ROUNDING_MS = 1_000;
 
-function* turnDifferences({ turnInserts, replaced }: AgentChanges): Generator<string> {
-  if (turnInserts.length > 0) yield "turns (row missing)";
+function* turnDifferences({ added, replaced }: AgentChanges): Generator<string> {
+  if (added.length > 0) yield "turns (row missing)";
   for (const { before, after } of replaced) {
     yield* differingColumns(
       "turns",

@@ -211,7 +211,6 @@ class Refold {
         peakUtilization,
       },
       stored: { state: from, window: windows.at(-1), open: EMPTY_SUMMARY },
-      recentKeys: [],
     };
     return tailSinceCut(before, stored, changes, result);
   }
@@ -260,7 +259,6 @@ class Refold {
       stored: { state, window, open },
       totals,
       tally: this.#tally,
-      recentKeys: known.recentKeys,
     };
     this.#changes.after = knownAgent(agent, known, after, options);
   }

@@ -5,11 +5,11 @@ import {
   type FoldResult,
   joinSummaries,
   mayCut,
+  type Summary,
 } from "@plimsoll/protocol";
-import { markOfRow } from "../store/boundaries.ts";
-import { BOUNDARY_ORIGIN } from "../store/codes.ts";
 import { packState, packSummary, type StoredState } from "../store/packed-state.ts";
 import type { SegmentRow } from "../store/segments.ts";
+import type { BlockStretch } from "../store/turn-blocks.ts";
 import {
   type AgentChanges,
   type AgentIdentity,
@@ -22,7 +22,7 @@ import {
 } from "./agent-changes.ts";
 import type { AgentNews, StoredEvents, StoredTurn } from "./agent-news.ts";
 import { compareHistory } from "./compare-history.ts";
-import { joinTotals } from "./extend-agent.ts";
+import { firstAtOf, joinTotals } from "./extend-agent.ts";
 import { NewsByTime } from "./news-by-time.ts";
 import type { StoredStretch } from "./read-history.ts";
 
@@ -30,6 +30,8 @@ import type { StoredStretch } from "./read-history.ts";
 interface TailRun {
   before: KnownAgent;
   stored: StoredStretch;
+  /** Of the run's events alone. */
+  summary: Summary;
   /** Windows that ended in the run. */
   ended: readonly number[];
 }
@@ -50,13 +52,13 @@ export function tailStart(tail: Tail): number | undefined {
   return first === undefined ? undefined : endOf(first.before);
 }
 
-/** What the tail holds of the events that arrived. */
-export function storedInTail(tail: Tail): StoredEvents {
+/** What the tail holds of some turns and marks. */
+export function storedInTail(tail: Tail, keys: ReadonlySet<string>, ids: ReadonlySet<string>): StoredEvents {
   const turns = new Map<string, StoredTurn>();
   const marks = new Map<string, StoredStretch["marks"][number]>();
   for (const { stored } of tail) {
-    for (const turn of stored.turns) turns.set(turn.row.key, turn);
-    for (const row of stored.marks) marks.set(row.id, row);
+    for (const turn of stored.turns) if (keys.has(turn.row.key)) turns.set(turn.row.key, turn);
+    for (const row of stored.marks) if (ids.has(row.id)) marks.set(row.id, row);
   }
   return { turns, marks };
 }
@@ -71,16 +73,12 @@ export function appendToTail(
   news: AgentNews,
   changes: AgentChanges,
 ): Tail {
-  if (known?.stored === undefined) return [];
-  const unsafe =
-    changes.segmentUpserts.length > 0 ||
-    news.changedTurns.length > 0 ||
-    hasReports(news) ||
-    changes.crossingOrigins.length > 0;
-  if (unsafe) return [];
+  if (known?.stored === undefined || changes.run === undefined) return [];
+  if (news.changedTurns.length > 0 || hasReports(news) || changes.crossingOrigins.length > 0) return [];
   const run: TailRun = {
     before: known,
     stored: stretchOf(EMPTY_STRETCH, changes),
+    summary: changes.run,
     ended: changes.windowUpserts.map(({ index }) => index),
   };
   const last = tail.at(-1);
@@ -88,7 +86,8 @@ export function appendToTail(
   // A boundary waits for its level: the next events belong to the same run.
   if (last === undefined) return [];
   const stored = stretchOf(last.stored, changes);
-  return trimmed([...tail.slice(0, -1), { ...last, stored, ended: [...last.ended, ...run.ended] }]);
+  const summary = joinSummaries(last.summary, run.summary);
+  return trimmed([...tail.slice(0, -1), { ...last, stored, summary, ended: [...last.ended, ...run.ended] }]);
 }
 
 /** The tail after a fold from the database: the events since the last cut. */
@@ -102,6 +101,7 @@ export function tailSinceCut(
     {
       before,
       stored: stretchOf(stored, changes, result),
+      summary: result.summary,
       ended: result.summary.windows.slice(0, -1).map(({ index }) => index),
     },
   ];
@@ -109,40 +109,42 @@ export function tailSinceCut(
 
 /**
  * Cuts the history at the start of a run, once enough turns came since the last cut. Returns undefined if it is too early,
- * or if no run can start a segment.
+ * or if no run can start a segment. The runs after the cut stay in the tail, so a late event rarely reaches before it.
  */
 export function cutTail(
   tail: Tail,
   { row, ...known }: KnownAgent,
-  { fold, segmentTurns }: Pick<AgentOptions, "fold" | "segmentTurns">,
-): { segment: SegmentRow; known: KnownAgent; tail: Tail } | undefined {
-  if (known.stored === undefined || known.stored.open.turns < segmentTurns) return undefined;
-  for (let index = tail.length - 1; index > 0; index--) {
-    const { before } = tail[index]!;
+  { segmentTurns }: Pick<AgentOptions, "segmentTurns">,
+): { segment: SegmentRow; blocks: BlockStretch; known: KnownAgent; tail: Tail } | undefined {
+  const kept = Math.min(TAIL_TURNS, segmentTurns) / 2;
+  if (known.stored === undefined || known.stored.open.turns < segmentTurns + kept) return undefined;
+  for (const [index, { before }] of tail.entries()) {
+    if (index === 0 || before.stored === undefined || before.stored.open.turns < segmentTurns) continue;
     const runs = tail.slice(index);
-    const stored = joinStretches(runs.map((run) => run.stored));
     const endsAt = endOf(before);
-    const times = [...stored.turns.map((turn) => turn.row.at), ...stored.marks.map(({ at }) => at)];
-    if (before.stored === undefined || before.stored.open.turns === 0 || Math.min(...times) <= endsAt)
-      continue;
-    const { state, open, window } = before.stored;
-    const result = extendAgent(
-      state,
-      stored.turns.map(({ reading }) => reading.turn),
-      stored.marks
-        .filter(({ origin }) => origin === BOUNDARY_ORIGIN.reported)
-        .map((mark) => markOfRow(mark).facts),
-      fold,
-    );
-    if (result === undefined) continue;
-    const start = { ...before, stored: { state, window, open: EMPTY_SUMMARY } };
+    if (runs.some(({ stored }) => firstOf(stored) <= endsAt)) continue;
+    const { state, open } = before.stored;
+    let summary = EMPTY_SUMMARY;
+    const cut = runs.map((run) => {
+      const sinceCut = { ...run.before, stored: { ...run.before.stored!, open: summary } };
+      summary = joinSummaries(summary, run.summary);
+      return { ...run, before: sinceCut };
+    });
     return {
       segment: { agent: row.number, endsAt, state: packState(state), summary: packSummary(open) },
-      known: { ...known, row, stored: { ...known.stored, open: result.summary } },
-      tail: [{ before: start, stored, ended: runs.flatMap(({ ended }) => ended) }],
+      blocks: { agent: row.number, from: firstAtOf(open), to: endsAt },
+      known: { ...known, row, stored: { ...known.stored, open: summary } },
+      tail: cut,
     };
   }
   return undefined;
+}
+
+/** The time of the earliest event. Epoch ms. */
+function firstOf({ turns, marks }: StoredStretch): number {
+  const first = (events: readonly { at: number }[]) =>
+    events.reduce((least, { at }) => Math.min(least, at), Number.POSITIVE_INFINITY);
+  return Math.min(first(turns.map(({ row }) => row)), first(marks));
 }
 
 /** Folds a late event again from the tail. Returns undefined if the tail does not reach far enough back. */
@@ -187,8 +189,13 @@ export function extendFromTail(
     };
     const open = joinSummaries(from.open, result.summary);
     const after = { stored: { state: result.state, window, open }, totals, tally: comparison.tally };
-    changes.after = knownAgent(agent, known, { ...after, recentKeys: known.recentKeys }, options);
-    const run = { before: base, stored: stretchOf(stored, changes, result), ended: [...still] };
+    changes.after = knownAgent(agent, known, after, options);
+    const run: TailRun = {
+      before: base,
+      stored: stretchOf(stored, changes, result),
+      summary: result.summary,
+      ended: [...still],
+    };
     return { changes, tail: trimmed([...tail.slice(0, index), run]) };
   }
   return undefined;
@@ -196,8 +203,8 @@ export function extendFromTail(
 
 type StretchChanges = Pick<
   AgentChanges,
-  | "turnInserts"
-  | "turnUpdates"
+  | "blockDeletes"
+  | "blockInserts"
   | "boundaryInserts"
   | "boundaryUpserts"
   | "boundaryDeletes"
@@ -242,9 +249,10 @@ function joinStretches(stretches: readonly StoredStretch[]): StoredStretch {
 /** What is stored of a stretch after some changes. */
 function stretchOf(before: StoredStretch, changes: StretchChanges, result?: FoldResult): StoredStretch {
   const readings = new Map((result?.turns ?? changes.added).map((reading) => [reading.turn.key, reading]));
-  const turns = new Map(before.turns.map((turn) => [turn.row.key, turn]));
-  for (const row of [...changes.turnInserts, ...changes.turnUpdates]) {
-    turns.set(row.key, { row, reading: readings.get(row.key)! });
+  const gone = new Set<unknown>(changes.blockDeletes);
+  const turns = before.turns.filter(({ block }) => !gone.has(block));
+  for (const block of changes.blockInserts) {
+    for (const row of block.rows) turns.push({ row, reading: readings.get(row.key)!, block });
   }
   const marks = new Map(before.marks.map((row) => [row.id, row]));
   for (const row of [...changes.boundaryInserts, ...changes.boundaryUpserts]) marks.set(row.id, row);
@@ -256,5 +264,5 @@ function stretchOf(before: StoredStretch, changes: StretchChanges, result?: Fold
   const crossings = new Map(before.crossings.map((row) => [row.id, row]));
   for (const row of changes.crossingUpserts) crossings.set(row.id, row);
   for (const id of changes.crossingDeletes) crossings.delete(id);
-  return { turns: [...turns.values()], marks: [...marks.values()], crossings: [...crossings.values()] };
+  return { turns, marks: [...marks.values()], crossings: [...crossings.values()] };
 }

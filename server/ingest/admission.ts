@@ -1,7 +1,7 @@
 import { PlimsollError } from "../errors.ts";
 
 export interface AdmissionOptions {
-  /** Events of a project that are accepted and not projected. */
+  /** Events of a project that wait for the projection. */
   backlog: (projectId: number) => number;
   /** Events above which requests wait. */
   limit?: number;

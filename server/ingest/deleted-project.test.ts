@@ -60,7 +60,7 @@ const send = () => server.ingest.accept(doomed, [{ value: turn() }], { wait: tru
 describe("the projector of a deleted project", () => {
   it("stops once the project is marked, and leaves no row behind", async () => {
     expect(await send()).toMatchObject({ accepted: 1, rejected: [] });
-    expect(await tablesWithRows()).toEqual(expect.arrayContaining(["projectors", "agents", "turns"]));
+    expect(await tablesWithRows()).toEqual(expect.arrayContaining(["projectors", "agents", "turn_blocks"]));
     await mark();
     await deleteRows();
     expect(await tablesWithRows()).toEqual([]);

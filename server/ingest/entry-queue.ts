@@ -32,12 +32,18 @@ export class EntryQueue {
   /** Ids of entries whose journal commit is under way. */
   readonly #reserved = new Set<string>();
   #events = 0;
+  #waiting = 0;
   #awaited = false;
   #waiters: { ids: Set<string>; resolve: () => void }[] = [];
 
   /** Events waiting or taken. */
   get events(): number {
     return this.#events;
+  }
+
+  /** Events waiting. */
+  get waiting(): number {
+    return this.#waiting;
   }
 
   get isEmpty(): boolean {
@@ -70,6 +76,7 @@ export class EntryQueue {
     this.#entries.push(added);
     this.#ids.add(added.id);
     this.#events += added.entry.events.length;
+    this.#waiting += added.entry.events.length;
     this.#awaited ||= added.entry.reply !== undefined || added.entry.commands !== undefined;
     this.#awaited ||= added.requests?.some(({ done }) => done !== undefined) ?? false;
   }
@@ -87,12 +94,14 @@ export class EntryQueue {
     }
     if (taken === 0) return undefined;
     this.#awaited = false;
+    this.#waiting -= events;
     return { entries: this.#entries.splice(0, taken), events };
   }
 
   /** Returns a taken chunk to the front. */
-  putBack({ entries }: Chunk): void {
+  putBack({ entries, events }: Chunk): void {
     this.#entries.unshift(...entries);
+    this.#waiting += events;
   }
 
   /** Forgets a committed chunk. */
@@ -111,6 +120,7 @@ export class EntryQueue {
   clear(): boolean {
     const some = this.#entries.length > 0;
     this.release({ entries: this.#entries.splice(0), events: this.#events });
+    this.#waiting = 0;
     return some;
   }
 

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { PrismaClient } from "../db/client.ts";
 import { dumpTables, emptyTables } from "../testing/dump.ts";
 import { type TestIngest, type TestServer, testIngest } from "../testing/ingest.ts";
+import { countTurns, countTurnsBy, storedTurns } from "../testing/turns.ts";
 
 const HOUR = Date.UTC(2026, 10, 20, 10);
 const DAY = 86_400_000;
@@ -59,8 +60,8 @@ async function withTableLocked<T>(table: string, work: () => Promise<T>): Promis
 }
 
 describe("an event that cannot be projected", () => {
-  const POISON = "ALTER TABLE turns ADD CONSTRAINT poison CHECK (output_tokens <> 666) NOT VALID";
-  const CURE = "ALTER TABLE turns DROP CONSTRAINT IF EXISTS poison";
+  const POISON = "ALTER TABLE agents ADD CONSTRAINT poison CHECK (peak_tokens <> 666666) NOT VALID";
+  const CURE = "ALTER TABLE agents DROP CONSTRAINT IF EXISTS poison";
 
   it("is set aside with its error, counted, and stops neither its neighbours nor reads", async () => {
     await prisma.$executeRawUnsafe(POISON);
@@ -70,12 +71,12 @@ describe("an event that cannot be projected", () => {
       const poison = turn(17, {
         id: "poison",
         session: "s1",
-        usage: { input_tokens: 5, output_tokens: 666 },
+        usage: { input_tokens: 666_666, output_tokens: 1 },
       });
       const answer = await server.send(...events.slice(0, 20), poison, ...events.slice(20));
       expect(answer).toMatchObject({ accepted: 40, duplicates: 0 });
       expect(await server.freshness.wait(1)).toEqual({ events: 0, ms: 0 });
-      expect(await prisma.turn.count()).toBe(40);
+      expect(await countTurns(prisma)).toBe(40);
       const rejected = await prisma.rejectedEvent.findMany();
       expect(rejected).toMatchObject([{ projectId: 1, event: { id: "poison" } }]);
       expect(rejected[0]!.error).toContain("poison");
@@ -105,7 +106,7 @@ describe("an event that cannot be projected", () => {
       const server = await path.start();
       await server.send(
         ...events,
-        turn(12, { id: "poison", usage: { input_tokens: 9_999, output_tokens: 666 } }),
+        turn(12, { id: "poison", usage: { input_tokens: 666_666, output_tokens: 1 } }),
       );
       await server.close();
     } finally {
@@ -119,7 +120,7 @@ describe("a projection that stands still", () => {
   it("lets senders in and readers answer, who hear how far behind it is", async () => {
     const server = await path.start();
     await server.send(turn(0));
-    await withTableLocked("turns", async () => {
+    await withTableLocked("turn_blocks", async () => {
       const started = performance.now();
       expect(await offer(server, 1, turn(1), turn(2))).toEqual({ accepted: 2, rejected: [] });
       expect(performance.now() - started).toBeLessThan(2_000);
@@ -129,7 +130,7 @@ describe("a projection that stands still", () => {
       expect(await server.freshness.lag(1)).toMatchObject({ events: 2 });
     });
     expect(await server.freshness.wait(1, 15_000)).toEqual({ events: 0, ms: 0 });
-    expect(await prisma.turn.count()).toBe(3);
+    expect(await countTurns(prisma)).toBe(3);
     await server.close();
   });
 
@@ -143,15 +144,12 @@ describe("a projection that stands still", () => {
     await offer(server, 2, turn(1), turn(2));
     expect(await server.freshness.wait(1, 10_000)).toEqual({ events: 0, ms: 0 });
     expect(await server.freshness.wait(2, 10_000)).toEqual({ events: 0, ms: 0 });
-    const counts = await prisma.turn.groupBy({
-      by: ["projectId"],
-      _count: true,
-      orderBy: { projectId: "asc" },
-    });
-    expect(counts.map(({ projectId, _count }) => [projectId, _count])).toEqual([
-      [1, 1],
-      [2, 2],
-    ]);
+    expect(await countTurnsBy(prisma, "projectId")).toEqual(
+      new Map([
+        [1, 1],
+        [2, 2],
+      ]),
+    );
     const client = new pg.Client({ connectionString: path.databaseUrl });
     await client.connect();
     await client.query("BEGIN");
@@ -171,7 +169,7 @@ describe("data under a running server", () => {
   const tables = [
     "sessions",
     "agents",
-    "turns",
+    "turn_blocks",
     "boundaries",
     "crossings",
     "windows",
@@ -193,7 +191,7 @@ describe("data under a running server", () => {
       { name: "s", turns: 2, agents: 1, currentTokens: 1_011 },
     ]);
     expect(await prisma.agent.findMany()).toMatchObject([{ turns: 2, currentTokens: 1_011 }]);
-    expect(await prisma.turn.count()).toBe(2);
+    expect(await countTurns(prisma)).toBe(2);
   });
 
   it("that was restored from an older copy is continued from that copy", async () => {
@@ -232,8 +230,7 @@ describe("two servers", () => {
     await two.send(turn(3));
     await until(async () => (await prisma.refold.count()) === 0);
     await Promise.all([one.close(), two.close()]);
-    const sizes = await prisma.turn.groupBy({ by: ["windowTokens"], _count: true });
-    expect(sizes).toEqual([{ windowTokens: 50_000, _count: 4 }]);
+    expect(await countTurnsBy(prisma, "windowTokens")).toEqual(new Map([[50_000, 4]]));
   });
 
   it("tell senders that wait how many events were duplicates, whichever of them projects", async () => {
@@ -255,7 +252,7 @@ describe("two servers", () => {
     expect(await one.freshness.wait(1, 10_000)).toEqual({ events: 0, ms: 0 });
     expect(performance.now() - started).toBeLessThan(6_000);
     await one.close();
-    expect(await prisma.turn.count()).toBe(2);
+    expect(await countTurns(prisma)).toBe(2);
   });
 });
 
@@ -275,7 +272,7 @@ describe("a server whose clock is 30 days ahead", () => {
     ]);
     const session = await prisma.session.findFirstOrThrow();
     expect(Math.abs(session.lastReceivedAt.getTime() - Date.now())).toBeLessThan(60_000);
-    expect(await prisma.turn.findFirstOrThrow()).toMatchObject({ delay: expect.closeTo(0, -2) as number });
+    expect(await storedTurns(prisma)).toMatchObject([{ delay: expect.closeTo(0, -2) as number }]);
   });
 });
 
@@ -326,8 +323,8 @@ describe("refolds after a window size was set", () => {
       await until(async () => (await prisma.refold.count()) < from);
       await server.close();
       seen.push(await prisma.refold.count());
-      const done = await prisma.turn.count({ where: { windowTokens: 70_000 } });
-      expect(done).toBe((20 - seen.at(-1)!) * 3);
+      const sizes = await countTurnsBy(prisma, "windowTokens");
+      expect(sizes.get(70_000) ?? 0).toBe((20 - seen.at(-1)!) * 3);
     }
     expect(seen.at(-1)).toBe(0);
   }, 120_000);
@@ -369,5 +366,5 @@ it("a request whose sender has gone is not journaled", async () => {
   await server.send(turn(0));
   await server.ingest.accept(1, [{ value: turn(1) }], { gone: () => true });
   await server.close();
-  expect(await prisma.turn.count()).toBe(1);
+  expect(await countTurns(prisma)).toBe(1);
 });

@@ -56,9 +56,9 @@ export async function openIngest(options: OpenIngestOptions): Promise<OpenedInge
     signals,
     log,
     projects,
-    backlogRead: (projectId) => ingest.projected(projectId),
+    progressed: (projectId) => ingest.progressed(projectId),
     projected(change) {
-      ingest.projected(change.projectId);
+      ingest.progressed(change.projectId);
       options.projected?.(change);
     },
   });

@@ -60,8 +60,8 @@ export class Ingest {
     return this.#options.projectors.projectIds().some((id) => this.#admission.full(id));
   }
 
-  /** Call after each commit of the projector. */
-  projected(projectId: number): void {
+  /** Call when the backlog of a project may have become smaller. */
+  progressed(projectId: number): void {
     this.#admission.release(projectId);
   }
 

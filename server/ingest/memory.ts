@@ -10,12 +10,18 @@ import { agents } from "../store/agents.ts";
 import { models } from "../store/models.ts";
 import { unpackStored } from "../store/packed-state.ts";
 import { sessions } from "../store/sessions.ts";
+import { KnownKeys } from "./known-keys.ts";
 import type { KnownSession } from "./plan-session.ts";
 
 /** Agents, and sessions, remembered; some 3 kB each. */
 const REMEMBERED = 10_000;
 /** Turns in all tails together; about 1 kB each. */
 const TAIL_TURNS_IN_ALL = 60_000;
+
+/** Of all sets of turn keys together: some 8 million turns. */
+const KEY_BYTES_IN_ALL = 64 * 1_024 * 1_024;
+/** Agents whose keys one statement reads. */
+const KEYS_OF_AGENTS = 200;
 
 /**
  * What the projector of a project remembers of what it wrote. Nobody else writes these rows, so they need not be read
@@ -30,6 +36,11 @@ export class ProjectMemory {
     max: REMEMBERED,
     maxSize: TAIL_TURNS_IN_ALL,
     sizeCalculation: (tail) => tailTurns(tail) + 1,
+  });
+  /** Turn keys by agent. */
+  readonly keys = new LRUCache<string, KnownKeys>({
+    maxSize: KEY_BYTES_IN_ALL,
+    sizeCalculation: ({ bytes }) => bytes,
   });
   readonly #modelIds = new Map<string, number>();
   readonly #modelNames = new Map<number, string>();
@@ -74,12 +85,30 @@ export class ProjectMemory {
     for (const raw of await sql.query<Record<string, unknown>>(text, ...values)) {
       const { state, ...row } = agents.parse(raw);
       const stored = state === undefined ? undefined : unpackStored(state);
-      this.agents.set(row.id, {
-        row: { ...row, state: undefined },
-        stored,
-        recentKeys: recentKeysOf(stored),
-      });
+      this.agents.set(row.id, { row: { ...row, state: undefined }, stored });
     }
+  }
+
+  /** Reads the turn keys of the agents, unless they are remembered. The agents must be loaded. */
+  async loadKeys(sql: Pick<Sql, "query">, ids: readonly string[]): Promise<void> {
+    const missing = ids.filter((id) => this.agents.has(id) && !this.keys.has(id));
+    for (let from = 0; from < missing.length; from += KEYS_OF_AGENTS) {
+      const keys = new Map<number, KnownKeys>();
+      const part = missing.slice(from, from + KEYS_OF_AGENTS);
+      const numbers = part.map((id) => this.agents.get(id)!.row.number);
+      for (const number of numbers) keys.set(number, KnownKeys.empty());
+      for (const { agent, packed } of await sql.query<PackedKeys>(FIND_KEYS, this.projectId, numbers)) {
+        keys.set(agent, keys.get(agent)!.addPacked(packed));
+      }
+      for (const [index, id] of part.entries()) this.keys.set(id, keys.get(numbers[index]!)!);
+    }
+  }
+
+  /** Remembers the turns that were added to an agent. */
+  addKeys(id: string, isNew: boolean, keys: readonly string[]): void {
+    // A set without the agent's earlier turns would call them new.
+    const known = isNew ? KnownKeys.empty() : this.keys.get(id);
+    if (known !== undefined) this.keys.set(id, known.add(keys));
   }
 
   async loadSessions(sql: Pick<Sql, "query">, ids: readonly string[]): Promise<void> {
@@ -158,6 +187,14 @@ export class ProjectMemory {
   }
 }
 
+interface PackedKeys {
+  agent: number;
+  packed: Uint8Array;
+}
+
+const FIND_KEYS =
+  "SELECT b.agent, b.keys AS packed FROM turn_blocks b WHERE b.project_id = $1 AND b.agent = ANY($2::int4[])";
+
 interface SessionExtras {
   main_name: string | null;
   main_parent: string | null;
@@ -171,8 +208,3 @@ SELECT ${sessions.select("t")}, m.name AS main_name, m.parent AS main_parent,
   (extract(epoch FROM t.ended_at) * 1000)::float8 AS ended_ms
 FROM sessions t LEFT JOIN agents m ON m.project_id = $1 AND m.id = t.main_agent
 WHERE t.project_id = $1 AND t.id = ANY($2::uuid[])`;
-
-function recentKeysOf(stored: KnownAgent["stored"]): string[] {
-  const tail = stored?.state.tail;
-  return tail === undefined ? [] : [tail.key];
-}

@@ -5,39 +5,18 @@ import {
   joinChanges,
   type KnownAgent,
 } from "../history/agent-changes.ts";
-import {
-  type AgentNews,
-  hasEvents,
-  NOTHING_STORED,
-  newsOf,
-  type StoredEvents,
-  splitNews,
-} from "../history/agent-news.ts";
+import { type AgentNews, hasEvents, NOTHING_STORED, newsOf, splitNews } from "../history/agent-news.ts";
 import { extendKnownAgent } from "../history/extend-agent.ts";
 import type { Arrivals, ArrivedAgent, ArrivedHarness } from "../history/group-events.ts";
 import { Ledger } from "../history/outcomes.ts";
-import { openHistory, storedTurn } from "../history/read-history.ts";
+import { openHistory } from "../history/read-history.ts";
 import { type Refolded, refoldAgent } from "../history/refold-agent.ts";
-import {
-  appendToTail,
-  cutTail,
-  endOf,
-  extendFromTail,
-  storedInTail,
-  type Tail,
-  tailStart,
-} from "../history/tail.ts";
-import { type BoundaryRow, boundaries, reportedRow } from "../store/boundaries.ts";
-import { turns } from "../store/turns.ts";
+import { appendToTail, cutTail, endOf, extendFromTail, type Tail } from "../history/tail.ts";
+import { type BoundaryRow, reportedRow } from "../store/boundaries.ts";
+import { type Lookup, lookUp } from "./look-up.ts";
 import type { ProjectMemory } from "./memory.ts";
 import { type AgentChange, planSession, type SessionPlan } from "./plan-session.ts";
 import { RollupChanges } from "./rollup-changes.ts";
-
-/**
- * Which of the arrived turns and marks are looked up. Those later than everything known of their agent are new, unless a
- * sender repeats an id with a later time: then the insert fails, and the chunk is planned again with `all`.
- */
-export type Lookup = "not_after_known" | "all";
 
 /** What a chunk of events changes. */
 export interface ChunkPlan {
@@ -61,17 +40,25 @@ type SessionAgent = ArrivedAgent & { sessionId: string };
 /** Milliseconds of planning after which other work gets a turn. */
 const SLICE_MS = 4;
 
-/** Plans a chunk. Every change follows from the events, the memory and what `sql` reads. */
+/**
+ * Plans a chunk. Every change follows from the events, the memory and what `sql` reads.
+ * @param pause called every few milliseconds with the share that is planned; resolves when planning may go on
+ */
 export async function planChunk(
   sql: Pick<Sql, "query">,
   memory: ProjectMemory,
   arrivals: Arrivals,
   settings: ProjectSettings,
   lookup: Lookup,
+  pause: (share: number) => Promise<unknown> = () => new Promise(setImmediate),
 ): Promise<ChunkPlan> {
   const owners = [...arrivals.agents.values()];
   const agents = owners.filter((agent): agent is SessionAgent => agent.sessionId !== undefined);
   await memory.loadAgents(
+    sql,
+    agents.map(({ id }) => id),
+  );
+  await memory.loadKeys(
     sql,
     agents.map(({ id }) => id),
   );
@@ -100,7 +87,7 @@ export async function planChunk(
   };
   const bySession = new Map<string, AgentChange[]>();
   let sliceEnds = performance.now() + SLICE_MS;
-  for (const owner of owners) {
+  for (const [index, owner] of owners.entries()) {
     const news = newsOf(owner, stored.get(owner.id) ?? NOTHING_STORED);
     for (const { outcome, request } of news.outcomes) plan.ledger.record(outcome, request);
     for (const { facts } of owner.turns.values()) plan.models.add(facts.model);
@@ -121,7 +108,7 @@ export async function planChunk(
     if (siblings === undefined) bySession.set(owner.sessionId, [change]);
     else siblings.push(change);
     if (performance.now() < sliceEnds) continue;
-    await new Promise(setImmediate);
+    await pause(index / owners.length);
     sliceEnds = performance.now() + SLICE_MS;
   }
   for (const [id, changes] of bySession) {
@@ -152,29 +139,60 @@ async function changesOf(
     return extendKnownAgent(agent, known, news, options) as AgentChanges;
   }
   if (known === undefined) throw new Error(`the new agent ${id} cannot be out of order`);
-  // The late events alone, so that the others become a run of their own: the next late event is folded from there.
+  // The late events alone, so that the others become runs of their own: the next late event is folded from there.
   const { late, rest } = splitNews(news, endOf(known));
   const folded =
     (tail && extendFromTail(agent, known, tail, late, options)) ??
     (await refold(sql, memory, agent, known, late, options));
-  if (!hasEvents(rest)) {
-    const changes = keepTail(memory, folded.tail, folded.changes, options);
-    if (changes !== undefined) return changes;
-  } else {
-    const { after } = folded.changes;
-    const further = extendKnownAgent(agent, after, rest, {
-      ...options,
-      segmentTurns: Number.POSITIVE_INFINITY,
-    });
-    if (typeof further !== "string") {
-      const joined = joinChanges(folded.changes, further);
-      const changes = keepTail(memory, appendToTail(folded.tail, after, rest, further), joined, options);
-      if (changes !== undefined) return changes;
-    }
-  }
+  const lateness = endOf(known) - timesOf(late).first;
+  const continued = continueWith(agent, folded, partsOf(rest, LATENESS * lateness), options);
+  const changes = continued && keepTail(memory, continued.tail, continued.changes, options);
+  if (changes !== undefined) return changes;
   const whole = await refold(sql, memory, agent, known, news, options);
   memory.tails.set(id, whole.tail);
   return whole.changes;
+}
+
+/** Adds the parts in order. Returns undefined if one does not come after what is known. */
+function continueWith(
+  agent: SessionAgent,
+  folded: Refolded,
+  parts: readonly AgentNews[],
+  options: AgentOptions,
+): Refolded | undefined {
+  let { changes, tail } = folded;
+  for (const part of parts) {
+    const { after } = changes;
+    const further = extendKnownAgent(agent, after, part, {
+      ...options,
+      segmentTurns: Number.POSITIVE_INFINITY,
+    });
+    if (typeof further === "string") return undefined;
+    tail = appendToTail(tail, after, part, further);
+    changes = joinChanges(changes, further);
+  }
+  return { changes, tail };
+}
+
+/** How much later than this time's latest event the next late event may be. */
+const LATENESS = 1.5;
+
+/** Two runs: the newest events, among which later ones may fall, and the events before them. `ms` is how late those may be. */
+function partsOf(news: AgentNews, ms: number): AgentNews[] {
+  if (!hasEvents(news)) return [];
+  const { late: earlier, rest: newest } = splitNews(news, timesOf(news).last - ms);
+  return [earlier, newest].filter(hasEvents);
+}
+
+/** Times of the first and the last of the new events. Epoch ms. */
+function timesOf({ newTurns, newMarks }: AgentNews): { first: number; last: number } {
+  let first = Number.POSITIVE_INFINITY;
+  let last = Number.NEGATIVE_INFINITY;
+  for (const { facts } of [...newTurns, ...newMarks]) {
+    first = Math.min(first, facts.at);
+    last = Math.max(last, facts.at);
+  }
+  return { first, last };
 }
 
 /** Remembers a tail and cuts it when it is time. Returns undefined if the history grew too long without a cut. */
@@ -192,7 +210,12 @@ function keepTail(
     return changes;
   }
   memory.tails.set(after.row.id, cut.tail);
-  return { ...changes, after: cut.known, segmentUpserts: [...changes.segmentUpserts, cut.segment] };
+  return {
+    ...changes,
+    after: cut.known,
+    segmentUpserts: [...changes.segmentUpserts, cut.segment],
+    blockJoins: [...changes.blockJoins, cut.blocks],
+  };
 }
 
 function refold(
@@ -227,72 +250,4 @@ export function addToRollups(
   for (const reading of added) rollups.addTurn(harness, reading);
   for (const { before, after } of replaced) rollups.replaceTurn(harness, before, after);
   for (const { reading, count } of boundaryCounts) rollups.addBoundary(harness, reading, count);
-}
-
-/** Reads which of the arrived turns and marks are stored, by agent. */
-async function lookUp(
-  sql: Pick<Sql, "query">,
-  memory: ProjectMemory,
-  owners: readonly ArrivedAgent[],
-  lookup: Lookup,
-): Promise<Map<string, StoredEvents>> {
-  const turnKeys: { agent: number; key: string }[] = [];
-  const markKeys: { agentId: string; id: string }[] = [];
-  const ids = new Map<number, string>();
-  const stored = new Map<string, StoredEvents>();
-  for (const owner of owners) {
-    const known = memory.agents.get(owner.id);
-    if (known === undefined) {
-      if (owner.sessionId === undefined)
-        for (const id of owner.marks.keys()) markKeys.push({ agentId: owner.id, id });
-      continue;
-    }
-    const tail = lookup === "all" ? [] : (memory.tails.get(owner.id) ?? []);
-    // Whatever is stored after this time is in the tail.
-    const since = tailStart(tail) ?? Number.POSITIVE_INFINITY;
-    if (tail.length > 0) stored.set(owner.id, storedInTail(tail));
-    const maybe = mayBeStored(known, lookup);
-    ids.set(known.row.number, owner.id);
-    for (const [key, { facts }] of owner.turns) {
-      if (facts.at <= since && maybe.turn(key, facts.at)) turnKeys.push({ agent: known.row.number, key });
-    }
-    for (const [id, { facts }] of owner.marks) {
-      if (facts.at <= since && maybe.mark(facts.at)) markKeys.push({ agentId: owner.id, id });
-    }
-  }
-  const of = (id: string): StoredEvents => {
-    let found = stored.get(id);
-    if (found === undefined) {
-      found = { turns: new Map(), marks: new Map() };
-      stored.set(id, found);
-    }
-    return found;
-  };
-  const [foundTurns, foundMarks] = await Promise.all([
-    turnKeys.length === 0 ? [] : query(sql, turns.find(memory.projectId, turnKeys)),
-    markKeys.length === 0 ? [] : query(sql, boundaries.find(memory.projectId, markKeys)),
-  ]);
-  for (const raw of foundTurns) {
-    const row = turns.parse(raw);
-    of(ids.get(row.agent)!).turns.set(row.key, storedTurn(row, memory.modelName));
-  }
-  for (const raw of foundMarks) {
-    const row = boundaries.parse(raw);
-    of(row.agentId).marks.set(row.id, row);
-  }
-  return stored;
-}
-
-function query(sql: Pick<Sql, "query">, { text, values }: { text: string; values: unknown[] }) {
-  return sql.query<Record<string, unknown>>(text, ...values);
-}
-
-function mayBeStored({ stored, recentKeys }: KnownAgent, lookup: Lookup) {
-  const { lastTurnAt, lastMark } = stored?.state ?? {};
-  const everything = lookup === "all" || stored === undefined;
-  return {
-    turn: (key: string, at: number) =>
-      everything || at <= (lastTurnAt ?? Number.NEGATIVE_INFINITY) || recentKeys.includes(key),
-    mark: (at: number) => everything || at <= (lastMark?.at ?? Number.NEGATIVE_INFINITY),
-  };
 }

@@ -19,7 +19,8 @@ import { acquireLease, type Lease, LeaseLost, proveLease, releaseLease, removeOr
 import { ProjectMemory } from "./memory.ts";
 import { type ChunkPlan, type ProjectSettings, planChunk } from "./plan-chunk.ts";
 import { type FailedEvent, type PartOutcome, projectByHalves } from "./project-by-halves.ts";
-import { dropIdleStates, nextRefold, planRefold, refreshStalePeaks } from "./upkeep.ts";
+import { refreshStalePeaks } from "./stale-peaks.ts";
+import { dropIdleStates, nextRefold, planRefold } from "./upkeep.ts";
 import {
   type ChunkStatement,
   encodeChunk,
@@ -39,6 +40,8 @@ export interface ProjectorOptions {
   log: Logger;
   /** Called after a commit. */
   projected: (change: Projected) => void;
+  /** Called while a chunk is planned, each time the backlog got smaller. */
+  progressed: () => void;
   /** Called if entries are left to the process that holds the lease. */
   leftToOthers: () => void;
 }
@@ -56,7 +59,7 @@ export interface Projected {
 }
 
 /** Events in one transaction, if that many wait. More would hold readers up for longer. */
-const CHUNK_EVENTS = 8_000;
+export const CHUNK_EVENTS = 16_000;
 /**
  * Milliseconds between two chunks while nobody waits and little is queued. Every chunk writes each of its agents once,
  * so fewer and larger chunks cost less.
@@ -70,7 +73,7 @@ const ENOUGH_EVENTS = 3_000;
 /** Events held in memory; the journal has the rest. */
 const QUEUE_EVENTS = 60_000;
 /** Journal rows read at once. */
-const READ_ROWS = 64;
+const READ_ROWS = 32;
 /** Milliseconds until an attempt that failed is repeated. */
 const RETRY_MS = 250;
 /** Milliseconds that a stop waits for what is in memory. */
@@ -97,6 +100,8 @@ export class Projector {
   /** When the last chunk was taken, by `performance.now()`. */
   #tookAt = Number.NEGATIVE_INFINITY;
   #tookEvents = 0;
+  /** Events of the chunk being planned that are left to plan. */
+  #unplanned = 0;
   #endPause: (() => void) | undefined;
 
   constructor(options: ProjectorOptions) {
@@ -113,9 +118,9 @@ export class Projector {
     return this.#upkeep && this.#lease === undefined;
   }
 
-  /** Events in memory that are not committed. */
+  /** Events in memory that are not planned. Those of the chunk that the database writes do not count. */
   get backlog(): number {
-    return this.#queue.events;
+    return this.#queue.waiting + this.#unplanned;
   }
 
   /** Takes an entry that this process has journaled. */
@@ -272,7 +277,7 @@ export class Projector {
       this.#upkeep = true;
     }
     this.#memory ??= await ProjectMemory.open(writers, projectId);
-    if (this.#unread && this.#queue.events < CHUNK_EVENTS) await this.#readJournal();
+    if (this.#unread && this.#queue.events < QUEUE_EVENTS) await this.#readJournal();
     return true;
   }
 
@@ -309,7 +314,17 @@ export class Projector {
       },
     };
     const arrivals = groupEvents(projectId, receivedOf(chunk));
-    const plan = await planChunk(sql, memory, arrivals, settings(projectId), "not_after_known");
+    this.#unplanned = chunk.events;
+    const pause = (share: number) => {
+      this.#unplanned = Math.ceil(chunk.events * (1 - share));
+      this.#options.progressed();
+      return new Promise(setImmediate);
+    };
+    const plan = await planChunk(sql, memory, arrivals, settings(projectId), "may_be_stored", pause).finally(
+      () => {
+        this.#unplanned = 0;
+      },
+    );
     for (const [code, count] of refusedOf(chunk)) plan.ledger.add(code, count);
     remember(memory, plan);
     this.#upkeep ||= plan.rollups.stale;

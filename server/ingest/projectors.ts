@@ -5,7 +5,7 @@ import type { RequestOutcome } from "../history/outcomes.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 import type { JournaledEntry } from "./entry-queue.ts";
 import type { ProjectSettings } from "./plan-chunk.ts";
-import { type Projected, Projector } from "./projector.ts";
+import { CHUNK_EVENTS, type Projected, Projector } from "./projector.ts";
 
 /** Outcomes of requests that another process received. */
 export type Reply = RequestOutcome & { reply: string };
@@ -26,14 +26,18 @@ export interface ProjectorsOptions {
   signals: JournalSignals;
   log: Logger;
   projected: (change: Projected) => void;
-  /** Called when the backlog of a project that another process projects has been read. */
-  backlogRead: (projectId: number) => void;
+  /** Called when the backlog of a project may have become smaller. */
+  progressed: (projectId: number) => void;
   /** Every project, so that the journals of processes that died are found. */
   projects: () => Promise<readonly number[]>;
 }
 
 /** Milliseconds between two looks at every journal. A holder that died is replaced within one more lease. */
 const SWEEP_MS = 1_000;
+/** Milliseconds between two looks at a journal that this process fills and another one projects. */
+const LOOK_MS = 100;
+/** Events in the journal that another process may be projecting: one chunk being planned, one being written. */
+const UNDER_WAY = 2 * CHUNK_EVENTS;
 /** Sweeps between two looks for upkeep. */
 const TIDY_EVERY = 600;
 
@@ -42,8 +46,10 @@ export class Projectors {
   readonly #options: ProjectorsOptions;
   readonly #holder = randomUUID();
   readonly #projectors = new Map<number, Projector>();
-  /** Events in the journals of projects that another process projects, as of the last sweep. */
+  /** Events in the journals of projects that another process projects, as far as this process knows. */
   readonly #elsewhere = new Map<number, number>();
+  /** Projects whose journal is looked at soon. */
+  readonly #looking = new Set<number>();
   readonly #replies = new Map<string, (outcome: RequestOutcome) => void>();
   readonly #stops: (() => void)[];
   #sweep: NodeJS.Timeout | undefined;
@@ -65,14 +71,19 @@ export class Projectors {
 
   /** Takes an entry that this process has journaled, or leaves it to the process that projects. */
   journaled(projectId: number, entry: JournaledEntry): void {
-    this.of(projectId).offer(entry);
+    const projector = this.of(projectId);
+    projector.offer(entry);
+    if (projector.holding) return;
+    this.#elsewhere.set(projectId, (this.#elsewhere.get(projectId) ?? 0) + entry.entry.events.length);
+    this.#lookSoon(projectId);
   }
 
-  /** Events of a project that are journaled and not projected, as far as this process knows. */
+  /** Events of a project that wait for the projection, as far as this process knows. */
   backlog(projectId: number): number {
     const projector = this.#projectors.get(projectId);
     if (projector === undefined) return 0;
-    return projector.holding ? projector.backlog : (this.#elsewhere.get(projectId) ?? 0);
+    if (projector.holding) return projector.backlog;
+    return Math.max(0, (this.#elsewhere.get(projectId) ?? 0) - UNDER_WAY);
   }
 
   /** Projects with a projector in this process. */
@@ -115,6 +126,7 @@ export class Projectors {
           }
           projected(change);
         },
+        progressed: () => this.#options.progressed(projectId),
         leftToOthers: () => signals.journaled(projectId),
       });
       this.#projectors.set(projectId, projector);
@@ -151,13 +163,33 @@ export class Projectors {
     await this.#dropDeleted(known.filter((projectId) => !projects.includes(projectId)));
     for (const projectId of projects) {
       if (this.#closed) return;
-      const [row] = await this.#options.writers.query<{ events: number; rows: number }>(BACKLOG, projectId);
       const projector = this.of(projectId);
-      this.#elsewhere.set(projectId, row?.events ?? 0);
-      if (!projector.holding) this.#options.backlogRead(projectId);
-      if ((row?.rows ?? 0) > 0 || projector.unstarted) projector.check();
+      const rows = await this.#readBacklog(projectId);
+      if (rows > 0 || projector.unstarted) projector.check();
       if (tidy) projector.tidy();
     }
+  }
+
+  /** Looks at a journal until another process has projected what this one left to it. */
+  #lookSoon(projectId: number): void {
+    if (this.#looking.has(projectId) || this.#closed) return;
+    this.#looking.add(projectId);
+    setTimeout(() => {
+      void this.#readBacklog(projectId)
+        .catch(() => 1)
+        .then((rows) => {
+          this.#looking.delete(projectId);
+          if (rows > 0 && this.#projectors.get(projectId)?.holding === false) this.#lookSoon(projectId);
+        });
+    }, LOOK_MS).unref();
+  }
+
+  /** Returns the number of rows in the journal. */
+  async #readBacklog(projectId: number): Promise<number> {
+    const [row] = await this.#options.writers.query<{ events: number; rows: number }>(BACKLOG, projectId);
+    this.#elsewhere.set(projectId, row?.events ?? 0);
+    if (!this.#projectors.get(projectId)?.holding) this.#options.progressed(projectId);
+    return row?.rows ?? 0;
   }
 
   async #dropDeleted(projectIds: readonly number[]): Promise<void> {

@@ -5,6 +5,7 @@ import { emptyTables } from "../testing/dump.ts";
 import { type TestIngest, type TestServer, testIngest } from "../testing/ingest.ts";
 import type { RecordedStatement } from "../testing/record-statements.ts";
 import { storedRollups, sumsOfTurns } from "../testing/rollup-sums.ts";
+import { countTurns, countTurnsBy } from "../testing/turns.ts";
 
 const recorded = vi.hoisted(() => ({ statements: [] as RecordedStatement[] }));
 
@@ -38,14 +39,14 @@ beforeEach(async () => {
 async function readsOf(work: () => Promise<unknown>) {
   recorded.statements.length = 0;
   await work();
-  const reads = recorded.statements.filter(({ text }) => /^\s*SELECT/.test(text));
+  const reads = recorded.statements.filter(({ text }) => /^\s*(SELECT|WITH found)/.test(text));
   const from = (table: string) => reads.filter(({ text }) => new RegExp(`\\b${table} t\\b`).test(text));
   const rows = (statements: RecordedStatement[]) => statements.reduce((sum, one) => sum + one.rows, 0);
   return {
-    turnStatements: from("turns").length,
-    turnRows: rows(from("turns")),
+    turnStatements: from("turn_blocks").length,
+    blocks: rows(from("turn_blocks")),
     segments: from("segments").length,
-    byRange: from("turns").filter(({ text }) => text.includes("t.at >")).length,
+    byRange: from("turn_blocks").filter(({ text }) => text.includes("t.first_at >")).length,
     statements: recorded.statements.length,
   };
 }
@@ -92,11 +93,11 @@ async function sendAll(events: unknown[], size = 5_000): Promise<void> {
 
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => from + n);
 
-/** Rows of `turns` that the database has read so far. Connections report when they close. */
-async function turnRowsRead(): Promise<number> {
+/** Blocks of turns that the database has read so far. Connections report when they close. */
+async function blocksRead(): Promise<number> {
   await server.close();
   const [row] = await prisma.$queryRawUnsafe<{ rows: number }[]>(
-    "SELECT (seq_tup_read + COALESCE(idx_tup_fetch, 0))::float8 AS rows FROM pg_stat_user_tables WHERE relname = 'turns'",
+    "SELECT (seq_tup_read + COALESCE(idx_tup_fetch, 0))::float8 AS rows FROM pg_stat_user_tables WHERE relname = 'turn_blocks'",
   );
   return row!.rows;
 }
@@ -118,7 +119,7 @@ describe("an agent with a long history", () => {
     const cost = await readsOf(async () => {
       for (const n of range(4_000, 4_100)) await server.send(turn(n), report(n, 1_000 + (n % 500)));
     });
-    expect(cost).toMatchObject({ turnStatements: 0, turnRows: 0, segments: 0 });
+    expect(cost).toMatchObject({ turnStatements: 0, blocks: 0, segments: 0 });
     expect(await prisma.crossing.count({ where: { origin: { not: 0 } } })).toBeGreaterThan(20);
     await server.close();
   });
@@ -129,9 +130,9 @@ describe("an agent with a long history", () => {
     const short = await readsOf(() => server.send(turn(9_001, { at: HOUR + 1_950_500 })));
     await sendAll(range(2_000, 8_000).map((n) => turn(n)));
     const long = await readsOf(() => server.send(turn(9_002, { at: HOUR + 7_950_500 })));
-    expect(short.turnRows).toBeGreaterThan(0);
-    expect(short.turnRows).toBeLessThanOrEqual(512);
-    expect(long.turnRows).toBeLessThanOrEqual(512);
+    expect(short.blocks).toBeGreaterThan(0);
+    expect(short.blocks).toBeLessThanOrEqual(2);
+    expect(long.blocks).toBeLessThanOrEqual(2);
     expect(long.turnStatements).toBe(short.turnStatements);
     await server.close();
   });
@@ -140,9 +141,9 @@ describe("an agent with a long history", () => {
     server = await path.start();
     await sendAll(range(0, 8_000).map((n) => turn(n)));
     const cost = await readsOf(() => server.send(turn(9_001, { at: HOUR + 1_000_500 })));
-    expect(cost.turnRows).toBeLessThanOrEqual(1_024);
+    expect(cost.blocks).toBeLessThanOrEqual(4);
     await server.close();
-    expect(await prisma.turn.count()).toBe(8_001);
+    expect(await countTurns(prisma)).toBe(8_001);
   });
 
   it("with and without sequence numbers is extended without a read", async () => {
@@ -156,7 +157,7 @@ describe("an agent with a long history", () => {
   });
 });
 
-it("400 known turns of agents with 5,000 turns are looked up by key, and change nothing", async () => {
+it("400 known turns of agents with 5,000 turns are found in a few blocks, and change nothing", async () => {
   server = await path.start();
   const sessions = ["a", "b"];
   for (const session of sessions) await sendAll(range(0, 5_000).map((n) => turn(n, { session })));
@@ -169,7 +170,8 @@ it("400 known turns of agents with 5,000 turns are looked up by key, and change 
     answer = await server.send(...again);
   });
   expect(answer).toEqual({ accepted: 0, duplicates: 400, rejected: [] });
-  expect(cost).toMatchObject({ turnStatements: 1, turnRows: 400, byRange: 0, segments: 0 });
+  expect(cost).toMatchObject({ turnStatements: 1, byRange: 0, segments: 0 });
+  expect(cost.blocks).toBeLessThanOrEqual(4);
   await server.close();
 });
 
@@ -183,7 +185,7 @@ describe("60,000 turns of one harness", () => {
     server = await path.start();
     await server.ingest.command(1, { type: "set_window", model: "model-x", tokens: 200_000 });
     await sendAll(turns);
-    const before = await turnRowsRead();
+    const before = await blocksRead();
     // Autovacuum does this within a minute; without statistics the planner prefers to scan the whole project.
     await prisma.$executeRawUnsafe("ANALYZE");
     server = await path.start();
@@ -199,10 +201,9 @@ describe("60,000 turns of one harness", () => {
       reads += 1;
     }
     expect(reads).toBeGreaterThan(0);
-    // Each turn is read by its refold, by the update and by its minute's peak.
-    expect((await turnRowsRead()) - before).toBeLessThan(30 * 60_000);
-    const sizes = await prisma.turn.groupBy({ by: ["windowTokens"], _count: true });
-    expect(sizes).toEqual([{ windowTokens: 1_000_000, _count: 60_001 }]);
+    // 60,000 turns are 250 blocks. Read once for each of the 500 minutes they would be 125,000.
+    expect((await blocksRead()) - before).toBeLessThan(10_000);
+    expect(await countTurnsBy(prisma, "windowTokens")).toEqual(new Map([[1_000_000, 60_001]]));
     expect(await storedRollups(prisma)).toEqual(await sumsOfTurns(prisma));
   }, 180_000);
 });

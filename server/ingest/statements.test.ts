@@ -111,9 +111,9 @@ async function runWritePath(): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   await prisma.$executeRawUnsafe(
-    "ALTER TABLE turns ADD CONSTRAINT poison CHECK (output_tokens <> 666) NOT VALID",
+    "ALTER TABLE agents ADD CONSTRAINT poison CHECK (peak_tokens <> 666666) NOT VALID",
   );
-  await send(server, turn(80, { at: HOUR + 80_000, usage: { input_tokens: 1, output_tokens: 666 } }));
+  await send(server, turn(80, { at: HOUR + 80_000, usage: { input_tokens: 666_666, output_tokens: 1 } }));
   await server.close();
   await prisma.$executeRawUnsafe("UPDATE agents SET last_received_at = now() - interval '2 days'");
   server = await path.start({ segmentTurns: 4 });
@@ -218,7 +218,7 @@ describe("every statement of the write path", () => {
       "rollups",
       "segments",
       "sessions",
-      "turns",
+      "turn_blocks",
       "windows",
     ]);
     expect(recorded.texts.size).toBeGreaterThan(45);
@@ -244,7 +244,7 @@ describe("every statement of the write path", () => {
 
 describe("the check of statements", () => {
   it.each<[string, string, string[]]>([
-    ["finds a table without a project", "SELECT * FROM turns t WHERE t.agent = $1", ["turns t"]],
+    ["finds a table without a project", "SELECT * FROM turn_blocks t WHERE t.agent = $1", ["turn_blocks t"]],
     [
       "finds one of two tables",
       "SELECT 1 FROM agents a JOIN sessions s ON s.id = a.session_id WHERE a.project_id = $1",

@@ -10,7 +10,7 @@ import { ADD_BOUNDARY_ROLLUP, ADD_ROLLUP, boundaryRollups, rollups } from "../st
 import { segments } from "../store/segments.ts";
 import { sessions } from "../store/sessions.ts";
 import type { Statement } from "../store/table.ts";
-import { turns } from "../store/turns.ts";
+import { joinBlocks, packBlock, turnBlocks } from "../store/turn-blocks.ts";
 import { windows } from "../store/windows.ts";
 import { DESCRIBE_HARNESSES, DESCRIBE_SESSIONS, SUM_SESSIONS } from "./describe.ts";
 import type { ProjectMemory } from "./memory.ts";
@@ -45,12 +45,16 @@ export function encodeChunk(memory: ProjectMemory, plan: ChunkPlan): ChunkStatem
   for (const statement of [...agentStatements(projectId, plan), ...sessionStatements(projectId, plan)])
     send(statement);
   some(
-    all(({ turnInserts }) => turnInserts),
-    (rows) => turns.insert(projectId, rows),
+    all(({ blockDeletes }) => blockDeletes),
+    (rows) => turnBlocks.delete(projectId, rows),
   );
   some(
-    all(({ turnUpdates }) => turnUpdates),
-    (rows) => turns.update(projectId, rows, TURN_FIELDS),
+    all(({ blockInserts }) => blockInserts),
+    (rows) => turnBlocks.insert(projectId, rows.map(packBlock)),
+  );
+  some(
+    all(({ blockJoins }) => blockJoins),
+    (rows) => joinBlocks(projectId, rows),
   );
   some(
     keyed(plan, ({ boundaryDeletes }) => boundaryDeletes),
@@ -151,7 +155,15 @@ const DAY_MS = 86_400_000;
 
 /** Puts what a committed chunk wrote into the memory. */
 export function remember(memory: ProjectMemory, plan: ChunkPlan): void {
-  for (const { after } of plan.agents) memory.agents.set(after.row.id, after);
+  for (const { before, after, added } of plan.agents) {
+    const { id } = after.row;
+    memory.agents.set(id, after);
+    memory.addKeys(
+      id,
+      before === undefined,
+      added.map(({ turn }) => turn.key),
+    );
+  }
   const described = new Set(plan.describedSessions);
   for (const { after, sum } of plan.sessions) {
     const { id } = after.row;
@@ -162,26 +174,6 @@ export function remember(memory: ProjectMemory, plan: ChunkPlan): void {
   for (const id of described) memory.sessions.delete(id);
 }
 
-const TURN_FIELDS = [
-  "at",
-  "delay",
-  "modelId",
-  "windowIndex",
-  "windowTokens",
-  "contextTokens",
-  "inputTokens",
-  "cacheRead",
-  "cacheWrite",
-  "outputTokens",
-  "reasoning",
-  "seq",
-  "sentWindow",
-  "sentLimit",
-  "durationMs",
-  "costMicros",
-  "facets",
-  "composition",
-] as const;
 const SETTLED_FIELDS = ["windowIndex", "tokensBefore", "tokensAfter"] as const;
 
 function agentStatements(projectId: number, plan: ChunkPlan): ChunkStatement[] {

@@ -20,7 +20,7 @@ export const PROJECT_TABLES: Readonly<Record<string, string>> = {
   windows: "agent_id, index",
   crossings: "agent_id, id",
   boundaries: "agent_id, id",
-  turns: "agent, key",
+  turn_blocks: "agent, first_at, first_key",
   harnesses: "id",
   models: "id",
   rollups: "grain, harness, bucket, model",

@@ -29,6 +29,7 @@ const TYPES: [type: ElementType, sqlType: string, values: fc.Arbitrary<unknown>,
   ["float8", "float8", fc.double({ noNaN: true }), "v"],
   ["text", "text", fc.string({ unit: "binary" }).filter((text) => !text.includes("\u0000")), "v"],
   ["uuid", "uuid", fc.uuid(), "v"],
+  ["bytea", "bytea", fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)), "v"],
   ["time", "timestamptz", fc.integer({ min: 0, max: 4e12 }), "(extract(epoch FROM v) * 1000)::float8"],
 ];
 

@@ -9,7 +9,8 @@ export type ElementType =
   | "float8"
   | "text"
   | "time"
-  | "uuid";
+  | "uuid"
+  | "bytea";
 
 /** A value of each type. `decimal` is an int8 beyond JavaScript's exact integers, as a decimal string. */
 export interface ElementValues {
@@ -23,6 +24,7 @@ export interface ElementValues {
   text: string;
   time: number;
   uuid: string;
+  bytea: Uint8Array;
 }
 
 /** PostgreSQL's number for each type; see its table pg_type. */
@@ -37,9 +39,10 @@ const OIDS = {
   text: 25,
   time: 1184,
   uuid: 2950,
+  bytea: 17,
 } as const satisfies Record<ElementType, number>;
 
-/** Bytes of one element; text has no fixed width. */
+/** Bytes of one element; text and bytea have no fixed width. */
 const WIDTHS = {
   bool: 1,
   int2: 2,
@@ -50,7 +53,7 @@ const WIDTHS = {
   float8: 8,
   time: 8,
   uuid: 16,
-} as const satisfies Record<Exclude<ElementType, "text">, number>;
+} as const satisfies Record<Exclude<ElementType, "text" | "bytea">, number>;
 
 /** Bytes before the first element: dimensions, NULL flag, type, length, first index. */
 const HEADER = 20;
@@ -82,6 +85,7 @@ export function binaryArray<Row>(
   pick: (row: Row) => unknown,
 ): Buffer {
   if (type === "text") return textArray(rows, pick as (row: Row) => string | undefined);
+  if (type === "bytea") return bytesArray(rows, pick as (row: Row) => Uint8Array | undefined);
   if (type === "uuid") return uuidArray(rows, pick as (row: Row) => string | undefined);
   return fixedArray(type, name, rows, pick);
 }
@@ -106,7 +110,7 @@ function writeInt32(buffer: Buffer, value: number, at: number): number {
   return at + 4;
 }
 
-type FixedType = Exclude<ElementType, "text" | "uuid">;
+type FixedType = Exclude<ElementType, "text" | "uuid" | "bytea">;
 
 function fixedArray<Row>(
   type: FixedType,
@@ -207,6 +211,21 @@ function textArray<Row>(rows: readonly Row[], pick: (row: Row) => string | undef
     }
     const written = buffer.write(value, at + PREFIX);
     at = writeInt32(buffer, written, at) + written;
+  }
+  return buffer;
+}
+
+function bytesArray<Row>(rows: readonly Row[], pick: (row: Row) => Uint8Array | undefined): Buffer {
+  const values = rows.map(pick);
+  let bytes = 0;
+  for (const value of values) bytes += PREFIX + (value?.length ?? 0);
+  const buffer = begin(bytes, "bytea", rows.length);
+  let at = HEADER;
+  for (const value of values) {
+    at = writeInt32(buffer, value?.length ?? -1, at);
+    if (value === undefined) continue;
+    buffer.set(value, at);
+    at += value.length;
   }
   return buffer;
 }

@@ -12,7 +12,7 @@ import { ADD_BOUNDARY_ROLLUP, ADD_ROLLUP, boundaryRollups, rollups } from "./rol
 import { segments } from "./segments.ts";
 import { sessions } from "./sessions.ts";
 import { defineTable, type Statement } from "./table.ts";
-import { turns } from "./turns.ts";
+import { turnBlocks } from "./turn-blocks.ts";
 import { windows } from "./windows.ts";
 
 /** A table with a column of each type. */
@@ -28,11 +28,13 @@ const things = defineTable("things", ["owner", "id"], {
   detail: "json",
   bins: "int4[]",
   parts: "int4[]?",
+  packed: "bytea",
+  digest: "bytea?",
 });
 
 const CREATE = `
 CREATE TABLE things (project_id int4, owner int4, id text, turn_count int4, total int8, key int8, seen_at timestamptz,
-  share float4, open bool, detail jsonb, bins int4[], parts int4[], PRIMARY KEY (project_id, owner, id))`;
+  share float4, open bool, detail jsonb, bins int4[], parts int4[], packed bytea, digest bytea, PRIMARY KEY (project_id, owner, id))`;
 
 const row = {
   owner: 1,
@@ -46,8 +48,19 @@ const row = {
   detail: { words: ["with 'quotes'", null] } as unknown,
   bins: [1, 0, 3] as readonly (number | undefined)[],
   parts: [1, undefined] as readonly (number | undefined)[] | undefined,
+  packed: Buffer.from([0, 1, 255]) as Uint8Array,
+  digest: Buffer.from("digest") as Uint8Array | undefined,
 };
-const empty = { ...row, id: "b", key: undefined, share: undefined, bins: [], parts: undefined };
+const empty = {
+  ...row,
+  id: "b",
+  key: undefined,
+  share: undefined,
+  bins: [],
+  parts: undefined,
+  packed: Buffer.alloc(0),
+  digest: undefined,
+};
 
 let client: pg.Client;
 let close: () => Promise<void>;
@@ -150,8 +163,8 @@ describe("every table", () => {
   const statements = [
     agents.find(1, []),
     sessions.find(1, []),
-    turns.find(1, []),
-    turns.delete(1, []),
+    turnBlocks.find(1, []),
+    turnBlocks.delete(1, []),
     boundaries.upsert(1, []),
     crossings.update(1, [], ["origin"]),
     windows.delete(1, []),

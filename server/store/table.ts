@@ -188,6 +188,7 @@ const ARRAY_TYPES: Record<BaseType, string> = {
   text: "text",
   time: "timestamptz",
   uuid: "uuid",
+  bytea: "bytea",
   json: "text",
   "int4[]": "text",
 };

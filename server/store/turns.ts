@@ -1,40 +1,34 @@
 import type { Composition, TurnFacts, TurnReading } from "@plimsoll/protocol";
 import { COMPOSITION_PARTS, utilizationOf } from "@plimsoll/protocol";
 import { COMPACTION_BIT, packFacets, unpackFacets } from "./codes.ts";
-import { defineTable, type RowOf } from "./table.ts";
 
-/** One inference call. `key` is the first 8 bytes of the sha256 of the sender's id; `agent` is `agents.number`. */
-export const turns = defineTable("turns", ["agent", "key"], {
-  agent: "int4",
-  key: "decimal",
-  at: "time",
+/** One inference call, as it is packed into a block (see turn-blocks.ts). Times in epoch ms. */
+export interface TurnRow {
+  /** `agents.number`. */
+  agent: number;
+  /** The first 8 bytes of the sha256 of the sender's id, as a signed decimal. */
+  key: string;
+  at: number;
   /** Seconds from `at` to receipt. */
-  delay: "int4",
-  modelId: "int4",
-  windowIndex: "int4",
-  windowTokens: "int4?",
-  contextTokens: "int4?",
-  inputTokens: "int4?",
-  cacheRead: "int4?",
-  cacheWrite: "int4?",
-  outputTokens: "int4?",
-  reasoning: "int4?",
-  seq: "int4?",
-  sentWindow: "int4?",
-  sentLimit: "int4?",
-  durationMs: "int4?",
-  costMicros: "int4?",
-  facets: "int2",
-  composition: "int4[]?",
-});
-
-export type TurnRow = RowOf<typeof turns>;
-
-/** The condition on `t.facets` under which a turn's prompt is a level. */
-export const IS_LEVEL = `t.facets & ${COMPACTION_BIT} = 0`;
-
-/** The indexed expression that finds an agent's turns of a time; see migration 0009. */
-export const TURN_SLOT = "date_bin('5 minutes', t.at, '2000-01-01Z')";
+  delay: number;
+  modelId: number;
+  windowIndex: number;
+  windowTokens: number | undefined;
+  contextTokens: number | undefined;
+  inputTokens: number | undefined;
+  cacheRead: number | undefined;
+  cacheWrite: number | undefined;
+  outputTokens: number | undefined;
+  reasoning: number | undefined;
+  seq: number | undefined;
+  sentWindow: number | undefined;
+  sentLimit: number | undefined;
+  durationMs: number | undefined;
+  costMicros: number | undefined;
+  /** Basis, source of the window size, estimate, compaction call; see codes.ts. */
+  facets: number;
+  composition: readonly (number | undefined)[] | undefined;
+}
 
 const MAX_DELAY = 2_147_483_647;
 
@@ -115,6 +109,16 @@ export function turnReadingOf(row: TurnRow, turn: TurnFacts): TurnReading {
   };
 }
 
+/** Whether the turn's prompt stands for a level; the prompt of a compaction call does not. */
+export function isLevel({ facets }: Pick<TurnRow, "facets">): boolean {
+  return (facets & COMPACTION_BIT) === 0;
+}
+
+/** The level a turn stands for, in tokens; undefined if its prompt was not counted or only compacted. */
+export function levelOf(row: Pick<TurnRow, "facets" | "contextTokens">): number | undefined {
+  return isLevel(row) ? row.contextTokens : undefined;
+}
+
 /** Whether a fold read the turn the same way. */
 export function sameReading(a: TurnReading, b: TurnReading): boolean {
   return (
@@ -129,7 +133,7 @@ export function costMicros(facts: Pick<TurnFacts, "costUsd">): number | undefine
   return facts.costUsd === undefined ? undefined : Math.round(facts.costUsd * 1e6);
 }
 
-function compositionOf(parts: readonly (number | undefined | null)[] | undefined): Composition | undefined {
+function compositionOf(parts: TurnRow["composition"]): Composition | undefined {
   if (parts === undefined || parts.length === 0) return undefined;
   return Object.fromEntries(
     COMPOSITION_PARTS.map((part, index) => [part, parts[index] ?? undefined]),

@@ -1,5 +1,6 @@
 import type { Thresholds } from "@plimsoll/protocol";
 import type { PrismaClient } from "../db/client.ts";
+import type { Sql } from "../db/sql.ts";
 import { PlimsollError } from "../errors.ts";
 
 /** What every read model needs. */
@@ -9,6 +10,11 @@ export interface Reader {
   thresholds: Thresholds;
   /** Epoch ms. */
   now: number;
+}
+
+/** The statements of the store over a reader's client. */
+export function queriesOf({ prisma }: Pick<Reader, "prisma">): Pick<Sql, "query"> {
+  return { query: (text, ...values) => prisma.$queryRawUnsafe(text, ...values) };
 }
 
 /** What is acknowledged and not yet in what a reader sees. */

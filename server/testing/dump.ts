@@ -1,4 +1,5 @@
 import type { PrismaClient } from "../db/client.ts";
+import { storedTurns } from "./turns.ts";
 
 /** What two databases must agree on: everything but when, and in how many batches, the server heard of it. */
 const COLUMNS: Record<string, string> = {
@@ -7,8 +8,6 @@ const COLUMNS: Record<string, string> = {
     'state', t.state::jsonb->0, 'window', t.state::jsonb->1)`,
   harnesses: "to_jsonb(t) - 'last_received_at'",
   windows: "to_jsonb(t)",
-  turns: `to_jsonb(t) - 'delay' - 'agent' || jsonb_build_object('agent_id', (
-    SELECT a.id FROM agents a WHERE a.project_id = t.project_id AND a.number = t.agent))`,
   boundaries: "to_jsonb(t) - 'received_at'",
   crossings: "to_jsonb(t)",
   rollups: "to_jsonb(t) - 'stale'",
@@ -26,13 +25,11 @@ export async function dumpTables(
       `SELECT ${expression} AS row FROM ${table} t`,
     );
     // Put in order as they are compared: a bin that came back to nothing must not move its row.
-    dump[table] = rows
-      .map(({ row }) => (table === "rollups" ? trimmed(row) : row))
-      .filter((row) => !empty(table, row))
-      .map((row) => ({ row, text: JSON.stringify(row) }))
-      .sort((a, b) => (a.text < b.text ? -1 : 1))
-      .map(({ row }) => row);
+    dump[table] = sorted(
+      rows.map(({ row }) => (table === "rollups" ? trimmed(row) : row)).filter((row) => !empty(table, row)),
+    );
   }
+  dump.turns = sorted(await readTurns(prisma));
   if (counts) {
     const turns = await prisma.$queryRawUnsafe<{ outcome: string; count: bigint }[]>(
       "SELECT outcome, sum(count)::int8 AS count FROM ingest_counts WHERE outcome IN ('turn', 'mark') GROUP BY 1 ORDER BY 1",
@@ -40,6 +37,23 @@ export async function dumpTables(
     dump.ingest_counts = turns.map(({ outcome, count }) => ({ outcome, count: Number(count) }));
   }
   return dump;
+}
+
+/** One row a turn: how turns are divided into blocks depends on the batches. */
+async function readTurns(prisma: PrismaClient): Promise<Record<string, unknown>[]> {
+  const agents = await prisma.agent.findMany({ select: { projectId: true, number: true, id: true } });
+  const ids = new Map(agents.map(({ projectId, number, id }) => [`${projectId}/${number}`, id]));
+  return (await storedTurns(prisma)).map(({ delay, agent, ...turn }) => ({
+    ...turn,
+    agentId: ids.get(`${turn.projectId}/${agent}`),
+  }));
+}
+
+function sorted(rows: readonly Record<string, unknown>[]): Record<string, unknown>[] {
+  return rows
+    .map((row) => ({ row, text: JSON.stringify(row) }))
+    .sort((a, b) => (a.text < b.text ? -1 : 1))
+    .map(({ row }) => row);
 }
 
 function trimmed(row: Record<string, unknown>): Record<string, unknown> {
@@ -54,6 +68,6 @@ function empty(table: string, row: Record<string, unknown>): boolean {
 
 export async function emptyTables(prisma: PrismaClient): Promise<void> {
   await prisma.$executeRawUnsafe(
-    `TRUNCATE ${[...Object.keys(COLUMNS), "ingest_counts", "models", "segments", "journal", "projectors", "refolds", "rejected_events"].map((table) => `"${table}"`).join(", ")}`,
+    `TRUNCATE ${[...Object.keys(COLUMNS), "ingest_counts", "models", "segments", "turn_blocks", "journal", "projectors", "refolds", "rejected_events"].map((table) => `"${table}"`).join(", ")}`,
   );
 }

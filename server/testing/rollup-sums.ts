@@ -1,7 +1,8 @@
 import { BOUNDARY_TYPES, binOf, larger } from "@plimsoll/protocol";
 import type { PrismaClient } from "../db/client.ts";
 import { ALL, bucketOf, GRAINS } from "../store/buckets.ts";
-import { COMPACTION_BIT } from "../store/codes.ts";
+import { levelOf } from "../store/turns.ts";
+import { storedTurns } from "./turns.ts";
 
 interface Sum {
   turns: number;
@@ -20,7 +21,7 @@ const keyOf = (...parts: (string | number)[]): string => JSON.stringify(parts);
 export async function sumsOfTurns(prisma: PrismaClient, projectId = 1): Promise<Record<string, Sum>> {
   const where = { projectId };
   const [turns, agents, sessions, models] = await Promise.all([
-    prisma.turn.findMany({ where }),
+    storedTurns(prisma),
     prisma.agent.findMany({ where }),
     prisma.session.findMany({ where }),
     prisma.model.findMany({ where }),
@@ -29,12 +30,12 @@ export async function sumsOfTurns(prisma: PrismaClient, projectId = 1): Promise<
   const harnessOf = new Map(agents.map(({ number, sessionId }) => [number, harnesses.get(sessionId)!]));
   const modelOf = new Map(models.map(({ id, name }) => [id, name]));
   const sums: Record<string, Sum> = {};
-  for (const turn of turns) {
+  for (const turn of turns.filter((stored) => stored.projectId === projectId)) {
     const { contextTokens, windowTokens } = turn;
-    const level = (turn.facets & COMPACTION_BIT) === 0 ? contextTokens : null;
-    const share = level !== null && windowTokens !== null ? level / windowTokens : null;
+    const level = levelOf(turn);
+    const share = level !== undefined && windowTokens !== undefined ? level / windowTokens : undefined;
     for (const grain of GRAINS) {
-      const bucket = bucketOf(turn.at.getTime(), grain);
+      const bucket = bucketOf(turn.at, grain);
       for (const [harness, model] of [
         [harnessOf.get(turn.agent)!, modelOf.get(turn.modelId)!],
         [ALL, ALL],
@@ -51,12 +52,12 @@ export async function sumsOfTurns(prisma: PrismaClient, projectId = 1): Promise<
         };
         const sum = sums[key];
         sum.turns += 1;
-        if (contextTokens === null) sum.missing += 1;
+        if (contextTokens === undefined) sum.missing += 1;
         // The cached part of a prompt may be known although the whole is not.
         sum.prompt += contextTokens ?? (turn.cacheRead ?? 0) + (turn.cacheWrite ?? 0);
         sum.output += turn.outputTokens ?? 0;
-        sum.peakTokens = larger(sum.peakTokens ?? undefined, level ?? undefined) ?? null;
-        if (share === null) continue;
+        sum.peakTokens = larger(sum.peakTokens ?? undefined, level) ?? null;
+        if (share === undefined) continue;
         sum.peakUtilization = Math.max(sum.peakUtilization ?? 0, Math.fround(share));
         const bin = binOf(share);
         while (sum.bins.length <= bin) sum.bins.push(0);

@@ -11,9 +11,14 @@ const HIGHEST =
   "SELECT max(a.number) AS number, count(*)::float8 AS count FROM agents a WHERE a.project_id = $1";
 /** Rows that name a number of a gap. Each looks into an index once a gap. */
 const ORPHANS = `
-SELECT g.after AS gap, EXISTS (SELECT 1 FROM turns t WHERE t.project_id = $1 AND t.agent > g.after AND t.agent < g.before) AS turns,
+SELECT g.after AS gap, EXISTS (SELECT 1 FROM turn_blocks b WHERE b.project_id = $1 AND b.agent > g.after AND b.agent < g.before) AS turns,
   EXISTS (SELECT 1 FROM segments s WHERE s.project_id = $1 AND s.agent > g.after AND s.agent < g.before) AS segments
 FROM unnest($2::int4[], $3::int4[]) AS g(after, before)`;
+
+/** Blocks of one range of agents that hold more or fewer keys than they say, at eight bytes a key. */
+const MISCOUNTED = `
+SELECT count(*)::float8 AS count FROM turn_blocks b
+WHERE b.project_id = $1 AND b.agent > $2::int4 AND b.agent <= $3::int4 AND octet_length(b.keys) <> 8 * b.turns`;
 
 const HIGHEST_NUMBER = 2_147_483_647;
 
@@ -55,6 +60,9 @@ export const agentNumbersCheck: Check = {
         gaps.ends,
       );
       const faults = duplicates > 0 ? [`${count(duplicates)} numbers given twice (agents.number)`] : [];
+      const [miscounted] = await sql.query<{ count: number }>(MISCOUNTED, projectId, after, through);
+      if (miscounted!.count > 0)
+        faults.push(`${count(miscounted!.count)} blocks of turns miscounted (turn_blocks.turns)`);
       for (const { gap, turns, segments } of orphans) {
         if (turns) faults.push(`turns without an agent after number ${gap} (agents row missing)`);
         if (segments) faults.push(`segments without an agent after number ${gap} (agents row missing)`);

@@ -3,7 +3,6 @@ import { agentId, sessionId } from "../../history/identity.ts";
 import { type RecomputeSettings, readRecomputeSettings, recomputeAgent } from "../../history/recompute.ts";
 import { type AgentRow, agents } from "../../store/agents.ts";
 import type { Check } from "./check.ts";
-import { OutOfTime } from "./connection.ts";
 import { walkIds } from "./walk.ts";
 
 const COUNT = "SELECT count(*)::float8 AS count FROM agents WHERE project_id = $1";
@@ -67,7 +66,9 @@ async function differencesOf(
   }
 }
 
-/** Anything else is thrown by the fold, over rows that it cannot read. */
+/** What the fold throws over rows that it cannot read. */
+const UNREADABLE = [SyntaxError, TypeError, RangeError];
+
 function isOfDatabase(error: unknown): boolean {
-  return error instanceof OutOfTime || !(error instanceof SyntaxError || error instanceof TypeError);
+  return !UNREADABLE.some((kind) => error instanceof kind);
 }

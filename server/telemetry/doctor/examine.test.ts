@@ -1,7 +1,9 @@
 import type { DoctorCheck } from "@plimsoll/protocol";
 import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import type { TurnRow } from "../../store/turns.ts";
 import { TEST_WINDOWS, type TestIngest, testIngest } from "../../testing/ingest.ts";
+import { editTurns } from "../../testing/turns.ts";
 import { DoctorConnection } from "./connection.ts";
 import { type ExamineOptions, examine } from "./examine.ts";
 
@@ -275,8 +277,9 @@ function of(checks: readonly DoctorCheck[], name: string): DoctorCheck {
   return checks.find((check) => check.name.startsWith(name))!;
 }
 
-/** A fault made by hand: the table, the statement, and what the report must name. */
-type Fault = [what: string, table: string, statement: string, named: string];
+type TurnEdit = (turn: TurnRow) => TurnRow | undefined;
+/** A fault made by hand: the table, what changes it, and what the report must name. */
+type Fault = [what: string, table: string, change: string | TurnEdit, named: string];
 
 const FIRST = (table: string, where: string) =>
   `ctid = (SELECT ctid FROM ${table} WHERE ${where} ORDER BY 1 LIMIT 1)`;
@@ -291,22 +294,64 @@ const plusOne = (...columns: string[]) => columns.map((column) => [column, `${co
 const later = (...columns: string[]) =>
   columns.map((column) => [column, `${column} + interval '1 hour'`] as const);
 
+/** Changes only the first turn of a kind. */
+function once(where: (turn: TurnRow) => boolean, edit: TurnEdit): TurnEdit {
+  let done = false;
+  return (turn) => {
+    if (done || !where(turn)) return turn;
+    done = true;
+    return edit(turn);
+  };
+}
+
 const ROLLUP_SUMS = ["turns", "missing", "fresh", "cache_read", "cache_write", "output", "cost_micros"];
 
 const FAULTS: Fault[] = [
-  ...changed("turns", "output_tokens = 4", ...plusOne("window_index", "window_tokens", "context_tokens")),
-  ["turns' window source", "turns", "UPDATE turns SET facets = facets # 4", "turns.window_source"],
+  ...(["windowIndex", "windowTokens", "contextTokens"] as const).map((field): Fault => {
+    const column = `turns.${field.replace(/[A-Z]/, (letter) => `_${letter.toLowerCase()}`)}`;
+    const plusOne: TurnEdit = (turn) => ({ ...turn, [field]: turn[field]! + 1 });
+    return [column, "turn_blocks", once(({ outputTokens }) => outputTokens === 4, plusOne), column];
+  }),
+  [
+    "turns' window source",
+    "turn_blocks",
+    (turn) => ({ ...turn, facets: turn.facets ^ 4 }),
+    "turns.window_source",
+  ],
   [
     "a turn without a model",
-    "turns",
-    "UPDATE turns SET model_id = 7 WHERE output_tokens = 3",
+    "turn_blocks",
+    (turn) => (turn.outputTokens === 3 ? { ...turn, modelId: 7 } : turn),
     "turns.model_id",
   ],
-  ["a lost turn", "turns", "DELETE FROM turns WHERE output_tokens = 3", "agents.turns"],
+  ["a lost turn", "turn_blocks", (turn) => (turn.outputTokens === 3 ? undefined : turn), "agents.turns"],
+  [
+    "a block that ends too early",
+    "turn_blocks",
+    "UPDATE turn_blocks SET last_at = first_at - interval '2 h'",
+    "rollups.turns",
+  ],
+  [
+    "a block that starts elsewhere",
+    "turn_blocks",
+    "UPDATE turn_blocks SET first_at = first_at + interval '2 h'",
+    "segments",
+  ],
+  [
+    "turns that are miscounted",
+    "turn_blocks",
+    "UPDATE turn_blocks SET turns = turns + 1",
+    "turn_blocks.turns",
+  ],
+  ["lost keys", "turn_blocks", "UPDATE turn_blocks SET keys = substr(keys, 9)", "cannot be folded"],
+  ["broken bytes", "turn_blocks", "UPDATE turn_blocks SET data = substr(data, 2)", "cannot be folded"],
   [
     "turns of nobody",
-    "turns",
-    `UPDATE turns SET agent = 900 WHERE ${FIRST("turns", "output_tokens = 3")}`,
+    "turn_blocks",
+    once(
+      ({ outputTokens }) => outputTokens === 3,
+      (turn) => ({ ...turn, agent: 900 }),
+    ),
     "agents row missing",
   ],
   ...changed("boundaries", "id = 'masked'", ...plusOne("window_index", "tokens_before", "tokens_after"), [
@@ -450,11 +495,14 @@ const FAULTS: Fault[] = [
 
 // A check that never fails proves nothing: each fault is made by hand, found, named and undone.
 describe("the doctor finds", () => {
-  it.each(FAULTS)("%s", async (_what, table, statement, named) => {
+  it.each(FAULTS)("%s", async (_what, table, change, named) => {
     const { prisma } = path;
     await prisma.$executeRawUnsafe(`CREATE TABLE kept AS TABLE ${table}`);
     try {
-      expect(await prisma.$executeRawUnsafe(statement)).toBeGreaterThan(0);
+      const changed = await (typeof change === "string"
+        ? prisma.$executeRawUnsafe(change)
+        : editTurns(prisma, change));
+      expect(changed).toBeGreaterThan(0);
       expect(await faults()).toContain(named);
     } finally {
       await prisma.$executeRawUnsafe(`TRUNCATE ${table}`);

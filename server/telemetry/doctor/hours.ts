@@ -1,7 +1,9 @@
-import { BOUNDARY_TYPES } from "@plimsoll/protocol";
+import { BOUNDARY_TYPES, binOf, larger, normaliseUsage, utilizationOf } from "@plimsoll/protocol";
 import type { Sql } from "../../db/sql.ts";
-import { ALL, slotOf } from "../../store/buckets.ts";
-import { IS_LEVEL, TURN_SLOT } from "../../store/turns.ts";
+import { type ActiveAgent, activeAgents, readTurnsBetween, type TimeSpan } from "../../history/read-turns.ts";
+import { ALL, bucketOf, slotOf } from "../../store/buckets.ts";
+import { unpackFacets } from "../../store/codes.ts";
+import { levelOf, type TurnRow } from "../../store/turns.ts";
 import type { Check } from "./check.ts";
 import {
   type BoundarySums,
@@ -17,7 +19,7 @@ import {
 import { nextBucket } from "./walk.ts";
 
 const HOUR_MS = 3_600_000;
-/** Sessions whose turns one statement reads. A statement that was cancelled is tried again with fewer. */
+/** Sessions whose agents one statement looks up. A step that ran out of time is tried again with fewer. */
 const SESSIONS_AT_ONCE = { least: 20, most: 500 };
 
 const SESSIONS = `
@@ -25,30 +27,11 @@ SELECT s.id FROM sessions s WHERE s.project_id = $1 AND s.last_slot >= $2::int4 
   AND s.id > $4::uuid ORDER BY s.id LIMIT $5`;
 
 const time = (parameter: string) => `to_timestamp(${parameter}::float8 / 1000)`;
-const slot = (parameter: string) => TURN_SLOT.replace("t.at", time(parameter));
 const minute = (column: string) =>
   `(extract(epoch FROM date_bin('1 minute', ${column}, 'epoch')) * 1000)::float8`;
-const CACHED = "(COALESCE(t.cache_read, 0) + COALESCE(t.cache_write, 0))";
-const LEVEL = `${IS_LEVEL} AND t.context_tokens IS NOT NULL`;
-const SHARE = `CASE WHEN ${LEVEL} AND t.window_tokens > 0 THEN t.context_tokens::float8 / t.window_tokens END`;
 
-/** The widths and the number of bins are those of the protocol's binOf. */
-const TURNS = `
-SELECT ${minute("t.at")} AS bucket, s.harness, m.name AS model,
-  CASE WHEN ${SHARE} IS NOT NULL THEN LEAST(80, floor(${SHARE} / 0.025 + 1e-9)) END::int4 AS bin, count(*)::float8 AS turns,
-  count(*) FILTER (WHERE t.context_tokens IS NULL)::float8 AS missing,
-  COALESCE(sum(CASE WHEN t.facets & 3 = 2 OR (t.facets & 3 = 0 AND ${CACHED} > t.input_tokens) THEN t.input_tokens
-    ELSE GREATEST(0, t.input_tokens - ${CACHED}) END), 0)::float8 AS fresh,
-  COALESCE(sum(t.cache_read), 0)::float8 AS "cacheRead", COALESCE(sum(t.cache_write), 0)::float8 AS "cacheWrite",
-  COALESCE(sum(t.output_tokens), 0)::float8 AS output, COALESCE(sum(t.cost_micros), 0)::float8 AS "costMicros",
-  max(t.context_tokens) FILTER (WHERE ${LEVEL}) AS "peakTokens", max(${SHARE}) AS "peakUtilization"
-FROM sessions s
-JOIN agents a ON a.project_id = $1 AND a.session_id = s.id AND a.last_at >= ${time("$3")} AND a.first_at < ${time("$4")}
-JOIN turns t ON t.project_id = $1 AND t.agent = a.number
-LEFT JOIN models m ON m.project_id = $1 AND m.id = t.model_id
-WHERE s.project_id = $1 AND s.id = ANY($2::uuid[]) AND ${TURN_SLOT} >= ${slot("$3")} AND ${TURN_SLOT} <= ${slot("$4")}
-  AND t.at >= ${time("$3")} AND t.at < ${time("$4")}
-GROUP BY 1, 2, 3, 4`;
+const AGENTS = activeAgents("s.id = ANY($2::uuid[])");
+const MODELS = "SELECT m.id, m.name FROM models m WHERE m.project_id = $1";
 
 const BOUNDARIES = `
 SELECT ${minute("b.at")} AS bucket, s.harness, b.type, count(*)::float8 AS count,
@@ -59,15 +42,6 @@ JOIN boundaries b ON b.project_id = $1 AND b.agent_id = a.id
 WHERE s.project_id = $1 AND s.id = ANY($2::uuid[]) AND b.type = ANY('{${BOUNDARY_TYPES.join(",")}}'::text[])
   AND b.at >= ${time("$3")} AND b.at < ${time("$4")}
 GROUP BY 1, 2, 3`;
-
-interface TurnsRow extends Omit<TurnSums, "bins" | "peakTokens" | "peakUtilization"> {
-  bucket: number;
-  harness: string;
-  model: string | null;
-  bin: number | null;
-  peakTokens: number | null;
-  peakUtilization: number | null;
-}
 
 interface BoundariesRow extends BoundarySums {
   bucket: number;
@@ -90,13 +64,11 @@ export const hoursCheck: Check = {
       const from = current.bucket;
       const to = from + HOUR_MS;
       const stored = await readRollups(sql, projectId, { grain: 1, from, to, width: 1 });
-      const expected = await readSources(
-        sql,
-        projectId,
-        { from, to },
-        Math.max(SESSIONS_AT_ONCE.least, size),
+      const atOnce = Math.max(SESSIONS_AT_ONCE.least, size);
+      const differences = await readSources(sql, projectId, { from, to }, atOnce).then(
+        (expected) => rollupDifferences(stored, expected),
+        unreadable,
       );
-      const differences = rollupDifferences(stored, expected);
       const faults =
         differences.length === 0 ? [] : [`${new Date(from).toISOString()} (${differences.join(", ")})`];
       const more = nextBucket(current.position, hours);
@@ -105,14 +77,22 @@ export const hoursCheck: Check = {
   },
 };
 
+/** A block that cannot be unpacked is a fault of its hour. */
+function unreadable(error: unknown): string[] {
+  if (error instanceof RangeError) return ["turn_blocks.data"];
+  throw error;
+}
+
 async function readSources(
   sql: Pick<Sql, "query">,
   projectId: number,
-  { from, to }: { from: number; to: number },
+  { from, to }: TimeSpan,
   atOnce: number,
 ) {
   const turns: RowsByPlace<TurnSums> = new Map();
   const boundaries: RowsByPlace<BoundarySums> = new Map();
+  const models = await sql.query<{ id: number; name: string }>(MODELS, projectId);
+  const modelNames = new Map(models.map(({ id, name }) => [id, name]));
   let after = "00000000-0000-0000-0000-000000000000";
   for (;;) {
     const slots = [slotOf(from), slotOf(to - 1)];
@@ -120,9 +100,15 @@ async function readSources(
       ({ id }) => id,
     );
     if (ids.length > 0) {
-      for (const row of await sql.query<TurnsRow>(TURNS, projectId, ids, from, to)) {
-        addTurns(turns, placeOf(row.bucket, row.harness, row.model ?? "?"), row);
-        addTurns(turns, placeOf(row.bucket, ALL, ALL), row);
+      const agents = await sql.query<ActiveAgent>(AGENTS, projectId, ids, from, to);
+      const harnesses = new Map(agents.map(({ number, harness }) => [number, harness]));
+      for await (const rows of readTurnsBetween(sql, projectId, agents, { from, to })) {
+        for (const row of rows) {
+          const bucket = bucketOf(row.at, 1);
+          const model = modelNames.get(row.modelId) ?? "?";
+          addTurn(sumsAt(turns, placeOf(bucket, harnesses.get(row.agent)!, model)), row);
+          addTurn(sumsAt(turns, placeOf(bucket, ALL, ALL)), row);
+        }
       }
       for (const row of await sql.query<BoundariesRow>(BOUNDARIES, projectId, ids, from, to)) {
         addBoundaries(boundaries, placeOf(row.bucket, row.harness, row.type), row);
@@ -134,25 +120,42 @@ async function readSources(
   }
 }
 
-function addTurns(rows: RowsByPlace<TurnSums>, place: string, row: TurnsRow): void {
-  const sums = rows.get(place) ?? { ...NO_TURNS, bins: [] };
-  for (const field of SUMMED) sums[field] += row[field];
-  sums.peakTokens = higher(sums.peakTokens, row.peakTokens);
-  sums.peakUtilization = higher(sums.peakUtilization, row.peakUtilization);
-  if (row.bin !== null) {
-    while (sums.bins.length <= row.bin) sums.bins.push(0);
-    sums.bins[row.bin]! += row.turns;
+function sumsAt(rows: RowsByPlace<TurnSums>, place: string): TurnSums {
+  let sums = rows.get(place);
+  if (sums === undefined) {
+    sums = { ...NO_TURNS, bins: [] };
+    rows.set(place, sums);
   }
-  rows.set(place, sums);
+  return sums;
 }
 
-const SUMMED = ["turns", "missing", "fresh", "cacheRead", "cacheWrite", "output", "costMicros"] as const;
+function addTurn(sums: TurnSums, row: TurnRow): void {
+  const { fresh = 0 } = normaliseUsage({
+    input_tokens: row.inputTokens,
+    cache_read_tokens: row.cacheRead,
+    cache_write_tokens: row.cacheWrite,
+    output_tokens: row.outputTokens,
+    reasoning_tokens: row.reasoning,
+    basis: unpackFacets(row.facets).basis,
+  });
+  const level = levelOf(row);
+  const share = utilizationOf(level, row.windowTokens);
+  sums.turns += 1;
+  if (row.contextTokens === undefined) sums.missing += 1;
+  sums.fresh += fresh;
+  sums.cacheRead += row.cacheRead ?? 0;
+  sums.cacheWrite += row.cacheWrite ?? 0;
+  sums.output += row.outputTokens ?? 0;
+  sums.costMicros += row.costMicros ?? 0;
+  sums.peakTokens = larger(sums.peakTokens, level);
+  sums.peakUtilization = larger(sums.peakUtilization, share);
+  if (share === undefined) return;
+  const bin = binOf(share);
+  while (sums.bins.length <= bin) sums.bins.push(0);
+  sums.bins[bin]! += 1;
+}
 
 function addBoundaries(rows: RowsByPlace<BoundarySums>, place: string, row: BoundariesRow): void {
   const sums = rows.get(place) ?? NO_BOUNDARIES;
   rows.set(place, { count: sums.count + row.count, reclaimed: sums.reclaimed + row.reclaimed });
-}
-
-function higher(a: number | undefined, b: number | null): number | undefined {
-  return b === null || (a !== undefined && a >= b) ? a : b;
 }

@@ -1,0 +1,170 @@
+import { larger, utilizationOf } from "@plimsoll/protocol";
+import type { Sql, WriterSql } from "../db/sql.ts";
+import { type ActiveAgent, activeAgents, readTurnsBetween } from "../history/read-turns.ts";
+import { ALL, bucketOf, SLOT_MS, slotOf } from "../store/buckets.ts";
+import { type RollupRow, rollups } from "../store/rollups.ts";
+import { levelOf } from "../store/turns.ts";
+
+const MINUTE_MS = 60_000;
+/** Minutes whose peak is read again in one step, at most. */
+const STALE_MINUTES = 120;
+/** Blocks read in one step, unless a single minute has more: 150 to 300 ms. */
+const MOST_BLOCKS = 2_000;
+
+/** The oldest minutes whose peak may be too high, all harnesses and models of each. */
+const STALE = `
+WITH minutes AS (
+  SELECT DISTINCT r.bucket FROM rollups r WHERE r.project_id = $1 AND r.grain = 1 AND r.stale ORDER BY 1
+  LIMIT ${STALE_MINUTES}
+)
+SELECT (extract(epoch FROM r.bucket) * 1000)::float8 AS bucket, r.harness, r.model
+FROM minutes i JOIN rollups r ON r.project_id = $1 AND r.grain = 1 AND r.stale AND r.bucket = i.bucket
+ORDER BY r.bucket`;
+
+const AGENTS = activeAgents(
+  "s.harness = ANY($2::text[]) AND s.last_slot >= $5::int4 AND s.first_slot <= $6::int4",
+);
+const MODELS = "SELECT m.id, m.name FROM models m WHERE m.project_id = $1 AND m.name = ANY($2::text[])";
+
+/** The whole fleet's row of a minute: the highest of its parts. */
+const READ_FLEET_PEAKS = `
+UPDATE rollups r SET stale = false, peak_tokens = o.tokens, peak_utilization = o.utilization
+FROM (
+  SELECT p.bucket, max(p.peak_tokens) AS tokens, max(p.peak_utilization) AS utilization
+  FROM harnesses h JOIN rollups p ON p.project_id = $1 AND p.grain = 1 AND p.harness = h.instance
+    AND p.bucket >= $2 AND p.bucket <= $3
+  WHERE h.project_id = $1 GROUP BY 1
+) o
+WHERE r.project_id = $1 AND r.grain = 1 AND r.stale AND r.harness = '${ALL}' AND r.bucket = o.bucket`;
+
+/** Longer buckets: the highest of their minutes. */
+const READ_LONGER_PEAKS = `
+UPDATE rollups r SET stale = false, peak_tokens = o.tokens, peak_utilization = o.utilization
+FROM (
+  SELECT l.grain, l.bucket, l.harness, l.model, max(p.peak_tokens) AS tokens,
+    max(p.peak_utilization) AS utilization
+  FROM rollups l JOIN rollups p ON p.project_id = $1 AND p.grain = 1 AND p.harness = l.harness AND p.model = l.model
+    AND p.bucket >= l.bucket AND p.bucket < l.bucket + l.grain * interval '1 minute'
+  WHERE l.project_id = $1 AND l.grain > 1 AND l.bucket > $2::timestamptz - l.grain * interval '1 minute' AND l.bucket <= $3
+  GROUP BY 1, 2, 3, 4
+) o
+WHERE r.project_id = $1 AND r.grain = o.grain AND r.bucket = o.bucket AND r.harness = o.harness AND r.model = o.model`;
+
+/** A minute without any turn left has no peak to read. */
+const FORGET_STALE = `
+UPDATE rollups SET stale = false WHERE project_id = $1 AND grain = 1 AND stale AND bucket >= $2 AND bucket <= $3`;
+
+type Place = Pick<RollupRow, "bucket" | "harness" | "model">;
+type Peaks = Pick<RollupRow, "peakTokens" | "peakUtilization">;
+
+/** Stale rows of neighbouring minutes, and the agents that were active then. */
+interface Part {
+  /** Epoch ms. */
+  minutes: readonly number[];
+  places: readonly Place[];
+  agents: readonly ActiveAgent[];
+  blocks: number;
+}
+
+/** Reads the peaks of some minutes again whose levels were corrected. Returns the number of minutes. */
+export async function refreshStalePeaks(sql: WriterSql, projectId: number): Promise<number> {
+  const stale = await sql.query<Place>(STALE, projectId);
+  const minutes = [...new Set(stale.map(({ bucket }) => bucket))];
+  let refreshed = 0;
+  let blocks = 0;
+  for (const span of spansOf(minutes)) {
+    const part = await readPart(sql, projectId, stale, span);
+    if (refreshed > 0 && blocks + part.blocks > MOST_BLOCKS) break;
+    await refreshPart(sql, projectId, part);
+    refreshed += part.minutes.length;
+    blocks += part.blocks;
+    if (part.minutes.length < span.length) break;
+  }
+  return refreshed;
+}
+
+/** Consecutive minutes read together; minutes far apart would read everything in between. */
+export function spansOf(minutes: readonly number[]): number[][] {
+  const spans: number[][] = [];
+  for (const minute of minutes) {
+    const span = spans.at(-1);
+    if (span !== undefined && minute - span.at(-1)! <= SLOT_MS) span.push(minute);
+    else spans.push([minute]);
+  }
+  return spans;
+}
+
+/** As many of the minutes, from the first, as have few enough blocks; at least one. */
+async function readPart(
+  sql: Pick<Sql, "query">,
+  projectId: number,
+  stale: readonly Place[],
+  span: readonly number[],
+): Promise<Part> {
+  for (let minutes = span; ; minutes = minutes.slice(0, Math.ceil(minutes.length / 2))) {
+    const { from, to } = limitsOf(minutes);
+    const places = stale.filter(({ bucket, harness }) => bucket >= from && bucket < to && harness !== ALL);
+    const harnesses = [...new Set(places.map(({ harness }) => harness))];
+    const slots = [slotOf(from), slotOf(to - 1)];
+    const agents = await sql.query<ActiveAgent>(AGENTS, projectId, harnesses, from, to, ...slots);
+    const blocks = agents.reduce((sum, agent) => sum + agent.blocks, 0);
+    if (blocks <= MOST_BLOCKS || minutes.length === 1) return { minutes, places, agents, blocks };
+  }
+}
+
+async function refreshPart(sql: WriterSql, projectId: number, part: Part): Promise<void> {
+  const peaks = await readPeaks(sql, projectId, part);
+  const rows = part.places.map((place) => ({
+    grain: 1,
+    ...place,
+    ...(peaks.get(keyOf(place)) ?? NO_PEAKS),
+    stale: false,
+  }));
+  const { text, values } = rollups.update(projectId, rows, ["peakTokens", "peakUtilization", "stale"]);
+  sql.send(text, ...values);
+  const first = new Date(part.minutes[0]!);
+  const last = new Date(part.minutes.at(-1)!);
+  for (const statement of [READ_FLEET_PEAKS, READ_LONGER_PEAKS, FORGET_STALE])
+    sql.send(statement, projectId, first, last);
+}
+
+const NO_PEAKS: Peaks = { peakTokens: undefined, peakUtilization: undefined };
+
+/** The highest levels of each minute, harness and model of a part. */
+async function readPeaks(
+  sql: Pick<Sql, "query">,
+  projectId: number,
+  { minutes, places, agents }: Part,
+): Promise<Map<string, Peaks>> {
+  const names = [...new Set(places.map(({ model }) => model))];
+  const models = await sql.query<{ id: number; name: string }>(MODELS, projectId, names);
+  const modelNames = new Map(models.map(({ id, name }) => [id, name]));
+  const harnesses = new Map(agents.map(({ number, harness }) => [number, harness]));
+  const wanted = new Set(minutes);
+  const peaks = new Map<string, Peaks>();
+  for await (const turns of readTurnsBetween(sql, projectId, agents, limitsOf(minutes))) {
+    for (const turn of turns) {
+      const bucket = bucketOf(turn.at, 1);
+      const level = levelOf(turn);
+      const model = modelNames.get(turn.modelId);
+      if (level === undefined || model === undefined || !wanted.has(bucket)) continue;
+      const key = keyOf({ bucket, harness: harnesses.get(turn.agent)!, model });
+      const peak = peaks.get(key) ?? NO_PEAKS;
+      peaks.set(key, {
+        peakTokens: larger(peak.peakTokens, level),
+        peakUtilization: larger(peak.peakUtilization, utilizationOf(level, turn.windowTokens)),
+      });
+    }
+  }
+  return peaks;
+}
+
+/** The time from the start of the first minute to the end of the last one. */
+function limitsOf(minutes: readonly number[]): { from: number; to: number } {
+  return { from: minutes[0]!, to: minutes.at(-1)! + MINUTE_MS };
+}
+
+/** No name may contain NUL, so the joined text is unambiguous. */
+function keyOf({ bucket, harness, model }: Place): string {
+  return `${bucket}\u0000${harness}\u0000${model}`;
+}

@@ -1,0 +1,179 @@
+import { randomUUID } from "node:crypto";
+import { DEFAULT_THRESHOLDS, type TurnView } from "@plimsoll/protocol";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { TurnRow } from "../store/turns.ts";
+import { plainTurn } from "../testing/any-turns.ts";
+import { type TestDatabase, testDatabase } from "../testing/database.ts";
+import { insertTurns } from "../testing/turns.ts";
+import { readTurns } from "./turns.ts";
+
+const START = Date.UTC(2026, 10, 20, 10);
+/** More than one statement reads of two agents, so each agent is read by itself. */
+const MANY = 15_000;
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await testDatabase();
+  await database.prisma.model.create({ data: { projectId: 1, id: 1, name: "model-a" } });
+});
+afterAll(() => database?.close());
+
+let agents = 0;
+
+/** Stores a session with the turns of each agent. `turns` is the count that the agents are said to have. */
+async function store(histories: readonly (readonly Partial<TurnRow>[])[], turns?: number): Promise<string> {
+  const { prisma } = database;
+  const id = randomUUID();
+  const received = { projectId: 1, lastReceivedAt: new Date() };
+  const times = { firstAt: new Date(START), lastAt: new Date(START) };
+  await prisma.session.create({ data: { ...received, ...times, id, harness: "h", name: id } });
+  for (const history of histories) {
+    const number = ++agents;
+    const rows = history.map((fields, n) => plainTurn({ key: String(n), ...fields, agent: number }));
+    const at = rows.map((row) => row.at);
+    await prisma.agent.create({
+      data: {
+        ...received,
+        id: randomUUID(),
+        sessionId: id,
+        name: `agent-${number}`,
+        number,
+        firstAt: new Date(Math.min(...at)),
+        lastAt: new Date(Math.max(...at)),
+        turns: turns ?? rows.length,
+      },
+    });
+    await insertTurns(prisma, rows);
+  }
+  return id;
+}
+
+async function page(id: string, limit: number, cursor?: string) {
+  const reader = { prisma: database.prisma, projectId: 1, thresholds: DEFAULT_THRESHOLDS, now: 0 };
+  return readTurns(reader, { id, limit, ...(cursor !== undefined && { cursor }) });
+}
+
+async function allPages(id: string, limit: number): Promise<TurnView[]> {
+  const items: TurnView[] = [];
+  for (let cursor: string | undefined; ; ) {
+    const { items: some, next_cursor: next } = await page(id, limit, cursor);
+    items.push(...some);
+    if (next === null) return items;
+    cursor = next;
+  }
+}
+
+function newestFirst(a: TurnView, b: TurnView): number {
+  if (a.at !== b.at) return a.at < b.at ? 1 : -1;
+  if (a.agent_id !== b.agent_id) return a.agent_id < b.agent_id ? 1 : -1;
+  return b.number - a.number;
+}
+
+describe("the turns of a session", () => {
+  it.each([
+    ["agents that are read together", undefined],
+    ["agents that are read one after the other", MANY],
+  ])("come newest first on pages of any length, from %s", async (_, turns) => {
+    const histories = Array.from({ length: 7 }, (_agent, agent) =>
+      Array.from({ length: 40 }, (_turn, n) => ({
+        at: START + ((agent % 3) * 4 + Math.floor(n / 3)) * 1_000,
+        seq: n % 5 === 0 ? undefined : 40 - n,
+        windowIndex: Math.floor(n / 30),
+        contextTokens: n,
+      })),
+    );
+    const id = await store(histories, turns);
+    const whole = await allPages(id, 1_000);
+    expect(whole).toHaveLength(280);
+    expect(whole).toEqual([...whole].sort(newestFirst));
+    for (const agent of new Set(whole.map(({ agent_id }) => agent_id))) {
+      const numbers = whole.filter(({ agent_id }) => agent_id === agent).map(({ number }) => number);
+      expect(numbers.sort((a, b) => a - b)).toEqual(Array.from({ length: 40 }, (_number, n) => n + 1));
+    }
+    for (const limit of [1, 13, 40, 279, 280]) expect(await allPages(id, limit)).toEqual(whole);
+  });
+
+  it("come without reading agents that were last active before the page", async () => {
+    const hour = (at: number) => Array.from({ length: 20 }, (_, n) => ({ at: at + n * 1_000 }));
+    const id = await store([hour(START), hour(START + 3_600_000)], MANY);
+    await database.prisma.$executeRaw`UPDATE turn_blocks SET data = 'x'::bytea WHERE agent = ${agents - 1}`;
+    const { items, next_cursor: next } = await page(id, 15);
+    expect(items).toHaveLength(15);
+    await expect(page(id, 15, next!)).rejects.toThrow("packed turns");
+  });
+
+  it("compare each level with the level before, of the agent and not of the page", async () => {
+    const compaction = 32;
+    const id = await store([
+      [
+        { at: START, contextTokens: 100 },
+        { at: START + 1_000, contextTokens: 900, facets: compaction },
+        { at: START + 2_000 },
+        { at: START + 3_000, contextTokens: 70 },
+      ],
+    ]);
+    const views = await allPages(id, 1);
+    expect(views.map(({ number, change, compaction: is }) => ({ number, change, is }))).toEqual([
+      { number: 4, change: -30, is: false },
+      { number: 3, change: null, is: false },
+      { number: 2, change: null, is: true },
+      { number: 1, change: null, is: false },
+    ]);
+  });
+
+  it("show what is stored, and null for what is not known", async () => {
+    const id = await store([
+      [
+        { at: START, delay: -2 },
+        {
+          at: START + 1_000,
+          delay: 3,
+          windowIndex: 2,
+          windowTokens: 1_000,
+          contextTokens: 250,
+          inputTokens: 50,
+          cacheRead: 150,
+          cacheWrite: 50,
+          outputTokens: 9,
+          reasoning: 4,
+          durationMs: 800,
+          costMicros: 1_500,
+          facets: 2 | 16,
+          composition: [1, undefined, 3],
+        },
+      ],
+    ]);
+    const [known, unknown] = await allPages(id, 10);
+    expect(known).toMatchObject({
+      at: "2026-11-20T10:00:01.000Z",
+      received_at: "2026-11-20T10:00:04.000Z",
+      model: "model-a",
+      window: 2,
+      context_tokens: 250,
+      window_tokens: 1_000,
+      utilization: 0.25,
+      fresh_tokens: 50,
+      cache_read_tokens: 150,
+      cache_write_tokens: 50,
+      output_tokens: 9,
+      reasoning_tokens: 4,
+      basis: "exclusive",
+      estimated: true,
+      compaction: false,
+      duration_ms: 800,
+      cost_usd: 0.0015,
+    });
+    expect(Object.values(known!.composition!).slice(0, 4)).toEqual([1, null, 3, null]);
+    expect(unknown).toMatchObject({
+      received_at: "2026-11-20T09:59:58.000Z",
+      context_tokens: null,
+      window_tokens: null,
+      utilization: null,
+      fresh_tokens: null,
+      output_tokens: null,
+      duration_ms: null,
+      cost_usd: null,
+      composition: null,
+    });
+  });
+});
