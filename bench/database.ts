@@ -39,9 +39,9 @@ export async function settle(client: Client): Promise<void> {
 
 export interface Storage {
   turns: number;
-  /** Bytes of the table `turns` without its indexes. */
+  /** Bytes of the blocks of turns without their index. */
   table: number;
-  /** Bytes of the indexes of `turns`. */
+  /** Bytes of the index of the blocks. */
   indexes: number;
   /** Bytes of all tables and indexes. */
   everything: number;
@@ -50,8 +50,8 @@ export interface Storage {
 /** The journal is left out of `everything`: its rows live for a moment, so its size does not grow with the turns. */
 export async function readStorage(client: Client): Promise<Storage> {
   const { rows } = await client.query<Storage>(
-    `SELECT (SELECT count(*)::float8 FROM turns) AS turns, pg_table_size('turns')::float8 AS table,
-       pg_indexes_size('turns')::float8 AS indexes, sum(pg_total_relation_size(c.oid))::float8 AS everything
+    `SELECT (SELECT sum(turns)::float8 FROM turn_blocks) AS turns, pg_table_size('turn_blocks')::float8 AS table,
+       pg_indexes_size('turn_blocks')::float8 AS indexes, sum(pg_total_relation_size(c.oid))::float8 AS everything
      FROM pg_class c WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace AND c.relname <> 'journal'`,
   );
   return rows[0]!;

@@ -61,6 +61,39 @@ export interface LoadReport {
   cpu: number;
 }
 
+/** Requests that a connection may be ahead of the slowest. */
+const AHEAD = 2;
+
+/**
+ * Keeps connections that share agents at about the same time of the fleet: the events of a moment reach all of them at that
+ * moment, so none can be minutes ahead of another.
+ */
+class Step {
+  readonly #sent: number[];
+  #waiting: (() => void)[] = [];
+  #ended = false;
+
+  /** Without connections, nobody waits. */
+  constructor(connections: number) {
+    this.#sent = Array.from({ length: connections }, () => 0);
+  }
+
+  /** Resolves when the connection may send its next request. */
+  async next(connection: number): Promise<void> {
+    if (this.#sent.length === 0) return;
+    while (!this.#ended && this.#sent[connection]! >= Math.min(...this.#sent) + AHEAD) {
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+    this.#sent[connection]! += 1;
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+
+  end(): void {
+    this.#ended = true;
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+}
+
 /** Most bytes of requests made ahead. */
 const READY_BYTES = 2_000_000_000;
 const PATH = "/api/v1/events";
@@ -81,10 +114,12 @@ class Load {
   #accepted = 0;
   #refused = 0;
   #timeouts = 0;
+  readonly #step: Step;
 
   constructor(job: Job) {
     this.#job = job;
     const next = eventsOf(job.fleet, job.traffic);
+    this.#step = new Step(job.traffic?.shared ? job.fleet.connections : 0);
     this.#expected = JSON.stringify({ accepted: job.batch, rejected: [] });
     this.#make = (connection) => {
       const events = Array.from({ length: job.batch }, () => next(connection));
@@ -155,6 +190,7 @@ class Load {
 
   async #drive(connection: number, share: number, ready: readonly Buffer[] | undefined): Promise<void> {
     for (let sent = 0; sent < share && this.#state !== "counted"; sent++) {
+      await this.#step.next(connection);
       const request = ready === undefined ? this.#make(connection) : ready[sent];
       if (request === undefined) break;
       const started = performance.now();
@@ -167,6 +203,7 @@ class Load {
       const second = Math.floor((now - this.#from) / 1_000);
       this.#bySecond[second] = (this.#bySecond[second] ?? 0) + accepted;
     }
+    this.#step.end();
     // The load is smaller once a connection has no requests left, so nothing after this counts.
     this.#finish();
   }
