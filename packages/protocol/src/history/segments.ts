@@ -41,7 +41,9 @@ export function foldSegments(
 ): Segments | undefined {
   const runs: Run[] = [];
   let from = state;
+  // The events after the last cut that can be made, and how they fold.
   let carried: Slice | undefined;
+  let open: FoldResult | undefined;
   for (const slice of slicesOf(events, size, openTurns)) {
     let joined = carried === undefined ? slice : joinSlices(carried, slice);
     let result = extendAgent(from, joined.turns, joined.marks, options);
@@ -56,11 +58,13 @@ export function foldSegments(
       runs.push({ from, slice: joined, result });
       from = result.state;
       carried = undefined;
+      open = undefined;
     } else {
       carried = joined;
+      open = result;
     }
   }
-  const open = extendAgent(from, carried?.turns ?? [], carried?.marks ?? [], options);
+  open ??= extendAgent(from, [], [], options);
   if (open === undefined) return undefined;
   return { closed: runs.map(({ result }) => ({ endsAt: endOf(result.state), result })), open };
 }
