@@ -13,7 +13,10 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openDatabase } from "./client.ts";
 import { type EmbeddedDatabase, startEmbedded } from "./embedded.ts";
 import { layoutOf, runAsUser } from "./layout.ts";
-import { identifyPostmaster, isAlive } from "./process-identity.ts";
+import { type Identity, identifyPostmaster, isAlive } from "./process-identity.ts";
+
+/** Of a process that ended: its number may belong to another one by now. */
+const ENDED: Identity[] = ["gone", "other"];
 
 const log = pino({ level: "silent" });
 const root = runAsUser() !== undefined;
@@ -108,7 +111,7 @@ describe("a first start", () => {
     expect(statSync(layout.data).mode & 0o777).toBe(0o700);
     expect(statSync(layout.data).uid).toBe(root ? 65_534 : process.getuid!());
     await database.stop();
-    expect(await identifyPostmaster(pid, layout.data)).toBe("gone");
+    expect(ENDED).toContain(await identifyPostmaster(pid, layout.data));
     expect(existsSync(join(layout.data, "postmaster.pid"))).toBe(false);
   });
 
@@ -149,7 +152,7 @@ describe("a first start", () => {
     expect(isAlive(a.pid)).toBe(true);
     await query(c.url, "SELECT 1");
     await c.stop();
-    expect(await identifyPostmaster(a.pid, layoutOf(home).data)).toBe("gone");
+    expect(ENDED).toContain(await identifyPostmaster(a.pid, layoutOf(home).data));
   });
 });
 
@@ -176,7 +179,7 @@ describe("a later start", () => {
     expect((await query(database.url, "SELECT id FROM kept")).rows).toEqual([{ id: 7 }]);
     await database.stop();
     // Not isAlive: in a container without an init nobody asks after an orphan, and its number stays taken.
-    expect(await identifyPostmaster(child.pid, database.dataDirectory)).toBe("gone");
+    expect(ENDED).toContain(await identifyPostmaster(child.pid, database.dataDirectory));
   });
 
   it("leaves another program alone that has the old process id", async () => {
@@ -231,7 +234,7 @@ describe("a server that dies", () => {
     const next = database.pid()!;
     await database.stop();
     // Not by a signal: one that has exited takes signals until Node has heard of it.
-    expect(await identifyPostmaster(next, database.dataDirectory)).toBe("gone");
+    expect(ENDED).toContain(await identifyPostmaster(next, database.dataDirectory));
   });
 
   it("is started once when several processes use it", async () => {
