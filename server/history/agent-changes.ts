@@ -1,5 +1,6 @@
 import type {
   BoundaryReading,
+  CrossingOrigin,
   FoldOptions,
   Summary,
   Thresholds,
@@ -58,7 +59,8 @@ export interface AgentChanges {
   settled: BoundaryReading[];
   boundaryDeletes: string[];
   crossingUpserts: CrossingRow[];
-  crossingOrigins: Pick<CrossingRow, "agentId" | "id" | "origin">[];
+  /** To change after `crossingUpserts`; those come after `crossingDeletes`. By crossing id. */
+  crossingOrigins: Map<string, CrossingOrigin>;
   crossingDeletes: string[];
   windowUpserts: WindowRow[];
   windowDeletes: number[];
@@ -85,7 +87,7 @@ export function noChanges(harness: string, before: AgentRow | undefined, after: 
     settled: [],
     boundaryDeletes: [],
     crossingUpserts: [],
-    crossingOrigins: [],
+    crossingOrigins: new Map(),
     crossingDeletes: [],
     windowUpserts: [],
     windowDeletes: [],
@@ -196,11 +198,25 @@ function smaller(a: string | undefined, b: string | undefined): string | undefin
 export function joinChanges(first: AgentChanges, second: AgentChanges): AgentChanges {
   const joined = { ...second };
   for (const field of LISTS) (joined[field] as unknown[]) = [...first[field], ...second[field]];
+  Object.assign(joined, joinCrossings(first, second));
   const version = first.after.row.version;
   return {
     ...joined,
     before: first.before,
     after: { ...second.after, row: { ...second.after.row, version } },
+  };
+}
+
+type CrossingRowChanges = Pick<AgentChanges, "crossingUpserts" | "crossingOrigins" | "crossingDeletes">;
+
+function joinCrossings(first: CrossingRowChanges, second: CrossingRowChanges): CrossingRowChanges {
+  const upserts = new Map(first.crossingUpserts.map((row) => [row.id, row]));
+  for (const id of second.crossingDeletes) upserts.delete(id);
+  for (const row of second.crossingUpserts) upserts.set(row.id, row);
+  return {
+    crossingUpserts: [...upserts.values()],
+    crossingOrigins: new Map([...first.crossingOrigins, ...second.crossingOrigins]),
+    crossingDeletes: [...first.crossingDeletes, ...second.crossingDeletes],
   };
 }
 
@@ -212,9 +228,6 @@ const LISTS = [
   "boundaryUpserts",
   "settled",
   "boundaryDeletes",
-  "crossingUpserts",
-  "crossingOrigins",
-  "crossingDeletes",
   "windowUpserts",
   "windowDeletes",
   "segmentUpserts",

@@ -1,7 +1,14 @@
-import type { BoundaryReading, Crossing, FoldResult, InferredBoundary } from "@plimsoll/protocol";
+import {
+  type AgentState,
+  type BoundaryReading,
+  type Crossing,
+  type FoldResult,
+  type InferredBoundary,
+  originsAt,
+} from "@plimsoll/protocol";
 import type { Tally } from "../store/agents.ts";
 import { type BoundaryRow, inferredRow, markOfRow, readingOfRow, reportedRow } from "../store/boundaries.ts";
-import { BOUNDARY_ORIGIN, crossingOriginCode } from "../store/codes.ts";
+import { BOUNDARY_ORIGIN } from "../store/codes.ts";
 import { crossingOfRow, crossingRow } from "../store/crossings.ts";
 import { blocksOf } from "../store/turn-blocks.ts";
 import { sameReading, turnRow } from "../store/turns.ts";
@@ -37,14 +44,15 @@ export interface Comparison {
   >;
   tally: Tally;
   /**
-   * Whether a stored crossing has another origin. A report in the next segment may be the cause, so that segment has to
-   * be folded too.
+   * Whether a crossing may be stored with another origin. A report in the next segment may be the cause, so that segment
+   * has to be folded too.
    */
   originChanged: boolean;
 }
 
-/** The differences between what is stored of a stretch and how it reads now. */
+/** The differences between what is stored of a stretch and how it reads now. `from` is the state before it. */
 export function compareHistory(
+  from: AgentState,
   stored: StoredStretch,
   events: StretchEvents,
   results: readonly FoldResult[],
@@ -59,7 +67,7 @@ export function compareHistory(
       boundaryUpserts: [],
       boundaryDeletes: [],
       crossingUpserts: [],
-      crossingOrigins: [],
+      crossingOrigins: new Map(),
       crossingDeletes: [],
       added: [],
       replaced: [],
@@ -75,7 +83,7 @@ export function compareHistory(
     }
   }
   compareInferred(comparison, place, stored, results);
-  compareCrossings(comparison, place, stored, results);
+  compareCrossings(comparison, place, from, stored, events, results);
   return comparison;
 }
 
@@ -149,12 +157,19 @@ function compareInferred(
 function compareCrossings(
   comparison: Comparison,
   place: AgentPlace,
+  from: AgentState,
   stored: StoredStretch,
+  events: StretchEvents,
   results: readonly FoldResult[],
 ): void {
   const left = new Map(stored.crossings.map((row) => [row.id, crossingOfRow(row)]));
   const found = new Map<string, Crossing>();
-  const origins = new Map<string, Crossing["origin"]>();
+  const origins = comparison.changes.crossingOrigins;
+  if ([...events.marks.values()].some(({ mark }) => mark.facts.crossing !== undefined)) {
+    // A report that had joined a crossing before the stretch may have moved.
+    for (const [id, origin] of originsAt(from.levels)) origins.set(id, origin);
+    comparison.originChanged ||= origins.size > 0;
+  }
   for (const result of results) {
     for (const id of result.withdrawn.keys()) found.delete(id);
     for (const [id, origin] of result.origins) {
@@ -171,13 +186,6 @@ function compareCrossings(
     if (before === undefined) countWarning(comparison, crossing, 1);
     if (before !== undefined && sameCrossing(before, crossing)) continue;
     comparison.changes.crossingUpserts.push(crossingRow(crossing, rowPlace(place)));
-  }
-  for (const [id, origin] of origins) {
-    comparison.changes.crossingOrigins.push({
-      agentId: place.agentId,
-      id,
-      origin: crossingOriginCode(origin),
-    });
   }
   for (const [id, crossing] of left) {
     comparison.changes.crossingDeletes.push(id);

@@ -9,7 +9,6 @@ import {
   larger,
 } from "@plimsoll/protocol";
 import { inferredRow, reportedRow } from "../store/boundaries.ts";
-import { crossingOriginCode } from "../store/codes.ts";
 import { crossingRow } from "../store/crossings.ts";
 import { packState, packSummary, type StoredState } from "../store/packed-state.ts";
 import { type BlockStretch, blocksOf } from "../store/turn-blocks.ts";
@@ -158,7 +157,7 @@ function rowsOf(
     boundaryInserts: [] as AgentChanges["boundaryInserts"],
     settled: [] as AgentChanges["settled"],
     crossingUpserts: [] as AgentChanges["crossingUpserts"],
-    crossingOrigins: [] as AgentChanges["crossingOrigins"],
+    crossingOrigins: new Map() as AgentChanges["crossingOrigins"],
     crossingDeletes: [] as AgentChanges["crossingDeletes"],
     added: [] as AgentChanges["added"],
     replaced: [] as AgentChanges["replaced"],
@@ -208,9 +207,7 @@ function rowsOf(
       changes.crossingUpserts.push(crossingRow(crossing, place));
       if (crossing.up && crossing.threshold === "warning") tally.warnings += 1;
     }
-    for (const [id, origin] of run.origins) {
-      changes.crossingOrigins.push({ agentId: agent.id, id, origin: crossingOriginCode(origin) });
-    }
+    for (const [id, origin] of run.origins) changes.crossingOrigins.set(id, origin);
     for (const [id, { threshold, up }] of run.withdrawn) {
       changes.crossingDeletes.push(id);
       if (up && threshold === "warning") tally.warnings -= 1;

@@ -4,6 +4,7 @@ import { catalogWindow } from "@plimsoll/protocol/catalog";
 import type { Sql } from "../db/sql.ts";
 import type { AgentRow } from "../store/agents.ts";
 import type { BoundaryRow } from "../store/boundaries.ts";
+import { crossingOriginCode } from "../store/codes.ts";
 import type { CrossingRow } from "../store/crossings.ts";
 import { models } from "../store/models.ts";
 import { packStored } from "../store/packed-state.ts";
@@ -183,7 +184,7 @@ function* crossingDifferences(
   { sessionId }: AgentRow,
 ): Generator<string> {
   // A report in a later segment may change the origin of a crossing in an earlier one.
-  const origins = new Map(crossingOrigins.map(({ id, origin }) => [id, origin]));
+  const origins = new Map([...crossingOrigins].map(([id, origin]) => [id, crossingOriginCode(origin)]));
   const found = new Map(crossingUpserts.map((row) => [row.id, row]));
   for (const row of found.values()) {
     const origin = origins.get(row.id) ?? row.origin;

@@ -168,6 +168,7 @@ class Refold {
       const results = [...folded.closed.map(({ result }) => result), folded.open];
       if (this.#input.extent === "to_the_end") this.#tally = countStored(this.#tally, stored);
       const { changes, tally, originChanged } = compareHistory(
+        state,
         stored,
         events,
         results,
@@ -175,8 +176,10 @@ class Refold {
         this.#place(),
       );
       this.#tally = tally;
-      for (const field of Object.keys(changes) as (keyof typeof changes)[]) {
-        (this.#changes[field] as unknown[]).push(...changes[field]);
+      const { crossingOrigins, ...lists } = changes;
+      for (const [id, origin] of crossingOrigins) this.#changes.crossingOrigins.set(id, origin);
+      for (const field of Object.keys(lists) as (keyof typeof lists)[]) {
+        (this.#changes[field] as unknown[]).push(...lists[field]);
       }
       if (atEnd && folded.closed.length === 0)
         this.#last = { from: state, stored, changes, result: folded.open };

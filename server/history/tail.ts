@@ -74,7 +74,7 @@ export function appendToTail(
   changes: AgentChanges,
 ): Tail {
   if (known?.stored === undefined || changes.run === undefined) return [];
-  if (news.changedTurns.length > 0 || hasReports(news) || changes.crossingOrigins.length > 0) return [];
+  if (news.changedTurns.length > 0 || hasReports(news) || changes.crossingOrigins.size > 0) return [];
   const run: TailRun = {
     before: known,
     stored: stretchOf(EMPTY_STRETCH, changes),
@@ -178,7 +178,7 @@ export function extendFromTail(
     const { id: agentId, sessionId, receivedAt } = agent;
     const { number } = known.row;
     const place = { agentId, sessionId, receivedAt, number, modelId: options.modelId };
-    const comparison = compareHistory(stored, events, [result], tallyOf(known.row), place);
+    const comparison = compareHistory(from.state, stored, events, [result], tallyOf(known.row), place);
     const { totals, window, over } = joinTotals(base, from.window, [result]);
     const still = new Set(over.map((one) => one.index));
     const changes: AgentChanges = {
@@ -262,7 +262,7 @@ function stretchOf(before: StoredStretch, changes: StretchChanges, result?: Fold
   }
   for (const id of changes.boundaryDeletes) marks.delete(id);
   const crossings = new Map(before.crossings.map((row) => [row.id, row]));
-  for (const row of changes.crossingUpserts) crossings.set(row.id, row);
   for (const id of changes.crossingDeletes) crossings.delete(id);
+  for (const row of changes.crossingUpserts) crossings.set(row.id, row);
   return { turns, marks: [...marks.values()], crossings: [...crossings.values()] };
 }

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { PrismaClient } from "../db/client.ts";
 import { ALL } from "../store/buckets.ts";
+import { crossingOriginCode } from "../store/codes.ts";
 import { dumpTables, emptyTables } from "../testing/dump.ts";
 import { TEST_WINDOWS, type TestIngest, testIngest } from "../testing/ingest.ts";
 import { countTurns, storedTurns } from "../testing/turns.ts";
@@ -218,7 +219,11 @@ const eventArb = fc
     ),
     agent: fc.constantFrom("main", "main", "scout"),
     session: fc.constantFrom("s1", "s1", "s2"),
-    tokens: fc.option(fc.integer({ min: 0, max: 14_000 }), { nil: undefined, freq: 8 }),
+    // Often the same level, so that reports find one, and find another one when a late turn has it too.
+    tokens: fc.option(fc.oneof(fc.integer({ min: 0, max: 14_000 }), fc.constantFrom(1_600, 8_000)), {
+      nil: undefined,
+      freq: 8,
+    }),
     cache: fc.option(fc.integer({ min: 0, max: 9_000 }), { nil: undefined }),
     output: fc.integer({ min: 0, max: 50 }),
     model: fc.constantFrom("model-a", "model-a", "model-b", "model-c"),
@@ -248,7 +253,7 @@ const eventArb = fc
           ...envelope,
           type: "threshold_crossed",
           threshold: "warning",
-          direction: "up",
+          direction: compaction ? "down" : "up",
           threshold_tokens: 1_500,
           context_tokens: tokens ?? 1_600,
         };
@@ -324,6 +329,44 @@ describe("order, repetition and batching", () => {
       PARAMETERS,
     );
   }, 600_000);
+
+  it("move a report to a late turn from a level of an earlier segment", async () => {
+    const at = (second: number) => HOUR + second * 1_000;
+    const report = {
+      ...base,
+      id: "report",
+      type: "threshold_crossed",
+      at: at(4),
+      threshold: "hard",
+      direction: "up",
+      threshold_tokens: 9_000,
+      context_tokens: 9_100,
+    };
+    const inOrder = [
+      turn(9_100, { id: "a", at: at(1) }),
+      turn(9_200, { id: "b", at: at(2) }),
+      report,
+      ...[5, 6, 7, 8].map((second) => turn(9_300, { id: `t${second}`, at: at(second) })),
+    ];
+    const late = turn(9_100, { id: "late", at: at(3) });
+    await emptyTables(prisma);
+    await send([...inOrder, late]);
+    const expected = await dumpTables(prisma, { counts: false });
+    await emptyTables(prisma);
+    const server = await path.start({ segmentTurns: 2 });
+    for (const event of inOrder) await server.send(event);
+    const origins = () =>
+      prisma.crossing.findMany({
+        where: { threshold: "hard" },
+        select: { origin: true },
+        orderBy: { at: "asc" },
+      });
+    expect(await origins()).toEqual([{ origin: crossingOriginCode("both") }]);
+    await server.send(late);
+    await server.close();
+    expect((await origins())[0]).toEqual({ origin: crossingOriginCode("derived") });
+    expect(await dumpTables(prisma, { counts: false })).toEqual(expected);
+  });
 
   it("of several servers at once give it too, whatever each of them remembers", async () => {
     await fc.assert(

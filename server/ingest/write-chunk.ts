@@ -2,6 +2,7 @@ import type { WriterSql } from "../db/sql.ts";
 import { type AgentChanges, rowWithState } from "../history/agent-changes.ts";
 import { type AgentRow, agents } from "../store/agents.ts";
 import { boundaries } from "../store/boundaries.ts";
+import { crossingOriginCode } from "../store/codes.ts";
 import { crossings } from "../store/crossings.ts";
 import { harnesses, WIDEN_HARNESS } from "../store/harnesses.ts";
 import { ADD_COUNT, ingestCounts } from "../store/ingest-counts.ts";
@@ -76,10 +77,7 @@ export function encodeChunk(memory: ProjectMemory, plan: ChunkPlan): ChunkStatem
     all(({ crossingUpserts }) => crossingUpserts),
     (rows) => crossings.upsert(projectId, rows),
   );
-  some(
-    all(({ crossingOrigins }) => crossingOrigins),
-    (rows) => crossings.update(projectId, rows, ["origin"]),
-  );
+  some(originRows(plan), (rows) => crossings.update(projectId, rows, ["origin"]));
   some(windowKeys(plan), (rows) => windows.delete(projectId, rows));
   some(
     all(({ windowUpserts }) => windowUpserts),
@@ -222,6 +220,16 @@ function settledRows(plan: ChunkPlan) {
       windowIndex: window,
       tokensBefore,
       tokensAfter,
+    })),
+  );
+}
+
+function originRows(plan: ChunkPlan) {
+  return plan.agents.flatMap(({ crossingOrigins, after }) =>
+    [...crossingOrigins].map(([id, origin]) => ({
+      agentId: after.row.id,
+      id,
+      origin: crossingOriginCode(origin),
     })),
   );
 }

@@ -17,7 +17,14 @@ const time = fc.integer({ min: 0, max: 4e12 });
 const index = fc.nat(900);
 const share = fc.double({ min: 0, max: 3, noNaN: true }).map((value) => value + 0);
 const name = fc.string({ unit: "binary", minLength: 1, maxLength: 12 });
-const origin = fc.constantFrom("derived" as const, "reported" as const, "both" as const);
+const report = fc.record({
+  reportId: name,
+  at: time,
+  threshold: name,
+  up: fc.boolean(),
+  thresholdTokens: tokens,
+  contextTokens: tokens,
+});
 
 const anyState: fc.Arbitrary<AgentState> = fc.record({
   tail: maybe(fc.record({ window: index, seq: tokens, at: time, key: name })),
@@ -57,24 +64,19 @@ const anyState: fc.Arbitrary<AgentState> = fc.record({
       at: time,
       contextTokens: tokens,
       windowTokens: maybe(tokens),
-      crossed: fc.array(fc.record({ threshold: name, up: fc.boolean(), origin }), { maxLength: 2 }),
+      crossed: fc.array(
+        fc.record({
+          threshold: name,
+          up: fc.boolean(),
+          derived: fc.boolean(),
+          reports: fc.array(report, { maxLength: 2 }),
+        }),
+        { maxLength: 2 },
+      ),
     }),
     { maxLength: 3 },
   ),
-  unmatched: fc.array(
-    fc.record({
-      joined: fc.boolean(),
-      report: fc.record({
-        reportId: name,
-        at: time,
-        threshold: name,
-        up: fc.boolean(),
-        thresholdTokens: tokens,
-        contextTokens: tokens,
-      }),
-    }),
-    { maxLength: 2 },
-  ),
+  unmatched: fc.array(report, { maxLength: 2 }),
 });
 
 const anyWindow: fc.Arbitrary<WindowSummary> = fc.record({
@@ -113,6 +115,30 @@ describe("a packed state", () => {
         if (packState(state) === packState(other)) expect(other).toEqual(state);
       }),
     );
+  });
+
+  it("of an older server gives the crossings of the latest level the reports that wait for theirs", () => {
+    const level = { turnKey: "1", at: 5, contextTokens: 160, windowTokens: 1_000, crossed: [] };
+    const unmatched = {
+      reportId: "r",
+      at: 6,
+      threshold: "warning",
+      up: true,
+      thresholdTokens: 150,
+      contextTokens: 165,
+    };
+    const crossing = { threshold: "warning", up: true };
+    const packed = JSON.parse(packState({ ...EMPTY_STATE, levels: [level, level], unmatched: [] }));
+    for (const one of packed.at(-2)) one[4] = [{ ...crossing, origin: "both" }];
+    packed[packed.length - 1] = [{ report: unmatched, joined: true }];
+    expect(unpackState(JSON.stringify(packed))).toEqual({
+      ...EMPTY_STATE,
+      levels: [
+        { ...level, crossed: [{ ...crossing, derived: true, reports: [] }] },
+        { ...level, crossed: [{ ...crossing, derived: true, reports: [unmatched] }] },
+      ],
+      unmatched: [unmatched],
+    });
   });
 
   it("keeps a summary", () => {

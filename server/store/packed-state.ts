@@ -1,10 +1,12 @@
 import type {
   AgentState,
   BoundaryReading,
+  CrossingOrigin,
+  CrossingReport,
+  KnownCrossing,
   KnownLevel,
   Peak,
   Summary,
-  UnmatchedReport,
   WindowSummary,
 } from "@plimsoll/protocol";
 
@@ -38,7 +40,7 @@ type PackedState = [
   above: AgentState["above"],
   pending: PackedBoundary[],
   levels: PackedLevel[],
-  unmatched: readonly UnmatchedReport[],
+  unmatched: readonly (CrossingReport | OldReport)[],
 ];
 
 type PackedNumbering = [
@@ -62,8 +64,12 @@ type PackedLevel = [
   at: number,
   contextTokens: number,
   windowTokens: Maybe<number>,
-  crossed: KnownLevel["crossed"],
+  crossed: readonly (KnownCrossing | OldCrossing)[],
 ];
+
+/** Crossings and reports in states of a server that did not keep the reports of a crossing. */
+type OldCrossing = Pick<KnownCrossing, "threshold" | "up"> & { origin: CrossingOrigin };
+type OldReport = { report: CrossingReport };
 
 type PackedWindow = [
   index: number,
@@ -213,14 +219,37 @@ function stateOf(packed: PackedState): AgentState {
     recent,
     above,
     pending: pending.map(boundaryOf),
-    levels: levels.map(([turnKey, at, contextTokens, windowTokens, crossed]) => ({
-      turnKey,
-      at,
-      contextTokens,
-      windowTokens: windowTokens ?? undefined,
-      crossed,
-    })),
-    unmatched,
+    ...reportsOf(levels, unmatched),
+  };
+}
+
+function reportsOf(
+  levels: readonly PackedLevel[],
+  unmatched: readonly (CrossingReport | OldReport)[],
+): Pick<AgentState, "levels" | "unmatched"> {
+  const reports = unmatched.map((one) => ("report" in one ? one.report : one));
+  const latest = levels.at(-1);
+  return {
+    levels: levels.map((level) => levelOf(level, level === latest ? reports : [])),
+    unmatched: reports,
+  };
+}
+
+function levelOf(
+  [turnKey, at, contextTokens, windowTokens, crossed]: PackedLevel,
+  unmatched: readonly CrossingReport[],
+): KnownLevel {
+  return {
+    turnKey,
+    at,
+    contextTokens,
+    windowTokens: windowTokens ?? undefined,
+    crossed: crossed.map((known) => {
+      if (!("origin" in known)) return known;
+      const { threshold, up, origin } = known;
+      const reports = unmatched.filter((report) => report.threshold === threshold && report.up === up);
+      return { threshold, up, derived: origin !== "reported", reports };
+    }),
   };
 }
 

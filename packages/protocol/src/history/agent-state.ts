@@ -1,4 +1,4 @@
-import type { KnownLevel, UnmatchedReport } from "./crossings.ts";
+import type { CrossingReport, KnownLevel } from "./crossings.ts";
 import type { DropHint } from "./mark.ts";
 import type { ThresholdName } from "./thresholds.ts";
 import type { Numbering, TurnPosition } from "./timeline.ts";
@@ -66,7 +66,7 @@ export interface AgentState {
   /** The latest levels, oldest first, with the crossings at each: a report may name one of them. */
   levels: readonly KnownLevel[];
   /** Reports since the latest level that match no level yet; the next level may be the one they mean. */
-  unmatched: readonly UnmatchedReport[];
+  unmatched: readonly CrossingReport[];
 }
 
 export interface TurnReading {

@@ -148,6 +148,48 @@ function afterSteps(steps: readonly Step[], persistAfterEach = false): string[] 
 
 const noChanges = (): CrossingChanges => ({ crossings: new Map(), origins: new Map(), withdrawn: new Map() });
 
+const fewTokens = fc.constantFrom(100, 160, 170, 700, 900);
+
+const anySteps = fc
+  .array(
+    fc.record({
+      isLevel: fc.boolean(),
+      tokens: fewTokens,
+      threshold: fc.constantFrom("warning", "budget"),
+      up: fc.boolean(),
+    }),
+    { maxLength: 14 },
+  )
+  .map((steps) =>
+    steps.map(
+      ({ isLevel, tokens, threshold, up }, n): Step =>
+        isLevel ? level(`t${n}`, tokens, n) : said(`r${n}`, threshold, up, tokens),
+    ),
+  );
+
+/** Each report finds its level among all steps, without a state. */
+function modelOf(steps: readonly Step[]): string[] {
+  const levels = steps.filter((step): step is Level => !("reportId" in step));
+  const said = new Map<string, boolean>(walk(levels, DEFAULT_THRESHOLDS).map(({ id }) => [id, false]));
+  const derived = new Set(said.keys());
+  for (const [index, step] of steps.entries()) {
+    if (!("reportId" in step)) continue;
+    const before = steps.slice(0, index).filter((one): one is Level => !("reportId" in one));
+    const next = levels[before.length];
+    const isExact = (one: Level | undefined) => one?.contextTokens === step.contextTokens;
+    const own = before.slice(-3).findLast(isExact) ?? (isExact(next) ? next : before.at(-1));
+    said.set(
+      own === undefined
+        ? `reported/${step.reportId}`
+        : `${step.threshold}/${step.up ? "up" : "down"}/${own.turnKey}`,
+      true,
+    );
+  }
+  return [...said]
+    .map(([id, reported]) => `${id} ${derived.has(id) ? (reported ? "both" : "derived") : "reported"}`)
+    .sort();
+}
+
 describe("a report", () => {
   const [low, high, higher] = [level("t1", 100), level("t2", 160), level("t3", 170)];
 
@@ -198,6 +240,16 @@ describe("a report", () => {
       [high, said("r1", "budget", true, 160), said("r2", "budget", true, 160)],
       ["budget/up/t2 reported", "warning/up/t2 derived"],
     ],
+    [
+      "leaves a crossing that another report tells of",
+      [low, said("r1", "warning", true, 170), said("r2", "warning", true, 100), level("t3", 170)],
+      ["warning/up/t1 reported", "warning/up/t3 both"],
+    ],
+    [
+      "leaves a derived crossing that another report tells of as well",
+      [high, said("r1", "warning", true, 170), said("r2", "warning", true, 160), level("t3", 170)],
+      ["warning/up/t2 both", "warning/up/t3 reported"],
+    ],
     ["before any level is kept under its own id", [said("r", "warning", true, 999)], ["reported/r reported"]],
     [
       "before any level stays there if the first level has other tokens",
@@ -218,6 +270,28 @@ describe("a report", () => {
     expect(afterSteps(steps)).toEqual(expected);
     expect(afterSteps(steps, true)).toEqual(expected);
   });
+  test("that moves away leaves the crossing as the report that stays tells it", () => {
+    const changes = noChanges();
+    let state: ReportState = { levels: [], unmatched: [] };
+    state = applyLevel(state, low, [], changes);
+    state = applyReport(state, { ...said("r1", "budget", true, 170), at: 3 }, changes);
+    state = applyReport(state, { ...said("r2", "budget", true, 100), at: 5 }, changes);
+    applyLevel(state, higher, [], changes);
+    expect(changes.crossings.get("budget/up/t1")).toMatchObject({ contextTokens: 100, at: 5 });
+    expect(changes.crossings.get("budget/up/t3")).toMatchObject({ contextTokens: 170, at: 3 });
+  });
+
+  test("of any history ends where a plain reading of the rules puts it, stored at once or after each step", () => {
+    fc.assert(
+      fc.property(anySteps, (steps) => {
+        const expected = modelOf(steps);
+        expect(afterSteps(steps)).toEqual(expected);
+        expect(afterSteps(steps, true)).toEqual(expected);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
   test("keeps three levels and no report that a level has passed", () => {
     const changes = noChanges();
     let state: ReportState = { levels: [], unmatched: [] };

@@ -90,10 +90,12 @@ export interface KnownLevel extends Level {
   crossed: readonly KnownCrossing[];
 }
 
+/** A crossing exists as long as it was derived or a report says so. */
 export interface KnownCrossing {
   threshold: string;
   up: boolean;
-  origin: CrossingOrigin;
+  derived: boolean;
+  reports: readonly CrossingReport[];
 }
 
 /** A crossing as a harness reported it. `reportId` is the id of the event. */
@@ -102,17 +104,13 @@ export interface CrossingReport extends ReportedCrossing {
   at: number;
 }
 
-/** A report that matches no level by its tokens, with the crossing it was given for the time being. */
-export interface UnmatchedReport {
-  report: CrossingReport;
-  /** Whether the crossing existed before the report; false if the report made it. */
-  joined: boolean;
-}
-
 /** How many levels a report may look back. */
 const LEVELS = 3;
 
-/** Crossings to store, origins to change on crossings stored earlier, and crossings to delete. By crossing id. */
+/**
+ * Crossings to delete, then crossings to store, then origins to change on crossings stored earlier. By crossing id, and
+ * in this order: a crossing whose only report moved away may be deleted and stored again with what another report says.
+ */
 export interface CrossingChanges {
   crossings: Map<string, Crossing>;
   origins: Map<string, CrossingOrigin>;
@@ -122,7 +120,8 @@ export interface CrossingChanges {
 /** The part of the state that joins reports with levels. */
 export interface ReportState {
   levels: readonly KnownLevel[];
-  unmatched: readonly UnmatchedReport[];
+  /** Reports that match no level by their tokens. For the time being they belong to the latest level. */
+  unmatched: readonly CrossingReport[];
 }
 
 /**
@@ -136,11 +135,9 @@ export function applyReport(
 ): ReportState {
   const exact = state.levels.findLastIndex((level) => level.contextTokens === report.contextTokens);
   if (exact !== -1) return { ...state, levels: join(state.levels, exact, report, changes) };
-  const last = state.levels.length - 1;
-  const joined = last !== -1 && crossedAt(state.levels[last]!, report) !== undefined;
   return {
-    levels: join(state.levels, last, report, changes),
-    unmatched: [...state.unmatched, { report, joined }],
+    levels: join(state.levels, state.levels.length - 1, report, changes),
+    unmatched: [...state.unmatched, report],
   };
 }
 
@@ -152,13 +149,20 @@ export function applyLevel(
   changes: CrossingChanges,
 ): ReportState {
   let { levels } = state;
-  const matching = state.unmatched.filter(({ report }) => report.contextTokens === level.contextTokens);
-  for (const { report, joined } of matching) levels = withdraw(levels, report, joined, changes);
+  const matching = state.unmatched.filter((report) => report.contextTokens === level.contextTokens);
+  for (const report of matching) levels = withdraw(levels, report, changes);
   for (const crossing of derived) changes.crossings.set(crossing.id, crossing);
-  const crossed = derived.map(({ threshold, up, origin }) => ({ threshold, up, origin }));
+  const crossed = derived.map(({ threshold, up }) => ({ threshold, up, derived: true, reports: [] }));
   levels = [...levels, { ...level, crossed }].slice(-LEVELS);
-  for (const { report } of matching) levels = join(levels, levels.length - 1, report, changes);
+  for (const report of matching) levels = join(levels, levels.length - 1, report, changes);
   return { levels, unmatched: [] };
+}
+
+/** The origins of the crossings at the levels of a state, by crossing id. */
+export function originsAt(levels: readonly KnownLevel[]): Map<string, CrossingOrigin> {
+  return new Map(
+    levels.flatMap((level) => level.crossed.map((known) => [idOf(level, known), originOf(known)])),
+  );
 }
 
 const NO_CROSSINGS: readonly KnownCrossing[] = [];
@@ -173,12 +177,17 @@ function crossedAt(level: KnownLevel, report: CrossingReport): KnownCrossing | u
   return level.crossed.find(({ threshold, up }) => threshold === report.threshold && up === report.up);
 }
 
-function idOf(level: KnownLevel | undefined, { threshold, up, reportId }: CrossingReport): string {
-  return level === undefined ? `reported/${reportId}` : crossingId(threshold, up, level.turnKey);
+function idOf(level: Level, { threshold, up }: { threshold: string; up: boolean }): string {
+  return crossingId(threshold, up, level.turnKey);
 }
 
 function crossingId(threshold: string, up: boolean, turnKey: string): string {
   return `${threshold}/${up ? "up" : "down"}/${turnKey}`;
+}
+
+function originOf({ derived, reports }: KnownCrossing): CrossingOrigin {
+  if (!derived) return "reported";
+  return reports.length > 0 ? "both" : "derived";
 }
 
 /** Returns the levels with the report joined to the one at `index`; -1 for a report before any level. */
@@ -189,61 +198,72 @@ function join(
   changes: CrossingChanges,
 ): readonly KnownLevel[] {
   const level = levels[index];
-  const known = level && crossedAt(level, report);
-  const id = idOf(level, report);
-  if (known !== undefined) {
-    const origin = known.origin === "derived" ? "both" : known.origin;
-    setOrigin(changes, id, origin);
+  if (level === undefined) {
+    store(changes, `reported/${report.reportId}`, report, undefined);
+    return levels;
+  }
+  const known = crossedAt(level, report);
+  if (known === undefined) {
+    const { threshold, up } = report;
+    store(changes, idOf(level, report), report, level);
     return withCrossed(levels, index, [
-      ...level!.crossed.filter((one) => one !== known),
-      { ...known, origin },
+      ...level.crossed,
+      { threshold, up, derived: false, reports: [report] },
     ]);
   }
-  const { threshold, up, at, thresholdTokens, contextTokens } = report;
-  changes.withdrawn.delete(id);
-  changes.crossings.set(id, {
-    id,
-    threshold,
-    up,
-    origin: "reported",
-    at,
-    turnKey: level?.turnKey,
-    thresholdTokens,
-    contextTokens,
-    windowTokens: level?.windowTokens,
-  });
-  if (level === undefined) return levels;
-  return withCrossed(levels, index, [...level.crossed, { threshold, up, origin: "reported" }]);
+  const joined = { ...known, reports: [...known.reports, report] };
+  if (originOf(joined) !== originOf(known)) setOrigin(changes, idOf(level, known), originOf(joined));
+  return withCrossed(levels, index, [...level.crossed.filter((one) => one !== known), joined]);
 }
 
-/** Takes a report off the latest level. */
+/** Takes a report off the latest level, or off the start if there is none. */
 function withdraw(
   levels: readonly KnownLevel[],
   report: CrossingReport,
-  joined: boolean,
   changes: CrossingChanges,
 ): readonly KnownLevel[] {
   const index = levels.length - 1;
   const level = levels[index];
-  const id = idOf(level, report);
-  const known = level && crossedAt(level, report);
-  if (joined && known !== undefined) {
-    const origin = known.origin === "both" ? "derived" : known.origin;
-    setOrigin(changes, id, origin);
-    return withCrossed(levels, index, [
-      ...level!.crossed.filter((one) => one !== known),
-      { ...known, origin },
-    ]);
+  if (level === undefined) {
+    remove(changes, `reported/${report.reportId}`, report);
+    return levels;
   }
-  if (!changes.crossings.delete(id))
-    changes.withdrawn.set(id, { threshold: report.threshold, up: report.up });
-  return level === undefined
-    ? levels
-    : withCrossed(
-        levels,
-        index,
-        level.crossed.filter((one) => one !== known),
-      );
+  const known = crossedAt(level, report);
+  if (known === undefined) return levels;
+  const others = level.crossed.filter((one) => one !== known);
+  const left = { ...known, reports: known.reports.filter(({ reportId }) => reportId !== report.reportId) };
+  const id = idOf(level, known);
+  const [next] = left.reports;
+  if (known.derived) {
+    if (originOf(left) !== originOf(known)) setOrigin(changes, id, originOf(left));
+  } else if (next !== known.reports[0] || next === undefined) {
+    remove(changes, id, report);
+    if (next === undefined) return withCrossed(levels, index, others);
+    store(changes, id, next, level);
+  }
+  return withCrossed(levels, index, [...others, left]);
+}
+
+/** Stores the crossing that a report tells of and that no turn of this server crossed. */
+function store(changes: CrossingChanges, id: string, report: CrossingReport, level: Level | undefined): void {
+  const { threshold, up, at, thresholdTokens, contextTokens } = report;
+  const { turnKey, windowTokens } = level ?? { turnKey: undefined, windowTokens: undefined };
+  const origin = "reported";
+  changes.crossings.set(id, {
+    id,
+    threshold,
+    up,
+    origin,
+    at,
+    turnKey,
+    thresholdTokens,
+    contextTokens,
+    windowTokens,
+  });
+}
+
+function remove(changes: CrossingChanges, id: string, { threshold, up }: CrossingReport): void {
+  if (!changes.crossings.delete(id)) changes.withdrawn.set(id, { threshold, up });
 }
 
 function setOrigin(changes: CrossingChanges, id: string, origin: CrossingOrigin): void {
