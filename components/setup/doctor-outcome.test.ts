@@ -19,7 +19,7 @@ const failed = check({ ok: false });
 const note = check({ note: true });
 const sample = check({ complete: false });
 
-test("a note, a sample and a pass are told apart; a failure outranks them", () => {
+test("notes, samples and passes have different outcomes, and a failed check is always a failure", () => {
   expect([passed, failed, note, sample].map(checkOutcome)).toEqual(["passed", "failed", "note", "sample"]);
   expect(checkOutcome(check({ ok: false, note: true, complete: false }))).toBe("failed");
 });

@@ -1,12 +1,12 @@
 import type pg from "pg";
 import type { Logger } from "pino";
-import { defineTable } from "../store/table.ts";
+import { type Columns, defineTable } from "../store/table.ts";
 import { BLOCK_TURNS, blocksOf, packBlock, turnBlocks, unpackBlock } from "../store/turn-blocks.ts";
 import type { TurnRow } from "../store/turns.ts";
 import { throwIfStopped } from "./stopped.ts";
 
-/** Turns as they were stored before migration 0011, one a row. */
-const turnsToPack = defineTable("turns_to_pack", ["agent", "key"], {
+/** The columns of a table with a row for each turn, as turns were stored before migration 0011. */
+export const TURN_COLUMNS = {
   agent: "int4",
   key: "decimal",
   at: "time",
@@ -27,7 +27,9 @@ const turnsToPack = defineTable("turns_to_pack", ["agent", "key"], {
   costMicros: "int4?",
   facets: "int2",
   composition: "int4[]?",
-});
+} as const satisfies Columns;
+
+const turnsToPack = defineTable("turns_to_pack", ["agent", "key"], TURN_COLUMNS);
 
 /** Turns that are read at a time. More than fit in a block, so that each page completes one. */
 const PAGE_TURNS = 20 * BLOCK_TURNS;

@@ -129,8 +129,7 @@ async function changesOf(
   const known = memory.agents.get(id);
   const tail = memory.tails.get(id);
   // With a tail, the history is cut at the start of a run, so that the tail goes on.
-  const uncut = tail === undefined ? options : { ...options, segmentTurns: Number.POSITIVE_INFINITY };
-  const extended = extendKnownAgent(agent, known, news, uncut);
+  const extended = extendKnownAgent(agent, known, news, tail === undefined ? options : withoutCuts(options));
   if (typeof extended !== "string") {
     if (tail === undefined) return extended;
     const after = keepTail(memory, appendToTail(tail, known, news, extended), extended, options);
@@ -153,6 +152,10 @@ async function changesOf(
   return whole.changes;
 }
 
+function withoutCuts(options: AgentOptions): AgentOptions {
+  return { ...options, segmentTurns: Number.POSITIVE_INFINITY };
+}
+
 /** Adds the parts in order. Returns undefined if one does not come after what is known. */
 function continueWith(
   agent: SessionAgent,
@@ -163,10 +166,7 @@ function continueWith(
   let { changes, tail } = folded;
   for (const part of parts) {
     const { after } = changes;
-    const further = extendKnownAgent(agent, after, part, {
-      ...options,
-      segmentTurns: Number.POSITIVE_INFINITY,
-    });
+    const further = extendKnownAgent(agent, after, part, withoutCuts(options));
     if (typeof further === "string") return undefined;
     tail = appendToTail(tail, after, part, further);
     changes = joinChanges(changes, further);

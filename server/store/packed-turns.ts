@@ -1,4 +1,4 @@
-import type { TurnRow } from "./turns.ts";
+import { emptyTurn, type TurnRow } from "./turns.ts";
 import { LONGEST_VALUE, VarintReader, VarintWriter } from "./varints.ts";
 
 /**
@@ -94,7 +94,7 @@ export function unpackTurns(agent: number, keys: Uint8Array, data: Uint8Array): 
     const end = from + reader.number();
     if (end * KEY_BYTES > keys.length) throw new RangeError("packed turns have too few keys");
     for (let row = from; row < end; row++) {
-      rows.push(emptyRow(agent, view.getBigInt64(row * KEY_BYTES).toString()));
+      rows.push(emptyTurn(agent, view.getBigInt64(row * KEY_BYTES).toString()));
     }
     const present = reader.number();
     const varying = reader.number();
@@ -122,32 +122,6 @@ export function packKeys(rows: readonly TurnRow[]): Buffer {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   for (let row = 0; row < rows.length; row++) view.setBigInt64(row * KEY_BYTES, BigInt(rows[row]!.key));
   return bytes;
-}
-
-/** All fields from the start, so that every row has the same shape in the engine. */
-function emptyRow(agent: number, key: string): TurnRow {
-  return {
-    agent,
-    key,
-    at: 0,
-    delay: 0,
-    modelId: 0,
-    windowIndex: 0,
-    windowTokens: undefined,
-    contextTokens: undefined,
-    inputTokens: undefined,
-    cacheRead: undefined,
-    cacheWrite: undefined,
-    outputTokens: undefined,
-    reasoning: undefined,
-    seq: undefined,
-    sentWindow: undefined,
-    sentLimit: undefined,
-    durationMs: undefined,
-    costMicros: undefined,
-    facets: 0,
-    composition: undefined,
-  };
 }
 
 function writeColumn(

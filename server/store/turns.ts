@@ -30,6 +30,32 @@ export interface TurnRow {
   composition: readonly (number | undefined)[] | undefined;
 }
 
+/** A turn of which nothing else is known. It has every field, so that all rows have the same shape in the engine. */
+export function emptyTurn(agent: number, key: string): TurnRow {
+  return {
+    agent,
+    key,
+    at: 0,
+    delay: 0,
+    modelId: 0,
+    windowIndex: 0,
+    windowTokens: undefined,
+    contextTokens: undefined,
+    inputTokens: undefined,
+    cacheRead: undefined,
+    cacheWrite: undefined,
+    outputTokens: undefined,
+    reasoning: undefined,
+    seq: undefined,
+    sentWindow: undefined,
+    sentLimit: undefined,
+    durationMs: undefined,
+    costMicros: undefined,
+    facets: 0,
+    composition: undefined,
+  };
+}
+
 const MAX_DELAY = 2_147_483_647;
 
 /** What surrounds the facts and the reading of a turn in its row. */

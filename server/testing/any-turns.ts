@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { TurnRow } from "../store/turns.ts";
+import { emptyTurn, type TurnRow } from "../store/turns.ts";
 
 const anyInt = fc.oneof(
   fc.integer({ min: -200, max: 200 }),
@@ -38,27 +38,5 @@ export function anyTurnRow(agent: number): fc.Arbitrary<TurnRow> {
 
 /** A turn of which only these fields are known. */
 export function plainTurn(fields: Partial<TurnRow>): TurnRow {
-  return {
-    agent: 1,
-    key: "0",
-    at: 0,
-    delay: 0,
-    modelId: 1,
-    windowIndex: 0,
-    windowTokens: undefined,
-    contextTokens: undefined,
-    inputTokens: undefined,
-    cacheRead: undefined,
-    cacheWrite: undefined,
-    outputTokens: undefined,
-    reasoning: undefined,
-    seq: undefined,
-    sentWindow: undefined,
-    sentLimit: undefined,
-    durationMs: undefined,
-    costMicros: undefined,
-    facets: 0,
-    composition: undefined,
-    ...fields,
-  };
+  return { ...emptyTurn(1, "0"), modelId: 1, ...fields };
 }

@@ -100,10 +100,10 @@ export function arrange(
   const placed = turns.map((turn) => ({
     turn,
     window: turn.sentWindow ?? offset(turn.at) + count(turn.at),
-    seq: turn.seq ?? UNNUMBERED,
+    seq: UNNUMBERED,
   }));
-  const sequence = numberTurns(placed, past.sequence);
-  const turnItems = inOrder(placed, compareTurns);
+  const sequence = orderTurns(placed, past.sequence);
+  const turnItems = placed;
   const markItems = marks
     .map((mark) => ({ mark, window: mark.sentWindow ?? offset(mark.at) + count(mark.at, mark.id) }))
     .sort((a, b) => a.window - b.window || a.mark.at - b.mark.at || compareText(a.mark.id, b.mark.id));
@@ -129,11 +129,37 @@ function inOrder<T>(items: T[], compare: (a: T, b: T) => number): T[] {
   return items;
 }
 
-/** Sets `seq` of the turns that have no sequence number. Returns the sequence of the latest window. */
-function numberTurns(turns: TurnItem[], past: Sequence | undefined): Sequence | undefined {
+/** What the order of a turn in its window depends on. */
+type OrderedFacts = Pick<TurnFacts, "key" | "at" | "seq">;
+
+/** A turn and its window. `orderTurns` sets `seq`, which orders it there. */
+export interface PlacedTurn<Turn extends OrderedFacts = TurnFacts> {
+  turn: Turn;
+  window: number;
+  seq: number;
+}
+
+/**
+ * Sorts turns of one agent in place, by window, sequence number and time. A turn without a sequence number takes the
+ * highest that its window has reached by its time. Returns the sequence of the latest window.
+ */
+export function orderTurns<Turn extends OrderedFacts>(
+  turns: PlacedTurn<Turn>[],
+  past?: Sequence,
+): Sequence | undefined {
+  const sequence = numberTurns(turns, past);
+  inOrder(turns, compareTurns);
+  return sequence;
+}
+
+/** Sets `seq` of the turns. Returns the sequence of the latest window. */
+function numberTurns<Turn extends OrderedFacts>(
+  turns: PlacedTurn<Turn>[],
+  past: Sequence | undefined,
+): Sequence | undefined {
   const [first] = turns;
   if (first === undefined) return past;
-  const byWindow = new Map<number, TurnItem[]>();
+  const byWindow = new Map<number, PlacedTurn<Turn>[]>();
   if (turns.every(({ window }) => window === first.window)) byWindow.set(first.window, turns);
   else {
     for (const placed of turns) {
@@ -151,33 +177,37 @@ function numberTurns(turns: TurnItem[], past: Sequence | undefined): Sequence | 
   return last;
 }
 
-function numberWindow(window: number, members: readonly TurnItem[], past: Sequence | undefined): Sequence {
+function numberWindow(
+  window: number,
+  members: readonly PlacedTurn<OrderedFacts>[],
+  past: Sequence | undefined,
+): Sequence {
   let top = past?.top;
   let unnumberedAt = past?.unnumberedAt;
   for (const { turn } of members) {
     if (turn.seq === undefined) unnumberedAt = Math.max(unnumberedAt ?? turn.at, turn.at);
   }
-  const isNumbered = ({ turn }: TurnItem) => turn.seq !== undefined;
+  const isNumbered = ({ turn }: PlacedTurn<OrderedFacts>) => turn.seq !== undefined;
   if (!members.some(isNumbered)) {
     for (const placed of members) placed.seq = top ?? UNNUMBERED;
-  } else {
-    // Most windows have only one kind of turn, and then nothing depends on time.
-    const byTime = members.every(isNumbered) ? members : members.toSorted(comparePlaces);
-    for (const placed of byTime) {
-      if (isNumbered(placed)) top = Math.max(top ?? UNNUMBERED, placed.seq);
-      else placed.seq = top ?? UNNUMBERED;
-    }
+    return { window, top, unnumberedAt };
+  }
+  // Most windows have only one kind of turn, and then nothing depends on time.
+  for (const placed of members.every(isNumbered) ? members : members.toSorted(comparePlaces)) {
+    const { seq } = placed.turn;
+    if (seq !== undefined) top = Math.max(top ?? UNNUMBERED, seq);
+    placed.seq = seq ?? top ?? UNNUMBERED;
   }
   return { window, top, unnumberedAt };
 }
 
 /** By time; of turns at the same time, those with a sequence number come first. */
-function comparePlaces(a: TurnItem, b: TurnItem): number {
+function comparePlaces(a: PlacedTurn<OrderedFacts>, b: PlacedTurn<OrderedFacts>): number {
   return a.turn.at - b.turn.at || Number(a.turn.seq === undefined) - Number(b.turn.seq === undefined);
 }
 
 /** The same order as `comparePositions`, without allocating a position for each turn. */
-function compareTurns(a: TurnItem, b: TurnItem): number {
+function compareTurns(a: PlacedTurn<OrderedFacts>, b: PlacedTurn<OrderedFacts>): number {
   return a.window - b.window || a.seq - b.seq || a.turn.at - b.turn.at || compareText(a.turn.key, b.turn.key);
 }
 

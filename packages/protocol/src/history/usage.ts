@@ -29,14 +29,13 @@ export function normaliseUsage(usage: Usage): NormalisedUsage {
   const exclusive = basis === "exclusive";
   // One literal, written out: this runs twice for every turn that comes in, and spreading costs more than the sums.
   return {
-    // An inclusive prompt cannot be smaller than its cached part; the larger figure is what the window held.
     fresh: input === undefined ? undefined : exclusive ? input : Math.max(0, input - cached),
     cacheRead,
     cacheWrite,
     output: usage.output_tokens,
     reasoning: usage.reasoning_tokens,
     basis,
-    contextTokens: contextTokens(usage),
+    contextTokens: promptOf(input, cached, exclusive),
   };
 }
 
@@ -50,9 +49,14 @@ export function provenBasis(usage: Usage): ProvenBasis {
 /** Context tokens of one turn: fresh input + cache read + cache write. Undefined when it was not counted. */
 export function contextTokens(usage: Usage): number | undefined {
   const { input_tokens: input, cache_read_tokens: cacheRead, cache_write_tokens: cacheWrite } = usage;
-  if (input === undefined) return undefined;
   const cached = (cacheRead ?? 0) + (cacheWrite ?? 0);
-  return provenBasis(usage) === "exclusive" ? input + cached : Math.max(input, cached);
+  return promptOf(input, cached, provenBasis(usage) === "exclusive");
+}
+
+/** An inclusive prompt cannot be smaller than its cached part; the larger figure is what the window held. */
+function promptOf(input: number | undefined, cached: number, exclusive: boolean): number | undefined {
+  if (input === undefined) return undefined;
+  return exclusive ? input + cached : Math.max(input, cached);
 }
 
 /**
