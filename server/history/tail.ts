@@ -40,7 +40,7 @@ interface TailRun {
 export type Tail = readonly TailRun[];
 
 /** Turns of one agent in memory. */
-const TAIL_TURNS = 192;
+const TAIL_TURNS = 256;
 
 export function tailTurns(tail: Tail): number {
   return tail.reduce((sum, { stored }) => sum + stored.turns.length, 0);

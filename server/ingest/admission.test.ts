@@ -2,10 +2,10 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Admission } from "./admission.ts";
 
 let backlog = 0;
-const open = (options: { limit?: number; patience?: number } = {}) =>
+const open = (options: { patience?: number } = {}) =>
   new Admission({
     backlog: (projectId) => (projectId === 1 ? backlog : 0),
-    limit: 100,
+    limit: () => 100,
     patience: 5_000,
     ...options,
   });

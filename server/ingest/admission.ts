@@ -3,14 +3,12 @@ import { PlimsollError } from "../errors.ts";
 export interface AdmissionOptions {
   /** Events of a project that wait for the projection. */
   backlog: (projectId: number) => number;
-  /** Events above which requests wait. */
-  limit?: number;
+  /** Events of a project above which requests wait. */
+  limit: (projectId: number) => number;
   /** Milliseconds a request may wait. */
   patience?: number;
 }
 
-/** Half a second of work: enough to keep the projector busy, and little enough for readers to wait for. */
-const LIMIT = 24_000;
 const PATIENCE_MS = 5_000;
 
 interface Waiting {
@@ -36,12 +34,13 @@ export class Admission {
   readonly #gates = new Map<number, Gate>();
   #closed = false;
 
-  constructor({ backlog, limit = LIMIT, patience = PATIENCE_MS }: AdmissionOptions) {
+  constructor({ backlog, limit, patience = PATIENCE_MS }: AdmissionOptions) {
     this.#options = { backlog, limit, patience };
   }
 
   full(projectId: number): boolean {
-    return this.#options.backlog(projectId) >= this.#options.limit * 4;
+    const { backlog, limit } = this.#options;
+    return backlog(projectId) >= limit(projectId) * 4;
   }
 
   /** Resolves when the request may be journaled; `leave` must follow. Requests whose sender has gone are refused. */
@@ -103,7 +102,8 @@ export class Admission {
   }
 
   #hasRoom(projectId: number, { entered }: Gate): boolean {
-    return this.#options.backlog(projectId) + entered < this.#options.limit;
+    const { backlog, limit } = this.#options;
+    return backlog(projectId) + entered < limit(projectId);
   }
 }
 

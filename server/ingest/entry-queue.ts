@@ -24,8 +24,13 @@ export interface Chunk {
   events: number;
 }
 
-/** Journal entries in memory: waiting, or taken and not committed. */
+/**
+ * Journal entries in memory: waiting, or taken and not committed. What does not fit stays in the journal, and so does what
+ * comes after it, until the journal has been read: an entry that overtakes another makes the events of that one late.
+ */
 export class EntryQueue {
+  /** Events that it holds, and one entry more. */
+  readonly #capacity: number;
   #entries: JournaledEntry[] = [];
   /** Ids of waiting and taken entries. */
   readonly #ids = new Set<string>();
@@ -33,17 +38,26 @@ export class EntryQueue {
   readonly #reserved = new Set<string>();
   #events = 0;
   #waiting = 0;
+  #left = 0;
   #awaited = false;
   #waiters: { ids: Set<string>; resolve: () => void }[] = [];
+
+  constructor(capacity: number) {
+    this.#capacity = capacity;
+  }
 
   /** Events waiting or taken. */
   get events(): number {
     return this.#events;
   }
 
-  /** Events waiting. */
+  /** Events waiting, and those that were left to the journal and not read since. */
   get waiting(): number {
-    return this.#waiting;
+    return this.#waiting + this.#left;
+  }
+
+  get isFull(): boolean {
+    return this.#events >= this.#capacity;
   }
 
   get isEmpty(): boolean {
@@ -69,8 +83,33 @@ export class EntryQueue {
     this.#reserved.delete(id);
   }
 
-  /** Adds an entry, unless it is there already. */
-  add(added: JournaledEntry): void {
+  /** Takes an entry of this process if it fits. */
+  offer(entry: JournaledEntry): "taken" | "left_to_journal" {
+    if (this.#left === 0 && !this.isFull) {
+      this.#add(entry);
+      return "taken";
+    }
+    this.#reserved.delete(entry.id);
+    this.#left += entry.entry.events.length;
+    return "left_to_journal";
+  }
+
+  /**
+   * Adds entries that were read from the journal. `complete` if it held no more. Returns the number of those that were not
+   * in memory; an entry that is reserved comes by itself, with its senders.
+   */
+  addRead(entries: readonly JournaledEntry[], complete: boolean): number {
+    const missing = entries.filter(({ id }) => !this.#ids.has(id) && !this.#reserved.has(id));
+    for (const entry of missing) {
+      this.#left = Math.max(0, this.#left - entry.entry.events.length);
+      this.#add(entry);
+    }
+    if (complete) this.#left = 0;
+    return missing.length;
+  }
+
+  /** Unless it is there already. */
+  #add(added: JournaledEntry): void {
     this.#reserved.delete(added.id);
     if (this.#ids.has(added.id)) return;
     this.#entries.push(added);
@@ -121,6 +160,7 @@ export class EntryQueue {
     const some = this.#entries.length > 0;
     this.release({ entries: this.#entries.splice(0), events: this.#events });
     this.#waiting = 0;
+    this.#left = 0;
     return some;
   }
 

@@ -46,6 +46,7 @@ export class Ingest {
     this.#options = options;
     this.#admission = new Admission({
       backlog: (projectId) => options.projectors.backlog(projectId) + options.journal.depth,
+      limit: (projectId) => options.projectors.limit(projectId),
     });
   }
 

@@ -58,8 +58,20 @@ export interface Projected {
   ms: number;
 }
 
-/** Events in one transaction, if that many wait. More would hold readers up for longer. */
-export const CHUNK_EVENTS = 16_000;
+/** How many events are held at most. */
+interface Sizes {
+  /** In one transaction, if that many wait. The more, the less an event costs; but readers wait for longer. */
+  chunk: number;
+  /** Not planned yet. With more, senders wait. */
+  waiting: number;
+}
+
+const ALONE: Sizes = { chunk: 32_000, waiting: 40_000 };
+/**
+ * While several processes fill the journal. The others see only at a commit what became of their events, and the more
+ * that wait in this process, the later are those of the others.
+ */
+export const SHARED: Sizes = { chunk: 16_000, waiting: 24_000 };
 /**
  * Milliseconds between two chunks while nobody waits and little is queued. Every chunk writes each of its agents once,
  * so fewer and larger chunks cost less.
@@ -70,8 +82,8 @@ const BUSY_PACE_MS = 200;
 const BUSY_EVENTS = 250;
 /** Events that are projected without delay. */
 const ENOUGH_EVENTS = 3_000;
-/** Events held in memory; the journal has the rest. */
-const QUEUE_EVENTS = 60_000;
+/** Events held in memory: those admitted, a chunk being planned and one being written. The journal has the rest. */
+const QUEUE_EVENTS = 128_000;
 /** Journal rows read at once. */
 const READ_ROWS = 32;
 /** Milliseconds until an attempt that failed is repeated. */
@@ -88,9 +100,11 @@ type Written = { ok: true } | { ok: false; chunk: Chunk; error: unknown };
 /** Writes everything derived from one project's journal. Does nothing while another process holds the lease. */
 export class Projector {
   readonly #options: ProjectorOptions;
-  readonly #queue = new EntryQueue();
+  readonly #queue = new EntryQueue(QUEUE_EVENTS);
   /** Whether the journal may hold rows that are not in memory. */
   #unread = true;
+  /** Whether the journal held rows of other processes when it was last read. */
+  #shared = false;
   /** Whether agents wait to be folded again, or peaks to be read again. */
   #upkeep = true;
   #lease: Lease | undefined;
@@ -118,6 +132,11 @@ export class Projector {
     return this.#upkeep && this.#lease === undefined;
   }
 
+  /** How many events this process may hold now. */
+  get sizes(): Sizes {
+    return this.holding && !this.#shared ? ALONE : SHARED;
+  }
+
   /** Events in memory that are not planned. Those of the chunk that the database writes do not count. */
   get backlog(): number {
     return this.#queue.waiting + this.#unplanned;
@@ -125,8 +144,7 @@ export class Projector {
 
   /** Takes an entry that this process has journaled. */
   offer(entry: JournaledEntry): void {
-    if (this.#queue.events >= QUEUE_EVENTS) this.unreserve(entry.id);
-    else this.#queue.add(entry);
+    if (this.#queue.offer(entry) === "left_to_journal") this.#unread = true;
     if (this.#isUrgent()) this.#endPause?.();
     this.wake();
   }
@@ -277,7 +295,7 @@ export class Projector {
       this.#upkeep = true;
     }
     this.#memory ??= await ProjectMemory.open(writers, projectId);
-    if (this.#unread && this.#queue.events < QUEUE_EVENTS) await this.#readJournal();
+    if (this.#unread && !this.#queue.isFull) await this.#readJournal();
     return true;
   }
 
@@ -289,14 +307,16 @@ export class Projector {
       projectId,
       this.#queue.ids,
     );
-    if (rows.length === READ_ROWS) this.#unread = true;
-    for (const { id, received_ms: receivedAt, body } of rows) {
-      this.#queue.add({ id, receivedAt, entry: JSON.parse(body) as JournalEntry });
-    }
+    const more = rows.length === READ_ROWS;
+    this.#unread ||= more;
+    const entries = rows.map(({ id, received_ms: receivedAt, body }) => {
+      return { id, receivedAt, entry: JSON.parse(body) as JournalEntry };
+    });
+    this.#shared = this.#queue.addRead(entries, !more) > 0;
   }
 
   #take(): Chunk | undefined {
-    const chunk = this.#queue.take(CHUNK_EVENTS);
+    const chunk = this.#queue.take(this.sizes.chunk);
     if (chunk === undefined) return undefined;
     this.#tookAt = performance.now();
     this.#tookEvents = chunk.events;

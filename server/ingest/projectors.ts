@@ -5,7 +5,7 @@ import type { RequestOutcome } from "../history/outcomes.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 import type { JournaledEntry } from "./entry-queue.ts";
 import type { ProjectSettings } from "./plan-chunk.ts";
-import { CHUNK_EVENTS, type Projected, Projector } from "./projector.ts";
+import { type Projected, Projector, SHARED } from "./projector.ts";
 
 /** Outcomes of requests that another process received. */
 export type Reply = RequestOutcome & { reply: string };
@@ -37,7 +37,7 @@ const SWEEP_MS = 1_000;
 /** Milliseconds between two looks at a journal that this process fills and another one projects. */
 const LOOK_MS = 100;
 /** Events in the journal that another process may be projecting: one chunk being planned, one being written. */
-const UNDER_WAY = 2 * CHUNK_EVENTS;
+const UNDER_WAY = 2 * SHARED.chunk;
 /** Sweeps between two looks for upkeep. */
 const TIDY_EVERY = 600;
 
@@ -84,6 +84,11 @@ export class Projectors {
     if (projector === undefined) return 0;
     if (projector.holding) return projector.backlog;
     return Math.max(0, (this.#elsewhere.get(projectId) ?? 0) - UNDER_WAY);
+  }
+
+  /** Events of a project that may wait before senders have to. */
+  limit(projectId: number): number {
+    return this.#projectors.get(projectId)?.sizes.waiting ?? SHARED.waiting;
   }
 
   /** Projects with a projector in this process. */

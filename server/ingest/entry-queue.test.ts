@@ -1,0 +1,83 @@
+import { describe, expect, it } from "vitest";
+import { parsedEvent } from "../testing/events.ts";
+import { EntryQueue, type JournaledEntry } from "./entry-queue.ts";
+
+const entry = (id: string, events: number): JournaledEntry => ({
+  id,
+  receivedAt: 0,
+  entry: {
+    events: Array.from({ length: events }, (_, n) => parsedEvent({ id: `${id}${n}`, type: "cleared" })),
+  },
+});
+const idsOf = (queue: EntryQueue) => queue.take(1_000)?.entries.map(({ id }) => id);
+
+describe("a queue that is full", () => {
+  it("leaves entries to the journal, and those after them, until the journal has been read", () => {
+    const queue = new EntryQueue(5);
+    expect(queue.offer(entry("a", 3))).toBe("taken");
+    expect(queue.offer(entry("b", 3))).toBe("taken");
+    expect(queue.isFull).toBe(true);
+    expect(queue.offer(entry("c", 2))).toBe("left_to_journal");
+    queue.release(queue.take(1_000)!);
+    expect(queue.isFull).toBe(false);
+    expect(queue.offer(entry("d", 1))).toBe("left_to_journal");
+    queue.addRead([entry("c", 2), entry("d", 1)], true);
+    expect(queue.offer(entry("e", 1))).toBe("taken");
+    expect(idsOf(queue)).toEqual(["c", "d", "e"]);
+  });
+
+  it("counts what it left to the journal as waiting", () => {
+    const queue = new EntryQueue(2);
+    for (const id of ["a", "b", "c"]) queue.offer(entry(id, 2));
+    expect(queue.waiting).toBe(6);
+    expect(queue.events).toBe(2);
+    queue.release(queue.take(1_000)!);
+    expect(queue.waiting).toBe(4);
+    queue.addRead([entry("b", 2)], false);
+    expect(queue.waiting).toBe(4);
+    queue.addRead([entry("c", 2)], true);
+    expect(queue.waiting).toBe(4);
+    queue.release(queue.take(1_000)!);
+    expect(queue.waiting).toBe(0);
+  });
+
+  it("takes entries again after a read that found no more, although another process projected what it left", () => {
+    const queue = new EntryQueue(1);
+    queue.offer(entry("a", 1));
+    queue.offer(entry("b", 7));
+    queue.release(queue.take(1_000)!);
+    queue.addRead([], true);
+    expect(queue.waiting).toBe(0);
+    expect(queue.offer(entry("c", 1))).toBe("taken");
+  });
+});
+
+it("an entry that is reserved or in memory is not added from the journal", () => {
+  const queue = new EntryQueue(10);
+  queue.reserve("a");
+  expect(queue.addRead([entry("a", 2)], true)).toBe(0);
+  queue.offer(entry("a", 2));
+  expect(queue.addRead([entry("a", 2), entry("b", 0)], true)).toBe(1);
+  expect(queue.waiting).toBe(2);
+  const chunk = queue.take(1_000)!;
+  queue.addRead([entry("a", 2)], true);
+  expect(queue.isEmpty).toBe(true);
+  queue.putBack(chunk);
+  expect(idsOf(queue)).toEqual(["a", "b"]);
+});
+
+it("a chunk holds whole entries, and a command alone", () => {
+  const queue = new EntryQueue(100);
+  for (const id of ["a", "b", "c"]) queue.offer(entry(id, 3));
+  queue.offer({
+    id: "x",
+    receivedAt: 0,
+    entry: { events: [], commands: [{ type: "set_window", model: "m", tokens: 1 }] },
+  });
+  queue.offer(entry("d", 9));
+  expect(queue.take(7)?.entries.map(({ id }) => id)).toEqual(["a", "b"]);
+  expect(queue.take(7)?.entries.map(({ id }) => id)).toEqual(["c"]);
+  expect(queue.take(7)?.entries.map(({ id }) => id)).toEqual(["x"]);
+  expect(queue.take(7)?.entries.map(({ id }) => id)).toEqual(["d"]);
+  expect(queue.take(7)).toBeUndefined();
+});
