@@ -45,3 +45,8 @@ const grouped = new Intl.NumberFormat("en-US");
 export function count(value: number): string {
   return grouped.format(value);
 }
+
+/** Such as `1 turn` and `2,000 turns`. */
+export function counted(value: number, noun: string): string {
+  return `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
+}
