@@ -436,7 +436,8 @@ const FAULTS: Fault[] = [
   [
     "a cut in a wrong place",
     "segments",
-    `UPDATE segments SET ends_at = ends_at + interval '450 s' WHERE ${FIRST("segments", "agent = 1")}`,
+    `UPDATE segments SET ends_at = ends_at + interval '450 s'
+     WHERE agent = 1 AND ends_at = (SELECT min(ends_at) FROM segments WHERE agent = 1)`,
     "segments.state",
   ],
   ...changed(
