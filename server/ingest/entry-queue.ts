@@ -29,7 +29,7 @@ export interface Chunk {
  * comes after it, until the journal has been read: an entry that overtakes another makes the events of that one late.
  */
 export class EntryQueue {
-  /** Events that it holds, and one entry more. */
+  /** It is full with so many events. */
   readonly #capacity: number;
   #entries: JournaledEntry[] = [];
   /** Ids of waiting and taken entries. */
