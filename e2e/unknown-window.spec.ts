@@ -30,7 +30,7 @@ test("an unknown window shows tokens without a percentage until its size is set"
   await expect(form.getByText("Enter a whole number, such as 131072, 128k or 1M.")).toBeVisible();
   await expect(form.getByRole("button", { name: "Set size", exact: true })).toBeDisabled();
   await form.getByRole("textbox", { name: "Tokens" }).fill("160k");
-  await expect(form.getByText("160,000 tokens")).toBeVisible();
+  await expect(form.locator("#size-read")).toHaveText("160,000 tokens");
   await form.getByRole("button", { name: "Set size", exact: true }).click();
   await expect(page.getByTestId("windows")).toContainText(model);
   await expect(page.getByTestId("windows")).toContainText("160,000 tokens");
