@@ -1,5 +1,5 @@
 import { BOUNDARY_ORIGIN } from "../../store/codes.ts";
-import { type Check, count, counted } from "./check.ts";
+import { type Check, count, plural } from "./check.ts";
 
 const ACKNOWLEDGED = `
 SELECT COALESCE(sum(i.count), 0)::float8 AS count FROM ingest_counts i WHERE i.project_id = $1 AND i.outcome = 'mark'`;
@@ -43,9 +43,9 @@ export const marksCheck: Check = {
         stored === expected
           ? []
           : [
-              `${counted(expected, "mark")} acknowledged, ${count(stored)} stored (boundaries, ingest_counts.count)`,
+              `${plural(expected, "mark")} acknowledged, ${count(stored)} stored (boundaries, ingest_counts.count)`,
             ];
-      const message = `${counted(expected, "mark")} acknowledged and stored.`;
+      const message = `${plural(expected, "mark")} acknowledged and stored.`;
       return { examined: 0, faults, next: undefined, message };
     });
   },

@@ -1,4 +1,4 @@
-import { type Check, counted } from "./check.ts";
+import { type Check, plural } from "./check.ts";
 
 /** Agents of one range of numbers. A gap is where a number is missing; `before` and `after` are its neighbours. */
 const RANGE = `
@@ -59,10 +59,10 @@ export const agentNumbersCheck: Check = {
         gaps.starts,
         gaps.ends,
       );
-      const faults = duplicates > 0 ? [`${counted(duplicates, "number")} given twice (agents.number)`] : [];
+      const faults = duplicates > 0 ? [`${plural(duplicates, "number")} given twice (agents.number)`] : [];
       const [miscounted] = await sql.query<{ count: number }>(MISCOUNTED, projectId, after, through);
       if (miscounted!.count > 0)
-        faults.push(`${counted(miscounted!.count, "block")} of turns miscounted (turn_blocks.turns)`);
+        faults.push(`${plural(miscounted!.count, "block")} of turns miscounted (turn_blocks.turns)`);
       for (const { gap, turns, segments } of orphans) {
         if (turns) faults.push(`turns without an agent after number ${gap} (agents row missing)`);
         if (segments) faults.push(`segments without an agent after number ${gap} (agents row missing)`);

@@ -47,6 +47,6 @@ export function count(value: number): string {
 }
 
 /** Such as `1 turn` and `2,000 turns`. */
-export function counted(value: number, noun: string): string {
+export function plural(value: number, noun: string): string {
   return `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
 }

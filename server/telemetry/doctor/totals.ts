@@ -1,6 +1,6 @@
 import type { Sql } from "../../db/sql.ts";
 import { ALL } from "../../store/buckets.ts";
-import { type Check, count, counted } from "./check.ts";
+import { type Check, count, plural } from "./check.ts";
 
 const HIGHEST = "SELECT max(a.number) AS number FROM agents a WHERE a.project_id = $1";
 const AGENTS = `
@@ -63,7 +63,7 @@ export const totalsCheck: Check = {
         const what = `reclaimed tokens in rollups of ${whose}`;
         faults.push(...differences("boundary_rollups.reclaimed", what, reclaimed, agents.reclaimed));
       }
-      const message = `${counted(acknowledged!.count, "turn")} acknowledged; agents and rollups count the same.`;
+      const message = `${plural(acknowledged!.count, "turn")} acknowledged; agents and rollups count the same.`;
       return { examined: 0, faults, next: undefined, message };
     });
   },
