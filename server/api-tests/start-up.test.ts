@@ -6,8 +6,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { layoutOf } from "../db/layout.ts";
 import { readPostmasterPid } from "../db/postmaster-pid.ts";
-import { findPostmaster, type Identity, identifyPostmaster, isAlive } from "../db/process-identity.ts";
+import { findPostmaster, identifyPostmaster, isAlive } from "../db/process-identity.ts";
 import { emptyDatabase } from "../testing/database.ts";
+import { ENDED } from "../testing/ended.ts";
 import {
   makeHome,
   removeHome,
@@ -17,9 +18,6 @@ import {
 } from "../testing/server.ts";
 import { openLive } from "./live-client.ts";
 import { turn, unique, until } from "./support.ts";
-
-/** Of a process that ended: its number may belong to another one by now. */
-const ENDED: Identity[] = ["gone", "other"];
 
 let home: string;
 const cleanUps: (() => Promise<unknown> | unknown)[] = [];

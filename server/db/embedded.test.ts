@@ -10,13 +10,11 @@ import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ENDED } from "../testing/ended.ts";
 import { openDatabase } from "./client.ts";
 import { type EmbeddedDatabase, startEmbedded } from "./embedded.ts";
 import { layoutOf, runAsUser } from "./layout.ts";
-import { type Identity, identifyPostmaster, isAlive } from "./process-identity.ts";
-
-/** Of a process that ended: its number may belong to another one by now. */
-const ENDED: Identity[] = ["gone", "other"];
+import { identifyPostmaster, isAlive } from "./process-identity.ts";
 
 const log = pino({ level: "silent" });
 const root = runAsUser() !== undefined;
