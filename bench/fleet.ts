@@ -3,7 +3,7 @@ export interface FleetShape {
   connections: number;
   /** Sessions at work at once, over all connections. */
   sessions: number;
-  /** Turns expected in total; with `spacing` and `end` this gives the time of the first turn. */
+  /** Most turns in total; with `spacing` and `end` this gives the time of the first turn. */
   turns: number;
   /** Milliseconds between two turns of a session, on average. */
   spacing: number;
@@ -59,7 +59,9 @@ export class Fleet {
     this.#random = randomFrom(shape.seed);
     this.#slots = Array.from({ length: shape.connections }, () => []);
     this.#turn = this.#slots.map(() => 0);
-    const start = shape.end - (shape.turns / shape.sessions) * shape.spacing;
+    // All connections send equally much; where one has fewer sessions, each of these has more turns.
+    const fewest = Math.max(1, Math.floor(shape.sessions / shape.connections));
+    const start = shape.end - (shape.turns / shape.connections / fewest) * shape.spacing;
     // Every connection needs a session.
     for (let index = 0; index < Math.max(shape.sessions, shape.connections); index++) {
       const connection = index % shape.connections;

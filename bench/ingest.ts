@@ -27,7 +27,7 @@ const CONNECTIONS = 8;
 /** With every third session having two agents, these are 200 agents. */
 export const SESSIONS = 150;
 const MOST_EVENTS = 2_400_000;
-const MOST_REQUESTS = 500_000;
+const MOST_REQUESTS = 600_000;
 const MEMORY_SAMPLE = 200;
 
 /** 200 agents that work without end, up to now. */
