@@ -73,15 +73,14 @@ const ALONE: Sizes = { chunk: 32_000, waiting: 40_000 };
  */
 export const SHARED: Sizes = { chunk: 16_000, waiting: 24_000 };
 /**
- * Milliseconds between two chunks while nobody waits and little is queued. Every chunk writes each of its agents once,
- * so fewer and larger chunks cost less.
+ * Milliseconds between two chunks while nobody waits and little is queued, for each event of the last chunk besides, and
+ * at most. Every chunk writes each of its agents once, so under load fewer and larger chunks are worth a short delay.
  */
 const PACE_MS = 50;
-/** The same after a chunk of so many events: under load, larger chunks are worth a short delay. */
-const BUSY_PACE_MS = 200;
-const BUSY_EVENTS = 250;
+const PACE_MS_PER_EVENT = 0.1;
+const MOST_PACE_MS = 400;
 /** Events that are projected without delay. */
-const ENOUGH_EVENTS = 3_000;
+const ENOUGH_EVENTS = 10_000;
 /** Events held in memory: those admitted, a chunk being planned and one being written. The journal has the rest. */
 const QUEUE_EVENTS = 128_000;
 /** Journal rows read at once. */
@@ -268,7 +267,7 @@ export class Projector {
 
   /** Lets small chunks grow. */
   async #pace(): Promise<void> {
-    const pace = this.#tookEvents >= BUSY_EVENTS ? BUSY_PACE_MS : PACE_MS;
+    const pace = Math.min(PACE_MS + PACE_MS_PER_EVENT * this.#tookEvents, MOST_PACE_MS);
     const left = this.#tookAt + pace - performance.now();
     if (left <= 0 || this.#queue.isEmpty || this.#isUrgent()) return;
     await new Promise<void>((resolve) => {
