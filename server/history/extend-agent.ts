@@ -21,6 +21,7 @@ import {
   type KnownAgent,
   knownAgent,
   noChanges,
+  type Totals,
   tallyOf,
   totalsOf,
   windowRow,
@@ -58,7 +59,7 @@ export function extendKnownAgent(
   if (segments === undefined) return "out_of_order";
 
   const runs = [...segments.closed.map(({ result }) => result), segments.open];
-  const { totals, window, over } = joinTotals(known, from.window, runs);
+  const { totals, window, over } = joinTotals(totalsOf(known?.row), from.window, runs);
   const stored = { state: segments.open.state, window, open: openSummary(from, segments) };
   const rows = rowsOf(agent, runs, news, known, options);
   const after = knownAgent(
@@ -116,11 +117,11 @@ function openSummary(from: StoredState, { closed, open }: Segments): Summary {
 
 /** The agent's totals after some runs, the window it is in, and the windows it left. */
 export function joinTotals(
-  known: KnownAgent | undefined,
+  before: Totals,
   open: WindowSummary | undefined,
-  runs: readonly FoldResult[],
+  runs: readonly Pick<FoldResult, "summary">[],
 ) {
-  const totals = totalsOf(known?.row);
+  const totals = { ...before };
   const over: WindowSummary[] = [];
   let window = open;
   for (const { summary } of runs) {

@@ -19,7 +19,7 @@ import type { AgentNews } from "./agent-news.ts";
 import { type Comparison, compareHistory } from "./compare-history.ts";
 import { NewsByTime, type StretchEvents } from "./news-by-time.ts";
 import type { History, StoredStretch } from "./read-history.ts";
-import { type Tail, tailSinceCut } from "./tail.ts";
+import { runSinceCut, type Tail } from "./tail.ts";
 
 /** How far a history is folded again. */
 export type RefoldExtent = "until_unchanged" | "to_the_end";
@@ -31,6 +31,8 @@ export interface RefoldInput {
   news: AgentNews;
   options: AgentOptions;
   extent: RefoldExtent;
+  /** Least turns that the last cut leaves after it; 0 by default. */
+  keep?: number;
 }
 
 /**
@@ -47,9 +49,9 @@ export async function refoldAgent(input: RefoldInput): Promise<Refolded> {
   }
 }
 
-/** The changes, and the events since the last cut if the fold read them. */
 export interface Refolded {
   changes: AgentChanges;
+  /** The events since the last cut if the fold read them. Its reach is that of the news, or more. */
   tail: Tail;
 }
 
@@ -96,7 +98,8 @@ class Refold {
 
   async run(): Promise<RefoldResult> {
     await this.#readCuts();
-    let index = this.#start();
+    const start = this.#start();
+    let index = start;
     let state = await this.#stateAt(index);
     for (;;) {
       const folded = await this.#foldAfter(index, state);
@@ -116,7 +119,7 @@ class Refold {
       }
     }
     await this.#finish();
-    return { outcome: "done", changes: this.#changes, tail: this.#tail() };
+    return { outcome: "done", changes: this.#changes, tail: this.#tail(this.#turnsAfter(start)) };
   }
 
   async #readCuts(): Promise<void> {
@@ -158,7 +161,8 @@ class Refold {
       const events = this.#news.merge(stored, { from, to });
       // Late events make a segment longer; it is cut again when it has doubled.
       const size = atEnd ? options.segmentTurns : 2 * options.segmentTurns;
-      const folded = foldSegments(state, factsOf(events), options.fold, { size, openTurns: 0 });
+      const keep = atEnd ? this.#input.keep : 0;
+      const folded = foldSegments(state, factsOf(events), options.fold, { size, openTurns: 0, keep });
       if (folded === undefined) return "not_after";
       if (!atEnd && !mayCut(folded.open.state)) continue;
       // A cut made by the size may fall on the old one: then nothing is between them.
@@ -195,27 +199,21 @@ class Refold {
     }
   }
 
-  #tail(): Tail {
-    if (this.#last === undefined) return [];
+  #tail(reach: number): Tail {
+    if (this.#last === undefined) return { runs: [], reach };
     const { from, stored, changes, result } = this.#last;
-    const { row } = this.#input.known;
-    const { peak, peakUtilization, turns, windows } = joinSummaries(
-      EMPTY_SUMMARY,
-      ...this.#cuts.map(({ summary }) => summary),
-    );
-    const before: KnownAgent = {
-      row: {
-        ...row,
-        turns,
-        windows: windows.length,
-        peakTokens: peak?.tokens,
-        peakWindow: peak?.windowTokens,
-        peakAt: peak?.at,
-        peakUtilization,
-      },
+    const { windows, ...rest } = joinSummaries(EMPTY_SUMMARY, ...this.#cuts.map(({ summary }) => summary));
+    const before = {
+      totals: { ...rest, windows: windows.length },
       stored: { state: from, window: windows.at(-1), open: EMPTY_SUMMARY },
     };
-    return tailSinceCut(before, stored, changes, result);
+    return { runs: [runSinceCut(before, stored, changes, result)], reach };
+  }
+
+  /** Turns after a cut. */
+  #turnsAfter(index: number): number {
+    const { open } = this.#end ?? this.#input.known.stored!;
+    return this.#cuts.slice(index + 1).reduce((sum, { summary }) => sum + summary.turns, open.turns);
   }
 
   #place() {

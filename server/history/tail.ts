@@ -1,11 +1,12 @@
 import {
-  EMPTY_STATE,
   EMPTY_SUMMARY,
-  extendAgent,
   type FoldResult,
+  foldSegments,
   joinSummaries,
   mayCut,
+  type Segments,
   type Summary,
+  type TurnReading,
 } from "@plimsoll/protocol";
 import { packState, packSummary, type StoredState } from "../store/packed-state.ts";
 import type { SegmentRow } from "../store/segments.ts";
@@ -17,7 +18,9 @@ import {
   type KnownAgent,
   knownAgent,
   noChanges,
+  type Totals,
   tallyOf,
+  totalsOf,
   windowRow,
 } from "./agent-changes.ts";
 import type { AgentNews, StoredEvents, StoredTurn } from "./agent-news.ts";
@@ -26,9 +29,15 @@ import { firstAtOf, joinTotals } from "./extend-agent.ts";
 import { NewsByTime } from "./news-by-time.ts";
 import type { StoredStretch } from "./read-history.ts";
 
-/** Events of one batch or more, and the agent before them. */
+/** An agent at some point of its history. */
+interface Point {
+  totals: Totals;
+  stored: StoredState;
+}
+
+/** Some events in a row, and the agent before them. */
 interface TailRun {
-  before: KnownAgent;
+  before: Point;
   stored: StoredStretch;
   /** Of the run's events alone. */
   summary: Summary;
@@ -36,19 +45,44 @@ interface TailRun {
   ended: readonly number[];
 }
 
-/** The latest events of an agent in memory, oldest run first: an event that is a little late needs no read. */
-export type Tail = readonly TailRun[];
+/** The latest events of an agent in memory: an event that is a little late needs no read. */
+export interface Tail {
+  /** The oldest first. */
+  runs: readonly TailRun[];
+  /** How many turns from the end late events came lately. */
+  reach: number;
+}
 
-/** Turns of one agent in memory. */
-const TAIL_TURNS = 256;
+/** Turns of a run: a late event is folded together with the rest of its run. */
+const RUN_TURNS = 64;
+/** Most turns that a cut leaves after it, whatever the reach. */
+const MOST_KEPT_TURNS = 1_024;
+/** Late events may reach further back than the last ones by this factor. */
+const MARGIN = 1.5;
+/** What is left of the reach after a chunk without late events. */
+const FADING = 0.95;
 
-export function tailTurns(tail: Tail): number {
-  return tail.reduce((sum, { stored }) => sum + stored.turns.length, 0);
+/** Least turns that a cut leaves after it, so that late events rarely reach before it. */
+export function keptTurns({ reach }: Tail): number {
+  return Math.min(Math.ceil(MARGIN * reach), MOST_KEPT_TURNS);
+}
+
+function mostOpenTurns(tail: Tail, segmentTurns: number): number {
+  return keptTurns(tail) + 2 * segmentTurns;
+}
+
+/** Whether a history has so many turns since its last cut that it must be cut, though the tail offers no place. */
+export function isOverdue(tail: Tail, { stored }: KnownAgent, segmentTurns: number): boolean {
+  return (stored?.open.turns ?? 0) > mostOpenTurns(tail, segmentTurns);
+}
+
+export function tailTurns({ runs }: Tail): number {
+  return runs.reduce((sum, { stored }) => sum + stored.turns.length, 0);
 }
 
 /** Epoch ms; every stored event after it is in the tail. */
-export function tailStart(tail: Tail): number | undefined {
-  const first = tail[0];
+export function tailStart({ runs }: Tail): number | undefined {
+  const first = runs[0];
   return first === undefined ? undefined : endOf(first.before);
 }
 
@@ -56,7 +90,7 @@ export function tailStart(tail: Tail): number | undefined {
 export function storedInTail(tail: Tail, keys: ReadonlySet<string>, ids: ReadonlySet<string>): StoredEvents {
   const turns = new Map<string, StoredTurn>();
   const marks = new Map<string, StoredStretch["marks"][number]>();
-  for (const { stored } of tail) {
+  for (const { stored } of tail.runs) {
     for (const turn of stored.turns) if (keys.has(turn.row.key)) turns.set(turn.row.key, turn);
     for (const row of stored.marks) if (ids.has(row.id)) marks.set(row.id, row);
   }
@@ -68,65 +102,71 @@ export function storedInTail(tail: Tail, keys: ReadonlySet<string>, ids: Readonl
  * report, or a change to a stored turn.
  */
 export function appendToTail(
-  tail: Tail,
+  { runs, reach: reached }: Tail,
   known: KnownAgent | undefined,
   news: AgentNews,
   changes: AgentChanges,
 ): Tail {
-  if (known?.stored === undefined || changes.run === undefined) return [];
-  if (news.changedTurns.length > 0 || hasReports(news) || changes.crossingOrigins.size > 0) return [];
+  const reach = FADING * reached;
+  const none: Tail = { runs: [], reach };
+  if (known?.stored === undefined || changes.run === undefined) return none;
+  if (news.changedTurns.length > 0 || hasReports(news) || changes.crossingOrigins.size > 0) return none;
   const run: TailRun = {
-    before: known,
-    stored: stretchOf(EMPTY_STRETCH, changes),
+    before: { totals: totalsOf(known.row), stored: known.stored },
+    stored: stretchOf(EMPTY_STRETCH, changes, changes.added),
     summary: changes.run,
     ended: changes.windowUpserts.map(({ index }) => index),
   };
-  const last = tail.at(-1);
-  if (mayCut(known.stored.state)) return trimmed([...tail, run]);
+  if (mayCut(known.stored.state)) return trimmed({ runs: [...runs, run], reach });
   // A boundary waits for its level: the next events belong to the same run.
-  if (last === undefined) return [];
-  const stored = stretchOf(last.stored, changes);
-  const summary = joinSummaries(last.summary, run.summary);
-  return trimmed([...tail.slice(0, -1), { ...last, stored, summary, ended: [...last.ended, ...run.ended] }]);
+  const last = runs.at(-1);
+  if (last === undefined) return none;
+  const longer: TailRun = {
+    before: last.before,
+    stored: stretchOf(last.stored, changes, changes.added),
+    summary: joinSummaries(last.summary, run.summary),
+    ended: [...last.ended, ...run.ended],
+  };
+  return trimmed({ runs: [...runs.slice(0, -1), longer], reach });
 }
 
-/** The tail after a fold from the database: the events since the last cut. */
-export function tailSinceCut(
-  before: KnownAgent,
+/** The events since a cut, as one run. */
+export function runSinceCut(
+  before: Point,
   stored: StoredStretch,
   changes: StretchChanges,
-  result: FoldResult,
-): Tail {
-  return [
-    {
-      before,
-      stored: stretchOf(stored, changes, result),
-      summary: result.summary,
-      ended: result.summary.windows.slice(0, -1).map(({ index }) => index),
-    },
-  ];
+  { turns, summary }: FoldResult,
+): TailRun {
+  const ended = summary.windows.slice(0, -1).map(({ index }) => index);
+  return { before, stored: stretchOf(stored, changes, turns), summary, ended };
+}
+
+/** The tail after a fold from the database, which read what late events it could not reach. */
+export function tailAfterRefold(before: Tail | undefined, { runs, reach }: Tail): Tail {
+  return { runs, reach: Math.max(FADING * (before?.reach ?? 0), reach > MOST_KEPT_TURNS ? 0 : reach) };
 }
 
 /**
  * Cuts the history at the start of a run, once enough turns came since the last cut. Returns undefined if it is too early,
- * or if no run can start a segment. The runs after the cut stay in the tail, so a late event rarely reaches before it.
+ * or if no run can start a segment. The runs after the cut stay in the tail.
  */
 export function cutTail(
   tail: Tail,
   { row, ...known }: KnownAgent,
   { segmentTurns }: Pick<AgentOptions, "segmentTurns">,
 ): { segment: SegmentRow; blocks: BlockStretch; known: KnownAgent; tail: Tail } | undefined {
-  const kept = Math.min(TAIL_TURNS, segmentTurns) / 2;
-  if (known.stored === undefined || known.stored.open.turns < segmentTurns + kept) return undefined;
-  for (const [index, { before }] of tail.entries()) {
-    if (index === 0 || before.stored === undefined || before.stored.open.turns < segmentTurns) continue;
-    const runs = tail.slice(index);
+  if (known.stored === undefined) return undefined;
+  const latest = known.stored.open.turns - keptTurns(tail);
+  for (const [index, { before }] of tail.runs.entries()) {
+    const { state, open } = before.stored;
+    if (open.turns < segmentTurns) continue;
+    if (open.turns > latest) return undefined;
+    const runs = tail.runs.slice(index);
     const endsAt = endOf(before);
     if (runs.some(({ stored }) => firstOf(stored) <= endsAt)) continue;
-    const { state, open } = before.stored;
     let summary = EMPTY_SUMMARY;
     const cut = runs.map((run) => {
-      const sinceCut = { ...run.before, stored: { ...run.before.stored!, open: summary } };
+      const sinceCut = { ...run.before, stored: { ...run.before.stored, open: summary } };
       summary = joinSummaries(summary, run.summary);
       return { ...run, before: sinceCut };
     });
@@ -134,7 +174,7 @@ export function cutTail(
       segment: { agent: row.number, endsAt, state: packState(state), summary: packSummary(open) },
       blocks: { agent: row.number, from: firstAtOf(open), to: endsAt },
       known: { ...known, row, stored: { ...known.stored, open: summary } },
-      tail: cut,
+      tail: { runs: cut, reach: tail.reach },
     };
   }
   return undefined;
@@ -147,7 +187,7 @@ function firstOf({ turns, marks }: StoredStretch): number {
   return Math.min(first(turns.map(({ row }) => row)), first(marks));
 }
 
-/** Folds a late event again from the tail. Returns undefined if the tail does not reach far enough back. */
+/** Folds late events from the tail. Returns undefined if it does not reach far enough back. */
 export function extendFromTail(
   agent: AgentIdentity & { harness: string },
   known: KnownAgent,
@@ -158,47 +198,81 @@ export function extendFromTail(
   if (known.stored === undefined || hasReports(news) || news.replacedMarks.length > 0) return undefined;
   const byTime = new NewsByTime(news);
   const at = byTime.nextAt ?? Number.NEGATIVE_INFINITY;
-  for (let index = tail.findLastIndex(({ before }) => endOf(before) < at); index >= 0; index--) {
-    const runs = tail.slice(index);
-    const base = runs[0]!.before;
-    const from: StoredState = base.stored ?? { state: EMPTY_STATE, window: undefined, open: EMPTY_SUMMARY };
+  for (let index = tail.runs.findLastIndex(({ before }) => endOf(before) < at); index >= 0; index--) {
+    const runs = tail.runs.slice(index);
+    const { totals: earlier, stored: from } = runs[0]!.before;
     const stored = joinStretches(runs.map((run) => run.stored));
     // A report may belong to a level before the run, which only a fold from the database finds.
     if (stored.marks.some(({ type }) => type === "threshold_crossed")) return undefined;
     const events = byTime.merge(stored, EVERYTHING);
-    // Long enough for a cut, which only a fold from the database makes.
-    if (from.open.turns + events.turns.size > 2 * options.segmentTurns) return undefined;
-    const result = extendAgent(
-      from.state,
-      [...events.turns.values()].map(({ facts }) => facts),
-      [...events.marks.values()].map(({ mark }) => mark.facts),
-      options.fold,
-    );
-    if (result === undefined) continue;
+    const turns = [...events.turns.values()].map(({ facts }) => facts);
+    const reach = Math.max(FADING * tail.reach, turns.filter((turn) => turn.at >= at).length);
+    // Long enough for cuts in the new events.
+    if (from.open.turns + turns.length > mostOpenTurns({ runs, reach }, options.segmentTurns))
+      return undefined;
+    const marks = [...events.marks.values()].map(({ mark }) => mark.facts);
+    const folded = foldSegments(from.state, { turns, marks }, options.fold, {
+      size: RUN_TURNS,
+      openTurns: 0,
+    });
+    if (folded === undefined) continue;
+    const results = [...folded.closed.map(({ result }) => result), folded.open];
     const { id: agentId, sessionId, receivedAt } = agent;
     const { number } = known.row;
     const place = { agentId, sessionId, receivedAt, number, modelId: options.modelId };
-    const comparison = compareHistory(from.state, stored, events, [result], tallyOf(known.row), place);
-    const { totals, window, over } = joinTotals(base, from.window, [result]);
+    const { changes: compared, tally } = compareHistory(
+      from.state,
+      stored,
+      events,
+      results,
+      tallyOf(known.row),
+      place,
+    );
+    const { totals, window, over } = joinTotals(earlier, from.window, results);
     const still = new Set(over.map((one) => one.index));
     const changes: AgentChanges = {
       ...noChanges(agent.harness, known.row, known),
-      ...comparison.changes,
+      ...compared,
       windowUpserts: over.map((one) => windowRow(agentId, one)),
       windowDeletes: runs.flatMap(({ ended }) => ended).filter((one) => !still.has(one)),
     };
-    const open = joinSummaries(from.open, result.summary);
-    const after = { stored: { state: result.state, window, open }, totals, tally: comparison.tally };
-    changes.after = knownAgent(agent, known, after, options);
-    const run: TailRun = {
-      before: base,
-      stored: stretchOf(stored, changes, result),
-      summary: result.summary,
-      ended: [...still],
-    };
-    return { changes, tail: trimmed([...tail.slice(0, index), run]) };
+    const open = joinSummaries(from.open, ...results.map(({ summary }) => summary));
+    const state = folded.open.state;
+    changes.after = knownAgent(agent, known, { stored: { state, window, open }, totals, tally }, options);
+    const after = stretchOf(
+      stored,
+      changes,
+      results.flatMap((result) => result.turns),
+    );
+    const divided = divide(after, runs[0]!.before, folded);
+    return { changes, tail: trimmed({ runs: [...tail.runs.slice(0, index), ...divided], reach }) };
   }
   return undefined;
+}
+
+/** Divides what is stored of a stretch into runs, as it was folded. */
+function divide(stretch: StoredStretch, start: Point, { closed, open }: Segments): TailRun[] {
+  const runs: TailRun[] = [];
+  let before = start;
+  let from = Number.NEGATIVE_INFINITY;
+  for (const { endsAt: to, result } of [...closed, { endsAt: Number.POSITIVE_INFINITY, result: open }]) {
+    const isIn = ({ at }: { at: number }) => at > from && at <= to;
+    const { totals, window, over } = joinTotals(before.totals, before.stored.window, [result]);
+    runs.push({
+      before,
+      stored: {
+        turns: stretch.turns.filter(({ row }) => isIn(row)),
+        marks: stretch.marks.filter(isIn),
+        crossings: stretch.crossings.filter(isIn),
+      },
+      summary: result.summary,
+      ended: over.map(({ index }) => index),
+    });
+    const summary = joinSummaries(before.stored.open, result.summary);
+    before = { totals, stored: { state: result.state, window, open: summary } };
+    from = to;
+  }
+  return runs;
 }
 
 type StretchChanges = Pick<
@@ -210,16 +284,15 @@ type StretchChanges = Pick<
   | "boundaryDeletes"
   | "crossingUpserts"
   | "crossingDeletes"
-  | "added"
 > &
   Partial<Pick<AgentChanges, "settled">>;
 
 const EMPTY_STRETCH: StoredStretch = { turns: [], marks: [], crossings: [] };
 const EVERYTHING = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY };
 
-/** Time of the latest event that the agent has seen. Epoch ms. */
-export function endOf({ stored }: KnownAgent): number {
-  const { lastTurnAt, lastMark } = stored?.state ?? EMPTY_STATE;
+/** Time of the latest event at some point. Epoch ms. */
+function endOf({ stored }: Point): number {
+  const { lastTurnAt, lastMark } = stored.state;
   return Math.max(lastTurnAt ?? Number.NEGATIVE_INFINITY, lastMark?.at ?? Number.NEGATIVE_INFINITY);
 }
 
@@ -230,12 +303,17 @@ function hasReports({ newMarks, replacedMarks }: AgentNews): boolean {
   );
 }
 
-/** At least the last run stays. */
+/** Without the runs that the later ones make unnecessary. */
 function trimmed(tail: Tail): Tail {
+  const kept = keptTurns(tail);
   let from = 0;
   let turns = tailTurns(tail);
-  while (from < tail.length - 1 && turns > TAIL_TURNS) turns -= tail[from++]!.stored.turns.length;
-  return from === 0 ? tail : tail.slice(from);
+  for (const { stored } of tail.runs.slice(0, -1)) {
+    turns -= stored.turns.length;
+    if (turns < kept) break;
+    from += 1;
+  }
+  return from === 0 ? tail : { ...tail, runs: tail.runs.slice(from) };
 }
 
 function joinStretches(stretches: readonly StoredStretch[]): StoredStretch {
@@ -246,9 +324,13 @@ function joinStretches(stretches: readonly StoredStretch[]): StoredStretch {
   };
 }
 
-/** What is stored of a stretch after some changes. */
-function stretchOf(before: StoredStretch, changes: StretchChanges, result?: FoldResult): StoredStretch {
-  const readings = new Map((result?.turns ?? changes.added).map((reading) => [reading.turn.key, reading]));
+/** What is stored of a stretch after some changes. `folded` are the turns as they read now. */
+function stretchOf(
+  before: StoredStretch,
+  changes: StretchChanges,
+  folded: readonly TurnReading[],
+): StoredStretch {
+  const readings = new Map(folded.map((reading) => [reading.turn.key, reading]));
   const gone = new Set<unknown>(changes.blockDeletes);
   const turns = before.turns.filter(({ block }) => !gone.has(block));
   for (const block of changes.blockInserts) {

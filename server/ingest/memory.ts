@@ -16,7 +16,7 @@ import type { KnownSession } from "./plan-session.ts";
 /** Agents, and sessions, remembered; some 3 kB each. */
 const REMEMBERED = 10_000;
 /** Turns in all tails together; about 1 kB each. */
-const TAIL_TURNS_IN_ALL = 60_000;
+const TAIL_TURNS_IN_ALL = 150_000;
 
 /** Of all sets of turn keys together: some 8 million turns. */
 const KEY_BYTES_IN_ALL = 64 * 1_024 * 1_024;

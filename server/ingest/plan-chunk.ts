@@ -1,17 +1,19 @@
 import type { Sql } from "../db/sql.ts";
-import {
-  type AgentChanges,
-  type AgentOptions,
-  joinChanges,
-  type KnownAgent,
-} from "../history/agent-changes.ts";
-import { type AgentNews, hasEvents, NOTHING_STORED, newsOf, splitNews } from "../history/agent-news.ts";
+import type { AgentChanges, AgentOptions } from "../history/agent-changes.ts";
+import { type AgentNews, hasEvents, NOTHING_STORED, newsOf } from "../history/agent-news.ts";
 import { extendKnownAgent } from "../history/extend-agent.ts";
 import type { Arrivals, ArrivedAgent, ArrivedHarness } from "../history/group-events.ts";
 import { Ledger } from "../history/outcomes.ts";
 import { openHistory } from "../history/read-history.ts";
 import { type Refolded, refoldAgent } from "../history/refold-agent.ts";
-import { appendToTail, cutTail, endOf, extendFromTail, type Tail } from "../history/tail.ts";
+import {
+  appendToTail,
+  cutTail,
+  extendFromTail,
+  isOverdue,
+  keptTurns,
+  tailAfterRefold,
+} from "../history/tail.ts";
 import { type BoundaryRow, reportedRow } from "../store/boundaries.ts";
 import { type Lookup, lookUp } from "./look-up.ts";
 import type { ProjectMemory } from "./memory.ts";
@@ -128,84 +130,50 @@ async function changesOf(
   const { id } = agent;
   const known = memory.agents.get(id);
   const tail = memory.tails.get(id);
-  // With a tail, the history is cut at the start of a run, so that the tail goes on.
-  const extended = extendKnownAgent(agent, known, news, tail === undefined ? options : withoutCuts(options));
-  if (typeof extended !== "string") {
-    if (tail === undefined) return extended;
-    const after = keepTail(memory, appendToTail(tail, known, news, extended), extended, options);
-    if (after !== undefined) return after;
-    memory.tails.set(id, []);
-    return extendKnownAgent(agent, known, news, options) as AgentChanges;
+  if (tail === undefined) {
+    const extended = extendKnownAgent(agent, known, news, options);
+    if (typeof extended !== "string") return extended;
+  } else {
+    // The history is cut at the start of a run, so that the tail goes on.
+    const uncut = { ...options, segmentTurns: Number.POSITIVE_INFINITY };
+    const extended = extendKnownAgent(agent, known, news, uncut);
+    const continued =
+      typeof extended === "string"
+        ? extendFromTail(agent, known!, tail, news, options)
+        : { changes: extended, tail: appendToTail(tail, known, news, extended) };
+    const kept = continued && keepTail(memory, continued, options);
+    if (kept !== undefined) return kept;
+    if (typeof extended !== "string") {
+      memory.tails.set(id, { runs: [], reach: tail.reach });
+      return extendKnownAgent(agent, known, news, options) as AgentChanges;
+    }
   }
   if (known === undefined) throw new Error(`the new agent ${id} cannot be out of order`);
-  // The late events alone, so that the others become runs of their own: the next late event is folded from there.
-  const { late, rest } = splitNews(news, endOf(known));
-  const folded =
-    (tail && extendFromTail(agent, known, tail, late, options)) ??
-    (await refold(sql, memory, agent, known, late, options));
-  const lateness = endOf(known) - timesOf(late).first;
-  const continued = continueWith(agent, folded, partsOf(rest, LATENESS * lateness), options);
-  const changes = continued && keepTail(memory, continued.tail, continued.changes, options);
-  if (changes !== undefined) return changes;
-  const whole = await refold(sql, memory, agent, known, news, options);
-  memory.tails.set(id, whole.tail);
-  return whole.changes;
-}
-
-function withoutCuts(options: AgentOptions): AgentOptions {
-  return { ...options, segmentTurns: Number.POSITIVE_INFINITY };
-}
-
-/** Adds the parts in order. Returns undefined if one does not come after what is known. */
-function continueWith(
-  agent: SessionAgent,
-  folded: Refolded,
-  parts: readonly AgentNews[],
-  options: AgentOptions,
-): Refolded | undefined {
-  let { changes, tail } = folded;
-  for (const part of parts) {
-    const { after } = changes;
-    const further = extendKnownAgent(agent, after, part, withoutCuts(options));
-    if (typeof further === "string") return undefined;
-    tail = appendToTail(tail, after, part, further);
-    changes = joinChanges(changes, further);
-  }
-  return { changes, tail };
-}
-
-/** How much later than this time's latest event the next late event may be. */
-const LATENESS = 1.5;
-
-/** Two runs: the newest events, among which later ones may fall, and the events before them. `ms` is how late those may be. */
-function partsOf(news: AgentNews, ms: number): AgentNews[] {
-  if (!hasEvents(news)) return [];
-  const { late: earlier, rest: newest } = splitNews(news, timesOf(news).last - ms);
-  return [earlier, newest].filter(hasEvents);
-}
-
-/** Times of the first and the last of the new events. Epoch ms. */
-function timesOf({ newTurns, newMarks }: AgentNews): { first: number; last: number } {
-  let first = Number.POSITIVE_INFINITY;
-  let last = Number.NEGATIVE_INFINITY;
-  for (const { facts } of [...newTurns, ...newMarks]) {
-    first = Math.min(first, facts.at);
-    last = Math.max(last, facts.at);
-  }
-  return { first, last };
+  const history = openHistory(sql, memory.projectId, known.row, memory.modelName);
+  const keep = tail && keptTurns(tail);
+  const refolded = await refoldAgent({
+    history,
+    agent,
+    known,
+    news,
+    options,
+    extent: "until_unchanged",
+    keep,
+  });
+  memory.tails.set(id, tailAfterRefold(tail, refolded.tail));
+  return refolded.changes;
 }
 
 /** Remembers a tail and cuts it when it is time. Returns undefined if the history grew too long without a cut. */
 function keepTail(
   memory: ProjectMemory,
-  tail: Tail,
-  changes: AgentChanges,
+  { changes, tail }: Refolded,
   options: AgentOptions,
 ): AgentChanges | undefined {
   const { after } = changes;
   const cut = cutTail(tail, after, options);
   if (cut === undefined) {
-    if ((after.stored?.open.turns ?? 0) > 2 * options.segmentTurns) return undefined;
+    if (isOverdue(tail, after, options.segmentTurns)) return undefined;
     memory.tails.set(after.row.id, tail);
     return changes;
   }
@@ -216,18 +184,6 @@ function keepTail(
     segmentUpserts: [...changes.segmentUpserts, cut.segment],
     blockJoins: [...changes.blockJoins, cut.blocks],
   };
-}
-
-function refold(
-  sql: Pick<Sql, "query">,
-  memory: ProjectMemory,
-  agent: SessionAgent,
-  known: KnownAgent,
-  news: AgentNews,
-  options: AgentOptions,
-): Promise<Refolded> {
-  const history = openHistory(sql, memory.projectId, known.row, memory.modelName);
-  return refoldAgent({ history, agent, known, news, options, extent: "until_unchanged" });
 }
 
 function isOfSession(agent: ArrivedAgent): agent is SessionAgent {

@@ -27,6 +27,8 @@ export interface SegmentOptions {
   size: number;
   /** Turns since the last cut before `state`. */
   openTurns: number;
+  /** Least turns after a cut; 0 by default. */
+  keep?: number;
 }
 
 /**
@@ -37,14 +39,14 @@ export function foldSegments(
   state: AgentState,
   events: AgentEvents,
   options: FoldOptions,
-  { size, openTurns }: SegmentOptions,
+  { size, openTurns, keep = 0 }: SegmentOptions,
 ): Segments | undefined {
   const runs: Run[] = [];
   let from = state;
   // The events after the last cut that can be made, and how they fold.
   let carried: Slice | undefined;
   let open: FoldResult | undefined;
-  for (const slice of slicesOf(events, size, openTurns)) {
+  for (const slice of slicesOf(events, { size, openTurns, keep })) {
     let joined = carried === undefined ? slice : joinSlices(carried, slice);
     let result = extendAgent(from, joined.turns, joined.marks, options);
     while (result === undefined) {
@@ -91,8 +93,11 @@ function endOf({ lastTurnAt, lastMark }: AgentState): number {
 }
 
 /** Slices by time. Events of the same time stay together. */
-function slicesOf({ turns, marks }: AgentEvents, size: number, openTurns: number): Slice[] {
-  if (openTurns + turns.length < size) return [{ turns: [...turns], marks: [...marks], full: false }];
+function slicesOf(
+  { turns, marks }: AgentEvents,
+  { size, openTurns, keep }: Required<SegmentOptions>,
+): Slice[] {
+  if (openTurns + turns.length < size + keep) return [{ turns: [...turns], marks: [...marks], full: false }];
   const events = [
     ...turns.map((turn) => ({ at: turn.at, turn, mark: undefined })),
     ...marks.map((mark) => ({ at: mark.at, turn: undefined, mark })),
@@ -100,10 +105,14 @@ function slicesOf({ turns, marks }: AgentEvents, size: number, openTurns: number
   const slices: Slice[] = [];
   let slice: Slice = { turns: [], marks: [], full: false };
   let before = openTurns;
+  let left = turns.length;
   for (const [index, { at, turn, mark }] of events.entries()) {
     if (turn === undefined) slice.marks.push(mark);
-    else slice.turns.push(turn);
-    if (before + slice.turns.length < size || events[index + 1]?.at === at) continue;
+    else {
+      slice.turns.push(turn);
+      left -= 1;
+    }
+    if (left < keep || before + slice.turns.length < size || events[index + 1]?.at === at) continue;
     slices.push({ ...slice, full: true });
     slice = { turns: [], marks: [], full: false };
     before = 0;
