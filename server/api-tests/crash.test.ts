@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { IngestAnswer, TurnPage } from "@plimsoll/protocol";
 import pg from "pg";
 import { afterEach, describe, expect, it } from "vitest";
-import { sessionId, turnKey } from "../history/identity.ts";
+import { eventKey, sessionId } from "../history/identity.ts";
 import { turnBlocks, unpackBlock } from "../store/turn-blocks.ts";
 import { emptyDatabase } from "../testing/database.ts";
 import { makeHome, removeHome, startTestServer, type TestServer } from "../testing/server.ts";
@@ -213,6 +213,6 @@ describe(`crashes under load (PLIMSOLL_CRASH_SEED=${SEED})`, () => {
     const keys = new Set(stored);
     expect(keys.size).toBe(stored.length);
     for (const ids of ledger.acknowledged.values())
-      for (const id of ids) expect(keys.has(turnKey(id)), id).toBe(true);
+      for (const id of ids) expect(keys.has(eventKey(id)), id).toBe(true);
   });
 });

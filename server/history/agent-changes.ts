@@ -51,7 +51,7 @@ export interface AgentChanges {
   blockInserts: TurnBlock[];
   /** Segments that are over: the blocks of each become one. */
   blockJoins: BlockStretch[];
-  /** New marks and falls. The insert fails if an id is stored after all; see `Lookup` of plan-chunk.ts. */
+  /** New marks and falls. The insert fails if an id is stored after all; see `Lookup` of look-up.ts. */
   boundaryInserts: BoundaryRow[];
   /** Stored marks and falls that read differently now. */
   boundaryUpserts: BoundaryRow[];
@@ -193,3 +193,46 @@ function smaller(a: string | undefined, b: string | undefined): string | undefin
   if (a === undefined || b === undefined) return a ?? b;
   return a < b ? a : b;
 }
+
+/** The changes of two steps, one after the other. */
+export function joinChanges(first: AgentChanges, second: AgentChanges): AgentChanges {
+  const joined = { ...second };
+  for (const field of LISTS) (joined[field] as unknown[]) = [...first[field], ...second[field]];
+  Object.assign(joined, joinCrossings(first, second));
+  const version = first.after.row.version;
+  return {
+    ...joined,
+    before: first.before,
+    after: { ...second.after, row: { ...second.after.row, version } },
+  };
+}
+
+type CrossingRowChanges = Pick<AgentChanges, "crossingUpserts" | "crossingOrigins" | "crossingDeletes">;
+
+function joinCrossings(first: CrossingRowChanges, second: CrossingRowChanges): CrossingRowChanges {
+  const upserts = new Map(first.crossingUpserts.map((row) => [row.id, row]));
+  for (const id of second.crossingDeletes) upserts.delete(id);
+  for (const row of second.crossingUpserts) upserts.set(row.id, row);
+  return {
+    crossingUpserts: [...upserts.values()],
+    crossingOrigins: new Map([...first.crossingOrigins, ...second.crossingOrigins]),
+    crossingDeletes: [...first.crossingDeletes, ...second.crossingDeletes],
+  };
+}
+
+const LISTS = [
+  "blockDeletes",
+  "blockInserts",
+  "blockJoins",
+  "boundaryInserts",
+  "boundaryUpserts",
+  "settled",
+  "boundaryDeletes",
+  "windowUpserts",
+  "windowDeletes",
+  "segmentUpserts",
+  "segmentDeletes",
+  "added",
+  "replaced",
+  "boundaryCounts",
+] as const satisfies readonly (keyof AgentChanges)[];

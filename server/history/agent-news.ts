@@ -70,3 +70,24 @@ export function newsOf(arrived: ArrivedAgent, stored: StoredEvents): AgentNews {
 export function hasEvents({ newTurns, changedTurns, newMarks, replacedMarks }: AgentNews): boolean {
   return newTurns.length + changedTurns.length + newMarks.length + replacedMarks.length > 0;
 }
+
+/** The news that change the history up to a time, and the news after it. `at` in epoch ms. */
+export function splitNews(news: AgentNews, at: number): { late: AgentNews; rest: AgentNews } {
+  const { newTurns, changedTurns, newMarks, replacedMarks } = news;
+  return {
+    late: {
+      newTurns: newTurns.filter(({ facts }) => facts.at <= at),
+      changedTurns,
+      newMarks: newMarks.filter(({ facts }) => facts.at <= at),
+      replacedMarks,
+      outcomes: [],
+    },
+    rest: {
+      newTurns: newTurns.filter(({ facts }) => facts.at > at),
+      changedTurns: [],
+      newMarks: newMarks.filter(({ facts }) => facts.at > at),
+      replacedMarks: [],
+      outcomes: [],
+    },
+  };
+}

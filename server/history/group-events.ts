@@ -1,7 +1,7 @@
 import type { MarkEvent, PlimsollEvent, TurnFacts } from "@plimsoll/protocol";
 import { markFacts, mergeTurns, turnFacts } from "@plimsoll/protocol";
 import { detailOf, type ReportedMark } from "../store/boundaries.ts";
-import { agentId, harnessId, sessionId, turnKey } from "./identity.ts";
+import { agentId, eventKey, harnessId, sessionId } from "./identity.ts";
 
 /** Events that were received together. */
 export interface Received {
@@ -169,7 +169,7 @@ function addEvent(
   // Two parents for one agent are a sender's mistake; the smaller name wins, whatever came first.
   const parent = event.parent_agent;
   if (parent !== undefined && (agent.parent === undefined || parent < agent.parent)) agent.parent = parent;
-  if (event.type === "turn") addTurn(agent, turnFacts(event, turnKey(event.id)), request, receivedAt);
+  if (event.type === "turn") addTurn(agent, turnFacts(event, eventKey(event.id)), request, receivedAt);
   else addMark(agent, event, request, receivedAt);
 }
 

@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { agentId, harnessId, sessionId, turnKey } from "./identity.ts";
+import { agentId, eventKey, harnessId, sessionId } from "./identity.ts";
 
-describe("a turn's key", () => {
+describe("the key of an event", () => {
   it("is the first eight bytes of the sha256 of its id, as a signed number", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (id) => {
-        expect(turnKey(id)).toBe(createHash("sha256").update(id).digest().readBigInt64BE(0).toString());
+        expect(eventKey(id)).toBe(createHash("sha256").update(id).digest().readBigInt64BE(0).toString());
       }),
       { numRuns: 1_000 },
     );

@@ -34,10 +34,10 @@ function derivedId(...parts: (string | number)[]): string {
 }
 
 /**
- * A turn's key within its agent: the first 8 bytes of the sha256 of the sender's id, as a signed decimal. Among
+ * The key of a turn or mark within its agent: the first 8 bytes of the sha256 of the sender's id, as a signed decimal. Among
  * 100,000 turns of one agent two keys meet with odds of about 3 in 10 thousand million.
  */
-export function turnKey(id: string): string {
+export function eventKey(id: string): string {
   // As a string of bytes: making a Buffer costs more than the hash.
   const bytes = hash("sha256", id, "binary");
   const high = BigInt(word(bytes, 0) | 0);

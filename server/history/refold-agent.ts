@@ -19,7 +19,7 @@ import type { AgentNews } from "./agent-news.ts";
 import { type Comparison, compareHistory } from "./compare-history.ts";
 import { NewsByTime, type StretchEvents } from "./news-by-time.ts";
 import type { History, StoredStretch } from "./read-history.ts";
-import { runSinceCut, type Tail } from "./tail.ts";
+import { endOf, runSinceCut, type Tail } from "./tail.ts";
 
 /** How far a history is folded again. */
 export type RefoldExtent = "until_unchanged" | "to_the_end";
@@ -51,7 +51,7 @@ export async function refoldAgent(input: RefoldInput): Promise<Refolded> {
 
 export interface Refolded {
   changes: AgentChanges;
-  /** The events since the last cut if the fold read them. Its reach is that of the news, or more. */
+  /** The events since the last cut if the fold read them. Its reach is 0 if it did not. */
   tail: Tail;
 }
 
@@ -80,8 +80,13 @@ class Refold {
   readonly #impossible: ReadonlySet<number>;
   readonly #news: NewsByTime;
   readonly #changes: AgentChanges;
+  /** Times of the first event of the news and of the end before it. Epoch ms. */
+  readonly #lateFrom: number;
+  readonly #endBefore: number;
   #cuts: Cut[] = [];
   #tally: Tally;
+  /** Turns from the first event of the news to the end before it. */
+  #late = 0;
   #end: { state: AgentState; open: Summary } | undefined;
   /** How the events since the last cut were folded; undefined if the fold made cuts among them. */
   #last:
@@ -92,14 +97,16 @@ class Refold {
     this.#impossible = impossible;
     this.#news = new NewsByTime(input.news);
     this.#changes = noChanges(input.agent.harness, input.known.row, input.known);
+    this.#lateFrom = this.#news.nextAt ?? Number.POSITIVE_INFINITY;
+    const { stored } = input.known;
+    this.#endBefore = stored === undefined ? Number.NEGATIVE_INFINITY : endOf({ stored });
     // A fold of the whole history counts again what is stored, so a wrong count does not survive it.
     this.#tally = input.extent === "to_the_end" ? EMPTY_TALLY : tallyOf(input.known.row);
   }
 
   async run(): Promise<RefoldResult> {
     await this.#readCuts();
-    const start = this.#start();
-    let index = start;
+    let index = this.#start();
     let state = await this.#stateAt(index);
     for (;;) {
       const folded = await this.#foldAfter(index, state);
@@ -119,7 +126,7 @@ class Refold {
       }
     }
     await this.#finish();
-    return { outcome: "done", changes: this.#changes, tail: this.#tail(this.#turnsAfter(start)) };
+    return { outcome: "done", changes: this.#changes, tail: this.#tail() };
   }
 
   async #readCuts(): Promise<void> {
@@ -180,6 +187,9 @@ class Refold {
         this.#place(),
       );
       this.#tally = tally;
+      for (const { facts } of events.turns.values()) {
+        if (facts.at >= this.#lateFrom && facts.at <= this.#endBefore) this.#late += 1;
+      }
       const { crossingOrigins, ...lists } = changes;
       for (const [id, origin] of crossingOrigins) this.#changes.crossingOrigins.set(id, origin);
       for (const field of Object.keys(lists) as (keyof typeof lists)[]) {
@@ -199,7 +209,8 @@ class Refold {
     }
   }
 
-  #tail(reach: number): Tail {
+  #tail(): Tail {
+    const reach = this.#end === undefined ? 0 : this.#late;
     if (this.#last === undefined) return { runs: [], reach };
     const { from, stored, changes, result } = this.#last;
     const { windows, ...rest } = joinSummaries(EMPTY_SUMMARY, ...this.#cuts.map(({ summary }) => summary));
@@ -208,12 +219,6 @@ class Refold {
       stored: { state: from, window: windows.at(-1), open: EMPTY_SUMMARY },
     };
     return { runs: [runSinceCut(before, stored, changes, result)], reach };
-  }
-
-  /** Turns after a cut. */
-  #turnsAfter(index: number): number {
-    const { open } = this.#end ?? this.#input.known.stored!;
-    return this.#cuts.slice(index + 1).reduce((sum, { summary }) => sum + summary.turns, open.turns);
   }
 
   #place() {

@@ -49,18 +49,16 @@ interface TailRun {
 export interface Tail {
   /** The oldest first. */
   runs: readonly TailRun[];
-  /** How many turns from the end late events came lately. */
+  /** How many turns before the end late events came lately. */
   reach: number;
 }
 
-/** Turns of a run: a late event is folded together with the rest of its run. */
-const RUN_TURNS = 64;
 /** Most turns that a cut leaves after it, whatever the reach. */
 const MOST_KEPT_TURNS = 1_024;
 /** Late events may reach further back than the last ones by this factor. */
 const MARGIN = 1.5;
 /** What is left of the reach after a chunk without late events. */
-const FADING = 0.95;
+const FADING = 0.9;
 
 /** Least turns that a cut leaves after it, so that late events rarely reach before it. */
 export function keptTurns({ reach }: Tail): number {
@@ -78,12 +76,6 @@ export function isOverdue(tail: Tail, { stored }: KnownAgent, segmentTurns: numb
 
 export function tailTurns({ runs }: Tail): number {
   return runs.reduce((sum, { stored }) => sum + stored.turns.length, 0);
-}
-
-/** Epoch ms; every stored event after it is in the tail. */
-export function tailStart({ runs }: Tail): number | undefined {
-  const first = runs[0];
-  return first === undefined ? undefined : endOf(first.before);
 }
 
 /** What the tail holds of some turns and marks. */
@@ -141,7 +133,7 @@ export function runSinceCut(
   return { before, stored: stretchOf(stored, changes, turns), summary, ended };
 }
 
-/** The tail after a fold from the database, which read what late events it could not reach. */
+/** The tail after a fold from the database. */
 export function tailAfterRefold(before: Tail | undefined, { runs, reach }: Tail): Tail {
   return { runs, reach: Math.max(FADING * (before?.reach ?? 0), reach > MOST_KEPT_TURNS ? 0 : reach) };
 }
@@ -187,12 +179,16 @@ function firstOf({ turns, marks }: StoredStretch): number {
   return Math.min(first(turns.map(({ row }) => row)), first(marks));
 }
 
-/** Folds late events from the tail. Returns undefined if it does not reach far enough back. */
+/**
+ * Folds late events from the tail. Returns undefined if it does not reach far enough back.
+ * @param following turns that come after the late events and are added next
+ */
 export function extendFromTail(
   agent: AgentIdentity & { harness: string },
   known: KnownAgent,
   tail: Tail,
   news: AgentNews,
+  following: number,
   options: AgentOptions,
 ): { changes: AgentChanges; tail: Tail } | undefined {
   if (known.stored === undefined || hasReports(news) || news.replacedMarks.length > 0) return undefined;
@@ -206,15 +202,17 @@ export function extendFromTail(
     if (stored.marks.some(({ type }) => type === "threshold_crossed")) return undefined;
     const events = byTime.merge(stored, EVERYTHING);
     const turns = [...events.turns.values()].map(({ facts }) => facts);
-    const reach = Math.max(FADING * tail.reach, turns.filter((turn) => turn.at >= at).length);
+    const end = endOf({ stored: known.stored });
+    const late = turns.filter((turn) => turn.at >= at && turn.at <= end).length;
+    const reach = Math.max(FADING * tail.reach, late);
     // Long enough for cuts in the new events.
     if (from.open.turns + turns.length > mostOpenTurns({ runs, reach }, options.segmentTurns))
       return undefined;
     const marks = [...events.marks.values()].map(({ mark }) => mark.facts);
-    const folded = foldSegments(from.state, { turns, marks }, options.fold, {
-      size: RUN_TURNS,
-      openTurns: 0,
-    });
+    // The next late event is folded from the start of a run that leaves as many turns as it may need.
+    const keep = keptTurns({ runs, reach }) - following;
+    const size = keep <= 0 ? Number.POSITIVE_INFINITY : Math.max(turns.length - keep, 1);
+    const folded = foldSegments(from.state, { turns, marks }, options.fold, { size, openTurns: 0, keep });
     if (folded === undefined) continue;
     const results = [...folded.closed.map(({ result }) => result), folded.open];
     const { id: agentId, sessionId, receivedAt } = agent;
@@ -291,7 +289,7 @@ const EMPTY_STRETCH: StoredStretch = { turns: [], marks: [], crossings: [] };
 const EVERYTHING = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY };
 
 /** Time of the latest event at some point. Epoch ms. */
-function endOf({ stored }: Point): number {
+export function endOf({ stored }: Pick<Point, "stored">): number {
   const { lastTurnAt, lastMark } = stored.state;
   return Math.max(lastTurnAt ?? Number.NEGATIVE_INFINITY, lastMark?.at ?? Number.NEGATIVE_INFINITY);
 }

@@ -1,6 +1,6 @@
 /**
- * The turns of an agent's history by 32 bits of their keys, some 8 bytes a turn: tells a new turn from one that may be
- * stored without a look into the database. Among 100,000 turns it is wrong about one new turn in 40,000.
+ * The turns and marks of an agent's history by 32 bits of their keys, some 8 bytes each: tells a new event from one that
+ * may be stored without a look into the database. Among 100,000 turns it is wrong about one new turn in 40,000.
  */
 export class KnownKeys {
   /** Open addressing; zero is a free place. The length is a power of two. */

@@ -2,16 +2,16 @@ import type { Sql } from "../db/sql.ts";
 import type { KnownAgent } from "../history/agent-changes.ts";
 import type { StoredEvents, StoredTurn } from "../history/agent-news.ts";
 import type { ArrivedAgent } from "../history/group-events.ts";
+import { eventKey } from "../history/identity.ts";
 import { storedTurns } from "../history/read-history.ts";
-import { storedInTail, tailStart } from "../history/tail.ts";
+import { storedInTail } from "../history/tail.ts";
 import { boundaries } from "../store/boundaries.ts";
 import { findBlocks, type TurnAt, turnBlocks, unpackBlock } from "../store/turn-blocks.ts";
 import type { ProjectMemory } from "./memory.ts";
 
 /**
- * Which of the arrived turns and marks are looked up. A turn is new if its key is not among those remembered. A mark that is
- * later than everything known of its agent is new, unless a sender repeats an id with a later time: then the insert fails,
- * and the chunk is planned again with `all`.
+ * Which of the arrived turns and marks are looked up: those whose key may be among the remembered ones, or all, if the
+ * memory has proved wrong.
  */
 export type Lookup = "may_be_stored" | "all";
 
@@ -33,12 +33,7 @@ export async function lookUp(
     if (maybe.turns.size + maybe.marks.size === 0) continue;
     const inTail = tail && storedInTail(tail, maybe.turns, maybe.marks);
     if (inTail !== undefined) found.add(owner.id, inTail);
-    // Whatever mark is stored after this time is in the tail.
-    const since = (tail && tailStart(tail)) ?? Number.POSITIVE_INFINITY;
-    for (const id of maybe.marks) {
-      if (!inTail?.marks.has(id) && owner.marks.get(id)!.facts.at <= since)
-        marks.push({ agentId: owner.id, id });
-    }
+    for (const id of maybe.marks) if (!inTail?.marks.has(id)) marks.push({ agentId: owner.id, id });
     if (known === undefined) continue;
     const { number: agent } = known.row;
     ids.set(agent, owner.id);
@@ -71,11 +66,9 @@ function candidatesOf(
     if (owner.sessionId === undefined) for (const id of owner.marks.keys()) marks.add(id);
     return { turns, marks };
   }
-  const all = lookup === "all" || known.stored === undefined;
   const keys = lookup === "all" ? undefined : memory.keys.get(owner.id);
   for (const key of owner.turns.keys()) if (keys === undefined || keys.mayHave(key)) turns.add(key);
-  const lastMarkAt = known.stored?.state.lastMark?.at ?? Number.NEGATIVE_INFINITY;
-  for (const [id, { facts }] of owner.marks) if (all || facts.at <= lastMarkAt) marks.add(id);
+  for (const id of owner.marks.keys()) if (keys === undefined || keys.mayHave(eventKey(id))) marks.add(id);
   return { turns, marks };
 }
 

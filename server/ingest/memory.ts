@@ -4,7 +4,7 @@ import { catalogWindow } from "@plimsoll/protocol/catalog";
 import { LRUCache } from "lru-cache";
 import type { Sql } from "../db/sql.ts";
 import type { KnownAgent } from "../history/agent-changes.ts";
-import { modelNumber } from "../history/identity.ts";
+import { eventKey, modelNumber } from "../history/identity.ts";
 import { type Tail, tailTurns } from "../history/tail.ts";
 import { agents } from "../store/agents.ts";
 import { models } from "../store/models.ts";
@@ -37,7 +37,7 @@ export class ProjectMemory {
     maxSize: TAIL_TURNS_IN_ALL,
     sizeCalculation: (tail) => tailTurns(tail) + 1,
   });
-  /** Turn keys by agent. */
+  /** The keys of all turns and marks, by agent. */
   readonly keys = new LRUCache<string, KnownKeys>({
     maxSize: KEY_BYTES_IN_ALL,
     sizeCalculation: ({ bytes }) => bytes,
@@ -89,24 +89,30 @@ export class ProjectMemory {
     }
   }
 
-  /** Reads the turn keys of the agents, unless they are remembered. The agents must be loaded. */
+  /** Reads the keys of the agents' turns and marks, unless they are remembered. The agents must be loaded. */
   async loadKeys(sql: Pick<Sql, "query">, ids: readonly string[]): Promise<void> {
     const missing = ids.filter((id) => this.agents.has(id) && !this.keys.has(id));
     for (let from = 0; from < missing.length; from += KEYS_OF_AGENTS) {
       const keys = new Map<number, KnownKeys>();
       const part = missing.slice(from, from + KEYS_OF_AGENTS);
-      const numbers = part.map((id) => this.agents.get(id)!.row.number);
-      for (const number of numbers) keys.set(number, KnownKeys.empty());
-      for (const { agent, packed } of await sql.query<PackedKeys>(FIND_KEYS, this.projectId, numbers)) {
-        keys.set(agent, keys.get(agent)!.addPacked(packed));
+      const numbers = new Map(part.map((id) => [id, this.agents.get(id)!.row.number]));
+      for (const number of numbers.values()) keys.set(number, KnownKeys.empty());
+      const [turns, marks] = await Promise.all([
+        sql.query<PackedKeys>(FIND_KEYS, this.projectId, [...numbers.values()]),
+        sql.query<MarkId>(FIND_MARKS, this.projectId, part),
+      ]);
+      for (const { agent, packed } of turns) keys.set(agent, keys.get(agent)!.addPacked(packed));
+      for (const { agent_id, id } of marks) {
+        const agent = numbers.get(agent_id)!;
+        keys.set(agent, keys.get(agent)!.add([eventKey(id)]));
       }
-      for (const [index, id] of part.entries()) this.keys.set(id, keys.get(numbers[index]!)!);
+      for (const [id, number] of numbers) this.keys.set(id, keys.get(number)!);
     }
   }
 
-  /** Remembers the turns that were added to an agent. */
+  /** Remembers the turns and marks that were added to an agent. */
   addKeys(id: string, isNew: boolean, keys: readonly string[]): void {
-    // A set without the agent's earlier turns would call them new.
+    // A set without the agent's earlier events would call them new.
     const known = isNew ? KnownKeys.empty() : this.keys.get(id);
     if (known !== undefined) this.keys.set(id, known.add(keys));
   }
@@ -194,6 +200,15 @@ interface PackedKeys {
 
 const FIND_KEYS =
   "SELECT b.agent, b.keys AS packed FROM turn_blocks b WHERE b.project_id = $1 AND b.agent = ANY($2::int4[])";
+
+interface MarkId {
+  agent_id: string;
+  id: string;
+}
+
+// What was reported; the ids of inferred falls come from no sender.
+const FIND_MARKS =
+  "SELECT b.agent_id, b.id FROM boundaries b WHERE b.project_id = $1 AND b.agent_id = ANY($2::uuid[]) AND b.origin = 0";
 
 interface SessionExtras {
   main_name: string | null;

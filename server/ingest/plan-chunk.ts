@@ -1,6 +1,11 @@
 import type { Sql } from "../db/sql.ts";
-import type { AgentChanges, AgentOptions } from "../history/agent-changes.ts";
-import { type AgentNews, hasEvents, NOTHING_STORED, newsOf } from "../history/agent-news.ts";
+import {
+  type AgentChanges,
+  type AgentOptions,
+  joinChanges,
+  type KnownAgent,
+} from "../history/agent-changes.ts";
+import { type AgentNews, hasEvents, NOTHING_STORED, newsOf, splitNews } from "../history/agent-news.ts";
 import { extendKnownAgent } from "../history/extend-agent.ts";
 import type { Arrivals, ArrivedAgent, ArrivedHarness } from "../history/group-events.ts";
 import { Ledger } from "../history/outcomes.ts";
@@ -9,9 +14,11 @@ import { type Refolded, refoldAgent } from "../history/refold-agent.ts";
 import {
   appendToTail,
   cutTail,
+  endOf,
   extendFromTail,
   isOverdue,
   keptTurns,
+  type Tail,
   tailAfterRefold,
 } from "../history/tail.ts";
 import { type BoundaryRow, reportedRow } from "../store/boundaries.ts";
@@ -135,11 +142,10 @@ async function changesOf(
     if (typeof extended !== "string") return extended;
   } else {
     // The history is cut at the start of a run, so that the tail goes on.
-    const uncut = { ...options, segmentTurns: Number.POSITIVE_INFINITY };
-    const extended = extendKnownAgent(agent, known, news, uncut);
+    const extended = extendKnownAgent(agent, known, news, withoutCuts(options));
     const continued =
       typeof extended === "string"
-        ? extendFromTail(agent, known!, tail, news, options)
+        ? foldLate(agent, known!, tail, news, options)
         : { changes: extended, tail: appendToTail(tail, known, news, extended) };
     const kept = continued && keepTail(memory, continued, options);
     if (kept !== undefined) return kept;
@@ -162,6 +168,64 @@ async function changesOf(
   });
   memory.tails.set(id, tailAfterRefold(tail, refolded.tail));
   return refolded.changes;
+}
+
+/** Folds the late events from the tail, and adds the others to the end. */
+function foldLate(
+  agent: SessionAgent,
+  known: KnownAgent,
+  tail: Tail,
+  news: AgentNews,
+  options: AgentOptions,
+): Refolded | undefined {
+  const end = known.stored === undefined ? Number.NEGATIVE_INFINITY : endOf({ stored: known.stored });
+  const { late, rest } = splitNews(news, end);
+  const folded = extendFromTail(agent, known, tail, late, rest.newTurns.length, options);
+  const lateness = end - timesOf(late).first;
+  return folded && continueWith(agent, folded, partsOf(rest, LATENESS * lateness), options);
+}
+
+function withoutCuts(options: AgentOptions): AgentOptions {
+  return { ...options, segmentTurns: Number.POSITIVE_INFINITY };
+}
+
+/** Adds the parts in order. Returns undefined if one does not come after what is known. */
+function continueWith(
+  agent: SessionAgent,
+  folded: Refolded,
+  parts: readonly AgentNews[],
+  options: AgentOptions,
+): Refolded | undefined {
+  let { changes, tail } = folded;
+  for (const part of parts) {
+    const { after } = changes;
+    const further = extendKnownAgent(agent, after, part, withoutCuts(options));
+    if (typeof further === "string") return undefined;
+    tail = appendToTail(tail, after, part, further);
+    changes = joinChanges(changes, further);
+  }
+  return { changes, tail };
+}
+
+/** How much later than this time's latest event the next late event may be. */
+const LATENESS = 1.5;
+
+/** Two runs: the newest events, among which later ones may fall, and the events before them. `ms` is how late those may be. */
+function partsOf(news: AgentNews, ms: number): AgentNews[] {
+  if (!hasEvents(news)) return [];
+  const { late: earlier, rest: newest } = splitNews(news, timesOf(news).last - ms);
+  return [earlier, newest].filter(hasEvents);
+}
+
+/** Times of the first and the last of the new events. Epoch ms. */
+function timesOf({ newTurns, newMarks }: AgentNews): { first: number; last: number } {
+  let first = Number.POSITIVE_INFINITY;
+  let last = Number.NEGATIVE_INFINITY;
+  for (const { facts } of [...newTurns, ...newMarks]) {
+    first = Math.min(first, facts.at);
+    last = Math.max(last, facts.at);
+  }
+  return { first, last };
 }
 
 /** Remembers a tail and cuts it when it is time. Returns undefined if the history grew too long without a cut. */

@@ -1,8 +1,9 @@
 import type { WriterSql } from "../db/sql.ts";
 import { type AgentChanges, rowWithState } from "../history/agent-changes.ts";
+import { eventKey } from "../history/identity.ts";
 import { type AgentRow, agents } from "../store/agents.ts";
 import { boundaries } from "../store/boundaries.ts";
-import { crossingOriginCode } from "../store/codes.ts";
+import { BOUNDARY_ORIGIN, crossingOriginCode } from "../store/codes.ts";
 import { crossings } from "../store/crossings.ts";
 import { harnesses, WIDEN_HARNESS } from "../store/harnesses.ts";
 import { ADD_COUNT, ingestCounts } from "../store/ingest-counts.ts";
@@ -153,14 +154,14 @@ const DAY_MS = 86_400_000;
 
 /** Puts what a committed chunk wrote into the memory. */
 export function remember(memory: ProjectMemory, plan: ChunkPlan): void {
-  for (const { before, after, added } of plan.agents) {
+  for (const { before, after, added, boundaryInserts } of plan.agents) {
     const { id } = after.row;
     memory.agents.set(id, after);
-    memory.addKeys(
-      id,
-      before === undefined,
-      added.map(({ turn }) => turn.key),
-    );
+    const keys = added.map(({ turn }) => turn.key);
+    for (const { id, origin } of boundaryInserts) {
+      if (origin === BOUNDARY_ORIGIN.reported) keys.push(eventKey(id));
+    }
+    memory.addKeys(id, before === undefined, keys);
   }
   const described = new Set(plan.describedSessions);
   for (const { after, sum } of plan.sessions) {
