@@ -55,6 +55,8 @@ export interface Tail {
 
 /** Most turns that a cut leaves after it, whatever the reach. */
 const MOST_KEPT_TURNS = 1_024;
+/** Turns below which a stretch is not divided: each run has blocks of its own. */
+const LEAST_RUN_TURNS = 64;
 /** Late events may reach further back than the last ones by this factor. */
 const MARGIN = 1.5;
 /** What is left of the reach after a chunk without late events. */
@@ -211,7 +213,8 @@ export function extendFromTail(
     const marks = [...events.marks.values()].map(({ mark }) => mark.facts);
     // The next late event is folded from the start of a run that leaves as many turns as it may need.
     const keep = keptTurns({ runs, reach }) - following;
-    const size = keep <= 0 ? Number.POSITIVE_INFINITY : Math.max(turns.length - keep, 1);
+    const size =
+      keep < LEAST_RUN_TURNS ? Number.POSITIVE_INFINITY : Math.max(turns.length - keep, LEAST_RUN_TURNS);
     const folded = foldSegments(from.state, { turns, marks }, options.fold, { size, openTurns: 0, keep });
     if (folded === undefined) continue;
     const results = [...folded.closed.map(({ result }) => result), folded.open];
