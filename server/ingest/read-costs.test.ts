@@ -46,6 +46,7 @@ async function readsOf(work: () => Promise<unknown>) {
     turnStatements: from("turn_blocks").length,
     blocks: rows(from("turn_blocks")),
     segments: from("segments").length,
+    markStatements: from("boundaries").length,
     byRange: from("turn_blocks").filter(({ text }) => text.includes("t.first_at >")).length,
     statements: recorded.statements.length,
   };
@@ -144,6 +145,26 @@ describe("an agent with a long history", () => {
     expect(cost.blocks).toBeLessThanOrEqual(4);
     await server.close();
     expect(await countTurns(prisma)).toBe(8_001);
+  });
+
+  it("is not read while its turns and marks are some hundred turns late again and again", async () => {
+    server = await path.start();
+    await sendAll(range(0, 2_000).map((n) => turn(n)));
+    const round = (n: number) => {
+      const last = 2_000 + n * 120;
+      // Every second turn comes 300 turns after the others.
+      const late = range(last - 360, last - 240).filter((m) => m % 2 === 1 && m > 2_000);
+      const punctual = range(last - 120, last).filter((m) => m % 2 === 0 || m < 2_000);
+      const masked = { ...report(last - 290, 1_000), type: "masked", observations: 1 };
+      return server.send(...[...late, ...punctual].map((m) => turn(m)), masked);
+    };
+    for (const n of range(1, 8)) await round(n);
+    const cost = await readsOf(async () => {
+      for (const n of range(8, 40)) await round(n);
+    });
+    expect(cost).toMatchObject({ turnStatements: 0, segments: 0, markStatements: 0 });
+    expect(await countTurns(prisma)).toBeGreaterThan(5_000);
+    await server.close();
   });
 
   it("with and without sequence numbers is extended without a read", async () => {

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ export interface LaunchOptions {
   home: string;
   /** Settings. The server inherits none from the calling process. */
   env?: Record<string, string | undefined>;
-  /** Flags for Node. */
+  /** Flags for Node, besides those of `npm start`. */
   nodeFlags?: readonly string[];
   /** Starts the server by another command, such as `npm start`. */
   command?: readonly [program: string, ...args: string[]];
@@ -75,11 +75,17 @@ export async function removeHome(home: string): Promise<void> {
   await rm(home, { recursive: true, force: true });
 }
 
+/** The flags that `npm start` gives Node. */
+function startFlags(): string[] {
+  const { scripts } = JSON.parse(readFileSync(join(projectRoot(), "package.json"), "utf8"));
+  return [...new Set<string>(scripts.start.split(" "))].filter((word) => word.startsWith("--"));
+}
+
 /** Starts dist/server/main.js and does not wait for it to listen. */
 export function spawnServer({ home, env, nodeFlags = [], command }: LaunchOptions): ServerProcess {
   const { PATH, HOME, TMPDIR, SystemRoot } = process.env;
   const main = join(projectRoot(), "dist/server/main.js");
-  const [program, ...args] = command ?? [process.execPath, ...nodeFlags, main];
+  const [program, ...args] = command ?? [process.execPath, ...startFlags(), ...nodeFlags, main];
   const child = spawn(program, args, {
     cwd: projectRoot(),
     // npm cannot forward SIGKILL, so it needs a process group of its own.
