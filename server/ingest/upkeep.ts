@@ -3,6 +3,7 @@ import type { AgentNews } from "../history/agent-news.ts";
 import { Ledger } from "../history/outcomes.ts";
 import { openHistory } from "../history/read-history.ts";
 import { refoldAgent } from "../history/refold-agent.ts";
+import { tailAfterRefold } from "../history/tail.ts";
 import type { ProjectMemory } from "./memory.ts";
 import { addToRollups, type ChunkPlan, type ProjectSettings } from "./plan-chunk.ts";
 import { planSession } from "./plan-session.ts";
@@ -35,7 +36,7 @@ export async function planRefold(
   const [owner] = await sql.query<{ harness: string }>(HARNESS_OF, projectId, known.row.sessionId);
   const harness = owner?.harness ?? "";
   const { sessionId, name, parent, firstAt, lastAt, lastReceivedAt: receivedAt } = known.row;
-  const { changes } = await refoldAgent({
+  const { changes, tail } = await refoldAgent({
     history: openHistory(sql, projectId, known.row, memory.modelName),
     agent: { id: agentId, sessionId, harness, name, parent, firstAt, lastAt, receivedAt },
     known,
@@ -48,6 +49,9 @@ export async function planRefold(
     },
     extent: "to_the_end",
   });
+  // What the tail held was read with the settings of before.
+  const before = memory.tails.get(agentId);
+  if (before !== undefined) memory.tails.set(agentId, tailAfterRefold(before, tail));
   const rollups = new RollupChanges();
   addToRollups(rollups, changes);
   const session = memory.sessions.get(sessionId);
