@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { PrismaClient } from "../db/client.ts";
-import { emptyTables } from "../testing/dump.ts";
+import { dumpTables, emptyTables } from "../testing/dump.ts";
 import { type TestIngest, type TestServer, testIngest } from "../testing/ingest.ts";
 import type { RecordedStatement } from "../testing/record-statements.ts";
 import { storedRollups, sumsOfTurns } from "../testing/rollup-sums.ts";
@@ -150,13 +150,16 @@ describe("an agent with a long history", () => {
   it("is not read while its turns and marks are some hundred turns late again and again", async () => {
     server = await path.start();
     await sendAll(range(0, 2_000).map((n) => turn(n)));
+    const sent = new Map<string, object>(range(0, 2_000).map((n) => [`t${n}`, turn(n)]));
     const round = (n: number) => {
       const last = 2_000 + n * 120;
       // Every second turn comes 300 turns after the others.
       const late = range(last - 360, last - 240).filter((m) => m % 2 === 1 && m > 2_000);
       const punctual = range(last - 120, last).filter((m) => m % 2 === 0 || m < 2_000);
       const masked = { ...report(last - 290, 1_000), type: "masked", observations: 1 };
-      return server.send(...[...late, ...punctual].map((m) => turn(m)), masked);
+      const events = [...[...late, ...punctual].map((m) => turn(m)), masked];
+      for (const event of events) sent.set(event.id, event);
+      return server.send(...events);
     };
     for (const n of range(1, 8)) await round(n);
     const cost = await readsOf(async () => {
@@ -164,6 +167,12 @@ describe("an agent with a long history", () => {
     });
     expect(cost).toMatchObject({ turnStatements: 0, segments: 0, markStatements: 0 });
     expect(await countTurns(prisma)).toBeGreaterThan(5_000);
+    const inRounds = await dumpTables(prisma);
+    await server.close();
+    await emptyTables(prisma);
+    server = await path.start();
+    await sendAll([...sent.values()], 10_000);
+    expect(await dumpTables(prisma)).toEqual(inRounds);
     await server.close();
   });
 

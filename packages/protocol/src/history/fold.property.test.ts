@@ -212,10 +212,13 @@ test("an agent that sends in order is never read again from the start", () => {
   );
 });
 
+const sizes = fc.record({ size: fc.integer({ min: 1, max: 6 }), keep: fc.integer({ min: 0, max: 4 }) });
+
 test("a history cut into segments of any size ends as one fold of it, and refolds alone from any cut", () => {
   fc.assert(
-    fc.property(history, options, fc.integer({ min: 1, max: 6 }), ({ turns, marks }, chosen, size) => {
-      const segments = foldSegments(EMPTY_STATE, { turns, marks }, chosen, { size, openTurns: 0 });
+    fc.property(history, options, sizes, ({ turns, marks }, chosen, { size, keep }) => {
+      const segments = foldSegments(EMPTY_STATE, { turns, marks }, chosen, { size, openTurns: 0, keep });
+      if (segments!.closed.length > 0) expect(segments!.open.turns.length).toBeGreaterThanOrEqual(keep);
       const runs = [...segments!.closed.map(({ result }) => result), segments!.open];
       expect(stored(runs.reduce(joinResults, EMPTY_RESULT))).toEqual(foldStored(turns, marks, chosen));
 

@@ -17,8 +17,13 @@ function cutsOf(segments: ReturnType<typeof foldSegments>) {
 }
 
 describe("a history is cut", () => {
-  const cut = (turns: ReturnType<typeof climb>, marks: ReturnType<typeof mark>[], size = 4, openTurns = 0) =>
-    cutsOf(foldSegments(EMPTY_STATE, { turns, marks }, OPTIONS, { size, openTurns }));
+  const cut = (
+    turns: ReturnType<typeof climb>,
+    marks: ReturnType<typeof mark>[],
+    size = 4,
+    openTurns = 0,
+    keep = 0,
+  ) => cutsOf(foldSegments(EMPTY_STATE, { turns, marks }, OPTIONS, { size, openTurns, keep }));
 
   test.each<[string, Parameters<typeof cut>, { turns: number[]; ends: number[] }]>([
     ["not at all while it is short", [climb(0, 3), []], { turns: [3], ends: [] }],
@@ -27,6 +32,11 @@ describe("a history is cut", () => {
       "sooner when the open segment has turns already",
       [climb(0, 6), [], 4, 3],
       { turns: [1, 4, 1], ends: [0, 4] },
+    ],
+    [
+      "only where as many turns are left as late events may reach",
+      [climb(0, 10), [], 4, 0, 3],
+      { turns: [4, 6], ends: [3] },
     ],
     [
       "never between events of one time",
