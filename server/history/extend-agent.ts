@@ -7,6 +7,7 @@ import {
   joinSummaries,
   joinWindows,
   larger,
+  latestEventAt,
 } from "@plimsoll/protocol";
 import { inferredRow, reportedRow } from "../store/boundaries.ts";
 import { crossingRow } from "../store/crossings.ts";
@@ -92,10 +93,7 @@ function reachesCut({ state, open }: StoredState, events: readonly { at: number 
     const firstOpenAt = firstAtOf(open);
     return events.some(({ at }) => at < firstOpenAt);
   }
-  const lastAt = Math.max(
-    state.lastTurnAt ?? Number.NEGATIVE_INFINITY,
-    state.lastMark?.at ?? Number.NEGATIVE_INFINITY,
-  );
+  const lastAt = latestEventAt(state);
   return events.some(({ at }) => at <= lastAt);
 }
 

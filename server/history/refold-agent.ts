@@ -1,5 +1,12 @@
 import type { AgentState, FoldResult, Segment, Summary } from "@plimsoll/protocol";
-import { EMPTY_STATE, EMPTY_SUMMARY, foldSegments, joinSummaries, mayCut } from "@plimsoll/protocol";
+import {
+  EMPTY_STATE,
+  EMPTY_SUMMARY,
+  foldSegments,
+  joinSummaries,
+  latestEventAt,
+  mayCut,
+} from "@plimsoll/protocol";
 import { EMPTY_TALLY, type Tally } from "../store/agents.ts";
 import { readingOfRow } from "../store/boundaries.ts";
 import { packState, packSummary, unpackState, unpackSummary } from "../store/packed-state.ts";
@@ -19,7 +26,7 @@ import type { AgentNews } from "./agent-news.ts";
 import { type Comparison, compareHistory } from "./compare-history.ts";
 import { NewsByTime, type StretchEvents } from "./news-by-time.ts";
 import type { History, StoredStretch } from "./read-history.ts";
-import { endOf, runSinceCut, type Tail } from "./tail.ts";
+import { runSinceCut, type Tail } from "./tail.ts";
 
 /** How far a history is folded again. */
 export type RefoldExtent = "until_unchanged" | "to_the_end";
@@ -98,8 +105,7 @@ class Refold {
     this.#news = new NewsByTime(input.news);
     this.#changes = noChanges(input.agent.harness, input.known.row, input.known);
     this.#lateFrom = this.#news.nextAt ?? Number.POSITIVE_INFINITY;
-    const { stored } = input.known;
-    this.#endBefore = stored === undefined ? Number.NEGATIVE_INFINITY : endOf({ stored });
+    this.#endBefore = latestEventAt(input.known.stored?.state ?? EMPTY_STATE);
     // A fold of the whole history counts again what is stored, so a wrong count does not survive it.
     this.#tally = input.extent === "to_the_end" ? EMPTY_TALLY : tallyOf(input.known.row);
   }

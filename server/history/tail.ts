@@ -3,6 +3,7 @@ import {
   type FoldResult,
   foldSegments,
   joinSummaries,
+  latestEventAt,
   mayCut,
   type Segments,
   type Summary,
@@ -57,17 +58,17 @@ export interface Tail {
 const MOST_KEPT_TURNS = 1_024;
 /** Turns below which a stretch is not divided: each run has blocks of its own. */
 const LEAST_RUN_TURNS = 64;
-/** Late events may reach further back than the last ones by this factor. */
-const MARGIN = 1.5;
+/** The next late events may reach further back than the last ones by this factor. */
+export const MARGIN = 1.5;
 /** What is left of the reach after a chunk without late events. */
 const FADING = 0.9;
 
 /** Least turns that a cut leaves after it, so that late events rarely reach before it. */
-export function keptTurns({ reach }: Tail): number {
+export function keptTurns({ reach }: Pick<Tail, "reach">): number {
   return Math.min(Math.ceil(MARGIN * reach), MOST_KEPT_TURNS);
 }
 
-function mostOpenTurns(tail: Tail, segmentTurns: number): number {
+function mostOpenTurns(tail: Pick<Tail, "reach">, segmentTurns: number): number {
   return keptTurns(tail) + 2 * segmentTurns;
 }
 
@@ -156,7 +157,7 @@ export function cutTail(
     if (open.turns < segmentTurns) continue;
     if (open.turns > latest) return undefined;
     const runs = tail.runs.slice(index);
-    const endsAt = endOf(before);
+    const endsAt = latestEventAt(state);
     if (runs.some(({ stored }) => firstOf(stored) <= endsAt)) continue;
     let summary = EMPTY_SUMMARY;
     const cut = runs.map((run) => {
@@ -196,7 +197,11 @@ export function extendFromTail(
   if (known.stored === undefined || hasReports(news) || news.replacedMarks.length > 0) return undefined;
   const byTime = new NewsByTime(news);
   const at = byTime.nextAt ?? Number.NEGATIVE_INFINITY;
-  for (let index = tail.runs.findLastIndex(({ before }) => endOf(before) < at); index >= 0; index--) {
+  for (
+    let index = tail.runs.findLastIndex(({ before }) => latestEventAt(before.stored.state) < at);
+    index >= 0;
+    index--
+  ) {
     const runs = tail.runs.slice(index);
     const { totals: earlier, stored: from } = runs[0]!.before;
     const stored = joinStretches(runs.map((run) => run.stored));
@@ -204,15 +209,14 @@ export function extendFromTail(
     if (stored.marks.some(({ type }) => type === "threshold_crossed")) return undefined;
     const events = byTime.merge(stored, EVERYTHING);
     const turns = [...events.turns.values()].map(({ facts }) => facts);
-    const end = endOf({ stored: known.stored });
+    const end = latestEventAt(known.stored.state);
     const late = turns.filter((turn) => turn.at >= at && turn.at <= end).length;
     const reach = Math.max(FADING * tail.reach, late);
     // Long enough for cuts in the new events.
-    if (from.open.turns + turns.length > mostOpenTurns({ runs, reach }, options.segmentTurns))
-      return undefined;
+    if (from.open.turns + turns.length > mostOpenTurns({ reach }, options.segmentTurns)) return undefined;
     const marks = [...events.marks.values()].map(({ mark }) => mark.facts);
     // The next late event is folded from the start of a run that leaves as many turns as it may need.
-    const keep = keptTurns({ runs, reach }) - following;
+    const keep = keptTurns({ reach }) - following;
     const size =
       keep < LEAST_RUN_TURNS ? Number.POSITIVE_INFINITY : Math.max(turns.length - keep, LEAST_RUN_TURNS);
     const folded = foldSegments(from.state, { turns, marks }, options.fold, { size, openTurns: 0, keep });
@@ -290,12 +294,6 @@ type StretchChanges = Pick<
 
 const EMPTY_STRETCH: StoredStretch = { turns: [], marks: [], crossings: [] };
 const EVERYTHING = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY };
-
-/** Time of the latest event at some point. Epoch ms. */
-export function endOf({ stored }: Pick<Point, "stored">): number {
-  const { lastTurnAt, lastMark } = stored.state;
-  return Math.max(lastTurnAt ?? Number.NEGATIVE_INFINITY, lastMark?.at ?? Number.NEGATIVE_INFINITY);
-}
 
 function hasReports({ newMarks, replacedMarks }: AgentNews): boolean {
   return (

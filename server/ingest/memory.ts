@@ -7,6 +7,7 @@ import type { KnownAgent } from "../history/agent-changes.ts";
 import { eventKey, modelNumber } from "../history/identity.ts";
 import { type Tail, tailTurns } from "../history/tail.ts";
 import { agents } from "../store/agents.ts";
+import { BOUNDARY_ORIGIN } from "../store/codes.ts";
 import { models } from "../store/models.ts";
 import { unpackStored } from "../store/packed-state.ts";
 import { sessions } from "../store/sessions.ts";
@@ -206,9 +207,9 @@ interface MarkId {
   id: string;
 }
 
-// What was reported; the ids of inferred falls come from no sender.
-const FIND_MARKS =
-  "SELECT b.agent_id, b.id FROM boundaries b WHERE b.project_id = $1 AND b.agent_id = ANY($2::uuid[]) AND b.origin = 0";
+// No sender uses the id of an inferred fall.
+const FIND_MARKS = `SELECT b.agent_id, b.id FROM boundaries b
+WHERE b.project_id = $1 AND b.agent_id = ANY($2::uuid[]) AND b.origin = ${BOUNDARY_ORIGIN.reported}`;
 
 interface SessionExtras {
   main_name: string | null;

@@ -1,3 +1,4 @@
+import { EMPTY_STATE, latestEventAt } from "@plimsoll/protocol";
 import type { Sql } from "../db/sql.ts";
 import {
   type AgentChanges,
@@ -14,10 +15,10 @@ import { type Refolded, refoldAgent } from "../history/refold-agent.ts";
 import {
   appendToTail,
   cutTail,
-  endOf,
   extendFromTail,
   isOverdue,
   keptTurns,
+  MARGIN,
   type Tail,
   tailAfterRefold,
 } from "../history/tail.ts";
@@ -178,11 +179,11 @@ function foldLate(
   news: AgentNews,
   options: AgentOptions,
 ): Refolded | undefined {
-  const end = known.stored === undefined ? Number.NEGATIVE_INFINITY : endOf({ stored: known.stored });
+  const end = latestEventAt(known.stored?.state ?? EMPTY_STATE);
   const { late, rest } = splitNews(news, end);
   const folded = extendFromTail(agent, known, tail, late, rest.newTurns.length, options);
   const lateness = end - timesOf(late).first;
-  return folded && continueWith(agent, folded, partsOf(rest, LATENESS * lateness), options);
+  return folded && continueWith(agent, folded, partsOf(rest, MARGIN * lateness), options);
 }
 
 function withoutCuts(options: AgentOptions): AgentOptions {
@@ -206,9 +207,6 @@ function continueWith(
   }
   return { changes, tail };
 }
-
-/** How much later than this time's latest event the next late event may be. */
-const LATENESS = 1.5;
 
 /** Two runs: the newest events, among which later ones may fall, and the events before them. `ms` is how late those may be. */
 function partsOf(news: AgentNews, ms: number): AgentNews[] {

@@ -11,6 +11,7 @@ import {
   sumsOfBoundaries,
   sumsOfTurns,
 } from "../testing/rollup-sums.ts";
+import { upkeepDone } from "../testing/upkeep.ts";
 import { RollupChanges } from "./rollup-changes.ts";
 
 /** A quarter before a border of the longest bucket, so that late events fall on either side of it. */
@@ -169,14 +170,6 @@ const events = fc.array(
   { minLength: 1, maxLength: 40 },
 );
 
-async function noneStale(): Promise<void> {
-  const deadline = Date.now() + 20_000;
-  while ((await prisma.rollup.count({ where: { stale: true } })) > 0) {
-    if (Date.now() > deadline) throw new Error("peaks stayed stale");
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}
-
 describe("stored rollups", () => {
   it("equal the sums of the stored turns and boundaries, whatever was sent again", async () => {
     await fc.assert(
@@ -186,7 +179,7 @@ describe("stored rollups", () => {
         for (let start = 0; start < given.length; start += size) {
           expect((await server.send(...given.slice(start, start + size))).rejected).toEqual([]);
         }
-        await noneStale();
+        await upkeepDone(prisma);
         await server.close();
         expect(await storedRollups(prisma)).toEqual(await sumsOfTurns(prisma));
         expect(await storedBoundaryRollups(prisma)).toEqual(await sumsOfBoundaries(prisma));

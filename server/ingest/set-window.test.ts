@@ -5,6 +5,7 @@ import { dumpTables, emptyTables } from "../testing/dump.ts";
 import { type TestIngest, type TestServer, testIngest } from "../testing/ingest.ts";
 import { storedRollups, sumsOfTurns } from "../testing/rollup-sums.ts";
 import { countTurnsBy } from "../testing/turns.ts";
+import { upkeepDone } from "../testing/upkeep.ts";
 
 const HOUR = Date.UTC(2026, 10, 20, 10);
 
@@ -32,13 +33,6 @@ const range = (from: number, to: number) => Array.from({ length: to - from }, (_
 const setWindow = (server: TestServer, tokens: number) =>
   server.ingest.command(1, { type: "set_window", model: "model-x", tokens });
 
-async function refolded(): Promise<void> {
-  for (const deadline = Date.now() + 30_000; (await prisma.refold.count()) > 0; ) {
-    if (Date.now() > deadline) throw new Error("a refold is left");
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
-
 describe("late events and a new window size", () => {
   it("are read with it, and counted once", async () => {
     await emptyTables(prisma);
@@ -50,7 +44,7 @@ describe("late events and a new window size", () => {
     await server.send(...range(100, 105).map((n) => turn(n)));
     await server.send(...[...range(105, 108), ...range(120, 125)].map((n) => turn(n)));
     await setWindow(server, 20_000);
-    await refolded();
+    await upkeepDone(prisma);
     await server.send(...[...range(108, 110), ...range(125, 130)].map((n) => turn(n)));
     expect(await countTurnsBy(prisma, "windowTokens")).toEqual(new Map([[20_000, 130]]));
     expect(await storedRollups(prisma)).toEqual(await sumsOfTurns(prisma));
@@ -79,7 +73,7 @@ describe("late events and a new window size", () => {
           let server = await path.start();
           await setWindow(server, 20_000);
           await server.send(...turns);
-          await refolded();
+          await upkeepDone(prisma);
           await server.close();
           const expected = await dumpTables(prisma, { counts: false });
 
@@ -94,11 +88,11 @@ describe("late events and a new window size", () => {
             const { size, window, wait } = batches[step]!;
             await server.send(...arriving.slice(next, next + size));
             if (window !== null) await setWindow(server, window);
-            if (wait) await refolded();
+            if (wait) await upkeepDone(prisma);
             next += size;
           }
           await setWindow(server, 20_000);
-          await refolded();
+          await upkeepDone(prisma);
           await server.close();
           expect(await dumpTables(prisma, { counts: false })).toEqual(expected);
         },

@@ -6,6 +6,7 @@ import { readRecomputeSettings, recomputeAgent } from "../history/recompute.ts";
 import { agents } from "../store/agents.ts";
 import { type TestIngest, testIngest } from "../testing/ingest.ts";
 import type { RecordedStatement } from "../testing/record-statements.ts";
+import { upkeepDone } from "../testing/upkeep.ts";
 
 const recorded = vi.hoisted(() => ({ texts: new Set<string>() }));
 
@@ -106,10 +107,7 @@ async function runWritePath(): Promise<void> {
   await server.ingest.command(1, { type: "set_window", model: "model-x", tokens: null });
   expect(await server.freshness.lag(1)).toEqual({ events: 0, ms: 0 });
   const deadline = Date.now() + 20_000;
-  while ((await prisma.refold.count()) + (await prisma.rollup.count({ where: { stale: true } })) > 0) {
-    if (Date.now() > deadline) throw new Error("upkeep did not finish");
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
+  await upkeepDone(prisma);
   await prisma.$executeRawUnsafe(
     "ALTER TABLE agents ADD CONSTRAINT poison CHECK (peak_tokens <> 666666) NOT VALID",
   );

@@ -122,3 +122,8 @@ export const EMPTY_STATE: AgentState = {
   levels: [],
   unmatched: [],
 };
+
+/** Time of the latest event that a state has seen. Epoch ms; negative infinity if it has seen none. */
+export function latestEventAt({ lastTurnAt, lastMark }: AgentState): number {
+  return Math.max(lastTurnAt ?? Number.NEGATIVE_INFINITY, lastMark?.at ?? Number.NEGATIVE_INFINITY);
+}

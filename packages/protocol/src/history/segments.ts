@@ -1,4 +1,4 @@
-import type { AgentState } from "./agent-state.ts";
+import { type AgentState, latestEventAt } from "./agent-state.ts";
 import { extendAgent, type FoldOptions, type FoldResult } from "./fold.ts";
 import type { MarkFacts } from "./mark.ts";
 import type { TurnFacts } from "./turn.ts";
@@ -68,7 +68,7 @@ export function foldSegments(
   }
   open ??= extendAgent(from, [], [], options);
   if (open === undefined) return undefined;
-  return { closed: runs.map(({ result }) => ({ endsAt: endOf(result.state), result })), open };
+  return { closed: runs.map(({ result }) => ({ endsAt: latestEventAt(result.state), result })), open };
 }
 
 interface Run {
@@ -86,10 +86,6 @@ interface Slice {
 /** A cut must not separate a boundary from the turn that shows its effect, or a report from its level. */
 export function mayCut({ pending, unmatched }: AgentState): boolean {
   return pending.length === 0 && unmatched.length === 0;
-}
-
-function endOf({ lastTurnAt, lastMark }: AgentState): number {
-  return Math.max(lastTurnAt ?? Number.NEGATIVE_INFINITY, lastMark?.at ?? Number.NEGATIVE_INFINITY);
 }
 
 /** Slices by time. Events of the same time stay together. */
