@@ -61,31 +61,37 @@ export interface LoadReport {
   cpu: number;
 }
 
-/** Requests that a connection may be ahead of the slowest. */
-const AHEAD = 2;
+/** A request and the position of its last event; see traffic.ts. */
+interface Made {
+  bytes: Buffer;
+  position: number;
+}
 
 /**
- * Keeps connections that share agents at about the same time of the fleet: the events of a moment reach all of them at that
- * moment, so none can be minutes ahead of another.
+ * Keeps connections that share agents at about the same time of the fleet. Which events a connection gets is random, so one
+ * that got fewer of them would otherwise run further and further ahead of the others.
  */
 class Step {
-  readonly #sent: number[];
+  /** Positions of the requests that are under way or next, by connection. */
+  readonly #positions: number[];
+  readonly #ahead: number;
   #waiting: (() => void)[] = [];
   #ended = false;
 
-  /** Without connections, nobody waits. */
-  constructor(connections: number) {
-    this.#sent = Array.from({ length: connections }, () => 0);
+  /** `ahead` is how many events a connection may be ahead of the slowest. Without connections, nobody waits. */
+  constructor(connections: number, ahead: number) {
+    this.#positions = Array.from({ length: connections }, () => 0);
+    this.#ahead = ahead;
   }
 
-  /** Resolves when the connection may send its next request. */
-  async next(connection: number): Promise<void> {
-    if (this.#sent.length === 0) return;
-    while (!this.#ended && this.#sent[connection]! >= Math.min(...this.#sent) + AHEAD) {
+  /** Resolves when the connection may send the request that ends at this position. */
+  async next(connection: number, position: number): Promise<void> {
+    if (this.#positions.length === 0) return;
+    this.#positions[connection] = position;
+    for (const resolve of this.#waiting.splice(0)) resolve();
+    while (!this.#ended && position > Math.min(...this.#positions) + this.#ahead) {
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
-    this.#sent[connection]! += 1;
-    for (const resolve of this.#waiting.splice(0)) resolve();
   }
 
   end(): void {
@@ -100,7 +106,7 @@ const PATH = "/api/v1/events";
 
 class Load {
   readonly #job: Job;
-  readonly #make: (connection: number) => Buffer;
+  readonly #make: (connection: number) => Made;
   readonly #expected: string;
   #open: Connection[] = [];
   #state: "warming" | LoadPhase = "warming";
@@ -118,13 +124,15 @@ class Load {
 
   constructor(job: Job) {
     this.#job = job;
-    const next = eventsOf(job.fleet, job.traffic);
-    this.#step = new Step(job.traffic?.shared ? job.fleet.connections : 0);
+    const { next, position } = eventsOf(job.fleet, job.traffic);
+    const { connections } = job.fleet;
+    this.#step = new Step(job.traffic?.shared ? connections : 0, connections * job.batch);
     this.#expected = JSON.stringify({ accepted: job.batch, rejected: [] });
     this.#make = (connection) => {
       const events = Array.from({ length: job.batch }, () => next(connection));
       const body = job.batch === 1 ? events[0]! : `[${events.join(",")}]`;
-      return requestBytes({ ...this.#target(connection), path: PATH, body });
+      const bytes = requestBytes({ ...this.#target(connection), path: PATH, body });
+      return { bytes, position: position(connection) };
     };
   }
 
@@ -159,13 +167,13 @@ class Load {
     return Connection.open(this.#target(connection).port, this.#job.patience);
   }
 
-  #makeReady(connections: number, share: number): Buffer[][] {
-    const ready: Buffer[][] = Array.from({ length: connections }, () => []);
+  #makeReady(connections: number, share: number): Made[][] {
+    const ready: Made[][] = Array.from({ length: connections }, () => []);
     let bytes = 0;
     for (let sent = 0; sent < share && bytes < READY_BYTES; sent++) {
       for (const [connection, requests] of ready.entries()) {
         const request = this.#make(connection);
-        bytes += request.length;
+        bytes += request.bytes.length;
         requests.push(request);
       }
     }
@@ -188,13 +196,13 @@ class Load {
     process.send?.("counted" satisfies LoadPhase);
   }
 
-  async #drive(connection: number, share: number, ready: readonly Buffer[] | undefined): Promise<void> {
+  async #drive(connection: number, share: number, ready: readonly Made[] | undefined): Promise<void> {
     for (let sent = 0; sent < share && this.#state !== "counted"; sent++) {
-      await this.#step.next(connection);
       const request = ready === undefined ? this.#make(connection) : ready[sent];
       if (request === undefined) break;
+      await this.#step.next(connection, request.position);
       const started = performance.now();
-      const accepted = await this.#deliver(connection, request);
+      const accepted = await this.#deliver(connection, request.bytes);
       this.#accepted += accepted;
       if (this.#state !== "counting") continue;
       this.#events += accepted;

@@ -81,7 +81,7 @@ function seconds(milliseconds: number): number {
 
 /** Sends events until the server refuses them, while nothing is projected. Returns the events in the journal. */
 async function fillJournal(home: Home, server: BenchServer, key: string): Promise<number> {
-  const next = eventsOf(busyFleet(CONNECTIONS, HISTORY + 2 * BACKLOG, 61));
+  const { next } = eventsOf(busyFleet(CONNECTIONS, HISTORY + 2 * BACKLOG, 61));
   await send({ port: server.port, key, next, events: HISTORY });
   return home.sql(async (client) => {
     await settle(client);

@@ -21,7 +21,7 @@ interface Sent {
 
 /** The events each connection sends, in order. */
 function sent(events: number, traffic: Traffic, shape = SHAPE): Sent[][] {
-  const next = eventsOf(shape, traffic);
+  const { next } = eventsOf(shape, traffic);
   const lanes = Array.from({ length: shape.connections }, (): Sent[] => []);
   for (let index = 0; index < events; index++) {
     const lane = index % shape.connections;

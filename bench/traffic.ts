@@ -13,29 +13,44 @@ export interface Traffic {
 /** Returns the next event for a connection, as JSON. */
 export type NextEvent = (connection: number) => string;
 
+export interface Events {
+  next: NextEvent;
+  /** How many events the fleet had when the latest one of a connection happened; 0 unless connections share agents. */
+  position: (connection: number) => number;
+}
+
 const HOUR = 3_600_000;
 /** Longest delay of an event, hours. The shortest is one hour. */
 const LONGEST_DELAY = 3;
 
-export function eventsOf(shape: FleetShape, traffic: Traffic = {}): NextEvent {
+export function eventsOf(shape: FleetShape, traffic: Traffic = {}): Events {
   const fleet = new Fleet(shape);
   const random = randomFrom(shape.seed + 1_000_003);
-  const inOrder: NextEvent = (connection) => fleet.event(connection);
-  const dealt = traffic.shared ? deal(inOrder, shape.connections, random) : inOrder;
-  return (traffic.late ?? traffic.repeated) === undefined ? dealt : delay(dealt, shape, traffic, random);
+  const inOrder: Events = { next: (connection) => fleet.event(connection), position: () => 0 };
+  const { next, position } = traffic.shared ? deal(inOrder.next, shape.connections, random) : inOrder;
+  const isDelayed = (traffic.late ?? traffic.repeated) !== undefined;
+  return { next: isDelayed ? delay(next, shape, traffic, random) : next, position };
 }
 
 /** Deals events in order of time to random connections. */
-function deal(next: NextEvent, connections: number, random: () => number): NextEvent {
-  const queues = Array.from({ length: connections }, (): string[] => []);
-  let source = 0;
-  return (connection) => {
-    for (;;) {
-      const event = queues[connection]!.shift();
-      if (event !== undefined) return event;
-      queues[Math.floor(random() * connections)]!.push(next(source));
-      source = (source + 1) % connections;
-    }
+function deal(next: NextEvent, connections: number, random: () => number): Events {
+  const queues = Array.from({ length: connections }, (): { event: string; position: number }[] => []);
+  const positions = queues.map(() => 0);
+  let dealt = 0;
+  return {
+    position: (connection) => positions[connection]!,
+    next: (connection) => {
+      for (;;) {
+        const first = queues[connection]!.shift();
+        if (first !== undefined) {
+          positions[connection] = first.position;
+          return first.event;
+        }
+        const event = next(dealt % connections);
+        dealt += 1;
+        queues[Math.floor(random() * connections)]!.push({ event, position: dealt });
+      }
+    },
   };
 }
 
