@@ -66,7 +66,7 @@ const SHAPES: Readonly<Record<string, Shape>> = {
     fleet: { connections: 64 },
     traffic: { shared: true },
     patience: 10_000,
-    counted: 30_000,
+    counted: 25_000,
   },
 };
 

@@ -1,12 +1,5 @@
-import type { AgentState, FoldResult, Segment, Summary } from "@plimsoll/protocol";
-import {
-  EMPTY_STATE,
-  EMPTY_SUMMARY,
-  foldSegments,
-  joinSummaries,
-  latestEventAt,
-  mayCut,
-} from "@plimsoll/protocol";
+import type { AgentState, FoldResult, Segment, Segments, Summary } from "@plimsoll/protocol";
+import { EMPTY_STATE, EMPTY_SUMMARY, foldSegments, joinSummaries, mayCut } from "@plimsoll/protocol";
 import { EMPTY_TALLY, type Tally } from "../store/agents.ts";
 import { readingOfRow } from "../store/boundaries.ts";
 import { packState, packSummary, unpackState, unpackSummary } from "../store/packed-state.ts";
@@ -87,25 +80,24 @@ class Refold {
   readonly #impossible: ReadonlySet<number>;
   readonly #news: NewsByTime;
   readonly #changes: AgentChanges;
-  /** Times of the first event of the news and of the end before it. Epoch ms. */
+  /** The time of the first event of the news. Epoch ms. */
   readonly #lateFrom: number;
-  readonly #endBefore: number;
   #cuts: Cut[] = [];
   #tally: Tally;
-  /** Turns from the first event of the news to the end before it. */
-  #late = 0;
+  /** Stored turns that the news come before. */
+  #overtaken = 0;
   #end: { state: AgentState; open: Summary } | undefined;
-  /** How the events since the last cut were folded; undefined if the fold made cuts among them. */
+  /** The events that were folded last, up to the end of the history; undefined if the fold stopped early. */
   #last:
-    | { from: AgentState; stored: StoredStretch; changes: Comparison["changes"]; result: FoldResult }
+    | { from: AgentState; stored: StoredStretch; changes: Comparison["changes"]; folded: Segments }
     | undefined;
+
   constructor(input: RefoldInput, impossible: ReadonlySet<number>) {
     this.#input = input;
     this.#impossible = impossible;
     this.#news = new NewsByTime(input.news);
     this.#changes = noChanges(input.agent.harness, input.known.row, input.known);
     this.#lateFrom = this.#news.nextAt ?? Number.POSITIVE_INFINITY;
-    this.#endBefore = latestEventAt(input.known.stored?.state ?? EMPTY_STATE);
     // A fold of the whole history counts again what is stored, so a wrong count does not survive it.
     this.#tally = input.extent === "to_the_end" ? EMPTY_TALLY : tallyOf(input.known.row);
   }
@@ -193,16 +185,13 @@ class Refold {
         this.#place(),
       );
       this.#tally = tally;
-      for (const { facts } of events.turns.values()) {
-        if (facts.at >= this.#lateFrom && facts.at <= this.#endBefore) this.#late += 1;
-      }
+      this.#overtaken += stored.turns.filter(({ row }) => row.at >= this.#lateFrom).length;
       const { crossingOrigins, ...lists } = changes;
       for (const [id, origin] of crossingOrigins) this.#changes.crossingOrigins.set(id, origin);
       for (const field of Object.keys(lists) as (keyof typeof lists)[]) {
         (this.#changes[field] as unknown[]).push(...lists[field]);
       }
-      if (atEnd && folded.closed.length === 0)
-        this.#last = { from: state, stored, changes, result: folded.open };
+      if (atEnd) this.#last = { from: state, stored, changes, folded };
       this.#news.folded(to);
       const sameState = !atEnd && packState(folded.open.state) === (await history.state(to));
       return {
@@ -216,15 +205,19 @@ class Refold {
   }
 
   #tail(): Tail {
-    const reach = this.#end === undefined ? 0 : this.#late;
+    const reach = this.#end === undefined ? 0 : this.#overtaken;
     if (this.#last === undefined) return { runs: [], reach };
-    const { from, stored, changes, result } = this.#last;
+    const { from, stored, changes, folded } = this.#last;
     const { windows, ...rest } = joinSummaries(EMPTY_SUMMARY, ...this.#cuts.map(({ summary }) => summary));
     const before = {
       totals: { ...rest, windows: windows.length },
-      stored: { state: from, window: windows.at(-1), open: EMPTY_SUMMARY },
+      stored: {
+        state: folded.closed.at(-1)?.result.state ?? from,
+        window: windows.at(-1),
+        open: EMPTY_SUMMARY,
+      },
     };
-    return { runs: [runSinceCut(before, stored, changes, result)], reach };
+    return { runs: [runSinceCut(before, stored, changes, folded)], reach };
   }
 
   #place() {

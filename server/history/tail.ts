@@ -1,6 +1,5 @@
 import {
   EMPTY_SUMMARY,
-  type FoldResult,
   foldSegments,
   joinSummaries,
   latestEventAt,
@@ -50,7 +49,7 @@ interface TailRun {
 export interface Tail {
   /** The oldest first. */
   runs: readonly TailRun[];
-  /** How many turns before the end late events came lately. */
+  /** How many stored turns the latest late events came before. */
   reach: number;
 }
 
@@ -58,18 +57,20 @@ export interface Tail {
 const MOST_KEPT_TURNS = 1_024;
 /** Turns below which a stretch is not divided: each run has blocks of its own. */
 const LEAST_RUN_TURNS = 64;
-/** The next late events may reach further back than the last ones by this factor. */
-export const MARGIN = 1.5;
+/** The next late events reach back little further than the last ones: by this factor they are folded again from a run. */
+export const MARGIN = 1.25;
+/** By this factor they may reach further back without a read. */
+const MOST_MARGIN = 2;
 /** What is left of the reach after a chunk without late events. */
 const FADING = 0.9;
 
 /** Least turns that a cut leaves after it, so that late events rarely reach before it. */
 export function keptTurns({ reach }: Pick<Tail, "reach">): number {
-  return Math.min(Math.ceil(MARGIN * reach), MOST_KEPT_TURNS);
+  return Math.min(Math.ceil(MOST_MARGIN * reach), MOST_KEPT_TURNS);
 }
 
 function mostOpenTurns(tail: Pick<Tail, "reach">, segmentTurns: number): number {
-  return keptTurns(tail) + 2 * segmentTurns;
+  return keptTurns(tail) + 4 * segmentTurns;
 }
 
 /** Whether a history has so many turns since its last cut that it must be cut, though the tail offers no place. */
@@ -125,15 +126,21 @@ export function appendToTail(
   return trimmed({ runs: [...runs.slice(0, -1), longer], reach });
 }
 
-/** The events since a cut, as one run. */
+/**
+ * The events since the last cut, as one run.
+ * @param stored the events up to the end of the history, which were folded with these changes
+ */
 export function runSinceCut(
   before: Point,
   stored: StoredStretch,
   changes: StretchChanges,
-  { turns, summary }: FoldResult,
+  { closed, open }: Segments,
 ): TailRun {
+  const { turns, summary } = open;
+  const from = closed.at(-1)?.endsAt ?? Number.NEGATIVE_INFINITY;
+  const all = stretchOf(stored, changes, [...closed.flatMap(({ result }) => result.turns), ...turns]);
   const ended = summary.windows.slice(0, -1).map(({ index }) => index);
-  return { before, stored: stretchOf(stored, changes, turns), summary, ended };
+  return { before, stored: between(all, { from, to: Number.POSITIVE_INFINITY }), summary, ended };
 }
 
 /** The tail after a fold from the database. */
@@ -209,14 +216,13 @@ export function extendFromTail(
     if (stored.marks.some(({ type }) => type === "threshold_crossed")) return undefined;
     const events = byTime.merge(stored, EVERYTHING);
     const turns = [...events.turns.values()].map(({ facts }) => facts);
-    const end = latestEventAt(known.stored.state);
-    const late = turns.filter((turn) => turn.at >= at && turn.at <= end).length;
-    const reach = Math.max(FADING * tail.reach, late);
+    const overtaken = stored.turns.filter(({ row }) => row.at >= at).length;
+    const reach = Math.max(FADING * tail.reach, overtaken);
     // Long enough for cuts in the new events.
     if (from.open.turns + turns.length > mostOpenTurns({ reach }, options.segmentTurns)) return undefined;
     const marks = [...events.marks.values()].map(({ mark }) => mark.facts);
     // The next late event is folded from the start of a run that leaves as many turns as it may need.
-    const keep = keptTurns({ reach }) - following;
+    const keep = Math.ceil(MARGIN * reach) - following;
     const size =
       keep < LEAST_RUN_TURNS ? Number.POSITIVE_INFINITY : Math.max(turns.length - keep, LEAST_RUN_TURNS);
     const folded = foldSegments(from.state, { turns, marks }, options.fold, { size, openTurns: 0, keep });
@@ -261,15 +267,10 @@ function divide(stretch: StoredStretch, start: Point, { closed, open }: Segments
   let before = start;
   let from = Number.NEGATIVE_INFINITY;
   for (const { endsAt: to, result } of [...closed, { endsAt: Number.POSITIVE_INFINITY, result: open }]) {
-    const isIn = ({ at }: { at: number }) => at > from && at <= to;
     const { totals, window, over } = joinTotals(before.totals, before.stored.window, [result]);
     runs.push({
       before,
-      stored: {
-        turns: stretch.turns.filter(({ row }) => isIn(row)),
-        marks: stretch.marks.filter(isIn),
-        crossings: stretch.crossings.filter(isIn),
-      },
+      stored: between(stretch, { from, to }),
       summary: result.summary,
       ended: over.map(({ index }) => index),
     });
@@ -313,6 +314,16 @@ function trimmed(tail: Tail): Tail {
     from += 1;
   }
   return from === 0 ? tail : { ...tail, runs: tail.runs.slice(from) };
+}
+
+/** What is in a stretch of time, without its start. Epoch ms. */
+function between(stretch: StoredStretch, { from, to }: { from: number; to: number }): StoredStretch {
+  const isIn = ({ at }: { at: number }) => at > from && at <= to;
+  return {
+    turns: stretch.turns.filter(({ row }) => isIn(row)),
+    marks: stretch.marks.filter(isIn),
+    crossings: stretch.crossings.filter(isIn),
+  };
 }
 
 function joinStretches(stretches: readonly StoredStretch[]): StoredStretch {

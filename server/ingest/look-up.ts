@@ -1,6 +1,6 @@
 import type { Sql } from "../db/sql.ts";
 import type { KnownAgent } from "../history/agent-changes.ts";
-import type { StoredEvents, StoredTurn } from "../history/agent-news.ts";
+import { NOTHING_STORED, type StoredEvents, type StoredTurn } from "../history/agent-news.ts";
 import type { ArrivedAgent } from "../history/group-events.ts";
 import { eventKey } from "../history/identity.ts";
 import { storedTurns } from "../history/read-history.ts";
@@ -14,6 +14,17 @@ import type { ProjectMemory } from "./memory.ts";
  * memory has proved wrong.
  */
 export type Lookup = "may_be_stored" | "all";
+
+/** What is stored of the arrived turns and marks, if the memory can tell. */
+export function recall(memory: ProjectMemory, owner: ArrivedAgent): StoredEvents | undefined {
+  const known = memory.agents.get(owner.id);
+  if (known === undefined || !memory.keys.has(owner.id)) return undefined;
+  const { turns, marks } = candidatesOf(owner, known, memory, "may_be_stored");
+  if (turns.size + marks.size === 0) return NOTHING_STORED;
+  const tail = memory.tails.get(owner.id);
+  const inTail = tail && storedInTail(tail, turns, marks);
+  return inTail?.turns.size === turns.size && inTail.marks.size === marks.size ? inTail : undefined;
+}
 
 /** Reads which of the arrived turns and marks are stored, by agent. */
 export async function lookUp(

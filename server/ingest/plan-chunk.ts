@@ -23,7 +23,7 @@ import {
   tailAfterRefold,
 } from "../history/tail.ts";
 import { type BoundaryRow, reportedRow } from "../store/boundaries.ts";
-import { type Lookup, lookUp } from "./look-up.ts";
+import { type Lookup, lookUp, recall } from "./look-up.ts";
 import type { ProjectMemory } from "./memory.ts";
 import { type AgentChange, planSession, type SessionPlan } from "./plan-session.ts";
 import { RollupChanges } from "./rollup-changes.ts";
@@ -62,69 +62,90 @@ export async function planChunk(
   lookup: Lookup,
   pause: (share: number) => Promise<unknown> = () => new Promise(setImmediate),
 ): Promise<ChunkPlan> {
-  const owners = [...arrivals.agents.values()];
-  const agents = owners.filter((agent): agent is SessionAgent => agent.sessionId !== undefined);
-  await memory.loadAgents(
-    sql,
-    agents.map(({ id }) => id),
-  );
-  await memory.loadKeys(
-    sql,
-    agents.map(({ id }) => id),
-  );
-  await memory.loadSessions(sql, [...arrivals.sessions.keys()]);
-  const stored = await lookUp(sql, memory, owners, lookup);
   const options: AgentOptions = {
     fold: { thresholds: settings.thresholds, lookups: memory.lookups },
     ...settings,
     modelId: (name) => memory.modelId(name),
     nextNumber: () => memory.nextNumber(),
   };
-  const plan: ChunkPlan = {
-    agents: [],
-    harnessMarks: [],
-    sessions: [],
-    harnesses: [...arrivals.harnesses.values()],
-    describedSessions: [...arrivals.sessions.values()]
-      .filter(({ described }) => described)
-      .map(({ id }) => id),
-    describedHarnesses: [...arrivals.harnesses.values()]
-      .filter(({ described }) => described)
-      .map(({ id }) => id),
-    rollups: new RollupChanges(),
-    models: new Set(),
-    ledger: new Ledger(),
-  };
+  const owners = [...arrivals.agents.values()];
+  const plan = emptyPlan(arrivals);
   const bySession = new Map<string, AgentChange[]>();
+  const add = (owner: ArrivedAgent, news: AgentNews, changes: AgentChanges | undefined) => {
+    addNews(plan, owner, news);
+    if (changes !== undefined) addChanges(plan, bySession, changes);
+  };
   let sliceEnds = performance.now() + SLICE_MS;
-  for (const [index, owner] of owners.entries()) {
-    const news = newsOf(owner, stored.get(owner.id) ?? NOTHING_STORED);
-    for (const { outcome, request } of news.outcomes) plan.ledger.record(outcome, request);
-    for (const { facts } of owner.turns.values()) plan.models.add(facts.model);
-    if (!isOfSession(owner)) {
-      for (const mark of [...news.newMarks, ...news.replacedMarks.map(({ after }) => after)]) {
-        plan.harnessMarks.push(harnessRow(owner, mark));
-      }
-      continue;
-    }
-    const known = memory.agents.get(owner.id);
-    // An agent is made by its first event; one heard from without learning anything only moves its times.
-    if (known === undefined && !hasEvents(news)) continue;
-    const changes = await changesOf(sql, memory, owner, news, options);
-    plan.agents.push(changes);
-    addToRollups(plan.rollups, changes);
-    const change = { before: changes.before, after: changes.after.row, refolded: false };
-    const siblings = bySession.get(owner.sessionId);
-    if (siblings === undefined) bySession.set(owner.sessionId, [change]);
-    else siblings.push(change);
-    if (performance.now() < sliceEnds) continue;
-    await pause(index / owners.length);
+  let planned = 0;
+  const slice = async () => {
+    planned += 1;
+    if (performance.now() < sliceEnds) return;
+    await pause(planned / owners.length);
     sliceEnds = performance.now() + SLICE_MS;
+  };
+  // A read waits until the chunk before is written. Until then, the agents are planned of which nothing has to be read.
+  const unread: ArrivedAgent[] = [];
+  for (const owner of owners) {
+    const stored = lookup === "all" ? undefined : recall(memory, owner);
+    const news = stored && newsOf(owner, stored);
+    const changes = news && isOfSession(owner) ? changesFromMemory(memory, owner, news, options) : undefined;
+    if (news === undefined || changes === undefined) unread.push(owner);
+    else {
+      add(owner, news, changes);
+      await slice();
+    }
   }
+  const agents = unread.filter(isOfSession).map(({ id }) => id);
+  await memory.loadAgents(sql, agents);
+  await memory.loadKeys(sql, agents);
+  const stored = await lookUp(sql, memory, unread, lookup);
+  for (const owner of unread) {
+    const news = newsOf(owner, stored.get(owner.id) ?? NOTHING_STORED);
+    // An agent is made by its first event; one heard from without learning anything only moves its times.
+    const isChanged = isOfSession(owner) && (memory.agents.has(owner.id) || hasEvents(news));
+    add(owner, news, isChanged ? await changesOf(sql, memory, owner, news, options) : undefined);
+    await slice();
+  }
+  await memory.loadSessions(sql, [...arrivals.sessions.keys()]);
   for (const [id, changes] of bySession) {
     plan.sessions.push(planSession(arrivals.sessions.get(id)!, memory.sessions.get(id), changes));
   }
   return plan;
+}
+
+function emptyPlan({ sessions, harnesses }: Arrivals): ChunkPlan {
+  const described = (owners: Iterable<{ id: string; described: boolean }>) =>
+    [...owners].filter((owner) => owner.described).map(({ id }) => id);
+  return {
+    agents: [],
+    harnessMarks: [],
+    sessions: [],
+    harnesses: [...harnesses.values()],
+    describedSessions: described(sessions.values()),
+    describedHarnesses: described(harnesses.values()),
+    rollups: new RollupChanges(),
+    models: new Set(),
+    ledger: new Ledger(),
+  };
+}
+
+function addNews(plan: ChunkPlan, owner: ArrivedAgent, news: AgentNews): void {
+  for (const { outcome, request } of news.outcomes) plan.ledger.record(outcome, request);
+  for (const { facts } of owner.turns.values()) plan.models.add(facts.model);
+  if (isOfSession(owner)) return;
+  for (const mark of [...news.newMarks, ...news.replacedMarks.map(({ after }) => after)]) {
+    plan.harnessMarks.push(harnessRow(owner, mark));
+  }
+}
+
+function addChanges(plan: ChunkPlan, bySession: Map<string, AgentChange[]>, changes: AgentChanges): void {
+  plan.agents.push(changes);
+  addToRollups(plan.rollups, changes);
+  const { before, after } = changes;
+  const change = { before, after: after.row, refolded: false };
+  const siblings = bySession.get(after.row.sessionId);
+  if (siblings === undefined) bySession.set(after.row.sessionId, [change]);
+  else siblings.push(change);
 }
 
 /** Continues an agent's history, or folds it again: from memory if its tail reaches far enough back. */
@@ -135,28 +156,13 @@ async function changesOf(
   news: AgentNews,
   options: AgentOptions,
 ): Promise<AgentChanges> {
+  const planned = changesFromMemory(memory, agent, news, options);
+  if (planned !== undefined) return planned;
   const { id } = agent;
   const known = memory.agents.get(id);
-  const tail = memory.tails.get(id);
-  if (tail === undefined) {
-    const extended = extendKnownAgent(agent, known, news, options);
-    if (typeof extended !== "string") return extended;
-  } else {
-    // The history is cut at the start of a run, so that the tail goes on.
-    const extended = extendKnownAgent(agent, known, news, withoutCuts(options));
-    const continued =
-      typeof extended === "string"
-        ? foldLate(agent, known!, tail, news, options)
-        : { changes: extended, tail: appendToTail(tail, known, news, extended) };
-    const kept = continued && keepTail(memory, continued, options);
-    if (kept !== undefined) return kept;
-    if (typeof extended !== "string") {
-      memory.tails.set(id, { runs: [], reach: tail.reach });
-      return extendKnownAgent(agent, known, news, options) as AgentChanges;
-    }
-  }
   if (known === undefined) throw new Error(`the new agent ${id} cannot be out of order`);
   const history = openHistory(sql, memory.projectId, known.row, memory.modelName);
+  const tail = memory.tails.get(id);
   const keep = tail && keptTurns(tail);
   const refolded = await refoldAgent({
     history,
@@ -169,6 +175,32 @@ async function changesOf(
   });
   memory.tails.set(id, tailAfterRefold(tail, refolded.tail));
   return refolded.changes;
+}
+
+/** Returns undefined if the history has to be read. */
+function changesFromMemory(
+  memory: ProjectMemory,
+  agent: SessionAgent,
+  news: AgentNews,
+  options: AgentOptions,
+): AgentChanges | undefined {
+  const { id } = agent;
+  const known = memory.agents.get(id);
+  const tail = memory.tails.get(id);
+  if (tail === undefined) {
+    const extended = extendKnownAgent(agent, known, news, options);
+    return typeof extended === "string" ? undefined : extended;
+  }
+  // The history is cut at the start of a run, so that the tail goes on.
+  const extended = extendKnownAgent(agent, known, news, withoutCuts(options));
+  const continued =
+    typeof extended === "string"
+      ? foldLate(agent, known!, tail, news, options)
+      : { changes: extended, tail: appendToTail(tail, known, news, extended) };
+  const kept = continued && keepTail(memory, continued, options);
+  if (kept !== undefined || typeof extended === "string") return kept;
+  memory.tails.set(id, { runs: [], reach: tail.reach });
+  return extendKnownAgent(agent, known, news, options) as AgentChanges;
 }
 
 /** Folds the late events from the tail, and adds the others to the end. */
