@@ -27,13 +27,16 @@ export function readCpu(servers: readonly number[], postmaster: number): CpuTime
   return { server, database };
 }
 
-/** Microseconds an event; empty if the CPU time is unknown. */
+/** Microseconds of CPU time an event. */
+export type CpuCost = Record<"server_cpu_us" | "database_cpu_us", number>;
+
+/** Undefined if the CPU time is unknown. */
 export function cpuPerEvent(
   before: CpuTimes | undefined,
   after: CpuTimes | undefined,
   events: number,
-): Record<string, number> {
-  if (before === undefined || after === undefined || events === 0) return {};
+): CpuCost | undefined {
+  if (before === undefined || after === undefined || events === 0) return undefined;
   const micros = (seconds: number) => Math.round((seconds / events) * 1e7) / 10;
   return {
     server_cpu_us: micros(after.server - before.server),

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "pg";
-import { type CpuTimes, cpuPerEvent, readCpu } from "./cpu.ts";
+import { type CpuCost, type CpuTimes, cpuPerEvent, readCpu } from "./cpu.ts";
 import {
   createProjects,
   examineProject,
@@ -36,12 +36,27 @@ export function busyFleet(connections: number, turns: number, seed: number): Fle
 }
 
 /** A row's load; what it leaves out is as in `ingest.batch`. */
-interface Shape extends Partial<Pick<Job, "traffic" | "batch" | "requests" | "counted" | "patience">> {
+interface Shape
+  extends Partial<Pick<Job, "traffic" | "batch" | "requests" | "counted" | "patience" | "interval">> {
   fleet?: Partial<FleetShape>;
   unit?: string;
   servers?: number;
   /** Projects besides the default one; each connection sends to one of them. */
   projects?: number;
+}
+
+/** One session. Each connection has a part of it, and an agent has a turn every 5 s, as elsewhere. */
+const AGENTS_5000 = { sessions: CONNECTIONS, agents: 5_000 / CONNECTIONS, oneSession: true, spacing: 8 };
+const SESSIONS_5000 = { sessions: 5_000, agents: 1 };
+/** Seconds between two turns of an agent at work. */
+const TURN_EVERY = 5;
+
+/** What so many agents at work send: a request a second over each connection. */
+function atWork(agents: number, fleet: Partial<FleetShape>): Shape {
+  const batch = agents / TURN_EVERY / CONNECTIONS;
+  const counted = 2 * COUNTED;
+  const requests = (CONNECTIONS * (WARM_UP + 2 * counted)) / 1_000;
+  return { fleet: { ...fleet, turns: batch * requests }, batch, requests, counted, interval: 1_000 };
 }
 
 const SHAPES: Readonly<Record<string, Shape>> = {
@@ -57,11 +72,13 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   "ingest.late": { traffic: { late: 0.05 } },
   "ingest.repeated": { traffic: { repeated: 0.05 } },
   "ingest.projects": { projects: 8 },
-  "ingest.agents5000": {
-    // A part of the session for each connection; an agent has a turn every 5 s, as elsewhere.
-    fleet: { sessions: CONNECTIONS, agents: 5_000 / CONNECTIONS, oneSession: true, spacing: 8 },
-  },
-  "ingest.sessions5000": { fleet: { sessions: 5_000, agents: 1 } },
+  "ingest.agents5000": { fleet: AGENTS_5000 },
+  "ingest.sessions5000": { fleet: SESSIONS_5000 },
+  "work.agents200": atWork(200, {}),
+  "work.agents5000": atWork(5_000, AGENTS_5000),
+  "work.sessions5000": atWork(5_000, SESSIONS_5000),
+  "work.fast200": atWork(5_000, {}),
+  "ingest.uncontended": { fleet: { connections: 64 }, patience: 10_000 },
   "ingest.retries": {
     fleet: { connections: 64 },
     traffic: { shared: true },
@@ -164,17 +181,29 @@ async function underLoad(name: string, shape: Shape, seed: number, side: Side): 
   });
   const [from, to] = await Promise.all([marks.counting!, marks.counted!]);
   const events = report.events + from.backlog - to.backlog;
+  const cpu = cpuPerEvent(from.cpu, to.cpu, events);
   return {
     name,
-    value: rounded(events / report.seconds),
-    unit: shape.unit ?? "events/s",
+    ...figureOf(shape, events / report.seconds, cpu),
     ...latency(report),
     acknowledged: rounded(report.events / report.seconds),
-    ...cpuPerEvent(from.cpu, to.cpu, events),
+    ...cpu,
     wal_bytes_per_event: rounded((to.wal - from.wal) / events),
     ...(report.refused === 0 ? {} : { refused: report.refused }),
     ...(shape.patience === undefined ? {} : overload(report, from, to, peak)),
   };
+}
+
+/** The rate; or the cost, if the load has a rate of its own. */
+function figureOf(
+  { interval, unit = "events/s" }: Shape,
+  rate: number,
+  cpu: CpuCost | undefined,
+): Omit<Measurement, "name"> & Pick<Measurement, "value" | "unit"> {
+  if (interval === undefined) return { value: rounded(rate), unit };
+  if (cpu === undefined) throw new Error("The CPU time of a process is known on Linux only.");
+  const value = rounded(cpu.server_cpu_us + cpu.database_cpu_us, 1);
+  return { value, unit: "us CPU an event", rate: rounded(rate) };
 }
 
 /** Connection n sends to server n and with key n; the servers and keys repeat. */
@@ -197,6 +226,7 @@ function jobOf(shape: Shape, seed: number, targets: Target[]): Job {
     warmUp: WARM_UP,
     counted: shape.counted ?? COUNTED,
     patience: shape.patience,
+    interval: shape.interval,
   };
 }
 

@@ -31,6 +31,8 @@ export interface Job {
    * a missing answer ends the run. A request that was refused is always sent again after the time in `Retry-After`.
    */
   patience?: number;
+  /** Milliseconds between two requests of a connection. Without this, each follows at once on the answer before. */
+  interval?: number;
 }
 
 /** Sent when the counted part begins and when it ends. */
@@ -197,10 +199,13 @@ class Load {
   }
 
   async #drive(connection: number, share: number, ready: readonly Made[] | undefined): Promise<void> {
+    const { interval, fleet } = this.#job;
+    const from = performance.now() + ((interval ?? 0) * connection) / fleet.connections;
     for (let sent = 0; sent < share && this.#state !== "counted"; sent++) {
       const request = ready === undefined ? this.#make(connection) : ready[sent];
       if (request === undefined) break;
       await this.#step.next(connection, request.position);
+      if (interval !== undefined) await sleep(Math.max(0, from + sent * interval - performance.now()));
       const started = performance.now();
       const accepted = await this.#deliver(connection, request.bytes);
       this.#accepted += accepted;

@@ -58,6 +58,16 @@ describe("traffic", () => {
     for (const lane of lanes) expect(agentsOf(lane)).toEqual(all);
   });
 
+  it("gives every event of shared agents a position in the order in which they happened", () => {
+    const { next, position } = eventsOf(SHAPE, { shared: true });
+    const { next: inOrder } = eventsOf(SHAPE);
+    const happened = Array.from({ length: 8_000 }, (_, index) => inOrder(index % SHAPE.connections));
+    for (let index = 0; index < 4_000; index++) {
+      const lane = Math.floor(index / 1_000);
+      expect(next(lane)).toBe(happened[position(lane) - 1]);
+    }
+  });
+
   it("sends late events hours after later events of their agent", () => {
     const lanes = sent(80_000, { late: 0.05 });
     const events = lanes.flat();
