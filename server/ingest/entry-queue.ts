@@ -1,6 +1,6 @@
 import type { Received } from "../history/group-events.ts";
 import type { RequestOutcome } from "../history/outcomes.ts";
-import type { JournalEntry } from "./journal-entry.ts";
+import type { Command, JournalEntry } from "./journal-entry.ts";
 
 /** A row of the journal, in memory. */
 export interface JournaledEntry {
@@ -172,16 +172,36 @@ export class EntryQueue {
   }
 }
 
-const ONE_REQUEST: JournaledRequest = { events: 0 };
-
-/** The requests of a chunk, in the order in which the ledger numbers them. */
-export function requestsOf({ entries }: Chunk): { request: JournaledRequest; reply: string | undefined }[] {
-  return entries.flatMap(({ entry, requests }) =>
-    (requests ?? [ONE_REQUEST]).map((request) => ({ request, reply: entry.reply })),
-  );
+/** The commands of a chunk; undefined if it holds events. */
+export function commandsOf({ entries }: Chunk): readonly Command[] | undefined {
+  return entries[0]?.entry.commands;
 }
 
-/** The events of a chunk, by request. */
+const ONE_REQUEST: JournaledRequest = { events: 0 };
+const NO_EVENTS: RequestOutcome = { accepted: 0, duplicates: 0 };
+
+/**
+ * Answers the senders in this process that wait for a committed chunk. Returns the outcomes for senders that wait on
+ * another server. `outcomes` has the numbers that `receivedOf` gives the requests.
+ */
+export function answerSenders(
+  { entries }: Chunk,
+  outcomes: ReadonlyMap<number, RequestOutcome>,
+): (RequestOutcome & { reply: string })[] {
+  const replies: (RequestOutcome & { reply: string })[] = [];
+  let request = 0;
+  for (const { entry, requests } of entries) {
+    for (const { done } of requests ?? [ONE_REQUEST]) {
+      const outcome = outcomes.get(request) ?? NO_EVENTS;
+      done?.(outcome);
+      if (entry.reply !== undefined) replies.push({ reply: entry.reply, ...outcome });
+      request += 1;
+    }
+  }
+  return replies;
+}
+
+/** The events of a chunk, by request. Requests are numbered in order. */
 export function receivedOf({ entries }: Chunk): Received[] {
   const received: Received[] = [];
   for (const { entry, receivedAt, requests } of entries) {

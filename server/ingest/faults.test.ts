@@ -114,6 +114,28 @@ describe("an event that cannot be projected", () => {
     }
     expect(await dumpTables(prisma, { counts: false })).toEqual(expected);
   });
+
+  it("leaves no trace in the memory: late events fold as if it had never been sent", async () => {
+    const events = range(30).map((n) => turn(n));
+    const late = turn(50, { at: HOUR + 13_500 });
+    const clean = await path.start();
+    await clean.send(...events);
+    await clean.send(late);
+    await clean.close();
+    const expected = await dumpTables(prisma, { counts: false });
+    await emptyTables(prisma);
+    const server = await path.start();
+    await server.send(...events);
+    await prisma.$executeRawUnsafe(POISON);
+    try {
+      await server.send(turn(12, { id: "poison", usage: { input_tokens: 666_666, output_tokens: 1 } }));
+    } finally {
+      await prisma.$executeRawUnsafe(CURE);
+    }
+    await server.send(late);
+    await server.close();
+    expect(await dumpTables(prisma, { counts: false })).toEqual(expected);
+  });
 });
 
 describe("a projection that stands still", () => {

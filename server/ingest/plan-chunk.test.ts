@@ -1,4 +1,4 @@
-import type { PlimsollEvent } from "@plimsoll/protocol";
+import { DEFAULT_THRESHOLDS, type PlimsollEvent } from "@plimsoll/protocol";
 import { beforeEach, describe, expect, it } from "vitest";
 import { groupEvents } from "../history/group-events.ts";
 import { parsedEvent } from "../testing/events.ts";
@@ -7,7 +7,7 @@ import { ProjectMemory } from "./memory.ts";
 import { type ChunkPlan, planChunk } from "./plan-chunk.ts";
 import { remember } from "./write-chunk.ts";
 
-const SETTINGS = { thresholds: { warning: 0.15, ceiling: 0.2 }, segmentTurns: 256 };
+const SETTINGS = { thresholds: DEFAULT_THRESHOLDS, segmentTurns: 256 };
 
 const turn = (agent: string, n: number) =>
   parsedEvent({

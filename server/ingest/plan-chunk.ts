@@ -9,7 +9,7 @@ import {
 import { type AgentNews, hasEvents, NOTHING_STORED, newsOf, splitNews } from "../history/agent-news.ts";
 import { extendKnownAgent } from "../history/extend-agent.ts";
 import type { Arrivals, ArrivedAgent, ArrivedHarness } from "../history/group-events.ts";
-import { Ledger } from "../history/outcomes.ts";
+import { Ledger, type RequestOutcome } from "../history/outcomes.ts";
 import { openHistory } from "../history/read-history.ts";
 import { type Refolded, refoldAgent } from "../history/refold-agent.ts";
 import {
@@ -40,6 +40,22 @@ export interface ChunkPlan {
   rollups: RollupChanges;
   models: Set<string>;
   ledger: Ledger;
+}
+
+/** What was projected of some events. */
+export interface PartOutcome {
+  /** Events by outcome or code. */
+  counts: ReadonlyMap<string, number>;
+  /** By the number of the request. */
+  requests: ReadonlyMap<number, RequestOutcome>;
+  /** Ids of the sessions that changed. */
+  sessions: readonly string[];
+}
+
+/** The outcome of a plan once it is committed. */
+export function outcomeOf({ ledger, sessions }: ChunkPlan): PartOutcome {
+  const { counts, requests } = ledger;
+  return { counts, requests, sessions: sessions.map(({ after }) => after.row.id) };
 }
 
 /** How events of a project are read. */

@@ -1,12 +1,6 @@
 import type { Received } from "../history/group-events.ts";
 import type { RequestOutcome } from "../history/outcomes.ts";
-
-/** What was projected of some events. */
-export interface PartOutcome {
-  counts: ReadonlyMap<string, number>;
-  requests: ReadonlyMap<number, RequestOutcome>;
-  sessions: readonly string[];
-}
+import type { PartOutcome } from "./plan-chunk.ts";
 
 /** An event that fails even alone. */
 export interface FailedEvent {

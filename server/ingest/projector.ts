@@ -1,43 +1,26 @@
-import type { Logger } from "pino";
-import type { WriterSql, Writers } from "../db/sql.ts";
-import { isUnavailable } from "../db/unavailable.ts";
-import { groupEvents, type Received } from "../history/group-events.ts";
+import { groupEvents } from "../history/group-events.ts";
 import type { RequestOutcome } from "../history/outcomes.ts";
-import { journal, rejectedEvents } from "../store/journal.ts";
 import { runCommand } from "./commands.ts";
-import type { DatabaseClock } from "./database-clock.ts";
 import {
+  answerSenders,
   type Chunk,
+  commandsOf,
   EntryQueue,
   type JournaledEntry,
   receivedOf,
   refusedOf,
-  requestsOf,
 } from "./entry-queue.ts";
-import { EMPTY_ENTRY, type JournalEntry } from "./journal-entry.ts";
-import { acquireLease, type Lease, LeaseLost, proveLease, releaseLease, removeOrphan } from "./lease.ts";
-import { ProjectMemory } from "./memory.ts";
-import { type ChunkPlan, type ProjectSettings, planChunk } from "./plan-chunk.ts";
-import { type FailedEvent, type PartOutcome, projectByHalves } from "./project-by-halves.ts";
-import { refreshStalePeaks } from "./stale-peaks.ts";
-import { dropIdleStates, nextRefold, planRefold } from "./upkeep.ts";
-import {
-  type ChunkStatement,
-  encodeChunk,
-  MemoryOutdated,
-  remember,
-  sendChunk,
-  writeCounts,
-} from "./write-chunk.ts";
+import { HeldProject, type HeldProjectOptions, hasExternalCause } from "./held-project.ts";
+import type { Command } from "./journal-entry.ts";
+import { LeaseLost } from "./lease.ts";
+import { isUrgent, type LastChunk, msUntilNextChunk, QUEUE_EVENTS, type Sizes, sizesFor } from "./pace.ts";
+import { outcomeOf, type PartOutcome, planChunk } from "./plan-chunk.ts";
+import { projectCarefully } from "./project-carefully.ts";
+import { readJournal } from "./read-journal.ts";
+import { upkeepStep } from "./upkeep.ts";
+import { type ChunkStatement, encodeChunk, remember, sendChunk, writeCounts } from "./write-chunk.ts";
 
-export interface ProjectorOptions {
-  projectId: number;
-  writers: Writers;
-  clock: DatabaseClock;
-  /** Identifies this process. */
-  holder: string;
-  settings: (projectId: number) => ProjectSettings;
-  log: Logger;
+export interface ProjectorOptions extends HeldProjectOptions {
   /** Called after a commit. */
   projected: (change: Projected) => void;
   /** Called while a chunk is planned, each time the backlog got smaller. */
@@ -50,69 +33,40 @@ export interface ProjectorOptions {
 export interface Projected {
   projectId: number;
   sessions: readonly string[];
-  events: number;
   counts: ReadonlyMap<string, number>;
   /** Outcomes for senders that wait on another server. */
   replies: readonly (RequestOutcome & { reply: string })[];
-  /** Milliseconds from planning to commit. */
-  ms: number;
 }
 
-/** How many events are held at most. */
-interface Sizes {
-  /** In one transaction, if that many wait. The more, the less an event costs; but readers wait for longer. */
-  chunk: number;
-  /** Not planned yet. With more, senders wait. */
-  waiting: number;
-}
-
-const ALONE: Sizes = { chunk: 32_000, waiting: 40_000 };
-/**
- * While several processes fill the journal. The others see only at a commit what became of their events, and the more
- * that wait in this process, the later are those of the others.
- */
-export const SHARED: Sizes = { chunk: 16_000, waiting: 24_000 };
-/**
- * Milliseconds between two chunks while nobody waits and little is queued, for each event of the last chunk besides, and
- * at most. Every chunk writes each of its agents once, so under load fewer and larger chunks are worth a short delay.
- */
-const PACE_MS = 50;
-const PACE_MS_PER_EVENT = 0.1;
-const MOST_PACE_MS = 400;
-/** Events that are projected without delay. */
-const ENOUGH_EVENTS = 10_000;
-/** Events held in memory: those admitted, a chunk being planned and one being written. The journal has the rest. */
-const QUEUE_EVENTS = 128_000;
-/** Journal rows read at once. */
-const READ_ROWS = 32;
 /** Milliseconds until an attempt that failed is repeated. */
 const RETRY_MS = 250;
 /** Milliseconds that a stop waits for what is in memory. */
 const CLOSE_MS = 2_000;
 /** Milliseconds more for the chunk under way. */
 const LAST_CHUNK_MS = 1_000;
-/** Attempts at a chunk whose rows are not those remembered. */
-const ATTEMPTS = 4;
 
-type Written = { ok: true } | { ok: false; chunk: Chunk; error: unknown };
+/** A planned chunk, ready to be written. */
+interface PlannedChunk {
+  chunk: Chunk;
+  statements: readonly ChunkStatement[];
+  outcome: PartOutcome;
+}
 
 /** Writes everything derived from one project's journal. Does nothing while another process holds the lease. */
 export class Projector {
   readonly #options: ProjectorOptions;
   readonly #queue = new EntryQueue(QUEUE_EVENTS);
+  /** Undefined while this process does not hold the lease. */
+  #project: HeldProject | undefined;
   /** Whether the journal may hold rows that are not in memory. */
   #unread = true;
   /** Whether the journal held rows of other processes when it was last read. */
   #shared = false;
   /** Whether agents wait to be folded again, or peaks to be read again. */
   #upkeep = true;
-  #lease: Lease | undefined;
-  #memory: ProjectMemory | undefined;
   #running: Promise<void> | undefined;
   #closed = false;
-  /** When the last chunk was taken, by `performance.now()`. */
-  #tookAt = Number.NEGATIVE_INFINITY;
-  #tookEvents = 0;
+  #last: LastChunk = { takenAt: Number.NEGATIVE_INFINITY, events: 0 };
   /** Events of the chunk being planned that are left to plan. */
   #unplanned = 0;
   #endPause: (() => void) | undefined;
@@ -123,17 +77,17 @@ export class Projector {
 
   /** Whether this process projects, as far as it knows. */
   get holding(): boolean {
-    return this.#lease !== undefined;
+    return this.#project !== undefined;
   }
 
   /** Whether nobody has looked for upkeep that an earlier process left. */
   get unstarted(): boolean {
-    return this.#upkeep && this.#lease === undefined;
+    return this.#upkeep && !this.holding;
   }
 
   /** How many events this process may hold now. */
   get sizes(): Sizes {
-    return this.holding && !this.#shared ? ALONE : SHARED;
+    return sizesFor({ holding: this.holding, shared: this.#shared });
   }
 
   /** Events in memory that are not planned. Those of the chunk that the database writes do not count. */
@@ -144,7 +98,7 @@ export class Projector {
   /** Takes an entry that this process has journaled. */
   offer(entry: JournaledEntry): void {
     if (this.#queue.offer(entry) === "left_to_journal") this.#unread = true;
-    if (this.#isUrgent()) this.#endPause?.();
+    if (isUrgent(this.#queue)) this.#endPause?.();
     this.wake();
   }
 
@@ -175,14 +129,14 @@ export class Projector {
     if (this.#closed || this.#running !== undefined) return;
     this.#running = this.#run().finally(() => {
       this.#running = undefined;
-      if (!this.#queue.isEmpty && this.#lease !== undefined) this.wake();
+      if (!this.#queue.isEmpty && this.holding) this.wake();
     });
   }
 
   /** Resolves when none of the entries is in this projector's memory any more. */
   gone(ids: readonly string[]): Promise<void> {
     const gone = this.#queue.gone(ids);
-    if (this.#isUrgent()) this.#endPause?.();
+    if (isUrgent(this.#queue)) this.#endPause?.();
     return gone;
   }
 
@@ -196,9 +150,9 @@ export class Projector {
     this.#endPause?.();
     // A database that does not answer must not hold up the stop: the chunk under way is projected again.
     await Promise.race([this.#running, sleep(LAST_CHUNK_MS)]);
-    if (this.#lease !== undefined) {
-      const released = releaseLease(this.#options.writers, this.#lease).catch(() => {});
-      this.#lease = undefined;
+    if (this.#project !== undefined) {
+      const released = this.#project.release().catch(() => {});
+      this.#project = undefined;
       await Promise.race([released, sleep(LAST_CHUNK_MS)]);
     }
   }
@@ -208,70 +162,89 @@ export class Projector {
     this.#closed = true;
     this.#endPause?.();
     await this.#running;
-    this.#lease = undefined;
+    this.#project = undefined;
     this.#queue.clear();
   }
 
-  /** Projects until nothing is left. Two chunks overlap: one is planned while the database writes the other. */
+  /** Projects until nothing is left. Two chunks overlap: one is planned while the database writes the previous one. */
   async #run(): Promise<void> {
-    let writing: Promise<Written> | undefined;
-    const settle = async (): Promise<Written> => {
-      const written = (await writing) ?? { ok: true };
+    let writing: Promise<NotCommitted | undefined> | undefined;
+    /** Waits for the previous chunk. Throws if it was not committed. */
+    const settle = async (): Promise<void> => {
+      const failure = await writing;
       writing = undefined;
-      return written;
+      if (failure !== undefined) throw failure;
     };
     while (!this.#closed) {
       let chunk: Chunk | undefined;
       try {
-        if (!(await this.#ready())) return;
+        const project = await this.#ready();
+        if (project === undefined) return;
         await this.#pace();
         chunk = this.#take();
+        const commands = chunk && commandsOf(chunk);
         if (chunk === undefined) {
-          const written = await settle();
-          if (!written.ok) await this.#failed(written.chunk, written.error);
-          else if (!(await this.#upkeepStep()) && this.#queue.isEmpty && !this.#unread) return;
-          continue;
+          await settle();
+          if (!(await this.#doUpkeep(project)) && this.#queue.isEmpty && !this.#unread) return;
+        } else if (commands !== undefined) {
+          await settle();
+          await this.#runCommands(project, chunk, commands);
+        } else {
+          const planned = await this.#plan(project, chunk, settle);
+          await settle();
+          writing = this.#write(project, planned);
         }
-        if (chunk.entries[0]?.entry.commands !== undefined) {
-          const written = await settle();
-          if (!written.ok) throw new PreviousFailed(written);
-          await this.#command(chunk);
-          continue;
-        }
-        const plan = await this.#plan(chunk, async () => {
-          const written = await settle();
-          if (!written.ok) throw new PreviousFailed(written);
-        });
-        const statements = encodeChunk(this.#memory!, plan);
-        const written = await settle();
-        if (!written.ok) throw new PreviousFailed(written);
-        writing = this.#write(chunk, plan, statements);
       } catch (error) {
-        const written = error instanceof PreviousFailed ? error.written : await settle();
-        if (written.ok) await this.#failed(chunk, error);
+        const previous = error instanceof NotCommitted ? error : await writing;
+        writing = undefined;
+        if (previous === undefined) await this.#failed(chunk, error);
         else {
           if (chunk !== undefined) this.#queue.putBack(chunk);
-          await this.#failed(written.chunk, written.error);
+          await this.#failed(previous.chunk, previous.cause);
         }
       }
     }
-    const written = await settle();
-    if (!written.ok)
-      this.#options.log.warn({ err: written.error }, "the last events are projected at the next start");
+    const failure = await writing;
+    if (failure !== undefined)
+      this.#options.log.warn({ err: failure.cause }, "the last events are projected at the next start");
   }
 
-  /** Whether somebody waits for what is queued, or enough of it is there. */
-  #isUrgent(): boolean {
-    return this.#closed || this.#queue.isAwaited || this.#queue.events >= ENOUGH_EVENTS;
+  /** Acquires the lease and reads the journal. Returns undefined while another process holds the lease. */
+  async #ready(): Promise<HeldProject | undefined> {
+    if (this.#project === undefined) {
+      this.#project = await HeldProject.acquire(this.#options);
+      if (this.#project === undefined) {
+        this.#forgetQueue();
+        return undefined;
+      }
+      this.#unread = true;
+      this.#upkeep = true;
+    }
+    const project = this.#project;
+    await project.openMemory();
+    if (this.#unread && !this.#queue.isFull) await this.#readJournal(project);
+    return project;
+  }
+
+  async #readJournal(project: HeldProject): Promise<void> {
+    // Rows may arrive while the journal is read.
+    this.#unread = false;
+    try {
+      const { entries, complete } = await readJournal(project, project.projectId, this.#queue.ids);
+      this.#unread ||= !complete;
+      this.#shared = this.#queue.addRead(entries, complete) > 0;
+    } catch (error) {
+      this.#unread = true;
+      throw error;
+    }
   }
 
   /** Lets small chunks grow. */
   async #pace(): Promise<void> {
-    const pace = Math.min(PACE_MS + PACE_MS_PER_EVENT * this.#tookEvents, MOST_PACE_MS);
-    const left = this.#tookAt + pace - performance.now();
-    if (left <= 0 || this.#queue.isEmpty || this.#isUrgent()) return;
+    const ms = msUntilNextChunk(this.#queue, this.#last, performance.now());
+    if (this.#closed || ms === 0) return;
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, left);
+      const timer = setTimeout(resolve, ms);
       this.#endPause = () => {
         clearTimeout(timer);
         resolve();
@@ -280,56 +253,19 @@ export class Projector {
     this.#endPause = undefined;
   }
 
-  /** Gets the lease and what the journal holds. Returns false while another process has the lease. */
-  async #ready(): Promise<boolean> {
-    const { writers, projectId, holder, clock } = this.#options;
-    if (this.#lease === undefined) {
-      const lease = await acquireLease(writers, projectId, holder, clock.now());
-      if (lease === undefined || (await removeOrphan(writers, lease))) {
-        this.#forgetQueue();
-        return false;
-      }
-      this.#lease = lease;
-      this.#unread = true;
-      this.#upkeep = true;
-    }
-    this.#memory ??= await ProjectMemory.open(writers, projectId);
-    if (this.#unread && !this.#queue.isFull) await this.#readJournal();
-    return true;
-  }
-
-  async #readJournal(): Promise<void> {
-    const { writers, projectId } = this.#options;
-    this.#unread = false;
-    const rows = await writers.query<{ id: string; received_ms: number; body: string }>(
-      READ_JOURNAL,
-      projectId,
-      this.#queue.ids,
-    );
-    const more = rows.length === READ_ROWS;
-    this.#unread ||= more;
-    const entries = rows.map(({ id, received_ms: receivedAt, body }) => {
-      return { id, receivedAt, entry: JSON.parse(body) as JournalEntry };
-    });
-    this.#shared = this.#queue.addRead(entries, !more) > 0;
-  }
-
   #take(): Chunk | undefined {
     const chunk = this.#queue.take(this.sizes.chunk);
-    if (chunk === undefined) return undefined;
-    this.#tookAt = performance.now();
-    this.#tookEvents = chunk.events;
+    if (chunk !== undefined) this.#last = { takenAt: performance.now(), events: chunk.events };
     return chunk;
   }
 
-  async #plan(chunk: Chunk, settled: () => Promise<void>): Promise<ChunkPlan> {
-    const { writers, projectId, settings } = this.#options;
-    const memory = this.#memory!;
+  /** Plans a chunk. Calls `settle` before each read, because a read must include the previous chunk. */
+  async #plan(project: HeldProject, chunk: Chunk, settle: () => Promise<void>): Promise<PlannedChunk> {
+    const { projectId, memory, settings } = project;
     const sql = {
-      // What is read must include the chunk before.
       async query<Row>(text: string, ...values: unknown[]): Promise<Row[]> {
-        await settled();
-        return writers.query<Row>(text, ...values);
+        await settle();
+        return project.query<Row>(text, ...values);
       },
     };
     const arrivals = groupEvents(projectId, receivedOf(chunk));
@@ -339,232 +275,102 @@ export class Projector {
       this.#options.progressed();
       return new Promise(setImmediate);
     };
-    const plan = await planChunk(sql, memory, arrivals, settings(projectId), "may_be_stored", pause).finally(
-      () => {
-        this.#unplanned = 0;
-      },
-    );
+    const plan = await planChunk(sql, memory, arrivals, settings, "may_be_stored", pause).finally(() => {
+      this.#unplanned = 0;
+    });
     for (const [code, count] of refusedOf(chunk)) plan.ledger.add(code, count);
     remember(memory, plan);
     this.#upkeep ||= plan.rollups.stale;
-    return plan;
+    return { chunk, statements: encodeChunk(memory, plan), outcome: outcomeOf(plan) };
   }
 
-  /** Commits a planned chunk. Never rejects: the loop looks at the outcome when it needs it. */
-  async #write(chunk: Chunk, plan: ChunkPlan, statements: readonly ChunkStatement[]): Promise<Written> {
-    const started = performance.now();
+  /** Commits a planned chunk. Never rejects: the loop looks at the failure when it needs to. */
+  async #write(
+    project: HeldProject,
+    { chunk, statements, outcome }: PlannedChunk,
+  ): Promise<NotCommitted | undefined> {
     try {
-      await this.#transaction(chunk, async (sql) => {
+      await project.commitChunk(chunk, async (sql) => {
         await sendChunk(sql, statements);
-        writeCounts(sql, this.#options.projectId, plan.ledger.counts, chunk.entries[0]!.receivedAt);
+        writeCounts(sql, project.projectId, outcome.counts, chunk.entries[0]!.receivedAt);
       });
     } catch (error) {
-      return { ok: false, chunk, error };
+      return new NotCommitted(chunk, error);
     }
-    this.#committed(chunk, outcomeOf(plan), performance.now() - started);
-    return { ok: true };
+    this.#committed(chunk, outcome);
+    return undefined;
   }
 
-  /** Runs statements under the lease and takes the chunk's rows off the journal. */
-  async #transaction(chunk: Chunk | undefined, run: (sql: WriterSql) => Promise<void>): Promise<void> {
-    const { writers, projectId, clock } = this.#options;
-    const lease = this.#lease!;
-    await writers.transaction(async (sql) => {
-      // If the commit is lost in a crash, the journal's rows are back too.
-      sql.send("SET LOCAL synchronous_commit = off");
-      await proveLease(sql, lease, clock.now());
-      await run(sql);
-      if (chunk === undefined) return;
-      const { text, values } = journal.delete(
-        projectId,
-        chunk.entries.map(({ id }) => ({ id })),
-      );
-      sql.send(text, ...values);
-    });
-  }
-
-  #committed(chunk: Chunk, { counts, requests, sessions }: PartOutcome, ms: number): void {
-    const { projectId, projected } = this.#options;
-    this.#queue.release(chunk);
-    const replies: (RequestOutcome & { reply: string })[] = [];
-    for (const [index, { request, reply }] of requestsOf(chunk).entries()) {
-      const outcome = requests.get(index) ?? NO_EVENTS;
-      request.done?.(outcome);
-      if (reply !== undefined) replies.push({ reply, ...outcome });
-    }
-    projected({ projectId, sessions, events: chunk.events, counts, replies, ms });
-  }
-
-  /** Another process projects: it reads the rows from the journal. */
-  #forgetQueue(): void {
-    if (this.#queue.clear()) this.#options.leftToOthers();
-    this.#memory = undefined;
-  }
-
-  async #command(chunk: Chunk): Promise<void> {
-    const commands = chunk.entries[0]!.entry.commands ?? [];
-    await this.#transaction(chunk, async (sql) => {
-      for (const command of commands)
-        await runCommand(sql, this.#memory!, command, this.#options.clock.now());
+  async #runCommands(project: HeldProject, chunk: Chunk, commands: readonly Command[]): Promise<void> {
+    await project.commitChunk(chunk, async (sql) => {
+      for (const command of commands) await runCommand(sql, project.memory, command, project.now());
     });
     this.#upkeep = true;
-    this.#committed(chunk, NOTHING, 0);
+    this.#committed(chunk, NOTHING);
   }
 
-  /** Does one bounded piece of work on what is already stored. Returns false if nothing is left to do. */
-  async #upkeepStep(): Promise<boolean> {
+  #committed(chunk: Chunk, { counts, requests, sessions }: PartOutcome): void {
+    const { projectId, projected } = this.#options;
+    this.#queue.release(chunk);
+    projected({ projectId, sessions, counts, replies: answerSenders(chunk, requests) });
+  }
+
+  /** Does a step of upkeep if one may be due. Returns false if nothing is left to do. */
+  async #doUpkeep(project: HeldProject): Promise<boolean> {
     if (!this.#upkeep) return false;
-    const { writers, projectId, settings } = this.#options;
-    const memory = this.#memory!;
-    const agentId = await nextRefold(writers, projectId);
-    if (agentId !== undefined) {
-      await this.#refold(memory, agentId, settings(projectId));
-      return true;
-    }
-    let dropped: string[] = [];
-    let refreshed = 0;
-    await this.#transaction(undefined, async (sql) => {
-      dropped = await dropIdleStates(sql, projectId, this.#options.clock.now());
-      refreshed = await refreshStalePeaks(sql, projectId);
-    });
-    for (const id of dropped) memory.agents.delete(id);
-    this.#upkeep = refreshed > 0 || dropped.length > 0;
+    const sessions = await upkeepStep(project);
+    this.#upkeep = sessions !== undefined;
+    if (sessions !== undefined) this.#committed(NO_ENTRIES, { ...NOTHING, sessions });
     return this.#upkeep;
   }
 
-  /** Folds one agent again. An agent that cannot be folded is set aside, so the others go on. */
-  async #refold(memory: ProjectMemory, agentId: string, settings: ProjectSettings): Promise<void> {
-    const { writers, projectId, log } = this.#options;
-    const started = performance.now();
+  /** Decides what to do after an error, with the chunk that was not committed. */
+  async #failed(chunk: Chunk | undefined, error: unknown): Promise<void> {
+    const project = this.#project;
+    project?.forget();
+    const isOfEvents = chunk !== undefined && commandsOf(chunk) === undefined;
+    if (project === undefined || !isOfEvents || hasExternalCause(error)) return this.#putBack(chunk, error);
     try {
-      const plan = await planRefold(writers, memory, agentId, settings);
-      await this.#transaction(undefined, async (sql) => {
-        if (plan !== undefined) await sendChunk(sql, encodeChunk(memory, plan));
-        sql.send(REFOLDED, projectId, agentId);
-      });
-      if (plan === undefined) return;
-      remember(memory, plan);
-      this.#committed({ entries: [], events: 0 }, outcomeOf(plan), performance.now() - started);
-    } catch (error) {
-      if (error instanceof LeaseLost || error instanceof MemoryOutdated || isUnavailable(error)) throw error;
-      log.error({ err: error, projectId, agentId }, "an agent could not be folded again");
-      this.#memory = undefined;
-      await writers.query(SET_ASIDE, projectId, agentId);
+      const outcome = await projectCarefully(project, chunk, error);
+      // The events may have made peaks stale.
+      this.#upkeep = true;
+      this.#committed(chunk, outcome);
+    } catch (again) {
+      await this.#putBack(chunk, again);
     }
   }
 
-  /** Decides what to do with a chunk that was not committed. What was remembered of it is worth nothing now. */
-  async #failed(chunk: Chunk | undefined, error: unknown): Promise<void> {
+  /** Returns a chunk to the queue for another attempt after a pause. Leaves the queue to another process if it took over. */
+  async #putBack(chunk: Chunk | undefined, error: unknown): Promise<void> {
     const { log, projectId } = this.#options;
-    this.#memory = undefined;
-    if (error instanceof LeaseLost) return this.#loseLease(chunk);
-    if (isUnavailable(error) || chunk === undefined || chunk.entries[0]?.entry.commands !== undefined) {
-      log.warn({ err: error, projectId }, "the database did not take a chunk; trying again");
-      if (chunk !== undefined) this.#queue.putBack(chunk);
-      await pause();
+    if (chunk !== undefined) this.#queue.putBack(chunk);
+    if (error instanceof LeaseLost) {
+      this.#project = undefined;
+      this.#forgetQueue();
       return;
     }
-    try {
-      await this.#careful(chunk, error);
-    } catch (again) {
-      this.#memory = undefined;
-      if (again instanceof LeaseLost) return this.#loseLease(chunk);
-      log.warn({ err: again, projectId }, "the database did not take a chunk; trying again");
-      this.#queue.putBack(chunk);
-      await pause();
-    }
+    log.warn({ err: error, projectId }, "the database did not take a chunk; trying again");
+    await sleep(RETRY_MS);
   }
 
-  /** The process that took over finds the rows in the journal. */
-  #loseLease(chunk: Chunk | undefined): void {
-    this.#lease = undefined;
-    if (chunk !== undefined) this.#queue.putBack(chunk);
-    this.#forgetQueue();
-  }
-
-  /** Projects a chunk that failed by halves, with every turn looked up, and sets aside the events that fail alone. */
-  async #careful(chunk: Chunk, first: unknown): Promise<void> {
-    const { projectId, log } = this.#options;
-    if (!(first instanceof MemoryOutdated))
-      log.warn({ err: first, projectId }, "a chunk failed; projecting it by halves");
-    const started = performance.now();
-    const { receivedAt } = chunk.entries[0]!;
-    const { done, failed } = await projectByHalves(
-      receivedOf(chunk),
-      (part) => this.#projectPart(part, receivedAt),
-      (error) => error instanceof LeaseLost || isUnavailable(error),
-    );
-    await this.#transaction(chunk, async (sql) => {
-      const refused = refusedOf(chunk);
-      if (failed.length > 0) refused.set("not_projected", failed.length);
-      writeCounts(sql, projectId, refused, receivedAt);
-      if (failed.length === 0) return;
-      const { text, values } = rejectedEvents.insert(projectId, failed.map(rejectedRow));
-      sql.send(text, ...values);
-    });
-    for (const { error } of failed) {
-      log.error({ err: error, projectId }, "an event could not be projected and was set aside");
-    }
-    this.#committed(chunk, done, performance.now() - started);
-  }
-
-  async #projectPart(part: readonly Received[], receivedAt: number): Promise<PartOutcome> {
-    const { writers, projectId, settings } = this.#options;
-    for (let attempt = 1; ; attempt++) {
-      this.#memory = await ProjectMemory.open(writers, projectId);
-      const arrivals = groupEvents(projectId, part);
-      const plan = await planChunk(writers, this.#memory, arrivals, settings(projectId), "all");
-      try {
-        await this.#transaction(undefined, async (sql) => {
-          await sendChunk(sql, encodeChunk(this.#memory!, plan));
-          writeCounts(sql, projectId, plan.ledger.counts, receivedAt);
-        });
-        remember(this.#memory, plan);
-        this.#upkeep ||= plan.rollups.stale;
-        return outcomeOf(plan);
-      } catch (error) {
-        if (!(error instanceof MemoryOutdated) || attempt === ATTEMPTS) throw error;
-      }
-    }
+  /** Leaves the queue to the process that holds the lease, which reads the rows from the journal. */
+  #forgetQueue(): void {
+    if (this.#queue.clear()) this.#options.leftToOthers();
   }
 }
 
-/** Thrown while planning if the chunk before was not committed: the plan would build on it. */
-class PreviousFailed extends Error {
-  readonly written: Extract<Written, { ok: false }>;
+/** A chunk that was not committed. The plan of the next chunk builds on it. */
+class NotCommitted extends Error {
+  readonly chunk: Chunk;
 
-  constructor(written: Extract<Written, { ok: false }>) {
-    super("the chunk before was not committed");
-    this.written = written;
+  constructor(chunk: Chunk, cause: unknown) {
+    super("the previous chunk was not committed", { cause });
+    this.chunk = chunk;
   }
 }
 
-const NO_EVENTS: RequestOutcome = { accepted: 0, duplicates: 0 };
+const NO_ENTRIES: Chunk = { entries: [], events: 0 };
 const NOTHING: PartOutcome = { counts: new Map(), requests: new Map(), sessions: [] };
-
-function outcomeOf({ ledger, sessions }: ChunkPlan): PartOutcome {
-  const { counts, requests } = ledger;
-  return { counts, requests, sessions: sessions.map(({ after }) => after.row.id) };
-}
-
-const READ_JOURNAL = `
-SELECT id, (extract(epoch FROM received_at) * 1000)::float8 AS received_ms, body FROM journal
-WHERE project_id = $1 AND NOT (id = ANY($2::uuid[])) ORDER BY id LIMIT ${READ_ROWS}`;
-const SET_ASIDE = "UPDATE refolds SET reason = 'failed' WHERE project_id = $1 AND agent_id = $2::uuid";
-const REFOLDED = "DELETE FROM refolds WHERE project_id = $1 AND agent_id = $2::uuid";
-
-function rejectedRow({ received, error }: FailedEvent) {
-  return {
-    id: crypto.randomUUID(),
-    receivedAt: received.receivedAt,
-    error: error instanceof Error ? error.message : String(error),
-    event: received.events[0] ?? EMPTY_ENTRY,
-  };
-}
-
-function pause(): Promise<unknown> {
-  return sleep(RETRY_MS);
-}
 
 function sleep(ms: number): Promise<unknown> {
   return new Promise((resolve) => setTimeout(resolve, ms).unref());

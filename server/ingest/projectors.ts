@@ -4,8 +4,9 @@ import type { Writers } from "../db/sql.ts";
 import type { RequestOutcome } from "../history/outcomes.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 import type { JournaledEntry } from "./entry-queue.ts";
+import { SHARED } from "./pace.ts";
 import type { ProjectSettings } from "./plan-chunk.ts";
-import { type Projected, Projector, SHARED } from "./projector.ts";
+import { type Projected, Projector } from "./projector.ts";
 
 /** Outcomes of requests that another process received. */
 export type Reply = RequestOutcome & { reply: string };

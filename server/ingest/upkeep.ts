@@ -4,25 +4,71 @@ import { Ledger } from "../history/outcomes.ts";
 import { openHistory } from "../history/read-history.ts";
 import { refoldAgent } from "../history/refold-agent.ts";
 import { tailAfterRefold } from "../history/tail.ts";
+import { type HeldProject, hasExternalCause } from "./held-project.ts";
 import type { ProjectMemory } from "./memory.ts";
-import { addToRollups, type ChunkPlan, type ProjectSettings } from "./plan-chunk.ts";
+import { addToRollups, type ChunkPlan, outcomeOf, type ProjectSettings } from "./plan-chunk.ts";
 import { planSession } from "./plan-session.ts";
 import { RollupChanges } from "./rollup-changes.ts";
+import { refreshStalePeaks } from "./stale-peaks.ts";
+import { encodeChunk, MemoryOutdated, remember, sendChunk } from "./write-chunk.ts";
+
+/**
+ * Does one bounded piece of work on what is already stored. Returns the ids of the sessions that changed; undefined if
+ * nothing is left to do.
+ */
+export async function upkeepStep(project: HeldProject): Promise<readonly string[] | undefined> {
+  const { projectId, memory } = project;
+  const agentId = await nextRefold(project, projectId);
+  if (agentId !== undefined) return refold(project, agentId);
+  const { dropped, refreshed } = await project.transaction(async (sql) => ({
+    dropped: await dropIdleStates(sql, projectId, project.now()),
+    refreshed: await refreshStalePeaks(sql, projectId),
+  }));
+  for (const id of dropped) memory.agents.delete(id);
+  return dropped.length > 0 || refreshed > 0 ? [] : undefined;
+}
 
 const NEXT_REFOLD = `
 SELECT agent_id FROM refolds WHERE project_id = $1 AND reason <> 'failed' ORDER BY asked_at, agent_id LIMIT 1`;
-const HARNESS_OF = "SELECT harness FROM sessions WHERE project_id = $1 AND id = $2::uuid";
 
 /** The agent whose refold was asked for first; undefined if there is none. */
-export async function nextRefold(sql: Pick<Sql, "query">, projectId: number): Promise<string | undefined> {
+async function nextRefold(sql: Pick<Sql, "query">, projectId: number): Promise<string | undefined> {
   const [next] = await sql.query<{ agent_id: string }>(NEXT_REFOLD, projectId);
   return next?.agent_id;
 }
 
+const REFOLDED = "DELETE FROM refolds WHERE project_id = $1 AND agent_id = $2::uuid";
+const SET_ASIDE = "UPDATE refolds SET reason = 'failed' WHERE project_id = $1 AND agent_id = $2::uuid";
+
+/**
+ * Folds one agent again. An agent that cannot be folded is set aside, so the others go on. Returns the ids of the sessions
+ * that changed.
+ */
+async function refold(project: HeldProject, agentId: string): Promise<readonly string[]> {
+  const { projectId, memory, settings, log } = project;
+  try {
+    const plan = await planRefold(project, memory, agentId, settings);
+    await project.transaction(async (sql) => {
+      if (plan !== undefined) await sendChunk(sql, encodeChunk(memory, plan));
+      sql.send(REFOLDED, projectId, agentId);
+    });
+    if (plan === undefined) return [];
+    remember(memory, plan);
+    return outcomeOf(plan).sessions;
+  } catch (error) {
+    if (hasExternalCause(error) || error instanceof MemoryOutdated) throw error;
+    log.error({ err: error, projectId, agentId }, "an agent could not be folded again");
+    project.forget();
+    await project.query(SET_ASIDE, projectId, agentId);
+    return [];
+  }
+}
+
+const HARNESS_OF = "SELECT harness FROM sessions WHERE project_id = $1 AND id = $2::uuid";
 const NO_NEWS: AgentNews = { newTurns: [], changedTurns: [], newMarks: [], replacedMarks: [], outcomes: [] };
 
 /** Plans the fold of an agent's whole history; undefined if the agent is gone. */
-export async function planRefold(
+async function planRefold(
   sql: Pick<Sql, "query">,
   memory: ProjectMemory,
   agentId: string,
@@ -93,10 +139,6 @@ WITH idle AS (
 UPDATE agents a SET state = NULL, has_state = false FROM idle i WHERE a.project_id = $1 AND a.id = i.id RETURNING a.id`;
 
 /** Returns the ids of the agents whose state was dropped. `now` in epoch ms. */
-export async function dropIdleStates(
-  sql: Pick<Sql, "query">,
-  projectId: number,
-  now: number,
-): Promise<string[]> {
+async function dropIdleStates(sql: Pick<Sql, "query">, projectId: number, now: number): Promise<string[]> {
   return (await sql.query<{ id: string }>(DROP_STATES, projectId, now - IDLE_MS)).map(({ id }) => id);
 }

@@ -1,0 +1,114 @@
+import type { Logger } from "pino";
+import type { WriterSql, Writers } from "../db/sql.ts";
+import { isUnavailable } from "../db/unavailable.ts";
+import { journal } from "../store/journal.ts";
+import type { DatabaseClock } from "./database-clock.ts";
+import type { Chunk } from "./entry-queue.ts";
+import { acquireLease, type Lease, LeaseLost, proveLease, releaseLease, removeOrphan } from "./lease.ts";
+import { ProjectMemory } from "./memory.ts";
+import type { ProjectSettings } from "./plan-chunk.ts";
+
+export interface HeldProjectOptions {
+  projectId: number;
+  writers: Writers;
+  clock: DatabaseClock;
+  /** Identifies this process. */
+  holder: string;
+  settings: (projectId: number) => ProjectSettings;
+  log: Logger;
+}
+
+/** A project whose lease this process holds: reads and writes it, and remembers what was written. */
+export class HeldProject {
+  readonly #options: HeldProjectOptions;
+  readonly #lease: Lease;
+  #released = false;
+  #memory: ProjectMemory | undefined;
+
+  private constructor(options: HeldProjectOptions, lease: Lease) {
+    this.#options = options;
+    this.#lease = lease;
+  }
+
+  /** Returns undefined while another process holds the lease, and if the project is deleted. */
+  static async acquire(options: HeldProjectOptions): Promise<HeldProject | undefined> {
+    const { writers, projectId, holder, clock } = options;
+    const lease = await acquireLease(writers, projectId, holder, clock.now());
+    if (lease === undefined || (await removeOrphan(writers, lease))) return undefined;
+    return new HeldProject(options, lease);
+  }
+
+  /** Lets another process acquire the lease at once. Every later transaction throws LeaseLost. */
+  async release(): Promise<void> {
+    this.#released = true;
+    await releaseLease(this.#options.writers, this.#lease);
+  }
+
+  get projectId(): number {
+    return this.#options.projectId;
+  }
+
+  get settings(): ProjectSettings {
+    return this.#options.settings(this.projectId);
+  }
+
+  get log(): Logger {
+    return this.#options.log;
+  }
+
+  /** The database's time in epoch ms. */
+  now(): number {
+    return this.#options.clock.now();
+  }
+
+  /** What this process wrote last. Call `openMemory` first, and again after `forget`. */
+  get memory(): ProjectMemory {
+    return this.#memory!;
+  }
+
+  async openMemory(): Promise<void> {
+    this.#memory ??= await ProjectMemory.open(this, this.projectId);
+  }
+
+  /** Call after a failure: the memory may hold what was planned and not committed. */
+  forget(): void {
+    this.#memory = undefined;
+  }
+
+  /** Runs one statement by itself, without proving the lease. */
+  query<Row>(text: string, ...values: unknown[]): Promise<Row[]> {
+    return this.#options.writers.query<Row>(text, ...values);
+  }
+
+  /**
+   * Commits what `run` writes.
+   * @throws LeaseLost
+   */
+  async transaction<T>(run: (sql: WriterSql) => Promise<T>): Promise<T> {
+    if (this.#released) throw new LeaseLost(this.projectId);
+    return this.#options.writers.transaction(async (sql) => {
+      // If the commit is lost in a crash, the journal's rows are back too.
+      sql.send("SET LOCAL synchronous_commit = off");
+      await proveLease(sql, this.#lease, this.now());
+      return run(sql);
+    });
+  }
+
+  /**
+   * Commits what `run` writes of a chunk, and deletes the chunk's rows from the journal.
+   * @throws LeaseLost
+   */
+  async commitChunk({ entries }: Chunk, run: (sql: WriterSql) => Promise<void>): Promise<void> {
+    const rows = entries.map(({ id }) => ({ id }));
+    await this.transaction(async (sql) => {
+      await run(sql);
+      const { text, values } = journal.delete(this.projectId, rows);
+      sql.send(text, ...values);
+    });
+  }
+}
+
+/** True if the statements of a transaction did not cause its failure: the lease was lost, or the database was unavailable. */
+export function hasExternalCause(error: unknown): boolean {
+  return error instanceof LeaseLost || isUnavailable(error);
+}
