@@ -1,6 +1,7 @@
 import type { Page } from "@playwright/test";
 import { expect, test } from "./fixtures.ts";
 import { violations } from "./support/axe.ts";
+import { changeAnswer } from "./support/change-answer.ts";
 import { readTurnLog } from "./support/read-turn-log.ts";
 
 test.use({ fresh: true });
@@ -162,4 +163,15 @@ test("the demo starts from an empty fleet and can be stopped @phone", async ({ p
   expect(await violations(page), "when it was stopped").toEqual([]);
   await start(page);
   await expect(demo(page)).toHaveAttribute("data-state", "running");
+});
+
+test("the advice after a failed demo shows commands as code", async ({ page }) => {
+  await changeAnswer(page, "demo.get", (view) => {
+    view.state = "failed";
+    view.failure = { reason: "not_started", message: "The demo did not start." };
+  });
+  await page.goto("/setup");
+  await expect(demo(page).getByRole("code")).toHaveText(["npm ci", "npm run demo"]);
+  await expect(demo(page)).not.toContainText("`");
+  expect(await violations(page)).toEqual([]);
 });

@@ -1,4 +1,4 @@
-import { expect, test } from "./fixtures.ts";
+import { expect, live, test } from "./fixtures.ts";
 import { EventBuilder } from "./support/event-builder.ts";
 
 test("an unknown window shows tokens without a percentage until its size is set", async ({
@@ -42,6 +42,18 @@ test("an unknown window shows tokens without a percentage until its size is set"
   await row.getByRole("link", { name: "mystery" }).click();
   await expect(page.getByTestId("tile-now")).toContainText("25.6% of 160k");
   await expect(page.getByTestId("log-crossing").first()).toContainText("Rose above");
+});
+
+test("a new model without a known window appears on Setup without a reload", async ({
+  page,
+  send,
+  harness,
+}) => {
+  const model = `new-model-of-${harness}`;
+  await page.goto("/setup");
+  await live(page);
+  await send(new EventBuilder({ harness, session: "newcomer", model }).turn(9_000).take());
+  await expect(page.getByRole("button", { name: `Set the size of ${model}` })).toBeVisible();
 });
 
 test("turns without a token count are uncounted, not zero", async ({ page, send, harness }) => {

@@ -133,7 +133,10 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     },
   });
   stops.push(() => pipeline.close());
-  instruments.watchQueue(() => ingest.depth());
+  instruments.watchQueue({
+    depth: () => ingest.depth(),
+    fullProjects: () => ingest.queueState().fullProjects,
+  });
 
   const publicUrl = () => running?.url ?? `http://${settings.HOST}:${settings.PORT}`;
   const freshLoginUrl = () => loginUrl(publicUrl(), browsers.createLoginToken());
@@ -190,7 +193,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     readiness: createReadiness({
       probeWrite: database.probeWrite,
       writeFailure: pipeline.writeFailure,
-      ingestFull: () => ingest.full(),
+      queueState: () => ingest.queueState(),
       stopping: () => ended.aborted,
     }),
     routes: [

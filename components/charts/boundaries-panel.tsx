@@ -9,7 +9,7 @@ import { Skeleton } from "../ui/states.tsx";
 import { boundaryName } from "../words.ts";
 import { BoundaryGlyph } from "./boundary-glyph.tsx";
 import { BOUNDARY_ORDER } from "./boundary-looks.ts";
-import { ChartFrame, DataTable, NoData, Waiting } from "./chart-frame.tsx";
+import { ChartFrame, DataTable, NoData } from "./chart-frame.tsx";
 import { stackedRows } from "./series-rows.ts";
 
 const Chart = dynamic(() => import("./boundaries-chart.tsx"), {
@@ -21,11 +21,13 @@ interface Props {
   series: Series | undefined;
   /** Tokens reclaimed by all boundaries in the range; undefined while loading. */
   reclaimed: number | undefined;
-  failed: boolean;
+  /** Why the series failed to load; null if it did not. */
+  error: unknown;
+  retry: () => void;
 }
 
 /** Boundary counts over time, by type. */
-export const BoundariesPanel = memo(function BoundariesPanel({ series, reclaimed, failed }: Props) {
+export const BoundariesPanel = memo(function BoundariesPanel({ series, reclaimed, error, retry }: Props) {
   const stack = useMemo(() => {
     if (series === undefined) return undefined;
     const shaped = stackedRows(series);
@@ -62,9 +64,11 @@ export const BoundariesPanel = memo(function BoundariesPanel({ series, reclaimed
         </>
       }
       height={200}
+      error={series === undefined ? error : null}
+      retry={retry}
       chart={
         series === undefined || stack === undefined ? (
-          <Waiting failed={failed} />
+          <Skeleton className="h-full" />
         ) : groups.length === 0 ? (
           <NoData>No boundaries in this range</NoData>
         ) : (

@@ -1,10 +1,10 @@
 "use client";
 
 import type { ReactNode } from "react";
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { Button } from "../ui/button.tsx";
 import { ScrollRegion } from "../ui/scroll-region.tsx";
-import { Skeleton } from "../ui/states.tsx";
+import { ErrorState } from "../ui/states.tsx";
 
 interface Props {
   title: string;
@@ -17,13 +17,24 @@ interface Props {
   chart: ReactNode;
   table: ReactNode;
   height: number;
+  /** Why the data failed to load; null if it did not. Replaces the chart and the table. */
+  error?: unknown;
+  /** Loads the data again after an error. */
+  retry?: () => void;
 }
 
 /** A chart with a title, a text summary and a table view of the same numbers. */
-export function ChartFrame({ title, hint, summary, legend, controls, chart, table, height }: Props) {
+export function ChartFrame(props: Props) {
+  const { title, hint, summary, legend, controls, chart, table, height, error = null, retry } = props;
   const [asTable, setAsTable] = useState(false);
+  const section = useRef<HTMLElement>(null);
+  function tryAgain() {
+    // The button disappears while the data loads, so move the focus to what stays.
+    section.current?.focus();
+    retry?.();
+  }
   return (
-    <section aria-label={title} className="panel min-w-0 px-4 py-3.5">
+    <section ref={section} tabIndex={-1} aria-label={title} className="panel min-w-0 px-4 py-3.5">
       <div className="mb-0.5 flex flex-wrap items-center justify-between gap-x-3 gap-y-1">
         <h2 title={hint} className="min-w-0 text-[13px] font-semibold wrap-anywhere">
           {title}
@@ -38,8 +49,12 @@ export function ChartFrame({ title, hint, summary, legend, controls, chart, tabl
       <div className="mb-1 flex min-h-[22px] flex-wrap items-center gap-x-3.5 gap-y-1 text-xs text-muted">
         {!asTable && legend}
       </div>
-      <p className="sr-only">{summary}</p>
-      {asTable ? (
+      {error === null && <p className="sr-only">{summary}</p>}
+      {error !== null ? (
+        <div className="grid place-items-center" style={{ minHeight: height }}>
+          <ErrorState what="this chart" error={error} retry={tryAgain} className="py-0" />
+        </div>
+      ) : asTable ? (
         <ScrollRegion label={`${title}, as a table`} className="overflow-auto" style={{ height }}>
           {table}
         </ScrollRegion>
@@ -104,11 +119,6 @@ export function DataTable({ head, rows }: { head: readonly string[]; rows: reado
 
 export function NoData({ children }: { children: ReactNode }) {
   return <div className="grid h-full place-items-center text-[13px] text-muted">{children}</div>;
-}
-
-/** Placeholder of a chart whose data is loading or failed to load. */
-export function Waiting({ failed }: { failed: boolean }) {
-  return failed ? <NoData>Failed to load</NoData> : <Skeleton className="h-full" />;
 }
 
 export const tooltipBox =

@@ -6,7 +6,7 @@ import { memo, useMemo } from "react";
 import { Zone } from "../clock.tsx";
 import { fullTime, percent } from "../format.ts";
 import { Skeleton } from "../ui/states.tsx";
-import { ChartFrame, DataTable, NoData, Swatch, Waiting } from "./chart-frame.tsx";
+import { ChartFrame, DataTable, NoData, Swatch } from "./chart-frame.tsx";
 import { bucketRows } from "./series-rows.ts";
 import { linesInView, type SetThresholds, thresholdLines } from "./threshold-lines.ts";
 
@@ -21,11 +21,13 @@ interface Props {
   peak: Series | undefined;
   p95: Series | undefined;
   status: SetThresholds | undefined;
-  failed: boolean;
+  /** Why one of the series failed to load; null if both loaded. */
+  error: unknown;
+  retry: () => void;
 }
 
 /** Peak and p95 utilization over time, with the thresholds given as shares of the window. */
-export const UtilizationPanel = memo(function UtilizationPanel({ peak, p95, status, failed }: Props) {
+export const UtilizationPanel = memo(function UtilizationPanel({ peak, p95, status, error, retry }: Props) {
   const rows = useMemo(() => bucketRows({ peak, p95 }), [peak, p95]);
   const lines = useMemo(() => thresholdLines(status), [status]);
   const known = rows.filter((row) => typeof row.peak === "number" || typeof row.p95 === "number");
@@ -33,7 +35,7 @@ export const UtilizationPanel = memo(function UtilizationPanel({ peak, p95, stat
   const near = useMemo(() => linesInView(lines, highest), [lines, highest]);
   const chart =
     peak === undefined ? (
-      <Waiting failed={failed} />
+      <Skeleton className="h-full" />
     ) : known.length === 0 ? (
       <NoData>No turn with a known window size in this range</NoData>
     ) : (
@@ -64,6 +66,8 @@ export const UtilizationPanel = memo(function UtilizationPanel({ peak, p95, stat
         </>
       }
       height={HEIGHT}
+      error={peak === undefined || p95 === undefined ? error : null}
+      retry={retry}
       chart={chart}
       table={
         <DataTable

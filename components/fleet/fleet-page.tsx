@@ -1,6 +1,7 @@
 "use client";
 
 import { useQuery } from "@tanstack/react-query";
+import { useCallback } from "react";
 import { BoundariesPanel } from "../charts/boundaries-panel.tsx";
 import { UtilizationPanel } from "../charts/utilization-panel.tsx";
 import { Ago } from "../clock.tsx";
@@ -88,15 +89,27 @@ function History() {
     select: ({ thresholds, threshold_origin }) => ({ thresholds, threshold_origin }),
   });
   const reclaimed = useQuery({ ...status, select: ({ totals }) => totals.reclaimed_tokens });
+  const { refetch: refetchPeak } = peak;
+  const { refetch: refetchP95 } = p95;
+  const retryUtilization = useCallback(() => {
+    void refetchPeak();
+    void refetchP95();
+  }, [refetchPeak, refetchP95]);
   return (
     <div className="mt-4 grid gap-4 xl:grid-cols-[1.6fr_1fr]">
       <UtilizationPanel
         peak={peak.data}
         p95={p95.data}
         status={thresholds.data}
-        failed={peak.isError || p95.isError}
+        error={peak.error ?? p95.error}
+        retry={retryUtilization}
       />
-      <BoundariesPanel series={falls.data} reclaimed={reclaimed.data} failed={falls.isError} />
+      <BoundariesPanel
+        series={falls.data}
+        reclaimed={reclaimed.data}
+        error={falls.error}
+        retry={falls.refetch}
+      />
     </div>
   );
 }

@@ -8,7 +8,8 @@ import { useProjects } from "../projects/use-projects.ts";
 import { useTRPCClient } from "../trpc.ts";
 import { refetchUrgency, type Urgency } from "./affected-queries.ts";
 import { coalesce } from "./coalesce.ts";
-import { refreshFleet } from "./refresh-fleet.ts";
+import { onHydrated } from "./hydrated-queries.ts";
+import { isFleet, refreshFleet } from "./refresh-fleet.ts";
 
 export type LiveState = "connecting" | "live" | "reconnecting" | "paused";
 
@@ -24,6 +25,8 @@ const FAST_MS = 100;
 const SLOW_MS = 2000;
 /** Delay before refetching charts, so that the live numbers load first. */
 const SLOW_DELAY_MS = 600;
+/** Delay before refetching what a new page brought, so that the page is on screen by then. */
+const HYDRATED_DELAY_MS = 100;
 const RETRY_MS = [500, 1000, 2000, 5000];
 
 function refetch(client: QueryClient, urgency: Urgency, messages: LiveMessage[]): Promise<void> {
@@ -39,6 +42,17 @@ function refetch(client: QueryClient, urgency: Urgency, messages: LiveMessage[])
 async function refresh(client: QueryClient, api: ApiClient, messages: LiveMessage[]): Promise<void> {
   await refreshFleet(client, (query) => api.fleetPart.query(query), messages);
   await refetch(client, "fast", messages);
+}
+
+/** Refetches queries whose data was read before the page could hear of changes to it. */
+function refetchHydrated(client: QueryClient, hashes: string[]): Promise<void> {
+  const hydrated = new Set(hashes);
+  const everything: LiveMessage[] = [{ type: "changed", sessions: null }];
+  return client.invalidateQueries({
+    predicate: (query) =>
+      hydrated.has(query.queryHash) &&
+      (isFleet(query) || refetchUrgency({ key: query.queryKey, pages: undefined }, everything) !== null),
+  });
 }
 
 /** Opens one event stream for the page. A message names changed sessions; the affected queries are refetched. */
@@ -57,7 +71,14 @@ export function LiveProvider({ children }: { children: ReactNode }) {
       (messages) => refetch(client, "slow", messages),
       SLOW_DELAY_MS,
     );
+    const hydrated = coalesce<string>(
+      FAST_MS,
+      (hashes) => refetchHydrated(client, hashes),
+      HYDRATED_DELAY_MS,
+    );
     let source: EventSource | undefined;
+    // The first message of a stream refetches everything that is on the page by then.
+    let heard = false;
     let retry: ReturnType<typeof setTimeout> | undefined;
     let failures = 0;
     let missed = false;
@@ -72,6 +93,7 @@ export function LiveProvider({ children }: { children: ReactNode }) {
         missed = false;
       };
       source.onmessage = ({ data }) => {
+        heard = true;
         const message = JSON.parse(data) as LiveMessage;
         if (message.type !== "changed") return;
         fast.push(message);
@@ -91,6 +113,7 @@ export function LiveProvider({ children }: { children: ReactNode }) {
       clearTimeout(retry);
       source?.close();
       source = undefined;
+      heard = false;
     }
 
     function onVisibilityChange(): void {
@@ -103,13 +126,18 @@ export function LiveProvider({ children }: { children: ReactNode }) {
       }
     }
 
+    const stopWatching = onHydrated(client, (hash) => {
+      if (heard) hydrated.push(hash);
+    });
     onVisibilityChange();
     document.addEventListener("visibilitychange", onVisibilityChange);
     return () => {
       document.removeEventListener("visibilitychange", onVisibilityChange);
+      stopWatching();
       close();
       fast.stop();
       slow.stop();
+      hydrated.stop();
     };
   }, [client, api, noProject]);
 

@@ -25,7 +25,8 @@ export async function refreshFleet(
   );
 }
 
-function isFleet({ queryKey }: Pick<Query, "queryKey">): boolean {
+/** Whether `refreshFleet` keeps a query up to date. */
+export function isFleet({ queryKey }: Pick<Query, "queryKey">): boolean {
   return Array.isArray(queryKey[0]) && queryKey[0].join(".") === "fleet";
 }
 

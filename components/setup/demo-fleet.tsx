@@ -9,6 +9,7 @@ import { Link } from "../projects/link.tsx";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
+import { CodeText } from "../ui/code-text.tsx";
 import { NotLoaded } from "../ui/states.tsx";
 import { demoAdvice, demoStatusText } from "./demo-status.ts";
 import { Section } from "./section.tsx";
@@ -83,7 +84,9 @@ export function DemoFleet() {
           {view.failure !== null && (
             <div className="mt-2 rounded-lg border border-hard px-3 py-2 text-[13px]">
               <p className="wrap-anywhere">{view.failure.message}</p>
-              <p className="mt-1 text-muted">{demoAdvice(view.failure.reason)}</p>
+              <p className="mt-1 text-muted">
+                <CodeText>{demoAdvice(view.failure.reason)}</CodeText>
+              </p>
             </div>
           )}
           {view.examples.length > 0 && (

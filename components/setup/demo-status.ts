@@ -23,7 +23,7 @@ export function demoStatusText({ state, examples }: DemoView): string {
 
 const TERMINAL_HINT = "`npm run demo` in a terminal prints every step.";
 
-/** How to recover from a failed run. */
+/** How to recover from a failed run. Commands are between backticks. */
 export function demoAdvice(reason: DemoFailure): string {
   switch (reason) {
     case "not_started":

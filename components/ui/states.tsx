@@ -5,23 +5,34 @@ import type { ReactNode } from "react";
 import { codeOf } from "../query-client.ts";
 import { Button } from "./button.tsx";
 import { cn } from "./cn.ts";
+import { CodeText } from "./code-text.tsx";
 
 export function Skeleton({ className }: { className?: string }) {
   return <span aria-hidden className={cn("skeleton block", className)} />;
 }
 
-/** Error message with a retry button. `what` completes the sentence "Failed to load …". */
-export function ErrorState({ what, error, retry }: { what: string; error: unknown; retry: () => void }) {
+interface Failure {
+  /** Completes the sentence "Failed to load …". */
+  what: string;
+  error: unknown;
+  retry: () => void;
+  className?: string;
+}
+
+/** Error message with a retry button. */
+export function ErrorState({ what, error, retry, className }: Failure) {
   const unreachable = codeOf(error) === undefined;
   const message = error instanceof Error ? error.message : String(error);
   return (
-    <div role="alert" className="flex flex-col items-center gap-2 px-6 py-10 text-center">
+    <div role="alert" className={cn("flex flex-col items-center gap-2 px-6 py-10 text-center", className)}>
       <TriangleAlert aria-hidden className="size-5 text-hard" />
       <p className="font-medium">Failed to load {what}</p>
-      <p className="max-w-md text-[13px] text-muted">
-        {unreachable
-          ? "The server did not respond. Check that it is running. Recorded data is safe, and this page updates when the server is back."
-          : message}
+      <p className="max-w-md text-[13px] text-muted wrap-anywhere">
+        {unreachable ? (
+          "The server did not respond. Check that it is running. Recorded data is safe, and this page updates when the server is back."
+        ) : (
+          <CodeText>{message}</CodeText>
+        )}
       </p>
       <Button onClick={retry} className="mt-1">
         <RotateCw aria-hidden /> Try again

@@ -62,9 +62,13 @@ export function createMachineApp(deps: MachineAppDeps): MachineApp {
   app.get("/healthz", (c) => c.json({ status: "ok", version: deps.version }));
 
   app.get("/readyz", async (c) => {
-    const reasons = await deps.readiness();
-    if (reasons.length === 0) return c.json({ status: "ready" });
-    throw new PlimsollError("overloaded", `Not ready. ${reasons.join(" ")}`, { details: { reasons } });
+    const { reasons, fullProjects } = await deps.readiness();
+    // Ids, not names: this route needs no key.
+    const queues = fullProjects.length === 0 ? {} : { full_projects: fullProjects };
+    if (reasons.length === 0) return c.json({ status: "ready", ...queues });
+    throw new PlimsollError("overloaded", `Not ready. ${reasons.join(" ")}`, {
+      details: { reasons, ...queues },
+    });
   });
 
   app.get("/metrics", async (c) => {

@@ -6,7 +6,7 @@ function source(changed: Partial<ReadinessSource> = {}): ReadinessSource {
   return {
     probeWrite: async () => undefined,
     writeFailure: () => undefined,
-    ingestFull: () => false,
+    queueState: () => ({ fullProjects: [], blocked: false }),
     stopping: () => false,
     ...changed,
   };
@@ -14,7 +14,7 @@ function source(changed: Partial<ReadinessSource> = {}): ReadinessSource {
 
 describe("readiness", () => {
   it("is given when nothing is wrong", async () => {
-    expect(await createReadiness(source())()).toEqual([]);
+    expect((await createReadiness(source())()).reasons).toEqual([]);
   });
 
   it("names every reason", async () => {
@@ -22,21 +22,41 @@ describe("readiness", () => {
       source({
         probeWrite: async () => "disk_full",
         writeFailure: () => "lock_timeout",
-        ingestFull: () => true,
+        queueState: () => ({ fullProjects: [1], blocked: true }),
         stopping: () => true,
       }),
     );
-    expect(await readiness()).toEqual([
+    expect((await readiness()).reasons).toEqual([
       "The server is stopping.",
-      "The queue of events is full.",
+      "The event queue of project 1 is full.",
       "The disk is full, so the database cannot store anything.",
       "The database waited too long for another transaction.",
     ]);
   });
 
+  it("is given while one of several projects is full, and names that project", async () => {
+    const queueState = () => ({ fullProjects: [2], blocked: false });
+    expect(await createReadiness(source({ queueState }))()).toEqual({ reasons: [], fullProjects: [2] });
+    const server = await startHttpStack({ queueState });
+    try {
+      const { status, json } = await server.send("/readyz");
+      expect({ status, json }).toEqual({ status: 200, json: { status: "ready", full_projects: [2] } });
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it("is refused if every project in use is full, and names all of them", async () => {
+    const queueState = () => ({ fullProjects: [1, 2], blocked: true });
+    expect(await createReadiness(source({ queueState }))()).toEqual({
+      reasons: ["The event queues of all projects in use are full: 1, 2."],
+      fullProjects: [1, 2],
+    });
+  });
+
   it("names one reason once", async () => {
     const both = { probeWrite: async () => "read_only" as const, writeFailure: () => "read_only" as const };
-    expect(await createReadiness(source(both))()).toEqual([
+    expect((await createReadiness(source(both))()).reasons).toEqual([
       "The database is read-only, so it cannot store anything.",
     ]);
   });
@@ -58,9 +78,9 @@ describe("readiness", () => {
     expect(probes).toBe(1);
     up = true;
     time = 999;
-    expect(await readiness()).toEqual(["The database cannot be reached."]);
+    expect((await readiness()).reasons).toEqual(["The database cannot be reached."]);
     time = 1_000;
-    expect(await readiness()).toEqual([]);
+    expect((await readiness()).reasons).toEqual([]);
     expect(probes).toBe(2);
   });
 
@@ -80,40 +100,47 @@ describe("readiness", () => {
       () => time,
     );
     const began = Date.now();
-    expect(await readiness()).toEqual(["The database took too long to answer."]);
+    expect((await readiness()).reasons).toEqual(["The database took too long to answer."]);
     expect(Date.now() - began).toBeLessThan(4_000);
     time = 5_000;
-    expect(await readiness()).toEqual(["The database took too long to answer."]);
+    expect((await readiness()).reasons).toEqual(["The database took too long to answer."]);
     expect(probes).toBe(1);
     answer(undefined);
     await new Promise(setImmediate);
     time = 10_000;
     const next = readiness();
     answer(undefined);
-    expect(await next).toEqual([]);
+    expect((await next).reasons).toEqual([]);
     expect(probes).toBe(2);
   });
 
   it("counts a probe that fails unexpectedly as a lost connection", async () => {
     const readiness = createReadiness(source({ probeWrite: () => Promise.reject(new Error("boom")) }));
-    expect(await readiness()).toEqual(["The database cannot be reached."]);
+    expect((await readiness()).reasons).toEqual(["The database cannot be reached."]);
   });
 
   it("is asked without a key", async () => {
-    let full = false;
-    const server = await startHttpStack({ ingestFull: () => full });
+    let blocked = false;
+    const server = await startHttpStack({
+      queueState: () => ({ fullProjects: blocked ? [1] : [], blocked }),
+    });
     try {
       expect(await server.send("/healthz")).toMatchObject({
         status: 200,
         json: { status: "ok", version: "0.0.0" },
       });
-      expect(await server.send("/readyz")).toMatchObject({ status: 200, json: { status: "ready" } });
-      full = true;
+      const ready = await server.send("/readyz");
+      expect(ready).toMatchObject({ status: 200 });
+      expect(ready.json).toEqual({ status: "ready" });
+      blocked = true;
       expect(await server.send("/readyz")).toMatchObject({
         status: 503,
         headers: { "retry-after": "1" },
         json: {
-          error: { code: "overloaded", details: { reasons: ["The queue of events is full."] } },
+          error: {
+            code: "overloaded",
+            details: { reasons: ["The event queue of project 1 is full."], full_projects: [1] },
+          },
         },
       });
       expect((await server.send("/healthz")).status).toBe(200);

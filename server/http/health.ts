@@ -1,4 +1,5 @@
 import { reasonInWords, type UnavailableReason } from "../db/unavailable.ts";
+import type { QueueState } from "../ingest/admission.ts";
 
 /** What readiness depends on. */
 export interface ReadinessSource {
@@ -6,8 +7,7 @@ export interface ReadinessSource {
   probeWrite(): Promise<UnavailableReason | undefined>;
   /** Why events are failing to be stored right now; undefined when they are stored, or none came. */
   writeFailure(): UnavailableReason | undefined;
-  /** True when new events would be refused. */
-  ingestFull(): boolean;
+  queueState(): QueueState;
   /** True once the server is shutting down. */
   stopping(): boolean;
 }
@@ -17,8 +17,14 @@ const PROBE_MS = 2_000;
 /** Milliseconds for which callers share one result: anybody may ask, without a key. */
 const SHARED_MS = 1_000;
 
-/** @returns the reasons why no traffic should be sent to this server; empty when it is ready */
-export type Readiness = () => Promise<string[]>;
+export interface ReadinessReport {
+  /** Why no traffic should be sent to this server; empty if it is ready. */
+  reasons: string[];
+  /** Ids of the projects whose queue is full. The server is ready while another project takes events. */
+  fullProjects: number[];
+}
+
+export type Readiness = () => Promise<ReadinessReport>;
 
 export function createReadiness(source: ReadinessSource, now: () => number = Date.now): Readiness {
   let shared: { at: number; answer: Promise<UnavailableReason | undefined> } | undefined;
@@ -54,10 +60,17 @@ export function createReadiness(source: ReadinessSource, now: () => number = Dat
   return async () => {
     const reasons = new Set<string>();
     if (source.stopping()) reasons.add("The server is stopping.");
-    if (source.ingestFull()) reasons.add("The queue of events is full.");
+    const { fullProjects, blocked } = source.queueState();
+    if (blocked) reasons.add(queuesFull(fullProjects));
     for (const reason of [await databaseFailure(), source.writeFailure()]) {
       if (reason !== undefined) reasons.add(reasonInWords(reason));
     }
-    return [...reasons];
+    return { reasons: [...reasons], fullProjects };
   };
+}
+
+function queuesFull(projectIds: readonly number[]): string {
+  return projectIds.length === 1
+    ? `The event queue of project ${projectIds[0]} is full.`
+    : `The event queues of all projects in use are full: ${projectIds.join(", ")}.`;
 }

@@ -9,11 +9,18 @@ export interface Instruments {
   events(outcome: string, count: number): void;
   /** One group commit: how many events it took, and how long until COMMIT returned. */
   commit(events: number, seconds: number): void;
-  /** Says where to read, at each scrape, how many events wait for their commit. */
-  watchQueue(depth: () => number): void;
+  /** Sets the queue to read at each scrape. */
+  watchQueue(queue: WatchedQueue): void;
   /** Bytes of request bodies in memory. */
   bodies(bytes: number): void;
   liveClients(count: number): void;
+}
+
+export interface WatchedQueue {
+  /** Events waiting for their commit. */
+  depth(): number;
+  /** Ids of the projects whose queue is full. */
+  fullProjects(): readonly number[];
 }
 
 export function createInstruments(): Instruments {
@@ -46,13 +53,23 @@ export function createInstruments(): Instruments {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5],
     registers,
   });
-  let queueDepth = () => 0;
+  let queue: WatchedQueue = { depth: () => 0, fullProjects: () => [] };
   new Gauge({
     name: "plimsoll_ingest_queue_events",
     help: "Events waiting for their commit.",
     registers,
     collect() {
-      this.set(queueDepth());
+      this.set(queue.depth());
+    },
+  });
+  new Gauge({
+    name: "plimsoll_ingest_queue_full",
+    help: "1 for each project whose queue is full.",
+    labelNames: ["project_id"],
+    registers,
+    collect() {
+      this.reset();
+      for (const id of queue.fullProjects()) this.set({ project_id: id }, 1);
     },
   });
   const bodies = new Gauge({
@@ -93,8 +110,8 @@ export function createInstruments(): Instruments {
       commitSize.observe(events);
       commitTime.observe(seconds);
     },
-    watchQueue(depth) {
-      queueDepth = depth;
+    watchQueue(watched) {
+      queue = watched;
     },
     bodies: (bytes) => bodies.set(bytes),
     liveClients: (count) => live.set(count),

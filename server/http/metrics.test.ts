@@ -94,8 +94,14 @@ describe("the metrics", () => {
     instruments.events("invalid_field", 1);
     instruments.commit(500, 0.004);
     let waiting = 500;
-    instruments.watchQueue(() => waiting);
+    let full = [2, 3];
+    instruments.watchQueue({ depth: () => waiting, fullProjects: () => full });
     waiting = 12;
+    expect((await scrape(fleet(), instruments)).get("plimsoll_ingest_queue_full")?.metrics).toEqual([
+      { value: "1", labels: { project_id: "2" } },
+      { value: "1", labels: { project_id: "3" } },
+    ]);
+    full = [3];
     instruments.liveClients(3);
     instruments.request("events", 200, 0.003);
     instruments.request("events", 200, 0.2);
@@ -105,6 +111,9 @@ describe("the metrics", () => {
       { value: "1", labels: { outcome: "invalid_field" } },
     ]);
     expect(families.get("plimsoll_ingest_queue_events")?.metrics).toEqual([{ value: "12" }]);
+    expect(families.get("plimsoll_ingest_queue_full")?.metrics).toEqual([
+      { value: "1", labels: { project_id: "3" } },
+    ]);
     expect(families.get("plimsoll_live_clients")?.metrics).toEqual([{ value: "3" }]);
     expect(families.get("plimsoll_ingest_commit_events")?.metrics[0]).toMatchObject({
       count: "1",

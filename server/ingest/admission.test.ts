@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Admission } from "./admission.ts";
 
 let backlog = 0;
-const open = (options: { patience?: number } = {}) =>
+const open = (options: { patience?: number; now?: () => number } = {}) =>
   new Admission({
     backlog: (projectId) => (projectId === 1 ? backlog : 0),
     limit: () => 100,
@@ -108,6 +108,36 @@ describe("admission", () => {
     expect(admission.full(1)).toBe(false);
     backlog = 400;
     expect([admission.full(1), admission.full(2)]).toEqual([true, false]);
+  });
+
+  it("is blocked by a full project only if no other project is in use", () => {
+    const admission = open();
+    backlog = 400;
+    expect(admission.queueState([1, 2])).toEqual({ fullProjects: [1], blocked: true });
+    void admission.enter(2, 1);
+    expect(admission.queueState([1, 2])).toEqual({ fullProjects: [1], blocked: false });
+    // Project 2 was deleted.
+    expect(admission.queueState([1])).toEqual({ fullProjects: [1], blocked: true });
+    backlog = 0;
+    expect(admission.queueState([1, 2])).toEqual({ fullProjects: [], blocked: false });
+  });
+
+  it("is blocked if every project is full", () => {
+    const admission = new Admission({ backlog: () => 400, limit: () => 100 });
+    for (const id of [1, 2]) void admission.enter(id, 1).catch(() => {});
+    expect(admission.queueState([1, 2])).toEqual({ fullProjects: [1, 2], blocked: true });
+    admission.close();
+  });
+
+  it("counts a project as unused 10 minutes after its last request", () => {
+    let now = 0;
+    const admission = open({ now: () => now });
+    void admission.enter(2, 1);
+    backlog = 400;
+    now = 10 * 60_000 - 1;
+    expect(admission.queueState([1, 2]).blocked).toBe(false);
+    now += 1;
+    expect(admission.queueState([1, 2]).blocked).toBe(true);
   });
 
   it("refuses everybody once it is closed", async () => {

@@ -7,9 +7,21 @@ export interface AdmissionOptions {
   limit: (projectId: number) => number;
   /** Milliseconds a request may wait. */
   patience?: number;
+  /** Milliseconds, never going back. */
+  now?: () => number;
+}
+
+/** What readiness needs to know of the queues of all projects. */
+export interface QueueState {
+  /** Ids of the projects whose queue is full. */
+  fullProjects: number[];
+  /** True if every project in use is full, so that the server can take nothing. */
+  blocked: boolean;
 }
 
 const PATIENCE_MS = 5_000;
+/** Milliseconds after its last request for which a project counts as in use. */
+const IN_USE_MS = 10 * 60_000;
 
 interface Waiting {
   events: number;
@@ -23,6 +35,8 @@ interface Gate {
   /** Events admitted whose journal commit is under way. */
   entered: number;
   waiting: Waiting[];
+  /** When the last request arrived; undefined if none did. */
+  usedAt: number | undefined;
 }
 
 /**
@@ -34,8 +48,8 @@ export class Admission {
   readonly #gates = new Map<number, Gate>();
   #closed = false;
 
-  constructor({ backlog, limit, patience = PATIENCE_MS }: AdmissionOptions) {
-    this.#options = { backlog, limit, patience };
+  constructor({ backlog, limit, patience = PATIENCE_MS, now = () => performance.now() }: AdmissionOptions) {
+    this.#options = { backlog, limit, patience, now };
   }
 
   full(projectId: number): boolean {
@@ -43,10 +57,18 @@ export class Admission {
     return backlog(projectId) >= limit(projectId) * 4;
   }
 
+  /** A project that nobody sends to cannot keep the server ready, because no sender would use its room. */
+  queueState(projectIds: readonly number[]): QueueState {
+    const fullProjects = projectIds.filter((id) => this.full(id));
+    const takes = projectIds.some((id) => !fullProjects.includes(id) && this.#inUse(id));
+    return { fullProjects, blocked: fullProjects.length > 0 && !takes };
+  }
+
   /** Resolves when the request may be journaled; `leave` must follow. Requests whose sender has gone are refused. */
   enter(projectId: number, events: number, gone?: () => boolean): Promise<void> {
     if (this.#closed) return Promise.reject(refusal("The server is stopping."));
     const gate = this.#gate(projectId);
+    gate.usedAt = this.#options.now();
     if (gate.waiting.length === 0 && this.#hasRoom(projectId, gate)) {
       gate.entered += events;
       return Promise.resolve();
@@ -95,10 +117,15 @@ export class Admission {
   #gate(projectId: number): Gate {
     let gate = this.#gates.get(projectId);
     if (gate === undefined) {
-      gate = { entered: 0, waiting: [] };
+      gate = { entered: 0, waiting: [], usedAt: undefined };
       this.#gates.set(projectId, gate);
     }
     return gate;
+  }
+
+  #inUse(projectId: number): boolean {
+    const usedAt = this.#gates.get(projectId)?.usedAt;
+    return usedAt !== undefined && this.#options.now() - usedAt < IN_USE_MS;
   }
 
   #hasRoom(projectId: number, { entered }: Gate): boolean {

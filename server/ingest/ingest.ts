@@ -3,7 +3,7 @@ import { parseEvent } from "@plimsoll/protocol";
 import { v7 as uuid } from "uuid";
 import { PlimsollError } from "../errors.ts";
 import type { RequestOutcome } from "../history/outcomes.ts";
-import { Admission } from "./admission.ts";
+import { Admission, type QueueState } from "./admission.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 import type { RawEvent } from "./decode.ts";
 import type { Freshness } from "./freshness.ts";
@@ -56,9 +56,9 @@ export class Ingest {
     return projectors.projectIds().reduce((sum, id) => sum + projectors.backlog(id), journal.depth);
   }
 
-  /** Whether new events of a project would be refused. */
-  full(): boolean {
-    return this.#options.projectors.projectIds().some((id) => this.#admission.full(id));
+  /** Which projects' queues are full, and whether the server can still take events. */
+  queueState(): QueueState {
+    return this.#admission.queueState(this.#options.projectors.projectIds());
   }
 
   /** Call when the backlog of a project may have become smaller. */

@@ -13,6 +13,7 @@ import { createReadiness } from "../http/health.ts";
 import { createInstruments } from "../http/instruments.ts";
 import { createLiveStreams } from "../http/live.ts";
 import { type ServeOptions, serve } from "../http/serve.ts";
+import type { QueueState } from "../ingest/admission.ts";
 import { createLiveHub } from "../live/hub.ts";
 import type { FleetGauges } from "../telemetry/gauges.ts";
 import { type TestDatabase, testDatabase } from "./database.ts";
@@ -24,7 +25,7 @@ export async function startHttpStack(
       heartbeatMs?: number;
       maxClients?: number;
       gauges?: () => Promise<FleetGauges>;
-      ingestFull?: () => boolean;
+      queueState?: () => QueueState;
       names?: string[];
       /** The database of another stack, to act as its second process. */
       database?: TestDatabase;
@@ -60,7 +61,7 @@ export async function startHttpStack(
     readiness: createReadiness({
       probeWrite: () => probeWrite(prisma),
       writeFailure: () => undefined,
-      ingestFull: options.ingestFull ?? (() => false),
+      queueState: options.queueState ?? (() => ({ fullProjects: [], blocked: false })),
       stopping: () => false,
     }),
     routes: options.routes,

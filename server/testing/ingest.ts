@@ -101,3 +101,15 @@ function localSignals(): () => JournalSignals {
     onReplied: (listener) => subscribe(replied, listener),
   });
 }
+
+/** Sets the sizes of `TEST_WINDOWS` in project 1. */
+export async function setTestWindows(prisma: PrismaClient): Promise<void> {
+  await prisma.modelWindow.createMany({
+    data: Object.entries(TEST_WINDOWS).map(([model, tokens]) => ({
+      projectId: 1,
+      model,
+      tokens,
+      updatedAt: new Date(),
+    })),
+  });
+}

@@ -1,0 +1,134 @@
+import { appendFile, rename, truncate, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { json } from "../testing/fake-server.ts";
+import { json as lines } from "../testing/fold.ts";
+import {
+  IMPORT_OPTIONS,
+  type ImportTarget,
+  SESSION,
+  type Stored,
+  startImportTarget,
+  turnLine,
+} from "../testing/import-target.ts";
+import { tail } from "./tail.ts";
+
+let target: ImportTarget;
+beforeEach(async () => {
+  target = await startImportTarget();
+});
+afterEach(() => target.close());
+
+describe("plimsoll tail", () => {
+  const until = async (done: () => boolean) => {
+    for (let tries = 0; tries < 500 && !done(); tries += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    expect(done()).toBe(true);
+  };
+  const turns = () => [...target.stored.values()].filter((event) => event.type === "turn").length;
+  const START = Date.UTC(2026, 10, 20, 10, 0, 0);
+  const onBegun = vi.fn();
+  const following = (path: string, from = START) => {
+    onBegun.mockClear();
+    const begun = Date.now();
+    const stop = new AbortController();
+    const done = tail([path], target.connection(), {
+      ...IMPORT_OPTIONS,
+      signal: stop.signal,
+      now: () => from + Date.now() - begun,
+      pollMs: 10,
+      scanMs: 20,
+      onBegun,
+    });
+    return async () => {
+      stop.abort();
+      await done;
+    };
+  };
+
+  it("fails for a missing path", async () => {
+    const signal = new AbortController().signal;
+    const missing = tail([join(target.folder, "nowhere")], target.connection(), {
+      ...IMPORT_OPTIONS,
+      signal,
+      now: () => START,
+      onBegun,
+    });
+    await expect(missing).rejects.toThrow("File or folder not found");
+    expect(onBegun).not.toHaveBeenCalled();
+  });
+
+  it("follows appends, partial lines, new files, truncation and rotation, and resumes without duplicates", async () => {
+    const path = await target.write(`${SESSION}.jsonl`, turnLine(1, 100));
+    const stop = following(target.folder);
+    await until(() => turns() === 1);
+    expect(onBegun).toHaveBeenCalledTimes(1);
+
+    const [half] = lines(turnLine(2, 200));
+    await appendFile(path, half!.slice(0, 40));
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    await appendFile(path, `${half!.slice(40)}\n`);
+    await until(() => turns() === 2);
+
+    await target.write("other.jsonl", turnLine(3, 300, "22222222-2222-4222-8222-222222222222"));
+    await until(() => turns() === 3);
+
+    await truncate(path, 0);
+    await appendFile(path, `${JSON.stringify(turnLine(4, 400))}\n`);
+    await until(() => turns() === 4);
+
+    await rename(path, join(target.folder, "rotated.old"));
+    await writeFile(
+      path,
+      lines(turnLine(4, 400), turnLine(5, 500), turnLine(6, 600))
+        .map((line) => `${line}\n`)
+        .join(""),
+    );
+    await until(() => turns() === 6);
+    expect([...target.stored.values()].some((event) => event.status === "ended")).toBe(false);
+    await stop();
+
+    const size = target.stored.size;
+    const sent = target.server.seen.length;
+    const again = following(target.folder);
+    await until(() => target.server.seen.length > sent);
+    await appendFile(path, `${JSON.stringify(turnLine(7, 700))}\n`);
+    await until(() => turns() === 7);
+    expect(target.stored.size).toBe(size + 1);
+    await again();
+  });
+
+  it("sends a changed turn again and an unchanged one once", async () => {
+    const path = await target.write(`${SESSION}.jsonl`, turnLine(1, 100));
+    const stop = following(path);
+    await until(() => turns() === 1);
+    const grown = turnLine(1, 100);
+    grown.message.usage = { input_tokens: 100, output_tokens: 9 } as never;
+    await appendFile(path, `${JSON.stringify(grown)}\n`);
+    const output = (event: Stored) => (event.usage as { output_tokens?: number } | undefined)?.output_tokens;
+    await until(() => [...target.stored.values()].some((event) => output(event) === 9));
+    expect(JSON.parse(target.server.seen.at(-1)!.body)).toHaveLength(1);
+    await stop();
+  });
+
+  it("ends a silent session, which continues with new lines", async () => {
+    const path = await target.write(`${SESSION}.jsonl`, turnLine(1, 100));
+    const stop = following(path, START + 86_400_000);
+    await until(() => [...target.stored.values()].some((event) => event.status === "ended"));
+    const resumed = { ...turnLine(2, 200), timestamp: new Date(START + 86_400_000).toISOString() };
+    await appendFile(path, `${JSON.stringify(resumed)}\n`);
+    await until(() => turns() === 2);
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    expect([...target.stored.values()].filter((event) => event.status === "ended")).toHaveLength(1);
+    await stop();
+  });
+
+  it("retries during an outage", async () => {
+    target.failures = [(response) => void response.destroy(), (response) => json(response, 503, {})];
+    const path = await target.write(`${SESSION}.jsonl`, turnLine(1, 100));
+    const stop = following(path);
+    await until(() => turns() === 1);
+    await stop();
+  });
+});

@@ -1,0 +1,295 @@
+import type { DoctorReport, KeyView, ProjectView } from "@plimsoll/protocol";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { TestServer } from "../testing/server.ts";
+import { appRouter } from "../trpc/router.ts";
+import { openLive } from "./live-client.ts";
+import { dayRange, rangeQuery, turn, unique } from "./support.ts";
+import {
+  ask,
+  call,
+  type Kind,
+  MARKER,
+  post,
+  refusal,
+  type Side,
+  startTwoProjects,
+  type TwoProjects,
+  withKey,
+} from "./two-projects.ts";
+
+let projects: TwoProjects;
+let server: TestServer;
+let a: Side;
+let b: Side;
+
+beforeAll(async () => {
+  projects = await startTwoProjects();
+  ({ server, a, b } = projects);
+});
+afterEach(() => server.expectHealthy());
+afterAll(() => projects?.stop());
+
+function expectNothingOfB(text: string, what: string): void {
+  for (const trace of [MARKER, b.sessionId, b.agentId, b.key.id, b.key.prefix])
+    expect(text, what).not.toContain(trace);
+}
+
+interface Row {
+  kind: Kind;
+  input?: (side: Side) => unknown;
+  /** Whether the answer to B's own key holds something of B: else the row proves nothing. */
+  shows: boolean;
+  /** Status of the same call about B with a key of A; absent where the input names nothing of B. */
+  foreign?: number;
+}
+
+/** Every procedure there is. */
+const PROCEDURES: Record<string, Row> = {
+  status: { kind: "query", input: () => dayRange, shows: true },
+  fleet: { kind: "query", shows: true },
+  fleetPart: {
+    kind: "query",
+    input: ({ sessionId }) => ({ sessions: [sessionId] }),
+    shows: true,
+    foreign: 200,
+  },
+  series: {
+    kind: "query",
+    input: () => ({ ...dayRange, metric: "turns", group_by: "harness" }),
+    shows: true,
+  },
+  harnesses: { kind: "query", shows: true },
+  "sessions.list": { kind: "query", input: () => dayRange, shows: true },
+  "sessions.get": { kind: "query", input: ({ sessionId: id }) => ({ id }), shows: true, foreign: 404 },
+  "sessions.turns": { kind: "query", input: ({ sessionId: id }) => ({ id }), shows: true, foreign: 404 },
+  "sessions.chart": { kind: "query", input: ({ sessionId: id }) => ({ id }), shows: true, foreign: 404 },
+  "keys.list": { kind: "query", shows: true },
+  "keys.create": { kind: "mutation", input: () => ({ name: "another", scopes: ["read"] }), shows: false },
+  "keys.revoke": { kind: "mutation", input: ({ key }) => ({ id: key.id }), shows: true, foreign: 404 },
+  "windows.list": { kind: "query", shows: true },
+  "windows.set": { kind: "mutation", input: () => ({ model: "other", tokens: 1_000 }), shows: false },
+  "windows.remove": {
+    kind: "mutation",
+    input: ({ project }) => ({ model: project.name.replace("project", "model") }),
+    shows: false,
+    foreign: 200,
+  },
+  "ingest.counts": { kind: "query", input: () => dayRange, shows: false },
+  doctor: { kind: "query", shows: false },
+  instance: { kind: "query", shows: false },
+  "demo.get": { kind: "query", shows: false },
+  "demo.start": { kind: "mutation", shows: false },
+  "demo.stop": { kind: "mutation", shows: false },
+  "login.create": { kind: "mutation", shows: false },
+  "projects.list": { kind: "query", shows: true },
+  "projects.create": { kind: "mutation", input: () => ({ name: unique("made") }), shows: false },
+  "projects.rename": {
+    kind: "mutation",
+    input: ({ project }) => ({ id: project.id, name: "x" }),
+    shows: true,
+    foreign: 404,
+  },
+  "projects.archive": {
+    kind: "mutation",
+    input: ({ project }) => ({ id: project.id }),
+    shows: true,
+    foreign: 404,
+  },
+  "projects.unarchive": {
+    kind: "mutation",
+    input: ({ project }) => ({ id: project.id }),
+    shows: true,
+    foreign: 404,
+  },
+  "projects.delete": {
+    kind: "mutation",
+    input: ({ project: { id, name } }) => ({ id, name }),
+    shows: false,
+    foreign: 404,
+  },
+};
+const entries = Object.entries(PROCEDURES);
+const inputOf = (row: Row, side: Side) => row.input?.(side) ?? {};
+
+describe("a key never reaches another project through a procedure", () => {
+  it("which are all listed here", () => {
+    expect(Object.keys(PROCEDURES).sort()).toEqual(Object.keys(appRouter._def.procedures).sort());
+  });
+
+  it.each(entries.filter(([, row]) => row.kind === "query"))("%s", async (path, row) => {
+    const own = await ask(server, a.key.secret, path, inputOf(row, a), row.kind);
+    expect(own.status).toBe(200);
+    expectNothingOfB(own.text, path);
+    if (!row.shows) return;
+    const other = await ask(server, b.key.secret, path, inputOf(row, b), row.kind);
+    expect(
+      [MARKER, b.sessionId, b.agentId].some((trace) => other.text.includes(trace)),
+      path,
+    ).toBe(true);
+  });
+
+  it.each(entries.filter(([, row]) => row.foreign !== undefined))(
+    "%s about the other one's",
+    async (path, row) => {
+      const answer = await ask(server, a.key.secret, path, inputOf(row, b), row.kind);
+      expect(answer.status).toBe(row.foreign);
+      const { error } = answer.body as { error?: { message: string } };
+      // The refusal may repeat what was asked for, and nothing else.
+      if (error === undefined) expectNothingOfB(answer.text, path);
+      else expect(error.message).not.toContain(MARKER);
+    },
+  );
+
+  it.each(entries)("%s with the other project's name or id", async (path, row) => {
+    for (const project of [String(b.project.id), b.project.name, "nowhere"]) {
+      const answer = await ask(server, a.key.secret, path, inputOf(row, a), row.kind, {
+        "plimsoll-project": project,
+      });
+      expect(refusal(answer)).toEqual({ status: 403, code: "wrong_project" });
+    }
+  });
+
+  it("and what it tried changed nothing there", async () => {
+    const { windows } = await call<{ windows: { model: string }[] }>(
+      server,
+      b.key.secret,
+      "windows.list",
+      {},
+      "query",
+    );
+    expect(windows.map(({ model }) => model)).toEqual([`model-${MARKER}`]);
+    const { keys } = await call<{ keys: KeyView[] }>(server, b.key.secret, "keys.list", {}, "query");
+    expect(keys).toMatchObject([{ id: b.key.id, revoked_at: null }]);
+    const { projects } = await call<{ projects: ProjectView[] }>(
+      server,
+      b.key.secret,
+      "projects.list",
+      {},
+      "query",
+    );
+    expect(projects).toEqual([b.project]);
+  });
+
+  it("nor creates projects, nor login links, which open every project", async () => {
+    for (const path of ["projects.create", "login.create"]) {
+      const answer = await ask(server, a.key.secret, path, inputOf(PROCEDURES[path]!, a), "mutation");
+      expect(refusal(answer), path).toEqual({ status: 403, code: "wrong_project" });
+    }
+  });
+});
+
+describe("a key never reaches another project over HTTP", () => {
+  const paths = ({ sessionId }: Side) => [
+    "/metrics",
+    `/api/v1/sessions.csv?${rangeQuery}`,
+    `/api/v1/sessions/${sessionId}/turns.csv`,
+    `/api/v1/status?${rangeQuery}`,
+    "/api/v1/fleet",
+    `/api/v1/series?${rangeQuery}&metric=turns&group_by=harness`,
+    "/api/v1/harnesses",
+    `/api/v1/sessions?${rangeQuery}`,
+    `/api/v1/sessions/${sessionId}`,
+    `/api/v1/sessions/${sessionId}/turns`,
+    `/api/v1/sessions/${sessionId}/chart`,
+    `/api/v1/ingest/counts?${rangeQuery}`,
+    "/api/v1/projects",
+  ];
+
+  it("whose readable paths are all listed here", async () => {
+    const { body } = await server.get<{ paths: Record<string, Record<string, unknown>> }>("/openapi.json");
+    const described = Object.entries(body.paths)
+      .filter(([, operations]) => "get" in operations)
+      .map(([path]) => path);
+    const listed = paths(a).map((path) => path.split("?")[0]!.replace(a.sessionId, "{id}"));
+    expect(listed).toEqual(expect.arrayContaining(described));
+    expect(JSON.stringify(body)).not.toContain(MARKER);
+  });
+
+  it("with what it reads", async () => {
+    for (const path of paths(a)) {
+      const { status, text } = await server.get(path, a.key.secret);
+      expect(status, path).toBe(200);
+      expectNothingOfB(text, path);
+    }
+    for (const path of paths(b).filter((path) => !/ingest/.test(path))) {
+      const { text } = await server.get(path, b.key.secret);
+      expect(
+        [MARKER, b.sessionId, b.agentId].some((trace) => text.includes(trace)),
+        path,
+      ).toBe(true);
+    }
+  });
+
+  it("with an id of the other project", async () => {
+    for (const path of paths(b).filter((path) => path.includes(b.sessionId))) {
+      const answer = await server.get(path, a.key.secret);
+      expect(refusal(answer), path).toEqual({ status: 404, code: "not_found" });
+      expect(answer.text).not.toContain(MARKER);
+    }
+    const change = (method: string, path: string, body?: unknown) =>
+      server.request(`/api/v1/projects/${b.project.id}${path}`, {
+        ...withKey(a.key.secret),
+        method,
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+    for (const answer of [
+      await change("PATCH", "", { name: "mine" }),
+      await change("POST", "/archive", {}),
+      await change("POST", "/unarchive", {}),
+      await change("DELETE", `?name=${b.project.name}`),
+    ]) {
+      expect(refusal(answer)).toEqual({ status: 404, code: "not_found" });
+    }
+  });
+
+  it("by naming the other project", async () => {
+    const named = [
+      ...paths(a).flatMap((path) => [
+        [path, { "plimsoll-project": String(b.project.id) }] as const,
+        [`${path}${path.includes("?") ? "&" : "?"}project=${b.project.id}`, {}] as const,
+      ]),
+      [`/api/v1/live?project=${b.project.id}`, {}] as const,
+      ["/api/v1/live", { "plimsoll-project": String(b.project.id) }] as const,
+    ];
+    for (const [path, headers] of named) {
+      const answer = await server.request(path, withKey(a.key.secret, headers));
+      expect(refusal(answer), path).toEqual({ status: 403, code: "wrong_project" });
+      expectNothingOfB(answer.text, path);
+    }
+    const sent = await server.request("/api/v1/events", {
+      ...withKey(a.key.secret, { "plimsoll-project": b.project.name }),
+      ...post([turn("intruder", 1)]),
+    });
+    expect(refusal(sent)).toEqual({ status: 403, code: "wrong_project" });
+  });
+
+  it("through the live stream", async () => {
+    const [ofA, ofB] = [
+      await openLive(server, { key: a.key.secret }),
+      await openLive(server, { query: `?project=${b.project.id}` }),
+    ];
+    const send = (side: Side, word: string) =>
+      server.send(
+        turn(`session-${word}`, 2_000, { harness: `${word}@host`, model: `model-${word}` }),
+        side.key.secret,
+      );
+    await send(b, MARKER);
+    await ofB.hears(b.sessionId);
+    await send(a, "in-a");
+    await ofA.hears(a.sessionId);
+    expect(JSON.stringify(ofA.messages)).not.toContain(b.sessionId);
+    expect(JSON.stringify(ofB.messages)).not.toContain(a.sessionId);
+    ofA.close();
+    ofB.close();
+  });
+
+  it("through the doctor, which counts its own project alone", async () => {
+    const stored = async (key: string) => {
+      const { checks } = await call<DoctorReport>(server, key, "doctor", {}, "query");
+      return checks.find(({ name }) => name === "acknowledged turns are counted")?.message;
+    };
+    // Three and five turns, and one each from the live stream.
+    expect(await stored(a.key.secret)).toMatch(/^4 /);
+    expect(await stored(b.key.secret)).toMatch(/^6 /);
+  });
+});

@@ -1,0 +1,150 @@
+import type { CreatedKey, ProjectView, SessionPage } from "@plimsoll/protocol";
+import { expect } from "vitest";
+import { emptyDatabase } from "../testing/database.ts";
+import { type HttpAnswer, startTestServer, type TestServer } from "../testing/server.ts";
+import { dayRange, turn, unique } from "./support.ts";
+
+/** In every name of project B, so that a leak is found wherever it is. */
+export const MARKER = "only-in-b";
+
+/** A project with one session. */
+export interface Side {
+  project: ProjectView;
+  /** May do everything in its project. */
+  key: CreatedKey;
+  sessionId: string;
+  agentId: string;
+}
+
+/** A server with two projects: `a` has three turns, `b` has five. */
+export interface TwoProjects {
+  databaseUrl: string;
+  server: TestServer;
+  a: Side;
+  b: Side;
+  stop(): Promise<void>;
+}
+
+export async function startTwoProjects(): Promise<TwoProjects> {
+  const database = await emptyDatabase();
+  const server = await startTestServer({ databaseUrl: database.url });
+  async function stop(): Promise<void> {
+    await server.stop();
+    await database.close();
+  }
+  try {
+    const a = await makeSide(server, "project-a", "in-a", 3);
+    const b = await makeSide(server, `project-${MARKER}`, MARKER, 5);
+    return { databaseUrl: database.url, server, a, b, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** A request that names its project in a header. */
+export const inProject = (id: number | string, init: RequestInit = {}): RequestInit => ({
+  ...init,
+  headers: { "content-type": "application/json", "plimsoll-project": String(id), ...init.headers },
+});
+export const post = (body: unknown): RequestInit => ({ method: "POST", body: JSON.stringify(body) });
+export const withKey = (key: string, more: Record<string, string> = {}) => ({
+  headers: { authorization: `Bearer ${key}`, "content-type": "application/json", ...more },
+});
+
+export const makeProject = (server: TestServer, name: string) =>
+  server.mutate<ProjectView>("projects.create", { name });
+
+export async function makeKeyIn(
+  server: TestServer,
+  projectId: number,
+  scopes: string[],
+  name = unique("key"),
+): Promise<CreatedKey> {
+  const answer = await server.request<{ result: { data: CreatedKey } }>(
+    "/api/trpc/keys.create",
+    inProject(projectId, post({ name, scopes })),
+  );
+  return answer.body.result.data;
+}
+
+async function makeSide(server: TestServer, name: string, word: string, turns: number): Promise<Side> {
+  const project = await makeProject(server, name);
+  const key = await makeKeyIn(server, project.id, ["admin"], `key-${word}`);
+  const fields = { harness: `${word}@host`, model: `model-${word}` };
+  const events = Array.from({ length: turns }, () => turn(`session-${word}`, 1_000, fields));
+  const { body } = await server.send(
+    [
+      ...events,
+      {
+        ...fields,
+        id: "s",
+        type: "session",
+        at: Date.now(),
+        session: `session-${word}`,
+        title: `title-${word}`,
+        status: "started",
+      },
+      { ...fields, id: "h", type: "harness", at: Date.now(), status: "hello", name: `harness-${word}` },
+      {
+        ...fields,
+        id: "m",
+        type: "masked",
+        at: events[0]!.at,
+        session: `session-${word}`,
+        observations: 1,
+        tokens_before: 9,
+        tokens_after: 1,
+      },
+    ],
+    key.secret,
+  );
+  expect(body.rejected).toEqual([]);
+  await call(server, key.secret, "windows.set", { model: `model-${word}`, tokens: 50_000 }, "mutation");
+  const page = await call<SessionPage>(server, key.secret, "sessions.list", dayRange, "query");
+  const sessionId = page.items[0]!.id;
+  const detail = await call<{ agents: { id: string }[] }>(
+    server,
+    key.secret,
+    "sessions.get",
+    { id: sessionId },
+    "query",
+  );
+  return { project, key, sessionId, agentId: detail.agents[0]!.id };
+}
+
+export type Kind = "query" | "mutation";
+
+/** Calls a procedure with a key. */
+export function ask(
+  server: TestServer,
+  key: string,
+  path: string,
+  input: unknown,
+  kind: Kind,
+  more: Record<string, string> = {},
+) {
+  const init = withKey(key, more);
+  return kind === "query"
+    ? server.request(`/api/trpc/${path}?input=${encodeURIComponent(JSON.stringify(input ?? {}))}`, init)
+    : server.request(`/api/trpc/${path}`, { ...init, ...post(input ?? {}) });
+}
+
+/** The answer of a procedure. Throws if it refuses. */
+export async function call<T>(
+  server: TestServer,
+  key: string,
+  path: string,
+  input: unknown,
+  kind: Kind,
+): Promise<T> {
+  const { status, text, body } = await ask(server, key, path, input, kind);
+  if (status !== 200) throw new Error(`${path} answered ${status}: ${text}`);
+  return (body as { result: { data: T } }).result.data;
+}
+
+/** The code and status that a call was refused with, in tRPC's shape or the plain one. */
+export function refusal({ status, body }: HttpAnswer): { status: number; code: string | undefined } {
+  const { error } = body as { error?: { code?: string; data?: { error?: { code: string } } } };
+  return { status, code: error?.data?.error?.code ?? (error?.code as string | undefined) };
+}

@@ -1,0 +1,92 @@
+import fc from "fast-check";
+import { HOUR } from "./thread-turns.ts";
+
+/** Histories with ties, repeats, several agents, boundaries, reports and missing counts. */
+export const anyEvent = fc
+  .record({
+    n: fc.integer({ min: 0, max: 60 }),
+    kind: fc.constantFrom(
+      "turn",
+      "turn",
+      "turn",
+      "turn",
+      "turn",
+      "masked",
+      "compacted",
+      "restarted",
+      "crossed",
+      "session",
+    ),
+    agent: fc.constantFrom("main", "main", "scout"),
+    session: fc.constantFrom("s1", "s1", "s2"),
+    // Often the same level, so that reports find one, and find another one when a late turn has it too.
+    tokens: fc.option(fc.oneof(fc.integer({ min: 0, max: 14_000 }), fc.constantFrom(1_600, 8_000)), {
+      nil: undefined,
+      freq: 8,
+    }),
+    cache: fc.option(fc.integer({ min: 0, max: 9_000 }), { nil: undefined }),
+    output: fc.integer({ min: 0, max: 50 }),
+    model: fc.constantFrom("model-a", "model-a", "model-b", "model-c"),
+    limit: fc.option(fc.constantFrom(8_000, 32_768), { nil: undefined, freq: 4 }),
+    compaction: fc.boolean(),
+  })
+  .map(({ n, kind, agent, session, tokens, cache, output, model, limit, compaction }) => {
+    // Some events fall on the very same millisecond.
+    const at = HOUR + Math.floor(n / 2) * 30_000;
+    const envelope = { id: `${kind}-${n}`, at, harness: "h", session, agent };
+    switch (kind) {
+      case "masked":
+        return { ...envelope, type: "masked", observations: 2 };
+      case "compacted":
+        return { ...envelope, type: "compacted", trigger: "auto", tokens_before: 9_000, tokens_after: 1_000 };
+      case "restarted":
+        return {
+          ...envelope,
+          type: "restarted",
+          number: n,
+          previous_turns: 3,
+          carryover_turns: 1,
+          reason: "full",
+        };
+      case "crossed":
+        return {
+          ...envelope,
+          type: "threshold_crossed",
+          threshold: "warning",
+          direction: compaction ? "down" : "up",
+          threshold_tokens: 1_500,
+          context_tokens: tokens ?? 1_600,
+        };
+      case "session":
+        return {
+          ...envelope,
+          type: "session",
+          status: n % 2 === 0 ? "started" : "ended",
+          title: `title ${n}`,
+        };
+      default:
+        return {
+          ...envelope,
+          type: "turn",
+          model,
+          usage: { input_tokens: tokens, cache_read_tokens: cache, output_tokens: output },
+          ...(limit === undefined ? {} : { context_window: limit }),
+          ...(compaction && n % 7 === 0 ? { purpose: "compaction" } : {}),
+        };
+    }
+  });
+
+/** Marks with the same id must say the same; turns may repeat with other counts. */
+export function distinctMarks<T extends { id: string; type: string; agent: string; session: string }>(
+  events: T[],
+): T[] {
+  const seen = new Set<string>();
+  return events.filter((event) => {
+    const key = `${event.session}/${event.agent}/${event.id}`;
+    if (event.type === "turn" || !seen.has(key)) {
+      seen.add(key);
+      return true;
+    }
+    return false;
+  });
+}

@@ -1,0 +1,105 @@
+import { DEFAULT_THRESHOLDS, type DoctorReport } from "@plimsoll/protocol";
+import { type ExamineOptions, examine } from "../telemetry/doctor/examine.ts";
+import { setTestWindows, type TestIngest, testIngest } from "./ingest.ts";
+
+/** When the histories begin, epoch ms. */
+export const HOUR = Date.UTC(2026, 10, 20, 10);
+/** Milliseconds, more than any examination of them takes. */
+const BUDGET = 60_000;
+
+export interface ExaminedHistories {
+  path: TestIngest;
+  examined(options?: Partial<ExamineOptions>): Promise<DoctorReport>;
+  /** The failed checks with their messages, one per line; empty if every check passes. */
+  faults(): Promise<string>;
+}
+
+/** A database with histories of many agents, and the doctor to examine it. */
+export async function examinedHistories(): Promise<ExaminedHistories> {
+  const path = await testIngest();
+  await setTestWindows(path.prisma);
+  await sendHistories(path);
+
+  function examined(options: Partial<ExamineOptions> = {}) {
+    const reader = { projectId: 1, thresholds: DEFAULT_THRESHOLDS };
+    const clock = () => performance.now();
+    return examine(reader, { databaseUrl: path.databaseUrl, clock, budget: BUDGET, ...options });
+  }
+
+  return {
+    path,
+    examined,
+    async faults() {
+      const { checks } = await examined();
+      return checks
+        .filter(({ ok }) => !ok)
+        .map(({ name, message }) => `${name}: ${message}`)
+        .join("\n");
+    },
+  };
+}
+
+/** Two sessions of three agents: falls, marks, reports, ends; a third of it late, repeated or out of order. */
+async function sendHistories(path: TestIngest): Promise<void> {
+  const server = await path.start({ segmentTurns: 3 });
+  const events: { id: string; at: number; [field: string]: unknown }[] = [];
+  for (const [session, agent] of [
+    ["s1", "main"],
+    ["s1", "scout"],
+    ["s2", "main"],
+  ]) {
+    const base = { harness: "h@one", session, agent, ...(agent === "scout" && { parent_agent: "main" }) };
+    const at = (n: number) => HOUR + n * 400_000 + (agent === "scout" ? 7_000 : 0);
+    for (let n = 0; n < 40; n++) {
+      const input_tokens = 600 + (n % 9) * 900 + n;
+      events.push({
+        ...base,
+        id: `turn-${n}`,
+        type: "turn",
+        at: at(n),
+        model: n % 10 === 9 ? "model-b" : "model-a",
+        usage: { input_tokens, cache_read_tokens: n * 10, output_tokens: n },
+        cost_usd: n / 1_000,
+        ...(n === 13 && { purpose: "compaction" }),
+        ...(n === 25 && { context_window: 8_000 }),
+      });
+    }
+    events.push({ ...base, id: "masked", type: "masked", at: at(8) + 1, observations: 2 });
+    events.push({ ...base, id: "mask-2", type: "masked", at: at(26) + 1, observations: 1 });
+    events.push({
+      ...base,
+      id: "restarted",
+      type: "restarted",
+      at: at(17) + 1,
+      number: 1,
+      previous_turns: 18,
+      carryover_turns: 0,
+      reason: "full",
+    });
+    events.push({
+      ...base,
+      id: "report",
+      type: "threshold_crossed",
+      at: at(1) + 1,
+      threshold: "warning",
+      direction: "up",
+      threshold_tokens: 1_500,
+      context_tokens: 1_501,
+    });
+  }
+  for (let n = 0; n < 60; n++) {
+    const turn = { type: "turn", at: HOUR + n, model: "model-a", usage: { input_tokens: 100 * n } };
+    events.push({ ...turn, id: "only", harness: "h@one", session: "many", agent: `agent-${n}` });
+  }
+  const session = { harness: "h@one", session: "s2", agent: "main", type: "session" };
+  events.push({ ...session, id: "begin", at: HOUR, status: "started", title: "A title", kind: "loop" });
+  events.push({ ...session, id: "end", at: HOUR + 50 * 400_000, status: "ended", reason: "done" });
+  events.push({ id: "hello", at: HOUR, harness: "h@one", type: "harness", status: "hello", name: "h" });
+  const late = events.filter((_, index) => index % 7 === 3);
+  const repeated = events.filter((_, index) => index % 5 === 1);
+  const inTime = events.filter((event) => !late.includes(event));
+  for (let start = 0; start < inTime.length; start += 11)
+    await server.send(...inTime.slice(start, start + 11));
+  await server.send(...repeated, ...late.reverse());
+  await server.close();
+}
