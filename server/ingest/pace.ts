@@ -9,14 +9,14 @@ export interface Sizes {
 }
 
 /** Sizes while only this process fills the journal. */
-export const ALONE: Sizes = { chunk: 32_000, waiting: 40_000 };
+export const ALONE: Sizes = { chunk: 48_000, waiting: 56_000 };
 /**
  * Sizes while several processes fill the journal. The other processes learn outcomes only at a commit, and the events that
  * wait in this process delay theirs.
  */
 export const SHARED: Sizes = { chunk: 16_000, waiting: 24_000 };
 /** Events held in memory: those admitted, a chunk being planned and one being written. The journal has the rest. */
-export const QUEUE_EVENTS = 128_000;
+export const QUEUE_EVENTS = 192_000;
 
 /**
  * Milliseconds between two chunks while nobody waits and little is queued. Every chunk writes each of its agents once, so
