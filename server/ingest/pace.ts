@@ -14,7 +14,7 @@ export const ALONE: Sizes = { chunk: 48_000, waiting: 56_000 };
  * Sizes while several processes fill the journal. The other processes learn outcomes only at a commit, and the events that
  * wait in this process delay theirs.
  */
-export const SHARED: Sizes = { chunk: 16_000, waiting: 24_000 };
+export const SHARED: Sizes = { chunk: 24_000, waiting: 32_000 };
 /** Events held in memory: those admitted, a chunk being planned and one being written. The journal has the rest. */
 export const QUEUE_EVENTS = 192_000;
 
