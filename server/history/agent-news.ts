@@ -37,11 +37,12 @@ export interface AgentNews {
 /** Compares what arrived with what is stored. Repeats that add nothing drop out here. */
 export function newsOf(arrived: ArrivedAgent, stored: StoredEvents): AgentNews {
   const news: AgentNews = { newTurns: [], changedTurns: [], newMarks: [], replacedMarks: [], outcomes: [] };
-  for (const { facts, receivedAt, arrivals } of arrived.turns.values()) {
+  for (const turn of arrived.turns.values()) {
+    const { facts, arrivals } = turn;
     const before = stored.turns.get(facts.key);
     const after = before === undefined ? facts : mergeTurns(before.reading.turn, facts);
     const changed = before === undefined || !sameTurn(before.reading.turn, after);
-    if (before === undefined) news.newTurns.push({ facts, receivedAt });
+    if (before === undefined) news.newTurns.push(turn);
     else if (changed) {
       news.changedTurns.push({ before, after, moves: !readsTheSame(before.reading.turn, after) });
     }

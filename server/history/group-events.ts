@@ -67,7 +67,7 @@ export interface Arrivals {
 
 export function groupEvents(projectId: number, received: readonly Received[]): Arrivals {
   const arrivals: Arrivals = { agents: new Map(), sessions: new Map(), harnesses: new Map() };
-  const owners = new Map<string, Owner>();
+  const owners: Owners = new Map();
   for (const { events, request, receivedAt } of received) {
     for (const event of events) {
       const owner = ownerOf(arrivals, owners, projectId, event);
@@ -83,26 +83,43 @@ interface Owner {
   agent: ArrivedAgent;
 }
 
+/** The owners of one harness: of its own events, and of those of its sessions. By agent. */
+interface OwnersOfHarness {
+  own: Map<string, Owner>;
+  sessions: Map<string, Map<string, Owner>>;
+}
+
+/** By harness. Nested, because joining the names would make a text for every event. */
+type Owners = Map<string, OwnersOfHarness>;
+
 /** The agent, session and harness of an event; looked up once for all events that name the same. */
-function ownerOf(
-  arrivals: Arrivals,
-  owners: Map<string, Owner>,
-  projectId: number,
-  event: PlimsollEvent,
-): Owner {
-  const ofHarness = event.type === "harness";
-  const session = ofHarness ? "" : event.session;
-  // No name may contain NUL, so the joined text is unambiguous.
-  const key = `${event.harness}\u0000${session}\u0000${event.agent}\u0000${ofHarness}`;
-  let owner = owners.get(key);
+function ownerOf(arrivals: Arrivals, owners: Owners, projectId: number, event: PlimsollEvent): Owner {
+  const byAgent = ownersByAgent(owners, event);
+  let owner = byAgent.get(event.agent);
   if (owner === undefined) {
     const harness = harnessOf(arrivals, projectId, event);
-    owner = ofHarness
-      ? { harness, session: undefined, agent: agentOf(arrivals, harness.id, undefined, event) }
-      : { harness, ...sessionOwner(arrivals, projectId, event) };
-    owners.set(key, owner);
+    owner =
+      event.type === "harness"
+        ? { harness, session: undefined, agent: agentOf(arrivals, harness.id, undefined, event) }
+        : { harness, ...sessionOwner(arrivals, projectId, event) };
+    byAgent.set(event.agent, owner);
   }
   return owner;
+}
+
+function ownersByAgent(owners: Owners, event: PlimsollEvent): Map<string, Owner> {
+  let ofHarness = owners.get(event.harness);
+  if (ofHarness === undefined) {
+    ofHarness = { own: new Map(), sessions: new Map() };
+    owners.set(event.harness, ofHarness);
+  }
+  if (event.type === "harness") return ofHarness.own;
+  let ofSession = ofHarness.sessions.get(event.session);
+  if (ofSession === undefined) {
+    ofSession = new Map();
+    ofHarness.sessions.set(event.session, ofSession);
+  }
+  return ofSession;
 }
 
 function harnessOf({ harnesses }: Arrivals, projectId: number, event: PlimsollEvent): ArrivedHarness {
