@@ -87,14 +87,14 @@ export async function planChunk(
   const owners = [...arrivals.agents.values()];
   const plan = emptyPlan(arrivals);
   const bySession = new Map<string, AgentChange[]>();
+  let planned = 0;
   const add = (owner: ArrivedAgent, news: AgentNews, changes: AgentChanges | undefined) => {
+    planned += 1;
     addNews(plan, owner, news);
     if (changes !== undefined) addChanges(plan, bySession, changes);
   };
   let sliceEnds = performance.now() + SLICE_MS;
-  let planned = 0;
   const slice = async () => {
-    planned += 1;
     if (performance.now() < sliceEnds) return;
     await pause(planned / owners.length);
     sliceEnds = performance.now() + SLICE_MS;
@@ -106,10 +106,8 @@ export async function planChunk(
     const news = stored && newsOf(owner, stored);
     const changes = news && isOfSession(owner) ? changesFromMemory(memory, owner, news, options) : undefined;
     if (news === undefined || changes === undefined) unread.push(owner);
-    else {
-      add(owner, news, changes);
-      await slice();
-    }
+    else add(owner, news, changes);
+    await slice();
   }
   const agents = unread.filter(isOfSession).map(({ id }) => id);
   await memory.loadAgents(sql, agents);

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { PrismaClient } from "../db/client.ts";
 import { ALL, GRAINS } from "../store/buckets.ts";
 import { emptyTables } from "../testing/dump.ts";
-import { TEST_WINDOWS, type TestIngest, testIngest } from "../testing/ingest.ts";
+import { setTestWindows, type TestIngest, testIngest } from "../testing/ingest.ts";
 import {
   storedBoundaryRollups,
   storedRollups,
@@ -123,14 +123,7 @@ let prisma: PrismaClient;
 beforeAll(async () => {
   path = await testIngest();
   prisma = path.prisma;
-  await prisma.modelWindow.createMany({
-    data: Object.entries(TEST_WINDOWS).map(([model, tokens]) => ({
-      projectId: 1,
-      model,
-      tokens,
-      updatedAt: new Date(),
-    })),
-  });
+  await setTestWindows(prisma);
 });
 afterAll(() => path.close());
 beforeEach(() => emptyTables(prisma));

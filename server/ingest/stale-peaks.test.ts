@@ -5,7 +5,7 @@ import { openWriters, type Writers } from "../db/sql.ts";
 import { packBlock, turnBlocks } from "../store/turn-blocks.ts";
 import type { TurnRow } from "../store/turns.ts";
 import { emptyTables } from "../testing/dump.ts";
-import { TEST_WINDOWS, type TestIngest, testIngest } from "../testing/ingest.ts";
+import { setTestWindows, type TestIngest, testIngest } from "../testing/ingest.ts";
 import { storedRollups, sumsOfTurns } from "../testing/rollup-sums.ts";
 import { sqlOfClient } from "../testing/sql.ts";
 import { storedTurns } from "../testing/turns.ts";
@@ -22,14 +22,7 @@ beforeAll(async () => {
   path = await testIngest();
   prisma = path.prisma;
   writers = openWriters({ url: path.databaseUrl, size: 1, log: pino({ level: "silent" }) });
-  await prisma.modelWindow.createMany({
-    data: Object.entries(TEST_WINDOWS).map(([model, tokens]) => ({
-      projectId: 1,
-      model,
-      tokens,
-      updatedAt: new Date(),
-    })),
-  });
+  await setTestWindows(prisma);
 });
 afterAll(async () => {
   await writers?.end();
