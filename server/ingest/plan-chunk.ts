@@ -100,24 +100,34 @@ export async function planChunk(
     sliceEnds = performance.now() + SLICE_MS;
   };
   // A read waits until the chunk before is written. Until then, the agents are planned of which nothing has to be read.
-  const unread: ArrivedAgent[] = [];
+  const unknown: ArrivedAgent[] = [];
+  const unread: { agent: SessionAgent; known: KnownAgent; news: AgentNews }[] = [];
+  const planFromMemory = async (owner: ArrivedAgent, news: AgentNews) => {
+    const known = memory.agents.get(owner.id);
+    // An agent is made by its first event; one heard from without learning anything only moves its times.
+    if (!isOfSession(owner) || (known === undefined && !hasEvents(news))) add(owner, news, undefined);
+    else {
+      const changes = changesFromMemory(memory, owner, news, options);
+      if (changes !== undefined) add(owner, news, changes);
+      else if (known !== undefined) unread.push({ agent: owner, known, news });
+      else throw new Error(`the new agent ${owner.id} cannot be out of order`);
+    }
+    await slice();
+  };
   for (const owner of owners) {
     const stored = lookup === "all" ? undefined : recall(memory, owner);
-    const news = stored && newsOf(owner, stored);
-    const changes = news && isOfSession(owner) ? changesFromMemory(memory, owner, news, options) : undefined;
-    if (news === undefined || changes === undefined) unread.push(owner);
-    else add(owner, news, changes);
-    await slice();
+    if (stored === undefined) unknown.push(owner);
+    else await planFromMemory(owner, newsOf(owner, stored));
   }
-  const agents = unread.filter(isOfSession).map(({ id }) => id);
+  const agents = unknown.filter(isOfSession).map(({ id }) => id);
   await memory.loadAgents(sql, agents);
   await memory.loadKeys(sql, agents);
-  const stored = await lookUp(sql, memory, unread, lookup);
-  for (const owner of unread) {
-    const news = newsOf(owner, stored.get(owner.id) ?? NOTHING_STORED);
-    // An agent is made by its first event; one heard from without learning anything only moves its times.
-    const isChanged = isOfSession(owner) && (memory.agents.has(owner.id) || hasEvents(news));
-    add(owner, news, isChanged ? await changesOf(sql, memory, owner, news, options) : undefined);
+  const stored = await lookUp(sql, memory, unknown, lookup);
+  for (const owner of unknown) {
+    await planFromMemory(owner, newsOf(owner, stored.get(owner.id) ?? NOTHING_STORED));
+  }
+  for (const { agent, known, news } of unread) {
+    add(agent, news, await foldAgain(sql, memory, agent, known, news, options));
     await slice();
   }
   await memory.loadSessions(sql, [...arrivals.sessions.keys()]);
@@ -162,36 +172,7 @@ function addChanges(plan: ChunkPlan, bySession: Map<string, AgentChange[]>, chan
   else siblings.push(change);
 }
 
-/** Continues an agent's history, or folds it again: from memory if its tail reaches far enough back. */
-async function changesOf(
-  sql: Pick<Sql, "query">,
-  memory: ProjectMemory,
-  agent: SessionAgent,
-  news: AgentNews,
-  options: AgentOptions,
-): Promise<AgentChanges> {
-  const planned = changesFromMemory(memory, agent, news, options);
-  if (planned !== undefined) return planned;
-  const { id } = agent;
-  const known = memory.agents.get(id);
-  if (known === undefined) throw new Error(`the new agent ${id} cannot be out of order`);
-  const history = openHistory(sql, memory.projectId, known.row, memory.modelName);
-  const tail = memory.tails.get(id);
-  const keep = tail && keptTurns(tail);
-  const refolded = await refoldAgent({
-    history,
-    agent,
-    known,
-    news,
-    options,
-    extent: "until_unchanged",
-    keep,
-  });
-  memory.tails.set(id, tailAfterRefold(tail, refolded.tail));
-  return refolded.changes;
-}
-
-/** Returns undefined if the history has to be read. */
+/** Continues an agent's history, or folds it again from memory. Returns undefined if the history has to be read. */
 function changesFromMemory(
   memory: ProjectMemory,
   agent: SessionAgent,
@@ -215,6 +196,25 @@ function changesFromMemory(
   if (kept !== undefined || typeof extended === "string") return kept;
   memory.tails.set(id, { runs: [], reach: tail.reach });
   return extendKnownAgent(agent, known, news, options) as AgentChanges;
+}
+
+/** Folds an agent's history again from the database. */
+async function foldAgain(
+  sql: Pick<Sql, "query">,
+  memory: ProjectMemory,
+  agent: SessionAgent,
+  known: KnownAgent,
+  news: AgentNews,
+  options: AgentOptions,
+): Promise<AgentChanges> {
+  const { id } = agent;
+  const history = openHistory(sql, memory.projectId, known.row, memory.modelName);
+  const before = memory.tails.get(id);
+  const keep = before && keptTurns(before);
+  const extent = "until_unchanged";
+  const { changes, tail } = await refoldAgent({ history, agent, known, news, options, extent, keep });
+  memory.tails.set(id, tailAfterRefold(before, tail));
+  return changes;
 }
 
 /** Folds the late events from the tail, and adds the others to the end. */
