@@ -16,12 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => path.close());
 
-async function send(events: unknown[]) {
-  const server = await path.start();
-  const answer = await server.send(...events);
-  await server.close();
-  return answer;
-}
+const send = (events: unknown[]) => path.sendOnce(events);
 
 describe("writing events", () => {
   it("stores a turn, its agent, its session and its rollups", async () => {

@@ -27,6 +27,8 @@ export interface TestIngest {
   databaseUrl: string;
   /** Another process on the same database. */
   start(options?: StartOptions): Promise<TestServer>;
+  /** Sends events through a server that runs for them alone. */
+  sendOnce(events: readonly unknown[]): Promise<IngestAnswer>;
   close(): Promise<void>;
 }
 
@@ -44,7 +46,7 @@ export async function testIngest({
     data: [{ id: 1, name: "default", createdAt: new Date() }],
     skipDuplicates: true,
   });
-  return {
+  const path: TestIngest = {
     prisma,
     databaseUrl: url,
     async start({ projected, segmentTurns, clock = Date.now } = {}) {
@@ -75,11 +77,18 @@ export async function testIngest({
       servers.add(server);
       return server;
     },
+    async sendOnce(events) {
+      const server = await path.start();
+      const answer = await server.send(...events);
+      await server.close();
+      return answer;
+    },
     async close() {
       await Promise.all([...servers].map((server) => server.close()));
       await database.close();
     },
   };
+  return path;
 }
 
 /** Signals between several write paths in one process. */
