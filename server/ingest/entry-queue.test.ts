@@ -2,9 +2,9 @@ import { describe, expect, it } from "vitest";
 import { parsedEvent } from "../testing/events.ts";
 import { EntryQueue, type JournaledEntry } from "./entry-queue.ts";
 
-const entry = (id: string, events: number): JournaledEntry => ({
+const entry = (id: string, events: number, receivedAt = 0): JournaledEntry => ({
   id,
-  receivedAt: 0,
+  receivedAt,
   entry: {
     events: Array.from({ length: events }, (_, n) => parsedEvent({ id: `${id}${n}`, type: "cleared" })),
   },
@@ -64,6 +64,15 @@ it("an entry that is reserved or in memory is not added from the journal", () =>
   expect(queue.isEmpty).toBe(true);
   queue.putBack(chunk);
   expect(idsOf(queue)).toEqual(["a", "b"]);
+});
+
+it("entries of other processes take their place by the time of receipt", () => {
+  const queue = new EntryQueue(100);
+  for (const [id, receivedAt] of Object.entries({ a: 10, b: 20, c: 30 })) {
+    queue.offer(entry(id, 1, receivedAt));
+  }
+  queue.addRead([entry("x", 1, 5), entry("y", 1, 20), entry("z", 1, 40)], true);
+  expect(idsOf(queue)).toEqual(["x", "a", "b", "y", "c", "z"]);
 });
 
 it("a chunk holds whole entries, and a command alone", () => {

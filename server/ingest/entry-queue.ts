@@ -112,7 +112,9 @@ export class EntryQueue {
   #add(added: JournaledEntry): void {
     this.#reserved.delete(added.id);
     if (this.#ids.has(added.id)) return;
-    this.#entries.push(added);
+    // Entries of other processes are read later than they were received.
+    const before = this.#entries.findLastIndex(({ receivedAt }) => receivedAt <= added.receivedAt);
+    this.#entries.splice(before + 1, 0, added);
     this.#ids.add(added.id);
     this.#events += added.entry.events.length;
     this.#waiting += added.entry.events.length;
