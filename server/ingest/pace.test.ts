@@ -13,29 +13,29 @@ describe("the sizes", () => {
 });
 
 describe("a queue", () => {
-  it.each<[string, { isAwaited: boolean; events: number }, boolean]>([
-    ["with few events is not urgent", { isAwaited: false, events: 9_999 }, false],
-    ["with enough events is urgent", { isAwaited: false, events: 10_000 }, true],
-    ["that somebody waits for is urgent", { isAwaited: true, events: 1 }, true],
+  it.each<[string, { isAwaited: boolean; waiting: number }, boolean]>([
+    ["with few events is not urgent", { isAwaited: false, waiting: 19_999 }, false],
+    ["with enough events is urgent", { isAwaited: false, waiting: 20_000 }, true],
+    ["that somebody waits for is urgent", { isAwaited: true, waiting: 1 }, true],
   ])("%s", (_, queue, expected) => {
     expect(isUrgent(queue)).toBe(expected);
   });
 });
 
 describe("the wait for the next chunk", () => {
-  const few = { isEmpty: false, isAwaited: false, events: 5 };
+  const few = { isEmpty: false, isAwaited: false, waiting: 5 };
 
   it.each<[string, Partial<typeof few>, number, number, number]>([
-    ["is 50 ms after a chunk without events", {}, 0, 0, 50],
-    ["grows by 0.1 ms an event", {}, 1_000, 0, 150],
+    ["is 100 ms after a chunk without events", {}, 0, 0, 100],
+    ["grows by 0.1 ms an event", {}, 1_000, 0, 200],
     ["is 400 ms at most", {}, 32_000, 0, 400],
-    ["counts from the time the last chunk was taken", {}, 1_000, 140, 10],
-    ["is over at its end", {}, 1_000, 150, 0],
+    ["counts from the time the last chunk was taken", {}, 1_000, 140, 60],
+    ["is over at its end", {}, 1_000, 200, 0],
     ["is over after its end", {}, 1_000, 9_000, 0],
     ["is nothing while no entry waits", { isEmpty: true }, 1_000, 0, 0],
     ["is nothing if somebody waits", { isAwaited: true }, 1_000, 0, 0],
-    ["is the same with 9,999 queued events", { events: 9_999 }, 1_000, 0, 150],
-    ["is nothing with 10,000 queued events", { events: 10_000 }, 1_000, 0, 0],
+    ["is the same with 19,999 events waiting", { waiting: 19_999 }, 1_000, 0, 200],
+    ["is nothing with 20,000 events waiting", { waiting: 20_000 }, 1_000, 0, 0],
   ])("%s", (_, queue, lastEvents, passed, expected) => {
     const last = { takenAt: 7_000, events: lastEvents };
     expect(msUntilNextChunk({ ...few, ...queue }, last, 7_000 + passed)).toBe(expected);

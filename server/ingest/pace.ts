@@ -19,16 +19,16 @@ export const SHARED: Sizes = { chunk: 24_000, waiting: 32_000 };
 export const QUEUE_EVENTS = 192_000;
 
 /**
- * Milliseconds between two chunks while nobody waits and little is queued. Every chunk writes each of its agents once, so
- * under load fewer and larger chunks are worth a short delay.
+ * Milliseconds between two chunks while nobody waits for them and few events wait. Every chunk writes each of its agents
+ * once, so fewer and larger chunks are worth a short delay.
  */
-const PACE_MS = 50;
+const PACE_MS = 100;
 /** Milliseconds more for each event of the last chunk. */
 const PACE_MS_PER_EVENT = 0.1;
 /** The longest delay in milliseconds. */
 const MOST_PACE_MS = 400;
-/** Queued events that are projected without delay. */
-const ENOUGH_EVENTS = 10_000;
+/** So many waiting events are projected without delay. */
+const ENOUGH_EVENTS = 20_000;
 
 /** The chunk that was taken last. */
 export interface LastChunk {
@@ -43,13 +43,13 @@ export function sizesFor({ holding, shared }: { holding: boolean; shared: boolea
 }
 
 /** Whether somebody waits for what is queued, or enough of it is there. */
-export function isUrgent({ isAwaited, events }: Pick<EntryQueue, "isAwaited" | "events">): boolean {
-  return isAwaited || events >= ENOUGH_EVENTS;
+export function isUrgent({ isAwaited, waiting }: Pick<EntryQueue, "isAwaited" | "waiting">): boolean {
+  return isAwaited || waiting >= ENOUGH_EVENTS;
 }
 
 /** Milliseconds until the next chunk may be taken, so that small chunks grow. 0 if nothing is gained by waiting. */
 export function msUntilNextChunk(
-  queue: Pick<EntryQueue, "isAwaited" | "events" | "isEmpty">,
+  queue: Pick<EntryQueue, "isAwaited" | "waiting" | "isEmpty">,
   last: LastChunk,
   now: number,
 ): number {
