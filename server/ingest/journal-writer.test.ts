@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Writers } from "../db/sql.ts";
 import { parsedEvent } from "../testing/events.ts";
 import { DatabaseClock } from "./database-clock.ts";
@@ -19,6 +19,7 @@ let clock: DatabaseClock;
 let writer: JournalWriter;
 
 beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   commits = [];
   journaled = [];
   clock = new DatabaseClock(() => 1_000);
@@ -47,6 +48,8 @@ beforeEach(() => {
   });
 });
 
+afterEach(() => void vi.useRealTimers());
+
 const events = (count: number, name = "e") =>
   Array.from({ length: count }, (_, n) => parsedEvent({ id: `${name}${n}`, type: "cleared" }));
 const turnOfTheLoop = () => new Promise((resolve) => setImmediate(resolve));
@@ -65,20 +68,55 @@ describe("the journal", () => {
     expect(journaled[0]!.entry.requests?.map((request) => request.events)).toEqual([1, 2, 1]);
   });
 
-  it("has at most two commits under way, and groups what waits meanwhile", async () => {
+  it("groups what waits while a commit is under way", async () => {
     for (let n = 0; n < 5; n++) {
       void append();
       await turnOfTheLoop();
     }
-    expect(sizes()).toEqual([
-      [1, 1],
-      [1, 1],
-    ]);
-    expect(writer.depth).toBe(3);
+    expect(sizes()).toEqual([[1, 1]]);
+    expect(writer.depth).toBe(4);
     commits[0]!.resolve();
     await turnOfTheLoop();
-    expect(sizes()[2]).toEqual([1, 3]);
+    expect(sizes()[1]).toEqual([1, 4]);
     expect(writer.depth).toBe(0);
+  });
+
+  it("begins a second commit when the first has taken 20 ms, and never a third", async () => {
+    for (let n = 0; n < 2; n++) {
+      void append();
+      await turnOfTheLoop();
+    }
+    vi.advanceTimersByTime(19);
+    expect(sizes()).toHaveLength(1);
+    vi.advanceTimersByTime(1);
+    expect(sizes()).toHaveLength(2);
+    const third = append();
+    await turnOfTheLoop();
+    vi.advanceTimersByTime(60_000);
+    expect(sizes()).toHaveLength(2);
+    // The first stays slow: what waits does not wait for it.
+    commits[1]!.resolve();
+    await turnOfTheLoop();
+    expect(sizes()).toHaveLength(3);
+    commits[2]!.resolve();
+    expect(await third).toBe(true);
+    expect(journaled).toHaveLength(2);
+  });
+
+  it("commits for four projects at once, and then for those that waited", async () => {
+    for (let round = 0; round < 2; round++) {
+      for (let projectId = 1; projectId <= 5; projectId++) void append({ projectId });
+      await turnOfTheLoop();
+    }
+    expect(sizes().map(([projectId]) => projectId)).toEqual([1, 2, 3, 4]);
+    commits[1]!.resolve();
+    await turnOfTheLoop();
+    commits[0]!.resolve();
+    await turnOfTheLoop();
+    expect(sizes().slice(4)).toEqual([
+      [5, 2],
+      [1, 1],
+    ]);
   });
 
   it.each<[string, Partial<JournalRequest>[], [number, number][]]>([
@@ -207,14 +245,13 @@ describe("the journal", () => {
   it("refuses what waits, and lets finish what is under way", async () => {
     const under = append();
     await turnOfTheLoop();
-    void append();
-    await turnOfTheLoop();
     const waiting = append().catch((error: Error) => error.message);
     await turnOfTheLoop();
     writer.refuseWaiting(new Error("stopping"));
     expect(await waiting).toBe("stopping");
+    expect(writer.depth).toBe(0);
     commits[0]!.resolve();
     expect(await under).toBe(true);
-    expect(writer.depth).toBe(0);
+    await writer.drained();
   });
 });

@@ -35,18 +35,33 @@ export interface JournalWriterOptions {
 
 /** Events in one commit; a request is never split. */
 const GROUP_EVENTS = 2_000;
-/** Commits under way at once: one waits for its fsync while the next is sent. */
+/** Commits of one project under way at once. The second begins only if the first is slow: fewer commits cost less. */
 const COMMITS = 2;
+/** Milliseconds after which a commit is slow. */
+const SLOW_MS = 20;
+/** Commits of all projects under way at once. */
+const ALL_COMMITS = 4;
 
-interface Waiting extends JournalRequest {
+interface WaitingRequest {
+  request: JournalRequest;
   resolve: (journaled: boolean) => void;
   reject: (error: unknown) => void;
+}
+
+/** The commits of one project. */
+interface CommitQueue {
+  waiting: WaitingRequest[];
+  /** Under way. */
+  committing: number;
+  /** Of those. */
+  slow: number;
 }
 
 /** Commits events to the journal in groups: requests that arrive together share one fsync. */
 export class JournalWriter {
   readonly #options: JournalWriterOptions;
-  #queue: Waiting[] = [];
+  /** Projects with requests or commits; the one whose turn is next comes first. */
+  readonly #queues = new Map<number, CommitQueue>();
   #queued = 0;
   #committing = 0;
   #turn: NodeJS.Immediate | undefined;
@@ -64,7 +79,7 @@ export class JournalWriter {
   /** Resolves with true after the commit, or with false if the request was abandoned before it. */
   append(request: JournalRequest): Promise<boolean> {
     return new Promise((resolve, reject) => {
-      this.#queue.push({ ...request, resolve, reject });
+      this.#queueOf(request.projectId).waiting.push({ request, resolve, reject });
       this.#queued += request.events.length;
       // Requests read in the same turn of the event loop share a commit.
       this.#turn ??= setImmediate(() => {
@@ -76,67 +91,88 @@ export class JournalWriter {
 
   /** Resolves when nothing waits for a commit. */
   drained(): Promise<void> {
-    if (this.#queue.length === 0 && this.#committing === 0) return Promise.resolve();
+    if (this.#queues.size === 0) return Promise.resolve();
     return new Promise((resolve) => this.#idle.push(resolve));
   }
 
   /** Rejects everything that is not on its way to the database. */
   refuseWaiting(error: Error): void {
-    for (const { reject } of this.#queue.splice(0)) reject(error);
+    for (const { waiting } of this.#queues.values()) {
+      for (const { reject } of waiting.splice(0)) reject(error);
+    }
     this.#queued = 0;
+    this.#pump();
+  }
+
+  #queueOf(projectId: number): CommitQueue {
+    let queue = this.#queues.get(projectId);
+    if (queue === undefined) {
+      queue = { waiting: [], committing: 0, slow: 0 };
+      this.#queues.set(projectId, queue);
+    }
+    return queue;
   }
 
   #pump(): void {
-    while (this.#queue.length > 0 && this.#committing < COMMITS) {
-      const group = this.#take();
-      if (group.length === 0) continue;
-      this.#committing += 1;
-      void this.#commit(group).finally(() => {
-        this.#committing -= 1;
-        if (this.#queue.length > 0) this.#pump();
-        else if (this.#committing === 0) for (const idle of this.#idle.splice(0)) idle();
-      });
+    for (const [projectId, queue] of [...this.#queues]) {
+      while (this.#committing < ALL_COMMITS && mayCommit(queue)) {
+        const group = this.#take(queue);
+        if (group.length > 0) void this.#commitFrom(queue, group);
+        // The other projects come first now.
+        this.#queues.delete(projectId);
+        this.#queues.set(projectId, queue);
+      }
+      if (queue.waiting.length === 0 && queue.committing === 0) this.#queues.delete(projectId);
     }
+    if (this.#queues.size === 0) for (const idle of this.#idle.splice(0)) idle();
   }
 
-  /** The next requests of one project that fit a group. */
-  #take(): Waiting[] {
-    const first = this.#queue[0]!;
-    const group: Waiting[] = [];
-    const left: Waiting[] = [];
+  async #commitFrom(queue: CommitQueue, group: readonly WaitingRequest[]): Promise<void> {
+    let slow = 0;
+    const timer = setTimeout(() => {
+      slow = 1;
+      queue.slow += 1;
+      this.#pump();
+    }, SLOW_MS);
+    queue.committing += 1;
+    this.#committing += 1;
+    await this.#commit(group);
+    clearTimeout(timer);
+    queue.committing -= 1;
+    queue.slow -= slow;
+    this.#committing -= 1;
+    this.#pump();
+  }
+
+  /** The next requests that fit a group. */
+  #take({ waiting }: CommitQueue): WaitingRequest[] {
+    const group: WaitingRequest[] = [];
     let events = 0;
-    let full = false;
-    for (const request of this.#queue) {
-      const size = request.events.length;
-      const alone = request.commands !== undefined || request.reply !== undefined;
-      if (
-        request.projectId !== first.projectId ||
-        full ||
-        (group.length > 0 && (alone || events + size > GROUP_EVENTS))
-      ) {
-        full ||= request.projectId === first.projectId;
-        left.push(request);
+    let taken = 0;
+    for (const one of waiting) {
+      const { events: own, commands, reply, abandoned } = one.request;
+      const alone = commands !== undefined || reply !== undefined;
+      if (group.length > 0 && (alone || events + own.length > GROUP_EVENTS)) break;
+      taken += 1;
+      this.#queued -= own.length;
+      if (abandoned?.() === true) {
+        one.resolve(false);
         continue;
       }
-      if (alone) full = true;
-      if (request.abandoned?.() === true) {
-        this.#queued -= size;
-        request.resolve(false);
-        continue;
-      }
-      events += size;
-      group.push(request);
+      events += own.length;
+      group.push(one);
+      if (alone) break;
     }
-    this.#queue = left;
-    this.#queued -= events;
+    waiting.splice(0, taken);
     return group;
   }
 
-  async #commit(group: readonly Waiting[]): Promise<void> {
+  async #commit(group: readonly WaitingRequest[]): Promise<void> {
     const { writers, clock, reserve, unreserve, journaled, measured } = this.#options;
-    const { projectId, commands, reply } = group[0]!;
-    const events = group.flatMap((request) => request.events);
-    const entry: JournalEntry = { events, refused: sumOf(group), commands, reply };
+    const requests = group.map(({ request }) => request);
+    const { projectId, commands, reply } = requests[0]!;
+    const events = requests.flatMap((request) => request.events);
+    const entry: JournalEntry = { events, refused: sumOf(requests), commands, reply };
     const id = uuid();
     const started = performance.now();
     reserve(projectId, id);
@@ -151,8 +187,8 @@ export class JournalWriter {
       );
       if (stored === undefined) throw new PlimsollError("overloaded", LATE, RETRY);
       clock.correct(stored.received_ms);
-      const requests = group.map((request) => ({ events: request.events.length, done: request.done }));
-      journaled(projectId, { id, receivedAt: stored.received_ms, entry, requests });
+      const senders = requests.map((request) => ({ events: request.events.length, done: request.done }));
+      journaled(projectId, { id, receivedAt: stored.received_ms, entry, requests: senders });
       for (const { resolve } of group) resolve(true);
       measured?.(events.length, performance.now() - started);
     } catch (error) {
@@ -176,6 +212,11 @@ function inTime(text: string, values: readonly unknown[]): string {
 }
 
 const RECEIVED = "RETURNING (extract(epoch FROM received_at) * 1000)::float8 AS received_ms";
+
+/** A slow commit may wait for a connection that is lost; the next one has another connection. */
+function mayCommit({ waiting, committing, slow }: CommitQueue): boolean {
+  return waiting.length > 0 && committing === slow && committing < COMMITS;
+}
 
 function sumOf(group: readonly JournalRequest[]): Record<string, number> | undefined {
   let sum: Record<string, number> | undefined;
