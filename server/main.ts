@@ -133,9 +133,11 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     },
   });
   stops.push(() => pipeline.close());
-  instruments.watchQueue({
+  const room = new BodyRoom(settings.PLIMSOLL_BODIES_MIB * 1024 * 1024);
+  instruments.watch({
     depth: () => ingest.depth(),
     fullProjects: () => ingest.queueState().fullProjects,
+    bodyBytes: () => room.held,
   });
 
   const publicUrl = () => running?.url ?? `http://${settings.HOST}:${settings.PORT}`;
@@ -220,7 +222,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
       access,
       ingest,
       quota: createQuota(settings.PLIMSOLL_QUOTA_EVENTS_PER_SECOND, clock),
-      room: new BodyRoom(settings.PLIMSOLL_BODIES_MIB * 1024 * 1024, instruments.bodies),
+      room,
     }),
     machine,
     pages: pages?.handle ?? noPages,

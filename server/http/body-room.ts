@@ -9,13 +9,10 @@ const RETRY_AFTER = 1;
  */
 export class BodyRoom {
   readonly #limit: number;
-  readonly #changed: (held: number) => void;
   #held = 0;
 
-  /** `changed` is told the bytes held whenever they change. */
-  constructor(limitBytes: number, changed: (held: number) => void = () => {}) {
+  constructor(limitBytes: number) {
     this.#limit = limitBytes;
-    this.#changed = changed;
   }
 
   /** Bytes held by all requests. */
@@ -37,12 +34,10 @@ export class BodyRoom {
       );
     }
     this.#held += bytes;
-    this.#changed(this.#held);
   }
 
   give(bytes: number): void {
     this.#held -= bytes;
-    this.#changed(this.#held);
   }
 }
 

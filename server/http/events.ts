@@ -46,7 +46,8 @@ export function takeEvents(deps: EventsDeps): (incoming: IncomingMessage) => Pro
 
 /** RFC 7240: `Prefer: wait`, perhaps among other preferences, and with a number of seconds that is ours to ignore. */
 function prefersWait({ headers }: IncomingMessage): boolean {
-  const preferences = [headers.prefer ?? []].flat().join(",").split(",");
+  if (headers.prefer === undefined) return false;
+  const preferences = [headers.prefer].flat().join(",").split(",");
   return preferences.some((preference) => /^\s*wait\s*(=|$)/i.test(preference));
 }
 

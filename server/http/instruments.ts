@@ -9,18 +9,18 @@ export interface Instruments {
   events(outcome: string, count: number): void;
   /** One group commit: how many events it took, and how long until COMMIT returned. */
   commit(events: number, seconds: number): void;
-  /** Sets the queue to read at each scrape. */
-  watchQueue(queue: WatchedQueue): void;
-  /** Bytes of request bodies in memory. */
-  bodies(bytes: number): void;
+  /** Sets what is read at each scrape. */
+  watch(watched: Watched): void;
   liveClients(count: number): void;
 }
 
-export interface WatchedQueue {
+export interface Watched {
   /** Events waiting for their commit. */
   depth(): number;
   /** Ids of the projects whose queue is full. */
   fullProjects(): readonly number[];
+  /** Bytes of request bodies in memory. */
+  bodyBytes(): number;
 }
 
 export function createInstruments(): Instruments {
@@ -53,13 +53,13 @@ export function createInstruments(): Instruments {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5],
     registers,
   });
-  let queue: WatchedQueue = { depth: () => 0, fullProjects: () => [] };
+  let watched: Watched = { depth: () => 0, fullProjects: () => [], bodyBytes: () => 0 };
   new Gauge({
     name: "plimsoll_ingest_queue_events",
     help: "Events waiting for their commit.",
     registers,
     collect() {
-      this.set(queue.depth());
+      this.set(watched.depth());
     },
   });
   new Gauge({
@@ -69,13 +69,16 @@ export function createInstruments(): Instruments {
     registers,
     collect() {
       this.reset();
-      for (const id of queue.fullProjects()) this.set({ project_id: id }, 1);
+      for (const id of watched.fullProjects()) this.set({ project_id: id }, 1);
     },
   });
-  const bodies = new Gauge({
+  new Gauge({
     name: "plimsoll_ingest_body_bytes",
     help: "Bytes of event bodies in memory, as they came and as they were decompressed.",
     registers,
+    collect() {
+      this.set(watched.bodyBytes());
+    },
   });
   const live = new Gauge({
     name: "plimsoll_live_clients",
@@ -110,10 +113,9 @@ export function createInstruments(): Instruments {
       commitSize.observe(events);
       commitTime.observe(seconds);
     },
-    watchQueue(watched) {
-      queue = watched;
+    watch(meant) {
+      watched = meant;
     },
-    bodies: (bytes) => bodies.set(bytes),
     liveClients: (count) => live.set(count),
   };
 }

@@ -95,7 +95,7 @@ describe("the metrics", () => {
     instruments.commit(500, 0.004);
     let waiting = 500;
     let full = [2, 3];
-    instruments.watchQueue({ depth: () => waiting, fullProjects: () => full });
+    instruments.watch({ depth: () => waiting, fullProjects: () => full, bodyBytes: () => 700 });
     waiting = 12;
     expect((await scrape(fleet(), instruments)).get("plimsoll_ingest_queue_full")?.metrics).toEqual([
       { value: "1", labels: { project_id: "2" } },
