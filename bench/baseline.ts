@@ -5,7 +5,7 @@ import { defineTable } from "../server/store/table.ts";
 import type { TurnRow } from "../server/store/turns.ts";
 import { randomFrom } from "./fleet.ts";
 import { busyFleet } from "./ingest.ts";
-import type { Group, Measurement } from "./measurement.ts";
+import type { BenchGroup, Measurement } from "./measurement.ts";
 import { rounded } from "./measurement.ts";
 import { sendLoad, startEcho } from "./processes.ts";
 import { withServer } from "./with-server.ts";
@@ -22,7 +22,7 @@ const SPACING = 5_000;
  * The bare minimum of each ingest row. Other work on the machine changes these rows as much as the ingest rows, so
  * compare their ratios.
  */
-export const baseline: Group = {
+export const baseline: BenchGroup = {
   names: ["baseline.echo", "baseline.insert"],
   async *run(context) {
     if (context.wanted("baseline.echo")) {

@@ -30,7 +30,7 @@ export function requestBytes(options: {
  * A keep-alive connection with one request at a time. It needs far less CPU than node:http, which would take much of
  * the machine that is measured.
  */
-export class Connection {
+export class LoadConnection {
   readonly #socket: Socket;
   #received = "";
   #done: { resolve: (answer: Answer) => void; reject: (error: Error) => void } | undefined;
@@ -49,11 +49,11 @@ export class Connection {
   }
 
   /** `limit` is the longest wait for an answer in ms; after that the socket is closed. */
-  static open(port: number, limit = ANSWER_LIMIT): Promise<Connection> {
+  static open(port: number, limit = ANSWER_LIMIT): Promise<LoadConnection> {
     return new Promise((resolve, reject) => {
       const socket = connect(port, "127.0.0.1");
       socket.once("error", reject);
-      socket.once("connect", () => resolve(new Connection(socket, limit)));
+      socket.once("connect", () => resolve(new LoadConnection(socket, limit)));
     });
   }
 

@@ -10,8 +10,8 @@ import {
   settle,
 } from "./database.ts";
 import type { FleetShape } from "./fleet.ts";
-import type { Job, LoadPhase, LoadReport, Target } from "./load-process.ts";
-import type { Context, Group, Measurement } from "./measurement.ts";
+import type { Job, LoadPhase, LoadReport, LoadTarget } from "./load-process.ts";
+import type { BenchContext, BenchGroup, Measurement } from "./measurement.ts";
 import { rounded } from "./measurement.ts";
 import { residentBytes, sendLoad } from "./processes.ts";
 import { describeProfile } from "./profile.ts";
@@ -36,7 +36,7 @@ export function busyFleet(connections: number, turns: number, seed: number): Fle
 }
 
 /** A row's load; what it leaves out is as in `ingest.batch`. */
-interface Shape
+interface LoadShape
   extends Partial<Pick<Job, "traffic" | "batch" | "requests" | "counted" | "patience" | "interval">> {
   fleet?: Partial<FleetShape>;
   unit?: string;
@@ -52,14 +52,14 @@ const SESSIONS_5000 = { sessions: 5_000, agents: 1 };
 const TURN_EVERY = 5;
 
 /** What so many agents at work send: a request a second over each connection. */
-function atWork(agents: number, fleet: Partial<FleetShape>): Shape {
+function atWork(agents: number, fleet: Partial<FleetShape>): LoadShape {
   const batch = agents / TURN_EVERY / CONNECTIONS;
   const counted = 2 * COUNTED;
   const requests = (CONNECTIONS * (WARM_UP + 2 * counted)) / 1_000;
   return { fleet: { ...fleet, turns: batch * requests }, batch, requests, counted, interval: 1_000 };
 }
 
-const SHAPES: Readonly<Record<string, Shape>> = {
+const SHAPES: Readonly<Record<string, LoadShape>> = {
   "ingest.batch": {},
   "ingest.single": {
     fleet: { connections: 128, turns: MOST_REQUESTS },
@@ -87,7 +87,7 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   },
 };
 
-export const ingest: Group = {
+export const ingest: BenchGroup = {
   names: Object.keys(SHAPES),
   async *run(context) {
     for (const [index, [name, shape]] of Object.entries(SHAPES).entries()) {
@@ -110,7 +110,12 @@ interface Mark extends Progress {
 }
 
 /** Each row has servers and an empty database of its own, and counts only if the doctor finds no fault. */
-async function measured(name: string, shape: Shape, seed: number, context: Context): Promise<Measurement> {
+async function measured(
+  name: string,
+  shape: LoadShape,
+  seed: number,
+  context: BenchContext,
+): Promise<Measurement> {
   context.note(`${name} ...`);
   const home = await makeHome();
   const servers: BenchServer[] = [];
@@ -144,7 +149,7 @@ async function measured(name: string, shape: Shape, seed: number, context: Conte
   }
 }
 
-async function createKeys({ projects }: Shape, server: BenchServer, client: Client): Promise<string[]> {
+async function createKeys({ projects }: LoadShape, server: BenchServer, client: Client): Promise<string[]> {
   return projects === undefined ? [await server.makeKey("ingest")] : createProjects(client, projects);
 }
 
@@ -155,7 +160,7 @@ interface Side {
   keys: readonly string[];
 }
 
-async function underLoad(name: string, shape: Shape, seed: number, side: Side): Promise<Measurement> {
+async function underLoad(name: string, shape: LoadShape, seed: number, side: Side): Promise<Measurement> {
   const { home, client, servers, keys } = side;
   const pids = servers.map(({ pid }) => pid);
   const postmaster = await home.postmaster();
@@ -196,7 +201,7 @@ async function underLoad(name: string, shape: Shape, seed: number, side: Side): 
 
 /** The rate; or the cost, if the load has a rate of its own. */
 function figureOf(
-  { interval, unit = "events/s" }: Shape,
+  { interval, unit = "events/s" }: LoadShape,
   rate: number,
   cpu: CpuCost | undefined,
 ): Omit<Measurement, "name"> & Pick<Measurement, "value" | "unit"> {
@@ -207,14 +212,14 @@ function figureOf(
 }
 
 /** Connection n sends to server n and with key n; the servers and keys repeat. */
-function targetsOf(servers: readonly BenchServer[], keys: readonly string[]): Target[] {
+function targetsOf(servers: readonly BenchServer[], keys: readonly string[]): LoadTarget[] {
   return Array.from({ length: Math.max(servers.length, keys.length) }, (_, index) => ({
     port: servers[index % servers.length]!.port,
     key: keys[index % keys.length]!,
   }));
 }
 
-function jobOf(shape: Shape, seed: number, targets: Target[]): Job {
+function jobOf(shape: LoadShape, seed: number, targets: LoadTarget[]): Job {
   const batch = shape.batch ?? BATCH;
   return {
     targets,

@@ -1,7 +1,7 @@
-import { Connection, requestBytes } from "./connection.ts";
+import { LoadConnection, requestBytes } from "./connection.ts";
 import { settle } from "./database.ts";
 import { Fleet } from "./fleet.ts";
-import type { Group, Measurement } from "./measurement.ts";
+import type { BenchGroup, Measurement } from "./measurement.ts";
 import { percentileOf, rounded } from "./measurement.ts";
 import { withServer } from "./with-server.ts";
 
@@ -19,14 +19,14 @@ const EARLIEST = (24 * 3_600_000) / SPACING;
  * What a late event costs beyond one that arrives in order, in an agent with 100,000 turns. Both wait for their
  * projection (`Prefer: wait`), and alternate.
  */
-export const lateEvent: Group = {
+export const lateEvent: BenchGroup = {
   names: ["ingest.late_event"],
   async *run(context) {
     context.note("ingest.late_event ...");
     yield await withServer(async (server, home) => {
       const key = await server.makeKey("ingest");
       const { history, late, inTime } = eventsOfAgent();
-      const connection = await Connection.open(server.port);
+      const connection = await LoadConnection.open(server.port);
       const send = async (body: string, prefer?: string): Promise<number> => {
         const request = requestBytes({ port: server.port, path: "/api/v1/events", key, body, prefer });
         const started = performance.now();

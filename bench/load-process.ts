@@ -1,19 +1,19 @@
 // Sends load from a process of its own, so that the measured event loop does not do this work.
 import { setTimeout as sleep } from "node:timers/promises";
 import type { IngestAnswer } from "@plimsoll/protocol";
-import { type Answer, Connection, requestBytes } from "./connection.ts";
+import { type Answer, LoadConnection, requestBytes } from "./connection.ts";
 import type { FleetShape } from "./fleet.ts";
 import { percentileOf } from "./measurement.ts";
 import { eventsOf, type Traffic } from "./traffic.ts";
 
-export interface Target {
+export interface LoadTarget {
   port: number;
   key: string;
 }
 
 export interface Job {
   /** Connection n sends to target n; the targets repeat if there are more connections. */
-  targets: readonly Target[];
+  targets: readonly LoadTarget[];
   fleet: FleetShape;
   traffic?: Traffic;
   /** Events a request. With 1 the body is a bare event. */
@@ -110,7 +110,7 @@ class Load {
   readonly #job: Job;
   readonly #make: (connection: number) => Made;
   readonly #expected: string;
-  #open: Connection[] = [];
+  #open: LoadConnection[] = [];
   #state: "warming" | LoadPhase = "warming";
   #from = Number.NaN;
   #until = Number.NaN;
@@ -160,13 +160,13 @@ class Load {
     return this.#report();
   }
 
-  #target(connection: number): Target {
+  #target(connection: number): LoadTarget {
     const { targets } = this.#job;
     return targets[connection % targets.length]!;
   }
 
-  #connect(connection: number): Promise<Connection> {
-    return Connection.open(this.#target(connection).port, this.#job.patience);
+  #connect(connection: number): Promise<LoadConnection> {
+    return LoadConnection.open(this.#target(connection).port, this.#job.patience);
   }
 
   #makeReady(connections: number, share: number): Made[][] {

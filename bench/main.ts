@@ -8,8 +8,8 @@ import { baseline } from "./baseline.ts";
 import { ingest } from "./ingest.ts";
 import { lateEvent } from "./late-event.ts";
 import {
-  type Context,
-  type Group,
+  type BenchContext,
+  type BenchGroup,
   type Measurement,
   referenceOf,
   tableOf,
@@ -36,7 +36,7 @@ interface GuardBenchmark {
   run(): Promise<number> | number;
 }
 
-async function guardGroup(note: (text: string) => void): Promise<Group> {
+async function guardGroup(note: (text: string) => void): Promise<BenchGroup> {
   const file = new URL("./guard.ts", import.meta.url);
   let benchmarks: readonly GuardBenchmark[] = [];
   try {
@@ -96,7 +96,7 @@ async function main(): Promise<void> {
   if (profile !== undefined) await mkdir(profile, { recursive: true });
   const asked = names.filter((name) => positionals.some((given) => isMeant(given, name)));
   const references = asked.map(referenceOf);
-  const context: Context = {
+  const context: BenchContext = {
     wanted: (name) => positionals.length === 0 || asked.includes(name) || references.includes(name),
     large: values.large,
     profile,

@@ -7,7 +7,7 @@ export interface Measurement {
 }
 
 /** Options of a run. */
-export interface Context {
+export interface BenchContext {
   /** Whether to measure the row: it was named, or compared with one that was named, or none was named. */
   wanted(name: string): boolean;
   /** Continues to 10 million turns. */
@@ -19,9 +19,9 @@ export interface Context {
 }
 
 /** Measurements that share a server and its data. */
-export interface Group {
+export interface BenchGroup {
   names: readonly string[];
-  run(context: Context): AsyncIterable<Measurement>;
+  run(context: BenchContext): AsyncIterable<Measurement>;
 }
 
 interface Row {

@@ -3,7 +3,7 @@ import { chromium } from "@playwright/test";
 import type { FleetView } from "@plimsoll/protocol";
 import { findChromium } from "../scripts/chromium.ts";
 import { busyFleet } from "./ingest.ts";
-import type { Group, Measurement } from "./measurement.ts";
+import type { BenchGroup, Measurement } from "./measurement.ts";
 import { percentileOf, rounded } from "./measurement.ts";
 import { owned, residentBytes, sendLoad } from "./processes.ts";
 import { type BenchServer, makeHome, startServer } from "./server.ts";
@@ -16,7 +16,7 @@ const LOAD = 10_000;
 const SAMPLE = 200;
 
 /** Memory of a server with its pages. */
-export const memory: Group = {
+export const memory: BenchGroup = {
   names: ["memory.idle", "memory.load"],
   async *run(context) {
     const home = await makeHome();
@@ -39,7 +39,7 @@ export const memory: Group = {
   },
 };
 
-export const live: Group = {
+export const live: BenchGroup = {
   names: ["live.latency"],
   async *run(context) {
     const executablePath = findChromium();

@@ -1,7 +1,7 @@
 import type { SessionPage } from "@plimsoll/protocol";
 import { readStorage, settle } from "./database.ts";
 import { busyFleet } from "./ingest.ts";
-import type { Context, Group, Measurement } from "./measurement.ts";
+import type { BenchContext, BenchGroup, Measurement } from "./measurement.ts";
 import { percentileOf, rounded } from "./measurement.ts";
 import { sendLoad } from "./processes.ts";
 import { type BenchServer, type Home, makeHome, startServer } from "./server.ts";
@@ -20,7 +20,7 @@ const WARM_UPS = 20;
 const LIVE_TURNS = 20_000;
 
 /** Reads from a database that was filled through the real write path. */
-export const reads: Group = {
+export const reads: BenchGroup = {
   names: ["storage.turn", "read.overview", "read.sessions"],
   async *run(context) {
     const small = await filled(context, 1);
@@ -54,7 +54,7 @@ interface Side {
 }
 
 /** Starts a server and fills it with this many million turns. */
-async function filled(context: Context, millions: number): Promise<Side> {
+async function filled(context: BenchContext, millions: number): Promise<Side> {
   const home = await makeHome();
   try {
     const server = await startServer({ home, pages: false });

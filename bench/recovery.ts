@@ -4,10 +4,10 @@ import { parseEvent } from "@plimsoll/protocol";
 import type { Client } from "pg";
 import { v7 as uuid } from "uuid";
 import { journal } from "../server/store/journal.ts";
-import { Connection, requestBytes } from "./connection.ts";
+import { LoadConnection, requestBytes } from "./connection.ts";
 import { readProgress, settle } from "./database.ts";
 import { busyFleet } from "./ingest.ts";
-import type { Group, Measurement } from "./measurement.ts";
+import type { BenchGroup, Measurement } from "./measurement.ts";
 import { percentileOf, rounded } from "./measurement.ts";
 import { type BenchServer, type Home, startServer } from "./server.ts";
 import { eventsOf, type NextEvent } from "./traffic.ts";
@@ -32,7 +32,7 @@ const RANGE = 86_400_000;
  * Kills the server and the postmaster with SIGKILL while the journal is full, starts the server again, and measures how
  * fast it projects the journal while a reader polls the status.
  */
-export const recovery: Group = {
+export const recovery: BenchGroup = {
   names: ["ingest.recovery"],
   async *run(context) {
     context.note("ingest.recovery ...");
@@ -109,7 +109,7 @@ async function send(options: { port: number; key: string; next: NextEvent; event
   const requests = events / BATCH / CONNECTIONS;
   let isFull = false;
   const drive = async (lane: number) => {
-    const connection = await Connection.open(port);
+    const connection = await LoadConnection.open(port);
     for (let sent = 0; sent < requests && !isFull; sent++) {
       const body = `[${Array.from({ length: BATCH }, () => next(lane)).join(",")}]`;
       const { status } = await connection.send(requestBytes({ port, path: "/api/v1/events", key, body }));

@@ -1,11 +1,11 @@
-import type { Group } from "./measurement.ts";
+import type { BenchGroup } from "./measurement.ts";
 import { percentileOf, rounded } from "./measurement.ts";
 import { type Home, makeHome, startServer } from "./server.ts";
 
 const STARTS = 5;
 
 /** From `npm start` on a built tree and a used home to the complete login page. */
-export const start: Group = {
+export const start: BenchGroup = {
   names: ["start.page"],
   async *run(context) {
     context.note("start.page ...");

@@ -1,5 +1,5 @@
 import { readStorage, type Storage, settle } from "./database.ts";
-import type { Context, Group, Measurement } from "./measurement.ts";
+import type { BenchContext, BenchGroup, Measurement } from "./measurement.ts";
 import { rounded } from "./measurement.ts";
 import { sendLoad } from "./processes.ts";
 import type { BenchServer, Home } from "./server.ts";
@@ -18,7 +18,7 @@ const BATCH = 1_000;
  * The size of the database after a year of 1M turns a day. The row sends two whole days and takes the growth from the
  * first day to the second, in all tables and indexes, as the growth of each further day.
  */
-export const storageYear: Group = {
+export const storageYear: BenchGroup = {
   names: ["storage.year"],
   async *run(context) {
     yield await withServer(async (server, home) => {
@@ -32,7 +32,7 @@ export const storageYear: Group = {
 };
 
 interface Side {
-  context: Context;
+  context: BenchContext;
   home: Home;
   server: BenchServer;
   key: string;

@@ -3,7 +3,7 @@ import type {
   BoundaryView,
   CrossingView,
   FleetAgent,
-  SessionRow,
+  SessionSummary,
   WindowSource,
 } from "@plimsoll/protocol";
 import { compact, exact, fullTime, NONE, percent, plural } from "./format.ts";
@@ -279,10 +279,10 @@ export const BOUNDARY_COUNTS = [
   ["restarted", "restarts"],
   ["cleared", "cleared"],
   ["unexplained", "unexplained"],
-] as const satisfies readonly (readonly [string, keyof SessionRow])[];
+] as const satisfies readonly (readonly [string, keyof SessionSummary])[];
 
 /** `9 masked, 2 sub-tick`; empty if the session has no boundaries. */
-export function countsText(row: SessionRow): string {
+export function countsText(row: SessionSummary): string {
   return BOUNDARY_COUNTS.filter(([, field]) => row[field] > 0)
     .map(([type, field]) => `${exact(row[field])} ${boundaryName(type)}`)
     .join(", ");

@@ -1,3 +1,5 @@
+import type { ErrorBody } from "@plimsoll/protocol";
+
 /** The HTTP status of every error code that the server answers, or prints when it cannot start. */
 export const STATUS_OF_CODE = {
   bad_request: 400,
@@ -54,10 +56,6 @@ export class PlimsollError extends Error {
   get status(): number {
     return STATUS_OF_CODE[this.code];
   }
-}
-
-export interface ErrorBody {
-  error: { code: ErrorCode; message: string; details?: unknown };
 }
 
 /** The HTTP status of anything thrown. */

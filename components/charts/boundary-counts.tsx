@@ -1,10 +1,10 @@
-import type { SessionRow } from "@plimsoll/protocol";
+import type { SessionSummary } from "@plimsoll/protocol";
 import { compact, NONE } from "../format.ts";
 import { BOUNDARY_COUNTS, countsText } from "../words.ts";
 import { BoundaryGlyph } from "./boundary-glyph.tsx";
 
 /** The symbol and count of each boundary type, with a text alternative. */
-export function BoundaryCounts({ row }: { row: SessionRow }) {
+export function BoundaryCounts({ row }: { row: SessionSummary }) {
   const some = BOUNDARY_COUNTS.filter(([, field]) => row[field] > 0);
   if (some.length === 0) {
     return (

@@ -1,6 +1,6 @@
 "use client";
 
-import type { AgentView, SessionRow, WindowView } from "@plimsoll/protocol";
+import type { AgentView, SessionSummary, WindowView } from "@plimsoll/protocol";
 import { BoundaryCounts } from "../charts/boundary-counts.tsx";
 import { compact, exact, fullTime, loadPercent, NONE, percent, plural, signed } from "../format.ts";
 import { GLOSSARY } from "../glossary.ts";
@@ -18,7 +18,7 @@ export function SessionTilesSkeleton() {
 }
 
 interface Props {
-  session: SessionRow;
+  session: SessionSummary;
   agent: AgentView;
   windows: WindowView[];
   /** Number of the turn with the peak; null if the chart does not contain it. */

@@ -1,6 +1,6 @@
 "use client";
 
-import type { SessionRow, SessionSort } from "@plimsoll/protocol";
+import type { SessionSort, SessionSummary } from "@plimsoll/protocol";
 import { createColumnHelper, tableFeatures } from "@tanstack/react-table";
 import { TriangleAlert } from "lucide-react";
 import { BoundaryCounts } from "../charts/boundary-counts.tsx";
@@ -12,7 +12,7 @@ import { SessionStatusLabel } from "../ui/session-status.tsx";
 import { rowHint, titleOf } from "../words.ts";
 
 export const features = tableFeatures({});
-const helper = createColumnHelper<typeof features, SessionRow>();
+const helper = createColumnHelper<typeof features, SessionSummary>();
 
 export const GRID =
   "grid gap-x-3 px-4 grid-cols-[minmax(0,1fr)_auto] xl:grid-cols-[minmax(150px,1.7fr)_minmax(104px,1fr)_60px_76px_80px_62px_48px_minmax(158px,0.8fr)_64px_80px] xl:items-center";
@@ -50,7 +50,7 @@ export const ON_CARD: Readonly<Record<string, string>> = {
   last: "max-xl:col-start-2 max-xl:row-start-3",
 };
 
-function Title({ row }: { row: SessionRow }) {
+function Title({ row }: { row: SessionSummary }) {
   const zone = useZone();
   return (
     <Link

@@ -1,6 +1,6 @@
 "use client";
 
-import type { SessionRow } from "@plimsoll/protocol";
+import type { SessionSummary } from "@plimsoll/protocol";
 import { useTable } from "@tanstack/react-table";
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { ArrowDown, ArrowUp } from "lucide-react";
@@ -17,7 +17,7 @@ const CARD_PX = 92;
 const WIDE = "(min-width: 80rem)";
 
 interface Props {
-  rows: SessionRow[];
+  rows: SessionSummary[];
   more: boolean;
   loadMore: () => void;
   stale: boolean;
@@ -102,7 +102,11 @@ function useWide(): boolean {
   return wide;
 }
 
-function SessionTableHead({ table }: { table: ReturnType<typeof useTable<typeof features, SessionRow>> }) {
+function SessionTableHead({
+  table,
+}: {
+  table: ReturnType<typeof useTable<typeof features, SessionSummary>>;
+}) {
   const [{ sort, order }, set] = useSessionFilters();
   function sortBy(id: string) {
     const next = SORTS[id];

@@ -14,14 +14,14 @@ export function seeded(seed: number): Random {
   };
 }
 
-type BoundaryType = "masked" | "compacted" | "subtick" | "restarted" | "unexplained" | "cleared";
+type GeneratedBoundary = "masked" | "compacted" | "subtick" | "restarted" | "unexplained" | "cleared";
 
 /** One rise of the level and the boundary that ended it. Levels are shares of the window. */
 export interface LevelRise {
   from: number;
   to: number;
   turns: number;
-  boundary?: BoundaryType;
+  boundary?: GeneratedBoundary;
 }
 
 export interface SampleAgent {

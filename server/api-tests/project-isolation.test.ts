@@ -7,8 +7,8 @@ import { dayRange, rangeQuery, turn, unique } from "./support.ts";
 import {
   ask,
   call,
-  type Kind,
   MARKER,
+  type ProcedureKind,
   post,
   refusal,
   type Side,
@@ -35,7 +35,7 @@ function expectNothingOfB(text: string, what: string): void {
 }
 
 interface Row {
-  kind: Kind;
+  kind: ProcedureKind;
   input?: (side: Side) => unknown;
   /** Whether the answer to B's own key holds something of B: else the row proves nothing. */
   shows: boolean;

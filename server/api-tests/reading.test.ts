@@ -8,7 +8,7 @@ import type {
   Series,
   SessionDetail,
   SessionPage,
-  SessionRow,
+  SessionSummary,
   TurnPage,
   TurnView,
 } from "@plimsoll/protocol";
@@ -285,7 +285,7 @@ describe("figures", () => {
       expect(await sum("reclaimed_tokens", more)).toBe(totals.reclaimed_tokens);
     }
     const rows = (await sessions("limit=500")).items;
-    expect(rows.reduce((total: number, row: SessionRow) => total + row.turns, 0)).toBe(totals.turns);
+    expect(rows.reduce((total: number, row: SessionSummary) => total + row.turns, 0)).toBe(totals.turns);
     const { counts } = await server.trpc<IngestCounts>("ingest.counts", dayRange);
     expect(counts.find(({ outcome }) => outcome === "turn")?.count).toBe(totals.turns);
     const peaks = await server.trpc<Series>("series", { ...dayRange, metric: "context_tokens_peak" });

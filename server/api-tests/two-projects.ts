@@ -113,7 +113,7 @@ async function makeSide(server: TestServer, name: string, word: string, turns: n
   return { project, key, sessionId, agentId: detail.agents[0]!.id };
 }
 
-export type Kind = "query" | "mutation";
+export type ProcedureKind = "query" | "mutation";
 
 /** Calls a procedure with a key. */
 export function ask(
@@ -121,7 +121,7 @@ export function ask(
   key: string,
   path: string,
   input: unknown,
-  kind: Kind,
+  kind: ProcedureKind,
   more: Record<string, string> = {},
 ) {
   const init = withKey(key, more);
@@ -136,7 +136,7 @@ export async function call<T>(
   key: string,
   path: string,
   input: unknown,
-  kind: Kind,
+  kind: ProcedureKind,
 ): Promise<T> {
   const { status, text, body } = await ask(server, key, path, input, kind);
   if (status !== 200) throw new Error(`${path} answered ${status}: ${text}`);

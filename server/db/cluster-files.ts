@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { lstat, readdir, readFile, rename, rmdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { PlimsollError } from "../errors.ts";
-import { clusterPaths, type Layout, POSTGRES_MAJOR, unwritable } from "./layout.ts";
+import { clusterPaths, type HomeLayout, POSTGRES_MAJOR, unwritable } from "./layout.ts";
 import { isAlive } from "./process-identity.ts";
 
 /**
@@ -36,7 +36,7 @@ const FIRST_USER_DATABASE = 16_384;
  * @throws PlimsollError `data_folder_damaged` naming the file that is missing or damaged, when the folder may
  * hold data; `database_unsafe` for another major version; `data_folder_unwritable` for a file it cannot read
  */
-export async function inspectCluster(layout: Layout): Promise<ClusterState> {
+export async function inspectCluster(layout: HomeLayout): Promise<ClusterState> {
   if ((await entryAt(layout.cluster)) === undefined) return "absent";
   const damage = await findDamage(layout);
   if (damage === undefined) return "complete";
@@ -44,7 +44,7 @@ export async function inspectCluster(layout: Layout): Promise<ClusterState> {
   throw damage;
 }
 
-async function findDamage(layout: Layout): Promise<PlimsollError | undefined> {
+async function findDamage(layout: HomeLayout): Promise<PlimsollError | undefined> {
   const { data, password } = layout;
   if (!(await entryAt(data))?.isDirectory()) {
     return damaged(
@@ -89,7 +89,7 @@ async function findDamage(layout: Layout): Promise<PlimsollError | undefined> {
 }
 
 /** True unless the folder holds nothing but what initdb writes. Anything unreadable counts as data. */
-async function mayHoldData({ data, log }: Layout): Promise<boolean> {
+async function mayHoldData({ data, log }: HomeLayout): Promise<boolean> {
   // Only a postmaster that was started writes the log.
   if ((await entryAt(log)) !== undefined || (await entryAt(`${log}.1`)) !== undefined) return true;
   const folder = await lstat(data).catch(absentOr(data));
@@ -124,7 +124,7 @@ function absentOr(path: string): (error: NodeJS.ErrnoException) => undefined {
 }
 
 /** A name for a cluster under construction. It contains the process id, so that other processes leave it alone. */
-export const newClusterPath = (layout: Layout) =>
+export const newClusterPath = (layout: HomeLayout) =>
   `${layout.cluster}.new-${process.pid}-${randomBytes(4).toString("hex")}`;
 
 /**
@@ -132,7 +132,7 @@ export const newClusterPath = (layout: Layout) =>
  * @returns the new paths
  * @throws PlimsollError as `inspectCluster`
  */
-export async function setAsideInterrupted(layout: Layout): Promise<string[]> {
+export async function setAsideInterrupted(layout: HomeLayout): Promise<string[]> {
   const moved: string[] = [];
   for (const name of await readdir(layout.home)) {
     const maker = /^postgres\.new-(\d+)-/.exec(name)?.[1];
@@ -158,7 +158,7 @@ const removeIfEmpty = (folder: string) =>
     () => false,
   );
 
-const incompleteName = (layout: Layout) =>
+const incompleteName = (layout: HomeLayout) =>
   `${layout.cluster}.incomplete-${new Date().toISOString().replaceAll(/[:.]/g, "-")}-${randomBytes(2).toString("hex")}`;
 
 const tryRename = (from: string, to: string) =>

@@ -13,7 +13,7 @@ import { PreparingClient } from "./prepared-statements.ts";
 export type Purpose = "reads" | "control" | "maintenance" | "writer" | "listen";
 
 /** Limits in milliseconds. PostgreSQL enforces all but the last two, which hold when it does not answer at all. */
-export interface Limits {
+export interface ConnectionLimits {
   /** Time one statement may run. */
   statement: number;
   /** Time one statement may wait for a lock. */
@@ -26,7 +26,7 @@ export interface Limits {
   answer: number;
 }
 
-const LIMITS: Record<Purpose, Limits> = {
+const LIMITS: Record<Purpose, ConnectionLimits> = {
   reads: { statement: 15_000, lock: 4_000, idleInTransaction: 10_000, connect: 5_000, answer: 18_000 },
   control: { statement: 4_000, lock: 2_000, idleInTransaction: 4_000, connect: 3_000, answer: 5_000 },
   maintenance: {
@@ -63,7 +63,7 @@ export interface ConnectionOptions extends pg.PoolConfig {
 export function connectionOptions(
   url: string,
   purpose: Purpose,
-  changed: Partial<Limits> = {},
+  changed: Partial<ConnectionLimits> = {},
 ): ConnectionOptions {
   const limits = { ...LIMITS[purpose], ...changed };
   const text = setSession(limits);
@@ -86,7 +86,7 @@ export function connectionOptions(
  * Settings with `linux` make PostgreSQL notice a client that is gone: during a statement, and on a cut network.
  * Other systems lack some of them and answer with an error.
  */
-function setSession(limits: Limits): string {
+function setSession(limits: ConnectionLimits): string {
   const always: [name: string, milliseconds: number][] = [
     ["statement_timeout", limits.statement],
     ["lock_timeout", limits.lock],

@@ -6,7 +6,7 @@ import pg from "pg";
 import { pino } from "pino";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type EmbeddedDatabase, startEmbedded } from "./embedded.ts";
-import { type Layout, layoutOf } from "./layout.ts";
+import { type HomeLayout, layoutOf } from "./layout.ts";
 import { findPostmaster } from "./process-identity.ts";
 
 const log = pino({ level: "silent" });
@@ -16,7 +16,7 @@ const EXPLAINED = 10_000;
 
 let used: string;
 let home: string;
-let layout: Layout;
+let layout: HomeLayout;
 let started: EmbeddedDatabase[];
 
 const makeHome = async () => {
@@ -72,9 +72,9 @@ async function kept(database: EmbeddedDatabase): Promise<unknown> {
 }
 
 const setAside = () => readdirSync(home).filter((name) => name.includes("incomplete"));
-const inData = (name: string) => (at: Layout) => join(at.data, name);
+const inData = (name: string) => (at: HomeLayout) => join(at.data, name);
 
-type Damage = [what: string, file: (at: Layout) => string, damage: (path: string) => Promise<unknown>];
+type Damage = [what: string, file: (at: HomeLayout) => string, damage: (path: string) => Promise<unknown>];
 
 const remove = (path: string) => rm(path, { recursive: true });
 const empty = (path: string) => truncate(path, 0);

@@ -9,7 +9,7 @@ import { PlimsollError } from "../errors.ts";
 import { type Binaries, findBinaries } from "./binaries.ts";
 import { damaged, inspectCluster, setAsideInterrupted } from "./cluster-files.ts";
 import { createCluster } from "./initdb.ts";
-import { type Layout, layoutOf, prepareHome, type RunAs, runAsUser } from "./layout.ts";
+import { type HomeLayout, layoutOf, prepareHome, type RunAs, runAsUser } from "./layout.ts";
 import { chooseAddress, namedFile, type Started, startPostmaster, stopPostmaster } from "./postmaster.ts";
 import { type PostmasterPid, readPostmasterPid, setAsideUselessLocks } from "./postmaster-pid.ts";
 import { type Address, Presence } from "./presence.ts";
@@ -83,7 +83,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedD
 }
 
 class Supervisor {
-  private readonly layout: Layout;
+  private readonly layout: HomeLayout;
   private readonly binaries: Binaries;
   private readonly runAs: RunAs | undefined;
   private readonly log: Logger;
@@ -100,7 +100,7 @@ class Supervisor {
   private readonly ended: AbortSignal;
 
   constructor(
-    layout: Layout,
+    layout: HomeLayout,
     binaries: Binaries,
     runAs: RunAs | undefined,
     log: Logger,

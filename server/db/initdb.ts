@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { PlimsollError } from "../errors.ts";
 import { type Binaries, cannotRun } from "./binaries.ts";
 import { inspectCluster, newClusterPath } from "./cluster-files.ts";
-import { clusterPaths, diskFull, type Layout, type RunAs, unwritable } from "./layout.ts";
+import { clusterPaths, diskFull, type HomeLayout, type RunAs, unwritable } from "./layout.ts";
 import { throwIfStopped } from "./stopped.ts";
 
 /** The superuser of an embedded cluster. Only the supervisor logs in as it. */
@@ -17,7 +17,7 @@ export const SUPERUSER = "postgres";
  * @throws PlimsollError `disk_full`, `data_folder_unwritable`, `postgres_binaries_missing`
  */
 export async function createCluster(
-  layout: Layout,
+  layout: HomeLayout,
   binaries: Binaries,
   runAs: RunAs | undefined,
   signal: AbortSignal,
@@ -58,7 +58,7 @@ async function prepare(paths: ClusterPaths, runAs: RunAs | undefined): Promise<v
 async function runInitdb(
   paths: ClusterPaths,
   binaries: Binaries,
-  { runAs, signal }: Pick<Run, "runAs" | "signal">,
+  { runAs, signal }: Pick<InitdbRun, "runAs" | "signal">,
 ): Promise<void> {
   const passwordForInitdb = join(paths.socket, "password");
   await writeFile(passwordForInitdb, await readFile(paths.password), { mode: 0o600 });
@@ -104,7 +104,7 @@ async function runInitdb(
   );
 }
 
-interface Run {
+interface InitdbRun {
   args: string[];
   cwd: string;
   runAs: RunAs | undefined;
@@ -122,7 +122,7 @@ export function postgresEnvironment(): NodeJS.ProcessEnv {
 
 async function runToEnd(
   program: string,
-  { args, cwd, runAs, signal }: Run,
+  { args, cwd, runAs, signal }: InitdbRun,
 ): Promise<{ code: number; output: string }> {
   const child = spawn(program, args, {
     cwd,

@@ -31,7 +31,7 @@ export function runAsUser(): RunAs | undefined {
  * binaries/              only where the installed binaries cannot be used in place
  * ```
  */
-export interface Layout {
+export interface HomeLayout {
   home: string;
   cluster: string;
   data: string;
@@ -49,7 +49,7 @@ export const clusterPaths = (cluster: string) => ({
   log: join(cluster, "server.log"),
 });
 
-export function layoutOf(home: string): Layout {
+export function layoutOf(home: string): HomeLayout {
   return { home, ...clusterPaths(join(home, "postgres")), binaries: join(home, "binaries") };
 }
 
@@ -57,7 +57,7 @@ export function layoutOf(home: string): Layout {
  * Creates the home if it is missing and checks that it can be used.
  * @throws PlimsollError `data_folder_unwritable`, `root_unsupported`
  */
-export async function prepareHome(layout: Layout, runAs: RunAs | undefined): Promise<void> {
+export async function prepareHome(layout: HomeLayout, runAs: RunAs | undefined): Promise<void> {
   try {
     await makeFolder(layout.home, runAs ? 0o755 : 0o700);
     await access(layout.home, constants.W_OK | constants.X_OK);

@@ -8,7 +8,7 @@ import { PlimsollError } from "../errors.ts";
 import { type Binaries, cannotRun } from "./binaries.ts";
 import { damaged } from "./cluster-files.ts";
 import { postgresEnvironment } from "./initdb.ts";
-import { diskFull, type Layout, type RunAs } from "./layout.ts";
+import { diskFull, type HomeLayout, type RunAs } from "./layout.ts";
 import { readPostmasterPid } from "./postmaster-pid.ts";
 import type { Address } from "./presence.ts";
 import { identifyPostmaster } from "./process-identity.ts";
@@ -22,7 +22,7 @@ const SOCKET_PORT = 5432;
 const SOCKET_PATH_LIMIT = 103;
 
 /** Chooses a socket where the system has them and the path is short enough, otherwise a free loopback port. */
-export async function chooseAddress(layout: Layout): Promise<Address> {
+export async function chooseAddress(layout: HomeLayout): Promise<Address> {
   const path = join(layout.socket, `.s.PGSQL.${SOCKET_PORT}`);
   if (process.platform !== "win32" && Buffer.byteLength(path) <= SOCKET_PATH_LIMIT) {
     return { host: layout.socket, port: SOCKET_PORT };
@@ -94,7 +94,7 @@ export interface Started {
  * `postgres_binaries_missing`, `internal`; `stopped` when the signal is given, after stopping the postmaster
  */
 export async function startPostmaster(
-  layout: Layout,
+  layout: HomeLayout,
   binaries: Binaries,
   address: Address,
   { runAs, signal }: { runAs: RunAs | undefined; signal: AbortSignal },
@@ -153,7 +153,7 @@ export const namedFile = (data: string, said: string): string | undefined => {
   return name === undefined ? undefined : resolve(data, name);
 };
 
-function explainExit(layout: Layout, said: string): "raced" {
+function explainExit(layout: HomeLayout, said: string): "raced" {
   if (/lock file ".*" already exists|pre-existing shared memory block/i.test(said)) return "raced";
   if (/no space left on device|disk quota/i.test(said)) throw diskFull(layout.data);
   const details = { log: said.slice(-2000) };
@@ -187,7 +187,7 @@ const FAST_STOP_LIMIT = 60_000;
  * that is our postmaster at that moment.
  * @returns false when it cannot be identified, or is still running after that
  */
-export async function stopPostmaster(pid: number, layout: Layout, binaries: Binaries): Promise<boolean> {
+export async function stopPostmaster(pid: number, layout: HomeLayout, binaries: Binaries): Promise<boolean> {
   const identify = () => identifyPostmaster(pid, layout.data);
   for (const [signal, mode, limit] of [
     ["SIGINT", "fast", FAST_STOP_LIMIT],
@@ -211,7 +211,7 @@ async function send(
   pid: number,
   signal: "SIGINT" | "SIGQUIT",
   mode: string,
-  layout: Layout,
+  layout: HomeLayout,
   { pgCtl }: Binaries,
 ) {
   if (process.platform !== "win32") {

@@ -11,12 +11,12 @@ import { promisify } from "node:util";
  * - `gone`: no such process
  * - `unknown`: a process that the system does not let us inspect
  */
-export type Identity = "ours" | "other" | "gone" | "unknown";
+export type ProcessIdentity = "ours" | "other" | "gone" | "unknown";
 
 const run = promisify(execFile);
 
 /** Identifies the process `pid`. Never throws. */
-export async function identifyPostmaster(pid: number, dataDirectory: string): Promise<Identity> {
+export async function identifyPostmaster(pid: number, dataDirectory: string): Promise<ProcessIdentity> {
   if (!isAlive(pid)) return "gone";
   try {
     if (process.platform === "linux") return await identifyOnLinux(pid, dataDirectory);
@@ -60,7 +60,7 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-async function identifyOnLinux(pid: number, dataDirectory: string): Promise<Identity> {
+async function identifyOnLinux(pid: number, dataDirectory: string): Promise<ProcessIdentity> {
   const [stat, commandLine] = await Promise.all([
     readFile(`/proc/${pid}/stat`, "utf8"),
     readFile(`/proc/${pid}/cmdline`, "utf8"),

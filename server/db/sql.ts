@@ -1,7 +1,7 @@
 import { Socket } from "node:net";
 import pg from "pg";
 import type { Logger } from "pino";
-import { connectionOptions, type Limits } from "./connections.ts";
+import { type ConnectionLimits, connectionOptions } from "./connections.ts";
 import { isStaleStatement, statementNames } from "./prepared-statements.ts";
 import { type UnavailableReason, unavailableReason } from "./unavailable.ts";
 import { CLOSE_LIMIT, within } from "./within.ts";
@@ -54,7 +54,7 @@ export function openWriters(options: {
   url: string;
   size: number;
   log: Logger;
-  limits?: Partial<Limits>;
+  limits?: Partial<ConnectionLimits>;
 }): Writers {
   const pool = new pg.Pool({
     ...connectionOptions(options.url, "writer", options.limits),

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { emptyDatabase } from "../testing/database.ts";
 import { type SilentProxy, silentProxy } from "../testing/silent-proxy.ts";
 import { openDatabase } from "./client.ts";
-import { connectionOptions, type Limits } from "./connections.ts";
+import { type ConnectionLimits, connectionOptions } from "./connections.ts";
 import { openWriters } from "./sql.ts";
 import {
   databaseUnavailable,
@@ -108,7 +108,7 @@ describe("errors that PostgreSQL and the drivers really throw", () => {
     await client.query(sql).finally(() => client.end());
   }
 
-  type Ask = (sql: string, limits?: Partial<Limits>) => Promise<unknown>;
+  type Ask = (sql: string, limits?: Partial<ConnectionLimits>) => Promise<unknown>;
 
   const asks: [driver: string, ask: Ask][] = [
     [

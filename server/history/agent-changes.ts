@@ -101,11 +101,11 @@ export function noChanges(harness: string, before: AgentRow | undefined, after: 
 }
 
 /** The sums of an agent's whole history. */
-export interface Totals extends Pick<Summary, "turns" | "peak" | "peakUtilization"> {
+export interface AgentTotals extends Pick<Summary, "turns" | "peak" | "peakUtilization"> {
   windows: number;
 }
 
-export function totalsOf(row: AgentRow | undefined): Totals {
+export function totalsOf(row: AgentRow | undefined): AgentTotals {
   if (row === undefined) return { turns: 0, windows: 0, peak: undefined, peakUtilization: undefined };
   const { turns, windows, peakTokens, peakWindow, peakUtilization, peakAt } = row;
   const peak =
@@ -144,7 +144,7 @@ export type AgentIdentity = Pick<
 export function knownAgent(
   identity: AgentIdentity,
   before: KnownAgent | undefined,
-  after: { stored: StoredState; totals: Totals; tally: Tally },
+  after: { stored: StoredState; totals: AgentTotals; tally: Tally },
   { thresholds, nextNumber }: Pick<AgentOptions, "thresholds" | "nextNumber">,
 ): KnownAgent {
   const { stored, totals, tally } = after;

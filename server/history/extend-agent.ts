@@ -18,11 +18,11 @@ import {
   type AgentChanges,
   type AgentIdentity,
   type AgentOptions,
+  type AgentTotals,
   countBoundary,
   type KnownAgent,
   knownAgent,
   noChanges,
-  type Totals,
   tallyOf,
   totalsOf,
   windowRow,
@@ -115,7 +115,7 @@ function openSummary(from: StoredState, { closed, open }: Segments): Summary {
 
 /** The agent's totals after some runs, the window it is in, and the windows it left. */
 export function joinTotals(
-  before: Totals,
+  before: AgentTotals,
   open: WindowSummary | undefined,
   runs: readonly Pick<FoldResult, "summary">[],
 ) {

@@ -58,7 +58,7 @@ export interface Refolded {
 type RefoldResult = ({ outcome: "done" } & Refolded) | { outcome: "cut_impossible"; endsAt: number };
 
 /** A cut, and the summary of the segment that ends there. */
-interface Cut {
+interface SegmentCut {
   endsAt: number;
   summary: Summary;
 }
@@ -82,7 +82,7 @@ class Refold {
   readonly #changes: AgentChanges;
   /** The time of the first event of the news. Epoch ms. */
   readonly #lateFrom: number;
-  #cuts: Cut[] = [];
+  #cuts: SegmentCut[] = [];
   #tally: Tally;
   /** Stored turns that the news come before. */
   #overtaken = 0;

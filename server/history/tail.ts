@@ -15,10 +15,10 @@ import {
   type AgentChanges,
   type AgentIdentity,
   type AgentOptions,
+  type AgentTotals,
   type KnownAgent,
   knownAgent,
   noChanges,
-  type Totals,
   tallyOf,
   totalsOf,
   windowRow,
@@ -30,14 +30,14 @@ import { NewsByTime } from "./news-by-time.ts";
 import type { StoredStretch } from "./read-history.ts";
 
 /** An agent at some point of its history. */
-interface Point {
-  totals: Totals;
+interface TailPoint {
+  totals: AgentTotals;
   stored: StoredState;
 }
 
 /** Some events in a row, and the agent before them. */
 interface TailRun {
-  before: Point;
+  before: TailPoint;
   stored: StoredStretch;
   /** Of the run's events alone. */
   summary: Summary;
@@ -131,7 +131,7 @@ export function appendToTail(
  * @param stored the events up to the end of the history, which were folded with these changes
  */
 export function runSinceCut(
-  before: Point,
+  before: TailPoint,
   stored: StoredStretch,
   changes: StretchChanges,
   { closed, open }: Segments,
@@ -262,7 +262,7 @@ export function extendFromTail(
 }
 
 /** Divides what is stored of a stretch into runs, as it was folded. */
-function divide(stretch: StoredStretch, start: Point, { closed, open }: Segments): TailRun[] {
+function divide(stretch: StoredStretch, start: TailPoint, { closed, open }: Segments): TailRun[] {
   const runs: TailRun[] = [];
   let before = start;
   let from = Number.NEGATIVE_INFINITY;

@@ -1,4 +1,4 @@
-import { SessionRow, SessionsQuery, TurnsQuery, TurnView } from "@plimsoll/protocol";
+import { SessionSummary, SessionsQuery, TurnsQuery, TurnView } from "@plimsoll/protocol";
 import type { Hono } from "hono";
 import { stream } from "hono/streaming";
 import type { Logger } from "pino";
@@ -22,7 +22,7 @@ export interface CsvDeps {
 
 const PAGE = 500;
 /** From the schemas, so that a list without rows names its columns too. Nested values have no place in a table. */
-const SESSION_COLUMNS = Object.keys(SessionRow.shape);
+const SESSION_COLUMNS = Object.keys(SessionSummary.shape);
 const TURN_COLUMNS = Object.keys(TurnView.shape).filter((name) => name !== "composition");
 
 /** `/api/v1/sessions.csv` and `/api/v1/sessions/{id}/turns.csv`: everything the filters match, page by page. */

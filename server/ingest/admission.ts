@@ -23,7 +23,7 @@ const PATIENCE_MS = 5_000;
 /** Milliseconds after its last request for which a project counts as in use. */
 const IN_USE_MS = 10 * 60_000;
 
-interface Waiting {
+interface WaitingSender {
   events: number;
   gone: (() => boolean) | undefined;
   resolve: () => void;
@@ -34,7 +34,7 @@ interface Waiting {
 interface Gate {
   /** Events admitted whose journal commit is under way. */
   entered: number;
-  waiting: Waiting[];
+  waiting: WaitingSender[];
   /** When the last request arrived; undefined if none did. */
   usedAt: number | undefined;
 }
@@ -78,7 +78,7 @@ export class Admission {
         gate.waiting = gate.waiting.filter((one) => one !== waiting);
         reject(refusal("Events arrive faster than they can be processed."));
       }, this.#options.patience);
-      const waiting: Waiting = { events, gone, resolve, reject, timer };
+      const waiting: WaitingSender = { events, gone, resolve, reject, timer };
       gate.waiting.push(waiting);
     });
   }

@@ -4,12 +4,12 @@ import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { openWriters, type Writers } from "../db/sql.ts";
 import { deleteProjectStep, PROJECT_TABLES } from "../projects/delete-step.ts";
-import { type TestIngest, type TestServer, testIngest } from "../testing/ingest.ts";
+import { type TestIngest, type TestPipeline, testIngest } from "../testing/ingest.ts";
 import { sqlOfClient } from "../testing/sql.ts";
 import { acquireLease, LeaseLost, proveLease, removeOrphan } from "./lease.ts";
 
 let test: TestIngest;
-let server: TestServer;
+let server: TestPipeline;
 let writers: Writers;
 let doomed = 1;
 

@@ -2,7 +2,7 @@ import pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { PrismaClient } from "../db/client.ts";
 import { dumpTables, emptyTables } from "../testing/dump.ts";
-import { type TestIngest, type TestServer, testIngest } from "../testing/ingest.ts";
+import { type TestIngest, type TestPipeline, testIngest } from "../testing/ingest.ts";
 import { countTurns, countTurnsBy, storedTurns } from "../testing/turns.ts";
 
 const HOUR = Date.UTC(2026, 10, 20, 10);
@@ -32,7 +32,7 @@ const turn = (n: number, more: Record<string, unknown> = {}) => ({
   ...more,
 });
 const range = (count: number) => Array.from({ length: count }, (_, n) => n);
-const offer = (server: TestServer, projectId: number, ...events: unknown[]) =>
+const offer = (server: TestPipeline, projectId: number, ...events: unknown[]) =>
   server.ingest.accept(
     projectId,
     events.map((value) => ({ value })),

@@ -9,15 +9,15 @@ import type { ProjectSettings } from "./plan-chunk.ts";
 import { type Projected, Projector } from "./projector.ts";
 
 /** Outcomes of requests that another process received. */
-export type Reply = RequestOutcome & { reply: string };
+export type RemoteOutcome = RequestOutcome & { reply: string };
 
 /** How this process and the others on the same database tell each other about the journal. */
 export interface JournalSignals {
   /** Tells the other processes that a project's journal has new rows. */
   journaled(projectId: number): void;
   onJournaled(listener: (projectId: number) => void): () => void;
-  replied(replies: readonly Reply[]): void;
-  onReplied(listener: (replies: readonly Reply[]) => void): () => void;
+  replied(replies: readonly RemoteOutcome[]): void;
+  onReplied(listener: (replies: readonly RemoteOutcome[]) => void): () => void;
 }
 
 export interface ProjectorsOptions {
@@ -36,7 +36,7 @@ export interface ProjectorsOptions {
 /** Milliseconds between two looks at every journal. A holder that died is replaced within one more lease. */
 const SWEEP_MS = 1_000;
 /** Milliseconds between two looks at a journal that this process fills and another one projects. */
-const LOOK_MS = 100;
+const LOOK_MS = 50;
 /** Events in the journal that another process may be projecting: one chunk being planned, one being written. */
 const UNDER_WAY = 2 * SHARED.chunk;
 /** Sweeps between two looks for upkeep. */
@@ -147,7 +147,7 @@ export class Projectors {
     await Promise.all([...this.#projectors.values()].map((projector) => projector.close()));
   }
 
-  #resolve(replies: readonly Reply[]): void {
+  #resolve(replies: readonly RemoteOutcome[]): void {
     for (const { reply, ...outcome } of replies) this.#replies.get(reply)?.(outcome);
   }
 

@@ -2,7 +2,7 @@ import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { PrismaClient } from "../db/client.ts";
 import { dumpTables, emptyTables } from "../testing/dump.ts";
-import { type TestIngest, type TestServer, testIngest } from "../testing/ingest.ts";
+import { type TestIngest, type TestPipeline, testIngest } from "../testing/ingest.ts";
 import type { RecordedStatement } from "../testing/record-statements.ts";
 import { storedRollups, sumsOfTurns } from "../testing/rollup-sums.ts";
 import { countTurns, countTurnsBy } from "../testing/turns.ts";
@@ -24,7 +24,7 @@ const HOUR = Date.UTC(2026, 10, 20, 10);
 
 let path: TestIngest;
 let prisma: PrismaClient;
-let server: TestServer;
+let server: TestPipeline;
 
 beforeAll(async () => {
   path = await testIngest({ log: pino({ level: "silent" }) });

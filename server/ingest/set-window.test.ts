@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { PrismaClient } from "../db/client.ts";
 import { dumpTables, emptyTables } from "../testing/dump.ts";
-import { type TestIngest, type TestServer, testIngest } from "../testing/ingest.ts";
+import { type TestIngest, type TestPipeline, testIngest } from "../testing/ingest.ts";
 import { storedRollups, sumsOfTurns } from "../testing/rollup-sums.ts";
 import { countTurnsBy } from "../testing/turns.ts";
 import { upkeepDone } from "../testing/upkeep.ts";
@@ -30,7 +30,7 @@ const turn = (n: number, { agent = "main", tokens = 1_000 + n } = {}) => ({
 });
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => from + n);
 
-const setWindow = (server: TestServer, tokens: number) =>
+const setWindow = (server: TestPipeline, tokens: number) =>
   server.ingest.command(1, { type: "set_window", model: "model-x", tokens });
 
 describe("late events and a new window size", () => {

@@ -54,21 +54,21 @@ WHERE r.project_id = $1 AND r.grain = o.grain AND r.bucket = o.bucket AND r.harn
 const FORGET_STALE = `
 UPDATE rollups SET stale = false WHERE project_id = $1 AND grain = 1 AND stale AND bucket >= $2 AND bucket <= $3`;
 
-type Place = Pick<RollupRow, "bucket" | "harness" | "model">;
+type RollupPlace = Pick<RollupRow, "bucket" | "harness" | "model">;
 type Peaks = Pick<RollupRow, "peakTokens" | "peakUtilization">;
 
 /** Stale rows of neighbouring minutes, and the agents that were active then. */
-interface Part {
+interface StalePart {
   /** Epoch ms. */
   minutes: readonly number[];
-  places: readonly Place[];
+  places: readonly RollupPlace[];
   agents: readonly ActiveAgent[];
   blocks: number;
 }
 
 /** Reads the peaks of some minutes again whose levels were corrected. Returns the number of minutes. */
 export async function refreshStalePeaks(sql: WriterSql, projectId: number): Promise<number> {
-  const stale = await sql.query<Place>(STALE, projectId);
+  const stale = await sql.query<RollupPlace>(STALE, projectId);
   const minutes = [...new Set(stale.map(({ bucket }) => bucket))];
   let refreshed = 0;
   let blocks = 0;
@@ -98,9 +98,9 @@ export function spansOf(minutes: readonly number[]): number[][] {
 async function readPart(
   sql: Pick<Sql, "query">,
   projectId: number,
-  stale: readonly Place[],
+  stale: readonly RollupPlace[],
   span: readonly number[],
-): Promise<Part> {
+): Promise<StalePart> {
   for (let minutes = span; ; minutes = minutes.slice(0, Math.ceil(minutes.length / 2))) {
     const { from, to } = limitsOf(minutes);
     const places = stale.filter(({ bucket, harness }) => bucket >= from && bucket < to && harness !== ALL);
@@ -112,7 +112,7 @@ async function readPart(
   }
 }
 
-async function refreshPart(sql: WriterSql, projectId: number, part: Part): Promise<void> {
+async function refreshPart(sql: WriterSql, projectId: number, part: StalePart): Promise<void> {
   const peaks = await readPeaks(sql, projectId, part);
   const rows = part.places.map((place) => ({
     grain: 1,
@@ -134,7 +134,7 @@ const NO_PEAKS: Peaks = { peakTokens: undefined, peakUtilization: undefined };
 async function readPeaks(
   sql: Pick<Sql, "query">,
   projectId: number,
-  { minutes, places, agents }: Part,
+  { minutes, places, agents }: StalePart,
 ): Promise<Map<string, Peaks>> {
   const names = [...new Set(places.map(({ model }) => model))];
   const models = await sql.query<{ id: number; name: string }>(MODELS, projectId, names);
@@ -165,6 +165,6 @@ function limitsOf(minutes: readonly number[]): { from: number; to: number } {
 }
 
 /** No name may contain NUL, so the joined text is unambiguous. */
-function keyOf({ bucket, harness, model }: Place): string {
+function keyOf({ bucket, harness, model }: RollupPlace): string {
   return `${bucket}\u0000${harness}\u0000${model}`;
 }

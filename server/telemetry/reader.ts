@@ -18,7 +18,7 @@ export function queriesOf({ prisma }: Pick<Reader, "prisma">): Pick<Sql, "query"
 }
 
 /** What is acknowledged and not yet in what a reader sees. */
-export interface Lag {
+export interface Behind {
   events: number;
   /** Age of the oldest of them, ms. */
   ms: number;
@@ -26,15 +26,15 @@ export interface Lag {
 
 /** A reader that has waited for events acknowledged before it was created. `lag` is what it did not wait out. */
 export interface FreshReader extends Reader {
-  lag: Lag;
+  lag: Behind;
 }
 
 /** Waits for the projection of a project, a bounded time. */
-export interface Freshness {
-  wait(projectId: number): Promise<Lag>;
+export interface FreshnessSource {
+  wait(projectId: number): Promise<Behind>;
 }
 
-export async function freshReader(reader: Reader, freshness: Freshness): Promise<FreshReader> {
+export async function freshReader(reader: Reader, freshness: FreshnessSource): Promise<FreshReader> {
   return { ...reader, lag: await freshness.wait(reader.projectId) };
 }
 

@@ -1,4 +1,10 @@
-import type { AgentView, AppliedThreshold, SessionRow, SessionStatus, Thresholds } from "@plimsoll/protocol";
+import type {
+  AgentView,
+  AppliedThreshold,
+  SessionStatus,
+  SessionSummary,
+  Thresholds,
+} from "@plimsoll/protocol";
 import {
   EMPTY_STATE,
   forecast,
@@ -13,7 +19,7 @@ import { sourceOf } from "../store/codes.ts";
 import { unpackStored } from "../store/packed-state.ts";
 import { iso, LIVE_FOR } from "./reader.ts";
 
-type Kind = SessionRow["kind"];
+type SessionKind = SessionSummary["kind"];
 
 /** The thresholds of a window in tokens; those that are off, or need a size nobody knows, are left out. */
 export function appliedThresholds(
@@ -101,12 +107,12 @@ export function sessionStatus(
   return session.lastReceivedAt.getTime() > now - LIVE_FOR ? "live" : "idle";
 }
 
-export function sessionRow(session: Session, now: number): SessionRow {
+export function sessionRow(session: Session, now: number): SessionSummary {
   return {
     id: session.id,
     session: session.name,
     title: session.title,
-    kind: session.kind as Kind,
+    kind: session.kind as SessionKind,
     harness: session.harness,
     status: sessionStatus(session, now),
     end_reason: session.endReason,

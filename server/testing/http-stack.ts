@@ -115,7 +115,7 @@ interface SentRequest {
   body?: unknown;
 }
 
-export interface Received {
+export interface ReceivedRequest {
   status: number;
   headers: IncomingHttpHeaders;
   text: string;
@@ -123,7 +123,11 @@ export interface Received {
   json: unknown;
 }
 
-export function send(port: number, path: string, { method, headers, body }: SentRequest): Promise<Received> {
+export function send(
+  port: number,
+  path: string,
+  { method, headers, body }: SentRequest,
+): Promise<ReceivedRequest> {
   const payload = body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body);
   return new Promise((resolve, reject) => {
     const outgoing = request(

@@ -4,13 +4,13 @@ import { type Logger, pino } from "pino";
 import type { PrismaClient } from "../db/client.ts";
 import { type OpenedIngest, openIngest } from "../ingest/index.ts";
 import type { Projected } from "../ingest/projector.ts";
-import type { JournalSignals, Reply } from "../ingest/projectors.ts";
+import type { JournalSignals, RemoteOutcome } from "../ingest/projectors.ts";
 import { testDatabase } from "./database.ts";
 
 /** Models whose window a test may rely on, in tokens. */
 export const TEST_WINDOWS: Record<string, number> = { "model-a": 10_000, "model-b": 200_000 };
 
-export interface TestServer extends OpenedIngest {
+export interface TestPipeline extends OpenedIngest {
   /** Sends events and waits until they are projected. */
   send(...events: unknown[]): Promise<IngestAnswer>;
 }
@@ -26,7 +26,7 @@ export interface TestIngest {
   prisma: PrismaClient;
   databaseUrl: string;
   /** Another process on the same database. */
-  start(options?: StartOptions): Promise<TestServer>;
+  start(options?: StartOptions): Promise<TestPipeline>;
   /** Sends events through a server that runs for them alone. */
   sendOnce(events: readonly unknown[]): Promise<IngestAnswer>;
   close(): Promise<void>;
@@ -41,7 +41,7 @@ export async function testIngest({
   const database = await testDatabase();
   const { prisma, url } = database;
   const signals = localSignals();
-  const servers = new Set<TestServer>();
+  const servers = new Set<TestPipeline>();
   await prisma.project.createMany({
     data: [{ id: 1, name: "default", createdAt: new Date() }],
     skipDuplicates: true,
@@ -61,7 +61,7 @@ export async function testIngest({
         ...(projected && { projected }),
         ...(segmentTurns && { segmentTurns }),
       });
-      const server: TestServer = {
+      const server: TestPipeline = {
         ...opened,
         send: (...events) =>
           opened.ingest.accept(
@@ -94,7 +94,7 @@ export async function testIngest({
 /** Signals between several write paths in one process. */
 function localSignals(): () => JournalSignals {
   const journaled = new Set<(projectId: number) => void>();
-  const replied = new Set<(replies: readonly Reply[]) => void>();
+  const replied = new Set<(replies: readonly RemoteOutcome[]) => void>();
   const subscribe = <T>(listeners: Set<T>, listener: T) => {
     listeners.add(listener);
     return () => void listeners.delete(listener);

@@ -6,7 +6,7 @@ import type { Demo } from "../demo/run.ts";
 import type { Command } from "../ingest/journal-entry.ts";
 import type { Projects } from "../projects/projects.ts";
 import type { SharedReads } from "../shared-reads.ts";
-import type { Freshness, Lag } from "../telemetry/reader.ts";
+import type { Behind, FreshnessSource } from "../telemetry/reader.ts";
 
 /** What procedures work with; made once by the composition root. */
 export interface Services {
@@ -21,7 +21,7 @@ export interface Services {
   createLoginUrl: () => string;
   /** Has the projector do something; resolves once it is done. */
   command: (projectId: number, command: Command) => Promise<void>;
-  freshness: Freshness;
+  freshness: FreshnessSource;
   thresholds: (projectId: number) => Thresholds;
   demo: Pick<Demo, "view" | "start" | "stop">;
   sharedReads: SharedReads;
@@ -33,5 +33,5 @@ export interface Context {
   principal: Promise<Principal | undefined>;
   services: Services;
   /** What the answer says beside its body. */
-  response: { behind?: Lag };
+  response: { behind?: Behind };
 }

@@ -12,7 +12,7 @@ FROM agents t LEFT JOIN sessions s ON s.project_id = $1 AND s.id = t.session_id
 LEFT JOIN refolds r ON r.project_id = $1 AND r.agent_id = t.id
 WHERE t.project_id = $1 AND t.id > $2::uuid AND t.id <= $3::uuid ORDER BY t.id LIMIT $4`;
 
-interface Surroundings {
+interface AgentContext {
   harness: string | null;
   session_name: string | null;
   /** Whether the agent is to be folded again, so it may differ until then. */
@@ -31,7 +31,7 @@ export const agentsCheck: Check = {
       const total = position === undefined ? await sql.query<{ count: number }>(COUNT, projectId) : undefined;
       const settings = await readRecomputeSettings(sql, projectId, thresholds);
       const { rows, next } = await walkIds(position, size, (after, through, limit) =>
-        sql.query<AgentRow & Surroundings>(PAGE, projectId, after, through, limit),
+        sql.query<AgentRow & AgentContext>(PAGE, projectId, after, through, limit),
       );
       const faults: string[] = [];
       for (const { harness, session_name, waits, ...raw } of rows) {
@@ -49,7 +49,7 @@ export const agentsCheck: Check = {
 async function differencesOf(
   sql: Pick<Sql, "query">,
   agent: AgentRow,
-  { harness, session_name: session, waits }: Surroundings,
+  { harness, session_name: session, waits }: AgentContext,
   settings: RecomputeSettings,
 ): Promise<string[]> {
   if (harness === null || session === null) return ["agents.session_id"];

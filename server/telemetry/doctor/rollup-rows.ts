@@ -157,10 +157,10 @@ export function rollupDifferences(
   return [...found].sort();
 }
 
-type Peaks = Pick<TurnSums, "peakTokens" | "peakUtilization">;
+type TurnPeaks = Pick<TurnSums, "peakTokens" | "peakUtilization">;
 
 /** A stale peak may be too high until the projector reads it again, never too low. */
-function peakDifferences(stored: Peaks, expected: Peaks, stale: boolean): string[] {
+function peakDifferences(stored: TurnPeaks, expected: TurnPeaks, stale: boolean): string[] {
   if (!stale) return differingColumns("rollups", { ...stored }, { ...expected });
   return (["peakTokens", "peakUtilization"] as const).flatMap((field) =>
     Math.fround(stored[field] ?? 0) < Math.fround(expected[field] ?? 0)

@@ -42,7 +42,7 @@ interface Description {
 }
 
 type StoredSession = SessionRow & Description;
-type Sums = Omit<SessionRow, "id"> & { id: string };
+type SessionSums = Omit<SessionRow, "id"> & { id: string };
 
 interface SessionEvent {
   id: string;
@@ -75,7 +75,7 @@ async function compareSessions(
   rows: readonly StoredSession[],
 ): Promise<string[]> {
   const ids = rows.map(({ id }) => id);
-  const sums = byId(await sql.query<Sums>(SUMS, projectId, ids));
+  const sums = byId(await sql.query<SessionSums>(SUMS, projectId, ids));
   const mains = new Map(
     (await sql.query<AgentRow>(MAINS, projectId, ids)).map((main) => [main.sessionId, main]),
   );
@@ -103,7 +103,7 @@ async function compareSessions(
   return faults;
 }
 
-function expectedSession(sum: Sums, main: AgentRow, description: Description) {
+function expectedSession(sum: SessionSums, main: AgentRow, description: Description) {
   const { endedAt } = description;
   const ended = typeof endedAt === "number" && endedAt >= sum.lastAt;
   return {

@@ -24,7 +24,7 @@ FROM boundary_rollups r WHERE r.project_id = $1 AND r.grain = 360 GROUP BY 1, 2`
 const RANGE = 50_000;
 const TYPES = ["masked", "compacted", "subtick", "restarted", "cleared", "unexplained"] as const;
 
-type Sums = Record<"turns" | "reclaimed" | (typeof TYPES)[number], number>;
+type StoredTotals = Record<"turns" | "reclaimed" | (typeof TYPES)[number], number>;
 
 /** Compares what was acknowledged with what agents and rollups count, without a look at single turns. */
 export const totalsCheck: Check = {
@@ -75,9 +75,9 @@ function differences(column: string, what: string, found: number, ofAgents: numb
     : [`${count(found)} ${what}, ${count(ofAgents)} counted by agents (${column})`];
 }
 
-async function sumAgents(sql: Pick<Sql, "query">, projectId: number): Promise<Sums> {
+async function sumAgents(sql: Pick<Sql, "query">, projectId: number): Promise<StoredTotals> {
   const [highest] = await sql.query<{ number: number | null }>(HIGHEST, projectId);
-  const sums: Sums = {
+  const sums: StoredTotals = {
     turns: 0,
     reclaimed: 0,
     masked: 0,
@@ -89,8 +89,8 @@ async function sumAgents(sql: Pick<Sql, "query">, projectId: number): Promise<Su
   };
   const last = highest!.number ?? 0;
   for (let after = 0; after < last; after += RANGE) {
-    const [part] = await sql.query<Sums>(AGENTS, projectId, after, after + RANGE);
-    for (const field of Object.keys(sums) as (keyof Sums)[]) sums[field] += part![field];
+    const [part] = await sql.query<StoredTotals>(AGENTS, projectId, after, after + RANGE);
+    for (const field of Object.keys(sums) as (keyof StoredTotals)[]) sums[field] += part![field];
   }
   return sums;
 }

@@ -2,11 +2,11 @@ import { hostname } from "node:os";
 import type { PlimsollEventInput } from "@plimsoll/protocol";
 import type { Connection } from "../connection.ts";
 import { createReader, HARNESS_NAME } from "../readers/detect.ts";
-import type { Format, Reader, SkipCounts } from "../readers/reader.ts";
+import type { Format, HarnessReader, SkipCounts } from "../readers/reader.ts";
 import { addSkips } from "../readers/reader.ts";
 import { linesOf } from "./lines.ts";
-import type { Group, Plan } from "./plan.ts";
-import type { SendOptions, Totals } from "./send.ts";
+import type { ImportGroup, Plan } from "./plan.ts";
+import type { SendOptions, SendTotals } from "./send.ts";
 import { addTotals, batches, emptyTotals, sendBatch } from "./send.ts";
 import { importedEnds } from "./session-ends.ts";
 
@@ -23,7 +23,7 @@ export interface ImportSummary {
   events: number;
   skipped: SkipCounts;
   /** Undefined in a dry run. */
-  sent: Totals | undefined;
+  sent: SendTotals | undefined;
 }
 
 export interface ImportProgress {
@@ -32,7 +32,7 @@ export interface ImportProgress {
   events: number;
 }
 
-export function readerFor(format: Format, options: ImportOptions): Reader {
+export function readerFor(format: Format, options: ImportOptions): HarnessReader {
   const harness = options.harness ?? `${HARNESS_NAME[format]}@${hostname()}`;
   return createReader(format, { harness, titles: options.titles });
 }
@@ -82,7 +82,7 @@ export async function runImport(
 }
 
 async function readGroup(
-  group: Group,
+  group: ImportGroup,
   options: ImportOptions,
   onBytes: (bytes: number) => void,
 ): Promise<{ events: PlimsollEventInput[]; skipped: SkipCounts }> {

@@ -15,14 +15,14 @@ export interface PlannedFile extends FileHint {
 }
 
 /** Files that one reader must read together. */
-export interface Group {
+export interface ImportGroup {
   key: string;
   format: Format;
   files: PlannedFile[];
 }
 
 export interface Plan {
-  groups: Group[];
+  groups: ImportGroup[];
   /** Skipped files with the reason. */
   unknown: { path: string; why: "unknown format" | "empty" | "unreadable" }[];
 }
@@ -43,7 +43,7 @@ const LOOK_AT_LINES = 50;
  */
 export async function planImport(paths: readonly string[], options: PlanOptions = {}): Promise<Plan> {
   const plan: Plan = { groups: [], unknown: [] };
-  const groups = new Map<string, Group>();
+  const groups = new Map<string, ImportGroup>();
   for (const location of await recordings(paths, options)) {
     await place(location, groups, plan, options);
   }
@@ -57,7 +57,7 @@ export async function planImport(paths: readonly string[], options: PlanOptions 
 
 async function place(
   location: string,
-  groups: Map<string, Group>,
+  groups: Map<string, ImportGroup>,
   plan: Plan,
   options: PlanOptions,
 ): Promise<void> {
@@ -167,7 +167,7 @@ async function configuredLimit(location: string): Promise<number | undefined> {
 }
 
 /** Adds earlier logs as context, because a log that continues an earlier one belongs to the same session. */
-async function addEarlierLogs(group: Group): Promise<void> {
+async function addEarlierLogs(group: ImportGroup): Promise<void> {
   const known = new Set(group.files.map((file) => file.path));
   for (const folder of new Set(group.files.map((file) => dirname(file.location)))) {
     const logs = logPlace(`${folder.split(sep).join("/")}/x`).sub === undefined ? folder : dirname(folder);

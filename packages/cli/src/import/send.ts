@@ -16,7 +16,7 @@ const LONGEST_PAUSE_MS = 60_000;
 /** Longest time spent waiting for one batch. A database restarts or recovers well within it. */
 const PATIENCE_MS = 10 * 60_000;
 
-export interface Totals {
+export interface SendTotals {
   accepted: number;
   duplicates: number;
   rejected: Answer["rejected"];
@@ -35,7 +35,7 @@ export interface SendOptions {
   onWait?: (ms: number, why: string) => void;
 }
 
-export function emptyTotals(): Totals {
+export function emptyTotals(): SendTotals {
   return { accepted: 0, duplicates: 0, rejected: [] };
 }
 
@@ -53,7 +53,7 @@ export async function sendBatch(
   connection: Connection,
   events: readonly PlimsollEventInput[],
   options: SendOptions = {},
-): Promise<Totals> {
+): Promise<SendTotals> {
   const pause = options.pause ?? ((ms) => sleep(ms, options.signal));
   const now = options.now ?? Date.now;
   const patience = options.patienceMs ?? PATIENCE_MS;
@@ -108,7 +108,7 @@ async function sendHalves(
   connection: Connection,
   events: readonly PlimsollEventInput[],
   options: SendOptions,
-): Promise<Totals> {
+): Promise<SendTotals> {
   const half = Math.ceil(events.length / 2);
   const totals = emptyTotals();
   addTotals(totals, await sendBatch(connection, events.slice(0, half), options));
@@ -116,13 +116,13 @@ async function sendHalves(
   return totals;
 }
 
-export function addTotals(into: Totals, more: Totals): void {
+export function addTotals(into: SendTotals, more: SendTotals): void {
   into.accepted += more.accepted;
   into.duplicates += more.duplicates;
   into.rejected.push(...more.rejected);
 }
 
-function readAnswer(answer: unknown, connection: Connection): Totals {
+function readAnswer(answer: unknown, connection: Connection): SendTotals {
   const checked = IngestAnswer.safeParse(answer);
   if (checked.success) return { duplicates: 0, ...checked.data };
   throw new CliError(`${connection.url} took the events but answered in a form this version does not know.`);

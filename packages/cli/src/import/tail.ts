@@ -1,13 +1,13 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol";
 import type { Connection } from "../connection.ts";
-import type { Format, Reader } from "../readers/reader.ts";
+import type { Format, HarnessReader } from "../readers/reader.ts";
 import { sleep } from "../sleep.ts";
 import { FollowedFile } from "./followed-file.ts";
 import type { ImportOptions } from "./import.ts";
 import { inOrder, readerFor } from "./import.ts";
-import type { Group } from "./plan.ts";
+import type { ImportGroup } from "./plan.ts";
 import { planImport } from "./plan.ts";
-import type { SendOptions, Totals } from "./send.ts";
+import type { SendOptions, SendTotals } from "./send.ts";
 import { addTotals, batches, emptyTotals, sendBatch } from "./send.ts";
 import { importedEnds } from "./session-ends.ts";
 
@@ -26,13 +26,13 @@ export interface TailOptions extends ImportOptions {
   send?: SendOptions;
   /** Called once, after the first scan. */
   onBegun?: () => void;
-  onSent?: (totals: Totals) => void;
+  onSent?: (totals: SendTotals) => void;
   onTrouble?: (message: string) => void;
 }
 
 interface Followed {
-  group: Group;
-  reader: Reader;
+  group: ImportGroup;
+  reader: HarnessReader;
   files: Map<string, FollowedFile>;
 }
 
@@ -71,7 +71,7 @@ export async function tail(
   }
 }
 
-function follow(groups: Map<string, Followed>, group: Group, options: TailOptions): void {
+function follow(groups: Map<string, Followed>, group: ImportGroup, options: TailOptions): void {
   const followed = groups.get(group.key) ?? {
     group,
     reader: readerFor(group.format, options),

@@ -1,8 +1,8 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol";
 import { sessionFields, sessionStarted } from "./envelope.ts";
-import type { Json } from "./json.ts";
+import type { JsonObject } from "./json.ts";
 import { asCount, asNumber, asObject, asText, asTime, parseObject } from "./json.ts";
-import type { FileHint, Reader, ReaderOptions, Reading, SkipReason } from "./reader.ts";
+import type { FileHint, HarnessReader, ReaderOptions, Reading, SkipReason } from "./reader.ts";
 import { Skips } from "./reader.ts";
 import { digest, fit } from "./text.ts";
 
@@ -40,7 +40,7 @@ interface Run {
 }
 
 interface Recording {
-  meta: Json | undefined;
+  meta: JsonObject | undefined;
   runs: Map<string, Run>;
   touched: boolean;
 }
@@ -52,7 +52,7 @@ interface Recording {
  * The reader ignores `tokens_before` and `tokens_after` of a collection: agentd counts characters of the whole history,
  * as if no earlier collection had happened. The turns around the boundary give the levels.
  */
-export function agentdReader(options: ReaderOptions): Reader {
+export function agentdReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
   const recordings = new Map<string, Recording>();
 
@@ -79,7 +79,7 @@ export function agentdReader(options: ReaderOptions): Reader {
     return readEvent(runOf(recording, asText(event.run_id) ?? stem(file.path), at), event, at);
   }
 
-  function readEvent(run: Run, event: Json, at: number): SkipReason | undefined {
+  function readEvent(run: Run, event: JsonObject, at: number): SkipReason | undefined {
     const op = asCount(event.op_id);
     switch (event.event) {
       case "InferCall": {
@@ -131,7 +131,7 @@ export function agentdReader(options: ReaderOptions): Reader {
     return { events, skipped: skips.drain() };
   }
 
-  function eventsOf(run: Run, meta: Json | undefined): PlimsollEventInput[] {
+  function eventsOf(run: Run, meta: JsonObject | undefined): PlimsollEventInput[] {
     if (run.inferences.size === 0 && run.collections.size === 0) return [];
     const fields = sessionFields(options, run.id);
     const fixture = asText(meta?.fixture);
@@ -164,7 +164,7 @@ export function agentdReader(options: ReaderOptions): Reader {
     return events;
   }
 
-  function turnOf(run: Run, inference: Inference, meta: Json | undefined) {
+  function turnOf(run: Run, inference: Inference, meta: JsonObject | undefined) {
     const { op, input, cached, output } = inference;
     if (input === undefined && output === undefined) {
       skips.add("no_usage");
@@ -201,7 +201,7 @@ export function agentdReader(options: ReaderOptions): Reader {
   }
 }
 
-function modelOf(meta: Json | undefined, nested: boolean): string | undefined {
+function modelOf(meta: JsonObject | undefined, nested: boolean): string | undefined {
   return nested ? asText(meta?.child_model) : (asText(meta?.model) ?? asText(meta?.parent_model));
 }
 

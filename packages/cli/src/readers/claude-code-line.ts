@@ -1,5 +1,5 @@
 import type { Usage } from "@plimsoll/protocol";
-import type { Json } from "./json.ts";
+import type { JsonObject } from "./json.ts";
 import { asCount, asObject, asText, asTime, parseObject } from "./json.ts";
 import type { SkipReason } from "./reader.ts";
 
@@ -84,7 +84,7 @@ export function readClaudeLine(text: string): ClaudeLine | SkipReason {
   }
 }
 
-function readAssistant(line: ClaudeLine, json: Json): ClaudeLine {
+function readAssistant(line: ClaudeLine, json: JsonObject): ClaudeLine {
   const message = asObject(json.message);
   const model = asText(message?.model);
   if (model === "<synthetic>") return { ...line, skip: "synthetic" };
@@ -104,7 +104,7 @@ function readAssistant(line: ClaudeLine, json: Json): ClaudeLine {
  * Anthropic excludes cached tokens from `input_tokens`. The top-level counts of a request with several model calls are
  * their sum, so the last call of type `message` gives the level.
  */
-function usageOf(counts: Json): Usage | undefined {
+function usageOf(counts: JsonObject): Usage | undefined {
   const iterations = Array.isArray(counts.iterations) ? counts.iterations : [];
   const last = iterations
     .map(asObject)
@@ -133,7 +133,7 @@ const CLEAR = /<command-name>\/?clear<\/command-name>/;
 /** Matches user messages that the harness wrote: command echoes, reminders, notices. */
 const NOT_A_PROMPT = /^\s*(<|Caveat:|\[Request interrupted)/;
 
-function readUser(line: ClaudeLine, json: Json): ClaudeLine {
+function readUser(line: ClaudeLine, json: JsonObject): ClaudeLine {
   if (json.isMeta === true || json.isCompactSummary === true) return line;
   const text = messageText(asObject(json.message)?.content);
   if (text === undefined) return line;
@@ -151,7 +151,7 @@ function messageText(content: unknown): string | undefined {
   return asText(block?.text);
 }
 
-function readSystem(line: ClaudeLine, json: Json): ClaudeLine {
+function readSystem(line: ClaudeLine, json: JsonObject): ClaudeLine {
   const { at, uuid } = line;
   if (at === undefined || uuid === undefined) return line;
   if (json.subtype === "compact_boundary") {

@@ -3,7 +3,7 @@ import { mergeUsage } from "@plimsoll/protocol";
 import type { ClaudeLine, ClaudeMark, ClaudeTurn } from "./claude-code-line.ts";
 import { fileAgent, fileSession, readClaudeLine } from "./claude-code-line.ts";
 import { sessionFields, sessionStarted } from "./envelope.ts";
-import type { FileHint, Reader, ReaderOptions, Reading, SkipReason } from "./reader.ts";
+import type { FileHint, HarnessReader, ReaderOptions, Reading, SkipReason } from "./reader.ts";
 import { Skips } from "./reader.ts";
 import { fit } from "./text.ts";
 
@@ -37,7 +37,7 @@ interface Session {
  * All lines with one message id are one turn with the maximum of each count. A sidechain is a separate agent. The
  * server counts windows from `cleared`.
  */
-export function claudeCodeReader(options: ReaderOptions): Reader {
+export function claudeCodeReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
   const sessions = new Map<string, Session>();
   /** Sessions that contain a message id; several if a resume or fork copied it. */

@@ -1,5 +1,5 @@
 import type { Usage } from "@plimsoll/protocol";
-import type { Json } from "./json.ts";
+import type { JsonObject } from "./json.ts";
 import { asCount, asObject, asText, asTime, parseObject } from "./json.ts";
 import type { SkipReason } from "./reader.ts";
 
@@ -67,7 +67,7 @@ export function readCodexLine(rollout: CodexRollout, text: string): SkipReason |
   }
 }
 
-function readMeta(rollout: CodexRollout, payload: Json, at: number): SkipReason | undefined {
+function readMeta(rollout: CodexRollout, payload: JsonObject, at: number): SkipReason | undefined {
   const id = asText(payload.id);
   if (id === undefined) return "no_session";
   const subagent = asObject(asObject(payload.source)?.subagent);
@@ -81,7 +81,7 @@ function readMeta(rollout: CodexRollout, payload: Json, at: number): SkipReason 
   return undefined;
 }
 
-function readMessage(rollout: CodexRollout, payload: Json, at: number): SkipReason | undefined {
+function readMessage(rollout: CodexRollout, payload: JsonObject, at: number): SkipReason | undefined {
   switch (payload.type) {
     case "token_count":
       return readCount(rollout, payload, at);
@@ -101,7 +101,7 @@ function readMessage(rollout: CodexRollout, payload: Json, at: number): SkipReas
   }
 }
 
-function readCount(rollout: CodexRollout, payload: Json, at: number): SkipReason | undefined {
+function readCount(rollout: CodexRollout, payload: JsonObject, at: number): SkipReason | undefined {
   // Null if only the rate limits changed.
   const info = asObject(payload.info);
   const last = asObject(info?.last_token_usage);
@@ -120,7 +120,7 @@ function readCount(rollout: CodexRollout, payload: Json, at: number): SkipReason
   return put(rollout.counts, { id, at, usage, window });
 }
 
-function readRecord(rollout: CodexRollout, payload: Json, at: number): SkipReason | undefined {
+function readRecord(rollout: CodexRollout, payload: JsonObject, at: number): SkipReason | undefined {
   const last = asObject(payload.usage);
   const usage = last === undefined ? undefined : usageOf(last);
   if (usage === undefined) return last === undefined ? "no_usage" : "zero_usage";
@@ -140,7 +140,7 @@ function put(into: Map<string, CodexCount>, count: CodexCount): SkipReason | und
   return seen === undefined ? undefined : "repeated";
 }
 
-function usageOf(last: Json): Usage | undefined {
+function usageOf(last: JsonObject): Usage | undefined {
   const input = asCount(last.input_tokens);
   if (!input) return undefined;
   return {

@@ -2,7 +2,7 @@ import type { PlimsollEventInput } from "@plimsoll/protocol";
 import type { CodexCount, CodexRollout } from "./codex-line.ts";
 import { readCodexLine } from "./codex-line.ts";
 import { sessionFields, sessionStarted } from "./envelope.ts";
-import type { FileHint, Reader, ReaderOptions, Reading } from "./reader.ts";
+import type { FileHint, HarnessReader, ReaderOptions, Reading } from "./reader.ts";
 import { Skips } from "./reader.ts";
 import { fit } from "./text.ts";
 
@@ -13,7 +13,7 @@ const SAME_MOMENT_MS = 1_000;
  * Reads Codex rollouts. The level is the prompt in `last_token_usage`, which includes cached tokens; cumulative totals
  * serve only to recognize repeated counts. A spawned thread is a sub-agent of the thread that spawned it.
  */
-export function codexReader(options: ReaderOptions): Reader {
+export function codexReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
   const rollouts = new Map<string, CodexRollout>();
 

@@ -3,7 +3,7 @@ import { claudeCodeReader } from "./claude-code.ts";
 import { codexReader } from "./codex.ts";
 import { asObject, asText, parseObject } from "./json.ts";
 import { ouroborosReader } from "./ouroboros.ts";
-import type { Format, Reader, ReaderOptions } from "./reader.ts";
+import type { Format, HarnessReader, ReaderOptions } from "./reader.ts";
 
 /** The name part of a recording's default harness instance, `<name>@<host>`. */
 export const HARNESS_NAME: Record<Format, string> = {
@@ -13,14 +13,14 @@ export const HARNESS_NAME: Record<Format, string> = {
   codex: "codex",
 };
 
-const READERS: Record<Format, (options: ReaderOptions) => Reader> = {
+const READERS: Record<Format, (options: ReaderOptions) => HarnessReader> = {
   "claude-code": claudeCodeReader,
   agentd: agentdReader,
   ouroboros: ouroborosReader,
   codex: codexReader,
 };
 
-export function createReader(format: Format, options: ReaderOptions): Reader {
+export function createReader(format: Format, options: ReaderOptions): HarnessReader {
   return READERS[format](options);
 }
 

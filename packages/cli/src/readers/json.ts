@@ -1,7 +1,7 @@
 /** Safe access to untrusted JSON: each function returns undefined if the value does not have the expected type. */
-export type Json = Record<string, unknown>;
+export type JsonObject = Record<string, unknown>;
 
-export function parseObject(line: string): Json | undefined {
+export function parseObject(line: string): JsonObject | undefined {
   try {
     return asObject(JSON.parse(line));
   } catch {
@@ -9,8 +9,10 @@ export function parseObject(line: string): Json | undefined {
   }
 }
 
-export function asObject(value: unknown): Json | undefined {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : undefined;
+export function asObject(value: unknown): JsonObject | undefined {
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as JsonObject)
+    : undefined;
 }
 
 export function asText(value: unknown): string | undefined {

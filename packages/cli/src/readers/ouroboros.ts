@@ -1,9 +1,9 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol";
 import { sessionFields, sessionStarted } from "./envelope.ts";
-import type { Json } from "./json.ts";
+import type { JsonObject } from "./json.ts";
 import { asCount, asNumber, asText, asTime, parseObject } from "./json.ts";
 import { chainHeads, logPlace, parentChain } from "./ouroboros-chain.ts";
-import type { FileHint, Reader, ReaderOptions, Reading, SkipReason } from "./reader.ts";
+import type { FileHint, HarnessReader, ReaderOptions, Reading, SkipReason } from "./reader.ts";
 import { Skips } from "./reader.ts";
 import { digest, fit } from "./text.ts";
 
@@ -35,7 +35,7 @@ interface Log {
  * `session_end` with `context_full_restart`) and both name the same workspace. The first file names the session.
  * `sub-<id>/` holds a sub-agent of the session that was running at the time.
  */
-export function ouroborosReader(options: ReaderOptions): Reader {
+export function ouroborosReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
   const logs = new Map<string, Log>();
 
@@ -191,7 +191,7 @@ export function ouroborosReader(options: ReaderOptions): Reader {
   }
 }
 
-function readEvent(log: Log, json: Json, at: number): SkipReason | undefined {
+function readEvent(log: Log, json: JsonObject, at: number): SkipReason | undefined {
   switch (json.event_type) {
     case "session_start":
       log.starts.push({ at, model: asText(json.model), workspace: asText(json.workspace) });

@@ -62,7 +62,7 @@ export interface Reading {
 }
 
 /** Converts the lines of one group of files into events. The result depends on the set of lines, not on their order. */
-export interface Reader {
+export interface HarnessReader {
   read(line: string, file: FileHint): void;
   /**
    * Returns the events of every session with new lines since the last call. `final` means that no more lines follow;

@@ -9,12 +9,12 @@ import { statusLines } from "./format.ts";
 
 const DAY_MS = 86_400_000;
 
-export interface Fleet {
+export interface FleetReading {
   status: Status;
   fleet: View;
 }
 
-export async function readFleet(client: Client, now: number, harness?: string): Promise<Fleet> {
+export async function readFleet(client: Client, now: number, harness?: string): Promise<FleetReading> {
   const range = { from: new Date(now - DAY_MS).toISOString(), to: new Date(now).toISOString() };
   const [status, fleet] = await Promise.all([
     client.query("status", { ...range, harness }, FleetStatus),
@@ -23,7 +23,7 @@ export async function readFleet(client: Client, now: number, harness?: string): 
   return { status, fleet };
 }
 
-export function drawFleet({ status, fleet }: Fleet, terminal: Terminal, now: number): string[] {
+export function drawFleet({ status, fleet }: FleetReading, terminal: Terminal, now: number): string[] {
   return statusLines(status, fleet, { width: terminal.width, paint: painter(terminal.color), now });
 }
 

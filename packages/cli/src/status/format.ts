@@ -4,7 +4,7 @@ import type { Paint } from "../terminal.ts";
 import { columns, fitColumns, printable } from "../terminal.ts";
 import { bar } from "./bar.ts";
 
-export interface Layout {
+export interface TableLayout {
   width: number;
   paint: Paint;
   /** Current time in epoch ms. */
@@ -12,7 +12,7 @@ export interface Layout {
 }
 
 /** Returns the status as lines: totals compared with the previous period, then one line per live agent. */
-export function statusLines(status: FleetStatus, fleet: FleetView, layout: Layout): string[] {
+export function statusLines(status: FleetStatus, fleet: FleetView, layout: TableLayout): string[] {
   const { paint } = layout;
   if (!status.has_events) {
     return [
@@ -23,7 +23,7 @@ export function statusLines(status: FleetStatus, fleet: FleetView, layout: Layou
   return [...totalLines(status, layout), "", ...agentLines(fleet, layout)];
 }
 
-function totalLines(status: FleetStatus, layout: Layout): string[] {
+function totalLines(status: FleetStatus, layout: TableLayout): string[] {
   const { paint, width } = layout;
   const { live, totals, previous, highest_load: highest, current } = status;
   const lines = [
@@ -101,10 +101,10 @@ interface Column {
   head: string;
   width: number;
   align: "left" | "right";
-  cell: (agent: FleetAgent, layout: Layout) => string;
+  cell: (agent: FleetAgent, layout: TableLayout) => string;
 }
 
-function agentLines(fleet: FleetView, layout: Layout): string[] {
+function agentLines(fleet: FleetView, layout: TableLayout): string[] {
   if (fleet.agents.length === 0) return ["No live agents."];
   const shown = fittingColumns(layout.width);
   const used = shown.reduce((sum, column) => sum + column.width + 2, 0);

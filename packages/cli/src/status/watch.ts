@@ -4,7 +4,7 @@ import { authorization } from "../connection.ts";
 import { messageOf } from "../errors.ts";
 import { sleep } from "../sleep.ts";
 import type { Terminal } from "../terminal.ts";
-import type { Fleet } from "./command.ts";
+import type { FleetReading } from "./command.ts";
 import { drawFleet, readFleet } from "./command.ts";
 import { eventParser } from "./sse-parser.ts";
 
@@ -34,7 +34,7 @@ export async function watchStatus(
 ): Promise<void> {
   const client = createClient(connection);
   const { signal, now } = options;
-  let last: Fleet = await readFleet(client, now(), options.harness);
+  let last: FleetReading = await readFleet(client, now(), options.harness);
   let streaming = false;
   let trouble: string | undefined;
 

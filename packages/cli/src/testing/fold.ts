@@ -9,7 +9,7 @@ import {
   parseEvent,
   turnFacts,
 } from "@plimsoll/protocol";
-import type { FileHint, Reader } from "../readers/reader.ts";
+import type { FileHint, HarnessReader } from "../readers/reader.ts";
 
 /** Real recordings outside the repository. Tests that need them are skipped without them. */
 export const FIXTURES = fileURLToPath(new URL("../../../../../shared/fixtures", import.meta.url));
@@ -47,7 +47,7 @@ export function levels(fold: FoldResult | undefined): (number | undefined)[] {
   return fold?.turns.map((turn) => turn.contextTokens) ?? [];
 }
 
-export function readAll(reader: Reader, files: readonly (FileHint & { lines: readonly string[] })[]) {
+export function readAll(reader: HarnessReader, files: readonly (FileHint & { lines: readonly string[] })[]) {
   for (const { lines, ...file } of files) for (const line of lines) reader.read(line, file);
   return reader.take(true);
 }

@@ -14,7 +14,7 @@ export const SESSION_SORTS = ["last_at", "first_at", "load", "peak_utilization",
 export const SessionSort = z.enum(SESSION_SORTS);
 export type SessionSort = z.infer<typeof SessionSort>;
 
-export const SessionRow = z.object({
+export const SessionSummary = z.object({
   id: z.string(),
   /** The sender's own id. */
   session: z.string(),
@@ -45,9 +45,9 @@ export const SessionRow = z.object({
   first_at: time,
   last_at: time,
 });
-export type SessionRow = z.infer<typeof SessionRow>;
+export type SessionSummary = z.infer<typeof SessionSummary>;
 
-export const SessionPage = z.object({ items: z.array(SessionRow), next_cursor: z.string().nullable() });
+export const SessionPage = z.object({ items: z.array(SessionSummary), next_cursor: z.string().nullable() });
 export type SessionPage = z.infer<typeof SessionPage>;
 
 export const BoundaryView = z.object({
@@ -97,7 +97,7 @@ export const WindowView = z.object({
 export type WindowView = z.infer<typeof WindowView>;
 
 export const SessionDetail = z.object({
-  session: SessionRow,
+  session: SessionSummary,
   /** The agent that stands for the session. */
   main_agent_id: z.string().nullable(),
   agents: z.array(AgentView),

@@ -5,7 +5,7 @@ import type { FoldOptions } from "./fold.ts";
 import { extendAgent, foldAgent } from "./fold.ts";
 import type { MarkFacts } from "./mark.ts";
 import { foldSegments } from "./segments.ts";
-import type { History } from "./testing/agent-history.ts";
+import type { GeneratedHistory } from "./testing/agent-history.ts";
 import {
   EMPTY_RESULT,
   foldStored,
@@ -78,7 +78,7 @@ function frozen<T>(value: T): T {
 
 type Fact = { turn: TurnFacts; mark?: undefined } | { mark: MarkFacts; turn?: undefined };
 
-function factsOf({ turns, marks }: History): Fact[] {
+function factsOf({ turns, marks }: GeneratedHistory): Fact[] {
   return arrange(turns, marks).items.map((item) => (item.turn ? { turn: item.turn } : { mark: item.mark! }));
 }
 

@@ -114,7 +114,7 @@ function compareMarks(a: { at: number; id: string }, b: { at: number; id: string
 }
 
 function run(from: AgentState, { items, numbering }: Timeline, options: FoldOptions): FoldResult {
-  const result: Run = {
+  const result: FoldRun = {
     // Arrays of this run alone, so that each turn can append to them.
     state: { ...from, numbering, recent: [...from.recent], levels: [...from.levels] },
     summary: { turns: 0, peak: undefined, peakUtilization: undefined, windows: [] },
@@ -141,14 +141,14 @@ function run(from: AgentState, { items, numbering }: Timeline, options: FoldOpti
 }
 
 /** A run under way. Items come by window, so `windows` is in order. */
-interface Run extends FoldResult {
+interface FoldRun extends FoldResult {
   windows: Map<number, WindowSummary>;
   /** The window size of the last turn, and what it was resolved from: most turns have the same. */
   size: { model: string; reported: number | undefined; resolved: ResolvedWindow } | undefined;
   state: AgentState & { recent: number[]; levels: KnownLevel[] };
 }
 
-function readMark(result: Run, mark: MarkFacts, window: number): void {
+function readMark(result: FoldRun, mark: MarkFacts, window: number): void {
   const { state } = result;
   const latest =
     state.lastMark === undefined || compareMarks(mark, state.lastMark) > 0 ? mark : state.lastMark;
@@ -171,7 +171,7 @@ function readMark(result: Run, mark: MarkFacts, window: number): void {
   state.pending = [...state.pending, reading];
 }
 
-function readTurn(result: Run, item: TurnItem, options: FoldOptions): void {
+function readTurn(result: FoldRun, item: TurnItem, options: FoldOptions): void {
   const { state, summary } = result;
   const { turn, window } = item;
   const contextTokens = promptTokens(turn.usage);
@@ -225,7 +225,7 @@ function readTurn(result: Run, item: TurnItem, options: FoldOptions): void {
   else Object.assign(state, applyLevel(state, level, crossed.crossings, result));
 }
 
-function sizeOf(result: Run, model: string, { lookups }: FoldOptions): ResolvedWindow {
+function sizeOf(result: FoldRun, model: string, { lookups }: FoldOptions): ResolvedWindow {
   const { state, size } = result;
   const reported =
     state.reported.length === 0 ? undefined : state.reported.find((known) => known.model === model)?.tokens;
@@ -237,7 +237,7 @@ function sizeOf(result: Run, model: string, { lookups }: FoldOptions): ResolvedW
 
 /** Sets the level after the pending boundaries, or records a fall that no boundary explains. */
 function explainFall(
-  result: Run,
+  result: FoldRun,
   turn: TurnFacts,
   window: number,
   contextTokens: number,
@@ -293,7 +293,7 @@ function hintOf(
 }
 
 function touchWindow(
-  { windows }: Run,
+  { windows }: FoldRun,
   turn: TurnFacts,
   index: number,
   contextTokens: number | undefined,

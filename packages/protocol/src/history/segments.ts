@@ -41,7 +41,7 @@ export function foldSegments(
   options: FoldOptions,
   { size, openTurns, keep = 0 }: SegmentOptions,
 ): Segments | undefined {
-  const runs: Run[] = [];
+  const runs: SegmentRun[] = [];
   let from = state;
   // The events after the last cut that can be made, and how they fold.
   let carried: Slice | undefined;
@@ -71,7 +71,7 @@ export function foldSegments(
   return { closed: runs.map(({ result }) => ({ endsAt: latestEventAt(result.state), result })), open };
 }
 
-interface Run {
+interface SegmentRun {
   from: AgentState;
   slice: Slice;
   result: FoldResult;

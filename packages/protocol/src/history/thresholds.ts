@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type * as rules from "./threshold-rules.ts";
 
 export * from "./threshold-rules.ts";
 
@@ -8,7 +9,7 @@ export const ThresholdValue = z.union([
   z.string().regex(/^(100(\.0{1,4})?|\d{1,2}(\.\d{1,4})?)%$/, 'must look like "15%"'),
   z.number().int(),
 ]);
-export type ThresholdValue = z.infer<typeof ThresholdValue>;
+export type ThresholdValue = rules.ThresholdValue;
 
 export const Thresholds = z.object({
   warning: ThresholdValue,
@@ -17,4 +18,4 @@ export const Thresholds = z.object({
   hard: ThresholdValue,
   reserve: ThresholdValue,
 });
-export type Thresholds = z.infer<typeof Thresholds>;
+export type Thresholds = rules.Thresholds;

@@ -216,13 +216,13 @@ function anyMark(habit: Habit): fc.Arbitrary<MarkFacts> {
   );
 }
 
-export interface History {
+export interface GeneratedHistory {
   turns: TurnFacts[];
   marks: MarkFacts[];
 }
 
 /** Any history of one agent: ties in time, gaps in counts, windows and sequences said, unsaid or both. */
-export const history: fc.Arbitrary<History> = fc
+export const history: fc.Arbitrary<GeneratedHistory> = fc
   .record({ turns: fc.constantFrom(...HABITS), marks: fc.constantFrom(...HABITS) })
   .chain((habit) =>
     fc.record({
