@@ -26,10 +26,11 @@ export function recall(memory: ProjectMemory, owner: ArrivedAgent): StoredEvents
   return inTail?.turns.size === turns.size && inTail.marks.size === marks.size ? inTail : undefined;
 }
 
-/** Reads which of the arrived turns and marks are stored, by agent. */
+/** Reads which of the arrived turns and marks are stored, by agent. `agents` are the known owners, by id. */
 export async function lookUp(
   sql: Pick<Sql, "query">,
   memory: ProjectMemory,
+  agents: ReadonlyMap<string, KnownAgent>,
   owners: readonly ArrivedAgent[],
   lookup: Lookup,
 ): Promise<Map<string, StoredEvents>> {
@@ -38,7 +39,7 @@ export async function lookUp(
   const marks: { agentId: string; id: string }[] = [];
   const ids = new Map<number, string>();
   for (const owner of owners) {
-    const known = memory.agents.get(owner.id);
+    const known = agents.get(owner.id);
     const tail = lookup === "all" ? undefined : memory.tails.get(owner.id);
     const maybe = candidatesOf(owner, known, memory, lookup);
     if (maybe.turns.size + maybe.marks.size === 0) continue;

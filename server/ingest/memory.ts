@@ -30,8 +30,8 @@ const KEYS_OF_AGENTS = 200;
  */
 export class ProjectMemory {
   readonly projectId: number;
-  readonly agents = new LRUCache<string, KnownAgent>({ max: REMEMBERED });
-  readonly sessions = new LRUCache<string, KnownSession>({ max: REMEMBERED });
+  readonly agents: LRUCache<string, KnownAgent>;
+  readonly sessions: LRUCache<string, KnownSession>;
   /** Of agents that were late before: the others would keep events in memory for nothing. */
   readonly tails = new LRUCache<string, Tail>({
     max: REMEMBERED,
@@ -48,13 +48,22 @@ export class ProjectMemory {
   readonly #windows = new Map<string, number>();
   #lastNumber = 0;
 
-  private constructor(projectId: number) {
+  private constructor(projectId: number, remembered: number) {
     this.projectId = projectId;
+    this.agents = new LRUCache({ max: remembered });
+    this.sessions = new LRUCache({ max: remembered });
   }
 
-  /** Reads what every chunk needs. */
-  static async open(sql: Pick<Sql, "query">, projectId: number): Promise<ProjectMemory> {
-    const memory = new ProjectMemory(projectId);
+  /**
+   * Reads what every chunk needs.
+   * @param remembered the most agents, and the most sessions, that stay in memory
+   */
+  static async open(
+    sql: Pick<Sql, "query">,
+    projectId: number,
+    remembered = REMEMBERED,
+  ): Promise<ProjectMemory> {
+    const memory = new ProjectMemory(projectId, remembered);
     const [stored, windows, [last]] = await Promise.all([
       sql.query<Record<string, unknown>>(
         `SELECT ${models.select("t")} FROM models t WHERE t.project_id = $1`,
@@ -78,25 +87,32 @@ export class ProjectMemory {
     return memory;
   }
 
-  /** Reads the agents that are not remembered. Agents that are new stay absent. */
-  async loadAgents(sql: Pick<Sql, "query">, ids: readonly string[]): Promise<void> {
-    const missing = ids.filter((id) => !this.agents.has(id)).map((id) => ({ id }));
-    if (missing.length === 0) return;
-    const { text, values } = agents.find(this.projectId, missing);
+  /**
+   * Returns the stored agents by id; reads those that are not remembered. A chunk must use the result: loading more agents
+   * than the memory holds evicts some of them.
+   */
+  async loadAgents(sql: Pick<Sql, "query">, ids: readonly string[]): Promise<Map<string, KnownAgent>> {
+    const { known, missing } = split(this.agents, ids);
+    if (missing.length === 0) return known;
+    const keys = missing.map((id) => ({ id }));
+    const { text, values } = agents.find(this.projectId, keys);
     for (const raw of await sql.query<Record<string, unknown>>(text, ...values)) {
       const { state, ...row } = agents.parse(raw);
       const stored = state === undefined ? undefined : unpackStored(state);
-      this.agents.set(row.id, { row: { ...row, state: undefined }, stored });
+      const agent = { row: { ...row, state: undefined }, stored };
+      this.agents.set(row.id, agent);
+      known.set(row.id, agent);
     }
+    return known;
   }
 
-  /** Reads the keys of the agents' turns and marks, unless they are remembered. The agents must be loaded. */
-  async loadKeys(sql: Pick<Sql, "query">, ids: readonly string[]): Promise<void> {
-    const missing = ids.filter((id) => this.agents.has(id) && !this.keys.has(id));
+  /** Reads the keys of the agents' turns and marks, unless they are remembered. */
+  async loadKeys(sql: Pick<Sql, "query">, known: ReadonlyMap<string, KnownAgent>): Promise<void> {
+    const missing = [...known.keys()].filter((id) => !this.keys.has(id));
     for (let from = 0; from < missing.length; from += KEYS_OF_AGENTS) {
       const keys = new Map<number, KnownKeys>();
       const part = missing.slice(from, from + KEYS_OF_AGENTS);
-      const numbers = new Map(part.map((id) => [id, this.agents.get(id)!.row.number]));
+      const numbers = new Map(part.map((id) => [id, known.get(id)!.row.number]));
       for (const number of numbers.values()) keys.set(number, KnownKeys.empty());
       const [turns, marks] = await Promise.all([
         sql.query<PackedKeys>(FIND_KEYS, this.projectId, [...numbers.values()]),
@@ -118,9 +134,10 @@ export class ProjectMemory {
     if (known !== undefined) this.keys.set(id, known.add(keys));
   }
 
-  async loadSessions(sql: Pick<Sql, "query">, ids: readonly string[]): Promise<void> {
-    const missing = ids.filter((id) => !this.sessions.has(id));
-    if (missing.length === 0) return;
+  /** Returns the stored sessions by id; see `loadAgents`. */
+  async loadSessions(sql: Pick<Sql, "query">, ids: readonly string[]): Promise<Map<string, KnownSession>> {
+    const { known, missing } = split(this.sessions, ids);
+    if (missing.length === 0) return known;
     const found = await sql.query<Record<string, unknown> & SessionExtras>(
       FIND_SESSIONS,
       this.projectId,
@@ -137,8 +154,11 @@ export class ProjectMemory {
               parent: main_parent ?? undefined,
               firstAt: main_first_ms!,
             };
-      this.sessions.set(row.id, { row, main, endedAt: ended_ms ?? undefined });
+      const session = { row, main, endedAt: ended_ms ?? undefined };
+      this.sessions.set(row.id, session);
+      known.set(row.id, session);
     }
+    return known;
   }
 
   nextNumber(): number {
@@ -192,6 +212,21 @@ export class ProjectMemory {
     this.#modelIds.set(name, id);
     this.#modelNames.set(id, name);
   }
+}
+
+/** Separates what a cache holds from what has to be read. */
+function split<Value extends object>(
+  cache: LRUCache<string, Value>,
+  ids: readonly string[],
+): { known: Map<string, Value>; missing: string[] } {
+  const known = new Map<string, Value>();
+  const missing: string[] = [];
+  for (const id of ids) {
+    const value = cache.get(id);
+    if (value === undefined) missing.push(id);
+    else known.set(id, value);
+  }
+  return { known, missing };
 }
 
 interface PackedKeys {

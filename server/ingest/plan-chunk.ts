@@ -102,12 +102,11 @@ export async function planChunk(
   // A read waits until the chunk before is written. Until then, the agents are planned of which nothing has to be read.
   const unknown: ArrivedAgent[] = [];
   const unread: { agent: SessionAgent; known: KnownAgent; news: AgentNews }[] = [];
-  const planFromMemory = async (owner: ArrivedAgent, news: AgentNews) => {
-    const known = memory.agents.get(owner.id);
+  const planFromMemory = async (owner: ArrivedAgent, known: KnownAgent | undefined, news: AgentNews) => {
     // An agent is made by its first event; one heard from without learning anything only moves its times.
     if (!isOfSession(owner) || (known === undefined && !hasEvents(news))) add(owner, news, undefined);
     else {
-      const changes = changesFromMemory(memory, owner, news, options);
+      const changes = changesFromMemory(memory, owner, known, news, options);
       if (changes !== undefined) add(owner, news, changes);
       else if (known !== undefined) unread.push({ agent: owner, known, news });
       else throw new Error(`the new agent ${owner.id} cannot be out of order`);
@@ -117,22 +116,23 @@ export async function planChunk(
   for (const owner of owners) {
     const stored = lookup === "all" ? undefined : recall(memory, owner);
     if (stored === undefined) unknown.push(owner);
-    else await planFromMemory(owner, newsOf(owner, stored));
+    else await planFromMemory(owner, memory.agents.get(owner.id), newsOf(owner, stored));
   }
-  const agents = unknown.filter(isOfSession).map(({ id }) => id);
-  await memory.loadAgents(sql, agents);
+  const ids = unknown.filter(isOfSession).map(({ id }) => id);
+  const agents = await memory.loadAgents(sql, ids);
   await memory.loadKeys(sql, agents);
-  const stored = await lookUp(sql, memory, unknown, lookup);
+  const stored = await lookUp(sql, memory, agents, unknown, lookup);
   for (const owner of unknown) {
-    await planFromMemory(owner, newsOf(owner, stored.get(owner.id) ?? NOTHING_STORED));
+    const news = newsOf(owner, stored.get(owner.id) ?? NOTHING_STORED);
+    await planFromMemory(owner, agents.get(owner.id), news);
   }
   for (const { agent, known, news } of unread) {
     add(agent, news, await foldAgain(sql, memory, agent, known, news, options));
     await slice();
   }
-  await memory.loadSessions(sql, [...arrivals.sessions.keys()]);
+  const sessions = await memory.loadSessions(sql, [...arrivals.sessions.keys()]);
   for (const [id, changes] of bySession) {
-    plan.sessions.push(planSession(arrivals.sessions.get(id)!, memory.sessions.get(id), changes));
+    plan.sessions.push(planSession(arrivals.sessions.get(id)!, sessions.get(id), changes));
   }
   return plan;
 }
@@ -176,11 +176,11 @@ function addChanges(plan: ChunkPlan, bySession: Map<string, AgentChange[]>, chan
 function changesFromMemory(
   memory: ProjectMemory,
   agent: SessionAgent,
+  known: KnownAgent | undefined,
   news: AgentNews,
   options: AgentOptions,
 ): AgentChanges | undefined {
   const { id } = agent;
-  const known = memory.agents.get(id);
   const tail = memory.tails.get(id);
   if (tail === undefined) {
     const extended = extendKnownAgent(agent, known, news, options);
