@@ -31,7 +31,7 @@ function dice(seed: number): (sides: number) => number {
 }
 
 /** What the senders know: an event is acknowledged once any answer said so, and may be stored from when it was sent. */
-class Ledger {
+class SentEvents {
   readonly sent = new Map<string, Set<string>>();
   readonly acknowledged = new Map<string, Set<string>>();
   serial = 0;
@@ -45,7 +45,11 @@ class Ledger {
 }
 
 /** Sends small batches, and each again until it is acknowledged or the load ends, as a careful harness would. */
-async function load(ledger: Ledger, server: () => TestServer | undefined, roll: (sides: number) => number) {
+async function load(
+  ledger: SentEvents,
+  server: () => TestServer | undefined,
+  roll: (sides: number) => number,
+) {
   let running = true;
   const sender = async () => {
     while (running) {
@@ -109,7 +113,7 @@ async function readPage(
 }
 
 /** Reads every turn through the API, page by page, and holds it against the ledger. */
-async function compare(server: TestServer, ledger: Ledger): Promise<void> {
+async function compare(server: TestServer, ledger: SentEvents): Promise<void> {
   for (const [session, sent] of ledger.sent) {
     const id = sessionId(1, HARNESS, session);
     const stored: number[] = [];
@@ -137,10 +141,10 @@ async function crashCycles(options: {
   victims: readonly Victim[];
   start: () => Promise<TestServer>;
   cycles: number;
-}): Promise<Ledger> {
+}): Promise<SentEvents> {
   const { victims, start, cycles } = options;
   const roll = dice(SEED);
-  const ledger = new Ledger();
+  const ledger = new SentEvents();
   let server: TestServer | undefined = await start();
   cleanUps.push(async () => server?.kill9());
   const killed: Victim[] = [];

@@ -7,6 +7,20 @@ import {
 } from "@prisma/driver-adapter-utils";
 import pg from "pg";
 
+/** Advisory lock of the transaction that runs a script. */
+export const SCRIPT_LOCK = 0x504c4d53;
+
+/**
+ * Notes in a migration's own transaction that it is finished. The engine notes it afterwards, too late if the process is
+ * killed in between. Scripts on a shadow database have no table to note it in.
+ */
+const FINISHED = `
+DO $$ BEGIN
+  IF to_regclass('_prisma_migrations') IS NOT NULL THEN
+    UPDATE _prisma_migrations SET finished_at = now() WHERE finished_at IS NULL AND rolled_back_at IS NULL;
+  END IF;
+END $$`;
+
 /** Type OIDs of PostgreSQL. Only its catalog uses "char". */
 const CHAR = 18;
 const TEXT = 25;
@@ -14,7 +28,7 @@ const TEXT = 25;
 /**
  * Connects Prisma's schema engine to the database at `url`. Replaces three things in Prisma's adapter:
  * - it splits a script at every `;`, also inside functions, strings and comments, and runs the parts one by
- *   one. Here PostgreSQL gets the whole script and runs it in one transaction
+ *   one. Here PostgreSQL gets the whole script and runs it in one transaction, which also notes that it is finished
  * - it does not know the type "char", which the engine reads from the catalog
  * - given a URL, it uses the real database as its shadow database
  */
@@ -65,7 +79,7 @@ async function connect(url: string, afterwards: () => Promise<void>): Promise<Sq
   adapter.executeScript = async (script) => {
     // `onError` converts errors of pg into the form that the engine reports.
     await pool
-      .query(script)
+      .query(`SELECT pg_advisory_xact_lock(${SCRIPT_LOCK});\n${script}\n;${FINISHED}`)
       .catch((error) => (adapter as unknown as { onError(e: unknown): never }).onError(error));
   };
   const queryRaw = adapter.queryRaw.bind(adapter);

@@ -6,6 +6,7 @@ import pg from "pg";
 import type { Logger } from "pino";
 import { PlimsollError } from "../errors.ts";
 import { projectRoot } from "../root.ts";
+import { SCRIPT_LOCK } from "./engine-adapter.ts";
 import { packStoredTurns, turnsAreToPack } from "./pack-turns.ts";
 import { explainUnreachable } from "./reach.ts";
 import { withSchemaEngine } from "./schema-engine.ts";
@@ -72,6 +73,7 @@ export async function migrate(options: {
     await client.query("SELECT pg_advisory_lock($1)", [MIGRATION_LOCK]);
     signal.removeEventListener("abort", leave);
     throwIfStopped(signal);
+    await forgetInterrupted(client);
     const names = pending(migrations, await readApplied(client), options.log);
     if (names.length > 0) {
       await applyMigrations(options.url, root, migrations);
@@ -100,11 +102,28 @@ async function applyMigrations(url: string, root: string, migrations: Migration[
   });
 }
 
-async function readApplied(client: pg.Client): Promise<Applied[]> {
+/**
+ * Forgets migrations that a killed process left unfinished: their transactions were rolled back, so they are applied again.
+ * Waits for one that the database is still running. A migration that failed has a log, and stays.
+ */
+async function forgetInterrupted(client: pg.Client): Promise<void> {
+  if (!(await hasMigrations(client))) return;
+  await client.query("SELECT pg_advisory_lock($1)", [SCRIPT_LOCK]);
+  await client.query(
+    "DELETE FROM _prisma_migrations WHERE finished_at IS NULL AND rolled_back_at IS NULL AND logs IS NULL",
+  );
+  await client.query("SELECT pg_advisory_unlock($1)", [SCRIPT_LOCK]);
+}
+
+async function hasMigrations(client: pg.Client): Promise<boolean> {
   const { rows } = await client.query<{ there: boolean }>(
     "SELECT to_regclass('_prisma_migrations') IS NOT NULL AS there",
   );
-  if (!rows[0]?.there) return [];
+  return rows[0]?.there === true;
+}
+
+async function readApplied(client: pg.Client): Promise<Applied[]> {
+  if (!(await hasMigrations(client))) return [];
   const applied = await client.query<Applied>(
     `SELECT migration_name AS name, checksum, finished_at IS NOT NULL AS finished
        FROM _prisma_migrations WHERE rolled_back_at IS NULL ORDER BY started_at`,
