@@ -136,6 +136,19 @@ test("one turn to the ceiling is counted in the singular", async ({ page, send, 
   await expect(page.getByTestId("tile-line")).toContainText(/1turn, \+2k each/);
 });
 
+test("an ended session shows no forecast", async ({ page, send, harness }) => {
+  const agent = new EventBuilder({ harness, session: "finished", window: 200_000 });
+  await send(agent.turns(8_000, 10_000, 12_000, 14_000).take());
+  await page.goto(`/sessions?harness=${harness}`);
+  await page.getByRole("link", { name: "finished" }).click();
+  await expect(page.getByTestId("tile-line")).toContainText("turns, +2k each");
+  await expect(page.getByTestId("saw-forecast")).toHaveCount(1);
+  await live(page);
+  await send(agent.event("session", { status: "ended", reason: "done" }).take());
+  await expect(page.getByTestId("tile-line")).toContainText("session ended");
+  await expect(page.getByTestId("saw-forecast")).toHaveCount(0);
+});
+
 test("the window composition is shown only if the harness reports it", async ({ page, send, harness }) => {
   const composition = { system: 2_000, tools: 3_000, memory: 1_000, history: 4_000, tool_output: 10_000 };
   const reporting = new EventBuilder({ harness, session: "reporting", window: 200_000 })

@@ -40,14 +40,14 @@ export function ChartFrame(props: Props) {
           {title}
         </h2>
         <div className="-mr-2 flex shrink-0 items-center gap-1.5">
-          {controls}
+          {controls !== undefined && <div className={asTable ? "invisible" : undefined}>{controls}</div>}
           <Button size="small" look="ghost" aria-pressed={asTable} onClick={() => setAsTable(!asTable)}>
             {asTable ? "View as chart" : "View as table"}
           </Button>
         </div>
       </div>
       <div className="mb-1 flex min-h-[22px] flex-wrap items-center gap-x-3.5 gap-y-1 text-xs text-muted">
-        {!asTable && legend}
+        {!asTable && error === null && legend}
       </div>
       {error === null && <p className="sr-only">{summary}</p>}
       {error !== null ? (

@@ -83,7 +83,9 @@ export function LevelBar({ agent, small = false }: { agent: AgentView; small?: b
         <span
           className={cn(
             "absolute right-0 inline-flex items-center bg-panel pl-1 text-hard",
-            small ? "inset-y-0 text-[10px]" : "inset-y-[6px] text-[11px] font-semibold",
+            small
+              ? "inset-y-0 text-[10px] in-aria-pressed:bg-track"
+              : "inset-y-[6px] text-[11px] font-semibold",
           )}
           title={`${exact(agent.context_tokens ?? 0)} tokens, beyond the end of the bar`}
         >

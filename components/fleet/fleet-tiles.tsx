@@ -62,7 +62,7 @@ function Tiles({ status }: { status: FleetStatus }) {
                 : periodChange(totals.peak_utilization, previous.peak_utilization, 0.0005)
             }
             format={percent}
-            formatChange={(share) => (share * 100).toFixed(1).replace("-", "−")}
+            formatChange={(share) => `${(share * 100).toFixed(1).replace("-", "−")} points`}
           />
         }
         explain="The highest share of its context window that any agent used in the range."

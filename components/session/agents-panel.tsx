@@ -5,17 +5,19 @@ import { levelState } from "../charts/level.ts";
 import { LevelBar } from "../charts/level-bar.tsx";
 import { compact, exact, loadPercent, plural } from "../format.ts";
 import { cn } from "../ui/cn.ts";
-import { forecastText } from "../words.ts";
+import { forecastReason } from "../words.ts";
 import { agentTree } from "./agent-tree.ts";
 
 interface Props {
   agents: AgentView[];
+  /** True if the session has ended, so that no forecast is shown. */
+  ended: boolean;
   chosen: string;
   onChoose: (id: string) => void;
 }
 
 /** The tree of agents, each with its own level. Selecting one shows its chart and turns. */
-export function AgentsPanel({ agents, chosen, onChoose }: Props) {
+export function AgentsPanel({ agents, ended, chosen, onChoose }: Props) {
   return (
     <section aria-label="Agents" className="panel px-4 py-3.5">
       <h2 className="mb-1.5 text-[13px] font-semibold">
@@ -30,7 +32,7 @@ export function AgentsPanel({ agents, chosen, onChoose }: Props) {
               data-testid="agent"
               data-agent={agent.id}
               onClick={() => onChoose(agent.id)}
-              title={`${agent.name}: ${plural(agent.turns, "turn")}, ${forecastText(agent.forecast)}`}
+              title={`${agent.name}: ${plural(agent.turns, "turn")}.${ended ? "" : ` ${forecastReason(agent.forecast)}`}`}
               className={cn(
                 "grid w-full grid-cols-[minmax(0,1fr)_minmax(70px,110px)_46px_40px] max-sm:grid-cols-[minmax(0,1fr)_80px_46px_36px] items-center gap-2.5 rounded-md px-2 py-1 text-left text-[13px] -outline-offset-2 hover:bg-track/60",
                 agent.id === chosen && "bg-track font-medium",

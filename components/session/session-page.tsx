@@ -129,6 +129,7 @@ function SessionDetails({ id, detail }: { id: string; detail: SessionDetail }) {
               chart={chart.data}
               boundaries={detail.boundaries}
               windows={detail.windows.filter(({ agent_id }) => agent_id === agent.id)}
+              ended={session.status === "ended"}
               axis={view.axis}
               onAxis={(axis) => void setView({ axis })}
             />
@@ -143,6 +144,7 @@ function SessionDetails({ id, detail }: { id: string; detail: SessionDetail }) {
             <div className="grid min-w-0 gap-4">
               <AgentsPanel
                 agents={detail.agents}
+                ended={session.status === "ended"}
                 chosen={agent.id}
                 onChoose={(next) => void setView({ agent: next === first?.id ? null : next })}
               />

@@ -28,6 +28,7 @@ interface Props {
 export function SessionTiles({ session, agent, windows, peakTurn }: Props) {
   const { peak, line, forecast } = agent;
   const boundaries = BOUNDARY_COUNTS.reduce((sum, [, field]) => sum + session[field], 0);
+  const ended = session.status === "ended";
   const growth = forecast.growth === null ? null : Math.round(forecast.growth);
   return (
     <section aria-label="Key numbers" className="panel tile-grid mb-4">
@@ -36,7 +37,13 @@ export function SessionTiles({ session, agent, windows, peakTurn }: Props) {
         label="Current"
         value={agent.context_tokens === null ? NONE : compact(agent.context_tokens)}
         exactly={agent.context_tokens === null ? undefined : `${exact(agent.context_tokens)} tokens`}
-        note={agent.context_tokens === null ? "not counted" : windowText(agent)}
+        note={
+          agent.turns === 0
+            ? "no turns yet"
+            : agent.context_tokens === null
+              ? "not counted"
+              : windowText(agent)
+        }
         explain={`Context tokens of ${agent.name} at its latest counted turn: fresh input, cache reads and cache writes.${
           agent.uncounted_turns > 0
             ? ` ${plural(agent.uncounted_turns, "later turn")} had no token count.`
@@ -81,18 +88,22 @@ export function SessionTiles({ session, agent, windows, peakTurn }: Props) {
         testid="tile-line"
         label={line === null ? "To the line" : `To the ${line.threshold}`}
         value={
-          forecast.reason === "rising" && forecast.turns !== null
-            ? exact(forecast.turns)
-            : forecastText(forecast)
+          ended
+            ? NONE
+            : forecast.reason === "rising" && forecast.turns !== null
+              ? exact(forecast.turns)
+              : forecastText(forecast)
         }
         note={
-          forecast.reason === "rising" && growth !== null
-            ? `${forecast.turns === 1 ? "turn" : "turns"}, ${signed(growth, compact)} each`
-            : forecast.reason === "over" && growth !== null
-              ? `${signed(growth, compact)} per turn`
-              : undefined
+          ended
+            ? "session ended"
+            : forecast.reason === "rising" && growth !== null
+              ? `${forecast.turns === 1 ? "turn" : "turns"}, ${signed(growth, compact)} each`
+              : forecast.reason === "over" && growth !== null
+                ? `${signed(growth, compact)} per turn`
+                : undefined
         }
-        explain={`${GLOSSARY.line} ${forecastReason(forecast)}`}
+        explain={`${GLOSSARY.line} ${ended ? "An ended session has no forecast." : forecastReason(forecast)}`}
       />
       <Tile
         testid="tile-boundaries"

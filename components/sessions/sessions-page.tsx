@@ -129,7 +129,7 @@ function NoSessions({ filtered, clear }: { filtered: boolean; clear: () => void 
   }
   return (
     <EmptyState title="No sessions in this range">
-      Try a longer range. To record a first session, follow{" "}
+      Try a longer range. To record the first session, send a turn as shown in{" "}
       <Link href="/setup" className="text-accent underline underline-offset-2">
         Setup
       </Link>

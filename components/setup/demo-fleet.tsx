@@ -11,7 +11,7 @@ import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
 import { CodeText } from "../ui/code-text.tsx";
 import { NotLoaded } from "../ui/states.tsx";
-import { demoAdvice, demoStatusText } from "./demo-status.ts";
+import { demoAdvice, demoStatusText, saidText } from "./demo-status.ts";
 import { Section } from "./section.tsx";
 
 /** Polling interval of a running demo, in ms. */
@@ -116,6 +116,7 @@ const STATES: Readonly<Record<DemoExampleState, { label: string; icon: LucideIco
 
 function Example({ example }: { example: DemoExampleView }) {
   const { label, icon: Icon, look } = STATES[example.state];
+  const said = saidText(example.said);
   return (
     <li
       data-testid={`demo-${example.name}`}
@@ -125,9 +126,9 @@ function Example({ example }: { example: DemoExampleView }) {
       <Icon aria-hidden className={cn("mt-0.5 size-4", look)} />
       <div className="min-w-0">
         <span className="font-medium">{example.name}</span> <span className="text-muted">{label}</span>
-        {example.said !== null && (
-          <p className="truncate text-xs text-faint" title={example.said}>
-            {example.said}
+        {said !== null && (
+          <p className="truncate text-xs text-faint" title={said}>
+            {said}
           </p>
         )}
       </div>

@@ -1,6 +1,6 @@
 import { DEMO_EXAMPLES, DEMO_FAILURES, type DemoView } from "@plimsoll/protocol";
 import { describe, expect, it } from "vitest";
-import { demoAdvice, demoStatusText } from "./demo-status.ts";
+import { demoAdvice, demoStatusText, saidText } from "./demo-status.ts";
 
 function run(state: DemoView["state"], finished: number): DemoView {
   const examples = DEMO_EXAMPLES.map((name, index) => ({
@@ -22,5 +22,13 @@ describe("the status of the demo fleet", () => {
 
   it("has advice for every failure", () => {
     for (const reason of DEMO_FAILURES) expect(demoAdvice(reason), reason).toMatch(/again/);
+  });
+});
+
+describe("what an example said last", () => {
+  it("is shown unless it is a Markdown table", () => {
+    expect(saidText("masked 2 observations")).toBe("masked 2 observations");
+    expect(saidText("| # | Phase | | --- | --- |")).toBeNull();
+    expect(saidText(null)).toBeNull();
   });
 });

@@ -21,6 +21,11 @@ export function demoStatusText({ state, examples }: DemoView): string {
   }
 }
 
+/** What an example said last, or null if it printed a Markdown table, which is unreadable on one line. */
+export function saidText(said: string | null): string | null {
+  return said?.startsWith("|") ? null : said;
+}
+
 const TERMINAL_HINT = "`npm run demo` in a terminal prints every step.";
 
 /** How to recover from a failed run. Commands are between backticks. */

@@ -29,7 +29,7 @@ export function Keys({ onCreated }: { onCreated: (secret: string) => void }) {
     <Section
       id="keys"
       title="Keys"
-      note="Harnesses authenticate with a key. Plimsoll stores only its hash, so it is shown once."
+      note="Harnesses authenticate with a key. Plimsoll stores only its hash, so the key is shown once."
       action={
         <Button look="primary" onClick={() => setCreating(true)}>
           <KeyRound aria-hidden /> Create key
@@ -207,8 +207,8 @@ function RevokeKey({ target, onClose }: { target: KeyView | null; onClose: () =>
       title={`Revoke “${target?.name ?? "the key"}”?`}
       description={
         <>
-          Requests with the key <code className="font-mono text-xs">{target?.prefix}…</code> are rejected from
-          now on. You cannot undo this, but you can create another key.
+          Once revoked, the key <code className="font-mono text-xs">{target?.prefix}…</code> no longer works.
+          You cannot undo this, but you can create another key.
         </>
       }
     >

@@ -18,7 +18,7 @@ import { PAGES, withSharedParams } from "./pages.ts";
 import { THEMES } from "./theme-button.tsx";
 
 const ITEM =
-  "flex cursor-pointer items-center gap-2.5 rounded-md px-2.5 py-2 text-[13px] data-[selected=true]:bg-track [&_svg]:size-4 [&_svg]:shrink-0 [&_svg]:text-faint";
+  "flex cursor-pointer items-center gap-2.5 rounded-md px-2.5 py-2 text-[13px] data-[selected=true]:bg-edge/35 [&_svg]:size-4 [&_svg]:shrink-0 [&_svg]:text-faint";
 const GROUP =
   "[&_[cmdk-group-heading]]:px-2.5 [&_[cmdk-group-heading]]:py-1.5 [&_[cmdk-group-heading]]:text-xs [&_[cmdk-group-heading]]:text-faint";
 
@@ -94,7 +94,7 @@ export function Palette({ open, onOpenChange, takeEarly }: Props) {
               onSelect={() =>
                 run(() => router.push(withSharedParams(href, new URLSearchParams(window.location.search))))
               }
-              note={<kbd className="font-mono">{`g ${key}`}</kbd>}
+              note={<kbd className="font-mono pointer-coarse:hidden">{`g ${key}`}</kbd>}
             >
               <Icon aria-hidden /> {label}
             </Item>

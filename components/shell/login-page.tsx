@@ -97,9 +97,9 @@ function Explain({ state }: { state: Extract<LoginState, { step: keyof typeof TI
       {state.step !== "failed" && (
         <>
           <p className="mt-3 mb-2 text-muted">
-            To get a new link, run this command on the machine that runs Plimsoll:
+            To get a new link, run this command in Plimsoll's folder on the server's machine:
           </p>
-          <CodeBlock code="plimsoll login" label="Command to get a new link" />
+          <CodeBlock code="npx plimsoll login" label="Command to get a new link" />
         </>
       )}
     </>

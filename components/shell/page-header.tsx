@@ -5,6 +5,7 @@ import type { ReactNode } from "react";
 import { LiveIndicator } from "../live/live-indicator.tsx";
 import { ProjectSwitcher } from "../projects/switcher.tsx";
 import { Button } from "../ui/button.tsx";
+import { cn } from "../ui/cn.ts";
 import { Logo } from "./logo.tsx";
 import { useShellActions } from "./shell-actions.ts";
 import { ThemeButton } from "./theme-button.tsx";
@@ -45,7 +46,7 @@ export function PageHeader({ title, crumb, chips, children }: Props) {
           {chips}
         </div>
       </div>
-      <div className="flex flex-wrap items-center gap-2">
+      <div className={cn("flex flex-wrap items-center gap-2", !children && "max-md:hidden")}>
         <span className="mr-1 hidden md:inline-flex">
           <LiveIndicator />
         </span>

@@ -58,7 +58,7 @@ export function RangePicker() {
                   aria-label={quickLabel(last)}
                   onClick={() => pick({ last })}
                   className={cn(
-                    "rounded-md py-1.5 hover:bg-track",
+                    "rounded-md py-1.5 hover:bg-edge/35",
                     on && "bg-accent font-medium text-accent-ink hover:bg-accent",
                   )}
                 >

@@ -6,7 +6,7 @@ import { cn } from "./cn.ts";
 
 /** Look of an entry. Entries with a check mark leave room for it. */
 export const MENU_ITEM =
-  "relative cursor-pointer rounded-md px-3 py-1.5 outline-none data-[highlighted]:bg-track pointer-coarse:py-2.5";
+  "relative cursor-pointer rounded-md px-3 py-1.5 outline-none data-[highlighted]:bg-edge/35 pointer-coarse:py-2.5";
 export const CHECKED_ITEM = cn(MENU_ITEM, "flex items-center gap-2 pl-7");
 
 type Props = ComponentProps<typeof DropdownMenu.Content>;

@@ -50,7 +50,7 @@ interface Loading {
 /** Shown while there is no data: a placeholder, or the error. `className` gives the height of the placeholder. */
 export function NotLoaded({ query, what, className }: { query: Loading; what: string; className: string }) {
   if (!query.isError) return <Skeleton className={className} />;
-  return <ErrorState what={what} error={query.error} retry={() => query.refetch()} />;
+  return <ErrorState what={what} error={query.error} retry={() => query.refetch()} className="py-5" />;
 }
 
 export function EmptyState({ title, children }: { title: string; children?: ReactNode }) {

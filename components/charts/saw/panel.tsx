@@ -25,12 +25,14 @@ interface Props {
   chart: SessionChart | undefined;
   boundaries: BoundaryView[];
   windows: WindowView[];
+  /** True if the session has ended, so that no forecast is shown. */
+  ended: boolean;
   axis: Axis;
   onAxis: (axis: Axis) => void;
 }
 
 /** Context tokens by turn across windows, with every boundary and its reason. */
-export function SawPanel({ agent, chart, boundaries, windows, axis, onAxis }: Props) {
+export function SawPanel({ agent, chart, boundaries, windows, ended, axis, onAxis }: Props) {
   const shaped = useMemo(() => {
     const own = chart?.agents.find(({ agent_id }) => agent_id === agent.id);
     if (chart === undefined) return undefined;
@@ -60,7 +62,7 @@ export function SawPanel({ agent, chart, boundaries, windows, axis, onAxis }: Pr
     return { saw, placed, others, downsampled };
   }, [chart, agent.id, boundaries, axis]);
   const line = agent.line?.tokens ?? null;
-  const next = shaped === undefined ? null : forecastLine(shaped.saw, agent.forecast, line, axis);
+  const next = shaped === undefined || ended ? null : forecastLine(shaped.saw, agent.forecast, line, axis);
   const top =
     shaped === undefined
       ? 1
@@ -77,7 +79,7 @@ export function SawPanel({ agent, chart, boundaries, windows, axis, onAxis }: Pr
   return (
     <ChartFrame
       title={`Context tokens of ${agent.name}`}
-      summary={summaryOf(agent, shaped?.saw, windows)}
+      summary={summaryOf(agent, shaped?.saw, windows, ended)}
       legend={
         <>
           <Swatch colour="var(--water)">{agent.name}</Swatch>
@@ -154,7 +156,12 @@ function Span({ saw: { points } }: { saw: Saw }) {
   return <span className="text-faint">{rangeText(first.x, last.x, now, zone)}</span>;
 }
 
-function summaryOf(agent: AgentView, saw: Saw | undefined, windows: readonly WindowView[]): string {
+function summaryOf(
+  agent: AgentView,
+  saw: Saw | undefined,
+  windows: readonly WindowView[],
+  ended: boolean,
+): string {
   if (saw === undefined) return "";
   const last = saw.points.at(-1);
   const peak = agent.peak;
@@ -166,7 +173,7 @@ function summaryOf(agent: AgentView, saw: Saw | undefined, windows: readonly Win
       : `Peak ${exact(peak.tokens)}${peak.utilization === null ? "" : `, ${percent(peak.utilization)} of the window`}.`,
     agent.line === null ? "No known line." : `Line (${agent.line.threshold}) at ${exact(agent.line.tokens)}.`,
     `${plural(saw.markers.length, "boundary", "boundaries")}.`,
-    forecastReason(agent.forecast),
+    ended ? "The session has ended." : forecastReason(agent.forecast),
   ]
     .filter(Boolean)
     .join(" ");
