@@ -116,7 +116,7 @@ async function latency(server: BenchServer, executablePath: string): Promise<Mea
       .waitFor({ timeout: 60_000 });
     // tsx wraps named functions in a call of this helper, which a page does not have.
     await page.evaluate("globalThis.__name ??= (named) => named");
-    const { agents } = await server.query<FleetView>("fleet");
+    const { agents } = await server.query<FleetView>("fleet", {});
     const agent = agents.find(({ name }) => name === "main")!;
     const times: number[] = [];
     for (let probe = 0; probe < PROBES; probe++) {
