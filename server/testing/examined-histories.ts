@@ -1,5 +1,5 @@
 import { DEFAULT_THRESHOLDS, type DoctorReport } from "@plimsoll/protocol";
-import { type ExamineOptions, examine } from "../telemetry/doctor/examine.ts";
+import { type ExamineOptions, examine } from "../doctor/examine.ts";
 import { setTestWindows, type TestIngest, testIngest } from "./ingest.ts";
 
 /** When the histories begin, epoch ms. */

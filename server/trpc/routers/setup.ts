@@ -12,9 +12,9 @@ import {
   SetModelWindowInput,
 } from "@plimsoll/protocol";
 import { z } from "zod";
+import { BUDGET_MS, examine } from "../../doctor/examine.ts";
 import { PlimsollError } from "../../errors.ts";
 import { readCounts } from "../../telemetry/counts.ts";
-import { BUDGET_MS, examine } from "../../telemetry/doctor/examine.ts";
 import { freshReader, iso } from "../../telemetry/reader.ts";
 import { findModelWindow, readModelWindows } from "../../telemetry/windows.ts";
 import { freshProcedure, procedure, router } from "../init.ts";

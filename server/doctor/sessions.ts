@@ -1,10 +1,10 @@
 import { BIN_WIDTH, DEFAULT_AGENT } from "@plimsoll/protocol";
-import type { Sql } from "../../db/sql.ts";
-import { differingColumns } from "../../history/differing-columns.ts";
-import { sessionId } from "../../history/identity.ts";
-import { type AgentRow, agents } from "../../store/agents.ts";
-import { slotOf } from "../../store/buckets.ts";
-import { type SessionRow, sessions } from "../../store/sessions.ts";
+import type { Sql } from "../db/sql.ts";
+import { differingColumns } from "../history/differing-columns.ts";
+import { sessionId } from "../history/identity.ts";
+import { type AgentRow, agents } from "../store/agents.ts";
+import { slotOf } from "../store/buckets.ts";
+import { type SessionRow, sessions } from "../store/sessions.ts";
 import type { Check } from "./check.ts";
 import { walkIds } from "./walk.ts";
 

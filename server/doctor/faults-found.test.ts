@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { TurnRow } from "../../store/turns.ts";
-import { type ExaminedHistories, examinedHistories } from "../../testing/examined-histories.ts";
-import type { TestIngest } from "../../testing/ingest.ts";
-import { editTurns } from "../../testing/turns.ts";
+import type { TurnRow } from "../store/turns.ts";
+import { type ExaminedHistories, examinedHistories } from "../testing/examined-histories.ts";
+import type { TestIngest } from "../testing/ingest.ts";
+import { editTurns } from "../testing/turns.ts";
 
 let path: TestIngest;
 let faults: ExaminedHistories["faults"];

@@ -1,5 +1,5 @@
-import type { Sql } from "../../db/sql.ts";
-import { ALL } from "../../store/buckets.ts";
+import type { Sql } from "../db/sql.ts";
+import { ALL } from "../store/buckets.ts";
 import { type Check, count, plural } from "./check.ts";
 
 const HIGHEST = "SELECT max(a.number) AS number FROM agents a WHERE a.project_id = $1";

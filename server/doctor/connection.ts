@@ -1,7 +1,7 @@
 import type pg from "pg";
-import { connectionOptions } from "../../db/connections.ts";
-import { PreparingClient, statementNames } from "../../db/prepared-statements.ts";
-import type { Sql } from "../../db/sql.ts";
+import { connectionOptions } from "../db/connections.ts";
+import { PreparingClient, statementNames } from "../db/prepared-statements.ts";
+import type { Sql } from "../db/sql.ts";
 
 /** Thrown if the time of a check is over, or if PostgreSQL cancelled a statement that took too long. */
 export class OutOfTime extends Error {

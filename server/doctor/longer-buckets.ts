@@ -1,4 +1,4 @@
-import { GRAINS } from "../../store/buckets.ts";
+import { GRAINS } from "../store/buckets.ts";
 import type { Check } from "./check.ts";
 import { readBuckets, readRollups, rollupDifferences } from "./rollup-rows.ts";
 import { nextBucket } from "./walk.ts";

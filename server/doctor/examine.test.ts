@@ -1,7 +1,7 @@
 import type { DoctorCheck } from "@plimsoll/protocol";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { type ExaminedHistories, examinedHistories, HOUR } from "../../testing/examined-histories.ts";
-import type { TestIngest } from "../../testing/ingest.ts";
+import { type ExaminedHistories, examinedHistories, HOUR } from "../testing/examined-histories.ts";
+import type { TestIngest } from "../testing/ingest.ts";
 import { DoctorConnection } from "./connection.ts";
 
 let path: TestIngest;

@@ -1,7 +1,7 @@
-import type { Sql } from "../../db/sql.ts";
-import { agentId, sessionId } from "../../history/identity.ts";
-import { type RecomputeSettings, readRecomputeSettings, recomputeAgent } from "../../history/recompute.ts";
-import { type AgentRow, agents } from "../../store/agents.ts";
+import type { Sql } from "../db/sql.ts";
+import { agentId, sessionId } from "../history/identity.ts";
+import { type RecomputeSettings, readRecomputeSettings, recomputeAgent } from "../history/recompute.ts";
+import { type AgentRow, agents } from "../store/agents.ts";
 import type { Check } from "./check.ts";
 import { walkIds } from "./walk.ts";
 

@@ -1,4 +1,4 @@
-import { BOUNDARY_ORIGIN } from "../../store/codes.ts";
+import { BOUNDARY_ORIGIN } from "../store/codes.ts";
 import { type Check, count, plural } from "./check.ts";
 
 const ACKNOWLEDGED = `

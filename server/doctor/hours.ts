@@ -1,9 +1,9 @@
 import { BOUNDARY_TYPES, binOf, larger, normaliseUsage, utilizationOf } from "@plimsoll/protocol";
-import type { Sql } from "../../db/sql.ts";
-import { type ActiveAgent, activeAgents, readTurnsBetween, type TimeSpan } from "../../history/read-turns.ts";
-import { ALL, bucketOf, slotOf } from "../../store/buckets.ts";
-import { unpackFacets } from "../../store/codes.ts";
-import { levelOf, type TurnRow } from "../../store/turns.ts";
+import type { Sql } from "../db/sql.ts";
+import { type ActiveAgent, activeAgents, readTurnsBetween, type TimeSpan } from "../history/read-turns.ts";
+import { ALL, bucketOf, slotOf } from "../store/buckets.ts";
+import { unpackFacets } from "../store/codes.ts";
+import { levelOf, type TurnRow } from "../store/turns.ts";
 import type { Check } from "./check.ts";
 import {
   type BoundarySums,

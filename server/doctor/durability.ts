@@ -1,4 +1,4 @@
-import { judge, readDurability } from "../../db/self-check.ts";
+import { judge, readDurability } from "../db/self-check.ts";
 import type { Check } from "./check.ts";
 
 /** The settings under which PostgreSQL keeps a committed row through a power cut. */

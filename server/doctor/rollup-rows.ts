@@ -1,7 +1,7 @@
-import type { Sql } from "../../db/sql.ts";
-import { type ComparedRow, differingColumns } from "../../history/differing-columns.ts";
-import { ALL } from "../../store/buckets.ts";
-import { sumBins } from "../bins.ts";
+import type { Sql } from "../db/sql.ts";
+import { type ComparedRow, differingColumns } from "../history/differing-columns.ts";
+import { ALL } from "../store/buckets.ts";
+import { sumBins } from "../telemetry/bins.ts";
 
 /** What a rollup row says of its turns. Shares are four-byte floats. */
 export interface TurnSums {
