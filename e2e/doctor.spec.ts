@@ -26,7 +26,7 @@ for (const colorScheme of ["light", "dark"] as const) {
         report.checks = [
           { ...first, ok: false, message: "fsync is off. Set it to on." },
           ...rest,
-          { ...last, complete: false, message: "400 of 571 agents folded again, no difference." },
+          { ...last, complete: false, message: "400 of 571 agents computed again, no difference." },
         ];
       });
       await page.getByRole("button", { name: "Run doctor" }).click();

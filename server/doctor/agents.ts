@@ -21,8 +21,8 @@ interface AgentContext {
 
 /** Folds agents again from their events and compares every derived column. */
 export const agentsCheck: Check = {
-  name: "agents equal a fold of their events",
-  units: { plural: "agents", done: "folded again" },
+  name: "agents match their events",
+  units: { plural: "agents", done: "computed again" },
   weight: 6,
   size: 8,
   maxSize: 200,
@@ -62,7 +62,7 @@ async function differencesOf(
     return [...differences, ...(await recomputeAgent(sql, agent, harness, settings))];
   } catch (error) {
     if (isOfDatabase(error)) throw error;
-    return [...differences, `cannot be folded: ${(error as Error).message}`];
+    return [...differences, `cannot be computed: ${(error as Error).message}`];
   }
 }
 

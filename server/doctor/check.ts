@@ -26,7 +26,7 @@ export interface Step {
 
 export interface Check {
   name: string;
-  /** What is counted and what happened to it, such as "agents folded again". Undefined for a check in one step. */
+  /** What is counted and what happened to it, such as "agents computed again". Undefined for a check in one step. */
   units: { plural: string; done: string } | undefined;
   /** True if what it finds is never a fault. */
   note?: boolean;

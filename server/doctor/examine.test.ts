@@ -18,8 +18,8 @@ describe("a healthy database", () => {
     expect(await faults()).toBe("");
     const { checks } = await examined();
     expect(checks.every(({ complete }) => complete)).toBe(true);
-    expect(of(checks, "agents equal")).toMatchObject({ examined: 63, of: 63 });
-    expect(of(checks, "agents equal").message).toBe("63 of 63 agents folded again, no difference.");
+    expect(of(checks, "agents match")).toMatchObject({ examined: 63, of: 63 });
+    expect(of(checks, "agents match").message).toBe("63 of 63 agents computed again, no difference.");
     expect(of(checks, "sessions are")).toMatchObject({ examined: 3, of: 3 });
     expect(of(checks, "acknowledged turns").message).toMatch(/^180 turns acknowledged/);
   });
@@ -78,17 +78,17 @@ describe("an examination", () => {
     const { ok, checks, next } = await examined({ clock, budget: 8_000 });
     expect(now()).toBeLessThan(10_000);
     expect({ ok, next }).toEqual({ ok: true, next: null });
-    const agents = of(checks, "agents equal");
+    const agents = of(checks, "agents match");
     expect(agents.complete).toBe(false);
     expect(agents.examined).toBeLessThan(agents.of!);
-    expect(agents.message).toMatch(/^\d+ of \d+ agents folded again, no difference\.$/);
+    expect(agents.message).toMatch(/^\d+ of \d+ agents computed again, no difference\.$/);
   });
 
   it("has no fault to report if there is no time at all", async () => {
     const { checks } = await examined({ budget: 0 });
     expect(checks.filter(({ ok }) => !ok)).toEqual([]);
     expect(of(checks, "acknowledged turns").message).toBe("Not finished in the time for this check.");
-    expect(of(checks, "agents equal")).toMatchObject({ complete: false, examined: 0, of: null });
+    expect(of(checks, "agents match")).toMatchObject({ complete: false, examined: 0, of: null });
   });
 
   it("answers in parts that add up to the whole report", async () => {
@@ -163,13 +163,15 @@ describe("an examination", () => {
       data: { currentTokens: 7 },
     });
     const { checks } = await examined();
-    expect(of(checks, "journal").message).toMatch(/^1,234 events wait to be projected; the oldest since \d/);
-    expect(of(checks, "events set aside").message).toMatch(/^1 events could not .*: value too long\.$/);
+    expect(of(checks, "journal").message).toMatch(/^1,234 events wait to be projected, the oldest for \d/);
+    expect(of(checks, "events set aside").message).toMatch(
+      /^1 event could not be projected and is kept .*: value too long\.$/,
+    );
     expect(of(checks, "upkeep").message).toMatch(
-      /^Left to do: 1 agents to be folded again, \d+ rollup peaks/,
+      /^Left to do: 1 agent to compute again, \d+ peaks? to read again\.$/,
     );
     // An agent that waits to be folded again may differ until then; its session may not.
-    expect(checks.filter(({ ok }) => !ok).map(({ name }) => name)).not.toContain("agents equal a fold");
+    expect(checks.filter(({ ok }) => !ok).map(({ name }) => name)).not.toContain("agents match their events");
     expect(checks.filter(({ note, ok }) => note && !ok)).toEqual([]);
     await prisma.agent.update({
       where: { projectId_id: { projectId: 1, id: agent.id } },

@@ -78,8 +78,8 @@ const FAULTS: Fault[] = [
     "UPDATE turn_blocks SET turns = turns + 1",
     "turn_blocks.turns",
   ],
-  ["lost keys", "turn_blocks", "UPDATE turn_blocks SET keys = substr(keys, 9)", "cannot be folded"],
-  ["broken bytes", "turn_blocks", "UPDATE turn_blocks SET data = substr(data, 2)", "cannot be folded"],
+  ["lost keys", "turn_blocks", "UPDATE turn_blocks SET keys = substr(keys, 9)", "cannot be computed"],
+  ["broken bytes", "turn_blocks", "UPDATE turn_blocks SET data = substr(data, 2)", "cannot be computed"],
   [
     "turns of nobody",
     "turn_blocks",
@@ -166,7 +166,7 @@ const FAULTS: Fault[] = [
     ["state", "jsonb_set(state::jsonb, '{6}', '7')::text"],
     ["summary", "jsonb_set(summary::jsonb, '{0}', '7')::text"],
   ),
-  ["an unreadable segment", "segments", "UPDATE segments SET summary = 'x'", "cannot be folded"],
+  ["an unreadable segment", "segments", "UPDATE segments SET summary = 'x'", "cannot be computed"],
   ["a lost cut", "segments", `DELETE FROM segments WHERE ${FIRST("segments", "true")}`, "segments.summary"],
   [
     "a cut in a wrong place",

@@ -51,7 +51,7 @@ interface BoundariesRow extends BoundarySums {
 
 /** Compares the minutes of an hour with the turns and boundaries of every session that was active then. */
 export const hoursCheck: Check = {
-  name: "rollups equal the turns and boundaries",
+  name: "charts match the turns and boundaries",
   units: { plural: "hours", done: "summed again" },
   weight: 3,
   size: SESSIONS_AT_ONCE.most,

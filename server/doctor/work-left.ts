@@ -1,4 +1,4 @@
-import { type Check, count } from "./check.ts";
+import { type Check, plural } from "./check.ts";
 
 /** Rows counted at most: the figure tells how much is left, not exactly how much. */
 const MOST = 100_000;
@@ -28,7 +28,7 @@ export const journalNote: Check = {
       const message =
         rows === 0
           ? "Every acknowledged event is projected."
-          : `${atLeast(rows, events)} events wait to be projected; the oldest since ${seconds.toFixed(1)} s.`;
+          : `${atLeast(rows, "event", events)} ${events === 1 ? "waits" : "wait"} to be projected, the oldest for ${seconds.toFixed(1)} s.`;
       return { examined: 0, faults: [], next: undefined, message };
     });
   },
@@ -46,7 +46,7 @@ export const rejectedNote: Check = {
       const message =
         rows === 0
           ? "None."
-          : `${atLeast(rows)} events could not be projected and are kept in rejected_events. One of the errors: ${reason?.error}.`;
+          : `${atLeast(rows, "event")} could not be projected and ${rows === 1 ? "is" : "are"} kept in the table rejected_events. One of the errors: ${reason?.error}.`;
       return { examined: 0, faults: [], next: undefined, message };
     });
   },
@@ -61,8 +61,8 @@ export const upkeepNote: Check = {
       const [refolds] = await sql.query<{ rows: number }>(REFOLDS, projectId);
       const [stale] = await sql.query<{ rows: number }>(STALE, projectId);
       const left = [
-        ...(refolds!.rows > 0 ? [`${atLeast(refolds!.rows)} agents to be folded again`] : []),
-        ...(stale!.rows > 0 ? [`${atLeast(stale!.rows)} rollup peaks to be read again`] : []),
+        ...(refolds!.rows > 0 ? [`${atLeast(refolds!.rows, "agent")} to compute again`] : []),
+        ...(stale!.rows > 0 ? [`${atLeast(stale!.rows, "peak")} to read again`] : []),
       ];
       const message = left.length === 0 ? "Nothing is left to do." : `Left to do: ${left.join(", ")}.`;
       return { examined: 0, faults: [], next: undefined, message };
@@ -70,6 +70,6 @@ export const upkeepNote: Check = {
   },
 };
 
-function atLeast(rows: number, value = rows): string {
-  return rows < MOST ? count(value) : `at least ${count(value)}`;
+function atLeast(rows: number, noun: string, value = rows): string {
+  return rows < MOST ? plural(value, noun) : `at least ${plural(value, noun)}`;
 }
