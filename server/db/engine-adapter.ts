@@ -17,7 +17,8 @@ export const SCRIPT_LOCK = 0x504c4d53;
 const FINISHED = `
 DO $$ BEGIN
   IF to_regclass('_prisma_migrations') IS NOT NULL THEN
-    UPDATE _prisma_migrations SET finished_at = now() WHERE finished_at IS NULL AND rolled_back_at IS NULL;
+    UPDATE _prisma_migrations SET finished_at = now()
+    WHERE finished_at IS NULL AND rolled_back_at IS NULL AND logs IS NULL;
   END IF;
 END $$`;
 

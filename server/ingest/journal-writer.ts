@@ -128,9 +128,9 @@ export class JournalWriter {
   }
 
   async #commitFrom(queue: CommitQueue, group: readonly WaitingRequest[]): Promise<void> {
-    let slow = 0;
+    let isSlow = false;
     const timer = setTimeout(() => {
-      slow = 1;
+      isSlow = true;
       queue.slow += 1;
       this.#pump();
     }, SLOW_MS);
@@ -139,7 +139,7 @@ export class JournalWriter {
     await this.#commit(group);
     clearTimeout(timer);
     queue.committing -= 1;
-    queue.slow -= slow;
+    if (isSlow) queue.slow -= 1;
     this.#committing -= 1;
     this.#pump();
   }
