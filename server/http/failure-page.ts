@@ -33,7 +33,7 @@ p { margin: 0.25rem 0; color: light-dark(#4a5560, #9aa7b4); }
 <main>
 <h1>This page cannot be shown now</h1>
 <p>${escaped(message)}</p>
-${passing ? `<p>It tries again every ${AGAIN_AFTER} seconds.</p>` : ""}
+${passing ? `<p>This page does so every ${AGAIN_AFTER} seconds.</p>` : ""}
 </main>
 </body>
 </html>
