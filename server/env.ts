@@ -51,8 +51,8 @@ const schema = z.object({
     .enum(["development", "production", "test"], "development, production or test")
     .default("production"),
   PLIMSOLL_QUOTA_EVENTS_PER_SECOND: integer(0, 10_000_000, 0),
-  // The largest request must fit: 4 MiB, and 32 MiB decompressed.
-  PLIMSOLL_BODIES_MIB: integer(36, 65_536, 256),
+  // The largest request must fit: 4 MiB, and 32 MiB decompressed, for a moment twice.
+  PLIMSOLL_BODIES_MIB: integer(69, 65_536, 256),
   PLIMSOLL_PAGES: z.enum(["on", "off"], "on or off").default("on"),
   DATABASE_URL: databaseUrl.optional(),
   DATABASE_POOL_SIZE: integer(2, 200, 10),

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { PlimsollError } from "../errors.ts";
-import { BodyRoom } from "./body-room.ts";
+import { BodyRoom, LARGEST_REQUEST } from "./body-room.ts";
 
 describe("the room for bodies", () => {
   it("holds what all requests took and never more than its limit", () => {
@@ -9,7 +9,7 @@ describe("the room for bodies", () => {
     fc.assert(
       fc.property(fc.array(step), (steps) => {
         const room = new BodyRoom(100);
-        const holds = Array.from({ length: 5 }, () => ({ hold: room.enter(), bytes: 0 }));
+        const holds = Array.from({ length: 5 }, () => ({ hold: room.enter(1), bytes: 0 }));
         for (const { request, bytes } of steps) {
           const one = holds[request]!;
           const before = room.held;
@@ -26,5 +26,27 @@ describe("the room for bodies", () => {
         }
       }),
     );
+  });
+
+  it("gives one project at most half, and the other projects the rest", () => {
+    const room = new BodyRoom(4 * LARGEST_REQUEST);
+    const half = 2 * LARGEST_REQUEST;
+    const hostile = room.enter(1);
+    hostile.take(half);
+    expect(() => room.enter(1).take(1)).toThrow(/requests of this project/);
+    const other = room.enter(2);
+    other.take(half);
+    expect(() => room.enter(3).take(1)).toThrow(/requests under way/);
+    hostile.leave();
+    hostile.take(half);
+    other.leave();
+    hostile.leave();
+    expect(room.held).toBe(0);
+  });
+
+  it("has room for the largest request of a project, however small it is", () => {
+    const room = new BodyRoom(LARGEST_REQUEST);
+    room.enter(1).take(LARGEST_REQUEST);
+    expect(() => room.enter(1).take(1)).toThrow(PlimsollError);
   });
 });

@@ -3,6 +3,7 @@ import { type IngestAnswer, LIMITS } from "@plimsoll/protocol";
 import type { Access } from "../access/principal.ts";
 import { PlimsollError } from "../errors.ts";
 import { decodeBody, tooManyBytes } from "../ingest/decode.ts";
+import { FairTurns } from "../ingest/fair-turns.ts";
 import type { Ingest } from "../ingest/ingest.ts";
 import type { Quota } from "../ingest/quota.ts";
 import type { BodyHold, BodyRoom } from "./body-room.ts";
@@ -17,21 +18,26 @@ export interface EventsDeps {
 /** `POST /api/v1/events`: see docs/protocol.md. Resolves after the commit to the journal, or as `Prefer: wait` asks. */
 export function takeEvents(deps: EventsDeps): (incoming: IncomingMessage) => Promise<IngestAnswer> {
   const { access, ingest, quota, room } = deps;
+  const turns = new FairTurns();
   return async (incoming) => {
     const { projectId, keyId } = await access.authorize(incoming, "ingest");
     let events = 1;
-    const hold = room.enter();
+    const hold = room.enter(projectId);
     try {
-      const bytes = await readBody(incoming, hold);
-      const raw = await decodeBody({
-        bytes,
-        contentType: incoming.headers["content-type"],
-        contentEncoding: incoming.headers["content-encoding"],
-        decompressed: (size) => hold.take(size),
-      });
-      events = raw.length;
+      const checked = ingest.check();
+      await decodeBody(
+        {
+          bytes: await readBody(incoming, hold),
+          contentType: incoming.headers["content-type"],
+          contentEncoding: incoming.headers["content-encoding"],
+          reserve: (bytes) => hold.take(bytes),
+        },
+        turns,
+        checked.add,
+      );
+      events = checked.count;
       quota.take(keyId ?? "local", events);
-      return await ingest.accept(projectId, raw, {
+      return await ingest.accept(projectId, checked, {
         wait: prefersWait(incoming),
         gone: () => incoming.socket.destroyed,
       });

@@ -1,13 +1,24 @@
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { LIMITS } from "@plimsoll/protocol";
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { decodeBody, type EncodedBody } from "./decode.ts";
+import { decodeBody, type EncodedBody, type RawEvent } from "./decode.ts";
+import { FairTurns } from "./fair-turns.ts";
+import { jsonErrorPosition } from "./json-position.ts";
+import { splitJson } from "./split-json.ts";
+
+/** The events of a body, in order. */
+async function read(given: EncodedBody): Promise<RawEvent[]> {
+  const events: RawEvent[] = [];
+  await decodeBody(given, new FairTurns(), (event) => events.push(event));
+  return events;
+}
 
 const body = (bytes: Buffer | string, given: Partial<EncodedBody> = {}): EncodedBody => ({
   bytes: Buffer.from(bytes),
   contentType: "application/json",
   contentEncoding: undefined,
-  decompressed: () => {},
+  reserve: () => {},
   ...given,
 });
 const lines = { contentType: "application/x-ndjson; charset=utf-8" };
@@ -45,7 +56,7 @@ describe("a body becomes events", () => {
     ["from Brotli", body(brotliCompressSync(two), { contentEncoding: "br" }), TWO],
     ["from the encoding identity", body(two, { contentEncoding: "identity" }), TWO],
   ])("%s", async (_, given, expected) => {
-    expect(await decodeBody(given)).toEqual(expected);
+    expect(await read(given)).toEqual(expected);
   });
 });
 
@@ -81,17 +92,158 @@ describe("a body is refused", () => {
       /once decompressed/,
     ],
   ])("%s", async (_, given, code, message) => {
-    await expect(decodeBody(given)).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
+    await expect(read(given)).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
   });
 });
 
-it("a body tells its size once decompressed, and what that throws refuses it", async () => {
+it("a body tells what memory it needs before it is decompressed, and what that throws refuses it", async () => {
   const told: number[] = [];
-  const given = { contentEncoding: "gzip", decompressed: (bytes: number) => void told.push(bytes) };
-  await decodeBody(body(gzipSync(two), given));
-  expect(told).toEqual([two.length]);
+  const large = Buffer.from(
+    `[${Array(2_000)
+      .fill(JSON.stringify("x".repeat(100)))
+      .join()}]`,
+  );
+  const given = body(gzipSync(large), {
+    contentEncoding: "gzip",
+    reserve: (bytes) => void told.push(bytes),
+  });
+  await read(given);
+  // One part ahead, then each part, and all of them joined.
+  expect(told.at(-1)).toBe(large.length);
+  expect(told.slice(1, -1).reduce((sum, bytes) => sum + bytes)).toBe(large.length);
+  expect(told[0]).toBeGreaterThanOrEqual(Math.max(...told.slice(1, -1)));
   const full = () => {
     throw new Error("no room");
   };
-  await expect(decodeBody(body(gzipSync(two), { ...given, decompressed: full }))).rejects.toThrow("no room");
+  await expect(read({ ...given, reserve: full })).rejects.toThrow("no room");
+});
+
+describe("a body larger than one event", () => {
+  const big = "x".repeat(LIMITS.eventBytes);
+  const pad = [...Array(100).keys()].map((n) => ({ id: String(n), filler: big.slice(0, 4_000) }));
+  const inside = JSON.stringify(pad).slice(1, -1);
+  const values = (items: readonly unknown[]) => items.map((value) => ({ value }));
+
+  it.each<[string, string, unknown[]]>([
+    ["of an array", `[${inside}]`, values(pad)],
+    ["of an object", `{"events": [${inside}] }`, values(pad)],
+    ["with other fields", `{"v":{"events":[1]},"events":[${inside}],"w":[[2]]}`, values(pad)],
+    ["with an escaped name", `{"\\u0065vents":[${inside}]}`, values(pad)],
+    ["with brackets in text", `["]},{[\\"\\\\",${inside}]`, values([']},{["\\', ...pad])],
+    ["with white space", ` [ 1 ,${inside}, [ ] \n] \n`, values([1, ...pad, []])],
+    [
+      "with an event that is too large",
+      `[1,"${big}",${inside}]`,
+      [{ value: 1 }, { bytes: big.length + 2 }, ...values(pad)],
+    ],
+    ["of a small event and much white space", `{"id":"a"}${" ".repeat(big.length)}`, values([{ id: "a" }])],
+    ["of white space alone", `[${" ".repeat(big.length)}]`, []],
+  ])("%s is read", async (_, text, expected) => {
+    expect(await read(body(text))).toEqual(expected);
+  });
+
+  it.each<[string, string, string, RegExp]>([
+    ["of one event", JSON.stringify({ big }), "too_large", /and no list of events/],
+    ["with much beside its events", `{"events":[],"big":"${big}"}`, "too_large", /beside its list/],
+    ["with its events twice", `{"events":[],"events":[${inside}]}`, "bad_request", /twice/],
+    [
+      "with events that are no list",
+      `[${inside}]`.replace("[", '{"events":5,"x":[').concat("}"),
+      "too_large",
+      /no list/,
+    ],
+    ["with many blank lines", "\n".repeat(LIMITS.events + 1), "too_large", /blank lines/],
+  ])("%s is refused", async (_, text, code, message) => {
+    const given = text.startsWith("\n") ? body(text, lines) : body(text);
+    await expect(read(given)).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
+  });
+
+  it.each<[string, string, RegExp]>([
+    ["that ends too soon", `[${inside}`, /ends too soon/],
+    ["that ends within an event", `[${inside}`.slice(0, -1), /ends too soon/],
+    ["with an empty element", `[${inside},]`, /breaks/],
+    ["with two elements without a comma", `[${inside} 1]`, /breaks/],
+    ["closed by another bracket", `[${inside}}`, /breaks/],
+    ["with something behind it", `[${inside}] x`, /breaks/],
+    ["that breaks behind a character of two bytes", `["é",${inside},?]`, /breaks/],
+    ["that breaks behind its events", `{"events":["é",${inside}],?}`, /breaks/],
+  ])("%s is refused with the position", async (_, text, message) => {
+    await expect(read(body(text))).rejects.toMatchObject({
+      code: "bad_request",
+      message: expect.stringMatching(message),
+      details: { position: jsonErrorPosition(text) },
+    });
+  });
+
+  it("gives the same events as the parser for any JSON, or is refused like it", async () => {
+    const mutation = fc.record({
+      at: fc.nat(),
+      remove: fc.nat(2),
+      insert: fc.constantFrom("", ",", "]", "[", "}", '"', "\\", "0", "é"),
+    });
+    const list = fc.array(fc.jsonValue({ maxDepth: 4 }), { maxLength: 8 });
+    const document = fc.oneof(
+      list,
+      fc.record({ v: fc.jsonValue(), events: list }),
+      fc.record({ events: list, more: fc.jsonValue() }),
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        document,
+        fc.array(mutation, { maxLength: 2 }),
+        fc.boolean(),
+        async (value, mutations, pretty) => {
+          let text = JSON.stringify(value, null, pretty ? 2 : 0);
+          for (const { at, remove, insert } of mutations) {
+            const place = at % (text.length + 1);
+            text = text.slice(0, place) + insert + text.slice(place + remove);
+          }
+          expect(await splitUp(text)).toEqual(parsedWhole(text));
+        },
+      ),
+      { numRuns: 2_000 },
+    );
+  });
+
+  /** The elements that the splitter finds, each parsed alone. */
+  async function splitUp(text: string): Promise<unknown> {
+    const bytes = Buffer.from(text.trimEnd());
+    const elements: unknown[] = [];
+    try {
+      const work = splitJson(bytes, (from, to) =>
+        elements.push(JSON.parse(bytes.toString("utf8", from, to))),
+      );
+      let step = work.next();
+      while (step.done !== true) step = work.next();
+      const rest = step.value as { events?: unknown } | null;
+      const split = Array.isArray(rest) || Array.isArray(rest?.events);
+      return split ? elements : { whole: rest };
+    } catch {
+      return "refused";
+    }
+  }
+
+  function parsedWhole(text: string): unknown {
+    try {
+      const value = JSON.parse(text) as { events?: unknown } | null;
+      if (Array.isArray(value)) return value;
+      return Array.isArray(value?.events) ? value.events : { whole: value };
+    } catch {
+      return "refused";
+    }
+  }
+});
+
+describe("what expands", () => {
+  it("250 times is decompressed, more is refused beyond a megabyte", async () => {
+    const repeats = Buffer.from(`[${'"the same words",'.repeat(60_000)}1]`.slice(0, 1024 * 1024));
+    const half = gzipSync(repeats);
+    expect(repeats.length / half.length).toBeGreaterThan(250);
+    await expect(read(body(half, { contentEncoding: "gzip" }))).rejects.toMatchObject({ code: "too_large" });
+    const spaces = gzipSync(Buffer.alloc(2 * 1024 * 1024, 0x20));
+    await expect(read(body(spaces, { contentEncoding: "gzip" }))).rejects.toMatchObject({
+      code: "too_large",
+      details: { limit: 250, unit: "times" },
+    });
+  });
 });

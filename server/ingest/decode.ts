@@ -1,46 +1,52 @@
 import { isUtf8 } from "node:buffer";
-import { promisify } from "node:util";
-import { brotliDecompress, gunzip, inflate } from "node:zlib";
 import { LIMITS } from "@plimsoll/protocol";
 import { PlimsollError } from "../errors.ts";
+import type { FairTurns } from "./fair-turns.ts";
+import { inflateBody } from "./inflate.ts";
 import { jsonErrorPosition } from "./json-position.ts";
-
-const DECODERS = {
-  gzip: promisify(gunzip),
-  "x-gzip": promisify(gunzip),
-  deflate: promisify(inflate),
-  br: promisify(brotliDecompress),
-} as const;
+import { lengthOf, notJson, splitJson, withoutBlanks } from "./split-json.ts";
 
 const JSON_TYPES = new Set(["", "application/json", "text/json"]);
 const NDJSON_TYPES = new Set(["application/x-ndjson", "application/ndjson", "application/jsonl"]);
 
-/** An event still to be checked, or the reason a line of NDJSON is none. */
-export type RawEvent = { value: unknown } | { unreadable: string };
+/** Events checked between two pauses. */
+const PAUSE_EVENTS = 32;
+
+/** An event still to be checked, the reason a line of NDJSON is none, or the size of one that is too large to parse. */
+export type RawEvent = { value: unknown } | { unreadable: string } | { bytes: number };
 
 export interface EncodedBody {
   bytes: Buffer;
   contentType: string | undefined;
   contentEncoding: string | undefined;
-  /** Told how many bytes there are once decompressed; what it throws refuses the request. */
-  decompressed: (bytes: number) => void;
+  /** Told of memory needed to decompress, in bytes; what it throws refuses the request. */
+  reserve: (bytes: number) => void;
 }
 
 /**
- * Turns a request body into events to check one by one.
+ * Turns a request body into events to check one by one, in slices that leave time for other requests.
+ * @param take gets each event, in order; after an error, what it got is to be dropped
  * @throws PlimsollError `bad_request`, `too_large` or `unsupported_media_type`, which refuse the whole request.
  */
-export async function decodeBody(body: EncodedBody): Promise<RawEvent[]> {
+export async function decodeBody(
+  body: EncodedBody,
+  turns: FairTurns,
+  take: (event: RawEvent) => void,
+): Promise<void> {
   const type = (body.contentType ?? "").split(";", 1)[0]!.trim().toLowerCase();
   const lines = NDJSON_TYPES.has(type);
   if (!lines && !JSON_TYPES.has(type)) {
     throw new PlimsollError(
       "unsupported_media_type",
-      `Content-Type ${type} is not understood: send application/json or application/x-ndjson.`,
+      `Content-Type ${type.slice(0, 128)} is not understood: send application/json or application/x-ndjson.`,
     );
   }
-  const bytes = withoutByteOrderMark(await decompress(body));
-  return lines ? parseLines(bytes) : parseJson(bytes);
+  const all = withoutByteOrderMark(await plainBytes(body));
+  if (lines) return turns.run(readLines(all, take));
+  const bytes = all.subarray(0, withoutBlanks(all, 0, all.length));
+  // Decoding would put the same character for every byte it cannot read, and names that differ would become one.
+  if (!isUtf8(bytes)) throw new PlimsollError("bad_request", "The body is not valid UTF-8.");
+  return turns.run(bytes.length <= LIMITS.eventBytes ? readSmall(bytes, take) : readLarge(bytes, take));
 }
 
 /** Some editors and shells begin a file with it; RFC 8259 lets a reader pass over it. */
@@ -58,33 +64,10 @@ function checkCount(events: number, orMore = ""): void {
   );
 }
 
-async function decompress({ bytes, contentEncoding, decompressed }: EncodedBody): Promise<Buffer> {
-  if (bytes.length > LIMITS.compressedBytes && contentEncoding !== undefined)
-    throw tooManyBytes(bytes.length);
+function plainBytes({ bytes, contentEncoding, reserve }: EncodedBody): Buffer | Promise<Buffer> {
+  if (bytes.length > LIMITS.compressedBytes) throw tooManyBytes(bytes.length);
   const encoding = (contentEncoding ?? "identity").trim().toLowerCase();
-  if (encoding === "identity" || encoding === "") {
-    if (bytes.length > LIMITS.compressedBytes) throw tooManyBytes(bytes.length);
-    return bytes;
-  }
-  const decode = DECODERS[encoding as keyof typeof DECODERS];
-  if (decode === undefined) {
-    throw new PlimsollError(
-      "unsupported_media_type",
-      `Content-Encoding ${encoding} is not understood: send gzip, deflate, br or none.`,
-    );
-  }
-  const plain = await decode(bytes, { maxOutputLength: LIMITS.decompressedBytes }).catch((cause: unknown) => {
-    if ((cause as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") {
-      throw new PlimsollError(
-        "too_large",
-        `The body is larger than ${LIMITS.decompressedBytes} bytes once decompressed. Send smaller batches.`,
-        { details: { limit: LIMITS.decompressedBytes, unit: "bytes" } },
-      );
-    }
-    throw new PlimsollError("bad_request", `The body is not valid ${encoding}.`, { cause });
-  });
-  decompressed(plain.length);
-  return plain;
+  return encoding === "identity" || encoding === "" ? bytes : inflateBody(bytes, encoding, reserve);
 }
 
 export function tooManyBytes(bytes: number | undefined): PlimsollError {
@@ -96,67 +79,110 @@ export function tooManyBytes(bytes: number | undefined): PlimsollError {
   );
 }
 
-function parseJson(bytes: Buffer): RawEvent[] {
-  // Decoding would put the same character for every byte it cannot read, and names that differ would become one.
-  if (!isUtf8(bytes)) throw new PlimsollError("bad_request", "The body is not valid UTF-8.");
+/** A body no larger than one event may be: the engine parses it within milliseconds, whatever it holds. */
+function* readSmall(bytes: Buffer, take: (event: RawEvent) => void): Generator<undefined, void> {
   const text = bytes.toString("utf8");
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    // Not the engine's words: they quote the body, and this message is logged.
     const position = jsonErrorPosition(text);
-    const what = position >= text.length ? "It ends too soon" : "It breaks";
-    throw new PlimsollError("bad_request", `The body is not valid JSON. ${what} at position ${position}.`, {
-      details: { position },
-      cause,
-    });
+    throw notJson(position, position >= text.length, cause);
   }
-  if (Array.isArray(value)) return rawEvents(value);
-  if (typeof value === "object" && value !== null) {
-    const { events } = value as { events?: unknown };
-    if (events === undefined) return [{ value }];
-    if (Array.isArray(events)) return rawEvents(events);
-    throw new PlimsollError("bad_request", '"events" must be an array of events.');
+  const events = eventsOf(value);
+  if (events === undefined) return take({ value });
+  checkCount(events.length);
+  for (let index = 0; index < events.length; index++) {
+    take({ value: events[index] });
+    if (index % PAUSE_EVENTS === PAUSE_EVENTS - 1) yield;
   }
-  throw new PlimsollError(
-    "bad_request",
-    'The body must be an event, an array of events or {"events": [...]}.',
-  );
 }
 
-function rawEvents(values: readonly unknown[]): RawEvent[] {
-  checkCount(values.length);
-  return values.map((value) => ({ value }));
+function* readLarge(bytes: Buffer, take: (event: RawEvent) => void): Generator<undefined, void> {
+  const waiting: [from: number, to: number][] = [];
+  let events = 0;
+  const parts = splitJson(bytes, (from, to) => {
+    checkCount(++events);
+    waiting.push([from, to]);
+  });
+  for (;;) {
+    const part = parts.next();
+    for (let index = 0; index < waiting.length; index++) {
+      take(readElement(bytes, ...waiting[index]!));
+      yield;
+    }
+    waiting.length = 0;
+    if (part.done === true) {
+      eventsOf(part.value);
+      return;
+    }
+    yield;
+  }
+}
+
+function readElement(bytes: Buffer, from: number, to: number): RawEvent {
+  if (to - from > LIMITS.eventBytes) return { bytes: to - from };
+  const text = bytes.toString("utf8", from, to);
+  try {
+    return { value: JSON.parse(text) };
+  } catch (cause) {
+    const position = jsonErrorPosition(text);
+    const endsTooSoon = position >= text.length && to === bytes.length;
+    throw notJson(lengthOf(bytes, 0, from) + position, endsTooSoon, cause);
+  }
+}
+
+/** @returns undefined for a single event */
+function eventsOf(value: unknown): unknown[] | undefined {
+  if (Array.isArray(value)) return value;
+  if (typeof value !== "object" || value === null) {
+    throw new PlimsollError(
+      "bad_request",
+      'The body must be an event, an array of events or {"events": [...]}.',
+    );
+  }
+  const { events } = value as { events?: unknown };
+  if (events === undefined || Array.isArray(events)) return events;
+  throw new PlimsollError("bad_request", '"events" must be an array of events.');
 }
 
 const LINE_FEED = 0x0a;
 
-function parseLines(bytes: Buffer): RawEvent[] {
+function* readLines(bytes: Buffer, take: (event: RawEvent) => void): Generator<undefined, void> {
   const readable = isUtf8(bytes);
-  const events: RawEvent[] = [];
+  let events = 0;
+  let blank = 0;
   let next = 0;
   while (next < bytes.length) {
     const found = bytes.indexOf(LINE_FEED, next);
-    const line = bytes.subarray(next, found === -1 ? bytes.length : found);
-    next += line.length + 1;
-    if (line.length === 0) continue;
-    const event = readable || isUtf8(line) ? parseLine(line.toString("utf8")) : NOT_UTF8;
-    if (event === undefined) continue;
-    events.push(event);
-    checkCount(events.length, " or more");
+    const to = found === -1 ? bytes.length : found;
+    const event = readLine(bytes.subarray(next, to), readable);
+    next = to + 1;
+    if (event === undefined) {
+      if (++blank > LIMITS.events) throw tooManyBlankLines();
+    } else {
+      checkCount(++events, " or more");
+      take(event);
+    }
+    yield;
   }
-  return events;
 }
 
-const NOT_UTF8: RawEvent = { unreadable: "is not valid UTF-8" };
+function tooManyBlankLines(): PlimsollError {
+  return new PlimsollError("too_large", `More than ${LIMITS.events} blank lines in one request.`, {
+    details: { limit: LIMITS.events, unit: "blank lines" },
+  });
+}
 
 /** @returns undefined for a blank line */
-function parseLine(line: string): RawEvent | undefined {
-  if (line.trim() === "") return undefined;
+function readLine(line: Buffer, readable: boolean): RawEvent | undefined {
+  if (line.length > LIMITS.eventBytes) return { bytes: line.length };
+  if (!readable && !isUtf8(line)) return { unreadable: "is not valid UTF-8" };
+  const text = line.toString("utf8");
+  if (text.trim() === "") return undefined;
   try {
-    return { value: JSON.parse(line) };
+    return { value: JSON.parse(text) };
   } catch {
-    return { unreadable: `is not valid JSON at position ${jsonErrorPosition(line)} of its line` };
+    return { unreadable: `is not valid JSON at position ${jsonErrorPosition(text)} of its line` };
   }
 }

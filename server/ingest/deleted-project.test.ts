@@ -4,7 +4,7 @@ import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { openWriters, type Writers } from "../db/sql.ts";
 import { deleteProjectStep, PROJECT_TABLES } from "../projects/delete-step.ts";
-import { type TestIngest, type TestPipeline, testIngest } from "../testing/ingest.ts";
+import { offer, type TestIngest, type TestPipeline, testIngest } from "../testing/ingest.ts";
 import { sqlOfClient } from "../testing/sql.ts";
 import { acquireLease, LeaseLost, proveLease, removeOrphan } from "./lease.ts";
 
@@ -55,7 +55,7 @@ const turn = () => ({
   usage: { input_tokens: 100 },
 });
 
-const send = () => server.ingest.accept(doomed, [{ value: turn() }], { wait: true });
+const send = () => offer(server.ingest, doomed, [turn()], { wait: true });
 
 describe("the projector of a deleted project", () => {
   it("stops once the project is marked, and leaves no row behind", async () => {

@@ -2,7 +2,7 @@ import pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { PrismaClient } from "../db/client.ts";
 import { dumpTables, emptyTables } from "../testing/dump.ts";
-import { type TestIngest, type TestPipeline, testIngest } from "../testing/ingest.ts";
+import { offer as offerTo, type TestIngest, type TestPipeline, testIngest } from "../testing/ingest.ts";
 import { countTurns, countTurnsBy, storedTurns } from "../testing/turns.ts";
 
 const HOUR = Date.UTC(2026, 10, 20, 10);
@@ -33,10 +33,7 @@ const turn = (n: number, more: Record<string, unknown> = {}) => ({
 });
 const range = (count: number) => Array.from({ length: count }, (_, n) => n);
 const offer = (server: TestPipeline, projectId: number, ...events: unknown[]) =>
-  server.ingest.accept(
-    projectId,
-    events.map((value) => ({ value })),
-  );
+  offerTo(server.ingest, projectId, events);
 
 async function until(what: () => Promise<boolean>, limit = 20_000): Promise<void> {
   const deadline = Date.now() + limit;
@@ -386,7 +383,7 @@ describe("an agent that ended", () => {
 it("a request whose sender has gone is not journaled", async () => {
   const server = await path.start();
   await server.send(turn(0));
-  await server.ingest.accept(1, [{ value: turn(1) }], { gone: () => true });
+  await offerTo(server.ingest, 1, [turn(1)], { gone: () => true });
   await server.close();
   expect(await countTurns(prisma)).toBe(1);
 });

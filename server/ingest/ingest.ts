@@ -1,11 +1,10 @@
-import type { IngestAnswer, PlimsollEvent } from "@plimsoll/protocol";
-import { parseEvent } from "@plimsoll/protocol";
+import type { IngestAnswer } from "@plimsoll/protocol";
 import { v7 as uuid } from "uuid";
 import { PlimsollError } from "../errors.ts";
 import type { RequestOutcome } from "../history/outcomes.ts";
 import { Admission, type QueueState } from "./admission.ts";
+import { EventCheck } from "./check-events.ts";
 import type { DatabaseClock } from "./database-clock.ts";
-import type { RawEvent } from "./decode.ts";
 import type { Freshness } from "./freshness.ts";
 import type { Command } from "./journal-entry.ts";
 import type { JournalRequest, JournalWriter } from "./journal-writer.ts";
@@ -25,8 +24,6 @@ export interface AcceptOptions {
   gone?: () => boolean;
 }
 
-/** How far ahead of the database's clock an event may be, ms. */
-const FUTURE_MS = 5 * 60_000;
 /** Milliseconds a sender that asked to wait is kept for the projection. */
 const WAIT_MS = 10_000;
 /** Milliseconds after which refusals are counted even if nothing else is journaled. */
@@ -66,29 +63,30 @@ export class Ingest {
     this.#admission.release(projectId);
   }
 
+  /** Begins to check the events of a request. */
+  check(): EventCheck {
+    return new EventCheck(this.#options.clock.now());
+  }
+
   /**
    * Stores what can be stored and says what could not.
    * @throws PlimsollError `overloaded` with `details.retry_after_seconds` if the projection is too far behind or the
    * database takes nothing; nothing of the request is stored then.
    */
-  async accept(
-    projectId: number,
-    raw: readonly RawEvent[],
-    options: AcceptOptions = {},
-  ): Promise<IngestAnswer> {
+  async accept(projectId: number, checked: EventCheck, options: AcceptOptions = {}): Promise<IngestAnswer> {
     if (this.#closed)
       throw new PlimsollError(
         "overloaded",
         "The server is stopping. Send the same events again after 1 s.",
         RETRY,
       );
-    const { events, rejected } = check(raw, this.#options.clock.now());
+    const { events, rejected } = checked;
     if (events.length === 0) {
       for (const { code } of rejected) this.refused(projectId, code, 1);
       return answer({ accepted: 0, duplicates: 0 }, options, rejected);
     }
     await this.#admission.enter(projectId, events.length, options.gone);
-    const request = { projectId, events, refused: countOf(rejected), abandoned: options.gone };
+    const request = { projectId, events, refused: checked.rejections(), abandoned: options.gone };
     const outcome = await (options.wait ? this.#appendAndWait(request) : this.#append(request));
     return answer(outcome, options, rejected);
   }
@@ -183,41 +181,4 @@ function answer(
 ): IngestAnswer {
   const { accepted, duplicates } = outcome;
   return wait && duplicates !== undefined ? { accepted, duplicates, rejected } : { accepted, rejected };
-}
-
-function countOf(rejected: IngestAnswer["rejected"]): Record<string, number> {
-  const counts: Record<string, number> = {};
-  for (const { code } of rejected) counts[code] = (counts[code] ?? 0) + 1;
-  return counts;
-}
-
-function check(
-  raw: readonly RawEvent[],
-  now: number,
-): { events: PlimsollEvent[]; rejected: IngestAnswer["rejected"] } {
-  const events: PlimsollEvent[] = [];
-  const rejected: IngestAnswer["rejected"] = [];
-  for (let index = 0; index < raw.length; index++) {
-    const one = raw[index]!;
-    if ("unreadable" in one) {
-      rejected.push({ index, code: "invalid_json", path: "", message: one.unreadable });
-      continue;
-    }
-    const parsed = parseEvent(one.value);
-    if (!parsed.ok) rejected.push({ index, id: idOf(one.value), ...parsed.rejection });
-    else if (parsed.event.at > now + FUTURE_MS) rejected.push({ index, ...inTheFuture(parsed.event, now) });
-    else events.push(parsed.event);
-  }
-  return { events, rejected };
-}
-
-function inTheFuture({ id, at }: PlimsollEvent, now: number) {
-  const minutes = Math.round((at - now) / 60_000);
-  const message = `is ${minutes} minutes ahead of the server's clock; at most 5 are allowed. Set the sender's clock.`;
-  return { id, code: "in_the_future" as const, path: "at", message };
-}
-
-function idOf(value: unknown): string | undefined {
-  const id = typeof value === "object" && value !== null ? (value as { id?: unknown }).id : undefined;
-  return typeof id === "string" ? id.slice(0, 128) : undefined;
 }

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { openWriters } from "../db/sql.ts";
 import { readRecomputeSettings, recomputeAgent } from "../history/recompute.ts";
 import { agents } from "../store/agents.ts";
-import { type TestIngest, testIngest } from "../testing/ingest.ts";
+import { offer, type TestIngest, testIngest } from "../testing/ingest.ts";
 import type { RecordedStatement } from "../testing/record-statements.ts";
 import { upkeepDone } from "../testing/upkeep.ts";
 
@@ -99,10 +99,7 @@ async function runWritePath(): Promise<void> {
     context_tokens: 4_000,
   });
   await send(server, turn(63, { at: HOUR + 63_000, usage: { input_tokens: 4_000, output_tokens: 1 } }));
-  await server.ingest.accept(1, [
-    { value: { type: "nonsense" } },
-    { value: turn(70, { at: HOUR + 70_000 }) },
-  ]);
+  await offer(server.ingest, 1, [{ type: "nonsense" }, turn(70, { at: HOUR + 70_000 })]);
   await server.ingest.command(1, { type: "set_window", model: "model-x", tokens: 4_000 });
   await server.ingest.command(1, { type: "set_window", model: "model-x", tokens: null });
   expect(await server.freshness.lag(1)).toEqual({ events: 0, ms: 0 });

@@ -3,6 +3,7 @@ import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol";
 import { type Logger, pino } from "pino";
 import type { PrismaClient } from "../db/client.ts";
 import { type OpenedIngest, openIngest } from "../ingest/index.ts";
+import type { AcceptOptions, Ingest } from "../ingest/ingest.ts";
 import type { Projected } from "../ingest/projector.ts";
 import type { JournalSignals, RemoteOutcome } from "../ingest/projectors.ts";
 import { testDatabase } from "./database.ts";
@@ -63,12 +64,7 @@ export async function testIngest({
       });
       const server: TestPipeline = {
         ...opened,
-        send: (...events) =>
-          opened.ingest.accept(
-            1,
-            events.map((value) => ({ value })),
-            { wait: true },
-          ),
+        send: (...events) => offer(opened.ingest, 1, events, { wait: true }),
         async close() {
           servers.delete(server);
           await opened.close();
@@ -89,6 +85,18 @@ export async function testIngest({
     },
   };
   return path;
+}
+
+/** Has the write path accept values as if a request had brought them. */
+export function offer(
+  ingest: Ingest,
+  projectId: number,
+  events: readonly unknown[],
+  options: AcceptOptions = {},
+): Promise<IngestAnswer> {
+  const checked = ingest.check();
+  for (const value of events) checked.add({ value });
+  return ingest.accept(projectId, checked, options);
 }
 
 /** Signals between several write paths in one process. */

@@ -6,6 +6,8 @@ export { DEFAULT_AGENT };
 /** Limits of one request to `POST /api/v1/events`. Sizes in bytes. */
 export const LIMITS = {
   events: 10_000,
+  /** Bytes of JSON. A larger event of a larger body is rejected alone. */
+  eventBytes: 256 * 1024,
   compressedBytes: 4 * 1024 * 1024,
   decompressedBytes: 32 * 1024 * 1024,
 } as const;
@@ -283,6 +285,7 @@ export type MarkEvent = Exclude<PlimsollEvent, TurnEvent>;
 export const REJECTION_CODES = [
   "in_the_future",
   "invalid_json",
+  "too_large",
   "not_an_object",
   "unknown_type",
   "missing_field",
