@@ -12,7 +12,7 @@ const REJECTED: Readonly<Record<string, string>> = {
   unknown_type: "unknown event type",
   missing_field: "missing field",
   invalid_field: "invalid field",
-  too_large: "request too large",
+  too_large: "too large",
   quota_exceeded: "key over its quota",
   overloaded: "server overloaded",
 };

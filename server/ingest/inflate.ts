@@ -1,5 +1,7 @@
+import type { Duplex } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import { LIMITS } from "@plimsoll/protocol";
+import pLimit from "p-limit";
 import { PlimsollError } from "../errors.ts";
 
 const DECODERS = new Map([
@@ -14,7 +16,10 @@ const CHUNK = 64 * 1024;
 /** Turns that repeat everything but an id compress 70 times with gzip and 150 times with Brotli. */
 const MOST_EXPANSION = 250;
 /** Below this size a body may expand without bound. */
-const SMALL = 1024 * 1024;
+const SMALL = 4 * 1024 * 1024;
+
+/** As many as Node has threads for it. A Brotli decoder may hold 16 MiB, so others wait without one. */
+const atOnce = pLimit(4);
 
 /**
  * Decompresses a body. Memory is reserved before each step.
@@ -33,6 +38,15 @@ export async function inflateBody(
       `Content-Encoding ${encoding.slice(0, 64)} is not understood: send gzip, deflate, br or none.`,
     );
   }
+  return atOnce(() => inflate(bytes, encoding, decoder, reserve));
+}
+
+async function inflate(
+  bytes: Buffer,
+  encoding: string,
+  decoder: (options: { chunkSize: number }) => Duplex,
+  reserve: (bytes: number) => void,
+): Promise<Buffer> {
   const most = Math.min(LIMITS.decompressedBytes, Math.max(SMALL, bytes.length * MOST_EXPANSION));
   const chunks: Buffer[] = [];
   let size = 0;
