@@ -66,6 +66,18 @@ describe("a body is refused", () => {
   it.each<[string, EncodedBody, string, RegExp]>([
     ["with an unknown content type", body(two, { contentType: "text/csv" }), "unsupported_media_type", /csv/],
     ["with an unknown encoding", body(two, { contentEncoding: "zstd" }), "unsupported_media_type", /zstd/],
+    [
+      "with the encoding toString",
+      body(two, { contentEncoding: "toString" }),
+      "unsupported_media_type",
+      /tostring/,
+    ],
+    [
+      "with the encoding __proto__",
+      body(two, { contentEncoding: "__proto__" }),
+      "unsupported_media_type",
+      /proto/,
+    ],
     ["that ends too soon", body('[{"id":'), "bad_request", /ends too soon at position 7/],
     ["that breaks", body('[{"id" 1}]'), "bad_request", /breaks at position 7/],
     ["that is a number", body("7"), "bad_request", /array of events/],

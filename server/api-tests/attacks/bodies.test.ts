@@ -107,6 +107,7 @@ describe("bodies that are small on the wire and much work", () => {
     ["the same key 200,000 times", Buffer.from(`[{${Array(200_000).fill('"id":1').join()}}]`), {}, [200]],
     ["4 MB of quotes", Buffer.from('"'.repeat(4 * MIB)), {}, [400, 413]],
     ["4 MB of escapes", Buffer.from(`["${"\\\\".repeat(2_000_000)}"]`), {}, [200]],
+    ["10,000 valid events", gzipSync(JSON.stringify(Array.from({ length: 10_000 }, event))), gzip, [200]],
     ["32 MB of spaces", gzipSync(" ".repeat(32 * MIB)), gzip, [413]],
     [
       "a sub-phase list of 80,000 items",
