@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import type { IncomingMessage, ServerResponse } from "node:http";
+import { type IncomingMessage, Server, type ServerResponse } from "node:http";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
@@ -39,6 +39,9 @@ import { appRouter } from "./trpc/router.ts";
 /** Where pages rendered in this process find the router and its context (see app/prefetch.ts). */
 const PAGE_API = Symbol.for("plimsoll.page-api");
 
+/** Milliseconds a stop may take. The embedded PostgreSQL then goes on stopping by itself. */
+const STOP_LIMIT = 14_000;
+
 /** What to undo at the end, in the order it was done. */
 type Stops = (() => Promise<unknown> | unknown)[];
 
@@ -74,6 +77,10 @@ async function main(): Promise<void> {
   const end = () => {
     if (ended.signal.aborted) return;
     ended.abort();
+    setTimeout(() => {
+      log.error(`the server did not stop within ${STOP_LIMIT / 1_000} s and ends now`);
+      process.exit(1);
+    }, STOP_LIMIT).unref();
     void started
       .catch(() => {})
       .then(stop)
@@ -257,7 +264,9 @@ async function openPages(settings: Settings, root: string): Promise<Pages> {
   ) as typeof import("next/dist/server/config.js");
   const { PHASE_DEVELOPMENT_SERVER, PHASE_PRODUCTION_SERVER } = await import("next/constants.js");
   await loadConfig(dev ? PHASE_DEVELOPMENT_SERVER : PHASE_PRODUCTION_SERVER, root, { silent: true });
-  const app = next({ dev, dir: root, hostname: settings.HOST, port: settings.PORT });
+  // Next listens for upgrades on the server of its first request unless it is given one, and never answers them there.
+  const httpServer = new Server();
+  const app = next({ dev, dir: root, hostname: settings.HOST, port: settings.PORT, httpServer });
   await app.prepare();
   return {
     handle: app.getRequestHandler(),

@@ -34,6 +34,11 @@ export class PlimsollServer {
     return `http://127.0.0.1:${this.port}`;
   }
 
+  /** Its process id. */
+  get pid(): number {
+    return this.#running.pid;
+  }
+
   /** Everything that the server has printed since its last start. */
   get output(): string {
     return this.#running.output();

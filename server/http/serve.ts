@@ -169,17 +169,19 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     else void machines(incoming, outgoing);
   });
 
-  // Only in development. With no listener Node answers a request that merely offers an upgrade, as some
-  // HTTP clients do with every first request (h2c), like any other.
+  // Only in development, and nobody else may listen (see openPages): without a listener, Node answers a request that
+  // offers an upgrade, such as the first request of `curl --http2`, like any other.
   const { pageUpgrade } = options;
   if (pageUpgrade) {
     server.on("upgrade", (incoming, socket, head) => {
-      if (!checkHost(incoming.headers.host, hostRules)) {
-        socket.destroy();
+      const webSocket = incoming.headers.upgrade?.toLowerCase() === "websocket";
+      if (!webSocket || !checkHost(incoming.headers.host, hostRules)) {
+        socket.end("HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
         return;
       }
       upgraded.add(socket);
       socket.on("close", () => upgraded.delete(socket));
+      socket.on("error", () => socket.destroy());
       pageUpgrade(incoming, socket, head);
     });
   }
