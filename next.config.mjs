@@ -9,6 +9,8 @@ const config = {
   devIndicators: false,
   poweredByHeader: false,
   reactStrictMode: true,
+  // The pages have no images to resize, and its error messages repeat the request.
+  images: { unoptimized: true },
   // The dev server accepts requests on either loopback name.
   allowedDevOrigins: ["127.0.0.1", "localhost"],
 };

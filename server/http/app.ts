@@ -10,6 +10,7 @@ import { checkHost, checkOrigin, type HostRules } from "../access/origin.ts";
 import { type Access, factsOf, type Principal } from "../access/principal.ts";
 import { PlimsollError } from "../errors.ts";
 import type { FleetGauges } from "../telemetry/gauges.ts";
+import { MACHINE_HEADERS } from "./headers.ts";
 import type { Readiness } from "./health.ts";
 import type { Instruments } from "./instruments.ts";
 import type { LiveStreams } from "./live.ts";
@@ -149,10 +150,15 @@ export function createMachineApp(deps: MachineAppDeps): MachineApp {
   }
 
   return {
-    fetch(request, bindings) {
+    async fetch(request, bindings) {
       const { host } = bindings.incoming.headers;
-      if (!checkHost(host, hostRules)) return errorResponse(foreignHost(host));
-      return app.fetch(request, bindings);
+      const response = checkHost(host, hostRules)
+        ? await app.fetch(request, bindings)
+        : errorResponse(foreignHost(host));
+      for (const [name, value] of Object.entries(MACHINE_HEADERS)) {
+        if (!response.headers.has(name)) response.headers.set(name, value);
+      }
+      return response;
     },
   };
 }

@@ -9,6 +9,7 @@ import { databaseUnavailable } from "../db/unavailable.ts";
 import { PlimsollError, statusOf, toErrorBody } from "../errors.ts";
 import { foreignHost, type MachineApp } from "./app.ts";
 import { FAILURE_PAGE_HEADERS, failurePage } from "./failure-page.ts";
+import { contentSecurityPolicy, MACHINE_HEADERS, makeNonce, PAGE_HEADERS } from "./headers.ts";
 import type { Instruments } from "./instruments.ts";
 import type { LiveStreams } from "./live.ts";
 import { errorHeaders, errorResponse, foreseen, logError, nextRequestId } from "./respond.ts";
@@ -48,13 +49,6 @@ const KEEP_ALIVE_MS = 65_000;
 /** For all of a request to arrive. */
 const REQUEST_MS = 120_000;
 
-const PAGE_HEADERS = {
-  "X-Content-Type-Options": "nosniff",
-  "X-Frame-Options": "DENY",
-  "Referrer-Policy": "no-referrer",
-  "Cross-Origin-Opener-Policy": "same-origin",
-};
-
 /**
  * Listens on one port for machines and people.
  * @throws PlimsollError `port_in_use` or `setting_invalid`
@@ -73,6 +67,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     graceMs = 5_000,
   } = options;
   const upgraded = new Set<Duplex>();
+  const development = options.pageUpgrade !== undefined;
 
   const machines = getRequestListener((request, bindings) => machine.fetch(request, bindings as never), {
     // A request too broken for the app to see, such as one with a malformed Host.
@@ -82,7 +77,13 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   async function page(incoming: IncomingMessage, outgoing: ServerResponse, url: string, open: boolean) {
     try {
       if (!checkHost(incoming.headers.host, hostRules)) throw foreignHost(incoming.headers.host);
-      for (const [name, value] of Object.entries(PAGE_HEADERS)) outgoing.setHeader(name, value);
+      const nonce = makeNonce();
+      const policy = contentSecurityPolicy(nonce, development);
+      // Next takes the nonce for its scripts from the policy in the request. A visitor's own headers are replaced.
+      incoming.headers["content-security-policy"] = policy;
+      incoming.headers["x-nonce"] = nonce;
+      setHeaders(outgoing, { ...PAGE_HEADERS, "Content-Security-Policy": policy });
+      if (!open || url.startsWith("/login")) outgoing.setHeader("Cache-Control", "no-store");
       if (open || (await letIn(incoming, outgoing, url))) await pages(incoming, outgoing);
     } catch (error) {
       const forPeople = incoming.headers.accept?.includes("text/html") === true;
@@ -95,6 +96,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       if (!checkHost(incoming.headers.host, hostRules)) throw foreignHost(incoming.headers.host);
       const body = JSON.stringify(await events(incoming));
       outgoing.writeHead(200, {
+        ...MACHINE_HEADERS,
         "Content-Type": "application/json",
         "Content-Length": Buffer.byteLength(body),
       });
@@ -117,7 +119,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       outgoing.destroy();
       return;
     }
-    const headers = { ...errorHeaders(error), "X-Request-Id": requestId };
+    const headers = { ...MACHINE_HEADERS, ...errorHeaders(error), "X-Request-Id": requestId };
     outgoing.writeHead(statusOf(error), forPeople ? { ...headers, ...FAILURE_PAGE_HEADERS } : headers);
     outgoing.end(forPeople ? failurePage(error) : JSON.stringify(toErrorBody(error)));
   }
@@ -202,6 +204,10 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       return closed;
     },
   };
+}
+
+function setHeaders(outgoing: ServerResponse, headers: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(headers)) outgoing.setHeader(name, value);
 }
 
 /**

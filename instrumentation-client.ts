@@ -1,0 +1,5 @@
+import { config } from "zod";
+
+// Next runs this file before any other code of a page. Without the setting, zod tries whether it may compile code when it
+// makes its first schema, and the browser reports the attempt: the Content-Security-Policy forbids it.
+config({ jitless: true });
