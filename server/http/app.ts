@@ -51,6 +51,8 @@ export interface MachineApp {
 }
 
 const LOGIN_BODY_BYTES = 4_096;
+/** No input of a procedure comes near it. */
+const CALL_BODY_BYTES = 1024 * 1024;
 const LoginBody = z.object({ token: z.string().min(1).max(200) });
 
 /** Everything a machine calls but `POST /api/v1/events`, and how a browser logs in. */
@@ -93,14 +95,7 @@ export function createMachineApp(deps: MachineAppDeps): MachineApp {
     return RESPONSE_ALREADY_SENT;
   });
 
-  const smallBody = bodyLimit({
-    maxSize: LOGIN_BODY_BYTES,
-    onError: () => {
-      throw new PlimsollError("too_large", `At most ${LOGIN_BODY_BYTES} bytes are read here.`);
-    },
-  });
-
-  app.post("/api/v1/login", smallBody, async (c) => {
+  app.post("/api/v1/login", limitedBody(LOGIN_BODY_BYTES), async (c) => {
     const facts = factsOf(c.env.incoming);
     // Else a page elsewhere could log this browser in with a link of its own. A browser says where it is.
     if ((facts.origin ?? facts.secFetchSite) !== undefined && !checkOrigin(facts)) {
@@ -125,14 +120,20 @@ export function createMachineApp(deps: MachineAppDeps): MachineApp {
   });
 
   const { trpc, rest } = deps;
-  if (trpc) app.all("/api/trpc/*", (c) => trpc(c.req.raw, contextOf(c)));
+  const callBody = limitedBody(CALL_BODY_BYTES);
+  if (trpc) app.all("/api/trpc/*", callBody, (c) => trpc(c.req.raw, contextOf(c)));
 
   // The REST API is what is left, not a wildcard route: one that matches as well would make the router run
   // a chain of handlers for every request.
-  app.notFound((c) => {
+  app.notFound(async (c) => {
     const { path } = c.req;
-    if (rest && (path.startsWith("/api/v1/") || path === "/openapi.json"))
-      return rest(c.req.raw, contextOf(c));
+    if (rest && (path.startsWith("/api/v1/") || path === "/openapi.json")) {
+      let response: Response | undefined;
+      await callBody(c, async () => {
+        response = await rest(c.req.raw, contextOf(c));
+      });
+      if (response) return response;
+    }
     return errorResponse(new PlimsollError("not_found", `There is nothing at ${c.req.method} ${path}.`));
   });
 
@@ -142,6 +143,9 @@ export function createMachineApp(deps: MachineAppDeps): MachineApp {
     logError(log, error, { method: c.req.method, path: c.req.path, requestId });
     const response = errorResponse(error);
     response.headers.set("X-Request-Id", requestId);
+    // What is left of its body is not read, so the connection cannot bring another request.
+    if (error instanceof PlimsollError && error.code === "too_large")
+      response.headers.set("Connection", "close");
     return response;
   });
 
@@ -161,6 +165,15 @@ export function createMachineApp(deps: MachineAppDeps): MachineApp {
       return response;
     },
   };
+}
+
+function limitedBody(bytes: number) {
+  return bodyLimit({
+    maxSize: bytes,
+    onError: () => {
+      throw new PlimsollError("too_large", `At most ${bytes} bytes are read here.`);
+    },
+  });
 }
 
 /** Why a request that names another host is turned away. */

@@ -9,7 +9,7 @@ import { type FreshReader, iso, type Reader, type Span, spanOf } from "./reader.
 /** The fleet's totals over a range, beside the period of equal length before it. */
 export async function readStatus(reader: FreshReader, query: StatusQuery): Promise<FleetStatus> {
   const span = spanOf(query);
-  const before = { from: span.from - (span.to - span.from), to: span.from };
+  const before = { from: Math.max(0, span.from - (span.to - span.from)), to: span.from };
   const [totals, previous, now] = await Promise.all([
     readTotals(reader, span, query.harness),
     readTotals(reader, before, query.harness),

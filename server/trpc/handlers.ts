@@ -27,6 +27,9 @@ export interface HandlerOptions {
   errorResponse: (error: PlimsollError) => Response;
 }
 
+/** Calls in one batch of tRPC. The dashboard sends 10. */
+const MOST_CALLS = 30;
+
 /** tRPC for the dashboard and the command line, and the same procedures as a REST API. */
 export function createHandlers({ services, onError, errorResponse }: HandlerOptions): Handlers {
   const contextOf = (caller: Caller, response: Context["response"]): Context => {
@@ -50,6 +53,7 @@ export function createHandlers({ services, onError, errorResponse }: HandlerOpti
         endpoint: "/api/trpc",
         req,
         router: appRouter,
+        maxBatchSize: MOST_CALLS,
         createContext: () => contextOf(caller, said),
         onError: ({ error, path }) => onError(error, path),
       });
@@ -57,12 +61,16 @@ export function createHandlers({ services, onError, errorResponse }: HandlerOpti
     },
 
     async rest(req, caller) {
-      const { pathname } = new URL(req.url);
+      const { pathname, searchParams } = new URL(req.url);
       if (pathname === "/openapi.json") {
         return new Response(documentText(), {
           headers: { "Content-Type": "application/json; charset=utf-8" },
         });
       }
+      // The adapter collects parameters in an object, and takes what every object has for a list of values.
+      const inherited = [...searchParams.keys()].find((name) => name in Object.prototype);
+      if (inherited !== undefined)
+        return errorResponse(new PlimsollError("bad_request", `There is no parameter ${inherited}.`));
       let failed: TRPCError | undefined;
       const said = {};
       const response = await createOpenApiFetchHandler({

@@ -4,8 +4,13 @@ import { SESSION_KINDS } from "../events/events.ts";
 import { Scope, SeriesGroup, SeriesMetric, SessionStatus } from "./read.ts";
 import { SessionSort } from "./read-session.ts";
 
+/** Room for a bucket or a time zone beyond the last time that can be asked for, within PostgreSQL's and our year 9999. */
+const END_OF_TIME = Date.UTC(9999, 0);
+
 /** Inputs of the metrics API, shared by tRPC, REST, the dashboard and the command line. */
-const time = z.iso.datetime({ offset: true });
+const time = z.iso
+  .datetime({ offset: true })
+  .refine((value) => Date.parse(value) >= 0 && Date.parse(value) < END_OF_TIME, "must be in 1970 to 9998");
 /** PostgreSQL text holds no NUL: to ask for one is a mistake of the question, and not a fault of the server. */
 const text = (max: number, string = z.string()) =>
   string.max(max).refine((value) => !value.includes("\u0000"), "must not contain a NUL character");
