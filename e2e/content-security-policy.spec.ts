@@ -20,7 +20,12 @@ async function violationsOf(page: Page): Promise<() => Promise<string[]>> {
 }
 
 for (const colorScheme of ["light", "dark"] as const) {
-  test(`nothing of ours breaks the content security policy, in ${colorScheme}`, async ({ page, send, harness, expectedErrors }) => {
+  test(`nothing of ours breaks the content security policy, in ${colorScheme}`, async ({
+    page,
+    send,
+    harness,
+    expectedErrors,
+  }) => {
     expectedErrors.push(/404 \(Not Found\)/);
     await page.emulateMedia({ colorScheme });
     const builder = new EventBuilder({ harness, session: "strict", window: 200_000 });
@@ -55,9 +60,7 @@ for (const colorScheme of ["light", "dark"] as const) {
 test("a script that was put into a page does not run", async ({ page, expectedErrors }) => {
   expectedErrors.push(/Content Security Policy/, /ERR_UNKNOWN_URL_SCHEME/);
   const response = await page.goto("/");
-  expect(response?.headers()["content-security-policy"]).toMatch(
-    /script-src 'self' 'nonce-[^']+';/,
-  );
+  expect(response?.headers()["content-security-policy"]).toMatch(/script-src 'self' 'nonce-[^']+';/);
   const ran = await page.evaluate(async () => {
     const state = window as unknown as { ran?: string[] };
     state.ran = [];

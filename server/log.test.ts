@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { makeKey, makeLocalToken } from "./access/key-format.ts";
-import { createLogger } from "./log.ts";
+import { createLogger, logConsole, printable } from "./log.ts";
 
 function logged(write: (log: ReturnType<typeof createLogger>) => void): string {
   const lines: string[] = [];
@@ -41,4 +41,48 @@ describe("the logger", () => {
     for (const line of text.trim().split("\n")) JSON.parse(line);
     expect(text).toContain("@127.0.0.1:5432/x");
   });
+});
+
+describe("what a terminal would obey", () => {
+  it.each([
+    ["\u001b[31mred\u001b[0m", "\\u001b[31mred\\u001b[0m"],
+    ["\u009b31m", "\\u009b31m"],
+    ["\u007f\u0008", "\\u007f\\u0008"],
+    ["a\r\nb", "a\\u000d\nb"],
+    ["left\u202eright", "left\\u202eright"],
+    ["one\u2028two", "one\\u2028two"],
+    ["é ✓ 漢\t", "é ✓ 漢\t"],
+  ])("is escaped in %j", (text, expected) => {
+    expect(printable(text)).toBe(expected);
+  });
+
+  it("is escaped in a line of the log, which stays one line of JSON", () => {
+    const lines: string[] = [];
+    const log = createLogger({ level: "info" }, { write: (line: string) => void lines.push(line) });
+    const hostile = 'x\u001b[2J\u009b\n{"level":50,"msg":"forged"}\r\u2028\u202e';
+    log.warn({ path: hostile, err: new Error(hostile) }, hostile);
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatch(/^[\x20-\x7e]*\n$/);
+    expect(JSON.parse(lines[0]!)).toMatchObject({ msg: hostile, path: hostile });
+  });
+});
+
+it("the console writes to the log", () => {
+  const own = { ...console };
+  try {
+    const text = logged((log) => {
+      logConsole(log);
+      console.error("%s went wrong", "it\u001b[2J", { a: 1 });
+      console.warn(new Error("boom"));
+    });
+    const [first, second] = text
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(first).toMatchObject({ level: 50, msg: "it\u001b[2J went wrong { a: 1 }" });
+    expect(second).toMatchObject({ level: 40, msg: expect.stringContaining("Error: boom\n    at ") });
+    expect(text).not.toContain("\u001b");
+  } finally {
+    Object.assign(console, own);
+  }
 });

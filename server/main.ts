@@ -24,7 +24,7 @@ import { checkPort, type RunningServer, type ServeOptions, serve } from "./http/
 import { openIngest } from "./ingest/index.ts";
 import { createQuota } from "./ingest/quota.ts";
 import { createLiveHub } from "./live/hub.ts";
-import { createLogger } from "./log.ts";
+import { createLogger, logConsole, printable, withoutSecrets } from "./log.ts";
 import { startDeletion } from "./projects/deletion.ts";
 import { projectRoot } from "./root.ts";
 import { SharedReads } from "./shared-reads.ts";
@@ -219,7 +219,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     rest: handlers.rest,
   });
 
-  const pages = settings.PLIMSOLL_PAGES === "on" ? await openPages(settings, root) : undefined;
+  const pages = settings.PLIMSOLL_PAGES === "on" ? await openPages(settings, root, log) : undefined;
   if (pages !== undefined) stops.push(() => pages.close());
   running = await serve({
     host: settings.HOST,
@@ -255,9 +255,10 @@ interface Pages {
 }
 
 /** Next, in this process. Loaded only when wanted: it is most of the server's memory. */
-async function openPages(settings: Settings, root: string): Promise<Pages> {
-  const { default: next } = await import("next");
+async function openPages(settings: Settings, root: string, log: Logger): Promise<Pages> {
   const dev = settings.NODE_ENV === "development";
+  if (!dev) logConsole(log);
+  const { default: next } = await import("next");
   // Read once in silence and kept: Next would say at every start how long its configuration took.
   const { default: loadConfig } = createRequire(import.meta.url)(
     "next/dist/server/config.js",
@@ -290,6 +291,6 @@ function pageRequest(headers: Headers): IncomingMessage {
 }
 
 main().catch((error) => {
-  process.stderr.write(`\n${describeError(error)}\n\n`);
+  process.stderr.write(`\n${printable(withoutSecrets(describeError(error)))}\n\n`);
   process.exit(1);
 });

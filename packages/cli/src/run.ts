@@ -1,5 +1,7 @@
+import { inspect } from "node:util";
 import type { Command } from "commander";
 import { CliError } from "./errors.ts";
+import { printableLines } from "./terminal.ts";
 
 /** Runs a program and sets the exit code. A CliError prints its message and hint without a stack trace. */
 export async function run(program: Command, argv: readonly string[] = process.argv): Promise<void> {
@@ -12,12 +14,12 @@ export async function run(program: Command, argv: readonly string[] = process.ar
     await program.parseAsync([...argv]);
   } catch (error) {
     if (error instanceof CliError) {
-      console.error(error.message);
-      if (error.hint !== undefined) console.error(error.hint);
+      console.error(printableLines(error.message));
+      if (error.hint !== undefined) console.error(printableLines(error.hint));
       process.exitCode = error.exitCode;
       return;
     }
-    console.error(error);
+    console.error(printableLines(inspect(error)));
     process.exitCode = 70;
   }
 }

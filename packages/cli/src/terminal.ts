@@ -52,6 +52,9 @@ export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, "");
 }
 
+/** The same for a text of several lines. */
+export const printableLines = (text: string): string => text.split("\n").map(printable).join("\n");
+
 /** Width of a text in columns: wide characters take two, combining characters none. */
 export function columns(text: string): number {
   let width = 0;
