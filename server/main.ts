@@ -111,7 +111,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
 
   const hub = createLiveHub({ connectionString: url, log });
   stops.push(() => hub.stop());
-  const { access, keys, browsers, projects, ...accessParts } = await openAccess({
+  const { access, keys, browsers, localToken, projects, ...accessParts } = await openAccess({
     prisma: control,
     hub,
     home: settings.PLIMSOLL_HOME,
@@ -196,6 +196,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     hostRules,
     access,
     browsers,
+    localToken,
     streams,
     instruments,
     gauges: async (projectId) => readGauges(await freshReader(readerOf(projectId), freshness)),

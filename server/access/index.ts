@@ -6,7 +6,7 @@ import { createDirectory } from "../projects/directory.ts";
 import { createProjects, type Projects } from "../projects/projects.ts";
 import { type Browsers, createBrowsers } from "./browser.ts";
 import { createKeys, type Keys } from "./keys.ts";
-import { openLocalToken } from "./local-token.ts";
+import { type LocalToken, openLocalToken } from "./local-token.ts";
 import { type Access, createAccess } from "./principal.ts";
 
 export { type Browsers, loginUrl } from "./browser.ts";
@@ -14,6 +14,7 @@ export type { Keys } from "./keys.ts";
 
 export interface AccessControl {
   access: Access;
+  localToken: LocalToken;
   keys: Keys;
   browsers: Browsers;
   projects: Projects;
@@ -46,6 +47,7 @@ export async function openAccess(options: {
   });
   return {
     access: createAccess({ keys, browsers, localToken, projects: directory }),
+    localToken,
     keys,
     browsers,
     projects,

@@ -1,11 +1,12 @@
-import { timingSafeEqual } from "node:crypto";
+import { createHmac, timingSafeEqual } from "node:crypto";
 import { chmod, open, readFile, stat, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { clientProofText, type LocalProof, serverProofText } from "@plimsoll/protocol";
 import type { Logger } from "pino";
 import { PlimsollError } from "../errors.ts";
 import { makeFolder } from "../folder.ts";
-import { hashSecret, makeLocalToken, shapeOf } from "./key-format.ts";
+import { hashSecret, makeLocalToken, makeToken, shapeOf } from "./key-format.ts";
 
 export const LOCAL_TOKEN_FILE = "local-token";
 
@@ -16,6 +17,10 @@ const REREAD_MS = 1_000;
 export interface LocalToken {
   /** Whether this is the token in the file now. */
   matches(token: string): Promise<boolean>;
+  /** Proves to the command line that this process can read the token. See `LOCAL_PROOF_PATH`. */
+  prove(challenge: string, reached: { address: string; port: number }): Promise<LocalProof>;
+  /** Whether a MAC is the command line's proof to this process. */
+  acceptsProof(mac: string): Promise<boolean>;
 }
 
 /**
@@ -30,20 +35,35 @@ export async function openLocalToken(options: {
 }): Promise<LocalToken> {
   const { home, log, now = Date.now } = options;
   const path = join(home, LOCAL_TOKEN_FILE);
-  let expected = hashSecret(await readOrMake(path, home, log));
+  const instance = makeToken();
+  let current = await readOrMake(path, home, log);
   let readAt = now();
-  const equals = (token: string) => timingSafeEqual(hashSecret(token), expected);
+
+  /** Looks whether another process has made the file again. Once a second at most, so that guessing costs no reading. */
+  async function reread(): Promise<boolean> {
+    if (now() - readAt < REREAD_MS) return false;
+    readAt = now();
+    const found = await readToken(path).catch(() => undefined);
+    if (found === undefined || found === current) return false;
+    current = found;
+    return true;
+  }
+
+  const isToken = (token: string) => timingSafeEqual(hashSecret(token), hashSecret(current));
+  const mac = (text: string) => createHmac("sha256", current).update(text).digest("hex");
+  const isProof = (given: string) =>
+    timingSafeEqual(hashSecret(given), hashSecret(mac(clientProofText(instance))));
 
   return {
     async matches(token) {
-      if (equals(token)) return true;
-      // Deleted and made again by another process. Once a second at most, so that guessing costs no reading.
-      if (now() - readAt < REREAD_MS) return false;
-      readAt = now();
-      const current = await readToken(path).catch(() => undefined);
-      if (!current) return false;
-      expected = hashSecret(current);
-      return equals(token);
+      return isToken(token) || ((await reread()) && isToken(token));
+    },
+    async prove(challenge, { address, port }) {
+      await reread();
+      return { instance, proof: mac(serverProofText({ challenge, instance, address, port })) };
+    },
+    async acceptsProof(given) {
+      return isProof(given) || ((await reread()) && isProof(given));
     },
   };
 }

@@ -29,7 +29,7 @@ const access = createAccess({
   projects,
   keys: { recall: () => undefined, verify: (secret) => (secret === known ? key : undefined) },
   browsers: { verify: async (given) => (given === session ? { renew: false } : undefined) },
-  localToken: { matches: async (token) => token === local },
+  localToken: { matches: async (token) => token === local, acceptsProof: async () => false },
 });
 
 const facts = (changes: Partial<RequestFacts> = {}): RequestFacts => ({
@@ -74,7 +74,7 @@ describe("authenticate", () => {
         verify: () => Promise.reject(new Error("asked")),
       },
       browsers: { verify: () => Promise.reject(new Error("asked")) },
-      localToken: { matches: () => Promise.reject(new Error("asked")) },
+      localToken: { matches: () => Promise.reject(new Error("asked")), acceptsProof: async () => false },
     });
     const headers = { authorization: `Bearer ${known}` };
     expect(await recalling.authenticate(facts(headers))).toBe(key);
@@ -138,7 +138,7 @@ describe("authenticate", () => {
       projects,
       keys: { recall: () => undefined, verify: () => Promise.reject(new Error("connection refused")) },
       browsers: { verify: () => Promise.reject(new Error("connection refused")) },
-      localToken: { matches: async () => false },
+      localToken: { matches: async () => false, acceptsProof: async () => false },
     });
     const unreachable = { code: "database_unreachable", status: 503 };
     await expect(broken.authenticate(facts({ authorization: `Bearer ${known}` }))).rejects.toMatchObject(
@@ -155,7 +155,7 @@ describe("the project of a request", () => {
       projects,
       keys: { recall: () => own, verify: () => own },
       browsers: { verify: async () => undefined },
-      localToken: { matches: async () => false },
+      localToken: { matches: async () => false, acceptsProof: async () => false },
     });
   };
   const incoming = (more: { url?: string; headers?: Record<string, string> } = {}) =>

@@ -1,5 +1,11 @@
 import type { IncomingMessage } from "node:http";
-import { DEFAULT_PROJECT_ID, PROJECT_HEADER, PROJECT_PARAMETER, type Scope } from "@plimsoll/protocol";
+import {
+  DEFAULT_PROJECT_ID,
+  LOCAL_SCHEME,
+  PROJECT_HEADER,
+  PROJECT_PARAMETER,
+  type Scope,
+} from "@plimsoll/protocol";
 import { databaseUnavailable } from "../db/unavailable.ts";
 import { PlimsollError } from "../errors.ts";
 import type { Project, ProjectDirectory } from "../projects/directory.ts";
@@ -53,12 +59,13 @@ export interface Access {
 export interface AccessParts {
   keys: Pick<Keys, "recall" | "verify">;
   browsers: Pick<Browsers, "verify">;
-  localToken: LocalToken;
+  localToken: Pick<LocalToken, "matches" | "acceptsProof">;
   projects: Pick<ProjectDirectory, "recall" | "get" | "find">;
 }
 
 const ADMIN: ReadonlySet<Scope> = new Set<Scope>(["admin"]);
 
+const LOCAL_PREFIX = `${LOCAL_SCHEME} `;
 const MAKE_A_KEY = "Make one under Setup, or with `plimsoll key create`.";
 
 export function createAccess({ keys, browsers, localToken, projects }: AccessParts): Access {
@@ -88,18 +95,22 @@ export function createAccess({ keys, browsers, localToken, projects }: AccessPar
     return { kind, projectId: project.id, scopes: ADMIN };
   }
 
+  async function byLocalToken(matches: () => Promise<boolean>, facts: RequestFacts): Promise<Principal> {
+    if (facts.forwarded || !isLoopbackAddress(facts.remoteAddress)) {
+      throw unauthenticated(`The local token works only on the server's own machine. ${MAKE_A_KEY}`);
+    }
+    if (await matches()) return person("local", facts.project);
+    throw unauthenticated(
+      "This is not the local token of this server. Is PLIMSOLL_HOME the same for the command and the server?",
+    );
+  }
+
   async function byToken(token: string, facts: RequestFacts): Promise<Principal> {
     switch (shapeOf(token)) {
       case "key":
         return byKey(token, facts.project);
       case "local":
-        if (facts.forwarded || !isLoopbackAddress(facts.remoteAddress)) {
-          throw unauthenticated(`The local token works only on the server's own machine. ${MAKE_A_KEY}`);
-        }
-        if (await localToken.matches(token)) return person("local", facts.project);
-        throw unauthenticated(
-          "This is not the local token of this server. Is PLIMSOLL_HOME the same for the command and the server?",
-        );
+        return byLocalToken(() => localToken.matches(token), facts);
       case "mistyped":
         throw unauthenticated(
           "The key has a typing error or is cut short: its checksum is wrong. Copy it again.",
@@ -121,6 +132,10 @@ export function createAccess({ keys, browsers, localToken, projects }: AccessPar
   async function authenticate(facts: RequestFacts): Promise<Principal | undefined> {
     const known = facts.project === undefined ? byKnownKey(facts.authorization) : undefined;
     if (known) return known;
+    if (facts.authorization?.startsWith(LOCAL_PREFIX)) {
+      const proof = facts.authorization.slice(LOCAL_PREFIX.length);
+      return byLocalToken(() => localToken.acceptsProof(proof), facts);
+    }
     if (facts.authorization !== undefined) return byToken(bearer(facts.authorization), facts);
     const session = sessionOf(facts);
     return session === undefined ? undefined : byCookie(session, facts);

@@ -1,11 +1,13 @@
 import type { ServerResponse } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
+import { LOCAL_PROOF_PATH, LocalProofQuery } from "@plimsoll/protocol";
 import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import type { Logger } from "pino";
 import { z } from "zod";
 import { type Browsers, expiredCookie, sessionCookie, sessionOf } from "../access/browser.ts";
+import type { LocalToken } from "../access/local-token.ts";
 import { checkHost, checkOrigin, type HostRules } from "../access/origin.ts";
 import { type Access, factsOf, type Principal } from "../access/principal.ts";
 import { PlimsollError } from "../errors.ts";
@@ -34,6 +36,7 @@ export interface MachineAppDeps {
   hostRules: HostRules;
   access: Access;
   browsers: Pick<Browsers, "login" | "logout">;
+  localToken: Pick<LocalToken, "prove">;
   streams: LiveStreams;
   instruments: Instruments;
   gauges: GaugeSource;
@@ -57,7 +60,7 @@ const LoginBody = z.object({ token: z.string().min(1).max(200) });
 
 /** Everything a machine calls but `POST /api/v1/events`, and how a browser logs in. */
 export function createMachineApp(deps: MachineAppDeps): MachineApp {
-  const { log, access, browsers, streams, hostRules } = deps;
+  const { log, access, browsers, localToken, streams, hostRules } = deps;
   const app = new Hono<MachineEnv>();
 
   for (const route of deps.routes ?? []) route(app);
@@ -93,6 +96,13 @@ export function createMachineApp(deps: MachineAppDeps): MachineApp {
   app.get("/api/v1/live", async (c) => {
     await streams.serve(c.env.incoming, c.env.outgoing as ServerResponse);
     return RESPONSE_ALREADY_SENT;
+  });
+
+  app.get(LOCAL_PROOF_PATH, async (c) => {
+    const query = LocalProofQuery.safeParse({ challenge: c.req.query("challenge") });
+    if (!query.success) throw new PlimsollError("bad_request", "challenge must be 64 hex digits.");
+    const { localAddress = "", localPort = 0 } = c.env.incoming.socket;
+    return c.json(await localToken.prove(query.data.challenge, { address: localAddress, port: localPort }));
   });
 
   app.post("/api/v1/login", limitedBody(LOGIN_BODY_BYTES), async (c) => {

@@ -38,7 +38,7 @@ export async function startHttpStack(
   const hub = createLiveHub({ connectionString: database.url, log });
   await hub.ready;
   const control = await openAccess({ prisma, hub, home, log });
-  const { access, keys, browsers, projects } = control;
+  const { access, keys, browsers, localToken, projects } = control;
   const local = (await readFile(join(home, LOCAL_TOKEN_FILE), "utf8")).trim();
   const instruments = createInstruments();
   const streams = createLiveStreams({
@@ -55,6 +55,7 @@ export async function startHttpStack(
     hostRules,
     access,
     browsers,
+    localToken,
     streams,
     instruments,
     gauges: options.gauges ?? (async () => ({ agents: [], boundaries: [], sessionsPastWarning: 0 })),

@@ -1,9 +1,10 @@
 import { createTRPCUntypedClient, httpBatchLink, TRPCClientError } from "@trpc/client";
 import { z } from "zod";
 import type { Connection } from "./connection.ts";
-import { accessHint, authorization } from "./connection.ts";
+import { accessHint } from "./connection.ts";
 import { CliError, messageOf } from "./errors.ts";
 import { patientFetch } from "./patient-fetch.ts";
+import { request } from "./request.ts";
 
 /** Validates an answer; a zod schema of the protocol package fits. */
 export interface AnswerSchema<T> {
@@ -27,9 +28,19 @@ export function createClient(connection: Connection, timeoutMs = TIMEOUT_MS): Cl
     links: [
       httpBatchLink({
         url: `${connection.url}/api/trpc`,
-        headers: authorization(connection),
-        fetch: (url, options) =>
-          patientFetch(String(url), { ...(options as RequestInit), signal: AbortSignal.timeout(timeoutMs) }),
+        fetch: (url, options) => {
+          const { headers, ...init } = options as RequestInit;
+          return request(
+            connection,
+            String(url).slice(connection.url.length),
+            {
+              ...init,
+              headers: Object.fromEntries(new Headers(headers)),
+              signal: AbortSignal.timeout(timeoutMs),
+            },
+            patientFetch,
+          );
+        },
       }),
     ],
   });
@@ -73,6 +84,7 @@ const OF_PROJECTS: ReadonlySet<string> = new Set(["wrong_project", "project_arch
 
 function explain(error: unknown, connection: Connection, path: string): CliError {
   if (!(error instanceof TRPCClientError)) return unreachable(connection, error);
+  if (error.cause instanceof CliError) return error.cause;
   const data = ErrorData.safeParse(error.data).data;
   const response = error.meta?.response as { status?: unknown } | undefined;
   if (OF_PROJECTS.has(data?.error?.code ?? "")) return new CliError(error.message, { cause: error });

@@ -1,7 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { PROJECT_HEADER } from "@plimsoll/protocol";
 import { CliError } from "./errors.ts";
 
 export type Env = Record<string, string | undefined>;
@@ -40,7 +39,7 @@ export function serverUrl(flags: ConnectionFlags, env: Env): string {
   return `${url.origin}${url.pathname}`.replace(/\/+$/, "");
 }
 
-/** True if the URL is on this machine. The local token grants full access, so it must never leave the machine. */
+/** True if the URL is on this machine. Only there can a server prove that it shares the local token. */
 export function isLoopback(url: string): boolean {
   const host = new URL(url).hostname;
   return host === "localhost" || host === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(host);
@@ -51,7 +50,10 @@ export async function connect(flags: ConnectionFlags, env: Env): Promise<Connect
   const { project } = flags;
   if (flags.key) return { url, project, token: flags.key, tokenSource: "--key" };
   if (env.PLIMSOLL_KEY) return { url, project, token: env.PLIMSOLL_KEY, tokenSource: "PLIMSOLL_KEY" };
-  const local = isLoopback(url) ? await readToken(join(homeFolder(env), "local-token")) : undefined;
+  const local =
+    isLoopback(url) && url.startsWith("http:")
+      ? await readToken(join(homeFolder(env), "local-token"))
+      : undefined;
   return {
     url,
     project,
@@ -66,14 +68,6 @@ async function readToken(path: string): Promise<string | undefined> {
   } catch {
     return undefined;
   }
-}
-
-/** Headers that name the caller and the project. */
-export function authorization({ token, project }: Connection): Record<string, string> {
-  return {
-    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-    ...(project === undefined ? {} : { [PROJECT_HEADER]: encodeURIComponent(project) }),
-  };
 }
 
 /** The remedy for a 401 or 403 answer. */

@@ -1,4 +1,5 @@
 export * from "./api/demo.ts";
+export * from "./api/local-proof.ts";
 export * from "./api/projects.ts";
 export * from "./api/queries.ts";
 export * from "./api/read.ts";

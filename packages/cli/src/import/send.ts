@@ -4,8 +4,9 @@ import type { IngestAnswer as Answer, PlimsollEventInput } from "@plimsoll/proto
 import { ErrorBody, IngestAnswer } from "@plimsoll/protocol";
 import { unreachable } from "../client.ts";
 import type { Connection } from "../connection.ts";
-import { accessHint, authorization } from "../connection.ts";
+import { accessHint } from "../connection.ts";
 import { CliError } from "../errors.ts";
+import { request } from "../request.ts";
 import { sleep } from "../sleep.ts";
 
 const compress = promisify(gzip);
@@ -64,13 +65,12 @@ export async function sendBatch(
     let failure: CliError;
     let asked: number | undefined;
     try {
-      const response = await fetch(`${connection.url}/api/v1/events`, {
+      const response = await request(connection, "/api/v1/events", {
         method: "POST",
         headers: {
           "content-type": "application/json",
           "content-encoding": "gzip",
           prefer: "wait",
-          ...authorization(connection),
         },
         body,
         signal: AbortSignal.timeout(60_000),

@@ -1,7 +1,7 @@
 import { createClient } from "../client.ts";
 import type { Connection } from "../connection.ts";
-import { authorization } from "../connection.ts";
 import { messageOf } from "../errors.ts";
+import { request } from "../request.ts";
 import { sleep } from "../sleep.ts";
 import type { Terminal } from "../terminal.ts";
 import type { FleetReading } from "./command.ts";
@@ -115,8 +115,8 @@ async function readStream(
   const silence = new AbortController();
   let alive = setTimeout(() => silence.abort(), SILENCE_MS);
   try {
-    const response = await fetch(`${connection.url}/api/v1/live`, {
-      headers: { accept: "text/event-stream", ...authorization(connection) },
+    const response = await request(connection, "/api/v1/live", {
+      headers: { accept: "text/event-stream" },
       signal: AbortSignal.any([signal, silence.signal]),
     });
     if (!response.ok || response.body === null) {

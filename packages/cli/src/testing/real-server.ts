@@ -15,6 +15,8 @@ export const hasServer = existsSync(entry) && existsSync(join(root, "server/db/g
 export interface Plimsoll {
   url: string;
   home: string;
+  /** On the same port and home. */
+  restart(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -25,6 +27,22 @@ export async function startPlimsoll(): Promise<Plimsoll> {
   await chmod(home, 0o755);
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
+  let running = await launch(home, url);
+  return {
+    url,
+    home,
+    async restart() {
+      await running.end();
+      running = await launch(home, url);
+    },
+    async stop() {
+      await running.end();
+      await rm(home, { recursive: true, force: true });
+    },
+  };
+}
+
+async function launch(home: string, url: string): Promise<{ end(): Promise<void> }> {
   const server = spawn(process.execPath, ["--import", "tsx", entry], {
     cwd: root,
     env: {
@@ -33,7 +51,7 @@ export async function startPlimsoll(): Promise<Plimsoll> {
       DATABASE_URL: "",
       PLIMSOLL_PAGES: "off",
       PLIMSOLL_HOME: home,
-      PORT: String(port),
+      PORT: new URL(url).port,
     },
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -45,10 +63,9 @@ export async function startPlimsoll(): Promise<Plimsoll> {
     said += text;
   });
   const ended = new Promise<void>((resolve) => server.once("exit", () => resolve()));
-  const stop = async () => {
+  const end = async () => {
     server.kill("SIGTERM");
     await ended;
-    await rm(home, { recursive: true, force: true });
   };
   for (let tries = 0; tries < 300; tries += 1) {
     if (server.exitCode !== null) break;
@@ -56,10 +73,10 @@ export async function startPlimsoll(): Promise<Plimsoll> {
       (response) => response.ok,
       () => false,
     );
-    if (ready) return { url, home, stop };
+    if (ready) return { end };
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
-  await stop();
+  await end();
   throw new Error(`The server did not start:\n${said}`);
 }
 
