@@ -1,8 +1,10 @@
 import { readFileSync } from "node:fs";
+import { BlockList } from "node:net";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { defaultHome, readSettings, settingNames } from "./env.ts";
+import { readSettings, settingNames } from "./env.ts";
+import { defaultHome } from "./env-values.ts";
 import { PlimsollError } from "./errors.ts";
 
 function refusal(env: Record<string, string>): PlimsollError {
@@ -21,6 +23,7 @@ describe("readSettings", () => {
       HOST: "127.0.0.1",
       PLIMSOLL_HOME: defaultHome(),
       PLIMSOLL_ALLOWED_HOSTS: [],
+      PLIMSOLL_TRUSTED_PROXIES: expect.any(BlockList),
       LOG_LEVEL: "info",
       NODE_ENV: "production",
       PLIMSOLL_QUOTA_EVENTS_PER_SECOND: 0,
@@ -42,6 +45,8 @@ describe("readSettings", () => {
     ["NODE_ENV", "prod", "production"],
     ["DATABASE_POOL_SIZE", "1", "200"],
     ["PLIMSOLL_ALLOWED_HOSTS", "a b", "commas"],
+    ["PLIMSOLL_TRUSTED_PROXIES", "proxy.example", "commas"],
+    ["PLIMSOLL_TRUSTED_PROXIES", "10.0.0.0/40", "10.0.0.0/8"],
     ["HOST", "0.0.0.0", "loopback"],
     ["HOST", "127.evil.example", "loopback"],
   ])("refuses %s=%s and says what is allowed", (name, value, allowed) => {

@@ -1,51 +1,13 @@
-import { isIP } from "node:net";
-import { homedir } from "node:os";
-import { join, resolve } from "node:path";
 import { z } from "zod";
+import { databaseUrl, folder, hostNames, integer, LOG_LEVELS, loopbackHost, proxies } from "./env-values.ts";
 import { PlimsollError } from "./errors.ts";
-
-const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
-const isRoot = () => process.getuid?.() === 0;
-
-/** As root, PostgreSQL runs as an unprivileged user, who cannot enter a folder below /root. */
-export const defaultHome = (root = isRoot()) => (root ? "/var/lib/plimsoll" : join(homedir(), ".plimsoll"));
-
-const isLoopback = (host: string) =>
-  host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
-
-const integer = (min: number, max: number, fallback: number) =>
-  z
-    .string()
-    .regex(/^\d+$/, `a whole number from ${min} to ${max}`)
-    .transform(Number)
-    .refine((n) => n >= min && n <= max, `a whole number from ${min} to ${max}`)
-    .default(fallback);
-
-const databaseUrl = z
-  .string()
-  .refine(
-    (v) => /^postgres(ql)?:\/\//.test(v) && URL.canParse(v),
-    "postgresql://user:password@host:5432/name",
-  );
 
 const schema = z.object({
   PORT: integer(0, 65_535, 4180),
-  HOST: z
-    .string()
-    .refine(
-      isLoopback,
-      "a loopback address (127.0.0.1, ::1 or localhost), because there are no user accounts yet",
-    )
-    .default("127.0.0.1"),
-  PLIMSOLL_HOME: z
-    .string()
-    .transform((path) => resolve(path.replace(/^~(?=$|[/\\])/, homedir())))
-    .default(() => defaultHome()),
-  PLIMSOLL_ALLOWED_HOSTS: z
-    .string()
-    .transform((list) => list.split(",").map((name) => name.trim().toLowerCase()))
-    .refine((names) => names.every((n) => /^[a-z0-9.[\]:-]+$/.test(n)), "host names separated by commas")
-    .default([]),
+  HOST: loopbackHost.default("127.0.0.1"),
+  PLIMSOLL_HOME: folder,
+  PLIMSOLL_ALLOWED_HOSTS: hostNames.default([]),
+  PLIMSOLL_TRUSTED_PROXIES: proxies,
   LOG_LEVEL: z.enum(LOG_LEVELS, `one of ${LOG_LEVELS.join(", ")}`).default("info"),
   NODE_ENV: z
     .enum(["development", "production", "test"], "development, production or test")

@@ -115,6 +115,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     prisma: control,
     hub,
     home: settings.PLIMSOLL_HOME,
+    proxies: settings.PLIMSOLL_TRUSTED_PROXIES,
     log,
   });
   stops.push(() => accessParts.stop());

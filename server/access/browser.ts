@@ -3,8 +3,8 @@ import { parse, serialize } from "hono/utils/cookie";
 import { LRUCache } from "lru-cache";
 import type { PrismaClient } from "../db/index.ts";
 import { PlimsollError } from "../errors.ts";
-import { createFailureLimit } from "./failures.ts";
 import { hashSecret, makeToken } from "./key-format.ts";
+import type { Throttle } from "./throttle.ts";
 
 const LOGIN_TOKEN_MS = 15 * 60_000;
 /** Login links waiting to be used; making one more ends the oldest. */
@@ -13,11 +13,10 @@ const SESSION_MS = 30 * 86_400_000;
 /** A session in use is prolonged, but its row is not written more often than this. */
 const PROLONG_EVERY_MS = 86_400_000;
 const TRUST_MS = 30_000;
-const FAILURES = 10;
-const FAILURE_WINDOW_MS = 60_000;
 
 export interface BrowserOptions {
   prisma: PrismaClient;
+  throttle: Throttle;
   /** Tells the other processes that a session ended, by the hex of its sha256. */
   announce?: (hash: string) => void;
   now?: () => number;
@@ -31,10 +30,9 @@ export interface BrowserVisit {
 export type Browsers = ReturnType<typeof createBrowsers>;
 
 /** How a person's browser gets in: a link that works once, then a cookie for 30 days since its last use. */
-export function createBrowsers({ prisma, announce, now = Date.now }: BrowserOptions) {
+export function createBrowsers({ prisma, throttle, announce, now = Date.now }: BrowserOptions) {
   const links: { hash: Uint8Array; expiresAt: number }[] = [];
   const known = new LRUCache<string, { hash: string; expiresAt: number; checkedAt: number }>({ max: 1_000 });
-  const failures = createFailureLimit({ max: FAILURES, windowMs: FAILURE_WINDOW_MS, now });
   let endings = 0;
 
   /** Looks at all of them, so that the time taken tells nothing. */
@@ -66,22 +64,19 @@ export function createBrowsers({ prisma, announce, now = Date.now }: BrowserOpti
 
     /**
      * Exchanges the token of a login link for a session.
-     * @param address who asks, for the limit on failures
+     * @param client its address, for the throttle
      * @returns the value of the cookie
-     * @throws PlimsollError `unauthenticated`, or `quota_exceeded` after 10 failures in a minute
+     * @throws PlimsollError `unauthenticated`, or `quota_exceeded` for a client with many wrong links. A good link is
+     * never refused.
      */
-    async login(token: string, address: string): Promise<string> {
-      const wait = failures.waitFor(address);
-      if (wait > 0) {
-        throw new PlimsollError("quota_exceeded", "Too many failed logins. Wait a minute.", {
-          details: { retry_after_seconds: Math.ceil(wait / 1000) },
-        });
-      }
+    async login(token: string, client: string): Promise<string> {
       if (!takeLink(token)) {
-        failures.fail(address);
-        throw new PlimsollError(
-          "unauthenticated",
-          "This login link was used already or is older than 15 minutes.",
+        throw throttle.failed(
+          client,
+          new PlimsollError(
+            "unauthenticated",
+            "This login link was used already or is older than 15 minutes.",
+          ),
         );
       }
       const session = makeToken();

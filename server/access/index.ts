@@ -5,9 +5,11 @@ import { ensureDefaultProject } from "../projects/default-project.ts";
 import { createDirectory } from "../projects/directory.ts";
 import { createProjects, type Projects } from "../projects/projects.ts";
 import { type Browsers, createBrowsers } from "./browser.ts";
+import type { TrustedProxies } from "./client-address.ts";
 import { createKeys, type Keys } from "./keys.ts";
 import { type LocalToken, openLocalToken } from "./local-token.ts";
 import { type Access, createAccess } from "./principal.ts";
+import { createThrottle } from "./throttle.ts";
 
 export { type Browsers, loginUrl } from "./browser.ts";
 export type { Keys } from "./keys.ts";
@@ -31,13 +33,18 @@ export async function openAccess(options: {
   hub: Pick<LiveHub, "invalidateKey" | "onInvalidate" | "projectsChanged" | "onProjectsChanged">;
   /** PLIMSOLL_HOME. */
   home: string;
+  proxies: TrustedProxies;
   log: Logger;
 }): Promise<AccessControl> {
-  const { prisma, hub, home, log } = options;
+  const { prisma, hub, home, proxies, log } = options;
   await ensureDefaultProject(prisma);
   const localToken = await openLocalToken({ home, log });
   const keys = createKeys({ prisma, log, announce: hub.invalidateKey });
-  const browsers = createBrowsers({ prisma, announce: hub.invalidateKey });
+  const browsers = createBrowsers({
+    prisma,
+    throttle: createThrottle("login links", log),
+    announce: hub.invalidateKey,
+  });
   const directory = createDirectory({ prisma });
   const projects = createProjects({ prisma, directory, log, announce: hub.projectsChanged });
   const endHearingProjects = hub.onProjectsChanged(directory.forget);
@@ -46,7 +53,14 @@ export async function openAccess(options: {
     browsers.forget(hash);
   });
   return {
-    access: createAccess({ keys, browsers, localToken, projects: directory }),
+    access: createAccess({
+      keys,
+      browsers,
+      localToken,
+      projects: directory,
+      throttle: createThrottle("keys", log),
+      proxies,
+    }),
     localToken,
     keys,
     browsers,

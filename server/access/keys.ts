@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { CreatedKey, CreateKeyInput, KeyView, Scope } from "@plimsoll/protocol";
 import { LRUCache } from "lru-cache";
+import pLimit from "p-limit";
 import type { Logger } from "pino";
 import type { ApiKey } from "../db/generated/client.ts";
 import type { PrismaClient } from "../db/index.ts";
@@ -47,6 +48,8 @@ export function createKeys({ prisma, log, announce, now = Date.now }: KeysOption
   const unknown = new LRUCache<string, true>({ max: 1_000, ttl: DISTRUST_MS, ttlResolution: 0, perf });
   /** One query a key, however many requests bring it at once. */
   const asking = new Map<string, Promise<VerifiedKey | undefined>>();
+  /** A flood of wrong keys gets no more connections of the database than this. */
+  const atOnce = pLimit(4);
   const writing = new Set<Promise<unknown>>();
   /** Grows with every revocation: an answer that was under way meanwhile must not be remembered. */
   let revocations = 0;
@@ -65,14 +68,15 @@ export function createKeys({ prisma, log, announce, now = Date.now }: KeysOption
     if (unknown.get(secret)) return undefined;
     let answer = asking.get(secret);
     if (!answer) {
-      answer = ask(secret).finally(() => asking.delete(secret));
+      const before = revocations;
+      answer = atOnce(() => ask(secret, before)).finally(() => asking.delete(secret));
       asking.set(secret, answer);
     }
     return answer;
   }
 
-  async function ask(secret: string): Promise<VerifiedKey | undefined> {
-    const before = revocations;
+  /** @param before the revocations when the key was presented */
+  async function ask(secret: string, before: number): Promise<VerifiedKey | undefined> {
     const hash = hashSecret(secret);
     const row = await prisma.apiKey.findUnique({ where: { hash } });
     if (!row || row.revokedAt) {

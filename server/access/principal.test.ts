@@ -1,8 +1,11 @@
+import { pino } from "pino";
 import { describe, expect, it } from "vitest";
 import type { Project } from "../projects/directory.ts";
+import { parseProxies } from "./client-address.ts";
 import { makeKey, makeLocalToken, makeToken } from "./key-format.ts";
 import type { VerifiedKey } from "./keys.ts";
 import { createAccess, type RequestFacts, requireScope } from "./principal.ts";
+import { createThrottle } from "./throttle.ts";
 
 const known = makeKey().secret;
 const key: VerifiedKey = { kind: "key", keyId: "k1", projectId: 7, scopes: new Set(["ingest"]) };
@@ -25,11 +28,18 @@ const projects = {
     [...listed, uncached].find((one) => one.name === asked || String(one.id) === asked),
 };
 
+const proof = "a proof";
+const rest = () => ({
+  throttle: createThrottle("keys", pino({ level: "silent" })),
+  proxies: parseProxies("10.0.0.1")!,
+});
+
 const access = createAccess({
   projects,
   keys: { recall: () => undefined, verify: (secret) => (secret === known ? key : undefined) },
   browsers: { verify: async (given) => (given === session ? { renew: false } : undefined) },
-  localToken: { matches: async (token) => token === local, acceptsProof: async () => false },
+  localToken: { matches: async (token) => token === local, acceptsProof: async (mac) => mac === proof },
+  ...rest(),
 });
 
 const facts = (changes: Partial<RequestFacts> = {}): RequestFacts => ({
@@ -41,6 +51,7 @@ const facts = (changes: Partial<RequestFacts> = {}): RequestFacts => ({
   secFetchSite: undefined,
   project: undefined,
   forwarded: false,
+  forwardedFor: undefined,
   remoteAddress: "127.0.0.1",
   ...changes,
 });
@@ -75,6 +86,7 @@ describe("authenticate", () => {
       },
       browsers: { verify: () => Promise.reject(new Error("asked")) },
       localToken: { matches: () => Promise.reject(new Error("asked")), acceptsProof: async () => false },
+      ...rest(),
     });
     const headers = { authorization: `Bearer ${known}` };
     expect(await recalling.authenticate(facts(headers))).toBe(key);
@@ -109,6 +121,40 @@ describe("authenticate", () => {
     await expect(bearer(makeLocalToken())).rejects.toMatchObject({ code: "unauthenticated" });
   });
 
+  it("takes the proof of the command line like the token", async () => {
+    const present = (mac: string, more: Partial<RequestFacts> = {}) =>
+      access.authenticate(facts({ authorization: `Plimsoll-Local ${mac}`, ...more }));
+    expect(await present(proof)).toMatchObject({ kind: "local", projectId: 1 });
+    await expect(present(proof, { forwarded: true })).rejects.toMatchObject({ code: "unauthenticated" });
+    await expect(present("another")).rejects.toMatchObject({ code: "unauthenticated" });
+  });
+
+  it("tells a client with many wrong keys to wait, by the address that a trusted proxy gives", async () => {
+    const own = createAccess({
+      projects,
+      keys: { recall: () => undefined, verify: (secret) => (secret === known ? key : undefined) },
+      browsers: { verify: async () => undefined },
+      localToken: { matches: async () => false, acceptsProof: async () => false },
+      ...rest(),
+    });
+    const present = (secret: string, forwardedFor: string) =>
+      own.authenticate(
+        facts({
+          authorization: `Bearer ${secret}`,
+          remoteAddress: "10.0.0.1",
+          forwarded: true,
+          forwardedFor,
+        }),
+      );
+    const wrong = (client: string) => present(makeKey().secret, client);
+    for (let n = 0; n < 30; n++) {
+      await expect(wrong("203.0.113.1")).rejects.toMatchObject({ code: "unauthenticated" });
+    }
+    await expect(wrong("spoofed, 203.0.113.1")).rejects.toMatchObject({ code: "quota_exceeded" });
+    expect(await present(known, "203.0.113.1")).toBe(key);
+    await expect(wrong("203.0.113.2")).rejects.toMatchObject({ code: "unauthenticated" });
+  });
+
   it("takes the cookie for changes from our own pages only", async () => {
     const post = (changes: Partial<RequestFacts>) =>
       access.authenticate(facts({ method: "POST", cookie, ...changes }));
@@ -139,6 +185,7 @@ describe("authenticate", () => {
       keys: { recall: () => undefined, verify: () => Promise.reject(new Error("connection refused")) },
       browsers: { verify: () => Promise.reject(new Error("connection refused")) },
       localToken: { matches: async () => false, acceptsProof: async () => false },
+      ...rest(),
     });
     const unreachable = { code: "database_unreachable", status: 503 };
     await expect(broken.authenticate(facts({ authorization: `Bearer ${known}` }))).rejects.toMatchObject(
@@ -156,6 +203,7 @@ describe("the project of a request", () => {
       keys: { recall: () => own, verify: () => own },
       browsers: { verify: async () => undefined },
       localToken: { matches: async () => false, acceptsProof: async () => false },
+      ...rest(),
     });
   };
   const incoming = (more: { url?: string; headers?: Record<string, string> } = {}) =>

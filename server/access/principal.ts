@@ -11,10 +11,12 @@ import { PlimsollError } from "../errors.ts";
 import type { Project, ProjectDirectory } from "../projects/directory.ts";
 import { noProject, requireOpen } from "../projects/projects.ts";
 import { type Browsers, sessionOf } from "./browser.ts";
+import { clientAddress, type TrustedProxies, wentThroughProxy } from "./client-address.ts";
 import { shapeOf } from "./key-format.ts";
 import type { Keys, VerifiedKey } from "./keys.ts";
 import type { LocalToken } from "./local-token.ts";
 import { checkOrigin, isLoopbackAddress } from "./origin.ts";
+import type { Throttle } from "./throttle.ts";
 
 /** Who a request comes from and what it may do. */
 export interface Principal {
@@ -38,6 +40,8 @@ export interface RequestFacts {
   project: string | undefined;
   /** Went through a proxy, so the address is the proxy's. */
   forwarded: boolean;
+  /** The header X-Forwarded-For. */
+  forwardedFor: string | undefined;
   remoteAddress: string | undefined;
 }
 
@@ -46,7 +50,7 @@ export interface Access {
    * @returns undefined when nothing was presented, or a cookie that is no longer good
    * @throws PlimsollError `unauthenticated` for a wrong key, `forbidden_scope` for a cookie used from
    * another origin, `not_found` for an unknown project, `wrong_project` for a key that asks for another project
-   * than its own, `database_unreachable`
+   * than its own, `quota_exceeded` after many wrong keys of one client, `database_unreachable`
    */
   authenticate(facts: RequestFacts): Promise<Principal | undefined>;
   /**
@@ -54,6 +58,8 @@ export interface Access {
    * @throws PlimsollError also `project_archived`, with the scope `ingest`
    */
   authorize(incoming: IncomingMessage, scope: Scope): Promise<Principal>;
+  /** The address that a request came from, as far as trusted proxies tell. */
+  clientOf(facts: Pick<RequestFacts, "remoteAddress" | "forwardedFor">): string;
 }
 
 export interface AccessParts {
@@ -61,6 +67,9 @@ export interface AccessParts {
   browsers: Pick<Browsers, "verify">;
   localToken: Pick<LocalToken, "matches" | "acceptsProof">;
   projects: Pick<ProjectDirectory, "recall" | "get" | "find">;
+  /** Of wrong credentials. */
+  throttle: Throttle;
+  proxies: TrustedProxies;
 }
 
 const ADMIN: ReadonlySet<Scope> = new Set<Scope>(["admin"]);
@@ -68,7 +77,11 @@ const ADMIN: ReadonlySet<Scope> = new Set<Scope>(["admin"]);
 const LOCAL_PREFIX = `${LOCAL_SCHEME} `;
 const MAKE_A_KEY = "Make one under Setup, or with `plimsoll key create`.";
 
-export function createAccess({ keys, browsers, localToken, projects }: AccessParts): Access {
+export function createAccess(parts: AccessParts): Access {
+  const { keys, browsers, localToken, projects, throttle, proxies } = parts;
+  const clientOf: Access["clientOf"] = (facts) =>
+    clientAddress(facts.remoteAddress, facts.forwardedFor, proxies);
+
   /** A key seen a moment ago, of a project that was there a moment ago. All that most requests need. */
   function byKnownKey(authorization: string | undefined): Principal | undefined {
     const key = authorization?.startsWith("Bearer plim_") ? keys.recall(authorization.slice(7)) : undefined;
@@ -120,6 +133,17 @@ export function createAccess({ keys, browsers, localToken, projects }: AccessPar
     }
   }
 
+  async function byHeader(authorization: string, facts: RequestFacts): Promise<Principal> {
+    try {
+      if (!authorization.startsWith(LOCAL_PREFIX)) return await byToken(bearer(authorization), facts);
+      const proof = authorization.slice(LOCAL_PREFIX.length);
+      return await byLocalToken(() => localToken.acceptsProof(proof), facts);
+    } catch (error) {
+      if (!(error instanceof PlimsollError) || error.code !== "unauthenticated") throw error;
+      throw throttle.failed(clientOf(facts), error);
+    }
+  }
+
   async function byCookie(session: string, facts: RequestFacts): Promise<Principal | undefined> {
     if (!(await orUnreachable(browsers.verify(session)))) return undefined;
     const reads = facts.method === "GET" || facts.method === "HEAD";
@@ -132,11 +156,7 @@ export function createAccess({ keys, browsers, localToken, projects }: AccessPar
   async function authenticate(facts: RequestFacts): Promise<Principal | undefined> {
     const known = facts.project === undefined ? byKnownKey(facts.authorization) : undefined;
     if (known) return known;
-    if (facts.authorization?.startsWith(LOCAL_PREFIX)) {
-      const proof = facts.authorization.slice(LOCAL_PREFIX.length);
-      return byLocalToken(() => localToken.acceptsProof(proof), facts);
-    }
-    if (facts.authorization !== undefined) return byToken(bearer(facts.authorization), facts);
+    if (facts.authorization !== undefined) return byHeader(facts.authorization, facts);
     const session = sessionOf(facts);
     return session === undefined ? undefined : byCookie(session, facts);
   }
@@ -153,6 +173,7 @@ export function createAccess({ keys, browsers, localToken, projects }: AccessPar
 
   return {
     authenticate,
+    clientOf,
     async authorize(incoming, scope) {
       const known =
         askedProject(incoming) === undefined ? byKnownKey(incoming.headers.authorization) : undefined;
@@ -186,7 +207,8 @@ export function factsOf(incoming: IncomingMessage): RequestFacts {
     origin: headers.origin,
     secFetchSite: headers["sec-fetch-site"] as string | undefined,
     project: askedProject(incoming),
-    forwarded: headers["x-forwarded-for"] !== undefined || headers.forwarded !== undefined,
+    forwarded: wentThroughProxy(headers),
+    forwardedFor: headers["x-forwarded-for"] as string | undefined,
     remoteAddress: incoming.socket.remoteAddress,
   };
 }

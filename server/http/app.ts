@@ -113,7 +113,7 @@ export function createMachineApp(deps: MachineAppDeps): MachineApp {
     }
     const body = LoginBody.safeParse(await c.req.json().catch(() => undefined));
     if (!body.success) throw new PlimsollError("bad_request", 'Send JSON: {"token": "..."}.');
-    const session = await browsers.login(body.data.token, facts.remoteAddress ?? "");
+    const session = await browsers.login(body.data.token, access.clientOf(facts));
     c.header("Set-Cookie", sessionCookie(session, askedOf(c)));
     c.header("Cache-Control", "no-store");
     return c.json({ ok: true });

@@ -1,5 +1,6 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { type IncomingHttpHeaders, type IncomingMessage, request, type ServerResponse } from "node:http";
+import { BlockList } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Scope } from "@plimsoll/protocol";
@@ -27,6 +28,7 @@ export async function startHttpStack(
       gauges?: () => Promise<FleetGauges>;
       queueState?: () => QueueState;
       names?: string[];
+      proxies?: BlockList;
       /** The database of another stack, to act as its second process. */
       database?: TestDatabase;
     } = {},
@@ -37,7 +39,7 @@ export async function startHttpStack(
   const log = pino({ level: "silent" });
   const hub = createLiveHub({ connectionString: database.url, log });
   await hub.ready;
-  const control = await openAccess({ prisma, hub, home, log });
+  const control = await openAccess({ prisma, hub, home, proxies: options.proxies ?? new BlockList(), log });
   const { access, keys, browsers, localToken, projects } = control;
   const local = (await readFile(join(home, LOCAL_TOKEN_FILE), "utf8")).trim();
   const instruments = createInstruments();

@@ -1,0 +1,60 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { clientAddress, parseProxies, wentThroughProxy } from "./client-address.ts";
+
+const none = parseProxies("192.0.2.1")!;
+const proxies = parseProxies("loopback, 10.0.0.0/8, 2001:db8::/32")!;
+
+describe("the address of a client", () => {
+  it.each<[string, string | undefined, string | undefined, string]>([
+    ["of a direct connection", "203.0.113.9", undefined, "203.0.113.9"],
+    ["of IPv4 in IPv6", "::ffff:203.0.113.9", undefined, "203.0.113.9"],
+    ["behind a proxy", "127.0.0.1", "203.0.113.9", "203.0.113.9"],
+    ["behind two proxies", "127.0.0.1", "203.0.113.9, 10.1.2.3", "203.0.113.9"],
+    ["that wrote addresses itself", "127.0.0.1", "127.0.0.1, 198.51.100.7, 203.0.113.9", "203.0.113.9"],
+    ["that wrote rubbish itself", "::1", "x, , 203.0.113.9", "203.0.113.9"],
+    ["with a port", "127.0.0.1", "203.0.113.9:5000", "203.0.113.9"],
+    ["with a port of IPv6", "127.0.0.1", "[2001:4860::1]:5000", "2001:4860::1"],
+    ["where the proxy wrote rubbish", "127.0.0.1", "203.0.113.9, unknown", "127.0.0.1"],
+    ["where all are proxies", "127.0.0.1", "10.0.0.1, 10.0.0.2", "10.0.0.1"],
+    ["that is no proxy and names others", "203.0.113.9", "127.0.0.1", "203.0.113.9"],
+    ["of a socket that is gone", undefined, "203.0.113.9", ""],
+  ])("%s", (_, peer, header, expected) => {
+    expect(clientAddress(peer, header, proxies)).toBe(expected);
+  });
+
+  it("is the peer's without trusted proxies, whatever a header says", () => {
+    fc.assert(fc.property(fc.string(), (header) => clientAddress("127.0.0.1", header, none) === "127.0.0.1"));
+  });
+
+  it("is never one that only the client wrote", () => {
+    const hop = fc.oneof(fc.ipV4(), fc.ipV6(), fc.string());
+    fc.assert(
+      fc.property(fc.array(hop), (written) => {
+        const header = [...written.map((text) => text.replaceAll(",", "")), "203.0.113.9"].join(", ");
+        return clientAddress("127.0.0.1", header, proxies) === "203.0.113.9";
+      }),
+    );
+  });
+});
+
+it.each([
+  "",
+  "10.0.0.0/33",
+  "10.0.0.0/x",
+  "10.0.0.0/8/8",
+  "proxy.example",
+  "10.0.0.1,",
+  "::1/129",
+  "10.0.0.0/",
+])("the proxies %j are refused", (list) => {
+  expect(parseProxies(list)).toBeUndefined();
+});
+
+it.each(["via", "x-real-ip", "forwarded", "x-forwarded-for", "x-forwarded-proto", "cf-connecting-ip"])(
+  "a request with %s went through a proxy",
+  (name) => {
+    expect(wentThroughProxy({ host: "localhost", [name]: "" })).toBe(true);
+    expect(wentThroughProxy({ host: "localhost" })).toBe(false);
+  },
+);

@@ -1,0 +1,82 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { BlockList, isIP } from "node:net";
+import { plainAddress } from "@plimsoll/protocol";
+
+/** The proxies whose word about a client is taken. */
+export type TrustedProxies = Pick<BlockList, "check">;
+
+/** Headers that proxies add. A request with one of them did not come from this machine, whatever its address. */
+const ADDED_BY_PROXIES = [
+  "forwarded",
+  "via",
+  "x-forwarded-for",
+  "x-forwarded-host",
+  "x-forwarded-port",
+  "x-forwarded-proto",
+  "x-forwarded-server",
+  "x-real-ip",
+  "x-client-ip",
+  "x-cluster-client-ip",
+  "x-original-forwarded-for",
+  "cf-connecting-ip",
+  "true-client-ip",
+  "fastly-client-ip",
+];
+
+export function wentThroughProxy(headers: IncomingHttpHeaders): boolean {
+  return ADDED_BY_PROXIES.some((name) => headers[name] !== undefined);
+}
+
+/**
+ * Parses PLIMSOLL_TRUSTED_PROXIES: addresses, networks such as 10.0.0.0/8, and `loopback`, separated by commas.
+ * @returns undefined if an entry is none of these
+ */
+export function parseProxies(list: string): BlockList | undefined {
+  const proxies = new BlockList();
+  for (const entry of list.split(",").map((part) => part.trim())) {
+    const [address = "", bits, more] = entry.split("/");
+    const family = isIP(address) === 6 ? "ipv6" : "ipv4";
+    const longest = family === "ipv6" ? 128 : 32;
+    if (entry === "loopback") {
+      proxies.addSubnet("127.0.0.0", 8, "ipv4");
+      proxies.addAddress("::1", "ipv6");
+    } else if (isIP(address) === 0 || more !== undefined) return undefined;
+    else if (bits === undefined) proxies.addAddress(address, family);
+    else if (/^\d{1,3}$/.test(bits) && Number(bits) <= longest)
+      proxies.addSubnet(address, Number(bits), family);
+    else return undefined;
+  }
+  return proxies;
+}
+
+/**
+ * The address that a request came from. Each proxy adds the address it heard from at the end of `X-Forwarded-For`, so the
+ * list is read from its end, as long as it was written by trusted proxies. The sender may have written the rest.
+ * @param peer the other end of the connection
+ * @param forwardedFor the header `X-Forwarded-For`
+ */
+export function clientAddress(
+  peer: string | undefined,
+  forwardedFor: string | undefined,
+  proxies: TrustedProxies,
+): string {
+  let client = plainAddress(peer ?? "");
+  const hops = (forwardedFor ?? "").split(",").map((hop) => withoutPort(hop.trim()));
+  while (isTrusted(client, proxies)) {
+    const hop = hops.pop();
+    if (hop === undefined || isIP(hop) === 0) break;
+    client = plainAddress(hop);
+  }
+  return client;
+}
+
+function isTrusted(address: string, proxies: TrustedProxies): boolean {
+  const version = isIP(address);
+  return version !== 0 && proxies.check(address, version === 6 ? "ipv6" : "ipv4");
+}
+
+/** Some proxies write `1.2.3.4:5678` or `[::1]:5678`. */
+function withoutPort(hop: string): string {
+  const bracketed = /^\[([^\]]*)\](?::\d+)?$/.exec(hop)?.[1];
+  return bracketed ?? hop.replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, "$1");
+}
