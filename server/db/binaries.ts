@@ -3,6 +3,7 @@ import { chmod, cp, mkdir, mkdtemp, rename, rm, symlink } from "node:fs/promises
 import { createRequire } from "node:module";
 import { basename, dirname, join, relative } from "node:path";
 import { PlimsollError } from "../errors.ts";
+import { folderOpenToOthers } from "./closed-folders.ts";
 
 /** The programs of one PostgreSQL installation. */
 export interface Binaries {
@@ -22,6 +23,7 @@ export const binariesPackage = (platform = process.platform as string, arch = pr
 /**
  * Finds PostgreSQL's programs. Copies them to `copyTo`, once per version, when they cannot be used in place:
  * - the user that PostgreSQL runs as cannot reach them
+ * - as root, somebody else could replace them
  * - their links are missing, because install scripts were blocked, and the folder is read-only
  *
  * @throws PlimsollError `postgres_binaries_missing`
@@ -32,9 +34,12 @@ export async function findBinaries(copyTo: string, runAs: { uid: number } | unde
     version: string;
   };
   let folder = packageFolder;
-  const reachable =
-    runAs === undefined || isReachableByOthers(join(folder, "native", "bin", exe("postgres")));
-  if (!reachable || !(await makeLinks(folder))) {
+  // As root, nothing is changed or run where somebody else could put another program in its place.
+  const usable =
+    runAs === undefined ||
+    (isReachableByOthers(join(folder, "native", "bin", exe("postgres"))) &&
+      (await folderOpenToOthers(join(folder, "native", "bin"))) === undefined);
+  if (!usable || !(await makeLinks(folder))) {
     folder = await copyPackage(packageFolder, copyTo, `${basename(packageFolder)}-${version}`);
   }
   const bin = join(folder, "native", "bin");

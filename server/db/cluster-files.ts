@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { lstat, readdir, readFile, rename, rmdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { PlimsollError } from "../errors.ts";
+import { readSmallFile } from "./foreign-files.ts";
 import { clusterPaths, type HomeLayout, POSTGRES_MAJOR, unwritable } from "./layout.ts";
 import { isAlive } from "./process-identity.ts";
 
@@ -54,7 +55,7 @@ async function findDamage(layout: HomeLayout): Promise<PlimsollError | undefined
     );
   }
   const versionFile = join(data, "PG_VERSION");
-  const version = await textOf(versionFile);
+  const version = (await entryAt(versionFile)) && (await readSmallFile(versionFile))?.trim();
   const versionHint = `Restore it from a backup. If nothing else is missing, write it again: echo ${POSTGRES_MAJOR} > ${versionFile}`;
   if (version === undefined) return damaged(versionFile, "is missing", versionHint);
   if (!/^\d+(\.\d+)?$/.test(version)) return damaged(versionFile, "does not hold a version", versionHint);

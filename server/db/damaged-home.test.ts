@@ -5,6 +5,7 @@ import { join } from "node:path";
 import pg from "pg";
 import { pino } from "pino";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { databaseUser } from "./database-user.ts";
 import { type EmbeddedDatabase, startEmbedded } from "./embedded.ts";
 import { type HomeLayout, layoutOf } from "./layout.ts";
 import { findPostmaster } from "./process-identity.ts";
@@ -55,9 +56,10 @@ const copyHome = () =>
 
 /** `cp` makes its caller the owner. */
 async function own(): Promise<void> {
-  if (process.getuid?.() !== 0) return;
+  const runAs = await databaseUser(log);
+  if (runAs === undefined) return;
   const { execFileSync } = await import("node:child_process");
-  execFileSync("chown", ["-R", "65534:65534", layout.data, layout.socket]);
+  execFileSync("chown", ["-R", `${runAs.uid}:${runAs.gid}`, layout.data, layout.socket]);
   execFileSync("chmod", ["711", home]);
 }
 

@@ -12,12 +12,14 @@ import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ENDED } from "../testing/ended.ts";
 import { openDatabase } from "./client.ts";
+import { databaseUser } from "./database-user.ts";
 import { type EmbeddedDatabase, startEmbedded } from "./embedded.ts";
-import { layoutOf, runAsUser } from "./layout.ts";
+import { layoutOf } from "./layout.ts";
 import { identifyPostmaster, isAlive } from "./process-identity.ts";
 
 const log = pino({ level: "silent" });
-const root = runAsUser() !== undefined;
+const runAs = await databaseUser(pino({ level: "silent" }));
+const root = runAs !== undefined;
 
 let home: string;
 let started: EmbeddedDatabase[];
@@ -107,7 +109,7 @@ describe("a first start", () => {
     const layout = layoutOf(home);
     expect(statSync(layout.password).mode & 0o777).toBe(0o600);
     expect(statSync(layout.data).mode & 0o777).toBe(0o700);
-    expect(statSync(layout.data).uid).toBe(root ? 65_534 : process.getuid!());
+    expect(statSync(layout.data).uid).toBe(runAs?.uid ?? process.getuid!());
     await database.stop();
     expect(ENDED).toContain(await identifyPostmaster(pid, layout.data));
     expect(existsSync(join(layout.data, "postmaster.pid"))).toBe(false);
@@ -128,7 +130,7 @@ describe("a first start", () => {
   it("sets aside the files of an interrupted one, and deletes nothing", async () => {
     const layout = layoutOf(home);
     await mkdir(layout.data, { recursive: true });
-    if (root) await chown(layout.data, 65_534, 65_534);
+    if (runAs) await chown(layout.data, runAs.uid, runAs.gid);
     await writeFile(join(layout.data, "PG_VERSION"), "18\n");
     // A pid that cannot exist: the maker is gone.
     await mkdir(`${layout.cluster}.new-4194999-abcdef`);
@@ -185,7 +187,7 @@ describe("a later start", () => {
     await first.stop();
     const layout = layoutOf(home);
     // As the same user as PostgreSQL: then it takes the pid for its own and refuses to start by itself.
-    const stranger = spawn("sleep", ["60"], { stdio: "ignore", ...runAsUser() });
+    const stranger = spawn("sleep", ["60"], { stdio: "ignore", ...runAs });
     children.push(stranger);
     const file = join(layout.data, "postmaster.pid");
     await writeFile(
@@ -195,7 +197,7 @@ describe("a later start", () => {
         mode: 0o600,
       },
     );
-    if (root) await chown(file, 65_534, 65_534);
+    if (runAs) await chown(file, runAs.uid, runAs.gid);
     const second = await start();
     await query(second.url, "SELECT 1");
     expect(second.adopted).toBe(false);

@@ -8,8 +8,9 @@ import type { Logger } from "pino";
 import { PlimsollError } from "../errors.ts";
 import { type Binaries, findBinaries } from "./binaries.ts";
 import { damaged, inspectCluster, setAsideInterrupted } from "./cluster-files.ts";
+import { databaseUser, type RunAs } from "./database-user.ts";
 import { createCluster } from "./initdb.ts";
-import { type HomeLayout, layoutOf, prepareHome, type RunAs, runAsUser } from "./layout.ts";
+import { type HomeLayout, layoutOf, prepareHome } from "./layout.ts";
 import { chooseAddress, namedFile, type Started, startPostmaster, stopPostmaster } from "./postmaster.ts";
 import { type PostmasterPid, readPostmasterPid, setAsideUselessLocks } from "./postmaster-pid.ts";
 import { type Address, Presence } from "./presence.ts";
@@ -69,7 +70,7 @@ export interface EmbeddedOptions {
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedDatabase> {
   const { log, signal = new AbortController().signal } = options;
   const layout = layoutOf(resolve(options.home));
-  const runAs = runAsUser();
+  const runAs = await databaseUser(log);
   await prepareHome(layout, runAs);
   const state = await inspectCluster(layout);
   const binaries = await findBinaries(layout.binaries, runAs);
@@ -215,7 +216,7 @@ class Supervisor {
     // A restart keeps the address: the application's pools know only that one.
     const address = this.address ?? (await chooseAddress(this.layout));
     const locks = [join(data, "postmaster.pid"), join(socket, `.s.PGSQL.${address.port}.lock`)];
-    for (const { path, reason } of await setAsideUselessLocks(data, locks)) {
+    for (const { path, reason } of await setAsideUselessLocks(data, locks, this.runAs)) {
       this.log.warn(
         { path },
         reason === "damaged"

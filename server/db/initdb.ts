@@ -1,11 +1,14 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { chmod, chown, mkdir, open, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { constants } from "node:fs";
+import { chmod, chown, mkdir, open, readFile, rename, rm, rmdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { PlimsollError } from "../errors.ts";
 import { type Binaries, cannotRun } from "./binaries.ts";
 import { inspectCluster, newClusterPath } from "./cluster-files.ts";
-import { clusterPaths, diskFull, type HomeLayout, type RunAs, unwritable } from "./layout.ts";
+import type { RunAs } from "./database-user.ts";
+import { emptyAs } from "./foreign-files.ts";
+import { clusterPaths, diskFull, type HomeLayout, unwritable } from "./layout.ts";
 import { throwIfStopped } from "./stopped.ts";
 
 /** The superuser of an embedded cluster. Only the supervisor logs in as it. */
@@ -32,7 +35,8 @@ export async function createCluster(
     await syncFolder(layout.home);
   } catch (error) {
     // This process created it a moment ago, and it holds nothing.
-    await rm(making.cluster, { recursive: true, force: true }).catch(() => {});
+    for (const folder of [making.data, making.socket]) await emptyAs(runAs, folder).catch(() => {});
+    await removeMade(making);
     const lostTheRace = ["ENOTEMPTY", "EEXIST", "EPERM"].includes(
       (error as NodeJS.ErrnoException).code ?? "",
     );
@@ -40,6 +44,15 @@ export async function createCluster(
     throw unwritable(layout.home, error);
   }
 }
+
+/** What is left of a cluster once the folders of the database's user are empty. */
+async function removeMade({ cluster, data, socket, password }: ClusterPaths): Promise<void> {
+  for (const folder of [data, socket]) await rmdir(folder).catch(() => {});
+  for (const file of [password, passwordForInitdb(cluster)]) await rm(file, { force: true }).catch(() => {});
+  await rmdir(cluster).catch(() => {});
+}
+
+const passwordForInitdb = (cluster: string) => join(cluster, "password-for-initdb");
 
 type ClusterPaths = ReturnType<typeof clusterPaths>;
 
@@ -60,27 +73,25 @@ async function runInitdb(
   binaries: Binaries,
   { runAs, signal }: Pick<InitdbRun, "runAs" | "signal">,
 ): Promise<void> {
-  const passwordForInitdb = join(paths.socket, "password");
-  await writeFile(passwordForInitdb, await readFile(paths.password), { mode: 0o600 });
-  if (runAs) await chown(passwordForInitdb, runAs.uid, runAs.gid);
-  const { code, output } = await runToEnd(binaries.initdb, {
-    runAs,
-    signal,
-    cwd: paths.cluster,
-    args: [
-      `--pgdata=${paths.data}`,
-      `--username=${SUPERUSER}`,
-      `--pwfile=${passwordForInitdb}`,
-      "--auth=scram-sha-256",
-      "--encoding=UTF8",
-      // PostgreSQL's own collation: the same order on every system, whatever its C library.
-      "--locale-provider=builtin",
-      "--builtin-locale=C.UTF-8",
-      "--locale=C",
-      "--data-checksums",
-    ],
-  });
-  await rm(passwordForInitdb, { force: true });
+  const { code, output } = await withPasswordFile(paths, runAs, (file) =>
+    runToEnd(binaries.initdb, {
+      runAs,
+      signal,
+      cwd: paths.cluster,
+      args: [
+        `--pgdata=${paths.data}`,
+        `--username=${SUPERUSER}`,
+        `--pwfile=${file}`,
+        "--auth=scram-sha-256",
+        "--encoding=UTF8",
+        // PostgreSQL's own collation: the same order on every system, whatever its C library.
+        "--locale-provider=builtin",
+        "--builtin-locale=C.UTF-8",
+        "--locale=C",
+        "--data-checksums",
+      ],
+    }),
+  );
   throwIfStopped(signal);
   if (code === 0) return;
   if (/no space left on device|disk quota/i.test(output)) throw diskFull(paths.data);
@@ -102,6 +113,31 @@ async function runInitdb(
       hint: `initdb said:\n${output.slice(-2000).trim()}`,
     },
   );
+}
+
+/**
+ * A copy of the password that the database's user can read, for as long as `use` takes. It is made in the cluster's folder,
+ * which belongs to root, and given away by its descriptor: in a folder of that user, a link could lead root elsewhere.
+ */
+async function withPasswordFile<T>(
+  { cluster, password }: ClusterPaths,
+  runAs: RunAs | undefined,
+  use: (file: string) => Promise<T>,
+): Promise<T> {
+  const { O_CREAT, O_EXCL, O_WRONLY, O_NOFOLLOW = 0 } = constants;
+  const path = passwordForInitdb(cluster);
+  const file = await open(path, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW, 0o600);
+  try {
+    await file.writeFile(await readFile(password));
+    if (runAs) await file.chown(runAs.uid, runAs.gid);
+  } finally {
+    await file.close();
+  }
+  try {
+    return await use(path);
+  } finally {
+    await rm(path, { force: true });
+  }
 }
 
 interface InitdbRun {

@@ -1,23 +1,17 @@
-import { access, constants, stat } from "node:fs/promises";
+import { access, constants, lstat, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { PlimsollError } from "../errors.ts";
 import { makeFolder } from "../folder.ts";
+import { assertClosedToOthers } from "./closed-folders.ts";
+import type { RunAs } from "./database-user.ts";
+import { giveTree } from "./foreign-files.ts";
+import { findPostmaster } from "./process-identity.ts";
 
 /** The major version of the bundled PostgreSQL. */
 export const POSTGRES_MAJOR = "18";
 
-/** The user that PostgreSQL runs as when Plimsoll is root: `nobody`. It needs no entry in /etc/passwd. */
-const UNPRIVILEGED = 65_534;
-
-export interface RunAs {
-  uid: number;
-  gid: number;
-}
-
-/** Undefined unless Plimsoll runs as root, because PostgreSQL refuses to. */
-export function runAsUser(): RunAs | undefined {
-  return process.getuid?.() === 0 ? { uid: UNPRIVILEGED, gid: UNPRIVILEGED } : undefined;
-}
+/** The user id that PostgreSQL ran as under root before it had a user of its own: `nobody`. */
+const FORMER_USER = 65_534;
 
 /**
  * The files in a Plimsoll home:
@@ -64,7 +58,11 @@ export async function prepareHome(layout: HomeLayout, runAs: RunAs | undefined):
   } catch (cause) {
     throw unwritable(layout.home, cause, { ENOENT: "no folder can be made there" });
   }
-  if (runAs) await assertPassable(layout.home);
+  if (runAs) {
+    await assertClosedToOthers(layout.home);
+    await assertPassable(layout.home);
+    await takeOverFormerData(layout, runAs);
+  }
   const owner = (await stat(layout.data).catch(() => undefined))?.uid;
   const expected = runAs?.uid ?? process.getuid?.();
   if (owner !== undefined && expected !== undefined && owner !== expected) {
@@ -74,6 +72,23 @@ export async function prepareHome(layout: HomeLayout, runAs: RunAs | undefined):
       { hint: "Start Plimsoll as that user, or set PLIMSOLL_HOME to a folder of your own." },
     );
   }
+}
+
+/** Gives data of an older Plimsoll to the database's user. */
+async function takeOverFormerData({ data, socket }: HomeLayout, runAs: RunAs): Promise<void> {
+  if ((await lstat(data).catch(() => undefined))?.uid !== FORMER_USER) return;
+  const running = await findPostmaster(data);
+  if (running !== undefined) {
+    throw new PlimsollError(
+      "data_folder_unwritable",
+      `An older Plimsoll runs PostgreSQL on ${data} as the user nobody (process ${running}).`,
+      {
+        hint: `Stop the older Plimsoll, or process ${running} if it is all that is left of it. The next start gives the data to a user of its own.`,
+      },
+    );
+  }
+  await giveTree(socket, FORMER_USER, runAs);
+  await giveTree(data, FORMER_USER, runAs);
 }
 
 async function assertPassable(home: string): Promise<void> {

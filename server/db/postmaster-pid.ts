@@ -1,7 +1,8 @@
-import { readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { PlimsollError } from "../errors.ts";
+import type { RunAs } from "./database-user.ts";
+import { readSmallFile, renameAs } from "./foreign-files.ts";
 import { findPostmaster, identifyPostmaster } from "./process-identity.ts";
 
 /** Milliseconds after which a lock file that is still empty was not just created. */
@@ -44,8 +45,7 @@ export function parsePostmasterPid(text: string): PostmasterPid | undefined {
 
 /** Reads postmaster.pid of a data folder; undefined when it is missing or incomplete. */
 export async function readPostmasterPid(dataDirectory: string): Promise<PostmasterPid | undefined> {
-  const text = await readFile(join(dataDirectory, "postmaster.pid"), "utf8").catch(() => "");
-  return parsePostmasterPid(text);
+  return parsePostmasterPid((await readSmallFile(join(dataDirectory, "postmaster.pid"))) ?? "");
 }
 
 /**
@@ -61,21 +61,20 @@ export async function readPostmasterPid(dataDirectory: string): Promise<Postmast
 export async function setAsideUselessLocks(
   dataDirectory: string,
   lockFiles: string[],
+  runAs: RunAs | undefined,
 ): Promise<{ path: string; reason: "recycled" | "damaged" }[]> {
   const moved: { path: string; reason: "recycled" | "damaged" }[] = [];
   for (const file of lockFiles) {
-    const text = await readLock(file);
+    const text = await readSmallFile(file);
     if (text === undefined) continue;
     const reason = await whyUseless(file, text, dataDirectory);
-    if (reason === undefined || (await readLock(file)) !== text) continue;
+    if (reason === undefined || (await readSmallFile(file)) !== text) continue;
     const path = `${file}.stale-${Date.now()}`;
-    await rename(file, path);
+    await renameAs(runAs, file, path);
     moved.push({ path, reason });
   }
   return moved;
 }
-
-const readLock = (file: string) => readFile(file, "utf8").catch(() => undefined);
 
 async function whyUseless(
   file: string,
@@ -87,7 +86,7 @@ async function whyUseless(
   if (pid > 0) return (await identifyPostmaster(pid, dataDirectory)) === "other" ? "recycled" : undefined;
   // A postmaster that is starting creates the file and writes to it a moment later.
   await sleep(LOCK_WRITE_MS);
-  if ((await readLock(file)) !== text) return undefined;
+  if ((await readSmallFile(file)) !== text) return undefined;
   const running = await findPostmaster(dataDirectory);
   if (running === undefined) return "damaged";
   throw new PlimsollError(
