@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
@@ -40,6 +40,19 @@ describe("the local token", () => {
     await writeFile(file, "plim_loc");
     const token = await openLocalToken({ home, log });
     expect(await token.matches(await read())).toBe(true);
+  });
+
+  it("is not taken from a link, nor from another user", async () => {
+    const elsewhere = join(home, "elsewhere");
+    await writeFile(elsewhere, makeLocalToken(), { mode: 0o644 });
+    await symlink(elsewhere, file);
+    await expect(openLocalToken({ home, log })).rejects.toMatchObject({ code: "data_folder_unwritable" });
+    expect((await stat(elsewhere)).mode & 0o777).toBe(0o644);
+    if (process.getuid?.() !== 0) return;
+    await rm(file);
+    await writeFile(file, makeLocalToken(), { mode: 0o600 });
+    await chown(file, 12_345, 12_345);
+    await expect(openLocalToken({ home, log })).rejects.toMatchObject({ code: "data_folder_unwritable" });
   });
 
   it("is closed to others again when somebody opened it", async () => {

@@ -1,5 +1,6 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { chmod, open, readFile, stat, unlink } from "node:fs/promises";
+import { constants } from "node:fs";
+import { open, readFile, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { clientProofText, type LocalProof, serverProofText } from "@plimsoll/protocol";
@@ -127,8 +128,15 @@ async function readToken(path: string): Promise<string | undefined> {
 
 async function closeToOthers(path: string, log: Logger): Promise<void> {
   if (process.platform === "win32") return;
-  const { mode } = await stat(path);
-  if ((mode & 0o077) === 0) return;
-  log.warn({ path }, "others could read the local token file; its permissions are now 0600");
-  await chmod(path, 0o600);
+  const { O_RDONLY, O_NOFOLLOW } = constants;
+  const file = await open(path, O_RDONLY | O_NOFOLLOW);
+  try {
+    const { mode, uid } = await file.stat();
+    if (uid !== process.getuid?.()) throw new Error(`the file belongs to user id ${uid}`);
+    if ((mode & 0o077) === 0) return;
+    log.warn({ path }, "others could read the local token file; its permissions are now 0600");
+    await file.chmod(0o600);
+  } finally {
+    await file.close();
+  }
 }

@@ -100,7 +100,7 @@ describe.runIf(isRoot)("as root", () => {
     expect(await readSmallFile(join(home, "link"))).toBeUndefined();
     await symlink("/dev/zero", join(home, "device"));
     expect(await readSmallFile(join(home, "device"))).toBeUndefined();
-    const made = spawn("mkfifo", [join(home, "pipe")]);
+    const made = spawn("/bin/sh", ["-c", `mkfifo ${join(home, "pipe")}`]);
     await new Promise((resolve) => made.once("close", resolve));
     expect(await readSmallFile(join(home, "pipe"))).toBe("");
     await writeFile(join(home, "large"), "x".repeat(1_000_000));
