@@ -7,12 +7,15 @@ import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol";
 import type { Logger } from "pino";
 import { loginUrl, openAccess } from "./access/index.ts";
 import { factsOf } from "./access/principal.ts";
+import { analyzeTables, restoreBackup } from "./backup/restore.ts";
+import { writeBackup } from "./backup/write-backup.ts";
 import { startDatabase } from "./db/index.ts";
 import { openWriters } from "./db/sql.ts";
 import { createDemo } from "./demo/run.ts";
 import { readSettings, type Settings } from "./env.ts";
 import { describeError } from "./errors.ts";
 import { createMachineApp } from "./http/app.ts";
+import { backupRoutes } from "./http/backup.ts";
 import { BodyRoom } from "./http/body-room.ts";
 import { csvRoutes } from "./http/csv.ts";
 import { takeEvents } from "./http/events.ts";
@@ -141,6 +144,8 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     },
   });
   stops.push(() => pipeline.close());
+  // Another process may have restored a backup.
+  stops.push(hub.onProjectsChanged(() => pipeline.tidy()));
   const room = new BodyRoom(settings.PLIMSOLL_BODIES_MIB * 1024 * 1024);
   instruments.watch({
     depth: () => ingest.depth(),
@@ -215,6 +220,20 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
           readSessions(await freshReader(readerOf(projectId), freshness), query),
         turns: async (projectId, query) =>
           readTurns(await freshReader(readerOf(projectId), freshness), query),
+      }),
+      backupRoutes({
+        log,
+        access,
+        clock,
+        write: (options) => writeBackup({ url, version, ...options }),
+        async restore(options) {
+          const restored = await restoreBackup({ url, version, ...options });
+          projects.changed();
+          pipeline.tidy();
+          for (const projectId of restored.projectIds) hub.changed(projectId, null);
+          await analyzeTables(url, options.signal).catch((err) => log.warn({ err }, "no statistics yet"));
+          return restored;
+        },
       }),
     ],
     trpc: handlers.trpc,

@@ -12,6 +12,7 @@ import { FAILURE_PAGE_HEADERS, failurePage } from "./failure-page.ts";
 import { contentSecurityPolicy, MACHINE_HEADERS, makeNonce, PAGE_HEADERS } from "./headers.ts";
 import type { Instruments } from "./instruments.ts";
 import type { LiveStreams } from "./live.ts";
+import { allowLongBodies } from "./long-bodies.ts";
 import { errorHeaders, errorResponse, foreseen, logError, nextRequestId } from "./respond.ts";
 import { isForPeople, routeOf, takesEvents } from "./routes.ts";
 
@@ -155,6 +156,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS, requestTimeout: REQUEST_MS, noDelay: true });
   // Beyond the default so that a connection kept alive is never cut between two of its requests.
   server.headersTimeout = KEEP_ALIVE_MS + 1_000;
+  allowLongBodies(server);
 
   server.on("request", (incoming, outgoing) => {
     const url = incoming.url ?? "/";

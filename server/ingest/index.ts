@@ -32,6 +32,8 @@ export interface OpenedIngest {
   freshness: Freshness;
   /** Why the database refused the last write; undefined when it took it. */
   writeFailure: Writers["failure"];
+  /** See Projectors. */
+  tidy(): void;
   close(): Promise<void>;
 }
 
@@ -76,6 +78,7 @@ export async function openIngest(options: OpenIngestOptions): Promise<OpenedInge
     ingest,
     freshness,
     writeFailure: writers.failure,
+    tidy: () => projectors.tidy(),
     async close() {
       await ingest.close();
       await projectors.close();

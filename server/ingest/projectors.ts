@@ -79,6 +79,11 @@ export class Projectors {
     this.#lookSoon(projectId);
   }
 
+  /** Looks for upkeep in all projects, such as what a restore brought. */
+  tidy(): void {
+    for (const projector of this.#projectors.values()) projector.tidy();
+  }
+
   /** Events of a project that wait for the projection, as far as this process knows. */
   backlog(projectId: number): number {
     const projector = this.#projectors.get(projectId);

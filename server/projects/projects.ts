@@ -33,6 +33,9 @@ export function createProjects(options: ProjectsOptions) {
   const view = async (id: number): Promise<ProjectView> => viewOf(await known(id));
 
   return {
+    /** Makes all processes read the list of projects again. Call it after writing it by other means. */
+    changed,
+
     /** Oldest first. */
     async list(): Promise<ProjectView[]> {
       return (await directory.list()).map(viewOf);

@@ -4,6 +4,8 @@ export * from "./api/projects.ts";
 export * from "./api/queries.ts";
 export * from "./api/read.ts";
 export * from "./api/read-session.ts";
+export * from "./backup/format.ts";
+export * from "./backup/reader.ts";
 export * from "./events/events.ts";
 export * from "./events/parse-event.ts";
 export * from "./history/agent-state.ts";
