@@ -1,0 +1,38 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, it } from "vitest";
+import { testDatabase } from "../testing/database.ts";
+import { testIngest } from "../testing/ingest.ts";
+import { restoreBackup } from "./restore.ts";
+import { writeBackup } from "./write-backup.ts";
+
+const signal = new AbortController().signal;
+
+it("a projector that was idle before a restore uses the restored window sizes", async () => {
+  const source = await testDatabase();
+  const target = await testIngest();
+  try {
+    const { prisma } = source;
+    await prisma.project.create({ data: { id: 1, name: "default", createdAt: new Date() } });
+    await prisma.modelWindow.create({
+      data: { projectId: 1, model: "unheard-of", tokens: 54_321, updatedAt: new Date() },
+    });
+    const pipeline = await target.start();
+    // It has read that no model has a window of its own.
+    while (!(await target.prisma.projector.findFirst())) await sleep(20);
+    const body = writeBackup({ url: source.url, version: "1", now: Date.now(), signal });
+    await restoreBackup({ url: target.databaseUrl, version: "1", body, signal });
+    await pipeline.send({
+      id: "t",
+      type: "turn",
+      at: Date.now(),
+      harness: "h",
+      session: "s",
+      model: "unheard-of",
+      usage: { input_tokens: 10 },
+    });
+    expect(await target.prisma.agent.findFirst()).toMatchObject({ currentWindow: 54_321 });
+  } finally {
+    await target.close();
+    await source.close();
+  }
+});
