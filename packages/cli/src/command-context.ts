@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { InvalidArgumentError, Option } from "commander";
 import type { Env } from "./connection.ts";
+import type { Ask } from "./prompt.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** The environment of a command, passed in so that tests can replace the terminal and the clock. */
@@ -12,6 +13,8 @@ export interface CommandContext {
   now: () => number;
   /** Returns a signal that aborts on Ctrl+C, for commands that run until then. */
   untilStopped: () => AbortSignal;
+  /** Absent if nobody is at the terminal. */
+  ask?: Ask;
 }
 
 /** Options of a command about the whole server. */

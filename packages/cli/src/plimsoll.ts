@@ -1,4 +1,5 @@
 import { createProgram } from "./program.ts";
+import { askOnTerminal } from "./prompt.ts";
 import { run } from "./run.ts";
 import { terminalOf } from "./terminal.ts";
 
@@ -14,6 +15,7 @@ const program = createProgram({
     }
     return controller.signal;
   },
+  ...(process.stdin.isTTY && process.stderr.isTTY && { ask: askOnTerminal }),
 });
 
 await run(program);

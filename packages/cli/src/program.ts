@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import { Command, Option } from "commander";
 import { z } from "zod";
+import { addBackupCommands } from "./backup/command.ts";
 import { createClient } from "./client.ts";
 import type { CommandContext } from "./command-context.ts";
 import { withConnection, withServer } from "./command-context.ts";
@@ -22,6 +23,7 @@ Examples:
   plimsoll import ~/.claude/projects               import Claude Code transcripts
   plimsoll tail ~/.codex/sessions                  import Codex rollouts and follow them
   plimsoll key create --name ci --scope ingest     create a key for another machine
+  plimsoll backup --encrypt                        write all data to an encrypted file
 
 Settings:
   -u, PLIMSOLL_URL     server URL (default: http://127.0.0.1:4180, or the port in PORT)
@@ -81,6 +83,7 @@ State   "window suspect" means that context tokens exceed the window size, which
 
   addKeyCommands(program, context);
   addProjectCommands(program, context);
+  addBackupCommands(program, context);
 
   withServer(program.command("login"))
     .description("Print a one-time login link for the browser")

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { FleetStatus, ProjectList, RestoreResult, SessionPage } from "@plimsoll/protocol";
+import type { FleetStatus, ProjectView, RestoreResult, SessionPage } from "@plimsoll/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connectTo } from "../../testing/backends.ts";
 import { emptyDatabase } from "../../testing/database.ts";
@@ -79,7 +79,9 @@ const totalsOf = async (server: TestServer) =>
 const sessionsOf = async (server: TestServer, key?: string) =>
   (await server.get<SessionPage>(`/api/v1/sessions?${rangeQuery}`, key)).body.items;
 const projectsOf = async (server: TestServer) =>
-  (await server.get<ProjectList>("/api/v1/projects")).body.projects.map(({ id, name }) => `${id} ${name}`);
+  (await server.get<{ projects: ProjectView[] }>("/api/v1/projects")).body.projects.map(
+    ({ id, name }) => `${id} ${name}`,
+  );
 
 /** Begins a restore and sends part of a file. */
 function upload(server: TestServer, part: Uint8Array): ClientRequest {
