@@ -60,7 +60,17 @@ describe("the packed command line", () => {
   it("plimsoll --help lists every command", async () => {
     const { code, stdout } = await bin("plimsoll", "--help");
     expect(code).toBe(0);
-    for (const command of ["status", "import", "tail", "doctor", "key", "login", "Examples:"]) {
+    for (const command of [
+      "status",
+      "import",
+      "tail",
+      "doctor",
+      "key",
+      "backup",
+      "restore",
+      "login",
+      "Examples:",
+    ]) {
       expect(stdout).toContain(command);
     }
   });
