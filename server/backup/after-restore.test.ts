@@ -36,3 +36,35 @@ it("a projector that was idle before a restore uses the restored window sizes", 
     await source.close();
   }
 });
+
+it("a projector that was idle before a restore folds the agents again that the backup lists for it", async () => {
+  const source = await testIngest();
+  const target = await testIngest();
+  try {
+    await source.sendOnce([
+      {
+        id: "t",
+        type: "turn",
+        at: Date.now(),
+        harness: "h",
+        session: "s",
+        model: "m",
+        usage: { input_tokens: 10 },
+      },
+    ]);
+    const agent = await source.prisma.agent.findFirstOrThrow();
+    await source.prisma.refold.create({ data: { projectId: 1, agentId: agent.id, reason: "window" } });
+    const pipeline = await target.start();
+    while (!(await target.prisma.projector.findFirst())) await sleep(20);
+    const body = writeBackup({ url: source.databaseUrl, version: "1", now: Date.now(), signal });
+    await restoreBackup({ url: target.databaseUrl, version: "1", body, signal });
+    expect(await target.prisma.refold.count()).toBe(1);
+    pipeline.tidy();
+    for (let tries = 0; (await target.prisma.refold.count()) > 0; tries += 1) {
+      if (tries > 100) throw new Error("nobody folds the agent again");
+      await sleep(100);
+    }
+  } finally {
+    await Promise.all([source.close(), target.close()]);
+  }
+});

@@ -16,7 +16,15 @@ import { CLOSE_LIMIT, within } from "../db/within.ts";
 import { PlimsollError } from "../errors.ts";
 import { inOneTransaction } from "./connection.ts";
 import { CopyIn } from "./copy-in.ts";
-import { BACKED_UP, copyTarget, describeTables, readMigrationNames, type StoredTable } from "./tables.ts";
+import {
+  BACKED_UP,
+  BACKED_UP_NAMES,
+  copyTarget,
+  describeTables,
+  OWN_ROWS,
+  readMigrationNames,
+  type StoredTable,
+} from "./tables.ts";
 
 const decompress = promisify(inflateRaw);
 /** Advisory lock of the process that restores. */
@@ -132,17 +140,16 @@ class Restore {
       [RESTORE_LOCK],
     );
     if (!rows[0]!.locked) throw new PlimsollError("conflict", "Another restore is under way.");
-    this.#requireSameVersion(manifest, await readMigrationNames(client));
-    this.#stored = new Map((await describeTables(client)).map((table) => [table.name, table]));
-    this.#requireSameTables(manifest);
     // The leases first, as every projector does. A higher epoch makes projectors forget what they remember.
     await client.query("LOCK TABLE projectors IN SHARE ROW EXCLUSIVE MODE");
     await client.query("UPDATE projectors SET epoch = epoch + 1, expires_at = to_timestamp(0)");
-    const names = BACKED_UP.map((name) => pg.escapeIdentifier(name)).join(", ");
-    await client.query(`LOCK TABLE ${names} IN SHARE ROW EXCLUSIVE MODE`);
+    await client.query(`LOCK TABLE ${BACKED_UP_NAMES} IN SHARE ROW EXCLUSIVE MODE`);
+    this.#requireSameVersion(manifest, await readMigrationNames(client));
+    this.#stored = new Map((await describeTables(client)).map((table) => [table.name, table]));
+    this.#requireSameTables(manifest);
     await this.#requireEmpty();
-    // The backup brings its own default project.
-    await client.query("DELETE FROM projects");
+    for (const table of Object.keys(OWN_ROWS))
+      await client.query(`DELETE FROM ${pg.escapeIdentifier(table)}`);
     this.#manifest = manifest;
   }
 
@@ -175,7 +182,7 @@ class Restore {
   async #requireEmpty(): Promise<void> {
     const used: string[] = [];
     for (const table of BACKED_UP) {
-      const where = table === "projects" ? `WHERE id <> ${DEFAULT_PROJECT_ID}` : "";
+      const where = table in OWN_ROWS ? `WHERE NOT (${OWN_ROWS[table]})` : "";
       const { rows } = await this.#client.query(
         `SELECT 1 FROM ${pg.escapeIdentifier(table)} ${where} LIMIT 1`,
       );
@@ -223,8 +230,7 @@ async function decompressed(data: Uint8Array): Promise<Uint8Array> {
 
 /** Collects statistics for the planner: without them, the first queries after a restore are slow. */
 export async function analyzeTables(url: string, signal: AbortSignal): Promise<void> {
-  const names = BACKED_UP.map((name) => pg.escapeIdentifier(name)).join(", ");
-  await inOneTransaction(url, "BEGIN", signal, (client) => client.query(`ANALYZE ${names}`));
+  await inOneTransaction(url, "BEGIN", signal, (client) => client.query(`ANALYZE ${BACKED_UP_NAMES}`));
 }
 
 const described = (migrations: readonly string[]) =>

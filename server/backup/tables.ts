@@ -1,4 +1,4 @@
-import type { BackupTable } from "@plimsoll/protocol";
+import { type BackupTable, DEFAULT_PROJECT_ID } from "@plimsoll/protocol";
 import pg from "pg";
 import { PROJECT_TABLES } from "../projects/delete-step.ts";
 
@@ -14,6 +14,15 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
 export const BACKED_UP: readonly string[] = ["projects", ...Object.keys(PROJECT_TABLES)].filter(
   (table) => !(table in LEFT_OUT),
 );
+
+/**
+ * Rows that a server makes by itself, as SQL: with them alone it is still empty. A restore replaces them by those of the
+ * backup.
+ */
+export const OWN_ROWS: Readonly<Record<string, string>> = { projects: `id = ${DEFAULT_PROJECT_ID}` };
+
+/** The names as SQL. */
+export const BACKED_UP_NAMES = BACKED_UP.map((table) => pg.escapeIdentifier(table)).join(", ");
 
 /** A table of this database, with the sequence of each column that counts by itself. */
 export interface StoredTable extends Omit<BackupTable, "sequences"> {

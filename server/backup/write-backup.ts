@@ -12,11 +12,21 @@ import {
 import type pg from "pg";
 import { to as copyTo } from "pg-copy-streams";
 import { open } from "./connection.ts";
-import { copyTarget, describeTables, readMigrationNames, type StoredTable } from "./tables.ts";
+import {
+  BACKED_UP_NAMES,
+  copyTarget,
+  describeTables,
+  readMigrationNames,
+  type StoredTable,
+} from "./tables.ts";
 
 const compress = promisify(deflateRaw);
 /** Turns are packed already: higher levels cost more time than they save bytes. */
 const LEVEL = 3;
+
+/** Locks before the moment is fixed: a migration that rewrites a table would make it look empty to an older snapshot. */
+const BEGIN = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+LOCK TABLE _prisma_migrations, ${BACKED_UP_NAMES} IN ACCESS SHARE MODE`;
 
 export interface WriteBackupOptions {
   /** Connection URL. */
@@ -40,14 +50,14 @@ export async function* writeBackup({
   now,
   signal,
 }: WriteBackupOptions): AsyncGenerator<Uint8Array> {
-  const client = await open(url, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", signal);
+  const client = await open(url, BEGIN, signal);
   const hash = createHash("sha256");
   const hashed = (bytes: Uint8Array): Uint8Array => {
     hash.update(bytes);
     return bytes;
   };
   try {
-    // The first statement on a table fixes the moment; the sequences are read after it, so they are never behind the rows.
+    // The moment is fixed by now. A sequence that is read later is never behind the rows.
     const migrations = await readMigrationNames(client);
     const tables = await describeTables(client);
     const described: BackupManifest["tables"] = [];
