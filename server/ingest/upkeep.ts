@@ -59,7 +59,8 @@ async function refold(project: HeldProject, agentId: string): Promise<readonly s
     if (hasExternalCause(error) || error instanceof MemoryOutdated) throw error;
     log.error({ err: error, projectId, agentId }, "an agent could not be folded again");
     project.forget();
-    await project.query(SET_ASIDE, projectId, agentId);
+    // Proves the lease: a process that was replaced may fail only because it remembers what is outdated.
+    await project.transaction(async (sql) => sql.send(SET_ASIDE, projectId, agentId));
     return [];
   }
 }
