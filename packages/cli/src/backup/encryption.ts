@@ -29,9 +29,9 @@ export interface Encryption {
 }
 
 /** How a file is encrypted, by its first bytes. */
-export type Lock = "passphrase" | "keys" | undefined;
+export type EncryptedWith = "passphrase" | "keys" | undefined;
 
-export function lockOf(head: Uint8Array): Lock {
+export function lockOf(head: Uint8Array): EncryptedWith {
   const text = Buffer.from(head).toString("latin1");
   if (!text.startsWith(AGE_MAGIC)) return undefined;
   return text.startsWith("-> scrypt ", AGE_MAGIC.length) ? "passphrase" : "keys";
@@ -73,7 +73,7 @@ async function askTwice(context: CommandContext): Promise<string> {
 
 /** @throws CliError if what opens the file is neither given nor asked for */
 export async function chooseDecrypter(
-  lock: Exclude<Lock, undefined>,
+  lock: Exclude<EncryptedWith, undefined>,
   flags: SecretFlags,
   context: CommandContext,
 ): Promise<Decrypter> {
@@ -119,7 +119,7 @@ function addRecipient(encrypter: Encrypter, recipient: string): void {
 export async function* decrypted(
   bytes: AsyncIterable<Uint8Array>,
   decrypter: Decrypter,
-  lock: Exclude<Lock, undefined>,
+  lock: Exclude<EncryptedWith, undefined>,
 ): AsyncGenerator<Uint8Array> {
   let read = false;
   try {
