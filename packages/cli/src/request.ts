@@ -6,11 +6,32 @@ import { type ProofFailure, type ProvenServer, proveServer } from "./local-proof
 /** Servers that proved themselves, until they refuse what was agreed with them. */
 const proven = new WeakMap<Connection, ProvenServer>();
 
+/** Where a request goes, and the headers that name its sender and the project. */
+export interface Credentials {
+  /** Base URL without a trailing slash. */
+  url: string;
+  headers: Record<string, string>;
+}
+
 /**
- * Sends a request to the server of a connection, with its key. With the local token, the server first proves that it
- * can read the token too; the token itself stays here.
+ * With the local token, the server first proves that it can read the token too; the token itself stays here.
+ * @throws CliError if another program answers in the server's place; else the error of the connection
+ */
+export async function credentials(connection: Connection): Promise<Credentials> {
+  const { project, token, tokenSource } = connection;
+  const headers: Record<string, string> =
+    project === undefined ? {} : { [PROJECT_HEADER]: encodeURIComponent(project) };
+  if (token === undefined) return { url: connection.url, headers };
+  if (tokenSource !== "the local token file")
+    return { url: connection.url, headers: { ...headers, authorization: `Bearer ${token}` } };
+  const { url, authorization } = proven.get(connection) ?? (await prove(connection, token));
+  return { url, headers: { ...headers, authorization } };
+}
+
+/**
+ * Sends a request to the server of a connection with its credentials.
  * @param path begins with a slash
- * @throws CliError if another program answers in the server's place; else what `send` throws
+ * @throws as `credentials`, and what `send` throws
  */
 export async function request(
   connection: Connection,
@@ -18,24 +39,12 @@ export async function request(
   init: RequestInit & { headers?: Record<string, string> } = {},
   send: (url: string, init: RequestInit) => Promise<Response> = fetch,
 ): Promise<Response> {
-  const headers = {
-    ...init.headers,
-    ...(connection.project === undefined ? {} : { [PROJECT_HEADER]: encodeURIComponent(connection.project) }),
-  };
-  const { token } = connection;
-  if (token === undefined) return send(connection.url + path, { ...init, headers });
-  if (connection.tokenSource !== "the local token file")
-    return send(connection.url + path, {
-      ...init,
-      headers: { ...headers, authorization: `Bearer ${token}` },
-    });
   for (;;) {
-    const known = proven.get(connection);
-    const server = known ?? (await prove(connection, token));
-    const { url, authorization } = server;
-    const response = await send(url + path, { ...init, headers: { ...headers, authorization } });
-    if (response.status !== 401 || known === undefined) return response;
-    // It was restarted, and knows nothing of the last agreement.
+    const known = proven.has(connection);
+    const { url, headers } = await credentials(connection);
+    const response = await send(url + path, { ...init, headers: { ...init.headers, ...headers } });
+    if (response.status !== 401 || !known) return response;
+    // The server was restarted, and knows nothing of the last proof.
     proven.delete(connection);
     await response.body?.cancel();
   }

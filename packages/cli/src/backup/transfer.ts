@@ -1,12 +1,18 @@
-import { request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
+import {
+  type ClientRequest,
+  request as httpRequest,
+  type IncomingMessage,
+  type RequestOptions,
+} from "node:http";
 import { request as httpsRequest } from "node:https";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { BackupError } from "@plimsoll/protocol";
 import { z } from "zod";
 import { unreachable } from "../client.ts";
-import { accessHint, authorization, type Connection } from "../connection.ts";
+import { accessHint, type Connection } from "../connection.ts";
 import { CliError } from "../errors.ts";
+import { credentials } from "../request.ts";
 
 /** Thrown if the connection ends before the answer does. */
 export class Interrupted extends Error {}
@@ -20,7 +26,7 @@ export async function receive(
   path: string,
   signal: AbortSignal,
 ): Promise<AsyncIterable<Uint8Array>> {
-  const outgoing = open(connection, path, { method: "GET", signal });
+  const outgoing = await open(connection, path, { method: "GET", signal });
   outgoing.end();
   const answer = await answered(outgoing, connection);
   if (answer.statusCode !== 200) throw refusal(connection, path, answer.statusCode, await textOf(answer));
@@ -38,7 +44,7 @@ export async function send(
   signal: AbortSignal,
 ): Promise<string> {
   const headers = { "content-type": "application/octet-stream" };
-  const outgoing = open(connection, path, { method: "POST", headers, signal });
+  const outgoing = await open(connection, path, { method: "POST", headers, signal });
   const answer = answered(outgoing, connection, true);
   // Its failure is that of the request.
   pipeline(Readable.from(body), outgoing).catch(() => {});
@@ -49,17 +55,16 @@ export async function send(
   return text;
 }
 
-function open(connection: Connection, path: string, options: RequestOptions) {
-  const url = new URL(`${connection.url}${path}`);
+async function open(connection: Connection, path: string, options: RequestOptions) {
+  const sender = await credentials(connection).catch((error: unknown) => {
+    throw error instanceof CliError ? error : unreachable(connection, error);
+  });
+  const url = new URL(`${sender.url}${path}`);
   const request = url.protocol === "https:" ? httpsRequest : httpRequest;
-  return request(url, { ...options, headers: { ...options.headers, ...authorization(connection) } });
+  return request(url, { ...options, headers: { ...options.headers, ...sender.headers } });
 }
 
-function answered(
-  outgoing: ReturnType<typeof httpRequest>,
-  connection: Connection,
-  begun = false,
-): Promise<IncomingMessage> {
+function answered(outgoing: ClientRequest, connection: Connection, begun = false): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     outgoing.on("response", resolve);
     outgoing.on("error", (error: NodeJS.ErrnoException) => {
