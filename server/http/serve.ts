@@ -8,6 +8,7 @@ import { checkHost, type HostRules } from "../access/origin.ts";
 import { databaseUnavailable } from "../db/unavailable.ts";
 import { PlimsollError, statusOf, toErrorBody } from "../errors.ts";
 import { foreignHost, type MachineApp } from "./app.ts";
+import { limitConnections } from "./connection-limit.ts";
 import { FAILURE_PAGE_HEADERS, failurePage } from "./failure-page.ts";
 import { contentSecurityPolicy, MACHINE_HEADERS, makeNonce, PAGE_HEADERS } from "./headers.ts";
 import type { Instruments } from "./instruments.ts";
@@ -190,6 +191,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     });
   }
 
+  limitConnections(server, log);
   await listen(server, host, options.port);
   const { port } = server.address() as AddressInfo;
   hostRules.port = port;

@@ -23,6 +23,8 @@ export interface LaunchOptions {
   env?: Record<string, string | undefined>;
   /** Flags for Node, besides those of `npm start`. */
   nodeFlags?: readonly string[];
+  /** A program that becomes Node, such as one that sets limits. */
+  under?: readonly string[];
   /** Starts the server by another command, such as `npm start`. */
   command?: readonly [program: string, ...args: string[]];
 }
@@ -82,11 +84,17 @@ function startFlags(): string[] {
 }
 
 /** Starts dist/server/main.js and does not wait for it to listen. */
-export function spawnServer({ home, env, nodeFlags = [], command }: LaunchOptions): ServerProcess {
+export function spawnServer({
+  home,
+  env,
+  nodeFlags = [],
+  under = [],
+  command,
+}: LaunchOptions): ServerProcess {
   const { PATH, HOME, TMPDIR, SystemRoot } = process.env;
   const main = join(projectRoot(), "dist/server/main.js");
-  const [program, ...args] = command ?? [process.execPath, ...startFlags(), ...nodeFlags, main];
-  const child = spawn(program, args, {
+  const [program, ...args] = command ?? [...under, process.execPath, ...startFlags(), ...nodeFlags, main];
+  const child = spawn(program!, args, {
     cwd: projectRoot(),
     // npm cannot forward SIGKILL, so it needs a process group of its own.
     detached: command !== undefined,

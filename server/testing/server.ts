@@ -35,6 +35,8 @@ export interface TestServerOptions {
   /** Start an embedded PostgreSQL in the home instead. */
   embedded?: boolean;
   env?: Record<string, string>;
+  /** See LaunchOptions. */
+  under?: readonly string[];
 }
 
 /** A valid event, or anything else that a test sends. */
@@ -88,10 +90,13 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   }
 
   const env = { HOME: home, DATABASE_URL: databaseUrl, ...options.env };
-  const server = await launchServer({ home, env, nodeFlags: NODE_FLAGS }).catch(async (error: unknown) => {
-    await cleanUp();
-    throw error;
-  });
+  const { under } = options;
+  const server = await launchServer({ home, env, nodeFlags: NODE_FLAGS, under }).catch(
+    async (error: unknown) => {
+      await cleanUp();
+      throw error;
+    },
+  );
   let stopped: Promise<number | null> | undefined;
   return {
     ...server,
