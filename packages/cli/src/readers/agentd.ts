@@ -1,9 +1,9 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol";
 import { sessionFields, sessionStarted } from "./envelope.ts";
 import type { JsonObject } from "./json.ts";
-import { asCount, asNumber, asObject, asText, asTime, parseObject } from "./json.ts";
+import { asCount, asNumber, asObject, asText, asTime, asTokens, parseObject } from "./json.ts";
 import type { FileHint, HarnessReader, ReaderOptions, Reading, SkipReason } from "./reader.ts";
-import { Skips } from "./reader.ts";
+import { append, Skips } from "./reader.ts";
 import { digest, fit } from "./text.ts";
 
 /**
@@ -96,9 +96,9 @@ export function agentdReader(options: ReaderOptions): HarnessReader {
           op,
           parent: asCount(event.parent_op_id),
           model: asText(event.model),
-          input: asCount(event.input_tokens),
-          cached: asCount(event.cached_input_tokens),
-          output: asCount(event.output_tokens),
+          input: asTokens(event.input_tokens),
+          cached: asTokens(event.cached_input_tokens),
+          output: asTokens(event.output_tokens),
           durationMs: asCount(event.duration_ms),
           costUsd: cost === undefined || cost < 0 ? undefined : cost / 1e6,
         });
@@ -126,7 +126,7 @@ export function agentdReader(options: ReaderOptions): HarnessReader {
     for (const recording of recordings.values()) {
       if (!recording.touched) continue;
       recording.touched = false;
-      for (const run of recording.runs.values()) events.push(...eventsOf(run, recording.meta));
+      for (const run of recording.runs.values()) append(events, eventsOf(run, recording.meta));
     }
     return { events, skipped: skips.drain() };
   }
@@ -175,7 +175,7 @@ export function agentdReader(options: ReaderOptions): HarnessReader {
       return undefined;
     }
     const nested = inference.parent !== undefined;
-    const budget = nested ? undefined : asCount(meta?.context_budget);
+    const budget = nested ? undefined : asTokens(meta?.context_budget);
     const parentNested =
       inference.parent !== undefined && run.inferences.get(inference.parent)?.parent !== undefined;
     return {

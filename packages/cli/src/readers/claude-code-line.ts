@@ -1,6 +1,6 @@
 import type { Usage } from "@plimsoll/protocol";
 import type { JsonObject } from "./json.ts";
-import { asCount, asObject, asText, asTime, parseObject } from "./json.ts";
+import { asObject, asText, asTime, asTokens, parseObject } from "./json.ts";
 import type { SkipReason } from "./reader.ts";
 
 export interface ClaudeTurn {
@@ -111,13 +111,13 @@ function usageOf(counts: JsonObject): Usage | undefined {
     .filter((entry) => entry?.type === "message")
     .at(-1);
   const prompt = last ?? counts;
-  const input = asCount(prompt.input_tokens);
+  const input = asTokens(prompt.input_tokens);
   if (input === undefined) return undefined;
   return {
     input_tokens: input,
-    cache_read_tokens: asCount(prompt.cache_read_input_tokens),
-    cache_write_tokens: asCount(prompt.cache_creation_input_tokens),
-    output_tokens: asCount(counts.output_tokens),
+    cache_read_tokens: asTokens(prompt.cache_read_input_tokens),
+    cache_write_tokens: asTokens(prompt.cache_creation_input_tokens),
+    output_tokens: asTokens(counts.output_tokens),
     reasoning_tokens: undefined,
     basis: "exclusive",
   };
@@ -156,7 +156,7 @@ function readSystem(line: ClaudeLine, json: JsonObject): ClaudeLine {
   if (at === undefined || uuid === undefined) return line;
   if (json.subtype === "compact_boundary") {
     const metadata = asObject(json.compactMetadata);
-    const before = asCount(metadata?.preTokens);
+    const before = asTokens(metadata?.preTokens);
     // `postTokens` excludes the system prompt and tools, so it is not the new level. The next turn gives the level.
     return {
       ...line,
@@ -174,8 +174,8 @@ function readSystem(line: ClaudeLine, json: JsonObject): ClaudeLine {
   }
   if (json.subtype === "microcompact_boundary") {
     const metadata = asObject(json.microcompactMetadata);
-    const before = asCount(metadata?.preTokens);
-    const saved = asCount(metadata?.tokensSaved);
+    const before = asTokens(metadata?.preTokens);
+    const saved = asTokens(metadata?.tokensSaved);
     const tools = Array.isArray(metadata?.compactedToolIds) ? metadata.compactedToolIds.length : 0;
     return {
       ...line,

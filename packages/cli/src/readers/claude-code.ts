@@ -4,7 +4,7 @@ import type { ClaudeLine, ClaudeMark, ClaudeTurn } from "./claude-code-line.ts";
 import { fileAgent, fileSession, readClaudeLine } from "./claude-code-line.ts";
 import { sessionFields, sessionStarted } from "./envelope.ts";
 import type { FileHint, HarnessReader, ReaderOptions, Reading, SkipReason } from "./reader.ts";
-import { Skips } from "./reader.ts";
+import { append, Skips } from "./reader.ts";
 import { fit } from "./text.ts";
 
 /** Two boundaries with equal counts within this time are one compaction. */
@@ -139,7 +139,10 @@ export function claudeCodeReader(options: ReaderOptions): HarnessReader {
       if (!session.touched || !Number.isFinite(session.firstAt)) continue;
       session.touched = false;
       const found = eventsOf(session);
-      if (found.length > 0) events.push(startOf(session), ...found);
+      if (found.length > 0) {
+        events.push(startOf(session));
+        append(events, found);
+      }
     }
     return { events, skipped: skips.drain() };
   }
@@ -156,6 +159,7 @@ export function claudeCodeReader(options: ReaderOptions): HarnessReader {
 
   function eventsOf(session: Session): PlimsollEventInput[] {
     const fields = sessionFields(options, session.id);
+    const chains = new Map<string, string>();
     const events: PlimsollEventInput[] = [];
     let firstTurnAt = Number.POSITIVE_INFINITY;
     for (const turn of session.main.values()) {
@@ -166,7 +170,7 @@ export function claudeCodeReader(options: ReaderOptions): HarnessReader {
       firstTurnAt = Math.min(firstTurnAt, turn.at);
       events.push({ ...fields, ...turnEvent(turn) });
     }
-    for (const [agentId, turns] of sideAgents(session)) {
+    for (const [agentId, turns] of sideAgents(session, chains)) {
       for (const turn of turns.values()) {
         const compaction = agentId.startsWith("acompact");
         events.push(
@@ -181,10 +185,11 @@ export function claudeCodeReader(options: ReaderOptions): HarnessReader {
         skips.add("before_first_turn");
         continue;
       }
-      const agentId = mark.uuid === undefined ? undefined : chainAgent(session, mark.uuid);
+      const agentId = mark.uuid === undefined ? undefined : chainAgent(session, mark.uuid, chains);
       events.push({
         ...fields,
         ...mark.event,
+        id: fit(mark.event.id, 128),
         ...(agentId !== undefined && { agent: agentName(agentId), parent_agent: "main" }),
       });
     }
@@ -207,14 +212,14 @@ export function claudeCodeReader(options: ReaderOptions): HarnessReader {
     return owner?.id;
   }
 
-  function sideAgents(session: Session): Map<string, Map<string, ClaudeTurn>> {
+  function sideAgents(session: Session, chains: Map<string, string>): Map<string, Map<string, ClaudeTurn>> {
     const agents = new Map<string, Map<string, ClaudeTurn>>();
     for (const [uuid, turn] of session.side) {
       if (session.main.has(turn.key)) {
         skips.add("replayed");
         continue;
       }
-      const agentId = chainAgent(session, uuid);
+      const agentId = chainAgent(session, uuid, chains);
       const turns = agents.get(agentId) ?? new Map<string, ClaudeTurn>();
       agents.set(agentId, turns);
       const seen = turns.get(turn.key);
@@ -225,20 +230,20 @@ export function claudeCodeReader(options: ReaderOptions): HarnessReader {
   }
 
   function distinct(marks: ClaudeMark[]): ClaudeMark[] {
-    const kept: ClaudeMark[] = [];
-    for (const mark of marks.sort((a, b) => a.event.at - b.event.at || (a.id < b.id ? -1 : 1))) {
-      const twin = kept.find(
-        (other) =>
-          mark.event.type === "compacted" &&
-          other.event.type === "compacted" &&
-          mark.event.tokens_before !== undefined &&
-          mark.event.tokens_before === other.event.tokens_before &&
-          mark.event.at - other.event.at <= SAME_COMPACTION_MS,
-      );
-      if (twin === undefined) kept.push(mark);
-      else skips.add("repeated");
-    }
-    return kept;
+    /** When the last compaction from a level was. */
+    const compactedAt = new Map<number, number>();
+    return marks
+      .sort((a, b) => a.event.at - b.event.at || (a.id < b.id ? -1 : 1))
+      .filter(({ event }) => {
+        if (event.type !== "compacted" || event.tokens_before === undefined) return true;
+        const before = compactedAt.get(event.tokens_before);
+        if (before !== undefined && event.at - before <= SAME_COMPACTION_MS) {
+          skips.add("repeated");
+          return false;
+        }
+        compactedAt.set(event.tokens_before, event.at);
+        return true;
+      });
   }
 }
 
@@ -257,17 +262,24 @@ function turnEvent(turn: ClaudeTurn) {
   };
 }
 
-/** Returns the agent of a sidechain line. Old versions have no agent id, so the first line of the chain identifies it. */
-function chainAgent(session: Session, uuid: string): string {
+/**
+ * Returns the agent of a sidechain line. Old versions have no agent id, so the first line of the chain identifies it.
+ * @param found agents of the lines that were looked up before
+ */
+function chainAgent({ links }: Session, uuid: string, found: Map<string, string>): string {
+  const chain = new Set<string>();
   let at = uuid;
-  const seen = new Set<string>();
-  for (;;) {
-    const link = session.links.get(at);
-    if (link?.agentId !== undefined) return link.agentId;
-    if (link?.parent === undefined || seen.has(at) || !session.links.has(link.parent)) return at.slice(0, 8);
-    seen.add(at);
-    at = link.parent;
+  let agent: string | undefined;
+  while (agent === undefined) {
+    const link = links.get(at);
+    agent = found.get(at) ?? link?.agentId;
+    if (agent !== undefined) break;
+    if (link?.parent === undefined || chain.has(at) || !links.has(link.parent)) agent = at.slice(0, 8);
+    chain.add(at);
+    at = link?.parent ?? at;
   }
+  for (const line of chain) found.set(line, agent);
+  return agent;
 }
 
 function agentName(agentId: string): string {

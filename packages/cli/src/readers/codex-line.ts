@@ -1,6 +1,6 @@
 import type { Usage } from "@plimsoll/protocol";
 import type { JsonObject } from "./json.ts";
-import { asCount, asObject, asText, asTime, parseObject } from "./json.ts";
+import { asCount, asObject, asText, asTime, asTokens, parseObject } from "./json.ts";
 import type { SkipReason } from "./reader.ts";
 
 export interface CodexCount {
@@ -86,7 +86,7 @@ function readMessage(rollout: CodexRollout, payload: JsonObject, at: number): Sk
     case "token_count":
       return readCount(rollout, payload, at);
     case "task_started": {
-      const window = asCount(payload.model_context_window);
+      const window = asTokens(payload.model_context_window);
       if (window !== undefined) rollout.windows.push({ at, value: window });
       return window === undefined ? "not_needed" : undefined;
     }
@@ -106,7 +106,7 @@ function readCount(rollout: CodexRollout, payload: JsonObject, at: number): Skip
   const info = asObject(payload.info);
   const last = asObject(info?.last_token_usage);
   if (info === undefined || last === undefined) return "no_usage";
-  const window = asCount(info.model_context_window);
+  const window = asTokens(info.model_context_window);
   if (window !== undefined) rollout.windows.push({ at, value: window });
   const usage = usageOf(last);
   // After a compaction, Codex writes an estimate with a total and no input. It is not an inference.
@@ -141,14 +141,14 @@ function put(into: Map<string, CodexCount>, count: CodexCount): SkipReason | und
 }
 
 function usageOf(last: JsonObject): Usage | undefined {
-  const input = asCount(last.input_tokens);
+  const input = asTokens(last.input_tokens);
   if (!input) return undefined;
   return {
     input_tokens: input,
-    cache_read_tokens: asCount(last.cached_input_tokens),
-    cache_write_tokens: asCount(last.cache_write_input_tokens),
-    output_tokens: asCount(last.output_tokens),
-    reasoning_tokens: asCount(last.reasoning_output_tokens),
+    cache_read_tokens: asTokens(last.cached_input_tokens),
+    cache_write_tokens: asTokens(last.cache_write_input_tokens),
+    output_tokens: asTokens(last.output_tokens),
+    reasoning_tokens: asTokens(last.reasoning_output_tokens),
     basis: "inclusive",
   };
 }

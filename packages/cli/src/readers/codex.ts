@@ -1,9 +1,10 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol";
 import type { CodexCount, CodexRollout } from "./codex-line.ts";
 import { readCodexLine } from "./codex-line.ts";
+import { Timeline } from "./dated.ts";
 import { sessionFields, sessionStarted } from "./envelope.ts";
 import type { FileHint, HarnessReader, ReaderOptions, Reading } from "./reader.ts";
-import { Skips } from "./reader.ts";
+import { append, Skips } from "./reader.ts";
 import { fit } from "./text.ts";
 
 /** Lines this close together were written at once, such as the parent's history at the start of a fork's file. */
@@ -40,7 +41,7 @@ export function codexReader(options: ReaderOptions): HarnessReader {
     for (const rollout of rollouts.values()) {
       if (!rollout.touched) continue;
       rollout.touched = false;
-      events.push(...eventsOf(rollout, parents, final));
+      append(events, eventsOf(rollout, parents, final));
     }
     return { events, skipped: skips.drain() };
   }
@@ -66,15 +67,19 @@ export function codexReader(options: ReaderOptions): HarnessReader {
       }),
     };
     const replayed = replayTest(rollout);
+    const models = new Timeline(rollout.models);
+    const windows = new Timeline(rollout.windows);
     const events: PlimsollEventInput[] = [];
     for (const count of chosenCounts(rollout, thread, replayed, final)) {
-      const limit = count.window ?? windowAt(rollout, count.at);
+      // For a record, the `token_count` just after it has the size.
+      const limit = count.window ?? windows.at(count.at + SAME_MOMENT_MS) ?? windows.first;
       events.push({
         ...fields,
         id: fit(count.id, 128),
         type: "turn",
         at: count.at,
-        model: fit(modelAt(rollout, count.at), 200),
+        // Logs from early September 2025 contain no model.
+        model: fit(models.at(count.at) ?? models.first ?? "unknown", 200),
         usage: count.usage,
         // Codex reports the effective window, 95 % of the model's window, and stops there.
         ...(limit !== undefined && limit > 0 && { context_window: limit }),
@@ -82,7 +87,7 @@ export function codexReader(options: ReaderOptions): HarnessReader {
     }
     for (const [id, at] of rollout.compactions) {
       if (replayed(at)) skips.add("replayed");
-      else events.push({ ...fields, id, type: "compacted", at, trigger: "auto" });
+      else events.push({ ...fields, id: fit(id, 128), type: "compacted", at, trigger: "auto" });
     }
     if (events.length === 0) return [];
     if (nested) return events;
@@ -183,31 +188,4 @@ function replayTest(rollout: CodexRollout): (at: number) => boolean {
   const burst = times.filter((at) => Math.floor(at / 1_000) === second).length > 1;
   return (at) =>
     at - rollout.firstAt < SAME_MOMENT_MS || (burst && at >= first && Math.floor(at / 1_000) === second);
-}
-
-function modelAt(rollout: CodexRollout, at: number): string {
-  // Logs from early September 2025 contain no model.
-  return (latestAt(rollout.models, at) ?? earliest(rollout.models))?.value ?? "unknown";
-}
-
-/** Returns the window size at a time. For a record, the `token_count` just after it has the size. */
-function windowAt(rollout: CodexRollout, at: number): number | undefined {
-  return (latestAt(rollout.windows, at + SAME_MOMENT_MS) ?? earliest(rollout.windows))?.value;
-}
-
-interface Dated<T> {
-  at: number;
-  value: T;
-}
-
-function latestAt<T>(values: readonly Dated<T>[], at: number): Dated<T> | undefined {
-  let latest: Dated<T> | undefined;
-  for (const value of values) {
-    if (value.at <= at && (latest === undefined || value.at >= latest.at)) latest = value;
-  }
-  return latest;
-}
-
-function earliest<T>(values: readonly Dated<T>[]): Dated<T> | undefined {
-  return [...values].sort((a, b) => a.at - b.at)[0];
 }

@@ -1,3 +1,5 @@
+import { LARGEST } from "@plimsoll/protocol";
+
 /** Safe access to untrusted JSON: each function returns undefined if the value does not have the expected type. */
 export type JsonObject = Record<string, unknown>;
 
@@ -26,7 +28,13 @@ export function asNumber(value: unknown): number | undefined {
 /** A non-negative count, rounded to an integer. */
 export function asCount(value: unknown): number | undefined {
   const number = asNumber(value);
-  return number === undefined || number < 0 || number > 2_147_483_647 ? undefined : Math.round(number);
+  return number === undefined || number < 0 || number > LARGEST.integer ? undefined : Math.round(number);
+}
+
+/** A count of tokens that the server takes. */
+export function asTokens(value: unknown): number | undefined {
+  const count = asCount(value);
+  return count === undefined || count > LARGEST.tokens ? undefined : count;
 }
 
 /** Converts RFC 3339 or epoch milliseconds to epoch milliseconds, between the years 2000 and 2100. */

@@ -1,10 +1,12 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol";
+import { LARGEST } from "@plimsoll/protocol";
+import { Timeline } from "./dated.ts";
 import { sessionFields, sessionStarted } from "./envelope.ts";
 import type { JsonObject } from "./json.ts";
-import { asCount, asNumber, asText, asTime, parseObject } from "./json.ts";
+import { asCount, asNumber, asText, asTime, asTokens, parseObject } from "./json.ts";
 import { chainHeads, logPlace, parentChain } from "./ouroboros-chain.ts";
 import type { FileHint, HarnessReader, ReaderOptions, Reading, SkipReason } from "./reader.ts";
-import { Skips } from "./reader.ts";
+import { append, Skips } from "./reader.ts";
 import { digest, fit } from "./text.ts";
 
 interface TokenUsage {
@@ -103,7 +105,7 @@ export function ouroborosReader(options: ReaderOptions): HarnessReader {
         started.add(head);
         events.push(startOf(logs.get(head) ?? log, logPlace(head).stem));
       }
-      events.push(...found);
+      append(events, found);
     }
     return { events, skipped: skips.drain() };
   }
@@ -121,6 +123,8 @@ export function ouroborosReader(options: ReaderOptions): HarnessReader {
     };
     // Ids include the file name, because turn numbers restart with each window.
     const own = (id: string) => fit(`${logPlace(log.path).stem}/${id}`, 128);
+    const models = modelsOf(log);
+    const levels = levelsOf(log);
     const events: PlimsollEventInput[] = [];
     for (const [id, usage] of log.usages) {
       if (!usage.prompt && !usage.completion) {
@@ -133,7 +137,7 @@ export function ouroborosReader(options: ReaderOptions): HarnessReader {
         id: own(id),
         type: "turn",
         at: usage.at,
-        model: fit(modelAt(log, usage.at) ?? "unknown", 200),
+        model: fit(models.at(usage.at) ?? models.first ?? "unknown", 200),
         // Servers with a prompt cache omit the count, and Ouroboros logs zero. Zero therefore means unknown.
         usage: {
           input_tokens: usage.prompt || undefined,
@@ -159,7 +163,7 @@ export function ouroborosReader(options: ReaderOptions): HarnessReader {
       });
     }
     for (const [id, windDown] of log.windDowns) {
-      const level = levelAt(log, windDown.at);
+      const level = levels.at(windDown.at);
       if (level === undefined) skips.add("no_level");
       else events.push({ ...fields, id: own(id), type: "wind_down", at: windDown.at, context_tokens: level });
     }
@@ -201,8 +205,8 @@ function readEvent(log: Log, json: JsonObject, at: number): SkipReason | undefin
       return put(log.usages, `turn-${turn}/${at}`, {
         at,
         turn,
-        prompt: asCount(json.prompt_tokens),
-        completion: asCount(json.completion_tokens),
+        prompt: asTokens(json.prompt_tokens),
+        completion: asTokens(json.completion_tokens),
         usedShare: asNumber(json.context_used_pct),
       });
     }
@@ -255,19 +259,20 @@ function limitOf(log: Log, usage: TokenUsage): number | undefined {
   const { prompt, usedShare } = usage;
   if (!prompt || !usedShare || usedShare < 0) return undefined;
   const limit = Math.round(prompt / usedShare);
-  return limit > 0 && Math.abs(prompt / limit - usedShare) < 1e-9 ? limit : undefined;
+  return limit > 0 && limit <= LARGEST.tokens && Math.abs(prompt / limit - usedShare) < 1e-9
+    ? limit
+    : undefined;
 }
 
 /** Restarts within one second share a file name, so one file can contain several starts. */
-function modelAt(log: Log, at: number): string | undefined {
-  const starts = log.starts.filter((start) => start.model !== undefined).sort((a, b) => a.at - b.at);
-  return (starts.filter((start) => start.at <= at).at(-1) ?? starts[0])?.model;
+function modelsOf(log: Log): Timeline<string> {
+  return new Timeline(
+    log.starts.flatMap(({ at, model }) => (model === undefined ? [] : [{ at, value: model }])),
+  );
 }
 
-function levelAt(log: Log, at: number): number | undefined {
-  let latest: TokenUsage | undefined;
-  for (const usage of log.usages.values()) {
-    if (usage.at <= at && usage.prompt && (latest === undefined || usage.at >= latest.at)) latest = usage;
-  }
-  return latest?.prompt;
+function levelsOf(log: Log): Timeline<number> {
+  return new Timeline(
+    [...log.usages.values()].flatMap(({ at, prompt }) => (prompt ? [{ at, value: prompt }] : [])),
+  );
 }

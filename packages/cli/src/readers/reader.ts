@@ -86,6 +86,11 @@ export class Skips {
   }
 }
 
+/** Adds items one by one. As arguments of one call, 100,000 and more would overflow the stack. */
+export function append<T>(into: T[], items: readonly T[]): void {
+  for (const item of items) into.push(item);
+}
+
 export function addSkips(into: SkipCounts, more: SkipCounts): void {
   for (const reason of SKIP_REASONS) {
     const count = more[reason];

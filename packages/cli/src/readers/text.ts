@@ -17,8 +17,12 @@ export function digest(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 12);
 }
 
-/** Limits the length of an id or name. A longer text is cut and gets a digest, so that it stays distinct. */
+/**
+ * An id or name that the server takes: without NUL and half surrogate pairs, and not too long. A longer text is cut and
+ * gets a digest, so that it stays distinct.
+ */
 export function fit(text: string, length: number): string {
-  const clean = text.replaceAll("\u0000", "");
-  return clean.length <= length ? clean : `${clean.slice(0, length - 13)}-${digest(clean)}`;
+  const clean = text.replaceAll("\u0000", "\ufffd").toWellFormed();
+  // The cut may split a pair.
+  return clean.length <= length ? clean : `${clean.slice(0, length - 13).toWellFormed()}-${digest(clean)}`;
 }

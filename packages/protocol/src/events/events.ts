@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { DEFAULT_AGENT, instantMs, isInRange, LARGEST, LONGEST } from "./event-rules.ts";
 
-export { DEFAULT_AGENT };
+export { DEFAULT_AGENT, LARGEST };
 
 /** Limits of one request to `POST /api/v1/events`. Sizes in bytes. */
 export const LIMITS = {
