@@ -15,7 +15,7 @@ const APP = "^app/";
 const EXAMPLES = "^examples/";
 const OUTSIDE = "^(e2e|bench|scripts)/";
 
-const TEST = "\\.test\\.tsx?$|/(testing|api-tests)/|^(e2e|bench)/";
+const TEST = "\\.test\\.tsx?$|/(testing|api-tests)/|^(e2e|bench|fuzz)/";
 
 const never = (name, comment, from, to) => ({
   name,

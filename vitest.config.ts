@@ -18,7 +18,7 @@ export default defineConfig({
   },
   test: {
     globalSetup: ["server/testing/global-setup.ts"],
-    include: ["{server,packages,components,scripts,bench,examples}/**/*.test.{ts,tsx}"],
+    include: ["{server,packages,components,scripts,bench,examples,fuzz}/**/*.test.{ts,tsx}"],
     exclude: ["**/node_modules/**", "**/dist/**"],
     testTimeout: 60_000,
     hookTimeout: 120_000,
