@@ -107,7 +107,10 @@ async function caddySite(upstream: number): Promise<Site> {
     .replace("127.0.0.1:4180", `127.0.0.1:${upstream}`)
     .replaceAll("/etc/ssl/plimsoll/", `${folder}/`);
   const file = join(home, "Caddyfile");
-  writeFileSync(file, `{\n\thttp_port ${ports.http}\n\thttps_port ${ports.https}\n\tadmin off\n}\n${config}`);
+  writeFileSync(
+    file,
+    `{\n\thttp_port ${ports.http}\n\thttps_port ${ports.https}\n\tadmin off\n\tgrace_period 1s\n}\n${config}`,
+  );
   const child = spawn(CADDY, ["run", "--config", file, "--adapter", "caddyfile"], {
     env: { ...process.env, HOME: home, XDG_DATA_HOME: home, XDG_CONFIG_HOME: home },
     stdio: ["ignore", "ignore", "pipe"],
@@ -148,6 +151,11 @@ async function ask(site: Ports, path: string, sent: Sent = {}) {
   let text = "";
   for await (const chunk of incoming.setEncoding("utf8")) text += chunk;
   return { status: incoming.statusCode, headers: incoming.headers, text };
+}
+
+async function liveClients(): Promise<number> {
+  const { text } = await server.get("/metrics");
+  return Number(/^plimsoll_live_clients (\d+)$/m.exec(text)?.[1]);
 }
 
 const proxies: [name: string, found: boolean, start: (upstream: number) => Promise<Site>][] = [
@@ -217,7 +225,10 @@ for (const [name, found, start] of proxies) {
       });
       expect(sent).toMatchObject({ status: 200 });
       await vi.waitFor(() => expect(text.length).toBeGreaterThan(before), { timeout: 5_000 });
+      expect(await liveClients()).toBe(1);
       stream.destroy();
+      // A proxy that does not pass this on would use up the streams that the server has.
+      await vi.waitFor(async () => expect(await liveClients()).toBe(0), { timeout: 5_000 });
     });
 
     it("a body over the limit is refused by the proxy or the server", async () => {
