@@ -1,4 +1,3 @@
-import { routeOf } from "../server/http/routes.ts";
 import { ENDPOINTS, type Endpoint } from "./endpoints.ts";
 import { hintsAt } from "./events.ts";
 import { HOSTILE_NAMES, HOSTILE_TIMES, HOSTILE_VALUES } from "./hostile.ts";
@@ -85,8 +84,16 @@ export function queryInputs(
 
 /** A live stream never ends, so nothing behind it on its connection would be answered: only its refusals are tried. */
 function withoutStream(input: HttpInput): HttpInput {
-  if (routeOf(input.path) !== "live") return input;
-  return { ...input, as: "nobody" };
+  return /live/i.test(decodedPath(input.path)) ? { ...input, as: "nobody" } : input;
+}
+
+/** The path as a router may read it. */
+function decodedPath(path: string): string {
+  try {
+    return decodeURIComponent(path.split("?", 1)[0]!);
+  } catch {
+    return path;
+  }
 }
 
 function mutatedKept(random: Random, kept: HttpInput): HttpInput {
