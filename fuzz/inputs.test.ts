@@ -1,0 +1,22 @@
+import { expect, it } from "vitest";
+import { bodyInputs } from "./bodies.ts";
+import { queryInputs } from "./queries.ts";
+import { recordingAt } from "./recordings.ts";
+
+const NOW = Date.UTC(2026, 10, 20);
+const IDS = ["019a0000-0000-7000-8000-00000000000a"];
+
+const makers: [target: string, make: (seed: number) => (index: number) => unknown][] = [
+  ["bodies", (seed) => bodyInputs(seed, NOW, [])],
+  ["queries", (seed) => queryInputs(seed, NOW, IDS, [])],
+  ["recordings", (seed) => (index) => recordingAt(seed, index, [])],
+];
+
+it.each(makers)("a seed makes the same %s again, in any order, and another seed others", (_, make) => {
+  const indexes = Array.from({ length: 300 }, (_, index) => index);
+  const first = indexes.map(make(7));
+  const again = indexes.toReversed().map(make(7)).toReversed();
+  expect(again).toEqual(first);
+  expect(new Set(first.map((input) => JSON.stringify(input))).size).toBeGreaterThan(150);
+  expect(indexes.map(make(8))).not.toEqual(first);
+});
