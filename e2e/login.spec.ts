@@ -1,5 +1,8 @@
+import { existsSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { expect, listen, test } from "./fixtures.ts";
 import { EventBuilder } from "./support/event-builder.ts";
+import { PlimsollServer } from "./support/server.ts";
 
 test("a login link opens the requested page and works once", async ({ browser, server, send, harness }) => {
   await send(new EventBuilder({ harness, session: "behind-the-door", window: 200_000 }).turns(9_000).take());
@@ -65,6 +68,32 @@ test("a used login link is rejected, and every route requires a login", async ({
     expect((await context.request.get(path)).status(), path).toBe(401);
   }
   await context.close();
+});
+
+test("a service prints no login link; its owner finds it in a file until it is used or the server stops", async ({
+  browser,
+}) => {
+  const server = await PlimsollServer.start();
+  try {
+    const file = join(server.home, "login-link");
+    expect(server.output).toContain(`The login link is in ${file}`);
+    expect(server.output).not.toContain("/login#");
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const context = await browser.newContext({ storageState: undefined });
+    const page = await context.newPage();
+    await page.goto(server.loginUrl);
+    await expect(page).toHaveURL(`${server.url}/`);
+    expect(existsSync(file)).toBe(false);
+    await context.close();
+
+    await server.end();
+    await server.begin();
+    expect(existsSync(file)).toBe(true);
+    await server.end();
+    expect(existsSync(file)).toBe(false);
+  } finally {
+    await server.stop();
+  }
 });
 
 test("a login page says that the server did not check the link", async ({ browser, server }) => {

@@ -1,9 +1,10 @@
-import { mkdir, mkdtemp, readFile, writeFile } from "node:fs/promises";
-import { homedir, tmpdir } from "node:os";
+import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileSpool } from "@plimsoll/guard/node";
 import { createReporter, type Reporter } from "@plimsoll/guard/report";
 import { reportProgress, sessionReporter } from "./progress.ts";
+import { withKey } from "./temporary-key.ts";
 
 /** What each example receives. */
 export interface ExampleContext {
@@ -18,17 +19,6 @@ export interface ExampleContext {
   say: (text: string) => void;
   /** Delay of each scripted answer, in ms, so that a viewer can follow the demo. */
   paceMs: number;
-}
-
-/** Finds the server like the command line does: from the environment, or on this machine with its token file. */
-async function target(): Promise<{ url: string; key: string | undefined }> {
-  const url = process.env.PLIMSOLL_URL ?? `http://127.0.0.1:${process.env.PORT ?? "4180"}`;
-  if (process.env.PLIMSOLL_KEY !== undefined) return { url, key: process.env.PLIMSOLL_KEY };
-  const home =
-    process.env.PLIMSOLL_HOME ??
-    (process.getuid?.() === 0 ? "/var/lib/plimsoll" : join(homedir(), ".plimsoll"));
-  const key = await readFile(join(home, "local-token"), "utf8").catch(() => undefined);
-  return { url, key: key?.trim() };
 }
 
 /** Runs one example and sends its events before it returns. */
@@ -50,14 +40,22 @@ export async function runExample<R>(
 }
 
 async function runWithContext<R>(name: string, harness: (context: ExampleContext) => Promise<R>): Promise<R> {
-  const { url, key } = await target();
+  const url = process.env.PLIMSOLL_URL ?? `http://127.0.0.1:${process.env.PORT ?? "4180"}`;
   const say = (text: string) => {
     console.log(text.replace(/^/gm, `${name.padEnd(10)} `));
     reportProgress({ type: "said", example: name, text });
   };
-  if (key === undefined) {
-    say(`No key for ${url}. Set PLIMSOLL_KEY, or start the server on this machine.`);
-  }
+  return withKey(url, say, (key) => runWithKey({ name, url, key, say, harness }));
+}
+
+async function runWithKey<R>(options: {
+  name: string;
+  url: string;
+  key: string | undefined;
+  say: (text: string) => void;
+  harness: (context: ExampleContext) => Promise<R>;
+}): Promise<R> {
+  const { name, url, key, say, harness } = options;
   const folder = await mkdtemp(join(tmpdir(), `plimsoll-${name}-`));
   const reporter = createReporter({
     url: key === undefined ? undefined : url,

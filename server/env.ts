@@ -12,7 +12,8 @@ const schema = z.object({
   NODE_ENV: z
     .enum(["development", "production", "test"], "development, production or test")
     .default("production"),
-  PLIMSOLL_QUOTA_EVENTS_PER_SECOND: integer(0, 10_000_000, 0),
+  PLIMSOLL_QUOTA_EVENTS_PER_SECOND: integer(0, 10_000_000, 20_000),
+  PLIMSOLL_QUOTA_READS_PER_SECOND: integer(0, 1_000_000, 50),
   // The largest request must fit: 4 MiB, and 32 MiB decompressed, for a moment twice.
   PLIMSOLL_BODIES_MIB: integer(69, 65_536, 256),
   PLIMSOLL_PAGES: z.enum(["on", "off"], "on or off").default("on"),

@@ -63,6 +63,13 @@ export function statusOf(error: unknown): number {
   return error instanceof PlimsollError ? error.status : STATUS_OF_CODE.internal;
 }
 
+/** Whole seconds after which whoever met this error with status 429 or 503 may try again; 1 unless it gives a time. */
+export function retryAfterSeconds(error: unknown): number {
+  const details = error instanceof PlimsollError ? error.details : undefined;
+  const given = (details as { retry_after_seconds?: unknown } | undefined)?.retry_after_seconds;
+  return typeof given === "number" && given > 0 ? Math.ceil(given) : 1;
+}
+
 /**
  * The shape of every error on the wire. The text of an unexpected error stays inside the process, because it
  * can contain SQL, paths or user data.

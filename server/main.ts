@@ -6,7 +6,9 @@ import { setFlagsFromString } from "node:v8";
 import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol";
 import type { Logger } from "pino";
 import { loginUrl, openAccess } from "./access/index.ts";
+import { offerLogin } from "./access/login-link.ts";
 import { factsOf } from "./access/principal.ts";
+import { eventQuota, readQuota } from "./access/quota.ts";
 import { analyzeTables, restoreBackup } from "./backup/restore.ts";
 import { writeBackup } from "./backup/write-backup.ts";
 import { startDatabase } from "./db/index.ts";
@@ -25,7 +27,6 @@ import { createLiveStreams } from "./http/live.ts";
 import { errorResponse } from "./http/respond.ts";
 import { checkPort, type RunningServer, type ServeOptions, serve } from "./http/serve.ts";
 import { openIngest } from "./ingest/index.ts";
-import { createQuota } from "./ingest/quota.ts";
 import { createLiveHub } from "./live/hub.ts";
 import { createLogger, logConsole, printable, withoutSecrets } from "./log.ts";
 import { startDeletion } from "./projects/deletion.ts";
@@ -114,11 +115,13 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
 
   const hub = createLiveHub({ connectionString: url, log });
   stops.push(() => hub.stop());
+  const reads = readQuota(settings.PLIMSOLL_QUOTA_READS_PER_SECOND, clock);
   const { access, keys, browsers, localToken, projects, ...accessParts } = await openAccess({
     prisma: control,
     hub,
     home: settings.PLIMSOLL_HOME,
     proxies: settings.PLIMSOLL_TRUSTED_PROXIES,
+    reads,
     log,
   });
   stops.push(() => accessParts.stop());
@@ -154,7 +157,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
   });
 
   const publicUrl = () => running?.url ?? `http://${settings.HOST}:${settings.PORT}`;
-  const freshLoginUrl = () => loginUrl(publicUrl(), browsers.createLoginToken());
+  const freshLoginUrl = (ended?: () => void) => loginUrl(publicUrl(), browsers.createLoginToken(ended));
   const demo = createDemo({ program: join(root, "dist/demo/main.js"), publicUrl, keys, log, clock });
   const services: Services = {
     prisma,
@@ -164,10 +167,11 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     publicUrl,
     keys,
     projects,
-    createLoginUrl: freshLoginUrl,
+    createLoginUrl: () => freshLoginUrl(),
     command: (projectId, command) => ingest.command(projectId, command),
     freshness,
     thresholds,
+    reads,
     demo,
     sharedReads: new SharedReads(),
     clock,
@@ -249,7 +253,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     events: takeEvents({
       access,
       ingest,
-      quota: createQuota(settings.PLIMSOLL_QUOTA_EVENTS_PER_SECOND, clock),
+      quota: eventQuota(settings.PLIMSOLL_QUOTA_EVENTS_PER_SECOND, clock),
       room,
     }),
     machine,
@@ -264,9 +268,11 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
   stops.push(() => demo.close());
   await hub.ready;
 
-  const login =
-    pages === undefined ? "" : `  Open this link to log in; it works once:\n  ${freshLoginUrl()}\n\n`;
-  process.stdout.write(`\n  Plimsoll ${version} is listening on ${running.url}\n\n${login}`);
+  const terminal = process.stdout.isTTY;
+  const home = settings.PLIMSOLL_HOME;
+  const offer = pages && (await offerLogin({ home, terminal, log, createUrl: freshLoginUrl }));
+  if (offer) stops.push(() => offer.withdraw());
+  process.stdout.write(`\n  Plimsoll ${version} is listening on ${running.url}\n\n${offer?.text ?? ""}`);
 }
 
 interface Pages {

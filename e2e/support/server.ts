@@ -19,7 +19,7 @@ export class PlimsollServer {
   #server: LaunchedServer | undefined;
   #key: string | undefined;
   port = 0;
-  /** The login link that the last start printed. */
+  /** The login link of the last start. */
   loginUrl = "";
 
   private constructor(readonly home: string) {}

@@ -68,6 +68,18 @@ describe("a login link", () => {
     await expect(wrong()).rejects.toMatchObject({ code: "quota_exceeded" });
   });
 
+  it("says that it ended when it was used or gave way, once", async () => {
+    let ended = 0;
+    await browsers.login(
+      browsers.createLoginToken(() => ended++),
+      "127.0.0.1",
+    );
+    expect(ended).toBe(1);
+    browsers.createLoginToken(() => ended++);
+    for (let i = 0; i < 20; i++) browsers.createLoginToken();
+    expect(ended).toBe(2);
+  });
+
   it("does not pile up", async () => {
     const first = browsers.createLoginToken();
     for (let i = 0; i < 20; i++) browsers.createLoginToken();

@@ -6,7 +6,7 @@ import { PlimsollError } from "../errors.ts";
 import { hashSecret, makeToken } from "./key-format.ts";
 import type { Throttle } from "./throttle.ts";
 
-const LOGIN_TOKEN_MS = 15 * 60_000;
+export const LOGIN_TOKEN_MS = 15 * 60_000;
 /** Login links waiting to be used; making one more ends the oldest. */
 const LOGIN_TOKENS = 20;
 const SESSION_MS = 30 * 86_400_000;
@@ -31,7 +31,7 @@ export type Browsers = ReturnType<typeof createBrowsers>;
 
 /** How a person's browser gets in: a link that works once, then a cookie for 30 days since its last use. */
 export function createBrowsers({ prisma, throttle, announce, now = Date.now }: BrowserOptions) {
-  const links: { hash: Uint8Array; expiresAt: number }[] = [];
+  const links: { hash: Uint8Array; expiresAt: number; ended: (() => void) | undefined }[] = [];
   const known = new LRUCache<string, { hash: string; expiresAt: number; checkedAt: number }>({ max: 1_000 });
   let endings = 0;
 
@@ -42,6 +42,7 @@ export function createBrowsers({ prisma, throttle, announce, now = Date.now }: B
     for (const [index, link] of links.entries()) if (timingSafeEqual(link.hash, given)) found = index;
     if (found < 0) return false;
     const [link] = links.splice(found, 1);
+    link!.ended?.();
     return link!.expiresAt > now();
   }
 
@@ -54,11 +55,14 @@ export function createBrowsers({ prisma, throttle, announce, now = Date.now }: B
   return {
     forget,
 
-    /** The secret part of a login link: works once, in this process, for 15 minutes. */
-    createLoginToken(): string {
+    /**
+     * The secret part of a login link: works once, in this process, for 15 minutes.
+     * @param ended called when it was used, or gave way to a newer one
+     */
+    createLoginToken(ended?: () => void): string {
       const token = makeToken();
-      if (links.length >= LOGIN_TOKENS) links.shift();
-      links.push({ hash: hashSecret(token), expiresAt: now() + LOGIN_TOKEN_MS });
+      if (links.length >= LOGIN_TOKENS) links.shift()?.ended?.();
+      links.push({ hash: hashSecret(token), expiresAt: now() + LOGIN_TOKEN_MS, ended });
       return token;
     },
 

@@ -9,6 +9,7 @@ import type { TrustedProxies } from "./client-address.ts";
 import { createKeys, type Keys } from "./keys.ts";
 import { type LocalToken, openLocalToken } from "./local-token.ts";
 import { type Access, createAccess } from "./principal.ts";
+import type { Quota } from "./quota.ts";
 import { createThrottle } from "./throttle.ts";
 
 export { type Browsers, loginUrl } from "./browser.ts";
@@ -34,9 +35,11 @@ export async function openAccess(options: {
   /** PLIMSOLL_HOME. */
   home: string;
   proxies: TrustedProxies;
+  /** Bounds the calls of each key. */
+  reads: Quota;
   log: Logger;
 }): Promise<AccessControl> {
-  const { prisma, hub, home, proxies, log } = options;
+  const { prisma, hub, home, proxies, reads, log } = options;
   await ensureDefaultProject(prisma);
   const localToken = await openLocalToken({ home, log });
   const keys = createKeys({ prisma, log, announce: hub.invalidateKey });
@@ -60,6 +63,7 @@ export async function openAccess(options: {
       projects: directory,
       throttle: createThrottle("keys", log),
       proxies,
+      reads,
     }),
     localToken,
     keys,

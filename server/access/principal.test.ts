@@ -32,6 +32,7 @@ const proof = "a proof";
 const rest = () => ({
   throttle: createThrottle("keys", pino({ level: "silent" })),
   proxies: parseProxies("10.0.0.1")!,
+  reads: { take: () => {} },
 });
 
 const access = createAccess({

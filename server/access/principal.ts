@@ -16,6 +16,7 @@ import { shapeOf } from "./key-format.ts";
 import type { Keys, VerifiedKey } from "./keys.ts";
 import type { LocalToken } from "./local-token.ts";
 import { checkOrigin, isLoopbackAddress } from "./origin.ts";
+import type { Quota } from "./quota.ts";
 import type { Throttle } from "./throttle.ts";
 
 /** Who a request comes from and what it may do. */
@@ -58,6 +59,11 @@ export interface Access {
    * @throws PlimsollError also `project_archived`, with the scope `ingest`
    */
   authorize(incoming: IncomingMessage, scope: Scope): Promise<Principal>;
+  /**
+   * `authorize` with the scope `read`, counted as one call of the key.
+   * @throws PlimsollError also `quota_exceeded`
+   */
+  authorizeRead(incoming: IncomingMessage): Promise<Principal>;
   /** The address that a request came from, as far as trusted proxies tell. */
   clientOf(facts: Pick<RequestFacts, "remoteAddress" | "forwardedFor">): string;
 }
@@ -70,6 +76,8 @@ export interface AccessParts {
   /** Of wrong credentials. */
   throttle: Throttle;
   proxies: TrustedProxies;
+  /** Bounds the calls of each key. */
+  reads: Quota;
 }
 
 const ADMIN: ReadonlySet<Scope> = new Set<Scope>(["admin"]);
@@ -78,7 +86,7 @@ const LOCAL_PREFIX = `${LOCAL_SCHEME} `;
 const MAKE_A_KEY = "Make one under Setup, or with `plimsoll key create`.";
 
 export function createAccess(parts: AccessParts): Access {
-  const { keys, browsers, localToken, projects, throttle, proxies } = parts;
+  const { keys, browsers, localToken, projects, throttle, proxies, reads } = parts;
   const clientOf: Access["clientOf"] = (facts) =>
     clientAddress(facts.remoteAddress, facts.forwardedFor, proxies);
 
@@ -171,14 +179,21 @@ export function createAccess(parts: AccessParts): Access {
     return project;
   }
 
+  async function authorize(incoming: IncomingMessage, scope: Scope): Promise<Principal> {
+    const known =
+      askedProject(incoming) === undefined ? byKnownKey(incoming.headers.authorization) : undefined;
+    const principal = requireScope(known ?? (await authenticate(factsOf(incoming))), scope);
+    if (scope === "ingest") requireOpen(await projectOf(principal));
+    return principal;
+  }
+
   return {
     authenticate,
+    authorize,
     clientOf,
-    async authorize(incoming, scope) {
-      const known =
-        askedProject(incoming) === undefined ? byKnownKey(incoming.headers.authorization) : undefined;
-      const principal = requireScope(known ?? (await authenticate(factsOf(incoming))), scope);
-      if (scope === "ingest") requireOpen(await projectOf(principal));
+    async authorizeRead(incoming) {
+      const principal = await authorize(incoming, "read");
+      reads.take(principal.keyId, 1);
       return principal;
     },
   };

@@ -78,7 +78,7 @@ export function createMachineApp(deps: MachineAppDeps): MachineApp {
   });
 
   app.get("/metrics", async (c) => {
-    const { projectId } = await access.authorize(c.env.incoming, "read");
+    const { projectId } = await access.authorizeRead(c.env.incoming);
     const gauges = await readGauges(projectId);
     const { contentType, body } = await renderMetrics(deps.instruments, gauges);
     return c.body(body, 200, { "Content-Type": contentType, "Cache-Control": "no-store" });

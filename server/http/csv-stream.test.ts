@@ -14,7 +14,7 @@ afterEach(() => {
 
 async function exportOf(sessions: CsvDeps["sessions"]): Promise<Response> {
   const app = new Hono<MachineEnv>();
-  const access = { authorize: async () => ({ projectId: 1 }) } as unknown as CsvDeps["access"];
+  const access = { authorizeRead: async () => ({ projectId: 1 }) } as unknown as CsvDeps["access"];
   const turns = () => Promise.reject(new Error("not asked for"));
   csvRoutes({ log: pino({ level: "silent" }), access, sessions, turns })(app);
   const server = createServer(getRequestListener((request, env) => app.fetch(request, env as never)));

@@ -15,7 +15,7 @@ export interface RowPage {
 
 export interface CsvDeps {
   log: Logger;
-  access: Pick<Access, "authorize">;
+  access: Pick<Access, "authorizeRead">;
   sessions: (projectId: number, query: SessionsQuery) => Promise<RowPage>;
   turns: (projectId: number, query: TurnsQuery) => Promise<RowPage>;
 }
@@ -29,14 +29,14 @@ const TURN_COLUMNS = Object.keys(TurnView.shape).filter((name) => name !== "comp
 export function csvRoutes({ log, access, sessions, turns }: CsvDeps): (app: Hono<MachineEnv>) => void {
   return (app) => {
     app.get("/api/v1/sessions.csv", async (c) => {
-      const { projectId } = await access.authorize(c.env.incoming, "read");
+      const { projectId } = await access.authorizeRead(c.env.incoming);
       const query = parse(SessionsQuery, { ...c.req.query(), limit: PAGE });
       c.header("Content-Disposition", 'attachment; filename="plimsoll-sessions.csv"');
       return send(c, log, SESSION_COLUMNS, (cursor) => sessions(projectId, { ...query, cursor }));
     });
 
     app.get("/api/v1/sessions/:id/turns.csv", async (c) => {
-      const { projectId } = await access.authorize(c.env.incoming, "read");
+      const { projectId } = await access.authorizeRead(c.env.incoming);
       const query = parse(TurnsQuery, { ...c.req.query(), id: c.req.param("id"), limit: PAGE });
       c.header("Content-Disposition", `attachment; filename="plimsoll-turns-${query.id.slice(0, 8)}.csv"`);
       return send(c, log, TURN_COLUMNS, (cursor) => turns(projectId, { ...query, cursor }));

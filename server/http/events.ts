@@ -1,11 +1,11 @@
 import type { IncomingMessage } from "node:http";
 import { type IngestAnswer, LIMITS } from "@plimsoll/protocol";
 import type { Access } from "../access/principal.ts";
+import type { Quota } from "../access/quota.ts";
 import { PlimsollError } from "../errors.ts";
 import { decodeBody, tooManyBytes } from "../ingest/decode.ts";
 import { FairTurns } from "../ingest/fair-turns.ts";
 import type { Ingest } from "../ingest/ingest.ts";
-import type { Quota } from "../ingest/quota.ts";
 import type { BodyHold, BodyRoom } from "./body-room.ts";
 
 export interface EventsDeps {
@@ -36,7 +36,7 @@ export function takeEvents(deps: EventsDeps): (incoming: IncomingMessage) => Pro
         checked.add,
       );
       events = checked.count;
-      quota.take(keyId ?? "local", events);
+      quota.take(keyId, events);
       return await ingest.accept(projectId, checked, {
         wait: prefersWait(incoming),
         gone: () => incoming.socket.destroyed,

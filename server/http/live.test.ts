@@ -107,6 +107,18 @@ describe("/api/v1/live", () => {
     await vi.waitFor(() => expect(stream.ended()).toBe(true));
   });
 
+  it("ends when the key is revoked while wrong keys from its address are throttled", async () => {
+    server = await startHttpStack({ heartbeatMs: 20 });
+    const { authorization, id } = await server.key("read");
+    const stream = await open({ authorization });
+    let status = 0;
+    while (status !== 429) {
+      ({ status } = await server.send("/metrics", { headers: { authorization: "Bearer wrong" } }));
+    }
+    await server.keys.revoke(1, id);
+    await vi.waitFor(() => expect(stream.ended()).toBe(true));
+  });
+
   it("ends when the project is deleted", async () => {
     server = await startHttpStack({ heartbeatMs: 20 });
     const { id } = await server.projects.create("billing");

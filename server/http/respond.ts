@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Logger } from "pino";
 import { databaseUnavailable, isUnavailable } from "../db/unavailable.ts";
-import { PlimsollError, statusOf, toErrorBody } from "../errors.ts";
+import { PlimsollError, retryAfterSeconds, statusOf, toErrorBody } from "../errors.ts";
 
 const processPart = randomBytes(4).toString("hex");
 let requests = 0;
@@ -11,15 +11,12 @@ export function nextRequestId(): string {
   return `${processPart}-${(++requests).toString(36)}`;
 }
 
-/** Seconds after which a refused client may try again, unless the error gives a time. */
-const RETRY_AFTER = 1;
-
 /** The headers of an error answer: its content type, and what its status requires. */
 export function errorHeaders(error: unknown): Record<string, string> {
   const status = statusOf(error);
   const headers: Record<string, string> = { "Content-Type": "application/json", "Cache-Control": "no-store" };
   if (status === 401) headers["WWW-Authenticate"] = "Bearer";
-  if (status === 429 || status === 503) headers["Retry-After"] = String(retryAfter(error));
+  if (status === 429 || status === 503) headers["Retry-After"] = String(retryAfterSeconds(error));
   return headers;
 }
 
@@ -49,10 +46,4 @@ export function logError(log: Logger, error: unknown, place: ErrorPlace): void {
   if (!(error instanceof PlimsollError)) log.error({ err: error, ...place }, "a request failed unexpectedly");
   else if (status >= 500) log.warn({ err: error, code: error.code, ...place }, "a request failed");
   else log.debug({ code: error.code, reason: error.message, ...place }, "a request was refused");
-}
-
-function retryAfter(error: unknown): number {
-  const details = error instanceof PlimsollError ? error.details : undefined;
-  const given = (details as { retry_after_seconds?: unknown } | undefined)?.retry_after_seconds;
-  return typeof given === "number" && given > 0 ? Math.ceil(given) : RETRY_AFTER;
 }

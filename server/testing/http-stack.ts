@@ -39,7 +39,14 @@ export async function startHttpStack(
   const log = pino({ level: "silent" });
   const hub = createLiveHub({ connectionString: database.url, log });
   await hub.ready;
-  const control = await openAccess({ prisma, hub, home, proxies: options.proxies ?? new BlockList(), log });
+  const control = await openAccess({
+    prisma,
+    hub,
+    home,
+    proxies: options.proxies ?? new BlockList(),
+    reads: { take: () => {} },
+    log,
+  });
   const { access, keys, browsers, localToken, projects } = control;
   const local = (await readFile(join(home, LOCAL_TOKEN_FILE), "utf8")).trim();
   const instruments = createInstruments();

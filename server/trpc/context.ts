@@ -1,6 +1,7 @@
 import type { Thresholds } from "@plimsoll/protocol";
 import type { Keys } from "../access/keys.ts";
 import type { Principal } from "../access/principal.ts";
+import type { Quota } from "../access/quota.ts";
 import type { PrismaClient } from "../db/client.ts";
 import type { Demo } from "../demo/run.ts";
 import type { Command } from "../ingest/journal-entry.ts";
@@ -23,6 +24,8 @@ export interface Services {
   command: (projectId: number, command: Command) => Promise<void>;
   freshness: FreshnessSource;
   thresholds: (projectId: number) => Thresholds;
+  /** Bounds the calls of each key. */
+  reads: Quota;
   demo: Pick<Demo, "view" | "start" | "stop">;
   sharedReads: SharedReads;
   clock: () => number;

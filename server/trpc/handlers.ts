@@ -4,7 +4,7 @@ import { fetchRequestHandler } from "@trpc/server/adapters/fetch";
 import { createOpenApiFetchHandler, generateOpenApiDocument, type OpenAPIObject } from "trpc-to-openapi";
 import { z } from "zod";
 import type { Principal } from "../access/principal.ts";
-import { PlimsollError } from "../errors.ts";
+import { PlimsollError, retryAfterSeconds } from "../errors.ts";
 import type { Context, Services } from "./context.ts";
 import { plimsollError } from "./init.ts";
 import { appRouter } from "./router.ts";
@@ -56,6 +56,7 @@ export function createHandlers({ services, onError, errorResponse }: HandlerOpti
         maxBatchSize: MOST_CALLS,
         createContext: () => contextOf(caller, said),
         onError: ({ error, path }) => onError(error, path),
+        responseMeta: ({ errors }) => ({ headers: retryHeader(errors) }),
       });
       return withLag(response, said);
     },
@@ -92,6 +93,12 @@ export function createHandlers({ services, onError, errorResponse }: HandlerOpti
       return withLag(response, said);
     },
   };
+}
+
+/** The longest time that a call of the batch has to wait. */
+function retryHeader(errors: readonly TRPCError[]): Record<string, string> {
+  const refused = errors.map(plimsollError).filter(({ status }) => status === 429 || status === 503);
+  return refused.length === 0 ? {} : { "Retry-After": String(Math.max(...refused.map(retryAfterSeconds))) };
 }
 
 /** Says in a header that an answer lacks events which are acknowledged but not projected yet. */

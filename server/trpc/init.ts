@@ -75,7 +75,8 @@ const statusKept = t.procedure.use(async ({ next }) => {
 export function procedure(scope: Scope) {
   return statusKept.use(async ({ ctx, next, path }) => {
     const principal = requireScope(await ctx.principal, scope);
-    const { prisma, thresholds, sharedReads, clock } = ctx.services;
+    const { prisma, thresholds, sharedReads, clock, reads } = ctx.services;
+    reads.take(principal.keyId, 1);
     const { projectId } = principal;
     const reader: Reader = { prisma, projectId, thresholds: thresholds(projectId), now: clock() };
     /** Reads once for all who ask this procedure for the same at the same time. */

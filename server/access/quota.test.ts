@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { PlimsollError } from "../errors.ts";
-import { createQuota, refilled } from "./quota.ts";
+import { eventQuota, readQuota, refilled } from "./quota.ts";
 
 describe("the quota of a key", () => {
   it("starts full and refills evenly up to ten seconds' worth", () => {
@@ -11,7 +11,7 @@ describe("the quota of a key", () => {
 
   it("refuses what exceeds it, says when to come back, and takes nothing then", () => {
     let now = 0;
-    const quota = createQuota(10, () => now);
+    const quota = eventQuota(10, () => now);
     quota.take("a", 100);
     let refusal: unknown;
     try {
@@ -30,7 +30,7 @@ describe("the quota of a key", () => {
   });
 
   it("keeps keys apart, and lets a batch larger than the burst through when full", () => {
-    const quota = createQuota(10, () => 0);
+    const quota = eventQuota(10, () => 0);
     quota.take("a", 5_000);
     expect(() => quota.take("a", 1)).toThrow();
     expect(() => quota.take("b", 1)).not.toThrow();
@@ -38,15 +38,23 @@ describe("the quota of a key", () => {
 
   it("lets a batch larger than the burst wait for a full allowance, and no longer", () => {
     let now = 0;
-    const quota = createQuota(10, () => now);
+    const quota = eventQuota(10, () => now);
     quota.take("a", 100);
     expect(() => quota.take("a", 5_000)).toThrow("send again after 10 s");
     now = 10_000;
     expect(() => quota.take("a", 5_000)).not.toThrow();
   });
 
-  it("is no bound at 0", () => {
-    const quota = createQuota(0, () => 0);
-    for (let i = 0; i < 100; i++) quota.take("a", 10_000);
+  it("is no bound at 0, nor for a person", () => {
+    const unbounded = eventQuota(0, () => 0);
+    for (let i = 0; i < 100; i++) unbounded.take("a", 10_000);
+    const quota = readQuota(1, () => 0);
+    for (let i = 0; i < 100; i++) quota.take(undefined, 1);
+  });
+
+  it("of reads says that they are calls", () => {
+    const quota = readQuota(2, () => 0);
+    for (let i = 0; i < 20; i++) quota.take("a", 1);
+    expect(() => quota.take("a", 1)).toThrow("This key may make 2 calls a second. Try again after 1 s.");
   });
 });
