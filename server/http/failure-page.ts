@@ -3,7 +3,8 @@ import { statusOf, toErrorBody } from "../errors.ts";
 /** Nothing but its own style: what failed may be what would have served the rest. */
 export const FAILURE_PAGE_HEADERS = {
   "Content-Type": "text/html; charset=utf-8",
-  "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
+  "Content-Security-Policy":
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 };
 
 /** Seconds after which the page asks again by itself, when asking again may help. */

@@ -63,7 +63,7 @@ describe("/api/v1/live", () => {
     expect(stream.incoming.statusCode).toBe(200);
     expect(stream.incoming.headers).toMatchObject({
       "content-type": "text/event-stream; charset=utf-8",
-      "cache-control": "no-cache, no-transform",
+      "cache-control": "no-store, no-transform",
       "x-accel-buffering": "no",
     });
     await vi.waitFor(() => expect(stream.messages()).toEqual([changed(null)]));

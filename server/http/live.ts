@@ -5,6 +5,7 @@ import { databaseUnavailable } from "../db/unavailable.ts";
 import { PlimsollError, statusOf } from "../errors.ts";
 import { addChanges, type Changes } from "../live/coalesce.ts";
 import type { LiveHub } from "../live/hub.ts";
+import { MACHINE_HEADERS } from "./headers.ts";
 
 export interface LiveStreamsOptions {
   hub: Pick<LiveHub, "subscribe" | "connected" | "onLost">;
@@ -46,9 +47,10 @@ export function createLiveStreams(options: LiveStreamsOptions): LiveStreams {
 
   function begin(outgoing: ServerResponse): void {
     outgoing.writeHead(200, {
+      ...MACHINE_HEADERS,
       "Content-Type": "text/event-stream; charset=utf-8",
       // no-transform and identity: a compressing proxy would hold messages back until its block is full.
-      "Cache-Control": "no-cache, no-transform",
+      "Cache-Control": "no-store, no-transform",
       "Content-Encoding": "identity",
       "X-Accel-Buffering": "no",
       Connection: "keep-alive",

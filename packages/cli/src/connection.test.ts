@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { accessHint, connect, homeFolder, isLoopback, serverUrl } from "./connection.ts";
-import { allowsColor, columns, fitColumns } from "./terminal.ts";
+import { allowsColor, columns, fitColumns, printableJson, printableLines } from "./terminal.ts";
 
 let home: string;
 beforeAll(async () => {
@@ -78,6 +78,14 @@ describe("terminal", () => {
     [{ TERM: "dumb" }, true, false],
   ])("environment %j, terminal %s: color %s", (env, isTty, color) => {
     expect(allowsColor(env, isTty)).toBe(color);
+  });
+
+  it("shows nothing that a terminal would obey, and keeps JSON the same value", () => {
+    const hostile = { name: "x\u001b[2J\u009b\u202e\r\u{e0041}é" };
+    const json = printableJson(hostile);
+    expect(json.replaceAll("\n", "")).toMatch(/^[ -~é]*$/);
+    expect(JSON.parse(json)).toEqual(hostile);
+    expect(printableLines("one\u001b[2J\ntwo\r")).toBe("one[2J\ntwo");
   });
 
   it("measures text in columns", () => {

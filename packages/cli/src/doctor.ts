@@ -4,7 +4,7 @@ import type { Client } from "./client.ts";
 import type { Connection } from "./connection.ts";
 import { CliError } from "./errors.ts";
 import type { Terminal } from "./terminal.ts";
-import { painter, printable } from "./terminal.ts";
+import { painter, printable, printableJson } from "./terminal.ts";
 
 /** Longest time to wait for one part of the report, ms. A part ends with the step that is under way. */
 export const DOCTOR_MS = 10 * 60_000;
@@ -83,7 +83,7 @@ export async function runDoctor(
     if (part.progress !== null) showProgress(`${part.progress.name}: ${part.progress.message}`);
   }
   const ok = checks.every((check) => check.ok);
-  if (json) out.write(`${JSON.stringify({ ok, checks }, null, 2)}\n`);
+  if (json) out.write(`${printableJson({ ok, checks })}\n`);
   else out.write(`\n${verdict(checks, out.color)}\n`);
   return ok;
 }

@@ -5,7 +5,7 @@ import type { Client } from "./client.ts";
 import { CliError } from "./errors.ts";
 import { ago } from "./number-format.ts";
 import type { Terminal } from "./terminal.ts";
-import { fitColumns, painter } from "./terminal.ts";
+import { fitColumns, painter, printable, printableJson } from "./terminal.ts";
 
 const Keys = z.object({ keys: z.array(KeyView) });
 
@@ -29,7 +29,7 @@ export async function createKey(
   terminal.write(
     options.quiet
       ? `${key.secret}\n`
-      : `${key.secret}\n\nStore this key now; it is not shown again. Name ${key.name}, scopes ${key.scopes.join(", ")}, id ${key.id}.\n`,
+      : `${key.secret}\n\nStore this key now; it is not shown again. Name ${printable(key.name)}, scopes ${key.scopes.join(", ")}, id ${key.id}.\n`,
   );
 }
 
@@ -40,7 +40,7 @@ export async function listKeys(
 ): Promise<void> {
   const { keys } = await client.query("keys.list", undefined, Keys);
   if (options.json) {
-    terminal.write(`${JSON.stringify({ keys }, null, 2)}\n`);
+    terminal.write(`${printableJson({ keys })}\n`);
     return;
   }
   if (keys.length === 0) {
@@ -90,7 +90,9 @@ export async function revokeKey(client: Client, terminal: Terminal, which: strin
     });
   }
   const key = await client.mutate("keys.revoke", { id: matches[0]!.id }, KeyView);
-  terminal.write(`Revoked ${key.name} (${key.prefix}). The server now rejects this key.\n`);
+  terminal.write(
+    `Revoked ${printable(key.name)} (${printable(key.prefix)}). The server now rejects this key.\n`,
+  );
 }
 
 function sharesStart(prefix: string, given: string): boolean {

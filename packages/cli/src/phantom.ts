@@ -2,7 +2,7 @@ import { Command } from "commander";
 import { connect } from "./connection.ts";
 import { healthUrl, runPhantomStatus } from "./phantom/command.ts";
 import { run } from "./run.ts";
-import { terminalOf } from "./terminal.ts";
+import { printable, terminalOf } from "./terminal.ts";
 import { VERSION } from "./version.ts";
 
 const program = new Command("phantom")
@@ -38,7 +38,7 @@ If one of them is down, the command prints the other half. The exit code is 1 on
           healthUrl: healthUrl(flags),
           json: flags.json === true,
           now: Date.now(),
-          warn: (line) => console.error(line),
+          warn: (line) => console.error(printable(line)),
         },
       );
     },

@@ -13,6 +13,7 @@ import { createKey, listKeys, parseScopes, revokeKey } from "./keys.ts";
 import { addProjectCommands } from "./projects.ts";
 import { runStatus } from "./status/command.ts";
 import { watchStatus } from "./status/watch.ts";
+import { printable } from "./terminal.ts";
 import { VERSION } from "./version.ts";
 
 const EXAMPLES = `
@@ -90,7 +91,7 @@ State   "window suspect" means that context tokens exceed the window size, which
     .action(async (flags: ConnectionFlags) => {
       const client = createClient(await connect(flags, context.env));
       const { url } = await client.mutate("login.create", undefined, z.object({ url: z.string() }));
-      context.out.write(`${url}\n`);
+      context.out.write(`${printable(url)}\n`);
     });
   return program;
 }

@@ -5,7 +5,7 @@ import { type Client, createClient } from "./client.ts";
 import { type CommandContext, withServer } from "./command-context.ts";
 import { type ConnectionFlags, connect } from "./connection.ts";
 import { CliError } from "./errors.ts";
-import { fitColumns, painter, printable, type Terminal } from "./terminal.ts";
+import { fitColumns, painter, printable, printableJson, type Terminal } from "./terminal.ts";
 
 export function addProjectCommands(program: Command, context: CommandContext): void {
   const project = program.command("project").description("Create, list, rename, archive and delete projects");
@@ -16,7 +16,7 @@ export function addProjectCommands(program: Command, context: CommandContext): v
     .option("--json", "print JSON")
     .action(async (flags: ConnectionFlags & { json?: boolean }) => {
       const { projects } = await (await open(flags)).query("projects.list", {}, ProjectList);
-      if (flags.json) context.out.write(`${JSON.stringify({ projects }, null, 2)}\n`);
+      if (flags.json) context.out.write(`${printableJson({ projects })}\n`);
       else writeTable(projects, context.out);
     });
 

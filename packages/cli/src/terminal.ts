@@ -53,7 +53,18 @@ export function printable(text: string): string {
 }
 
 /** The same for a text of several lines. */
-export const printableLines = (text: string): string => text.split("\n").map(printable).join("\n");
+export function printableLines(text: string): string {
+  return text.split("\n").map(printable).join("\n");
+}
+
+/** JSON on several lines, in which such characters are escaped: for a program it is the same value. */
+export function printableJson(value: unknown): string {
+  return JSON.stringify(value, null, 2).replace(/[^\P{Cc}\n]|[\p{Cf}\u2028\u2029]/gu, (character) =>
+    Array.from({ length: character.length }, (_, at) => unicodeEscape(character.charCodeAt(at))).join(""),
+  );
+}
+
+const unicodeEscape = (unit: number) => `\\u${unit.toString(16).padStart(4, "0")}`;
 
 /** Width of a text in columns: wide characters take two, combining characters none. */
 export function columns(text: string): number {

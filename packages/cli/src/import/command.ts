@@ -5,6 +5,7 @@ import type { ConnectionFlags } from "../connection.ts";
 import { connect } from "../connection.ts";
 import { CliError } from "../errors.ts";
 import { number } from "../number-format.ts";
+import { printable, printableJson } from "../terminal.ts";
 import { runImport } from "./import.ts";
 import { planImport } from "./plan.ts";
 import { progressBar } from "./progress.ts";
@@ -58,13 +59,13 @@ Examples:
         send: {
           onWait: (ms, why) => {
             bar.clear();
-            context.err.write(`${why} Trying again in ${Math.ceil(ms / 1_000)} s.\n`);
+            context.err.write(`${printable(why)} Trying again in ${Math.ceil(ms / 1_000)} s.\n`);
           },
         },
       }).finally(bar.clear);
       context.out.write(
         flags.json
-          ? `${JSON.stringify({ ...summary, unknown_files: plan.unknown }, null, 2)}\n`
+          ? `${printableJson({ ...summary, unknown_files: plan.unknown })}\n`
           : `${summaryLines(summary, plan).join("\n")}\n`,
       );
       if (plan.groups.length === 0 || (summary.sent?.rejected.length ?? 0) > 0) process.exitCode = 1;
@@ -100,7 +101,7 @@ Examples:
           context.err.write(`${number(accepted)} accepted, ${number(duplicates)} already known${refused}\n`);
         },
         onTrouble: (message) => {
-          if (message !== trouble) context.err.write(`${message} Retrying.\n`);
+          if (message !== trouble) context.err.write(`${printable(message)} Retrying.\n`);
           trouble = message;
         },
       });

@@ -2,7 +2,7 @@ import { createClient } from "../client.ts";
 import type { Connection } from "../connection.ts";
 import { CliError, messageOf } from "../errors.ts";
 import type { Terminal } from "../terminal.ts";
-import { printable } from "../terminal.ts";
+import { printable, printableJson } from "../terminal.ts";
 import type { ContextFigures } from "./context.ts";
 import { contextLines, contextSegment, readContext } from "./context.ts";
 import type { Health as HealthData } from "./health.ts";
@@ -58,7 +58,7 @@ export async function runPhantomStatus(
   if (!context.ok && options.json) options.warn(context.error.message);
   if (options.json) {
     const body = { ...(health.ok ? health.value.raw : {}), context: context.ok ? context.value : null };
-    terminal.write(`${JSON.stringify(body, null, 2)}\n`);
+    terminal.write(`${printableJson(body)}\n`);
   } else {
     terminal.write(`${lines(health, context).join("\n")}\n`);
   }

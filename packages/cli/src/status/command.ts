@@ -4,7 +4,7 @@ import type { Client } from "../client.ts";
 import { createClient } from "../client.ts";
 import type { Connection } from "../connection.ts";
 import type { Terminal } from "../terminal.ts";
-import { painter } from "../terminal.ts";
+import { painter, printableJson } from "../terminal.ts";
 import { statusLines } from "./format.ts";
 
 const DAY_MS = 86_400_000;
@@ -33,6 +33,6 @@ export async function runStatus(
   options: { json: boolean; harness?: string | undefined; now: number },
 ): Promise<void> {
   const fleet = await readFleet(createClient(connection), options.now, options.harness);
-  if (options.json) terminal.write(`${JSON.stringify({ url: connection.url, ...fleet }, null, 2)}\n`);
+  if (options.json) terminal.write(`${printableJson({ url: connection.url, ...fleet })}\n`);
   else terminal.write(`${drawFleet(fleet, terminal, options.now).join("\n")}\n`);
 }
