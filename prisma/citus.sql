@@ -17,6 +17,7 @@ SELECT create_distributed_table('models', 'project_id', colocate_with => 'sessio
 SELECT create_distributed_table('model_windows', 'project_id', colocate_with => 'sessions');
 SELECT create_distributed_table('rollups', 'project_id', colocate_with => 'sessions');
 SELECT create_distributed_table('boundary_rollups', 'project_id', colocate_with => 'sessions');
+SELECT create_distributed_table('rollup_names', 'project_id', colocate_with => 'sessions');
 SELECT create_distributed_table('ingest_counts', 'project_id', colocate_with => 'sessions');
 SELECT create_distributed_table('journal', 'project_id', colocate_with => 'sessions');
 SELECT create_distributed_table('projectors', 'project_id', colocate_with => 'sessions');

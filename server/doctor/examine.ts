@@ -10,6 +10,7 @@ import { decodeCursor, encodeCursor, type Walk } from "./cursor.ts";
 import { durabilityCheck } from "./durability.ts";
 import { hoursCheck } from "./hours.ts";
 import { longerBucketsCheck } from "./longer-buckets.ts";
+import { namesCheck } from "./names.ts";
 import { sessionsCheck } from "./sessions.ts";
 import { totalsCheck } from "./totals.ts";
 import { journalNote, rejectedNote, upkeepNote } from "./work-left.ts";
@@ -39,6 +40,7 @@ const CHECKS: readonly Check[] = [
   agentNumbersCheck,
   marksCheck,
   sessionsCheck,
+  namesCheck,
   longerBucketsCheck,
   hoursCheck,
   agentsCheck,

@@ -1,8 +1,10 @@
 import { BOUNDARY_TYPES, binOf, larger, normaliseUsage, utilizationOf } from "@plimsoll/protocol";
 import type { Sql } from "../db/sql.ts";
 import { type ActiveAgent, activeAgents, readTurnsBetween, type TimeSpan } from "../history/read-turns.ts";
+import { readNamesOfDays } from "../history/rollup-names.ts";
 import { ALL, bucketOf, slotOf } from "../store/buckets.ts";
 import { unpackFacets } from "../store/codes.ts";
+import { dayOf } from "../store/rollup-names.ts";
 import { levelOf, type TurnRow } from "../store/turns.ts";
 import type { Check } from "./check.ts";
 import {
@@ -93,6 +95,9 @@ async function readSources(
   const boundaries: RowsByPlace<BoundarySums> = new Map();
   const models = await sql.query<{ id: number; name: string }>(MODELS, projectId);
   const modelNames = new Map(models.map(({ id, name }) => [id, name]));
+  // An hour lies in one day.
+  const day = dayOf(from);
+  const names = (await readNamesOfDays(sql, projectId, [day])).get(day)!;
   let after = "00000000-0000-0000-0000-000000000000";
   for (;;) {
     const slots = [slotOf(from), slotOf(to - 1)];
@@ -105,13 +110,16 @@ async function readSources(
       for await (const rows of readTurnsBetween(sql, projectId, agents, { from, to })) {
         for (const row of rows) {
           const bucket = bucketOf(row.at, 1);
-          const model = modelNames.get(row.modelId) ?? "?";
-          addTurn(sumsAt(turns, placeOf(bucket, harnesses.get(row.agent)!, model)), row);
+          const [harness, model] = names.placeOf(
+            harnesses.get(row.agent)!,
+            modelNames.get(row.modelId) ?? "?",
+          );
+          addTurn(sumsAt(turns, placeOf(bucket, harness, model)), row);
           addTurn(sumsAt(turns, placeOf(bucket, ALL, ALL)), row);
         }
       }
       for (const row of await sql.query<BoundariesRow>(BOUNDARIES, projectId, ids, from, to)) {
-        addBoundaries(boundaries, placeOf(row.bucket, row.harness, row.type), row);
+        addBoundaries(boundaries, placeOf(row.bucket, names.harnessOf(row.harness), row.type), row);
         addBoundaries(boundaries, placeOf(row.bucket, ALL, row.type), row);
       }
     }

@@ -63,7 +63,9 @@ const BOUNDARY_SUMS = `
 SELECT ${BUCKET} AS bucket, r.harness, r.type, sum(r.count)::float8 AS count, sum(r.reclaimed)::float8 AS reclaimed
 FROM boundary_rollups r
 WHERE r.project_id = $1 AND r.grain = $2::int2 AND r.harness = ANY($5::text[]) AND ${SPAN} GROUP BY 1, 2, 3`;
-const HARNESSES = "SELECT h.instance FROM harnesses h WHERE h.project_id = $1 ORDER BY h.instance";
+const HARNESSES = `
+SELECT DISTINCT n.harness FROM rollup_names n WHERE n.project_id = $1
+  AND n.day > to_timestamp($2::float8 / 1000) - interval '1 day' AND n.day < to_timestamp($3::float8 / 1000)`;
 const BUCKETS = `
 SELECT DISTINCT (extract(epoch FROM b.bucket) * 1000)::float8 AS bucket FROM (
   SELECT r.bucket FROM rollups r WHERE r.project_id = $1 AND r.grain = $2::int2 AND r.harness = '${ALL}'
@@ -89,8 +91,8 @@ export async function readRollups(
   { grain, from, to, width }: { grain: number; from: number; to: number; width: number },
 ): Promise<StoredRollups> {
   const rows: StoredRollups = { turns: new Map(), stale: new Set(), boundaries: new Map() };
-  const harnesses = (await sql.query<{ instance: string }>(HARNESSES, projectId)).map(
-    ({ instance }) => instance,
+  const harnesses = (await sql.query<{ harness: string }>(HARNESSES, projectId, from, to)).map(
+    ({ harness }) => harness,
   );
   harnesses.push(ALL);
   for (let start = 0; start < harnesses.length; start += HARNESSES_AT_ONCE) {

@@ -1,5 +1,6 @@
 import { modelNames } from "@plimsoll/protocol";
 import type { WriterSql } from "../db/sql.ts";
+import { OTHER } from "../store/rollup-names.ts";
 import type { Command } from "./journal-entry.ts";
 import type { ProjectMemory } from "./memory.ts";
 
@@ -10,15 +11,19 @@ ON CONFLICT (project_id, model) DO UPDATE SET tokens = EXCLUDED.tokens, updated_
 const REMOVE_WINDOW = "DELETE FROM model_windows WHERE project_id = $1 AND model = $2";
 
 /**
- * Every agent of the harnesses that have used one of the models. Rollups know that without a look at the turns. An agent
- * that could not be folded gets another attempt.
+ * Every agent of the harnesses that have used one of the models. Rollups know that without a look at the turns. On a day with
+ * too many names, any agent may have used it. An agent that could not be folded gets another attempt.
  */
 const REFOLD_USERS = `
 INSERT INTO refolds (project_id, agent_id, reason, asked_at)
 SELECT $1::int4, a.id, 'window_size', to_timestamp($3::float8 / 1000) FROM agents a
 JOIN sessions s ON s.project_id = $1 AND s.id = a.session_id
-WHERE a.project_id = $1 AND a.turns > 0 AND s.harness IN (
-  SELECT r.harness FROM rollups r WHERE r.project_id = $1 AND r.grain = 360 AND r.model = ANY($2::text[]))
+WHERE a.project_id = $1 AND a.turns > 0 AND (
+  s.harness IN (
+    SELECT r.harness FROM rollups r WHERE r.project_id = $1 AND r.grain = 360 AND r.model = ANY($2::text[]))
+  OR EXISTS (
+    SELECT 1 FROM rollup_names n WHERE n.project_id = $1 AND n.harness = '${OTHER}' AND n.model = '${OTHER}'
+      AND n.day <= a.last_at AND n.day > a.first_at - interval '1 day'))
 ON CONFLICT (project_id, agent_id) DO UPDATE SET reason = EXCLUDED.reason WHERE refolds.reason = 'failed'`;
 
 /** Runs a command in the projector's transaction. `now` in epoch ms. */

@@ -2,6 +2,7 @@ import type { Thresholds } from "@plimsoll/protocol";
 import type { Logger } from "pino";
 import { openWriters, type Writers } from "../db/sql.ts";
 import { SEGMENT_TURNS } from "../history/agent-changes.ts";
+import { NAMES_PER_DAY } from "../store/rollup-names.ts";
 import { DatabaseClock } from "./database-clock.ts";
 import { Freshness } from "./freshness.ts";
 import { Ingest } from "./ingest.ts";
@@ -18,6 +19,8 @@ export interface OpenIngestOptions {
   thresholds: (projectId: number) => Thresholds;
   /** Turns after which an agent's history is cut; see packages/protocol/src/history/segments.ts. */
   segmentTurns?: number;
+  /** See `NAMES_PER_DAY`. */
+  namesPerDay?: number;
   signals: JournalSignals;
   projects: () => Promise<readonly number[]>;
   /** Called with the events of each journal commit and how long it took in ms. */
@@ -54,6 +57,7 @@ export async function openIngest(options: OpenIngestOptions): Promise<OpenedInge
     settings: (projectId) => ({
       thresholds: thresholds(projectId),
       segmentTurns: options.segmentTurns ?? SEGMENT_TURNS,
+      namesPerDay: options.namesPerDay ?? NAMES_PER_DAY,
     }),
     signals,
     log,

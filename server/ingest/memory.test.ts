@@ -13,7 +13,7 @@ import { ProjectMemory } from "./memory.ts";
 import { type ChunkPlan, planChunk } from "./plan-chunk.ts";
 import { encodeChunk, remember, sendChunk } from "./write-chunk.ts";
 
-const SETTINGS = { thresholds: DEFAULT_THRESHOLDS, segmentTurns: 256 };
+const SETTINGS = { thresholds: DEFAULT_THRESHOLDS, segmentTurns: 256, namesPerDay: 500 };
 /** Agents, and sessions, that the small memory of these tests holds. */
 const FEW = 10;
 
@@ -221,7 +221,7 @@ describe("the memory", () => {
   });
 
   it("gives a model the next number if another model has its first", async () => {
-    await path.prisma.model.create({ data: { projectId: 1, id: modelNumber("m", 0), name: "taken" } });
+    await path.prisma.model.create({ data: { projectId: 1, id: modelNumber("m", 0), name: "taken", addedAt: new Date(0) } });
     const memory = await open();
     expect(memory.modelId("taken")).toBe(modelNumber("m", 0));
     expect(memory.modelId("m")).toBe(modelNumber("m", 1));

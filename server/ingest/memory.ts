@@ -4,15 +4,20 @@ import { catalogWindow } from "@plimsoll/protocol/catalog";
 import { LRUCache } from "lru-cache";
 import type { Sql } from "../db/sql.ts";
 import type { KnownAgent } from "../history/agent-changes.ts";
+import type { ArrivedHarness } from "../history/group-events.ts";
 import { eventKey, modelNumber } from "../history/identity.ts";
 import { type Tail, tailTurns } from "../history/tail.ts";
 import { agents } from "../store/agents.ts";
+import { arrayLiteral } from "../store/binary-arrays.ts";
 import { BOUNDARY_ORIGIN } from "../store/codes.ts";
 import { models } from "../store/models.ts";
 import { unpackStored } from "../store/packed-state.ts";
+import { dayOf, MOST_MODELS, OTHER } from "../store/rollup-names.ts";
 import { sessions } from "../store/sessions.ts";
 import { KnownKeys } from "./known-keys.ts";
+import { NewRows } from "./new-rows.ts";
 import type { KnownSession } from "./plan-session.ts";
+import { RollupNames } from "./rollup-names.ts";
 
 /** Agents, and sessions, remembered; some 3 kB each. */
 const REMEMBERED = 10_000;
@@ -43,6 +48,11 @@ export class ProjectMemory {
     maxSize: KEY_BYTES_IN_ALL,
     sizeCalculation: ({ bytes }) => bytes,
   });
+  readonly rollupNames: RollupNames;
+  /** Ids of harness instances that have a row. */
+  readonly #harnesses = new LRUCache<string, true>({ max: REMEMBERED });
+  readonly #newModels = new NewRows();
+  readonly #newHarnesses = new NewRows();
   readonly #modelIds = new Map<string, number>();
   readonly #modelNames = new Map<number, string>();
   readonly #windows = new Map<string, number>();
@@ -50,6 +60,7 @@ export class ProjectMemory {
 
   private constructor(projectId: number, remembered: number) {
     this.projectId = projectId;
+    this.rollupNames = new RollupNames(projectId);
     this.agents = new LRUCache({ max: remembered });
     this.sessions = new LRUCache({ max: remembered });
   }
@@ -64,7 +75,7 @@ export class ProjectMemory {
     remembered = REMEMBERED,
   ): Promise<ProjectMemory> {
     const memory = new ProjectMemory(projectId, remembered);
-    const [stored, windows, [last]] = await Promise.all([
+    const [stored, windows, newHarnesses, [last]] = await Promise.all([
       sql.query<Record<string, unknown>>(
         `SELECT ${models.select("t")} FROM models t WHERE t.project_id = $1`,
         projectId,
@@ -73,15 +84,18 @@ export class ProjectMemory {
         "SELECT model, tokens FROM model_windows WHERE project_id = $1",
         projectId,
       ),
+      sql.query<{ day: number; rows: number }>(NEW_HARNESSES, projectId),
       sql.query<{ number: number | null }>(
         "SELECT max(number) AS number FROM agents WHERE project_id = $1",
         projectId,
       ),
     ]);
     for (const row of stored) {
-      const { id, name } = models.parse(row);
+      const { id, name, addedAt } = models.parse(row);
       memory.#keepModel(name, id);
+      memory.#newModels.add(dayOf(addedAt));
     }
+    for (const { day, rows } of newHarnesses) memory.#newHarnesses.add(day, rows);
     for (const { model, tokens } of windows) memory.#windows.set(model, tokens);
     memory.#lastNumber = last?.number ?? 0;
     return memory;
@@ -166,6 +180,55 @@ export class ProjectMemory {
     return this.#lastNumber;
   }
 
+  /**
+   * The name that turns of a model are stored under: its own, or `OTHER` if the project or the day has no room for it.
+   * @param receivedAt of a turn, epoch ms
+   * @param perDay most new models of a day
+   */
+  admitModel(name: string, receivedAt: number, perDay: number): string {
+    if (this.#modelIds.has(name)) return name;
+    if (name !== OTHER) {
+      const day = dayOf(receivedAt);
+      if (this.#modelIds.size >= MOST_MODELS || this.#newModels.of(day) >= perDay)
+        return this.admitModel(OTHER, receivedAt, perDay);
+      this.#newModels.add(day);
+    }
+    this.modelId(name);
+    return name;
+  }
+
+  /**
+   * Leaves out new harness instances beyond the day's limit. Returns the others, and the ids of those to describe from
+   * their events.
+   * @param perDay most new instances of a day
+   */
+  async admitHarnesses(
+    sql: Pick<Sql, "query">,
+    arrived: readonly ArrivedHarness[],
+    perDay: number,
+  ): Promise<{ admitted: ArrivedHarness[]; described: string[] }> {
+    const unknown = arrived.filter(({ id }) => !this.#harnesses.has(id)).map(({ id }) => id);
+    const found =
+      unknown.length === 0
+        ? []
+        : await sql.query<{ id: string }>(FIND_HARNESSES, this.projectId, arrayLiteral(unknown));
+    const stored = new Set(found.map(({ id }) => id));
+    const admitted: ArrivedHarness[] = [];
+    const described: string[] = [];
+    for (const harness of arrived) {
+      const { id, receivedAt } = harness;
+      const isNew = !this.#harnesses.has(id) && !stored.has(id);
+      const day = dayOf(receivedAt);
+      if (isNew && this.#newHarnesses.of(day) >= perDay) continue;
+      if (isNew) this.#newHarnesses.add(day);
+      this.#harnesses.set(id, true);
+      admitted.push(harness);
+      // A new row may come after events that describe it.
+      if (harness.described || isNew) described.push(id);
+    }
+    return { admitted, described };
+  }
+
   /** The number of a model; the same in every process, because it is derived from the name. */
   modelId(name: string): number {
     const known = this.#modelIds.get(name);
@@ -213,6 +276,11 @@ export class ProjectMemory {
     this.#modelNames.set(id, name);
   }
 }
+
+const FIND_HARNESSES = "SELECT h.id FROM harnesses h WHERE h.project_id = $1 AND h.id = ANY($2::uuid[])";
+const NEW_HARNESSES = `
+SELECT (extract(epoch FROM date_trunc('day', h.added_at, 'UTC')) * 1000)::float8 AS day, count(*)::float8 AS rows
+FROM harnesses h WHERE h.project_id = $1 AND h.added_at > now() - interval '2 days' GROUP BY 1`;
 
 /** Separates what a cache holds from what has to be read. */
 function split<Value extends object>(

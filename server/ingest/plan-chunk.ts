@@ -23,6 +23,7 @@ import {
   tailAfterRefold,
 } from "../history/tail.ts";
 import { type BoundaryRow, reportedRow } from "../store/boundaries.ts";
+import type { RollupNameRow } from "../store/rollup-names.ts";
 import { type Lookup, lookUp, recall } from "./look-up.ts";
 import type { ProjectMemory } from "./memory.ts";
 import { type AgentChange, planSession, type SessionPlan } from "./plan-session.ts";
@@ -38,7 +39,10 @@ export interface ChunkPlan {
   describedSessions: string[];
   describedHarnesses: string[];
   rollups: RollupChanges;
-  models: Set<string>;
+  /** Names that the rollups get with this chunk. */
+  rollupNames: RollupNameRow[];
+  /** When each model of the chunk was received, epoch ms. */
+  models: Map<string, number>;
   ledger: Ledger;
 }
 
@@ -59,7 +63,10 @@ export function outcomeOf({ ledger, sessions }: ChunkPlan): PartOutcome {
 }
 
 /** How events of a project are read. */
-export type ProjectSettings = Pick<AgentOptions, "thresholds" | "segmentTurns">;
+export type ProjectSettings = Pick<AgentOptions, "thresholds" | "segmentTurns"> & {
+  /** See `NAMES_PER_DAY`. */
+  namesPerDay: number;
+};
 
 type SessionAgent = ArrivedAgent & { sessionId: string };
 
@@ -86,6 +93,7 @@ export async function planChunk(
   };
   const owners = [...arrivals.agents.values()];
   const plan = emptyPlan(arrivals);
+  plan.models = nameModels(memory, owners, settings.namesPerDay);
   const bySession = new Map<string, AgentChange[]>();
   let planned = 0;
   const add = (owner: ArrivedAgent, news: AgentNews, changes: AgentChanges | undefined) => {
@@ -134,28 +142,50 @@ export async function planChunk(
   for (const [id, changes] of bySession) {
     plan.sessions.push(planSession(arrivals.sessions.get(id)!, sessions.get(id), changes));
   }
+  const { admitted, described } = await memory.admitHarnesses(sql, plan.harnesses, settings.namesPerDay);
+  plan.harnesses = admitted;
+  plan.describedHarnesses = described;
+  plan.rollupNames = await memory.rollupNames.admit(sql, plan.rollups, settings.namesPerDay);
   return plan;
 }
 
+/** Gives each turn a model that the project has or may still get. Returns the models with a time of receipt. */
+function nameModels(
+  memory: ProjectMemory,
+  owners: readonly ArrivedAgent[],
+  perDay: number,
+): Map<string, number> {
+  const models = new Map<string, number>();
+  for (const { turns } of owners) {
+    let last: { sent: string; model: string } | undefined;
+    for (const { facts, receivedAt } of turns.values()) {
+      if (facts.model !== last?.sent) {
+        last = { sent: facts.model, model: memory.admitModel(facts.model, receivedAt, perDay) };
+        models.set(last.model, receivedAt);
+      }
+      facts.model = last.model;
+    }
+  }
+  return models;
+}
+
 function emptyPlan({ sessions, harnesses }: Arrivals): ChunkPlan {
-  const described = (owners: Iterable<{ id: string; described: boolean }>) =>
-    [...owners].filter((owner) => owner.described).map(({ id }) => id);
   return {
     agents: [],
     harnessMarks: [],
     sessions: [],
     harnesses: [...harnesses.values()],
-    describedSessions: described(sessions.values()),
-    describedHarnesses: described(harnesses.values()),
+    describedSessions: [...sessions.values()].filter(({ described }) => described).map(({ id }) => id),
+    describedHarnesses: [],
     rollups: new RollupChanges(),
-    models: new Set(),
+    rollupNames: [],
+    models: new Map(),
     ledger: new Ledger(),
   };
 }
 
 function addNews(plan: ChunkPlan, owner: ArrivedAgent, news: AgentNews): void {
   for (const { outcome, request } of news.outcomes) plan.ledger.record(outcome, request);
-  for (const { facts } of owner.turns.values()) plan.models.add(facts.model);
   if (isOfSession(owner)) return;
   for (const mark of [...news.newMarks, ...news.replacedMarks.map(({ after }) => after)]) {
     plan.harnessMarks.push(harnessRow(owner, mark));

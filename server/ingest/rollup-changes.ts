@@ -2,18 +2,24 @@ import type { BoundaryReading, TurnReading } from "@plimsoll/protocol";
 import { binOf, isBoundary, larger, normaliseUsage, reclaimedTokens } from "@plimsoll/protocol";
 import { ALL, bucketOf, GRAINS } from "../store/buckets.ts";
 import type { BoundaryRollupRow, RollupRow } from "../store/rollups.ts";
+import { dayOf, OTHER } from "../store/rollup-names.ts";
 import { costMicros } from "../store/turns.ts";
 
 /** Differences to add to the rollups. Collected by minute, harness and model; `everyGrain` derives the rest. */
 export class RollupChanges {
-  readonly #turns = new Map<string, Mutable<RollupRow>>();
-  readonly #boundaries = new Map<string, Mutable<BoundaryRollupRow>>();
+  /** By UTC day, because each day has names of its own. */
+  readonly #days = new Map<number, ChangesOfDay>();
   #last: Mutable<RollupRow> | undefined;
   #stale = false;
 
   /** Whether a peak may be too high and has to be read again from the turns. */
   get stale(): boolean {
     return this.#stale;
+  }
+
+  /** The UTC days that change, epoch ms. */
+  get days(): Iterable<number> {
+    return this.#days.keys();
   }
 
   addTurn(harness: string, reading: TurnReading): void {
@@ -37,14 +43,47 @@ export class RollupChanges {
   addBoundary(harness: string, reading: BoundaryReading, count: 1 | -1): void {
     if (!isBoundary(reading.type)) return;
     const row = { grain: 1, bucket: bucketOf(reading.at, 1), harness, type: reading.type };
-    addBoundaries(this.#boundaries, { ...row, count, reclaimed: count * reclaimedTokens(reading) });
+    const { boundaries } = this.#day(row.bucket);
+    addBoundaries(boundaries, { ...row, count, reclaimed: count * reclaimedTokens(reading) });
+  }
+
+  /**
+   * Counts under one name what `isKept` refuses of a day.
+   * @param isKept called with `ALL` as the model for a harness of boundaries
+   */
+  rename(day: number, isKept: (harness: string, model: string) => boolean): void {
+    const { turns, boundaries } = this.#day(day);
+    for (const [key, row] of [...turns]) {
+      if (isKept(row.harness, row.model)) continue;
+      turns.delete(key);
+      addTurns(turns, { ...row, harness: OTHER, model: OTHER });
+    }
+    for (const [key, row] of [...boundaries]) {
+      if (isKept(row.harness, ALL)) continue;
+      boundaries.delete(key);
+      addBoundaries(boundaries, { ...row, harness: OTHER });
+    }
+    this.#last = undefined;
   }
 
   everyGrain(): { turns: RollupRow[]; boundaries: BoundaryRollupRow[] } {
+    const days = [...this.#days.values()];
+    const turns = days.flatMap((day) => [...day.turns.values()]);
+    const boundaries = days.flatMap((day) => [...day.boundaries.values()]);
     return {
-      turns: inEveryGrain(this.#turns, addTurns, (row) => ({ ...row, harness: ALL, model: ALL })),
-      boundaries: inEveryGrain(this.#boundaries, addBoundaries, (row) => ({ ...row, harness: ALL })),
+      turns: inEveryGrain(turns, addTurns, (row) => ({ ...row, harness: ALL, model: ALL })),
+      boundaries: inEveryGrain(boundaries, addBoundaries, (row) => ({ ...row, harness: ALL })),
     };
+  }
+
+  #day(at: number): ChangesOfDay {
+    const day = dayOf(at);
+    let changes = this.#days.get(day);
+    if (changes === undefined) {
+      changes = { turns: new Map(), boundaries: new Map() };
+      this.#days.set(day, changes);
+    }
+    return changes;
   }
 
   #row(harness: string, { turn: { at, model } }: TurnReading): Mutable<RollupRow> {
@@ -53,7 +92,7 @@ export class RollupChanges {
     // Consecutive turns of an agent mostly share a minute.
     if (last !== undefined && last.bucket === bucket && last.model === model && last.harness === harness)
       return last;
-    this.#last = rowAt(this.#turns, { grain: 1, bucket, harness, model });
+    this.#last = rowAt(this.#day(bucket).turns, { grain: 1, bucket, harness, model });
     return this.#last;
   }
 }
@@ -61,6 +100,12 @@ export class RollupChanges {
 type Mutable<Row> = {
   -readonly [Field in keyof Row]: Row[Field] extends readonly (infer Item)[] ? Item[] : Row[Field];
 };
+/** Minutes of one day. */
+interface ChangesOfDay {
+  turns: Map<string, Mutable<RollupRow>>;
+  boundaries: Map<string, Mutable<BoundaryRollupRow>>;
+}
+
 type Place = Pick<RollupRow, "grain" | "bucket" | "harness" | "model">;
 
 /** No name may contain NUL, so the joined text is unambiguous. */
@@ -129,13 +174,13 @@ function add(row: Mutable<RollupRow>, reading: TurnReading, sign: 1 | -1): void 
 }
 
 function inEveryGrain<Row extends { grain: number; bucket: number }>(
-  minutes: Map<string, Row>,
+  minutes: readonly Row[],
   addTo: (rows: Map<string, Row>, more: Row) => void,
   ofAll: (row: Row) => Row,
 ): Row[] {
   const all = new Map<string, Row>();
-  for (const row of minutes.values()) addTo(all, ofAll(row));
-  const rows = [...minutes.values(), ...all.values()];
+  for (const row of minutes) addTo(all, ofAll(row));
+  const rows = [...minutes, ...all.values()];
   // Each length comes from the one before, which has fewer rows than there are minutes.
   let finer: Iterable<Row> = rows;
   for (const grain of GRAINS.slice(1)) {

@@ -1,7 +1,9 @@
 import { larger, utilizationOf } from "@plimsoll/protocol";
 import type { Sql, WriterSql } from "../db/sql.ts";
 import { type ActiveAgent, activeAgents, readTurnsBetween } from "../history/read-turns.ts";
+import { readNamesOfDays } from "../history/rollup-names.ts";
 import { ALL, bucketOf, SLOT_MS, slotOf } from "../store/buckets.ts";
+import { dayOf, OTHER } from "../store/rollup-names.ts";
 import { type RollupRow, rollups } from "../store/rollups.ts";
 import { levelOf } from "../store/turns.ts";
 
@@ -21,19 +23,23 @@ SELECT (extract(epoch FROM r.bucket) * 1000)::float8 AS bucket, r.harness, r.mod
 FROM minutes i JOIN rollups r ON r.project_id = $1 AND r.grain = 1 AND r.stale AND r.bucket = i.bucket
 ORDER BY r.bucket`;
 
+/** $2 is NULL for all harnesses. */
 const AGENTS = activeAgents(
-  "s.harness = ANY($2::text[]) AND s.last_slot >= $5::int4 AND s.first_slot <= $6::int4",
+  "($2::text[] IS NULL OR s.harness = ANY($2::text[])) AND s.last_slot >= $5::int4 AND s.first_slot <= $6::int4",
 );
-const MODELS = "SELECT m.id, m.name FROM models m WHERE m.project_id = $1 AND m.name = ANY($2::text[])";
+const MODELS = "SELECT m.id, m.name FROM models m WHERE m.project_id = $1";
 
 /** The whole fleet's row of a minute: the highest of its parts. */
 const READ_FLEET_PEAKS = `
 UPDATE rollups r SET stale = false, peak_tokens = o.tokens, peak_utilization = o.utilization
 FROM (
   SELECT p.bucket, max(p.peak_tokens) AS tokens, max(p.peak_utilization) AS utilization
-  FROM harnesses h JOIN rollups p ON p.project_id = $1 AND p.grain = 1 AND p.harness = h.instance
+  FROM (
+    SELECT DISTINCT n.harness FROM rollup_names n
+    WHERE n.project_id = $1 AND n.model <> '${ALL}' AND n.day > $2::timestamptz - interval '1 day' AND n.day <= $3
+  ) h JOIN rollups p ON p.project_id = $1 AND p.grain = 1 AND p.harness = h.harness
     AND p.bucket >= $2 AND p.bucket <= $3
-  WHERE h.project_id = $1 GROUP BY 1
+  GROUP BY 1
 ) o
 WHERE r.project_id = $1 AND r.grain = 1 AND r.stale AND r.harness = '${ALL}' AND r.bucket = o.bucket`;
 
@@ -104,7 +110,9 @@ async function readPart(
   for (let minutes = span; ; minutes = minutes.slice(0, Math.ceil(minutes.length / 2))) {
     const { from, to } = limitsOf(minutes);
     const places = stale.filter(({ bucket, harness }) => bucket >= from && bucket < to && harness !== ALL);
-    const harnesses = [...new Set(places.map(({ harness }) => harness))];
+    const names = [...new Set(places.map(({ harness }) => harness))];
+    // Under the other name, turns of any harness may be counted.
+    const harnesses = names.includes(OTHER) ? null : names;
     const slots = [slotOf(from), slotOf(to - 1)];
     const agents = await sql.query<ActiveAgent>(AGENTS, projectId, harnesses, from, to, ...slots);
     const blocks = agents.reduce((sum, agent) => sum + agent.blocks, 0);
@@ -134,11 +142,11 @@ const NO_PEAKS: Peaks = { peakTokens: undefined, peakUtilization: undefined };
 async function readPeaks(
   sql: Pick<Sql, "query">,
   projectId: number,
-  { minutes, places, agents }: StalePart,
+  { minutes, agents }: StalePart,
 ): Promise<Map<string, Peaks>> {
-  const names = [...new Set(places.map(({ model }) => model))];
-  const models = await sql.query<{ id: number; name: string }>(MODELS, projectId, names);
+  const models = await sql.query<{ id: number; name: string }>(MODELS, projectId);
   const modelNames = new Map(models.map(({ id, name }) => [id, name]));
+  const days = await readNamesOfDays(sql, projectId, new Set(minutes.map(dayOf)));
   const harnesses = new Map(agents.map(({ number, harness }) => [number, harness]));
   const wanted = new Set(minutes);
   const peaks = new Map<string, Peaks>();
@@ -146,9 +154,10 @@ async function readPeaks(
     for (const turn of turns) {
       const bucket = bucketOf(turn.at, 1);
       const level = levelOf(turn);
-      const model = modelNames.get(turn.modelId);
-      if (level === undefined || model === undefined || !wanted.has(bucket)) continue;
-      const key = keyOf({ bucket, harness: harnesses.get(turn.agent)!, model });
+      if (level === undefined || !wanted.has(bucket)) continue;
+      const names = days.get(dayOf(bucket))!;
+      const [harness, model] = names.placeOf(harnesses.get(turn.agent)!, modelNames.get(turn.modelId)!);
+      const key = keyOf({ bucket, harness, model });
       const peak = peaks.get(key) ?? NO_PEAKS;
       peaks.set(key, {
         peakTokens: larger(peak.peakTokens, level),

@@ -111,7 +111,8 @@ async function planRefold(
     describedSessions: [],
     describedHarnesses: [],
     rollups,
-    models: new Set(),
+    rollupNames: await memory.rollupNames.admit(sql, rollups, settings.namesPerDay),
+    models: new Map(),
     ledger: new Ledger(),
   };
 }

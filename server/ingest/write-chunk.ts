@@ -8,6 +8,7 @@ import { crossings } from "../store/crossings.ts";
 import { harnesses, WIDEN_HARNESS } from "../store/harnesses.ts";
 import { ADD_COUNT, ingestCounts } from "../store/ingest-counts.ts";
 import { models } from "../store/models.ts";
+import { rollupNames } from "../store/rollup-names.ts";
 import { ADD_BOUNDARY_ROLLUP, ADD_ROLLUP, boundaryRollups, rollups } from "../store/rollups.ts";
 import { segments } from "../store/segments.ts";
 import { sessions } from "../store/sessions.ts";
@@ -89,13 +90,14 @@ export function encodeChunk(memory: ProjectMemory, plan: ChunkPlan): ChunkStatem
     all(({ segmentUpserts }) => segmentUpserts),
     (rows) => segments.upsert(projectId, rows),
   );
+  some(plan.rollupNames, (rows) => rollupNames.insertIfAbsent(projectId, rows));
   const buckets = plan.rollups.everyGrain();
   some(buckets.turns, (rows) => rollups.upsert(projectId, rows, ADD_ROLLUP));
   some(buckets.boundaries, (rows) => boundaryRollups.upsert(projectId, rows, ADD_BOUNDARY_ROLLUP));
   some(plan.harnesses, (rows) =>
     harnesses.upsert(
       projectId,
-      rows.map(({ receivedAt, ...row }) => ({ ...row, lastReceivedAt: receivedAt })),
+      rows.map(({ receivedAt, ...row }) => ({ ...row, lastReceivedAt: receivedAt, addedAt: receivedAt })),
       WIDEN_HARNESS,
     ),
   );
@@ -206,7 +208,7 @@ function fieldsOf<Row extends object>([row]: readonly Row[]): (keyof Row & strin
 }
 
 function modelRows(memory: ProjectMemory, { models: names }: ChunkPlan) {
-  return [...names].map((name) => ({ id: memory.modelId(name), name }));
+  return [...names].map(([name, addedAt]) => ({ id: memory.modelId(name), name, addedAt }));
 }
 
 function keyed(plan: ChunkPlan, pick: (changes: AgentChanges) => readonly string[]) {

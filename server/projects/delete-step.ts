@@ -25,6 +25,7 @@ export const PROJECT_TABLES: Readonly<Record<string, string>> = {
   models: "id",
   rollups: "grain, harness, bucket, model",
   boundary_rollups: "grain, harness, bucket, type",
+  rollup_names: "day, harness, model",
   ingest_counts: "day, outcome",
 };
 

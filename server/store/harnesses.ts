@@ -7,10 +7,13 @@ export const harnesses = defineTable("harnesses", ["id"], {
   firstAt: "time",
   lastAt: "time",
   lastReceivedAt: "time",
+  /** When the row was made, by the time of receipt. */
+  addedAt: "time",
 });
 
 export const WIDEN_HARNESS = {
   firstAt: "LEAST(t.first_at, EXCLUDED.first_at)",
   lastAt: "GREATEST(t.last_at, EXCLUDED.last_at)",
   lastReceivedAt: "GREATEST(t.last_received_at, EXCLUDED.last_received_at)",
+  addedAt: "t.added_at",
 } as const;

@@ -6,12 +6,13 @@ const COLUMNS: Record<string, string> = {
   sessions: "to_jsonb(t) - 'last_received_at' - 'version' - 'open_slot'",
   agents: `to_jsonb(t) - 'last_received_at' - 'version' - 'number' - 'state' || jsonb_build_object(
     'state', t.state::jsonb->0, 'window', t.state::jsonb->1)`,
-  harnesses: "to_jsonb(t) - 'last_received_at'",
+  harnesses: "to_jsonb(t) - 'last_received_at' - 'added_at'",
   windows: "to_jsonb(t)",
   boundaries: "to_jsonb(t) - 'received_at'",
   crossings: "to_jsonb(t)",
   rollups: "to_jsonb(t) - 'stale'",
   boundary_rollups: "to_jsonb(t)",
+  rollup_names: "to_jsonb(t)",
 };
 
 /** Every row of the telemetry tables, in a stable order. Rollup rows that came back to nothing are left out. */

@@ -19,6 +19,7 @@ export interface TestPipeline extends OpenedIngest {
 export interface StartOptions {
   projected?: (change: Projected) => void;
   segmentTurns?: number;
+  namesPerDay?: number;
   /** This process' clock, epoch ms. */
   clock?: () => number;
 }
@@ -50,7 +51,7 @@ export async function testIngest({
   const path: TestIngest = {
     prisma,
     databaseUrl: url,
-    async start({ projected, segmentTurns, clock = Date.now } = {}) {
+    async start({ projected, segmentTurns, namesPerDay, clock = Date.now } = {}) {
       const opened = await openIngest({
         url,
         log,
@@ -61,6 +62,7 @@ export async function testIngest({
           (await prisma.project.findMany({ where: { deletingAt: null } })).map(({ id }) => id),
         ...(projected && { projected }),
         ...(segmentTurns && { segmentTurns }),
+        ...(namesPerDay && { namesPerDay }),
       });
       const server: TestPipeline = {
         ...opened,
