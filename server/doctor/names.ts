@@ -61,7 +61,9 @@ export const namesCheck: Check = {
       const faults: string[] = [];
       for (const { kind, column, full, unknown } of KINDS) {
         for (const { day, names } of await sql.query<FullDay>(full, projectId, NAMES_PER_DAY)) {
-          faults.push(`${count(names)} ${kind} on ${day}, at most ${count(NAMES_PER_DAY)} (rollup_names.day)`);
+          faults.push(
+            `${count(names)} ${kind} on ${day}, at most ${count(NAMES_PER_DAY)} (rollup_names.day)`,
+          );
         }
         for (const { bucket, harness, model } of await sql.query<UnknownRow>(unknown, projectId)) {
           const name = model === undefined ? harness : `${harness} with ${model}`;

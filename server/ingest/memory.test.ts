@@ -128,7 +128,7 @@ describe("the memory", () => {
   it("has the agents and sessions that were written, so they are not read again", async () => {
     const memory = await open();
     await project(memory, turns([0], 0));
-    expect(reads).toEqual(["agents", "sessions"]);
+    expect(reads).toEqual(["agents", "sessions", "harnesses", "rollup_names"]);
     await project(memory, turns([0], 1));
     expect(reads).toEqual([]);
     expect([...memory.agents.values()].map(({ row }) => [row.turns, row.version])).toEqual([
@@ -221,7 +221,9 @@ describe("the memory", () => {
   });
 
   it("gives a model the next number if another model has its first", async () => {
-    await path.prisma.model.create({ data: { projectId: 1, id: modelNumber("m", 0), name: "taken", addedAt: new Date(0) } });
+    await path.prisma.model.create({
+      data: { projectId: 1, id: modelNumber("m", 0), name: "taken", addedAt: new Date(0) },
+    });
     const memory = await open();
     expect(memory.modelId("taken")).toBe(modelNumber("m", 0));
     expect(memory.modelId("m")).toBe(modelNumber("m", 1));

@@ -1,8 +1,8 @@
 import type { BoundaryReading, TurnReading } from "@plimsoll/protocol";
 import { binOf, isBoundary, larger, normaliseUsage, reclaimedTokens } from "@plimsoll/protocol";
 import { ALL, bucketOf, GRAINS } from "../store/buckets.ts";
-import type { BoundaryRollupRow, RollupRow } from "../store/rollups.ts";
 import { dayOf, OTHER } from "../store/rollup-names.ts";
+import type { BoundaryRollupRow, RollupRow } from "../store/rollups.ts";
 import { costMicros } from "../store/turns.ts";
 
 /** Differences to add to the rollups. Collected by minute, harness and model; `everyGrain` derives the rest. */

@@ -45,11 +45,13 @@ export function coveringBuckets(span: Span): Prisma.Sql {
 const STEPS = [60, 300, 600, 900, 1_800, 3_600, 10_800, 21_600, 43_200, 86_400, 604_800, 2_592_000];
 const WANTED_BUCKETS = 120;
 const MOST_BUCKETS = 1_000;
+/** Of all groups of a series together. */
+const MOST_POINTS = 11_000;
 
-/** The step in seconds that gives about 120 buckets, or the one asked for when that stays within 1,000. */
-export function stepFor({ from, to }: Span, asked: number | undefined): number {
+/** The step in seconds that gives about 120 buckets, or the one asked for when that stays within 1,000, or 11,000 in all groups. */
+export function stepFor({ from, to }: Span, asked: number | undefined, groups = 1): number {
   const seconds = (to - from) / 1_000;
-  const fewest = seconds / MOST_BUCKETS;
+  const fewest = seconds / Math.min(MOST_BUCKETS, Math.floor(MOST_POINTS / groups));
   if (asked !== undefined && asked >= fewest) return asked;
   const target = asked === undefined ? seconds / WANTED_BUCKETS : fewest;
   return STEPS.find((step) => step >= target) ?? Math.ceil(target / 86_400) * 86_400;

@@ -1,4 +1,6 @@
 import type { IngestCounts } from "@plimsoll/protocol";
+import { GRAINS } from "../store/buckets.ts";
+import { dayOf, NAMES_PER_DAY, OTHER } from "../store/rollup-names.ts";
 import { type FreshReader, spanOf } from "./reader.ts";
 
 const DAY_MS = 86_400_000;
@@ -9,19 +11,26 @@ export async function readCounts(
   range: { from: string; to: string },
 ): Promise<IngestCounts> {
   const { from, to } = spanOf(range);
-  const rows = await reader.prisma.ingestCount.groupBy({
-    by: ["outcome"],
-    where: {
-      projectId: reader.projectId,
-      day: { gte: dayOf(from), lte: dayOf(to - 1) },
+  const { prisma, projectId } = reader;
+  const days = { gte: new Date(dayOf(from)), lt: new Date(dayOf(to - 1) + DAY_MS) };
+  // Every day consists of whole buckets of the longest grain.
+  const overLimit = { projectId, grain: GRAINS.at(-1)!, harness: OTHER, bucket: days };
+  const [rows, turns, boundaries] = await Promise.all([
+    prisma.ingestCount.groupBy({
+      by: ["outcome"],
+      where: { projectId, day: days },
+      _sum: { count: true },
+      orderBy: { outcome: "asc" },
+    }),
+    prisma.rollup.aggregate({ where: overLimit, _sum: { turns: true } }),
+    prisma.boundaryRollup.aggregate({ where: overLimit, _sum: { count: true } }),
+  ]);
+  return {
+    counts: rows.map((row) => ({ outcome: row.outcome, count: Number(row._sum.count ?? 0) })),
+    names: {
+      limit: NAMES_PER_DAY,
+      turns_over_limit: turns._sum.turns ?? 0,
+      boundaries_over_limit: boundaries._sum.count ?? 0,
     },
-    _sum: { count: true },
-    orderBy: { outcome: "asc" },
-  });
-  return { counts: rows.map((row) => ({ outcome: row.outcome, count: Number(row._sum.count ?? 0) })) };
-}
-
-/** The beginning of the day, UTC, that an instant (epoch ms) falls in. */
-function dayOf(at: number): Date {
-  return new Date(Math.floor(at / DAY_MS) * DAY_MS);
+  };
 }

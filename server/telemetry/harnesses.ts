@@ -1,16 +1,19 @@
-import type { HarnessView } from "@plimsoll/protocol";
+import type { HarnessList, HarnessView } from "@plimsoll/protocol";
 import { type FreshReader, iso } from "./reader.ts";
 
-/** Every harness instance ever heard from, the latest first; at most 500. */
-export async function readHarnesses({
-  prisma,
-  projectId,
-}: FreshReader): Promise<{ harnesses: HarnessView[] }> {
-  const rows = await prisma.harness.findMany({
-    where: { projectId },
-    orderBy: [{ lastReceivedAt: "desc" }, { id: "asc" }],
-    take: 500,
-  });
+/** Instances in one answer. */
+const MOST_HARNESSES = 500;
+
+/** The harness instances heard from last, the latest first. */
+export async function readHarnesses({ prisma, projectId }: FreshReader): Promise<HarnessList> {
+  const [rows, total] = await Promise.all([
+    prisma.harness.findMany({
+      where: { projectId },
+      orderBy: [{ lastReceivedAt: "desc" }, { id: "asc" }],
+      take: MOST_HARNESSES,
+    }),
+    prisma.harness.count({ where: { projectId } }),
+  ]);
   return {
     harnesses: rows.map((row) => ({
       instance: row.instance,
@@ -21,5 +24,6 @@ export async function readHarnesses({
       first_at: iso(row.firstAt),
       last_at: iso(row.lastAt),
     })),
+    more: Math.max(0, total - rows.length),
   };
 }

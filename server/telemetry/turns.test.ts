@@ -14,7 +14,9 @@ const MANY = 15_000;
 let database: TestDatabase;
 beforeAll(async () => {
   database = await testDatabase();
-  await database.prisma.model.create({ data: { projectId: 1, id: 1, name: "model-a", addedAt: new Date(0) } });
+  await database.prisma.model.create({
+    data: { projectId: 1, id: 1, name: "model-a", addedAt: new Date(0) },
+  });
 });
 afterAll(() => database?.close());
 

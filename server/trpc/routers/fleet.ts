@@ -4,7 +4,7 @@ import {
   FleetQuery,
   FleetStatus,
   FleetView,
-  HarnessView,
+  HarnessList,
   Series,
   SeriesQuery,
   StatusQuery,
@@ -66,5 +66,5 @@ export const harnesses = freshProcedure("read")
     },
   })
   .input(z.object({}))
-  .output(z.object({ harnesses: z.array(HarnessView) }))
+  .output(HarnessList)
   .query(({ ctx }) => readHarnesses(ctx.reader));

@@ -6,6 +6,7 @@ import {
   DoctorReport,
   IngestCounts,
   KeyView,
+  ModelWindowList,
   ModelWindowView,
   RemoveModelWindowInput,
   RevokeKeyInput,
@@ -39,14 +40,7 @@ export const keys = router({
 export const windows = router({
   list: freshProcedure("read")
     .input(z.object({}).optional())
-    .output(
-      z.object({
-        windows: z.array(ModelWindowView),
-        unknown: z.array(z.string()),
-        /** Agents whose history is still to be folded with the sizes set last. */
-        recomputing: z.number().int(),
-      }),
-    )
+    .output(ModelWindowList)
     .query(({ ctx }) => readModelWindows(ctx.reader)),
 
   set: procedure("admin")

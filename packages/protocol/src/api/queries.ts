@@ -64,6 +64,8 @@ export const SeriesQuery = z.object({
   /** Seconds a bucket; chosen to give about 120 buckets when absent, and never more than 1,000. */
   step: z.coerce.number().int().min(60).max(2_678_400).optional(),
   group_by: SeriesGroup.optional(),
+  /** Groups that are named; all others are one group. */
+  top: z.coerce.number().int().min(1).max(50).default(10),
   harness,
 });
 export type SeriesQuery = z.infer<typeof SeriesQuery>;

@@ -158,6 +158,15 @@ export const SERIES_METRICS = [
 export const SeriesMetric = z.enum(SERIES_METRICS);
 export type SeriesMetric = z.infer<typeof SeriesMetric>;
 
+/** Names that an answer combines. */
+export const OtherNames = z.object({
+  /** How many different names. */
+  names: z.number().int(),
+  /** Whether there are more names than a day keeps apart, which nobody counts. */
+  over_limit: z.boolean(),
+});
+export type OtherNames = z.infer<typeof OtherNames>;
+
 /** `type` groups boundaries by type and crossings by threshold. */
 export const SERIES_GROUPS = ["harness", "model", "type"] as const;
 export const SeriesGroup = z.enum(SERIES_GROUPS);
@@ -168,10 +177,13 @@ export const Series = z.object({
   range: Range,
   /** Seconds a bucket. */
   step: z.number().int(),
+  /** The names with the highest values first, then all other names in one group. */
   groups: z.array(
     z.object({
-      /** Null when not grouped. */
+      /** Null when not grouped, and for the other names. */
       group: z.string().nullable(),
+      /** The names beyond `top` that this group adds up; null for every other group. */
+      other: OtherNames.nullable(),
       /** A bucket in which nothing happened is left out of gauges and zero in counts. */
       points: z.array(z.object({ at: time, value: z.number().nullable() })),
     }),
@@ -190,6 +202,14 @@ export const HarnessView = z.object({
   last_at: time,
 });
 export type HarnessView = z.infer<typeof HarnessView>;
+
+export const HarnessList = z.object({
+  /** The latest first; at most 500. */
+  harnesses: z.array(HarnessView),
+  /** Instances beyond those listed. */
+  more: z.number().int(),
+});
+export type HarnessList = z.infer<typeof HarnessList>;
 
 export const SCOPES = ["ingest", "read", "policy:read", "policy:ack", "policy:write", "admin"] as const;
 export const Scope = z.enum(SCOPES);
@@ -213,9 +233,28 @@ export type CreatedKey = z.infer<typeof CreatedKey>;
 export const ModelWindowView = z.object({ model: z.string(), tokens: tokens, updated_at: time });
 export type ModelWindowView = z.infer<typeof ModelWindowView>;
 
-/** What ingestion did with events, by outcome, over the range. */
+export const ModelWindowList = z.object({
+  /** At most 500. */
+  windows: z.array(ModelWindowView),
+  more_windows: z.number().int(),
+  /** Models in use whose size nobody knows; at most 50. */
+  unknown: z.array(z.string()),
+  more_unknown: z.number().int(),
+  /** Agents whose history is still to be folded with the sizes set last. */
+  recomputing: z.number().int(),
+});
+export type ModelWindowList = z.infer<typeof ModelWindowList>;
+
+/** What ingestion did with events, by outcome, over the days of the range. */
 export const IngestCounts = z.object({
   counts: z.array(z.object({ outcome: z.string(), count: z.number().int() })),
+  /** Events of the days that charts count under one name, because their day had too many names. By the events' time. */
+  names: z.object({
+    /** Pairs of harness and model that a UTC day keeps apart. */
+    limit: z.number().int(),
+    turns_over_limit: z.number().int(),
+    boundaries_over_limit: z.number().int(),
+  }),
 });
 export type IngestCounts = z.infer<typeof IngestCounts>;
 
