@@ -4,6 +4,7 @@ import {
   barDomain,
   bucketRows,
   isolatedPoints,
+  otherName,
   type SeriesRow,
   shareOf,
   stackedRows,
@@ -20,6 +21,7 @@ function series(groups: Record<string, [number, number | null][]>): Series {
     step: 60,
     groups: Object.entries(groups).map(([group, points]) => ({
       group: group === "" ? null : group,
+      other: null,
       points: points.map(([minutes, value]) => ({ at: iso(minutes), value })),
     })),
   };
@@ -101,4 +103,21 @@ test("the axis includes whole buckets at both ends of the range", () => {
   expect(barDomain(rows, ["masked"], range)).toEqual([90, 450]);
   expect(barDomain([{ at: 40 }, { at: 150, masked: 1 }, { at: 390 }], ["masked"], range)).toEqual([100, 400]);
   expect(barDomain([], [], range)).toEqual([100, 400]);
+});
+
+test.each([
+  [{ names: 4_312, over_limit: false }, "other (4,312 names)"],
+  [{ names: 1, over_limit: false }, "other (1 name)"],
+  [{ names: 490, over_limit: true }, "other (at least 490 names)"],
+  [{ names: 0, over_limit: true }, "other names"],
+])("%j is named %s", (other, name) => {
+  expect(otherName(other)).toBe(name);
+});
+
+test("the other names are one group of a stacked chart", () => {
+  const all = series({ masked: [[0, 2]], "": [[0, 7]] });
+  all.groups[1]!.other = { names: 30, over_limit: false };
+  const { groups, totals } = stackedRows(all);
+  expect(groups).toEqual(["masked", "other (30 names)"]);
+  expect(totals["other (30 names)"]).toBe(7);
 });

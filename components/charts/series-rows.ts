@@ -1,4 +1,5 @@
-import type { Series } from "@plimsoll/protocol";
+import type { OtherNames, Series } from "@plimsoll/protocol";
+import { exact } from "../format.ts";
 
 export interface SeriesRow {
   at: number;
@@ -41,6 +42,12 @@ export function isolatedPoints(rows: readonly SeriesRow[], name: string): Set<nu
   );
 }
 
+/** The name of all names beyond those that have a group of their own, such as `other (4,312 names)`. */
+export function otherName({ names, over_limit }: OtherNames): string {
+  if (names === 0) return "other names";
+  return `other (${over_limit ? "at least " : ""}${exact(names)} ${names === 1 && !over_limit ? "name" : "names"})`;
+}
+
 /** Rows of a stacked bar chart: the count of each group in each bucket. */
 export function stackedRows(series: Series): {
   rows: SeriesRow[];
@@ -52,8 +59,8 @@ export function stackedRows(series: Series): {
   // Recharts derives the bar width from the smallest gap between rows, so every bucket needs a row.
   for (const { at } of bucketRows({ all: { ...series, groups: series.groups.slice(0, 1) } }))
     rows.set(at, { at });
-  for (const { group, points } of series.groups) {
-    const name = group ?? "all";
+  for (const { group, other, points } of series.groups) {
+    const name = other === null ? (group ?? "all") : otherName(other);
     for (const point of points) {
       const at = Date.parse(point.at);
       const row = rows.get(at) ?? { at };

@@ -10,6 +10,8 @@ import { agentTree } from "./agent-tree.ts";
 
 interface Props {
   agents: AgentView[];
+  /** Agents of the session that are not listed. */
+  more: number;
   /** True if the session has ended, so that no forecast is shown. */
   ended: boolean;
   chosen: string;
@@ -17,11 +19,12 @@ interface Props {
 }
 
 /** The tree of agents, each with its own level. Selecting one shows its chart and turns. */
-export function AgentsPanel({ agents, ended, chosen, onChoose }: Props) {
+export function AgentsPanel({ agents, more, ended, chosen, onChoose }: Props) {
   return (
     <section aria-label="Agents" className="panel px-4 py-3.5">
       <h2 className="mb-1.5 text-[13px] font-semibold">
-        Agents {agents.length > 1 && <span className="font-normal text-faint">{exact(agents.length)}</span>}
+        Agents{" "}
+        {agents.length > 1 && <span className="font-normal text-faint">{exact(agents.length + more)}</span>}
       </h2>
       <ul className="max-h-80 overflow-y-auto">
         {agentTree(agents).map(({ agent, depth }) => (
@@ -62,6 +65,11 @@ export function AgentsPanel({ agents, ended, chosen, onChoose }: Props) {
           </li>
         ))}
       </ul>
+      {more > 0 && (
+        <p className="mt-1.5 text-xs text-faint">
+          {plural(more, "agent")} with fewer turns {more === 1 ? "is" : "are"} not listed.
+        </p>
+      )}
     </section>
   );
 }

@@ -144,6 +144,7 @@ function SessionDetails({ id, detail }: { id: string; detail: SessionDetail }) {
             <div className="grid min-w-0 gap-4">
               <AgentsPanel
                 agents={detail.agents}
+                more={detail.more_agents}
                 ended={session.status === "ended"}
                 chosen={agent.id}
                 onChoose={(next) => void setView({ agent: next === first?.id ? null : next })}

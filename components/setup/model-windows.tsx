@@ -70,6 +70,9 @@ export function ModelWindows({ requestedModel }: { requestedModel: string | null
                 {name}
               </Button>
             ))}
+            {(query.data?.more_unknown ?? 0) > 0 && (
+              <span className="self-center text-muted">and {exact(query.data?.more_unknown ?? 0)} more</span>
+            )}
           </div>
         </div>
       )}

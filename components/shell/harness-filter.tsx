@@ -1,6 +1,7 @@
 "use client";
 
 import { useQuery } from "@tanstack/react-query";
+import { exact } from "../format.ts";
 import { useTRPC } from "../trpc.ts";
 import { SelectMenu } from "../ui/select-menu.tsx";
 import { useHarness } from "../url.ts";
@@ -13,8 +14,9 @@ export function HarnessFilter() {
   const names = new Set((data?.harnesses ?? []).map(({ instance }) => instance));
   // A shared link may name a harness this server does not know.
   if (harness !== null) names.add(harness);
+  const more = data?.more ?? 0;
   const options = [
-    { value: ALL, label: "All harnesses" },
+    { value: ALL, label: more === 0 ? "All harnesses" : `All harnesses (${exact(more)} not listed)` },
     ...[...names].sort().map((value) => ({ value, label: value })),
   ];
   return (

@@ -17,6 +17,7 @@ const agent = (changes: Partial<AgentGauges> = {}): AgentGauges => ({
 });
 const fleet = (changes: Partial<FleetGauges> = {}): FleetGauges => ({
   agents: [agent()],
+  live: 1,
   boundaries: [
     { type: "subtick", count: 4 },
     { type: "masked", count: 11 },
@@ -57,6 +58,7 @@ describe("the metrics", () => {
       ],
     });
     expect(only("plimsoll_sessions_past_warning")).toEqual([{ value: "2" }]);
+    expect(only("plimsoll_live_agents")).toEqual([{ value: "1" }]);
     expect(only("plimsoll_read_model_up")).toEqual([{ value: "1" }]);
   });
 

@@ -54,6 +54,12 @@ function fleetRegistry(gauges: FleetGauges | undefined): Registry {
     if (agent.load !== null) load.set(labels, agent.load);
   }
 
+  const live = new Gauge({
+    name: "plimsoll_live_agents",
+    help: `Live agents. The ${AGENTS_SHOWN} with the highest load have gauges of their own.`,
+    registers,
+  });
+  live.set(gauges.live);
   const boundaries = new Counter({
     name: "plimsoll_boundaries_total",
     help: "Boundaries of context windows, by type.",

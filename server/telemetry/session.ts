@@ -14,7 +14,11 @@ import { unpackStored } from "../store/packed-state.ts";
 import { type FreshReader, iso, type Reader } from "./reader.ts";
 import { agentView, sessionRow } from "./views.ts";
 
+const MOST_AGENTS = 500;
+const MOST_WINDOWS = 2_000;
 const MOST_MARKS = 1_000;
+/** Characters of all marks' details. */
+const MOST_DETAIL = 1_000_000;
 
 /** The session, or `not_found`. */
 export async function findSession(reader: Reader, id: string): Promise<Session> {
@@ -29,13 +33,14 @@ export async function findSession(reader: Reader, id: string): Promise<Session> 
 export async function readSession(reader: FreshReader, id: string): Promise<SessionDetail> {
   const { prisma, projectId } = reader;
   const session = await findSession(reader, id);
-  const agents = await prisma.agent.findMany({
-    where: { projectId, sessionId: id },
-    orderBy: [{ firstAt: "asc" }, { id: "asc" }],
-  });
+  const agents = await findAgents(reader, id);
   const owned = { projectId, agentId: { in: agents.map((agent) => agent.id) } };
   const [windows, boundaries, crossings] = await Promise.all([
-    prisma.window.findMany({ where: owned, orderBy: [{ agentId: "asc" }, { index: "asc" }] }),
+    prisma.window.findMany({
+      where: owned,
+      orderBy: [{ lastAt: "desc" }, { agentId: "asc" }, { index: "desc" }],
+      take: MOST_WINDOWS,
+    }),
     prisma.boundary.findMany({
       where: { ...owned, type: { not: "threshold_crossed" } },
       orderBy: [{ at: "desc" }, { id: "desc" }],
@@ -43,6 +48,7 @@ export async function readSession(reader: FreshReader, id: string): Promise<Sess
     }),
     prisma.crossing.findMany({ where: owned, orderBy: [{ at: "desc" }, { id: "desc" }], take: MOST_MARKS }),
   ]);
+  windows.sort((a, b) => a.index - b.index);
   const names = new Map(agents.map((agent) => [agent.id, agent.name]));
   const main =
     agents.find((agent) => agent.name === DEFAULT_AGENT) ??
@@ -52,12 +58,41 @@ export async function readSession(reader: FreshReader, id: string): Promise<Sess
     session: sessionRow(session, reader.now),
     main_agent_id: main?.id ?? null,
     agents: agents.map((agent) => agentView(agent, reader.thresholds)),
+    more_agents: Math.max(0, session.agents - agents.length),
     windows: windowViews(agents, windows),
-    boundaries: boundaries.reverse().map((row) => boundaryView(row, names)),
+    boundaries: firstOf(boundaries)
+      .reverse()
+      .map((row) => boundaryView(row, names)),
     crossings: crossings.reverse().map((row) => crossingView(row, names)),
     thresholds: reader.thresholds,
     threshold_origin: "default",
   };
+}
+
+/** The agents of a session, the first heard from first. Of very many, the main agent and those with the most turns. */
+async function findAgents({ prisma, projectId }: Reader, sessionId: string): Promise<Agent[]> {
+  const where = { projectId, sessionId };
+  const found = await prisma.agent.findMany({
+    where,
+    orderBy: [{ turns: "desc" }, { id: "asc" }],
+    take: MOST_AGENTS,
+  });
+  if (found.length === MOST_AGENTS && !found.some(({ name }) => name === DEFAULT_AGENT)) {
+    const main = await prisma.agent.findFirst({ where: { ...where, name: DEFAULT_AGENT } });
+    if (main !== null) found[MOST_AGENTS - 1] = main;
+  }
+  return found.sort(
+    (a, b) => a.firstAt.getTime() - b.firstAt.getTime() || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0),
+  );
+}
+
+/** The first marks whose details are not too long together. */
+function firstOf(marks: readonly Boundary[]): Boundary[] {
+  let left = MOST_DETAIL;
+  return marks.filter(({ detail }) => {
+    left -= JSON.stringify(detail).length;
+    return left >= 0;
+  });
 }
 
 function boundaryView(row: Boundary, names: ReadonlyMap<string, string>): BoundaryView {

@@ -16,5 +16,11 @@ it("counts agents that wait to be recomputed, without those set aside and those 
     data: [refold(1, "window_size"), refold(1, "window_size"), refold(1, "failed"), refold(2, "window_size")],
   });
   const reader = { prisma: database.prisma, projectId: 1, thresholds: DEFAULT_THRESHOLDS, now: 0 };
-  expect(await readModelWindows(reader)).toEqual({ windows: [], unknown: [], recomputing: 2 });
+  expect(await readModelWindows(reader)).toEqual({
+    windows: [],
+    more_windows: 0,
+    unknown: [],
+    more_unknown: 0,
+    recomputing: 2,
+  });
 });

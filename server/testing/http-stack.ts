@@ -67,7 +67,7 @@ export async function startHttpStack(
     localToken,
     streams,
     instruments,
-    gauges: options.gauges ?? (async () => ({ agents: [], boundaries: [], sessionsPastWarning: 0 })),
+    gauges: options.gauges ?? (async () => ({ agents: [], live: 0, boundaries: [], sessionsPastWarning: 0 })),
     readiness: createReadiness({
       probeWrite: () => probeWrite(prisma),
       writeFailure: () => undefined,

@@ -1,6 +1,7 @@
 import { BOUNDARY_TYPES, binOf, larger } from "@plimsoll/protocol";
 import type { PrismaClient } from "../db/client.ts";
 import { ALL, bucketOf, GRAINS } from "../store/buckets.ts";
+import { dayOf, OTHER } from "../store/rollup-names.ts";
 import { levelOf } from "../store/turns.ts";
 import { storedTurns } from "./turns.ts";
 
@@ -17,10 +18,17 @@ interface Sum {
 /** A name may contain a slash, so the parts are joined as JSON. */
 const keyOf = (...parts: (string | number)[]): string => JSON.stringify(parts);
 
+/** The names that a day's rollups have, as `harness`, or as `harness` and `model`. */
+async function readNames(prisma: PrismaClient, projectId: number): Promise<Set<string>> {
+  const rows = await prisma.rollupName.findMany({ where: { projectId } });
+  return new Set(rows.map(({ day, harness, model }) => keyOf(day.getTime(), harness, model)));
+}
+
 /** The rollups that the stored turns add up to, by grain, bucket, harness and model. */
 export async function sumsOfTurns(prisma: PrismaClient, projectId = 1): Promise<Record<string, Sum>> {
   const where = { projectId };
-  const [turns, agents, sessions, models] = await Promise.all([
+  const [names, turns, agents, sessions, models] = await Promise.all([
+    readNames(prisma, projectId),
     storedTurns(prisma),
     prisma.agent.findMany({ where }),
     prisma.session.findMany({ where }),
@@ -34,12 +42,11 @@ export async function sumsOfTurns(prisma: PrismaClient, projectId = 1): Promise<
     const { contextTokens, windowTokens } = turn;
     const level = levelOf(turn);
     const share = level !== undefined && windowTokens !== undefined ? level / windowTokens : undefined;
+    const own = [harnessOf.get(turn.agent)!, modelOf.get(turn.modelId)!] as const;
+    const isNamed = names.has(keyOf(dayOf(turn.at), ...own));
     for (const grain of GRAINS) {
       const bucket = bucketOf(turn.at, grain);
-      for (const [harness, model] of [
-        [harnessOf.get(turn.agent)!, modelOf.get(turn.modelId)!],
-        [ALL, ALL],
-      ] as const) {
+      for (const [harness, model] of [isNamed ? own : [OTHER, OTHER], [ALL, ALL]] as const) {
         const key = keyOf(grain, bucket, harness, model);
         sums[key] ??= {
           turns: 0,
@@ -92,12 +99,15 @@ export async function sumsOfBoundaries(prisma: PrismaClient, projectId = 1): Pro
   const sums: Falls = {};
   const rows = await prisma.boundary.findMany({ where: { projectId, type: { in: [...BOUNDARY_TYPES] } } });
   const sessions = await prisma.session.findMany({ where: { projectId } });
+  const names = await readNames(prisma, projectId);
   const harnesses = new Map(sessions.map(({ id, harness }) => [id, harness]));
   for (const { type, at, sessionId, tokensBefore, tokensAfter } of rows) {
     const reclaimed =
       tokensBefore === null || tokensAfter === null ? 0 : Math.max(0, tokensBefore - tokensAfter);
+    const own = harnesses.get(sessionId!)!;
+    const isNamed = names.has(keyOf(dayOf(at.getTime()), own, ALL));
     for (const grain of GRAINS) {
-      for (const harness of [harnesses.get(sessionId!)!, ALL]) {
+      for (const harness of [isNamed ? own : OTHER, ALL]) {
         const key = keyOf(grain, bucketOf(at.getTime(), grain), harness, type);
         const [count, sum] = sums[key] ?? [0, 0];
         sums[key] = [count + 1, sum + reclaimed];

@@ -100,9 +100,13 @@ export const SessionDetail = z.object({
   session: SessionSummary,
   /** The agent that stands for the session. */
   main_agent_id: z.string().nullable(),
+  /** At most 500: the main agent and those with the most turns. */
   agents: z.array(AgentView),
+  /** Agents beyond those listed. */
+  more_agents: z.number().int(),
+  /** Of the listed agents. At most 2,000 that are over, the latest, and those that agents are in. */
   windows: z.array(WindowView),
-  /** Newest 1,000, oldest first. */
+  /** Of the listed agents. Newest 1,000 with up to 1 MB of details, oldest first. */
   boundaries: z.array(BoundaryView),
   crossings: z.array(CrossingView),
   thresholds: Thresholds,
