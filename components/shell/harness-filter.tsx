@@ -16,7 +16,7 @@ export function HarnessFilter() {
   if (harness !== null) names.add(harness);
   const more = data?.more ?? 0;
   const options = [
-    { value: ALL, label: more === 0 ? "All harnesses" : `All harnesses (${exact(more)} not listed)` },
+    { value: ALL, label: "All harnesses", ...(more > 0 && { note: `${exact(more)} not listed` }) },
     ...[...names].sort().map((value) => ({ value, label: value })),
   ];
   return (

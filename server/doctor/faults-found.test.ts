@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { NAMES_PER_DAY } from "../store/rollup-names.ts";
 import type { TurnRow } from "../store/turns.ts";
 import { type ExaminedHistories, examinedHistories } from "../testing/examined-histories.ts";
 import type { TestIngest } from "../testing/ingest.ts";
@@ -214,6 +215,21 @@ const FAULTS: Fault[] = [
     "rollups",
     "DELETE FROM rollups WHERE bucket >= (SELECT max(bucket) FROM rollups WHERE grain = 360)",
     "turns in rollups",
+  ],
+  ["a lost name", "rollup_names", "DELETE FROM rollup_names WHERE model = 'model-b'", "rollups.harness"],
+  ["a lost harness", "rollup_names", "DELETE FROM rollup_names WHERE model = ''", "boundary_rollups.harness"],
+  [
+    "too many names of a day",
+    "rollup_names",
+    `INSERT INTO rollup_names SELECT 1, (SELECT min(day) FROM rollup_names), 'h' || n, 'm', n = 1
+     FROM generate_series(1, ${NAMES_PER_DAY}) n`,
+    "rollup_names.day",
+  ],
+  [
+    "a rollup under a name of another day",
+    "rollup_names",
+    "UPDATE rollup_names SET day = day + interval '1 day'",
+    "rollups.harness",
   ],
   [
     "an uncounted turn",

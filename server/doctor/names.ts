@@ -51,7 +51,7 @@ interface UnknownRow {
 
 /** Compares the names in rollups with those that their days admit. */
 export const namesCheck: Check = {
-  name: "rollups use the names of their days",
+  name: "charts use the names of their days",
   units: undefined,
   weight: 1,
   size: 1,

@@ -210,6 +210,7 @@ describe("every statement of the write path", () => {
       "projectors",
       "refolds",
       "rejected_events",
+      "rollup_names",
       "rollups",
       "segments",
       "sessions",

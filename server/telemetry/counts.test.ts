@@ -1,5 +1,6 @@
 import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { NAMES_PER_DAY, OTHER } from "../store/rollup-names.ts";
 import { type TestDatabase, testDatabase } from "../testing/database.ts";
 import { readCounts } from "./counts.ts";
 import type { FreshReader } from "./reader.ts";
@@ -8,6 +9,22 @@ let database: TestDatabase;
 
 beforeAll(async () => {
   database = await testDatabase();
+  await database.prisma.rollup.createMany({
+    data: [19, 20, 21].map((day) => ({
+      projectId: 1,
+      grain: 360,
+      bucket: new Date(Date.UTC(2026, 10, day, 18)),
+      harness: OTHER,
+      model: OTHER,
+      turns: 2 * day,
+      missing: 0,
+      fresh: 0,
+      cacheRead: 0,
+      cacheWrite: 0,
+      output: 0,
+      costMicros: 0,
+    })),
+  });
   await database.prisma.ingestCount.createMany({
     data: [19, 20, 21].map((day) => ({
       projectId: 1,
@@ -32,5 +49,8 @@ test.each([
     now: 0,
     lag: { events: 0, ms: 0 },
   };
-  expect(await readCounts(reader, { from, to })).toEqual({ counts: [{ outcome: "turn", count: turns }] });
+  expect(await readCounts(reader, { from, to })).toEqual({
+    counts: [{ outcome: "turn", count: turns }],
+    names: { limit: NAMES_PER_DAY, turns_over_limit: 2 * turns, boundaries_over_limit: 0 },
+  });
 });
