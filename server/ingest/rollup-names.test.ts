@@ -108,6 +108,20 @@ describe("names beyond the limit of a day", () => {
     ]);
   });
 
+  it("are told apart on each of many days in one chunk, also when they come again", async () => {
+    const days = Array.from({ length: 120 }, (_, n) => ({ id: `d${n}`, at: MIDNIGHT - n * DAY }));
+    const sent = [
+      ...days.map((day) => turn("a", "model-a", day)),
+      ...days.map((day) => turn("b", "model-a", day)),
+    ];
+    const server = await path.start({ namesPerDay: 1 });
+    await server.send(...sent);
+    await server.send(...sent.map((one) => ({ ...one, usage: { input_tokens: 2_000 } })));
+    await server.close();
+    expect(Object.values(await counted())).toEqual(Array(240).fill(1));
+    expect(await storedRollups(prisma)).toEqual(await sumsOfTurns(prisma));
+  });
+
   it("are corrected where they were counted, also by another server", async () => {
     let server = await path.start({ namesPerDay: 1 });
     await server.send(turn("a", "model-a"), turn("b", "model-a", { usage: { input_tokens: 9_000 } }));

@@ -1,8 +1,9 @@
 import type { HarnessList, HarnessView } from "@plimsoll/protocol";
 import { type FreshReader, iso } from "./reader.ts";
 
-/** Instances in one answer. */
+/** Instances in one answer, and the characters of all their names and capabilities. */
 const MOST_HARNESSES = 500;
+const MOST_TEXT = 500_000;
 
 /** The harness instances heard from last, the latest first. */
 export async function readHarnesses({ prisma, projectId }: FreshReader): Promise<HarnessList> {
@@ -14,16 +15,22 @@ export async function readHarnesses({ prisma, projectId }: FreshReader): Promise
     }),
     prisma.harness.count({ where: { projectId } }),
   ]);
-  return {
-    harnesses: rows.map((row) => ({
-      instance: row.instance,
-      name: row.name,
-      version: row.version,
-      status: row.status as HarnessView["status"],
-      capabilities: row.capabilities,
-      first_at: iso(row.firstAt),
-      last_at: iso(row.lastAt),
-    })),
-    more: Math.max(0, total - rows.length),
-  };
+  let left = MOST_TEXT;
+  const harnesses = rows
+    .map(
+      (row): HarnessView => ({
+        instance: row.instance,
+        name: row.name,
+        version: row.version,
+        status: row.status as HarnessView["status"],
+        capabilities: row.capabilities,
+        first_at: iso(row.firstAt),
+        last_at: iso(row.lastAt),
+      }),
+    )
+    .filter((view) => {
+      left -= JSON.stringify(view).length;
+      return left >= 0;
+    });
+  return { harnesses, more: Math.max(0, total - harnesses.length) };
 }

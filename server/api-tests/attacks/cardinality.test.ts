@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import type { DoctorReport, IngestCounts, Series, SessionDetail } from "@plimsoll/protocol";
+import type { DoctorReport, IngestCounts, ModelWindowList, Series, SessionDetail } from "@plimsoll/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { NAMES_PER_DAY } from "../../store/rollup-names.ts";
 import { startTestServer, type TestServer } from "../../testing/server.ts";
@@ -17,6 +17,10 @@ const MOST_GROWTH = 400 * 1_024 * 1_024;
 const HONEST = 40;
 /** Agents of one session. */
 const AGENTS = 3_000;
+/** Names of thresholds. */
+const THRESHOLDS = 2_000;
+/** Harness instances with as long a description as they may have. */
+const LONG_HELLOS = 200;
 const MODEL = "claude-sonnet-4-5";
 
 let server: TestServer;
@@ -25,12 +29,13 @@ let ingestKey: string;
 beforeAll(async () => {
   server = await startTestServer();
   ingestKey = (await makeKey(server, "ingest")).secret;
-  await sendAll(honest("before"));
+  await sendAll([...honest("before"), ...Array.from({ length: LONG_HELLOS }, (_, n) => longHello(n))]);
   await caughtUp(server);
   await sendAll(Array.from({ length: NAMES }, (_, n) => hostile(n)));
   await sendAll(
     Array.from({ length: AGENTS }, (_, n) => ({ ...turn("honest", "crowd", MODEL, n), agent: `a${n}` })),
   );
+  await sendAll(Array.from({ length: THRESHOLDS }, (_, n) => crossing(n)));
   await sendAll(honest("after"));
   await caughtUp(server, 60_000);
 }, 120_000);
@@ -50,6 +55,28 @@ const turn = (harness: string, session: string, model: string, n: number) => ({
 const hostile = (n: number) => turn(`harness ${n}`, `s-${n}`, `model ${n}`, n);
 const honest = (session: string) =>
   Array.from({ length: HONEST }, (_, n) => turn("honest", session, MODEL, n));
+
+const crossing = (n: number) => ({
+  type: "threshold_crossed",
+  id: `crossing ${n}`,
+  at: START + 1_000,
+  harness: "honest",
+  session: "crowd",
+  agent: `a${n}`,
+  threshold: `threshold ${n}`,
+  direction: "up",
+  threshold_tokens: 1_000,
+  context_tokens: 1_001,
+});
+const longHello = (n: number) => ({
+  type: "harness",
+  id: "hello",
+  at: START,
+  harness: `long ${n}`,
+  status: "hello",
+  name: `${n} long`,
+  capabilities: Array.from({ length: 128 }, (_, m) => `${n} ${m}`.padEnd(64, "é")),
+});
 
 async function sendAll(events: readonly unknown[]): Promise<void> {
   for (let start = 0; start < events.length; start += 5_000) {
@@ -112,6 +139,13 @@ describe("20,000 names of one ingest key", () => {
       turns_over_limit: NAMES - (NAMES_PER_DAY - 1),
       boundaries_over_limit: 0,
     });
+  });
+
+  it("are few among the models", async () => {
+    const windows = await server.trpc<ModelWindowList>("windows.list");
+    expect(windows.unknown).toHaveLength(50);
+    // The other name is one more, and the catalog knows the honest one's size.
+    expect(windows.more_unknown).toBe(NAMES_PER_DAY - 1 + 1 - 50);
   });
 
   it("leave turns and sessions their true names", async () => {

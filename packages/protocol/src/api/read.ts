@@ -204,7 +204,7 @@ export const HarnessView = z.object({
 export type HarnessView = z.infer<typeof HarnessView>;
 
 export const HarnessList = z.object({
-  /** The latest first; at most 500. */
+  /** The latest first; at most 500, and at most 500 kB. */
   harnesses: z.array(HarnessView),
   /** Instances beyond those listed. */
   more: z.number().int(),
