@@ -183,7 +183,9 @@ function compareCrossings(
     const before = left.get(id);
     left.delete(id);
     comparison.originChanged ||= before !== undefined && before.origin !== crossing.origin;
-    if (before === undefined) countWarning(comparison, crossing, 1);
+    // A report sent again with other content keeps the id of its crossing, and may no longer be a warning.
+    if (before !== undefined) countWarning(comparison, before, -1);
+    countWarning(comparison, crossing, 1);
     if (before !== undefined && sameCrossing(before, crossing)) continue;
     comparison.changes.crossingUpserts.push(crossingRow(crossing, rowPlace(place)));
   }
