@@ -15,7 +15,7 @@ import { startDatabase } from "./db/index.ts";
 import { openWriters } from "./db/sql.ts";
 import { createDemo } from "./demo/run.ts";
 import { readSettings, type Settings } from "./env.ts";
-import { describeError } from "./errors.ts";
+import { describeError, PlimsollError } from "./errors.ts";
 import { createMachineApp } from "./http/app.ts";
 import { backupRoutes } from "./http/backup.ts";
 import { BodyRoom } from "./http/body-room.ts";
@@ -296,8 +296,20 @@ async function openPages(settings: Settings, root: string, log: Logger): Promise
   const httpServer = new Server();
   const app = next({ dev, dir: root, hostname: settings.HOST, port: settings.PORT, httpServer });
   await app.prepare();
+  const handle = app.getRequestHandler();
+  const { parseAndValidateFlightRouterState } = createRequire(import.meta.url)(
+    "next/dist/server/app-render/parse-and-validate-flight-router-state.js",
+  ) as typeof import("next/dist/server/app-render/parse-and-validate-flight-router-state.js");
   return {
-    handle: app.getRequestHandler(),
+    handle(incoming, outgoing) {
+      try {
+        parseAndValidateFlightRouterState(incoming.headers["next-router-state-tree"]);
+      } catch {
+        // Next would answer 500 and log an error.
+        throw new PlimsollError("bad_request", "The header next-router-state-tree cannot be read.");
+      }
+      return handle(incoming, outgoing);
+    },
     upgrade: dev ? app.getUpgradeHandler() : undefined,
     close: () => app.close(),
   };

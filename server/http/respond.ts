@@ -27,6 +27,11 @@ export function errorResponse(error: unknown): Response {
   });
 }
 
+/** That a path leads nowhere. */
+export function nothingAt({ method, url = "" }: { method?: string; url?: string }): PlimsollError {
+  return new PlimsollError("not_found", `There is nothing at ${method} ${url.split("?", 1)[0]}.`);
+}
+
 /** Turns a failure of the database into an error with status 503. Returns any other error unchanged. */
 export function foreseen(thrown: unknown): unknown {
   if (thrown instanceof PlimsollError || !isUnavailable(thrown)) return thrown;

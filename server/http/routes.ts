@@ -26,6 +26,7 @@ const MACHINE_PREFIXES: [prefix: string, route: Route][] = [
 
 /** Needed before, or whether or not, somebody is logged in. */
 const FREE_PREFIXES = ["/_next/", "/__nextjs", "/fonts/", "/icon", "/apple-icon"];
+const BUILT = "/_next/static/";
 const FREE_PATHS = ["/login", "/favicon.ico", "/robots.txt", "/manifest.webmanifest"];
 
 /** @param url as in the request line, with its query */
@@ -41,6 +42,24 @@ function isFree(url: string): boolean {
   if (path.includes("..") || path.includes("//") || path.includes("\\") || /%2e|%2f|%5c/i.test(path))
     return false;
   return FREE_PATHS.includes(path) || FREE_PREFIXES.some((prefix) => path.startsWith(prefix));
+}
+
+/** Files of the build. Their names change with their content, so anybody may store them. */
+export const isBuiltAsset = (url: string): boolean => url.startsWith(BUILT) || url.startsWith("/icon");
+
+/** What Next answers besides pages and files: images it resizes, data of other routers, and helpers for development. */
+export function isNextInternal(url: string): boolean {
+  return (url.startsWith("/_next") && !url.startsWith(BUILT)) || url.startsWith("/__next");
+}
+
+/** Whether every % in the path begins a character. Next answers 500 if not. */
+export function isDecodable(url: string): boolean {
+  try {
+    decodeURIComponent(url.split("?", 1)[0]!);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Whether the page server answers, instead of the app for machines. */

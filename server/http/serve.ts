@@ -14,8 +14,9 @@ import { contentSecurityPolicy, MACHINE_HEADERS, makeNonce, PAGE_HEADERS } from 
 import type { Instruments } from "./instruments.ts";
 import type { LiveStreams } from "./live.ts";
 import { allowLongBodies } from "./long-bodies.ts";
-import { errorHeaders, errorResponse, foreseen, logError, nextRequestId } from "./respond.ts";
-import { isForPeople, routeOf, takesEvents } from "./routes.ts";
+import { PageQueue } from "./page-queue.ts";
+import { errorHeaders, errorResponse, foreseen, logError, nextRequestId, nothingAt } from "./respond.ts";
+import { isBuiltAsset, isDecodable, isForPeople, isNextInternal, routeOf, takesEvents } from "./routes.ts";
 
 export interface ServeOptions {
   host: string;
@@ -70,6 +71,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   } = options;
   const upgraded = new Set<Duplex>();
   const development = options.pageUpgrade !== undefined;
+  const queue = new PageQueue();
 
   const machines = getRequestListener((request, bindings) => machine.fetch(request, bindings as never), {
     // A request too broken for the app to see, such as one with a malformed Host.
@@ -86,7 +88,15 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       incoming.headers["x-nonce"] = nonce;
       setHeaders(outgoing, { ...PAGE_HEADERS, "Content-Security-Policy": policy });
       if (!open || url.startsWith("/login")) outgoing.setHeader("Cache-Control", "no-store");
-      if (open || (await letIn(incoming, outgoing, url))) await pages(incoming, outgoing);
+      if (!development && isNextInternal(url)) throw nothingAt(incoming);
+      if (!isDecodable(url))
+        throw new PlimsollError("bad_request", "The address has an incomplete % escape.");
+      if (!open && !(await letIn(incoming, outgoing, url))) return;
+      const { method = "" } = incoming;
+      if (!development && method !== "GET" && method !== "HEAD") {
+        throw new PlimsollError("bad_request", `Pages answer GET and HEAD, not ${method}.`);
+      }
+      if (isBuiltAsset(url) || (await queue.enter(incoming, outgoing))) await pages(incoming, outgoing);
     } catch (error) {
       const forPeople = incoming.headers.accept?.includes("text/html") === true;
       refuse(incoming, outgoing, url, foreseen(error), forPeople);
