@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { makeFifo } from "../testing/fifo.ts";
 import { makeLocalToken, shapeOf } from "./key-format.ts";
 import { LOCAL_TOKEN_FILE, openLocalToken } from "./local-token.ts";
 
@@ -42,19 +43,6 @@ describe("the local token", () => {
     expect(await token.matches(await read())).toBe(true);
   });
 
-  it("is not taken from a link, nor from another user", async () => {
-    const elsewhere = join(home, "elsewhere");
-    await writeFile(elsewhere, makeLocalToken(), { mode: 0o644 });
-    await symlink(elsewhere, file);
-    await expect(openLocalToken({ home, log })).rejects.toMatchObject({ code: "data_folder_unwritable" });
-    expect((await stat(elsewhere)).mode & 0o777).toBe(0o644);
-    if (process.getuid?.() !== 0) return;
-    await rm(file);
-    await writeFile(file, makeLocalToken(), { mode: 0o600 });
-    await chown(file, 12_345, 12_345);
-    await expect(openLocalToken({ home, log })).rejects.toMatchObject({ code: "data_folder_unwritable" });
-  });
-
   it("is closed to others again when somebody opened it", async () => {
     await openLocalToken({ home, log });
     await chmod(file, 0o644);
@@ -73,6 +61,38 @@ describe("the local token", () => {
     time += 1_000;
     expect(await token.matches(after)).toBe(true);
     expect(await token.matches(before)).toBe(false);
+  });
+
+  it.skipIf(process.platform === "win32")("is not read through a link or from a FIFO", async () => {
+    const elsewhere = join(home, "elsewhere");
+    await writeFile(elsewhere, `${makeLocalToken()}\n`, { mode: 0o644 });
+    await symlink(elsewhere, file);
+    const refusal = { code: "data_folder_unwritable", message: expect.stringContaining("is a link") };
+    await expect(openLocalToken({ home, log })).rejects.toMatchObject(refusal);
+    expect((await stat(elsewhere)).mode & 0o777).toBe(0o644);
+    await rm(file);
+    makeFifo(file);
+    await expect(openLocalToken({ home, log })).rejects.toMatchObject(refusal);
+  });
+
+  it.runIf(process.getuid?.() === 0)("is refused if it belongs to another user", async () => {
+    await openLocalToken({ home, log });
+    const used = await openLocalToken({ home, log, now: () => Number.MAX_SAFE_INTEGER });
+    const planted = makeLocalToken();
+    await writeFile(file, `${planted}\n`);
+    await chown(file, 54_321, 54_321);
+    expect(await used.matches(planted)).toBe(false);
+    await expect(openLocalToken({ home, log })).rejects.toMatchObject({
+      code: "data_folder_unwritable",
+      message: expect.stringContaining(`${file}: it belongs to the user with uid 54321`),
+      hint: expect.stringContaining("Delete it"),
+    });
+  });
+
+  it.runIf(process.getuid?.() === 0)("is not kept by root where another user can replace it", async () => {
+    await chown(home, 54_321, 54_321);
+    await expect(openLocalToken({ home, log })).rejects.toMatchObject({ code: "root_unsupported" });
+    expect(await readdir(home)).toEqual([]);
   });
 
   it("says what to do when its folder cannot be made", async () => {

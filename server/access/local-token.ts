@@ -1,12 +1,13 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { constants } from "node:fs";
-import { open, readFile, unlink } from "node:fs/promises";
+import type { Stats } from "node:fs";
+import { type FileHandle, open, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { clientProofText, type LocalProof, serverProofText } from "@plimsoll/protocol";
 import type { Logger } from "pino";
 import { PlimsollError } from "../errors.ts";
-import { makeFolder } from "../folder.ts";
+import { makeFolder, trustedPath } from "../folder.ts";
+import { withRegularFile } from "../regular-file.ts";
 import { hashSecret, makeLocalToken, makeToken, shapeOf } from "./key-format.ts";
 
 export const LOCAL_TOKEN_FILE = "local-token";
@@ -14,6 +15,8 @@ export const LOCAL_TOKEN_FILE = "local-token";
 /** How long another process may take between making the file and filling it, in ms. */
 const FILLING_MS = 1_000;
 const REREAD_MS = 1_000;
+/** A token and a line feed have fewer. */
+const TOKEN_FILE_BYTES = 1_024;
 
 export interface LocalToken {
   /** Whether this is the token in the file now. */
@@ -27,14 +30,15 @@ export interface LocalToken {
 /**
  * The token with which the command line of this machine is let in: whoever may read the file owns the
  * data anyway. All processes of one home share it. To change it, delete the file.
- * @throws PlimsollError `data_folder_unwritable`
+ * @throws PlimsollError `data_folder_unwritable`, `root_unsupported`
  */
 export async function openLocalToken(options: {
   home: string;
   log: Logger;
   now?: () => number;
 }): Promise<LocalToken> {
-  const { home, log, now = Date.now } = options;
+  const { log, now = Date.now } = options;
+  const home = await trustedPath(options.home);
   const path = join(home, LOCAL_TOKEN_FILE);
   const instance = makeToken();
   let current = await readOrMake(path, home, log);
@@ -44,7 +48,7 @@ export async function openLocalToken(options: {
   async function reread(): Promise<boolean> {
     if (now() - readAt < REREAD_MS) return false;
     readAt = now();
-    const found = await readToken(path).catch(() => undefined);
+    const found = await readToken(path, log).catch(() => undefined);
     if (found === undefined || found === current) return false;
     current = found;
     return true;
@@ -75,17 +79,15 @@ async function readOrMake(path: string, home: string, log: Logger): Promise<stri
     for (let attempt = 0; attempt < 3; attempt++) {
       const made = await make(path);
       if (made) return made;
-      const found = await readFilled(path);
-      if (found) {
-        await closeToOthers(path, log);
-        return found;
-      }
+      const found = await readFilled(path, log);
+      if (found) return found;
       // Its maker was killed between making and filling it.
       log.warn({ path }, "the local token file was incomplete and is made again");
       await unlink(path).catch(() => {});
     }
     throw new Error("the file is replaced again and again");
   } catch (error) {
+    if (error instanceof PlimsollError) throw error;
     throw new PlimsollError("data_folder_unwritable", `The file ${path} cannot be made or read.`, {
       cause: error,
       hint: `Give this user write access to ${home}, or set PLIMSOLL_HOME to another folder.`,
@@ -109,34 +111,35 @@ async function make(path: string): Promise<string | undefined> {
   return token;
 }
 
-async function readFilled(path: string): Promise<string | undefined> {
+async function readFilled(path: string, log: Logger): Promise<string | undefined> {
   for (let waited = 0; ; waited += 20) {
-    const token = await readToken(path);
+    const token = await readToken(path, log);
     if (token || waited >= FILLING_MS) return token;
     await sleep(20);
   }
 }
 
-async function readToken(path: string): Promise<string | undefined> {
-  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return "";
-    throw error;
+/** @returns undefined when there is no file, or its maker has not filled it */
+async function readToken(path: string, log: Logger): Promise<string | undefined> {
+  const text = await withRegularFile(path, async (file, stats) => {
+    const uid = process.getuid?.();
+    if (uid !== undefined && stats.uid !== uid)
+      throw notOurs(path, `belongs to the user with uid ${stats.uid}`);
+    await closeToOthers(file, stats, path, log);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(TOKEN_FILE_BYTES), 0, TOKEN_FILE_BYTES, 0);
+    return buffer.subarray(0, bytesRead).toString("utf8").trim();
   });
-  const token = text.trim();
-  return shapeOf(token) === "local" ? token : undefined;
+  if (text === "irregular") throw notOurs(path, "is a link, or not a file");
+  return shapeOf(text) === "local" ? text : undefined;
 }
 
-async function closeToOthers(path: string, log: Logger): Promise<void> {
-  if (process.platform === "win32") return;
-  const { O_RDONLY, O_NOFOLLOW } = constants;
-  const file = await open(path, O_RDONLY | O_NOFOLLOW);
-  try {
-    const { mode, uid } = await file.stat();
-    if (uid !== process.getuid?.()) throw new Error(`the file belongs to user id ${uid}`);
-    if ((mode & 0o077) === 0) return;
-    log.warn({ path }, "others could read the local token file; its permissions are now 0600");
-    await file.chmod(0o600);
-  } finally {
-    await file.close();
-  }
+const notOurs = (path: string, why: string) =>
+  new PlimsollError("data_folder_unwritable", `Plimsoll does not use the token file ${path}: it ${why}.`, {
+    hint: "Delete it, and Plimsoll makes a new one. Or start Plimsoll as the user who owns the data directory.",
+  });
+
+async function closeToOthers(file: FileHandle, { mode }: Stats, path: string, log: Logger): Promise<void> {
+  if (process.platform === "win32" || (mode & 0o077) === 0) return;
+  log.warn({ path }, "others could read the local token file; its permissions are now 0600");
+  await file.chmod(0o600);
 }

@@ -1,9 +1,32 @@
+import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { chmod, cp, mkdir, mkdtemp, readFile, readlink, rm, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  chown,
+  cp,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  stat,
+  symlink,
+  truncate,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { binariesPackage, findBinaries, isReachableByOthers, makeLinks } from "./binaries.ts";
+import { canMount, inMountNamespace } from "../testing/small-disk.ts";
+import {
+  binariesPackage,
+  findBinaries,
+  isReachableByOthers,
+  makeLinks,
+  onlyRootChanges,
+} from "./binaries.ts";
 import { parsePostmasterPid } from "./postmaster-pid.ts";
 import { boundServerLog, logSize, readLogSince } from "./server-log.ts";
 
@@ -35,6 +58,65 @@ describe("the binaries", () => {
     expect(await makeLinks(folder)).toBe(true);
     expect(await readlink(join(folder, "native", "lib", "libpq.so.5"))).toBe("libpq.so.5.18");
   });
+
+  it("get no link outside of their folder", async () => {
+    const native = join(folder, "package", "native");
+    await mkdir(join(folder, "outside"));
+    await mkdir(native, { recursive: true });
+    await symlink(join(folder, "outside"), join(native, "lib"));
+    for (const target of ["../outside/planted", "native/../../outside/planted", "native/lib/planted"]) {
+      await writeFile(join(native, "pg-symlinks.json"), JSON.stringify([{ source: "native/x", target }]));
+      await expect(makeLinks(join(folder, "package"))).rejects.toMatchObject({
+        code: "postgres_binaries_missing",
+        message: expect.stringContaining(target),
+      });
+    }
+    expect(await readdir(join(folder, "outside"))).toEqual([]);
+  });
+
+  it.runIf(process.getuid?.() === 0)(
+    "are used in place by root only if nobody else can change them",
+    async () => {
+      const file = join(folder, "native", "bin", "postgres");
+      await mkdir(join(folder, "native", "bin"), { recursive: true });
+      await writeFile(file, "", { mode: 0o755 });
+      expect(await onlyRootChanges(folder)).toBe(true);
+      await chmod(file, 0o777);
+      expect(await onlyRootChanges(folder)).toBe(false);
+      await chmod(file, 0o755);
+      await chown(join(folder, "native"), 54_321, 54_321);
+      expect(await onlyRootChanges(folder)).toBe(false);
+      await chown(join(folder, "native"), 0, 0);
+      await chmod(folder, 0o777);
+      expect(await onlyRootChanges(folder)).toBe(false);
+      await chmod(folder, 0o755);
+    },
+  );
+
+  it.runIf(canMount)(
+    "are copied by root, and not changed in place, if another user can change them",
+    async () => {
+      const installed = dirname(
+        dirname(dirname((await findBinaries(join(folder, "unused"), undefined)).postgres)),
+      );
+      const packageFolder = join(folder, "package");
+      await cp(installed, packageFolder, { recursive: true, verbatimSymlinks: true });
+      const initdb = join(packageFolder, "native", "bin", "initdb");
+      await chmod(initdb, 0o666);
+      await chmod(folder, 0o711);
+      execFileSync("chown", ["-Rh", "54321:54321", packageFolder]);
+      const module = fileURLToPath(new URL("./binaries.ts", import.meta.url));
+      const script = `import { findBinaries } from ${JSON.stringify(module)};
+      console.log((await findBinaries(${JSON.stringify(join(folder, "copy"))}, { uid: 1 })).initdb);`;
+      const command = `mount --bind '${packageFolder}' '${installed}' && node --import tsx --input-type=module -e "$SCRIPT"`;
+      const path = inMountNamespace(command, { SCRIPT: script }).trim();
+      expect(path.startsWith(join(folder, "copy"))).toBe(true);
+      expect(await stat(path)).toMatchObject({ uid: 0, mode: 0o100755 });
+      expect(await stat(initdb)).toMatchObject({ uid: 54_321, mode: 0o100666 });
+      expect(execFileSync(path, ["--version"]).toString()).toMatch(/PostgreSQL\) 18/);
+      expect(await onlyRootChanges(join(folder, "copy"))).toBe(true);
+    },
+  );
 
   it("count as unreachable behind a closed folder", async () => {
     await mkdir(join(folder, "inner"));
@@ -75,6 +157,17 @@ describe("the server's log", () => {
     await boundServerLog(path, 100);
     expect(await logSize(path)).toBe(0);
     expect(await readFile(`${path}.1`, "utf8")).toBe("y".repeat(101));
+  });
+
+  it("is rotated without reading all of it", async () => {
+    const path = join(folder, "server.log");
+    await writeFile(path, "old");
+    await truncate(path, 2 ** 40);
+    await writeFile(path, "new", { flag: "a" });
+    await boundServerLog(path, 100);
+    expect(await logSize(path)).toBe(0);
+    expect(await logSize(`${path}.1`)).toBe(200);
+    expect(await readFile(`${path}.1`, "utf8")).toMatch(/new$/);
   });
 
   it("returns the text written since an offset", async () => {

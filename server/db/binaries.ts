@@ -1,9 +1,9 @@
-import { accessSync, constants, existsSync, readFileSync, statSync } from "node:fs";
-import { chmod, cp, mkdir, mkdtemp, rename, rm, symlink } from "node:fs/promises";
+import { accessSync, constants, existsSync, lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { chmod, cp, mkdir, mkdtemp, open, realpath, rename, rm, symlink } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { basename, dirname, join, relative } from "node:path";
+import { basename, dirname, join, relative, sep } from "node:path";
 import { PlimsollError } from "../errors.ts";
-import { folderOpenToOthers } from "./closed-folders.ts";
+import { trustedPath } from "../folder.ts";
 
 /** The programs of one PostgreSQL installation. */
 export interface Binaries {
@@ -23,7 +23,7 @@ export const binariesPackage = (platform = process.platform as string, arch = pr
 /**
  * Finds PostgreSQL's programs. Copies them to `copyTo`, once per version, when they cannot be used in place:
  * - the user that PostgreSQL runs as cannot reach them
- * - as root, somebody else could replace them
+ * - Plimsoll runs as root, and another user can change them
  * - their links are missing, because install scripts were blocked, and the folder is read-only
  *
  * @throws PlimsollError `postgres_binaries_missing`
@@ -34,11 +34,9 @@ export async function findBinaries(copyTo: string, runAs: { uid: number } | unde
     version: string;
   };
   let folder = packageFolder;
-  // As root, nothing is changed or run where somebody else could put another program in its place.
   const usable =
     runAs === undefined ||
-    (isReachableByOthers(join(folder, "native", "bin", exe("postgres"))) &&
-      (await folderOpenToOthers(join(folder, "native", "bin"))) === undefined);
+    (isReachableByOthers(join(folder, "native", "bin", exe("postgres"))) && (await onlyRootChanges(folder)));
   if (!usable || !(await makeLinks(folder))) {
     folder = await copyPackage(packageFolder, copyTo, `${basename(packageFolder)}-${version}`);
   }
@@ -76,9 +74,29 @@ export function isReachableByOthers(path: string): boolean {
   }
 }
 
+/** True if only root can change the folder, what is in it, and the path to it. */
+export async function onlyRootChanges(folder: string): Promise<boolean> {
+  const trusted = await trustedPath(folder).then(
+    () => true,
+    () => false,
+  );
+  return trusted && entriesOf(folder).every(({ uid, mode }) => uid === 0 && (mode & 0o022) === 0);
+}
+
+/** Every file and folder below `folder`; links are left out, as their modes mean nothing. */
+function entriesOf(folder: string): { path: string; uid: number; mode: number }[] {
+  return readdirSync(folder).flatMap((name) => {
+    const path = join(folder, name);
+    const entry = lstatSync(path);
+    if (entry.isSymbolicLink()) return [];
+    return [{ path, uid: entry.uid, mode: entry.mode }, ...(entry.isDirectory() ? entriesOf(path) : [])];
+  });
+}
+
 /**
  * Creates the links that the package's install script creates, for when npm did not run it.
  * @returns false when the folder cannot be written to.
+ * @throws PlimsollError `postgres_binaries_missing` when a link would be outside of the folder
  */
 export async function makeLinks(folder: string): Promise<boolean> {
   const list = join(folder, "native", "pg-symlinks.json");
@@ -87,6 +105,7 @@ export async function makeLinks(folder: string): Promise<boolean> {
   for (const { source, target } of links) {
     const link = join(folder, target);
     if (existsSync(link)) continue;
+    if (!(await isWithin(dirname(link), folder))) throw strange(list, target);
     try {
       await symlink(relative(dirname(target), source), link);
     } catch (error) {
@@ -100,6 +119,16 @@ export async function makeLinks(folder: string): Promise<boolean> {
   return true;
 }
 
+async function isWithin(inner: string, outer: string): Promise<boolean> {
+  const [at, limit] = await Promise.all([inner, outer].map((path) => realpath(path)));
+  return at === limit || at!.startsWith(`${limit}${sep}`);
+}
+
+const strange = (list: string, target: string) =>
+  new PlimsollError("postgres_binaries_missing", `${list} names a link outside of the package: ${target}.`, {
+    hint: `Reinstall the package ${binariesPackage()}. ${USE_OWN_DATABASE}`,
+  });
+
 async function copyPackage(from: string, copyTo: string, name: string): Promise<string> {
   const target = join(copyTo, name);
   if (existsSync(target)) return target;
@@ -109,6 +138,8 @@ async function copyPackage(from: string, copyTo: string, name: string): Promise<
   try {
     await cp(join(from, "native"), join(half, "native"), { recursive: true, verbatimSymlinks: true });
     await makeLinks(half);
+    // A copy has the modes of its source, which others may be allowed to write.
+    for (const { path, mode } of entriesOf(half)) if ((mode & 0o022) !== 0) await chmod(path, mode & 0o755);
     await chmod(half, 0o755);
     await rename(half, target).catch((error) => {
       if (!existsSync(target)) throw error;
@@ -124,7 +155,12 @@ async function makeExecutable(path: string): Promise<void> {
     accessSync(path, constants.X_OK);
   } catch (cause) {
     // Some package managers drop the executable bit.
-    await chmod(path, 0o755).catch(() => {
+    const { O_RDONLY, O_NOFOLLOW = 0 } = constants;
+    const change = async () => {
+      const file = await open(path, O_RDONLY | O_NOFOLLOW);
+      await file.chmod(0o755).finally(() => file.close());
+    };
+    await change().catch(() => {
       throw new PlimsollError("postgres_binaries_missing", `${path} is missing or cannot be run.`, {
         cause,
         hint: `Reinstall the package ${binariesPackage()}. ${USE_OWN_DATABASE}`,

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { lstat, readdir, readFile, rename, rmdir, stat } from "node:fs/promises";
+import { lstat, readdir, rename, rmdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { PlimsollError } from "../errors.ts";
-import { readSmallFile } from "./foreign-files.ts";
+import { readRegularFile } from "../regular-file.ts";
 import { clusterPaths, type HomeLayout, POSTGRES_MAJOR, unwritable } from "./layout.ts";
 import { isAlive } from "./process-identity.ts";
 
@@ -55,7 +55,7 @@ async function findDamage(layout: HomeLayout): Promise<PlimsollError | undefined
     );
   }
   const versionFile = join(data, "PG_VERSION");
-  const version = (await entryAt(versionFile)) && (await readSmallFile(versionFile))?.trim();
+  const version = await textOf(versionFile);
   const versionHint = `Restore it from a backup. If nothing else is missing, write it again: echo ${POSTGRES_MAJOR} > ${versionFile}`;
   if (version === undefined) return damaged(versionFile, "is missing", versionHint);
   if (!/^\d+(\.\d+)?$/.test(version)) return damaged(versionFile, "does not hold a version", versionHint);
@@ -107,8 +107,12 @@ export function damaged(path: string, what: string, hint: string): PlimsollError
 const entryAt = (path: string) => stat(path).catch(absentOr(path));
 
 /** The trimmed text of a file; undefined when there is none. */
-const textOf = (path: string) =>
-  readFile(path, "utf8").then((text) => text.trim(), absentOr(path)) as Promise<string | undefined>;
+async function textOf(path: string): Promise<string | undefined> {
+  const file = await readRegularFile(path).catch(absentOr(path));
+  if (file?.is === "text") return file.text.trim();
+  if (file?.is !== "irregular") return undefined;
+  throw damaged(path, "is not a regular file", "Restore it from a backup.");
+}
 
 /** Treats a missing file as undefined. A file that cannot be looked at is not missing. */
 function absentOr(path: string): (error: NodeJS.ErrnoException) => undefined {

@@ -56,10 +56,10 @@ const copyHome = () =>
 
 /** `cp` makes its caller the owner. */
 async function own(): Promise<void> {
-  const runAs = await databaseUser(log);
-  if (runAs === undefined) return;
+  const user = await databaseUser(log);
+  if (user === undefined) return;
   const { execFileSync } = await import("node:child_process");
-  execFileSync("chown", ["-R", `${runAs.uid}:${runAs.gid}`, layout.data, layout.socket]);
+  execFileSync("chown", ["-R", `${user.uid}:${user.gid}`, layout.data, layout.socket]);
   execFileSync("chmod", ["711", home]);
 }
 

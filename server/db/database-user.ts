@@ -1,112 +1,162 @@
 import { execFile } from "node:child_process";
-import { readFile } from "node:fs/promises";
+import { open, readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import type { Logger } from "pino";
 import { PlimsollError } from "../errors.ts";
+import type { RunAs } from "./layout.ts";
 
-/** The system user that PostgreSQL runs as when Plimsoll is root. It owns the data and nothing else. */
-export const DATABASE_USER = "plimsoll";
+/** The user that PostgreSQL runs as when Plimsoll is root. No other program may run as this user. */
+const NAME = "plimsoll";
 
-export interface RunAs {
-  uid: number;
-  gid: number;
-}
+const USERADD = "useradd --system --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin";
+const AS_ORDINARY_USER = "Start Plimsoll as an ordinary user";
+
+/** Attempts while another program holds the lock of /etc/passwd, and the pause between them in ms. */
+const ATTEMPTS = 20;
+const PAUSE_MS = 250;
+
+/**
+ * The lock file of /etc/passwd, which only root can open. Programs that change users lock it by fcntl, and this one by
+ * flock: of two useradd at once, the later one gives the user of the earlier one another uid.
+ */
+const LOCK_FILE = "/etc/.pwd.lock";
+
+const PROGRAM_LIMIT_MS = 30_000;
 
 const run = promisify(execFile);
 
-/** Nothing inherited: root runs no program that a PATH of somebody else leads to. */
-export const SYSTEM_ENVIRONMENT = {
-  PATH: "/usr/sbin:/usr/bin:/sbin:/bin",
-  LC_ALL: "C",
-} as unknown as NodeJS.ProcessEnv;
+export interface Account extends RunAs {
+  name: string;
+}
 
-/** How often the user is made while another process holds the lock of /etc/passwd, and the pause between, in ms. */
-const ATTEMPTS = 25;
-const PAUSE_MS = 200;
+/** Parses lines as in /etc/passwd; skips any other. */
+export function parseAccounts(text: string): Account[] {
+  return text.split("\n").flatMap((line) => {
+    const [name, , uid, gid, ...more] = line.split(":");
+    if (!name || more.length < 3 || !/^\d+$/.test(uid ?? "") || !/^\d+$/.test(gid ?? "")) return [];
+    return [{ name, uid: Number(uid), gid: Number(gid) }];
+  });
+}
 
-const MAKE_BY_HAND = `useradd --system --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin ${DATABASE_USER}`;
+export type Unfit = "has uid 0" | "has gid 0" | `shares its uid with ${string}`;
 
-/** Ways to make a system user: of most Linux systems, and of BusyBox. */
-const MAKERS: [program: string, args: string[]][] = [
-  ["useradd", MAKE_BY_HAND.split(" ").slice(1)],
-  ["adduser", ["-S", "-D", "-H", "-h", "/nonexistent", "-s", "/sbin/nologin", DATABASE_USER]],
-];
+/** Why PostgreSQL must not run as `account`; undefined if it may. */
+export function whyUnfit(account: Account, others: Account[]): Unfit | undefined {
+  if (account.uid === 0) return "has uid 0";
+  if (account.gid === 0) return "has gid 0";
+  const same = others.find(({ name, uid }) => uid === account.uid && name !== account.name);
+  return same === undefined ? undefined : `shares its uid with ${same.name}`;
+}
 
 /**
- * The user that PostgreSQL is to run as: a dedicated one when Plimsoll is root, made if need be, because PostgreSQL
- * refuses to run as root and every program that runs as a shared user such as `nobody` could change its data.
+ * The user that PostgreSQL runs as, if Plimsoll is root; PostgreSQL refuses to run as root. Creates the system user
+ * `plimsoll` if there is none.
+ * @param dataOwner uid of an existing data folder. A new user gets it, if it is free: the volume of a container
+ * outlives its /etc/passwd
  * @returns undefined unless Plimsoll runs as root
- * @throws PlimsollError `root_unsupported` where there is no such user and none can be made
+ * @throws PlimsollError `root_unsupported`
  */
-export async function databaseUser(log: Logger): Promise<RunAs | undefined> {
+export async function databaseUser(log: Logger, dataOwner?: number): Promise<RunAs | undefined> {
   if (process.getuid?.() !== 0) return undefined;
-  const existing = await lookUp();
-  if (existing) return existing;
-  let said = "";
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    said = await makeUser();
-    // Another process may have made it at the same moment.
-    const made = await lookUp();
-    if (made) {
-      if (said === "")
-        log.info({ user: DATABASE_USER, uid: made.uid }, "made the system user that PostgreSQL runs as");
-      return made;
-    }
-    if (said === "" || !/lock|try again/i.test(said)) break;
-    await sleep(PAUSE_MS);
-  }
+  const { uid, gid } = (await findUser()) ?? (await makeUser(log, await freeUid(dataOwner)));
+  return { uid, gid };
+}
+
+async function findUser(): Promise<Account | undefined> {
+  const listed = parseAccounts(await readFile("/etc/passwd", "utf8").catch(() => ""));
+  const account = [...(await getent(NAME)), ...listed].find(({ name }) => name === NAME);
+  if (account === undefined) return undefined;
+  const unfit = whyUnfit(account, [...listed, ...(await getent(String(account.uid)))]);
+  if (unfit === undefined) return account;
   throw new PlimsollError(
     "root_unsupported",
-    `As root, Plimsoll runs PostgreSQL as the system user ${DATABASE_USER}, and that user cannot be made here${said ? `: ${said}` : ""}.`,
-    { hint: `Start Plimsoll as an ordinary user. Or make the user: ${MAKE_BY_HAND}` },
+    `As root, Plimsoll runs PostgreSQL as the user ${NAME}, and ${NAME} ${unfit}.`,
+    { hint: `Give ${NAME} a user id and a group of its own. Or: ${AS_ORDINARY_USER}.` },
   );
 }
 
-/** @returns what the programs said, or nothing when one succeeded */
-async function makeUser(): Promise<string> {
-  let said = "";
-  for (const [program, args] of MAKERS) {
-    try {
-      await run(program, args, { env: SYSTEM_ENVIRONMENT });
-      return "";
-    } catch (error) {
-      const { stderr, code } = error as { stderr?: string; code?: unknown };
-      if (code !== "ENOENT") return (stderr ?? "").trim().slice(0, 300) || `${program} failed`;
-      said = `there is neither ${MAKERS.map(([name]) => name).join(" nor ")}`;
+/** Entries from every source of users that this system has; none without the program. */
+const getent = (key: string): Promise<Account[]> =>
+  run("getent", ["passwd", key], options()).then(
+    ({ stdout }) => parseAccounts(stdout),
+    () => [],
+  );
+
+/** @returns `uid` if a new user may have it */
+async function freeUid(uid: number | undefined): Promise<number | undefined> {
+  if (uid === undefined || uid === 0 || uid >= 65_534) return undefined;
+  const listed = parseAccounts(await readFile("/etc/passwd", "utf8").catch(() => ""));
+  const taken = [...listed, ...(await getent(String(uid)))].some((account) => account.uid === uid);
+  return taken ? undefined : uid;
+}
+
+/** Several servers may do this at once; one of them creates the user, and the others find it. */
+async function makeUser(log: Logger, uid: number | undefined): Promise<Account> {
+  const lockFile = await open(LOCK_FILE, "a", 0o600).catch((error) => {
+    throw cannotMake([error.message]);
+  });
+  await lockFile.close();
+  for (let attempt = 1; ; attempt++) {
+    const failures: string[] = [];
+    for (const [program, ...args] of waysToMake(uid)) {
+      const failure = await failureOf(program, args);
+      const made = await findUser();
+      if (made !== undefined) {
+        if (failure === undefined) log.info({ user: NAME, uid: made.uid }, "created a user for PostgreSQL");
+        return made;
+      }
+      if (failure !== undefined) failures.push(failure);
     }
+    if (attempt === ATTEMPTS || !failures.some((text) => /\block/i.test(text))) throw cannotMake(failures);
+    await sleep(PAUSE_MS);
   }
-  return said;
 }
 
-async function lookUp(): Promise<RunAs | undefined> {
-  return findUser(await passwd(), DATABASE_USER);
+function waysToMake(uid: number | undefined): [program: string, ...args: string[]][] {
+  const [useradd, ...args] = USERADD.split(" ") as [string, ...string[]];
+  const number = uid === undefined ? [] : [String(uid)];
+  const long = number.flatMap((value) => ["--uid", value]);
+  const short = number.flatMap((value) => ["-u", value]);
+  return [
+    [useradd, ...args, ...long, "--user-group", NAME],
+    // The group is left from an earlier user.
+    [useradd, ...args, ...long, "--gid", NAME, NAME],
+    // BusyBox.
+    ["adduser", "-S", "-D", "-H", "-h", "/nonexistent", "-s", "/sbin/nologin", ...short, NAME],
+  ];
 }
 
-/** The accounts of the system, also those that no file lists. */
-async function passwd(): Promise<string> {
-  const listed = await readFile("/etc/passwd", "utf8").catch(() => "");
-  const found = await run("getent", ["passwd", DATABASE_USER], { env: SYSTEM_ENVIRONMENT }).catch(
-    () => undefined,
+/** @returns what the program said when it failed; undefined on success */
+async function failureOf(program: string, args: string[]): Promise<string | undefined> {
+  try {
+    await run("flock", [LOCK_FILE, program, ...args], options()).catch((error) => {
+      if (error.code !== "ENOENT") throw error;
+      return run(program, args, options());
+    });
+    return undefined;
+  } catch (error) {
+    const { code, stderr } = error as { code?: unknown; stderr?: string };
+    const missing = code === "ENOENT" || /failed to execute/.test(stderr ?? "");
+    return missing ? `${program} is not installed` : `${stderr || error}`.trim();
+  }
+}
+
+function options() {
+  const env: Record<string, string> = {
+    PATH: `/usr/sbin:/sbin:/usr/bin:/bin:${process.env.PATH ?? ""}`,
+    LC_ALL: "C",
+  };
+  return { timeout: PROGRAM_LIMIT_MS, env: env as NodeJS.ProcessEnv };
+}
+
+function cannotMake(failures: string[]): PlimsollError {
+  return new PlimsollError(
+    "root_unsupported",
+    `As root, Plimsoll runs PostgreSQL as the user ${NAME}, and could not create that user: ${failures[0]}.`,
+    {
+      details: { failures },
+      hint: `${AS_ORDINARY_USER}, or create the user: ${USERADD} ${NAME}`,
+    },
   );
-  return `${listed}\n${found?.stdout ?? ""}`;
-}
-
-/**
- * Finds a user in lines of /etc/passwd.
- * @throws PlimsollError `root_unsupported` if the user is root by another name, or shares its id with another user
- */
-export function findUser(lines: string, user: string): RunAs | undefined {
-  const accounts = lines.split("\n").map((line) => line.split(":"));
-  const [, , uid, gid] = accounts.find(([name]) => name === user) ?? [];
-  if (uid === undefined || gid === undefined) return undefined;
-  const sharing = accounts.find(([name, , id]) => name !== undefined && name !== user && id === uid)?.[0];
-  if (!/^\d+$/.test(uid) || !/^\d+$/.test(gid) || Number(uid) === 0 || sharing !== undefined) {
-    throw new PlimsollError(
-      "root_unsupported",
-      `PostgreSQL cannot run as the user ${user}: ${sharing === undefined ? `its user id is ${uid}` : `it has the same user id as ${sharing}`}.`,
-      { hint: `Give the user ${user} a user id of its own, or start Plimsoll as an ordinary user.` },
-    );
-  }
-  return { uid: Number(uid), gid: Number(gid) };
 }

@@ -18,8 +18,8 @@ import { layoutOf } from "./layout.ts";
 import { identifyPostmaster, isAlive } from "./process-identity.ts";
 
 const log = pino({ level: "silent" });
-const runAs = await databaseUser(pino({ level: "silent" }));
-const root = runAs !== undefined;
+const user = await databaseUser(log);
+const root = user !== undefined;
 
 let home: string;
 let started: EmbeddedDatabase[];
@@ -109,7 +109,7 @@ describe("a first start", () => {
     const layout = layoutOf(home);
     expect(statSync(layout.password).mode & 0o777).toBe(0o600);
     expect(statSync(layout.data).mode & 0o777).toBe(0o700);
-    expect(statSync(layout.data).uid).toBe(runAs?.uid ?? process.getuid!());
+    expect(statSync(layout.data).uid).toBe(user?.uid ?? process.getuid!());
     await database.stop();
     expect(ENDED).toContain(await identifyPostmaster(pid, layout.data));
     expect(existsSync(join(layout.data, "postmaster.pid"))).toBe(false);
@@ -130,7 +130,7 @@ describe("a first start", () => {
   it("sets aside the files of an interrupted one, and deletes nothing", async () => {
     const layout = layoutOf(home);
     await mkdir(layout.data, { recursive: true });
-    if (runAs) await chown(layout.data, runAs.uid, runAs.gid);
+    if (user) await chown(layout.data, user.uid, user.gid);
     await writeFile(join(layout.data, "PG_VERSION"), "18\n");
     // A pid that cannot exist: the maker is gone.
     await mkdir(`${layout.cluster}.new-4194999-abcdef`);
@@ -140,6 +140,16 @@ describe("a first start", () => {
     expect(aside).toHaveLength(2);
     expect(aside.some((name) => existsSync(join(home, name, "data", "PG_VERSION")))).toBe(true);
     expect(readdirSync(home).filter((name) => name.includes(".new-"))).toEqual([]);
+  });
+
+  it("that is ended by a signal leaves nothing behind", async () => {
+    const ended = new AbortController();
+    const starting = startEmbedded({ home, log, signal: ended.signal }).catch((error) => error);
+    const inTheMiddle = (name: string) => existsSync(join(home, name, "data", "base"));
+    await until(() => readdirSync(home).some(inTheMiddle));
+    ended.abort();
+    expect(await starting).toMatchObject({ code: "stopped" });
+    expect(readdirSync(home)).toEqual([]);
   });
 
   it("by several processes at once results in one server", async () => {
@@ -187,7 +197,7 @@ describe("a later start", () => {
     await first.stop();
     const layout = layoutOf(home);
     // As the same user as PostgreSQL: then it takes the pid for its own and refuses to start by itself.
-    const stranger = spawn("sleep", ["60"], { stdio: "ignore", ...runAs });
+    const stranger = spawn("sleep", ["60"], { stdio: "ignore", ...user });
     children.push(stranger);
     const file = join(layout.data, "postmaster.pid");
     await writeFile(
@@ -197,7 +207,7 @@ describe("a later start", () => {
         mode: 0o600,
       },
     );
-    if (runAs) await chown(file, runAs.uid, runAs.gid);
+    if (user) await chown(file, user.uid, user.gid);
     const second = await start();
     await query(second.url, "SELECT 1");
     expect(second.adopted).toBe(false);

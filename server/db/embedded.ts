@@ -6,17 +6,19 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import type { Logger } from "pino";
 import { PlimsollError } from "../errors.ts";
+import { trustedPath } from "../folder.ts";
 import { type Binaries, findBinaries } from "./binaries.ts";
 import { damaged, inspectCluster, setAsideInterrupted } from "./cluster-files.ts";
-import { databaseUser, type RunAs } from "./database-user.ts";
+import { databaseUser } from "./database-user.ts";
 import { createCluster } from "./initdb.ts";
-import { type HomeLayout, layoutOf, prepareHome } from "./layout.ts";
+import { type HomeLayout, layoutOf, ownerOf, prepareHome, type RunAs } from "./layout.ts";
 import { chooseAddress, namedFile, type Started, startPostmaster, stopPostmaster } from "./postmaster.ts";
 import { type PostmasterPid, readPostmasterPid, setAsideUselessLocks } from "./postmaster-pid.ts";
 import { type Address, Presence } from "./presence.ts";
 import { identifyPostmaster } from "./process-identity.ts";
 import { boundServerLog } from "./server-log.ts";
 import { throwIfStopped } from "./stopped.ts";
+import { takeOver } from "./take-over.ts";
 
 /** The role and the database that the application uses. The role owns the database and nothing else. */
 const APP = "plimsoll";
@@ -69,8 +71,8 @@ export interface EmbeddedOptions {
  */
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedDatabase> {
   const { log, signal = new AbortController().signal } = options;
-  const layout = layoutOf(resolve(options.home));
-  const runAs = await databaseUser(log);
+  const layout = layoutOf(await trustedPath(resolve(options.home)));
+  const runAs = await databaseUser(log, await ownerOf(layout.data));
   await prepareHome(layout, runAs);
   const state = await inspectCluster(layout);
   const binaries = await findBinaries(layout.binaries, runAs);
@@ -213,6 +215,11 @@ class Supervisor {
 
   private async launch(): Promise<Started | "raced"> {
     const { data, socket } = this.layout;
+    if (this.runAs !== undefined) {
+      const outcome = await takeOver(this.layout, this.runAs);
+      if (outcome === "in_use") return "raced";
+      if (outcome === "taken") this.log.info({ data }, "gave the database of nobody to the user plimsoll");
+    }
     // A restart keeps the address: the application's pools know only that one.
     const address = this.address ?? (await chooseAddress(this.layout));
     const locks = [join(data, "postmaster.pid"), join(socket, `.s.PGSQL.${address.port}.lock`)];

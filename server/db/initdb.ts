@@ -1,14 +1,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
-import { chmod, chown, mkdir, open, readFile, rename, rm, rmdir, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { chmod, lchown, mkdir, open, readFile, rename, rm, rmdir, unlink } from "node:fs/promises";
+import { dirname } from "node:path";
 import { PlimsollError } from "../errors.ts";
+import { runAsUser } from "./as-user.ts";
 import { type Binaries, cannotRun } from "./binaries.ts";
 import { inspectCluster, newClusterPath } from "./cluster-files.ts";
-import type { RunAs } from "./database-user.ts";
-import { emptyAs } from "./foreign-files.ts";
-import { clusterPaths, diskFull, type HomeLayout, unwritable } from "./layout.ts";
+import { clusterPaths, diskFull, type HomeLayout, type RunAs, unwritable } from "./layout.ts";
 import { throwIfStopped } from "./stopped.ts";
 
 /** The superuser of an embedded cluster. Only the supervisor logs in as it. */
@@ -35,8 +34,7 @@ export async function createCluster(
     await syncFolder(layout.home);
   } catch (error) {
     // This process created it a moment ago, and it holds nothing.
-    for (const folder of [making.data, making.socket]) await emptyAs(runAs, folder).catch(() => {});
-    await removeMade(making);
+    await removeCluster(making, runAs).catch(() => {});
     const lostTheRace = ["ENOTEMPTY", "EEXIST", "EPERM"].includes(
       (error as NodeJS.ErrnoException).code ?? "",
     );
@@ -44,15 +42,6 @@ export async function createCluster(
     throw unwritable(layout.home, error);
   }
 }
-
-/** What is left of a cluster once the folders of the database's user are empty. */
-async function removeMade({ cluster, data, socket, password }: ClusterPaths): Promise<void> {
-  for (const folder of [data, socket]) await rmdir(folder).catch(() => {});
-  for (const file of [password, passwordForInitdb(cluster)]) await rm(file, { force: true }).catch(() => {});
-  await rmdir(cluster).catch(() => {});
-}
-
-const passwordForInitdb = (cluster: string) => join(cluster, "password-for-initdb");
 
 type ClusterPaths = ReturnType<typeof clusterPaths>;
 
@@ -63,9 +52,35 @@ async function prepare(paths: ClusterPaths, runAs: RunAs | undefined): Promise<v
   if (runAs) await chmod(paths.cluster, 0o711);
   for (const folder of [paths.data, paths.socket]) {
     await mkdir(folder, { mode: 0o700 });
-    if (runAs) await chown(folder, runAs.uid, runAs.gid);
+    if (runAs) await lchown(folder, runAs.uid, runAs.gid);
   }
-  await writeFile(paths.password, `${randomBytes(32).toString("base64url")}\n`, { mode: 0o600, flush: true });
+  await writeSecret(paths.password, `${randomBytes(32).toString("base64url")}\n`);
+}
+
+/** Writes a new file that only `owner` can read; by default, only this process's user. */
+async function writeSecret(path: string, text: string, owner?: RunAs): Promise<void> {
+  const { O_CREAT, O_EXCL, O_WRONLY, O_NOFOLLOW = 0 } = constants;
+  const file = await open(path, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW, 0o600);
+  try {
+    await file.writeFile(text);
+    await file.sync();
+    if (owner) await file.chown(owner.uid, owner.gid);
+  } finally {
+    await file.close();
+  }
+}
+
+/**
+ * As root, PostgreSQL's user empties the folders that it can write: it could lead root's deletion elsewhere with a link.
+ * What it leaves is set aside at a later start.
+ */
+async function removeCluster(paths: ClusterPaths, runAs: RunAs | undefined): Promise<void> {
+  if (!runAs) return rm(paths.cluster, { recursive: true, force: true });
+  // It cannot remove the two folders themselves.
+  await runAsUser(runAs, "rm", "-rf", "--", paths.data, paths.socket);
+  for (const folder of [paths.data, paths.socket]) await rmdir(folder).catch(() => {});
+  await unlink(paths.password).catch(() => {});
+  await rmdir(paths.cluster);
 }
 
 async function runInitdb(
@@ -73,25 +88,26 @@ async function runInitdb(
   binaries: Binaries,
   { runAs, signal }: Pick<InitdbRun, "runAs" | "signal">,
 ): Promise<void> {
-  const { code, output } = await withPasswordFile(paths, runAs, (file) =>
-    runToEnd(binaries.initdb, {
-      runAs,
-      signal,
-      cwd: paths.cluster,
-      args: [
-        `--pgdata=${paths.data}`,
-        `--username=${SUPERUSER}`,
-        `--pwfile=${file}`,
-        "--auth=scram-sha-256",
-        "--encoding=UTF8",
-        // PostgreSQL's own collation: the same order on every system, whatever its C library.
-        "--locale-provider=builtin",
-        "--builtin-locale=C.UTF-8",
-        "--locale=C",
-        "--data-checksums",
-      ],
-    }),
-  );
+  // The user that initdb runs as must be able to read it, and this folder belongs to root.
+  const copy = runAs ? `${paths.password}-for-initdb` : undefined;
+  if (copy) await writeSecret(copy, await readFile(paths.password, "utf8"), runAs);
+  const { code, output } = await runToEnd(binaries.initdb, {
+    runAs,
+    signal,
+    cwd: paths.cluster,
+    args: [
+      `--pgdata=${paths.data}`,
+      `--username=${SUPERUSER}`,
+      `--pwfile=${copy ?? paths.password}`,
+      "--auth=scram-sha-256",
+      "--encoding=UTF8",
+      // PostgreSQL's own collation: the same order on every system, whatever its C library.
+      "--locale-provider=builtin",
+      "--builtin-locale=C.UTF-8",
+      "--locale=C",
+      "--data-checksums",
+    ],
+  }).finally(() => copy && unlink(copy));
   throwIfStopped(signal);
   if (code === 0) return;
   if (/no space left on device|disk quota/i.test(output)) throw diskFull(paths.data);
@@ -113,31 +129,6 @@ async function runInitdb(
       hint: `initdb said:\n${output.slice(-2000).trim()}`,
     },
   );
-}
-
-/**
- * A copy of the password that the database's user can read, for as long as `use` takes. It is made in the cluster's folder,
- * which belongs to root, and given away by its descriptor: in a folder of that user, a link could lead root elsewhere.
- */
-async function withPasswordFile<T>(
-  { cluster, password }: ClusterPaths,
-  runAs: RunAs | undefined,
-  use: (file: string) => Promise<T>,
-): Promise<T> {
-  const { O_CREAT, O_EXCL, O_WRONLY, O_NOFOLLOW = 0 } = constants;
-  const path = passwordForInitdb(cluster);
-  const file = await open(path, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW, 0o600);
-  try {
-    await file.writeFile(await readFile(password));
-    if (runAs) await file.chown(runAs.uid, runAs.gid);
-  } finally {
-    await file.close();
-  }
-  try {
-    return await use(path);
-  } finally {
-    await rm(path, { force: true });
-  }
 }
 
 interface InitdbRun {

@@ -1,17 +1,19 @@
-import { access, constants, lstat, stat } from "node:fs/promises";
+import { access, constants, realpath, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { PlimsollError } from "../errors.ts";
-import { makeFolder } from "../folder.ts";
-import { assertClosedToOthers } from "./closed-folders.ts";
-import type { RunAs } from "./database-user.ts";
-import { giveTree } from "./foreign-files.ts";
-import { findPostmaster } from "./process-identity.ts";
+import { makeFolder, trustedPath } from "../folder.ts";
 
 /** The major version of the bundled PostgreSQL. */
 export const POSTGRES_MAJOR = "18";
 
-/** The user id that PostgreSQL ran as under root before it had a user of its own: `nobody`. */
-const FORMER_USER = 65_534;
+/** The uid of `nobody`. Earlier versions ran PostgreSQL as this user if Plimsoll was root. */
+export const NOBODY = 65_534;
+
+/** The user that PostgreSQL runs as if Plimsoll is root. */
+export interface RunAs {
+  uid: number;
+  gid: number;
+}
 
 /**
  * The files in a Plimsoll home:
@@ -59,37 +61,34 @@ export async function prepareHome(layout: HomeLayout, runAs: RunAs | undefined):
     throw unwritable(layout.home, cause, { ENOENT: "no folder can be made there" });
   }
   if (runAs) {
-    await assertClosedToOthers(layout.home);
     await assertPassable(layout.home);
-    await takeOverFormerData(layout, runAs);
+    await trustedPath(layout.password);
+    // Either may be a link to another disk.
+    for (const folder of [layout.data, layout.socket]) await trustedPath(dirname(await realOr(folder)));
   }
-  const owner = (await stat(layout.data).catch(() => undefined))?.uid;
+  const owner = await ownerOf(layout.data);
   const expected = runAs?.uid ?? process.getuid?.();
-  if (owner !== undefined && expected !== undefined && owner !== expected) {
+  if (owner !== undefined && expected !== undefined && owner !== expected && !(runAs && owner === NOBODY)) {
     throw new PlimsollError(
       "data_folder_unwritable",
       `The data folder ${layout.data} belongs to another user (uid ${owner}).`,
-      { hint: "Start Plimsoll as that user, or set PLIMSOLL_HOME to a folder of your own." },
+      {
+        hint: runAs
+          ? `If it is a copy of a database of Plimsoll, run: chown -R ${runAs.uid}:${runAs.gid} '${layout.data}' '${layout.socket}'. Otherwise set PLIMSOLL_HOME to another folder.`
+          : "Start Plimsoll as that user, or set PLIMSOLL_HOME to a folder of your own.",
+      },
     );
   }
 }
 
-/** Gives data of an older Plimsoll to the database's user. */
-async function takeOverFormerData({ data, socket }: HomeLayout, runAs: RunAs): Promise<void> {
-  if ((await lstat(data).catch(() => undefined))?.uid !== FORMER_USER) return;
-  const running = await findPostmaster(data);
-  if (running !== undefined) {
-    throw new PlimsollError(
-      "data_folder_unwritable",
-      `An older Plimsoll runs PostgreSQL on ${data} as the user nobody (process ${running}).`,
-      {
-        hint: `Stop the older Plimsoll, or process ${running} if it is all that is left of it. The next start gives the data to a user of its own.`,
-      },
-    );
-  }
-  await giveTree(socket, FORMER_USER, runAs);
-  await giveTree(data, FORMER_USER, runAs);
-}
+/** The uid of the owner of a folder; undefined if there is none. */
+export const ownerOf = (folder: string): Promise<number | undefined> =>
+  stat(folder).then(
+    ({ uid }) => uid,
+    () => undefined,
+  );
+
+const realOr = (path: string) => realpath(path).catch(() => path);
 
 async function assertPassable(home: string): Promise<void> {
   for (let folder = home; ; folder = dirname(folder)) {

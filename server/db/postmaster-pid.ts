@@ -1,8 +1,11 @@
+import { rename } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
 import { PlimsollError } from "../errors.ts";
-import type { RunAs } from "./database-user.ts";
-import { readSmallFile, renameAs } from "./foreign-files.ts";
+import { type FileText, readRegularFile } from "../regular-file.ts";
+import { runAsUser } from "./as-user.ts";
+import type { RunAs } from "./layout.ts";
 import { findPostmaster, identifyPostmaster } from "./process-identity.ts";
 
 /** Milliseconds after which a lock file that is still empty was not just created. */
@@ -45,7 +48,8 @@ export function parsePostmasterPid(text: string): PostmasterPid | undefined {
 
 /** Reads postmaster.pid of a data folder; undefined when it is missing or incomplete. */
 export async function readPostmasterPid(dataDirectory: string): Promise<PostmasterPid | undefined> {
-  return parsePostmasterPid((await readSmallFile(join(dataDirectory, "postmaster.pid"))) ?? "");
+  const file = await readLock(join(dataDirectory, "postmaster.pid"));
+  return file?.is === "text" ? parsePostmasterPid(file.text) : undefined;
 }
 
 /**
@@ -53,40 +57,59 @@ export async function readPostmasterPid(dataDirectory: string): Promise<Postmast
  * itself, with two exceptions:
  * - the file names a process id that another program has now. PostgreSQL refuses to start while that program runs
  * - the file is empty or unreadable, as after a power cut
+ * - it is no regular file
  *
  * Never touches the process or the lock of a running postmaster.
+ * @param user the user that PostgreSQL runs as, if this process is root
  * @returns the new path of each file, and why it was moved
  * @throws PlimsollError `data_folder_damaged` when a lock file is damaged while a postmaster uses the folder
  */
 export async function setAsideUselessLocks(
   dataDirectory: string,
   lockFiles: string[],
-  runAs: RunAs | undefined,
+  user: RunAs | undefined,
 ): Promise<{ path: string; reason: "recycled" | "damaged" }[]> {
   const moved: { path: string; reason: "recycled" | "damaged" }[] = [];
   for (const file of lockFiles) {
-    const text = await readSmallFile(file);
-    if (text === undefined) continue;
-    const reason = await whyUseless(file, text, dataDirectory);
-    if (reason === undefined || (await readSmallFile(file)) !== text) continue;
+    const found = await readLock(file);
+    if (found === undefined || found.is === "absent") continue;
+    const reason = await whyUseless(file, found, dataDirectory);
+    if (reason === undefined || !isDeepStrictEqual(await readLock(file), found)) continue;
     const path = `${file}.stale-${Date.now()}`;
-    await renameAs(runAs, file, path);
+    await move(file, path, user);
     moved.push({ path, reason });
   }
   return moved;
 }
 
+/** Undefined if the file cannot be read. */
+const readLock = (file: string): Promise<FileText | undefined> =>
+  readRegularFile(file).catch(() => undefined);
+
+async function move(from: string, to: string, user: RunAs | undefined): Promise<void> {
+  if (!user) return rename(from, to);
+  const failure = await runAsUser(user, "mv", "--", from, to);
+  if (failure === undefined) return;
+  throw new PlimsollError(
+    "data_folder_damaged",
+    `${from} is damaged and cannot be moved aside: ${failure}.`,
+    {
+      hint: "Remove it, then start Plimsoll again.",
+    },
+  );
+}
+
 async function whyUseless(
   file: string,
-  text: string,
+  found: FileText,
   dataDirectory: string,
 ): Promise<"recycled" | "damaged" | undefined> {
   // A standalone backend (initdb) writes its pid negated.
-  const pid = Math.abs(Number.parseInt(text, 10));
+  const pid = found.is === "text" ? Math.abs(Number.parseInt(found.text, 10)) : 0;
   if (pid > 0) return (await identifyPostmaster(pid, dataDirectory)) === "other" ? "recycled" : undefined;
   // A postmaster that is starting creates the file and writes to it a moment later.
   await sleep(LOCK_WRITE_MS);
-  if ((await readSmallFile(file)) !== text) return undefined;
+  if (!isDeepStrictEqual(await readLock(file), found)) return undefined;
   const running = await findPostmaster(dataDirectory);
   if (running === undefined) return "damaged";
   throw new PlimsollError(

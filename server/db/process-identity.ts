@@ -1,7 +1,8 @@
 import { execFile } from "node:child_process";
 import { readdir, readFile, readlink } from "node:fs/promises";
-import { basename } from "node:path";
+import { basename, join } from "node:path";
 import { promisify } from "node:util";
+import { ownerOf } from "./layout.ts";
 
 /**
  * What runs under a process id. The id alone proves nothing: its process may have ended, and the system may
@@ -60,6 +61,15 @@ export function isAlive(pid: number): boolean {
   }
 }
 
+/** True if the process belongs to the owner of the data. The owner of the folder changes before that of the file. */
+async function mayServe(pid: number, dataDirectory: string): Promise<boolean> {
+  const [uid, ...owners] = await Promise.all(
+    [`/proc/${pid}`, dataDirectory, join(dataDirectory, "PG_VERSION")].map(ownerOf),
+  );
+  // Linux shows a process that its own user may not inspect as root's.
+  return uid === 0 || owners.includes(uid) || owners[0] === undefined;
+}
+
 async function identifyOnLinux(pid: number, dataDirectory: string): Promise<ProcessIdentity> {
   const [stat, commandLine] = await Promise.all([
     readFile(`/proc/${pid}/stat`, "utf8"),
@@ -68,6 +78,8 @@ async function identifyOnLinux(pid: number, dataDirectory: string): Promise<Proc
   // The state follows the command in brackets, which may contain brackets and spaces. A zombie has exited
   // already, and waits for its parent.
   if (/^ [ZX]/.test(stat.slice(stat.lastIndexOf(")") + 1))) return "gone";
+  // Anybody can give a process this name and these arguments.
+  if (!(await mayServe(pid, dataDirectory))) return "other";
   const words = commandLine.split("\0");
   if (basename(words[0] ?? "") !== "postgres") return "other";
   if (words[words.indexOf("-D") + 1] === dataDirectory) return "ours";

@@ -1,5 +1,5 @@
 import { constants, openSync } from "node:fs";
-import { copyFile, open, stat, truncate } from "node:fs/promises";
+import { open, stat, truncate } from "node:fs/promises";
 
 /** Bytes after which the log is rotated. One older copy is kept. */
 export const LOG_LIMIT = 4 * 1024 * 1024;
@@ -15,12 +15,22 @@ export function openServerLog(path: string): number {
 
 /**
  * Rotates the log when it is too large. PostgreSQL's collector limits files by age only, and a pipe through this
- * process would break when it dies. Lines written between the copy and the truncation are lost.
+ * process would break when it dies. Lines written between the copy and the truncation are lost. The copy has at most
+ * twice the limit: PostgreSQL's user can make the log as long as it likes.
  */
 export async function boundServerLog(path: string, limit = LOG_LIMIT): Promise<void> {
   const size = await logSize(path);
   if (size <= limit) return;
-  await copyFile(path, `${path}.1`);
+  const { O_CREAT, O_TRUNC, O_WRONLY, O_NOFOLLOW = 0 } = constants;
+  const kept = Math.min(size, 2 * limit);
+  const log = await open(path, "r");
+  try {
+    const { buffer, bytesRead } = await log.read(Buffer.alloc(kept), 0, kept, size - kept);
+    const older = await open(`${path}.1`, O_CREAT | O_TRUNC | O_WRONLY | O_NOFOLLOW, 0o600);
+    await older.writeFile(buffer.subarray(0, bytesRead)).finally(() => older.close());
+  } finally {
+    await log.close();
+  }
   await truncate(path, 0);
 }
 

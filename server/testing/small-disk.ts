@@ -6,6 +6,12 @@ import { join } from "node:path";
 
 const run = (program: string, ...args: string[]) => execFileSync(program, args, { stdio: "ignore" });
 
+const UNSHARE = "unshare";
+
+/** Runs a shell command as root in a mount namespace of its own. @returns what it printed */
+export const inMountNamespace = (command: string, env: Record<string, string> = {}): string =>
+  execFileSync(UNSHARE, ["-m", "sh", "-c", command], { env: { ...process.env, ...env } }).toString();
+
 /** True where a disk can be mounted: only as root on Linux, and not in every container. */
 export const canMount =
   process.platform === "linux" &&
