@@ -153,7 +153,7 @@ function options() {
 function cannotMake(failures: string[]): PlimsollError {
   return new PlimsollError(
     "root_unsupported",
-    `As root, Plimsoll runs PostgreSQL as the user ${NAME}, and could not create that user: ${failures[0]}.`,
+    `As root, Plimsoll runs PostgreSQL as the user ${NAME}, and could not create that user: ${failures[0]?.replace(/\.$/, "")}.`,
     {
       details: { failures },
       hint: `${AS_ORDINARY_USER}, or create the user: ${USERADD} ${NAME}`,

@@ -45,6 +45,9 @@ export async function createCluster(
 
 type ClusterPaths = ReturnType<typeof clusterPaths>;
 
+/** As root, the password in a file that PostgreSQL's user can read. */
+const passwordForInitdb = (paths: ClusterPaths) => `${paths.password}-for-initdb`;
+
 async function prepare(paths: ClusterPaths, runAs: RunAs | undefined): Promise<void> {
   // As root this folder belongs to root, so that PostgreSQL's user cannot replace the password or the log with a
   // link. That user may only pass through.
@@ -79,7 +82,7 @@ async function removeCluster(paths: ClusterPaths, runAs: RunAs | undefined): Pro
   // It cannot remove the two folders themselves.
   await runAsUser(runAs, "rm", "-rf", "--", paths.data, paths.socket);
   for (const folder of [paths.data, paths.socket]) await rmdir(folder).catch(() => {});
-  await unlink(paths.password).catch(() => {});
+  for (const file of [paths.password, passwordForInitdb(paths)]) await unlink(file).catch(() => {});
   await rmdir(paths.cluster);
 }
 
@@ -88,8 +91,7 @@ async function runInitdb(
   binaries: Binaries,
   { runAs, signal }: Pick<InitdbRun, "runAs" | "signal">,
 ): Promise<void> {
-  // The user that initdb runs as must be able to read it, and this folder belongs to root.
-  const copy = runAs ? `${paths.password}-for-initdb` : undefined;
+  const copy = runAs ? passwordForInitdb(paths) : undefined;
   if (copy) await writeSecret(copy, await readFile(paths.password, "utf8"), runAs);
   const { code, output } = await runToEnd(binaries.initdb, {
     runAs,
