@@ -98,7 +98,8 @@ export function createLiveStreams(options: LiveStreamsOptions): LiveStreams {
       quiet = true;
       behind = ready ? 0 : behind + 1;
       if (behind >= PATIENCE) outgoing.destroy();
-      // A revoked key (401, or 429 among many wrong ones), a logged-out browser and a deleted project hear no more. Answered from memory nearly always.
+      // A revoked key (429 among many wrong ones), a logged-out browser and a deleted project hear no more. Answered from
+      // memory nearly always.
       await access.authorize(incoming, "read").catch((error: unknown) => {
         const status = statusOf(error);
         if (status === 401 || status === 403 || status === 404 || status === 429) end();
