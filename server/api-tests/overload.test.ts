@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { gzipSync } from "node:zlib";
@@ -127,7 +128,7 @@ describe("bodies that together are too much", () => {
     expect(await Promise.all(held.map((body) => body.end()))).toEqual(held.map(() => 200));
     expect((await post(large)).body).toMatchObject({ accepted: 1 });
     // The largest body of all fits as soon as there is nothing else.
-    const words = Array.from({ length: 900 }, () => unique("word").repeat(2_500).slice(0, 36_000));
+    const words = Array.from({ length: 900 }, () => randomBytes(150).toString("hex").repeat(120));
     const events = words.map((word) => ({ ...turn(session, 1_000), word }));
     const packed = gzipSync(JSON.stringify(events).padEnd(32 * MIB, " "));
     const unpacked = await of.request("/api/v1/events", {

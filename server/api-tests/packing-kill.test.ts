@@ -101,6 +101,8 @@ async function copyRows(from: string): Promise<void> {
     await client.query(text, values as unknown[]);
   }
   expected = await dump(from);
+  // The migration admits the names that an older version told apart, whatever the limit.
+  expected.rollup_names = expected.rollup_names!.map((row) => ({ ...(row as object), before_limit: true }));
 }
 
 let expected: Record<string, unknown[]>;

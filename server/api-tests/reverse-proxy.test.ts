@@ -115,7 +115,7 @@ async function caddySite(upstream: number): Promise<Site> {
     env: { ...process.env, HOME: home, XDG_DATA_HOME: home, XDG_CONFIG_HOME: home },
     stdio: ["ignore", "ignore", "pipe"],
   });
-  return { ...ports, ...(await whenListening(child, ports.https, async () => {})) };
+  return { ...ports, ...(await whenListening(child, [ports.https, ports.http], async () => {})) };
 }
 
 interface Sent {

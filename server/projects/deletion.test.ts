@@ -24,8 +24,8 @@ async function markedProject(ageMs: number, harnesses = 0): Promise<number> {
     data: { name: `p${Math.random()}`, createdAt: new Date(), deletingAt: new Date(Date.now() - ageMs) },
   });
   await database.prisma.$executeRaw`
-    INSERT INTO harnesses (project_id, id, instance, status, first_at, last_at, last_received_at)
-    SELECT ${id}::int, gen_random_uuid(), n::text, 'hello', now(), now(), now()
+    INSERT INTO harnesses (project_id, id, instance, status, first_at, last_at, last_received_at, added_at)
+    SELECT ${id}::int, gen_random_uuid(), n::text, 'hello', now(), now(), now(), now()
     FROM generate_series(1, ${harnesses}::int) n`;
   return id;
 }

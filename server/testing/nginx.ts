@@ -67,13 +67,13 @@ http {
   const child = spawn(NGINX ?? "nginx", ["-p", folder, "-c", join(folder, "nginx.conf")], {
     stdio: ["ignore", "ignore", "pipe"],
   });
-  return whenListening(child, port, () => rm(folder, { recursive: true, force: true }));
+  return whenListening(child, [port], () => rm(folder, { recursive: true, force: true }));
 }
 
 /** Waits until a proxy listens. */
 export async function whenListening(
   child: ReturnType<typeof spawn>,
-  port: number,
+  ports: readonly number[],
   cleanUp: () => Promise<void>,
 ): Promise<RunningProxy> {
   let printed = "";
@@ -87,11 +87,11 @@ export async function whenListening(
     await cleanUp();
   };
   for (let tries = 0; tries < 200; tries++) {
-    if (await answers(port)) return { stop };
+    if ((await Promise.all(ports.map(answers))).every(Boolean)) return { stop };
     await sleep(50);
   }
   await stop();
-  throw new Error(`The proxy does not listen on port ${port}:\n${printed}`);
+  throw new Error(`The proxy does not listen on ${ports.join(" and ")}:\n${printed}`);
 }
 
 export async function freePort(): Promise<number> {

@@ -1,7 +1,7 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol";
 import type { CodexCount, CodexRollout } from "./codex-line.ts";
 import { readCodexLine } from "./codex-line.ts";
-import { Timeline } from "./dated.ts";
+import { ValuesByTime } from "./dated.ts";
 import { sessionFields, sessionStarted } from "./envelope.ts";
 import type { FileHint, HarnessReader, ReaderOptions, Reading } from "./reader.ts";
 import { append, Skips } from "./reader.ts";
@@ -67,8 +67,8 @@ export function codexReader(options: ReaderOptions): HarnessReader {
       }),
     };
     const replayed = replayTest(rollout);
-    const models = new Timeline(rollout.models);
-    const windows = new Timeline(rollout.windows);
+    const models = new ValuesByTime(rollout.models);
+    const windows = new ValuesByTime(rollout.windows);
     const events: PlimsollEventInput[] = [];
     for (const count of chosenCounts(rollout, thread, replayed, final)) {
       // For a record, the `token_count` just after it has the size.

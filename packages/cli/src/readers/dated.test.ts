@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { type Dated, Timeline } from "./dated.ts";
+import { type Dated, ValuesByTime } from "./dated.ts";
 
 /** The definition, by looking at every value. */
 function latestAt(values: readonly Dated<number>[], time: number): number | undefined {
@@ -16,7 +16,7 @@ it("finds the value that held at a time", () => {
   fc.assert(
     fc.property(fc.array(time), time, (times, asked) => {
       const values = times.map((at, value) => ({ at, value }));
-      const timeline = new Timeline(values);
+      const timeline = new ValuesByTime(values);
       expect(timeline.at(asked)).toBe(latestAt(values, asked));
       expect(timeline.first).toBe(times.length === 0 ? undefined : times.indexOf(Math.min(...times)));
     }),

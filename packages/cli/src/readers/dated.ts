@@ -4,7 +4,7 @@ export interface Dated<T> {
 }
 
 /** Values by time. Of values with one time, the last added counts. */
-export class Timeline<T> {
+export class ValuesByTime<T> {
   readonly #values: Dated<T>[];
 
   constructor(values: Iterable<Dated<T>>) {

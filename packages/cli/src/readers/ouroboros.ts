@@ -1,6 +1,6 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol";
 import { LARGEST } from "@plimsoll/protocol";
-import { Timeline } from "./dated.ts";
+import { ValuesByTime } from "./dated.ts";
 import { sessionFields, sessionStarted } from "./envelope.ts";
 import type { JsonObject } from "./json.ts";
 import { asCount, asNumber, asText, asTime, asTokens, parseObject } from "./json.ts";
@@ -265,14 +265,14 @@ function limitOf(log: Log, usage: TokenUsage): number | undefined {
 }
 
 /** Restarts within one second share a file name, so one file can contain several starts. */
-function modelsOf(log: Log): Timeline<string> {
-  return new Timeline(
+function modelsOf(log: Log): ValuesByTime<string> {
+  return new ValuesByTime(
     log.starts.flatMap(({ at, model }) => (model === undefined ? [] : [{ at, value: model }])),
   );
 }
 
-function levelsOf(log: Log): Timeline<number> {
-  return new Timeline(
+function levelsOf(log: Log): ValuesByTime<number> {
+  return new ValuesByTime(
     [...log.usages.values()].flatMap(({ at, prompt }) => (prompt ? [{ at, value: prompt }] : [])),
   );
 }
