@@ -1,5 +1,5 @@
 import { accessSync, constants, existsSync, lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
-import { chmod, cp, mkdir, mkdtemp, open, realpath, rename, rm, symlink } from "node:fs/promises";
+import { chmod, chown, cp, mkdir, mkdtemp, open, realpath, rename, rm, symlink } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { basename, dirname, join, relative, sep } from "node:path";
 import { PlimsollError } from "../errors.ts";
@@ -138,8 +138,12 @@ async function copyPackage(from: string, copyTo: string, name: string): Promise<
   try {
     await cp(join(from, "native"), join(half, "native"), { recursive: true, verbatimSymlinks: true });
     await makeLinks(half);
-    // A copy has the modes of its source, which others may be allowed to write.
-    for (const { path, mode } of entriesOf(half)) if ((mode & 0o022) !== 0) await chmod(path, mode & 0o755);
+    // A copy has the modes of its source, and in Node 24 also the owners. Others must not be able to change it.
+    const owner = process.getuid?.();
+    for (const { path, uid, mode } of entriesOf(half)) {
+      if (owner !== undefined && uid !== owner) await chown(path, owner, process.getgid!());
+      if ((mode & 0o022) !== 0) await chmod(path, mode & 0o755);
+    }
     await chmod(half, 0o755);
     await rename(half, target).catch((error) => {
       if (!existsSync(target)) throw error;
