@@ -2,7 +2,7 @@
 -- the database and before there is much in it:
 --   psql "$DATABASE_URL" -f prisma/citus.sql
 -- Every primary key starts with project_id and every statement names the project, so each statement reaches one shard.
--- Projects, keys and browser sessions are small and stay on the coordinator.
+-- Projects, keys, browser sessions and the audit log are small and stay on the coordinator.
 CREATE EXTENSION IF NOT EXISTS citus;
 
 SELECT create_distributed_table('sessions', 'project_id');

@@ -116,7 +116,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
   const hub = createLiveHub({ connectionString: url, log });
   stops.push(() => hub.stop());
   const reads = readQuota(settings.PLIMSOLL_QUOTA_READS_PER_SECOND, clock);
-  const { access, keys, browsers, localToken, projects, ...accessParts } = await openAccess({
+  const { access, keys, browsers, localToken, projects, audit, onEnded, ...accessParts } = await openAccess({
     prisma: control,
     hub,
     home: settings.PLIMSOLL_HOME,
@@ -166,7 +166,9 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     version,
     publicUrl,
     keys,
+    browsers,
     projects,
+    audit,
     createLoginUrl: () => freshLoginUrl(),
     command: (projectId, command) => ingest.command(projectId, command),
     freshness,
@@ -199,7 +201,8 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
   };
 
   const hostRules = { port: settings.PORT, names: settings.PLIMSOLL_ALLOWED_HOSTS };
-  const streams = createLiveStreams({ hub, access, onClients: (count) => instruments.liveClients(count) });
+  const onClients = (count: number) => instruments.liveClients(count);
+  const streams = createLiveStreams({ hub, access, onEnded, onClients });
   const machine = createMachineApp({
     log,
     version,
@@ -228,6 +231,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
       backupRoutes({
         log,
         access,
+        audit,
         clock,
         write: (options) => writeBackup({ url, version, ...options }),
         async restore(options) {
@@ -259,6 +263,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     machine,
     pages: pages?.handle ?? noPages,
     pageUpgrade: pages?.upgrade,
+    access,
     browsers,
     streams,
     instruments,

@@ -1,5 +1,6 @@
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { LOCAL } from "../testing/actor.ts";
 import { type TestDatabase, testDatabase } from "../testing/database.ts";
 import {
   type Browsers,
@@ -42,7 +43,7 @@ describe("a login link", () => {
   it("works once", async () => {
     const token = browsers.createLoginToken();
     const session = await browsers.login(token, "127.0.0.1");
-    expect(await browsers.verify(session)).toEqual({ renew: false });
+    expect(await browsers.verify(session)).toMatchObject({ renew: false });
     await expect(browsers.login(token, "127.0.0.1")).rejects.toMatchObject({ code: "unauthenticated" });
   });
 
@@ -95,10 +96,10 @@ describe("a browser's session", () => {
     expect(Buffer.from(rows[0]!.hash).toString("latin1")).not.toContain(session);
 
     time += 20 * DAY;
-    expect(await browsers.verify(session)).toEqual({ renew: true });
-    expect(await browsers.verify(session)).toEqual({ renew: false });
+    expect(await browsers.verify(session)).toMatchObject({ renew: true });
+    expect(await browsers.verify(session)).toMatchObject({ renew: false });
     time += 29 * DAY;
-    expect(await browsers.verify(session)).toEqual({ renew: true });
+    expect(await browsers.verify(session)).toMatchObject({ renew: true });
     time += 30 * DAY;
     expect(await browsers.verify(session)).toBeUndefined();
     await login();
@@ -117,7 +118,7 @@ describe("a browser's session", () => {
     const told = createBrowsers({ prisma: database.prisma, throttle, now: () => time });
     const deaf = createBrowsers({ prisma: database.prisma, throttle, now: () => time });
     for (const each of [browsers, told, deaf]) expect(await each.verify(session)).toBeDefined();
-    await browsers.logout(session);
+    await browsers.logout(session, LOCAL);
     expect(await browsers.verify(session)).toBeUndefined();
     for (const hash of ended) told.forget(hash);
     expect(await told.verify(session)).toBeUndefined();
@@ -128,6 +129,105 @@ describe("a browser's session", () => {
 
   it("is not one that was never made", async () => {
     expect(await browsers.verify(makeToken())).toBeUndefined();
+  });
+});
+
+describe("the list of browsers", () => {
+  const FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:142.0) Gecko/20100101 Firefox/142.0";
+  const signIn = async (address = "10.0.0.1", agent?: string) => {
+    const cookie = await browsers.login(browsers.createLoginToken(), address, agent);
+    return { cookie, id: (await browsers.verify(cookie))!.id };
+  };
+
+  it("says which browser it is, from where and since when", async () => {
+    const own = await signIn("10.0.0.1", FIREFOX);
+    time += 1_000;
+    const other = await signIn("::1");
+    expect(await browsers.list(own.id)).toEqual([
+      {
+        id: other.id,
+        current: false,
+        browser: null,
+        address: "::1",
+        created_at: new Date(START + 1_000).toISOString(),
+        last_seen_at: new Date(START + 1_000).toISOString(),
+        expires_at: new Date(START + 1_000 + 30 * DAY).toISOString(),
+      },
+      expect.objectContaining({
+        id: own.id,
+        current: true,
+        browser: "Firefox on Linux",
+        address: "10.0.0.1",
+      }),
+    ]);
+    const text = JSON.stringify(await browsers.list(own.id));
+    expect(text).not.toContain(own.cookie);
+    time += 30 * DAY;
+    expect(await browsers.list(own.id)).toEqual([]);
+  });
+
+  it("is written once an hour at most, with the address of then", async () => {
+    const { cookie, id } = await signIn("10.0.0.1");
+    const seen = async () => {
+      const [row] = await browsers.list(id);
+      return [Date.parse(row!.last_seen_at) - START, row!.address];
+    };
+    time = START + 59 * 60_000;
+    await browsers.verify(cookie, "10.0.0.2");
+    expect(await seen()).toEqual([0, "10.0.0.1"]);
+    time = START + 3_600_000;
+    await browsers.verify(cookie, "10.0.0.2");
+    expect(await seen()).toEqual([3_600_000, "10.0.0.2"]);
+    time += 3_600_000;
+    // A page that is rendered does not know its client.
+    await browsers.verify(cookie);
+    expect(await seen()).toEqual([7_200_000, "10.0.0.2"]);
+  });
+
+  it("ends one session, or all others, in every process", async () => {
+    const ended: string[] = [];
+    browsers = createBrowsers({
+      prisma: database.prisma,
+      throttle,
+      now: () => time,
+      announce: (hash) => ended.push(hash),
+    });
+    const [a, b, c] = [await signIn(), await signIn(), await signIn()];
+    await browsers.signOut(b.id, LOCAL);
+    expect(ended).toHaveLength(1);
+    expect(await browsers.verify(b.cookie)).toBeUndefined();
+    await expect(browsers.signOut(b.id, LOCAL)).rejects.toMatchObject({ code: "not_found" });
+    expect(await browsers.signOutOthers(a.id, LOCAL)).toBe(1);
+    expect(ended).toHaveLength(2);
+    expect(await browsers.verify(c.cookie)).toBeUndefined();
+    expect(await browsers.verify(a.cookie)).toBeDefined();
+    expect(await browsers.signOutOthers(a.id, LOCAL)).toBe(0);
+    // The command line has no session to keep.
+    expect(await browsers.signOutOthers(undefined, LOCAL)).toBe(1);
+    expect(await browsers.verify(a.cookie)).toBeUndefined();
+  });
+
+  it("is noted in the audit log", async () => {
+    await database.prisma.auditEntry.deleteMany();
+    const a = await signIn("10.0.0.1", FIREFOX);
+    const b = await signIn("10.0.0.2");
+    const c = await signIn("10.0.0.3");
+    const actor = { kind: "browser", id: a.id, name: "Firefox on Linux", address: "10.0.0.1" } as const;
+    await browsers.signOut(b.id, actor);
+    await browsers.signOutOthers(a.id, actor);
+    await browsers.signOutOthers(a.id, actor);
+    await browsers.logout(a.cookie, actor);
+    await browsers.logout(a.cookie, actor);
+    const entries = await database.prisma.auditEntry.findMany({ orderBy: { id: "asc" } });
+    expect(entries.map(({ action, actorId, target }) => [action, actorId, target])).toEqual([
+      ["login", a.id, null],
+      ["login", b.id, null],
+      ["login", c.id, null],
+      ["browser_signed_out", a.id, "unknown browser, 10.0.0.2"],
+      ["browser_signed_out", a.id, "1 other browser"],
+      ["logout", a.id, null],
+    ]);
+    expect(entries[0]).toMatchObject({ actorName: "Firefox on Linux", address: "10.0.0.1", project: null });
   });
 });
 

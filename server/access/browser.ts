@@ -1,8 +1,12 @@
-import { timingSafeEqual } from "node:crypto";
+import { randomUUID, timingSafeEqual } from "node:crypto";
+import type { BrowserView } from "@plimsoll/protocol";
 import { parse, serialize } from "hono/utils/cookie";
 import { LRUCache } from "lru-cache";
+import { type Actor, addEntry } from "../audit/entry.ts";
+import type { BrowserSession } from "../db/generated/client.ts";
 import type { PrismaClient } from "../db/index.ts";
 import { PlimsollError } from "../errors.ts";
+import { browserName } from "./browser-name.ts";
 import { hashSecret, makeToken } from "./key-format.ts";
 import type { Throttle } from "./throttle.ts";
 
@@ -12,6 +16,8 @@ const LOGIN_TOKENS = 20;
 const SESSION_MS = 30 * 86_400_000;
 /** A session in use is prolonged, but its row is not written more often than this. */
 const PROLONG_EVERY_MS = 86_400_000;
+/** The time a session was last seen is not written more often than this. */
+const SEEN_EVERY_MS = 3_600_000;
 const TRUST_MS = 30_000;
 
 export interface BrowserOptions {
@@ -19,20 +25,34 @@ export interface BrowserOptions {
   throttle: Throttle;
   /** Tells the other processes that a session ended, by the hex of its sha256. */
   announce?: (hash: string) => void;
+  /** Told of a login with a link that is no good, by the address of the client. */
+  failed?: (client: string) => void;
   now?: () => number;
 }
 
 export interface BrowserVisit {
   /** The cookie should be set again: its 30 days start anew. */
   renew: boolean;
+  /** Names the session; gives no access. */
+  id: string;
+  /** Such as `Firefox on Linux`. */
+  name: string | null;
+}
+
+interface KnownSession {
+  id: string;
+  name: string | null;
+  hash: string;
+  expiresAt: number;
+  checkedAt: number;
 }
 
 export type Browsers = ReturnType<typeof createBrowsers>;
 
 /** How a person's browser gets in: a link that works once, then a cookie for 30 days since its last use. */
-export function createBrowsers({ prisma, throttle, announce, now = Date.now }: BrowserOptions) {
+export function createBrowsers({ prisma, throttle, announce, failed, now = Date.now }: BrowserOptions) {
   const links: { hash: Uint8Array; expiresAt: number; ended: (() => void) | undefined }[] = [];
-  const known = new LRUCache<string, { hash: string; expiresAt: number; checkedAt: number }>({ max: 1_000 });
+  const known = new LRUCache<string, KnownSession>({ max: 1_000 });
   let endings = 0;
 
   /** Looks at all of them, so that the time taken tells nothing. */
@@ -52,6 +72,32 @@ export function createBrowsers({ prisma, throttle, announce, now = Date.now }: B
     else for (const [token, session] of known.entries()) if (session.hash === hash) known.delete(token);
   }
 
+  /** Writes that a session is used, where that is due. Not an upsert: a logout meanwhile must stay one. */
+  async function noteVisit(row: BrowserSession, address: string | undefined): Promise<{ renew: boolean }> {
+    const at = now();
+    const renew = row.expiresAt.getTime() - at < SESSION_MS - PROLONG_EVERY_MS;
+    const seen = at - row.lastSeenAt.getTime() >= SEEN_EVERY_MS;
+    if (renew || seen) {
+      await prisma.browserSession.updateMany({
+        where: { hash: row.hash },
+        data: {
+          ...(renew && { expiresAt: new Date(at + SESSION_MS) }),
+          ...(seen && { lastSeenAt: new Date(at), ...(address && { address }) }),
+        },
+      });
+    }
+    return { renew };
+  }
+
+  /** Ends sessions here and in the other processes. */
+  function end(sessions: readonly { hash: Uint8Array }[]): void {
+    for (const { hash } of sessions) {
+      const hex = Buffer.from(hash).toString("hex");
+      forget(hex);
+      announce?.(hex);
+    }
+  }
+
   return {
     forget,
 
@@ -68,13 +114,15 @@ export function createBrowsers({ prisma, throttle, announce, now = Date.now }: B
 
     /**
      * Exchanges the token of a login link for a session.
-     * @param client its address, for the throttle
+     * @param client its address, for the throttle and the list of sessions
+     * @param userAgent the header, to tell sessions apart
      * @returns the value of the cookie
      * @throws PlimsollError `unauthenticated`, or `quota_exceeded` for a client with many wrong links. A good link is
      * never refused.
      */
-    async login(token: string, client: string): Promise<string> {
+    async login(token: string, client: string, userAgent?: string): Promise<string> {
       if (!takeLink(token)) {
+        failed?.(client);
         throw throttle.failed(
           client,
           new PlimsollError(
@@ -84,23 +132,39 @@ export function createBrowsers({ prisma, throttle, announce, now = Date.now }: B
         );
       }
       const session = makeToken();
-      await prisma.browserSession.create({
-        data: {
-          hash: hashSecret(session),
-          createdAt: new Date(now()),
-          expiresAt: new Date(now() + SESSION_MS),
-        },
+      const at = new Date(now());
+      const { id, name, address } = {
+        id: randomUUID(),
+        name: browserName(userAgent),
+        address: client || null,
+      };
+      await prisma.$transaction(async (tx) => {
+        await tx.browserSession.create({
+          data: {
+            hash: hashSecret(session),
+            id,
+            createdAt: at,
+            expiresAt: new Date(at.getTime() + SESSION_MS),
+            lastSeenAt: at,
+            address,
+            browser: name,
+          },
+        });
+        await addEntry(tx, at.getTime(), { actor: { kind: "browser", id, name, address }, action: "login" });
       });
       // A convenient moment to clear out what nobody can use any more.
       await prisma.browserSession.deleteMany({ where: { expiresAt: { lte: new Date(now()) } } });
       return session;
     },
 
-    /** @returns undefined for a cookie that is unknown, expired or logged out */
-    async verify(session: string): Promise<BrowserVisit | undefined> {
+    /**
+     * @param address of the client, if it is known
+     * @returns undefined for a cookie that is unknown, expired or logged out
+     */
+    async verify(session: string, address?: string): Promise<BrowserVisit | undefined> {
       const hit = known.get(session);
       if (hit && now() - hit.checkedAt < TRUST_MS)
-        return hit.expiresAt > now() ? { renew: false } : undefined;
+        return hit.expiresAt > now() ? { renew: false, id: hit.id, name: hit.name } : undefined;
       const before = endings;
       const hash = hashSecret(session);
       const row = await prisma.browserSession.findUnique({ where: { hash } });
@@ -108,26 +172,92 @@ export function createBrowsers({ prisma, throttle, announce, now = Date.now }: B
         known.delete(session);
         return undefined;
       }
-      let expiresAt = row.expiresAt.getTime();
-      const renew = expiresAt - now() < SESSION_MS - PROLONG_EVERY_MS;
-      if (renew) {
-        expiresAt = now() + SESSION_MS;
-        // Not an upsert: a logout meanwhile must stay one.
-        await prisma.browserSession.updateMany({ where: { hash }, data: { expiresAt: new Date(expiresAt) } });
-      }
+      const { renew } = await noteVisit(row, address);
+      const { id, browser: name } = row;
+      const expiresAt = renew ? now() + SESSION_MS : row.expiresAt.getTime();
       if (before === endings) {
-        known.set(session, { hash: Buffer.from(hash).toString("hex"), expiresAt, checkedAt: now() });
+        const hex = Buffer.from(hash).toString("hex");
+        known.set(session, { id, name, hash: hex, expiresAt, checkedAt: now() });
       }
-      return { renew };
+      return { renew, id, name };
     },
 
-    async logout(session: string): Promise<void> {
-      const hash = hashSecret(session);
-      await prisma.browserSession.deleteMany({ where: { hash } });
-      const hex = Buffer.from(hash).toString("hex");
-      forget(hex);
-      announce?.(hex);
+    /**
+     * The browsers that are signed in, most recently seen first.
+     * @param current the id of the session that asks
+     */
+    async list(current: string | undefined): Promise<BrowserView[]> {
+      const rows = await prisma.browserSession.findMany({
+        where: { expiresAt: { gt: new Date(now()) } },
+        orderBy: [{ lastSeenAt: "desc" }, { createdAt: "desc" }, { id: "asc" }],
+      });
+      return rows.map((row) => viewOf(row, current));
     },
+
+    /** Ends the session of this cookie at the wish of its browser. */
+    async logout(session: string, actor: Actor): Promise<void> {
+      const hash = hashSecret(session);
+      await prisma.$transaction(async (tx) => {
+        const { count } = await tx.browserSession.deleteMany({ where: { hash } });
+        if (count > 0) await addEntry(tx, now(), { actor, action: "logout" });
+      });
+      end([{ hash }]);
+    },
+
+    /**
+     * Ends a session.
+     * @throws PlimsollError `not_found`
+     */
+    async signOut(id: string, actor: Actor): Promise<void> {
+      const row = await prisma.$transaction(async (tx) => {
+        const [found] = await tx.browserSession.findMany({ where: { id } });
+        const { count } = await tx.browserSession.deleteMany({ where: { id } });
+        if (found === undefined || count === 0) {
+          throw new PlimsollError(
+            "not_found",
+            "There is no such browser session. It may have ended already.",
+          );
+        }
+        await addEntry(tx, now(), { actor, action: "browser_signed_out", target: described(found) });
+        return found;
+      });
+      end([row]);
+    },
+
+    /**
+     * Ends all sessions but one.
+     * @param kept its id; undefined ends all of them
+     * @returns how many ended
+     */
+    async signOutOthers(kept: string | undefined, actor: Actor): Promise<number> {
+      const ended = await prisma.$transaction(async (tx) => {
+        const rows = await tx.$queryRaw<{ hash: Uint8Array }[]>`
+          DELETE FROM browser_sessions WHERE id IS DISTINCT FROM ${kept ?? null}::uuid RETURNING hash`;
+        if (rows.length > 0) {
+          const target = `${rows.length} ${kept === undefined ? "" : "other "}${rows.length === 1 ? "browser" : "browsers"}`;
+          await addEntry(tx, now(), { actor, action: "browser_signed_out", target });
+        }
+        return rows;
+      });
+      end(ended);
+      return ended.length;
+    },
+  };
+}
+
+/** For the audit log. */
+const described = ({ browser, address }: BrowserSession) =>
+  [browser ?? "unknown browser", ...(address === null ? [] : [address])].join(", ");
+
+function viewOf(row: BrowserSession, current: string | undefined): BrowserView {
+  return {
+    id: row.id,
+    current: row.id === current,
+    browser: row.browser,
+    address: row.address,
+    created_at: row.createdAt.toISOString(),
+    last_seen_at: row.lastSeenAt.toISOString(),
+    expires_at: row.expiresAt.toISOString(),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import { type Audit, openAudit } from "../audit/audit.ts";
 import type { PrismaClient } from "../db/index.ts";
 import type { LiveHub } from "../live/hub.ts";
 import { ensureDefaultProject } from "../projects/default-project.ts";
@@ -21,6 +22,9 @@ export interface AccessControl {
   keys: Keys;
   browsers: Browsers;
   projects: Projects;
+  audit: Audit;
+  /** Called when a key or browser session ended, in this process or another. Returns what ends the calls. */
+  onEnded(listener: () => void): () => void;
   /** Waits for what is still being written. Before the database is closed. */
   stop(): Promise<void>;
 }
@@ -42,11 +46,21 @@ export async function openAccess(options: {
   const { prisma, hub, home, proxies, reads, log } = options;
   await ensureDefaultProject(prisma);
   const localToken = await openLocalToken({ home, log });
-  const keys = createKeys({ prisma, log, announce: hub.invalidateKey });
+  const audit = openAudit({ prisma, log });
+  const endedListeners = new Set<() => void>();
+  const tellEnded = () => {
+    for (const listener of endedListeners) listener();
+  };
+  const announce = (hash: string) => {
+    hub.invalidateKey(hash);
+    tellEnded();
+  };
+  const keys = createKeys({ prisma, log, announce });
   const browsers = createBrowsers({
     prisma,
     throttle: createThrottle("login links", log),
-    announce: hub.invalidateKey,
+    announce,
+    failed: audit.loginFailed,
   });
   const directory = createDirectory({ prisma });
   const projects = createProjects({ prisma, directory, log, announce: hub.projectsChanged });
@@ -54,6 +68,7 @@ export async function openAccess(options: {
   const endHearing = hub.onInvalidate((hash) => {
     keys.forget(hash);
     browsers.forget(hash);
+    tellEnded();
   });
   return {
     access: createAccess({
@@ -69,10 +84,16 @@ export async function openAccess(options: {
     keys,
     browsers,
     projects,
+    audit,
+    onEnded(listener) {
+      endedListeners.add(listener);
+      return () => void endedListeners.delete(listener);
+    },
     async stop() {
       endHearing();
       endHearingProjects();
       await keys.settle();
+      await audit.stop();
     },
   };
 }

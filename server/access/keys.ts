@@ -1,11 +1,21 @@
 import { randomUUID } from "node:crypto";
-import type { CreatedKey, CreateKeyInput, KeyView, Scope } from "@plimsoll/protocol";
+import {
+  type CreatedKey,
+  type CreateKeyInput,
+  GRACE_MS,
+  type Grace,
+  type KeyView,
+  type RotatedKey,
+  type Scope,
+} from "@plimsoll/protocol";
 import { LRUCache } from "lru-cache";
 import pLimit from "p-limit";
 import type { Logger } from "pino";
+import { type Actor, addEntry } from "../audit/entry.ts";
 import type { ApiKey } from "../db/generated/client.ts";
 import type { PrismaClient } from "../db/index.ts";
 import { PlimsollError } from "../errors.ts";
+import { checkedExpiry, nextExpiry, utcDay } from "./expiry.ts";
 import { hashSecret, makeKey } from "./key-format.ts";
 
 /** How long a process trusts what it knows of a key, in ms. Revocation is told at once; this is the net below. */
@@ -18,11 +28,23 @@ const USED_EVERY_MS = 60_000;
 export interface VerifiedKey {
   kind: "key";
   keyId: string;
+  keyName: string;
   projectId: number;
   scopes: ReadonlySet<Scope>;
 }
 
+/** A key that was good until `expiredAt`, in ms. */
+export interface ExpiredKey {
+  kind: "expired";
+  expiredAt: number;
+  /** Rotation ended it, so there is another key. */
+  replaced: boolean;
+}
+
 interface Known extends VerifiedKey {
+  /** In ms. Infinity: never. */
+  expiresAt: number;
+  replaced: boolean;
   hash: string;
   /** When this process last wrote last_used_at, in ms. */
   usedAt: number;
@@ -47,24 +69,29 @@ export function createKeys({ prisma, log, announce, now = Date.now }: KeysOption
   const known = new LRUCache<string, Known>({ max: 5_000, ttl: TRUST_MS, ttlResolution: 0, perf });
   const unknown = new LRUCache<string, true>({ max: 1_000, ttl: DISTRUST_MS, ttlResolution: 0, perf });
   /** One query a key, however many requests bring it at once. */
-  const asking = new Map<string, Promise<VerifiedKey | undefined>>();
+  const asking = new Map<string, Promise<VerifiedKey | ExpiredKey | undefined>>();
   /** A flood of wrong keys gets no more connections of the database than this. */
   const atOnce = pLimit(4);
   const writing = new Set<Promise<unknown>>();
   /** Grows with every revocation: an answer that was under way meanwhile must not be remembered. */
   let revocations = 0;
 
-  /** A key seen within 30 s. */
+  /** A key seen within 30 s that has not expired since. */
   function recall(secret: string): VerifiedKey | undefined {
     const hit = known.get(secret);
-    if (hit && now() - hit.usedAt >= USED_EVERY_MS) noteUse(hit);
+    if (hit === undefined || hit.expiresAt <= now()) return undefined;
+    if (now() - hit.usedAt >= USED_EVERY_MS) noteUse(hit);
     return hit;
   }
 
-  /** Answers at once for a key that `recall` knows, or that is known to be none. */
-  function verify(secret: string): VerifiedKey | undefined | Promise<VerifiedKey | undefined> {
+  type Verdict = VerifiedKey | ExpiredKey | undefined;
+
+  /** Answers at once for a key seen within 30 s, or that is known to be none. */
+  function verify(secret: string): Verdict | Promise<Verdict> {
     const hit = recall(secret);
     if (hit) return hit;
+    const expired = known.get(secret);
+    if (expired) return expiredKey(expired);
     if (unknown.get(secret)) return undefined;
     let answer = asking.get(secret);
     if (!answer) {
@@ -76,7 +103,7 @@ export function createKeys({ prisma, log, announce, now = Date.now }: KeysOption
   }
 
   /** @param before the revocations when the key was presented */
-  async function ask(secret: string, before: number): Promise<VerifiedKey | undefined> {
+  async function ask(secret: string, before: number): Promise<Verdict> {
     const hash = hashSecret(secret);
     const row = await prisma.apiKey.findUnique({ where: { hash } });
     if (!row || row.revokedAt) {
@@ -86,12 +113,16 @@ export function createKeys({ prisma, log, announce, now = Date.now }: KeysOption
     const found: Known = {
       kind: "key",
       keyId: row.id,
+      keyName: row.name,
       projectId: row.projectId,
       scopes: new Set(row.scopes as Scope[]),
+      expiresAt: row.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY,
+      replaced: row.replacedBy !== null,
       hash: Buffer.from(hash).toString("hex"),
       usedAt: row.lastUsedAt?.getTime() ?? 0,
     };
     if (before === revocations) known.set(secret, found);
+    if (found.expiresAt <= now()) return expiredKey(found);
     if (now() - found.usedAt >= USED_EVERY_MS) noteUse(found);
     return found;
   }
@@ -121,27 +152,99 @@ export function createKeys({ prisma, log, announce, now = Date.now }: KeysOption
     else for (const [secret, key] of known.entries()) if (key.hash === hash) known.delete(secret);
   }
 
+  /** Has every process read the key again. */
+  function end({ hash }: ApiKey): void {
+    const hex = Buffer.from(hash).toString("hex");
+    forget(hex);
+    announce?.(hex);
+  }
+
   return {
     recall,
     verify,
     forget,
 
-    /** The secret is in this answer and nowhere else, ever. */
-    async create(projectId: number, input: CreateKeyInput): Promise<CreatedKey> {
+    /**
+     * The secret is in this answer and nowhere else, ever.
+     * @throws PlimsollError `invalid_field` for an expiry that is over or too far ahead
+     */
+    async create(projectId: number, input: CreateKeyInput, actor: Actor): Promise<CreatedKey> {
+      const at = now();
+      const expiresAt = checkedExpiry(input.expires_at, at);
       const { secret, prefix, hash } = makeKey();
-      const row = await prisma.apiKey.create({
-        data: {
+      const row = await prisma.$transaction(async (tx) => {
+        const created = await tx.apiKey.create({
+          data: {
+            projectId,
+            id: randomUUID(),
+            name: input.name,
+            prefix,
+            hash,
+            scopes: [...new Set(input.scopes)],
+            createdAt: new Date(at),
+            expiresAt,
+          },
+        });
+        await addEntry(tx, at, {
+          actor,
+          action: "key_created",
           projectId,
-          id: randomUUID(),
-          name: input.name,
-          prefix,
-          hash,
-          scopes: [...new Set(input.scopes)],
-          createdAt: new Date(now()),
-        },
+          target: input.name,
+          detail: detailOf(created),
+        });
+        return created;
       });
-      log.info({ keyId: row.id, prefix, scopes: row.scopes }, "key created");
+      log.info({ keyId: row.id, prefix, scopes: row.scopes, expiresAt }, "key created");
       return { ...viewOf(row), secret };
+    },
+
+    /**
+     * Makes a successor with the same name, scopes and length of life. The key itself expires after the grace period, or
+     * earlier if it was to expire earlier.
+     * @throws PlimsollError `not_found`, or `conflict` for a key that is revoked, expired or replaced already
+     */
+    async rotate(projectId: number, id: string, grace: Grace, actor: Actor): Promise<RotatedKey> {
+      const at = now();
+      const { secret, prefix, hash } = makeKey();
+      const successorId = randomUUID();
+      const rows = await prisma.$transaction(async (tx) => {
+        // The lock makes a second rotation wait, and then find the key replaced.
+        await tx.$queryRaw`
+          SELECT 1 FROM api_keys WHERE project_id = ${projectId} AND id = ${id}::uuid FOR UPDATE`;
+        const old = await tx.apiKey.findUnique({ where: { projectId_id: { projectId, id } } });
+        requireRotatable(old, at);
+        const end = at + GRACE_MS[grace];
+        const replaced = await tx.apiKey.update({
+          where: { projectId_id: { projectId, id } },
+          data: {
+            replacedBy: successorId,
+            expiresAt: new Date(Math.min(end, old.expiresAt?.getTime() ?? end)),
+          },
+        });
+        const successor = await tx.apiKey.create({
+          data: {
+            projectId,
+            id: successorId,
+            name: old.name,
+            prefix,
+            hash,
+            scopes: old.scopes,
+            createdAt: new Date(at),
+            expiresAt: nextExpiry(old, at),
+          },
+        });
+        await addEntry(tx, at, {
+          actor,
+          action: "key_rotated",
+          projectId,
+          target: old.name,
+          detail: `${old.prefix} replaced by ${detailOf(successor)}; grace period: ${grace === "now" ? "none" : grace}`,
+        });
+        return { replaced, successor };
+      });
+      end(rows.replaced);
+      log.info({ keyId: id, prefix: rows.replaced.prefix, successor: prefix, grace }, "key rotated");
+      return { key: { ...viewOf(rows.successor), secret }, replaced: viewOf(rows.replaced) };
     },
 
     /** Newest first, revoked ones included. */
@@ -157,17 +260,22 @@ export function createKeys({ prisma, log, announce, now = Date.now }: KeysOption
      * Ends a key for good; doing so again changes nothing.
      * @throws PlimsollError `not_found`
      */
-    async revoke(projectId: number, id: string): Promise<KeyView> {
+    async revoke(projectId: number, id: string, actor: Actor): Promise<KeyView> {
       // The row first, the caches after: the other way round a request in between would cache it again.
-      await prisma.apiKey.updateMany({
-        where: { projectId, id, revokedAt: null },
-        data: { revokedAt: new Date(now()) },
+      const row = await prisma.$transaction(async (tx) => {
+        const { count } = await tx.apiKey.updateMany({
+          where: { projectId, id, revokedAt: null },
+          data: { revokedAt: new Date(now()) },
+        });
+        const revoked = await tx.apiKey.findUnique({ where: { projectId_id: { projectId, id } } });
+        if (!revoked) throw noKey();
+        if (count > 0) {
+          const { name: target, prefix: detail } = revoked;
+          await addEntry(tx, now(), { actor, action: "key_revoked", projectId, target, detail });
+        }
+        return revoked;
       });
-      const row = await prisma.apiKey.findUnique({ where: { projectId_id: { projectId, id } } });
-      if (!row) throw new PlimsollError("not_found", "There is no such key.");
-      const hash = Buffer.from(row.hash).toString("hex");
-      forget(hash);
-      announce?.(hash);
+      end(row);
       log.info({ keyId: id, prefix: row.prefix }, "key revoked");
       return viewOf(row);
     },
@@ -179,6 +287,36 @@ export function createKeys({ prisma, log, announce, now = Date.now }: KeysOption
   };
 }
 
+const expiredKey = ({ expiresAt, replaced }: Known): ExpiredKey => ({
+  kind: "expired",
+  expiredAt: expiresAt,
+  replaced,
+});
+
+const noKey = () => new PlimsollError("not_found", "There is no such key.");
+
+function requireRotatable(key: ApiKey | null, at: number): asserts key is ApiKey {
+  if (!key) throw noKey();
+  const why =
+    key.revokedAt !== null
+      ? "was revoked"
+      : key.replacedBy !== null
+        ? "was replaced already"
+        : key.expiresAt !== null && key.expiresAt.getTime() <= at
+          ? `expired on ${utcDay(key.expiresAt.getTime())}`
+          : undefined;
+  if (why === undefined) return;
+  throw new PlimsollError("conflict", `The key ${key.prefix} ${why}. Create another key instead.`, {
+    details: { replaced_by: key.replacedBy },
+  });
+}
+
+/** For the audit log. */
+function detailOf({ prefix, scopes, expiresAt }: ApiKey): string {
+  const expiry = expiresAt === null ? "never expires" : `expires on ${utcDay(expiresAt.getTime())}`;
+  return `${prefix}, ${scopes.join(", ")}, ${expiry}`;
+}
+
 function viewOf(row: ApiKey): KeyView {
   return {
     id: row.id,
@@ -188,5 +326,7 @@ function viewOf(row: ApiKey): KeyView {
     created_at: row.createdAt.toISOString(),
     last_used_at: row.lastUsedAt?.toISOString() ?? null,
     revoked_at: row.revokedAt?.toISOString() ?? null,
+    expires_at: row.expiresAt?.toISOString() ?? null,
+    replaced_by: row.replacedBy,
   };
 }

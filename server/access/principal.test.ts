@@ -8,7 +8,13 @@ import { createAccess, type RequestFacts, requireScope } from "./principal.ts";
 import { createThrottle } from "./throttle.ts";
 
 const known = makeKey().secret;
-const key: VerifiedKey = { kind: "key", keyId: "k1", projectId: 7, scopes: new Set(["ingest"]) };
+const key: VerifiedKey = {
+  kind: "key",
+  keyId: "k1",
+  keyName: "ci",
+  projectId: 7,
+  scopes: new Set(["ingest"]),
+};
 const local = makeLocalToken();
 const session = makeToken();
 
@@ -38,7 +44,10 @@ const rest = () => ({
 const access = createAccess({
   projects,
   keys: { recall: () => undefined, verify: (secret) => (secret === known ? key : undefined) },
-  browsers: { verify: async (given) => (given === session ? { renew: false } : undefined) },
+  browsers: {
+    verify: async (given) =>
+      given === session ? { renew: false, id: "b1", name: "Firefox on Linux" } : undefined,
+  },
   localToken: { matches: async (token) => token === local, acceptsProof: async (mac) => mac === proof },
   ...rest(),
 });
@@ -74,6 +83,7 @@ describe("authenticate", () => {
       projectId: 7,
       scopes: new Set(["ingest"]),
       keyId: "k1",
+      keyName: "ci",
     });
     expect(await access.authenticate(facts({ authorization: `bearer  ${known} ` }))).toBeDefined();
   });
@@ -111,6 +121,31 @@ describe("authenticate", () => {
     await expect(refused).rejects.not.toMatchObject({
       message: expect.stringContaining(known.slice(13, 40)),
     });
+  });
+
+  it("says when a key expired, as often as it is asked", async () => {
+    const expired = (replaced: boolean) =>
+      createAccess({
+        projects,
+        keys: {
+          recall: () => undefined,
+          verify: () => ({ kind: "expired", expiredAt: Date.UTC(2027, 2, 3, 14), replaced }),
+        },
+        browsers: { verify: async () => undefined },
+        localToken: { matches: async () => false, acceptsProof: async () => false },
+        ...rest(),
+      });
+    const ask = (asked: ReturnType<typeof createAccess>) =>
+      asked.authenticate(facts({ authorization: `Bearer ${known}` }));
+    const one = expired(false);
+    for (let i = 0; i < 100; i++) {
+      await expect(ask(one)).rejects.toMatchObject({
+        code: "unauthenticated",
+        message: "This key expired on 3 March 2027. Make another under Setup, or with `plimsoll key create`.",
+        details: { reason: "key_expired", expired_at: "2027-03-03T14:00:00.000Z" },
+      });
+    }
+    await expect(ask(expired(true))).rejects.toMatchObject({ message: expect.stringContaining("successor") });
   });
 
   it("takes the local token from this machine only", async () => {
@@ -159,7 +194,12 @@ describe("authenticate", () => {
   it("takes the cookie for changes from our own pages only", async () => {
     const post = (changes: Partial<RequestFacts>) =>
       access.authenticate(facts({ method: "POST", cookie, ...changes }));
-    const principal = { kind: "browser", projectId: 1, scopes: new Set(["admin"]) };
+    const principal = {
+      kind: "browser",
+      projectId: 1,
+      scopes: new Set(["admin"]),
+      browser: { id: "b1", name: "Firefox on Linux", address: "127.0.0.1" },
+    };
     expect(await post({ origin: "http://localhost:4180" })).toEqual(principal);
     expect(await post({ secFetchSite: "same-origin" })).toEqual(principal);
     for (const changes of [
@@ -198,7 +238,13 @@ describe("authenticate", () => {
 
 describe("the project of a request", () => {
   const ofKey = (projectId: number) => {
-    const own: VerifiedKey = { kind: "key", keyId: "k", projectId, scopes: new Set(["ingest", "read"]) };
+    const own: VerifiedKey = {
+      kind: "key",
+      keyId: "k",
+      keyName: "k",
+      projectId,
+      scopes: new Set(["ingest", "read"]),
+    };
     return createAccess({
       projects,
       keys: { recall: () => own, verify: () => own },

@@ -6,14 +6,16 @@ import {
   PROJECT_PARAMETER,
   type Scope,
 } from "@plimsoll/protocol";
+import type { Actor } from "../audit/entry.ts";
 import { databaseUnavailable } from "../db/unavailable.ts";
 import { PlimsollError } from "../errors.ts";
 import type { Project, ProjectDirectory } from "../projects/directory.ts";
 import { noProject, requireOpen } from "../projects/projects.ts";
-import { type Browsers, sessionOf } from "./browser.ts";
+import { type Browsers, type BrowserVisit, sessionOf } from "./browser.ts";
 import { clientAddress, type TrustedProxies, wentThroughProxy } from "./client-address.ts";
+import { utcDay } from "./expiry.ts";
 import { shapeOf } from "./key-format.ts";
-import type { Keys, VerifiedKey } from "./keys.ts";
+import type { ExpiredKey, Keys, VerifiedKey } from "./keys.ts";
 import type { LocalToken } from "./local-token.ts";
 import { checkOrigin, isLoopbackAddress } from "./origin.ts";
 import type { Quota } from "./quota.ts";
@@ -27,6 +29,9 @@ export interface Principal {
   scopes: ReadonlySet<Scope>;
   /** With kind `key`. */
   keyId?: string;
+  keyName?: string;
+  /** With kind `browser`: its session, and the address of this request's client. */
+  browser?: { id: string; name: string | null; address: string };
 }
 
 /** What a request says about who sent it. Names as in HTTP. */
@@ -84,6 +89,7 @@ const ADMIN: ReadonlySet<Scope> = new Set<Scope>(["admin"]);
 
 const LOCAL_PREFIX = `${LOCAL_SCHEME} `;
 const MAKE_A_KEY = "Make one under Setup, or with `plimsoll key create`.";
+const MAKE_ANOTHER = MAKE_A_KEY.replace("one", "another");
 
 export function createAccess(parts: AccessParts): Access {
   const { keys, browsers, localToken, projects, throttle, proxies, reads } = parts;
@@ -147,17 +153,22 @@ export function createAccess(parts: AccessParts): Access {
       const proof = authorization.slice(LOCAL_PREFIX.length);
       return await byLocalToken(() => localToken.acceptsProof(proof), facts);
     } catch (error) {
-      if (!(error instanceof PlimsollError) || error.code !== "unauthenticated") throw error;
+      // An expired key was right once: its sender hears the same answer for as long as it asks.
+      if (!(error instanceof PlimsollError) || error.code !== "unauthenticated" || hasExpired(error))
+        throw error;
       throw throttle.failed(clientOf(facts), error);
     }
   }
 
   async function byCookie(session: string, facts: RequestFacts): Promise<Principal | undefined> {
-    if (!(await orUnreachable(browsers.verify(session)))) return undefined;
+    const address = clientOf(facts);
+    const visit = await orUnreachable(browsers.verify(session, address));
+    if (!visit) return undefined;
     const reads = facts.method === "GET" || facts.method === "HEAD";
     // A browser keeps other origins from reading an answer; one that names them is spared the work as well.
     const elsewhere = facts.secFetchSite === "same-site" || facts.secFetchSite === "cross-site";
-    if (reads ? !elsewhere : checkOrigin(facts)) return person("browser", facts.project);
+    if (reads ? !elsewhere : checkOrigin(facts))
+      return { ...(await person("browser", facts.project)), browser: browserOf(visit, address) };
     throw new PlimsollError("forbidden_scope", "A page of another origin may not use this browser's login.");
   }
 
@@ -252,9 +263,29 @@ function bearer(authorization: string): string {
   throw unauthenticated("Authorization must read: Bearer plim_...");
 }
 
-function notNobody(key: VerifiedKey | undefined): Principal {
+function notNobody(key: VerifiedKey | ExpiredKey | undefined): Principal {
   if (!key) throw unknownKey();
+  if (key.kind === "expired") throw expiredKey(key);
   return key;
+}
+
+function expiredKey({ expiredAt, replaced }: ExpiredKey): PlimsollError {
+  const advice = replaced ? "Rotation replaced it: use its successor, or make another." : MAKE_ANOTHER;
+  return new PlimsollError("unauthenticated", `This key expired on ${utcDay(expiredAt)}. ${advice}`, {
+    details: { reason: EXPIRED, expired_at: new Date(expiredAt).toISOString() },
+  });
+}
+
+const EXPIRED = "key_expired";
+const hasExpired = ({ details }: PlimsollError) =>
+  (details as { reason?: unknown } | undefined)?.reason === EXPIRED;
+
+const browserOf = ({ id, name }: BrowserVisit, address: string) => ({ id, name, address });
+
+/** For the audit log. */
+export function actorOf({ kind, keyId, keyName, browser }: Principal): Actor {
+  if (kind === "key") return { kind, id: keyId ?? "", name: keyName ?? "" };
+  return kind === "browser" && browser ? { kind, ...browser } : { kind: "local" };
 }
 
 /** A sender must try again when the database is away, and must not when its key is wrong. */

@@ -71,6 +71,7 @@ const QUERIES: Record<string, string[]> = {
     `${rangeQuery}&metric=${metric}&group_by=harness&step=3600`,
   ]),
   "/api/v1/ingest/counts": [rangeQuery],
+  "/api/v1/audit": ["", "limit=1", "action=project_created", rangeQuery],
 };
 
 /** The procedure behind each path. */
@@ -85,6 +86,7 @@ const PROCEDURES: Record<string, string> = {
   "/api/v1/sessions/{id}/chart": "sessions.chart",
   "/api/v1/ingest/counts": "ingest.counts",
   "/api/v1/projects": "projects.list",
+  "/api/v1/audit": "audit.list",
 };
 
 /** Operations that change something, and so are not called below. */

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { DoctorReport, KeyView, ProjectView } from "@plimsoll/protocol";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { TestServer } from "../testing/server.ts";
@@ -41,6 +42,8 @@ interface Row {
   shows: boolean;
   /** Status of the same call about B with a key of A; absent where the input names nothing of B. */
   foreign?: number;
+  /** Refused to every key, whatever its scopes. */
+  persons?: boolean;
 }
 
 /** Every procedure there is. */
@@ -65,6 +68,7 @@ const PROCEDURES: Record<string, Row> = {
   "sessions.chart": { kind: "query", input: ({ sessionId: id }) => ({ id }), shows: true, foreign: 404 },
   "keys.list": { kind: "query", shows: true },
   "keys.create": { kind: "mutation", input: () => ({ name: "another", scopes: ["read"] }), shows: false },
+  "keys.rotate": { kind: "mutation", input: ({ key }) => ({ id: key.id }), shows: true, foreign: 404 },
   "keys.revoke": { kind: "mutation", input: ({ key }) => ({ id: key.id }), shows: true, foreign: 404 },
   "windows.list": { kind: "query", shows: true },
   "windows.set": { kind: "mutation", input: () => ({ model: "other", tokens: 1_000 }), shows: false },
@@ -81,6 +85,10 @@ const PROCEDURES: Record<string, Row> = {
   "demo.start": { kind: "mutation", shows: false },
   "demo.stop": { kind: "mutation", shows: false },
   "login.create": { kind: "mutation", shows: false },
+  "browsers.list": { kind: "query", shows: false, persons: true },
+  "browsers.signOut": { kind: "mutation", input: () => ({ id: randomUUID() }), shows: false, persons: true },
+  "browsers.signOutOthers": { kind: "mutation", shows: false, persons: true },
+  "audit.list": { kind: "query", shows: true },
   "projects.list": { kind: "query", shows: true },
   "projects.create": { kind: "mutation", input: () => ({ name: unique("made") }), shows: false },
   "projects.rename": {
@@ -116,7 +124,7 @@ describe("a key never reaches another project through a procedure", () => {
     expect(Object.keys(PROCEDURES).sort()).toEqual(Object.keys(appRouter._def.procedures).sort());
   });
 
-  it.each(entries.filter(([, row]) => row.kind === "query"))("%s", async (path, row) => {
+  it.each(entries.filter(([, row]) => row.kind === "query" && !row.persons))("%s", async (path, row) => {
     const own = await ask(server, a.key.secret, path, inputOf(row, a), row.kind);
     expect(own.status).toBe(200);
     expectNothingOfB(own.text, path);
@@ -170,9 +178,16 @@ describe("a key never reaches another project through a procedure", () => {
     expect(projects).toEqual([b.project]);
   });
 
-  it("nor creates projects, nor login links, which open every project", async () => {
-    for (const path of ["projects.create", "login.create"]) {
-      const answer = await ask(server, a.key.secret, path, inputOf(PROCEDURES[path]!, a), "mutation");
+  it("nor creates projects, nor login links, nor sees browser sessions, which open every project", async () => {
+    const persons = entries.filter(([, row]) => row.persons).map(([path]) => path);
+    for (const path of ["projects.create", "login.create", ...persons]) {
+      const answer = await ask(
+        server,
+        a.key.secret,
+        path,
+        inputOf(PROCEDURES[path]!, a),
+        PROCEDURES[path]!.kind,
+      );
       expect(refusal(answer), path).toEqual({ status: 403, code: "wrong_project" });
     }
   });
@@ -193,6 +208,7 @@ describe("a key never reaches another project over HTTP", () => {
     `/api/v1/sessions/${sessionId}/chart`,
     `/api/v1/ingest/counts?${rangeQuery}`,
     "/api/v1/projects",
+    "/api/v1/audit",
   ];
 
   it("whose readable paths are all listed here", async () => {

@@ -78,7 +78,13 @@ beforeAll(async () => {
       9223372036854775807, (1.0 / n)::real, ARRAY[n, NULL, -1], n % 2 = 0
     FROM generate_series(1, 10000) n`;
   await prisma.browserSession.create({
-    data: { hash: Buffer.from("secret-session"), createdAt: new Date(), expiresAt: new Date() },
+    data: {
+      hash: Buffer.from("secret-session"),
+      id: randomUUID(),
+      createdAt: new Date(),
+      expiresAt: new Date(),
+      lastSeenAt: new Date(),
+    },
   });
   backup = await write(source.url);
 });

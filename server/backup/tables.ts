@@ -11,15 +11,20 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
 };
 
 /** The tables that a backup contains, in their order. A new table belongs here or in `LEFT_OUT`. */
-export const BACKED_UP: readonly string[] = ["projects", ...Object.keys(PROJECT_TABLES)].filter(
-  (table) => !(table in LEFT_OUT),
-);
+export const BACKED_UP: readonly string[] = [
+  "projects",
+  ...Object.keys(PROJECT_TABLES),
+  "audit_entries",
+].filter((table) => !(table in LEFT_OUT));
 
 /**
  * Rows that a server makes by itself, as SQL: with them alone it is still empty. A restore replaces them by those of the
  * backup.
  */
-export const OWN_ROWS: Readonly<Record<string, string>> = { projects: `id = ${DEFAULT_PROJECT_ID}` };
+export const OWN_ROWS: Readonly<Record<string, string>> = {
+  projects: `id = ${DEFAULT_PROJECT_ID}`,
+  audit_entries: "true",
+};
 
 /** The names as SQL. */
 export const BACKED_UP_NAMES = BACKED_UP.map((table) => pg.escapeIdentifier(table)).join(", ");

@@ -166,6 +166,8 @@ describe("the demo's process", () => {
       created_at: new Date(Date.now() - ageMs).toISOString(),
       last_used_at: null,
       revoked_at: revoked ? new Date().toISOString() : null,
+      expires_at: null,
+      replaced_by: null,
     });
     const day = 86_400_000;
     existing = [

@@ -12,6 +12,8 @@ import { DemoMessage, type DemoStep, IDLE, isUnderWay, newRun, nextDemo } from "
 /** No example works this long; one that does hangs, in ms. */
 const LONGEST_MS = 10 * 60_000;
 const KEY_NAME = "demo fleet";
+/** Who makes and revokes the key. */
+const SERVER = { kind: "server" } as const;
 /** Between asking the process to end and ending it, in ms. */
 const GRACE_MS = 2_000;
 /** How long the scripted model takes to answer, in ms: the fleet is there to be watched. */
@@ -56,7 +58,7 @@ export function createDemo({ program, publicUrl, keys, log, clock, ...limits }: 
     let outcome: DemoStep | undefined;
     try {
       await revokeLeftBehind(projectId);
-      const key = await keys.create(projectId, { name: KEY_NAME, scopes: ["ingest"] });
+      const key = await keys.create(projectId, { name: KEY_NAME, scopes: ["ingest"] }, SERVER);
       keyId = key.id;
       home = await mkdtemp(join(tmpdir(), "plimsoll-demo-"));
       if (ending === undefined) outcome = await runProgram(projectId, home, key.secret);
@@ -64,7 +66,7 @@ export function createDemo({ program, publicUrl, keys, log, clock, ...limits }: 
       log.error({ err }, "the demo fleet did not start");
       outcome = { type: "not_started", message: "The server could not prepare the run.", at: clock() };
     }
-    if (keyId !== undefined) await cleanUp("its key", keys.revoke(projectId, keyId));
+    if (keyId !== undefined) await cleanUp("its key", keys.revoke(projectId, keyId, SERVER));
     if (home !== undefined) await cleanUp("its folder", rm(home, { recursive: true, force: true }));
     step(ending ?? outcome!);
     if (view.state === "failed") log.warn({ failure: view.failure }, "the demo fleet failed");
@@ -77,7 +79,7 @@ export function createDemo({ program, publicUrl, keys, log, clock, ...limits }: 
   async function revokeLeftBehind(projectId: number): Promise<void> {
     for (const { id, name, revoked_at, created_at } of await keys.list(projectId)) {
       if (name !== KEY_NAME || revoked_at !== null) continue;
-      if (clock() - Date.parse(created_at) > 2 * LONGEST_MS) await keys.revoke(projectId, id);
+      if (clock() - Date.parse(created_at) > 2 * LONGEST_MS) await keys.revoke(projectId, id, SERVER);
     }
   }
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type Principal, requireScope } from "../access/principal.ts";
 import { PlimsollError } from "../errors.ts";
+import { LOCAL } from "../testing/actor.ts";
 import { type HttpStack, startHttpStack } from "../testing/http-stack.ts";
 
 let server: HttpStack;
@@ -246,7 +247,7 @@ describe("two processes of one database", () => {
       for (const headers of [{ authorization }, { cookie }] as Record<string, string>[]) {
         expect([await status(server, headers), await status(other, headers)]).toEqual([200, 200]);
       }
-      await server.keys.revoke(1, id);
+      await server.keys.revoke(1, id, LOCAL);
       await server.send("/api/v1/logout", {
         method: "POST",
         headers: { cookie, host, origin: `http://${host}` },

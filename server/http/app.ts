@@ -9,7 +9,7 @@ import { z } from "zod";
 import { type Browsers, expiredCookie, sessionCookie, sessionOf } from "../access/browser.ts";
 import type { LocalToken } from "../access/local-token.ts";
 import { checkHost, checkOrigin, type HostRules } from "../access/origin.ts";
-import { type Access, factsOf, type Principal } from "../access/principal.ts";
+import { type Access, actorOf, factsOf, type Principal } from "../access/principal.ts";
 import { PlimsollError } from "../errors.ts";
 import type { FleetGauges } from "../telemetry/gauges.ts";
 import { MACHINE_HEADERS } from "./headers.ts";
@@ -113,7 +113,7 @@ export function createMachineApp(deps: MachineAppDeps): MachineApp {
     }
     const body = LoginBody.safeParse(await c.req.json().catch(() => undefined));
     if (!body.success) throw new PlimsollError("bad_request", 'Send JSON: {"token": "..."}.');
-    const session = await browsers.login(body.data.token, access.clientOf(facts));
+    const session = await browsers.login(body.data.token, access.clientOf(facts), c.req.header("user-agent"));
     c.header("Set-Cookie", sessionCookie(session, askedOf(c)));
     c.header("Cache-Control", "no-store");
     return c.json({ ok: true });
@@ -122,9 +122,8 @@ export function createMachineApp(deps: MachineAppDeps): MachineApp {
   app.post("/api/v1/logout", async (c) => {
     const facts = factsOf(c.env.incoming);
     const session = sessionOf(facts);
-    if (session !== undefined && (await access.authenticate({ ...facts, authorization: undefined }))) {
-      await browsers.logout(session);
-    }
+    const principal = session && (await access.authenticate({ ...facts, authorization: undefined }));
+    if (session && principal) await browsers.logout(session, actorOf(principal));
     c.header("Set-Cookie", expiredCookie(askedOf(c)));
     return c.json({ ok: true });
   });

@@ -19,6 +19,7 @@ async function start(deps: Partial<BackupDeps>): Promise<void> {
       backupRoutes({
         log: pino({ level: "silent" }),
         access,
+        audit: { note: async () => {} },
         clock: () => Date.UTC(2026, 10, 23, 4, 5),
         stallMs: STALL_MS,
         async *write() {},

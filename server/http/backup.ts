@@ -3,7 +3,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import type { Hono } from "hono";
 import type { Logger } from "pino";
-import type { Access, Principal } from "../access/principal.ts";
+import { type Access, actorOf, type Principal } from "../access/principal.ts";
+import type { Audit } from "../audit/audit.ts";
 import type { Restored, RestoreOptions } from "../backup/restore.ts";
 import type { WriteBackupOptions } from "../backup/write-backup.ts";
 import { within } from "../db/within.ts";
@@ -14,6 +15,7 @@ import { expectLongBody } from "./long-bodies.ts";
 export interface BackupDeps {
   log: Logger;
   access: Pick<Access, "authorize">;
+  audit: Pick<Audit, "note">;
   /** Epoch ms. */
   clock: () => number;
   write: (options: Pick<WriteBackupOptions, "now" | "signal">) => AsyncGenerator<Uint8Array>;
@@ -26,7 +28,7 @@ const STALL_MS = 60_000;
 
 /** `GET /api/v1/backup` and `POST /api/v1/restore`: everything of all projects, for a person alone. */
 export function backupRoutes(deps: BackupDeps): (app: Hono<MachineEnv>) => void {
-  const { log, access, clock, stallMs = STALL_MS } = deps;
+  const { log, access, audit, clock, stallMs = STALL_MS } = deps;
   let writing = false;
 
   /** @throws PlimsollError `wrong_project` for a key: it works in its own project, and a backup spans all of them */
@@ -40,8 +42,14 @@ export function backupRoutes(deps: BackupDeps): (app: Hono<MachineEnv>) => void 
   }
 
   /** The one place that hears of every backup and restore. */
-  function note(what: "backup written" | "backup restored", { kind }: Principal, facts: object): void {
-    log.info({ by: kind, ...facts }, what);
+  async function note(
+    action: "backup_written" | "backup_restored",
+    principal: Principal,
+    facts: object,
+  ): Promise<void> {
+    log.info({ by: principal.kind, ...facts }, action.replace("_", " "));
+    const detail = Object.entries(facts).map(([name, value]) => `${name.replaceAll("_", " ")}: ${value}`);
+    await audit.note({ actor: actorOf(principal), action, detail: detail.join(", ") });
   }
 
   return (app) => {
@@ -67,7 +75,7 @@ export function backupRoutes(deps: BackupDeps): (app: Hono<MachineEnv>) => void 
           "X-Content-Type-Options": "nosniff",
         });
         const bytes = await send(outgoing, first.value, frames, gone, stallMs);
-        note("backup written", principal, { bytes });
+        await note("backup_written", principal, { bytes });
       } catch (err) {
         if (!outgoing.headersSent) throw err;
         log.error({ err }, "a backup broke off");
@@ -87,7 +95,7 @@ export function backupRoutes(deps: BackupDeps): (app: Hono<MachineEnv>) => void 
       try {
         const signal = goneSignal(c.env.outgoing as ServerResponse);
         const { result } = await deps.restore({ body: arriving(incoming, stallMs), signal });
-        note("backup restored", principal, result);
+        await note("backup_restored", principal, result);
         return c.json(result, 200, { "Cache-Control": "no-store" });
       } catch (error) {
         // The sender hears why only if it can still send what it has begun to.

@@ -4,6 +4,7 @@ import { LiveMessage } from "@plimsoll/protocol";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { statusOf } from "../errors.ts";
 import type { ChangeListener } from "../live/hub.ts";
+import { LOCAL } from "../testing/actor.ts";
 import { type HttpStack, startHttpStack } from "../testing/http-stack.ts";
 import { createLiveStreams } from "./live.ts";
 
@@ -103,7 +104,7 @@ describe("/api/v1/live", () => {
     server = await startHttpStack({ heartbeatMs: 20 });
     const { authorization, id } = await server.key("read");
     const stream = await open({ authorization });
-    await server.keys.revoke(1, id);
+    await server.keys.revoke(1, id, LOCAL);
     await vi.waitFor(() => expect(stream.ended()).toBe(true));
   });
 
@@ -115,16 +116,16 @@ describe("/api/v1/live", () => {
     while (status !== 429) {
       ({ status } = await server.send("/metrics", { headers: { authorization: "Bearer wrong" } }));
     }
-    await server.keys.revoke(1, id);
+    await server.keys.revoke(1, id, LOCAL);
     await vi.waitFor(() => expect(stream.ended()).toBe(true));
   });
 
   it("ends when the project is deleted", async () => {
     server = await startHttpStack({ heartbeatMs: 20 });
-    const { id } = await server.projects.create("billing");
+    const { id } = await server.projects.create("billing", LOCAL);
     const stream = await open({ authorization: `Bearer ${server.local}`, "plimsoll-project": "billing" });
     await vi.waitFor(() => expect(stream.text()).toContain("still here"));
-    await server.projects.delete(id, "billing");
+    await server.projects.delete(id, "billing", LOCAL);
     await vi.waitFor(() => expect(stream.ended()).toBe(true));
   });
 
@@ -177,6 +178,7 @@ it("ends its streams when the database is lost, refuses new ones meanwhile, and 
   let connected = true;
   let lose = () => {};
   const streams = createLiveStreams({
+    onEnded: () => () => {},
     hub: {
       subscribe: () => () => {},
       connected: () => connected,
@@ -214,6 +216,7 @@ it("ends its streams when the database is lost, refuses new ones meanwhile, and 
 it("gives a reader that falls behind the sum of what it missed, from bounded memory", async () => {
   let tell: ChangeListener = () => {};
   const streams = createLiveStreams({
+    onEnded: () => () => {},
     hub: {
       subscribe: (_, listener) => {
         tell = listener;

@@ -10,6 +10,8 @@ import { MACHINE_HEADERS } from "./headers.ts";
 export interface LiveStreamsOptions {
   hub: Pick<LiveHub, "subscribe" | "connected" | "onLost">;
   access: Pick<Access, "authorize">;
+  /** Calls back whenever a credential ended. */
+  onEnded: (listener: () => void) => () => void;
   /** Told whenever it changes. */
   onClients?: (count: number) => void;
   /** Milliseconds between signs of life. Proxies close what is silent for a minute. */
@@ -41,8 +43,10 @@ const RETRY_MS = 2_000;
  * instead of a queue.
  */
 export function createLiveStreams(options: LiveStreamsOptions): LiveStreams {
-  const { hub, access, onClients, heartbeatMs = 15_000, maxClients = 1_000 } = options;
+  const { hub, access, onEnded, onClients, heartbeatMs = 15_000, maxClients = 1_000 } = options;
   const open = new Set<() => void>();
+  /** For each open stream: ends it if its reader may no longer read. */
+  const checks = new Set<() => void>();
   let closed = false;
 
   function begin(outgoing: ServerResponse): void {
@@ -89,24 +93,29 @@ export function createLiveStreams(options: LiveStreamsOptions): LiveStreams {
     const end = () => {
       if (!open.delete(end)) return;
       clearInterval(heartbeat);
+      checks.delete(check);
       unsubscribe();
       onClients?.(open.size);
       outgoing.end();
     };
-    const beat = async () => {
+    const beat = () => {
       if (ready && quiet) write(": still here\n\n");
       quiet = true;
       behind = ready ? 0 : behind + 1;
       if (behind >= PATIENCE) outgoing.destroy();
-      // A revoked key (429 among many wrong ones), a logged-out browser and a deleted project hear no more. Answered from
-      // memory nearly always.
-      await access.authorize(incoming, "read").catch((error: unknown) => {
+      check();
+    };
+    // A revoked key (401, or 429 among many wrong ones), a logged-out browser and a deleted project hear no more.
+    // Answered from memory nearly always.
+    const check = () => {
+      access.authorize(incoming, "read").catch((error: unknown) => {
         const status = statusOf(error);
         if (status === 401 || status === 403 || status === 404 || status === 429) end();
       });
     };
 
-    const heartbeat = setInterval(() => void beat(), heartbeatMs);
+    const heartbeat = setInterval(beat, heartbeatMs);
+    checks.add(check);
     const unsubscribe = hub.subscribe(projectId, (sessions) => {
       addChanges(missed, projectId, sessions);
       flush();
@@ -130,6 +139,9 @@ export function createLiveStreams(options: LiveStreamsOptions): LiveStreams {
   }
   // A stream that says nothing looks like a fleet at rest: its reader must see that it hears nothing.
   const forgetLoss = hub.onLost(endAll);
+  const forgetEnded = onEnded(() => {
+    for (const check of checks) check();
+  });
 
   return {
     serve,
@@ -137,6 +149,7 @@ export function createLiveStreams(options: LiveStreamsOptions): LiveStreams {
     close() {
       closed = true;
       forgetLoss();
+      forgetEnded();
       endAll();
     },
   };

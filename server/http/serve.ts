@@ -5,6 +5,7 @@ import { getRequestListener } from "@hono/node-server";
 import type { Logger } from "pino";
 import { type Browsers, sessionCookie, sessionOf } from "../access/browser.ts";
 import { checkHost, type HostRules } from "../access/origin.ts";
+import { type Access, factsOf } from "../access/principal.ts";
 import { databaseUnavailable } from "../db/unavailable.ts";
 import { PlimsollError, statusOf, toErrorBody } from "../errors.ts";
 import { foreignHost, type MachineApp } from "./app.ts";
@@ -31,6 +32,7 @@ export interface ServeOptions {
   pages(incoming: IncomingMessage, outgoing: ServerResponse): unknown;
   /** Next's upgrade handler, for its development server. */
   pageUpgrade?: ((incoming: IncomingMessage, socket: Duplex, head: Buffer) => unknown) | undefined;
+  access: Pick<Access, "clientOf">;
   browsers: Pick<Browsers, "verify">;
   streams: Pick<LiveStreams, "close">;
   instruments: Pick<Instruments, "request">;
@@ -63,6 +65,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     events,
     machine,
     pages,
+    access,
     browsers,
     streams,
     instruments,
@@ -140,7 +143,8 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   async function letIn(incoming: IncomingMessage, outgoing: ServerResponse, url: string): Promise<boolean> {
     const { cookie, host } = incoming.headers;
     const session = sessionOf({ cookie, host });
-    const visit = session === undefined ? undefined : await verified(session);
+    const visit =
+      session === undefined ? undefined : await verified(session, access.clientOf(factsOf(incoming)));
     if (session === undefined || !visit) {
       if (incoming.method !== "GET" && incoming.method !== "HEAD") {
         throw new PlimsollError("unauthenticated", "Log in first.");
@@ -156,9 +160,9 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     return true;
   }
 
-  async function verified(session: string) {
+  async function verified(session: string, address: string) {
     try {
-      return await browsers.verify(session);
+      return await browsers.verify(session, address);
     } catch (cause) {
       throw databaseUnavailable(cause);
     }

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { LOCAL } from "../testing/actor.ts";
 import { type TestDatabase, testDatabase } from "../testing/database.ts";
 import { ensureDefaultProject } from "./default-project.ts";
 import { createDirectory, type ProjectDirectory } from "./directory.ts";
@@ -49,7 +50,7 @@ const addKey = (projectId: number) =>
 
 describe("projects", () => {
   it("are created with different ids, however many at a time, and listed oldest first", async () => {
-    const created = await Promise.all(["a", "b", "c", "d"].map((name) => projects.create(name)));
+    const created = await Promise.all(["a", "b", "c", "d"].map((name) => projects.create(name, LOCAL)));
     expect(new Set(created.map(({ id }) => id)).size).toBe(4);
     expect(created[0]).toMatchObject({
       name: "a",
@@ -64,68 +65,68 @@ describe("projects", () => {
   });
 
   it("have different names", async () => {
-    const { id } = await projects.create("billing");
+    const { id } = await projects.create("billing", LOCAL);
     const taken = { code: "conflict", message: expect.stringContaining("billing") };
-    await expect(projects.create("billing")).rejects.toMatchObject(taken);
-    await expect(projects.rename(1, "billing")).rejects.toMatchObject(taken);
-    expect(await projects.rename(id, "billing")).toMatchObject({ id, name: "billing" });
+    await expect(projects.create("billing", LOCAL)).rejects.toMatchObject(taken);
+    await expect(projects.rename(1, "billing", LOCAL)).rejects.toMatchObject(taken);
+    expect(await projects.rename(id, "billing", LOCAL)).toMatchObject({ id, name: "billing" });
   });
 
   it("are renamed, the default one too", async () => {
-    const { id } = await projects.create("billing");
-    expect(await projects.rename(id, "invoices")).toMatchObject({ id, name: "invoices" });
+    const { id } = await projects.create("billing", LOCAL);
+    expect(await projects.rename(id, "invoices", LOCAL)).toMatchObject({ id, name: "invoices" });
     expect(await directory.get(id)).toMatchObject({ name: "invoices" });
-    expect(await projects.rename(1, "main")).toMatchObject({ id: 1, is_default: true });
-    await projects.rename(1, "default");
-    await expect(projects.rename(999, "x")).rejects.toMatchObject({ code: "not_found" });
+    expect(await projects.rename(1, "main", LOCAL)).toMatchObject({ id: 1, is_default: true });
+    await projects.rename(1, "default", LOCAL);
+    await expect(projects.rename(999, "x", LOCAL)).rejects.toMatchObject({ code: "not_found" });
   });
 
   it("refuse events while archived", async () => {
-    const { id } = await projects.create("billing");
+    const { id } = await projects.create("billing", LOCAL);
     await projects.requireOpen(id);
-    expect(await projects.archive(id)).toMatchObject({ archived_at: "2026-11-22T08:00:00.000Z" });
+    expect(await projects.archive(id, LOCAL)).toMatchObject({ archived_at: "2026-11-22T08:00:00.000Z" });
     await expect(projects.requireOpen(id)).rejects.toMatchObject({
       code: "project_archived",
       message: expect.stringContaining("billing"),
       details: { archived_at: "2026-11-22T08:00:00.000Z" },
     });
-    expect(await projects.unarchive(id)).toMatchObject({ archived_at: null });
+    expect(await projects.unarchive(id, LOCAL)).toMatchObject({ archived_at: null });
     await projects.requireOpen(id);
   });
 
   it("do not include the default one in what can be archived or deleted", async () => {
-    await expect(projects.archive(1)).rejects.toMatchObject({ code: "conflict" });
-    await expect(projects.delete(1, "default")).rejects.toMatchObject({ code: "conflict" });
+    await expect(projects.archive(1, LOCAL)).rejects.toMatchObject({ code: "conflict" });
+    await expect(projects.delete(1, "default", LOCAL)).rejects.toMatchObject({ code: "conflict" });
   });
 });
 
 describe("deleting a project", () => {
   it("revokes its keys and no others, hides it and frees its name", async () => {
-    const [doomed, kept] = [await projects.create("billing"), await projects.create("kept")];
+    const [doomed, kept] = [await projects.create("billing", LOCAL), await projects.create("kept", LOCAL)];
     await addKey(doomed.id);
     const other = await addKey(kept.id);
-    await projects.delete(doomed.id, "billing");
+    await projects.delete(doomed.id, "billing", LOCAL);
     const open = await database.prisma.apiKey.findMany({ where: { revokedAt: null } });
     expect(open.map(({ id }) => id)).toEqual([other.id]);
     expect((await projects.list()).map(({ name }) => name)).toEqual(["default", "kept"]);
     expect(await directory.get(doomed.id)).toBeUndefined();
     for (const again of [
-      () => projects.delete(doomed.id, "billing"),
-      () => projects.delete(doomed.id, String(doomed.id)),
-      () => projects.rename(doomed.id, "x"),
-      () => projects.archive(doomed.id),
-      () => projects.unarchive(doomed.id),
+      () => projects.delete(doomed.id, "billing", LOCAL),
+      () => projects.delete(doomed.id, String(doomed.id), LOCAL),
+      () => projects.rename(doomed.id, "x", LOCAL),
+      () => projects.archive(doomed.id, LOCAL),
+      () => projects.unarchive(doomed.id, LOCAL),
       () => projects.requireOpen(doomed.id),
     ]) {
       await expect(again()).rejects.toMatchObject({ code: "not_found" });
     }
-    expect((await projects.create("billing")).id).not.toBe(doomed.id);
+    expect((await projects.create("billing", LOCAL)).id).not.toBe(doomed.id);
   });
 
   it("needs its present name", async () => {
-    const { id } = await projects.create("billing");
+    const { id } = await projects.create("billing", LOCAL);
     await addKey(id);
-    await expect(projects.delete(id, "Billing")).rejects.toMatchObject({
+    await expect(projects.delete(id, "Billing", LOCAL)).rejects.toMatchObject({
       code: "bad_request",
       message: expect.stringContaining("billing"),
     });

@@ -1,5 +1,6 @@
 import { DEFAULT_PROJECT_ID, type ProjectView } from "@plimsoll/protocol";
 import type { Logger } from "pino";
+import { type Actor, addEntry } from "../audit/entry.ts";
 import type { PrismaClient } from "../db/index.ts";
 import { PlimsollError } from "../errors.ts";
 import type { Project, ProjectDirectory } from "./directory.ts";
@@ -30,6 +31,19 @@ export function createProjects(options: ProjectsOptions) {
     return project;
   }
 
+  async function setArchived(id: number, archivedAt: Date | null, actor: Actor): Promise<void> {
+    await prisma.$transaction(async (tx) => {
+      const [row] = await tx.project.updateManyAndReturn({
+        where: { id, deletingAt: null, archivedAt: archivedAt === null ? { not: null } : null },
+        data: { archivedAt },
+      });
+      if (row === undefined) return;
+      const action = archivedAt === null ? "project_unarchived" : "project_archived";
+      await addEntry(tx, now(), { actor, action, projectId: id, target: row.name });
+    });
+    changed();
+  }
+
   const view = async (id: number): Promise<ProjectView> => viewOf(await known(id));
 
   return {
@@ -50,10 +64,19 @@ export function createProjects(options: ProjectsOptions) {
     },
 
     /** @throws PlimsollError `conflict` if the name is taken */
-    async create(name: string): Promise<ProjectView> {
+    async create(name: string, actor: Actor): Promise<ProjectView> {
       const row = await nameIsFree(
         name,
-        prisma.project.create({ data: { name, createdAt: new Date(now()) } }),
+        prisma.$transaction(async (tx) => {
+          const created = await tx.project.create({ data: { name, createdAt: new Date(now()) } });
+          await addEntry(tx, now(), {
+            actor,
+            action: "project_created",
+            projectId: created.id,
+            target: name,
+          });
+          return created;
+        }),
       );
       changed();
       log.info({ projectId: row.id, name }, "project created");
@@ -61,8 +84,24 @@ export function createProjects(options: ProjectsOptions) {
     },
 
     /** @throws PlimsollError `not_found`, or `conflict` if the name is taken */
-    async rename(id: number, name: string): Promise<ProjectView> {
-      await nameIsFree(name, prisma.project.updateMany({ where: { id, deletingAt: null }, data: { name } }));
+    async rename(id: number, name: string, actor: Actor): Promise<ProjectView> {
+      await nameIsFree(
+        name,
+        prisma.$transaction(async (tx) => {
+          const [old] = await tx.$queryRaw<{ name: string }[]>`
+            SELECT name FROM projects WHERE id = ${id} AND deleting_at IS NULL FOR UPDATE`;
+          if (old === undefined || old.name === name) return;
+          await tx.project.update({ where: { id }, data: { name } });
+          const detail = `before: ${old.name}`;
+          await addEntry(tx, now(), {
+            actor,
+            action: "project_renamed",
+            projectId: id,
+            target: name,
+            detail,
+          });
+        }),
+      );
       changed();
       return view(id);
     },
@@ -71,20 +110,15 @@ export function createProjects(options: ProjectsOptions) {
      * Makes the project refuse new events. Archiving twice keeps the first time.
      * @throws PlimsollError `not_found`, or `conflict` for the default project
      */
-    async archive(id: number): Promise<ProjectView> {
+    async archive(id: number, actor: Actor): Promise<ProjectView> {
       refuseDefault(id, "archived");
-      await prisma.project.updateMany({
-        where: { id, deletingAt: null, archivedAt: null },
-        data: { archivedAt: new Date(now()) },
-      });
-      changed();
+      await setArchived(id, new Date(now()), actor);
       return view(id);
     },
 
     /** @throws PlimsollError `not_found` */
-    async unarchive(id: number): Promise<ProjectView> {
-      await prisma.project.updateMany({ where: { id, deletingAt: null }, data: { archivedAt: null } });
-      changed();
+    async unarchive(id: number, actor: Actor): Promise<ProjectView> {
+      await setArchived(id, null, actor);
       return view(id);
     },
 
@@ -93,19 +127,22 @@ export function createProjects(options: ProjectsOptions) {
      * @param name the project's current name, as a confirmation
      * @throws PlimsollError `not_found`, `conflict` for the default project, `bad_request` for another name
      */
-    async delete(id: number, name: string): Promise<void> {
+    async delete(id: number, name: string, actor: Actor): Promise<void> {
       refuseDefault(id, "deleted");
-      // The id as name: it frees the name for a new project, and no project can be given such a name.
-      const [marked] = await prisma.$transaction([
-        prisma.$executeRaw`
+      const marked = await prisma.$transaction(async (tx) => {
+        // The id as name: it frees the name for a new project, and no project can be given such a name.
+        const marked = await tx.$executeRaw`
           UPDATE projects SET deleting_at = now(), name = id::text
-          WHERE id = ${id} AND name = ${name} AND deleting_at IS NULL`,
-        prisma.$executeRaw`
-          UPDATE api_keys SET revoked_at = now() WHERE project_id = ${id} AND revoked_at IS NULL
-            AND EXISTS (SELECT 1 FROM projects WHERE id = ${id} AND deleting_at IS NOT NULL)`,
-      ]);
+          WHERE id = ${id} AND name = ${name} AND deleting_at IS NULL`;
+        if (marked === 0) return false;
+        const keys = await tx.$executeRaw`
+          UPDATE api_keys SET revoked_at = now() WHERE project_id = ${id} AND revoked_at IS NULL`;
+        const detail = `keys revoked: ${keys}`;
+        await addEntry(tx, now(), { actor, action: "project_deleted", projectId: id, target: name, detail });
+        return true;
+      });
       changed();
-      if (marked === 0) {
+      if (!marked) {
         const { name: current } = await view(id);
         throw new PlimsollError(
           "bad_request",

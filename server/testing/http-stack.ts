@@ -17,6 +17,7 @@ import { type ServeOptions, serve } from "../http/serve.ts";
 import type { QueueState } from "../ingest/admission.ts";
 import { createLiveHub } from "../live/hub.ts";
 import type { FleetGauges } from "../telemetry/gauges.ts";
+import { LOCAL } from "./actor.ts";
 import { type TestDatabase, testDatabase } from "./database.ts";
 
 /** The HTTP layer in this process, on a new database and a free port. Options replace its parts. */
@@ -47,12 +48,13 @@ export async function startHttpStack(
     reads: { take: () => {} },
     log,
   });
-  const { access, keys, browsers, localToken, projects } = control;
+  const { access, keys, browsers, localToken, projects, onEnded } = control;
   const local = (await readFile(join(home, LOCAL_TOKEN_FILE), "utf8")).trim();
   const instruments = createInstruments();
   const streams = createLiveStreams({
     hub,
     access,
+    onEnded,
     onClients: instruments.liveClients,
     heartbeatMs: options.heartbeatMs,
     maxClients: options.maxClients,
@@ -85,6 +87,7 @@ export async function startHttpStack(
     events: options.events ?? (async () => ({ accepted: 1 })),
     machine,
     pages: options.pages ?? ((_: IncomingMessage, outgoing: ServerResponse) => void outgoing.end("a page")),
+    access,
     browsers,
     streams,
     instruments,
@@ -102,7 +105,7 @@ export async function startHttpStack(
     streams,
     /** Creates a key with these scopes. Returns its id and the header to send. */
     async key(...scopes: Scope[]) {
-      const { secret, id } = await keys.create(1, { name: "test", scopes });
+      const { secret, id } = await keys.create(1, { name: "test", scopes }, LOCAL);
       return { id, authorization: `Bearer ${secret}` };
     },
     /** Sends exactly these headers, including those that fetch() forbids. */

@@ -1,7 +1,9 @@
 import type { Thresholds } from "@plimsoll/protocol";
+import type { Browsers } from "../access/browser.ts";
 import type { Keys } from "../access/keys.ts";
 import type { Principal } from "../access/principal.ts";
 import type { Quota } from "../access/quota.ts";
+import type { Audit } from "../audit/audit.ts";
 import type { PrismaClient } from "../db/client.ts";
 import type { Demo } from "../demo/run.ts";
 import type { Command } from "../ingest/journal-entry.ts";
@@ -17,8 +19,10 @@ export interface Services {
   version: string;
   /** Where this server is reached, such as http://127.0.0.1:4180. */
   publicUrl: () => string;
-  keys: Pick<Keys, "create" | "list" | "revoke">;
+  keys: Pick<Keys, "create" | "rotate" | "list" | "revoke">;
+  browsers: Pick<Browsers, "list" | "signOut" | "signOutOthers">;
   projects: Projects;
+  audit: Pick<Audit, "note" | "list">;
   createLoginUrl: () => string;
   /** Has the projector do something; resolves once it is done. */
   command: (projectId: number, command: Command) => Promise<void>;

@@ -116,7 +116,7 @@ export function openApiDocument(version: string, baseUrl: string): OpenAPIObject
     version,
     openApiVersion: "3.1.0",
     baseUrl,
-    tags: ["events", "metrics", "sessions", "projects"],
+    tags: ["events", "metrics", "sessions", "projects", "audit"],
     securitySchemes: {
       key: {
         type: "http",

@@ -1,4 +1,5 @@
 import { router } from "./init.ts";
+import { audit, browsers } from "./routers/account.ts";
 import { demo } from "./routers/demo.ts";
 import { fleet, fleetPart, harnesses, series, status } from "./routers/fleet.ts";
 import { projects } from "./routers/projects.ts";
@@ -14,6 +15,8 @@ export const appRouter = router({
   sessions,
   projects,
   keys,
+  browsers,
+  audit,
   windows,
   ingest,
   doctor,

@@ -7,7 +7,7 @@ import {
   RenameProjectInput,
 } from "@plimsoll/protocol";
 import { z } from "zod";
-import type { Principal } from "../../access/principal.ts";
+import { actorOf, type Principal } from "../../access/principal.ts";
 import { PlimsollError } from "../../errors.ts";
 import { noProject } from "../../projects/projects.ts";
 import { procedure, router } from "../init.ts";
@@ -56,7 +56,7 @@ export const projects = router({
           "A key works only in its own project. Create projects under Setup, or with `plimsoll project create` on the server's machine.",
         );
       }
-      return services.projects.create(input.name);
+      return services.projects.create(input.name, actorOf(principal));
     }),
 
   rename: procedure("admin")
@@ -72,7 +72,7 @@ export const projects = router({
     .output(ProjectView)
     .mutation(({ ctx: { principal, services }, input }) => {
       requireReach(principal, input.id);
-      return services.projects.rename(input.id, input.name);
+      return services.projects.rename(input.id, input.name, actorOf(principal));
     }),
 
   archive: procedure("admin")
@@ -88,7 +88,7 @@ export const projects = router({
     .output(ProjectView)
     .mutation(({ ctx: { principal, services }, input }) => {
       requireReach(principal, input.id);
-      return services.projects.archive(input.id);
+      return services.projects.archive(input.id, actorOf(principal));
     }),
 
   unarchive: procedure("admin")
@@ -104,7 +104,7 @@ export const projects = router({
     .output(ProjectView)
     .mutation(({ ctx: { principal, services }, input }) => {
       requireReach(principal, input.id);
-      return services.projects.unarchive(input.id);
+      return services.projects.unarchive(input.id, actorOf(principal));
     }),
 
   delete: procedure("admin")
@@ -120,7 +120,7 @@ export const projects = router({
     .output(z.object({ deleting: z.literal(true) }))
     .mutation(async ({ ctx: { principal, services }, input }) => {
       requireReach(principal, input.id);
-      await services.projects.delete(input.id, input.name);
+      await services.projects.delete(input.id, input.name, actorOf(principal));
       return { deleting: true as const };
     }),
 });

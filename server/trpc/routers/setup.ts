@@ -10,9 +10,12 @@ import {
   ModelWindowView,
   RemoveModelWindowInput,
   RevokeKeyInput,
+  RotatedKey,
+  RotateKeyInput,
   SetModelWindowInput,
 } from "@plimsoll/protocol";
 import { z } from "zod";
+import { actorOf } from "../../access/principal.ts";
 import { BUDGET_MS, examine } from "../../doctor/examine.ts";
 import { PlimsollError } from "../../errors.ts";
 import { readCounts } from "../../telemetry/counts.ts";
@@ -29,12 +32,23 @@ export const keys = router({
   create: procedure("admin")
     .input(CreateKeyInput)
     .output(CreatedKey)
-    .mutation(({ ctx, input }) => ctx.services.keys.create(ctx.principal.projectId, input)),
+    .mutation(({ ctx: { principal, services }, input }) =>
+      services.keys.create(principal.projectId, input, actorOf(principal)),
+    ),
+
+  rotate: procedure("admin")
+    .input(RotateKeyInput)
+    .output(RotatedKey)
+    .mutation(({ ctx: { principal, services }, input: { id, grace } }) =>
+      services.keys.rotate(principal.projectId, id, grace, actorOf(principal)),
+    ),
 
   revoke: procedure("admin")
     .input(RevokeKeyInput)
     .output(KeyView)
-    .mutation(({ ctx, input }) => ctx.services.keys.revoke(ctx.principal.projectId, input.id)),
+    .mutation(({ ctx: { principal, services }, input }) =>
+      services.keys.revoke(principal.projectId, input.id, actorOf(principal)),
+    ),
 });
 
 export const windows = router({
@@ -47,7 +61,16 @@ export const windows = router({
     .input(SetModelWindowInput)
     .output(ModelWindowView)
     .mutation(async ({ ctx, input }) => {
-      await ctx.services.command(ctx.reader.projectId, { type: "set_window", ...input });
+      const { projectId } = ctx.reader;
+      await ctx.services.command(projectId, { type: "set_window", ...input });
+      // The projector makes the change in its own transaction.
+      await ctx.services.audit.note({
+        actor: actorOf(ctx.principal),
+        action: "window_set",
+        projectId,
+        target: input.model,
+        detail: `${input.tokens} tokens`,
+      });
       const set = await findModelWindow(ctx.reader, input.model);
       return set ?? { ...input, updated_at: iso(ctx.reader.now) };
     }),
@@ -56,9 +79,13 @@ export const windows = router({
     .input(RemoveModelWindowInput)
     .output(z.object({ removed: z.boolean() }))
     .mutation(async ({ ctx, input: { model } }) => {
+      const { projectId } = ctx.reader;
       const removed = (await findModelWindow(ctx.reader, model)) !== undefined;
-      if (removed)
-        await ctx.services.command(ctx.reader.projectId, { type: "set_window", model, tokens: null });
+      if (removed) {
+        await ctx.services.command(projectId, { type: "set_window", model, tokens: null });
+        const actor = actorOf(ctx.principal);
+        await ctx.services.audit.note({ actor, action: "window_removed", projectId, target: model });
+      }
       return { removed };
     }),
 });

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { LONGEST } from "../events/event-rules.ts";
 import { SESSION_KINDS } from "../events/events.ts";
+import { AuditAction } from "./audit.ts";
 import { Scope, SeriesGroup, SeriesMetric, SessionStatus } from "./read.ts";
 import { SessionSort } from "./read-session.ts";
 
@@ -73,13 +74,30 @@ export type SeriesQuery = z.infer<typeof SeriesQuery>;
 export const CreateKeyInput = z.object({
   name: text(100, named),
   scopes: z.array(Scope).min(1),
+  /** In the future, at most ten years ahead; a key without it never expires. */
+  expires_at: time.nullish(),
 });
 export type CreateKeyInput = z.infer<typeof CreateKeyInput>;
 
 export const RevokeKeyInput = z.object({ id });
+
+/** How long a replaced key goes on working, in milliseconds. */
+export const GRACE_MS = { now: 0, "1h": 3_600_000, "24h": 86_400_000, "7d": 7 * 86_400_000 } as const;
+export type Grace = keyof typeof GRACE_MS;
+export const GRACES = Object.keys(GRACE_MS) as [Grace, ...Grace[]];
+export const RotateKeyInput = z.object({ id, grace: z.enum(GRACES).default("24h") });
 export const SetModelWindowInput = z.object({
   model: text(LONGEST.model, named),
   tokens: z.number().int().min(1).max(2_147_483_647),
 });
 export const RemoveModelWindowInput = z.object({ model: text(LONGEST.model, z.string().min(1)) });
 export const CountsQuery = z.object({ from: time, to: time });
+
+export const AuditQuery = z.object({
+  action: AuditAction.optional(),
+  from: time.optional(),
+  to: time.optional(),
+  cursor: z.string().max(500).optional(),
+  limit: z.coerce.number().int().min(1).max(200).default(50),
+});
+export type AuditQuery = z.infer<typeof AuditQuery>;

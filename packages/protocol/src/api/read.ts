@@ -224,11 +224,23 @@ export const KeyView = z.object({
   created_at: time,
   last_used_at: time.nullable(),
   revoked_at: time.nullable(),
+  /** From then on the key is refused; null: never. */
+  expires_at: time.nullable().default(null),
+  /** Id of the key that replaced it. */
+  replaced_by: z.string().nullable().default(null),
 });
 export type KeyView = z.infer<typeof KeyView>;
 
 export const CreatedKey = KeyView.extend({ secret: z.string() });
 export type CreatedKey = z.infer<typeof CreatedKey>;
+
+export const RotatedKey = z.object({
+  /** The successor, with its secret. */
+  key: CreatedKey,
+  /** The key that it replaces, with the time at which that one expires. */
+  replaced: KeyView,
+});
+export type RotatedKey = z.infer<typeof RotatedKey>;
 
 export const ModelWindowView = z.object({ model: z.string(), tokens: tokens, updated_at: time });
 export type ModelWindowView = z.infer<typeof ModelWindowView>;

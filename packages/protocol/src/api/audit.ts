@@ -1,0 +1,58 @@
+import { z } from "zod";
+
+const time = z.iso.datetime({ offset: true });
+
+export const AUDIT_ACTIONS = [
+  "login",
+  "login_failed",
+  "logout",
+  "browser_signed_out",
+  "key_created",
+  "key_rotated",
+  "key_revoked",
+  "window_set",
+  "window_removed",
+  "project_created",
+  "project_renamed",
+  "project_archived",
+  "project_unarchived",
+  "project_deleted",
+  "backup_written",
+  "backup_restored",
+] as const;
+export const AuditAction = z.enum(AUDIT_ACTIONS);
+export type AuditAction = z.infer<typeof AuditAction>;
+
+/** `visitor`: somebody without a valid credential. `server`: the server itself, such as the demo fleet's key. */
+export const AUDIT_ACTORS = ["browser", "local", "key", "server", "visitor"] as const;
+export const AuditActorKind = z.enum(AUDIT_ACTORS);
+
+export const AuditEntryView = z.object({
+  id: z.string(),
+  at: time,
+  /** One of `AUDIT_ACTIONS`; newer servers may know more. */
+  action: z.string(),
+  actor: z.object({
+    kind: z.string(),
+    /** Of the key or of the browser's session. */
+    id: z.string().nullable(),
+    /** Of the key, or the browser such as `Firefox on Linux`. */
+    name: z.string().nullable(),
+    /** Of the client. Shown to persons only. */
+    address: z.string().nullable(),
+  }),
+  /** Null for what concerns no single project. */
+  project_id: z.number().int().nullable(),
+  /** Its name now; null if it was deleted. */
+  project: z.string().nullable(),
+  /** What was changed, by its name. */
+  target: z.string().nullable(),
+  detail: z.string().nullable(),
+  /** More than one for failed logins, which are counted for each client and hour. */
+  count: z.number().int(),
+});
+export type AuditEntryView = z.infer<typeof AuditEntryView>;
+
+/** Newest first. */
+export const AuditPage = z.object({ items: z.array(AuditEntryView), next_cursor: z.string().nullable() });
+export type AuditPage = z.infer<typeof AuditPage>;

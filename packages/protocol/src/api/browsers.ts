@@ -1,0 +1,25 @@
+import { z } from "zod";
+
+const time = z.iso.datetime({ offset: true });
+
+/** A browser that is signed in. */
+export const BrowserView = z.object({
+  id: z.string(),
+  /** The browser that asks. */
+  current: z.boolean(),
+  /** Such as `Firefox on Linux`; null if it never said. */
+  browser: z.string().nullable(),
+  /** The client's address when it was last seen; null for a session from before addresses were stored. */
+  address: z.string().nullable(),
+  created_at: time,
+  /** Accurate to one hour. */
+  last_seen_at: time,
+  /** Later uses put it off. */
+  expires_at: time,
+});
+export type BrowserView = z.infer<typeof BrowserView>;
+
+/** Most recently seen first. */
+export const BrowserList = z.object({ browsers: z.array(BrowserView) });
+
+export const SignOutInput = z.object({ id: z.uuid() });

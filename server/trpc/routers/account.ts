@@ -1,0 +1,65 @@
+import { AuditPage, AuditQuery, BrowserList, SignOutInput } from "@plimsoll/protocol";
+import { z } from "zod";
+import { actorOf, type Principal } from "../../access/principal.ts";
+import { PlimsollError } from "../../errors.ts";
+import { procedure, router } from "../init.ts";
+
+/** @throws PlimsollError `wrong_project` for a key: a browser session reaches every project, and a key its own */
+function requirePerson({ kind }: Principal): void {
+  if (kind !== "key") return;
+  throw new PlimsollError(
+    "wrong_project",
+    "A key works only in its own project, and browser sessions reach every project. Use Setup, or the command line on the server's machine without a key.",
+  );
+}
+
+/** The browsers that are signed in. */
+export const browsers = router({
+  list: procedure("admin")
+    .input(z.object({}).optional())
+    .output(BrowserList)
+    .query(async ({ ctx: { principal, services } }) => {
+      requirePerson(principal);
+      return { browsers: await services.browsers.list(principal.browser?.id) };
+    }),
+
+  signOut: procedure("admin")
+    .input(SignOutInput)
+    .output(z.object({ signed_out: z.literal(true) }))
+    .mutation(async ({ ctx: { principal, services }, input }) => {
+      requirePerson(principal);
+      await services.browsers.signOut(input.id, actorOf(principal));
+      return { signed_out: true as const };
+    }),
+
+  /** Every browser but the one that asks. */
+  signOutOthers: procedure("admin")
+    .input(z.object({}).optional())
+    .output(z.object({ signed_out: z.number().int() }))
+    .mutation(async ({ ctx: { principal, services } }) => {
+      requirePerson(principal);
+      return { signed_out: await services.browsers.signOutOthers(principal.browser?.id, actorOf(principal)) };
+    }),
+});
+
+/** The audit log. */
+export const audit = router({
+  list: procedure("admin")
+    .meta({
+      openapi: {
+        method: "GET",
+        path: "/api/v1/audit",
+        tags: ["audit"],
+        summary: "Who changed what, newest first; for a key, in its own project alone",
+      },
+    })
+    .input(AuditQuery)
+    .output(AuditPage)
+    .query(({ ctx: { principal, services }, input }) => {
+      const { kind, projectId } = principal;
+      return services.audit.list(
+        kind === "key" ? { everything: false, projectId } : { everything: true },
+        input,
+      );
+    }),
+});
