@@ -1,11 +1,12 @@
-import type { Scope as ScopeName } from "@plimsoll/protocol";
-import { CreatedKey, KeyView, SCOPES } from "@plimsoll/protocol";
+import type { Grace, Scope as ScopeName } from "@plimsoll/protocol";
+import { CreatedKey, KeyView, keyState, RotatedKey, SCOPES } from "@plimsoll/protocol";
 import { z } from "zod";
 import type { Client } from "./client.ts";
 import { CliError } from "./errors.ts";
-import { ago } from "./number-format.ts";
+import { ago, ahead } from "./number-format.ts";
+import { writeTable } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
-import { fitColumns, painter, printable, printableJson } from "./terminal.ts";
+import { printable, printableJson } from "./terminal.ts";
 
 const Keys = z.object({ keys: z.array(KeyView) });
 
@@ -20,18 +21,52 @@ export function parseScopes(text: string): ScopeName[] {
   return [...new Set(names)] as ScopeName[];
 }
 
+/**
+ * When a key expires, from `never`, a number of days such as `90d`, or a date such as `2027-03-03`.
+ * @param now epoch milliseconds
+ * @returns an RFC 3339 time; undefined for never
+ */
+export function parseExpiry(text: string, now: number): string | undefined {
+  if (text === "never") return undefined;
+  const days = /^(\d{1,4})d$/.exec(text)?.[1];
+  if (days !== undefined) return new Date(now + Number(days) * 86_400_000).toISOString();
+  const at = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(at)) {
+    throw new CliError(`${JSON.stringify(text)} is not an expiry.`, {
+      hint: "Use never, a number of days such as 90d, or a date such as 2027-03-03 (from 00:00 UTC).",
+    });
+  }
+  return new Date(at).toISOString();
+}
+
 export async function createKey(
   client: Client,
   terminal: Terminal,
-  options: { name: string; scopes: ScopeName[]; quiet: boolean },
+  options: { name: string; scopes: ScopeName[]; expiresAt: string | undefined; quiet: boolean },
 ): Promise<void> {
-  const key = await client.mutate("keys.create", { name: options.name, scopes: options.scopes }, CreatedKey);
+  const { name, scopes, expiresAt } = options;
+  const key = await client.mutate("keys.create", { name, scopes, expires_at: expiresAt }, CreatedKey);
+  // An older server ignores the expiry.
+  if (expiresAt !== undefined && key.expires_at === null) {
+    await client.mutate("keys.revoke", { id: key.id }, KeyView);
+    throw new CliError("This server cannot make a key that expires. No key was created.", {
+      hint: "Upgrade the server, or leave out --expires.",
+    });
+  }
+  writeSecret(terminal, key, options.quiet);
+}
+
+/** Shows a key for the only time. */
+function writeSecret(terminal: Terminal, key: CreatedKey, quiet: boolean): void {
+  const expiry = key.expires_at === null ? "" : `, expires ${day(key.expires_at)}`;
   terminal.write(
-    options.quiet
+    quiet
       ? `${key.secret}\n`
-      : `${key.secret}\n\nStore this key now; it is not shown again. Name ${printable(key.name)}, scopes ${key.scopes.join(", ")}, id ${key.id}.\n`,
+      : `${key.secret}\n\nStore this key now; it is not shown again. Name ${printable(key.name)}, scopes ${key.scopes.join(", ")}${expiry}, id ${key.id}.\n`,
   );
 }
+
+const day = (at: string) => at.slice(0, 10);
 
 export async function listKeys(
   client: Client,
@@ -49,31 +84,65 @@ export async function listKeys(
     );
     return;
   }
-  const paint = painter(terminal.color);
-  const rows = keys.map((key) => [
-    key.prefix,
-    key.name,
-    key.scopes.join(","),
-    key.revoked_at !== null
-      ? "revoked"
-      : key.last_used_at === null
-        ? "never used"
-        : `used ${ago(options.now - Date.parse(key.last_used_at))}`,
-    key.id,
-  ]);
-  const head = ["prefix", "name", "scopes", "state", "id"];
-  const widths = head.map((title, at) =>
-    Math.min(40, Math.max(title.length, ...rows.map((row) => row[at]!.length))),
+  const rows = keys.map((key) => ({
+    cells: [
+      key.prefix,
+      key.name,
+      key.scopes.join(","),
+      stateOf(key, keys, options.now),
+      expiryOf(key, options.now),
+      key.id,
+    ],
+    warn: keyState(key, options.now) === "expiring",
+  }));
+  writeTable(terminal, ["prefix", "name", "scopes", "state", "expires", "id"], rows);
+}
+
+function stateOf(key: KeyView, keys: readonly KeyView[], now: number): string {
+  const state = keyState(key, now);
+  if (state === "revoked" || state === "expired") return state;
+  if (state === "replaced") {
+    const successor = keys.find(({ id }) => id === key.replaced_by);
+    return successor === undefined ? "replaced" : `replaced by ${successor.prefix}`;
+  }
+  return key.last_used_at === null ? "never used" : `used ${ago(now - Date.parse(key.last_used_at))}`;
+}
+
+function expiryOf({ expires_at, revoked_at }: KeyView, now: number): string {
+  if (revoked_at !== null) return "";
+  if (expires_at === null) return "never";
+  const left = Date.parse(expires_at) - now;
+  return left > 0 ? ahead(left) : ago(-left);
+}
+
+export async function rotateKey(
+  client: Client,
+  terminal: Terminal,
+  options: { which: string; grace: Grace; now: number; quiet: boolean },
+): Promise<void> {
+  const { id } = await findKey(client, options.which);
+  const { key, replaced } = await client.mutate("keys.rotate", { id, grace: options.grace }, RotatedKey);
+  writeSecret(terminal, key, options.quiet);
+  if (options.quiet) return;
+  const left = Date.parse(replaced.expires_at ?? "") - options.now;
+  const prefix = printable(replaced.prefix);
+  terminal.write(
+    left > 0
+      ? `The old key ${prefix} works until ${replaced.expires_at}.\n`
+      : `The server now rejects the old key ${prefix}.\n`,
   );
-  const line = (cells: string[]) =>
-    cells
-      .map((cell, at) => fitColumns(cell, widths[at]!))
-      .join("  ")
-      .trimEnd();
-  terminal.write(`${[paint("dim", line(head)), ...rows.map(line)].join("\n")}\n`);
 }
 
 export async function revokeKey(client: Client, terminal: Terminal, which: string): Promise<void> {
+  const { id } = await findKey(client, which);
+  const key = await client.mutate("keys.revoke", { id }, KeyView);
+  terminal.write(
+    `Revoked ${printable(key.name)} (${printable(key.prefix)}). The server now rejects this key.\n`,
+  );
+}
+
+/** The key with this id or, among those that are not revoked, with this prefix. */
+async function findKey(client: Client, which: string): Promise<KeyView> {
   const { keys } = await client.query("keys.list", undefined, Keys);
   const open = keys.filter((key) => key.revoked_at === null);
   const found = keys.filter((key) => key.id === which);
@@ -89,10 +158,7 @@ export async function revokeKey(client: Client, terminal: Terminal, which: strin
       hint: "Give a longer prefix or the id.",
     });
   }
-  const key = await client.mutate("keys.revoke", { id: matches[0]!.id }, KeyView);
-  terminal.write(
-    `Revoked ${printable(key.name)} (${printable(key.prefix)}). The server now rejects this key.\n`,
-  );
+  return matches[0]!;
 }
 
 function sharesStart(prefix: string, given: string): boolean {

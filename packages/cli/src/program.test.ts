@@ -86,7 +86,7 @@ describe("plimsoll key", () => {
 
   it("list shows keys without secrets", async () => {
     const text = await run({ "keys.list": () => ({ keys: [key] }) }, "key", "list");
-    expect(text).toMatch(/pls_abcd +ci +ingest +used 1 min ago +0199aaaa-/);
+    expect(text).toMatch(/pls_abcd +ci +ingest +used 1 min ago +never +0199aaaa-/);
   });
 
   it.each([
@@ -116,6 +116,145 @@ describe("plimsoll key", () => {
     );
     await server!.close();
     await expect(run({ "keys.list": list }, "key", "revoke", "zzzz")).rejects.toThrow(/No key has/);
+  });
+});
+
+describe("keys that expire", () => {
+  const DAY = 86_400_000;
+  const at = (ms: number) => new Date(NOW + ms).toISOString();
+
+  it.each([
+    ["90d", at(90 * DAY)],
+    ["2030-01-31", "2030-01-31T00:00:00.000Z"],
+    ["never", undefined],
+  ])("are created with --expires %s", async (text, expires_at) => {
+    const create: Procedure = (input) => {
+      expect(input).toEqual({ name: "ci", scopes: ["ingest"], expires_at });
+      return { ...key, secret: "s", ...(expires_at && { expires_at }) };
+    };
+    const args = ["key", "create", "--name", "ci", "--scope", "ingest", "--expires", text];
+    const said = await run({ "keys.create": create }, ...args);
+    if (expires_at) expect(said).toContain(`expires ${expires_at.slice(0, 10)}`);
+    else expect(said).not.toContain("expires");
+  });
+
+  it.each(["soon", "90", "-1d", "2030-02-31x", "1e9d"])("are not created with --expires %s", async (text) => {
+    const args = ["key", "create", "--scope", "ingest", "--expires", text];
+    await expect(run({}, ...args)).rejects.toThrow(/is not an expiry/);
+  });
+
+  it("are not created on a server that ignores the expiry", async () => {
+    const revoked: unknown[] = [];
+    const procedures: Record<string, Procedure> = {
+      "keys.create": () => ({ ...key, secret: "s" }),
+      "keys.revoke": (input) => {
+        revoked.push(input);
+        return key;
+      },
+    };
+    const args = ["key", "create", "--scope", "ingest", "--expires", "90d"];
+    await expect(run(procedures, ...args)).rejects.toThrow(/cannot make a key that expires/);
+    expect(revoked).toEqual([{ id: key.id }]);
+  });
+
+  it("are listed with their expiry and their successor", async () => {
+    const keys = [
+      key,
+      { ...key, id: "2", prefix: "pls_soon", expires_at: at(5 * DAY) },
+      { ...key, id: "3", prefix: "pls_over", expires_at: at(-3 * DAY) },
+      { ...key, id: "4", prefix: "pls_old", expires_at: at(DAY), replaced_by: "2" },
+    ];
+    const lines = (await run({ "keys.list": () => ({ keys }) }, "key", "list")).split("\n");
+    expect(lines[1]).toMatch(/used 1 min ago +never +0199/);
+    expect(lines[2]).toMatch(/used 1 min ago +in 5 d +2$/);
+    expect(lines[3]).toMatch(/expired +3 d ago +3$/);
+    expect(lines[4]).toMatch(/replaced by pls_soon +in 24 h +4$/);
+  });
+
+  it("are rotated by id or prefix, with a grace period", async () => {
+    const rotate =
+      (grace: string, ms: number): Procedure =>
+      (input) => {
+        expect(input).toEqual({ id: key.id, grace });
+        return {
+          key: { ...key, id: "2", prefix: "pls_new", secret: "the-new-secret" },
+          replaced: { ...key, expires_at: at(ms), replaced_by: "2" },
+        };
+      };
+    const list: Procedure = () => ({ keys: [key] });
+    const text = await run(
+      { "keys.list": list, "keys.rotate": rotate("24h", DAY) },
+      "key",
+      "rotate",
+      "pls_ab",
+    );
+    expect(text).toMatch(/^the-new-secret\n/);
+    expect(text).toContain(`The old key pls_abcd works until ${at(DAY)}.`);
+    await server!.close();
+    const args = ["key", "rotate", key.id, "--grace", "now"];
+    expect(await run({ "keys.list": list, "keys.rotate": rotate("now", 0) }, ...args)).toContain(
+      "now rejects the old key pls_abcd",
+    );
+    await server!.close();
+    const quiet = [...args, "--quiet"];
+    expect(await run({ "keys.list": list, "keys.rotate": rotate("now", 0) }, ...quiet)).toBe(
+      "the-new-secret\n",
+    );
+  });
+});
+
+describe("plimsoll audit", () => {
+  const entry = (id: number, more: object = {}) => ({
+    id: String(id),
+    at: "2026-11-20T12:34:56.789Z",
+    action: "key_created",
+    actor: { kind: "local", id: null, name: null, address: null },
+    project_id: 1,
+    project: "default",
+    target: `key ${id}`,
+    detail: null,
+    count: 1,
+    ...more,
+  });
+
+  it("prints entries without anything that moves the cursor", async () => {
+    const items = [
+      entry(1, { target: "a\u001b[31m\u202e key" }),
+      entry(2, {
+        action: "login_failed",
+        actor: { kind: "visitor", id: null, name: null, address: "10.0.0.1" },
+        project_id: null,
+        project: null,
+        target: null,
+        count: 37,
+      }),
+      entry(3, { actor: { kind: "key", id: "k", name: "ops", address: null }, project_id: 4, project: null }),
+      entry(4, { actor: { kind: "browser", id: "b", name: "Firefox on Linux", address: "::1" } }),
+      entry(5, { action: "something_newer", actor: { kind: "robot", id: null, name: null, address: null } }),
+    ];
+    const text = await run({ "audit.list": () => ({ items, next_cursor: null }) }, "audit");
+    for (const hostile of ["\u001b", "\u202e"]) expect(text).not.toContain(hostile);
+    expect(text).toMatch(/2026-11-20 12:34:56 +key_created +a\[31m key +command line +default/);
+    expect(text).toMatch(/login_failed ×37 +10\.0\.0\.1\n/);
+    expect(text).toMatch(/key ops +4 \(deleted\)/);
+    expect(text).toMatch(/Firefox on Linux, ::1/);
+    expect(text).toMatch(/something_newer +key 5 +robot/);
+  });
+
+  it("asks for page after page until it has enough", async () => {
+    const asked: unknown[] = [];
+    const list: Procedure = (input) => {
+      const { limit } = input as { limit: number };
+      asked.push(input);
+      return { items: Array.from({ length: limit }, (_, i) => entry(i)), next_cursor: `c${asked.length}` };
+    };
+    const text = await run({ "audit.list": list }, "audit", "--json", "--limit", "450", "--action", "login");
+    expect(JSON.parse(text).entries).toHaveLength(450);
+    expect(asked).toEqual([
+      { action: "login", limit: 200 },
+      { action: "login", limit: 200, cursor: "c1" },
+      { action: "login", limit: 50, cursor: "c2" },
+    ]);
   });
 });
 

@@ -1,6 +1,8 @@
 import { hostname } from "node:os";
+import { GRACES, type Grace } from "@plimsoll/protocol";
 import { Command, Option } from "commander";
 import { z } from "zod";
+import { addAuditCommand } from "./audit.ts";
 import { addBackupCommands } from "./backup/command.ts";
 import { createClient } from "./client.ts";
 import type { CommandContext } from "./command-context.ts";
@@ -9,7 +11,7 @@ import type { ConnectionFlags } from "./connection.ts";
 import { connect } from "./connection.ts";
 import { DOCTOR_MS, type DoctorFlags, runDoctor } from "./doctor.ts";
 import { addImportCommands } from "./import/command.ts";
-import { createKey, listKeys, parseScopes, revokeKey } from "./keys.ts";
+import { createKey, listKeys, parseExpiry, parseScopes, revokeKey, rotateKey } from "./keys.ts";
 import { addProjectCommands } from "./projects.ts";
 import { runStatus } from "./status/command.ts";
 import { watchStatus } from "./status/watch.ts";
@@ -24,6 +26,7 @@ Examples:
   plimsoll import ~/.claude/projects               import Claude Code transcripts
   plimsoll tail ~/.codex/sessions                  import Codex rollouts and follow them
   plimsoll key create --name ci --scope ingest     create a key for another machine
+  plimsoll audit                                   show who changed keys, settings and projects
   plimsoll backup --encrypt                        write all data to an encrypted file
 
 Settings:
@@ -84,6 +87,7 @@ State   "window suspect" means that context tokens exceed the window size, which
 
   addKeyCommands(program, context);
   addProjectCommands(program, context);
+  addAuditCommand(program, context);
   addBackupCommands(program, context);
 
   withServer(program.command("login"))
@@ -97,7 +101,7 @@ State   "window suspect" means that context tokens exceed the window size, which
 }
 
 function addKeyCommands(program: Command, context: CommandContext): void {
-  const key = program.command("key").description("Create, list and revoke keys");
+  const key = program.command("key").description("Create, list, rotate and revoke keys");
   withConnection(key.command("create"))
     .description("Create a key; it is shown only once")
     .option("--name <name>", "name of the key", `cli@${hostname()}`)
@@ -105,18 +109,35 @@ function addKeyCommands(program: Command, context: CommandContext): void {
       "--scope <scopes>",
       "comma-separated: ingest, read, policy:read, policy:ack, policy:write, admin",
     )
+    .option("--expires <when>", "never, a number of days such as 90d, or a date such as 2027-03-03", "never")
     .option("-q, --quiet", "print only the key")
     .addHelpText(
       "after",
       `
 Examples:
-  plimsoll key create --name ci --scope ingest
+  plimsoll key create --name ci --scope ingest --expires 90d
   export PLIMSOLL_KEY=$(plimsoll key create --name laptop --scope ingest,read --quiet)`,
     )
-    .action(async (flags: ConnectionFlags & { name: string; scope: string; quiet?: boolean }) => {
-      const scopes = parseScopes(flags.scope);
+    .action(
+      async (flags: ConnectionFlags & { name: string; scope: string; expires: string; quiet?: boolean }) => {
+        const { name, quiet = false } = flags;
+        const scopes = parseScopes(flags.scope);
+        const expiresAt = parseExpiry(flags.expires, context.now());
+        const client = createClient(await connect(flags, context.env));
+        await createKey(client, context.out, { name, scopes, expiresAt, quiet });
+      },
+    );
+  withConnection(key.command("rotate"))
+    .description("Replace a key by a new one with the same name, scopes and length of life")
+    .argument("<id|prefix>", "id or unambiguous prefix")
+    .addOption(
+      new Option("--grace <time>", "how long the old key goes on working").choices(GRACES).default("24h"),
+    )
+    .option("-q, --quiet", "print only the new key")
+    .action(async (which: string, flags: ConnectionFlags & { grace: Grace; quiet?: boolean }) => {
+      const { grace, quiet = false } = flags;
       const client = createClient(await connect(flags, context.env));
-      await createKey(client, context.out, { name: flags.name, scopes, quiet: flags.quiet === true });
+      await rotateKey(client, context.out, { which, grace, now: context.now(), quiet });
     });
   withConnection(key.command("list"))
     .description("List keys without their secrets")

@@ -5,7 +5,8 @@ import { type Client, createClient } from "./client.ts";
 import { type CommandContext, withServer } from "./command-context.ts";
 import { type ConnectionFlags, connect } from "./connection.ts";
 import { CliError } from "./errors.ts";
-import { fitColumns, painter, printable, printableJson, type Terminal } from "./terminal.ts";
+import { writeTable } from "./table.ts";
+import { printable, printableJson, type Terminal } from "./terminal.ts";
 
 export function addProjectCommands(program: Command, context: CommandContext): void {
   const project = program.command("project").description("Create, list, rename, archive and delete projects");
@@ -17,7 +18,7 @@ export function addProjectCommands(program: Command, context: CommandContext): v
     .action(async (flags: ConnectionFlags & { json?: boolean }) => {
       const { projects } = await (await open(flags)).query("projects.list", {}, ProjectList);
       if (flags.json) context.out.write(`${printableJson({ projects })}\n`);
-      else writeTable(projects, context.out);
+      else writeProjects(projects, context.out);
     });
 
   withServer(project.command("create"))
@@ -80,19 +81,13 @@ async function find(client: Client, which: string): Promise<Project> {
   throw new CliError(`There is no project ${which}.`, { hint: "plimsoll project list" });
 }
 
-function writeTable(projects: readonly Project[], terminal: Terminal): void {
-  const rows = projects.map(({ id, name, is_default, archived_at }) => [
-    String(id),
-    name,
-    [is_default && "default", archived_at !== null && "archived"].filter(Boolean).join(", "),
-  ]);
-  const head = ["id", "name", "state"];
-  const widths = head.map((title, at) => Math.max(title.length, ...rows.map((row) => row[at]!.length)));
-  const line = (cells: string[]) =>
-    cells
-      .map((cell, at) => fitColumns(cell, widths[at]!))
-      .join("  ")
-      .trimEnd();
-  const paint = painter(terminal.color);
-  terminal.write(`${[paint("dim", line(head)), ...rows.map(line)].join("\n")}\n`);
+function writeProjects(projects: readonly Project[], terminal: Terminal): void {
+  const rows = projects.map(({ id, name, is_default, archived_at }) => ({
+    cells: [
+      String(id),
+      name,
+      [is_default && "default", archived_at !== null && "archived"].filter(Boolean).join(", "),
+    ],
+  }));
+  writeTable(terminal, ["id", "name", "state"], rows);
 }

@@ -117,6 +117,12 @@ describe.skipIf(!hasServer)("plimsoll with a real server", () => {
     const error = await run(["key", "list"], env).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(CliError);
     expect((error as CliError).message).toContain("Not allowed to call keys.list");
+    const rotated = await run(["key", "rotate", secret, "--grace", "1h"]);
+    expect(rotated).toMatch(/^plim_\w+[\s\S]*The old key plim_\w+ works until 20/);
+    expect(await run(["key", "list"])).toMatch(/replaced by plim_/);
+    expect(await run(["audit", "--action", "key_rotated"])).toMatch(
+      /key_rotated +reader +command line +default/,
+    );
     expect(await run(["key", "revoke", secret])).toContain("Revoked reader");
     await expect(run(["status"], env)).rejects.toThrow(/Not authorized/);
   });
