@@ -67,7 +67,8 @@ test("Setup creates a key, shows it once, and shows when events arrive", async (
   await expect(page.getByTestId("keys")).toContainText("build machine");
   await expect(page.getByText(secret)).toHaveCount(0);
 
-  await page.getByRole("button", { name: "Revoke build machine" }).click();
+  await page.getByRole("button", { name: "Actions for build machine" }).click();
+  await page.getByRole("menuitem", { name: "Revoke" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Revoke", exact: true }).click();
   await expect(page.getByTestId("keys")).toContainText("revoked");
   const refused = await fetch(`${server.url}/api/v1/events`, {

@@ -92,7 +92,8 @@ test("names of 120 characters do not overflow @phone", async ({ page, send, serv
 
   await server.createKey("k".repeat(100), ["ingest"]);
   await page.goto("/setup");
-  await page.getByRole("button", { name: /^Revoke k{100}$/ }).click();
+  await page.getByRole("button", { name: /^Actions for k{100}$/ }).click();
+  await page.getByRole("menuitem", { name: "Revoke" }).click();
   await inside(page.getByRole("dialog"));
   await page.getByRole("button", { name: "Cancel" }).click();
   await fits(page);

@@ -55,6 +55,14 @@ function refetchHydrated(client: QueryClient, hashes: string[]): Promise<void> {
   });
 }
 
+const stillSignedIn = (api: ApiClient) => ({
+  queryKey: ["still signed in"],
+  queryFn: () => api.instance.query(),
+  staleTime: 0,
+  gcTime: 0,
+  retry: false,
+});
+
 /** Opens one event stream for the page. A message names changed sessions; the affected queries are refetched. */
 export function LiveProvider({ children }: { children: ReactNode }) {
   const client = useQueryClient();
@@ -103,6 +111,8 @@ export function LiveProvider({ children }: { children: ReactNode }) {
         // The browser stops reconnecting after some HTTP errors, so retry here.
         close();
         missed = true;
+        // A browser that was signed out learns it from an ordinary answer, and goes to the login page.
+        if (failures === 0) void client.fetchQuery(stillSignedIn(api)).catch(() => {});
         setState("reconnecting");
         retry = setTimeout(open, RETRY_MS[Math.min(failures, RETRY_MS.length - 1)]);
         failures += 1;

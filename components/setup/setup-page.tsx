@@ -6,6 +6,8 @@ import { useState } from "react";
 import { PageHeader } from "../shell/page-header.tsx";
 import { RangePicker } from "../shell/range-picker.tsx";
 import { useTRPC } from "../trpc.ts";
+import { Activity } from "./activity.tsx";
+import { Browsers } from "./browsers.tsx";
 import { DemoFleet } from "./demo-fleet.tsx";
 import { Doctor } from "./doctor.tsx";
 import { Ingestion } from "./ingestion.tsx";
@@ -36,6 +38,10 @@ export function SetupPage() {
           <ActiveThresholds />
           <Ingestion />
           <Doctor />
+          <Browsers />
+        </div>
+        <div className="min-w-0 xl:col-span-2">
+          <Activity />
         </div>
       </div>
       <p className="mt-4 min-h-5 text-xs text-faint">

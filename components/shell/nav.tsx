@@ -1,6 +1,6 @@
 "use client";
 
-import { Keyboard } from "lucide-react";
+import { Keyboard, LogOut } from "lucide-react";
 import Link from "next/link";
 import { usePathname, useSearchParams } from "next/navigation";
 import { ProjectSwitcher } from "../projects/switcher.tsx";
@@ -8,6 +8,7 @@ import { cn } from "../ui/cn.ts";
 import { Logo } from "./logo.tsx";
 import { PAGES, withSharedParams } from "./pages.ts";
 import { useShellActions } from "./shell-actions.ts";
+import { signOut } from "./sign-out.ts";
 import { ThemeButton } from "./theme-button.tsx";
 
 function isCurrent(path: string, href: string): boolean {
@@ -59,6 +60,15 @@ export function Nav() {
           className="inline-flex size-8 items-center justify-center rounded-[7px] text-muted hover:bg-track hover:text-ink"
         >
           <Keyboard aria-hidden className="size-4" />
+        </button>
+        <button
+          type="button"
+          onClick={() => void signOut()}
+          aria-label="Sign out"
+          title="Sign out of this browser"
+          className="ml-auto inline-flex size-8 items-center justify-center rounded-[7px] text-muted hover:bg-track hover:text-ink"
+        >
+          <LogOut aria-hidden className="size-4" />
         </button>
       </div>
     </header>

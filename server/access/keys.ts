@@ -238,7 +238,7 @@ export function createKeys({ prisma, log, announce, now = Date.now }: KeysOption
           action: "key_rotated",
           projectId,
           target: old.name,
-          detail: `${old.prefix} replaced by ${detailOf(successor)}; grace period: ${grace === "now" ? "none" : grace}`,
+          detail: `${old.prefix} replaced by ${detailOf(successor)}; ${grace === "now" ? "no grace period" : `grace period ${grace}`}`,
         });
         return { replaced, successor };
       });

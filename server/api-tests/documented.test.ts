@@ -71,7 +71,7 @@ const QUERIES: Record<string, string[]> = {
     `${rangeQuery}&metric=${metric}&group_by=harness&step=3600`,
   ]),
   "/api/v1/ingest/counts": [rangeQuery],
-  "/api/v1/audit": ["", "limit=1", "action=project_created", rangeQuery],
+  "/api/v1/audit": ["", "limit=1", "action=project_created", "topic=keys", rangeQuery],
 };
 
 /** The procedure behind each path. */

@@ -113,12 +113,15 @@ describe("reading", () => {
     expect(seen).toEqual(Array.from({ length: 23 }, (_, i) => String(22 - i)));
   });
 
-  it("filters by action and time", async () => {
+  it("filters by action, topic and time", async () => {
     await add(NOW - DAY);
     await addEntry(database.prisma, NOW, { actor: BROWSER, action: "logout" });
     const count = async (query: Partial<AuditQuery>) => (await read(everything, query)).items.length;
     expect(await count({ action: "logout" })).toBe(1);
     expect(await count({ action: "login" })).toBe(0);
+    expect(await count({ topic: "logins" })).toBe(1);
+    expect(await count({ topic: "keys" })).toBe(1);
+    expect(await count({ topic: "keys", action: "logout" })).toBe(0);
     expect(await count({ from: new Date(NOW).toISOString() })).toBe(1);
     expect(await count({ to: new Date(NOW).toISOString() })).toBe(1);
   });

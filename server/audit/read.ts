@@ -1,4 +1,4 @@
-import type { AuditEntryView, AuditPage, AuditQuery } from "@plimsoll/protocol";
+import { AUDIT_TOPICS, type AuditEntryView, type AuditPage, type AuditQuery } from "@plimsoll/protocol";
 import { Prisma, type PrismaClient } from "../db/client.ts";
 import { decodeCursor, encodeCursor, foreignCursor } from "../telemetry/sessions.ts";
 
@@ -49,10 +49,11 @@ export async function readEntries(
   };
 }
 
-function conditions(reach: AuditReach, { action, from, to, cursor }: AuditQuery): Prisma.Sql[] {
+function conditions(reach: AuditReach, { action, topic, from, to, cursor }: AuditQuery): Prisma.Sql[] {
   const parts = [Prisma.sql`true`];
   if (!reach.everything) parts.push(Prisma.sql`e.project = ${reach.projectId}`);
   if (action !== undefined) parts.push(Prisma.sql`e.action = ${action}`);
+  if (topic !== undefined) parts.push(Prisma.sql`e.action IN (${Prisma.join([...AUDIT_TOPICS[topic]])})`);
   if (from !== undefined) parts.push(Prisma.sql`e.at >= ${new Date(from)}`);
   if (to !== undefined) parts.push(Prisma.sql`e.at < ${new Date(to)}`);
   if (cursor !== undefined) {

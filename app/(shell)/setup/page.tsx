@@ -1,5 +1,6 @@
 import { HydrationBoundary } from "@tanstack/react-query";
 import type { Metadata } from "next";
+import { activityQuery } from "../../../components/setup/activity-query.ts";
 import { SetupPage } from "../../../components/setup/setup-page.tsx";
 import { now } from "../../now.ts";
 import { prefetch } from "../../prefetch.ts";
@@ -19,6 +20,12 @@ export default async function Page({ searchParams }: { searchParams: SearchParam
       client.prefetchQuery(trpc.ingest.counts.queryOptions({ from, to })),
       client.prefetchQuery(trpc.windows.list.queryOptions()),
       client.prefetchQuery(trpc.keys.list.queryOptions()),
+      client.prefetchQuery(trpc.browsers.list.queryOptions()),
+      client.prefetchInfiniteQuery(
+        trpc.audit.list.infiniteQueryOptions(activityQuery(undefined), {
+          getNextPageParam: (page) => page.next_cursor ?? undefined,
+        }),
+      ),
       client.prefetchQuery(trpc.demo.get.queryOptions()),
       client.prefetchQuery(trpc.instance.queryOptions()),
     ],

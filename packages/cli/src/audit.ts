@@ -1,4 +1,4 @@
-import { AUDIT_ACTIONS, type AuditEntryView, AuditPage } from "@plimsoll/protocol";
+import { AUDIT_ACTIONS, AUDIT_TOPICS, type AuditEntryView, AuditPage } from "@plimsoll/protocol";
 import { type Command, Option } from "commander";
 import { createClient } from "./client.ts";
 import { type CommandContext, wholeNumber, withServer } from "./command-context.ts";
@@ -9,13 +9,16 @@ import { printableJson } from "./terminal.ts";
 /** Entries that the server gives in one answer. */
 const PAGE = 200;
 
-type AuditFlags = ConnectionFlags & { json?: boolean; action?: string; limit: number };
+type AuditFlags = ConnectionFlags & { json?: boolean; action?: string; topic?: string; limit: number };
 
 export function addAuditCommand(program: Command, context: CommandContext): void {
   withServer(program.command("audit"))
     .description("Show who changed keys, settings and projects, newest first")
     .option("--json", "print JSON")
     .addOption(new Option("--action <action>", "show only this action").choices(AUDIT_ACTIONS))
+    .addOption(
+      new Option("--topic <topic>", "show only actions about this").choices(Object.keys(AUDIT_TOPICS)),
+    )
     .option("-n, --limit <count>", "number of entries", wholeNumber, 50)
     .addHelpText(
       "after",
@@ -23,15 +26,16 @@ export function addAuditCommand(program: Command, context: CommandContext): void
 Times are in UTC. Failed logins are counted for each client and hour.
 
 Examples:
+  plimsoll audit --topic keys
   plimsoll audit --action login_failed
   plimsoll audit --json --limit 1000 | jq '.entries[] | select(.actor.kind == "key")'`,
     )
-    .action(async ({ json, action, limit, ...flags }: AuditFlags) => {
+    .action(async ({ json, action, topic, limit, ...flags }: AuditFlags) => {
       const client = createClient(await connect(flags, context.env));
       const entries: AuditEntryView[] = [];
       let cursor: string | undefined;
       do {
-        const input = { action, cursor, limit: Math.min(PAGE, limit - entries.length) };
+        const input = { action, topic, cursor, limit: Math.min(PAGE, limit - entries.length) };
         const page = await client.query("audit.list", input, AuditPage);
         entries.push(...page.items);
         cursor = page.next_cursor ?? undefined;

@@ -32,9 +32,9 @@ export function ago(ms: number): string {
 
 /** A time to come in milliseconds as text: "in 12 d". */
 export function ahead(ms: number): string {
-  if (ms < 3_600_000) return `in ${Math.max(1, Math.floor(ms / 60_000))} min`;
-  if (ms < 2 * 86_400_000) return `in ${Math.floor(ms / 3_600_000)} h`;
-  return `in ${Math.floor(ms / 86_400_000)} d`;
+  if (ms < 3_600_000) return `in ${Math.max(1, Math.round(ms / 60_000))} min`;
+  if (ms < 2 * 86_400_000) return `in ${Math.round(ms / 3_600_000)} h`;
+  return `in ${Math.round(ms / 86_400_000)} d`;
 }
 
 export function plural(count: number, one: string, many = `${one}s`): string {

@@ -248,12 +248,22 @@ describe("plimsoll audit", () => {
       asked.push(input);
       return { items: Array.from({ length: limit }, (_, i) => entry(i)), next_cursor: `c${asked.length}` };
     };
-    const text = await run({ "audit.list": list }, "audit", "--json", "--limit", "450", "--action", "login");
+    const text = await run(
+      { "audit.list": list },
+      "audit",
+      "--json",
+      "--limit",
+      "450",
+      "--action",
+      "login",
+      "--topic",
+      "logins",
+    );
     expect(JSON.parse(text).entries).toHaveLength(450);
     expect(asked).toEqual([
-      { action: "login", limit: 200 },
-      { action: "login", limit: 200, cursor: "c1" },
-      { action: "login", limit: 50, cursor: "c2" },
+      { action: "login", topic: "logins", limit: 200 },
+      { action: "login", topic: "logins", limit: 200, cursor: "c1" },
+      { action: "login", topic: "logins", limit: 50, cursor: "c2" },
     ]);
   });
 });

@@ -69,7 +69,7 @@ export const windows = router({
         action: "window_set",
         projectId,
         target: input.model,
-        detail: `${input.tokens} tokens`,
+        detail: `${input.tokens.toLocaleString("en-US")} tokens`,
       });
       const set = await findModelWindow(ctx.reader, input.model);
       return set ?? { ...input, updated_at: iso(ctx.reader.now) };

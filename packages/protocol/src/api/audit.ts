@@ -23,9 +23,22 @@ export const AUDIT_ACTIONS = [
 export const AuditAction = z.enum(AUDIT_ACTIONS);
 export type AuditAction = z.infer<typeof AuditAction>;
 
-/** `visitor`: somebody without a valid credential. `server`: the server itself, such as the demo fleet's key. */
-export const AUDIT_ACTORS = ["browser", "local", "key", "server", "visitor"] as const;
-export const AuditActorKind = z.enum(AUDIT_ACTORS);
+/** What actions are about, to filter by. */
+export const AUDIT_TOPICS = {
+  logins: ["login", "login_failed", "logout", "browser_signed_out"],
+  keys: ["key_created", "key_rotated", "key_revoked"],
+  windows: ["window_set", "window_removed"],
+  projects: [
+    "project_created",
+    "project_renamed",
+    "project_archived",
+    "project_unarchived",
+    "project_deleted",
+  ],
+  backups: ["backup_written", "backup_restored"],
+} as const satisfies Record<string, readonly AuditAction[]>;
+export type AuditTopic = keyof typeof AUDIT_TOPICS;
+export const AuditTopic = z.enum(Object.keys(AUDIT_TOPICS) as [AuditTopic, ...AuditTopic[]]);
 
 export const AuditEntryView = z.object({
   id: z.string(),
@@ -33,6 +46,7 @@ export const AuditEntryView = z.object({
   /** One of `AUDIT_ACTIONS`; newer servers may know more. */
   action: z.string(),
   actor: z.object({
+    /** `browser`, `local` (the command line), `key`, `server` or `visitor` (without a valid credential). */
     kind: z.string(),
     /** Of the key or of the browser's session. */
     id: z.string().nullable(),

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { LONGEST } from "../events/event-rules.ts";
 import { SESSION_KINDS } from "../events/events.ts";
-import { AuditAction } from "./audit.ts";
+import { AuditAction, AuditTopic } from "./audit.ts";
 import { Scope, SeriesGroup, SeriesMetric, SessionStatus } from "./read.ts";
 import { SessionSort } from "./read-session.ts";
 
@@ -95,6 +95,7 @@ export const CountsQuery = z.object({ from: time, to: time });
 
 export const AuditQuery = z.object({
   action: AuditAction.optional(),
+  topic: AuditTopic.optional(),
   from: time.optional(),
   to: time.optional(),
   cursor: z.string().max(500).optional(),

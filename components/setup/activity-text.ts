@@ -1,0 +1,57 @@
+import type { AuditAction, AuditEntryView } from "@plimsoll/protocol";
+import { exact } from "../format.ts";
+
+const ACTION_TEXT: Readonly<Record<AuditAction, string>> = {
+  login: "Signed in",
+  login_failed: "Login failed",
+  logout: "Signed out",
+  browser_signed_out: "Browser signed out",
+  key_created: "Key created",
+  key_rotated: "Key rotated",
+  key_revoked: "Key revoked",
+  window_set: "Model window set",
+  window_removed: "Model window removed",
+  project_created: "Project created",
+  project_renamed: "Project renamed",
+  project_archived: "Project archived",
+  project_unarchived: "Project unarchived",
+  project_deleted: "Project deleted",
+  backup_written: "Backup written",
+  backup_restored: "Backup restored",
+};
+
+const TEXTS: ReadonlyMap<string, string> = new Map(Object.entries(ACTION_TEXT));
+
+/** What happened. A newer server may know more actions. */
+export function actionText({ action, count }: Pick<AuditEntryView, "action" | "count">): string {
+  const known = TEXTS.get(action) ?? action.replaceAll("_", " ");
+  return count > 1 ? `${known} ${exact(count)} times` : known;
+}
+
+/** Who did it. */
+export function actorText({ kind, id, name, address }: AuditEntryView["actor"]): string {
+  switch (kind) {
+    case "browser":
+      return [name ?? "Unknown browser", address].filter((part) => part !== null).join(", ");
+    case "key":
+      return `Key ${name ?? id}`;
+    case "local":
+      return "Command line";
+    case "server":
+      return "Server";
+    case "visitor":
+      return address ?? "Other clients";
+    default:
+      return kind;
+  }
+}
+
+/** The project, unless everything happens in one, or the entry is about the project itself. */
+export function projectText(
+  { action, project_id, project }: Pick<AuditEntryView, "action" | "project_id" | "project">,
+  several: boolean,
+): string | null {
+  if (project_id === null || action.startsWith("project_")) return null;
+  if (project === null) return `project ${project_id}, deleted`;
+  return several ? project : null;
+}

@@ -1,0 +1,110 @@
+"use client";
+
+import type { Scope } from "@plimsoll/protocol";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { type FormEvent, useState } from "react";
+import { useTRPC } from "../trpc.ts";
+import { Button } from "../ui/button.tsx";
+import { Modal } from "../ui/dialog.tsx";
+import { FormError, TextField } from "../ui/field.tsx";
+import { Radios } from "../ui/radios.tsx";
+import { chosenExpiry, LIFETIMES, type Lifetime } from "./key-expiry.ts";
+import { NewKey } from "./new-key.tsx";
+
+const SCOPES: readonly { scope: Scope; label: string; note: string }[] = [
+  { scope: "ingest", label: "ingest", note: "send events" },
+  { scope: "read", label: "read", note: "read metrics and exports" },
+  { scope: "admin", label: "admin", note: "full access, including keys" },
+];
+
+/** Render it to open it. */
+export function CreateKey({
+  onCreated,
+  onClose,
+}: {
+  onCreated: (secret: string) => void;
+  onClose: () => void;
+}) {
+  const trpc = useTRPC();
+  const client = useQueryClient();
+  const [name, setName] = useState("");
+  const [scopes, setScopes] = useState<readonly Scope[]>(["ingest"]);
+  const [lifetime, setLifetime] = useState<Lifetime>("never");
+  const [date, setDate] = useState("");
+  const create = useMutation(
+    trpc.keys.create.mutationOptions({
+      onSuccess: ({ secret }) => {
+        onCreated(secret);
+        void client.invalidateQueries(trpc.keys.list.queryFilter());
+      },
+    }),
+  );
+  const over = lifetime === "date" && date !== "" && chosenExpiry(lifetime, date, Date.now()) === null;
+
+  function submit(event: FormEvent) {
+    event.preventDefault();
+    const expires_at = chosenExpiry(lifetime, date, Date.now());
+    if (expires_at !== null) create.mutate({ name: name.trim(), scopes: [...scopes], expires_at });
+  }
+  function toggle(scope: Scope) {
+    setScopes(scopes.includes(scope) ? scopes.filter((other) => other !== scope) : [...scopes, scope]);
+  }
+
+  if (create.data !== undefined) return <NewKey secret={create.data.secret} onClose={onClose} />;
+  return (
+    <Modal open onOpenChange={(open) => !open && onClose()} title="Create key">
+      <form onSubmit={submit}>
+        <TextField
+          label="Name"
+          required
+          maxLength={100}
+          value={name}
+          onChange={(event) => setName(event.target.value)}
+          placeholder="Phantom on the build machine"
+        />
+        <fieldset className="mt-4">
+          <legend className="text-[13px] text-muted">Scopes</legend>
+          {SCOPES.map(({ scope, label, note }) => (
+            <label key={scope} className="mt-1.5 flex items-center gap-2.5 text-[13px] pointer-coarse:py-1.5">
+              <input
+                type="checkbox"
+                checked={scopes.includes(scope)}
+                onChange={() => toggle(scope)}
+                className="size-4 accent-accent"
+              />
+              <code className="w-16 shrink-0 font-mono text-xs">{label}</code>
+              <span className="text-muted">{note}</span>
+            </label>
+          ))}
+        </fieldset>
+        <Radios legend="Expires" value={lifetime} options={LIFETIMES} onChange={setLifetime} />
+        {lifetime === "date" && (
+          <div className="mt-3 max-w-48">
+            <TextField
+              label="Expiry date"
+              type="date"
+              required
+              value={date}
+              onChange={(event) => setDate(event.target.value)}
+              aria-invalid={over}
+            />
+          </div>
+        )}
+        {over && (
+          <FormError>Choose a date in the future. The key stops working when that day begins.</FormError>
+        )}
+        {create.isError && <FormError>Failed to create the key: {create.error.message}</FormError>}
+        <div className="mt-4 flex justify-end gap-2">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button
+            type="submit"
+            look="primary"
+            disabled={create.isPending || scopes.length === 0 || name.trim() === "" || over}
+          >
+            Create
+          </Button>
+        </div>
+      </form>
+    </Modal>
+  );
+}
