@@ -1,9 +1,7 @@
-import type { AuditPage, AuditQuery } from "@plimsoll/protocol";
 import type { Logger } from "pino";
 import type { PrismaClient } from "../db/client.ts";
 import { type AuditNote, addEntry } from "./entry.ts";
 import { createFailedLogins } from "./failed-logins.ts";
-import { type AuditReach, readEntries } from "./read.ts";
 import { trimEntries } from "./trim.ts";
 
 /** Who changed what. A change in a transaction of ours adds its entry there, with `addEntry`. */
@@ -12,8 +10,6 @@ export interface Audit {
   note(note: AuditNote): Promise<void>;
   /** Counts a failed login of a client, given by its address. */
   loginFailed(client: string): void;
-  /** @throws PlimsollError `bad_request` for a cursor of another query */
-  list(reach: AuditReach, query: AuditQuery): Promise<AuditPage>;
   /** Writes what is counted. */
   stop(): Promise<void>;
 }
@@ -53,7 +49,6 @@ export function openAudit(options: {
       });
     },
     loginFailed: failedLogins.note,
-    list: (reach, query) => readEntries(prisma, reach, query),
     async stop() {
       clearInterval(timer);
       stopping.abort();

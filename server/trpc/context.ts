@@ -22,7 +22,7 @@ export interface Services {
   keys: Pick<Keys, "create" | "rotate" | "list" | "revoke">;
   browsers: Pick<Browsers, "list" | "signOut" | "signOutOthers">;
   projects: Projects;
-  audit: Pick<Audit, "note" | "list">;
+  audit: Pick<Audit, "note">;
   createLoginUrl: () => string;
   /** Has the projector do something; resolves once it is done. */
   command: (projectId: number, command: Command) => Promise<void>;

@@ -1,6 +1,6 @@
 import { AUDIT_TOPICS, type AuditEntryView, type AuditPage, type AuditQuery } from "@plimsoll/protocol";
 import { Prisma, type PrismaClient } from "../db/client.ts";
-import { decodeCursor, encodeCursor, foreignCursor } from "../telemetry/sessions.ts";
+import { decodeCursor, encodeCursor, foreignCursor } from "./sessions.ts";
 
 /** Whose entries a caller may see. */
 export type AuditReach =
