@@ -13,8 +13,6 @@ export interface FailedLoginsOptions {
   everyMs?: number;
 }
 
-export type FailedLogins = ReturnType<typeof createFailedLogins>;
-
 /** Clients of one hour that get a row of their own in one process. All others share a row without an address. */
 export const MOST_CLIENTS = 200;
 const EVERY_MS = 10_000;
