@@ -3,6 +3,7 @@ import type { Sql } from "../db/sql.ts";
 import { differingColumns } from "../history/differing-columns.ts";
 import { sessionId } from "../history/identity.ts";
 import { type AgentRow, agents } from "../store/agents.ts";
+import { NEWEST_FIRST } from "../store/boundaries.ts";
 import { slotOf } from "../store/buckets.ts";
 import { type SessionRow, sessions } from "../store/sessions.ts";
 import type { Check } from "./check.ts";
@@ -30,7 +31,7 @@ ORDER BY t.session_id, t.name = '${DEFAULT_AGENT}' DESC, t.parent IS NULL DESC, 
 const EVENTS = `
 SELECT b.session_id AS id, ${ms("b.at")} AS at, b.detail FROM boundaries b
 WHERE b.project_id = $1 AND b.type = 'session' AND b.session_id = ANY($2::uuid[])
-ORDER BY b.at DESC, b.id COLLATE "C" DESC`;
+ORDER BY ${NEWEST_FIRST}`;
 
 interface Description {
   kind: string | null | undefined;

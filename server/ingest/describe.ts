@@ -1,4 +1,5 @@
 import { BIN_WIDTH, DEFAULT_AGENT } from "@plimsoll/protocol";
+import { NEWEST_FIRST } from "../store/boundaries.ts";
 import { SLOT_MS } from "../store/buckets.ts";
 
 /** Statements that derive rows in SQL from what is stored. $1 is the project id, $2 an array of ids. */
@@ -34,7 +35,7 @@ CROSS JOIN LATERAL (
 WHERE s.project_id = $1 AND s.id = r.id`;
 
 const newest = (field: string, condition = `b.detail->>'${field}' IS NOT NULL`): string =>
-  `(array_agg(b.detail->>'${field}' ORDER BY b.at DESC, b.id COLLATE "C" DESC) FILTER (WHERE ${condition}))[1]`;
+  `(array_agg(b.detail->>'${field}' ORDER BY ${NEWEST_FIRST}) FILTER (WHERE ${condition}))[1]`;
 
 /** Reads title, kind and end of sessions from all their `session` events: the newest wins, field by field. */
 export const DESCRIBE_SESSIONS = `

@@ -19,6 +19,9 @@ export const boundaries = defineTable("boundaries", ["agentId", "id"], {
   detail: "json",
 });
 
+/** The order of marks of one session, for ORDER BY. Its agents may report with the same id at the same time. */
+export const NEWEST_FIRST = 'b.at DESC, b.id COLLATE "C" DESC, b.agent_id DESC';
+
 export type BoundaryRow = RowOf<typeof boundaries>;
 
 /** What surrounds a mark in its row. `receivedAt` in epoch ms. */
