@@ -60,7 +60,7 @@ function isRefusal({ method, path }: HttpInput, answer: HttpAnswer): boolean {
   // Pages are off: the page server's text stands for them.
   if (isForPeople(routeOf(path))) return true;
   const json = jsonOf(answer.body);
-  return /^\/api\/trpc(?:[/?]|$)/.test(path) ? isTrpcRefusal(json) : isErrorBody(json);
+  return /^\/api\/trpc(?:[/?#]|$)/.test(path) ? isTrpcRefusal(json) : isErrorBody(json);
 }
 
 function isErrorBody(json: unknown): boolean {

@@ -132,7 +132,7 @@ function Expiry({ view }: { view: KeyView }) {
       <span className="sm:hidden"> · </span>
       <span
         title={at === null ? undefined : fullTime(Date.parse(at), zone)}
-        className={`inline-flex items-center gap-1 sm:flex ${warn ? "text-warn-ink" : ""}`}
+        className={`inline-flex items-center gap-1 align-bottom sm:flex ${warn ? "text-warn-ink" : ""}`}
       >
         {warn && <TriangleAlert aria-hidden className="size-3.5 shrink-0" />}
         {text}
