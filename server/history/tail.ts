@@ -78,8 +78,27 @@ export function isOverdue(tail: Tail, { stored }: KnownAgent, segmentTurns: numb
   return (stored?.open.turns ?? 0) > mostOpenTurns(tail, segmentTurns);
 }
 
-export function tailTurns({ runs }: Tail): number {
+function tailTurns({ runs }: Tail): number {
   return runs.reduce((sum, { stored }) => sum + stored.turns.length, 0);
+}
+
+const KILOBYTE = 1_024;
+/** What runs take in memory, in kB. A run never changes. */
+const sizes = new WeakMap<TailRun, number>();
+
+/** About what a tail takes in memory, in kB. A turn takes one; what a sender says in a mark may take a hundred. */
+export function tailKilobytes({ runs }: Tail): number {
+  return runs.reduce((sum, run) => sum + runKilobytes(run), 1);
+}
+
+function runKilobytes(run: TailRun): number {
+  const known = sizes.get(run);
+  if (known !== undefined) return known;
+  const { turns, marks, crossings } = run.stored;
+  const said = marks.reduce((sum, { id, detail }) => sum + id.length + JSON.stringify(detail).length, 0);
+  const size = turns.length + marks.length + crossings.length + Math.ceil(said / KILOBYTE);
+  sizes.set(run, size);
+  return size;
 }
 
 /** What the tail holds of some turns and marks. */

@@ -125,6 +125,30 @@ describe("a chunk of more agents and sessions than the memory holds", () => {
 });
 
 describe("the memory", () => {
+  it("lets go of late agents that say too much in marks", async () => {
+    const memory = await open();
+    const long = "x".repeat(2_000);
+    const mark = (n: number) => ({
+      ...{ id: `split-${n}`, type: "split_requested", session: "s0", at: 30_000 + n, phase: "p" },
+      reason: long,
+      sub_phases: range(0, 50).map((id) => ({ id: String(id), name: "n", scope: long, issues: [] })),
+    });
+    await project(memory, turns([0], 0));
+    await project(memory, turns([0], 2));
+    await project(memory, turns([0], 1));
+    expect([...memory.tails.values()].map(({ runs }) => runs.length)).toEqual([1, 1]);
+    for (const n of range(0, 100)) await project(memory, [parsedEvent(mark(n))]);
+    expect(memory.tails.calculatedSize).toBeLessThan(10_000);
+    expect(memory.tails.size).toBe(1);
+    await project(memory, turns([0], 3, 25_000));
+    const remembered = await dumpTables(path.prisma, { counts: false });
+    await emptyTables(path.prisma);
+    const all = [0, 1, 2].flatMap((n) => turns([0], n));
+    const marks = range(0, 100).map((n) => parsedEvent(mark(n)));
+    await project(await open(), [...all, ...turns([0], 3, 25_000), ...marks]);
+    expect(remembered).toEqual(await dumpTables(path.prisma, { counts: false }));
+  });
+
   it("has the agents and sessions that were written, so they are not read again", async () => {
     const memory = await open();
     await project(memory, turns([0], 0));

@@ -6,7 +6,7 @@ import type { Sql } from "../db/sql.ts";
 import type { KnownAgent } from "../history/agent-changes.ts";
 import type { ArrivedHarness } from "../history/group-events.ts";
 import { eventKey, modelNumber } from "../history/identity.ts";
-import { type Tail, tailTurns } from "../history/tail.ts";
+import { type Tail, tailKilobytes } from "../history/tail.ts";
 import { agents } from "../store/agents.ts";
 import { arrayLiteral } from "../store/binary-arrays.ts";
 import { BOUNDARY_ORIGIN } from "../store/codes.ts";
@@ -21,8 +21,9 @@ import { RollupNames } from "./rollup-names.ts";
 
 /** Agents, and sessions, remembered; some 3 kB each. */
 const REMEMBERED = 10_000;
-/** Turns in all tails together; about 1 kB each. */
-const TAIL_TURNS_IN_ALL = 150_000;
+/** All tails together, and one of them, in kB. */
+const TAIL_KB_IN_ALL = 150_000;
+const TAIL_KB = 8_192;
 
 /** Of all sets of turn keys together: some 8 million turns. */
 const KEY_BYTES_IN_ALL = 64 * 1_024 * 1_024;
@@ -37,11 +38,15 @@ export class ProjectMemory {
   readonly projectId: number;
   readonly agents: LRUCache<string, KnownAgent>;
   readonly sessions: LRUCache<string, KnownSession>;
-  /** Of agents that were late before: the others would keep events in memory for nothing. */
+  /**
+   * Of agents that were late before: the others would keep events in memory for nothing. A tail that is too large is not
+   * kept; late events of its agent are folded from the database.
+   */
   readonly tails = new LRUCache<string, Tail>({
     max: REMEMBERED,
-    maxSize: TAIL_TURNS_IN_ALL,
-    sizeCalculation: (tail) => tailTurns(tail) + 1,
+    maxSize: TAIL_KB_IN_ALL,
+    maxEntrySize: TAIL_KB,
+    sizeCalculation: tailKilobytes,
   });
   /** The keys of all turns and marks, by agent. */
   readonly keys = new LRUCache<string, KnownKeys>({
