@@ -56,6 +56,19 @@ async function withTableLocked<T>(table: string, work: () => Promise<T>): Promis
   }
 }
 
+describe("a server whose clock is set back", () => {
+  it("refuses one request and then goes on", async () => {
+    let ahead = 0;
+    const server = await path.start({ clock: () => Date.now() + ahead });
+    await server.send(turn(0, { session: "clock" }));
+    ahead = -3_600_000;
+    await expect(server.send(turn(1, { session: "clock" }))).rejects.toMatchObject({ code: "overloaded" });
+    const at = Date.now();
+    expect(await server.send(turn(1, { session: "clock", at }))).toMatchObject({ accepted: 1, rejected: [] });
+    await server.close();
+  });
+});
+
 describe("an event that cannot be projected", () => {
   const POISON = "ALTER TABLE agents ADD CONSTRAINT poison CHECK (peak_tokens <> 666666) NOT VALID";
   const CURE = "ALTER TABLE agents DROP CONSTRAINT IF EXISTS poison";

@@ -47,10 +47,7 @@ export async function openIngest(options: OpenIngestOptions): Promise<OpenedInge
   const { url, log, thresholds, signals, projects } = options;
   const writers = openWriters({ url, size: CONNECTIONS, log });
   const clock = new DatabaseClock(options.clock);
-  const [told] = await writers.query<{ now: number }>(
-    "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now",
-  );
-  clock.correct(told!.now);
+  await clock.ask(writers);
   const projectors = new Projectors({
     writers,
     clock,

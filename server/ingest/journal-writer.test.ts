@@ -8,12 +8,16 @@ import { type JournalRequest, JournalWriter } from "./journal-writer.ts";
 
 interface Commit {
   projectId: number;
+  /** When the insert must have begun, epoch ms. */
+  deadline: number;
   entry: JournalEntry;
   resolve: () => void;
   reject: (error: Error) => void;
 }
 
 let commits: Commit[];
+/** This process's clock, epoch ms. */
+let local: number;
 let journaled: { projectId: number; entry: JournaledEntry }[];
 let clock: DatabaseClock;
 let writer: JournalWriter;
@@ -22,7 +26,8 @@ beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   commits = [];
   journaled = [];
-  clock = new DatabaseClock(() => 1_000);
+  local = 1_000;
+  clock = new DatabaseClock(() => local);
   const writers: Writers = {
     query: (_text, projectId, ...values) =>
       new Promise((resolve, reject) => {
@@ -30,6 +35,7 @@ beforeEach(() => {
         const entry = JSON.parse(body.slice(body.indexOf("{"))) as JournalEntry;
         commits.push({
           projectId: projectId as number,
+          deadline: values.at(-1) as number,
           entry,
           resolve: () => resolve([{ received_ms: 5_000 }] as never),
           reject,
@@ -208,6 +214,21 @@ describe("the journal", () => {
     await turnOfTheLoop();
     expect(clock.now()).toBe(5_000);
     expect(journaled[0]!.entry.receivedAt).toBe(5_000);
+  });
+
+  it("gives the next commit time after an answer that was heard late", async () => {
+    void append();
+    await turnOfTheLoop();
+    commits[0]!.resolve();
+    await turnOfTheLoop();
+    void append();
+    await turnOfTheLoop();
+    local += 17_000;
+    commits[1]!.resolve();
+    await turnOfTheLoop();
+    void append();
+    await turnOfTheLoop();
+    expect(commits[2]!.deadline).toBe(5_000 + 17_000 + 8_000);
   });
 
   it("tells every sender of a group that failed, and goes on", async () => {
