@@ -4,19 +4,18 @@ export type ComparedRow = Readonly<Record<string, unknown>>;
 /** The columns of `expected` that differ from the stored row, as `table.column`. */
 export function differingColumns(table: string, stored: ComparedRow, expected: ComparedRow): string[] {
   return Object.keys(expected)
-    .filter((field) => !sameValue(stored[field], expected[field]))
+    .filter((field) => !sameValue(field, stored[field], expected[field]))
     .map((field) => `${table}.${columnName(field)}`);
 }
 
-function sameValue(a: unknown, b: unknown): boolean {
-  if (typeof a === "number" && typeof b === "number") return sameNumber(a, b);
+/** Shares of a window, which the database keeps as four-byte floats. */
+const SHARES: ReadonlySet<string> = new Set(["load", "peakUtilization"]);
+
+function sameValue(field: string, a: unknown, b: unknown): boolean {
+  if (typeof a === "number" && typeof b === "number" && SHARES.has(field))
+    return Math.fround(a) === Math.fround(b);
   if (typeof a === "object" && a !== null) return JSON.stringify(a) === JSON.stringify(b);
   return (a ?? undefined) === (b ?? undefined);
-}
-
-/** The database keeps shares as four-byte floats. */
-function sameNumber(a: number, b: number): boolean {
-  return a === b || (!(Number.isInteger(a) && Number.isInteger(b)) && Math.fround(a) === Math.fround(b));
 }
 
 function columnName(field: string): string {
