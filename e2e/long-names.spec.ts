@@ -13,16 +13,13 @@ async function fits(page: Page): Promise<void> {
 test("a long model name is fully visible in Setup @phone", async ({ page, send, harness }) => {
   await send(new EventBuilder({ harness, session: "long", model: MODEL }).turn(9_000).take());
   await page.goto("/setup");
-  const whole = (name: string) =>
-    page
-      .getByText(name, { exact: true })
-      .evaluate(
-        (element) =>
-          element.scrollWidth <= element.clientWidth && element.scrollHeight <= element.clientHeight,
-      );
+  const whole = (name: Locator) =>
+    name.evaluate(
+      (element) => element.scrollWidth <= element.clientWidth && element.scrollHeight <= element.clientHeight,
+    );
   const unknownModel = page.getByRole("button", { name: `Set the size of ${MODEL}` });
   await expect(unknownModel).toHaveText(MODEL);
-  expect(await whole(MODEL)).toBe(true);
+  expect(await whole(unknownModel)).toBe(true);
   await fits(page);
   await unknownModel.click();
   await page.getByLabel("Tokens").fill("128k");
@@ -30,7 +27,8 @@ test("a long model name is fully visible in Setup @phone", async ({ page, send, 
   const set = page.getByTestId("windows").getByText(MODEL);
   await expect(set).toBeVisible();
   await expect(unknownModel).toHaveCount(0);
-  expect(await whole(MODEL)).toBe(true);
+  expect(await whole(set)).toBe(true);
+  await expect(page.getByTestId("activity").getByText(MODEL)).toBeVisible();
   await fits(page);
   await page.getByRole("button", { name: `Remove the size of ${MODEL}` }).click();
   await expect(set).toHaveCount(0);

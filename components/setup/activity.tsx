@@ -1,7 +1,7 @@
 "use client";
 
 import type { AuditEntryView, AuditTopic } from "@plimsoll/protocol";
-import { keepPreviousData, useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
+import { hashKey, keepPreviousData, useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { Ago } from "../clock.tsx";
 import { useProjects } from "../projects/use-projects.ts";
@@ -27,14 +27,21 @@ const TOPICS: readonly { value: AuditTopic | typeof ALL; label: string }[] = [
 function useRefreshAfterChanges(): void {
   const trpc = useTRPC();
   const client = useQueryClient();
-  useEffect(
-    () =>
-      client.getMutationCache().subscribe(({ type, ...event }) => {
-        if (type === "updated" && "action" in event && event.action.type === "success")
-          void client.invalidateQueries(trpc.audit.pathFilter());
-      }),
-    [client, trpc],
-  );
+  const { current } = useProjects();
+  const currentId = current?.id;
+  useEffect(() => {
+    const deletion = hashKey(trpc.projects.delete.mutationKey());
+    return client.getMutationCache().subscribe((event) => {
+      if (event.type !== "updated" || event.action.type !== "success") return;
+      const { options, state } = event.mutation;
+      // A page whose project is gone is left, and gets no more answers.
+      const isGone =
+        options.mutationKey !== undefined &&
+        hashKey(options.mutationKey) === deletion &&
+        (state.variables as { id: number }).id === currentId;
+      if (!isGone) void client.invalidateQueries(trpc.audit.pathFilter());
+    });
+  }, [client, trpc, currentId]);
 }
 
 /** The audit log, newest first. */
