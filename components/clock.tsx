@@ -88,17 +88,25 @@ export function useZone(): string | undefined {
   return useMounted() ? undefined : "UTC";
 }
 
-/** A relative time such as `18 s ago` that updates itself, with the exact local time on hover. */
-export function Ago({ at, className }: { at: string | null; className?: string }) {
-  const start = useContext(Start);
-  const mounted = useMounted();
-  const [now, setNow] = useState(start);
-  const time = at === null ? Number.NaN : Date.parse(at);
-  const step = agoStep(time, now);
+/**
+ * The time of the latest tick, in epoch ms.
+ * @param stepAt milliseconds until the next tick, by the time of the last one
+ */
+export function useNow(stepAt: (now: number) => number): number {
+  const [now, setNow] = useState(useContext(Start));
+  const step = stepAt(now);
   useEffect(() => {
     setNow(Date.now());
     return onTick(step, () => setNow(Date.now()));
   }, [step]);
+  return now;
+}
+
+/** A relative time such as `18 s ago` that updates itself, with the exact local time on hover. */
+export function Ago({ at, className }: { at: string | null; className?: string }) {
+  const mounted = useMounted();
+  const time = at === null ? Number.NaN : Date.parse(at);
+  const now = useNow((last) => agoStep(time, last));
   // An event may be newer than the last tick; `ago` then returns "just now".
   if (at === null) return <span className={className}>{NONE}</span>;
   return (

@@ -1,6 +1,6 @@
 import type { KeyView } from "@plimsoll/protocol";
 import { describe, expect, it } from "vitest";
-import { chosenExpiry, DAY, expiryText, relationText } from "./key-expiry.ts";
+import { chosenExpiry, DAY, expiryStep, expiryText, relationText } from "./key-expiry.ts";
 
 const NOW = Date.parse("2027-03-03T12:00:00Z");
 const key = (more: Partial<KeyView> = {}): KeyView => ({
@@ -17,6 +17,12 @@ const key = (more: Partial<KeyView> = {}): KeyView => ({
 });
 const at = (ms: number) => new Date(NOW + ms).toISOString();
 
+it("the list of keys follows the seconds only while a key is about to expire", () => {
+  expect(expiryStep([], NOW)).toBe(30_000);
+  expect(expiryStep([key(), key({ expires_at: at(DAY) }), key({ expires_at: at(-1) })], NOW)).toBe(30_000);
+  expect(expiryStep([key(), key({ expires_at: at(90_000) })], NOW)).toBe(1_000);
+});
+
 describe("the expiry of a key", () => {
   it.each([
     [null, key()],
@@ -24,7 +30,8 @@ describe("the expiry of a key", () => {
     ["expires in 12 days", key({ expires_at: at(12.4 * DAY) })],
     ["expires in 47 hours", key({ expires_at: at(47 * 3_600_000) })],
     ["expires in 1 hour", key({ expires_at: at(3_600_000) })],
-    ["expires in 1 minute", key({ expires_at: at(1) })],
+    ["expires in 1 minute", key({ expires_at: at(60_000) })],
+    ["expires in less than a minute", key({ expires_at: at(1) })],
     ["expired just now", key({ expires_at: at(0) })],
     ["expired 3 d ago", key({ expires_at: at(-3 * DAY) })],
     ["ends in 24 hours", key({ expires_at: at(DAY - 1), replaced_by: "b" })],

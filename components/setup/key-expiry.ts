@@ -7,7 +7,8 @@ export const DAY = 24 * HOUR;
 
 /** 12 days, 23 hours, 5 minutes: rounded, so that a new key of 30 days says so. */
 function span(ms: number): string {
-  if (ms < HOUR) return plural(Math.max(1, Math.round(ms / MINUTE)), "minute");
+  if (ms < MINUTE) return "less than a minute";
+  if (ms < HOUR) return plural(Math.round(ms / MINUTE), "minute");
   if (ms < 2 * DAY) return plural(Math.round(ms / HOUR), "hour");
   return plural(Math.round(ms / DAY), "day");
 }
@@ -25,6 +26,15 @@ export function expiryText(key: KeyView, now: number): string | null {
     default:
       return expires_at === null ? null : `expires in ${span(Date.parse(expires_at) - now)}`;
   }
+}
+
+/** Milliseconds after which a list of keys reads otherwise: a key that is about to expire says so to the second. */
+export function expiryStep(keys: readonly KeyView[], now: number): number {
+  const soon = keys.some(({ expires_at }) => {
+    const left = expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(expires_at) - now;
+    return left > 0 && left <= 2 * MINUTE;
+  });
+  return soon ? 1_000 : MINUTE / 2;
 }
 
 /** The key that a key replaced or is replaced by. */

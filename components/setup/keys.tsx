@@ -6,7 +6,7 @@ import { Ellipsis, KeyRound, TriangleAlert } from "lucide-react";
 import { DropdownMenu } from "radix-ui";
 import { useState } from "react";
 import { toast } from "sonner";
-import { Ago, useMinute, useZone } from "../clock.tsx";
+import { Ago, useNow, useZone } from "../clock.tsx";
 import { fullTime } from "../format.ts";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
@@ -15,7 +15,7 @@ import { FormError } from "../ui/field.tsx";
 import { MENU_ITEM, MenuContent } from "../ui/menu.tsx";
 import { NotLoaded } from "../ui/states.tsx";
 import { CreateKey } from "./create-key.tsx";
-import { expiryText, relationText } from "./key-expiry.ts";
+import { expiryStep, expiryText, relationText } from "./key-expiry.ts";
 import { RotateKey } from "./rotate-key.tsx";
 import { Section } from "./section.tsx";
 
@@ -25,6 +25,7 @@ export function Keys({ onCreated }: { onCreated: (secret: string) => void }) {
   const trpc = useTRPC();
   const query = useQuery(trpc.keys.list.queryOptions());
   const [dialog, setDialog] = useState<Dialog>();
+  const now = useNow((last) => expiryStep(query.data?.keys ?? [], last));
   const close = () => setDialog(undefined);
   return (
     <Section
@@ -48,6 +49,7 @@ export function Keys({ onCreated }: { onCreated: (secret: string) => void }) {
               key={key.id}
               view={key}
               all={query.data.keys}
+              now={now}
               onRotate={() => setDialog({ kind: "rotate", key })}
               onRevoke={() => setDialog({ kind: "revoke", key })}
             />
@@ -64,13 +66,15 @@ export function Keys({ onCreated }: { onCreated: (secret: string) => void }) {
 interface RowProps {
   view: KeyView;
   all: readonly KeyView[];
+  /** Epoch ms. */
+  now: number;
   onRotate: () => void;
   onRevoke: () => void;
 }
 
-function Row({ view, all, onRotate, onRevoke }: RowProps) {
+function Row({ view, all, now, onRotate, onRevoke }: RowProps) {
   const { name, prefix, scopes, last_used_at } = view;
-  const state = keyState(view, useMinute());
+  const state = keyState(view, now);
   const works = state !== "revoked" && state !== "expired";
   const relation = relationText(view, all);
   return (
@@ -92,7 +96,7 @@ function Row({ view, all, onRotate, onRevoke }: RowProps) {
             used <Ago at={last_used_at} />
           </>
         )}
-        <Expiry view={view} />
+        <Expiry view={view} now={now} />
       </span>
       <span className="text-right max-sm:col-start-2 max-sm:row-start-1">
         {works && (
@@ -120,8 +124,7 @@ function Row({ view, all, onRotate, onRevoke }: RowProps) {
 }
 
 /** When the key stops working, with a warning in its last week. */
-function Expiry({ view }: { view: KeyView }) {
-  const now = useMinute();
+function Expiry({ view, now }: { view: KeyView; now: number }) {
   const zone = useZone();
   const text = expiryText(view, now);
   if (text === null) return null;
