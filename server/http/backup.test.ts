@@ -74,6 +74,17 @@ describe("a backup over HTTP", () => {
     again.destroy();
   });
 
+  it("may follow the one before as soon as that is whole", async () => {
+    await start({
+      audit: { note: () => new Promise((resolve) => setTimeout(resolve, 100)) },
+      async *write() {
+        yield Buffer.from("plimsoll-backup 1\n");
+      },
+    });
+    for (let round = 0; round < 3; round++)
+      expect(await answerTo(ask("/api/v1/backup", "GET").end())).toEqual([200, "plimsoll-backup 1\n"]);
+  });
+
   it("does not look whole if it fails on the way", async () => {
     await start({
       async *write() {

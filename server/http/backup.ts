@@ -82,9 +82,11 @@ export function backupRoutes(deps: BackupDeps): (app: Hono<MachineEnv>) => void 
         // Ended as usual, a backup that broke off would pass for a whole one until somebody needs it.
         outgoing.destroy();
       } finally {
-        writing = false;
         await frames.return(undefined);
+        writing = false;
       }
+      // Only now: whoever has the whole answer may ask for the next one.
+      outgoing.end();
       return RESPONSE_ALREADY_SENT;
     });
 
@@ -115,7 +117,7 @@ function goneSignal(outgoing: ServerResponse): AbortSignal {
   return gone.signal;
 }
 
-/** Sends as fast as the other end takes it. Returns the number of bytes. */
+/** Sends as fast as the other end takes it, and leaves the answer open. Returns the number of bytes. */
 async function send(
   outgoing: ServerResponse,
   first: Uint8Array,
@@ -131,7 +133,6 @@ async function send(
   };
   await write(first);
   for await (const frame of frames) await write(frame);
-  await new Promise<void>((resolve) => outgoing.end(resolve));
   return bytes;
 }
 
