@@ -132,7 +132,7 @@ describe("masking", () => {
       const { guard } = testGuard({ policy: OUROBOROS, store });
       guard.prepare(turns(word));
       expect(guard.state.masks.length).toBeGreaterThan(0);
-      for (const { id } of guard.state.masks) expect(guard.recall(id)).toBe(filler(950, word));
+      for (const { key } of guard.state.masks) expect(guard.recall(key)).toBe(filler(950, word));
     }
     expect(new Set(kept.values())).toEqual(new Set([filler(950, "first"), filler(950, "second")]));
     expect(kept.get("call_0")).toBe(filler(950, "first"));
@@ -149,8 +149,8 @@ describe("masking", () => {
         const history = [SYSTEM, ASK, ...sizes.flatMap((size) => toolTurn(size))];
         guard.prepare(history);
         for (const mask of guard.state.masks) {
-          const original = history.find((message) => message.toolCallId === mask.id)!;
-          expect(guard.recall(mask.id)).toBe(original.content);
+          const original = history.find((message) => message.toolCallId === mask.key)!;
+          expect(guard.recall(mask.key)).toBe(original.content);
         }
         guard.policy = { ...guard.policy, mask: null };
         guard.unmask();

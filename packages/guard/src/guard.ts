@@ -24,16 +24,19 @@ import type { GuardPolicy } from "./policy.ts";
 import { resolvePolicy } from "./policy.ts";
 import type { GuardState } from "./state.ts";
 import { newState } from "./state.ts";
-import { settleWindDown, withoutLostEdits } from "./state-changes.ts";
+import { afterClear, realigned, settleWindDown } from "./state-changes.ts";
 import { storeText } from "./store-text.ts";
-import { maxRestartsReached, RESTART_CONFIRMATION } from "./texts.ts";
+import { historyChanged, maxRestartsReached, RESTART_CONFIRMATION } from "./texts.ts";
 import { turnBody } from "./turn-event.ts";
 import type { Action, GuardOptions, GuardReading, Observation, ObserveFacts, Prepared } from "./types.ts";
+import { align } from "./view/alignment.ts";
 import { Editor } from "./view/editor.ts";
 import { placeholderFor } from "./view/placeholder.ts";
 import type { Message, Shape } from "./view/shape.ts";
 import { plainShape } from "./view/shape.ts";
 import { windowOf } from "./window-size.ts";
+
+const NOTHING_SEEN = { exact: [], loose: [] };
 
 type Withheld = Extract<EventBody, { type: "withheld" }>;
 
@@ -161,7 +164,7 @@ export class ContextGuard<M = Message> {
 
   /** Returns `messages` with the edits made so far. Makes no new edits. */
   view(messages: readonly M[]): M[] {
-    this.#editor.sync(messages);
+    this.#sync(messages);
     return this.#editor.build(this.#state);
   }
 
@@ -296,25 +299,25 @@ export class ContextGuard<M = Message> {
    * edits, because they are now part of the history.
    */
   adopt(): void {
-    this.#state = { ...this.#state, masks: [], cut: undefined, notices: [] };
+    this.#editor.sync(this.#editor.build(this.#state));
     this.#editor.setMasks([]);
+    this.#state = { ...this.#state, masks: [], cut: undefined, notices: [], seen: this.#editor.seen() };
   }
 
   /**
-   * Restores masked results from the next `prepare` on: those with the given ids, or all of them. Returns how many.
+   * Restores masked results from the next `prepare` on: those with the given keys, or all of them. Returns how many.
    */
-  unmask(ids?: readonly string[]): number {
+  unmask(keys?: readonly string[]): number {
     const before = this.#state.masks;
-    const masks = ids === undefined ? [] : before.filter((mask) => !ids.includes(mask.id));
+    const masks = keys === undefined ? [] : before.filter((mask) => !keys.includes(mask.key));
     this.#state = { ...this.#state, masks };
     this.#editor.setMasks(masks);
     return before.length - masks.length;
   }
 
   /** Returns the full text of a masked result from the store, or `undefined` if the store does not have it. */
-  recall(id: string): string | undefined {
-    const mask = this.#state.masks.find((one) => one.id === id);
-    return this.#options.store?.get(mask?.key ?? id);
+  recall(key: string): string | undefined {
+    return this.#options.store?.get(key);
   }
 
   /** Reports an unanswered summary request as withheld, because another response replaces it. */
@@ -326,9 +329,31 @@ export class ContextGuard<M = Message> {
     this.#emit({ type: "withheld", response, reason, context_tokens: expectedTokens(this.#input()) });
   }
 
+  /** Reads the messages, and moves the edits to where their messages stand now. */
   #sync(messages: readonly M[]): void {
     this.#editor.sync(messages);
-    this.#state = withoutLostEdits(this.#state, messages.length);
+    const now = this.#editor.seen();
+    const { seen } = this.#state;
+    const alignment = align(seen ?? NOTHING_SEEN, now, (index) => this.#editor.isAgents(index));
+    if (alignment.change === "grown" && (seen === undefined || seen.pinned === now.pinned)) {
+      this.#state = { ...this.#state, seen: now };
+      return;
+    }
+    const before = this.#state;
+    const { state, cutLost } = realigned(before, now, alignment);
+    this.#state = state;
+    const reset = alignment.change === "reset" && before.turns > 0;
+    if (!reset && !cutLost) return;
+    this.#state = afterClear(state);
+    this.#emit(
+      {
+        type: "cleared",
+        tokens_before: before.level ?? null,
+        tokens_after: expectedTokens(this.#input()),
+        reason: historyChanged(alignment.change),
+      },
+      before.window,
+    );
   }
 
   #input(limits: Limits = this.#limits()): ActionInput<M> {
@@ -338,7 +363,7 @@ export class ContextGuard<M = Message> {
       state: this.#state,
       policy: this.policy,
       limits,
-      archive: { put: ({ id, text }) => storeText(store, id, text), recallable: store !== undefined },
+      archive: { put: ({ call, text }) => storeText(store, call, text), recallable: store !== undefined },
     };
   }
 

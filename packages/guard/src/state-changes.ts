@@ -1,5 +1,6 @@
 import { type Limits, windDownOver } from "./decide.ts";
-import type { AgentNotice, GuardState } from "./state.ts";
+import type { AgentNotice, GuardState, SeenHistory } from "./state.ts";
+import { type Alignment, placeOf, placeOfCut } from "./view/alignment.ts";
 
 /** Pure changes of the guard's state other than observed turns. */
 
@@ -43,16 +44,50 @@ export function withoutNoticesBefore(state: GuardState, at: number): GuardState 
   return { ...state, notices: state.notices.filter((notice) => notice.after >= at) };
 }
 
-/** Drops edits of messages that no longer exist, after the harness shortened its history to `length` messages. */
-export function withoutLostEdits(state: GuardState, length: number): GuardState {
-  const { cut, notices } = state;
-  const lost = cut !== undefined && cut.at > length;
-  const stale = notices.some((notice) => notice.after > length);
-  if (!lost && !stale) return state;
+/** What became of the edits of a history that changed. */
+export interface Realigned {
+  state: GuardState;
+  /** True if the summary or marker before the cut no longer belongs to the history, and was dropped. */
+  cutLost: boolean;
+}
+
+/**
+ * Moves the edits to where their messages stand now, and drops those whose messages are gone. A summary is kept only if
+ * everything still sent before its cut is what it summarised.
+ * @param before the state's trail and leading system messages
+ */
+export function realigned(state: GuardState, now: SeenHistory, alignment: Alignment): Realigned {
+  const { seen, cut, notices } = state;
+  const offset = seen?.pinned ?? 0;
+  const at = cut === undefined ? undefined : placeOfCut(alignment, Math.max(0, cut.at - offset));
+  const kept = notices.flatMap((notice) => {
+    const place = placeOf(alignment, notice.after - 1 - offset);
+    return place === undefined ? [] : [{ ...notice, after: place + 1 + now.pinned }];
+  });
+  const tellsRestart = ({ kind }: AgentNotice) => kind === "wind_down";
+  const forgotten = notices.some(tellsRestart) && !kept.some(tellsRestart);
+  const cutLost = cut !== undefined && at === undefined;
+  const moved: GuardState = {
+    ...state,
+    seen: now,
+    cut: cut === undefined || at === undefined ? undefined : { ...cut, at: at + now.pinned },
+    notices: kept,
+    // An agent that was never told must be told again.
+    windDownAt: forgotten ? undefined : state.windDownAt,
+    lowered: true,
+  };
+  return { state: moved, cutLost };
+}
+
+/** Starts another window, because the harness emptied or replaced the history. */
+export function afterClear(state: GuardState): GuardState {
   return {
     ...state,
-    cut: lost ? undefined : cut,
-    notices: notices.filter((notice) => notice.after <= length),
+    window: state.window + 1,
+    level: undefined,
+    windDownAt: undefined,
+    compactAsked: undefined,
+    compactAfter: 0,
     lowered: true,
   };
 }

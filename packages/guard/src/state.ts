@@ -1,6 +1,7 @@
 import type { ThresholdName, Usage } from "@plimsoll/protocol/pure";
 import type { Calibration } from "./measure/calibrate.ts";
 import { newCalibration } from "./measure/calibrate.ts";
+import type { Trail } from "./view/alignment.ts";
 
 /** Where the view starts in the canonical history, and the text that replaces everything before that point. */
 export interface Cut {
@@ -13,9 +14,10 @@ export interface Cut {
 }
 
 export interface Mask {
-  id: string;
-  /** Key of the full text in the store, if it differs from `id`. */
-  key?: string;
+  /** The part that it replaces: its call, and a hash of its text. */
+  mark: string;
+  /** Key of the full text in the store: the id of the call, unless another text has that key. */
+  key: string;
   placeholder: string;
   /** Estimated tokens saved. */
   saved: number;
@@ -35,9 +37,15 @@ export interface Reclaimed {
   measured: number | undefined;
 }
 
+/** The history that was seen last. */
+export interface SeenHistory extends Trail {
+  /** Number of leading system messages. */
+  pinned: number;
+}
+
 /** The guard's whole state. Plain JSON, so another process can store it and continue from it. */
 export interface GuardState {
-  version: 1;
+  version: 2;
   model: string | undefined;
   /** The last reported window size in tokens, and its model. */
   reported: { model: string | undefined; tokens: number } | undefined;
@@ -53,6 +61,7 @@ export interface GuardState {
   recent: { id: string; usage: Usage; at: number }[];
   masks: Mask[];
   cut: Cut | undefined;
+  seen: SeenHistory | undefined;
   notices: AgentNotice[];
   /** Value of `allTurns` when the wind-down notice was sent. */
   windDownAt: number | undefined;
@@ -83,7 +92,7 @@ export interface GuardState {
 
 export function newState(scale: number, overheadTokens: number): GuardState {
   return {
-    version: 1,
+    version: 2,
     model: undefined,
     reported: undefined,
     calibration: newCalibration(scale, overheadTokens),
@@ -94,6 +103,7 @@ export function newState(scale: number, overheadTokens: number): GuardState {
     recent: [],
     masks: [],
     cut: undefined,
+    seen: undefined,
     notices: [],
     windDownAt: undefined,
     implausible: 0,

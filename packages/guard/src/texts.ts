@@ -1,3 +1,5 @@
+import type { HistoryChange } from "./view/alignment.ts";
+
 /** Texts that the guard adds to a conversation or shows to the user. */
 
 /** Shown to the user when a long conversation is compacted. The wording comes from the Phantom design. */
@@ -68,6 +70,19 @@ export const RESTART_CONFIRMATION = "The session's context is full and automatic
 /** Shown to the user when a restart is due but the maximum is reached. */
 export function maxRestartsReached(max: number): string {
   return `Maximum of ${max} restart${max === 1 ? "" : "s"} reached; stopping.`;
+}
+
+/** Why a window ended without a response of the guard, for the event. */
+export function historyChanged(change: HistoryChange): string {
+  switch (change) {
+    case "rewound":
+      return "The harness took back messages that were summarised.";
+    case "edited":
+    case "trimmed":
+      return "The harness changed messages that were summarised.";
+    default:
+      return "The harness began another history.";
+  }
 }
 
 /** Formats `0.4` as `40%`. A small positive fraction reads `<1%`, never `0%`. */

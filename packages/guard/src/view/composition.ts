@@ -25,7 +25,7 @@ export function compositionOf<M>(
   let output = 0;
   for (let index = from; index < entries.length; index++) {
     for (const result of entries[index]!.results) {
-      output += result.tokens - (masks.get(result.id)?.saved ?? 0);
+      output += result.tokens - (masks.get(result.mark)?.saved ?? 0);
     }
   }
   const slope = state.calibration.slope;

@@ -85,7 +85,7 @@ export function carryover<M>(
 /** Texts of the open question that may be shortened, longest first. */
 export function shortenableTexts<M>({ history, masks }: CutInput<M>): ResultPart[] {
   const texts = openQuestion(history)?.longTexts ?? [];
-  return texts.filter(({ id }) => !masks.has(id)).sort((one, other) => other.tokens - one.tokens);
+  return texts.filter(({ mark }) => !masks.has(mark)).sort((one, other) => other.tokens - one.tokens);
 }
 
 /** Number of turns before the canonical message at index `at`. */

@@ -1,7 +1,7 @@
 import type { Limits } from "../decide.ts";
 import type { Tokenizer } from "../measure/estimate.ts";
 import type { CompactPolicy, GuardPolicy, MaskPolicy, RestartPolicy } from "../policy.ts";
-import type { AgentNotice, GuardState, Mask } from "../state.ts";
+import type { AgentNotice, GuardState, Mask, SeenHistory } from "../state.ts";
 import { type ContextComposition, compositionOf } from "./composition.ts";
 import {
   type CutInput,
@@ -50,11 +50,21 @@ export class Editor<M> {
 
   /** Sets the active masks. */
   setMasks(masks: readonly Mask[]): void {
-    this.#masks = new Map(masks.map((mask) => [mask.id, mask]));
+    this.#masks = new Map(masks.map((mask) => [mask.mark, mask]));
   }
 
   sync(messages: readonly M[]): void {
     this.#history.sync(messages);
+  }
+
+  /** What identifies the messages. */
+  seen(): SeenHistory {
+    return { pinned: this.#history.pinned, ...this.#history.trail() };
+  }
+
+  /** Whether a message is the agent's, by its index after the leading system messages. */
+  isAgents(index: number): boolean {
+    return this.#history.entries[index + this.#history.pinned]?.role === "assistant";
   }
 
   /** Estimated tokens of the messages to send. */
@@ -92,7 +102,7 @@ export class Editor<M> {
     return maskOldest(found, needed, placeholder, this.#tokenizer).flatMap(({ mask, part }) => {
       const key = archive.put(part);
       if (key === undefined) return [];
-      return [{ mask: key === part.id ? mask : { ...mask, key }, part }];
+      return [{ mask: { ...mask, key }, part }];
     });
   }
 
@@ -136,7 +146,7 @@ export class Editor<M> {
       const saved = part.tokens - this.#tokenizer(placeholder);
       if (saved <= 0) continue;
       left -= saved;
-      masks.push({ id: part.id, ...(key === part.id ? {} : { key }), placeholder, saved });
+      masks.push({ mark: part.mark, key, placeholder, saved });
     }
     return masks;
   }

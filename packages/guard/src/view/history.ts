@@ -1,4 +1,6 @@
 import type { Tokenizer } from "../measure/estimate.ts";
+import type { Trail } from "./alignment.ts";
+import { type Fingerprint, fingerprintOf, textHash } from "./fingerprint.ts";
 import type { Part, Shape } from "./shape.ts";
 
 /** Estimated tokens that providers add around each message, such as the role and separators. */
@@ -9,13 +11,13 @@ const NO_PARTS: readonly ResultPart[] = [];
 
 /** A part of a message that may be shortened: a tool result, or a long text of the agent or user. */
 export interface ResultPart {
-  /**
-   * The id of its call. A repeated id gets the position appended, because some servers restart numbering with each
-   * reply.
-   */
-  id: string;
   /** Matches it to its call. Derived from the position if the provider sends no id. */
   call: string;
+  /**
+   * Identifies the part wherever the harness moves it: its call and a hash of its text. Some servers restart the numbers of
+   * calls with each reply.
+   */
+  mark: string;
   /** The tool's name; `assistant` or `user` for their own texts. */
   tool: string;
   input: unknown;
@@ -41,6 +43,7 @@ export interface Entry<M> {
   longTexts: readonly ResultPart[];
   /** True if an agent message directly after it belongs to the same reply. */
   joins: boolean;
+  print: Fingerprint;
 }
 
 /** Messages that must stay together: a reply with all the results of its tool calls, or any other single message. */
@@ -51,6 +54,13 @@ export interface Unit {
   turn: boolean;
   /** True if every call in it has a result. */
   complete: boolean;
+}
+
+interface ReadMessage {
+  parts: readonly Part[];
+  tokens: readonly number[];
+  total: number;
+  print: Fingerprint;
 }
 
 /**
@@ -64,13 +74,8 @@ export class MessageHistory<M> {
   pinned = 0;
   readonly #shape: Shape<M>;
   readonly #tokenizer: Tokenizer;
-  readonly #read = new WeakMap<
-    object,
-    { parts: readonly Part[]; tokens: readonly number[]; total: number }
-  >();
+  readonly #read = new WeakMap<object, ReadMessage>();
   readonly #calls = new Map<string, { tool: string; input: unknown; index: number }>();
-  /** The position where each result id was used first. */
-  readonly #firstUse = new Map<string, string>();
 
   constructor(shape: Shape<M>, tokenizer: Tokenizer) {
     this.#shape = shape;
@@ -88,11 +93,6 @@ export class MessageHistory<M> {
     if (same === entries.length && last !== undefined) same = Math.min(same, last.from);
     while (this.units.length > 0 && this.units.at(-1)!.to > same)
       same = Math.min(same, this.units.pop()!.from);
-    for (let index = same; index < entries.length; index++) {
-      for (const { call, part } of entries[index]!.results) {
-        if (this.#firstUse.get(call) === `${index}.${part}`) this.#firstUse.delete(call);
-      }
-    }
     entries.length = same;
     const open = this.#openCalls();
     for (let index = same; index < messages.length; index++) {
@@ -167,7 +167,7 @@ export class MessageHistory<M> {
 
   /** Reads one message. Removes the calls that it answers from `open` and adds those that it makes. */
   #readEntry(message: M, index: number, open: string[][]): Entry<M> {
-    const { parts, tokens, total } = this.#parts(message);
+    const { parts, tokens, total, print } = this.#parts(message);
     const calls: string[] = [];
     const results: ResultPart[] = [];
     let longTexts: ResultPart[] | undefined;
@@ -185,8 +185,8 @@ export class MessageHistory<M> {
         closeCall(open, call);
         const called = this.#calls.get(call);
         results.push({
-          id: this.#unique(call, `${index}.${place}`),
           call,
+          mark: markOf(call, part.text),
           tool: part.tool ?? called?.tool ?? "tool",
           input: called?.input,
           error: part.error ?? false,
@@ -201,11 +201,10 @@ export class MessageHistory<M> {
         // Replacing a text that comes with an image would remove the image.
         const alone = part.fixed !== true && (part.extraTokens ?? 0) === 0;
         if (part.kind !== "system" && alone && tokens[place]! >= LONG_TEXT_TOKENS) {
-          const id = `text-${index}.${place}`;
           longTexts ??= [];
           longTexts.push({
-            id,
-            call: id,
+            call: "text",
+            mark: markOf("text", part.text),
             tool: part.kind,
             input: undefined,
             error: false,
@@ -227,13 +226,20 @@ export class MessageHistory<M> {
       results,
       longTexts: longTexts ?? NO_PARTS,
       joins,
+      print,
     };
   }
 
-  #unique(id: string, place: string): string {
-    const first = this.#firstUse.get(id) ?? place;
-    this.#firstUse.set(id, first);
-    return first === place ? id : `${id}#${place}`;
+  /** The fingerprints of all messages after the leading system messages. */
+  trail(): Trail {
+    const exact: number[] = [];
+    const loose: number[] = [];
+    for (let index = this.pinned; index < this.entries.length; index++) {
+      const { print } = this.entries[index]!;
+      exact.push(print.exact);
+      loose.push(print.loose);
+    }
+    return { exact, loose };
   }
 
   /**
@@ -248,17 +254,20 @@ export class MessageHistory<M> {
     return open.at(-1)?.[0];
   }
 
-  #parts(message: M): { parts: readonly Part[]; tokens: readonly number[]; total: number } {
+  #parts(message: M): ReadMessage {
     const key = typeof message === "object" && message !== null ? message : undefined;
     const known = key === undefined ? undefined : this.#read.get(key);
     if (known !== undefined) return known;
     const parts = this.#shape.read(message);
     const tokens = parts.map((part) => this.#tokenizer(part.text) + (part.extraTokens ?? 0));
-    const read = { parts, tokens, total: tokens.reduce((sum, value) => sum + value, MESSAGE_OVERHEAD) };
+    const total = tokens.reduce((sum, value) => sum + value, MESSAGE_OVERHEAD);
+    const read = { parts, tokens, total, print: fingerprintOf(parts) };
     if (key !== undefined) this.#read.set(key, read);
     return read;
   }
 }
+
+const markOf = (call: string, text: string) => `${call}#${textHash(text).toString(36)}`;
 
 /** Removes the newest call with this id from `open`. */
 function closeCall(open: string[][], call: string): void {

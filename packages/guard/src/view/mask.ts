@@ -25,7 +25,7 @@ export function candidates<M>(
   const smallest = Math.max(policy.minTokens / slope, PLACEHOLDER_TOKENS * 1.25);
   const found: Candidate[] = [];
   const consider = (part: ResultPart, least: number) => {
-    if (part.fixed || part.tokens < least || masks.has(part.id)) return;
+    if (part.fixed || part.tokens < least || masks.has(part.mark)) return;
     found.push({ part, saves: part.tokens - PLACEHOLDER_TOKENS });
   };
   for (let index = from; index < end; index++) {
@@ -80,7 +80,7 @@ export function maskOldest(
     const saves = part.tokens - tokenizer(text);
     if (saves <= 0) continue;
     saved += saves;
-    masked.push({ mask: { id: part.id, placeholder: text, saved: saves }, part });
+    masked.push({ mask: { mark: part.mark, key: part.call, placeholder: text, saved: saves }, part });
   }
   return masked;
 }

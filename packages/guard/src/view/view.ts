@@ -28,8 +28,8 @@ export function estimateView<M>(
 
 function savedIn<M>(entry: Entry<M>, masks: ReadonlyMap<string, Mask>): number {
   let saved = 0;
-  for (const result of entry.results) saved += masks.get(result.id)?.saved ?? 0;
-  for (const text of entry.longTexts) saved += masks.get(text.id)?.saved ?? 0;
+  for (const result of entry.results) saved += masks.get(result.mark)?.saved ?? 0;
+  for (const text of entry.longTexts) saved += masks.get(text.mark)?.saved ?? 0;
   return saved;
 }
 
@@ -84,7 +84,7 @@ export class View<M> {
     const texts = new Map<number, string>();
     let key = "";
     for (const part of [...entry.results, ...entry.longTexts]) {
-      const mask = masks.get(part.id);
+      const mask = masks.get(part.mark);
       if (mask === undefined) continue;
       texts.set(part.part, mask.placeholder);
       key += `${part.part}:${mask.placeholder} `;
