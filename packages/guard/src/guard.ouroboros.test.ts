@@ -50,7 +50,8 @@ describe("defects of Ouroboros, avoided", () => {
       expect(guard.prepare(history).messages).toEqual(history);
       guard.restart();
       const { messages } = guard.prepare(history);
-      expect(messages.slice(start.length + 1)).toEqual(rest);
+      expect(messages.slice(start.length + 1)).toEqual(rest.slice(1));
+      expect(messages[start.length]!.content).toMatch(/^\[Session restarted\. .*\]\n\nplease look at the code$/);
       expectPaired(messages);
     }
   });
@@ -147,7 +148,9 @@ describe("defects of Ouroboros, avoided", () => {
         const { messages, level } = guard.prepare(history);
         expect(guard.state.restarts).toBe(1);
         expect(events.filter(({ type }) => type === "restarted")).toHaveLength(1);
-        const carried = messages.at(-1)!.content;
+        const said = messages.at(-1)!.content;
+        expect(said).toMatch(/^\[Session restarted\. .*\]\n\n/);
+        const carried = said.slice(said.indexOf("\n\n") + 2);
         expect(words(carried)).toBeLessThanOrEqual(3_500);
         expect(level.tokens).toBeLessThan(7_000);
         expect(carried).toMatch(/^Why .* now\?$/s);
@@ -234,7 +237,7 @@ describe("defects of Ouroboros, avoided", () => {
     expect(guard.restart()).toMatchObject({ session: 2, previousTurns: 47 });
     expect(of("restarted")).toMatchObject([{ number: 2, previous_turns: 47, reason: "requested" }]);
     expect(guard.prepare([SYSTEM, ASK]).messages[1]!.content).toBe(
-      "[Session restarted. Session #2. Previous session ran 47 turns.]",
+      `[Session restarted. Session #2. Previous session ran 47 turns.]\n\n${ASK.content}`,
     );
   });
 

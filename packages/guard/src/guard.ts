@@ -63,7 +63,7 @@ export class ContextGuard<M = Message> {
     const scale = options.tokenizer === undefined ? tokenizerScale(options.model) : 1;
     this.#state = options.state ?? { ...newState(scale, options.overheadTokens ?? 0), model: options.model };
     const tokenizer: Tokenizer = options.tokenizer ?? estimateTokens;
-    this.#editor = new Editor(this.shape, tokenizer, this.#state.masks);
+    this.#editor = new Editor(this.shape, tokenizer, this.#state.masks, options.notices ?? "merge");
   }
 
   /** Returns a copy of the state as plain JSON, for the `state` option of a later guard. */
@@ -165,7 +165,7 @@ export class ContextGuard<M = Message> {
   /** Returns `messages` with the edits made so far. Makes no new edits. */
   view(messages: readonly M[]): M[] {
     this.#sync(messages);
-    return this.#editor.build(this.#state);
+    return this.#editor.build(this.#state).messages;
   }
 
   /** Corrects the estimate with an exact count of the last `prepare`, `estimate` or `view`, in tokens. */
@@ -249,7 +249,7 @@ export class ContextGuard<M = Message> {
     const sent = this.#editor.estimate(this.#state);
     this.#state = { ...this.#state, sent, restartPointless: pointless };
     return {
-      messages: this.#editor.build(this.#state),
+      ...this.#editor.build(this.#state),
       actions,
       status,
       level: predict(this.#state.calibration, sent),
@@ -299,7 +299,7 @@ export class ContextGuard<M = Message> {
    * edits, because they are now part of the history.
    */
   adopt(): void {
-    this.#editor.sync(this.#editor.build(this.#state));
+    this.#editor.sync(this.#editor.build(this.#state).messages);
     this.#editor.setMasks([]);
     this.#state = { ...this.#state, masks: [], cut: undefined, notices: [], seen: this.#editor.seen() };
   }

@@ -9,6 +9,7 @@ import type { PolicyInput } from "./policy.ts";
 import type { GuardState } from "./state.ts";
 import type { ResultPart } from "./view/history.ts";
 import type { Shape } from "./view/shape.ts";
+import type { NoticePlace } from "./view/view.ts";
 
 /** Stores the full text of masked results. `put` may throw: the guard then leaves that result unmasked. */
 export interface MaskStore {
@@ -35,6 +36,10 @@ export interface GuardOptions<M> {
   store?: MaskStore;
   /** Writes the text that replaces a masked result. Default: `placeholderFor`. */
   placeholder?: (result: ResultPart) => string;
+  /**
+   * Where the notices to the agent are sent, such as the one before a restart. Default: `merge`, which every server takes.
+   */
+  notices?: NoticePlace;
   /** Receives each event as it happens, such as `reporter.record`. */
   onEvent?: (event: PlimsollEventInput) => void;
   /** Current time in epoch ms. Default: `Date.now`. */
@@ -100,6 +105,8 @@ export type Action<M> =
 export interface Prepared<M> {
   /** The messages to send. The input messages are never changed. */
   messages: M[];
+  /** With `notices: "system"`: texts for the system prompt, if it is not among the messages. */
+  system: readonly string[];
   actions: readonly Action<M>[];
   status: GuardStatus;
   /** Expected context tokens of `messages`, with their source and the recent prediction error. */

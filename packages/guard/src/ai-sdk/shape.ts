@@ -1,5 +1,5 @@
 import { contentOf } from "../openai/shape.ts";
-import { type Part, type Shape, textOf } from "../view/shape.ts";
+import { joined, joinedContent, type Part, type Shape, textOf } from "../view/shape.ts";
 
 /** A message of the AI SDK. `ModelMessage` and a language model's prompt messages are assignable to it. */
 export interface AiMessage {
@@ -68,4 +68,39 @@ export const aiShape: Shape<AiMessage> = {
     return { ...message, content };
   },
   user: (text) => ({ role: "user", content: [{ type: "text", text }] }),
+  merge(message, text, where) {
+    if (message.role === "tool") return mergedResult(message, text, where);
+    const content = joinedContent(message.content, text, where, (said) => ({ type: "text", text: said }));
+    return content === undefined ? undefined : { ...message, content };
+  },
 };
+
+/** Adds a text to the last result of a tool message, which can hold nothing else. */
+function mergedResult(message: AiMessage, text: string, where: "before" | "after"): AiMessage | undefined {
+  const content = message.content as AiPart[];
+  const place = content.findLastIndex(({ type }) => type === "tool-result");
+  const output = content[place]?.output as { type?: string; value?: unknown } | undefined;
+  if (output === undefined) return undefined;
+  const merged = mergedOutput(output, text, where);
+  return merged && { ...message, content: content.with(place, { ...content[place]!, output: merged }) };
+}
+
+function mergedOutput(output: { type?: string; value?: unknown }, text: string, where: "before" | "after") {
+  const { type, value } = output;
+  switch (type) {
+    case "text":
+    case "error-text":
+      return { ...output, value: joined(String(value), text, where) };
+    // Providers receive JSON as text.
+    case "json":
+    case "error-json":
+      return { ...output, type: type.replace("json", "text"), value: joined(textOf(value), text, where) };
+    case "content":
+      return {
+        ...output,
+        value: joinedContent(value, text, where, (said) => ({ type: "text", text: said })),
+      };
+    default:
+      return undefined;
+  }
+}

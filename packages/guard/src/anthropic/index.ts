@@ -1,6 +1,6 @@
 import type { ContextGuard } from "../guard.ts";
 import { contentOf } from "../openai/shape.ts";
-import { type Part, type Shape, textOf } from "../view/shape.ts";
+import { joinedContent, type Part, type Shape, textOf } from "../view/shape.ts";
 import {
   type ClientOptions,
   fitOrThrow,
@@ -56,6 +56,10 @@ export const anthropicShape: Shape<AnthropicMessage> = {
     return { ...message, content };
   },
   user: (content) => ({ role: "user", content }),
+  merge(message, text, where) {
+    const content = joinedContent(message.content, text, where, (said) => ({ type: "text", text: said }));
+    return content === undefined ? undefined : { ...message, content };
+  },
 };
 
 /** The part of the `@anthropic-ai/sdk` client that the guard uses. */

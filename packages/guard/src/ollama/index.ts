@@ -1,5 +1,5 @@
 import type { ContextGuard } from "../guard.ts";
-import { type Part, type Shape, textOf } from "../view/shape.ts";
+import { joined, type Part, type Shape, textOf } from "../view/shape.ts";
 import { type ClientOptions, fitOrThrow, observingStream, withOverrides } from "../wrapped-client.ts";
 
 /** A chat message of Ollama. It has no call ids; results answer calls in order. */
@@ -36,6 +36,7 @@ export const ollamaShape: Shape<OllamaMessage> = {
     return text === undefined ? message : { ...message, content: text };
   },
   user: (content) => ({ role: "user", content }),
+  merge: (message, text, where) => ({ ...message, content: joined(message.content, text, where) }),
 };
 
 /** The part of the `ollama` client that the guard uses. */

@@ -1,4 +1,4 @@
-import { type Part, parsedInput, type Shape, textOf } from "../view/shape.ts";
+import { joinedContent, type Part, parsedInput, type Shape, textOf } from "../view/shape.ts";
 
 /** A chat message of OpenAI and compatible servers. The `openai` package's types are assignable to it. */
 export interface ChatMessage {
@@ -50,6 +50,10 @@ export const chatShape: Shape<ChatMessage> = {
     return text === undefined ? message : { ...message, content: text };
   },
   user: (content) => ({ role: "user", content }),
+  merge(message, text, where) {
+    const content = joinedContent(message.content, text, where, (said) => ({ type: "text", text: said }));
+    return content === undefined ? undefined : { ...message, content };
+  },
 };
 
 /** An item of the Responses API's `input`. */
@@ -105,6 +109,14 @@ export const responsesShape: Shape<InputItem> = {
     return { ...item, content: said ? [{ type: "output_text", text, annotations: [] }] : text };
   },
   user: (content) => ({ role: "user", content }),
+  merge(item, text, where) {
+    const field = "output" in item ? "output" : "content";
+    if (field === "output" && !PLAIN_OUTPUT.test(item.type ?? "")) return undefined;
+    if (field === "content" && item.role === undefined) return undefined;
+    const part = (said: string) => ({ type: "input_text", text: said });
+    const content = joinedContent(item[field], text, where, part);
+    return content === undefined ? undefined : { ...item, [field]: content };
+  },
 };
 
 /** True if the content is text only, with no image, file or audio that a replacement would remove. */

@@ -17,7 +17,7 @@ import { MessageHistory, type ResultPart } from "./history.ts";
 import { type Candidate, candidates, maskOldest } from "./mask.ts";
 import { clip, shortenToShare } from "./placeholder.ts";
 import type { Shape } from "./shape.ts";
-import { estimateView, View } from "./view.ts";
+import { type BuiltView, estimateView, type NoticePlace, View } from "./view.ts";
 
 /** Overrides of the policy when the prompt would not fit at all. */
 const NOTHING_PROTECTED = { keepTurns: 0, keepTokens: 0, keepErrors: false } as const;
@@ -38,10 +38,12 @@ export class Editor<M> {
   readonly #tokenizer: Tokenizer;
   readonly #history: MessageHistory<M>;
   readonly #view: View<M>;
+  readonly #notices: NoticePlace;
   #masks = new Map<string, Mask>();
 
-  constructor(shape: Shape<M>, tokenizer: Tokenizer, masks: readonly Mask[]) {
+  constructor(shape: Shape<M>, tokenizer: Tokenizer, masks: readonly Mask[], notices: NoticePlace) {
     this.#shape = shape;
+    this.#notices = notices;
     this.#tokenizer = tokenizer;
     this.#history = new MessageHistory(shape, tokenizer);
     this.#view = new View(shape);
@@ -69,12 +71,13 @@ export class Editor<M> {
 
   /** Estimated tokens of the messages to send. */
   estimate(state: GuardState): number {
-    return estimateView(this.#history, state, this.#masks, this.#tokenizer);
+    const shown = this.#notices === "off" ? { ...state, notices: [] } : state;
+    return estimateView(this.#history, shown, this.#masks, this.#tokenizer);
   }
 
   /** The messages to send. */
-  build(state: GuardState): M[] {
-    return this.#view.build(this.#history, state, this.#masks);
+  build(state: GuardState): BuiltView<M> {
+    return this.#view.build(this.#history, state, this.#masks, this.#notices);
   }
 
   /** Splits `level` by kind of content, in tokens. */
@@ -153,7 +156,7 @@ export class Editor<M> {
 
   /** The messages that a summary would replace, as they are sent now. */
   toSummarise(state: GuardState, keepFromMessage: number): M[] {
-    const shown = this.build(state);
+    const { messages: shown } = this.build({ ...state, notices: [] });
     const kept = this.#history.entries.length - keepFromMessage;
     return shown.slice(this.#history.pinned, shown.length - kept);
   }

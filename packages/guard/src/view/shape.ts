@@ -30,6 +30,30 @@ export interface Shape<M> {
   replace(message: M, texts: ReadonlyMap<number, string>): M;
   /** Creates a user message for a text of the guard. */
   user(text: string): M;
+  /**
+   * Returns a copy of a message with a text added to what it says. Servers that demand a strict order of roles refuse a user
+   * message of its own. Without this function, and for a message that returns `undefined`, the guard looks for another one.
+   */
+  merge?(message: M, text: string, where: "before" | "after"): M | undefined;
+}
+
+/** Joins two texts as paragraphs. */
+export function joined(said: string, text: string, where: "before" | "after"): string {
+  if (said === "") return text;
+  return where === "before" ? `${text}\n\n${said}` : `${said}\n\n${text}`;
+}
+
+/** Adds a part to content in parts, or a paragraph to content that is a text. */
+export function joinedContent(
+  content: unknown,
+  text: string,
+  where: "before" | "after",
+  part: (text: string) => unknown,
+): unknown {
+  if (content === undefined || content === null || typeof content === "string")
+    return joined(content ?? "", text, where);
+  if (!Array.isArray(content)) return undefined;
+  return where === "before" ? [part(text), ...content] : [...content, part(text)];
 }
 
 /** A tool call in a {@link Message}. */
@@ -84,6 +108,7 @@ export const plainShape: Shape<Message> = {
     return text === undefined ? message : { ...message, content: text };
   },
   user: (content) => ({ role: "user", content }),
+  merge: (message, text, where) => ({ ...message, content: joined(message.content, text, where) }),
 };
 
 /** Converts a value to the text that a model reads. */

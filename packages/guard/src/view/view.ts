@@ -5,6 +5,20 @@ import type { Shape } from "./shape.ts";
 
 type Edits = Pick<GuardState, "cut" | "notices" | "masks">;
 
+/**
+ * Where the guard's notices to the agent are sent. `merge` adds each to the newest message of the user or a tool before it,
+ * because many servers refuse a user message after a tool's result; `system` adds them to the system prompt; `off` sends
+ * none.
+ */
+export type NoticePlace = "merge" | "system" | "off";
+
+/** The messages to send. */
+export interface BuiltView<M> {
+  messages: M[];
+  /** Texts for the system prompt, where it is not among the messages. */
+  system: string[];
+}
+
 /** Estimated tokens of the view, that is, of the messages to send. */
 export function estimateView<M>(
   history: MessageHistory<M>,
@@ -22,7 +36,7 @@ export function estimateView<M>(
     if (masks.size > 0) tokens -= savedIn(entry, masks);
   }
   if (edits.cut !== undefined) tokens += tokenizer(edits.cut.head) + 4;
-  for (const notice of edits.notices) if (notice.after >= from) tokens += tokenizer(notice.text) + 4;
+  for (const notice of edits.notices) if (notice.after >= from) tokens += tokenizer(notice.text);
   return tokens;
 }
 
@@ -33,7 +47,13 @@ function savedIn<M>(entry: Entry<M>, masks: ReadonlyMap<string, Mask>): number {
   return saved;
 }
 
-/** Builds the messages to send. Messages without masks are passed through as the same objects. */
+/** A text of the guard for one message of the harness. */
+interface Insert {
+  text: string;
+  where: "before" | "after";
+}
+
+/** Builds the messages to send. Messages without edits are passed through as the same objects. */
 export class View<M> {
   readonly #shape: Shape<M>;
   readonly #copies = new WeakMap<object, { key: string; copy: M }>();
@@ -43,57 +63,93 @@ export class View<M> {
     this.#shape = shape;
   }
 
-  build(history: MessageHistory<M>, edits: Edits, masks: ReadonlyMap<string, Mask>): M[] {
+  build(
+    history: MessageHistory<M>,
+    edits: Edits,
+    masks: ReadonlyMap<string, Mask>,
+    place: NoticePlace,
+  ): BuiltView<M> {
     const { entries, pinned } = history;
     const { cut } = edits;
     const from = startOf(cut, pinned);
-    const view: M[] = [];
-    for (let index = 0; index < pinned; index++) view.push(entries[index]!.message);
-    if (cut !== undefined) view.push(this.#userMessage("head", cut.head));
-    const notices = edits.notices.filter((notice) => notice.after >= from);
-    let next = 0;
-    const sayUpTo = (index: number) => {
-      while (next < notices.length && notices[next]!.after <= index) {
-        view.push(this.#userMessage(`notice ${notices[next]!.after}`, notices[next]!.text));
-        next++;
-      }
+    const inserts = new Map<number, Insert[]>();
+    const add = (index: number, text: string, where: Insert["where"]) => {
+      const known = inserts.get(index);
+      if (known === undefined) inserts.set(index, [{ text, where }]);
+      else known.push({ text, where });
     };
-    for (let index = from; index < entries.length; index++) {
-      sayUpTo(index);
-      const entry = entries[index]!;
-      view.push(masks.size === 0 ? entry.message : this.#masked(entry, masks));
+    const system: string[] = [];
+    const own: string[] = [];
+    for (const { after, text } of edits.notices) {
+      if (after < from || place === "off") continue;
+      if (place === "system") {
+        if (pinned > 0 && this.#canMerge(entries[pinned - 1]!)) add(pinned - 1, text, "after");
+        else system.push(text);
+        continue;
+      }
+      const index = this.#nearest(entries, from, after);
+      if (index === undefined) own.push(text);
+      else add(index, text, index < after ? "after" : "before");
     }
-    sayUpTo(Number.POSITIVE_INFINITY);
-    return view;
+    const head = [...(cut === undefined ? [] : [cut.head]), ...own].join("\n\n");
+    const first = entries[from];
+    // Two messages of the user in a row are refused where roles must alternate.
+    const merges = head !== "" && first?.role === "user" && this.#canMerge(first);
+    if (merges) add(from, head, "before");
+    const messages: M[] = [];
+    for (let index = 0; index < pinned; index++)
+      messages.push(this.#edited(entries[index]!, masks, inserts.get(index)));
+    if (head !== "" && !merges) messages.push(this.#userMessage(head));
+    for (let index = from; index < entries.length; index++)
+      messages.push(this.#edited(entries[index]!, masks, inserts.get(index)));
+    return { messages, system };
+  }
+
+  /** Index of the newest message of the user or a tool before `after` that takes a text, or else of the next one. */
+  #nearest(entries: readonly Entry<M>[], from: number, after: number): number | undefined {
+    const takes = (index: number) => {
+      const entry = entries[index]!;
+      return (entry.role === "user" || entry.role === "result") && this.#canMerge(entry);
+    };
+    for (let index = Math.min(after, entries.length) - 1; index >= from; index--)
+      if (takes(index)) return index;
+    for (let index = after; index < entries.length; index++) if (takes(index)) return index;
+    return undefined;
+  }
+
+  #canMerge({ message }: Entry<M>): boolean {
+    return this.#shape.merge?.(message, " ", "after") !== undefined;
   }
 
   /** Returns the same object each time, so a harness that compares messages by identity sees no change. */
-  #userMessage(place: string, text: string): M {
-    const key = `${place} ${text}`;
-    let message = this.#said.get(key);
+  #userMessage(text: string): M {
+    let message = this.#said.get(text);
     if (message === undefined) {
       message = this.#shape.user(text);
       if (this.#said.size > 256) this.#said.clear();
-      this.#said.set(key, message);
+      this.#said.set(text, message);
     }
     return message;
   }
 
-  #masked(entry: Entry<M>, masks: ReadonlyMap<string, Mask>): M {
-    if (entry.results.length === 0 && entry.longTexts.length === 0) return entry.message;
+  #edited(entry: Entry<M>, masks: ReadonlyMap<string, Mask>, inserts: readonly Insert[] = []): M {
     const texts = new Map<number, string>();
     let key = "";
-    for (const part of [...entry.results, ...entry.longTexts]) {
-      const mask = masks.get(part.mark);
-      if (mask === undefined) continue;
-      texts.set(part.part, mask.placeholder);
-      key += `${part.part}:${mask.placeholder} `;
+    if (masks.size > 0) {
+      for (const part of [...entry.results, ...entry.longTexts]) {
+        const mask = masks.get(part.mark);
+        if (mask === undefined) continue;
+        texts.set(part.part, mask.placeholder);
+        key += `${part.part}:${mask.placeholder} `;
+      }
     }
-    if (texts.size === 0) return entry.message;
+    for (const { text, where } of inserts) key += `${where}:${text} `;
+    if (key === "") return entry.message;
     const object = entry.message as object;
     const known = this.#copies.get(object);
     if (known?.key === key) return known.copy;
-    const copy = this.#shape.replace(entry.message, texts);
+    let copy = texts.size === 0 ? entry.message : this.#shape.replace(entry.message, texts);
+    for (const { text, where } of inserts) copy = this.#shape.merge?.(copy, text, where) ?? copy;
     this.#copies.set(object, { key, copy });
     return copy;
   }
