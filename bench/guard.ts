@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ContextGuard, type GuardOptions, type Message } from "../packages/guard/src/index.ts";
+import { Conversation, type GuardOptions, type Message } from "../packages/guard/src/index.ts";
 import { fileSpool } from "../packages/guard/src/node/index.ts";
 import { createReporter } from "../packages/guard/src/report/index.ts";
 import {
@@ -43,8 +43,8 @@ function history(messages: number): Message[] {
   return all;
 }
 
-function guardFor(window: number): ContextGuard {
-  return new ContextGuard({
+function guardFor(window: number): Conversation {
+  return new Conversation({
     identity: { harness: "bench", session: "s" },
     window,
     policy: { thresholds: { warning: "15%", ceiling: null, soft: "70%", hard: "90%" } },
@@ -136,7 +136,7 @@ export const benchmarks = [
     run: async () => {
       const messages = history(200);
       const cost = (onEvent: NonNullable<GuardOptions<Message>["onEvent"]>) => {
-        const guard = new ContextGuard({
+        const guard = new Conversation({
           identity: { harness: "bench", session: "s" },
           window: 1_000_000,
           onEvent,

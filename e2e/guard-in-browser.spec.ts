@@ -9,12 +9,12 @@ const at = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url
 function guardedRun(create: typeof createGuard): unknown {
   const events: unknown[] = [];
   const guard = create({
-    identity: { harness: "h", session: "s" },
+    identity: { harness: "h" },
     window: 8_000,
     policy: { thresholds: { warning: null, ceiling: null, soft: "70%", hard: "90%" } },
     clock: () => 0,
     onEvent: (event) => events.push(event),
-  });
+  }).conversation("s");
   const history: Parameters<typeof guard.prepare>[0][number][] = [
     { role: "user", content: "Read the sources." },
   ];

@@ -130,7 +130,7 @@ describe("the packed guard", () => {
     }
     for (const module of parts) expect(await namesIn(alone, module), module).not.toEqual([]);
     expect(await namesIn(alone, "@plimsoll/guard")).toEqual(
-      expect.arrayContaining(["ContextGuard", "createGuard", "decide", "fit", "observeTurn", "replay"]),
+      expect.arrayContaining(["Conversation", "createGuard", "decide", "fit", "observeTurn", "replay"]),
     );
   });
 

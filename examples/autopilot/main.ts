@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import Anthropic from "@anthropic-ai/sdk";
-import { ContextGuard } from "@plimsoll/guard";
+import { Conversation } from "@plimsoll/guard";
 import { type AnthropicMessage, anthropicShape, guardMessages } from "@plimsoll/guard/anthropic";
 import { fileRunStore, writeAtomic } from "@plimsoll/guard/node";
 import {
@@ -55,7 +55,7 @@ export async function autopilot(context: ExampleContext) {
         rationale: `${issues.length} issues over about ${issues.length * 2} files (${reason})`,
       };
     }
-    const guard = new ContextGuard<AnthropicMessage>({
+    const guard = new Conversation<AnthropicMessage>({
       identity: { harness, session: `autopilot:${context.run}`, agent: phase.id },
       shape: anthropicShape,
       model: MODEL,

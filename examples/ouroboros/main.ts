@@ -79,8 +79,8 @@ export async function ouroboros(context: ExampleContext) {
       },
     });
     // One guarded call without runSessions, to show the window that Ollama loaded.
-    const { ContextGuard } = await import("@plimsoll/guard");
-    const guard = new ContextGuard<OllamaMessage>({
+    const { Conversation } = await import("@plimsoll/guard");
+    const guard = new Conversation<OllamaMessage>({
       identity: { harness, session: `ouro-check:${context.run}` },
       shape: ollamaShape,
     });

@@ -1,6 +1,6 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { ContextGuard } from "@plimsoll/guard";
+import { Conversation } from "@plimsoll/guard";
 import { readPhantomYaml } from "@plimsoll/guard/config";
 import { type HandleKind, type Json, runLoop, type Tick, type TickOutcome } from "@plimsoll/guard/loop";
 import { fileLoopStore } from "@plimsoll/guard/node";
@@ -58,7 +58,7 @@ async function thread(
   client: OpenAI,
   config: Config,
 ) {
-  const guard = new ContextGuard<ChatMessage>({
+  const guard = new Conversation<ChatMessage>({
     identity: { harness, session: `slack:${run}` },
     shape: chatShape,
     window: config.windowTokens!,

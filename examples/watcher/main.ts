@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { ContextGuard, estimateTokens } from "@plimsoll/guard";
+import { Conversation, estimateTokens } from "@plimsoll/guard";
 import { startScriptedModel } from "@plimsoll/guard/scripted-model";
 import { ContextWatcher, limitOf, PromptIr, type Section } from "@plimsoll/guard/watcher";
 import OpenAI from "openai";
@@ -21,7 +21,7 @@ export async function watcher(context: ExampleContext) {
     return { text: "Noted: one more module of step functions." };
   });
   const client = new OpenAI({ baseURL: `${model.url}/v1`, apiKey: "scripted" });
-  const guard = new ContextGuard({
+  const guard = new Conversation({
     identity: { harness, session: `watcher:${context.run}` },
     window: TOTAL,
     policy: {

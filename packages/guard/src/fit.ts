@@ -1,4 +1,4 @@
-import type { ContextGuard } from "./guard.ts";
+import type { Conversation } from "./conversation.ts";
 import type { Action, Prepared } from "./types.ts";
 import { clip } from "./view/placeholder.ts";
 
@@ -28,7 +28,7 @@ export interface FitOptions<M> {
  * const { messages } = await fit(guard, history, { summarize: ({ messages }) => summarise(messages) });
  */
 export async function fit<M>(
-  guard: ContextGuard<M>,
+  guard: Conversation<M>,
   messages: readonly M[],
   options: FitOptions<M> = {},
 ): Promise<Prepared<M>> {
@@ -58,7 +58,7 @@ function needsWork<M>(action: Action<M>): action is OpenAction<M> {
 }
 
 async function summaryFor<M>(
-  guard: ContextGuard<M>,
+  guard: Conversation<M>,
   action: Extract<Action<M>, { type: "compact" | "fresh_session" }>,
   options: FitOptions<M>,
 ): Promise<string> {
@@ -77,7 +77,7 @@ async function summaryFor<M>(
 const NEAR_LINE = 0.85;
 
 async function countExactly<M>(
-  guard: ContextGuard<M>,
+  guard: Conversation<M>,
   messages: readonly M[],
   { countTokens }: FitOptions<M>,
 ): Promise<void> {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { Conversation } from "./conversation.ts";
 import { fit } from "./fit.ts";
-import { ContextGuard } from "./guard.ts";
 import {
   ASK,
   counted,
@@ -104,7 +104,7 @@ describe("random message streams", () => {
 it("creates event ids that are unique across runs of a session", () => {
   const ids = new Set<string>();
   for (const start of [START, START + 60_000]) {
-    const guard = new ContextGuard({
+    const guard = new Conversation({
       identity: { harness: "h", session: "s" },
       clock: () => start,
       onEvent: (event) => ids.add(event.id),

@@ -1,3 +1,4 @@
+export { Conversation } from "./conversation.ts";
 export type { Decision, Facts, GuardStatus, Limits, RestartReason } from "./decide.ts";
 export { decide, limitsOf, lineOfAction } from "./decide.ts";
 export { GuardError, type GuardErrorCode } from "./error.ts";
@@ -5,7 +6,7 @@ export type { EventBody, Identity } from "./events.ts";
 export { eventOf } from "./events.ts";
 export type { FitOptions } from "./fit.ts";
 export { fit } from "./fit.ts";
-export { ContextGuard, createGuard } from "./guard.ts";
+export { createGuard, Guard } from "./guard.ts";
 export type { Calibration, EstimateSource, Prediction } from "./measure/calibrate.ts";
 export { calibrate, newCalibration, predict } from "./measure/calibrate.ts";
 export type { Tokenizer } from "./measure/estimate.ts";

@@ -41,6 +41,8 @@ export interface Reclaimed {
 export interface SeenHistory extends Trail {
   /** Number of leading system messages. */
   pinned: number;
+  /** Of what they say. */
+  system: number;
 }
 
 /** The guard's whole state. Plain JSON, so another process can store it and continue from it. */

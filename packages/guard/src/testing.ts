@@ -1,8 +1,8 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol";
 import { parseEvent } from "@plimsoll/protocol";
 import { expect } from "vitest";
-import { ContextGuard } from "./guard.ts";
-import type { GuardOptions } from "./types.ts";
+import { Conversation } from "./conversation.ts";
+import type { ConversationOptions } from "./types.ts";
 import type { Message } from "./view/shape.ts";
 
 /** Tokenizer for tests: one token per word. */
@@ -13,10 +13,10 @@ export const filler = (tokens: number, word = "word") => Array.from({ length: to
 
 export const START = Date.UTC(2026, 10, 20, 10);
 
-export function testGuard(options: Partial<GuardOptions<Message>> = {}) {
+export function testGuard(options: Partial<ConversationOptions<Message>> = {}) {
   const events: PlimsollEventInput[] = [];
   let now = START;
-  const guard = new ContextGuard<Message>({
+  const guard = new Conversation<Message>({
     identity: { harness: "test", session: "s" },
     tokenizer: words,
     model: "test-model",

@@ -17,8 +17,10 @@ export interface MaskStore {
   get(id: string): string | undefined;
 }
 
+/** What a guard needs to know. */
 export interface GuardOptions<M> {
-  identity: Identity;
+  /** Without a session, each conversation is a session of its own; with one, each is an agent of that session. */
+  identity: Omit<Identity, "session"> & { session?: string | undefined };
   policy?: PolicyInput;
   /** Reads and rewrites the harness's message format. Default: {@link Message}. */
   shape?: Shape<M>;
@@ -44,6 +46,11 @@ export interface GuardOptions<M> {
   onEvent?: (event: PlimsollEventInput) => void;
   /** Current time in epoch ms. Default: `Date.now`. */
   clock?: () => number;
+}
+
+/** What one conversation needs to know. */
+export interface ConversationOptions<M> extends GuardOptions<M> {
+  identity: Identity;
   /** A state returned earlier by `snapshot()`. */
   state?: GuardState;
 }
@@ -60,6 +67,10 @@ export interface ObserveFacts {
   purpose?: "compaction";
   /** Set when another agent with its own window made the call. */
   agent?: string;
+  /** `sent` of the `prepare` for this call. Needed only if calls of one conversation overlap. Estimated tokens. */
+  sent?: number;
+  /** The model answered. Without a usable count, the turn then counts with the estimate of its prompt. */
+  answered?: boolean;
 }
 
 export interface Observation {
@@ -109,6 +120,8 @@ export interface Prepared<M> {
   system: readonly string[];
   actions: readonly Action<M>[];
   status: GuardStatus;
+  /** Estimated tokens of `messages`, uncorrected. */
+  sent: number;
   /** Expected context tokens of `messages`, with their source and the recent prediction error. */
   level: Prediction;
 }

@@ -8,8 +8,8 @@ import OpenAI from "openai";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { aiShape, guardMiddleware } from "./ai-sdk/index.ts";
 import { anthropicShape, guardMessages } from "./anthropic/index.ts";
+import { Conversation } from "./conversation.ts";
 import { GuardError } from "./error.ts";
-import { ContextGuard } from "./guard.ts";
 import { guardOllama, ollamaShape } from "./ollama/index.ts";
 import { chatShape, guardChat, guardResponses, responsesShape } from "./openai/index.ts";
 import type { PolicyInput } from "./policy.ts";
@@ -32,7 +32,7 @@ interface Setup {
 }
 
 function parts<M>({ policy, said, ...given }: Setup, shape: Shape<M>) {
-  const guard = new ContextGuard<M>({
+  const guard = new Conversation<M>({
     identity: { harness: "h", session: "s" },
     shape,
     window: 4_000,

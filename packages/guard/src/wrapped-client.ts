@@ -1,9 +1,17 @@
+import { Conversation } from "./conversation.ts";
 import { GuardError, noRestartLeft } from "./error.ts";
 import { type FitOptions, fit } from "./fit.ts";
-import type { ContextGuard } from "./guard.ts";
+import type { Guard } from "./guard.ts";
+import type { ObserveFacts, Prepared } from "./types.ts";
 
 /** Options of a wrapped client. */
 export interface ClientOptions<M> extends FitOptions<M> {
+  /**
+   * Returns the key of the conversation that a call belongs to, from the call's parameters. Without it, or if it returns
+   * `undefined`, the guard takes the key of `withConversation`, or finds the conversation by the messages.
+   */
+  // biome-ignore lint/suspicious/noExplicitAny: each client has parameters of its own
+  conversation?: (params: any) => string | undefined;
   /**
    * What to do with a call when no restart is left, or when the prompt does not fit and nobody confirmed the restart.
    * `throw` a {@link GuardError} without sending, or `send` the call anyway. Default: `throw`.
@@ -11,21 +19,68 @@ export interface ClientOptions<M> extends FitOptions<M> {
   onStop?: "throw" | "send";
 }
 
+/** What a client is wrapped with. With a conversation, every call belongs to it. */
+export type Guarded<M> = Guard<M> | Conversation<M>;
+
+/** A call whose messages were fitted. */
+export interface FittedCall<M> {
+  /** Undefined for a side call, which is sent as it came. */
+  conversation: Conversation<M> | undefined;
+  messages: readonly M[];
+  /** Texts for the system prompt. */
+  system: readonly string[];
+  /** Records the answer. Without a usable count, the turn counts with the estimate of its prompt. */
+  observe(answer: unknown, facts?: ObserveFacts): void;
+}
+
 /**
- * Returns the messages to send.
+ * Finds the conversation of a call and fits its messages.
+ * @param begin called with the conversation before its messages are fitted
+ * @throws {GuardError} `max_restarts` or `restart_unconfirmed`, unless `onStop` is `send`.
+ */
+export async function fitCall<M>(
+  guard: Guarded<M>,
+  messages: readonly M[],
+  params: unknown,
+  options: ClientOptions<M>,
+  begin?: (conversation: Conversation<M>) => void,
+): Promise<FittedCall<M>> {
+  const conversation =
+    guard instanceof Conversation ? guard : guard.route(messages, options.conversation?.(params));
+  if (conversation === undefined) return { conversation, messages, system: [], observe() {} };
+  begin?.(conversation);
+  const prepared = await fitOrThrow(conversation, messages, options);
+  const began = Date.now();
+  return {
+    conversation,
+    messages: prepared.messages,
+    system: prepared.system,
+    observe(answer, facts) {
+      conversation.observe(answer, {
+        durationMs: Date.now() - began,
+        answered: true,
+        sent: prepared.sent,
+        ...facts,
+      });
+    },
+  };
+}
+
+/**
+ * Prepares the messages to send.
  * @throws {GuardError} `max_restarts` or `restart_unconfirmed`, unless `onStop` is `send`.
  */
 export async function fitOrThrow<M>(
-  guard: ContextGuard<M>,
+  conversation: Conversation<M>,
   messages: readonly M[],
   options: ClientOptions<M>,
-): Promise<M[]> {
-  const prepared = await fit(guard, messages, options);
+): Promise<Prepared<M>> {
+  const prepared = await fit(conversation, messages, options);
   const { actions } = prepared;
   const stop = actions.find((action) => action.type === "stop");
   if (stop !== undefined) {
     options.say?.(stop.say);
-    if (options.onStop !== "send") throw noRestartLeft(guard.policy.restart?.max ?? 0);
+    if (options.onStop !== "send") throw noRestartLeft(conversation.policy.restart?.max ?? 0);
   }
   const asked = actions.find((action) => action.type === "confirm_restart");
   const restarted = actions.some((action) => action.type === "restart");
@@ -33,10 +88,10 @@ export async function fitOrThrow<M>(
     throw new GuardError(
       "restart_unconfirmed",
       `The call was not sent: its prompt of about ${prepared.level.tokens} tokens no longer fits, and the restart it ` +
-        `needs was not confirmed. Pass confirm, call guard.restart(), or pass onStop: "send" to send the call anyway.`,
+        `needs was not confirmed. Pass confirm, call restart() of the conversation, or pass onStop: "send" to send the call anyway.`,
     );
   }
-  return prepared.messages;
+  return prepared;
 }
 
 /** The promise type of the OpenAI and Anthropic clients. */
@@ -49,18 +104,14 @@ interface ApiPromise extends PromiseLike<unknown> {
  * A call that first fits its messages. Like the client's own promise, it has `asResponse` and `withResponse` and
  * reads the body only when awaited.
  */
-export class GuardedCall extends Promise<unknown> {
-  readonly #sent: Promise<{ call: ApiPromise }>;
-  readonly #onAnswer: (answer: unknown) => unknown;
+export class GuardedCall<S extends { call: ApiPromise }> extends Promise<unknown> {
+  readonly #sent: Promise<S>;
+  readonly #onAnswer: (answer: unknown, sent: S) => unknown;
   readonly #streamed: boolean;
   #answer: Promise<unknown> | undefined;
 
   /** `onAnswer` receives the answer and returns the value for the caller. */
-  constructor(
-    sent: Promise<{ call: ApiPromise }>,
-    streamed: boolean,
-    onAnswer: (answer: unknown) => unknown,
-  ) {
+  constructor(sent: Promise<S>, streamed: boolean, onAnswer: (answer: unknown, sent: S) => unknown) {
     super((resolve) => resolve(undefined));
     this.#sent = sent;
     this.#onAnswer = onAnswer;
@@ -69,9 +120,9 @@ export class GuardedCall extends Promise<unknown> {
 
   /** Returns the raw response. A streamed response is not measured, because only the caller can read its body. */
   async asResponse(): Promise<Response> {
-    const { call } = await this.#sent;
-    const response = await call.asResponse();
-    if (!this.#streamed) this.#onAnswer(await response.clone().json());
+    const sent = await this.#sent;
+    const response = await sent.call.asResponse();
+    if (!this.#streamed) this.#onAnswer(await response.clone().json(), sent);
     return response;
   }
 
@@ -82,7 +133,7 @@ export class GuardedCall extends Promise<unknown> {
   }
 
   #parsed(): Promise<unknown> {
-    this.#answer ??= this.#sent.then(async ({ call }) => this.#onAnswer(await call));
+    this.#answer ??= this.#sent.then(async (sent) => this.#onAnswer(await sent.call, sent));
     return this.#answer;
   }
 
@@ -114,16 +165,24 @@ export function withOverrides<T extends object>(target: T, members: object): T {
   });
 }
 
-/** Returns a proxy of `stream` that calls `onChunk` with each chunk before the reader gets it. */
-export function observingStream<T extends object>(
-  stream: T,
-  onChunk: (chunk: unknown) => Promise<void> | void,
-): T {
+/** Watches a stream. */
+export interface StreamWatch {
+  /** Called with each chunk before the reader gets it. Returns `hide` for a chunk that the caller did not ask for. */
+  onChunk(chunk: unknown): "hide" | undefined;
+  /** Called once when the stream ends, fails, or is left by its reader. */
+  onEnd(): Promise<void> | void;
+}
+
+/** Returns a proxy of `stream` that is watched. */
+export function watchedStream<T extends object>(stream: T, { onChunk, onEnd }: StreamWatch): T {
   return withOverrides(stream, {
     async *[Symbol.asyncIterator]() {
-      for await (const chunk of stream as unknown as AsyncIterable<unknown>) {
-        await onChunk(chunk);
-        yield chunk;
+      try {
+        for await (const chunk of stream as unknown as AsyncIterable<unknown>) {
+          if ((await onChunk(chunk)) !== "hide") yield chunk;
+        }
+      } finally {
+        await onEnd();
       }
     },
   });

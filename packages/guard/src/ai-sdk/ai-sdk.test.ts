@@ -5,8 +5,8 @@ import type { PlimsollEventInput } from "@plimsoll/protocol";
 import { generateText, stepCountIs, streamText, tool, wrapLanguageModel } from "ai";
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
+import { Conversation } from "../conversation.ts";
 import { fit } from "../fit.ts";
-import { ContextGuard } from "../guard.ts";
 import { type ScriptedModel, startScriptedModel } from "../scripted-model/index.ts";
 import { filler } from "../testing.ts";
 import { type AiMessage, aiShape, guardMiddleware, guardSteps } from "./index.ts";
@@ -27,7 +27,7 @@ async function setup() {
     call < 25 ? { calls: [{ name: "read", arguments: { path: `f${call}.go` } }] } : { text: "all read" },
   );
   const events: PlimsollEventInput[] = [];
-  const guard = new ContextGuard<AiMessage>({
+  const guard = new Conversation<AiMessage>({
     identity: { harness: "h", session: "s" },
     shape: aiShape,
     window: 8_000,
@@ -83,7 +83,7 @@ describe("the Vercel AI SDK", () => {
     ["passes the whole history", false],
   ])("prepareStep sends each notice once in an SDK version that %s", async (_, persists) => {
     const make = () =>
-      new ContextGuard<AiMessage>({
+      new Conversation<AiMessage>({
         identity: { harness: "h", session: "s" },
         shape: aiShape,
         window: 4_000,
@@ -140,7 +140,7 @@ describe("the Vercel AI SDK", () => {
     async function run(over: { max: number; prompt: string; onStop?: "send" }) {
       const { model } = await setup();
       const events: PlimsollEventInput[] = [];
-      const guard = new ContextGuard<AiMessage>({
+      const guard = new Conversation<AiMessage>({
         identity: { harness: "h", session: "s" },
         shape: aiShape,
         window: 20_000,

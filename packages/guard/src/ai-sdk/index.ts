@@ -1,6 +1,6 @@
+import type { Conversation } from "../conversation.ts";
 import { GuardError } from "../error.ts";
-import type { ContextGuard } from "../guard.ts";
-import { type ClientOptions, fitOrThrow } from "../wrapped-client.ts";
+import { type ClientOptions, type FittedCall, fitCall, fitOrThrow, type Guarded } from "../wrapped-client.ts";
 import type { AiMessage } from "./shape.ts";
 
 export { type AiMessage, aiShape } from "./shape.ts";
@@ -19,47 +19,75 @@ interface Generated {
  * const model = wrapLanguageModel({ model: openai.chat("gpt-5.1"), middleware: guardMiddleware(guard) });
  * await generateText({ model, prompt: "Hello" });
  */
-export function guardMiddleware(guard: ContextGuard<AiMessage>, options: ClientOptions<AiMessage> = {}) {
+export function guardMiddleware(guard: Guarded<AiMessage>, options: ClientOptions<AiMessage> = {}) {
+  /** By the prompt that is sent. */
+  const calls = new WeakMap<object, FittedCall<AiMessage>>();
+  const answered = (prompt: object, answer: unknown) => calls.get(prompt)?.observe(answer);
   return {
     specificationVersion: "v3" as const,
     async transformParams<P extends { prompt: readonly AiMessage[] }>({ params }: { params: P }): Promise<P> {
-      return { ...params, prompt: await fitOrThrow(guard, params.prompt, options) };
+      const fitted = await fitCall(guard, params.prompt, params, options);
+      if (fitted.conversation === undefined) return params;
+      const system = fitted.system.map((content): AiMessage => ({ role: "system", content }));
+      const prompt = [...system, ...fitted.messages];
+      calls.set(prompt, fitted);
+      return { ...params, prompt };
     },
     async wrapGenerate<R extends Generated>(call: {
       doGenerate: () => PromiseLike<R>;
+      params: { prompt: object };
       model: { modelId: string };
     }): Promise<R> {
-      const began = Date.now();
       const result = await call.doGenerate();
       const { usage, response } = result;
-      const durationMs = Date.now() - began;
-      guard.observe(
-        { id: response?.id, model: response?.modelId ?? call.model.modelId, usage },
-        { durationMs },
-      );
+      answered(call.params.prompt, {
+        id: response?.id,
+        model: response?.modelId ?? call.model.modelId,
+        usage,
+      });
       return result;
     },
     // biome-ignore lint/suspicious/noExplicitAny: the SDK defines the stream parts
     async wrapStream<R extends { stream: ReadableStream<any> }>(call: {
       doStream: () => PromiseLike<R>;
+      params: { prompt: object };
       model: { modelId: string };
     }): Promise<R> {
-      const began = Date.now();
       const result = await call.doStream();
       let id: string | undefined;
       let model = call.model.modelId;
-      const watch = new TransformStream<StreamPart, StreamPart>({
-        transform(part, controller) {
-          if (part.type === "response-metadata") {
-            id = part.id ?? id;
-            model = part.modelId ?? model;
+      let usage: StreamUsage | undefined;
+      let open = true;
+      const end = () => {
+        if (open) answered(call.params.prompt, { id, model, usage });
+        open = false;
+      };
+      const reader = (result.stream as ReadableStream<StreamPart>).getReader();
+      const stream = new ReadableStream<StreamPart>({
+        async pull(controller) {
+          const { done, value } = await reader.read().catch((error: unknown) => {
+            end();
+            throw error;
+          });
+          if (done) {
+            end();
+            controller.close();
+            return;
           }
-          if (part.type === "finish")
-            guard.observe({ id, model, usage: part.usage }, { durationMs: Date.now() - began });
-          controller.enqueue(part);
+          if (value.type === "response-metadata") {
+            id = value.id ?? id;
+            model = value.modelId ?? model;
+          }
+          if (value.type === "finish") usage = value.usage;
+          controller.enqueue(value);
+        },
+        // The reader aborted: what it has read was still a call.
+        async cancel(reason) {
+          end();
+          await reader.cancel(reason);
         },
       });
-      return { ...result, stream: result.stream.pipeThrough(watch) };
+      return { ...result, stream };
     },
   };
 }
@@ -81,34 +109,41 @@ interface FinishedStep {
  * `streamText`. Usage comes from each step, never from the total. `stopWhen` ends the loop before a step that must not
  * be sent, so the finished steps are kept; only the first step is refused with an error.
  * @example
- * const { prepareStep, onStepFinish, stopWhen } = guardSteps(guard);
+ * const { prepareStep, onStepFinish, stopWhen } = guardSteps(guard.conversation(threadId));
  * await generateText({ model, tools, prompt, prepareStep, onStepFinish, stopWhen: [stopWhen, stepCountIs(20)] });
  */
-export function guardSteps(guard: ContextGuard<AiMessage>, options: ClientOptions<AiMessage> = {}) {
+export function guardSteps(conversation: Conversation<AiMessage>, options: ClientOptions<AiMessage> = {}) {
   let history: readonly AiMessage[] = [];
   let view: readonly AiMessage[] = [];
   let next: { length: number; view: readonly AiMessage[] } | undefined;
   let stopped: GuardError | undefined;
+  const fitted = async (messages: readonly AiMessage[]) => {
+    const prepared = await fitOrThrow(conversation, messages, options);
+    return [
+      ...prepared.system.map((content): AiMessage => ({ role: "system", content })),
+      ...prepared.messages,
+    ];
+  };
   return {
     /** @throws {GuardError} `max_restarts` or `restart_unconfirmed`, unless `onStop` is `send`. */
     async prepareStep<M extends AiMessage>({ messages }: { messages: M[] }): Promise<{ messages: M[] }> {
       // Some SDK versions pass the last step's view back; continue from the history behind it.
       const continuesView = view.length > 0 && view.every((message, place) => message === messages[place]);
       history = continuesView ? [...history, ...messages.slice(view.length)] : [...messages];
-      view = next?.length === history.length ? next.view : await fitOrThrow(guard, history, options);
+      view = next?.length === history.length ? next.view : await fitted(history);
       next = undefined;
       // The shape only creates user messages, which every ModelMessage list accepts.
       return { messages: view as M[] };
     },
     /** Records the usage of a finished step. */
     onStepFinish({ usage, response }: FinishedStep): void {
-      guard.observe({ id: response.id, model: response.modelId, usage });
+      conversation.observe({ id: response.id, model: response.modelId, usage }, { answered: true });
     },
     /** Returns true if the next step must not be sent. `stopped()` returns the reason. */
     async stopWhen({ steps }: { steps: readonly FinishedStep[] }): Promise<boolean> {
       const nextHistory = [...history, ...newMessages(steps.at(-1)?.response.messages ?? [], history)];
       try {
-        next = { length: nextHistory.length, view: await fitOrThrow(guard, nextHistory, options) };
+        next = { length: nextHistory.length, view: await fitted(nextHistory) };
         return false;
       } catch (error) {
         if (!(error instanceof GuardError)) throw error;

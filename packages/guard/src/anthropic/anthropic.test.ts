@@ -2,7 +2,7 @@ import "../testing/clean-environment.ts";
 
 import Anthropic from "@anthropic-ai/sdk";
 import { afterEach, expect, it } from "vitest";
-import { ContextGuard } from "../guard.ts";
+import { Conversation } from "../conversation.ts";
 import { type ScriptedModel, startScriptedModel } from "../scripted-model/index.ts";
 import { filler } from "../testing.ts";
 import { type AnthropicMessage, anthropicShape, guardMessages } from "./index.ts";
@@ -16,7 +16,7 @@ async function setup() {
     calls: [{ name: "read", arguments: { path: `f${call}.py` } }],
   }));
   const client = new Anthropic({ baseURL: model.url, apiKey: "dummy" });
-  const guard = new ContextGuard<AnthropicMessage>({
+  const guard = new Conversation<AnthropicMessage>({
     identity: { harness: "h", session: "s" },
     shape: anthropicShape,
     model: "claude-opus-5",

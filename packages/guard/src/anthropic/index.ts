@@ -1,11 +1,11 @@
-import type { ContextGuard } from "../guard.ts";
 import { contentOf } from "../openai/shape.ts";
 import { joinedContent, type Part, type Shape, textOf } from "../view/shape.ts";
 import {
   type ClientOptions,
-  fitOrThrow,
+  fitCall,
+  type Guarded,
   GuardedCall,
-  observingStream,
+  watchedStream,
   withOverrides,
 } from "../wrapped-client.ts";
 
@@ -78,36 +78,50 @@ export interface MessagesClient {
  */
 export function guardMessages<C extends MessagesClient>(
   client: C,
-  guard: ContextGuard<AnthropicMessage>,
+  guard: Guarded<AnthropicMessage>,
   options: ClientOptions<AnthropicMessage> = {},
 ): C {
   const create = (params: Record<string, unknown>, ...rest: unknown[]) => {
     const streamed = params.stream === true;
-    let began = 0;
     const begin = async () => {
-      const messages = await fitOrThrow(guard, params.messages as AnthropicMessage[], options);
-      began = Date.now();
-      return { call: client.messages.create({ ...params, messages }, ...rest) };
+      const fitted = await fitCall(guard, params.messages as AnthropicMessage[], params, options);
+      const { messages, system } = fitted;
+      const sent = {
+        ...params,
+        messages,
+        ...(system.length > 0 && { system: withTexts(params.system, system) }),
+      };
+      return { fitted, call: client.messages.create(sent, ...rest) };
     };
-    const facts = () => ({ durationMs: Date.now() - began, model: String(params.model) });
-    return new GuardedCall(begin(), streamed, (answer) => {
+    const facts = { model: String(params.model) };
+    return new GuardedCall(begin(), streamed, (answer, { fitted }) => {
       if (!streamed) {
-        guard.observe(answer, facts());
+        fitted.observe(answer, facts);
         return answer;
       }
       let started: { id?: string; model?: string; usage?: object } | undefined;
-      return observingStream(answer as object, (chunk) => {
-        const event = chunk as { type?: string; message?: typeof started; usage?: object };
-        if (event.type === "message_start") started = event.message;
+      let usage: object = {};
+      return watchedStream(answer as object, {
         // The API reports input tokens at the start of the stream and output tokens at the end.
-        if (event.type === "message_delta" && started !== undefined) {
-          const usage = { ...started.usage, ...known(event.usage) };
-          guard.observe({ id: started.id, model: started.model, usage }, facts());
-        }
+        onChunk(chunk) {
+          const event = chunk as { type?: string; message?: typeof started; usage?: object };
+          if (event.type === "message_start") started = event.message;
+          if (event.type === "message_start" || event.type === "message_delta")
+            usage = { ...usage, ...known(event.message?.usage), ...known(event.usage) };
+          return undefined;
+        },
+        onEnd: () => {
+          if (started !== undefined) fitted.observe({ id: started.id, model: started.model, usage }, facts);
+        },
       });
     });
   };
   return withOverrides(client, { messages: withOverrides(client.messages, { create }) });
+}
+
+/** Adds texts to a system prompt, which is a text or a list of blocks. */
+function withTexts(system: unknown, texts: readonly string[]): unknown {
+  return joinedContent(system, texts.join("\n\n"), "after", (text) => ({ type: "text", text }));
 }
 
 function known(usage: object | undefined): object {

@@ -1,6 +1,6 @@
+import { Conversation } from "../conversation.ts";
 import { limitsOf, lineOfAction, restartsSpent, windDownOver } from "../decide.ts";
 import { noRestartLeft } from "../error.ts";
-import { ContextGuard } from "../guard.ts";
 import { estimateTokens } from "../measure/estimate.ts";
 import {
   COMPACTING_NOTICE,
@@ -9,10 +9,11 @@ import {
   RESTART_CONFIRMATION,
   windDownNotice,
 } from "../texts.ts";
-import type { GuardOptions } from "../types.ts";
+import type { ConversationOptions } from "../types.ts";
 import { digest } from "../view/digest.ts";
 import { MessageHistory } from "../view/history.ts";
 import { clip } from "../view/placeholder.ts";
+import { MessageReader } from "../view/reader.ts";
 import { type Message, plainShape } from "../view/shape.ts";
 import { capOutput } from "./cap-output.ts";
 
@@ -23,7 +24,8 @@ interface SdkMessage {
   type: string;
 }
 
-export interface ClaudeSessionOptions<M extends SdkMessage> extends Omit<GuardOptions<Message>, "shape"> {
+export interface ClaudeSessionOptions<M extends SdkMessage>
+  extends Omit<ConversationOptions<Message>, "shape"> {
   /** The SDK's `query` function. */
   query: Query<M>;
   /** The SDK's options. Hooks in them run in addition to the guard's. */
@@ -59,7 +61,7 @@ const LEAST_GAIN = 0.1;
  * for await (const message of session.send("Hello")) console.log(message.type);
  */
 export class ClaudeSession<M extends SdkMessage> {
-  readonly guard: ContextGuard<Message>;
+  readonly guard: Conversation<Message>;
   readonly #options: ClaudeSessionOptions<M>;
   #sessionId: string | undefined;
   #transcript: Message[] = [];
@@ -76,7 +78,7 @@ export class ClaudeSession<M extends SdkMessage> {
 
   constructor(options: ClaudeSessionOptions<M>) {
     this.#options = options;
-    this.guard = new ContextGuard<Message>(options);
+    this.guard = new Conversation<Message>(options);
   }
 
   /** The SDK's session id. It changes with each fresh session. */
@@ -198,7 +200,7 @@ export class ClaudeSession<M extends SdkMessage> {
     } catch {
       // Fall back to the handoff without a model.
     }
-    const history = new MessageHistory<Message>(plainShape, (text) => text.length / 4);
+    const history = new MessageHistory(new MessageReader(plainShape, (text) => text.length / 4));
     history.sync(messages);
     return digest(history, plainShape, 0, messages.length, HANDOFF_CHARS);
   }

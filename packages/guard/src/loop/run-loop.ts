@@ -1,7 +1,7 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol/pure";
 import { thresholdTokens } from "@plimsoll/protocol/pure";
+import { Conversation } from "../conversation.ts";
 import { type EventBody, eventOf } from "../events.ts";
-import { ContextGuard } from "../guard.ts";
 import { estimateTokens } from "../measure/estimate.ts";
 import type { ObserveFacts } from "../types.ts";
 import { clip } from "../view/placeholder.ts";
@@ -276,10 +276,10 @@ class LoopRun {
   }
 
   /** Creates the guard that measures one tick or summary. Every sub-tick has its own window. */
-  #guard(): ContextGuard {
+  #guard(): Conversation {
     const state = this.#state;
     const options = this.#options;
-    return new ContextGuard({
+    return new Conversation({
       identity: { harness: options.harness, session: `loop:${state.loop}` },
       policy: {
         thresholds: { warning: null, ceiling: `${this.#share()}%`, soft: null, hard: null },
@@ -300,7 +300,7 @@ class LoopRun {
     return this.#options.maxContextPct ?? 15;
   }
 
-  #newTick(resumed: boolean): { guard: ContextGuard; tick: Tick; running: RunningTick } {
+  #newTick(resumed: boolean): { guard: Conversation; tick: Tick; running: RunningTick } {
     const state = this.#state;
     const options = this.#options;
     const iteration = state.iteration + 1;

@@ -1,2 +1,3 @@
+export { withConversation } from "./conversation-scope.ts";
 export { fileLoopStore, fileMaskStore, fileRunStore, sessionLog, writeAtomic } from "./file-stores.ts";
 export { fileSpool, type SpoolOptions } from "./spool.ts";

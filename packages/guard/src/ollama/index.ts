@@ -1,6 +1,11 @@
-import type { ContextGuard } from "../guard.ts";
 import { joined, type Part, type Shape, textOf } from "../view/shape.ts";
-import { type ClientOptions, fitOrThrow, observingStream, withOverrides } from "../wrapped-client.ts";
+import {
+  type ClientOptions,
+  fitCall,
+  type Guarded,
+  watchedStream,
+  withOverrides,
+} from "../wrapped-client.ts";
 
 /** A chat message of Ollama. It has no call ids; results answer calls in order. */
 export interface OllamaMessage {
@@ -57,41 +62,46 @@ export interface OllamaClient {
  */
 export function guardOllama<C extends OllamaClient>(
   client: C,
-  guard: ContextGuard<OllamaMessage>,
+  guard: Guarded<OllamaMessage>,
   options: ClientOptions<OllamaMessage> = {},
 ): C {
   /** The server's default window per model, in tokens. */
   const defaults = new Map<string, number>();
-  const expectWindow = async (model: string, numCtx: unknown) => {
-    const asked = typeof numCtx === "number" ? numCtx : defaults.get(model);
-    const tokens = asked ?? (await loadedWindow(client, model));
-    if (tokens !== undefined) guard.reportWindow(tokens, model);
-  };
-  // A call may reload the model with another window, so `ps` is only right afterwards.
-  const learnWindow = async (model: string, numCtx: unknown) => {
-    const tokens = await loadedWindow(client, model);
-    if (tokens === undefined) return;
-    if (typeof numCtx !== "number") defaults.set(model, tokens);
-    guard.reportWindow(tokens, model);
-  };
   const chat = async (params: Record<string, unknown>) => {
     const model = String(params.model);
     const numCtx = (params.options as { num_ctx?: unknown } | undefined)?.num_ctx;
-    await expectWindow(model, numCtx);
-    const messages = await fitOrThrow(guard, params.messages as OllamaMessage[], options);
-    const began = Date.now();
-    const answer: unknown = await client.chat({ ...params, messages });
-    const observeAnswer = async (result: unknown) => {
-      const durationMs = Date.now() - began;
-      await learnWindow(model, numCtx);
-      guard.observe(result, { durationMs, model });
+    const asked = typeof numCtx === "number" ? numCtx : defaults.get(model);
+    const expected = asked ?? (await loadedWindow(client, model));
+    const given = params.messages as OllamaMessage[];
+    const fitted = await fitCall(guard, given, params, options, (conversation) => {
+      if (expected !== undefined) conversation.reportWindow(expected, model);
+    });
+    const { conversation } = fitted;
+    const system = fitted.system.map((content): OllamaMessage => ({ role: "system", content }));
+    const answer: unknown = await client.chat({ ...params, messages: [...system, ...fitted.messages] });
+    if (conversation === undefined) return answer;
+    const observe = async (result: unknown) => {
+      // A call may reload the model with another window, so `ps` is only right afterwards.
+      const tokens = await loadedWindow(client, model);
+      if (tokens !== undefined) {
+        if (typeof numCtx !== "number") defaults.set(model, tokens);
+        conversation.reportWindow(tokens, model);
+      }
+      fitted.observe(result, { model });
     };
     if (params.stream !== true) {
-      await observeAnswer(answer);
+      await observe(answer);
       return answer;
     }
-    return observingStream(answer as object, async (chunk) => {
-      if ((chunk as { done?: boolean }).done === true) await observeAnswer(chunk);
+    let last: unknown;
+    return watchedStream(answer as object, {
+      onChunk(chunk) {
+        last = chunk;
+        return undefined;
+      },
+      onEnd: async () => {
+        if (last !== undefined) await observe(last);
+      },
     });
   };
   return withOverrides(client, { chat });

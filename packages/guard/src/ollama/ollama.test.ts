@@ -3,7 +3,7 @@ import "../testing/clean-environment.ts";
 import type { PlimsollEventInput } from "@plimsoll/protocol";
 import { type Message, Ollama } from "ollama";
 import { afterEach, describe, expect, it } from "vitest";
-import { ContextGuard } from "../guard.ts";
+import { Conversation } from "../conversation.ts";
 import { type ScriptedModel, startScriptedModel } from "../scripted-model/index.ts";
 import { filler } from "../testing.ts";
 import { guardOllama, type OllamaMessage, ollamaShape } from "./index.ts";
@@ -14,7 +14,7 @@ afterEach(() => model?.close());
 async function setup(script: Parameters<typeof startScriptedModel>[0], contextLength: number) {
   model = await startScriptedModel(script, contextLength);
   const events: PlimsollEventInput[] = [];
-  const guard = new ContextGuard<OllamaMessage>({
+  const guard = new Conversation<OllamaMessage>({
     identity: { harness: "h", session: "s" },
     onEvent: (event) => events.push(event),
     shape: ollamaShape,

@@ -1,9 +1,13 @@
-import type { ContextGuard } from "../guard.ts";
+import { Conversation } from "../conversation.ts";
+import { currentConversation } from "../conversation-context.ts";
+import { Guard } from "../guard.ts";
 import {
   type ClientOptions,
-  fitOrThrow,
+  type FittedCall,
+  fitCall,
+  type Guarded,
   GuardedCall,
-  observingStream,
+  watchedStream,
   withOverrides,
 } from "../wrapped-client.ts";
 import type { ChatMessage, InputItem } from "./shape.ts";
@@ -34,30 +38,41 @@ export interface ResponsesClient {
  */
 export function guardChat<C extends ChatClient>(
   client: C,
-  guard: ContextGuard<ChatMessage>,
+  guard: Guarded<ChatMessage>,
   options: ClientOptions<ChatMessage> = {},
 ): C {
   const create = (params: Record<string, unknown>, ...rest: unknown[]) => {
     const streamed = params.stream === true;
-    let began = 0;
+    const asked = (params.stream_options as { include_usage?: boolean } | undefined)?.include_usage;
     const begin = async () => {
-      const messages = await fitOrThrow(guard, params.messages as ChatMessage[], options);
-      const sent: Record<string, unknown> = { ...params, messages };
+      const fitted = await fitCall(guard, params.messages as ChatMessage[], params, options);
+      if (fitted.conversation === undefined)
+        return { fitted, call: client.chat.completions.create(params, ...rest) };
+      const system = fitted.system.map((content): ChatMessage => ({ role: "system", content }));
+      const sent: Record<string, unknown> = { ...params, messages: [...system, ...fitted.messages] };
       // Streams report usage only on request.
-      if (streamed) {
+      if (streamed && asked === undefined)
         sent.stream_options = { ...(params.stream_options as object | undefined), include_usage: true };
-      }
-      began = Date.now();
-      return { call: client.chat.completions.create(sent, ...rest) };
+      return { fitted, call: client.chat.completions.create(sent, ...rest) };
     };
-    const facts = () => ({ durationMs: Date.now() - began, model: String(params.model) });
-    return new GuardedCall(begin(), streamed, (answer) => {
+    return new GuardedCall(begin(), streamed, (answer, { fitted }) => {
+      const facts = { model: String(params.model) };
+      if (fitted.conversation === undefined) return answer;
       if (!streamed) {
-        guard.observe(answer, facts());
+        fitted.observe(answer, facts);
         return answer;
       }
-      return observingStream(answer as object, (chunk) => {
-        if ((chunk as { usage?: unknown }).usage != null) guard.observe(chunk, facts());
+      let last: unknown;
+      return watchedStream(answer as object, {
+        onChunk(chunk) {
+          const { usage, choices } = chunk as { usage?: unknown; choices?: unknown[] };
+          if (usage != null || last === undefined) last = chunk;
+          // The chunk that is sent for `include_usage` alone.
+          return asked === undefined && usage != null && choices?.length === 0 ? "hide" : undefined;
+        },
+        onEnd: () => {
+          if (last !== undefined) fitted.observe(last, facts);
+        },
       });
     });
   };
@@ -67,7 +82,7 @@ export function guardChat<C extends ChatClient>(
 
 /**
  * Wraps `responses.create`. Create the guard with {@link responsesShape}, and pass the whole history as `input`. A call
- * with `previous_response_id` is only measured, because the guard cannot see the history on the server.
+ * with `previous_response_id` or `conversation` is only measured, because the guard cannot see the history on the server.
  * @throws {GuardError} From `create`: `max_restarts` or `restart_unconfirmed`, unless `onStop` is `send`.
  * @example
  * const openai = guardResponses(new OpenAI(), guard);
@@ -75,33 +90,79 @@ export function guardChat<C extends ChatClient>(
  */
 export function guardResponses<C extends ResponsesClient>(
   client: C,
-  guard: ContextGuard<InputItem>,
+  guard: Guarded<InputItem>,
   options: ClientOptions<InputItem> = {},
 ): C {
   const create = (params: Record<string, unknown>, ...rest: unknown[]) => {
     const streamed = params.stream === true;
-    let began = 0;
+    const onServer = serverConversation(guard, params, options);
     const begin = async () => {
-      let sent = params;
-      if (params.previous_response_id == null) {
-        const input =
-          typeof params.input === "string" ? [{ role: "user", content: params.input }] : params.input;
-        sent = { ...params, input: await fitOrThrow(guard, (input ?? []) as InputItem[], options) };
+      if (onServer !== undefined) {
+        const conversation = onServer;
+        const fitted: FittedCall<InputItem> = {
+          conversation,
+          messages: [],
+          system: [],
+          observe: (answer, facts) => void conversation.observe(answer, facts),
+        };
+        return { fitted, call: client.responses.create(params, ...rest) };
       }
-      began = Date.now();
-      return { call: client.responses.create(sent, ...rest) };
+      const input =
+        typeof params.input === "string" ? [{ role: "user", content: params.input }] : (params.input ?? []);
+      const fitted = await fitCall(guard, input as InputItem[], params, options);
+      if (fitted.conversation === undefined)
+        return { fitted, call: client.responses.create(params, ...rest) };
+      const instructions = [params.instructions, ...fitted.system].filter((text) => text != null);
+      const sent = {
+        ...params,
+        input: fitted.messages,
+        ...(fitted.system.length > 0 && { instructions: instructions.join("\n\n") }),
+      };
+      return { fitted, call: client.responses.create(sent, ...rest) };
     };
-    const facts = () => ({ durationMs: Date.now() - began, model: String(params.model) });
-    return new GuardedCall(begin(), streamed, (answer) => {
+    return new GuardedCall(begin(), streamed, (answer, { fitted }) => {
+      const facts = { model: String(params.model) };
+      const observe = (response: unknown) => {
+        const { conversation } = fitted;
+        if (conversation === undefined) return;
+        fitted.observe(response, facts);
+        const id = (response as { id?: unknown } | undefined)?.id;
+        if (typeof id === "string" && guard instanceof Guard) guard.answered(id, conversation);
+      };
       if (!streamed) {
-        guard.observe(answer, facts());
+        observe(answer);
         return answer;
       }
-      return observingStream(answer as object, (chunk) => {
-        const { type, response } = chunk as { type?: string; response?: unknown };
-        if (type === "response.completed" || type === "response.incomplete") guard.observe(response, facts());
+      let last: unknown;
+      return watchedStream(answer as object, {
+        onChunk(chunk) {
+          const { response } = chunk as { response?: unknown };
+          if (response != null) last = response;
+          return undefined;
+        },
+        onEnd: () => {
+          if (last !== undefined) observe(last);
+        },
       });
     });
   };
   return withOverrides(client, { responses: withOverrides(client.responses, { create }) });
+}
+
+/** The conversation of a call whose history is on the server. */
+function serverConversation(
+  guard: Guarded<InputItem>,
+  params: Record<string, unknown>,
+  options: ClientOptions<InputItem>,
+): Conversation<InputItem> | undefined {
+  const { conversation, previous_response_id: previous } = params;
+  const stored =
+    typeof conversation === "string" ? conversation : (conversation as { id?: string } | null)?.id;
+  if (stored == null && previous == null) return undefined;
+  if (guard instanceof Conversation) return guard;
+  const key = options.conversation?.(params) ?? currentConversation();
+  if (key !== undefined) return guard.conversation(key);
+  return stored == null
+    ? (guard.ofAnswer(String(previous)) ?? guard.conversation(String(previous)))
+    : guard.conversation(stored);
 }

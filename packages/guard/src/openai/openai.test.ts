@@ -3,7 +3,7 @@ import "../testing/clean-environment.ts";
 import type { PlimsollEventInput } from "@plimsoll/protocol";
 import OpenAI from "openai";
 import { afterEach, describe, expect, it } from "vitest";
-import { ContextGuard } from "../guard.ts";
+import { Conversation } from "../conversation.ts";
 import { type ScriptedModel, startScriptedModel } from "../scripted-model/index.ts";
 import { filler } from "../testing.ts";
 import {
@@ -32,7 +32,7 @@ async function client() {
 describe("the openai package, chat completions", () => {
   it("stays below its line over many tool calls and measures each call", async () => {
     const events: PlimsollEventInput[] = [];
-    const guard = new ContextGuard<ChatMessage>({
+    const guard = new Conversation<ChatMessage>({
       identity: { harness: "h", session: "s" },
       shape: chatShape,
       window: 8_000,
@@ -62,7 +62,7 @@ describe("the openai package, chat completions", () => {
   });
 
   it("measures streams even if the caller does not request usage", async () => {
-    const guard = new ContextGuard<ChatMessage>({
+    const guard = new Conversation<ChatMessage>({
       identity: { harness: "h", session: "s" },
       shape: chatShape,
       window: 8_000,
@@ -84,7 +84,7 @@ describe("the openai package, chat completions", () => {
   });
 
   it("keeps the client's promise helpers and measures a call once with any of them", async () => {
-    const guard = new ContextGuard<ChatMessage>({
+    const guard = new Conversation<ChatMessage>({
       identity: { harness: "h", session: "s" },
       shape: chatShape,
     });
@@ -111,7 +111,7 @@ describe("the openai package, chat completions", () => {
   });
 
   it("rejects every promise helper when the call fails", async () => {
-    const guard = new ContextGuard<ChatMessage>({
+    const guard = new Conversation<ChatMessage>({
       identity: { harness: "h", session: "s" },
       shape: chatShape,
     });
@@ -136,7 +136,7 @@ describe("the openai package, chat completions", () => {
     const bare = await client();
     const guarded = guardChat(
       bare,
-      new ContextGuard<ChatMessage>({ identity: { harness: "h", session: "s" }, shape: chatShape }),
+      new Conversation<ChatMessage>({ identity: { harness: "h", session: "s" }, shape: chatShape }),
     );
     expect(guarded.baseURL).toBe(bare.baseURL);
     await expect(guarded.models.list()).rejects.toThrow(OpenAI.NotFoundError);
@@ -145,7 +145,7 @@ describe("the openai package, chat completions", () => {
 
 describe("the openai package, responses", () => {
   it("stays below its line, streamed or not", async () => {
-    const guard = new ContextGuard<InputItem>({
+    const guard = new Conversation<InputItem>({
       identity: { harness: "h", session: "s" },
       shape: responsesShape,
       window: 8_000,
@@ -178,7 +178,7 @@ describe("the openai package, responses", () => {
     const picture = { type: "input_image", image_url: "data:," };
     const file = { type: "input_file", file_data: "data:," };
     for (const content of [[words], [words, picture], [words, file]]) {
-      const guard = new ContextGuard<InputItem>({
+      const guard = new Conversation<InputItem>({
         identity: { harness: "h", session: "s" },
         shape: responsesShape,
         window: 8_000,
@@ -193,7 +193,7 @@ describe("the openai package, responses", () => {
   });
 
   it("only measures a call whose history is on the server", async () => {
-    const guard = new ContextGuard<InputItem>({
+    const guard = new Conversation<InputItem>({
       identity: { harness: "h", session: "s" },
       shape: responsesShape,
       window: 8_000,

@@ -1,6 +1,6 @@
 import type { PlimsollEventInput, WindowLookup } from "@plimsoll/protocol/pure";
+import { Conversation } from "../conversation.ts";
 import { type EventBody, eventOf } from "../events.ts";
-import { ContextGuard } from "../guard.ts";
 import type { ObserveFacts } from "../types.ts";
 import { Manager } from "./manager.ts";
 import { completionReport, contextWarning, handoffText, progressTable } from "./run-report.ts";
@@ -231,7 +231,7 @@ class OrchestratorRun {
     }
   }
 
-  async #split(id: string, request: SplitRequest, guard: ContextGuard, durationMs: number): Promise<void> {
+  async #split(id: string, request: SplitRequest, guard: Conversation, durationMs: number): Promise<void> {
     const subs = subPhasesOf(id, request);
     this.#options.say?.(splitNotice(id, request));
     this.#emit(id, {
@@ -322,8 +322,8 @@ class OrchestratorRun {
     record: PhaseRecord,
     maySplit: boolean,
     resumed: boolean,
-  ): { context: PhaseContext; guard: ContextGuard } {
-    const guard = new ContextGuard({
+  ): { context: PhaseContext; guard: Conversation } {
+    const guard = new Conversation({
       identity: {
         harness: this.#options.harness,
         session: this.#options.run,
@@ -375,7 +375,7 @@ function parentOf(record: PhaseRecord): { parent_phase?: string } {
   return record.parent === null ? {} : { parent_phase: record.parent };
 }
 
-function pctOf(guard: ContextGuard): number | null {
+function pctOf(guard: Conversation): number | null {
   const { windowTokens, peak } = guard.read();
   return windowTokens === undefined || peak === 0 ? null : Math.round((peak / windowTokens) * 100);
 }

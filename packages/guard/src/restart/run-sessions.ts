@@ -1,7 +1,7 @@
+import { Conversation } from "../conversation.ts";
 import type { FitOptions } from "../fit.ts";
 import { fit } from "../fit.ts";
-import { ContextGuard } from "../guard.ts";
-import type { GuardOptions, ObserveFacts } from "../types.ts";
+import type { ConversationOptions, ObserveFacts } from "../types.ts";
 import type { Message } from "../view/shape.ts";
 
 /** The result of one inference call: the reply, the results of its tool calls, and its usage. */
@@ -24,7 +24,7 @@ export type SessionsEnd =
 
 /** Options of {@link runSessions}. */
 export interface SessionsOptions<M>
-  extends GuardOptions<M>,
+  extends ConversationOptions<M>,
     Pick<FitOptions<M>, "say" | "confirm" | "summarize"> {
   /** Title of the session on the dashboard. */
   title?: string;
@@ -73,7 +73,7 @@ export interface SessionsResult<M> {
  */
 export async function runSessions<M = Message>(options: SessionsOptions<M>): Promise<SessionsResult<M>> {
   const system = options.system ?? ((content: string) => ({ role: "system", content }) as M);
-  const guard = new ContextGuard<M>(options);
+  const guard = new Conversation<M>(options);
   let history: M[] = [system(withContinuity(await options.loadSystemPrompt(), 1)), options.start];
   guard.note({
     type: "session",

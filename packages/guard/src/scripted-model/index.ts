@@ -27,6 +27,8 @@ export interface ModelReply {
   promptTokens?: number;
   /** Output tokens to report. Default: an estimate from the reply. */
   outputTokens?: number;
+  /** Refuses the request instead, as a server does that demands a strict order of roles. */
+  refuse?: { status: number; message: string };
 }
 
 /** Returns the reply to a request. */
@@ -91,6 +93,11 @@ export async function startScriptedModel(script: Script, contextLength = 32_768)
       loaded.set(received.model, asked ?? contextLength);
     }
     const reply = await script(received);
+    if (reply.refuse !== undefined) {
+      const { status, message } = reply.refuse;
+      const error = { type: "invalid_request_error", message };
+      return json(response, status, { type: "error", error });
+    }
     const replyText = JSON.stringify([reply.text ?? "", reply.calls ?? []]);
     const finished: FinishedReply = {
       id: `scripted-${Date.now().toString(36)}-${received.call}`,

@@ -16,6 +16,7 @@ import { digest } from "./digest.ts";
 import { MessageHistory, type ResultPart } from "./history.ts";
 import { type Candidate, candidates, maskOldest } from "./mask.ts";
 import { clip, shortenToShare } from "./placeholder.ts";
+import type { MessageReader } from "./reader.ts";
 import type { Shape } from "./shape.ts";
 import { type BuiltView, estimateView, type NoticePlace, View } from "./view.ts";
 
@@ -41,11 +42,12 @@ export class Editor<M> {
   readonly #notices: NoticePlace;
   #masks = new Map<string, Mask>();
 
-  constructor(shape: Shape<M>, tokenizer: Tokenizer, masks: readonly Mask[], notices: NoticePlace) {
+  constructor(reader: MessageReader<M>, masks: readonly Mask[], notices: NoticePlace) {
+    const { shape, tokenizer } = reader;
     this.#shape = shape;
     this.#notices = notices;
     this.#tokenizer = tokenizer;
-    this.#history = new MessageHistory(shape, tokenizer);
+    this.#history = new MessageHistory(reader);
     this.#view = new View(shape);
     this.setMasks(masks);
   }
@@ -61,7 +63,7 @@ export class Editor<M> {
 
   /** What identifies the messages. */
   seen(): SeenHistory {
-    return { pinned: this.#history.pinned, ...this.#history.trail() };
+    return this.#history.seen();
   }
 
   /** Whether a message is the agent's, by its index after the leading system messages. */

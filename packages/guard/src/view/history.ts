@@ -1,10 +1,7 @@
-import type { Tokenizer } from "../measure/estimate.ts";
-import type { Trail } from "./alignment.ts";
-import { type Fingerprint, fingerprintOf, textHash } from "./fingerprint.ts";
-import type { Part, Shape } from "./shape.ts";
+import type { SeenHistory } from "../state.ts";
+import { type Fingerprint, textHash } from "./fingerprint.ts";
+import { type MessageReader, systemPrint } from "./reader.ts";
 
-/** Estimated tokens that providers add around each message, such as the role and separators. */
-const MESSAGE_OVERHEAD = 4;
 /** Shorter texts of the agent or user are never shortened. Estimated tokens. */
 export const LONG_TEXT_TOKENS = 200;
 const NO_PARTS: readonly ResultPart[] = [];
@@ -56,13 +53,6 @@ export interface Unit {
   complete: boolean;
 }
 
-interface ReadMessage {
-  parts: readonly Part[];
-  tokens: readonly number[];
-  total: number;
-  print: Fingerprint;
-}
-
 /**
  * The canonical messages of a harness and what was read from each. Messages are compared by identity and never
  * changed, so a history that only grew costs only its new messages.
@@ -72,14 +62,11 @@ export class MessageHistory<M> {
   readonly units: Unit[] = [];
   /** Leading system messages: always sent, never cut. */
   pinned = 0;
-  readonly #shape: Shape<M>;
-  readonly #tokenizer: Tokenizer;
-  readonly #read = new WeakMap<object, ReadMessage>();
+  readonly #reader: MessageReader<M>;
   readonly #calls = new Map<string, { tool: string; input: unknown; index: number }>();
 
-  constructor(shape: Shape<M>, tokenizer: Tokenizer) {
-    this.#shape = shape;
-    this.#tokenizer = tokenizer;
+  constructor(reader: MessageReader<M>) {
+    this.#reader = reader;
   }
 
   /** Updates to the current messages. Reads only those that changed. */
@@ -167,7 +154,7 @@ export class MessageHistory<M> {
 
   /** Reads one message. Removes the calls that it answers from `open` and adds those that it makes. */
   #readEntry(message: M, index: number, open: string[][]): Entry<M> {
-    const { parts, tokens, total, print } = this.#parts(message);
+    const { parts, tokens, total, print } = this.#reader.read(message);
     const calls: string[] = [];
     const results: ResultPart[] = [];
     let longTexts: ResultPart[] | undefined;
@@ -230,8 +217,8 @@ export class MessageHistory<M> {
     };
   }
 
-  /** The fingerprints of all messages after the leading system messages. */
-  trail(): Trail {
+  /** What identifies the messages. */
+  seen(): SeenHistory {
     const exact: number[] = [];
     const loose: number[] = [];
     for (let index = this.pinned; index < this.entries.length; index++) {
@@ -239,7 +226,10 @@ export class MessageHistory<M> {
       exact.push(print.exact);
       loose.push(print.loose);
     }
-    return { exact, loose };
+    let system = 0;
+    for (let index = 0; index < this.pinned; index++)
+      system = systemPrint(system, this.entries[index]!.print);
+    return { pinned: this.pinned, system, exact, loose };
   }
 
   /**
@@ -252,18 +242,6 @@ export class MessageHistory<M> {
       if (named !== undefined) return named;
     }
     return open.at(-1)?.[0];
-  }
-
-  #parts(message: M): ReadMessage {
-    const key = typeof message === "object" && message !== null ? message : undefined;
-    const known = key === undefined ? undefined : this.#read.get(key);
-    if (known !== undefined) return known;
-    const parts = this.#shape.read(message);
-    const tokens = parts.map((part) => this.#tokenizer(part.text) + (part.extraTokens ?? 0));
-    const total = tokens.reduce((sum, value) => sum + value, MESSAGE_OVERHEAD);
-    const read = { parts, tokens, total, print: fingerprintOf(parts) };
-    if (key !== undefined) this.#read.set(key, read);
-    return read;
   }
 }
 

@@ -2,12 +2,13 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type AiMessage, aiShape } from "../ai-sdk/index.ts";
 import { type AnthropicMessage, anthropicShape } from "../anthropic/index.ts";
+import { Conversation } from "../conversation.ts";
 import { fit } from "../fit.ts";
-import { ContextGuard } from "../guard.ts";
 import { type OllamaMessage, ollamaShape } from "../ollama/index.ts";
 import { type ChatMessage, chatShape, type InputItem, responsesShape } from "../openai/index.ts";
 import { filler, words } from "../testing.ts";
 import { MessageHistory } from "./history.ts";
+import { MessageReader } from "./reader.ts";
 import { type Message, plainShape, type Shape } from "./shape.ts";
 
 /** One step of an agent: the length of its text and the sizes of the results of its parallel calls. */
@@ -328,7 +329,7 @@ async function expectAccepted<M>(format: MessageFormat<M>): Promise<void> {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), policy, async (steps, one) => {
       const { shape, system, ask } = format;
-      const guard = new ContextGuard<M>({
+      const guard = new Conversation<M>({
         identity: { harness: "test", session: "s" },
         shape,
         tokenizer: words,
@@ -350,7 +351,7 @@ async function expectAccepted<M>(format: MessageFormat<M>): Promise<void> {
 }
 
 it("masks the older of two results with the same id", () => {
-  const guard = new ContextGuard<ChatMessage>({
+  const guard = new Conversation<ChatMessage>({
     identity: { harness: "test", session: "s" },
     shape: chatShape,
     tokenizer: words,
@@ -386,10 +387,10 @@ it.each([
       return { role: "assistant", content: null, function_call: { name, arguments: "{}" } };
     return kind === "result" ? { role: "function", name, content: "found" } : { role: "user", content: "go" };
   });
-  const whole = new MessageHistory(chatShape, words);
+  const whole = new MessageHistory(new MessageReader(chatShape, words));
   whole.sync(messages);
   expect(whole.units.map(({ from, to }) => [from, to])).toEqual(units);
-  const grown = new MessageHistory(chatShape, words);
+  const grown = new MessageHistory(new MessageReader(chatShape, words));
   for (const at of messages.keys()) grown.sync(messages.slice(0, at + 1));
   expect(grown.units).toEqual(whole.units);
   expect(grown.entries).toEqual(whole.entries);
