@@ -51,19 +51,25 @@ export class Guard<M = Message> {
     key: string = MAIN,
     begin: { state?: GuardState; identity?: Partial<Identity> } = {},
   ): Conversation<M> {
-    const known = this.#conversations.get(key);
-    if (known !== undefined) return known;
-    const { state, identity } = begin;
-    const created = new Conversation<M>(
-      {
-        ...this.options,
-        identity: { ...identityOf(this.options.identity, key), ...identity },
-        ...(state && { state }),
-      },
-      this.#reader,
-    );
-    this.#conversations.set(key, created);
-    return created;
+    return this.#conversations.get(key) ?? this.#begin(key, key, begin);
+  }
+
+  /** @param session its session, if the guard has none */
+  #begin(
+    key: string,
+    session: string,
+    { state, identity }: { state?: GuardState; identity?: Partial<Identity> } = {},
+  ): Conversation<M> {
+    const own = { ...identityOf(this.options.identity, key, session), ...identity };
+    const options = { ...this.options, identity: own, ...(state && { state }) };
+    const begun = new Conversation<M>(options, this.#reader);
+    this.#conversations.set(key, begun);
+    return begun;
+  }
+
+  /** The conversations by key, the oldest first. */
+  conversations(): [key: string, conversation: Conversation<M>][] {
+    return [...this.#conversations];
   }
 
   /** Forgets a conversation that ended. */
@@ -85,11 +91,11 @@ export class Guard<M = Message> {
     const now = this.#reader.trail(messages);
     const known = this.#bestMatch(now) ?? this.#unused();
     if (known !== undefined) return known;
-    if (this.#conversations.size === 0) return this.conversation();
+    if (this.#conversations.size === 0) return this.#begin(MAIN, crypto.randomUUID());
     const side = this.#sides.findIndex((one) => continues(one, now));
     if (side >= 0) {
       this.#sides.splice(side, 1);
-      return this.conversation(this.#newKey());
+      return this.#begin(this.#newKey(), crypto.randomUUID());
     }
     this.#sideCalls += 1;
     this.#sides = [...this.#sides, now].slice(-REMEMBERED_SIDE_CALLS);
@@ -132,8 +138,12 @@ export class Guard<M = Message> {
   }
 }
 
-function identityOf({ session, ...identity }: GuardOptions<unknown>["identity"], key: string): Identity {
-  if (session === undefined) return { ...identity, session: key };
+function identityOf(
+  { session, ...identity }: GuardOptions<unknown>["identity"],
+  key: string,
+  ownSession: string,
+): Identity {
+  if (session === undefined) return { ...identity, session: ownSession };
   return { ...identity, session, agent: key === MAIN ? identity.agent : key };
 }
 

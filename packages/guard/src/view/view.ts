@@ -89,7 +89,8 @@ export class View<M> {
       }
       const index = this.#nearest(entries, from, after);
       if (index === undefined) own.push(text);
-      else add(index, text, index < after ? "after" : "before");
+      // The results of calls come first in their message.
+      else add(index, text, index < after || entries[index]!.role === "result" ? "after" : "before");
     }
     const head = [...(cut === undefined ? [] : [cut.head]), ...own].join("\n\n");
     const first = entries[from];
