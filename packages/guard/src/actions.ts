@@ -44,7 +44,7 @@ export interface Masking {
   level: number;
   target: number;
   urgent: boolean;
-  placeholder: (part: ResultPart) => string;
+  placeholder: (part: ResultPart, key: string | undefined) => string;
 }
 
 /** Masks the oldest results. Returns `undefined` if nothing could be masked. */

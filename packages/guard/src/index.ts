@@ -24,6 +24,7 @@ export type {
   RestartPolicy,
 } from "./policy.ts";
 export { DEFAULT_POLICY, resolvePolicy } from "./policy.ts";
+export { type RecallTool, recallTool } from "./recall-tool.ts";
 export type {
   DueResponse,
   Recorded,
@@ -56,4 +57,5 @@ export type { ResultPart } from "./view/history.ts";
 export { clip, placeholderFor, summaryOf } from "./view/placeholder.ts";
 export type { Message, Part, PartKind, Shape, ToolCall } from "./view/shape.ts";
 export { parsedInput, plainShape, textOf } from "./view/shape.ts";
+export type { NoticePlace } from "./view/view.ts";
 export type { ClientOptions } from "./wrapped-client.ts";

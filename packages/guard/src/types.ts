@@ -36,8 +36,11 @@ export interface GuardOptions<M> {
   tokenizer?: Tokenizer;
   /** Where to store masked texts, so that `recall` can return them. */
   store?: MaskStore;
-  /** Writes the text that replaces a masked result. Default: `placeholderFor`. */
-  placeholder?: (result: ResultPart) => string;
+  /**
+   * Writes the text that replaces a masked result. With a `store`, it gets the key under which `recall` returns the whole
+   * text. Default: `placeholderFor`.
+   */
+  placeholder?: (result: ResultPart, key: string | undefined) => string;
   /**
    * Where the notices to the agent are sent, such as the one before a restart. Default: `merge`, which every server takes.
    */

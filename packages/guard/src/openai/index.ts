@@ -41,6 +41,8 @@ export function guardChat<C extends ChatClient>(
   guard: Guarded<ChatMessage>,
   options: ClientOptions<ChatMessage> = {},
 ): C {
+  /** False once the server has refused a stream because of the option. */
+  let takesUsage = true;
   const create = (params: Record<string, unknown>, ...rest: unknown[]) => {
     const streamed = params.stream === true;
     const asked = (params.stream_options as { include_usage?: boolean } | undefined)?.include_usage;
@@ -51,8 +53,15 @@ export function guardChat<C extends ChatClient>(
       const system = fitted.system.map((content): ChatMessage => ({ role: "system", content }));
       const sent: Record<string, unknown> = { ...params, messages: [...system, ...fitted.messages] };
       // Streams report usage only on request.
-      if (streamed && asked === undefined)
-        sent.stream_options = { ...(params.stream_options as object | undefined), include_usage: true };
+      if (streamed && asked === undefined && takesUsage) {
+        const stream_options = { ...(params.stream_options as object | undefined), include_usage: true };
+        const call = client.chat.completions.create({ ...sent, stream_options }, ...rest);
+        takesUsage = await call.asResponse().then(
+          () => true,
+          (error: unknown) => !refusesUsage(error),
+        );
+        if (takesUsage) return { fitted, call };
+      }
       return { fitted, call: client.chat.completions.create(sent, ...rest) };
     };
     return new GuardedCall(begin(), streamed, (answer, { fitted }) => {
@@ -78,6 +87,12 @@ export function guardChat<C extends ChatClient>(
   };
   const completions = withOverrides(client.chat.completions, { create });
   return withOverrides(client, { chat: withOverrides(client.chat, { completions }) });
+}
+
+/** True if a server does not know the option that has a stream report its usage. */
+function refusesUsage(error: unknown): boolean {
+  const { status, message } = error as { status?: number; message?: string };
+  return (status === 400 || status === 422) && /stream_options|include_usage/.test(message ?? "");
 }
 
 /**

@@ -4,6 +4,7 @@ import type { PlimsollEventInput } from "@plimsoll/protocol";
 import OpenAI from "openai";
 import { afterEach, describe, expect, it } from "vitest";
 import { Conversation } from "../conversation.ts";
+import { createGuard } from "../guard.ts";
 import { type ScriptedModel, startScriptedModel } from "../scripted-model/index.ts";
 import { filler } from "../testing.ts";
 import {
@@ -27,6 +28,12 @@ async function client() {
       : { text: "done" },
   );
   return new OpenAI({ baseURL: `${model.url}/v1`, apiKey: "dummy" });
+}
+
+async function readAll<T>(stream: AsyncIterable<T>): Promise<T[]> {
+  const chunks: T[] = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return chunks;
 }
 
 describe("the openai package, chat completions", () => {
@@ -81,6 +88,51 @@ describe("the openai package, chat completions", () => {
       turns: 1,
       model: "gpt-5.1",
     });
+  });
+
+  it.each([
+    ["asks for usage", undefined, true, false],
+    ["passes the usage on if the caller wants it", true, true, true],
+    ["does not ask if the caller does not want it", false, undefined, false],
+  ])("of a stream %s", async (_, include_usage, sent, passedOn) => {
+    const guard = createGuard<ChatMessage>({ identity: { harness: "h" }, shape: chatShape, window: 8_000 });
+    const guarded = guardChat(await client(), guard);
+    const stream = await guarded.chat.completions.create({
+      model: "m",
+      stream: true,
+      messages: [{ role: "user", content: "hello" }],
+      ...(include_usage !== undefined && { stream_options: { include_usage } }),
+    });
+    const chunks = await readAll(stream);
+    expect(model!.requests[0]!.body.stream_options).toEqual(
+      (include_usage ?? sent) === undefined ? undefined : { include_usage: include_usage ?? sent },
+    );
+    expect(chunks.some(({ usage }) => usage != null)).toBe(passedOn);
+    expect(chunks.every(({ choices }) => choices.length > 0)).toBe(!passedOn);
+    expect(guard.conversation().state).toMatchObject({ allTurns: 1 });
+  });
+
+  it("of a stream goes without usage on a server that does not know the option", async () => {
+    const events: PlimsollEventInput[] = [];
+    let refused = 0;
+    const server = await startScriptedModel(({ body }) => {
+      if (body.stream_options === undefined) return { text: "ok" };
+      refused += 1;
+      return { refuse: { status: 400, message: "Unrecognized request argument: stream_options" } };
+    });
+    const onEvent = (event: PlimsollEventInput) => void events.push(event);
+    const guard = createGuard({ identity: { harness: "h" }, shape: chatShape, window: 8_000, onEvent });
+    const guarded = guardChat(new OpenAI({ baseURL: `${server.url}/v1`, apiKey: "x" }), guard);
+    const messages: { role: "user" | "assistant"; content: string }[] = [];
+    for (let turn = 0; turn < 3; turn++) {
+      messages.push({ role: "user", content: "hello" });
+      await readAll(await guarded.chat.completions.create({ model: "m", stream: true, messages }));
+      messages.push({ role: "assistant", content: "ok" });
+    }
+    await server.close();
+    expect(refused).toBe(1);
+    expect(events).toMatchObject([{ estimated: true }, { estimated: true }, { estimated: true }]);
+    expect(guard.conversation().state).toMatchObject({ allTurns: 3 });
   });
 
   it("keeps the client's promise helpers and measures a call once with any of them", async () => {

@@ -14,7 +14,7 @@ import {
 } from "./cut-points.ts";
 import { digest } from "./digest.ts";
 import { MessageHistory, type ResultPart } from "./history.ts";
-import { type Candidate, candidates, maskOldest } from "./mask.ts";
+import { type Candidate, candidates } from "./mask.ts";
 import { clip, shortenToShare } from "./placeholder.ts";
 import type { MessageReader } from "./reader.ts";
 import type { Shape } from "./shape.ts";
@@ -101,14 +101,22 @@ export class Editor<M> {
   mask(
     found: readonly Candidate[],
     needed: number,
-    placeholder: (part: ResultPart) => string,
+    placeholder: (part: ResultPart, key: string | undefined) => string,
     archive: Archive,
   ): { mask: Mask; part: ResultPart }[] {
-    return maskOldest(found, needed, placeholder, this.#tokenizer).flatMap(({ mask, part }) => {
+    const masked: { mask: Mask; part: ResultPart }[] = [];
+    let left = needed;
+    for (const { part } of found) {
+      if (left <= 0) break;
       const key = archive.put(part);
-      if (key === undefined) return [];
-      return [{ mask: { ...mask, key }, part }];
-    });
+      if (key === undefined) continue;
+      const text = placeholder(part, archive.recallable ? key : undefined);
+      const saved = part.tokens - this.#tokenizer(text);
+      if (saved <= 0) continue;
+      left -= saved;
+      masked.push({ mask: { mark: part.mark, key, placeholder: text, saved }, part });
+    }
+    return masked;
   }
 
   /** Upper bound of the tokens that a summary can save. */

@@ -1,4 +1,3 @@
-import type { Tokenizer } from "../measure/estimate.ts";
 import type { MaskPolicy } from "../policy.ts";
 import type { Mask } from "../state.ts";
 import type { MessageHistory, ResultPart } from "./history.ts";
@@ -63,24 +62,4 @@ function protectedFrom<M>(history: MessageHistory<M>, turns: number): number {
     if (seen === turns) return units[place]!.from;
   }
   return turns === 0 ? entries.length : 0;
-}
-
-/** Writes placeholders for the oldest candidates until `needed` estimated tokens are saved. */
-export function maskOldest(
-  found: readonly Candidate[],
-  needed: number,
-  placeholder: (part: ResultPart) => string,
-  tokenizer: Tokenizer,
-): { mask: Mask; part: ResultPart }[] {
-  const masked: { mask: Mask; part: ResultPart }[] = [];
-  let saved = 0;
-  for (const { part } of found) {
-    if (saved >= needed) break;
-    const text = placeholder(part);
-    const saves = part.tokens - tokenizer(text);
-    if (saves <= 0) continue;
-    saved += saves;
-    masked.push({ mask: { mark: part.mark, key: part.call, placeholder: text, saved: saves }, part });
-  }
-  return masked;
 }

@@ -81,14 +81,16 @@ export interface ToolOutput {
 
 /**
  * Returns a one-line placeholder for a tool result: the tool, its subject, and the size and kind of the output.
+ * @param key under which the agent can recall the whole text
  * @example
  * // [file_read: src/main.rs -- 142 lines, Rust source with main() entry point]
  * placeholderFor({ tool: "file_read", input: { path: "src/main.rs" }, text });
  */
-export function placeholderFor(result: ToolOutput | ResultPart): string {
+export function placeholderFor(result: ToolOutput | ResultPart, key?: string): string {
   const subject = subjectOf(result.input);
   const about = subject === undefined ? "" : ` ${clip(oneLine(subject), 80)}`;
-  return `[${result.tool}:${about} -- ${summaryOf(result.text, subject)}]`;
+  const where = key === undefined ? "" : `; recall key ${key}`;
+  return `[${result.tool}:${about} -- ${summaryOf(result.text, subject)}${where}]`;
 }
 
 /** Describes the size and kind of a text in a few words. Reads at most the first 16,000 characters. */
