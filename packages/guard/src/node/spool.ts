@@ -91,12 +91,12 @@ export function fileSpool(folder: string, options: SpoolOptions = {}): Spool {
         const path = join(folder, name);
         // Stop appending to a segment that is being sent.
         if (writing?.name === name) writing = undefined;
-        const text = await readFile(path, "utf8").catch(() => "");
-        const lines = wholeLines(text);
+        const bytes = await readFile(path).catch(() => Buffer.alloc(0));
+        const lines = wholeLines(bytes.toString("utf8"));
         const done = async () => {
           // If another process appended in the meantime, the segment is sent again, which is harmless.
           const now = await stat(path).catch(() => undefined);
-          if (now?.size === Buffer.byteLength(text)) await rm(path, { force: true });
+          if (now?.size === bytes.length) await rm(path, { force: true });
         };
         if (lines.length > 0) return { lines, done };
         await done();

@@ -1,68 +1,12 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { gunzipSync } from "node:zlib";
-import type { PlimsollEventInput } from "@plimsoll/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { fileSpool, sessionLog } from "../node/index.ts";
+import { sessionLog } from "../node/index.ts";
+import { event, scripted } from "../testing/events-server.ts";
 import { Queue } from "./queue.ts";
 import { createReporter, type ReporterOptions, type Trouble } from "./reporter.ts";
 import { retryAfter } from "./send.ts";
-
-let number = 0;
-const event = (size = 0): PlimsollEventInput => ({
-  type: "turn",
-  id: `t${number++}`,
-  at: Date.UTC(2026, 10, 20) + number,
-  harness: "h",
-  session: "s",
-  model: "m",
-  usage: { input_tokens: 100 },
-  ...(size > 0 ? { note: "x".repeat(size) } : {}),
-});
-
-type ScriptedAnswer = { status: number; headers?: Record<string, string>; body?: unknown };
-
-/** Starts a server that answers as scripted and counts how often it stored each event id. */
-async function scripted(answer: (lines: number, request: number) => ScriptedAnswer) {
-  const stored = new Map<string, number>();
-  const requests: { lines: number; encoding: string | undefined; auth: string | undefined; at: number }[] =
-    [];
-  const server: Server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on("data", (chunk: Buffer) => chunks.push(chunk));
-    request.on("end", () => {
-      const raw = Buffer.concat(chunks);
-      const text = (request.headers["content-encoding"] === "gzip" ? gunzipSync(raw) : raw).toString("utf8");
-      const lines = text.split("\n").filter((line) => line !== "");
-      requests.push({
-        lines: lines.length,
-        encoding: request.headers["content-encoding"],
-        auth: request.headers.authorization,
-        at: performance.now(),
-      });
-      const { status, headers, body } = answer(lines.length, requests.length);
-      if (status === 200) {
-        for (const line of lines) {
-          const { id } = JSON.parse(line) as { id: string };
-          stored.set(id, (stored.get(id) ?? 0) + 1);
-        }
-      }
-      response.writeHead(status, { "content-type": "application/json", ...headers });
-      response.end(JSON.stringify(body ?? { accepted: lines.length, duplicates: 0, rejected: [] }));
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  return {
-    url: `http://127.0.0.1:${port}`,
-    stored,
-    requests,
-    close: () => new Promise((resolve) => server.close(resolve)),
-  };
-}
 
 const OK = { status: 200 };
 let folder = "";
@@ -230,104 +174,6 @@ describe("the reporter", () => {
     await reporter.close();
     const lines = (await readFile(path, "utf8")).trim().split("\n");
     expect(lines.map((line) => JSON.parse(line))).toEqual(events);
-  });
-});
-
-describe("with a spool", () => {
-  it("loses nothing while the server is unreachable, across processes, and sends the oldest first", async () => {
-    let away = true;
-    const server = await scripted(() => (away ? { status: 503, headers: { "retry-after": "0" } } : OK));
-    closing.push(server.close);
-    for (let process = 0; process < 3; process++) {
-      const reporter = createReporter({ url: server.url, key: "k", spool: fileSpool(folder), flushMs: 1e9 });
-      for (let count = 0; count < 30; count++) reporter.record(event());
-      await reporter.flush();
-      expect(reporter.stats.waiting).toBe(0);
-      await reporter.close();
-    }
-    expect(server.stored.size).toBe(0);
-    away = false;
-    const reporter = createReporter({ url: server.url, key: "k", spool: fileSpool(folder), flushMs: 1e9 });
-    reporter.record(event());
-    await reporter.flush();
-    await reporter.close();
-    expect(server.stored.size).toBe(91);
-    expect([...server.stored.keys()].map((id) => Number(id.slice(1)))).toEqual(
-      [...server.stored.keys()].map((id) => Number(id.slice(1))).sort((a, b) => a - b),
-    );
-    expect(await readdir(folder)).toEqual([]);
-  });
-
-  it("limits the spool, and drops and counts the oldest segments", async () => {
-    const spool = fileSpool(folder, { maxBytes: 20_000, segmentBytes: 4_000 });
-    let dropped = 0;
-    const lines = Array.from({ length: 400 }, () => JSON.stringify(event()));
-    for (let from = 0; from < 400; from += 20) dropped += await spool.add(lines.slice(from, from + 20));
-    const kept: string[] = [];
-    for (let one = await spool.next(1e9, 1e9); one !== undefined; one = await spool.next(1e9, 1e9)) {
-      kept.push(...one.lines);
-      await one.done();
-    }
-    expect(dropped).toBeGreaterThan(100);
-    expect(kept).toEqual(lines.slice(dropped));
-  });
-
-  it("skips a line torn by a crash", async () => {
-    const spool = fileSpool(folder);
-    const whole = JSON.stringify(event());
-    await spool.add([whole]);
-    const [name] = await readdir(folder);
-    await writeFile(join(folder, name!), `${whole}\n{"type":"tu`);
-    expect((await fileSpool(folder).next(1e9, 1e9))!.lines).toEqual([whole]);
-  });
-
-  it("spools the batch in flight when the reporter closes", async () => {
-    const server = createServer(() => {});
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    closing.push(
-      () => server.closeAllConnections(),
-      () => server.close(),
-    );
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const reporter = createReporter({ url, key: "k", spool: fileSpool(folder), flushMs: 1e9, batch: 5 });
-    const events = Array.from({ length: 8 }, () => event());
-    for (const one of events) reporter.record(one);
-    await reporter.close(50);
-    const kept = (await fileSpool(folder).next(1e9, 1e9))!.lines;
-    expect(kept).toEqual(events.map((one) => JSON.stringify(one)));
-  });
-
-  it("keeps events in memory while the spool cannot be written, and spools them later", async () => {
-    const spool = fileSpool(folder);
-    let full = true;
-    const { server, reporter, troubles } = await setup(() => ({ status: 503 }), {
-      flushMs: 1e9,
-      spool: {
-        add: async (lines) => {
-          if (full) throw new Error("no space left");
-          return spool.add(lines);
-        },
-        next: spool.next,
-      },
-    });
-    for (let count = 0; count < 10; count++) reporter.record(event());
-    await reporter.flush();
-    expect(reporter.stats).toMatchObject({ waiting: 10, dropped: 0, spooled: 0 });
-    expect(troubles.map(({ kind }) => kind)).toEqual(["away", "spool"]);
-    full = false;
-    await reporter.flush();
-    expect(reporter.stats).toMatchObject({ waiting: 0, dropped: 0, spooled: 10 });
-    expect(server.stored.size).toBe(0);
-  });
-
-  it("keeps a segment that another process appended to while it was being sent", async () => {
-    const writer = fileSpool(folder);
-    const [first, second] = [JSON.stringify(event()), JSON.stringify(event())];
-    await writer.add([first]);
-    const reading = (await fileSpool(folder).next(1e9, 1e9))!;
-    await writer.add([second]);
-    await reading.done();
-    expect((await fileSpool(folder).next(1e9, 1e9))!.lines).toEqual([first, second]);
   });
 });
 

@@ -26,7 +26,10 @@ export interface ReporterOptions {
   log?: LogLine;
   /** Stores events while the server is unreachable, such as `fileSpool(folder)`. */
   spool?: Spool;
-  /** Longest time that an event waits in memory, in ms. Default: 1,000. */
+  /**
+   * Longest time that an event waits in memory before it is sent, or spooled if the server does not answer. In ms.
+   * Default: 1,000.
+   */
   flushMs?: number;
   /** Maximum number of events per request. Default: 500. */
   batch?: number;
@@ -84,11 +87,15 @@ export class Reporter {
   readonly #target: SendTarget | undefined;
   readonly #batch: number;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  /** When the timer fires. Epoch ms. */
+  #timerAt = 0;
   /** True if a flush is scheduled for now or in progress, so no other needs scheduling. */
   #urgent = false;
   #sending: Promise<void> | undefined;
   /** Events in the current request. */
   #inFlight: readonly string[] = [];
+  /** True if they are in the spool as well, because the server has not answered within `flushMs`. */
+  #inFlightSpooled = false;
   #failures = 0;
   #notBefore = 0;
   #reportedTroubles = new Set<Trouble["kind"]>();
@@ -153,14 +160,14 @@ export class Reporter {
     if (this.#target === undefined || this.#closed) return;
     this.#queue.push(line);
     if (this.#queue.length >= this.#batch && this.#failures === 0 && !this.#urgent) this.#scheduleFlush(0);
-    else if (this.#timer === undefined) this.#scheduleFlush(this.#options.flushMs ?? 1_000);
+    else if (this.#timer === undefined || this.#failures > 0) this.#scheduleFlush(this.#flushMs);
   };
 
   /** Sends the waiting events as far as the server accepts them now. Never throws. */
   async flush(): Promise<void> {
     if (this.#target === undefined) return;
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.#clearTimer();
+    if (this.#sending !== undefined) await this.#spoolMeanwhile();
     this.#urgent = true;
     this.#sending ??= this.#drain().finally(() => {
       this.#sending = undefined;
@@ -177,10 +184,17 @@ export class Reporter {
     const flushed = this.flush().then(() => this.flush());
     await Promise.race([flushed, new Promise((resolve) => setTimeout(resolve, withinMs).unref?.())]);
     this.#closed = true;
-    clearTimeout(this.#timer);
-    // The current request may still fail, so spool its events too; sending them twice is harmless.
-    if (this.#inFlight.length > 0 && this.#options.spool !== undefined)
-      await this.#spoolOrRequeue(this.#inFlight);
+    this.#clearTimer();
+    await this.#spoolMeanwhile();
+  }
+
+  /** Spools what waits while a request is under way. It may still fail, and sending events twice is harmless. */
+  async #spoolMeanwhile(): Promise<void> {
+    if (this.#options.spool === undefined) return;
+    if (this.#inFlight.length > 0 && !this.#inFlightSpooled) {
+      this.#inFlightSpooled = true;
+      this.#inFlightSpooled = await this.#spoolOrRequeue(this.#inFlight, "keep");
+    }
     await this.#toSpool();
   }
 
@@ -197,11 +211,12 @@ export class Reporter {
     while (this.#queue.length > 0) {
       const lines = this.#queue.take(this.#batch, MAX_BATCH_BYTES);
       this.#inFlight = lines;
+      this.#inFlightSpooled = false;
+      if (this.#options.spool !== undefined) this.#scheduleFlush(this.#flushMs);
       const settled = await this.#deliver(lines);
       this.#inFlight = [];
       if (!settled) {
-        if (this.#closed && this.#options.spool !== undefined) return;
-        await this.#spoolOrRequeue(lines);
+        if (!this.#inFlightSpooled) await this.#spoolOrRequeue(lines);
         await this.#toSpool();
         return;
       }
@@ -282,7 +297,13 @@ export class Reporter {
 
   #waitMs(): number {
     const left = this.#notBefore - this.#now();
-    return left > 0 ? left : (this.#options.flushMs ?? 1_000);
+    // Without a spool, events in memory wait for the server.
+    const spools = this.#options.spool !== undefined && this.#queue.length > 0;
+    return left > 0 && !spools ? left : this.#flushMs;
+  }
+
+  get #flushMs(): number {
+    return this.#options.flushMs ?? 1_000;
   }
 
   async #toSpool(): Promise<void> {
@@ -292,11 +313,17 @@ export class Reporter {
     }
   }
 
-  /** Moves lines to the spool, or back to the end of the memory queue if that fails. Returns true if spooled. */
-  async #spoolOrRequeue(lines: readonly string[]): Promise<boolean> {
+  /**
+   * Moves lines to the spool, or back to the end of the memory queue if that fails. Returns true if spooled.
+   * @param otherwise `keep`: the caller still has the lines
+   */
+  async #spoolOrRequeue(
+    lines: readonly string[],
+    otherwise: "requeue" | "keep" = "requeue",
+  ): Promise<boolean> {
     const { spool } = this.#options;
     const back = () => {
-      for (const line of lines) this.#queue.push(line);
+      if (otherwise === "requeue") for (const line of lines) this.#queue.push(line);
       return false;
     };
     if (spool === undefined) return back();
@@ -317,18 +344,24 @@ export class Reporter {
   }
 
   #scheduleFlush(afterMs: number): void {
-    if (this.#closed || (this.#timer !== undefined && afterMs > 0)) return;
+    if (this.#closed) return;
+    const wait = Math.min(afterMs, MAX_TIMER_MS);
+    const at = this.#now() + wait;
+    if (this.#timer !== undefined && afterMs > 0 && this.#timerAt <= at) return;
     if (afterMs === 0) this.#urgent = true;
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(
-      () => {
-        this.#timer = undefined;
-        void this.flush();
-      },
-      Math.min(afterMs, MAX_TIMER_MS),
-    );
+    this.#clearTimer();
+    this.#timerAt = at;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      void this.flush();
+    }, wait);
     // Reporting must not keep the process alive.
     (this.#timer as { unref?: () => void }).unref?.();
+  }
+
+  #clearTimer(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
   }
 
   #trouble(kind: Trouble["kind"], message: string): void {
