@@ -10,6 +10,7 @@ import {
   maskedNotice,
   restartMarker,
   summaryHead,
+  verbatimPart,
   windDownNotice,
 } from "./texts.ts";
 import type { Action } from "./types.ts";
@@ -100,8 +101,10 @@ export function compact<M>(
   const before = expectedTokens(input);
   const at = editor.keepFrom(input.state, line, how, policy);
   const turns = editor.turnsBefore(at);
-  const head = how === "compact" ? summaryHead(summary, turns) : handoffHead(summary);
-  const cut: GuardState = { ...input.state, cut: { at, head, turns } };
+  const { kept: said, left } = editor.userWords(input.state, at, line, policy);
+  const verbatim = verbatimPart(said, left, input.state.facts ?? []);
+  const head = how === "compact" ? summaryHead(summary, turns, verbatim) : handoffHead(summary, verbatim);
+  const cut: GuardState = { ...input.state, cut: { at, head, turns, summary, said } };
   const after = expectedTokens({ editor, state: cut });
   if (before - after < (policy.compact?.minGain ?? 0) * line) {
     const compactAfter = Math.round(before * 1.1);
@@ -151,7 +154,7 @@ export function restart<M>(
   reason: RestartReason | "ceiling",
 ): ActionResult<ActionOf<M, "restart">> {
   const previousTurns = state.turns;
-  const head = restartMarker(state.session + 1, previousTurns);
+  const head = restartMarker(state.session + 1, previousTurns) + verbatimPart([], 0, state.facts ?? []);
   const how = policy.restart ?? DEFAULT_POLICY.restart!;
   const { at, masks: shortened } = editor.carryover(state, head, limits, how, archive);
   const masks = [...state.masks, ...shortened];

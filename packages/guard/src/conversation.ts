@@ -12,6 +12,7 @@ import {
 import type { GuardStatus, Limits, RestartReason } from "./decide.ts";
 import { decide, howToCompact, limitsOf, lineOfAction } from "./decide.ts";
 import { factsOf } from "./decision-facts.ts";
+import { GuardError } from "./error.ts";
 import type { EventBody, Identity } from "./events.ts";
 import { eventOf } from "./events.ts";
 import { calibrate, type Prediction, predict } from "./measure/calibrate.ts";
@@ -45,6 +46,7 @@ import { plainShape } from "./view/shape.ts";
 import { windowOf } from "./window-size.ts";
 
 const NOTHING_SEEN = { exact: [], loose: [] };
+const MOST_FACT_CHARS = 8_000;
 
 type Withheld = Extract<EventBody, { type: "withheld" }>;
 
@@ -295,6 +297,26 @@ export class Conversation<M = Message> {
     const line = lineOfAction(this.#limits()).compact ?? 0;
     const to = this.#editor.keepFrom(this.#state, line, this.#compactHow(), this.policy);
     return this.#editor.digest(this.#state, to, maxChars);
+  }
+
+  /**
+   * Declares something that must stay in the context word for word, such as a constraint of the task. It stands in every
+   * summary from now on. The same name again replaces it; an empty text removes it.
+   * @throws {GuardError} `facts_too_long` if all facts together have more than 8,000 characters
+   * @example
+   * thread.declare("deploy target", "staging only");
+   */
+  declare(name: string, text: string): void {
+    const others = (this.#state.facts ?? []).filter((fact) => fact.name !== name);
+    const facts = text === "" ? others : [...others, { name, text }];
+    const length = facts.reduce((sum, fact) => sum + fact.name.length + fact.text.length, 0);
+    if (length > MOST_FACT_CHARS) {
+      throw new GuardError(
+        "facts_too_long",
+        `The facts have ${length} characters together; at most ${MOST_FACT_CHARS} stay in the context. Shorten or remove some.`,
+      );
+    }
+    this.#state = { ...this.#state, facts };
   }
 
   /**

@@ -38,10 +38,12 @@ export function factsOf<M>(
     maskGain: over(lines.mask) ? maskGain(false) : 0,
     urgentGain: full ? maskGain(true) : 0,
     compactGain: mayCompact
-      ? editor.compactGain(state, lines.compact ?? 0, {
-          ...compact,
-          how: howToCompact(state, compact, policy),
-        })
+      ? editor.compactGain(
+          state,
+          lines.compact ?? 0,
+          { ...compact, how: howToCompact(state, compact, policy) },
+          policy,
+        )
       : 0,
     restartGain: restartGain(),
     windDownTurns: windDownAt === undefined ? undefined : allTurns - windDownAt,

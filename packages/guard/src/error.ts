@@ -10,6 +10,8 @@ export type GuardErrorCode =
   | "store_lost"
   /** A configuration file is invalid. */
   | "invalid_config"
+  /** The declared facts are too long to stay in the context. */
+  | "facts_too_long"
   /** The orchestrator tried to read a file that a manager must not read. */
   | "read_refused";
 

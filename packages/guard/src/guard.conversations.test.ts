@@ -142,7 +142,28 @@ describe("conversations through one client", () => {
     }
     expect(guard.sideCalls).toBe(24);
     expect(guard.conversation().state).toMatchObject({ allTurns: 24, window: 0 });
-    expect(guard.conversation().state.compactions).toBeLessThan(8);
+    expect(guard.conversation().state.compactions).toBeLessThan(12);
+  });
+
+  it("an instruction of the user and a declared fact survive every summary word for word", async () => {
+    const { guard, send } = guarded();
+    const { history, ask, answer } = talk("a");
+    ask(20);
+    answer(await send([SYSTEM, ...history], "thread"), 20);
+    history.push({ role: "user", content: "#a-900 Never touch the folder vendor." });
+    guard.conversation("thread").declare("deploy target", "staging only");
+    answer(await send([SYSTEM, ...history], "thread"));
+    for (let turn = 0; turn < 40; turn++) {
+      ask();
+      answer(await send([SYSTEM, ...history], "thread"));
+      const text = textOf(model.requests.at(-1)!.messages);
+      expect(text).toContain("Never touch the folder vendor.");
+      if (!text.includes("summary of")) continue;
+      expect(text).toContain("- deploy target: staging only");
+      expect(text.split("[Earlier part of this conversation")).toHaveLength(2);
+      expect(text.split("summary of")).toHaveLength(2);
+    }
+    expect(guard.conversation("thread").state.compactions).toBeGreaterThan(3);
   });
 
   it("a history that begins anew with the same key starts another window", async () => {

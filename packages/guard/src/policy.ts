@@ -33,6 +33,8 @@ export interface CompactPolicy {
   how: "compact" | "fresh_session";
   /** Number of newest turns kept verbatim. */
   keepTurns: number;
+  /** Most of what the user said before them that is kept word for word, as a fraction of the threshold. */
+  keepUserWords: number;
   /** Least gain of a summary, as a fraction of the threshold. A summary that saves less is refused. */
   minGain: number;
 }
@@ -86,7 +88,7 @@ export const DEFAULT_POLICY: GuardPolicy = {
     keepErrors: true,
     longTexts: null,
   },
-  compact: { how: "compact", keepTurns: 4, minGain: 0.1 },
+  compact: { how: "compact", keepTurns: 4, keepUserWords: 0.2, minGain: 0.1 },
   restart: {
     how: "auto",
     graceTurns: 3,

@@ -11,6 +11,16 @@ export interface Cut {
   head: string;
   /** Number of turns that `head` replaces. */
   turns: number;
+  /** The summary in `head`, without what the user said. Undefined for a restart. */
+  summary?: string;
+  /** What the user said before it, word for word, as far as it was kept. */
+  said?: readonly string[];
+}
+
+/** Something that must stay in the context word for word. */
+export interface Fact {
+  name: string;
+  text: string;
 }
 
 export interface Mask {
@@ -64,6 +74,8 @@ export interface GuardState {
   masks: Mask[];
   cut: Cut | undefined;
   seen: SeenHistory | undefined;
+  /** What the harness declared. It stands in every summary. */
+  facts?: readonly Fact[];
   notices: AgentNotice[];
   /** Value of `allTurns` when the wind-down notice was sent. */
   windDownAt: number | undefined;

@@ -1,3 +1,4 @@
+import type { Fact } from "./state.ts";
 import type { HistoryChange } from "./view/alignment.ts";
 
 /** Texts that the guard adds to a conversation or shows to the user. */
@@ -55,13 +56,27 @@ export function restartMarker(session: number, previousTurns: number): string {
 }
 
 /** Message that replaces summarised turns. */
-export function summaryHead(summary: string, turns: number): string {
-  return `[Earlier part of this conversation, ${turns} turn${turns === 1 ? "" : "s"}, summarised:]\n${summary}`;
+export function summaryHead(summary: string, turns: number, verbatim = ""): string {
+  return `[Earlier part of this conversation, ${turns} turn${turns === 1 ? "" : "s"}, summarised:]\n${summary}${verbatim}`;
 }
 
 /** First message of a fresh session that continues an earlier one. */
-export function handoffHead(summary: string): string {
-  return `[This conversation continues from an earlier session. What matters from it:]\n${summary}`;
+export function handoffHead(summary: string, verbatim = ""): string {
+  return `[This conversation continues from an earlier session. What matters from it:]\n${summary}${verbatim}`;
+}
+
+/** What follows a summary word for word. `left`: messages of the user that are not among them. */
+export function verbatimPart(said: readonly string[], left: number, facts: readonly Fact[]): string {
+  const lines: string[] = [];
+  if (facts.length > 0) {
+    lines.push("[Facts:]", ...facts.map(({ name, text }) => `- ${name}: ${text}`));
+  }
+  if (said.length > 0) {
+    lines.push("[What the user said in it, word for word:]");
+    for (const text of said) lines.push(`- ${text}`);
+    if (left > 0) lines.push(`[${left} longer message${left === 1 ? "" : "s"} left out]`);
+  }
+  return lines.length === 0 ? "" : `\n${lines.join("\n")}`;
 }
 
 /** Shown to the user when a restart needs confirmation. */

@@ -33,11 +33,19 @@ export function keepFrom<M>(
   return startOfRecent(history, masks, turns, (line * 0.5) / calibration.slope, from);
 }
 
-/** Upper bound of the tokens that a summary of everything before the kept turns can save. */
-export function compactGain<M>(input: CutInput<M>, line: number, policy: CompactPolicy): number {
+/**
+ * Upper bound of the tokens that a summary of everything before the kept turns can save.
+ * @param grown estimated tokens by which what stands beside the summary grows
+ */
+export function compactGain<M>(
+  input: CutInput<M>,
+  line: number,
+  policy: CompactPolicy,
+  grown: number,
+): number {
   const { history, masks, calibration, from } = input;
   const older = estimateRange(history, masks, from, keepFrom(input, line, policy.how, policy.keepTurns));
-  return inContext(calibration, Math.max(0, older - MIN_SUMMARY_TOKENS));
+  return inContext(calibration, Math.max(0, older - grown - MIN_SUMMARY_TOKENS));
 }
 
 /** The part of a history that goes into the next session. Estimated tokens. */

@@ -2,6 +2,7 @@ import type { Limits } from "../decide.ts";
 import type { Tokenizer } from "../measure/estimate.ts";
 import type { CompactPolicy, GuardPolicy, MaskPolicy, RestartPolicy } from "../policy.ts";
 import type { AgentNotice, GuardState, Mask, SeenHistory } from "../state.ts";
+import { summaryHead } from "../texts.ts";
 import { type ContextComposition, compositionOf } from "./composition.ts";
 import {
   type CutInput,
@@ -18,6 +19,7 @@ import { type Candidate, candidates } from "./mask.ts";
 import { clip, shortenToShare } from "./placeholder.ts";
 import type { MessageReader } from "./reader.ts";
 import type { Shape } from "./shape.ts";
+import { userWords, wordsWithin } from "./user-words.ts";
 import { type BuiltView, estimateView, type NoticePlace, View } from "./view.ts";
 
 /** Overrides of the policy when the prompt would not fit at all. */
@@ -120,8 +122,12 @@ export class Editor<M> {
   }
 
   /** Upper bound of the tokens that a summary can save. */
-  compactGain(state: GuardState, line: number, policy: CompactPolicy): number {
-    return compactGain(this.#cutInput(state), line, policy);
+  compactGain(state: GuardState, line: number, compact: CompactPolicy, policy: GuardPolicy): number {
+    const at = this.keepFrom(state, line, compact.how, policy);
+    const { kept } = this.userWords(state, at, line, policy);
+    const words = kept.reduce((sum, text) => sum + this.#tokenizer(text), 0);
+    const before = state.cut === undefined ? 0 : this.#tokenizer(state.cut.head);
+    return compactGain(this.#cutInput(state), line, compact, words - before);
   }
 
   /** Index of the first canonical message that a summary keeps verbatim. */
@@ -164,16 +170,32 @@ export class Editor<M> {
     return masks;
   }
 
+  /** What the user said before the message at `keepFromMessage`, as far as a summary keeps it word for word. */
+  userWords(
+    state: GuardState,
+    keepFromMessage: number,
+    line: number,
+    { compact }: GuardPolicy,
+  ): { kept: string[]; left: number } {
+    const budget = ((compact?.keepUserWords ?? 0) * line) / state.calibration.slope;
+    const said = userWords(this.#history, this.#shape, this.#firstSent(state), keepFromMessage);
+    return wordsWithin([...(state.cut?.said ?? []), ...said], budget, this.#tokenizer);
+  }
+
   /** The messages that a summary would replace, as they are sent now. */
   toSummarise(state: GuardState, keepFromMessage: number): M[] {
-    const { messages: shown } = this.build({ ...state, notices: [] });
+    const { cut } = state;
+    // The new summary takes in the old one. What the user said stays beside both.
+    const brief = cut?.summary === undefined ? cut : { ...cut, head: summaryHead(cut.summary, cut.turns) };
+    const { messages: shown } = this.build({ ...state, cut: brief, notices: [] });
     const kept = this.#history.entries.length - keepFromMessage;
     return shown.slice(this.#history.pinned, shown.length - kept);
   }
 
   /** Summarises the same messages without a model. */
   digest(state: GuardState, keepFromMessage: number, maxChars: number): string {
-    const earlier = state.cut === undefined ? "" : `${clip(state.cut.head, maxChars >> 1)}\n`;
+    const { cut } = state;
+    const earlier = cut === undefined ? "" : `${clip(cut.summary ?? cut.head, maxChars >> 1)}\n`;
     const room = maxChars - earlier.length;
     return earlier + digest(this.#history, this.#shape, this.#firstSent(state), keepFromMessage, room);
   }
