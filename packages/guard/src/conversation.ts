@@ -26,7 +26,7 @@ import type { GuardState } from "./state.ts";
 import { newState } from "./state.ts";
 import { afterClear, realigned, settleWindDown } from "./state-changes.ts";
 import { storeText } from "./store-text.ts";
-import { historyChanged, maxRestartsReached, RESTART_CONFIRMATION } from "./texts.ts";
+import { historyChanged, maxRestartsReached, RESTART_CONFIRMATION, windowUnknown } from "./texts.ts";
 import { turnBody } from "./turn-event.ts";
 import type {
   Action,
@@ -62,6 +62,7 @@ export class Conversation<M = Message> {
   readonly #editor: Editor<M>;
   readonly #clock: () => number;
   #state: GuardState;
+  #windowWarned = false;
 
   /** @param reader shared by the conversations of a guard */
   constructor(options: ConversationOptions<M>, reader = readerOf(options)) {
@@ -132,6 +133,7 @@ export class Conversation<M = Message> {
       return { kind: "other", level: this.#state.level, utilization: undefined, flags: [], crossed: [] };
     }
     const window = this.#window(model);
+    this.#warnOfUnknownWindow(window.tokens, model);
     const observed = observeTurn(
       this.#state,
       { id, at, model, usage: reading.usage, windowTokens: window.tokens },
@@ -416,6 +418,19 @@ export class Conversation<M = Message> {
 
   #window(model?: string) {
     return windowOf(this.#state, this.#options.window, model);
+  }
+
+  #warnOfUnknownWindow(tokens: number | undefined, model: string): void {
+    if (tokens !== undefined || this.#windowWarned) return;
+    const { thresholds } = this.policy;
+    // With any size that was possible, a threshold in percent has one.
+    if (
+      Object.keys(limitsOf(thresholds, 1_000_000)).length ===
+      Object.keys(limitsOf(thresholds, undefined)).length
+    )
+      return;
+    this.#windowWarned = true;
+    (this.#options.onWarning ?? console.warn)(windowUnknown(model));
   }
 
   #limits(model?: string): Limits {

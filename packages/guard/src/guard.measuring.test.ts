@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { createGuard } from "./guard.ts";
 import { ASK, counted, SYSTEM, testGuard, toolTurn, usage } from "./testing.ts";
 
 describe("defects of other harnesses, avoided", () => {
@@ -75,6 +76,26 @@ describe("defects of other harnesses, avoided", () => {
     const seen = guard.observe({ eval_count: 12, model: "llama3.2" }, { id: "t1" });
     expect(seen).toMatchObject({ flags: ["count_missing"], level: level.tokens });
     expect(events[0]).toMatchObject({ estimated: true, usage: { input_tokens: level.tokens } });
+  });
+
+  it("an unknown window is told once, if a threshold needs it", () => {
+    const warnings: string[] = [];
+    const options = { identity: { harness: "h" }, onWarning: (text: string) => void warnings.push(text) };
+    const guard = createGuard(options);
+    for (const key of ["a", "b"]) {
+      for (let turn = 0; turn < 3; turn++) guard.conversation(key).observe(usage(1_000, `t${turn}`));
+    }
+    expect(warnings).toEqual([expect.stringContaining("Pass its size in tokens as window to createGuard")]);
+    const inTokens = {
+      thresholds: { warning: null, ceiling: 50_000, soft: null, hard: null, reserve: null },
+    };
+    createGuard({ ...options, policy: inTokens })
+      .conversation()
+      .observe(usage(1_000, "t"));
+    createGuard({ ...options, window: 10_000 })
+      .conversation()
+      .observe(usage(1_000, "t"));
+    expect(warnings).toHaveLength(1);
   });
 
   it("an unknown window stays unknown", () => {

@@ -30,7 +30,7 @@ export class Guard<M = Message> {
   #sideCalls = 0;
 
   constructor(options: GuardOptions<M>) {
-    this.options = options;
+    this.options = { ...options, onWarning: once(options.onWarning ?? console.warn) };
     this.#reader = readerOf(options);
   }
 
@@ -136,6 +136,16 @@ export class Guard<M = Message> {
     while (this.#conversations.has(`${MAIN}-${number}`)) number++;
     return `${MAIN}-${number}`;
   }
+}
+
+/** Tells each message once, whichever conversation it comes from. */
+function once(tell: (message: string) => void): (message: string) => void {
+  const told = new Set<string>();
+  return (message) => {
+    if (told.has(message)) return;
+    told.add(message);
+    tell(message);
+  };
 }
 
 function identityOf(

@@ -87,6 +87,14 @@ export function maxRestartsReached(max: number): string {
   return `Maximum of ${max} restart${max === 1 ? "" : "s"} reached; stopping.`;
 }
 
+/** For the user of a guard whose thresholds need a window size that nobody told. */
+export function windowUnknown(model: string): string {
+  return (
+    `The window size of ${model} is unknown, so thresholds in percent do nothing. Pass its size in tokens as window ` +
+    `to createGuard, such as window: 128_000, or a function that returns it by model name.`
+  );
+}
+
 /** Why a window ended without a response of the guard, for the event. */
 export function historyChanged(change: HistoryChange): string {
   switch (change) {

@@ -47,6 +47,8 @@ export interface GuardOptions<M> {
   notices?: NoticePlace;
   /** Receives each event as it happens, such as `reporter.record`. */
   onEvent?: (event: PlimsollEventInput) => void;
+  /** Receives what the user of the guard should know, once each. Default: `console.warn`. */
+  onWarning?: (message: string) => void;
   /** Current time in epoch ms. Default: `Date.now`. */
   clock?: () => number;
 }
