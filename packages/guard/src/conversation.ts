@@ -1,51 +1,39 @@
-import { type Usage, utilizationOf } from "@plimsoll/protocol/pure";
-import {
-  type ActionInput,
-  type ActionResult,
-  askForSummary,
-  compact,
-  expectedTokens,
-  mask,
-  restart,
-  windDown,
-} from "./actions.ts";
-import type { GuardStatus, Limits, RestartReason } from "./decide.ts";
-import { decide, howToCompact, limitsOf, lineOfAction } from "./decide.ts";
-import { factsOf } from "./decision-facts.ts";
+import { utilizationOf } from "@plimsoll/protocol/pure";
+import { type ActionInput, type ActionResult, compact, expectedTokens, restart } from "./actions.ts";
+import { ConversationEvents } from "./conversation-events.ts";
+import type { Limits, RestartReason } from "./decide.ts";
+import { howToCompact, limitsOf, lineOfAction } from "./decide.ts";
 import { GuardError } from "./error.ts";
 import type { EventBody, Identity } from "./events.ts";
-import { eventOf } from "./events.ts";
 import { calibrate, type Prediction, predict } from "./measure/calibrate.ts";
-import { estimateTokens, tokenizerScale } from "./measure/estimate.ts";
-import { readUsage, type UsageReading } from "./measure/usage.ts";
-import type { TurnObserved } from "./observe.ts";
+import { tokenizerScale } from "./measure/estimate.ts";
+import { uncountedTurn } from "./measure/uncounted.ts";
+import { readUsage } from "./measure/usage.ts";
 import { observeTurn } from "./observe.ts";
 import type { GuardPolicy } from "./policy.ts";
 import { resolvePolicy } from "./policy.ts";
+import { respond } from "./respond.ts";
 import type { GuardState } from "./state.ts";
-import { newState } from "./state.ts";
-import { afterClear, realigned, settleWindDown } from "./state-changes.ts";
+import { newState, restoredState } from "./state.ts";
+import { settleWindDown } from "./state-changes.ts";
 import { storeText } from "./store-text.ts";
-import { historyChanged, maxRestartsReached, RESTART_CONFIRMATION, windowUnknown } from "./texts.ts";
-import { turnBody } from "./turn-event.ts";
+import { syncHistory } from "./sync-history.ts";
+import { historyChanged, windowUnknown } from "./texts.ts";
+import type { TurnToReport } from "./turn-event.ts";
 import type {
   Action,
   ConversationOptions,
-  GuardOptions,
   GuardReading,
   Observation,
   ObserveFacts,
   Prepared,
 } from "./types.ts";
-import { align } from "./view/alignment.ts";
 import { Editor } from "./view/editor.ts";
 import { placeholderFor } from "./view/placeholder.ts";
-import { MessageReader } from "./view/reader.ts";
+import { readerOf } from "./view/reader.ts";
 import type { Message, Shape } from "./view/shape.ts";
-import { plainShape } from "./view/shape.ts";
 import { windowOf } from "./window-size.ts";
 
-const NOTHING_SEEN = { exact: [], loose: [] };
 const MOST_FACT_CHARS = 8_000;
 
 type Withheld = Extract<EventBody, { type: "withheld" }>;
@@ -61,6 +49,7 @@ export class Conversation<M = Message> {
   readonly #options: ConversationOptions<M>;
   readonly #editor: Editor<M>;
   readonly #clock: () => number;
+  readonly #events: ConversationEvents;
   #state: GuardState;
   #windowWarned = false;
 
@@ -72,21 +61,23 @@ export class Conversation<M = Message> {
     this.shape = reader.shape;
     this.#clock = options.clock ?? Date.now;
     const scale = options.tokenizer === undefined ? tokenizerScale(options.model) : 1;
-    this.#state = restored(options.state) ?? {
-      ...newState(scale, options.overheadTokens ?? 0),
-      model: options.model,
-    };
+    this.#state =
+      options.state === undefined
+        ? { ...newState(scale, options.overheadTokens ?? 0), model: options.model }
+        : restoredState(options.state);
+    const { identity, onEvent } = options;
+    this.#events = new ConversationEvents({ identity, onEvent, clock: this.#clock }, this.#state.events);
     this.#editor = new Editor(reader, this.#state.masks, options.notices ?? "merge");
   }
 
   /** Returns a copy of the state as plain JSON, for the `state` option of a later guard. */
   snapshot(): GuardState {
-    return structuredClone(this.#state);
+    return structuredClone(this.state);
   }
 
   /** The current state. Use `snapshot()` to store it. */
   get state(): Readonly<GuardState> {
-    return this.#state;
+    return { ...this.#state, events: this.#events.number };
   }
 
   /** Returns the current level, peak, window size and limits, all in tokens. */
@@ -110,7 +101,8 @@ export class Conversation<M = Message> {
    * reason as `kind`. Never throws for an unreadable value.
    */
   observe(value: unknown, facts: ObserveFacts = {}): Observation {
-    const reading = withoutCount(readUsage(value), value, facts);
+    const read = readUsage(value);
+    const reading = facts.answered === true ? uncountedTurn(read, value) : read;
     if (facts.sent !== undefined) this.#state = { ...this.#state, sent: facts.sent };
     if (reading.kind === "none") {
       this.#learnWindows(reading.windows);
@@ -125,11 +117,11 @@ export class Conversation<M = Message> {
     const at = this.#clock();
     const model = reading.model ?? facts.model ?? this.#state.model ?? "unknown";
     if (facts.contextWindow !== undefined) this.reportWindow(facts.contextWindow, model);
-    const id = reading.id ?? facts.id ?? `turn-${at.toString(36)}-${this.#state.events.toString(36)}`;
+    const id = reading.id ?? facts.id ?? `turn-${at.toString(36)}-${this.#events.number.toString(36)}`;
     const agent = facts.agent ?? reading.agent;
     const own = this.identity.agent ?? "main";
     if ((agent !== undefined && agent !== own) || facts.purpose !== undefined) {
-      this.#emitTurn(id, at, model, reading.usage, facts, undefined, agent);
+      this.#reportTurn({ id, model, usage: reading.usage, facts, observed: undefined }, at, agent);
       return { kind: "other", level: this.#state.level, utilization: undefined, flags: [], crossed: [] };
     }
     const window = this.#window(model);
@@ -141,7 +133,7 @@ export class Conversation<M = Message> {
     );
     this.#state = observed.state;
     this.#state = settleWindDown(this.#state, this.#limits(model), this.#state.level);
-    this.#emitTurn(id, at, model, observed.usage, facts, observed, undefined);
+    this.#reportTurn({ id, model, usage: observed.usage, facts, observed }, at, undefined);
     for (const crossing of observed.crossings) {
       this.#emit({
         type: "threshold_crossed",
@@ -196,73 +188,13 @@ export class Conversation<M = Message> {
    */
   prepare(messages: readonly M[]): Prepared<M> {
     this.#sync(messages);
-    const actions: Action<M>[] = [];
     const window = this.#window();
     const limits = limitsOf(this.policy.thresholds, window.tokens);
-    let status: GuardStatus = "clear";
-    let pointless = false;
-    let compacting = false;
-    let request: Action<M> | undefined;
-    let place = 0;
-    for (let step = 0; step < 6; step++) {
-      const level = expectedTokens(this.#input(limits));
-      this.#state = settleWindDown(this.#state, limits, level);
-      const decision = decide(factsOf(this.#input(limits), level, window.tokens, compacting), this.policy);
-      if (decision.type === "rest") {
-        status = decision.status;
-        pointless = decision.withheld !== undefined;
-        // Reported once; otherwise every prompt would report it again.
-        if (pointless && !this.#state.restartPointless) this.#withhold("restart", "no_gain");
-        break;
-      }
-      if (decision.type === "mask") {
-        const result = mask(this.#input(limits), {
-          level,
-          target: decision.target,
-          urgent: decision.urgent,
-          placeholder: this.#options.placeholder ?? placeholderFor,
-        });
-        if (result === undefined) {
-          status = "exhausted";
-          break;
-        }
-        actions.push(this.#apply(result));
-        continue;
-      }
-      if (decision.type === "compact" || decision.type === "fresh_session") {
-        const asked = this.#state.compactAsked;
-        request = askForSummary(this.#input(limits), decision.type, decision.line);
-        place = actions.length;
-        // The harness ignored a summary request from an earlier turn, so later responses must not wait for it.
-        if (asked === undefined || asked === this.#state.allTurns) break;
-        compacting = true;
-        continue;
-      }
-      if (decision.type === "wind_down") {
-        actions.push(this.#apply(windDown(this.#input(limits), level, window.tokens, decision.turnsLeft)));
-        status = "winding_down";
-        break;
-      }
-      if (decision.type === "stop") {
-        this.#withhold("restart", decision.reason);
-        actions.push({ ...decision, say: maxRestartsReached(this.policy.restart?.max ?? 0) });
-        break;
-      }
-      if (decision.confirm) {
-        this.#withhold("restart", "unconfirmed");
-        actions.push({ type: "confirm_restart", reason: decision.reason, say: RESTART_CONFIRMATION });
-        break;
-      }
-      actions.push(this.restart(decision.reason));
-    }
-    // After a restart nothing is left to summarise.
-    if (request !== undefined && !actions.some((action) => action.type === "restart")) {
-      this.#withdrawSummaryRequest();
-      this.#state = { ...this.#state, compactAsked: this.#state.compactAsked ?? this.#state.allTurns };
-      actions.splice(place, 0, request);
-    }
-    const sent = this.#editor.estimate(this.#state);
-    this.#state = { ...this.#state, sent, restartPointless: pointless };
+    const placeholder = this.#options.placeholder ?? placeholderFor;
+    const { state, events, actions, status } = respond(this.#input(limits), window.tokens, placeholder);
+    const sent = this.#editor.estimate(state);
+    this.#state = { ...state, sent };
+    for (const { body, window } of events) this.#emit(body, window);
     return {
       ...this.#editor.build(this.#state),
       actions,
@@ -367,29 +299,13 @@ export class Conversation<M = Message> {
 
   /** Reads the messages, and moves the edits to where their messages stand now. */
   #sync(messages: readonly M[]): void {
-    this.#editor.sync(messages);
-    const now = this.#editor.seen();
-    const { seen } = this.#state;
-    const alignment = align(seen ?? NOTHING_SEEN, now, (index) => this.#editor.isAgents(index));
-    if (alignment.change === "grown" && (seen === undefined || seen.pinned === now.pinned)) {
-      this.#state = { ...this.#state, seen: now };
-      return;
-    }
-    const before = this.#state;
-    const { state, cutLost } = realigned(before, now, alignment);
+    const { level, window } = this.#state;
+    const { state, cleared } = syncHistory(this.#state, this.#editor, messages);
     this.#state = state;
-    const reset = alignment.change === "reset" && before.turns > 0;
-    if (!reset && !cutLost) return;
-    this.#state = afterClear(state);
-    this.#emit(
-      {
-        type: "cleared",
-        tokens_before: before.level ?? null,
-        tokens_after: expectedTokens(this.#input()),
-        reason: historyChanged(alignment.change),
-      },
-      before.window,
-    );
+    if (cleared === undefined) return;
+    const tokens_after = expectedTokens(this.#input());
+    const reason = historyChanged(cleared);
+    this.#emit({ type: "cleared", tokens_before: level ?? null, tokens_after, reason }, window);
   }
 
   #input(limits: Limits = this.#limits()): ActionInput<M> {
@@ -443,34 +359,20 @@ export class Conversation<M = Message> {
     if (tokens !== undefined) this.reportWindow(tokens, model);
   }
 
-  #emitTurn(
-    id: string,
+  /** @param agent that made the call, if it is named */
+  #reportTurn(
+    turn: Omit<TurnToReport, "reportedWindow" | "composition">,
     at: number,
-    model: string,
-    usage: TurnObserved["usage"],
-    facts: ObserveFacts,
-    observed: TurnObserved | undefined,
     agent: string | undefined,
   ): void {
     if (this.#options.onEvent === undefined) return;
-    const own = this.identity.agent ?? "main";
-    const other = agent !== undefined && agent !== own;
-    const level = this.#state.sent === undefined ? undefined : observed?.level;
-    const window = this.#window(model);
-    const body = turnBody({
-      id,
-      model,
-      usage,
-      facts,
-      observed,
-      // Omit a catalog size: the server has its own catalog, which users can correct.
-      reportedWindow: other || window.source === "catalog" ? undefined : window.tokens,
-      composition: level === undefined ? undefined : this.#editor.composition(this.#state, level),
-    });
-    const identity = other ? { ...this.identity, agent, parentAgent: own } : this.identity;
-    this.#options.onEvent(
-      eventOf(identity, at, other ? undefined : this.#state.window, this.#nextEventNumber(), body),
-    );
+    const other = agent === (this.identity.agent ?? "main") ? undefined : agent;
+    const level = this.#state.sent === undefined ? undefined : turn.observed?.level;
+    const window = this.#window(turn.model);
+    // Omit a catalog size: the server has its own catalog, which users can correct.
+    const reportedWindow = other !== undefined || window.source === "catalog" ? undefined : window.tokens;
+    const composition = level === undefined ? undefined : this.#editor.composition(this.#state, level);
+    this.#events.emitTurn({ ...turn, reportedWindow, composition }, at, this.#state.window, other);
   }
 
   /**
@@ -479,8 +381,7 @@ export class Conversation<M = Message> {
    */
   note(body: EventBody, subAgent?: string): void {
     if (subAgent !== undefined) {
-      const identity = { ...this.identity, agent: subAgent, parentAgent: this.identity.agent ?? "main" };
-      this.#options.onEvent?.(eventOf(identity, this.#clock(), undefined, this.#nextEventNumber(), body));
+      this.#events.emitOf(subAgent, body);
       return;
     }
     this.#emit(body);
@@ -488,48 +389,6 @@ export class Conversation<M = Message> {
   }
 
   #emit(body: EventBody, window = this.#state.window): void {
-    const number = this.#nextEventNumber();
-    this.#options.onEvent?.(eventOf(this.identity, this.#clock(), window, number, body));
+    this.#events.emit(body, window);
   }
-
-  #nextEventNumber(): number {
-    this.#state = { ...this.#state, events: this.#state.events + 1 };
-    return this.#state.events;
-  }
-}
-
-const UNCOUNTED: Usage = {
-  input_tokens: undefined,
-  cache_read_tokens: undefined,
-  cache_write_tokens: undefined,
-  output_tokens: undefined,
-  reasoning_tokens: undefined,
-};
-
-/** Makes a turn of an answer whose provider did not count it. */
-function withoutCount(reading: UsageReading, value: unknown, { answered }: ObserveFacts): UsageReading {
-  if (answered !== true || reading.kind !== "none" || reading.reason !== "no_usage") return reading;
-  const { id, model } = (value ?? {}) as { id?: unknown; model?: unknown };
-  const text = (one: unknown) => (typeof one === "string" && one !== "" ? one : undefined);
-  return {
-    kind: "turn",
-    usage: UNCOUNTED,
-    id: text(id),
-    model: text(model),
-    agent: undefined,
-    source: "protocol",
-    costUsd: undefined,
-  };
-}
-
-/** Reads the messages of one guard. */
-export function readerOf<M>({ shape, tokenizer = estimateTokens }: GuardOptions<M>): MessageReader<M> {
-  // Without a shape, M is its default, Message.
-  return new MessageReader(shape ?? (plainShape as unknown as Shape<M>), tokenizer);
-}
-
-/** A state of before edits had fingerprints loses them: nothing tells which messages they belong to. */
-function restored(state: GuardState | undefined): GuardState | undefined {
-  if (state === undefined || state.version === 2) return state;
-  return { ...(state as GuardState), version: 2, masks: [], cut: undefined, seen: undefined, notices: [] };
 }

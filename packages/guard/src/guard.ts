@@ -1,10 +1,10 @@
-import { Conversation, readerOf } from "./conversation.ts";
+import { Conversation } from "./conversation.ts";
 import { currentConversation } from "./conversation-context.ts";
 import type { Identity } from "./events.ts";
 import type { GuardState, SeenHistory } from "./state.ts";
 import type { GuardOptions } from "./types.ts";
 import { align, type Trail } from "./view/alignment.ts";
-import type { MessageReader } from "./view/reader.ts";
+import { type MessageReader, readerOf } from "./view/reader.ts";
 import type { Message } from "./view/shape.ts";
 
 /** The key of the only conversation of a harness that has one. */

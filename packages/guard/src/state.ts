@@ -137,3 +137,9 @@ export function newState(scale: number, overheadTokens: number): GuardState {
     events: 0,
   };
 }
+
+/** A state of before edits had fingerprints loses them: nothing tells which messages they belong to. */
+export function restoredState(state: GuardState): GuardState {
+  if (state.version === 2) return state;
+  return { ...(state as GuardState), version: 2, masks: [], cut: undefined, seen: undefined, notices: [] };
+}

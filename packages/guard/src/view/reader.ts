@@ -1,7 +1,7 @@
-import type { Tokenizer } from "../measure/estimate.ts";
+import { estimateTokens, type Tokenizer } from "../measure/estimate.ts";
 import type { Trail } from "./alignment.ts";
 import { type Fingerprint, fingerprintOf, textHash } from "./fingerprint.ts";
-import type { Part, Shape } from "./shape.ts";
+import { type Part, plainShape, type Shape } from "./shape.ts";
 
 /** Estimated tokens that providers add around each message, such as the role and separators. */
 const MESSAGE_OVERHEAD = 4;
@@ -63,3 +63,14 @@ export class MessageReader<M> {
 
 /** Adds a system message to the fingerprint of those before it. */
 export const systemPrint = (before: number, { exact }: Fingerprint): number => textHash(`${before} ${exact}`);
+
+/** Creates the reader of one guard. Without a shape, `M` is its default, `Message`. */
+export function readerOf<M>({
+  shape = plainShape as unknown as Shape<M>,
+  tokenizer = estimateTokens,
+}: {
+  shape?: Shape<M>;
+  tokenizer?: Tokenizer;
+}): MessageReader<M> {
+  return new MessageReader(shape, tokenizer);
+}
