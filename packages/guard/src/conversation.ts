@@ -1,5 +1,6 @@
 import { utilizationOf } from "@plimsoll/protocol/pure";
 import { type ActionInput, type ActionResult, compact, expectedTokens, restart } from "./actions.ts";
+import { checkPolicy, checkWindow } from "./check-options.ts";
 import { ConversationEvents } from "./conversation-events.ts";
 import type { Limits, RestartReason } from "./decide.ts";
 import { howToCompact, limitsOf, lineOfAction } from "./decide.ts";
@@ -57,6 +58,8 @@ export class Conversation<M = Message> {
   constructor(options: ConversationOptions<M>, reader = readerOf(options)) {
     this.#options = options;
     this.identity = options.identity;
+    checkPolicy(options.policy ?? {});
+    checkWindow(options.window);
     this.policy = resolvePolicy(options.policy);
     this.shape = reader.shape;
     this.#clock = options.clock ?? Date.now;

@@ -8,6 +8,8 @@ export type GuardErrorCode =
   | "store_locked"
   /** Another process took over the state because this process seemed dead. */
   | "store_lost"
+  /** An option of the guard or a field of its policy is invalid. */
+  | "invalid_option"
   /** A configuration file is invalid. */
   | "invalid_config"
   /** The declared facts are too long to stay in the context. */

@@ -1,3 +1,4 @@
+import { checkPolicy, checkWindow } from "./check-options.ts";
 import { Conversation } from "./conversation.ts";
 import { currentConversation } from "./conversation-context.ts";
 import type { Identity } from "./events.ts";
@@ -30,6 +31,8 @@ export class Guard<M = Message> {
   #sideCalls = 0;
 
   constructor(options: GuardOptions<M>) {
+    checkPolicy(options.policy ?? {});
+    checkWindow(options.window);
     this.options = { ...options, onWarning: once(options.onWarning ?? console.warn) };
     this.#reader = readerOf(options);
   }

@@ -101,11 +101,18 @@ export const DEFAULT_POLICY: GuardPolicy = {
 
 /** Fills the missing fields of a policy with their defaults. */
 export function resolvePolicy(input: PolicyInput = {}): GuardPolicy {
+  const { mask, compact, restart } = DEFAULT_POLICY;
   return {
-    thresholds: { ...DEFAULT_POLICY.thresholds, ...input.thresholds },
+    thresholds: filled(DEFAULT_POLICY.thresholds, input.thresholds),
     mode: input.mode ?? DEFAULT_POLICY.mode,
-    mask: input.mask === null ? null : { ...DEFAULT_POLICY.mask!, ...input.mask },
-    compact: input.compact === null ? null : { ...DEFAULT_POLICY.compact!, ...input.compact },
-    restart: input.restart === null ? null : { ...DEFAULT_POLICY.restart!, ...input.restart },
+    mask: input.mask === null ? null : filled(mask!, input.mask),
+    compact: input.compact === null ? null : filled(compact!, input.compact),
+    restart: input.restart === null ? null : filled(restart!, input.restart),
   };
+}
+
+/** A field that is undefined is missing. */
+function filled<T extends object>(defaults: T, given: Partial<T> | undefined): T {
+  const known = Object.entries(given ?? {}).filter(([, value]) => value !== undefined);
+  return { ...defaults, ...(Object.fromEntries(known) as Partial<T>) };
 }
