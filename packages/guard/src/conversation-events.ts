@@ -1,11 +1,13 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol/pure";
 import { type EventBody, eventOf, type Identity } from "./events.ts";
+import { eventLost } from "./texts.ts";
 import { type TurnToReport, turnBody } from "./turn-event.ts";
 
 /** Where the events of a conversation go. */
 export interface EventTarget {
   identity: Identity;
   onEvent: ((event: PlimsollEventInput) => void) | undefined;
+  onWarning: (message: string) => void;
   /** Epoch ms. */
   clock: () => number;
 }
@@ -54,6 +56,11 @@ export class ConversationEvents {
 
   #send(identity: Identity, at: number, window: number | undefined, body: EventBody): void {
     this.#number += 1;
-    this.#target.onEvent?.(eventOf(identity, at, window, this.#number, body));
+    try {
+      this.#target.onEvent?.(eventOf(identity, at, window, this.#number, body));
+    } catch (error) {
+      // The answer of the model matters more than its record.
+      this.#target.onWarning(eventLost(error));
+    }
   }
 }

@@ -68,8 +68,9 @@ export class Conversation<M = Message> {
       options.state === undefined
         ? { ...newState(scale, options.overheadTokens ?? 0), model: options.model }
         : restoredState(options.state);
-    const { identity, onEvent } = options;
-    this.#events = new ConversationEvents({ identity, onEvent, clock: this.#clock }, this.#state.events);
+    const { identity, onEvent, onWarning = console.warn } = options;
+    const target = { identity, onEvent, onWarning, clock: this.#clock };
+    this.#events = new ConversationEvents(target, this.#state.events);
     this.#editor = new Editor(reader, this.#state.masks, options.notices ?? "merge");
   }
 

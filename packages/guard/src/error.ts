@@ -12,6 +12,8 @@ export type GuardErrorCode =
   | "invalid_option"
   /** A configuration file is invalid. */
   | "invalid_config"
+  /** A summary was longer than asked for, and was cut. */
+  | "summary_too_long"
   /** The declared facts are too long to stay in the context. */
   | "facts_too_long"
   /** The orchestrator tried to read a file that a manager must not read. */
@@ -23,6 +25,14 @@ export function noRestartLeft(max: number): GuardError {
     "max_restarts",
     `The call was not sent: a restart is due, but the maximum of ${max} is reached. Start a new session with a new ` +
       `guard, raise policy.restart.max, or pass onStop: "send" to send the call anyway.`,
+  );
+}
+
+/** The `summary_too_long` error. Both in characters. */
+export function summaryTooLong(length: number, max: number): GuardError {
+  return new GuardError(
+    "summary_too_long",
+    `The summary has ${length} characters and was cut to ${max}. Tell the model the limit that summarize gets as maxChars.`,
   );
 }
 

@@ -1,13 +1,19 @@
 import type { Conversation } from "./conversation.ts";
+import { summaryTooLong } from "./error.ts";
 import type { Action, Prepared } from "./types.ts";
 import { clip } from "./view/placeholder.ts";
 
 export interface FitOptions<M> {
   /**
    * Writes a summary of older messages, at most `maxChars` characters long. The guard writes its own summary, without
-   * a model, if this is missing, throws, or saves too little.
+   * a model, if this is missing, throws, takes longer than `summarizeMs`, or saves too little. `signal` ends with the caller's
+   * own signal and with that time.
    */
-  summarize?: (request: { messages: readonly M[]; maxChars: number }) => Promise<string> | string;
+  summarize?: (request: SummaryRequest<M>) => Promise<string> | string;
+  /** Longest time that a summary may take, in ms. Default: 60,000. */
+  summarizeMs?: number;
+  /** Ends the wait for a summary. */
+  signal?: AbortSignal | undefined;
   /**
    * Counts the tokens of the prompt exactly, for example with a provider's API. Called only when the estimate is near
    * or above a line. If it fails, the guard uses the estimate.
@@ -17,9 +23,22 @@ export interface FitOptions<M> {
   say?: (text: string) => void;
   /** Called when a restart needs confirmation; return `true` to restart. */
   confirm?: () => Promise<boolean> | boolean;
-  /** Receives the error of a failed `summarize`. The guard then writes its own summary. */
+  /**
+   * Receives the error of a failed `summarize`, after which the guard writes its own summary, and a {@link GuardError}
+   * `summary_too_long` for one that was cut.
+   */
   onSummaryError?: (error: unknown) => void;
 }
+
+/** What `summarize` is given. */
+export interface SummaryRequest<M> {
+  messages: readonly M[];
+  /** Characters. */
+  maxChars: number;
+  signal: AbortSignal;
+}
+
+const SUMMARIZE_MS = 60_000;
 
 /**
  * Runs `prepare` and carries out the asynchronous actions: exact counts, summaries and confirmations.
@@ -62,15 +81,30 @@ async function summaryFor<M>(
   action: Extract<Action<M>, { type: "compact" | "fresh_session" }>,
   options: FitOptions<M>,
 ): Promise<string> {
-  if (options.summarize !== undefined) {
-    try {
-      const summary = await options.summarize({ messages: action.messages, maxChars: action.maxChars });
-      if (summary.trim() !== "") return clip(summary, action.maxChars);
-    } catch (error) {
-      options.onSummaryError?.(error);
-    }
+  const { messages, maxChars } = action;
+  const { summarize, onSummaryError } = options;
+  if (summarize === undefined) return guard.digest(maxChars);
+  const limit = AbortSignal.timeout(options.summarizeMs ?? SUMMARIZE_MS);
+  const signal = options.signal === undefined ? limit : AbortSignal.any([limit, options.signal]);
+  try {
+    const made = Promise.resolve(summarize({ messages, maxChars, signal }));
+    const summary = await Promise.race([made, ended(signal)]);
+    if (summary.length > maxChars) onSummaryError?.(summaryTooLong(summary.length, maxChars));
+    if (summary.trim() !== "") return clip(summary, maxChars);
+  } catch (error) {
+    // The caller gave up: nothing will be sent.
+    options.signal?.throwIfAborted();
+    onSummaryError?.(error);
   }
-  return guard.digest(action.maxChars);
+  return guard.digest(maxChars);
+}
+
+/** Rejects when a signal ends. */
+function ended(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    else signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
 }
 
 /** From this fraction of a line on, the true count may be on either side of it. */

@@ -95,6 +95,11 @@ export function windowUnknown(model: string): string {
   );
 }
 
+/** For the user of a guard whose `onEvent` threw. */
+export function eventLost(error: unknown): string {
+  return `onEvent threw, so events are lost: ${error instanceof Error ? error.message : String(error)}`;
+}
+
 /** Why a window ended without a response of the guard, for the event. */
 export function historyChanged(change: HistoryChange): string {
   switch (change) {

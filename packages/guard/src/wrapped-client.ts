@@ -33,23 +33,34 @@ export interface FittedCall<M> {
   observe(answer: unknown, facts?: ObserveFacts): void;
 }
 
+/** What is known of a call. */
+export interface CallFacts<M> {
+  params: unknown;
+  /** The caller's signal. */
+  signal?: AbortSignal | undefined;
+  /** Called with the conversation before its messages are fitted. */
+  begin?: (conversation: Conversation<M>) => void;
+}
+
+/** The signal in the request options that follow the parameters of a call. */
+export const signalIn = (rest: readonly unknown[]): AbortSignal | undefined =>
+  (rest[0] as { signal?: AbortSignal } | undefined)?.signal;
+
 /**
  * Finds the conversation of a call and fits its messages.
- * @param begin called with the conversation before its messages are fitted
  * @throws {GuardError} `max_restarts` or `restart_unconfirmed`, unless `onStop` is `send`.
  */
 export async function fitCall<M>(
   guard: Guarded<M>,
   messages: readonly M[],
-  params: unknown,
+  { params, signal, begin }: CallFacts<M>,
   options: ClientOptions<M>,
-  begin?: (conversation: Conversation<M>) => void,
 ): Promise<FittedCall<M>> {
   const conversation =
     guard instanceof Conversation ? guard : guard.route(messages, options.conversation?.(params));
   if (conversation === undefined) return { conversation, messages, system: [], observe() {} };
   begin?.(conversation);
-  const prepared = await fitOrThrow(conversation, messages, options);
+  const prepared = await fitOrThrow(conversation, messages, { ...options, signal: signal ?? options.signal });
   const began = Date.now();
   return {
     conversation,

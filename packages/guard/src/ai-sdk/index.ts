@@ -25,8 +25,12 @@ export function guardMiddleware(guard: Guarded<AiMessage>, options: ClientOption
   const answered = (prompt: object, answer: unknown) => calls.get(prompt)?.observe(answer);
   return {
     specificationVersion: "v3" as const,
-    async transformParams<P extends { prompt: readonly AiMessage[] }>({ params }: { params: P }): Promise<P> {
-      const fitted = await fitCall(guard, params.prompt, params, options);
+    async transformParams<P extends { prompt: readonly AiMessage[]; abortSignal?: AbortSignal | undefined }>({
+      params,
+    }: {
+      params: P;
+    }): Promise<P> {
+      const fitted = await fitCall(guard, params.prompt, { params, signal: params.abortSignal }, options);
       if (fitted.conversation === undefined) return params;
       const system = fitted.system.map((content): AiMessage => ({ role: "system", content }));
       const prompt = [...system, ...fitted.messages];

@@ -5,6 +5,7 @@ import {
   fitCall,
   type Guarded,
   GuardedCall,
+  signalIn,
   watchedStream,
   withOverrides,
 } from "../wrapped-client.ts";
@@ -84,7 +85,12 @@ export function guardMessages<C extends MessagesClient>(
   const create = (params: Record<string, unknown>, ...rest: unknown[]) => {
     const streamed = params.stream === true;
     const begin = async () => {
-      const fitted = await fitCall(guard, params.messages as AnthropicMessage[], params, options);
+      const fitted = await fitCall(
+        guard,
+        params.messages as AnthropicMessage[],
+        { params, signal: signalIn(rest) },
+        options,
+      );
       const { messages, system } = fitted;
       const sent = {
         ...params,

@@ -1,3 +1,4 @@
+import type { Conversation } from "../conversation.ts";
 import { joined, type Part, type Shape, textOf } from "../view/shape.ts";
 import {
   type ClientOptions,
@@ -73,9 +74,10 @@ export function guardOllama<C extends OllamaClient>(
     const asked = typeof numCtx === "number" ? numCtx : defaults.get(model);
     const expected = asked ?? (await loadedWindow(client, model));
     const given = params.messages as OllamaMessage[];
-    const fitted = await fitCall(guard, given, params, options, (conversation) => {
+    const begin = (conversation: Conversation<OllamaMessage>) => {
       if (expected !== undefined) conversation.reportWindow(expected, model);
-    });
+    };
+    const fitted = await fitCall(guard, given, { params, begin }, options);
     const { conversation } = fitted;
     const system = fitted.system.map((content): OllamaMessage => ({ role: "system", content }));
     const answer: unknown = await client.chat({ ...params, messages: [...system, ...fitted.messages] });

@@ -7,6 +7,7 @@ import {
   fitCall,
   type Guarded,
   GuardedCall,
+  signalIn,
   watchedStream,
   withOverrides,
 } from "../wrapped-client.ts";
@@ -47,7 +48,12 @@ export function guardChat<C extends ChatClient>(
     const streamed = params.stream === true;
     const asked = (params.stream_options as { include_usage?: boolean } | undefined)?.include_usage;
     const begin = async () => {
-      const fitted = await fitCall(guard, params.messages as ChatMessage[], params, options);
+      const fitted = await fitCall(
+        guard,
+        params.messages as ChatMessage[],
+        { params, signal: signalIn(rest) },
+        options,
+      );
       if (fitted.conversation === undefined)
         return { fitted, call: client.chat.completions.create(params, ...rest) };
       const system = fitted.system.map((content): ChatMessage => ({ role: "system", content }));
@@ -124,7 +130,7 @@ export function guardResponses<C extends ResponsesClient>(
       }
       const input =
         typeof params.input === "string" ? [{ role: "user", content: params.input }] : (params.input ?? []);
-      const fitted = await fitCall(guard, input as InputItem[], params, options);
+      const fitted = await fitCall(guard, input as InputItem[], { params, signal: signalIn(rest) }, options);
       if (fitted.conversation === undefined)
         return { fitted, call: client.responses.create(params, ...rest) };
       const instructions = [params.instructions, ...fitted.system].filter((text) => text != null);
