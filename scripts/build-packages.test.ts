@@ -166,7 +166,7 @@ describe("the packed guard", () => {
       import { createReporter } from "@plimsoll/guard/report";
       import { ContextWatcher } from "@plimsoll/guard/watcher";
       const reporter = createReporter({ url: "http://127.0.0.1:1" });
-      const guard = createGuard({ identity: { harness: "h", session: "s" }, onEvent: reporter.record });
+      const guard = createGuard({ identity: { harness: "h" }, onEvent: reporter.record }).conversation("s");
       const history: Message[] = [{ role: "user", content: "Hello" }];
       const { messages } = await fit(guard, history);
       const tokens: number | undefined = guard.observe({ prompt_tokens: messages.length }).level;

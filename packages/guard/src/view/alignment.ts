@@ -23,7 +23,7 @@ export type HistoryChange =
   | "reset";
 
 /** Messages that stand in both histories, in one piece. */
-export interface Piece {
+export interface SharedPiece {
   /** Index of the first one before. */
   from: number;
   /** Index of the first one now. */
@@ -34,7 +34,7 @@ export interface Piece {
 export interface Alignment {
   change: HistoryChange;
   /** In order. They do not overlap. */
-  pieces: readonly Piece[];
+  pieces: readonly SharedPiece[];
   /** Messages in the pieces that say exactly the same as before. */
   exact: number;
   /** True if one of them is the agent's. Two conversations may begin with the same words of a user. */
@@ -52,7 +52,7 @@ const MOST_POSITIONS = 8;
 export function align(before: Trail, now: Trail, isAgents: (index: number) => boolean): Alignment {
   const same = commonStart(before.exact, now.exact);
   const shift = likeliestShift(before.exact, now.exact, same);
-  const pieces: Piece[] = [];
+  const pieces: SharedPiece[] = [];
   let exact = 0;
   let answered = false;
   const compare = (to: number, from: number) => {
@@ -104,7 +104,7 @@ function likeliestShift(before: readonly number[], now: readonly number[], same:
   return best;
 }
 
-function changeOf(before: Trail, pieces: readonly Piece[]): HistoryChange {
+function changeOf(before: Trail, pieces: readonly SharedPiece[]): HistoryChange {
   if (before.exact.length === 0) return "grown";
   let to = 0;
   let from = 0;
