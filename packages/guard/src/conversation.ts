@@ -4,7 +4,6 @@ import { checkPolicy, checkWindow } from "./check-options.ts";
 import { ConversationEvents } from "./conversation-events.ts";
 import type { Limits, RestartReason } from "./decide.ts";
 import { howToCompact, limitsOf, lineOfAction } from "./decide.ts";
-import { GuardError } from "./error.ts";
 import type { EventBody, Identity } from "./events.ts";
 import { calibrate, type Prediction, predict } from "./measure/calibrate.ts";
 import { tokenizerScale } from "./measure/estimate.ts";
@@ -16,7 +15,7 @@ import { resolvePolicy } from "./policy.ts";
 import { respond } from "./respond.ts";
 import type { GuardState } from "./state.ts";
 import { newState, restoredState } from "./state.ts";
-import { settleWindDown } from "./state-changes.ts";
+import { settleWindDown, withFact } from "./state-changes.ts";
 import { storeText } from "./store-text.ts";
 import { syncHistory } from "./sync-history.ts";
 import { historyChanged, windowUnknown } from "./texts.ts";
@@ -34,8 +33,6 @@ import { placeholderFor } from "./view/placeholder.ts";
 import { readerOf } from "./view/reader.ts";
 import type { Message, Shape } from "./view/shape.ts";
 import { windowOf } from "./window-size.ts";
-
-const MOST_FACT_CHARS = 8_000;
 
 type Withheld = Extract<EventBody, { type: "withheld" }>;
 
@@ -245,16 +242,7 @@ export class Conversation<M = Message> {
    * thread.declare("deploy target", "staging only");
    */
   declare(name: string, text: string): void {
-    const others = (this.#state.facts ?? []).filter((fact) => fact.name !== name);
-    const facts = text === "" ? others : [...others, { name, text }];
-    const length = facts.reduce((sum, fact) => sum + fact.name.length + fact.text.length, 0);
-    if (length > MOST_FACT_CHARS) {
-      throw new GuardError(
-        "facts_too_long",
-        `The facts have ${length} characters together; at most ${MOST_FACT_CHARS} stay in the context. Shorten or remove some.`,
-      );
-    }
-    this.#state = { ...this.#state, facts };
+    this.#state = withFact(this.#state, name, text);
   }
 
   /**
@@ -274,6 +262,11 @@ export class Conversation<M = Message> {
     this.#editor.sync(this.#editor.build(this.#state).messages);
     this.#editor.setMasks([]);
     this.#state = { ...this.#state, masks: [], cut: undefined, notices: [], seen: this.#editor.seen() };
+  }
+
+  /** Lets go of the messages. The next `prepare` reads them again. */
+  release(): void {
+    this.#editor.sync([]);
   }
 
   /**

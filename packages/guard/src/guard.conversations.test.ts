@@ -166,6 +166,27 @@ describe("conversations through one client", () => {
     expect(guard.conversation("thread").state.compactions).toBeGreaterThan(3);
   });
 
+  it("a hundred conversations without keys stay apart, also those whose messages were let go", async () => {
+    const { guard, send } = guarded();
+    const people = Array.from({ length: 100 }, (_, n) =>
+      talk(`p${String.fromCharCode(97 + (n % 26))}${"x".repeat(n / 26)}`),
+    );
+    for (let turn = 0; turn < 4; turn++) {
+      for (const { history, ask, answer } of people) {
+        ask(500);
+        const given = [SYSTEM, ...history];
+        answer(await send(given), 500);
+        const request = model.requests.at(-1)!;
+        expect(lostIn(request, given)).toEqual([]);
+        const own = new Set(idsIn(textOf(given)));
+        expect(idsIn(textOf(request.messages)).filter((id) => !own.has(id))).toEqual([]);
+      }
+    }
+    expect(guard.sideCalls).toBe(99);
+    expect(guard.conversations()).toHaveLength(100);
+    expect(model.requests.filter(hasSummary).length).toBeGreaterThan(100);
+  });
+
   it("a history that begins anew with the same key starts another window", async () => {
     const { guard, send } = guarded();
     const first = talk("a");

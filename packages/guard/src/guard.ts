@@ -11,9 +11,11 @@ import type { Message } from "./view/shape.ts";
 /** The key of the only conversation of a harness that has one. */
 const MAIN = "main";
 /** Calls that belonged to no conversation, of which one may continue. */
-const REMEMBERED_SIDE_CALLS = 32;
+const REMEMBERED_SIDE_CALLS = 256;
 /** Answers whose id may be continued from. */
 const REMEMBERED_ANSWERS = 1_000;
+/** Conversations whose messages stay in memory, those used last. */
+const AWAKE = 64;
 
 /** A call that belongs to no known conversation, such as one that writes a title. */
 type SideCall = Trail & { agents: readonly boolean[]; system: number };
@@ -54,7 +56,15 @@ export class Guard<M = Message> {
     key: string = MAIN,
     begin: { state?: GuardState; identity?: Partial<Identity> } = {},
   ): Conversation<M> {
-    return this.#conversations.get(key) ?? this.#begin(key, key, begin);
+    const known = this.#conversations.get(key);
+    return known === undefined ? this.#begin(key, key, begin) : this.#used(key, known);
+  }
+
+  /** Keeps the conversations in the order of their last use. */
+  #used(key: string, conversation: Conversation<M>): Conversation<M> {
+    this.#conversations.delete(key);
+    this.#conversations.set(key, conversation);
+    return conversation;
   }
 
   /** @param session its session, if the guard has none */
@@ -67,15 +77,16 @@ export class Guard<M = Message> {
     const options = { ...this.options, identity: own, ...(state && { state }) };
     const begun = new Conversation<M>(options, this.#reader);
     this.#conversations.set(key, begun);
+    if (this.#conversations.size > AWAKE) [...this.#conversations.values()].at(-AWAKE - 1)?.release();
     return begun;
   }
 
-  /** The conversations by key, the oldest first. */
+  /** The conversations by key, the one used last at the end. */
   conversations(): [key: string, conversation: Conversation<M>][] {
     return [...this.#conversations];
   }
 
-  /** Forgets a conversation that ended. */
+  /** Forgets a conversation that ended, with its counts. A server with many threads should call it for each. */
   forget(key: string): void {
     this.#conversations.delete(key);
     for (const [answer, one] of this.#answers) if (one === key) this.#answers.delete(answer);
@@ -119,13 +130,16 @@ export class Guard<M = Message> {
   }
 
   #bestMatch(now: SideCall): Conversation<M> | undefined {
-    let best: { conversation: Conversation<M>; exact: number } | undefined;
-    for (const conversation of this.#conversations.values()) {
-      const exact = likeness(conversation.state.seen, now);
-      // Of two that are alike, the later one was forked from the other.
-      if (exact > 0 && exact >= (best?.exact ?? 0)) best = { conversation, exact };
+    const said = new Set(now.exact);
+    let best: { key: string; conversation: Conversation<M>; exact: number } | undefined;
+    for (const [key, conversation] of this.#conversations) {
+      const { seen } = conversation.state;
+      if (seen === undefined || !mayContinue(seen, said)) continue;
+      const exact = likeness(seen, now);
+      // Of two that are alike, the one used last.
+      if (exact > 0 && exact >= (best?.exact ?? 0)) best = { key, conversation, exact };
     }
-    return best?.conversation;
+    return best && this.#used(best.key, best.conversation);
   }
 
   /** The only conversation, if it has not begun. */
@@ -160,9 +174,19 @@ function identityOf(
   return { ...identity, session, agent: key === MAIN ? identity.agent : key };
 }
 
+/** Messages at the end of a conversation of which one is expected in the next call. */
+const EXPECTED = 16;
+
+/** Tells most other conversations apart without a comparison of all messages. */
+function mayContinue({ exact }: Trail, said: ReadonlySet<number>): boolean {
+  return (
+    exact.slice(0, 2).some((print) => said.has(print)) ||
+    exact.slice(-EXPECTED).some((print) => said.has(print))
+  );
+}
+
 /** How many messages of a conversation stand in a call, if that proves that the call belongs to it. */
-function likeness(seen: SeenHistory | undefined, now: SideCall): number {
-  if (seen === undefined || seen.exact.length === 0) return 0;
+function likeness(seen: SeenHistory, now: SideCall): number {
   const { exact, answered } = align(seen, now, (index) => now.agents[index]!);
   // The first call again, as after an error.
   const same = exact === seen.exact.length && exact === now.exact.length && seen.system === now.system;

@@ -1,4 +1,5 @@
 import { type Limits, windDownOver } from "./decide.ts";
+import { GuardError } from "./error.ts";
 import type { AgentNotice, GuardState, SeenHistory } from "./state.ts";
 import { type Alignment, placeOf, placeOfCut } from "./view/alignment.ts";
 
@@ -90,4 +91,21 @@ export function afterClear(state: GuardState): GuardState {
     compactAfter: 0,
     lowered: true,
   };
+}
+
+const MOST_FACT_CHARS = 8_000;
+
+/**
+ * Adds, replaces or (with an empty text) removes a fact.
+ * @throws {GuardError} `facts_too_long`
+ */
+export function withFact(state: GuardState, name: string, text: string): GuardState {
+  const others = (state.facts ?? []).filter((fact) => fact.name !== name);
+  const facts = text === "" ? others : [...others, { name, text }];
+  const length = facts.reduce((sum, fact) => sum + fact.name.length + fact.text.length, 0);
+  if (length <= MOST_FACT_CHARS) return { ...state, facts };
+  throw new GuardError(
+    "facts_too_long",
+    `The facts have ${length} characters together; at most ${MOST_FACT_CHARS} stay in the context. Shorten or remove some.`,
+  );
 }
