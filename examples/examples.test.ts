@@ -75,6 +75,8 @@ describe("the example harnesses", () => {
 
   it("ouroboros masks, winds down, restarts and rewrites its own prompt", async () => {
     const result = await ouroboros(testContext("ouroboros"));
+    const notes = await readFile(join(folder, "workspace", "NOTES.md"), "utf8");
+    expect(notes.trim().split("\n").length).toBeGreaterThan(20);
     expect(result.end).toBe("done");
     expect(result.sessions).toBeGreaterThan(1);
     expect(of("session")[0]).toMatchObject({ title: "Study the project and write NOTES.md" });

@@ -1,9 +1,10 @@
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { readOuroToml } from "@plimsoll/guard/config";
-import { fileMaskStore, sessionLog } from "@plimsoll/guard/node";
+import { fileMaskStore, fileSessionsStore, sessionLog } from "@plimsoll/guard/node";
 import { guardOllama, type OllamaMessage, ollamaShape } from "@plimsoll/guard/ollama";
 import { runSessions } from "@plimsoll/guard/restart";
 import { type ModelRequest, startScriptedModel } from "@plimsoll/guard/scripted-model";
@@ -49,6 +50,7 @@ export async function ouroboros(context: ExampleContext) {
       policy: { ...config.policy, restart: { ...config.policy.restart, graceTurns: 2 } },
       window: config.windowTokens!,
       store: fileMaskStore(join(workspace, ".masked")),
+      sessionStore: fileSessionsStore(join(folder, "session.json")),
       onEvent: (event) => {
         reporter.record(event);
         log(JSON.stringify(event));
@@ -75,7 +77,10 @@ export async function ouroboros(context: ExampleContext) {
           const content = await TOOLS[call.name]!(workspace, call.arguments as Record<string, string>);
           added.push({ role: "tool", content, tool_name: call.name });
         }
-        return { messages: added, usage: answer, done: answer.message.content.includes("ALL STUDIED") };
+        // An agent may say that it is done before it is.
+        const done =
+          answer.message.content.includes("ALL STUDIED") && existsSync(join(workspace, "NOTES.md"));
+        return { messages: added, usage: answer, done };
       },
     });
     // One guarded call without runSessions, to show the window that Ollama loaded.
@@ -124,7 +129,12 @@ function script({ messages }: ModelRequest, files: readonly string[]) {
       calls: [{ name: "file_write", arguments: { path: "SYSTEM_PROMPT.md", content } }],
     };
   }
-  if (done >= files.length) return { text: "ALL STUDIED" };
+  if (done >= files.length) {
+    const written = JSON.stringify(messages).includes('"NOTES.md"');
+    if (written) return { text: "ALL STUDIED" };
+    const content = files.map((file) => `- ${file}: numbered step functions\n`).join("");
+    return { text: "", calls: [{ name: "file_write", arguments: { path: "NOTES.md", content } }] };
+  }
   // The agent's own texts are never masked, so they fill the window in the end.
   const text =
     done === 0 ? "" : `Module ${done} exports numbered step functions that multiply and add. `.repeat(30);

@@ -6,6 +6,7 @@ import type { LoopState, LoopStore } from "../loop/state.ts";
 import type { Edit, RunState, RunStore } from "../orchestrate/state.ts";
 import { applyEdits } from "../orchestrate/state.ts";
 import type { LogLine } from "../report/reporter.ts";
+import type { SessionsState, SessionsStore } from "../restart/state.ts";
 import type { MaskStore } from "../types.ts";
 import { type Lock, lockFile } from "./file-lock.ts";
 
@@ -124,6 +125,21 @@ export function fileRunStore(path: string): RunStore {
         const next = applyEdits((await readJson<object>(path)) ?? {}, edits);
         await writeAtomic(path, `${JSON.stringify(next, null, 2)}\n`);
       }),
+  };
+}
+
+/**
+ * Stores a run of `runSessions` in one JSON file, with its messages. `PATH.lock` ensures that only one run uses it at a time.
+ * @throws {GuardError} From `claim`: `store_locked`. From `write`: `store_lost`.
+ * @example
+ * await runSessions({ sessionStore: fileSessionsStore("session.json"), ...options });
+ */
+export function fileSessionsStore<M>(path: string): SessionsStore<M> {
+  const file = new LockedFile(path);
+  return {
+    claim: () => file.claim(),
+    read: () => readJson<SessionsState<M>>(path),
+    write: (state) => file.change(() => writeAtomic(path, `${JSON.stringify(state)}\n`)),
   };
 }
 

@@ -6,3 +6,4 @@ export {
   type TurnResult,
   withContinuity,
 } from "./run-sessions.ts";
+export type { SessionsState, SessionsStore } from "./state.ts";

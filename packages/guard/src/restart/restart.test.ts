@@ -1,5 +1,9 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { fileSessionsStore } from "../node/index.ts";
 import { counted, expectPaired, toolTurn, words } from "../testing.ts";
 import type { Message } from "../view/shape.ts";
 import { runSessions, type SessionsOptions } from "./index.ts";
@@ -102,6 +106,34 @@ describe("runSessions", () => {
       end: "turns",
       turns: 2,
     });
+  });
+
+  it("continues a run with its session and number after a crash at any turn", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "sessions-"));
+    const sizes = Array.from({ length: 40 }, () => 900);
+    const policy = { ...POLICY, mask: null, restart: { graceTurns: 1, carryoverTurns: 2 } };
+    const whole = setup({ sizes, policy });
+    const expected = await runSessions(whole.options);
+    for (const crashAt of [1, 7, 11, 12, 13, 30]) {
+      const { options, sent } = setup({ sizes, policy });
+      const store = () => fileSessionsStore<Message>(join(folder, `${crashAt}.json`));
+      const inner = options.turn;
+      let calls = 0;
+      const turn: typeof inner = async (input) => {
+        if (++calls === crashAt) throw new Error("the process died");
+        return inner(input);
+      };
+      await expect(runSessions({ ...options, sessionStore: store(), turn })).rejects.toThrow(
+        "the process died",
+      );
+      const before = (await store().read())?.guard.session ?? 1;
+      const result = await runSessions({ ...options, sessionStore: store() });
+      expect(result).toMatchObject({ end: "done", sessions: expected.sessions, turns: 40 });
+      expect(before).toBeGreaterThanOrEqual(1);
+      const plain = (all: typeof sent) => all.map((messages) => messages.map(({ content }) => content));
+      expect(plain(sent)).toEqual(plain(whole.sent));
+    }
+    await rm(folder, { recursive: true });
   });
 
   it("never starts a session above the soft line, whatever the size of its turns", async () => {

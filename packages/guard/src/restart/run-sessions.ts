@@ -3,6 +3,7 @@ import type { FitOptions } from "../fit.ts";
 import { fit } from "../fit.ts";
 import type { ConversationOptions, ObserveFacts } from "../types.ts";
 import type { Message } from "../view/shape.ts";
+import type { SessionsState, SessionsStore } from "./state.ts";
 
 /** The result of one inference call: the reply, the results of its tool calls, and its usage. */
 export interface TurnResult<M> {
@@ -43,6 +44,11 @@ export interface SessionsOptions<M>
     session: number;
     signal: AbortSignal | undefined;
   }) => Promise<TurnResult<M>>;
+  /**
+   * Stores the run after each turn. If the process dies, another call with the same store continues with the session and its
+   * number; the turn that was interrupted runs again. A run that ended with `done` begins anew, and any other goes on.
+   */
+  sessionStore?: SessionsStore<M>;
   /** Maximum number of turns over all sessions. Default: no limit. */
   maxTurns?: number;
   /** Ends the run before the next turn. */
@@ -61,7 +67,8 @@ export interface SessionsResult<M> {
 /**
  * Runs an agent over as many sessions as it needs. It masks at the soft threshold and sends one wind-down notice at the
  * hard threshold. Then it starts a new session with the reloaded system prompt, a restart marker and the last turns.
- * @throws Errors of `turn` and `loadSystemPrompt`.
+ * @throws {GuardError} `store_locked` if another process or call uses the store.
+ * @throws Errors of `turn`, `loadSystemPrompt` and the store. The stored run stays valid.
  * @example
  * const { end, sessions } = await runSessions({
  *   identity: { harness: "ouro@host-1", session: "explore" },
@@ -72,20 +79,46 @@ export interface SessionsResult<M> {
  * });
  */
 export async function runSessions<M = Message>(options: SessionsOptions<M>): Promise<SessionsResult<M>> {
+  const release = await options.sessionStore?.claim?.();
+  try {
+    const stored = await options.sessionStore?.read();
+    return await run(options, stored?.end === "done" ? undefined : stored);
+  } finally {
+    await release?.();
+  }
+}
+
+async function run<M>(
+  options: SessionsOptions<M>,
+  stored: SessionsState<M> | undefined,
+): Promise<SessionsResult<M>> {
   const system = options.system ?? ((content: string) => ({ role: "system", content }) as M);
-  const guard = new Conversation<M>(options);
-  let history: M[] = [system(withContinuity(await options.loadSystemPrompt(), 1)), options.start];
+  const guard = new Conversation<M>({ ...options, ...(stored && { state: stored.guard }) });
+  const { session } = guard.state;
+  const prompt = system(withContinuity(await options.loadSystemPrompt(), session));
+  let history: M[] = stored === undefined ? [prompt, options.start] : [prompt, ...stored.history.slice(1)];
+  const save = async (end?: SessionsEnd) => {
+    const turns = guard.state.allTurns;
+    await options.sessionStore?.write({
+      version: 1,
+      guard: guard.snapshot(),
+      history,
+      turns,
+      ...(end && { end }),
+    });
+  };
   guard.note({
     type: "session",
     status: "started",
     kind: "agent",
     ...(options.title === undefined ? {} : { title: options.title }),
   });
-  const ended = (end: SessionsEnd): SessionsResult<M> => {
+  const ended = async (end: SessionsEnd): Promise<SessionsResult<M>> => {
     guard.note({ type: "session", status: "ended", kind: "agent", reason: end });
+    await save(end);
     return { end, sessions: guard.state.session, turns: guard.state.allTurns, messages: history };
   };
-  for (let turn = 0; ; turn++) {
+  for (let turn = stored?.turns ?? 0; ; turn++) {
     if (options.signal?.aborted === true) return ended("aborted");
     if (turn >= (options.maxTurns ?? Number.POSITIVE_INFINITY)) return ended("turns");
     const prepared = await fit(guard, history, options);
@@ -104,11 +137,13 @@ export async function runSessions<M = Message>(options: SessionsOptions<M>): Pro
       history = [system(prompt), ...(messages[0] === history[0] ? messages.slice(1) : messages)];
       guard.adopt();
       messages = guard.prepare(history).messages;
+      await save();
     }
     const result = await options.turn({ messages, session: guard.state.session, signal: options.signal });
     guard.observe(result.usage, result.facts);
     history.push(...result.messages);
     if (result.done === true) return ended("done");
+    await save();
   }
 }
 
