@@ -15,6 +15,8 @@ context:
   max_utilization_pct: 20   # target ceiling as % of model context window
   warning_pct: 15
   model_context_tokens: 60000
+loop:
+  max_context_pct: 15       # per-tick budget
 `;
 
 const TOOLS: OpenAI.ChatCompletionTool[] = [
@@ -161,7 +163,7 @@ async function explore(
       };
     },
     store: fileLoopStore(join(folder, "loop.json")),
-    maxContextPct: 15,
+    ...(config.maxContextPct !== undefined && { maxContextPct: config.maxContextPct }),
     windowTokens: config.windowTokens!,
     data: { read: [] },
     boundary: "visible",

@@ -20,7 +20,33 @@ port: 3100
       thresholds: { warning: "12.5%", ceiling: "25%", soft: null, hard: null, reserve: null },
       windowTokens: 1_000_000,
       model: "claude-opus-4-6",
+      maxContextPct: undefined,
     });
+  });
+
+  it("reads the budget of a tick from the loop block, and nothing else of it", () => {
+    const text = `loop:
+  max_iterations: 20
+  steps:
+    - explore: all of it
+      deep: true
+  max_context_pct: 12.5 # per-tick budget
+context:
+  max_utilization_pct: 25
+`;
+    expect(readPhantomYaml(text)).toMatchObject({ maxContextPct: 12.5, thresholds: { ceiling: "25%" } });
+    for (const loop of [
+      "",
+      "loop:\n",
+      "loop: daily\n",
+      "loop: { max_iterations: 3 }\n",
+      "loop:\n  max_context_pct:\n",
+    ])
+      expect(readPhantomYaml(loop).maxContextPct).toBeUndefined();
+    expect(readPhantomYaml("loop: { max_iterations: 3, max_context_pct: 10 }").maxContextPct).toBe(10);
+    expect(() => readPhantomYaml("loop:\n  max_context_pct: 150\n")).toThrow(
+      "loop.max_context_pct: must be a percentage above 0 and at most 100, not 150 (line 2)",
+    );
   });
 
   it("reads a Windows file with a byte order mark and CRLF", () => {

@@ -10,19 +10,22 @@ export interface PhantomConfig {
   windowTokens: number | undefined;
   /** The file's `model`. */
   model: string | undefined;
+  /** `max_context_pct` of the `loop:` block, for `maxContextPct` of `runLoop`. 0 to 100; `undefined` if absent. */
+  maxContextPct: number | undefined;
 }
 
 /**
- * Reads the `context:` block and `model` of a `phantom.yaml` and ignores the rest. Percentages in it run from 0 to 100.
- * Missing settings take the design's defaults: ceiling 20, warning 15.
+ * Reads the `context:` and `loop:` blocks and `model` of a `phantom.yaml` and ignores the rest. Percentages in it run from 0
+ * to 100. Missing settings take the design's defaults: ceiling 20, warning 15.
  * @throws {ConfigError} With the key, value and line of each mistake.
  * @example
  * const { thresholds, windowTokens } = readPhantomYaml(readFileSync("phantom.yaml", "utf8"));
  */
 export function readPhantomYaml(text: string, path = "phantom.yaml"): PhantomConfig {
   // A byte order mark would make the first line look indented.
-  const { block, model } = contextBlock(text.replace(/^\uFEFF/, ""), path);
-  const fields = new SettingsReader("context.", block);
+  const { blocks, model } = blocksOf(text.replace(/^\uFEFF/, ""), path);
+  const fields = new SettingsReader("context.", blocks.context);
+  const loop = new SettingsReader("loop.", blocks.loop);
   const percent = (value: number) => {
     if (value > 0 && value <= 100) return undefined;
     return "must be a percentage above 0 and at most 100";
@@ -33,6 +36,8 @@ export function readPhantomYaml(text: string, path = "phantom.yaml"): PhantomCon
     Number.isInteger(value) && value >= 1_000 ? undefined : "must be a whole number of tokens, at least 1000",
   );
   fields.unknown();
+  // Other settings of loops are not the guard's.
+  const maxContextPct = loop.number("max_context_pct", percent);
   const effective = {
     ceiling: ceiling === undefined ? 20 : ceiling,
     warning: warning === undefined ? 15 : warning,
@@ -49,7 +54,8 @@ export function readPhantomYaml(text: string, path = "phantom.yaml"): PhantomCon
       `the warning (${effective.warning}) must be below the ceiling (${effective.ceiling})`,
     );
   }
-  if (fields.problems.length > 0) throw new ConfigError(path, fields.problems);
+  const problems = [...fields.problems, ...loop.problems];
+  if (problems.length > 0) throw new ConfigError(path, problems);
   return {
     thresholds: {
       warning: share(effective.warning),
@@ -60,6 +66,7 @@ export function readPhantomYaml(text: string, path = "phantom.yaml"): PhantomCon
     },
     windowTokens: windowTokens ?? undefined,
     model,
+    maxContextPct: maxContextPct ?? undefined,
   };
 }
 
@@ -68,11 +75,17 @@ export function share(percent: number | null): string | null {
   return percent === null ? null : `${Number(percent.toFixed(4))}%`;
 }
 
-/** Reads the lines of the `context` mapping. It only holds scalars. */
-function contextBlock(text: string, path: string): { block: Map<string, Scalar>; model: string | undefined } {
-  const block = new Map<string, Scalar>();
+type BlockName = "context" | "loop";
+type Block = Map<string, Scalar>;
+
+/** Reads the lines of the `context` mapping, which only holds scalars, and `max_context_pct` of the `loop` mapping. */
+function blocksOf(
+  text: string,
+  path: string,
+): { blocks: Record<BlockName, Block>; model: string | undefined } {
+  const blocks: Record<BlockName, Block> = { context: new Map(), loop: new Map() };
   let model: string | undefined;
-  let inside = false;
+  let inside: BlockName | undefined;
   let indent = 0;
   for (const [index, raw] of text.split(/\r?\n/).entries()) {
     const line = index + 1;
@@ -80,44 +93,47 @@ function contextBlock(text: string, path: string): { block: Map<string, Scalar>;
     if (bare === "" || bare.startsWith("#") || bare === "---") continue;
     const margin = raw.length - raw.trimStart().length;
     if (margin === 0) {
-      inside = false;
+      inside = undefined;
       const [key, value] = pair(raw);
       if (key === "model") model = textOf(scalar(value));
-      if (key !== "context") continue;
+      if (key !== "context" && key !== "loop") continue;
       const rest = withoutComment(value);
       if (rest.startsWith("{") && rest.endsWith("}")) {
         for (const part of rest.slice(1, -1).split(",")) {
-          if (part.trim() !== "") addPair(block, part.trim(), line, path);
+          const isOthers = key === "loop" && pair(part)[0] !== "max_context_pct";
+          if (part.trim() !== "" && !isOthers) addPair(blocks[key], key, part.trim(), line, path);
         }
-      } else if (rest !== "" && rest !== "null" && rest !== "~") {
-        throw new ConfigError(path, [`context: must be a block of settings, not ${rest} (line ${line})`]);
+      } else if (rest !== "" && rest !== "null" && rest !== "~" && key === "context") {
+        throw new ConfigError(path, [`${key}: must be a block of settings, not ${rest} (line ${line})`]);
       } else {
-        inside = true;
+        inside = key;
         indent = 0;
       }
       continue;
     }
-    if (!inside) continue;
-    if (raw.slice(0, margin).includes("\t")) {
-      throw new ConfigError(path, [`context: YAML does not allow tabs for indentation (line ${line})`]);
+    if (inside === undefined) continue;
+    if (inside === "context" && raw.slice(0, margin).includes("\t")) {
+      throw new ConfigError(path, [`${inside}: YAML does not allow tabs for indentation (line ${line})`]);
     }
     indent ||= margin;
+    // A loop has settings of others, of any form.
+    if (inside === "loop" && (margin !== indent || pair(bare)[0] !== "max_context_pct")) continue;
     if (margin !== indent) {
       throw new ConfigError(path, [
-        `context: unexpected indentation of ${margin} instead of ${indent} (line ${line})`,
+        `${inside}: unexpected indentation of ${margin} instead of ${indent} (line ${line})`,
       ]);
     }
-    addPair(block, bare, line, path);
+    addPair(blocks[inside], inside, bare, line, path);
   }
-  return { block, model };
+  return { blocks, model };
 }
 
-function addPair(block: Map<string, Scalar>, text: string, line: number, path: string): void {
+function addPair(block: Block, name: BlockName, text: string, line: number, path: string): void {
   const [key, value] = pair(text);
   if (key === undefined)
-    throw new ConfigError(path, [`context: expected "key: value", found ${text} (line ${line})`]);
+    throw new ConfigError(path, [`${name}: expected "key: value", found ${text} (line ${line})`]);
   if (block.has(key))
-    throw new ConfigError(path, [`context.${key}: is set twice, remove one (line ${line})`]);
+    throw new ConfigError(path, [`${name}.${key}: is set twice, remove one (line ${line})`]);
   block.set(key, { value: scalar(value), line });
 }
 
