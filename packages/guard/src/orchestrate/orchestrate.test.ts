@@ -117,6 +117,20 @@ describe("orchestrate", () => {
     });
   });
 
+  it("gives a sub-phase the next letter if a phase of its own has that id", async () => {
+    const { options, log } = setup({
+      phases: [
+        { id: "20", name: "Fixes" },
+        { id: "20a", name: "A phase of its own" },
+        { id: "20c", name: "Another" },
+      ],
+    });
+    const { state } = await orchestrate(options);
+    expect(state.phases["20"]!.split).toEqual(["20b", "20d", "20e", "20f", "20g", "20h"]);
+    expect(log).toEqual(["20", "20b", "20d", "20e", "20f", "20g", "20h", "20a", "20c"]);
+    expect(state.phases["20a"]).toMatchObject({ name: "A phase of its own", status: "completed" });
+  });
+
   it("splits a sub-phase again, up to maxDepth", async () => {
     const seen: PhaseContext[] = [];
     const { options } = setup({

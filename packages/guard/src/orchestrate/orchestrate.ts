@@ -232,7 +232,9 @@ class OrchestratorRun {
   }
 
   async #split(id: string, request: SplitRequest, guard: Conversation, durationMs: number): Promise<void> {
-    const subs = subPhasesOf(id, request);
+    const taken = (one: string) =>
+      this.#state.phases[one] !== undefined || this.#options.phases.some((phase) => phase.id === one);
+    const subs = subPhasesOf(id, request, taken);
     this.#options.say?.(splitNotice(id, request));
     this.#emit(id, {
       type: "split_requested",

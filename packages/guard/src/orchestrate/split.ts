@@ -1,6 +1,6 @@
 /** One part of a split phase. */
 export interface SubPhase {
-  /** Such as `20a`. */
+  /** Such as `20a`, or the next letter if another phase has this id. */
   id: string;
   name: string;
   scope: string;
@@ -61,9 +61,23 @@ export function subPhaseId(phase: string, index: number): string {
   return phase + letters;
 }
 
-/** Assigns an id to each sub-phase of a request. */
-export function subPhasesOf(phase: string, request: SplitRequest): SubPhase[] {
-  return request.subPhases.map((sub, index) => ({ ...sub, id: subPhaseId(phase, index) }));
+/**
+ * Assigns an id to each sub-phase of a request.
+ * @param taken whether another phase has an id
+ */
+export function subPhasesOf(
+  phase: string,
+  request: SplitRequest,
+  taken: (id: string) => boolean = () => false,
+): SubPhase[] {
+  let index = 0;
+  const next = () => {
+    let id: string;
+    do id = subPhaseId(phase, index++);
+    while (taken(id));
+    return id;
+  };
+  return request.subPhases.map((sub) => ({ ...sub, id: next() }));
 }
 
 /** The text that announces a split to the user. */
