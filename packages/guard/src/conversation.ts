@@ -264,9 +264,9 @@ export class Conversation<M = Message> {
     this.#state = { ...this.#state, masks: [], cut: undefined, notices: [], seen: this.#editor.seen() };
   }
 
-  /** Lets go of the messages. The next `prepare` reads them again. */
+  /** Lets go of the messages, unless a summary of them is under way. The next `prepare` reads them again. */
   release(): void {
-    this.#editor.sync([]);
+    if (this.#state.compactAsked === undefined) this.#editor.sync([]);
   }
 
   /**

@@ -60,10 +60,11 @@ export class Guard<M = Message> {
     return known === undefined ? this.#begin(key, key, begin) : this.#used(key, known);
   }
 
-  /** Keeps the conversations in the order of their last use. */
+  /** Keeps the conversations in the order of their last use, and the messages of the last ones in memory. */
   #used(key: string, conversation: Conversation<M>): Conversation<M> {
     this.#conversations.delete(key);
     this.#conversations.set(key, conversation);
+    if (this.#conversations.size > AWAKE) [...this.#conversations.values()].at(-AWAKE - 1)?.release();
     return conversation;
   }
 
@@ -75,10 +76,7 @@ export class Guard<M = Message> {
   ): Conversation<M> {
     const own = { ...identityOf(this.options.identity, key, session), ...identity };
     const options = { ...this.options, identity: own, ...(state && { state }) };
-    const begun = new Conversation<M>(options, this.#reader);
-    this.#conversations.set(key, begun);
-    if (this.#conversations.size > AWAKE) [...this.#conversations.values()].at(-AWAKE - 1)?.release();
-    return begun;
+    return this.#used(key, new Conversation<M>(options, this.#reader));
   }
 
   /** The conversations by key, the one used last at the end. */
