@@ -211,12 +211,13 @@ export class Reporter {
     while (this.#queue.length > 0) {
       const lines = this.#queue.take(this.#batch, MAX_BATCH_BYTES);
       this.#inFlight = lines;
-      this.#inFlightSpooled = false;
       if (this.#options.spool !== undefined) this.#scheduleFlush(this.#flushMs);
       const settled = await this.#deliver(lines);
+      const spooled = this.#inFlightSpooled;
       this.#inFlight = [];
+      this.#inFlightSpooled = false;
       if (!settled) {
-        if (!this.#inFlightSpooled) await this.#spoolOrRequeue(lines);
+        if (!spooled) await this.#spoolOrRequeue(lines);
         await this.#toSpool();
         return;
       }
@@ -260,8 +261,11 @@ export class Reporter {
 
   #settle(outcome: Exclude<SendOutcome, { kind: "split" }>, count: number): boolean {
     if (outcome.kind === "stored") {
-      this.#sent += count - outcome.rejected;
-      this.#rejected += outcome.rejected;
+      // What is in the spool as well is sent again, and counted then.
+      if (!this.#inFlightSpooled) {
+        this.#sent += count - outcome.rejected;
+        this.#rejected += outcome.rejected;
+      }
       this.#failures = 0;
       this.#notBefore = 0;
       this.#reportedTroubles.delete("away");
