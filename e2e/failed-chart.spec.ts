@@ -26,6 +26,8 @@ for (const colorScheme of ["light", "dark"] as const) {
     await send(agent.turns(10_000, 20_000).event("masked", { observations: 3 }).turn(8_000).take());
     await page.emulateMedia({ colorScheme });
     const succeed = await failCharts(page);
+    // Every minute the range moves on, and the page loads the charts by itself.
+    await page.clock.setFixedTime(Date.now());
     await page.goto(`/?harness=${harness}`);
 
     const utilization = page.getByRole("region", { name: "Context window utilization" });
@@ -41,7 +43,6 @@ for (const colorScheme of ["light", "dark"] as const) {
     await utilization.getByRole("button", { name: "View as table" }).focus();
     await page.keyboard.press("Tab");
     await expect(again).toBeFocused();
-    // Not earlier: every minute the range moves on, and the page loads the chart by itself.
     succeed();
     await page.keyboard.press("Enter");
     await expect(utilization).toBeFocused();
