@@ -94,8 +94,8 @@ export class Reporter {
   #sending: Promise<void> | undefined;
   /** Events in the current request. */
   #inFlight: readonly string[] = [];
-  /** True if they are in the spool as well, because the server has not answered within `flushMs`. */
-  #inFlightSpooled = false;
+  /** Puts them in the spool as well, because the server has not answered within `flushMs`. True once they are there. */
+  #saving: Promise<boolean> | undefined;
   #failures = 0;
   #notBefore = 0;
   #reportedTroubles = new Set<Trouble["kind"]>();
@@ -191,10 +191,8 @@ export class Reporter {
   /** Spools what waits while a request is under way. It may still fail, and sending events twice is harmless. */
   async #spoolMeanwhile(): Promise<void> {
     if (this.#options.spool === undefined) return;
-    if (this.#inFlight.length > 0 && !this.#inFlightSpooled) {
-      this.#inFlightSpooled = true;
-      this.#inFlightSpooled = await this.#spoolOrRequeue(this.#inFlight, "keep");
-    }
+    if (this.#inFlight.length > 0) this.#saving ??= this.#spoolOrRequeue(this.#inFlight, "keep");
+    await this.#saving;
     await this.#toSpool();
   }
 
@@ -212,10 +210,16 @@ export class Reporter {
       const lines = this.#queue.take(this.#batch, MAX_BATCH_BYTES);
       this.#inFlight = lines;
       if (this.#options.spool !== undefined) this.#scheduleFlush(this.#flushMs);
+      const before = { sent: this.#sent, rejected: this.#rejected };
       const settled = await this.#deliver(lines);
-      const spooled = this.#inFlightSpooled;
+      const spooled = (await this.#saving) ?? false;
       this.#inFlight = [];
-      this.#inFlightSpooled = false;
+      this.#saving = undefined;
+      if (spooled) {
+        // They are sent again from the spool, and counted then.
+        this.#sent = before.sent;
+        this.#rejected = before.rejected;
+      }
       if (!settled) {
         if (!spooled) await this.#spoolOrRequeue(lines);
         await this.#toSpool();
@@ -261,11 +265,8 @@ export class Reporter {
 
   #settle(outcome: Exclude<SendOutcome, { kind: "split" }>, count: number): boolean {
     if (outcome.kind === "stored") {
-      // What is in the spool as well is sent again, and counted then.
-      if (!this.#inFlightSpooled) {
-        this.#sent += count - outcome.rejected;
-        this.#rejected += outcome.rejected;
-      }
+      this.#sent += count - outcome.rejected;
+      this.#rejected += outcome.rejected;
       this.#failures = 0;
       this.#notBefore = 0;
       this.#reportedTroubles.delete("away");

@@ -208,6 +208,32 @@ describe("a reporter with a spool", () => {
     expect(reporter.stats).toMatchObject({ recorded: 40, sent: 40, waiting: 0, dropped: 0 });
   });
 
+  it("counts every event once, however slow the server and the disk are", async () => {
+    let requests = 0;
+    const delays = [40, 0, 25, 5, 60, 10];
+    const server = await scripted(
+      () => OK,
+      () => delays[requests++ % delays.length]!,
+    );
+    closing.push(server.close);
+    for (let round = 0; round < 8; round++) {
+      const inner = fileSpool(join(folder, String(round)));
+      const add = async (lines: readonly string[]) => {
+        await pause(delays[(round * 5 + lines.length) % delays.length]!);
+        return inner.add(lines);
+      };
+      const spool = { add, next: inner.next };
+      const reporter = createReporter({ url: server.url, key: "k", spool, flushMs: 10, batch: 3 });
+      for (let count = 0; count < 30; count++) {
+        reporter.record(event());
+        if (count % 4 === 0) await pause(5);
+      }
+      await reporter.close();
+      expect(reporter.stats).toMatchObject({ recorded: 30, sent: 30, waiting: 0, dropped: 0 });
+      expect(await readdir(join(folder, String(round))).catch(() => [])).toEqual([]);
+    }
+  });
+
   it("gets past a segment that was torn inside a character", async () => {
     const spool = fileSpool(folder);
     const whole = JSON.stringify(event());
