@@ -1,11 +1,13 @@
 // Which part may import which, as docs/decisions and CONTRIBUTING.md describe it:
-//   protocol <- guard <- cli, examples
+//   protocol <- guard <- runtime <- examples
+//   protocol, guard <- cli
 //   protocol, guard <- server <- app
 //   components import protocol, and of the server only the router's types
 
 /** The top of each part that stands on the others. */
 const PROTOCOL = "^packages/protocol/";
 const GUARD = "^packages/guard/";
+const RUNTIME = "^packages/runtime/";
 const CLI = "^packages/cli/";
 const SERVER = "^server/";
 const COMPONENTS = "^components/";
@@ -31,15 +33,30 @@ module.exports = {
       "protocol-stands-alone",
       "The protocol imports no other part: everyone else stands on it.",
       PROTOCOL,
-      [GUARD, CLI, SERVER, COMPONENTS, APP, EXAMPLES, OUTSIDE],
+      [GUARD, RUNTIME, CLI, SERVER, COMPONENTS, APP, EXAMPLES, OUTSIDE],
     ),
     never(
       "guard-on-protocol-only",
       "A harness embeds the guard: it may bring nothing but the protocol.",
       GUARD,
-      [CLI, SERVER, COMPONENTS, APP, EXAMPLES, OUTSIDE],
+      [RUNTIME, CLI, SERVER, COMPONENTS, APP, EXAMPLES, OUTSIDE],
+    ),
+    never("runtime-on-guard", "A harness installs a runtime with the guard and the protocol.", RUNTIME, [
+      CLI,
+      SERVER,
+      COMPONENTS,
+      APP,
+      EXAMPLES,
+      OUTSIDE,
+    ]),
+    never(
+      "runtime-through-exports",
+      "A runtime uses what every user of the guard can import.",
+      { path: `${RUNTIME}src/`, pathNot: TEST },
+      { path: GUARD, pathNot: "/index\\.ts$" },
     ),
     never("cli-alone", "The command line is installed without the server.", CLI, [
+      RUNTIME,
       SERVER,
       COMPONENTS,
       APP,
@@ -53,6 +70,7 @@ module.exports = {
       OUTSIDE,
     ]),
     never("server-below-pages", "The server knows nothing of pages, nor of what talks to it.", SERVER, [
+      RUNTIME,
       CLI,
       COMPONENTS,
       APP,
@@ -73,6 +91,7 @@ module.exports = {
     ),
     never("components-below-pages", "Routes import components, never the other way round.", COMPONENTS, [
       GUARD,
+      RUNTIME,
       CLI,
       APP,
       EXAMPLES,
@@ -98,6 +117,7 @@ module.exports = {
     ),
     never("pages-on-server-and-components", "Pages pick components and prefetch.", APP, [
       GUARD,
+      RUNTIME,
       CLI,
       EXAMPLES,
       OUTSIDE,

@@ -14,6 +14,8 @@ export default defineConfig({
       { find: /^@plimsoll\/protocol\/pure$/, replacement: at("packages/protocol/src/pure.ts") },
       { find: /^@plimsoll\/guard$/, replacement: at("packages/guard/src/index.ts") },
       { find: /^@plimsoll\/guard\/(.+)$/, replacement: at("packages/guard/src/$1/index.ts") },
+      { find: /^@plimsoll\/runtime$/, replacement: at("packages/runtime/src/index.ts") },
+      { find: /^@plimsoll\/runtime\/(.+)$/, replacement: at("packages/runtime/src/$1/index.ts") },
     ],
   },
   test: {

@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Conversation, type GuardOptions, type Message } from "../packages/guard/src/index.ts";
+import { Conversation } from "../packages/guard/src/conversation/index.ts";
+import type { GuardOptions, Message } from "../packages/guard/src/index.ts";
 import { fileSpool } from "../packages/guard/src/node/index.ts";
 import { createReporter } from "../packages/guard/src/report/index.ts";
 import {

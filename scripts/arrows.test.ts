@@ -19,6 +19,10 @@ const CASES: [path: string, text: string, rules: string[]][] = [
   ],
   ["packages/guard/src/up.ts", 'import "../../../server/ingest/ingest.ts";', ["guard-on-protocol-only"]],
   ["packages/guard/src/down.ts", 'import "@plimsoll/protocol";', []],
+  ["packages/runtime/src/up.ts", 'import "../../cli/src/index.ts";', ["runtime-on-guard"]],
+  ["packages/runtime/src/in.ts", 'import "../../guard/src/fit.ts";', ["runtime-through-exports"]],
+  ["packages/runtime/src/down.ts", 'import "../../guard/src/index.ts";', []],
+  ["packages/guard/src/runtime.ts", 'import "../../runtime/src/down.ts";', ["guard-on-protocol-only"]],
   ["packages/cli/src/up.ts", 'import "../../../server/ingest/ingest.ts";', ["cli-alone"]],
   ["packages/cli/src/down.ts", 'import "../../guard/src/index.ts";', []],
   ["examples/loop/up.ts", 'import "../../server/ingest/ingest.ts";', ["examples-from-outside"]],
@@ -76,6 +80,7 @@ const CASES: [path: string, text: string, rules: string[]][] = [
 const TARGETS = [
   "packages/protocol/src/index.ts",
   "packages/guard/src/index.ts",
+  "packages/guard/src/fit.ts",
   "packages/cli/src/index.ts",
   "server/ingest/ingest.ts",
   "server/history/fold.ts",

@@ -11,11 +11,13 @@ const run = promisify(execFile);
 const root = fileURLToPath(new URL("..", import.meta.url));
 
 /**
- * Two empty projects: one with only the guard, one with the protocol and its dependencies.
+ * Three empty projects: one with only the guard, one with the guard and the runtime, one with the protocol and its
+ * dependencies.
  * packages/cli/src/package.test.ts tests the command line.
  */
 let folder = "";
 let alone = "";
+let withRuntime = "";
 let withProtocol = "";
 
 /** Packs a package as npm publishes it and returns the tarball's path. */
@@ -41,7 +43,10 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "plimsoll-packages-"));
   alone = join(folder, "alone");
   withProtocol = join(folder, "with-protocol");
-  await install(alone, [await pack("./packages/guard")]);
+  const guard = await pack("./packages/guard");
+  await install(alone, [guard]);
+  withRuntime = join(folder, "with-runtime");
+  await install(withRuntime, [guard, await pack("./packages/runtime")]);
   const { dependencies } = JSON.parse(await readFile(join(root, "packages/protocol/package.json"), "utf8"));
   const tarballs = [await pack("./packages/protocol")];
   for (const name of Object.keys(dependencies)) {
@@ -129,9 +134,12 @@ describe("the packed guard", () => {
       if (typeof target !== "string") expect(Object.keys(target)).toEqual(["types", "default"]);
     }
     for (const module of parts) expect(await namesIn(alone, module), module).not.toEqual([]);
-    expect(await namesIn(alone, "@plimsoll/guard")).toEqual(
-      expect.arrayContaining(["Conversation", "createGuard", "decide", "fit", "observeTurn", "replay"]),
-    );
+    expect(await namesIn(alone, "@plimsoll/guard")).toEqual([
+      "GuardError",
+      "createGuard",
+      "fit",
+      "recallTool",
+    ]);
   });
 
   it("imports only Node's modules, and only in node/ and scripted-model/", async () => {
@@ -159,9 +167,9 @@ describe("the packed guard", () => {
       ).toEqual([]);
     }
     const consumer = `
-      import { createGuard, decide, fit, type GuardState, type Message, replay } from "@plimsoll/guard";
+      import { createGuard, fit, type GuardState, type Message } from "@plimsoll/guard";
       import { readPhantomYaml } from "@plimsoll/guard/config";
-      import { runLoop } from "@plimsoll/guard/loop";
+      import { replay } from "@plimsoll/guard/replay";
       import { chatShape, guardChat } from "@plimsoll/guard/openai";
       import { createReporter } from "@plimsoll/guard/report";
       import { ContextWatcher } from "@plimsoll/guard/watcher";
@@ -174,12 +182,49 @@ describe("the packed guard", () => {
       createGuard({ identity: { harness: "h", session: "s" }, onEvent: (event) => {
         if (event.type === "masked") { const sum: number = event.observations; void sum; }
       } });
-      void [tokens, state, decide, replay, readPhantomYaml, runLoop, chatShape, guardChat, ContextWatcher];
+      void [tokens, state, replay, readPhantomYaml, chatShape, guardChat, ContextWatcher];
     `;
     expect(await compile(alone, consumer)).toBe("");
     const wrong =
       'import { createGuard } from "@plimsoll/guard";\ncreateGuard({ identity: { harness: 1 } });';
     expect(await compile(alone, wrong)).toContain("error TS");
+  });
+});
+
+it("the guard's root exports at most 12 names", async () => {
+  const declared = await readFile(join(alone, "node_modules/@plimsoll/guard/dist/index.d.ts"), "utf8");
+  const names = [...declared.matchAll(/export \{([^}]*)\}/g)].flatMap(([, list]) => list!.split(","));
+  expect(names.length).toBeGreaterThan(5);
+  expect(names.length).toBeLessThanOrEqual(12);
+});
+
+describe("the packed runtime", () => {
+  it("installs with the guard alone, and Node can import it", async () => {
+    expect((await readdir(join(withRuntime, "node_modules/@plimsoll"))).sort()).toEqual(["guard", "runtime"]);
+    const manifest = await manifestOf(withRuntime, "runtime");
+    expect(manifest).toMatchObject({ license: "Apache-2.0", engines: { node: ">=20.19.0" } });
+    expect(manifest.dependencies).toEqual({ "@plimsoll/guard": "0.1.0" });
+    expect(importsOf("runtime", manifest)).toEqual(["@plimsoll/runtime", "@plimsoll/runtime/node"]);
+    expect(await namesIn(withRuntime, "@plimsoll/runtime")).toEqual(
+      expect.arrayContaining(["orchestrate", "runLoop", "runSessions"]),
+    );
+    expect(await namesIn(withRuntime, "@plimsoll/runtime/node")).toContain("fileLoopStore");
+    for (const [file, modules] of await modulesNamed(withRuntime, "runtime", ".js")) {
+      const outside = modules.filter((module) => !isOurs(module) && !module.startsWith("@plimsoll/guard"));
+      if (!file.startsWith("node/")) expect(outside, file).toEqual([]);
+    }
+  });
+
+  it("has types that compile with those of the guard", async () => {
+    const consumer = `
+      import type { GuardOptions } from "@plimsoll/guard";
+      import { type LoopOptions, orchestrate, runLoop, runSessions } from "@plimsoll/runtime";
+      import { fileLoopStore } from "@plimsoll/runtime/node";
+      const onEvent: GuardOptions<never>["onEvent"] = (event) => void event.at;
+      const options: Pick<LoopOptions, "store" | "onEvent"> = { store: fileLoopStore("loop.json"), onEvent };
+      void [options, orchestrate, runLoop, runSessions];
+    `;
+    expect(await compile(withRuntime, consumer)).toBe("");
   });
 });
 

@@ -1,17 +1,11 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import Anthropic from "@anthropic-ai/sdk";
-import { Conversation } from "@plimsoll/guard";
 import { type AnthropicMessage, anthropicShape, guardMessages } from "@plimsoll/guard/anthropic";
-import { fileRunStore, writeAtomic } from "@plimsoll/guard/node";
-import {
-  Manager,
-  orchestrate,
-  type PhaseContext,
-  type PhaseOutcome,
-  ReadRefused,
-} from "@plimsoll/guard/orchestrate";
+import { Conversation } from "@plimsoll/guard/conversation";
 import { type ModelRequest, startScriptedModel } from "@plimsoll/guard/scripted-model";
+import { Manager, orchestrate, type PhaseContext, type PhaseOutcome, ReadRefused } from "@plimsoll/runtime";
+import { fileRunStore, writeAtomic } from "@plimsoll/runtime/node";
 import { type ExampleContext, isMain, makeProject, runExample, sleep } from "../example-support.ts";
 
 const MODEL = "claude-sonnet-5";

@@ -4,10 +4,11 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { readOuroToml } from "@plimsoll/guard/config";
-import { fileMaskStore, fileSessionsStore, sessionLog } from "@plimsoll/guard/node";
+import { fileMaskStore, sessionLog } from "@plimsoll/guard/node";
 import { guardOllama, type OllamaMessage, ollamaShape } from "@plimsoll/guard/ollama";
-import { runSessions } from "@plimsoll/guard/restart";
 import { type ModelRequest, startScriptedModel } from "@plimsoll/guard/scripted-model";
+import { runSessions } from "@plimsoll/runtime";
+import { fileSessionsStore } from "@plimsoll/runtime/node";
 import { type Message, Ollama } from "ollama";
 import { type ExampleContext, isMain, makeProject, runExample, sleep } from "../example-support.ts";
 
@@ -84,7 +85,7 @@ export async function ouroboros(context: ExampleContext) {
       },
     });
     // One guarded call without runSessions, to show the window that Ollama loaded.
-    const { Conversation } = await import("@plimsoll/guard");
+    const { Conversation } = await import("@plimsoll/guard/conversation");
     const guard = new Conversation<OllamaMessage>({
       identity: { harness, session: `ouro-check:${context.run}` },
       shape: ollamaShape,

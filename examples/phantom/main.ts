@@ -1,11 +1,11 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { Conversation } from "@plimsoll/guard";
 import { readPhantomYaml } from "@plimsoll/guard/config";
-import { type HandleKind, type Json, runLoop, type Tick, type TickOutcome } from "@plimsoll/guard/loop";
-import { fileLoopStore } from "@plimsoll/guard/node";
+import { Conversation } from "@plimsoll/guard/conversation";
 import { type ChatMessage, chatShape, guardChat } from "@plimsoll/guard/openai";
 import { type ModelRequest, startScriptedModel } from "@plimsoll/guard/scripted-model";
+import { type HandleKind, type Json, runLoop, type Tick, type TickOutcome } from "@plimsoll/runtime";
+import { fileLoopStore } from "@plimsoll/runtime/node";
 import OpenAI from "openai";
 import { type ExampleContext, isMain, makeProject, runExample, sleep } from "../example-support.ts";
 

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { Conversation, estimateTokens } from "@plimsoll/guard";
+import { Conversation } from "@plimsoll/guard/conversation";
+import { estimateTokens } from "@plimsoll/guard/measure";
 import { startScriptedModel } from "@plimsoll/guard/scripted-model";
 import { ContextWatcher, limitOf, PromptIr, type Section } from "@plimsoll/guard/watcher";
 import OpenAI from "openai";

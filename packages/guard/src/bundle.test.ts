@@ -21,13 +21,15 @@ async function bundle(entry: string, platform: "browser" | "node") {
   return { imports, bytes: outputFiles[0]!.contents.length };
 }
 
-describe("bundles of the guard", () => {
+describe("bundles of the guard and the runtime", () => {
   it.each([
     "index",
     "config/index",
-    "loop/index",
-    "restart/index",
-    "orchestrate/index",
+    "conversation/index",
+    "measure/index",
+    "view/index",
+    "replay/index",
+    "../../runtime/src/index",
     "watcher/index",
     "report/index",
     "openai/index",

@@ -27,7 +27,7 @@ async function snippetsOf(page: string) {
 }
 
 const guide = await snippetsOf("docs/guard.md");
-const snippets = [...guide, ...(await snippetsOf("README.md"))];
+const snippets = [...guide, ...(await snippetsOf("docs/runtime.md")), ...(await snippetsOf("README.md"))];
 /** Includes Bun if it is installed, because the guard supports it. */
 const runtimes = [{ runtime: "Node", program: process.execPath }];
 if (await run("bun", ["--version"]).catch(() => undefined)) runtimes.push({ runtime: "Bun", program: "bun" });

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
-const src = join(root, "packages/guard/src");
+const sources = ["packages/guard/src", "packages/runtime/src"].map((folder) => join(root, folder));
 const page = await readFile(join(root, "docs/seeds.md"), "utf8");
 const rows = page
   .split("\n")
@@ -16,12 +16,19 @@ async function textOf(paths: readonly string[]): Promise<string> {
   return (await Promise.all(paths.map((path) => readFile(path, "utf8")))).join("\n");
 }
 
-const files = (await readdir(src, { recursive: true })).filter((name) => name.endsWith(".ts"));
+const files = (
+  await Promise.all(
+    sources.map(async (src) => (await readdir(src, { recursive: true })).map((name) => join(src, name))),
+  )
+)
+  .flat()
+  .filter((name) => name.endsWith(".ts"));
+const exists = (path: string) => [root, ...sources].some((folder) => existsSync(join(folder, path)));
 const isTest = (name: string) => name.endsWith(".test.ts");
 const examples = join(root, "examples/examples.test.ts");
 
 it("docs/seeds.md only names existing tests and files", async () => {
-  const tests = await textOf([...files.filter(isTest).map((name) => join(src, name)), examples]);
+  const tests = await textOf([...files.filter(isTest), examples]);
   // Only quoted strings count as test names, not comments or code.
   const names = [...tests.matchAll(/"((?:[^"\\\n]|\\.)*)"/g)].map(([, name]) => name!);
   expect(rows.length).toBeGreaterThan(60);
@@ -35,22 +42,22 @@ it("docs/seeds.md only names existing tests and files", async () => {
     }
   }
   for (const [, path] of page.matchAll(/`([\w./-]+\.ts)`/g)) {
-    expect(existsSync(join(src, path!)) || existsSync(join(root, path!)), path).toBe(true);
+    expect(exists(path!), path).toBe(true);
   }
 });
 
-it("docs/seeds.md only names existing parts of the guard", async () => {
-  const sources = await textOf(files.filter((name) => !isTest(name)).map((name) => join(src, name)));
-  const known = new Set(sources.match(/[A-Za-z_]\w*/g));
+it("docs/seeds.md only names existing parts of the guard and the runtime", async () => {
+  const code = await textOf(files.filter((name) => !isTest(name)));
+  const known = new Set(code.match(/[A-Za-z_]\w*/g));
   let named = 0;
   for (const row of rows) {
-    for (const [, code] of row[2]!.matchAll(/`([^`]+)`/g)) {
-      if (code!.includes("/")) {
-        expect(existsSync(join(src, code!)) || existsSync(join(root, code!)), code).toBe(true);
+    for (const [, part] of row[2]!.matchAll(/`([^`]+)`/g)) {
+      if (part!.includes("/")) {
+        expect(exists(part!), part).toBe(true);
         continue;
       }
-      for (const word of code!.match(/[A-Za-z_]\w*/g) ?? []) {
-        expect([...known], code).toContain(word);
+      for (const word of part!.match(/[A-Za-z_]\w*/g) ?? []) {
+        expect([...known], part).toContain(word);
         named++;
       }
     }

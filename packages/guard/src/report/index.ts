@@ -1,3 +1,4 @@
+export { type EventBody, eventOf, type Identity } from "../events.ts";
 export {
   createReporter,
   type LogLine,

@@ -1,8 +1,10 @@
-import { Conversation } from "../conversation.ts";
-import type { FitOptions } from "../fit.ts";
-import { fit } from "../fit.ts";
-import type { ConversationOptions, ObserveFacts } from "../types.ts";
-import type { Message } from "../view/shape.ts";
+import { fit, type Message } from "@plimsoll/guard";
+import {
+  Conversation,
+  type ConversationOptions,
+  type FitOptions,
+  type ObserveFacts,
+} from "@plimsoll/guard/conversation";
 import type { SessionsState, SessionsStore } from "./state.ts";
 
 /** The result of one inference call: the reply, the results of its tool calls, and its usage. */

@@ -1,4 +1,4 @@
-import { clip } from "../view/placeholder.ts";
+import { clip } from "@plimsoll/guard/view";
 
 /** Any JSON value. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
@@ -108,7 +108,7 @@ export function newLoop(loop: string, goal: string, data: Json): LoopState {
   };
 }
 
-/** Stores one loop's state. `write` must be atomic. See `fileLoopStore` of `@plimsoll/guard/node`. */
+/** Stores one loop's state. `write` must be atomic. See `fileLoopStore` of `@plimsoll/runtime/node`. */
 export interface LoopStore {
   /**
    * Locks the store until the returned function is called.

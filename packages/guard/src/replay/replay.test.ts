@@ -4,11 +4,11 @@ import { fileURLToPath } from "node:url";
 import { isBoundary, type PlimsollEventInput, parseEvent, type Usage } from "@plimsoll/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { fit } from "./fit.ts";
-import { type PolicyInput, resolvePolicy } from "./policy.ts";
+import { fit } from "../fit.ts";
+import { type PolicyInput, resolvePolicy } from "../policy.ts";
+import { counted, filler, testGuard, toolTurn } from "../testing.ts";
+import type { Message } from "../view/shape.ts";
 import { type Recorded, replay } from "./replay.ts";
-import { counted, filler, testGuard, toolTurn } from "./testing.ts";
-import type { Message } from "./view/shape.ts";
 
 const WINDOW = 10_000;
 const FIXTURES = fileURLToPath(new URL("../../../../shared/fixtures/agentd", import.meta.url));

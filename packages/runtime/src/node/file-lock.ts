@@ -14,7 +14,7 @@ import {
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { GuardError } from "../error.ts";
+import { GuardError } from "@plimsoll/guard";
 
 /** A process that requests or holds a lock. */
 interface Claimant {

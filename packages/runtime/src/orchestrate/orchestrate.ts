@@ -1,7 +1,6 @@
+import { Conversation, type ObserveFacts } from "@plimsoll/guard/conversation";
+import { type EventBody, eventOf } from "@plimsoll/guard/report";
 import type { PlimsollEventInput, WindowLookup } from "@plimsoll/protocol/pure";
-import { Conversation } from "../conversation.ts";
-import { type EventBody, eventOf } from "../events.ts";
-import type { ObserveFacts } from "../types.ts";
 import { Manager } from "./manager.ts";
 import { completionReport, contextWarning, handoffText, progressTable } from "./run-report.ts";
 import {

@@ -1,4 +1,4 @@
-import type { GuardState } from "../state.ts";
+import type { GuardState } from "@plimsoll/guard";
 import type { SessionsEnd } from "./run-sessions.ts";
 
 /** Everything that a run needs to continue. Plain JSON, if the messages are. */
@@ -14,7 +14,7 @@ export interface SessionsState<M> {
   end?: SessionsEnd;
 }
 
-/** Stores a run after each turn, so that it continues after a crash. See `fileSessionsStore` of `@plimsoll/guard/node`. */
+/** Stores a run after each turn, so that it continues after a crash. See `fileSessionsStore` of `@plimsoll/runtime/node`. */
 export interface SessionsStore<M> {
   /** Claims the store for this run. Returns the function that releases it. */
   claim?(): Promise<() => Promise<void>>;

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { childProgram, runChild } from "../testing/child-process.ts";
+import { childProgram, runChild } from "../../../guard/src/testing/child-process.ts";
 import {
   type Continuation,
   type LoopOptions,
@@ -93,8 +93,8 @@ describe("a tick whose process is killed every time", () => {
         `
         import { readFileSync } from "node:fs";
         import { setTimeout } from "node:timers/promises";
-        import { runLoop } from "@plimsoll/guard/loop";
-        import { fileLoopStore } from "@plimsoll/guard/node";
+        import { runLoop } from "@plimsoll/runtime";
+        import { fileLoopStore } from "@plimsoll/runtime/node";
         const result = await runLoop({
           goal: "g", loop: "l", harness: "h", windowTokens: 1_000,
           store: fileLoopStore(process.argv[2]!),

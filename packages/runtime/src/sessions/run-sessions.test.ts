@@ -1,11 +1,11 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Message } from "@plimsoll/guard";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { counted, expectPaired, toolTurn, words } from "../../../guard/src/testing.ts";
 import { fileSessionsStore } from "../node/index.ts";
-import { counted, expectPaired, toolTurn, words } from "../testing.ts";
-import type { Message } from "../view/shape.ts";
 import { runSessions, type SessionsOptions } from "./index.ts";
 
 const POLICY = { thresholds: { warning: null, ceiling: null, soft: "70%", hard: "90%" } } as const;

@@ -1,10 +1,9 @@
+import { Conversation, type ObserveFacts } from "@plimsoll/guard/conversation";
+import { estimateTokens } from "@plimsoll/guard/measure";
+import { type EventBody, eventOf } from "@plimsoll/guard/report";
+import { clip } from "@plimsoll/guard/view";
 import type { PlimsollEventInput } from "@plimsoll/protocol/pure";
 import { thresholdTokens } from "@plimsoll/protocol/pure";
-import { Conversation } from "../conversation.ts";
-import { type EventBody, eventOf } from "../events.ts";
-import { estimateTokens } from "../measure/estimate.ts";
-import type { ObserveFacts } from "../types.ts";
-import { clip } from "../view/placeholder.ts";
 import { Handles } from "./handles.ts";
 import type { LoopOptions, LoopResult, Tick, TickOutcome } from "./options.ts";
 import {

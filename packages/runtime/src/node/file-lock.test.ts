@@ -2,10 +2,10 @@ import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:f
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { childProgram, runChild, startChild } from "../../../guard/src/testing/child-process.ts";
 import type { RunState } from "../orchestrate/index.ts";
-import { childProgram, runChild, startChild } from "../testing/child-process.ts";
 import { lockFile } from "./file-lock.ts";
-import { fileLoopStore, fileRunStore } from "./file-stores.ts";
+import { fileLoopStore, fileRunStore } from "./run-stores.ts";
 
 let folder = "";
 beforeEach(async () => {
@@ -21,8 +21,8 @@ const ORCHESTRATOR = `
 import { appendFileSync } from "node:fs";
 import { setTimeout } from "node:timers/promises";
 import { GuardError } from "@plimsoll/guard";
-import { fileRunStore } from "@plimsoll/guard/node";
-import { orchestrate } from "@plimsoll/guard/orchestrate";
+import { fileRunStore } from "@plimsoll/runtime/node";
+import { orchestrate } from "@plimsoll/runtime";
 
 const [path, id, mode] = process.argv.slice(2) as [string, string, string | undefined];
 for (;;) {

@@ -1,5 +1,5 @@
+import type { ObserveFacts } from "@plimsoll/guard/conversation";
 import type { PlimsollEventInput } from "@plimsoll/protocol/pure";
-import type { ObserveFacts } from "../types.ts";
 import type { Handles } from "./handles.ts";
 import type { Continuation, Json, LoopEnd, LoopStore } from "./state.ts";
 

@@ -54,7 +54,7 @@ export interface Edit {
   value: unknown;
 }
 
-/** Stores a run's state. `apply` must apply all edits atomically. See `fileRunStore` of `@plimsoll/guard/node`. */
+/** Stores a run's state. `apply` must apply all edits atomically. See `fileRunStore` of `@plimsoll/runtime/node`. */
 export interface RunStore {
   /**
    * Locks the store until the returned function is called.

@@ -1,6 +1,6 @@
-import { GuardError } from "../error.ts";
-import { estimateTokens } from "../measure/estimate.ts";
-import { clip } from "../view/placeholder.ts";
+import { GuardError } from "@plimsoll/guard";
+import { estimateTokens } from "@plimsoll/guard/measure";
+import { clip } from "@plimsoll/guard/view";
 
 /** The orchestrator tried to read a file that it must delegate instead. */
 export class ReadRefused extends GuardError {

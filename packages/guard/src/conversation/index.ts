@@ -1,0 +1,10 @@
+export { Conversation } from "../conversation.ts";
+export type { FitOptions } from "../fit.ts";
+export type {
+  Action,
+  ConversationOptions,
+  GuardReading,
+  Observation,
+  ObserveFacts,
+  Prepared,
+} from "../types.ts";

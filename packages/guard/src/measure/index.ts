@@ -1,0 +1,2 @@
+export { estimateTokens, type Tokenizer } from "./estimate.ts";
+export { type NoTurn, type NoTurnReason, type ReadTurn, readUsage, type UsageReading } from "./usage.ts";

@@ -1,0 +1,3 @@
+export * from "./loop/index.ts";
+export * from "./orchestrate/index.ts";
+export * from "./sessions/index.ts";

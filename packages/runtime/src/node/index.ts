@@ -1,0 +1,1 @@
+export { fileLoopStore, fileRunStore, fileSessionsStore, writeAtomic } from "./run-stores.ts";

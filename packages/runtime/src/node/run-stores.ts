@@ -1,0 +1,141 @@
+import { randomBytes } from "node:crypto";
+import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { LoopState, LoopStore } from "../loop/state.ts";
+import type { Edit, RunState, RunStore } from "../orchestrate/state.ts";
+import { applyEdits } from "../orchestrate/state.ts";
+import type { SessionsState, SessionsStore } from "../sessions/state.ts";
+import { type Lock, lockFile } from "./file-lock.ts";
+
+/**
+ * Replaces a file atomically and durably. A reader, or a process after a crash, sees either the old or the new text.
+ */
+export async function writeAtomic(path: string, text: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  const draft = `${path}.${process.pid}.${randomBytes(4).toString("hex")}.tmp`;
+  try {
+    const file = await open(draft, "wx");
+    try {
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(draft, path);
+    await syncFolder(dirname(path));
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw error;
+  }
+}
+
+/** Makes a rename durable. Some systems do not allow opening a folder. */
+async function syncFolder(path: string): Promise<void> {
+  try {
+    const folder = await open(path, "r");
+    try {
+      await folder.sync();
+    } finally {
+      await folder.close();
+    }
+  } catch (error) {
+    if (!NO_FOLDER_SYNC.has((error as NodeJS.ErrnoException).code ?? "")) throw error;
+  }
+}
+
+const NO_FOLDER_SYNC = new Set(["EISDIR", "EPERM", "EACCES", "EINVAL", "ENOTSUP", "EBADF"]);
+
+/** A file that only one process may use at a time. */
+class LockedFile {
+  readonly path: string;
+  #lock: Lock | undefined;
+
+  constructor(path: string) {
+    this.path = path;
+  }
+
+  async claim(): Promise<() => Promise<void>> {
+    await mkdir(dirname(this.path), { recursive: true });
+    const lock = await lockFile(this.path);
+    this.#lock = lock;
+    return async () => {
+      this.#lock = undefined;
+      await lock.release();
+    };
+  }
+
+  /** Runs `write` under the current lock, or under a lock taken for this call. */
+  async change(write: () => Promise<void>): Promise<void> {
+    const release = this.#lock === undefined ? await this.claim() : undefined;
+    try {
+      await this.#lock?.verify();
+      await write();
+    } finally {
+      await release?.();
+    }
+  }
+}
+
+/** @throws {SyntaxError} If the file is not JSON. Our own writes never leave such a file. */
+async function readJson<T>(path: string): Promise<T | undefined> {
+  try {
+    return JSON.parse(await readFile(path, "utf8")) as T;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Stores a loop's state in one JSON file. `PATH.lock` ensures that only one loop uses it at a time.
+ * @throws {GuardError} From `claim`: `store_locked`. From `write`: `store_lost`.
+ * @example
+ * await runLoop({ store: fileLoopStore("explore-1.json"), ...options });
+ */
+export function fileLoopStore(path: string): LoopStore {
+  const file = new LockedFile(path);
+  return {
+    claim: () => file.claim(),
+    read: () => readJson<LoopState>(path),
+    write(state) {
+      // Serialise now, because the loop keeps changing the object.
+      const text = `${JSON.stringify(state, null, 2)}\n`;
+      return file.change(() => writeAtomic(path, text));
+    },
+  };
+}
+
+/**
+ * Stores a run's state in one JSON file. Each edit changes only the lines of its fields. `PATH.lock` ensures that only
+ * one orchestrator uses it at a time.
+ * @throws {GuardError} From `claim`: `store_locked`. From `apply`: `store_lost`.
+ * @example
+ * await orchestrate({ store: fileRunStore("state.json"), ...options });
+ */
+export function fileRunStore(path: string): RunStore {
+  const file = new LockedFile(path);
+  return {
+    claim: () => file.claim(),
+    read: () => readJson<RunState>(path),
+    apply: (edits: readonly Edit[]) =>
+      file.change(async () => {
+        const next = applyEdits((await readJson<object>(path)) ?? {}, edits);
+        await writeAtomic(path, `${JSON.stringify(next, null, 2)}\n`);
+      }),
+  };
+}
+
+/**
+ * Stores a run of `runSessions` in one JSON file, with its messages. `PATH.lock` ensures that only one run uses it at a time.
+ * @throws {GuardError} From `claim`: `store_locked`. From `write`: `store_lost`.
+ * @example
+ * await runSessions({ sessionStore: fileSessionsStore("session.json"), ...options });
+ */
+export function fileSessionsStore<M>(path: string): SessionsStore<M> {
+  const file = new LockedFile(path);
+  return {
+    claim: () => file.claim(),
+    read: () => readJson<SessionsState<M>>(path),
+    write: (state) => file.change(() => writeAtomic(path, `${JSON.stringify(state)}\n`)),
+  };
+}
