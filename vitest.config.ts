@@ -7,10 +7,6 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^@plimsoll\/protocol$/, replacement: at("packages/protocol/src/index.ts") },
-      {
-        find: /^@plimsoll\/protocol\/catalog$/,
-        replacement: at("packages/protocol/src/catalog.ts"),
-      },
       { find: /^@plimsoll\/protocol\/pure$/, replacement: at("packages/protocol/src/pure.ts") },
       { find: /^@plimsoll\/guard$/, replacement: at("packages/guard/src/index.ts") },
       { find: /^@plimsoll\/guard\/(.+)$/, replacement: at("packages/guard/src/$1/index.ts") },

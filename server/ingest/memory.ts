@@ -1,6 +1,6 @@
 import type { WindowLookups } from "@plimsoll/protocol";
 import { modelNames } from "@plimsoll/protocol";
-import { catalogWindow } from "@plimsoll/protocol/catalog";
+import { catalogWindow } from "@plimsoll/protocol";
 import { LRUCache } from "lru-cache";
 import type { Sql } from "../db/sql.ts";
 import type { KnownAgent } from "../history/agent-changes.ts";

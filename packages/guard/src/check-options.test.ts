@@ -39,6 +39,13 @@ describe("options of a guard", () => {
     expect(create({ window })).toThrow("window:");
   });
 
+  it("a window may be the id of a model, if the catalog has it", () => {
+    expect(create({ window: "anthropic/claude-haiku-4-5" })).not.toThrow();
+    expect(create({ window: "gpt-99" })).toThrow(
+      'window: "gpt-99" is not in the catalog of models. Pass the size in tokens, such as 128_000.',
+    );
+  });
+
   it("take the default policy, and what is left out or switched off", () => {
     const policies: PolicyInput[] = [
       DEFAULT_POLICY,

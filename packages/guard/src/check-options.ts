@@ -1,4 +1,4 @@
-import { THRESHOLD_NAMES } from "@plimsoll/protocol/pure";
+import { catalogWindow, THRESHOLD_NAMES } from "@plimsoll/protocol/pure";
 import { GuardError } from "./error.ts";
 import { DEFAULT_POLICY, type PolicyInput } from "./policy.ts";
 
@@ -93,10 +93,18 @@ export function checkPolicy(policy: PolicyInput): void {
  */
 export function checkWindow(window: unknown): void {
   if (window === undefined || typeof window === "function") return;
+  if (typeof window === "string") {
+    const rule: Rule = () =>
+      catalogWindow(window) === undefined
+        ? "is not in the catalog of models. Pass the size in tokens, such as 128_000"
+        : undefined;
+    check("window", window, rule);
+    return;
+  }
   check("window", window, (value) =>
     Number.isInteger(value) && (value as number) > 0
       ? undefined
-      : "must be a whole number of tokens such as 128_000, or a function that returns it by model name",
+      : "must be a whole number of tokens such as 128_000, the id of a model, or a function that returns it by model name",
   );
 }
 

@@ -54,12 +54,14 @@ describe("defects of other harnesses, avoided", () => {
   });
 
   it("a configured window size is reported, one from a lookup is not", () => {
-    const sent = (window: number | (() => number)) => {
+    const sent = (window: number | string | (() => number)) => {
       const { guard, events } = testGuard({ window });
       guard.observe(usage(1_000, "t1"));
       return events[0];
     };
     expect(sent(60_000)).toMatchObject({ context_window: 60_000 });
+    expect(sent("gpt-4o")).toMatchObject({ context_window: 128_000 });
+    expect(sent("claude-sonnet-4-5[1m]")).toMatchObject({ context_window: 1_000_000 });
     expect(sent(() => 60_000)).not.toHaveProperty("context_window");
   });
 
@@ -85,7 +87,11 @@ describe("defects of other harnesses, avoided", () => {
     for (const key of ["a", "b"]) {
       for (let turn = 0; turn < 3; turn++) guard.conversation(key).observe(usage(1_000, `t${turn}`));
     }
-    expect(warnings).toEqual([expect.stringContaining("Pass its size in tokens as window to createGuard")]);
+    expect(warnings).toEqual([
+      expect.stringContaining(
+        "Pass window to createGuard: its size in tokens, such as 128_000, or the id of a model",
+      ),
+    ]);
     const inTokens = {
       thresholds: { warning: null, ceiling: 50_000, soft: null, hard: null, reserve: null },
     };

@@ -90,8 +90,8 @@ export function maxRestartsReached(max: number): string {
 /** For the user of a guard whose thresholds need a window size that nobody told. */
 export function windowUnknown(model: string): string {
   return (
-    `The window size of ${model} is unknown, so thresholds in percent do nothing. Pass its size in tokens as window ` +
-    `to createGuard, such as window: 128_000, or a function that returns it by model name.`
+    `The window size of ${model} is unknown, so thresholds in percent do nothing. Pass window to createGuard: ` +
+    `its size in tokens, such as 128_000, or the id of a model that the catalog has, such as "gpt-5.1".`
   );
 }
 

@@ -1,4 +1,4 @@
-import type { PlimsollEventInput, WindowLookup, WindowSource } from "@plimsoll/protocol/pure";
+import type { PlimsollEventInput, WindowSource } from "@plimsoll/protocol/pure";
 import type { GuardStatus, Limits, RestartReason } from "./decide.ts";
 import type { Identity } from "./events.ts";
 import type { Prediction } from "./measure/calibrate.ts";
@@ -10,6 +10,7 @@ import type { GuardState } from "./state.ts";
 import type { ResultPart } from "./view/history.ts";
 import type { Shape } from "./view/shape.ts";
 import type { NoticePlace } from "./view/view.ts";
+import type { WindowOption } from "./window-size.ts";
 
 /** Stores the full text of masked results. `put` may throw: the guard then leaves that result unmasked. */
 export interface MaskStore {
@@ -26,10 +27,11 @@ export interface GuardOptions<M> {
   shape?: Shape<M>;
   model?: string;
   /**
-   * Window size in tokens, or a lookup by model name. Without one, the size stays unknown until a provider reports
-   * it.
+   * Window size in tokens, the id of a model whose size the catalog has (such as `gpt-5.1`), or a function that returns the
+   * size by model name. Without one, the size stays unknown until a provider reports it: a name alone may mean a server that
+   * was started with a smaller window.
    */
-  window?: number | WindowLookup;
+  window?: WindowOption;
   /** Tokens sent in addition to the messages, such as tool schemas. Used until the first real count. */
   overheadTokens?: number;
   /** Counts the tokens of one text. Default: the built-in estimator. */

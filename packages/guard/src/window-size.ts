@@ -1,12 +1,21 @@
-import { type ResolvedWindow, resolveWindow, type WindowLookup, windowLookup } from "@plimsoll/protocol/pure";
+import {
+  catalogWindow,
+  type ResolvedWindow,
+  resolveWindow,
+  type WindowLookup,
+  windowLookup,
+} from "@plimsoll/protocol/pure";
 import type { GuardState } from "./state.ts";
+
+/** How a harness tells a window size: in tokens, as the id of a model of the catalog, or by a function of the model's name. */
+export type WindowOption = number | string | WindowLookup;
 
 const NO_CATALOG = windowLookup(() => undefined);
 
-/** Returns a model's window size in tokens with its source: reported, else configured, else from the lookup. */
+/** Returns a model's window size in tokens with its source: reported, else configured, else from the function. */
 export function windowOf(
   state: Pick<GuardState, "model" | "reported">,
-  configured: number | WindowLookup | undefined,
+  configured: WindowOption | undefined,
   model: string | undefined = state.model,
 ): ResolvedWindow {
   const { reported } = state;
@@ -14,8 +23,12 @@ export function windowOf(
   return resolveWindow(
     { model: model ?? "", reported: isOfModel ? reported.tokens : undefined },
     {
-      configured: () => (typeof configured === "number" ? configured : undefined),
+      configured: () => (typeof configured === "string" ? catalogWindow(configured) : sizeOf(configured)),
       catalog: typeof configured === "function" ? configured : NO_CATALOG,
     },
   );
+}
+
+function sizeOf(configured: number | WindowLookup | undefined): number | undefined {
+  return typeof configured === "number" ? configured : undefined;
 }

@@ -7,7 +7,7 @@ export type { PlimsollEventInput, Usage } from "./events/events.ts";
 export * from "./history/crossings.ts";
 export * from "./history/forecast.ts";
 export { type BoundaryType, isBoundary, opensWindow } from "./history/mark.ts";
-export { modelNames, WINDOW_OVERRIDES, windowLookup } from "./history/models.ts";
+export { catalogWindow, modelNames, WINDOW_OVERRIDES, windowLookup } from "./history/models.ts";
 export * from "./history/threshold-rules.ts";
 export * from "./history/usage.ts";
 export * from "./history/window.ts";

@@ -1,4 +1,5 @@
 import type { WindowLookup } from "./window.ts";
+import { WINDOW_TABLE } from "./window-table.ts";
 
 /** A window size the catalog lacks or has wrong. Every entry says where the figure was read, and when. */
 interface WindowOverride {
@@ -117,3 +118,26 @@ function first(names: readonly string[], lookup: (name: string) => number | unde
   }
   return undefined;
 }
+
+/** What may follow a listed name and still mean the same model: a date, a revision, `-latest`, a preview's date. */
+const REVISION = /^(?:[-@]\d{4}-?\d{2}-?\d{2}|-\d{3}|-v\d+|-latest|-(?:preview|exp)(?:-\d{2}-\d{2,4})?)*$/;
+
+/** Whether a name is a listed one, or one of its revisions. Anything else may be another model with another window. */
+export function isRevision(name: string, listed: string): boolean {
+  return name.startsWith(listed) && REVISION.test(name.slice(listed.length));
+}
+
+const LISTED = WINDOW_TABLE.flatMap(([tokens, models]) =>
+  models.split(" ").map((model) => ({ model: model.replace("$", ""), tokens, alone: model.endsWith("$") })),
+);
+const WINDOWS = new Map(LISTED.map(({ model, tokens }) => [model, tokens]));
+/** The longest first: of two listed names that a name begins with, the longer one is meant. */
+const WITH_REVISIONS = LISTED.filter(({ alone }) => !alone).sort(
+  (one, other) => other.model.length - one.model.length,
+);
+
+/** Window sizes of the models of all large providers. Tokens. Undefined for a name that is not listed. */
+export const catalogWindow = windowLookup((name) => {
+  const asked = name.toLowerCase();
+  return WINDOWS.get(asked) ?? WITH_REVISIONS.find(({ model }) => isRevision(asked, model))?.tokens;
+});

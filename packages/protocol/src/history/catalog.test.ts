@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { catalogWindow } from "./catalog.ts";
+import { catalogWindow } from "./models.ts";
 
 describe("window sizes of real model names", () => {
   test.each([
