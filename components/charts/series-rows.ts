@@ -1,4 +1,5 @@
 import type { OtherNames, Series } from "@plimsoll/protocol";
+import type { ThresholdValue } from "@plimsoll/protocol/pure";
 import { exact } from "../format.ts";
 
 export interface SeriesRow {
@@ -87,7 +88,7 @@ export function barDomain(
 }
 
 /** `20%` as 0.2; null for thresholds in tokens, which a chart of shares cannot show. */
-export function shareOf(threshold: string | number | null): number | null {
+export function shareOf(threshold: ThresholdValue): number | null {
   if (typeof threshold !== "string" || !threshold.endsWith("%")) return null;
   return Number.parseFloat(threshold) / 100;
 }

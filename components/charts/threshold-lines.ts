@@ -1,5 +1,5 @@
 import type { FleetStatus, ThresholdName } from "@plimsoll/protocol";
-import { THRESHOLD_NAMES } from "@plimsoll/protocol/pure";
+import { THRESHOLD_NAMES, thresholdText } from "@plimsoll/protocol/pure";
 import { shareOf } from "./series-rows.ts";
 
 /** A threshold given as a share of the window, drawn as a horizontal line. */
@@ -30,7 +30,7 @@ export function thresholdLines(status: SetThresholds | undefined): ThresholdLine
       {
         name,
         share: name === "reserve" ? 1 - share : share,
-        label: `${name} ${status?.thresholds[name]}`,
+        label: `${name} ${thresholdText(status?.thresholds[name] ?? null)}`,
         colour: THRESHOLD_COLOURS[name],
         dashed: DASHED_THRESHOLDS.has(name),
       },

@@ -1,7 +1,7 @@
 "use client";
 
 import type { ThresholdName } from "@plimsoll/protocol";
-import { THRESHOLD_NAMES } from "@plimsoll/protocol/pure";
+import { THRESHOLD_NAMES, thresholdText } from "@plimsoll/protocol/pure";
 import { useQuery } from "@tanstack/react-query";
 import { useTRPC } from "../trpc.ts";
 import { NotLoaded } from "../ui/states.tsx";
@@ -40,7 +40,7 @@ export function ActiveThresholds() {
             >
               <dt className="font-medium">{name}</dt>
               <dd className="contents">
-                <span>{data.thresholds[name] ?? "off"}</span>
+                <span>{thresholdText(data.thresholds[name])}</span>
                 <span className="text-muted">{MEANINGS[name]}</span>
               </dd>
             </div>

@@ -11,6 +11,7 @@ import {
   lineOf,
   loadOf,
   THRESHOLD_NAMES,
+  thresholdText,
   thresholdTokens,
   utilizationOf,
 } from "@plimsoll/protocol";
@@ -29,7 +30,7 @@ export function appliedThresholds(
   return THRESHOLD_NAMES.flatMap((name) => {
     const value = thresholds[name];
     const tokens = thresholdTokens(name, value, windowTokens);
-    return tokens === undefined ? [] : [{ name, label: String(value), tokens }];
+    return tokens === undefined ? [] : [{ name, label: thresholdText(value), tokens }];
   });
 }
 

@@ -40,6 +40,11 @@ export function expectedTokens<M>({ editor, state }: Pick<ActionInput<M>, "edito
   return predict(state.calibration, editor.estimate(state)).tokens;
 }
 
+/** The state after the guard lowered the level. */
+function acted(state: GuardState): GuardState {
+  return { ...state, lowered: true, actedAt: state.allTurns };
+}
+
 export interface Masking {
   /** Current level and the level to reach, in tokens. */
   level: number;
@@ -60,7 +65,7 @@ export function mask<M>(
   if (masked.length === 0) return undefined;
   const masks = [...input.state.masks, ...masked.map((one) => one.mask)];
   editor.setMasks(masks);
-  let state = { ...input.state, masks, lowered: true, maskings: input.state.maskings + 1 };
+  let state = { ...acted(input.state), masks, maskings: input.state.maskings + 1 };
   const share = level === 0 ? 0 : (level - expectedTokens({ editor, state })) / level;
   state = withNotice(state, editor.noticeHere("masked", maskedNotice(masked.length, share)));
   const after = expectedTokens({ editor, state });
@@ -108,9 +113,13 @@ export function compact<M>(
   const after = expectedTokens({ editor, state: cut });
   if (before - after < (policy.compact?.minGain ?? 0) * line) {
     const compactAfter = Math.round(before * 1.1);
-    return { state: { ...input.state, compactAfter, compactAsked: undefined }, action: "no_gain" };
+    const weakActions = input.state.weakActions + 1;
+    return {
+      state: { ...input.state, compactAfter, weakActions, compactAsked: undefined },
+      action: "no_gain",
+    };
   }
-  const changed = { ...cut, compactAsked: undefined, lowered: true, compactAfter: 0 };
+  const changed = { ...acted(cut), compactAsked: undefined, compactAfter: 0, weakActions: 0 };
   if (how === "fresh_session") {
     // Notices about the old session, such as an announced restart, do not apply to the new one.
     const fresh = withoutNoticesBefore(changed, Number.POSITIVE_INFINITY);
@@ -160,7 +169,7 @@ export function restart<M>(
   const masks = [...state.masks, ...shortened];
   editor.setMasks(masks);
   const carriedTurns = editor.turnsFrom(at);
-  const cut = { ...state, masks, cut: { at, head, turns: editor.turnsBefore(at) }, lowered: true };
+  const cut = { ...acted(state), masks, cut: { at, head, turns: editor.turnsBefore(at) } };
   const begun = startSession(withoutNoticesBefore(cut, Number.POSITIVE_INFINITY), reason, carriedTurns);
   const session = begun.state.session;
   return { ...begun, action: { type: "restart", reason, session, previousTurns, carriedTurns } };

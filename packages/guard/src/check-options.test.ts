@@ -16,12 +16,22 @@ describe("options of a guard", () => {
       'policy.thresholds.soft: "0.7" must be a share of the window such as "20%"',
     ],
     [{ thresholds: { soft: "120%" } }, "policy.thresholds.soft"],
+    [
+      { thresholds: { ceiling: { percent: 20 } } },
+      'policy.thresholds.ceiling: {"percent":20} must have a percent above 0 and at most 100 and a floor in tokens',
+    ],
+    [{ thresholds: { ceiling: { percent: 0.2, floor: -1 } } }, "such as { percent: 20, floor: 40_000 }"],
+    [{ pace: { minTurns: -1 } }, "policy.pace.minTurns: -1 must be a whole number of 0 or more"],
+    [{ pace: null }, "policy.pace: must be an object."],
     [{ thresholds: { warning: 0 } }, "policy.thresholds.warning: 0 must be a number of tokens"],
     [
       { thresholds: { ceilling: "20%" } },
       "policy.thresholds.ceilling: is no option. Options: warning, ceiling",
     ],
-    [{ treshold: {} }, "policy.treshold: is no option. Options: thresholds, mode, mask, compact, restart."],
+    [
+      { treshold: {} },
+      "policy.treshold: is no option. Options: thresholds, mode, mask, compact, pace, restart.",
+    ],
     [{ thresholds: null }, "policy.thresholds: must be an object."],
     [{ mode: "warn" }, 'policy.mode: "warn" must be "enforce" or "warn_only".'],
     [{ mask: { minGain: 3 } }, "policy.mask.minGain: 3 must be a fraction from 0 to 1"],
@@ -52,6 +62,7 @@ describe("options of a guard", () => {
       {},
       { mask: null, compact: null, restart: null },
       { thresholds: { ceiling: "20%", reserve: -16_000, hard: null, soft: 50_000 } },
+      { thresholds: { ceiling: { percent: 20, floor: 40_000 } }, pace: { minTurns: 0 } },
       { mask: { longTexts: null, keepTurns: undefined as never } },
     ];
     for (const policy of policies) expect(create({ policy })).not.toThrow();

@@ -32,6 +32,7 @@ const threshold: Rule = (value) => {
     if (PERCENT.test(value) && share > 0 && share <= 100) return undefined;
     return `must be a share of the window such as "20%", a number of tokens, or null to switch it off`;
   }
+  if (typeof value === "object") return shareWithFloor(value);
   if (typeof value !== "number" || !Number.isFinite(value) || value === 0)
     return `must be a number of tokens, a share of the window such as "20%", or null to switch it off`;
   if (Number.isInteger(value)) return undefined;
@@ -39,6 +40,14 @@ const threshold: Rule = (value) => {
     ? `would be ${value} tokens. Write "${Number((Math.abs(value) * 100).toPrecision(6))}%" for a share of the window`
     : "must be a whole number of tokens";
 };
+
+function shareWithFloor(value: object): string | undefined {
+  const { percent, floor, ...rest } = value as { percent?: unknown; floor?: unknown };
+  const isShare = typeof percent === "number" && percent > 0 && percent <= 100;
+  if (isShare && Number.isInteger(floor) && (floor as number) > 0 && Object.keys(rest).length === 0)
+    return undefined;
+  return "must have a percent above 0 and at most 100 and a floor in tokens, such as { percent: 20, floor: 40_000 }";
+}
 
 const RULES = {
   thresholds: Object.fromEntries(THRESHOLD_NAMES.map((name) => [name, threshold])),
@@ -58,6 +67,7 @@ const RULES = {
     keepUserWords: fraction,
     minGain: fraction,
   },
+  pace: { roomTurns: count, minTurns: count },
   restart: {
     how: oneOf("auto", "ask", "off"),
     graceTurns: count,
@@ -78,7 +88,7 @@ export function checkPolicy(policy: PolicyInput): void {
   if (given.mode !== undefined) check("policy.mode", given.mode, oneOf("enforce", "warn_only"));
   for (const [part, rules] of Object.entries(RULES) as [string, Record<string, Rule>][]) {
     const value = given[part];
-    if (value === undefined || (value === null && part !== "thresholds")) continue;
+    if (value === undefined || (value === null && part !== "thresholds" && part !== "pace")) continue;
     const path = `policy.${part}`;
     if (typeof value !== "object" || value === null) throw invalid(path, "must be an object");
     refuseUnknown(path, value as Record<string, unknown>, Object.keys(rules));

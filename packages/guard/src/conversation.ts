@@ -3,7 +3,7 @@ import { type ActionInput, type ActionResult, compact, expectedTokens, restart }
 import { checkPolicy, checkWindow } from "./check-options.ts";
 import { ConversationEvents } from "./conversation-events.ts";
 import type { Limits, RestartReason } from "./decide.ts";
-import { howToCompact, limitsOf, lineOfAction } from "./decide.ts";
+import { howToCompact, isExhausted, limitsOf, lineOfAction } from "./decide.ts";
 import type { EventBody, Identity } from "./events.ts";
 import { calibrate, type Prediction, predict } from "./measure/calibrate.ts";
 import { tokenizerScale } from "./measure/estimate.ts";
@@ -18,7 +18,7 @@ import { newState, restoredState } from "./state.ts";
 import { settleWindDown, withFact } from "./state-changes.ts";
 import { storeText } from "./store-text.ts";
 import { syncHistory } from "./sync-history.ts";
-import { historyChanged, windowUnknown } from "./texts.ts";
+import { EXHAUSTED, historyChanged, windowUnknown } from "./texts.ts";
 import type { TurnToReport } from "./turn-event.ts";
 import type {
   Action,
@@ -222,6 +222,7 @@ export class Conversation<M = Message> {
     if ("event" in result) return this.#apply(result);
     this.#state = result.state;
     this.#withhold("compact", "no_gain");
+    if (isExhausted(result.state)) this.#warn(EXHAUSTED);
     return result.action;
   }
 
@@ -343,7 +344,11 @@ export class Conversation<M = Message> {
     )
       return;
     this.#windowWarned = true;
-    (this.#options.onWarning ?? console.warn)(windowUnknown(model));
+    this.#warn(windowUnknown(model));
+  }
+
+  #warn(text: string): void {
+    (this.#options.onWarning ?? console.warn)(text);
   }
 
   #limits(model?: string): Limits {

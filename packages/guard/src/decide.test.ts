@@ -18,6 +18,9 @@ const facts = (over: Partial<Facts>): Facts => ({
   windDownTurns: undefined,
   restartGain: 5_000,
   restarts: 0,
+  turnsSinceAction: undefined,
+  weakActions: 0,
+  growth: 0,
   ...over,
 });
 
@@ -26,15 +29,50 @@ describe("decide", () => {
     ["rests below every line", { level: 3_999, maskGain: 5_000 }, { type: "rest", status: "clear" }],
     [
       "masks at the soft line",
-      { level: 4_000, maskGain: 500 },
+      { level: 4_000, maskGain: 1_500 },
       { type: "mask", target: 3_400, urgent: false },
+    ],
+    [
+      "masks further down where the context grows fast",
+      { level: 4_000, maskGain: 1_500, growth: 100 },
+      { type: "mask", target: 1_500, urgent: false },
+    ],
+    [
+      "never masks down to less than a fraction of the line",
+      { level: 4_000, maskGain: 1_500, growth: 1_000 },
+      { type: "mask", target: 1_200, urgent: false },
+    ],
+    [
+      "waits some turns after an action",
+      { level: 6_000, maskGain: 1_500, compactGain: 5_000, turnsSinceAction: 4 },
+      { type: "rest", status: "pacing" },
+    ],
+    [
+      "acts again after these turns",
+      { level: 4_000, maskGain: 1_500, turnsSinceAction: 5 },
+      { type: "mask", urgent: false },
+    ],
+    [
+      "does not wait at the hard line",
+      { level: 9_000, maskGain: 1_500, turnsSinceAction: 0 },
+      { type: "mask", urgent: false },
+    ],
+    [
+      "does not ask for a third summary after two that saved too little",
+      { level: 5_000, compactGain: 900, weakActions: 2 },
+      { type: "rest", status: "exhausted" },
+    ],
+    [
+      "asks for one that can save twice as much",
+      { level: 5_000, compactGain: 1_000, weakActions: 2 },
+      { type: "compact", line: 5_000 },
     ],
     [
       "does not mask a batch that saves too little",
       { level: 4_000, maskGain: 100 },
       { type: "rest", status: "exhausted" },
     ],
-    ["masks before compacting", { level: 6_000, maskGain: 500, compactGain: 5_000 }, { type: "mask" }],
+    ["masks before compacting", { level: 6_000, maskGain: 1_500, compactGain: 5_000 }, { type: "mask" }],
     ["compacts at the ceiling", { level: 5_000, compactGain: 2_000 }, { type: "compact", line: 5_000 }],
     [
       "does not compact below the ceiling",

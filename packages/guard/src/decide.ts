@@ -1,6 +1,6 @@
 import type { Thresholds } from "@plimsoll/protocol/pure";
 import { HYSTERESIS, THRESHOLD_NAMES, thresholdTokens } from "@plimsoll/protocol/pure";
-import type { CompactPolicy, GuardPolicy } from "./policy.ts";
+import type { CompactPolicy, GuardPolicy, MaskPolicy, PacePolicy } from "./policy.ts";
 
 /**
  * The thresholds of a policy in tokens, for one window size. Disabled thresholds, and shares of an unknown window,
@@ -49,6 +49,8 @@ const MIN_RESTART_GAIN = 0.01;
 export type GuardStatus =
   /** Below every line that triggers a response. */
   | "clear"
+  /** Above a line, but too few turns after the last action. */
+  | "pacing"
   /** Above a line, but no response can free more. The guard waits for new content before it tries again. */
   | "exhausted"
   /** The agent received the wind-down notice. A restart follows. */
@@ -71,7 +73,23 @@ export interface Facts {
   restartGain: number;
   /** Number of restarts so far. */
   restarts: number;
+  /** Number of turns since the last action; `undefined` if there was none. */
+  turnsSinceAction: number | undefined;
+  /** Summaries in a row that saved too little. */
+  weakActions: number;
+  /** Average number of tokens that a turn adds. */
+  growth: number;
 }
+
+const MOST_WEAK_ACTIONS = 2;
+
+/** True after two summaries in a row that saved too little. The next one must promise twice the gain. */
+export function isExhausted({ weakActions }: Pick<Facts, "weakActions">): boolean {
+  return weakActions >= MOST_WEAK_ACTIONS;
+}
+
+/** A batch of masks leaves at least this fraction of the line, however fast the context grows. */
+const LEAST_TARGET = 0.3;
 
 /**
  * Returns the next response, or `rest`. Cheap responses come first: masking, then a summary, then a wind-down and a
@@ -82,17 +100,19 @@ export function decide(facts: Facts, policy: GuardPolicy): Decision {
   const { limits, level } = facts;
   const lines = lineOfAction(limits);
   const full = facts.windowTokens !== undefined && level >= facts.windowTokens;
+  const waits = !full && isTooSoon(facts, policy);
 
-  if (policy.mask !== null && lines.mask !== undefined && level >= lines.mask) {
+  if (!waits && policy.mask !== null && lines.mask !== undefined && level >= lines.mask) {
     const least = policy.mask.minGain * lines.mask;
-    const target = Math.round(lines.mask * (1 - policy.mask.headroom));
+    const target = maskTarget(lines.mask, facts.growth, policy.mask, policy.pace);
     if (facts.maskGain > 0 && facts.maskGain >= least) return { type: "mask", target, urgent: false };
     if (full && facts.urgentGain > 0 && facts.urgentGain >= least) {
       return { type: "mask", target, urgent: true };
     }
   }
-  if (policy.compact !== null && lines.compact !== undefined && level >= lines.compact) {
-    if (facts.compactGain > 0 && facts.compactGain >= policy.compact.minGain * lines.compact) {
+  if (!waits && policy.compact !== null && lines.compact !== undefined && level >= lines.compact) {
+    const least = policy.compact.minGain * lines.compact * (isExhausted(facts) ? 2 : 1);
+    if (facts.compactGain > 0 && facts.compactGain >= least) {
       return { type: howToCompact(facts, policy.compact, policy), line: lines.compact };
     }
   }
@@ -118,7 +138,24 @@ export function decide(facts: Facts, policy: GuardPolicy): Decision {
     }
   }
   const overLine = [lines.mask, lines.compact].some((line) => line !== undefined && level >= line);
-  return { type: "rest", status: overLine ? "exhausted" : "clear" };
+  return { type: "rest", status: overLine ? (waits ? "pacing" : "exhausted") : "clear" };
+}
+
+/** True if the last action was too few turns ago, and the hard line is not reached. */
+function isTooSoon({ turnsSinceAction, level, limits }: Facts, { pace }: GuardPolicy): boolean {
+  if (turnsSinceAction === undefined || (limits.hard !== undefined && level >= limits.hard)) return false;
+  return turnsSinceAction < pace.minTurns;
+}
+
+/** The level to mask down to, in tokens: with room for some turns at the rate at which the context grows. */
+function maskTarget(
+  line: number,
+  growth: number,
+  { headroom }: MaskPolicy,
+  { roomTurns }: PacePolicy,
+): number {
+  const room = Math.max(line * headroom, growth * roomTurns);
+  return Math.round(Math.max(line * LEAST_TARGET, line - room));
 }
 
 /** True if the policy allows no further restart. */

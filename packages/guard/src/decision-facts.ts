@@ -5,15 +5,17 @@ import { restartMarker } from "./texts.ts";
 
 /**
  * Collects the input of the next decision, in tokens. Skips gains that cannot matter at this level, because they cost
- * time. `compacting` is true while a summary request is open.
+ * time. `compacting` is true while a summary request is open. `actedAt` is that of the state before this prompt: several
+ * responses to one prompt are one change of it.
  */
 export function factsOf<M>(
   { editor, state, policy, limits, archive }: ActionInput<M>,
   level: number,
   windowTokens: number | undefined,
   compacting: boolean,
+  actedAt: number | undefined,
 ): Facts {
-  const { restarts, windDownAt, allTurns, calibration, compactAfter } = state;
+  const { restarts, windDownAt, allTurns, calibration, compactAfter, weakActions, growth } = state;
   const lines = lineOfAction(limits);
   const over = (line: number | undefined) => line !== undefined && level >= line;
   const full = over(windowTokens);
@@ -48,5 +50,9 @@ export function factsOf<M>(
     restartGain: restartGain(),
     windDownTurns: windDownAt === undefined ? undefined : allTurns - windDownAt,
     restarts,
+    // A harness that does not report its turns cannot be paced by them.
+    turnsSinceAction: actedAt === undefined || allTurns === 0 ? undefined : allTurns - actedAt,
+    weakActions,
+    growth,
   };
 }

@@ -70,6 +70,7 @@ export function observeTurn(state: GuardState, turn: CountedTurn, policy: GuardP
     return turnResult(next, turn, usage, state.level, known !== undefined);
   }
   const { level, flags, accepted } = judgeCount(state, counted, turn.windowTokens);
+  next.growth = growthOf(state, level);
   next.level = level;
   next.peak = Math.max(state.peak, level ?? 0);
   next.implausible = flags.includes("implausible") ? state.implausible + 1 : 0;
@@ -98,6 +99,15 @@ export function observeTurn(state: GuardState, turn: CountedTurn, policy: GuardP
     result.crossings = crossed.crossings;
   }
   return result;
+}
+
+/** Weight of the newest turn in the average growth. */
+const GROWTH_WEIGHT = 0.2;
+
+/** Tokens that a turn adds on average. A level that was lowered says nothing about it. */
+function growthOf({ growth, level: before, lowered }: GuardState, level: number | undefined): number {
+  if (level === undefined || before === undefined || lowered || level < before) return growth;
+  return growth === 0 ? level - before : growth + (level - before - growth) * GROWTH_WEIGHT;
 }
 
 function turnResult(

@@ -1,5 +1,4 @@
 import type { Thresholds } from "@plimsoll/protocol/pure";
-import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol/pure";
 
 /** `enforce` acts. `warn_only` reports crossings and never changes the context or stops work. */
 export type GuardMode = "enforce" | "warn_only";
@@ -55,6 +54,17 @@ export interface RestartPolicy {
   max: number | null;
 }
 
+/** How often the guard acts. Each action changes the prompt, so the provider's cache of it is lost once. */
+export interface PacePolicy {
+  /**
+   * An action frees room for about this many turns at the rate at which the context grows, or as much as it can. More turns
+   * mean fewer actions, and less of the older tool output stays.
+   */
+  roomTurns: number;
+  /** Least number of turns between two actions. At the hard line and at the end of the window the guard does not wait. */
+  minTurns: number;
+}
+
 /** A complete policy. */
 export interface GuardPolicy {
   thresholds: Thresholds;
@@ -62,6 +72,7 @@ export interface GuardPolicy {
   /** `null` disables the response. */
   mask: MaskPolicy | null;
   compact: CompactPolicy | null;
+  pace: PacePolicy;
   restart: RestartPolicy | null;
 }
 
@@ -71,24 +82,29 @@ export interface PolicyInput {
   mode?: GuardMode;
   mask?: Partial<MaskPolicy> | null;
   compact?: Partial<CompactPolicy> | null;
+  pace?: Partial<PacePolicy>;
   restart?: Partial<RestartPolicy> | null;
 }
 
-/** The policy that `createGuard` uses for missing fields. */
+/**
+ * The policy that `createGuard` uses for missing fields: it leaves the context alone until its window is nearly full.
+ * `npm run bench -- guard.policy` prints what it costs.
+ */
 export const DEFAULT_POLICY: GuardPolicy = {
-  thresholds: DEFAULT_THRESHOLDS,
+  thresholds: { warning: "60%", ceiling: "80%", soft: "70%", hard: "90%", reserve: null },
   mode: "enforce",
   mask: {
     keepTurns: 2,
     keepTokens: 0,
     exclude: [],
     minTokens: 60,
-    minGain: 0.03,
+    minGain: 0.25,
     headroom: 0.15,
     keepErrors: true,
     longTexts: null,
   },
   compact: { how: "compact", keepTurns: 4, keepUserWords: 0.2, minGain: 0.1 },
+  pace: { roomTurns: 25, minTurns: 5 },
   restart: {
     how: "auto",
     graceTurns: 3,
@@ -107,6 +123,7 @@ export function resolvePolicy(input: PolicyInput = {}): GuardPolicy {
     mode: input.mode ?? DEFAULT_POLICY.mode,
     mask: input.mask === null ? null : filled(mask!, input.mask),
     compact: input.compact === null ? null : filled(compact!, input.compact),
+    pace: filled(DEFAULT_POLICY.pace, input.pace),
     restart: input.restart === null ? null : filled(restart!, input.restart),
   };
 }

@@ -67,7 +67,7 @@ export function respond<M>(
   for (let step = 0; step < MOST_STEPS; step++) {
     const level = expectedTokens(now());
     state = settleWindDown(state, limits, level);
-    const decision = decide(factsOf(now(), level, windowTokens, compacting), policy);
+    const decision = decide(factsOf(now(), level, windowTokens, compacting, input.state.actedAt), policy);
     if (decision.type === "rest") {
       status = decision.status;
       pointless = decision.withheld !== undefined;

@@ -17,6 +17,7 @@ export function afterRestart(state: GuardState): GuardState {
     windDownAt: undefined,
     compactAsked: undefined,
     compactAfter: 0,
+    weakActions: 0,
     lowered: true,
   };
 }
@@ -89,6 +90,7 @@ export function afterClear(state: GuardState): GuardState {
     windDownAt: undefined,
     compactAsked: undefined,
     compactAfter: 0,
+    weakActions: 0,
     lowered: true,
   };
 }

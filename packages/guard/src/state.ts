@@ -88,6 +88,12 @@ export interface GuardState {
   /** Value of `allTurns` when a still unanswered summary request was made. */
   compactAsked: number | undefined;
   reclaimed: Reclaimed | undefined;
+  /** Value of `allTurns` at the last masking, summary or restart. */
+  actedAt: number | undefined;
+  /** Summaries in a row that saved too little. */
+  weakActions: number;
+  /** Average number of tokens that a turn adds. */
+  growth: number;
   /** At the last prompt a restart was due but would have freed almost nothing. */
   restartPointless: boolean;
   /** Session number, from 1. A restart starts the next session. */
@@ -125,6 +131,9 @@ export function newState(scale: number, overheadTokens: number): GuardState {
     compactAfter: 0,
     compactAsked: undefined,
     reclaimed: undefined,
+    actedAt: undefined,
+    weakActions: 0,
+    growth: 0,
     restartPointless: false,
     session: 1,
     window: 0,
@@ -138,8 +147,12 @@ export function newState(scale: number, overheadTokens: number): GuardState {
   };
 }
 
-/** A state of before edits had fingerprints loses them: nothing tells which messages they belong to. */
+/**
+ * Fills in what a state of an older version lacks. One of before edits had fingerprints loses them: nothing tells which messages
+ * they belong to.
+ */
 export function restoredState(state: GuardState): GuardState {
-  if (state.version === 2) return state;
-  return { ...(state as GuardState), version: 2, masks: [], cut: undefined, seen: undefined, notices: [] };
+  const whole = { ...newState(1, 0), ...state };
+  if (state.version === 2) return whole;
+  return { ...whole, version: 2, masks: [], cut: undefined, seen: undefined, notices: [] };
 }

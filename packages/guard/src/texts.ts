@@ -95,6 +95,11 @@ export function windowUnknown(model: string): string {
   );
 }
 
+/** For the user of a guard that can free nothing more. */
+export const EXHAUSTED =
+  "Two summaries in a row saved too little: the system prompt, the facts and the newest turns fill the context by " +
+  "themselves. The guard goes on without summaries until one can save twice as much. Shorten these, or use a larger window.";
+
 /** For the user of a guard whose `onEvent` threw. */
 export function eventLost(error: unknown): string {
   return `onEvent threw, so events are lost: ${error instanceof Error ? error.message : String(error)}`;

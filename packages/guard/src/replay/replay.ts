@@ -117,6 +117,9 @@ function responsesDue(
     restartGain: level,
     windDownTurns: windDownAt === undefined ? undefined : allTurns - windDownAt,
     restarts,
+    turnsSinceAction: undefined,
+    weakActions: 0,
+    growth: 0,
   };
   const off = { mask: null, compact: null, restart: null };
   return [

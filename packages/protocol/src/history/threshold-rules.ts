@@ -1,11 +1,19 @@
 export const THRESHOLD_NAMES = ["warning", "ceiling", "soft", "hard", "reserve"] as const;
 export type ThresholdName = (typeof THRESHOLD_NAMES)[number];
 
+/** A share of the window that is never fewer than `floor` tokens. */
+export interface ShareWithFloor {
+  /** Above 0 and at most 100. */
+  percent: number;
+  /** Tokens. */
+  floor: number;
+}
+
 /**
- * A threshold as people write it: `null` is off, `"15%"` a share of the window, a positive number a count of context
- * tokens, a negative one tokens that must remain free.
+ * A threshold as people write it: `null` is off, `"15%"` a share of the window, `{ percent: 15, floor: 40_000 }` a share with
+ * an absolute floor, a positive number a count of context tokens, a negative one tokens that must remain free.
  */
-export type ThresholdValue = string | number | null;
+export type ThresholdValue = string | number | ShareWithFloor | null;
 export type Thresholds = Record<ThresholdName, ThresholdValue>;
 
 /** The defaults of the four source designs, used where no policy says otherwise. */
@@ -19,7 +27,8 @@ export const DEFAULT_THRESHOLDS: Thresholds = {
 
 /**
  * A threshold in tokens for a window of the given size, or undefined when it is off or needs a window size that is
- * unknown. `reserve` names what must stay free, so its limit is the window less that share.
+ * unknown. `reserve` names what must stay free, so its limit is the window less that share. A floor above the window
+ * means the window's end.
  */
 export function thresholdTokens(
   name: ThresholdName,
@@ -27,14 +36,22 @@ export function thresholdTokens(
   windowTokens: number | undefined,
 ): number | undefined {
   if (value === null) return undefined;
-  if (typeof value === "string") {
+  if (typeof value !== "number") {
     if (windowTokens === undefined) return undefined;
-    const share = Number.parseFloat(value) / 100;
-    return Math.round(windowTokens * (name === "reserve" ? 1 - share : share));
+    const { percent, floor } =
+      typeof value === "string" ? { percent: Number.parseFloat(value), floor: 0 } : value;
+    const tokens = Math.min(windowTokens, Math.max((windowTokens * percent) / 100, floor));
+    return Math.round(name === "reserve" ? windowTokens - tokens : tokens);
   }
   const free = name === "reserve" ? Math.abs(value) : value < 0 ? -value : undefined;
   if (free === undefined) return value;
   return windowTokens === undefined ? undefined : Math.max(0, windowTokens - free);
+}
+
+/** A threshold as text, such as `15%` or `15%, at least 40000`. */
+export function thresholdText(value: ThresholdValue): string {
+  if (value === null) return "off";
+  return typeof value === "object" ? `${value.percent}%, at least ${value.floor}` : String(value);
 }
 
 export interface Line {

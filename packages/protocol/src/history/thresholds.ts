@@ -8,6 +8,7 @@ export const ThresholdValue = z.union([
   z.null(),
   z.string().regex(/^(100(\.0{1,4})?|\d{1,2}(\.\d{1,4})?)%$/, 'must look like "15%"'),
   z.number().int(),
+  z.strictObject({ percent: z.number().gt(0).max(100), floor: z.number().int().positive() }),
 ]);
 export type ThresholdValue = rules.ThresholdValue;
 
