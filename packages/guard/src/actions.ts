@@ -1,7 +1,7 @@
 import { type Limits, lineOfAction, type RestartReason, restartsSpent } from "./decide.ts";
 import type { EventBody } from "./events.ts";
 import { predict } from "./measure/calibrate.ts";
-import { type CompactPolicy, DEFAULT_POLICY, type GuardPolicy } from "./policy.ts";
+import type { CompactPolicy, GuardPolicy } from "./policy.ts";
 import type { GuardState } from "./state.ts";
 import { afterRestart, afterWindDown, withNotice, withoutNoticesBefore } from "./state-changes.ts";
 import {
@@ -14,6 +14,7 @@ import {
   windDownNotice,
 } from "./texts.ts";
 import type { Action } from "./types.ts";
+import { wordsLine } from "./view/cut-points.ts";
 import type { Archive, Editor } from "./view/editor.ts";
 import type { ResultPart } from "./view/history.ts";
 
@@ -163,13 +164,14 @@ export function restart<M>(
   reason: RestartReason | "ceiling",
 ): ActionResult<ActionOf<M, "restart">> {
   const previousTurns = state.turns;
-  const head = restartMarker(state.session + 1, previousTurns) + verbatimPart([], 0, state.facts ?? []);
-  const how = policy.restart ?? DEFAULT_POLICY.restart!;
-  const { at, masks: shortened } = editor.carryover(state, head, limits, how, archive);
+  const marker = restartMarker(state.session + 1, previousTurns);
+  const { at, masks: shortened } = editor.carryover(state, marker, limits, policy, archive);
+  const { kept: said, left } = editor.userWords(state, at, wordsLine(limits), policy);
+  const head = marker + verbatimPart(said, left, state.facts ?? []);
   const masks = [...state.masks, ...shortened];
   editor.setMasks(masks);
   const carriedTurns = editor.turnsFrom(at);
-  const cut = { ...acted(state), masks, cut: { at, head, turns: editor.turnsBefore(at) } };
+  const cut = { ...acted(state), masks, cut: { at, head, turns: editor.turnsBefore(at), said } };
   const begun = startSession(withoutNoticesBefore(cut, Number.POSITIVE_INFINITY), reason, carriedTurns);
   const session = begun.state.session;
   return { ...begun, action: { type: "restart", reason, session, previousTurns, carriedTurns } };

@@ -3,7 +3,7 @@ import { type ActionInput, type ActionResult, compact, expectedTokens, restart }
 import { checkPolicy, checkWindow } from "./check-options.ts";
 import { ConversationEvents } from "./conversation-events.ts";
 import type { Limits, RestartReason } from "./decide.ts";
-import { howToCompact, isExhausted, limitsOf, lineOfAction } from "./decide.ts";
+import { howToCompact, isExhausted, limitsOf, lineOfAction, needWindow } from "./decide.ts";
 import type { EventBody, Identity } from "./events.ts";
 import { calibrate, type Prediction, predict } from "./measure/calibrate.ts";
 import { tokenizerScale } from "./measure/estimate.ts";
@@ -18,7 +18,7 @@ import { newState, restoredState } from "./state.ts";
 import { settleWindDown, withFact } from "./state-changes.ts";
 import { storeText } from "./store-text.ts";
 import { syncHistory } from "./sync-history.ts";
-import { EXHAUSTED, historyChanged, windowUnknown } from "./texts.ts";
+import { EXHAUSTED, historyChanged, NO_SUMMARISER, windowUnknown } from "./texts.ts";
 import type { TurnToReport } from "./turn-event.ts";
 import type {
   Action,
@@ -49,7 +49,7 @@ export class Conversation<M = Message> {
   readonly #clock: () => number;
   readonly #events: ConversationEvents;
   #state: GuardState;
-  #windowWarned = false;
+  readonly #warned = new Set<string>();
 
   /** @param reader shared by the conversations of a guard */
   constructor(options: ConversationOptions<M>, reader = readerOf(options)) {
@@ -126,7 +126,7 @@ export class Conversation<M = Message> {
       return { kind: "other", level: this.#state.level, utilization: undefined, flags: [], crossed: [] };
     }
     const window = this.#window(model);
-    this.#warnOfUnknownWindow(window.tokens, model);
+    if (window.tokens === undefined && needWindow(this.policy.thresholds)) this.#warn(windowUnknown(model));
     const observed = observeTurn(
       this.#state,
       { id, at, model, usage: reading.usage, windowTokens: window.tokens },
@@ -186,13 +186,19 @@ export class Conversation<M = Message> {
   /**
    * Returns the messages to send instead of `messages`, after carrying out the responses that are due. The input is
    * neither stored nor changed.
+   * @param summaries false if nobody can write a summary, so that none is asked for
    */
-  prepare(messages: readonly M[]): Prepared<M> {
+  prepare(messages: readonly M[], { summaries = true }: { summaries?: boolean } = {}): Prepared<M> {
     this.#sync(messages);
+    if (!summaries && this.policy.compact !== null) this.#warn(NO_SUMMARISER);
     const window = this.#window();
     const limits = limitsOf(this.policy.thresholds, window.tokens);
     const placeholder = this.#options.placeholder ?? placeholderFor;
-    const { state, events, actions, status } = respond(this.#input(limits), window.tokens, placeholder);
+    const { state, events, actions, status } = respond(
+      this.#input(limits, summaries),
+      window.tokens,
+      placeholder,
+    );
     const sent = this.#editor.estimate(state);
     this.#state = { ...state, sent };
     for (const { body, window } of events) this.#emit(body, window);
@@ -306,12 +312,12 @@ export class Conversation<M = Message> {
     this.#emit({ type: "cleared", tokens_before: level ?? null, tokens_after, reason }, window);
   }
 
-  #input(limits: Limits = this.#limits()): ActionInput<M> {
+  #input(limits: Limits = this.#limits(), summaries = true): ActionInput<M> {
     const { store } = this.#options;
     return {
       editor: this.#editor,
       state: this.#state,
-      policy: this.policy,
+      policy: summaries ? this.policy : { ...this.policy, compact: null },
       limits,
       archive: { put: ({ call, text }) => storeText(store, call, text), recallable: store !== undefined },
     };
@@ -334,20 +340,10 @@ export class Conversation<M = Message> {
     return windowOf(this.#state, this.#options.window, model);
   }
 
-  #warnOfUnknownWindow(tokens: number | undefined, model: string): void {
-    if (tokens !== undefined || this.#windowWarned) return;
-    const { thresholds } = this.policy;
-    // With any size that was possible, a threshold in percent has one.
-    if (
-      Object.keys(limitsOf(thresholds, 1_000_000)).length ===
-      Object.keys(limitsOf(thresholds, undefined)).length
-    )
-      return;
-    this.#windowWarned = true;
-    this.#warn(windowUnknown(model));
-  }
-
+  /** Tells each text once. */
   #warn(text: string): void {
+    if (this.#warned.has(text)) return;
+    this.#warned.add(text);
     (this.#options.onWarning ?? console.warn)(text);
   }
 

@@ -29,7 +29,7 @@ export function factsOf<M>(
   const restartGain = () => {
     if (policy.restart === null || (!full && windDownAt === undefined)) return 0;
     const marker = restartMarker(state.session + 1, state.turns);
-    return inContext(calibration, editor.carryover(state, marker, limits, policy.restart, archive).gain);
+    return inContext(calibration, editor.carryover(state, marker, limits, policy, archive).gain);
   };
   const { compact } = policy;
   const mayCompact = !compacting && compact !== null && over(lines.compact) && level >= compactAfter;

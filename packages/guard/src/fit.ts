@@ -1,15 +1,18 @@
 import type { Conversation } from "./conversation.ts";
 import { summaryTooLong } from "./error.ts";
+import { modelSummarizer, type TextModel } from "./summary/summarizer.ts";
 import type { Action, Prepared } from "./types.ts";
 import { clip } from "./view/placeholder.ts";
 
 export interface FitOptions<M> {
   /**
-   * Writes a summary of older messages, at most `maxChars` characters long. The guard writes its own summary, without
-   * a model, if this is missing, throws, takes longer than `summarizeMs`, or saves too little. `signal` ends with the caller's
-   * own signal and with that time.
+   * Writes a summary of older messages, at most `maxChars` characters long. `signal` ends with the caller's own signal and
+   * after `summarizeMs`. If it throws, takes longer or saves too little, the guard writes a short summary without a model.
+   * `"without_model"` has the guard always do so. Without this and `summaryModel`, the guard never summarises.
    */
-  summarize?: (request: SummaryRequest<M>) => Promise<string> | string;
+  summarize?: ((request: SummaryRequest<M>) => Promise<string> | string) | "without_model";
+  /** Asks a model for the summary, with the guard's own prompt, if there is no `summarize`. */
+  summaryModel?: TextModel;
   /** Longest time that a summary may take, in ms. Default: 60,000. */
   summarizeMs?: number;
   /** Ends the wait for a summary. */
@@ -54,7 +57,7 @@ export async function fit<M>(
   const done: Action<M>[] = [];
   await countExactly(guard, messages, options);
   for (let round = 0; ; round++) {
-    const prepared = guard.prepare(messages);
+    const prepared = guard.prepare(messages, { summaries: canSummarise(options) });
     done.push(...prepared.actions);
     const open = prepared.actions.find(needsWork);
     if (open === undefined || round === 3) return { ...prepared, actions: done };
@@ -70,6 +73,10 @@ export async function fit<M>(
   }
 }
 
+function canSummarise<M>({ summarize, summaryModel }: FitOptions<M>): boolean {
+  return summarize !== undefined || summaryModel !== undefined;
+}
+
 type OpenAction<M> = Extract<Action<M>, { type: "compact" | "fresh_session" | "confirm_restart" }>;
 
 function needsWork<M>(action: Action<M>): action is OpenAction<M> {
@@ -82,7 +89,9 @@ async function summaryFor<M>(
   options: FitOptions<M>,
 ): Promise<string> {
   const { messages, maxChars } = action;
-  const { summarize, onSummaryError } = options;
+  const { summaryModel, onSummaryError } = options;
+  if (options.summarize === "without_model") return guard.digest(maxChars);
+  const summarize = options.summarize ?? (summaryModel && modelSummarizer(guard.shape, summaryModel));
   if (summarize === undefined) return guard.digest(maxChars);
   const limit = AbortSignal.timeout(options.summarizeMs ?? SUMMARIZE_MS);
   const signal = options.signal === undefined ? limit : AbortSignal.any([limit, options.signal]);

@@ -118,10 +118,10 @@ describe("the ceiling of a conversation", () => {
       asked.push(messages.length);
       return counted(messages, 600);
     };
-    await fit(guard, chat(2), { countTokens });
+    await fit(guard, chat(2), { countTokens, summarize: "without_model" });
     expect(asked).toEqual([]);
     const near = chat(7);
-    const { actions } = await fit(guard, near, { countTokens });
+    const { actions } = await fit(guard, near, { countTokens, summarize: "without_model" });
     expect(asked).toEqual([14]);
     expect(actions.map((action) => action.type)).toEqual(["compact"]);
     const failing = testGuard({ policy: PHANTOM });

@@ -151,7 +151,7 @@ describe("defects of Ouroboros, avoided", () => {
         expect(guard.state.restarts).toBe(1);
         expect(events.filter(({ type }) => type === "restarted")).toHaveLength(1);
         const said = messages.at(-1)!.content;
-        const carried = said.replace(/^\[Session restarted\. .*\]\n\n/, "");
+        const carried = said.replace(/^\[Session restarted\..*?\n\n(?=Why )/s, "");
         expect(words(carried)).toBeLessThanOrEqual(3_500);
         expect(level.tokens).toBeLessThan(7_000);
         expect(carried).toMatch(/^Why .* now\?$/s);
@@ -208,7 +208,9 @@ describe("defects of Ouroboros, avoided", () => {
     expect(messages[0]).toBe(SYSTEM);
     expect(messages[1]).toEqual({
       role: "user",
-      content: "[Session restarted. Session #2. Previous session ran 1 turn.]",
+      content:
+        "[Session restarted. Session #2. Previous session ran 1 turn.]\n" +
+        "[What the user said in it, word for word:]\n- please look at the code",
     });
     expect(messages[2]!.role).toBe("assistant");
     expectPaired(messages);
@@ -226,7 +228,7 @@ describe("defects of Ouroboros, avoided", () => {
     const history = readingFiles(7, 950);
     expect(guard.prepare(history).messages.at(-1)!.content).toContain("Context running low");
     history.push(...toolTurn(2_500));
-    const { messages } = await fit(guard, history);
+    const { messages } = await fit(guard, history, { summarize: "without_model" });
     expect(of("restarted")).toHaveLength(1);
     expect(JSON.stringify(messages)).not.toContain("Context running low");
   });

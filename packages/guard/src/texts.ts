@@ -95,6 +95,12 @@ export function windowUnknown(model: string): string {
   );
 }
 
+/** For the user of a guard that cannot write summaries. */
+export const NO_SUMMARISER =
+  "Summaries are off, because nothing can write them: older turns are masked, and at last dropped by a restart. Pass summarize " +
+  'or summaryModel to fit or to the wrapped client, summarize: "without_model" for short summaries without a model, or set ' +
+  "policy.compact to null.";
+
 /** For the user of a guard that can free nothing more. */
 export const EXHAUSTED =
   "Two summaries in a row saved too little: the system prompt, the facts and the newest turns fill the context by " +

@@ -90,12 +90,12 @@ describe("the Vercel AI SDK", () => {
         policy: { thresholds: { warning: null, ceiling: "60%", soft: "40%", hard: "90%" } },
       });
     const [guard, twin] = [make(), make()];
-    const { prepareStep } = guardSteps(guard);
+    const { prepareStep } = guardSteps(guard, { summarize: "without_model" });
     const whole: AiMessage[] = [{ role: "user", content: "Read all of them." }];
     let kept = whole;
     for (let step = 0; step < 40; step++) {
       const { messages } = await prepareStep({ messages: persists ? kept : whole });
-      expect(messages).toEqual((await fit(twin, whole)).messages);
+      expect(messages).toEqual((await fit(twin, whole, { summarize: "without_model" })).messages);
       const reply: AiMessage[] = [
         {
           role: "assistant",

@@ -65,7 +65,7 @@ async function guardedRun(policy: PolicyInput, turns: number) {
   const levels: (number | undefined)[] = [];
   for (let turn = 0; turn < turns; turn++) {
     history.push(...toolTurn(400 + ((turn * 137) % 900)));
-    const { messages } = await fit(guard, history);
+    const { messages } = await fit(guard, history, { summarize: "without_model" });
     levels.push(guard.observe({ id: `t${turn}`, usage: { prompt_tokens: counted(messages) } }).level);
   }
   return { events, levels };

@@ -48,6 +48,11 @@ export function compactGain<M>(
   return inContext(calibration, Math.max(0, older - grown - MIN_SUMMARY_TOKENS));
 }
 
+/** The line of which what the user said may fill a share after a restart, in tokens. 0 if no line is known. */
+export function wordsLine(limits: Limits): number {
+  return lineOfAction(limits).mask ?? limits.hard ?? 0;
+}
+
 /** The part of a history that goes into the next session. Estimated tokens. */
 export interface Carryover {
   /** Index of the first canonical message to carry. */

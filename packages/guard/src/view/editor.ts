@@ -1,6 +1,6 @@
 import type { Limits } from "../decide.ts";
 import type { Tokenizer } from "../measure/estimate.ts";
-import type { CompactPolicy, GuardPolicy, MaskPolicy, RestartPolicy } from "../policy.ts";
+import { type CompactPolicy, DEFAULT_POLICY, type GuardPolicy, type MaskPolicy } from "../policy.ts";
 import type { AgentNotice, GuardState, Mask, SeenHistory } from "../state.ts";
 import { summaryHead } from "../texts.ts";
 import { type ContextComposition, compositionOf } from "./composition.ts";
@@ -12,6 +12,7 @@ import {
   shortenableTexts,
   turnsBefore,
   turnsFrom,
+  wordsLine,
 } from "./cut-points.ts";
 import { digest } from "./digest.ts";
 import { MessageHistory, type ResultPart } from "./history.ts";
@@ -136,18 +137,21 @@ export class Editor<M> {
   }
 
   /**
-   * Plans the messages to carry into the next session after its marker. `gain` is the estimated number of tokens
-   * freed.
+   * Plans the messages to carry into the next session after its marker and what the user said before them. `gain` is the
+   * estimated number of tokens freed.
    */
   carryover(
     state: GuardState,
     marker: string,
     limits: Limits,
-    policy: RestartPolicy,
+    policy: GuardPolicy,
     archive: Archive,
   ): { at: number; masks: Mask[]; gain: number } {
-    const head = this.#tokenizer(marker) + 4;
-    const { at, excess, gain } = carryover(this.#cutInput(state), head, this.estimate(state), limits, policy);
+    const { kept } = this.userWords(state, this.#history.entries.length, wordsLine(limits), policy);
+    const facts = (state.facts ?? []).map(({ name, text }) => `${name}: ${text}`);
+    const head = [marker, ...kept, ...facts].reduce((sum, text) => sum + this.#tokenizer(text) + 4, 0);
+    const how = policy.restart ?? DEFAULT_POLICY.restart!;
+    const { at, excess, gain } = carryover(this.#cutInput(state), head, this.estimate(state), limits, how);
     const masks = this.#shortenQuestion(state, excess, archive);
     return { at, masks, gain: masks.reduce((sum, { saved }) => sum + saved, gain) };
   }
@@ -177,7 +181,8 @@ export class Editor<M> {
     line: number,
     { compact }: GuardPolicy,
   ): { kept: string[]; left: number } {
-    const budget = ((compact?.keepUserWords ?? 0) * line) / state.calibration.slope;
+    const { keepUserWords } = compact ?? DEFAULT_POLICY.compact!;
+    const budget = (keepUserWords * line) / state.calibration.slope;
     const said = userWords(this.#history, this.#shape, this.#firstSent(state), keepFromMessage);
     return wordsWithin([...(state.cut?.said ?? []), ...said], budget, this.#tokenizer);
   }

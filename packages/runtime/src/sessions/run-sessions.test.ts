@@ -56,7 +56,7 @@ describe("runSessions", () => {
     )!;
     expect(second[0]!.content).toMatch(/^version of session 1\n\nYou are in session #2\./);
     expect(second[1]!.content).toMatch(
-      /^\[Session restarted\. Session #2\. Previous session ran \d+ turns\.\]$/,
+      /^\[Session restarted\. Session #2\. Previous session ran \d+ turns\.\]\n\[What the user said in it, word for word:\]\n- begin$/,
     );
     expect(second.filter((message) => message.role === "assistant")).toHaveLength(2);
     for (const messages of sent) {
