@@ -1,7 +1,7 @@
 import { type Limits, lineOfAction, type RestartReason, restartsSpent } from "./decide.ts";
 import type { EventBody } from "./events.ts";
 import { predict } from "./measure/calibrate.ts";
-import type { CompactPolicy, GuardPolicy } from "./policy.ts";
+import { type CompactPolicy, DEFAULT_POLICY, type GuardPolicy } from "./policy.ts";
 import type { GuardState } from "./state.ts";
 import { afterRestart, afterWindDown, withNotice, withoutNoticesBefore } from "./state-changes.ts";
 import {
@@ -132,6 +132,26 @@ export function compact<M>(
     event: { type: "compacted", trigger: "proactive", tokens_before: before, tokens_after: after },
     action: "done",
   };
+}
+
+/** What stays when the oldest turns are cut, because a prompt does not fit. */
+export const CUT: CompactPolicy = { ...DEFAULT_POLICY.compact!, keepTurns: 1, minGain: 0 };
+/** Length of the summary without a model that stands in place of the cut turns, in characters. */
+const CUT_CHARS = 2_000;
+
+/** Cuts all but the newest turn, with a short summary without a model in their place. Returns `undefined` if that saves nothing. */
+export function cut<M>(
+  input: ActionInput<M>,
+  windowTokens: number,
+): ActionResult<ActionOf<M, "cut">> | undefined {
+  const { editor, state } = input;
+  const policy = { ...input.policy, compact: CUT };
+  const tokensBefore = expectedTokens(input);
+  const summary = editor.digest(state, editor.keepFrom(state, windowTokens, "compact", policy), CUT_CHARS);
+  const result = compact({ ...input, policy, limits: { ceiling: windowTokens } }, summary, "compact");
+  if (!("event" in result)) return undefined;
+  const tokensAfter = expectedTokens({ editor, state: result.state });
+  return { ...result, action: { type: "cut", tokensBefore, tokensAfter } };
 }
 
 /** Adds the notice that announces a restart to the agent. */

@@ -22,6 +22,7 @@ describe("options of a guard", () => {
     ],
     [{ thresholds: { ceiling: { percent: 0.2, floor: -1 } } }, "such as { percent: 20, floor: 40_000 }"],
     [{ pace: { minTurns: -1 } }, "policy.pace.minTurns: -1 must be a whole number of 0 or more"],
+    [{ overflow: "drop" }, 'policy.overflow: "drop" must be "cut" or "refuse" or "send_anyway".'],
     [{ pace: null }, "policy.pace: must be an object."],
     [{ thresholds: { warning: 0 } }, "policy.thresholds.warning: 0 must be a number of tokens"],
     [
@@ -30,7 +31,7 @@ describe("options of a guard", () => {
     ],
     [
       { treshold: {} },
-      "policy.treshold: is no option. Options: thresholds, mode, mask, compact, pace, restart.",
+      "policy.treshold: is no option. Options: thresholds, mode, mask, compact, pace, restart, overflow.",
     ],
     [{ thresholds: null }, "policy.thresholds: must be an object."],
     [{ mode: "warn" }, 'policy.mode: "warn" must be "enforce" or "warn_only".'],

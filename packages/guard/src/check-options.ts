@@ -86,6 +86,8 @@ export function checkPolicy(policy: PolicyInput): void {
   const given = policy as Record<string, unknown>;
   refuseUnknown("policy", given, Object.keys(DEFAULT_POLICY));
   if (given.mode !== undefined) check("policy.mode", given.mode, oneOf("enforce", "warn_only"));
+  if (given.overflow !== undefined)
+    check("policy.overflow", given.overflow, oneOf("cut", "refuse", "send_anyway"));
   for (const [part, rules] of Object.entries(RULES) as [string, Record<string, Rule>][]) {
     const value = given[part];
     if (value === undefined || (value === null && part !== "thresholds" && part !== "pace")) continue;

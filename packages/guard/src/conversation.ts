@@ -5,6 +5,7 @@ import { ConversationEvents } from "./conversation-events.ts";
 import type { Limits, RestartReason } from "./decide.ts";
 import { howToCompact, isExhausted, limitsOf, lineOfAction, needWindow } from "./decide.ts";
 import type { EventBody, Identity } from "./events.ts";
+import { BesidesReader } from "./measure/besides.ts";
 import { calibrate, type Prediction, predict } from "./measure/calibrate.ts";
 import { tokenizerScale } from "./measure/estimate.ts";
 import { uncountedTurn } from "./measure/uncounted.ts";
@@ -27,6 +28,7 @@ import type {
   Observation,
   ObserveFacts,
   Prepared,
+  PrepareFacts,
 } from "./types.ts";
 import { Editor } from "./view/editor.ts";
 import { placeholderFor } from "./view/placeholder.ts";
@@ -48,6 +50,7 @@ export class Conversation<M = Message> {
   readonly #editor: Editor<M>;
   readonly #clock: () => number;
   readonly #events: ConversationEvents;
+  readonly #besides: BesidesReader;
   #state: GuardState;
   readonly #warned = new Set<string>();
 
@@ -68,6 +71,7 @@ export class Conversation<M = Message> {
     const { identity, onEvent, onWarning = console.warn } = options;
     const target = { identity, onEvent, onWarning, clock: this.#clock };
     this.#events = new ConversationEvents(target, this.#state.events);
+    this.#besides = new BesidesReader(reader.tokenizer);
     this.#editor = new Editor(reader, this.#state.masks, options.notices ?? "merge");
   }
 
@@ -162,8 +166,12 @@ export class Conversation<M = Message> {
     if (tokens > 0) this.#state = { ...this.#state, reported: { model, tokens } };
   }
 
-  /** Estimates the context tokens of `messages` with the edits made so far. Makes no new edits. */
-  estimate(messages: readonly M[]): { level: Prediction; limits: Limits } {
+  /**
+   * Estimates the context tokens of `messages` with the edits made so far. Makes no new edits.
+   * @param besides what the request holds beside the messages, as for `prepare`
+   */
+  estimate(messages: readonly M[], besides?: unknown): { level: Prediction; limits: Limits } {
+    this.#sendBesides(besides);
     this.#sync(messages);
     const sent = this.#editor.estimate(this.#state);
     this.#state = { ...this.#state, sent };
@@ -186,9 +194,9 @@ export class Conversation<M = Message> {
   /**
    * Returns the messages to send instead of `messages`, after carrying out the responses that are due. The input is
    * neither stored nor changed.
-   * @param summaries false if nobody can write a summary, so that none is asked for
    */
-  prepare(messages: readonly M[], { summaries = true }: { summaries?: boolean } = {}): Prepared<M> {
+  prepare(messages: readonly M[], { summaries = true, besides }: PrepareFacts = {}): Prepared<M> {
+    this.#sendBesides(besides);
     this.#sync(messages);
     if (!summaries && this.policy.compact !== null) this.#warn(NO_SUMMARISER);
     const window = this.#window();
@@ -295,6 +303,11 @@ export class Conversation<M = Message> {
   /** Reports an unanswered summary request as withheld, because another response replaces it. */
   #withdrawSummaryRequest(): void {
     if (this.#state.compactAsked !== undefined) this.#withhold("compact", "no_summary");
+  }
+
+  #sendBesides(besides: unknown): void {
+    if (besides === undefined) return;
+    this.#state = { ...this.#state, besides: this.#besides.tokensOf(besides) };
   }
 
   #withhold(response: Withheld["response"], reason: Withheld["reason"]): void {

@@ -17,6 +17,7 @@ const facts = (over: Partial<Facts>): Facts => ({
   compactGain: 0,
   windDownTurns: undefined,
   restartGain: 5_000,
+  cutGain: 0,
   restarts: 0,
   turnsSinceAction: undefined,
   weakActions: 0,
@@ -104,7 +105,18 @@ describe("decide", () => {
     [
       "does not restart if that frees almost nothing",
       { level: 10_000, restartGain: 80 },
+      { type: "stop", reason: "too_long" },
+    ],
+    [
+      "does not restart for nothing at the hard line",
+      { level: 9_500, windDownTurns: 2, restartGain: 80 },
       { type: "rest", status: "exhausted", withheld: "no_gain" },
+    ],
+    ["cuts a prompt that does not fit", { level: 10_500, restartGain: 0, cutGain: 600 }, { type: "cut" }],
+    [
+      "does not cut if the prompt still would not fit",
+      { level: 10_500, restartGain: 0, cutGain: 500 },
+      { type: "stop", reason: "too_long" },
     ],
     [
       "stops at the maximum number of restarts",
@@ -113,6 +125,16 @@ describe("decide", () => {
     ],
   ])("%s", (_, over, expected) => {
     expect(decide(facts(over), policy)).toMatchObject(expected);
+  });
+
+  it.each([
+    ["cut", { type: "cut" }],
+    ["refuse", { type: "stop", reason: "too_long" }],
+    ["send_anyway", { type: "rest" }],
+  ] as const)("a prompt over the window, without restarts: %s", (overflow, decision) => {
+    const without = resolvePolicy({ mask: null, compact: null, restart: null, overflow });
+    expect(decide(facts({ level: 10_500, cutGain: 5_000 }), without)).toMatchObject(decision);
+    expect(decide(facts({ level: 9_999, cutGain: 5_000 }), without)).toMatchObject({ type: "rest" });
   });
 
   it("never acts in warn-only mode, at any level", () => {

@@ -33,6 +33,9 @@ export function needWindow(thresholds: Thresholds): boolean {
 /** Why a restart is due. */
 export type RestartReason = "grace_spent" | "window_full" | "requested";
 
+/** Why a prompt must not be sent: a restart is due and none is left, or it does not fit and nothing can be cut. */
+export type StopReason = "max_restarts" | "too_long";
+
 /** The next response to carry out. `target` and `line` are in tokens. */
 export type Decision =
   /**
@@ -44,7 +47,9 @@ export type Decision =
   | { type: "fresh_session"; line: number }
   | { type: "wind_down"; turnsLeft: number }
   | { type: "restart"; reason: RestartReason; confirm: boolean }
-  | { type: "stop"; reason: "max_restarts" }
+  /** Cut the oldest turns, because the prompt does not fit. */
+  | { type: "cut" }
+  | { type: "stop"; reason: StopReason }
   /** `withheld`: a restart is due but would free almost nothing. */
   | { type: "rest"; status: GuardStatus; withheld?: "no_gain" };
 
@@ -77,6 +82,8 @@ export interface Facts {
   windDownTurns: number | undefined;
   /** Freed by a restart. */
   restartGain: number;
+  /** Upper bound of what cutting all but the newest turn saves, for a prompt that would not fit otherwise. */
+  cutGain: number;
   /** Number of restarts so far. */
   restarts: number;
   /** Number of turns since the last action; `undefined` if there was none. */
@@ -132,7 +139,7 @@ export function decide(facts: Facts, policy: GuardPolicy): Decision {
           return { type: "stop", reason: "max_restarts" };
         }
         if (facts.restartGain < limits.hard * MIN_RESTART_GAIN) {
-          return { type: "rest", status: "exhausted", withheld: "no_gain" };
+          return overflow(facts, policy) ?? { type: "rest", status: "exhausted", withheld: "no_gain" };
         }
         const reason = full ? "window_full" : "grace_spent";
         return { type: "restart", reason, confirm: policy.restart.how === "ask" };
@@ -143,8 +150,18 @@ export function decide(facts: Facts, policy: GuardPolicy): Decision {
       return { type: "rest", status: "winding_down" };
     }
   }
+  const decided = overflow(facts, policy);
+  if (decided !== undefined) return decided;
   const overLine = [lines.mask, lines.compact].some((line) => line !== undefined && level >= line);
   return { type: "rest", status: overLine ? (waits ? "pacing" : "exhausted") : "clear" };
+}
+
+/** What is done with a prompt that does not fit and that no restart makes fit. */
+function overflow({ level, windowTokens, cutGain }: Facts, policy: GuardPolicy): Decision | undefined {
+  if (windowTokens === undefined || level < windowTokens || policy.overflow === "send_anyway")
+    return undefined;
+  if (policy.overflow === "cut" && level - cutGain < windowTokens) return { type: "cut" };
+  return { type: "stop", reason: "too_long" };
 }
 
 /** True if the last action was too few turns ago, and the hard line is not reached. */

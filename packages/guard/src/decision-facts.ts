@@ -1,4 +1,4 @@
-import type { ActionInput } from "./actions.ts";
+import { type ActionInput, CUT } from "./actions.ts";
 import { type Facts, howToCompact, lineOfAction } from "./decide.ts";
 import { inContext } from "./measure/calibrate.ts";
 import { restartMarker } from "./texts.ts";
@@ -48,6 +48,10 @@ export function factsOf<M>(
         )
       : 0,
     restartGain: restartGain(),
+    cutGain:
+      full && policy.overflow === "cut"
+        ? editor.compactGain(state, windowTokens ?? 0, CUT, { ...policy, compact: CUT })
+        : 0,
     windDownTurns: windDownAt === undefined ? undefined : allTurns - windDownAt,
     restarts,
     // A harness that does not report its turns cannot be paced by them.

@@ -2,6 +2,8 @@
 export type GuardErrorCode =
   /** A restart is due, but the maximum is reached. */
   | "max_restarts"
+  /** The prompt does not fit, and nothing more can be left out. */
+  | "prompt_too_long"
   /** The prompt no longer fits, and nobody confirmed the restart that it needs. */
   | "restart_unconfirmed"
   /** Another process, or another call in this process, is using the same state. */
@@ -25,6 +27,16 @@ export function noRestartLeft(max: number): GuardError {
     "max_restarts",
     `The call was not sent: a restart is due, but the maximum of ${max} is reached. Start a new session with a new ` +
       `guard, raise policy.restart.max, or pass onStop: "send" to send the call anyway.`,
+  );
+}
+
+/** The `prompt_too_long` error for a prompt of about `tokens` tokens. */
+export function promptTooLong(tokens: number, windowTokens: number | undefined): GuardError {
+  return new GuardError(
+    "prompt_too_long",
+    `The call was not sent: its prompt of about ${tokens} tokens does not fit into the window of ${windowTokens}, and ` +
+      `nothing more can be left out. Shorten the system prompt, the tools or the last message, use a larger window, or pass ` +
+      `onStop: "send" to send the call anyway.`,
   );
 }
 

@@ -22,6 +22,8 @@ export interface FitOptions<M> {
    * or above a line. If it fails, the guard uses the estimate.
    */
   countTokens?: (messages: readonly M[]) => Promise<number> | number;
+  /** What the request holds beside the messages, such as tool definitions. See `PrepareFacts`. */
+  besides?: unknown;
   /** Receives text to show to the user. */
   say?: (text: string) => void;
   /** Called when a restart needs confirmation; return `true` to restart. */
@@ -57,7 +59,7 @@ export async function fit<M>(
   const done: Action<M>[] = [];
   await countExactly(guard, messages, options);
   for (let round = 0; ; round++) {
-    const prepared = guard.prepare(messages, { summaries: canSummarise(options) });
+    const prepared = guard.prepare(messages, { summaries: canSummarise(options), besides: options.besides });
     done.push(...prepared.actions);
     const open = prepared.actions.find(needsWork);
     if (open === undefined || round === 3) return { ...prepared, actions: done };
@@ -122,10 +124,10 @@ const NEAR_LINE = 0.85;
 async function countExactly<M>(
   guard: Conversation<M>,
   messages: readonly M[],
-  { countTokens }: FitOptions<M>,
+  { countTokens, besides }: FitOptions<M>,
 ): Promise<void> {
   if (countTokens === undefined) return;
-  const { limits, level } = guard.estimate(messages);
+  const { limits, level } = guard.estimate(messages, besides);
   const lines = Object.values(limits);
   if (level.source === "measured" || lines.length === 0 || level.tokens < Math.min(...lines) * NEAR_LINE)
     return;

@@ -143,7 +143,7 @@ describe("masking", () => {
       fc.property(fc.array(fc.integer({ min: 1, max: 2_500 }), { minLength: 4, maxLength: 20 }), (sizes) => {
         const store = new Map<string, string>();
         const { guard } = testGuard({
-          policy: { ...OUROBOROS, restart: null },
+          policy: { ...OUROBOROS, restart: null, overflow: "send_anyway" },
           store: { put: (id, text) => void store.set(id, text), get: (id) => store.get(id) },
         });
         const history = [SYSTEM, ASK, ...sizes.flatMap((size) => toolTurn(size))];

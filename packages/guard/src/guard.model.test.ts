@@ -155,7 +155,7 @@ type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 
 class Talk {
   readonly name: string;
-  messages: { ids: string[]; json: Json; begins: boolean }[] = [];
+  messages: { ids: string[]; json: Json; begins: boolean; edited?: string[] }[] = [];
   /** Ids of messages that the harness dropped from the beginning. */
   readonly dropped = new Set<string>();
   #said = 0;
@@ -190,6 +190,7 @@ async function run(steps: readonly Step[], keyed: boolean): Promise<void> {
     const before = JSON.stringify(given);
     for await (const _ of await client.call(given, keyed ? talk.name : undefined, stream)) break;
     expect(JSON.stringify(given)).toBe(before);
+    for (const message of talk.messages) message.edited = [];
     const { messages } = model.requests.at(-1)!;
     const sent = new Set(idsIn(messages));
     const results = new Set(talk.messages.filter(({ json }) => isResult(json)).flatMap(({ ids }) => ids));
@@ -223,7 +224,9 @@ async function run(steps: readonly Step[], keyed: boolean): Promise<void> {
       }
       case "trim": {
         const at = questions[where % Math.max(1, questions.length)] ?? 0;
-        for (const { ids } of talk.messages.splice(0, at)) for (const id of ids) talk.dropped.add(id);
+        // What was edited and then dropped without a call was never seen to be edited.
+        for (const { ids, edited = [] } of talk.messages.splice(0, at))
+          for (const id of [...ids, ...edited]) talk.dropped.add(id);
         break;
       }
       case "back": {
@@ -235,7 +238,8 @@ async function run(steps: readonly Step[], keyed: boolean): Promise<void> {
         const at = questions[where % Math.max(1, questions.length)];
         if (at !== undefined) {
           const json = client.user(`${talk.id()} ${filler(size, talk.name)}`);
-          talk.messages[at] = { ids: idsIn(json), json, begins: true };
+          const { ids, edited = [] } = talk.messages[at]!;
+          talk.messages[at] = { ids: idsIn(json), json, begins: true, edited: [...edited, ...ids] };
         }
         break;
       }

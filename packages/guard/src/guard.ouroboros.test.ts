@@ -292,7 +292,10 @@ describe("defects of Ouroboros, avoided", () => {
   });
 
   it("an Ollama count of half the window plus two is flagged as truncation", () => {
-    const { guard } = testGuard({ window: 4_096, policy: { ...OUROBOROS, mask: null, restart: null } });
+    const { guard } = testGuard({
+      window: 4_096,
+      policy: { ...OUROBOROS, mask: null, restart: null, overflow: "send_anyway" },
+    });
     const history = readingFiles(5, 700);
     const sent = guard.prepare(history).messages;
     guard.observe({ prompt_eval_count: counted(sent), eval_count: 5 }, { id: "t1" });

@@ -3,6 +3,12 @@ import type { Thresholds } from "@plimsoll/protocol/pure";
 /** `enforce` acts. `warn_only` reports crossings and never changes the context or stops work. */
 export type GuardMode = "enforce" | "warn_only";
 
+/**
+ * What to do with a prompt that the estimate puts over the window, if no restart makes it fit: `cut` the oldest turns, with a
+ * short summary without a model in their place; `refuse` to send it; or `send_anyway`.
+ */
+export type OverflowPolicy = "cut" | "refuse" | "send_anyway";
+
 /** Which texts may be replaced by placeholders, and when. */
 export interface MaskPolicy {
   /** Number of newest turns whose tool results are not masked. */
@@ -74,6 +80,7 @@ export interface GuardPolicy {
   compact: CompactPolicy | null;
   pace: PacePolicy;
   restart: RestartPolicy | null;
+  overflow: OverflowPolicy;
 }
 
 /** A policy as a harness writes it. Missing fields take their defaults; `null` disables a response. */
@@ -84,6 +91,7 @@ export interface PolicyInput {
   compact?: Partial<CompactPolicy> | null;
   pace?: Partial<PacePolicy>;
   restart?: Partial<RestartPolicy> | null;
+  overflow?: OverflowPolicy;
 }
 
 /**
@@ -113,6 +121,7 @@ export const DEFAULT_POLICY: GuardPolicy = {
     carryoverTokens: 20_000,
     max: null,
   },
+  overflow: "cut",
 };
 
 /** Fills the missing fields of a policy with their defaults. */
@@ -125,6 +134,7 @@ export function resolvePolicy(input: PolicyInput = {}): GuardPolicy {
     compact: input.compact === null ? null : filled(compact!, input.compact),
     pace: filled(DEFAULT_POLICY.pace, input.pace),
     restart: input.restart === null ? null : filled(restart!, input.restart),
+    overflow: input.overflow ?? DEFAULT_POLICY.overflow,
   };
 }
 

@@ -2,6 +2,7 @@ import {
   type ActionInput,
   type ActionResult,
   askForSummary,
+  cut,
   expectedTokens,
   mask,
   restart,
@@ -12,7 +13,7 @@ import { factsOf } from "./decision-facts.ts";
 import type { EventBody } from "./events.ts";
 import type { GuardState } from "./state.ts";
 import { settleWindDown } from "./state-changes.ts";
-import { maxRestartsReached, RESTART_CONFIRMATION } from "./texts.ts";
+import { maxRestartsReached, RESTART_CONFIRMATION, TOO_LONG } from "./texts.ts";
 import type { Action } from "./types.ts";
 import type { ResultPart } from "./view/history.ts";
 
@@ -99,8 +100,22 @@ export function respond<M>(
       status = "winding_down";
       break;
     }
+    const cutDown = decision.type === "cut" ? cut(now(), windowTokens ?? 0) : undefined;
+    if (cutDown !== undefined) {
+      withdrawSummaryRequest();
+      actions.push(apply(cutDown));
+      continue;
+    }
+    if (decision.type === "cut" || (decision.type === "stop" && decision.reason === "too_long")) {
+      // Reported once; otherwise every prompt would report it again.
+      if (!state.restartPointless) withhold("restart", "no_gain");
+      pointless = true;
+      actions.push({ type: "stop", reason: "too_long", say: TOO_LONG });
+      status = "exhausted";
+      break;
+    }
     if (decision.type === "stop") {
-      withhold("restart", decision.reason);
+      withhold("restart", "max_restarts");
       actions.push({ ...decision, say: maxRestartsReached(policy.restart?.max ?? 0) });
       break;
     }

@@ -62,8 +62,10 @@ export interface GuardState {
   /** The last reported window size in tokens, and its model. */
   reported: { model: string | undefined; tokens: number } | undefined;
   calibration: Calibration;
-  /** Estimated tokens of the view that was sent last. */
+  /** Estimated tokens of the request that was sent last. */
   sent: number | undefined;
+  /** Estimated tokens that are sent beside the messages, such as tool definitions. */
+  besides: number;
   /** Context tokens of the latest turn. Where the count was missing or implausible, an estimate. */
   level: number | undefined;
   peak: number;
@@ -117,6 +119,7 @@ export function newState(scale: number, overheadTokens: number): GuardState {
     reported: undefined,
     calibration: newCalibration(scale, overheadTokens),
     sent: undefined,
+    besides: 0,
     level: undefined,
     peak: 0,
     above: [],

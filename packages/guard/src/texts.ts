@@ -79,6 +79,10 @@ export function verbatimPart(said: readonly string[], left: number, facts: reado
   return lines.length === 0 ? "" : `\n${lines.join("\n")}`;
 }
 
+/** Shown to the user when a prompt does not fit and is not sent. */
+export const TOO_LONG =
+  "The prompt does not fit into the context window, and nothing more can be left out; stopping.";
+
 /** Shown to the user when a restart needs confirmation. */
 export const RESTART_CONFIRMATION = "The session's context is full and automatic restart is off. Restart it?";
 

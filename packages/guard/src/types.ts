@@ -1,5 +1,5 @@
 import type { PlimsollEventInput, WindowSource } from "@plimsoll/protocol/pure";
-import type { GuardStatus, Limits, RestartReason } from "./decide.ts";
+import type { GuardStatus, Limits, RestartReason, StopReason } from "./decide.ts";
 import type { Identity } from "./events.ts";
 import type { Prediction } from "./measure/calibrate.ts";
 import type { Tokenizer } from "./measure/estimate.ts";
@@ -118,7 +118,21 @@ export type Action<M> =
       carriedTurns: number;
     }
   | { type: "confirm_restart"; reason: RestartReason; say: string }
-  | { type: "stop"; reason: "max_restarts"; say: string };
+  /** The oldest turns were cut, because the prompt did not fit. In tokens. */
+  | { type: "cut"; tokensBefore: number; tokensAfter: number }
+  /** The prompt must not be sent. */
+  | { type: "stop"; reason: StopReason; say: string };
+
+/** What a harness knows of the request that it prepares. */
+export interface PrepareFacts {
+  /** False if nobody can write a summary, so that none is asked for. */
+  summaries?: boolean;
+  /**
+   * What the request holds beside the messages, in any form: tool definitions, instructions, a system prompt of its own, a
+   * schema of the answer. Its tokens are estimated from its text. `undefined` means as before.
+   */
+  besides?: unknown;
+}
 
 export interface Prepared<M> {
   /** The messages to send. The input messages are never changed. */

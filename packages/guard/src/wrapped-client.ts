@@ -1,5 +1,5 @@
 import { Conversation } from "./conversation.ts";
-import { GuardError, noRestartLeft } from "./error.ts";
+import { GuardError, noRestartLeft, promptTooLong } from "./error.ts";
 import { type FitOptions, fit } from "./fit.ts";
 import type { Guard } from "./guard.ts";
 import type { ObserveFacts, Prepared } from "./types.ts";
@@ -33,6 +33,19 @@ export interface FittedCall<M> {
   observe(answer: unknown, facts?: ObserveFacts): void;
 }
 
+/** Parameters of all clients that the model reads beside the messages. */
+const BESIDES = [
+  "system",
+  "instructions",
+  "tools",
+  "functions",
+  "response_format",
+  "responseFormat",
+  "output_config",
+  "text",
+  "format",
+] as const;
+
 /** What is known of a call. */
 export interface CallFacts<M> {
   params: unknown;
@@ -48,7 +61,7 @@ export const signalIn = (rest: readonly unknown[]): AbortSignal | undefined =>
 
 /**
  * Finds the conversation of a call and fits its messages.
- * @throws {GuardError} `max_restarts` or `restart_unconfirmed`, unless `onStop` is `send`.
+ * @throws {GuardError} `max_restarts`, `restart_unconfirmed` or `prompt_too_long`, unless `onStop` is `send`.
  */
 export async function fitCall<M>(
   guard: Guarded<M>,
@@ -60,7 +73,12 @@ export async function fitCall<M>(
     guard instanceof Conversation ? guard : guard.route(messages, options.conversation?.(params));
   if (conversation === undefined) return { conversation, messages, system: [], observe() {} };
   begin?.(conversation);
-  const prepared = await fitOrThrow(conversation, messages, { ...options, signal: signal ?? options.signal });
+  const besides = BESIDES.map((name) => (params as Record<string, unknown>)[name]);
+  const prepared = await fitOrThrow(conversation, messages, {
+    ...options,
+    besides,
+    signal: signal ?? options.signal,
+  });
   const began = Date.now();
   return {
     conversation,
@@ -79,7 +97,7 @@ export async function fitCall<M>(
 
 /**
  * Prepares the messages to send.
- * @throws {GuardError} `max_restarts` or `restart_unconfirmed`, unless `onStop` is `send`.
+ * @throws {GuardError} `max_restarts`, `restart_unconfirmed` or `prompt_too_long`, unless `onStop` is `send`.
  */
 export async function fitOrThrow<M>(
   conversation: Conversation<M>,
@@ -91,7 +109,11 @@ export async function fitOrThrow<M>(
   const stop = actions.find((action) => action.type === "stop");
   if (stop !== undefined) {
     options.say?.(stop.say);
-    if (options.onStop !== "send") throw noRestartLeft(conversation.policy.restart?.max ?? 0);
+    if (options.onStop !== "send") {
+      throw stop.reason === "too_long"
+        ? promptTooLong(prepared.level.tokens, conversation.read().windowTokens)
+        : noRestartLeft(conversation.policy.restart?.max ?? 0);
+    }
   }
   const asked = actions.find((action) => action.type === "confirm_restart");
   const restarted = actions.some((action) => action.type === "restart");

@@ -64,7 +64,7 @@ describe("the ollama package", () => {
       ({ call, promptTokens }) => ({ text: "ok", promptTokens: call === 3 ? 4_096 / 2 + 2 : promptTokens }),
       4_096,
     );
-    guard.policy = { ...guard.policy, mask: null, restart: null };
+    guard.policy = { ...guard.policy, mask: null, restart: null, overflow: "send_anyway" };
     const messages: Message[] = [{ role: "user", content: "go" }];
     for (const count of [2, 2, 3]) {
       for (let at = 0; at < count; at++) messages.push(...turn(at));

@@ -115,6 +115,7 @@ function responsesDue(
     urgentGain: level,
     compactGain: level,
     restartGain: level,
+    cutGain: level,
     windDownTurns: windDownAt === undefined ? undefined : allTurns - windDownAt,
     restarts,
     turnsSinceAction: undefined,

@@ -34,7 +34,7 @@ export function compositionOf<M>(
   const parts = {
     system: Math.round(system * scale),
     tool_output: Math.round(output * scale),
-    history: Math.max(0, Math.round((all - system - output) * scale)),
+    history: Math.max(0, Math.round((all - state.besides - system - output) * scale)),
     tools: 0,
   };
   parts.tools = Math.max(0, level - parts.system - parts.tool_output - parts.history);

@@ -68,7 +68,7 @@ const MIN_QUESTION_TOKENS = 200;
 
 /**
  * Chooses the newest turns that let the next session start well below the soft line. `head` is the estimated size of
- * the restart marker, and `sent` of the current view.
+ * what is sent before them and beside all messages, and `sent` of the current request.
  */
 export function carryover<M>(
   input: CutInput<M>,

@@ -74,10 +74,10 @@ export class Editor<M> {
     return this.#history.entries[index + this.#history.pinned]?.role === "assistant";
   }
 
-  /** Estimated tokens of the messages to send. */
+  /** Estimated tokens of the request to send. */
   estimate(state: GuardState): number {
     const shown = this.#notices === "off" ? { ...state, notices: [] } : state;
-    return estimateView(this.#history, shown, this.#masks, this.#tokenizer);
+    return state.besides + estimateView(this.#history, shown, this.#masks, this.#tokenizer);
   }
 
   /** The messages to send. */
@@ -149,7 +149,8 @@ export class Editor<M> {
   ): { at: number; masks: Mask[]; gain: number } {
     const { kept } = this.userWords(state, this.#history.entries.length, wordsLine(limits), policy);
     const facts = (state.facts ?? []).map(({ name, text }) => `${name}: ${text}`);
-    const head = [marker, ...kept, ...facts].reduce((sum, text) => sum + this.#tokenizer(text) + 4, 0);
+    const texts = [marker, ...kept, ...facts];
+    const head = texts.reduce((sum, text) => sum + this.#tokenizer(text) + 4, state.besides);
     const how = policy.restart ?? DEFAULT_POLICY.restart!;
     const { at, excess, gain } = carryover(this.#cutInput(state), head, this.estimate(state), limits, how);
     const masks = this.#shortenQuestion(state, excess, archive);
