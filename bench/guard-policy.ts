@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import { Conversation } from "../packages/guard/src/conversation/index.ts";
 import { fit as fitted, type Message, type PolicyInput } from "../packages/guard/src/index.ts";
 import { estimateTokens } from "../packages/guard/src/measure/index.ts";
+import type { BenchGroup } from "./measurement.ts";
 
 /** One turn of an agent: what it is told before it, what it says, and the tool that it calls. */
 interface SessionTurn {
@@ -28,6 +29,8 @@ export interface PolicyCost {
   maskings: number;
   summaries: number;
   restarts: number;
+  /** The fewest actions possible: each would empty a full window. Per 100 turns. */
+  least: number;
   /** Prompt tokens of all calls that were not sent, as a fraction of those of the unguarded session. */
   saved: number;
   /** How much of each prompt is the beginning of the next one, as a fraction of its tokens: what a cache can reuse. */
@@ -87,7 +90,7 @@ export function codingSession(windowTokens: number, turns: number, seed = 7): Po
     list.push({ ...(user && { user }), said: `I look at ${file} next, because of step ${at}.`, tool });
   }
   return {
-    name: `coding, ${windowTokens / 1_000}k window`,
+    name: `coding-${windowTokens / 1_000}k`,
     windowTokens,
     system: `You write TypeScript.\n${textOf(Math.min(4_000, windowTokens * 0.1), "rules")}`,
     turns: list,
@@ -108,7 +111,7 @@ const FIXTURES = new URL("../../shared/fixtures/agentd/", import.meta.url);
 export function recordedSessions(): PolicySession[] {
   if (!existsSync(FIXTURES)) return [];
   const files = readdirSync(fileURLToPath(FIXTURES)).filter((name) => name.endsWith(".jsonl"));
-  return files.map((file) => {
+  return files.flatMap((file) => {
     const [first, ...rest] = readFileSync(new URL(file, FIXTURES), "utf8").trim().split("\n");
     const events = rest.map((line) => (JSON.parse(line) as { event: AgentdEvent }).event);
     const turns: SessionTurn[] = [];
@@ -128,9 +131,10 @@ export function recordedSessions(): PolicySession[] {
         };
     }
     const [asked, ...steps] = turns;
-    const { context_budget } = (JSON.parse(first!) as { meta: { context_budget: number } }).meta;
+    const { context_budget } = (JSON.parse(first!) as { meta: { context_budget?: number } }).meta;
+    if (context_budget === undefined) return [];
     return {
-      name: `recorded: ${file.replace(".jsonl", "")}`,
+      name: `recorded-${file.replace(".jsonl", "")}`,
       windowTokens: context_budget,
       system: "You are a software agent.",
       turns: steps.map((turn, at) => (at === 0 && asked?.user ? { ...turn, user: asked.user } : turn)),
@@ -166,6 +170,7 @@ export async function policyCost(
     sizes.set(message, known);
     return known;
   };
+  let whole = 0;
   let unguarded = 0;
   let sent = 0;
   let kept = 0;
@@ -181,7 +186,8 @@ export async function policyCost(
     view = prepared.messages;
     const tokens = Math.round(overhead + SLOPE * view.reduce((sum, message) => sum + size(message), 0));
     if (tokens > windowTokens) overWindow++;
-    unguarded += overhead + SLOPE * history.reduce((sum, message) => sum + size(message), 0);
+    whole = overhead + SLOPE * history.reduce((sum, message) => sum + size(message), 0);
+    unguarded += whole;
     sent += tokens;
     let same = 0;
     while (same < previous.length && JSON.stringify(previous[same]) === JSON.stringify(view[same])) same++;
@@ -207,9 +213,55 @@ export async function policyCost(
     maskings: did.masked,
     summaries: did.compacted,
     restarts: did.restarted,
-    saved: 1 - sent / unguarded,
+    least: per100(Math.max(0, Math.ceil(whole / windowTokens) - 1)),
+    saved: unguarded === 0 ? 0 : Math.max(0, 1 - sent / unguarded),
     prefixKept: reusable === 0 ? 1 : kept / reusable,
     wordsKept: said.length === 0 ? 1 : said.filter((text) => last.includes(text)).length / said.length,
     overWindow,
   };
 }
+
+/** Windows of the synthetic session, in tokens. */
+const WINDOWS = [16_000, 32_000, 64_000, 128_000, 200_000, 400_000, 1_000_000];
+const TURNS = 400;
+
+/** What the default policy costs, without a server: one row a session. */
+export const guardPolicy: BenchGroup = {
+  names: ["guard.policy"],
+  async *run({ note }) {
+    for (const session of [
+      ...WINDOWS.map((windowTokens) => codingSession(windowTokens, TURNS)),
+      ...recordedSessions(),
+    ]) {
+      note(`guard.policy.${session.name} ...`);
+      const {
+        actions,
+        least,
+        turns,
+        maskings,
+        summaries,
+        restarts,
+        saved,
+        prefixKept,
+        wordsKept,
+        overWindow,
+      } = await policyCost(session);
+      yield {
+        name: `guard.policy.${session.name}`,
+        value: Number(actions.toFixed(1)),
+        unit: "actions/100 turns",
+        least: Number(least.toFixed(1)),
+        turns,
+        maskings,
+        summaries,
+        restarts,
+        "tokens saved": percentOf(saved),
+        "prefix kept": percentOf(prefixKept),
+        "user's words kept": percentOf(wordsKept),
+        "over the window": overWindow,
+      };
+    }
+  },
+};
+
+const percentOf = (fraction: number) => `${Math.round(fraction * 100)} %`;

@@ -5,6 +5,7 @@ import { cpus, loadavg } from "node:os";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { baseline } from "./baseline.ts";
+import { guardPolicy } from "./guard-policy.ts";
 import { ingest } from "./ingest.ts";
 import { lateEvent } from "./late-event.ts";
 import {
@@ -84,6 +85,7 @@ async function main(): Promise<void> {
     live,
     memory,
     await guardGroup(note),
+    guardPolicy,
     start,
   ];
   const names = groups.flatMap((group) => group.names);
