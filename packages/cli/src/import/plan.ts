@@ -1,12 +1,12 @@
 import type { Dirent } from "node:fs";
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { dirname, join, sep } from "node:path";
+import { ouroContextLimit } from "@plimsoll/guard/config";
 import { CliError } from "../errors.ts";
 import { detectFormat } from "../readers/detect.ts";
 import { logPlace } from "../readers/ouroboros-chain.ts";
 import type { FileHint, Format } from "../readers/reader.ts";
 import { linesOf } from "./lines.ts";
-import { contextLimitOf } from "./ouro-toml.ts";
 
 export interface PlannedFile extends FileHint {
   /** The path with the separators of the system; `path` has `/`. */
@@ -160,7 +160,7 @@ async function configuredLimit(location: string): Promise<number | undefined> {
   const folder = dirname(location);
   const logs = logPlace(location.split(sep).join("/")).sub === undefined ? folder : dirname(folder);
   for (const candidate of [logs, dirname(logs), join(dirname(logs), "workspace")]) {
-    const limit = contextLimitOf(await readFile(join(candidate, "ouro.toml"), "utf8").catch(() => ""));
+    const limit = ouroContextLimit(await readFile(join(candidate, "ouro.toml"), "utf8").catch(() => ""));
     if (limit !== undefined) return limit;
   }
   return undefined;

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { CliError } from "../errors.ts";
 import { json } from "../testing/fake-server.ts";
 import { type ImportTarget, startImportTarget } from "../testing/import-target.ts";
-import { batches, retryAfter, sendBatch } from "./send.ts";
+import { batches, sendBatch } from "./send.ts";
 
 let target: ImportTarget;
 beforeEach(async () => {
@@ -107,15 +107,5 @@ describe("sending", () => {
     expect([...batches(Array.from({ length: 2_001 }))].map((batch) => batch.length)).toEqual([
       1_000, 1_000, 1,
     ]);
-  });
-
-  it.each([
-    ["5", 5_000],
-    ["0", 0],
-    ["Thu, 01 Jan 1970 00:00:02 GMT", 1_000],
-    ["soon", undefined],
-    [null, undefined],
-  ])("reads Retry-After %j", (header, ms) => {
-    expect(retryAfter(header, 1_000)).toBe(ms);
   });
 });

@@ -1,5 +1,10 @@
-import { promisify } from "node:util";
-import { gzip } from "node:zlib";
+import {
+  backoffMs,
+  type SendOutcome,
+  type SendTarget,
+  type ServerRefusal,
+  sendEvents,
+} from "@plimsoll/guard/report";
 import type { IngestAnswer as Answer, PlimsollEventInput } from "@plimsoll/protocol";
 import { ErrorBody, IngestAnswer } from "@plimsoll/protocol";
 import { unreachable } from "../client.ts";
@@ -9,11 +14,8 @@ import { CliError } from "../errors.ts";
 import { request } from "../request.ts";
 import { sleep } from "../sleep.ts";
 
-const compress = promisify(gzip);
-
 export const BATCH = 1_000;
-const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 /** Longest time spent waiting for one batch. A database restarts or recovers well within it. */
 const PATIENCE_MS = 10 * 60_000;
 
@@ -56,52 +58,29 @@ export async function sendBatch(
   options: SendOptions = {},
 ): Promise<SendTotals> {
   const pause = options.pause ?? ((ms) => sleep(ms, options.signal));
-  const now = options.now ?? Date.now;
   const patience = options.patienceMs ?? PATIENCE_MS;
-  const body = await compress(JSON.stringify(events));
+  const target: SendTarget = {
+    url: connection.url,
+    timeoutMs: TIMEOUT_MS,
+    waitUntilVisible: true,
+    clock: options.now ?? Date.now,
+    fetch: (url, init) => request(connection, url.slice(connection.url.length), init),
+  };
+  const lines = events.map((event) => JSON.stringify(event));
   let waited = 0;
-  for (let attempt = 0; ; attempt += 1) {
+  for (let attempt = 1; ; attempt++) {
     if (options.signal?.aborted) throw new CliError("Nothing was sent.");
-    let failure: CliError;
-    let asked: number | undefined;
-    try {
-      const response = await request(connection, "/api/v1/events", {
-        method: "POST",
-        headers: {
-          "content-type": "application/json",
-          "content-encoding": "gzip",
-          prefer: "wait",
-        },
-        body,
-        signal: AbortSignal.timeout(60_000),
-      });
-      if (response.status === 200)
-        return readAnswer(await response.json().catch(() => undefined), connection);
-      if (response.status === 413 && events.length > 1) {
-        await response.body?.cancel();
-        return sendHalves(connection, events, options);
-      }
-      failure = await refusal(response, connection);
-      if (!mayPass(response.status)) throw failure;
-      asked = retryAfter(response.headers.get("retry-after"), now());
-    } catch (error) {
-      if (error instanceof CliError) throw error;
-      failure = unreachable(connection, error);
-    }
-    const wait = Math.max(asked ?? 0, backoff(attempt, options.random));
+    const outcome = await sendEvents(target, lines);
+    if (outcome.kind === "stored") return readAnswer(outcome.answer, connection);
+    if (outcome.kind === "split" && events.length > 1) return sendHalves(connection, events, options);
+    const failure = failureOf(outcome, connection);
+    if (outcome.kind !== "later" || outcome.error instanceof CliError) throw failure;
+    const wait = Math.max(outcome.waitMs ?? 0, backoffMs(attempt, options.random));
     waited += wait;
     if (waited > patience) throw failure;
     options.onWait?.(wait, failure.message);
     await pause(wait);
   }
-}
-
-/** The statuses after which the same request may succeed, as the guard's reporter treats them. */
-const mayPass = (status: number) => status === 408 || status === 429 || status >= 500;
-
-/** Doubles with each attempt. Jitter keeps many clients from coming back at the same moment. */
-function backoff(attempt: number, random = Math.random): number {
-  return Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(16, attempt)) * (0.5 + random() / 2);
 }
 
 async function sendHalves(
@@ -128,10 +107,15 @@ function readAnswer(answer: unknown, connection: Connection): SendTotals {
   throw new CliError(`${connection.url} took the events but answered in a form this version does not know.`);
 }
 
-async function refusal(response: Response, connection: Connection): Promise<CliError> {
-  const body = ErrorBody.safeParse(await response.json().catch(() => undefined));
-  const said = (body.success ? body.data.error.message : response.statusText).replace(/\.$/, "");
-  const { status } = response;
+function failureOf(outcome: Exclude<SendOutcome, { kind: "stored" }>, connection: Connection): CliError {
+  if (outcome.refusal !== undefined) return refusal(outcome.refusal, connection);
+  const { error } = outcome as { error?: unknown };
+  return error instanceof CliError ? error : unreachable(connection, error);
+}
+
+function refusal({ status, text }: ServerRefusal, connection: Connection): CliError {
+  const body = ErrorBody.safeParse(parsed(text));
+  const said = (body.success ? body.data.error.message : "").replace(/\.$/, "");
   const access = status === 401 || (body.success ? body.data.error.code : "") === "forbidden_scope";
   return new CliError(
     `${connection.url} refused the events: HTTP ${status}${said === "" ? "" : `, ${said}`}.`,
@@ -139,10 +123,10 @@ async function refusal(response: Response, connection: Connection): Promise<CliE
   );
 }
 
-/** Seconds, or an HTTP date; in milliseconds from now. */
-export function retryAfter(header: string | null, now: number): number | undefined {
-  if (header === null || header.trim() === "") return undefined;
-  if (/^\s*\d+(\.\d+)?\s*$/.test(header)) return Number(header) * 1_000;
-  const date = Date.parse(header);
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

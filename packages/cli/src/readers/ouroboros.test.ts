@@ -1,5 +1,5 @@
+import { ouroContextLimit } from "@plimsoll/guard/config";
 import { describe, expect, it } from "vitest";
-import { contextLimitOf } from "../import/ouro-toml.ts";
 import { foldEvents, json, levels, readAll } from "../testing/fold.ts";
 import { ouroborosReader } from "./ouroboros.ts";
 import type { FileHint } from "./reader.ts";
@@ -158,6 +158,6 @@ describe("ouro.toml", () => {
     ["# [safety]\n", undefined],
     ["", undefined],
   ])("%j gives %s", (toml, limit) => {
-    expect(contextLimitOf(toml)).toBe(limit);
+    expect(ouroContextLimit(toml)).toBe(limit);
   });
 });

@@ -41,7 +41,8 @@ export async function startImportTarget(): Promise<ImportTarget> {
           return;
         }
         const answer = { accepted: 0, duplicates: 0, rejected: [] as unknown[] };
-        (JSON.parse(request.body) as { id: string }[]).forEach((value, index) => {
+        const lines = request.body.split("\n").map((line) => JSON.parse(line) as { id: string });
+        lines.forEach((value, index) => {
           const parsed = parseEvent(value);
           if (!parsed.ok) {
             answer.rejected.push({ index, id: value.id, ...parsed.rejection });

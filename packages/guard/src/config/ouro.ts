@@ -63,6 +63,20 @@ export function readOuroToml(text: string, path = "ouro.toml"): OuroConfig {
   };
 }
 
+/**
+ * Returns `[safety] context_limit` of an `ouro.toml`, in tokens, whatever is wrong with the rest of it. `undefined` if there is
+ * none.
+ */
+export function ouroContextLimit(text: string): number | undefined {
+  try {
+    const limit = readTables(text, "ouro.toml").get("safety")?.get("context_limit")?.value;
+    return typeof limit === "number" && Number.isInteger(limit) && limit > 0 ? limit : undefined;
+  } catch (error) {
+    if (error instanceof ConfigError) return undefined;
+    throw error;
+  }
+}
+
 /** Reads the scalars of every table. Skips multi-line strings and lists. */
 function readTables(text: string, path: string): Map<string, Map<string, Scalar>> {
   const tables = new Map<string, Map<string, Scalar>>();

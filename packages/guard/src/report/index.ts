@@ -8,3 +8,4 @@ export {
   type Spool,
   type Trouble,
 } from "./reporter.ts";
+export { backoffMs, type SendOutcome, type SendTarget, type ServerRefusal, sendEvents } from "./send.ts";

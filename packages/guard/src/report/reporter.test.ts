@@ -186,6 +186,7 @@ describe("Retry-After", () => {
     [new Date(now + 5_000).toUTCString(), 5_000],
     [new Date(now - 5_000).toUTCString(), 0],
     ["soon", undefined],
+    ["", undefined],
   ])("%s", (header, expected) => {
     expect(retryAfter(header, now)).toBe(expected);
   });

@@ -1,6 +1,6 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol/pure";
 import { Queue } from "./queue.ts";
-import { type SendOutcome, type SendTarget, send } from "./send.ts";
+import { backoffMs, type SendOutcome, type SendTarget, type ServerRefusal, sendEvents } from "./send.ts";
 
 /**
  * Stores events while the server is unreachable. Implementations must survive a crash at any point. Sending an event
@@ -74,8 +74,6 @@ export interface ReporterStats {
 }
 
 const MAX_BATCH_BYTES = 1_000_000;
-const FIRST_WAIT_MS = 500;
-const MAX_WAIT_MS = 60_000;
 const REFUSED_WAIT_MS = 300_000;
 /** Longest timer, in ms. A timer above 2^31 would fire at once. */
 const MAX_TIMER_MS = 3_600_000;
@@ -118,7 +116,6 @@ export class Reporter {
             key: options.key ?? "",
             timeoutMs: options.timeoutMs ?? 10_000,
             fetch: options.fetch ?? fetch,
-            compress: true,
             clock: options.clock ?? Date.now,
           };
     if (this.#target !== undefined && options.spool !== undefined) this.#scheduleFlush(0);
@@ -247,7 +244,7 @@ export class Reporter {
   /** Returns true if the lines need no retry, because the server stored them or never will. */
   async #deliver(lines: readonly string[]): Promise<boolean> {
     if (lines.length === 0) return true;
-    const outcome = await send(this.#target!, lines);
+    const outcome = await sendEvents(this.#target!, lines);
     if (outcome.kind === "split") {
       if (lines.length === 1) {
         this.#lost++;
@@ -265,39 +262,30 @@ export class Reporter {
 
   #settle(outcome: Exclude<SendOutcome, { kind: "split" }>, count: number): boolean {
     if (outcome.kind === "stored") {
-      this.#sent += count - outcome.rejected;
-      this.#rejected += outcome.rejected;
+      const rejected = rejectedIn(outcome.answer);
+      this.#sent += count - rejected;
+      this.#rejected += rejected;
       this.#failures = 0;
       this.#notBefore = 0;
       this.#reportedTroubles.delete("away");
       this.#reportedTroubles.delete("refused");
-      if (outcome.rejected > 0)
-        this.#trouble("rejected", `The server rejected ${outcome.rejected} event(s) as invalid.`);
+      if (rejected > 0) this.#trouble("rejected", `The server rejected ${rejected} event(s) as invalid.`);
       return true;
     }
     if (outcome.kind === "never") {
       this.#lost += count;
-      this.#trouble(
-        "rejected",
-        `The server rejected ${count} event(s) with HTTP ${outcome.status}: ${outcome.reason}`,
-      );
+      this.#trouble("rejected", `The server rejected ${count} event(s) with ${told(outcome.refusal)}`);
       return true;
     }
     this.#failures++;
     const refused = outcome.kind === "refused";
     const message = refused
-      ? `The server refused the events with HTTP ${outcome.status}. Check the URL and the key. ${outcome.reason}`
-      : `The events could not be sent and will be retried: ${outcome.reason}`;
+      ? `The server refused the events with ${told(outcome.refusal)}. Check the URL and the key.`
+      : `The events could not be sent and will be retried: ${outcome.refusal ? told(outcome.refusal) : messageOf(outcome.error)}`;
     this.#trouble(refused ? "refused" : "away", message);
     const asked = refused ? REFUSED_WAIT_MS : outcome.waitMs;
-    this.#notBefore = this.#now() + (asked ?? this.#backoff());
+    this.#notBefore = this.#now() + (asked ?? backoffMs(this.#failures, this.#options.random));
     return false;
-  }
-
-  /** Backoff in ms. Jitter keeps many harnesses from reconnecting at the same moment. */
-  #backoff(): number {
-    const longest = Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(16, this.#failures - 1));
-    return longest * (0.5 + (this.#options.random ?? Math.random)() / 2);
   }
 
   #waitMs(): number {
@@ -394,6 +382,15 @@ export class Reporter {
  */
 export function createReporter(options: ReporterOptions): Reporter {
   return new Reporter(options);
+}
+
+function rejectedIn(answer: unknown): number {
+  const { rejected } = (answer ?? {}) as { rejected?: unknown };
+  return Array.isArray(rejected) ? rejected.length : 0;
+}
+
+function told({ status, text }: ServerRefusal): string {
+  return text === "" ? `HTTP ${status}` : `HTTP ${status}: ${text.slice(0, 300)}`;
 }
 
 function messageOf(error: unknown): string {

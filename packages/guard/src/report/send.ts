@@ -1,39 +1,55 @@
+/** What a server answered instead of taking the events. */
+export interface ServerRefusal {
+  status: number;
+  /** The beginning of the answer's body. */
+  text: string;
+}
+
 /** The result of one request. */
 export type SendOutcome =
-  | { kind: "stored"; rejected: number }
-  /** Retry after `waitMs`, or after the backoff if it is `undefined`. */
-  | { kind: "later"; waitMs: number | undefined; reason: string }
+  /** `answer`: the server's body, if it was JSON. */
+  | { kind: "stored"; answer: unknown }
+  /** Retry after `waitMs`, or after the backoff if it is `undefined`. `error`: why there was no answer. */
+  | { kind: "later"; waitMs: number | undefined; refusal?: ServerRefusal; error?: unknown }
   /** The batch is too large; send it in two halves. */
-  | { kind: "split" }
+  | { kind: "split"; refusal: ServerRefusal }
   /**
    * The key is wrong or lacks the scope, or the URL is not a Plimsoll server. Retrying needs a change by the user.
    */
-  | { kind: "refused"; status: number; reason: string }
+  | { kind: "refused"; refusal: ServerRefusal }
   /** The server will never accept this batch. */
-  | { kind: "never"; status: number; reason: string };
+  | { kind: "never"; refusal: ServerRefusal };
 
 /** Where and how to send events. */
 export interface SendTarget {
   /** Base URL of the server. */
   url: string;
-  key: string;
+  /** Without one, `fetch` authorizes the request. */
+  key?: string;
   timeoutMs: number;
-  fetch: typeof fetch;
-  compress: boolean;
+  fetch(url: string, init: SendRequest): Promise<Response>;
+  /** Answer only when the events are visible, with the number of duplicates. */
+  waitUntilVisible?: boolean;
   /** Epoch ms. */
-  clock: () => number;
+  clock(): number;
 }
 
-/** Sends one batch of NDJSON. Never throws. */
-export async function send(target: SendTarget, lines: readonly string[]): Promise<SendOutcome> {
+/** One request with events. */
+export interface SendRequest extends RequestInit {
+  headers: Record<string, string>;
+}
+
+/** Sends one batch of events, each as a line of JSON. Never throws. */
+export async function sendEvents(target: SendTarget, lines: readonly string[]): Promise<SendOutcome> {
   const text = lines.join("\n");
   try {
-    const packed = target.compress && text.length > 1_024 ? await gzip(text) : undefined;
+    const packed = text.length > 1_024 ? await gzip(text) : undefined;
     const response = await target.fetch(`${target.url.replace(/\/+$/, "")}/api/v1/events`, {
       method: "POST",
       headers: {
-        authorization: `Bearer ${target.key}`,
         "content-type": "application/x-ndjson",
+        ...(target.key === undefined ? {} : { authorization: `Bearer ${target.key}` }),
+        ...(target.waitUntilVisible === true ? { prefer: "wait" } : {}),
         ...(packed === undefined ? {} : { "content-encoding": "gzip" }),
       },
       body: packed ?? text,
@@ -41,29 +57,23 @@ export async function send(target: SendTarget, lines: readonly string[]): Promis
     });
     return await outcomeOf(response, target.clock());
   } catch (error) {
-    return {
-      kind: "later",
-      waitMs: undefined,
-      reason: error instanceof Error ? error.message : String(error),
-    };
+    return { kind: "later", waitMs: undefined, error };
   }
 }
 
+const MOST_TEXT_CHARS = 10_000;
+
 async function outcomeOf(response: Response, now: number): Promise<SendOutcome> {
   const { status } = response;
-  if (response.ok) {
-    const answer = (await response.json().catch(() => ({}))) as { rejected?: unknown };
-    return { kind: "stored", rejected: Array.isArray(answer.rejected) ? answer.rejected.length : 0 };
-  }
-  const reason = (await response.text().catch(() => "")).slice(0, 300);
-  if (status === 413) return { kind: "split" };
+  if (response.ok) return { kind: "stored", answer: await response.json().catch(() => undefined) };
+  const refusal = { status, text: (await response.text().catch(() => "")).slice(0, MOST_TEXT_CHARS) };
+  if (status === 413) return { kind: "split", refusal };
   // A proxy may answer 404 while the server is being replaced, so keep the events.
-  if ([401, 403, 404, 405].includes(status)) return { kind: "refused", status, reason };
+  if ([401, 403, 404, 405].includes(status)) return { kind: "refused", refusal };
   if (status === 429 || status === 408 || status >= 500) {
-    const waitMs = retryAfter(response.headers.get("retry-after"), now);
-    return { kind: "later", waitMs, reason: `HTTP ${status} ${reason}` };
+    return { kind: "later", waitMs: retryAfter(response.headers.get("retry-after"), now), refusal };
   }
-  return { kind: "never", status, reason };
+  return { kind: "never", refusal };
 }
 
 /**
@@ -71,11 +81,24 @@ async function outcomeOf(response: Response, now: number): Promise<SendOutcome> 
  * header.
  */
 export function retryAfter(header: string | null, now: number): number | undefined {
-  if (header === null) return undefined;
-  const seconds = Number(header);
-  if (Number.isFinite(seconds)) return Math.max(0, seconds * 1_000);
+  if (header === null || header.trim() === "") return undefined;
+  if (/^\s*\d+(\.\d+)?\s*$/.test(header)) return Number(header) * 1_000;
   const at = Date.parse(header);
   return Number.isNaN(at) ? undefined : Math.max(0, at - now);
+}
+
+const FIRST_WAIT_MS = 500;
+const MAX_WAIT_MS = 60_000;
+
+/**
+ * Time to wait after a failure, in ms: doubles with each, up to a minute. Jitter keeps many harnesses from coming back at the
+ * same moment.
+ * @param failures in a row, from 1
+ * @param random from 0 to 1
+ */
+export function backoffMs(failures: number, random: () => number = Math.random): number {
+  const longest = Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(16, failures - 1));
+  return longest * (0.5 + random() / 2);
 }
 
 async function gzip(text: string): Promise<ArrayBuffer | undefined> {
