@@ -108,7 +108,6 @@ export class Conversation<M = Message> {
   observe(value: unknown, facts: ObserveFacts = {}): Observation {
     const read = readUsage(value);
     const reading = facts.answered === true ? uncountedTurn(read, value) : read;
-    if (facts.sent !== undefined) this.#state = { ...this.#state, sent: facts.sent };
     if (reading.kind === "none") {
       this.#learnWindows(reading.windows);
       return {
@@ -129,6 +128,7 @@ export class Conversation<M = Message> {
       this.#reportTurn({ id, model, usage: reading.usage, facts, observed: undefined }, at, agent);
       return { kind: "other", level: this.#state.level, utilization: undefined, flags: [], crossed: [] };
     }
+    if ("sent" in facts) this.#state = { ...this.#state, sent: facts.sent };
     const window = this.#window(model);
     if (window.tokens === undefined && needWindow(this.policy.thresholds)) this.#warn(windowUnknown(model));
     const observed = observeTurn(

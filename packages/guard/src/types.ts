@@ -74,8 +74,11 @@ export interface ObserveFacts {
   purpose?: "compaction";
   /** Set when another agent with its own window made the call. */
   agent?: string;
-  /** `sent` of the `prepare` for this call. Needed only if calls of one conversation overlap. Estimated tokens. */
-  sent?: number;
+  /**
+   * `sent` of the `prepare` for this call. Needed only if calls of one conversation overlap. Estimated tokens. `undefined`
+   * for a prompt that the guard did not see.
+   */
+  sent?: number | undefined;
   /** The model answered. Without a usable count, the turn then counts with the estimate of its prompt. */
   answered?: boolean;
 }

@@ -1,4 +1,5 @@
 import { Conversation } from "./conversation.ts";
+import { currentConversation } from "./conversation-context.ts";
 import { GuardError, noRestartLeft, promptTooLong } from "./error.ts";
 import { type FitOptions, fit } from "./fit.ts";
 import type { Guard } from "./guard.ts";
@@ -69,9 +70,11 @@ export async function fitCall<M>(
   { params, signal, begin }: CallFacts<M>,
   options: ClientOptions<M>,
 ): Promise<FittedCall<M>> {
-  const conversation =
-    guard instanceof Conversation ? guard : guard.route(messages, options.conversation?.(params));
-  if (conversation === undefined) return { conversation, messages, system: [], observe() {} };
+  const key = options.conversation?.(params);
+  // Such as a stored prompt. It must not look like a history that begins anew.
+  if (messages.length === 0) return unfittedCall(storedConversation(guard, {}, key));
+  const conversation = conversationOf(guard, messages, key);
+  if (conversation === undefined) return unfittedCall(conversation, messages);
   begin?.(conversation);
   const besides = BESIDES.map((name) => (params as Record<string, unknown>)[name]);
   const prepared = await fitOrThrow(conversation, messages, {
@@ -79,20 +82,67 @@ export async function fitCall<M>(
     besides,
     signal: signal ?? options.signal,
   });
+  return measured(conversation, prepared);
+}
+
+/** A call that is sent as it came and only measured, because the guard cannot see its history. */
+export function unfittedCall<M>(
+  conversation: Conversation<M> | undefined,
+  messages: readonly M[] = [],
+): FittedCall<M> {
+  const given = { messages, system: [], sent: undefined };
+  return conversation === undefined
+    ? { conversation, ...given, observe() {} }
+    : measured(conversation, given);
+}
+
+/** Finds the conversation of a call by its key or its messages; undefined for a side call. */
+export function conversationOf<M>(
+  guard: Guarded<M>,
+  messages: readonly M[],
+  key: string | undefined,
+): Conversation<M> | undefined {
+  return guard instanceof Conversation ? guard : guard.route(messages, key);
+}
+
+/** Measures the first answer that it gets, because a caller can read the same answer in several ways. */
+function measured<M>(
+  conversation: Conversation<M>,
+  { messages, system, sent }: { messages: readonly M[]; system: readonly string[]; sent: number | undefined },
+): FittedCall<M> {
   const began = Date.now();
+  let observed = false;
   return {
     conversation,
-    messages: prepared.messages,
-    system: prepared.system,
+    messages,
+    system,
     observe(answer, facts) {
-      conversation.observe(answer, {
-        durationMs: Date.now() - began,
-        answered: true,
-        sent: prepared.sent,
-        ...facts,
-      });
+      if (observed) return;
+      observed = true;
+      conversation.observe(answer, { durationMs: Date.now() - began, answered: true, sent, ...facts });
     },
   };
+}
+
+/** Where the server stores the history of a call. */
+export interface StoredHistory {
+  /** The id of a conversation on the server. */
+  conversation?: string | undefined;
+  /** The id of the answer that the call continues. */
+  previous?: string | undefined;
+}
+
+/** Finds the conversation of a call whose history is on the server: by its key, or by the ids of the server. */
+export function storedConversation<M>(
+  guard: Guarded<M>,
+  { conversation, previous }: StoredHistory,
+  key = currentConversation(),
+): Conversation<M> | undefined {
+  if (guard instanceof Conversation) return guard;
+  if (key !== undefined) return guard.conversation(key);
+  const known = previous === undefined ? undefined : guard.ofAnswer(previous);
+  const id = conversation ?? previous;
+  return known ?? (id === undefined ? undefined : guard.conversation(id));
 }
 
 /**
@@ -127,96 +177,27 @@ export async function fitOrThrow<M>(
   return prepared;
 }
 
-/** The promise type of the OpenAI and Anthropic clients. */
-interface ApiPromise extends PromiseLike<unknown> {
-  asResponse(): Promise<Response>;
-  withResponse(): Promise<{ data: unknown; response: Response }>;
+/** The `withOptions` of a wrapped client, if the client has one: it wraps the client that it returns. */
+export function rewrapping<C extends object>(client: C, wrap: (other: C) => C): object {
+  const { withOptions } = client as { withOptions?: unknown };
+  if (typeof withOptions !== "function") return {};
+  return { withOptions: (...given: unknown[]) => wrap(Reflect.apply(withOptions, client, given) as C) };
 }
 
 /**
- * A call that first fits its messages. Like the client's own promise, it has `asResponse` and `withResponse` and
- * reads the body only when awaited.
+ * Returns a proxy of `target` with some members replaced. Methods run on `target`, so private fields work; with
+ * `runOn: "proxy"` they run on the proxy, so helpers such as `stream` call the members that replace others.
  */
-export class GuardedCall<S extends { call: ApiPromise }> extends Promise<unknown> {
-  readonly #sent: Promise<S>;
-  readonly #onAnswer: (answer: unknown, sent: S) => unknown;
-  readonly #streamed: boolean;
-  #answer: Promise<unknown> | undefined;
-
-  /** `onAnswer` receives the answer and returns the value for the caller. */
-  constructor(sent: Promise<S>, streamed: boolean, onAnswer: (answer: unknown, sent: S) => unknown) {
-    super((resolve) => resolve(undefined));
-    this.#sent = sent;
-    this.#onAnswer = onAnswer;
-    this.#streamed = streamed;
-  }
-
-  /** Returns the raw response. A streamed response is not measured, because only the caller can read its body. */
-  async asResponse(): Promise<Response> {
-    const sent = await this.#sent;
-    const response = await sent.call.asResponse();
-    if (!this.#streamed) this.#onAnswer(await response.clone().json(), sent);
-    return response;
-  }
-
-  async withResponse(): Promise<unknown> {
-    const { call } = await this.#sent;
-    const whole = await call.withResponse();
-    return { ...whole, data: await this.#parsed() };
-  }
-
-  #parsed(): Promise<unknown> {
-    this.#answer ??= this.#sent.then(async (sent) => this.#onAnswer(await sent.call, sent));
-    return this.#answer;
-  }
-
-  // biome-ignore lint/suspicious/noThenProperty: a promise that reads its answer only when awaited
-  override then<A = unknown, B = never>(
-    fulfilled?: ((value: unknown) => A | PromiseLike<A>) | null,
-    rejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
-  ): Promise<A | B> {
-    return this.#parsed().then(fulfilled, rejected);
-  }
-
-  override catch<B = never>(rejected?: ((reason: unknown) => B | PromiseLike<B>) | null): Promise<unknown> {
-    return this.#parsed().catch(rejected);
-  }
-
-  override finally(done?: (() => void) | null): Promise<unknown> {
-    return this.#parsed().finally(done);
-  }
-}
-
-/** Returns a proxy of `target` with some members replaced. Methods run on `target` itself, so private fields work. */
-export function withOverrides<T extends object>(target: T, members: object): T {
+export function withOverrides<T extends object>(
+  target: T,
+  members: object,
+  runOn: "target" | "proxy" = "target",
+): T {
   return new Proxy(target, {
-    get(object, key) {
+    get(object, key, proxy) {
       if (Object.hasOwn(members, key)) return Reflect.get(members, key);
       const value: unknown = Reflect.get(object, key, object);
-      return typeof value === "function" ? value.bind(object) : value;
-    },
-  });
-}
-
-/** Watches a stream. */
-export interface StreamWatch {
-  /** Called with each chunk before the reader gets it. Returns `hide` for a chunk that the caller did not ask for. */
-  onChunk(chunk: unknown): "hide" | undefined;
-  /** Called once when the stream ends, fails, or is left by its reader. */
-  onEnd(): Promise<void> | void;
-}
-
-/** Returns a proxy of `stream` that is watched. */
-export function watchedStream<T extends object>(stream: T, { onChunk, onEnd }: StreamWatch): T {
-  return withOverrides(stream, {
-    async *[Symbol.asyncIterator]() {
-      try {
-        for await (const chunk of stream as unknown as AsyncIterable<unknown>) {
-          if ((await onChunk(chunk)) !== "hide") yield chunk;
-        }
-      } finally {
-        await onEnd();
-      }
+      return typeof value === "function" ? value.bind(runOn === "proxy" ? proxy : object) : value;
     },
   });
 }

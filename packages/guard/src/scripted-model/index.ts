@@ -46,8 +46,8 @@ export interface ScriptedModel {
 
 /**
  * Serves a scripted model over HTTP on loopback, for tests and demos with real clients. It supports OpenAI Chat
- * Completions and Responses, Anthropic Messages, and Ollama, streamed or not. `contextLength` is Ollama's default
- * window in tokens.
+ * Completions and Responses, also under Azure's paths, Anthropic Messages, and Ollama's chat and generate, streamed or
+ * not. `contextLength` is Ollama's default window in tokens.
  * @example
  * const model = await startScriptedModel(({ call }) => ({ text: `answer ${call}` }));
  * const openai = new OpenAI({ baseURL: `${model.url}/v1`, apiKey: "scripted" });
@@ -65,7 +65,7 @@ export async function startScriptedModel(script: Script, contextLength = 32_768)
   });
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const path = new URL(request.url ?? "/", "http://localhost").pathname;
+    const path = new URL(request.url ?? "/", "http://localhost").pathname.replace(AZURE_PREFIX, "/v1/");
     const body = await bodyOf(request);
     if (path === "/api/ps") {
       const models = [...loaded].map(([name, tokens]) => ({ name, model: name, context_length: tokens }));
@@ -88,7 +88,7 @@ export async function startScriptedModel(script: Script, contextLength = 32_768)
       promptTokens: tokensOf(body),
     };
     requests.push(received);
-    if (api === "ollama") {
+    if (api.startsWith("ollama")) {
       const { num_ctx: asked } = (body.options ?? {}) as { num_ctx?: number };
       loaded.set(received.model, asked ?? contextLength);
     }
@@ -128,11 +128,14 @@ const APIS: Readonly<Record<string, ModelApi | undefined>> = {
   "/v1/responses": "openai_responses",
   "/v1/messages": "anthropic",
   "/api/chat": "ollama",
+  "/api/generate": "ollama_generate",
 };
+
+const AZURE_PREFIX = /^\/openai\/(?:v1\/|deployments\/[^/]+\/)?/;
 
 /** Estimates the prompt: messages, system prompt and tools. */
 function tokensOf(body: Record<string, unknown>): number {
-  const parts = [body.system, body.instructions, body.messages, body.input, body.tools];
+  const parts = [body.system, body.instructions, body.messages, body.input, body.prompt, body.tools];
   return Math.ceil(
     parts.reduce<number>((sum, part) => sum + (part === undefined ? 0 : estimateTokens(plain(part))), 0),
   );

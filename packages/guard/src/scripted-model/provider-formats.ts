@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 
 /** The API that a request uses. */
-export type ModelApi = "openai_chat" | "openai_responses" | "anthropic" | "ollama";
+export type ModelApi = "openai_chat" | "openai_responses" | "anthropic" | "ollama" | "ollama_generate";
 
 /** A reply with all fields filled in. */
 export interface FinishedReply {
@@ -21,7 +21,8 @@ export function writeReply(
   body: Record<string, unknown>,
 ): void {
   // Ollama streams by default; the other APIs stream on request.
-  const stream = api === "ollama" ? body.stream !== false : body.stream === true;
+  const ollama = api === "ollama" || api === "ollama_generate";
+  const stream = ollama ? body.stream !== false : body.stream === true;
   if (!stream) {
     response.writeHead(200, { "content-type": "application/json" });
     response.end(JSON.stringify(WHOLE[api](reply)));
@@ -29,7 +30,7 @@ export function writeReply(
   }
   const lines = STREAMED[api](reply, body);
   response.writeHead(200, {
-    "content-type": api === "ollama" ? "application/x-ndjson" : "text/event-stream",
+    "content-type": ollama ? "application/x-ndjson" : "text/event-stream",
   });
   for (const line of lines) response.write(line);
   response.end();
@@ -61,6 +62,7 @@ const WHOLE: Readonly<Record<ModelApi, (reply: FinishedReply) => unknown>> = {
     stop_reason: anthropicStop(reply),
   }),
   ollama: (reply) => ollamaEnd(reply, true),
+  ollama_generate: (reply) => generated(reply, true),
 };
 
 const STREAMED: Readonly<
@@ -146,6 +148,10 @@ const STREAMED: Readonly<
   ollama: (reply) => [
     `${JSON.stringify({ ...ollamaEnd(reply, false), done: false })}\n`,
     `${JSON.stringify({ ...ollamaEnd(reply, true), message: { role: "assistant", content: "" } })}\n`,
+  ],
+  ollama_generate: (reply) => [
+    `${JSON.stringify({ ...generated(reply, false), done: false })}\n`,
+    `${JSON.stringify({ ...generated(reply, true), response: "" })}\n`,
   ],
 };
 
@@ -271,4 +277,9 @@ function ollamaEnd(reply: FinishedReply, done: boolean) {
       ? { done_reason: "stop", prompt_eval_count: reply.promptTokens, eval_count: reply.outputTokens }
       : {}),
   };
+}
+
+function generated(reply: FinishedReply, done: boolean) {
+  const { message, ...rest } = ollamaEnd(reply, done);
+  return { ...rest, response: message.content, ...(done && { context: [1, 2, 3] }) };
 }

@@ -1,0 +1,38 @@
+import { joined, type Part, type Shape, textOf } from "../view/shape.ts";
+
+/** A chat message of Ollama. It has no call ids; results answer calls in order. */
+export interface OllamaMessage {
+  role: string;
+  content: string;
+  thinking?: string;
+  images?: unknown[];
+  tool_calls?: { function: { name: string; arguments: unknown } }[];
+  tool_name?: string;
+}
+
+/** The shape of Ollama chat messages. */
+export const ollamaShape: Shape<OllamaMessage> = {
+  read(message) {
+    if (message.role === "tool") return [{ kind: "result", text: message.content, tool: message.tool_name }];
+    const kind = message.role === "assistant" ? "assistant" : message.role === "system" ? "system" : "user";
+    const parts: Part[] = [];
+    if (message.content !== "" || (message.tool_calls ?? []).length === 0) {
+      parts.push({ kind, text: message.content, extraTokens: (message.images?.length ?? 0) * 800 });
+    }
+    for (const { function: called } of message.tool_calls ?? []) {
+      parts.push({
+        kind: "call",
+        tool: called.name,
+        input: called.arguments,
+        text: `${called.name} ${textOf(called.arguments)}`,
+      });
+    }
+    return parts;
+  },
+  replace(message, texts) {
+    const text = texts.get(0);
+    return text === undefined ? message : { ...message, content: text };
+  },
+  user: (content) => ({ role: "user", content }),
+  merge: (message, text, where) => ({ ...message, content: joined(message.content, text, where) }),
+};

@@ -1,0 +1,96 @@
+import { type AnswerWatch, GuardedCall, type SentCall } from "../guarded-call.ts";
+import {
+  type ClientOptions,
+  type FittedCall,
+  fitCall,
+  type Guarded,
+  rewrapping,
+  signalIn,
+  withOverrides,
+} from "../wrapped-client.ts";
+import type { ChatMessage } from "./shape.ts";
+
+// biome-ignore lint/suspicious/noExplicitAny: callers keep the client's own overloads
+type AnyFunction = (...args: any[]) => any;
+
+/** The part of the `openai` client that the guard uses, in any version that has it. */
+export interface ChatClient {
+  chat: { completions: { create: AnyFunction } };
+}
+
+/**
+ * Wraps `chat.completions`: `create`, and the helpers `parse`, `stream` and `runTools`, which call it. The guard fits
+ * the messages before each call and reads the usage of each answer, streamed or not. `withOptions` returns a client
+ * with the same guard. Create the guard with {@link chatShape}.
+ * @throws {GuardError} From `create` and `parse`: `max_restarts` or `restart_unconfirmed`, unless `onStop` is `send`.
+ * `stream` and `runTools` report an `OpenAIError` with the GuardError as its `cause`.
+ * @example
+ * const openai = guardChat(new OpenAI(), guard);
+ * await openai.chat.completions.create({ model: "gpt-5.1", messages });
+ */
+export function guardChat<C extends ChatClient>(
+  client: C,
+  guard: Guarded<ChatMessage>,
+  options: ClientOptions<ChatMessage> = {},
+): C {
+  /** False once the server has refused a stream because of the option. */
+  let takesUsage = true;
+  const create = (params: Record<string, unknown>, ...rest: unknown[]) => {
+    const streamed = params.stream === true;
+    const asked = (params.stream_options as { include_usage?: boolean } | undefined)?.include_usage;
+    const send = (sent: object) => client.chat.completions.create(sent, ...rest);
+    const begin = async (): Promise<SentCall> => {
+      const given = (params.messages ?? []) as ChatMessage[];
+      const fitted = await fitCall(guard, given, { params, signal: signalIn(rest) }, options);
+      if (fitted.conversation === undefined) return { call: send(params), watch: undefined };
+      const watch = watchOf(fitted, String(params.model), asked === undefined);
+      const system = fitted.system.map((content): ChatMessage => ({ role: "system", content }));
+      const sent: Record<string, unknown> = { ...params, messages: [...system, ...fitted.messages] };
+      // Streams report usage only on request.
+      if (streamed && asked === undefined && takesUsage) {
+        const stream_options = { ...(params.stream_options as object | undefined), include_usage: true };
+        const call = send({ ...sent, stream_options });
+        takesUsage = await call.asResponse().then(
+          () => true,
+          (error: unknown) => !refusesUsage(error),
+        );
+        if (takesUsage) return { call, watch };
+      }
+      return { call: send(sent), watch };
+    };
+    return new GuardedCall(begin(), streamed);
+  };
+  const members = {
+    create,
+    // The helpers call `create` of this client.
+    get _client() {
+      return guarded;
+    },
+  };
+  const completions = withOverrides(client.chat.completions, members, "proxy");
+  const guarded: C = withOverrides(client, {
+    ...rewrapping(client, (other) => guardChat(other, guard, options)),
+    chat: withOverrides(client.chat, { completions }),
+  });
+  return guarded;
+}
+
+/** @param hideUsage hide the chunk that is sent for `include_usage` alone */
+function watchOf(fitted: FittedCall<ChatMessage>, model: string, hideUsage: boolean): AnswerWatch {
+  let last: unknown;
+  return {
+    onAnswer: (answer) => fitted.observe(answer, { model }),
+    onChunk(chunk) {
+      const { usage, choices } = chunk as { usage?: unknown; choices?: unknown[] };
+      if (usage != null || last === undefined) last = chunk;
+      return hideUsage && usage != null && choices?.length === 0 ? "hide" : undefined;
+    },
+    onEnd: () => fitted.observe(last, { model }),
+  };
+}
+
+/** True if a server does not know the option that has a stream report its usage. */
+function refusesUsage(error: unknown): boolean {
+  const { status, message } = error as { status?: number; message?: string };
+  return (status === 400 || status === 422) && /stream_options|include_usage/.test(message ?? "");
+}
