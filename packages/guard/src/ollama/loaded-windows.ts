@@ -1,14 +1,17 @@
-import type { OllamaClient } from "./client.ts";
-
 type Params = Record<string, unknown>;
+
+/** Lists the models that a server has loaded. */
+interface ModelList {
+  ps: () => Promise<{ models: unknown[] }>;
+}
 
 /** Knows the windows with which a server loads its models. */
 export class LoadedWindows {
-  readonly #client: Pick<OllamaClient, "ps">;
+  readonly #client: ModelList;
   /** The server's default window per model, in tokens. */
   readonly #defaults = new Map<string, number>();
 
-  constructor(client: Pick<OllamaClient, "ps">) {
+  constructor(client: ModelList) {
     this.#client = client;
   }
 
@@ -37,7 +40,7 @@ function askedWindow({ options }: Params): number | undefined {
  * Returns the window that a running model was loaded with, in tokens; `undefined` if it is not loaded or the server
  * does not report it.
  */
-async function loadedWindow(client: Pick<OllamaClient, "ps">, model: string): Promise<number | undefined> {
+async function loadedWindow(client: ModelList, model: string): Promise<number | undefined> {
   try {
     const { models } = await client.ps();
     for (const one of models as { name?: string; model?: string; context_length?: number }[]) {
