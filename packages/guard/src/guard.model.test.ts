@@ -76,8 +76,9 @@ function chatClient(guard: Guard<ChatMessage>): Client {
     system: { role: "system", content: "Obey." },
     async call(messages, user, stream) {
       const params = { model: "m", messages: messages as never, ...(user !== undefined && { user }) };
-      if (stream) return completions.create({ ...params, stream });
-      await completions.create(params);
+      const helper = messages.length % 2 === 0;
+      if (stream) return helper ? completions.stream(params) : completions.create({ ...params, stream });
+      await (helper ? completions.parse(params) : completions.create(params));
       return none();
     },
   };
@@ -100,8 +101,9 @@ function messagesClient(guard: Guard<{ role: string; content: unknown }>): Clien
         messages: messages as never,
         ...(user_id !== undefined && { metadata: { user_id } }),
       };
-      if (stream) return api.create({ ...params, stream });
-      await api.create(params);
+      const helper = messages.length % 2 === 0;
+      if (stream) return helper ? api.stream(params) : api.create({ ...params, stream });
+      await (helper ? api.parse(params) : api.create(params));
       return none();
     },
   };

@@ -34,15 +34,19 @@ const QUESTION = { role: "user" as const, content: "Read all of them." };
 const OF_FILES = { model: "m", messages: [QUESTION] };
 
 /** A model that reads `files` files before it answers, on a server that demands paired calls and results. */
-const reading =
-  (files: number): Script =>
-  ({ messages }) => {
+const reading = (files: number): Script => {
+  const read = new Map<unknown, number>();
+  return ({ messages }) => {
     const message = DIALECTS.openai(messages);
     if (message !== undefined) return { refuse: { status: 400, message } };
-    const read = messages.filter(({ role }) => role === "tool").length;
-    if (read === files) return { text: "done" };
-    return { calls: [{ name: "read", arguments: { path: `f${read}.ts` } }] };
+    const who = /I am \w+/.exec(JSON.stringify(messages))?.[0];
+    const count = read.get(who) ?? 0;
+    read.set(who, count + 1);
+    return count === files
+      ? { text: "done" }
+      : { calls: [{ name: "read", arguments: { path: `f${count}.ts` } }] };
   };
+};
 
 async function setup(
   script: Script,
@@ -108,6 +112,29 @@ describe("runTools", () => {
       });
     },
   );
+
+  it("sends one summary of the older part of its loop, and never its own view as history", async () => {
+    const policy: PolicyInput = {
+      thresholds: { warning: null, ceiling: "60%", soft: null, hard: null },
+      mask: null,
+      compact: { keepTurns: 2 },
+    };
+    let summaries = 0;
+    const { client, guard } = await setup(reading(16), policy, {
+      summarize: () => `summary ${++summaries}.`,
+    });
+    const runner = client.chat.completions.runTools(
+      { ...OF_FILES, tools: tools() },
+      { maxChatCompletions: 30 },
+    );
+    expect(await runner.finalContent()).toBe("done");
+    expectBelow(model.requests, 4_000);
+    expect(summaries).toBeGreaterThan(1);
+    for (const { messages } of model.requests)
+      expect(JSON.stringify(messages).split(/summary \d+\./).length).toBeLessThan(3);
+    expect(JSON.stringify(runner.messages)).not.toContain("summary");
+    expect(guard.conversation().state).toMatchObject({ allTurns: 17, window: 0, compactions: summaries });
+  });
 
   it("keeps loops that run at the same time apart", async () => {
     const { client, guard } = await setup(reading(8));
