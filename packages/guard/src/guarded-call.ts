@@ -1,7 +1,7 @@
 import { type StreamWatch, watchedResponse, watchedStream } from "./watched-stream.ts";
 
 /** The promise type of the OpenAI and Anthropic clients. */
-export interface ApiPromise extends PromiseLike<unknown> {
+interface ApiPromise extends PromiseLike<unknown> {
   asResponse(): Promise<Response>;
   withResponse(): Promise<{ data: unknown; response: Response }>;
   /** Anthropic: the response before it is parsed. */
