@@ -36,8 +36,8 @@ export interface MessagesClient {
  * guard fits the messages before each call and reads the usage of each answer, streamed or not. A call that continues a
  * thread on the server is only measured. `withOptions` returns a client with the same guard. Create the guard with
  * {@link anthropicShape}.
- * @throws {GuardError} From `create`, `parse` and `toolRunner`: `max_restarts` or `restart_unconfirmed`, unless `onStop`
- * is `send`. `stream` reports an `AnthropicError` with the GuardError as its `cause`.
+ * @throws {GuardError} `max_restarts`, `restart_unconfirmed` or `prompt_too_long`, unless `onStop` is `send`. `stream`
+ * rejects with an `AnthropicError` whose `cause` is the GuardError.
  * @example
  * const anthropic = guardMessages(new Anthropic(), guard);
  * await anthropic.messages.create({ model: "claude-opus-5", max_tokens: 1_000, messages });

@@ -31,7 +31,7 @@ type Params = Record<string, unknown>;
  *
  * `generate` has a prompt and no messages, so it is only measured. In a conversation with messages it counts as a call of
  * the agent `generate`. `abort` also ends streamed calls that wait for a summary.
- * @throws {GuardError} From `chat`: `max_restarts` or `restart_unconfirmed`, unless `onStop` is `send`.
+ * @throws {GuardError} From `chat`: `max_restarts`, `restart_unconfirmed` or `prompt_too_long`, unless `onStop` is `send`.
  * @example
  * const ollama = guardOllama(new Ollama(), guard);
  * await ollama.chat({ model: "llama3.2", messages });

@@ -22,8 +22,8 @@ export interface ChatClient {
  * Wraps `chat.completions`: `create`, and the helpers `parse`, `stream` and `runTools`, which call it. The guard fits
  * the messages before each call and reads the usage of each answer, streamed or not. `withOptions` returns a client
  * with the same guard. Create the guard with {@link chatShape}.
- * @throws {GuardError} From `create` and `parse`: `max_restarts` or `restart_unconfirmed`, unless `onStop` is `send`.
- * `stream` and `runTools` report an `OpenAIError` with the GuardError as its `cause`.
+ * @throws {GuardError} `max_restarts`, `restart_unconfirmed` or `prompt_too_long`, unless `onStop` is `send`. `stream` and
+ * `runTools` reject with an `OpenAIError` whose `cause` is the GuardError.
  * @example
  * const openai = guardChat(new OpenAI(), guard);
  * await openai.chat.completions.create({ model: "gpt-5.1", messages });

@@ -41,8 +41,8 @@ const MAX_UNFINISHED = 1_000;
  * guard with {@link responsesShape}, and pass the whole history as `input`. A call with `previous_response_id` or
  * `conversation` is only measured, because the guard cannot see the history on the server. A response with
  * `background: true` is measured when `retrieve`, `cancel` or a stream returns it complete.
- * @throws {GuardError} From `create` and `parse`: `max_restarts` or `restart_unconfirmed`, unless `onStop` is `send`.
- * `stream` reports an `OpenAIError` with the GuardError as its `cause`.
+ * @throws {GuardError} `max_restarts`, `restart_unconfirmed` or `prompt_too_long`, unless `onStop` is `send`. `stream`
+ * rejects with an `OpenAIError` whose `cause` is the GuardError.
  * @example
  * const openai = guardResponses(new OpenAI(), guard);
  * await openai.responses.create({ model: "gpt-5.1", input: "Hello" });
