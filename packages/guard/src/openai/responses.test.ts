@@ -241,6 +241,16 @@ describe("a background response", () => {
     expect(turns()).toMatchObject([{ id, estimated: true }]);
   });
 
+  it("that is never retrieved counts with the estimate once too many are waited for", async () => {
+    const { client, finish, turns } = await backgroundServer();
+    const first = await client.responses.create(params);
+    for (let more = 0; more < 1_000; more++) await client.responses.create(params);
+    expect(turns()).toMatchObject([{ id: first.id, estimated: true }]);
+    finish(first.id);
+    await client.responses.retrieve(first.id);
+    expect(turns()).toHaveLength(1);
+  });
+
   it("of another process, or of no guard, is read without being counted", async () => {
     const { client, guard, finish, turns, url } = await backgroundServer();
     const { id } = await new OpenAI({ baseURL: `${url}/v1`, apiKey: "x" }).responses.create(params);
