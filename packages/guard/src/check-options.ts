@@ -59,6 +59,7 @@ const RULES = {
     minGain: fraction,
     headroom: fraction,
     keepErrors: flag,
+    inputs: flag,
     longTexts: countOrNull,
   },
   compact: {

@@ -28,6 +28,11 @@ export interface MaskPolicy {
   headroom: number;
   /** Never mask the results of failed calls: an agent that forgets an error repeats it. */
   keepErrors: boolean;
+  /**
+   * Also leave long texts out of the inputs of old calls, such as the text of a file that was written. Off by default: some
+   * models imitate the shortened input in their next call.
+   */
+  inputs: boolean;
   /** Also mask the agent's own texts longer than this, in tokens. Minimum 200; `null` disables it. */
   longTexts: number | null;
 }
@@ -109,6 +114,7 @@ export const DEFAULT_POLICY: GuardPolicy = {
     minGain: 0.25,
     headroom: 0.15,
     keepErrors: true,
+    inputs: false,
     longTexts: null,
   },
   compact: { how: "compact", keepTurns: 4, keepUserWords: 0.2, minGain: 0.1 },

@@ -27,6 +27,7 @@ export const aiShape: Shape<AiMessage> = {
             tool,
             input: part.input,
             text: `${tool} ${textOf(part.input)}`,
+            editable: part.providerExecuted !== true && part.providerOptions === undefined,
           };
         }
         case "tool-result": {
@@ -61,6 +62,7 @@ export const aiShape: Shape<AiMessage> = {
     const content = (message.content as AiPart[]).map((part, place) => {
       const text = texts.get(place);
       if (text === undefined) return part;
+      if (part.type === "tool-call") return { ...part, input: JSON.parse(text) as unknown };
       return part.type === "tool-result"
         ? { ...part, output: { type: "text", value: text } }
         : { ...part, text };

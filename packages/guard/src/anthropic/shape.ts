@@ -23,6 +23,8 @@ export const anthropicShape: Shape<AnthropicMessage> = {
           tool,
           input: block.input,
           text: `${tool} ${textOf(block.input)}`,
+          // The API validates the input of server-side tools when it is sent back.
+          editable: block.type === "tool_use",
         };
       }
       if (typeof block.tool_use_id === "string") {
@@ -43,6 +45,7 @@ export const anthropicShape: Shape<AnthropicMessage> = {
     const content = (message.content as ContentBlock[]).map((block, place) => {
       const text = texts.get(place);
       if (text === undefined) return block;
+      if (block.type === "tool_use") return { ...block, input: JSON.parse(text) as unknown };
       return block.type === "text" ? { ...block, text } : { ...block, content: text };
     });
     return { ...message, content };

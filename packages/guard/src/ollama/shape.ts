@@ -25,13 +25,26 @@ export const ollamaShape: Shape<OllamaMessage> = {
         tool: called.name,
         input: called.arguments,
         text: `${called.name} ${textOf(called.arguments)}`,
+        editable: true,
       });
     }
     return parts;
   },
   replace(message, texts) {
-    const text = texts.get(0);
-    return text === undefined ? message : { ...message, content: text };
+    const calls = message.tool_calls ?? [];
+    const first = message.content === "" && calls.length > 0 ? 0 : 1;
+    const text = first === 0 ? undefined : texts.get(0);
+    const tool_calls = calls.map((call, place) => {
+      const input = texts.get(first + place);
+      return input === undefined
+        ? call
+        : { ...call, function: { ...call.function, arguments: JSON.parse(input) as unknown } };
+    });
+    return {
+      ...message,
+      ...(text !== undefined && { content: text }),
+      ...(message.tool_calls && { tool_calls }),
+    };
   },
   user: (content) => ({ role: "user", content }),
   merge: (message, text, where) => ({ ...message, content: joined(message.content, text, where) }),

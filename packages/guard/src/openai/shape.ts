@@ -41,13 +41,33 @@ export const chatShape: Shape<ChatMessage> = {
       const tool = called?.name ?? custom?.name;
       const input = called?.arguments ?? custom?.input;
       const spoken = `${tool ?? ""} ${textOf(input)}`;
-      parts.push({ kind: "call", id, tool, input: parsedInput(input), text: spoken });
+      // The input of a custom tool is free text.
+      const editable = called !== undefined;
+      parts.push({ kind: "call", id, tool, input: parsedInput(input), text: spoken, editable });
     }
     return parts;
   },
   replace(message, texts) {
-    const text = texts.get(0);
-    return text === undefined ? message : { ...message, content: text };
+    const calls = Array.isArray(message.tool_calls) ? (message.tool_calls as ChatCall[]) : [];
+    const hasCall = calls.length > 0 || message.function_call != null;
+    const first = hasCall && contentOf(message.content).text === "" ? 0 : 1;
+    const text = first === 0 ? undefined : texts.get(0);
+    const withInput = (called: object, place: number) => {
+      const input = texts.get(first + place);
+      return input === undefined ? called : { ...called, arguments: input };
+    };
+    return {
+      ...message,
+      ...(text !== undefined && { content: text }),
+      ...(calls.length > 0 && {
+        tool_calls: calls.map((call, place) =>
+          call.function === undefined ? call : { ...call, function: withInput(call.function, place) },
+        ),
+      }),
+      ...(message.function_call != null && {
+        function_call: withInput(message.function_call, calls.length),
+      }),
+    };
   },
   user: (content) => ({ role: "user", content }),
   merge(message, text, where) {
@@ -80,7 +100,8 @@ export const responsesShape: Shape<InputItem> = {
       const called = item.arguments ?? item.input ?? item.action ?? item.operation;
       const tool = (item.name as string | undefined) ?? item.type.slice(0, -"_call".length);
       const spoken = `${tool} ${textOf(called)}`;
-      return [{ kind: "call", id, tool, input: parsedInput(called), text: spoken, joins: true }];
+      const editable = item.type === "function_call";
+      return [{ kind: "call", id, tool, input: parsedInput(called), text: spoken, joins: true, editable }];
     }
     if (item.type === "mcp_approval_request") {
       const asked = parsedInput(item.arguments);
@@ -105,6 +126,7 @@ export const responsesShape: Shape<InputItem> = {
     const text = texts.get(0);
     if (text === undefined) return item;
     if ("output" in item) return { ...item, output: text };
+    if (item.type === "function_call") return { ...item, arguments: text };
     const said = Array.isArray(item.content) && item.role === "assistant";
     return { ...item, content: said ? [{ type: "output_text", text, annotations: [] }] : text };
   },

@@ -17,7 +17,7 @@ import {
 import { digest } from "./digest.ts";
 import { MessageHistory, type ResultPart } from "./history.ts";
 import { type Candidate, candidates } from "./mask.ts";
-import { clip, shortenToShare } from "./placeholder.ts";
+import { clip, shortenedInput, shortenToShare } from "./placeholder.ts";
 import type { MessageReader } from "./reader.ts";
 import type { Shape } from "./shape.ts";
 import { userWords, wordsWithin } from "./user-words.ts";
@@ -113,7 +113,8 @@ export class Editor<M> {
       if (left <= 0) break;
       const key = archive.put(part);
       if (key === undefined) continue;
-      const text = placeholder(part, archive.recallable ? key : undefined);
+      const where = archive.recallable ? key : undefined;
+      const text = part.isInput === true ? shortenedInput(part.input, where) : placeholder(part, where);
       const saved = part.tokens - this.#tokenizer(text);
       if (saved <= 0) continue;
       left -= saved;

@@ -6,7 +6,7 @@ import { type MessageReader, systemPrint } from "./reader.ts";
 export const LONG_TEXT_TOKENS = 200;
 const NO_PARTS: readonly ResultPart[] = [];
 
-/** A part of a message that may be shortened: a tool result, or a long text of the agent or user. */
+/** A part of a message that may be shortened: a tool result, a long text of the agent or user, or a long input of a tool. */
 export interface ResultPart {
   /** Matches it to its call. Derived from the position if the provider sends no id. */
   call: string;
@@ -26,6 +26,8 @@ export interface ResultPart {
   tokens: number;
   /** Index among the message's parts. */
   part: number;
+  /** True if it is what a tool was called with. */
+  isInput?: boolean;
 }
 
 /** A canonical message with what was read from it. */
@@ -38,6 +40,8 @@ export interface Entry<M> {
   results: readonly ResultPart[];
   /** Texts of the agent or user that are long enough to shorten. */
   longTexts: readonly ResultPart[];
+  /** Inputs of calls that are long enough to shorten. */
+  inputs: readonly ResultPart[];
   /** True if an agent message directly after it belongs to the same reply. */
   joins: boolean;
   print: Fingerprint;
@@ -158,6 +162,7 @@ export class MessageHistory<M> {
     const calls: string[] = [];
     const results: ResultPart[] = [];
     let longTexts: ResultPart[] | undefined;
+    let inputs: ResultPart[] | undefined;
     let role: Entry<M>["role"] | undefined;
     let joins = false;
     for (const [place, part] of parts.entries()) {
@@ -167,6 +172,21 @@ export class MessageHistory<M> {
         calls.push(id);
         this.#calls.set(id, { tool: part.tool ?? "tool", input: part.input, index });
         role = "assistant";
+        if (part.editable === true && tokens[place]! >= LONG_TEXT_TOKENS && isObject(part.input)) {
+          inputs ??= [];
+          inputs.push({
+            call: id,
+            mark: markOf(`${id}/input`, part.text),
+            tool: part.tool ?? "tool",
+            input: part.input,
+            error: false,
+            fixed: false,
+            text: JSON.stringify(part.input),
+            tokens: tokens[place]!,
+            part: place,
+            isInput: true,
+          });
+        }
       } else if (part.kind === "result") {
         const call = part.id ?? this.#matching(open, part.tool) ?? `result-${index}.${place}`;
         closeCall(open, call);
@@ -212,6 +232,7 @@ export class MessageHistory<M> {
       calls,
       results,
       longTexts: longTexts ?? NO_PARTS,
+      inputs: inputs ?? NO_PARTS,
       joins,
       print,
     };
@@ -244,6 +265,8 @@ export class MessageHistory<M> {
     return open.at(-1)?.[0];
   }
 }
+
+const isObject = (value: unknown) => typeof value === "object" && value !== null && !Array.isArray(value);
 
 const markOf = (call: string, text: string) => `${call}#${textHash(text).toString(36)}`;
 

@@ -33,6 +33,7 @@ export function candidates<M>(
       if (policy.exclude.includes(part.tool) || (policy.keepErrors && part.error)) continue;
       consider(part, smallest);
     }
+    if (policy.inputs) for (const part of entry.inputs) consider(part, smallest);
     if (policy.longTexts === null) continue;
     // Never mask what the user said.
     const own = entry.longTexts.filter(({ tool }) => tool === "assistant");

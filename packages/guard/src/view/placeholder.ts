@@ -35,6 +35,19 @@ export function shortenToShare(text: string, share: number, key: string | undefi
   return headAndTail(text, Math.max(MIN_QUESTION_CHARS, Math.floor(text.length * share)), note);
 }
 
+/** Longer texts in the input of a tool are left out of it. Characters. */
+const MOST_INPUT_CHARS = 120;
+
+/** The input of a tool as JSON, without its long texts. `key` is where the whole of it is stored. */
+export function shortenedInput(input: unknown, key: string | undefined): string {
+  const where = key === undefined ? "" : `; recall key ${key}`;
+  return JSON.stringify(input, (_, value: unknown) =>
+    typeof value === "string" && value.length > MOST_INPUT_CHARS
+      ? `[${countLines(value)} lines, ${value.length} characters, left out of this history${where}]`
+      : value,
+  );
+}
+
 const LANGUAGES: Readonly<Record<string, string>> = {
   c: "C",
   cpp: "C++",

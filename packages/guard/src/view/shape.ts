@@ -12,6 +12,8 @@ export interface Part {
   tool?: string | undefined;
   /** The arguments of a call, parsed if possible. */
   input?: unknown;
+  /** True for a call whose input `replace` can replace. It must be an object. */
+  editable?: boolean | undefined;
   /** True if the tool failed. By default such a result is never masked. */
   error?: boolean | undefined;
   /** Tokens of non-text content, such as an image. */
@@ -26,7 +28,10 @@ export interface Part {
 export interface Shape<M> {
   /** Splits a message into its parts. */
   read(message: M): readonly Part[];
-  /** Returns a copy of a message with the texts of some parts replaced, by their index in `read`. */
+  /**
+   * Returns a copy of a message with the texts of some parts replaced, by their index in `read`. For an editable call the text
+   * is its new input as JSON.
+   */
   replace(message: M, texts: ReadonlyMap<number, string>): M;
   /** Creates a user message for a text of the guard. */
   user(text: string): M;
@@ -99,13 +104,24 @@ export const plainShape: Shape<Message> = {
         id: call.id,
         tool: call.name,
         input: call.arguments,
+        editable: true,
       });
     }
     return parts;
   },
   replace(message, texts) {
-    const text = texts.get(0);
-    return text === undefined ? message : { ...message, content: text };
+    const calls = message.toolCalls ?? [];
+    const first = message.role !== "tool" && message.content === "" && calls.length > 0 ? 0 : 1;
+    const text = first === 0 ? undefined : texts.get(0);
+    const toolCalls = calls.map((call, place) => {
+      const input = texts.get(first + place);
+      return input === undefined ? call : { ...call, arguments: JSON.parse(input) as unknown };
+    });
+    return {
+      ...message,
+      ...(text !== undefined && { content: text }),
+      ...(message.toolCalls && { toolCalls }),
+    };
   },
   user: (content) => ({ role: "user", content }),
   merge: (message, text, where) => ({ ...message, content: joined(message.content, text, where) }),

@@ -44,6 +44,7 @@ function savedIn<M>(entry: Entry<M>, masks: ReadonlyMap<string, Mask>): number {
   let saved = 0;
   for (const result of entry.results) saved += masks.get(result.mark)?.saved ?? 0;
   for (const text of entry.longTexts) saved += masks.get(text.mark)?.saved ?? 0;
+  for (const input of entry.inputs) saved += masks.get(input.mark)?.saved ?? 0;
   return saved;
 }
 
@@ -137,7 +138,7 @@ export class View<M> {
     const texts = new Map<number, string>();
     let key = "";
     if (masks.size > 0) {
-      for (const part of [...entry.results, ...entry.longTexts]) {
+      for (const part of [...entry.results, ...entry.longTexts, ...entry.inputs]) {
         const mask = masks.get(part.mark);
         if (mask === undefined) continue;
         texts.set(part.part, mask.placeholder);
