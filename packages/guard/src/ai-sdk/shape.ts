@@ -1,3 +1,4 @@
+import { mediaTokens } from "../measure/media.ts";
 import { contentOf } from "../openai/shape.ts";
 import { joined, joinedContent, type Part, type Shape, textOf } from "../view/shape.ts";
 
@@ -50,7 +51,7 @@ export const aiShape: Shape<AiMessage> = {
           // Providers sign reasoning.
           return { kind, fixed: true, text: String(part.text ?? "") };
         default:
-          return { kind, text: "", extraTokens: 800 };
+          return { kind, text: "", extraTokens: mediaTokens(part, "openai") ?? 0 };
       }
     });
   },

@@ -31,10 +31,16 @@ export const anthropicShape: Shape<AnthropicMessage> = {
         const id = block.tool_use_id;
         // Results of server-side tools are structured, and the API validates them when they are sent back.
         const fixed = block.type !== "tool_result";
-        return { kind: "result", id, fixed, error: block.is_error === true, ...contentOf(block.content) };
+        return {
+          kind: "result",
+          id,
+          fixed,
+          error: block.is_error === true,
+          ...contentOf(block.content, "anthropic"),
+        };
       }
       if (block.type === "text") return { kind, text: String(block.text ?? "") };
-      return { kind, fixed: true, ...contentOf([block]) };
+      return { kind, fixed: true, ...contentOf([block], "anthropic") };
     });
   },
   replace(message, texts) {

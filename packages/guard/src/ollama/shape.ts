@@ -1,3 +1,4 @@
+import { mediaTokens } from "../measure/media.ts";
 import { joined, type Part, type Shape, textOf } from "../view/shape.ts";
 
 /** A chat message of Ollama. It has no call ids; results answer calls in order. */
@@ -10,6 +11,10 @@ export interface OllamaMessage {
   tool_name?: string;
 }
 
+/** Ollama does not say how its models count images, so they count as OpenAI counts them. */
+const imagesIn = ({ images = [] }: OllamaMessage) =>
+  images.reduce((sum: number, image) => sum + (mediaTokens({ type: "image", image }, "openai") ?? 0), 0);
+
 /** The shape of Ollama chat messages. */
 export const ollamaShape: Shape<OllamaMessage> = {
   read(message) {
@@ -17,7 +22,7 @@ export const ollamaShape: Shape<OllamaMessage> = {
     const kind = message.role === "assistant" ? "assistant" : message.role === "system" ? "system" : "user";
     const parts: Part[] = [];
     if (message.content !== "" || (message.tool_calls ?? []).length === 0) {
-      parts.push({ kind, text: message.content, extraTokens: (message.images?.length ?? 0) * 800 });
+      parts.push({ kind, text: message.content, extraTokens: imagesIn(message) });
     }
     for (const { function: called } of message.tool_calls ?? []) {
       parts.push({

@@ -1,3 +1,4 @@
+import { type ImageRule, mediaTokens } from "../measure/media.ts";
 import { joinedContent, type Part, parsedInput, type Shape, textOf } from "../view/shape.ts";
 
 /** A chat message of OpenAI and compatible servers. The `openai` package's types are assignable to it. */
@@ -17,9 +18,6 @@ interface ChatCall {
   function?: { name?: string; arguments?: unknown };
   custom?: { name?: string; input?: unknown };
 }
-
-/** Assumed tokens of one image. */
-const IMAGE_TOKENS = 800;
 
 /** The shape of Chat Completions messages. */
 export const chatShape: Shape<ChatMessage> = {
@@ -147,15 +145,22 @@ function isText(content: unknown): boolean {
   return (content as { type?: string }[]).every(({ type }) => type === "text" || type === "input_text");
 }
 
-/** Returns the text of a string or list of parts. Images count as `extraTokens`. */
-export function contentOf(content: unknown): { text: string; extraTokens: number } {
+/** Returns the text of a string or list of parts. Images, documents and recordings count as `extraTokens`. */
+export function contentOf(
+  content: unknown,
+  rule: ImageRule = "openai",
+): { text: string; extraTokens: number } {
   if (!Array.isArray(content)) return { text: textOf(content ?? ""), extraTokens: 0 };
   const texts: string[] = [];
   let extraTokens = 0;
   for (const part of content as Record<string, unknown>[]) {
-    if (typeof part?.text === "string") texts.push(part.text);
-    else if (typeof part?.type === "string" && part.type.includes("image")) extraTokens += IMAGE_TOKENS;
-    else texts.push(textOf(part));
+    if (typeof part?.text === "string") {
+      texts.push(part.text);
+      continue;
+    }
+    const tokens = typeof part === "object" && part !== null ? mediaTokens(part, rule) : undefined;
+    if (tokens === undefined) texts.push(textOf(part));
+    else extraTokens += tokens;
   }
   return { text: texts.join("\n"), extraTokens };
 }
