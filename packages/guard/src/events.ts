@@ -23,6 +23,9 @@ export type EventBody = PlimsollEventInput extends infer E
 /**
  * Adds the envelope to an event. The id combines time and sequence number, so a replay produces the same id and two
  * runs of a process do not collide.
+ * @example
+ * const body: EventBody = { type: "cleared", tokens_before: 30_000, tokens_after: 2_000, reason: "new task" };
+ * reporter.record(eventOf({ harness: "my-bot@host-1", session: "thread-91" }, Date.now(), 0, 1, body));
  */
 export function eventOf(
   identity: Identity,

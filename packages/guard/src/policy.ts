@@ -130,7 +130,11 @@ export const DEFAULT_POLICY: GuardPolicy = {
   overflow: "cut",
 };
 
-/** Fills the missing fields of a policy with their defaults. */
+/**
+ * Fills the missing fields of a policy with their defaults.
+ * @example
+ * const policy = resolvePolicy({ thresholds: { ceiling: "50%" }, restart: null });
+ */
 export function resolvePolicy(input: PolicyInput = {}): GuardPolicy {
   const { mask, compact, restart } = DEFAULT_POLICY;
   return {

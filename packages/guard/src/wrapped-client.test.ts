@@ -16,7 +16,7 @@ import type { PolicyInput } from "./policy.ts";
 import { type ScriptedModel, startScriptedModel } from "./scripted-model/index.ts";
 import { filler } from "./testing.ts";
 import type { Shape } from "./view/shape.ts";
-import type { ClientOptions } from "./wrapped-client.ts";
+import type { AdapterOptions } from "./wrapped-client.ts";
 
 let model: ScriptedModel;
 beforeEach(async () => {
@@ -38,7 +38,7 @@ function parts<M>({ policy, said, ...given }: Setup, shape: Shape<M>) {
     window: 4_000,
     policy: { mask: null, compact: null, ...policy },
   });
-  const options: ClientOptions<M> = { ...given, say: (text) => said.push(text) };
+  const options: AdapterOptions<M> = { ...given, say: (text) => said.push(text) };
   return { guard, options };
 }
 

@@ -3,10 +3,11 @@ import { currentConversation } from "./conversation-context.ts";
 import { GuardError, noRestartLeft, promptTooLong } from "./error.ts";
 import { type FitOptions, fit } from "./fit.ts";
 import type { Guard } from "./guard.ts";
+import type { TextModel, TextRequest } from "./summary/summarizer.ts";
 import type { ObserveFacts, Prepared } from "./types.ts";
 
-/** Options of a wrapped client. */
-export interface ClientOptions<M> extends FitOptions<M> {
+/** Options of an adapter. */
+export interface AdapterOptions<M> extends FitOptions<M> {
   /**
    * Returns the key of the conversation that a call belongs to, from the call's parameters. Without it, or if it returns
    * `undefined`, the guard takes the key of `withConversation`, or finds the conversation by the messages.
@@ -14,10 +15,20 @@ export interface ClientOptions<M> extends FitOptions<M> {
   // biome-ignore lint/suspicious/noExplicitAny: each client has parameters of its own
   conversation?: (params: any) => string | undefined;
   /**
-   * What to do with a call when no restart is left, or when the prompt does not fit and nobody confirmed the restart.
+   * What to do with a call that must not be sent: no restart is left, nobody confirmed one, or the prompt does not fit.
    * `throw` a {@link GuardError} without sending, or `send` the call anyway. Default: `throw`.
    */
   onStop?: "throw" | "send";
+}
+
+/** Options of a wrapped client. */
+export interface ClientOptions<M> extends Omit<AdapterOptions<M>, "summaryModel"> {
+  /**
+   * Asks a model for the summary, with the guard's own prompt, if there is no `summarize`: the name of a model that the
+   * wrapped client itself is asked for, such as a smaller one, or a function. Without this and `summarize`, the guard never
+   * summarises.
+   */
+  summaryModel?: string | TextModel;
 }
 
 /** What a client is wrapped with. With a conversation, every call belongs to it. */
@@ -47,9 +58,14 @@ const BESIDES = [
   "format",
 ] as const;
 
+/** Asks a model of the client for a text. Returns the answer, which is counted, and the text in it. */
+export type AskModel = (model: string, request: TextRequest) => Promise<{ answer: unknown; text: string }>;
+
 /** What is known of a call. */
 export interface CallFacts<M> {
   params: unknown;
+  /** Undefined for a client that cannot be asked. */
+  ask?: AskModel;
   /** The caller's signal. */
   signal?: AbortSignal | undefined;
   /** Called with the conversation before its messages are fitted. */
@@ -67,7 +83,7 @@ export const signalIn = (rest: readonly unknown[]): AbortSignal | undefined =>
 export async function fitCall<M>(
   guard: Guarded<M>,
   messages: readonly M[],
-  { params, signal, begin }: CallFacts<M>,
+  { params, ask, signal, begin }: CallFacts<M>,
   options: ClientOptions<M>,
 ): Promise<FittedCall<M>> {
   const key = options.conversation?.(params);
@@ -81,8 +97,24 @@ export async function fitCall<M>(
     ...options,
     besides,
     signal: signal ?? options.signal,
+    summaryModel: textModel(conversation, options.summaryModel, ask),
   });
   return measured(conversation, prepared);
+}
+
+/** The function that asks for summaries. The call of a client's own model is counted as one for a summary. */
+function textModel<M>(
+  conversation: Conversation<M>,
+  model: string | TextModel | undefined,
+  ask: AskModel | undefined,
+): TextModel | undefined {
+  if (typeof model !== "string") return model;
+  if (ask === undefined) return undefined;
+  return async (request) => {
+    const { answer, text } = await ask(model, request);
+    conversation.observe(answer, { model, purpose: "compaction", answered: true });
+    return text;
+  };
 }
 
 /** A call that is sent as it came and only measured, because the guard cannot see its history. */
@@ -152,7 +184,7 @@ export function storedConversation<M>(
 export async function fitOrThrow<M>(
   conversation: Conversation<M>,
   messages: readonly M[],
-  options: ClientOptions<M>,
+  options: AdapterOptions<M>,
 ): Promise<Prepared<M>> {
   const prepared = await fit(conversation, messages, options);
   const { actions } = prepared;

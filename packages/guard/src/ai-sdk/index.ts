@@ -1,6 +1,12 @@
 import type { Conversation } from "../conversation.ts";
 import { GuardError } from "../error.ts";
-import { type ClientOptions, type FittedCall, fitCall, fitOrThrow, type Guarded } from "../wrapped-client.ts";
+import {
+  type AdapterOptions,
+  type FittedCall,
+  fitCall,
+  fitOrThrow,
+  type Guarded,
+} from "../wrapped-client.ts";
 import type { AiMessage } from "./shape.ts";
 
 export { type AiMessage, aiShape } from "./shape.ts";
@@ -19,7 +25,7 @@ interface Generated {
  * const model = wrapLanguageModel({ model: openai.chat("gpt-5.1"), middleware: guardMiddleware(guard) });
  * await generateText({ model, prompt: "Hello" });
  */
-export function guardMiddleware(guard: Guarded<AiMessage>, options: ClientOptions<AiMessage> = {}) {
+export function guardMiddleware(guard: Guarded<AiMessage>, options: AdapterOptions<AiMessage> = {}) {
   /** By the prompt that is sent. */
   const calls = new WeakMap<object, FittedCall<AiMessage>>();
   const answered = (prompt: object, answer: unknown) => calls.get(prompt)?.observe(answer);
@@ -116,7 +122,7 @@ interface FinishedStep {
  * const { prepareStep, onStepFinish, stopWhen } = guardSteps(guard.conversation(threadId));
  * await generateText({ model, tools, prompt, prepareStep, onStepFinish, stopWhen: [stopWhen, stepCountIs(20)] });
  */
-export function guardSteps(conversation: Conversation<AiMessage>, options: ClientOptions<AiMessage> = {}) {
+export function guardSteps(conversation: Conversation<AiMessage>, options: AdapterOptions<AiMessage> = {}) {
   let history: readonly AiMessage[] = [];
   let view: readonly AiMessage[] = [];
   let next: { length: number; view: readonly AiMessage[] } | undefined;

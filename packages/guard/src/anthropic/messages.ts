@@ -2,6 +2,7 @@ import { Guard } from "../guard.ts";
 import { type AnswerWatch, GuardedCall, type SentCall } from "../guarded-call.ts";
 import { joinedContent } from "../view/shape.ts";
 import {
+  type AskModel,
   type ClientOptions,
   conversationOf,
   type FittedCall,
@@ -79,7 +80,7 @@ function guardedCreate(
 ) {
   return (params: Record<string, unknown>, ...rest: unknown[]) => {
     const begin = async (): Promise<SentCall> => {
-      const fitted = await fitParams(guard, params, signalIn(rest), options);
+      const fitted = await fitParams(resource, guard, params, signalIn(rest), options);
       const { messages, system } = fitted;
       const sent = {
         ...params,
@@ -93,8 +94,18 @@ function guardedCreate(
   };
 }
 
+function askMessages(resource: MessagesResource): AskModel {
+  return async (model, { system, prompt, maxTokens, signal }) => {
+    const messages = [{ role: "user", content: prompt }];
+    const answer = await resource.create({ model, system, messages, max_tokens: maxTokens }, { signal });
+    const blocks: { text?: unknown }[] = answer?.content ?? [];
+    return { answer, text: blocks.map(({ text }) => (typeof text === "string" ? text : "")).join("") };
+  };
+}
+
 /** Fits the messages of a call, unless its history is on the server or it asks the server for a summary. */
 async function fitParams(
+  resource: MessagesResource,
   guard: Guarded<AnthropicMessage>,
   params: Record<string, unknown>,
   signal: AbortSignal | undefined,
@@ -105,7 +116,8 @@ async function fitParams(
   const previous = (params.thread as { previous_message_id?: string } | null | undefined)
     ?.previous_message_id;
   if (previous !== undefined) return unfittedCall(storedConversation(guard, { previous }, key));
-  if (!asksForSummary(params)) return fitCall(guard, messages, { params, signal }, options);
+  if (!asksForSummary(params))
+    return fitCall(guard, messages, { params, ask: askMessages(resource), signal }, options);
   const conversation = conversationOf(guard, messages, key);
   return unfittedCall(conversation, conversation?.view(messages) ?? messages);
 }

@@ -66,6 +66,8 @@ export function readOuroToml(text: string, path = "ouro.toml"): OuroConfig {
 /**
  * Returns `[safety] context_limit` of an `ouro.toml`, in tokens, whatever is wrong with the rest of it. `undefined` if there is
  * none.
+ * @example
+ * ouroContextLimit("[safety]\ncontext_limit = 32768"); // 32768
  */
 export function ouroContextLimit(text: string): number | undefined {
   try {

@@ -142,7 +142,11 @@ export function countBorders(text: string, from = 0, to = text.length): Borders 
   };
 }
 
-/** Estimates the tokens of a text under o200k_base, within about 10 % for the fitted kinds of text. */
+/**
+ * Estimates the tokens of a text under o200k_base, within about 10 % for the fitted kinds of text.
+ * @example
+ * estimateTokens("const answer = 42;"); // about 6
+ */
 export function estimateTokens(text: string): number {
   const length = text.length;
   if (length <= MAX_WHOLE_CHARS) return weigh(countBorders(text));

@@ -1,6 +1,7 @@
 import type { Conversation } from "../conversation.ts";
 import { watchedStream } from "../watched-stream.ts";
 import {
+  type AskModel,
   type ClientOptions,
   conversationOf,
   type FittedCall,
@@ -42,6 +43,7 @@ export function guardOllama<C extends OllamaClient>(
   options: ClientOptions<OllamaMessage> = {},
 ): C {
   const windows = new LoadedWindows(client);
+  const ask = askOllama(client);
   const waiting = new Set<AbortController>();
   const chat = async (params: Params) => {
     const given = (params.messages ?? []) as OllamaMessage[];
@@ -51,7 +53,7 @@ export function guardOllama<C extends OllamaClient>(
     const begin = (conversation: Conversation<OllamaMessage>) => {
       if (window !== undefined) conversation.reportWindow(window, String(params.model));
     };
-    const fit = (signal?: AbortSignal) => fitCall(guard, given, { params, signal, begin }, options);
+    const fit = (signal?: AbortSignal) => fitCall(guard, given, { params, ask, signal, begin }, options);
     const fitted = params.stream === true ? await abortable(waiting, fit) : await fit();
     if (fitted.conversation === undefined) return client.chat(params);
     const system = fitted.system.map((content): OllamaMessage => ({ role: "system", content }));
@@ -75,6 +77,18 @@ export function guardOllama<C extends OllamaClient>(
     client.abort();
   };
   return withOverrides(client, { chat, generate, abort });
+}
+
+function askOllama(client: OllamaClient): AskModel {
+  return async (model, { system, prompt, maxTokens }) => {
+    const messages = [
+      { role: "system", content: system },
+      { role: "user", content: prompt },
+    ];
+    // The client cannot end one call without a stream; the guard stops waiting for it.
+    const answer = await client.chat({ model, messages, options: { num_predict: maxTokens } });
+    return { answer, text: String(answer?.message?.content ?? "") };
+  };
 }
 
 /** Runs the work that comes before a call, so that the client's `abort` ends it. */

@@ -1,5 +1,6 @@
 import { type AnswerWatch, GuardedCall, type SentCall } from "../guarded-call.ts";
 import {
+  type AskModel,
   type ClientOptions,
   type FittedCall,
   fitCall,
@@ -33,6 +34,7 @@ export function guardChat<C extends ChatClient>(
   guard: Guarded<ChatMessage>,
   options: ClientOptions<ChatMessage> = {},
 ): C {
+  const ask = askChat(client);
   /** False once the server has refused a stream because of the option. */
   let takesUsage = true;
   const create = (params: Record<string, unknown>, ...rest: unknown[]) => {
@@ -41,7 +43,7 @@ export function guardChat<C extends ChatClient>(
     const send = (sent: object) => client.chat.completions.create(sent, ...rest);
     const begin = async (): Promise<SentCall> => {
       const given = (params.messages ?? []) as ChatMessage[];
-      const fitted = await fitCall(guard, given, { params, signal: signalIn(rest) }, options);
+      const fitted = await fitCall(guard, given, { params, ask, signal: signalIn(rest) }, options);
       if (fitted.conversation === undefined) return { call: send(params), watch: undefined };
       const watch = watchOf(fitted, String(params.model), asked === undefined);
       const system = fitted.system.map((content): ChatMessage => ({ role: "system", content }));
@@ -52,7 +54,7 @@ export function guardChat<C extends ChatClient>(
         const call = send({ ...sent, stream_options });
         takesUsage = await call.asResponse().then(
           () => true,
-          (error: unknown) => !refusesUsage(error),
+          (error: unknown) => !refuses(error, /stream_options|include_usage/),
         );
         if (takesUsage) return { call, watch };
       }
@@ -75,6 +77,22 @@ export function guardChat<C extends ChatClient>(
   return guarded;
 }
 
+function askChat(client: ChatClient): AskModel {
+  return async (model, { system, prompt, maxTokens, signal }) => {
+    const messages = [
+      { role: "system", content: system },
+      { role: "user", content: prompt },
+    ];
+    const ask = (limit: object) => client.chat.completions.create({ model, messages, ...limit }, { signal });
+    const answer = await ask({ max_completion_tokens: maxTokens }).catch((error: unknown) => {
+      // Older servers know the older name alone.
+      if (!refuses(error, /max_completion_tokens/)) throw error;
+      return ask({ max_tokens: maxTokens });
+    });
+    return { answer, text: String(answer?.choices?.[0]?.message?.content ?? "") };
+  };
+}
+
 /** @param hideUsage hide the chunk that is sent for `include_usage` alone */
 function watchOf(fitted: FittedCall<ChatMessage>, model: string, hideUsage: boolean): AnswerWatch {
   let last: unknown;
@@ -89,8 +107,8 @@ function watchOf(fitted: FittedCall<ChatMessage>, model: string, hideUsage: bool
   };
 }
 
-/** True if a server does not know the option that has a stream report its usage. */
-function refusesUsage(error: unknown): boolean {
+/** True if a server refuses a request because of an option that it does not know. */
+function refuses(error: unknown, option: RegExp): boolean {
   const { status, message } = error as { status?: number; message?: string };
-  return (status === 400 || status === 422) && /stream_options|include_usage/.test(message ?? "");
+  return (status === 400 || status === 422) && option.test(message ?? "");
 }

@@ -1,6 +1,7 @@
 import { Guard } from "../guard.ts";
 import { type AnswerWatch, GuardedCall, type SentCall } from "../guarded-call.ts";
 import {
+  type AskModel,
   type ClientOptions,
   type FittedCall,
   fitCall,
@@ -89,7 +90,7 @@ function guardedCreate(
 ) {
   const create = (params: Record<string, unknown>, ...rest: unknown[]) => {
     const begin = async (): Promise<SentCall> => {
-      const { fitted, sent } = await fitParams(guard, params, signalIn(rest), options);
+      const { fitted, sent } = await fitParams(resource, guard, params, signalIn(rest), options);
       const facts = { model: String(params.model), background: params.background === true };
       const watch = fitted.conversation && new ResponseWatch(fitted, facts, guard, unfinished);
       return { call: resource.create(sent, ...rest), watch };
@@ -115,6 +116,7 @@ function guardedReads(resource: ResponsesResource, unfinished: Unfinished) {
 
 /** Fits the input of a call, unless its history is on the server. */
 async function fitParams(
+  resource: ResponsesResource,
   guard: Guarded<InputItem>,
   params: Record<string, unknown>,
   signal: AbortSignal | undefined,
@@ -127,7 +129,12 @@ async function fitParams(
   }
   const input =
     typeof params.input === "string" ? [{ role: "user", content: params.input }] : (params.input ?? []);
-  const fitted = await fitCall(guard, input as InputItem[], { params, signal }, options);
+  const fitted = await fitCall(
+    guard,
+    input as InputItem[],
+    { params, ask: askResponses(resource), signal },
+    options,
+  );
   if (fitted.conversation === undefined || fitted.messages.length === 0) return { fitted, sent: params };
   const instructions = [params.instructions, ...fitted.system].filter((text) => text != null);
   const sent = {
@@ -136,6 +143,14 @@ async function fitParams(
     ...(fitted.system.length > 0 && { instructions: instructions.join("\n\n") }),
   };
   return { fitted, sent };
+}
+
+function askResponses(resource: ResponsesResource): AskModel {
+  return async (model, { system, prompt, maxTokens, signal }) => {
+    const asked = { model, instructions: system, input: prompt, max_output_tokens: maxTokens, store: false };
+    const answer = await resource.create(asked, { signal });
+    return { answer, text: String(answer?.output_text ?? "") };
+  };
 }
 
 /** Where the server stores the history of a call, if it does. */

@@ -50,7 +50,11 @@ export interface ReplayState {
   due: readonly DueResponse[];
 }
 
-/** Returns the state before the first recorded item. */
+/**
+ * Returns the state before the first recorded item.
+ * @example
+ * let state = newReplay();
+ */
 export function newReplay(): ReplayState {
   return { guard: newState(1, 0), due: [] };
 }
@@ -58,6 +62,9 @@ export function newReplay(): ReplayState {
 /**
  * Applies one recorded item to the core of the live guard under any policy. Levels stay as recorded, so they include
  * the harness's own actions. Recordings hold no messages, so each response is judged as if it had something to free.
+ * @example
+ * let state = newReplay();
+ * for (const recorded of recording) state = replayOne(state, recorded, resolvePolicy()).state;
  */
 export function replayOne(
   state: ReplayState,

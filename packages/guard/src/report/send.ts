@@ -39,7 +39,12 @@ export interface SendRequest extends RequestInit {
   headers: Record<string, string>;
 }
 
-/** Sends one batch of events, each as a line of JSON. Never throws. */
+/**
+ * Sends one batch of events, each as a line of JSON. Never throws.
+ * @example
+ * const target = { url: "http://127.0.0.1:4747", key, timeoutMs: 10_000, fetch, clock: Date.now };
+ * const outcome = await sendEvents(target, [JSON.stringify(event)]);
+ */
 export async function sendEvents(target: SendTarget, lines: readonly string[]): Promise<SendOutcome> {
   const text = lines.join("\n");
   try {
@@ -95,6 +100,8 @@ const MAX_WAIT_MS = 60_000;
  * same moment.
  * @param failures in a row, from 1
  * @param random from 0 to 1
+ * @example
+ * const wait = backoffMs(3); // 1,000 to 2,000 ms
  */
 export function backoffMs(failures: number, random: () => number = Math.random): number {
   const longest = Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(16, failures - 1));

@@ -1,6 +1,10 @@
 import type { ResultPart } from "./history.ts";
 
-/** Shortens a text to `max` characters, ending in an ellipsis. Never splits a surrogate pair. */
+/**
+ * Shortens a text to `max` characters, ending in an ellipsis. Never splits a surrogate pair.
+ * @example
+ * clip("a long text", 7); // "a long…"
+ */
 export function clip(text: string, max: number): string {
   if (text.length <= max) return text;
   let end = max - 1;
@@ -106,7 +110,11 @@ export function placeholderFor(result: ToolOutput | ResultPart, key?: string): s
   return `[${result.tool}:${about} -- ${summaryOf(result.text, subject)}${where}]`;
 }
 
-/** Describes the size and kind of a text in a few words. Reads at most the first 16,000 characters. */
+/**
+ * Describes the size and kind of a text in a few words. Reads at most the first 16,000 characters.
+ * @example
+ * summaryOf("error: not found\n"); // "16 characters, starts with: error: not found"
+ */
 export function summaryOf(text: string, subject?: string): string {
   if (text.trim() === "") return "no output";
   const lines = countLines(text);

@@ -127,13 +127,21 @@ export const plainShape: Shape<Message> = {
   merge: (message, text, where) => ({ ...message, content: joined(message.content, text, where) }),
 };
 
-/** Converts a value to the text that a model reads. */
+/**
+ * Converts a value to the text that a model reads.
+ * @example
+ * textOf({ path: "a.ts" }); // '{"path":"a.ts"}'
+ */
 export function textOf(value: unknown): string {
   if (typeof value === "string") return value;
   return value === undefined ? "" : (JSON.stringify(value) ?? "");
 }
 
-/** Parses arguments that a provider sends as JSON text. Returns text that is not JSON unchanged. */
+/**
+ * Parses arguments that a provider sends as JSON text. Returns text that is not JSON unchanged.
+ * @example
+ * parsedInput('{"path":"a.ts"}'); // { path: "a.ts" }
+ */
 export function parsedInput(value: unknown): unknown {
   if (typeof value !== "string") return value;
   try {
