@@ -77,7 +77,7 @@ function takeLowest(
     all += tokens;
     if (area === "system") system += tokens;
     else if (area === "observation") observation += tokens;
-    if (section.priority === "critical" || stage === "left_out") continue;
+    if (section.priority === "critical" || section.fixed === true || stage === "left_out") continue;
     if (!whole && (stage === "stub" || tokens < MIN_TOKENS || skip?.has(section) === true)) continue;
     const score = compactionScore(section, now);
     scores[index] = stage === "summary" ? score * SUMMARY_FACTOR : score;

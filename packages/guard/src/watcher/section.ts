@@ -21,6 +21,8 @@ export interface Section {
   readonly recency?: number;
   readonly area?: Area;
   readonly stage?: Stage;
+  /** True if no other text may replace it, so that it is never shortened or left out. */
+  readonly fixed?: boolean;
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { EventBody } from "../events.ts";
 import { estimateTokens, type Tokenizer } from "../measure/estimate.ts";
 import type { MaskStore } from "../types.ts";
+import { BackgroundWork } from "./background-work.ts";
 import type { TokenBudget } from "./budget.ts";
 import { limitOf, lowWaterOf, resolveBudget } from "./budget.ts";
 import { leftOutNotes, stubOf, summariseWithoutModel } from "./built-in-summary.ts";
@@ -20,7 +21,9 @@ export type WatchStatus =
   /** Within the limit, and every chosen section changed while it was being summarised, so nothing was replaced. */
   | "overtaken"
   /** Over the limit while the previous look is still running. */
-  | "busy";
+  | "busy"
+  /** `stop` was called during the look, so nothing more was replaced. */
+  | "stopped";
 
 /** What one look did. */
 export interface WatchResult {
@@ -33,8 +36,14 @@ export interface WatchResult {
   compacted: number;
 }
 
-/** Shortens a section's content, for example with a model. Returns `undefined` if it cannot. */
-export type Compact = (section: Section) => Promise<string | undefined> | string | undefined;
+/**
+ * Shortens a section's content, for example with a model. Returns `undefined` if it cannot. `signal` ends after
+ * `patienceMs`, on `stop()`, and with `dropStale()` if the prompt no longer holds the section.
+ */
+export type Compact = (
+  section: Section,
+  signal: AbortSignal,
+) => Promise<string | undefined> | string | undefined;
 
 /** Options of a {@link ContextWatcher}. */
 export interface WatcherOptions {
@@ -58,6 +67,11 @@ export interface WatcherOptions {
   coolDownMs?: number;
   /** Maximum number of sections compacted at once, which limits parallel model calls. Default: no limit. */
   perRound?: number;
+  /**
+   * What to do over the limit when no section can be shortened further: leave out whole sections, lowest score first,
+   * or keep them. Default: `leave_out`.
+   */
+  lastResort?: "leave_out" | "keep";
   /** Receives `compacted` and `withheld` events without their envelope, such as `guard.note`. */
   onEvent?: (body: EventBody) => void;
   /** Called when `compact` fails or a text cannot be stored. Over the limit, the section is shortened anyway. */
@@ -65,8 +79,8 @@ export interface WatcherOptions {
 }
 
 /** After `compact` fails, the built-in summary is used for this long, in ms. */
-const FAILURE_PAUSE_MS = 60_000;
-const DEFAULT_PATIENCE_MS = 30_000;
+export const FAILURE_PAUSE_MS = 60_000;
+export const DEFAULT_PATIENCE_MS = 30_000;
 /** Tokens reserved for the note about left-out sections. */
 const NOTE_ROOM = 60;
 /** Id of the section with that note. */
@@ -82,18 +96,21 @@ const NOTE_ID = "watcher:left-out";
  * watcher.stop();
  */
 export class ContextWatcher {
-  readonly budget: TokenBudget;
+  readonly #work = new BackgroundWork<Section>();
   readonly #ir: PromptIr;
   readonly #options: WatcherOptions;
   readonly #compact: Compact;
   readonly #tokenizer: Tokenizer;
   readonly #clock: () => number;
-  readonly #limit: number;
+  #budget: TokenBudget;
+  #limit: number;
   /** Sections that could not be shortened. Compared by identity, because a changed section is a new object. */
   readonly #refused = new WeakSet<Section>();
   #anyRefused = false;
   #timer: ReturnType<typeof setInterval> | undefined;
   #busy = false;
+  /** Number of calls of `stop`. */
+  #stops = 0;
   /** True from crossing the limit until the level reaches the low-water mark. */
   #descending = false;
   #lastAt = Number.NEGATIVE_INFINITY;
@@ -104,11 +121,26 @@ export class ContextWatcher {
   constructor(ir: PromptIr, options: WatcherOptions) {
     this.#ir = ir;
     this.#options = options;
-    this.budget = resolveBudget(options.budget);
-    this.#limit = limitOf(this.budget);
+    this.#budget = resolveBudget(options.budget);
+    this.#limit = limitOf(this.#budget);
     this.#compact = options.compact ?? summariseWithoutModel;
     this.#tokenizer = options.tokenizer ?? estimateTokens;
     this.#clock = options.clock ?? Date.now;
+  }
+
+  get budget(): TokenBudget {
+    return this.#budget;
+  }
+
+  /** True while a look is running. */
+  get busy(): boolean {
+    return this.#busy;
+  }
+
+  /** Changes the total of the budget, in tokens. */
+  resize(total: number): void {
+    this.#budget = resolveBudget({ ...this.#budget, total });
+    this.#limit = limitOf(this.#budget);
   }
 
   /** Starts looking every `intervalMs`. The timer does not keep the process alive. */
@@ -118,10 +150,17 @@ export class ContextWatcher {
     (this.#timer as { unref?: () => void }).unref?.();
   }
 
-  /** Stops looking in the background. */
+  /** Stops looking in the background, and aborts the calls of `compact`. */
   stop(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
+    this.#stops++;
+    this.#work.drop(() => true);
+  }
+
+  /** Aborts the calls of `compact` for sections that the prompt no longer holds. */
+  dropStale(): void {
+    this.#work.drop((section) => this.#ir.get(section.id) !== section);
   }
 
   /** Returns the full text of a compacted section from the store, or `undefined`. */
@@ -151,6 +190,7 @@ export class ContextWatcher {
       if (this.#isCoolingDown()) return result("cooling");
     }
     this.#busy = true;
+    const stops = this.#stops;
     try {
       const { sections, freed, overtaken } = await this.#compactToLowWater();
       if (sections > 0) {
@@ -163,6 +203,7 @@ export class ContextWatcher {
           sections,
         });
       }
+      if (stops !== this.#stops) return result("stopped", sections);
       if (ir.total > this.#limit) return this.#reportExhausted(result("exhausted", sections));
       if (sections > 0) return result("compacted", sections);
       return result(overtaken ? "overtaken" : "within");
@@ -205,6 +246,7 @@ export class ContextWatcher {
    */
   async #compactToLowWater(): Promise<{ sections: number; freed: number; overtaken: boolean }> {
     const ir = this.#ir;
+    const stops = this.#stops;
     let sections = 0;
     let freed = 0;
     let overtaken = false;
@@ -218,7 +260,7 @@ export class ContextWatcher {
       );
       const over = ir.total > this.#limit;
       if (plan.length === 0) {
-        if (!over) break;
+        if (!over || this.#options.lastResort === "keep") break;
         const left = this.#leaveOut();
         sections += left.sections;
         freed += left.freed;
@@ -227,11 +269,12 @@ export class ContextWatcher {
       // After losing to a concurrent change, shorten synchronously so that nothing can interfere.
       const made = this.#shorten(plan.slice(0, this.#options.perRound ?? plan.length), overtaken && over);
       const swaps = made instanceof Promise ? await made : made;
+      if (stops !== this.#stops) break;
       const held = ir.swap(swaps);
       overtaken = swaps.length > 0 && held.length === 0;
       sections += held.length;
       for (const { expect, next } of held) freed += expect.tokens - next.tokens;
-    } while (ir.total > this.#limit);
+    } while (ir.total > this.#limit && stops === this.#stops);
     return { sections, freed, overtaken };
   }
 
@@ -268,14 +311,15 @@ export class ContextWatcher {
         continue;
       }
       try {
-        const made = this.#compact(section);
-        if (typeof made === "string" || made === undefined) accept(section, made);
+        const patience = this.#options.patienceMs ?? DEFAULT_PATIENCE_MS;
+        const made = this.#work.call(section, patience, (signal) => this.#compact(section, signal));
+        if (!(made instanceof Promise)) accept(section, made);
         else {
           pending.push(
-            this.#withTimeout(made).then(
-              (content) => accept(section, content),
-              (error: unknown) => failed(section, error),
-            ),
+            made.then((outcome) => {
+              if (outcome.kind === "done") accept(section, outcome.value);
+              else if (outcome.kind === "failed") failed(section, outcome.error);
+            }),
           );
         }
       } catch (error) {
@@ -283,19 +327,6 @@ export class ContextWatcher {
       }
     }
     return pending.length === 0 ? swaps : Promise.all(pending).then(() => swaps);
-  }
-
-  async #withTimeout(made: Promise<string | undefined>): Promise<string | undefined> {
-    const patience = this.#options.patienceMs ?? DEFAULT_PATIENCE_MS;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error(`compact did not finish within ${patience} ms`)), patience);
-    });
-    try {
-      return await Promise.race([made, late]);
-    } finally {
-      clearTimeout(timer);
-    }
   }
 
   /**
