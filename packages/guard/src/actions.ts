@@ -52,6 +52,8 @@ export interface Masking {
   target: number;
   urgent: boolean;
   placeholder: (part: ResultPart, key: string | undefined) => string;
+  /** Masks only these. Default: every result that the policy allows. */
+  only?: (part: ResultPart) => boolean;
 }
 
 /** Masks the oldest results. Returns `undefined` if nothing could be masked. */
@@ -60,8 +62,8 @@ export function mask<M>(
   masking: Masking,
 ): ActionResult<ActionOf<M, "mask">> | undefined {
   const { editor, policy, archive } = input;
-  const { level, target, urgent, placeholder } = masking;
-  const found = editor.candidates(input.state, policy.mask, urgent);
+  const { level, target, urgent, placeholder, only = () => true } = masking;
+  const found = editor.candidates(input.state, policy.mask, urgent).filter(({ part }) => only(part));
   const masked = editor.mask(found, (level - target) / input.state.calibration.slope, placeholder, archive);
   if (masked.length === 0) return undefined;
   const masks = [...input.state.masks, ...masked.map((one) => one.mask)];
@@ -96,16 +98,20 @@ export function askForSummary<M>(
   return { type: how, messages, maxChars: Math.max(400, Math.round(line * 0.4)), say: COMPACTING_NOTICE };
 }
 
-/** Replaces older turns with their summary. Returns `no_gain` if the summary saves too little. */
+/**
+ * Replaces older turns with their summary. Returns `no_gain` if the summary saves too little.
+ * @param covered index of the first canonical message that the summary does not cover
+ */
 export function compact<M>(
   input: ActionInput<M>,
   summary: string,
   how: CompactPolicy["how"],
+  covered?: number,
 ): ActionResult<"done"> | { state: GuardState; action: "no_gain" } {
   const { editor, policy, limits } = input;
   const line = lineOfAction(limits).compact ?? input.state.level ?? 0;
   const before = expectedTokens(input);
-  const at = editor.keepFrom(input.state, line, how, policy);
+  const at = covered ?? editor.keepFrom(input.state, line, how, policy);
   const turns = editor.turnsBefore(at);
   const { kept: said, left } = editor.userWords(input.state, at, line, policy);
   const verbatim = verbatimPart(said, left, input.state.facts ?? []);

@@ -1,6 +1,7 @@
 import { utilizationOf } from "@plimsoll/protocol/pure";
 import { type ActionInput, type ActionResult, compact, expectedTokens, restart } from "./actions.ts";
 import { checkPolicy, checkWindow } from "./check-options.ts";
+import { type Companion, respondWith } from "./companion.ts";
 import { ConversationEvents } from "./conversation-events.ts";
 import type { Limits, RestartReason } from "./decide.ts";
 import { howToCompact, isExhausted, limitsOf, lineOfAction, needWindow } from "./decide.ts";
@@ -13,7 +14,6 @@ import { readUsage } from "./measure/usage.ts";
 import { observeTurn } from "./observe.ts";
 import type { GuardPolicy } from "./policy.ts";
 import { resolvePolicy } from "./policy.ts";
-import { respond } from "./respond.ts";
 import type { GuardState } from "./state.ts";
 import { newState, restoredState } from "./state.ts";
 import { settleWindDown, withFact } from "./state-changes.ts";
@@ -53,6 +53,7 @@ export class Conversation<M = Message> {
   readonly #besides: BesidesReader;
   #state: GuardState;
   readonly #warned = new Set<string>();
+  #companion: Companion<M> | undefined;
 
   /** @param reader shared by the conversations of a guard */
   constructor(options: ConversationOptions<M>, reader = readerOf(options)) {
@@ -73,6 +74,12 @@ export class Conversation<M = Message> {
     this.#events = new ConversationEvents(target, this.#state.events);
     this.#besides = new BesidesReader(reader.tokenizer);
     this.#editor = new Editor(reader, this.#state.masks, options.notices ?? "merge");
+  }
+
+  /** Sets who prepares edits in the background, in place of the one before. `optimistic` calls it. */
+  attach(companion: Companion<M> | undefined): void {
+    this.#companion?.stop();
+    this.#companion = companion;
   }
 
   /** Returns a copy of the state as plain JSON, for the `state` option of a later guard. */
@@ -148,6 +155,7 @@ export class Conversation<M = Message> {
         context_tokens: crossing.contextTokens,
       });
     }
+    this.#companion?.observed(() => this.#input());
     return {
       kind: observed.merged ? "merged" : "turn",
       level: observed.level,
@@ -198,15 +206,13 @@ export class Conversation<M = Message> {
   prepare(messages: readonly M[], { summaries = true, besides }: PrepareFacts = {}): Prepared<M> {
     this.#sendBesides(besides);
     this.#sync(messages);
-    if (!summaries && this.policy.compact !== null) this.#warn(NO_SUMMARISER);
+    const nobody = !summaries && this.#companion?.summarizes !== true;
+    if (nobody && this.policy.compact !== null) this.#warn(NO_SUMMARISER);
     const window = this.#window();
     const limits = limitsOf(this.policy.thresholds, window.tokens);
     const placeholder = this.#options.placeholder ?? placeholderFor;
-    const { state, events, actions, status } = respond(
-      this.#input(limits, summaries),
-      window.tokens,
-      placeholder,
-    );
+    const how = { windowTokens: window.tokens, placeholder, summaries };
+    const { state, events, actions, status } = respondWith(this.#companion, this.#input(limits), how);
     const sent = this.#editor.estimate(state);
     this.#state = { ...state, sent };
     for (const { body, window } of events) this.#emit(body, window);
@@ -325,12 +331,12 @@ export class Conversation<M = Message> {
     this.#emit({ type: "cleared", tokens_before: level ?? null, tokens_after, reason }, window);
   }
 
-  #input(limits: Limits = this.#limits(), summaries = true): ActionInput<M> {
+  #input(limits: Limits = this.#limits()): ActionInput<M> {
     const { store } = this.#options;
     return {
       editor: this.#editor,
       state: this.#state,
-      policy: summaries ? this.policy : { ...this.policy, compact: null },
+      policy: this.policy,
       limits,
       archive: { put: ({ call, text }) => storeText(store, call, text), recallable: store !== undefined },
     };

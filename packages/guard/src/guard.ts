@@ -1,4 +1,5 @@
 import { checkPolicy, checkWindow } from "./check-options.ts";
+import type { Companion } from "./companion.ts";
 import { Conversation } from "./conversation.ts";
 import { currentConversation } from "./conversation-context.ts";
 import type { Identity } from "./events.ts";
@@ -17,6 +18,8 @@ const REMEMBERED_ANSWERS = 1_000;
 /** Conversations whose messages stay in memory, those used last. */
 const AWAKE = 64;
 
+type CompanionOf<M> = (conversation: Conversation<M>) => Companion<M>;
+
 /** A call that belongs to no known conversation, such as one that writes a title. */
 type SideCall = Trail & { agents: readonly boolean[]; system: number };
 
@@ -29,6 +32,7 @@ export class Guard<M = Message> {
   readonly #conversations = new Map<string, Conversation<M>>();
   /** Keys of conversations by the id of an answer in them, the oldest first. */
   readonly #answers = new Map<string, string>();
+  #companionOf: CompanionOf<M> | undefined;
   #sides: SideCall[] = [];
   #sideCalls = 0;
 
@@ -76,7 +80,15 @@ export class Guard<M = Message> {
   ): Conversation<M> {
     const own = { ...identityOf(this.options.identity, key, session), ...identity };
     const options = { ...this.options, identity: own, ...(state && { state }) };
-    return this.#used(key, new Conversation<M>(options, this.#reader));
+    const conversation = new Conversation<M>(options, this.#reader);
+    conversation.attach(this.#companionOf?.(conversation));
+    return this.#used(key, conversation);
+  }
+
+  /** Sets who prepares the edits of each conversation in the background, also of later ones. `optimistic` calls it. */
+  attach(companionOf: CompanionOf<M>): void {
+    this.#companionOf = companionOf;
+    for (const conversation of this.#conversations.values()) conversation.attach(companionOf(conversation));
   }
 
   /** The conversations by key, the one used last at the end. */
@@ -86,6 +98,7 @@ export class Guard<M = Message> {
 
   /** Forgets a conversation that ended, with its counts. A server with many threads should call it for each. */
   forget(key: string): void {
+    this.#conversations.get(key)?.attach(undefined);
     this.#conversations.delete(key);
     for (const [answer, one] of this.#answers) if (one === key) this.#answers.delete(answer);
   }

@@ -112,6 +112,8 @@ export type Action<M> =
       /** Text to show to the user. */
       say: string;
     }
+  /** A summary that was prepared in the background replaced older turns. */
+  | { type: "compacted"; tokensBefore: number; tokensAfter: number }
   | { type: "wind_down"; text: string; turnsLeft: number }
   | {
       type: "restart";

@@ -16,9 +16,10 @@ import {
 } from "./cut-points.ts";
 import { digest } from "./digest.ts";
 import { MessageHistory, type ResultPart } from "./history.ts";
-import { type Candidate, candidates } from "./mask.ts";
+import { type Candidate, candidates, protectedFrom } from "./mask.ts";
 import { clip, shortenedInput, shortenToShare } from "./placeholder.ts";
 import type { MessageReader } from "./reader.ts";
+import { type SentPart, sentParts } from "./sent-parts.ts";
 import type { Shape } from "./shape.ts";
 import { userWords, wordsWithin } from "./user-words.ts";
 import { type BuiltView, estimateView, type NoticePlace, View } from "./view.ts";
@@ -38,6 +39,7 @@ export interface Archive {
 
 /** Measures and edits a harness's messages under the edits in a state. It makes no decisions and changes no state. */
 export class Editor<M> {
+  readonly #reader: MessageReader<M>;
   readonly #shape: Shape<M>;
   readonly #tokenizer: Tokenizer;
   readonly #history: MessageHistory<M>;
@@ -47,6 +49,7 @@ export class Editor<M> {
 
   constructor(reader: MessageReader<M>, masks: readonly Mask[], notices: NoticePlace) {
     const { shape, tokenizer } = reader;
+    this.#reader = reader;
     this.#shape = shape;
     this.#notices = notices;
     this.#tokenizer = tokenizer;
@@ -85,9 +88,33 @@ export class Editor<M> {
     return this.#view.build(this.#history, state, this.#masks, this.#notices);
   }
 
+  /** Estimated tokens of one text. */
+  textTokens(text: string): number {
+    return this.#tokenizer(text);
+  }
+
+  /** True if a cut before this message separates no call from its results. */
+  isCutPoint(index: number): boolean {
+    const { units, entries } = this.#history;
+    return index === entries.length || units.some(({ from }) => from === index);
+  }
+
   /** Splits `level` by kind of content, in tokens. */
   composition(state: GuardState, level: number): ContextComposition {
     return compositionOf(this.#history, state, this.#masks, level);
+  }
+
+  /** What is sent of the harness's messages, part by part, and which parts a policy lets a shorter text replace. */
+  parts(state: GuardState, { mask, compact }: GuardPolicy): SentPart[] {
+    const found = this.candidates(state, mask, false);
+    return sentParts({
+      history: this.#history,
+      reader: this.#reader,
+      masks: this.#masks,
+      from: this.#firstSent(state),
+      newestFrom: protectedFrom(this.#history, (mask ?? compact)?.keepTurns ?? 0),
+      maskable: new Set(found.map(({ part }) => part.mark)),
+    });
   }
 
   /** Results that may be masked, oldest first. `urgent` also includes the newest turns. */

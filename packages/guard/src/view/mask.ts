@@ -54,7 +54,7 @@ export function candidates<M>(
 }
 
 /** Index of the first message of the protected newest turns. */
-function protectedFrom<M>(history: MessageHistory<M>, turns: number): number {
+export function protectedFrom<M>(history: MessageHistory<M>, turns: number): number {
   const { units, entries } = history;
   let seen = 0;
   for (let place = units.length - 1; place >= 0; place--) {

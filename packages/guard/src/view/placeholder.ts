@@ -178,7 +178,7 @@ function oneLine(text: string): string {
 }
 
 /** Finds the argument that names the subject of a call: a path, a command or a query. */
-function subjectOf(input: unknown): string | undefined {
+export function subjectOf(input: unknown): string | undefined {
   if (typeof input === "string") return input === "" ? undefined : input;
   if (typeof input !== "object" || input === null) return undefined;
   const fields = input as Record<string, unknown>;

@@ -1,0 +1,217 @@
+import { type ActionInput, compact, expectedTokens, mask } from "../actions.ts";
+import type { Companion } from "../companion.ts";
+import type { Conversation } from "../conversation.ts";
+import { lineOfAction } from "../decide.ts";
+import type { Responses } from "../respond.ts";
+import { limitOf } from "./budget.ts";
+import { isUnchanged, scaleOf, sectionsOf, shortTexts } from "./live-sections.ts";
+import type { OptimisticOptions } from "./optimistic.ts";
+import { PreparedSummary } from "./prepared-summary.ts";
+import { PromptIr } from "./prompt-ir.ts";
+import type { Section } from "./section.ts";
+import { ContextWatcher, DEFAULT_PATIENCE_MS } from "./watcher.ts";
+
+type Applied<M> = Omit<Responses<M>, "status">;
+
+/** Prepares the edits of one conversation in the background. */
+export class LiveWatch<M> implements Companion<M> {
+  readonly #conversation: Conversation<M>;
+  readonly #options: OptimisticOptions<M>;
+  readonly #onStop: () => void;
+  readonly #clock: () => number;
+  /** The prompt with what is prepared. */
+  readonly #ir = new PromptIr();
+  /** The prompt as it is sent now. */
+  readonly #sent = new Map<string, Section>();
+  /** When each section was first sent, in epoch ms; undefined for those that were there before. */
+  readonly #since = new Map<string, number | undefined>();
+  /** Sections whose shorter text saves nothing or could not be stored. */
+  readonly #unfit = new Set<string>();
+  readonly #watcher: ContextWatcher;
+  readonly #summary: PreparedSummary<M>;
+  readonly #looks = new Set<Promise<void>>();
+  #tokensOf: (text: string) => number = () => 0;
+  #stopped = false;
+
+  constructor(conversation: Conversation<M>, options: OptimisticOptions<M>, onStop: () => void) {
+    this.#conversation = conversation;
+    this.#options = options;
+    this.#onStop = onStop;
+    this.#clock = options.clock ?? Date.now;
+    const { summarize, patienceMs = DEFAULT_PATIENCE_MS, perRound } = options;
+    const onError = (error: unknown) => this.#report(error);
+    this.#watcher = new ContextWatcher(this.#ir, {
+      budget: { lowWaterRatio: 0.2, ...options.budget },
+      tokenizer: (text) => this.#tokensOf(text),
+      clock: this.#clock,
+      lastResort: "keep",
+      patienceMs,
+      onError,
+      ...(options.compact && { compact: options.compact }),
+      ...(perRound !== undefined && { perRound }),
+    });
+    this.#summary = new PreparedSummary({ summarize, patienceMs, clock: this.#clock, onError });
+  }
+
+  apply(input: ActionInput<M>): Applied<M> {
+    const applied: Applied<M> = { state: input.state, events: [], actions: [] };
+    if (!this.#resize(input)) return applied;
+    this.#sync(input);
+    this.#applyTexts(input, applied);
+    this.#applySummary({ ...input, state: applied.state }, applied);
+    return applied;
+  }
+
+  prepared(input: ActionInput<M>): void {
+    if (this.#resize(input)) this.#sync(input);
+  }
+
+  observed(now: () => ActionInput<M>): void {
+    const input = now();
+    if (!this.#resize(input)) return;
+    this.#sync(input);
+    const look: Promise<void> = this.#look(now).finally(() => this.#looks.delete(look));
+    this.#looks.add(look);
+  }
+
+  async settled(): Promise<void> {
+    while (this.#looks.size > 0) await Promise.all(this.#looks);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#watcher.stop();
+    this.#summary.drop();
+    this.#onStop();
+  }
+
+  async #look(now: () => ActionInput<M>): Promise<void> {
+    const { status } = await this.#watcher.look();
+    if (status !== "exhausted" || this.#stopped) return;
+    await this.#summary.prepare(now(), this.#watcher.budget.total);
+  }
+
+  /** Learns the line to stay below. Returns false if there is none, or the guard may not act. */
+  #resize({ policy, limits }: ActionInput<M>): boolean {
+    if (this.#stopped || policy.mode === "warn_only") return false;
+    const total =
+      this.#options.budget?.total ?? lineOfAction(limits).mask ?? this.#conversation.read().windowTokens;
+    if (total === undefined) return false;
+    if (total !== this.#watcher.budget.total) this.#watcher.resize(total);
+    return true;
+  }
+
+  /** Brings the sections up to the conversation, and drops what was prepared from others. */
+  #sync(input: ActionInput<M>): void {
+    const { editor, state, policy } = input;
+    const parts = editor.parts(state, policy);
+    // The conversation let go of its messages.
+    if (parts.length === 0) return;
+    const estimate = editor.estimate(state);
+    const level = expectedTokens(input);
+    const scale = scaleOf(state.calibration.slope, estimate, level);
+    const head = state.cut && { text: state.cut.head, tokens: editor.textTokens(state.cut.head) };
+    this.#tokensOf = (text) => scale * editor.textTokens(text);
+    const first = this.#sent.size === 0;
+    const now = new Map<string, Section>();
+    const recencyOf = (id: string) => {
+      if (!this.#since.has(id)) this.#since.set(id, first ? undefined : this.#clock());
+      return this.#since.get(id);
+    };
+    for (const section of sectionsOf(parts, { head, level, scale }, recencyOf))
+      now.set(section.id, this.#unfit.has(section.id) ? { ...section, fixed: true } : section);
+    for (const id of this.#sent.keys()) if (!now.has(id)) this.#forget(id);
+    for (const [id, section] of now) {
+      const before = this.#sent.get(id);
+      if (before !== undefined && isUnchanged(before, section)) continue;
+      this.#sent.set(id, section);
+      this.#ir.put(section);
+    }
+    this.#watcher.dropStale();
+    this.#summary.dropStale(input);
+  }
+
+  #forget(id: string): void {
+    this.#sent.delete(id);
+    this.#since.delete(id);
+    this.#unfit.delete(id);
+    this.#ir.remove(id);
+  }
+
+  /** Masks the texts that have a shorter version. */
+  #applyTexts(input: ActionInput<M>, applied: Applied<M>): void {
+    const texts = shortTexts(this.#ir.sections(), this.#sent);
+    const level = expectedTokens(input);
+    if (texts.size === 0 || !this.#isWorthwhile(input, level)) return;
+    const result = mask(input, {
+      level,
+      target: Number.NEGATIVE_INFINITY,
+      urgent: false,
+      only: ({ mark }) => texts.has(mark),
+      placeholder: ({ mark }, key) => withRecallKey(texts.get(mark)!, key),
+    });
+    const masked = new Set((result?.state ?? input.state).masks.map(({ mark }) => mark));
+    for (const mark of texts.keys()) if (!masked.has(mark)) this.#unfit.add(mark);
+    if (result === undefined) return;
+    applied.events.push({ body: result.event, window: input.state.window });
+    applied.actions.push(result.action);
+    applied.state = result.state;
+  }
+
+  /** Each change costs the provider's prompt cache, so small ones wait for others. */
+  #isWorthwhile({ policy }: ActionInput<M>, level: number): boolean {
+    const { total } = this.#watcher.budget;
+    if (level >= total) return true;
+    if (this.#watcher.busy) return false;
+    const limit = limitOf(this.#watcher.budget);
+    const before = [...this.#sent.values()].reduce((sum, { tokens }) => sum + tokens, 0);
+    const gain = before - this.#ir.total;
+    return gain >= (policy.mask?.minGain ?? 0) * total || (level > limit && level - gain <= limit);
+  }
+
+  /** Replaces older turns with their summary. A fresh session begins only at the guard's own line. */
+  #applySummary(input: ActionInput<M>, applied: Applied<M>): void {
+    const { editor, state, limits } = input;
+    const ready = this.#summary.ready(state);
+    const level = expectedTokens(input);
+    if (ready === undefined || level <= limitOf(this.#watcher.budget)) return;
+    const { text, how, at } = ready;
+    if (how === "fresh_session" && level < (lineOfAction(limits).compact ?? 0)) return;
+    this.#summary.drop();
+    if (!editor.isCutPoint(at)) return;
+    const result = compact(input, text, how, at);
+    applied.state = result.state;
+    const window = state.window;
+    if (!("event" in result)) {
+      const body = {
+        type: "withheld",
+        response: "compact",
+        reason: "no_gain",
+        context_tokens: level,
+      } as const;
+      applied.events.push({ body, window });
+      return;
+    }
+    applied.events.push({ body: result.event, window });
+    const tokensAfter = expectedTokens({ editor, state: result.state });
+    if (how === "compact") applied.actions.push({ type: "compacted", tokensBefore: level, tokensAfter });
+    else {
+      const { session } = result.state;
+      const carriedTurns = editor.turnsFrom(at);
+      const previousTurns = state.turns;
+      applied.actions.push({ type: "restart", reason: "ceiling", session, previousTurns, carriedTurns });
+    }
+  }
+
+  #report(error: unknown): void {
+    try {
+      this.#options.onError?.(error);
+    } catch {
+      // Preparation goes on: an error here would end the process as an unhandled rejection.
+    }
+  }
+}
+
+function withRecallKey(text: string, key: string | undefined): string {
+  return key === undefined ? text : `${text}\n[recall key ${key}]`;
+}
