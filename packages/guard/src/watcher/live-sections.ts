@@ -28,11 +28,13 @@ export const scaleOf = (slope: number, estimate: number, level: number): number 
  * and the newest turns are critical, tool results low, and the agent's texts and tool inputs medium. What the policy does
  * not let the guard mask is fixed.
  * @param recencyOf when a part was first sent, in epoch ms, if known
+ * @param before the sections of the prompt before; those that did not change are returned as the same objects
  */
 export function sectionsOf(
   parts: readonly SentPart[],
   { head, level, scale }: PromptFacts,
   recencyOf: (id: string) => number | undefined,
+  before: ReadonlyMap<string, Section> = new Map(),
 ): Section[] {
   const sections = new Map<string, Section>();
   const add = (section: Section) => {
@@ -44,9 +46,14 @@ export function sectionsOf(
     add({ id: HEAD_ID, label: "earlier turns", content, tokens: tokens * scale, priority: "critical" });
   }
   for (const part of parts) add(sectionOf(part, scale, recencyOf(part.id)));
-  const rest = [...sections.values()].reduce((left, { tokens }) => left - tokens, level);
-  if (rest > 0) add({ id: OTHERS_ID, label: "tools", content: "", tokens: rest, priority: "critical" });
-  return [...sections.values()];
+  const known = (section: Section): Section => {
+    const same = before.get(section.id);
+    return same !== undefined && isUnchanged(same, section) ? same : section;
+  };
+  const kept = [...sections.values()].map(known);
+  const rest = kept.reduce((left, { tokens }) => left - tokens, level);
+  if (rest <= 0) return kept;
+  return [...kept, known({ id: OTHERS_ID, label: "tools", content: "", tokens: rest, priority: "critical" })];
 }
 
 function sectionOf(part: SentPart, scale: number, recency: number | undefined): Section {
@@ -92,13 +99,14 @@ function together(one: Section, other: Section): Section {
 }
 
 /** True if a section of the prompt is what it was, so that a text prepared from it may replace it. */
-export function isUnchanged(before: Section, now: Section): boolean {
+function isUnchanged(before: Section, now: Section): boolean {
+  const tolerance = now.priority === "critical" ? 0 : TOLERANCE;
   return (
     before.content === now.content &&
     before.priority === now.priority &&
     before.stage === now.stage &&
     before.fixed === now.fixed &&
-    Math.abs(before.tokens - now.tokens) <= TOLERANCE * before.tokens
+    Math.abs(before.tokens - now.tokens) <= tolerance * before.tokens
   );
 }
 

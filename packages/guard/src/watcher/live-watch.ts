@@ -3,8 +3,8 @@ import type { Companion } from "../companion.ts";
 import type { Conversation } from "../conversation.ts";
 import { lineOfAction } from "../decide.ts";
 import type { Responses } from "../respond.ts";
-import { limitOf } from "./budget.ts";
-import { isUnchanged, scaleOf, sectionsOf, shortTexts } from "./live-sections.ts";
+import { limitOf, lowWaterOf } from "./budget.ts";
+import { scaleOf, sectionsOf, shortTexts } from "./live-sections.ts";
 import type { OptimisticOptions } from "./optimistic.ts";
 import { PreparedSummary } from "./prepared-summary.ts";
 import { PromptIr } from "./prompt-ir.ts";
@@ -57,7 +57,9 @@ export class LiveWatch<M> implements Companion<M> {
     const applied: Applied<M> = { state: input.state, events: [], actions: [] };
     if (!this.#resize(input)) return applied;
     this.#sync(input);
-    this.#applyTexts(input, applied);
+    const level = expectedTokens(input);
+    if (level <= limitOf(this.#watcher.budget)) return applied;
+    this.#applyTexts(input, level, applied);
     this.#applySummary({ ...input, state: applied.state }, applied);
     return applied;
   }
@@ -86,8 +88,10 @@ export class LiveWatch<M> implements Companion<M> {
   }
 
   async #look(now: () => ActionInput<M>): Promise<void> {
+    if (this.#ir.total <= limitOf(this.#watcher.budget)) return;
     const { status } = await this.#watcher.look();
-    if (status !== "exhausted" || this.#stopped) return;
+    // While shorter texts are still being written, a summary may be there earlier.
+    if (this.#stopped || (status !== "busy" && this.#ir.total <= this.#halfWay())) return;
     await this.#summary.prepare(now(), this.#watcher.budget.total);
   }
 
@@ -113,18 +117,17 @@ export class LiveWatch<M> implements Companion<M> {
     const head = state.cut && { text: state.cut.head, tokens: editor.textTokens(state.cut.head) };
     this.#tokensOf = (text) => scale * editor.textTokens(text);
     const first = this.#sent.size === 0;
-    const now = new Map<string, Section>();
     const recencyOf = (id: string) => {
       if (!this.#since.has(id)) this.#since.set(id, first ? undefined : this.#clock());
       return this.#since.get(id);
     };
-    for (const section of sectionsOf(parts, { head, level, scale }, recencyOf))
-      now.set(section.id, this.#unfit.has(section.id) ? { ...section, fixed: true } : section);
-    for (const id of this.#sent.keys()) if (!now.has(id)) this.#forget(id);
-    for (const [id, section] of now) {
-      const before = this.#sent.get(id);
-      if (before !== undefined && isUnchanged(before, section)) continue;
-      this.#sent.set(id, section);
+    const fit = parts.map((part) => (this.#unfit.has(part.id) ? { ...part, maskable: false } : part));
+    const sections = sectionsOf(fit, { head, level, scale }, recencyOf, this.#sent);
+    const ids = new Set(sections.map(({ id }) => id));
+    for (const id of this.#sent.keys()) if (!ids.has(id)) this.#forget(id);
+    for (const section of sections) {
+      if (this.#sent.get(section.id) === section) continue;
+      this.#sent.set(section.id, section);
       this.#ir.put(section);
     }
     this.#watcher.dropStale();
@@ -139,9 +142,8 @@ export class LiveWatch<M> implements Companion<M> {
   }
 
   /** Masks the texts that have a shorter version. */
-  #applyTexts(input: ActionInput<M>, applied: Applied<M>): void {
+  #applyTexts(input: ActionInput<M>, level: number, applied: Applied<M>): void {
     const texts = shortTexts(this.#ir.sections(), this.#sent);
-    const level = expectedTokens(input);
     if (texts.size === 0 || !this.#isWorthwhile(input, level)) return;
     const result = mask(input, {
       level,
@@ -158,15 +160,19 @@ export class LiveWatch<M> implements Companion<M> {
     applied.state = result.state;
   }
 
-  /** Each change costs the provider's prompt cache, so small ones wait for others. */
+  /** Each change costs the provider's prompt cache, so below the line a batch is applied as a whole. */
   #isWorthwhile({ policy }: ActionInput<M>, level: number): boolean {
     const { total } = this.#watcher.budget;
     if (level >= total) return true;
     if (this.#watcher.busy) return false;
-    const limit = limitOf(this.#watcher.budget);
-    const before = [...this.#sent.values()].reduce((sum, { tokens }) => sum + tokens, 0);
-    const gain = before - this.#ir.total;
-    return gain >= (policy.mask?.minGain ?? 0) * total || (level > limit && level - gain <= limit);
+    if (this.#ir.total <= limitOf(this.#watcher.budget)) return true;
+    return level - this.#ir.total >= (policy.mask?.minGain ?? 0) * total;
+  }
+
+  /** Between the limit and the low-water mark. If shorter texts do not reach it, the next turns would need more. */
+  #halfWay(): number {
+    const { budget } = this.#watcher;
+    return (limitOf(budget) + lowWaterOf(budget)) / 2;
   }
 
   /** Replaces older turns with their summary. A fresh session begins only at the guard's own line. */
@@ -174,7 +180,7 @@ export class LiveWatch<M> implements Companion<M> {
     const { editor, state, limits } = input;
     const ready = this.#summary.ready(state);
     const level = expectedTokens(input);
-    if (ready === undefined || level <= limitOf(this.#watcher.budget)) return;
+    if (ready === undefined || level <= this.#halfWay()) return;
     const { text, how, at } = ready;
     if (how === "fresh_session" && level < (lineOfAction(limits).compact ?? 0)) return;
     this.#summary.drop();
