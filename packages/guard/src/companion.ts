@@ -6,8 +6,8 @@ import type { ResultPart } from "./view/history.ts";
 export interface Companion<M> {
   /** Carries out what is ready, before the guard's own responses. */
   apply(input: ActionInput<M>): Omit<Responses<M>, "status">;
-  /** Called when the prompt is ready. */
-  prepared(input: ActionInput<M>): void;
+  /** Called when the guard's own responses changed the prompt. */
+  changed(input: ActionInput<M>): void;
   /** Called after each turn. `now` returns the conversation as it is when it is called. */
   observed(now: () => ActionInput<M>): void;
   /** Called when another companion replaces it, or the conversation is forgotten. */
@@ -28,7 +28,7 @@ export function respondWith<M>(
 ): Responses<M> {
   const ready = companion?.apply(input) ?? { state: input.state, events: [], actions: [] };
   const due = respond({ ...input, state: ready.state }, windowTokens, placeholder);
-  companion?.prepared({ ...input, state: due.state });
+  if (due.actions.length > 0) companion?.changed({ ...input, state: due.state });
   return {
     ...due,
     events: [...ready.events, ...due.events],

@@ -7,6 +7,8 @@ import type { PartKind } from "./shape.ts";
 export interface SentPart {
   /** The mark of a text that may be masked. Otherwise derived from what the whole message says. */
   id: string;
+  /** Identifies its message by everything that it says. */
+  print: number;
   kind: PartKind;
   text: string;
   /** Estimated tokens. */
@@ -46,6 +48,7 @@ export function sentParts<M>(input: SentPartsInput<M>): SentPart[] {
       const mask = own === undefined ? undefined : masks.get(own.mark);
       parts.push({
         id: own?.mark ?? `${kind}#${print.exact.toString(36)}.${place}`,
+        print: print.exact,
         kind,
         text: mask?.placeholder ?? text,
         tokens: read.tokens[place]! - (mask?.saved ?? 0),

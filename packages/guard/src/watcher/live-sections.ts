@@ -27,13 +27,13 @@ export const scaleOf = (slope: number, estimate: number, level: number): number 
  * Turns the parts of a prompt into sections, whose tokens add up to the expected level. The system prompt, the user's words
  * and the newest turns are critical, tool results low, and the agent's texts and tool inputs medium. What the policy does
  * not let the guard mask is fixed.
- * @param recencyOf when a part was first sent, in epoch ms, if known
+ * @param recencyOf when the message with a print was first sent, in epoch ms, if known
  * @param before the sections of the prompt before; those that did not change are returned as the same objects
  */
 export function sectionsOf(
   parts: readonly SentPart[],
   { head, level, scale }: PromptFacts,
-  recencyOf: (id: string) => number | undefined,
+  recencyOf: (print: number) => number | undefined,
   before: ReadonlyMap<string, Section> = new Map(),
 ): Section[] {
   const sections = new Map<string, Section>();
@@ -45,7 +45,7 @@ export function sectionsOf(
     const { text: content, tokens } = head;
     add({ id: HEAD_ID, label: "earlier turns", content, tokens: tokens * scale, priority: "critical" });
   }
-  for (const part of parts) add(sectionOf(part, scale, recencyOf(part.id)));
+  for (const part of parts) add(sectionOf(part, scale, recencyOf(part.print)));
   const known = (section: Section): Section => {
     const same = before.get(section.id);
     return same !== undefined && isUnchanged(same, section) ? same : section;

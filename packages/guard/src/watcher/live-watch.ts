@@ -4,6 +4,7 @@ import type { Conversation } from "../conversation.ts";
 import { lineOfAction } from "../decide.ts";
 import type { Responses } from "../respond.ts";
 import { limitOf, lowWaterOf } from "./budget.ts";
+import { FirstSent } from "./first-sent.ts";
 import { scaleOf, sectionsOf, shortTexts } from "./live-sections.ts";
 import type { OptimisticOptions } from "./optimistic.ts";
 import { PreparedSummary } from "./prepared-summary.ts";
@@ -23,14 +24,15 @@ export class LiveWatch<M> implements Companion<M> {
   readonly #ir = new PromptIr();
   /** The prompt as it is sent now. */
   readonly #sent = new Map<string, Section>();
-  /** When each section was first sent, in epoch ms; undefined for those that were there before. */
-  readonly #since = new Map<string, number | undefined>();
+  readonly #firstSent = new FirstSent();
   /** Sections whose shorter text saves nothing or could not be stored. */
   readonly #unfit = new Set<string>();
   readonly #watcher: ContextWatcher;
   readonly #summary: PreparedSummary<M>;
   readonly #looks = new Set<Promise<void>>();
   #tokensOf: (text: string) => number = () => 0;
+  /** False while there is nothing to prepare or to apply, so that turns far below the limit cost nothing. */
+  #active = false;
   #stopped = false;
 
   constructor(conversation: Conversation<M>, options: OptimisticOptions<M>, onStop: () => void) {
@@ -41,7 +43,7 @@ export class LiveWatch<M> implements Companion<M> {
     const { summarize, patienceMs = DEFAULT_PATIENCE_MS, perRound } = options;
     const onError = (error: unknown) => this.#report(error);
     this.#watcher = new ContextWatcher(this.#ir, {
-      budget: { lowWaterRatio: 0.2, ...options.budget },
+      budget: { lowWaterRatio: 0.3, ...options.budget },
       tokenizer: (text) => this.#tokensOf(text),
       clock: this.#clock,
       lastResort: "keep",
@@ -55,7 +57,7 @@ export class LiveWatch<M> implements Companion<M> {
 
   apply(input: ActionInput<M>): Applied<M> {
     const applied: Applied<M> = { state: input.state, events: [], actions: [] };
-    if (!this.#resize(input)) return applied;
+    if (!this.#active || !this.#resize(input)) return applied;
     this.#sync(input);
     const level = expectedTokens(input);
     if (level <= limitOf(this.#watcher.budget)) return applied;
@@ -64,16 +66,28 @@ export class LiveWatch<M> implements Companion<M> {
     return applied;
   }
 
-  prepared(input: ActionInput<M>): void {
-    if (this.#resize(input)) this.#sync(input);
+  changed(input: ActionInput<M>): void {
+    if (this.#active && this.#resize(input)) this.#sync(input);
   }
 
   observed(now: () => ActionInput<M>): void {
     const input = now();
     if (!this.#resize(input)) return;
+    this.#firstSent.record(input.state.seen?.exact ?? [], this.#clock());
+    const over = expectedTokens(input) > limitOf(this.#watcher.budget);
+    if (over) this.#active = true;
+    if (!this.#active) return;
     this.#sync(input);
-    const look: Promise<void> = this.#look(now).finally(() => this.#looks.delete(look));
-    this.#looks.add(look);
+    if (over) {
+      const look: Promise<void> = this.#look(now).finally(() => this.#looks.delete(look));
+      this.#looks.add(look);
+    } else if (!this.#watcher.busy && !this.#summary.isOpen) this.#rest();
+  }
+
+  /** Forgets the prompt until there is something to prepare again. */
+  #rest(): void {
+    this.#active = false;
+    for (const id of [...this.#sent.keys()]) this.#forget(id);
   }
 
   async settled(): Promise<void> {
@@ -116,15 +130,19 @@ export class LiveWatch<M> implements Companion<M> {
     const scale = scaleOf(state.calibration.slope, estimate, level);
     const head = state.cut && { text: state.cut.head, tokens: editor.textTokens(state.cut.head) };
     this.#tokensOf = (text) => scale * editor.textTokens(text);
-    const first = this.#sent.size === 0;
-    const recencyOf = (id: string) => {
-      if (!this.#since.has(id)) this.#since.set(id, first ? undefined : this.#clock());
-      return this.#since.get(id);
-    };
     const fit = parts.map((part) => (this.#unfit.has(part.id) ? { ...part, maskable: false } : part));
-    const sections = sectionsOf(fit, { head, level, scale }, recencyOf, this.#sent);
+    const sections = sectionsOf(
+      fit,
+      { head, level, scale },
+      (print) => this.#firstSent.at(print),
+      this.#sent,
+    );
     const ids = new Set(sections.map(({ id }) => id));
-    for (const id of this.#sent.keys()) if (!ids.has(id)) this.#forget(id);
+    for (const id of this.#sent.keys()) {
+      if (ids.has(id)) continue;
+      this.#forget(id);
+      this.#unfit.delete(id);
+    }
     for (const section of sections) {
       if (this.#sent.get(section.id) === section) continue;
       this.#sent.set(section.id, section);
@@ -136,8 +154,6 @@ export class LiveWatch<M> implements Companion<M> {
 
   #forget(id: string): void {
     this.#sent.delete(id);
-    this.#since.delete(id);
-    this.#unfit.delete(id);
     this.#ir.remove(id);
   }
 

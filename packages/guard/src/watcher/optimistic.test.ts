@@ -6,7 +6,7 @@ import type { GuardOptions } from "../types.ts";
 import type { Message } from "../view/shape.ts";
 import { limitOf, type OptimisticOptions, optimistic, resolveBudget, type Section } from "./index.ts";
 
-/** The guard masks and summarises at 2,000 tokens; preparation begins above 1,700 and goes down to 1,300. */
+/** The guard masks and summarises at 2,000 tokens; preparation begins above 1,700 and goes down to 1,100. */
 const POLICY = {
   thresholds: { warning: null, ceiling: 2_000, soft: null, hard: null, reserve: null },
   mask: { keepTurns: 2, minTokens: 40 },

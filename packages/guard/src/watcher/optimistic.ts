@@ -9,7 +9,7 @@ import type { Compact } from "./watcher.ts";
 export interface OptimisticOptions<M> {
   /**
    * Default of `total`: the lowest line at which the guard acts, or else the window. Preparation begins `reserveRatio`
-   * below it (default 0.15) and goes `lowWaterRatio` further (default 0.2).
+   * below it (default 0.15) and goes `lowWaterRatio` further (default 0.3).
    */
   budget?: Partial<TokenBudget>;
   /** Shortens one text that the policy lets the guard mask. Default: its first part, without a model. */

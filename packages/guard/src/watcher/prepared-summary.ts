@@ -68,6 +68,11 @@ export class PreparedSummary<M> {
     }
   }
 
+  /** True if a summary is ready or under way. */
+  get isOpen(): boolean {
+    return this.#covered !== undefined;
+  }
+
   /** The summary that is ready, and the index of the first message that it does not cover. */
   ready({ seen }: GuardState): { text: string; how: CompactPolicy["how"]; at: number } | undefined {
     if (this.#covered === undefined || this.#text === undefined) return undefined;
