@@ -221,6 +221,10 @@ describe("sections of a live conversation", () => {
     const same = (scale: number) => at(scale, before as never).some((section) => section === result);
     expect(same(1.05)).toBe(true);
     expect(same(1.3)).toBe(false);
+    // A part that becomes one of the newest must not be shortened any longer.
+    const newest = parts.map((part) => ({ ...part, newest: true }));
+    const facts = { head: undefined, level: 400, scale: 1 };
+    expect(sectionsOf(newest, facts, NEVER_SEEN, before as never)).not.toContain(result);
     const total = at(1.05, before as never).reduce((sum, { tokens }) => sum + tokens, 0);
     expect(total).toBeCloseTo(400, 6);
   });

@@ -104,7 +104,6 @@ function isUnchanged(before: Section, now: Section): boolean {
   return (
     before.content === now.content &&
     before.priority === now.priority &&
-    before.stage === now.stage &&
     before.fixed === now.fixed &&
     Math.abs(before.tokens - now.tokens) <= tolerance * before.tokens
   );

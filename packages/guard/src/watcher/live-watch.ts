@@ -81,13 +81,7 @@ export class LiveWatch<M> implements Companion<M> {
     if (over) {
       const look: Promise<void> = this.#look(now).finally(() => this.#looks.delete(look));
       this.#looks.add(look);
-    } else if (!this.#watcher.busy && !this.#summary.isOpen) this.#rest();
-  }
-
-  /** Forgets the prompt until there is something to prepare again. */
-  #rest(): void {
-    this.#active = false;
-    for (const id of [...this.#sent.keys()]) this.#forget(id);
+    } else if (!this.#watcher.busy && !this.#summary.isOpen) this.#active = false;
   }
 
   async settled(): Promise<void> {
@@ -140,8 +134,9 @@ export class LiveWatch<M> implements Companion<M> {
     const ids = new Set(sections.map(({ id }) => id));
     for (const id of this.#sent.keys()) {
       if (ids.has(id)) continue;
-      this.#forget(id);
+      this.#sent.delete(id);
       this.#unfit.delete(id);
+      this.#ir.remove(id);
     }
     for (const section of sections) {
       if (this.#sent.get(section.id) === section) continue;
@@ -150,11 +145,6 @@ export class LiveWatch<M> implements Companion<M> {
     }
     this.#watcher.dropStale();
     this.#summary.dropStale(input);
-  }
-
-  #forget(id: string): void {
-    this.#sent.delete(id);
-    this.#ir.remove(id);
   }
 
   /** Masks the texts that have a shorter version. */

@@ -43,6 +43,11 @@ function setup(options: OptimisticOptions<Message> = {}, given: Partial<GuardOpt
   return { ...tested, ahead, history, step };
 }
 
+/** Lets promises that are resolved go on. */
+async function ticks(): Promise<void> {
+  for (let tick = 0; tick < 20; tick++) await Promise.resolve();
+}
+
 const said = (messages: readonly Message[]) => JSON.stringify(messages);
 
 describe("optimistic compaction of a conversation", () => {
@@ -190,6 +195,108 @@ describe("optimistic compaction of a conversation", () => {
     for (const { resolve } of [...compacting.calls, ...summarizing.calls]) resolve("stale");
     await ahead.settled();
     expect(said(guard.prepare(history).messages)).not.toContain("stale");
+  });
+
+  it("aborts the work on texts that the guard masks itself at its line", () => {
+    const { calls, begin } = deferred();
+    const { guard, history, of } = setup({ compact: (_, signal) => begin(signal) });
+    for (let turn = 0; turn < 5; turn++) {
+      guard.observe(usage(counted(guard.prepare(history).messages), `t${turn}`));
+      history.push(...toolTurn(350));
+    }
+    guard.observe(usage(counted(guard.prepare(history).messages), "t5"));
+    expect(calls.length).toBeGreaterThan(0);
+    expect(of("masked")).toEqual([]);
+    history.push(...toolTurn(350));
+    guard.prepare(history);
+    expect(of("masked")).toHaveLength(1);
+    expect(calls[0]!.signal.aborted).toBe(true);
+  });
+
+  it("applies texts that are written one after the other as one batch, unless the line comes", async () => {
+    const { calls, begin } = deferred();
+    const { step, history, of } = setup({ compact: (_, signal) => begin(signal), perRound: 1 });
+    for (let turn = 0; turn < 9; turn++) step(150);
+    history.push({ role: "user", content: filler(300) });
+    step(10);
+    calls[0]!.resolve("a short version");
+    await ticks();
+    expect(calls).toHaveLength(2);
+    step(10);
+    expect(of("masked")).toEqual([]);
+    step(400);
+    const { messages } = step(10);
+    expect(said(messages)).toContain("a short version");
+  });
+
+  it("does not apply a summary that is written in the moment in which its messages are taken back", async () => {
+    const { calls, begin } = deferred();
+    const { guard, history, ahead } = setup({ summarize: ({ signal }) => begin(signal) });
+    const say = (turn: number) => {
+      guard.observe(usage(counted(guard.prepare(history).messages), `t${turn}`));
+      history.push(
+        { role: "assistant", content: `step ${turn} ${filler(95)}` },
+        { role: "user", content: "on" },
+      );
+    };
+    for (let turn = 0; turn < 17; turn++) say(turn);
+    await ticks();
+    expect(calls).toHaveLength(1);
+    calls[0]!.resolve("of messages that were taken back");
+    history[2] = { role: "assistant", content: filler(95, "other") };
+    guard.prepare(history);
+    await ahead.settled();
+    // The next summary is still being written.
+    guard.observe(usage(counted(guard.prepare(history).messages), "t17"));
+    await ticks();
+    expect(calls).toHaveLength(2);
+    history.push({ role: "assistant", content: filler(30) });
+    expect(said(guard.prepare(history).messages)).not.toContain("taken back");
+  });
+
+  it("does not part a call from a result that comes after the summary was begun", async () => {
+    const { guard, history, ahead } = setup({ summarize: () => "of the beginning" });
+    const call = { id: "late", name: "deploy", arguments: {} };
+    history.push({ role: "assistant", content: "", toolCalls: [call] });
+    for (let turn = 0; turn < 17; turn++) {
+      guard.observe(usage(counted(guard.prepare(history).messages), `t${turn}`));
+      history.push({ role: "user", content: "meanwhile" }, { role: "assistant", content: filler(95) });
+    }
+    await ahead.settled();
+    history.push({ role: "tool", toolCallId: "late", content: "deployed" });
+    const { messages } = guard.prepare(history);
+    const has = (text: string) => said(messages).includes(text);
+    expect(has("of the beginning")).toBe(false);
+    expect(has("deployed")).toBe(has('"name":"deploy"'));
+  });
+
+  it("asks for no summary while the harness writes one", async () => {
+    const summarize = vi.fn(() => "not needed");
+    const { guard, history, ahead } = setup({ summarize });
+    for (let turn = 0; turn < 13; turn++)
+      history.push({ role: "assistant", content: filler(150) }, { role: "user", content: "on" });
+    const { actions } = guard.prepare(history);
+    expect(actions.map(({ type }) => type)).toEqual(["compact"]);
+    guard.observe(usage(counted(history), "t"));
+    await ahead.settled();
+    expect(summarize).not.toHaveBeenCalled();
+  });
+
+  it("changes the view rarely, so that the provider's cache stays valid between changes", async () => {
+    const { guard, history, ahead, of } = setup({ summarize: () => filler(50), compact: short });
+    for (let turn = 0; turn < 200; turn++) {
+      guard.observe(usage(counted(guard.prepare(history).messages), `t${turn}`));
+      history.push(...toolTurn(60));
+      if (turn % 10 === 0) history.push({ role: "user", content: filler(20) });
+      await ahead.settled();
+    }
+    expect(of("compacted").length).toBeGreaterThan(0);
+    expect(of("masked").length + of("compacted").length).toBeLessThan(30);
+  });
+
+  it("refuses an invalid budget at once", () => {
+    const guard = createGuard<Message>({ identity: { harness: "h" } });
+    expect(() => optimistic(guard, { budget: { reserveRatio: 1.5 } })).toThrow(RangeError);
   });
 
   it("ends with its handle only what it began itself", async () => {

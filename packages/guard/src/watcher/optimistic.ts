@@ -1,7 +1,7 @@
 import { Conversation } from "../conversation.ts";
 import type { SummaryRequest } from "../fit.ts";
 import type { Guard } from "../guard.ts";
-import type { TokenBudget } from "./budget.ts";
+import { resolveBudget, type TokenBudget } from "./budget.ts";
 import { LiveWatch } from "./live-watch.ts";
 import type { Compact } from "./watcher.ts";
 
@@ -49,6 +49,7 @@ export function optimistic<M>(
   target: Conversation<M> | Guard<M>,
   options: OptimisticOptions<M> = {},
 ): OptimisticCompaction {
+  resolveBudget(options.budget ?? {});
   const watches = new Set<LiveWatch<M>>();
   let stopped = false;
   const companionOf = (conversation: Conversation<M>): LiveWatch<M> => {

@@ -119,13 +119,11 @@ function planSummary<M>(
 }
 
 function stillBegins<M>(
-  { how, prints, head }: Covered,
+  { prints, head }: Covered,
   { state, policy }: Pick<ActionInput<M>, "state" | "policy">,
 ): boolean {
-  const { compact } = policy;
   return (
-    compact !== null &&
-    how === howToCompact(state, compact, policy) &&
+    policy.compact !== null &&
     head === state.cut?.head &&
     prints.every((print, index) => print === state.seen?.exact[index])
   );
