@@ -113,17 +113,12 @@ export class Conversation<M = Message> {
    * reason as `kind`. Never throws for an unreadable value.
    */
   observe(value: unknown, facts: ObserveFacts = {}): Observation {
+    const { level } = this.#state;
     const read = readUsage(value);
     const reading = facts.answered === true ? uncountedTurn(read, value) : read;
     if (reading.kind === "none") {
       this.#learnWindows(reading.windows);
-      return {
-        kind: reading.reason,
-        level: this.#state.level,
-        utilization: undefined,
-        flags: [],
-        crossed: [],
-      };
+      return { kind: reading.reason, level, utilization: undefined, flags: [], crossed: [] };
     }
     const at = this.#clock();
     const model = reading.model ?? facts.model ?? this.#state.model ?? "unknown";
@@ -133,7 +128,7 @@ export class Conversation<M = Message> {
     const own = this.identity.agent ?? "main";
     if ((agent !== undefined && agent !== own) || facts.purpose !== undefined) {
       this.#reportTurn({ id, model, usage: reading.usage, facts, observed: undefined }, at, agent);
-      return { kind: "other", level: this.#state.level, utilization: undefined, flags: [], crossed: [] };
+      return { kind: "other", level, utilization: undefined, flags: [], crossed: [] };
     }
     if ("sent" in facts) this.#state = { ...this.#state, sent: facts.sent };
     const window = this.#window(model);
@@ -206,8 +201,8 @@ export class Conversation<M = Message> {
   prepare(messages: readonly M[], { summaries = true, besides }: PrepareFacts = {}): Prepared<M> {
     this.#sendBesides(besides);
     this.#sync(messages);
-    const nobody = !summaries && this.#companion?.summarizes !== true;
-    if (nobody && this.policy.compact !== null) this.#warn(NO_SUMMARISER);
+    const summarizes = summaries || this.#companion?.summarizes === true;
+    if (!summarizes && this.policy.compact !== null) this.#warn(NO_SUMMARISER);
     const window = this.#window();
     const limits = limitsOf(this.policy.thresholds, window.tokens);
     const placeholder = this.#options.placeholder ?? placeholderFor;

@@ -165,7 +165,10 @@ function overflow({ level, windowTokens, cutGain }: Facts, policy: GuardPolicy):
 }
 
 /** True if the last action was too few turns ago, and the hard line is not reached. */
-function isTooSoon({ turnsSinceAction, level, limits }: Facts, { pace }: GuardPolicy): boolean {
+export function isTooSoon(
+  { turnsSinceAction, level, limits }: Pick<Facts, "turnsSinceAction" | "level" | "limits">,
+  { pace }: GuardPolicy,
+): boolean {
   if (turnsSinceAction === undefined || (limits.hard !== undefined && level >= limits.hard)) return false;
   return turnsSinceAction < pace.minTurns;
 }

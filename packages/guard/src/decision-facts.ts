@@ -3,6 +3,11 @@ import { type Facts, howToCompact, lineOfAction } from "./decide.ts";
 import { inContext } from "./measure/calibrate.ts";
 import { restartMarker } from "./texts.ts";
 
+/** Number of turns since the last action. A harness that does not report its turns cannot be paced by them. */
+export function turnsSince(actedAt: number | undefined, allTurns: number): number | undefined {
+  return actedAt === undefined || allTurns === 0 ? undefined : allTurns - actedAt;
+}
+
 /**
  * Collects the input of the next decision, in tokens. Skips gains that cannot matter at this level, because they cost
  * time. `compacting` is true while a summary request is open. `actedAt` is that of the state before this prompt: several
@@ -54,8 +59,7 @@ export function factsOf<M>(
         : 0,
     windDownTurns: windDownAt === undefined ? undefined : allTurns - windDownAt,
     restarts,
-    // A harness that does not report its turns cannot be paced by them.
-    turnsSinceAction: actedAt === undefined || allTurns === 0 ? undefined : allTurns - actedAt,
+    turnsSinceAction: turnsSince(actedAt, allTurns),
     weakActions,
     growth,
   };

@@ -90,6 +90,6 @@ it("as a last resort keeps the sections, if asked to", async () => {
   const watcher = new ContextWatcher(ir, { budget: { total: 1_000 }, tokenizer: words, lastResort: "keep" });
   expect(await watcher.look()).toMatchObject({ status: "exhausted" });
   expect(ir.get("log")!.stage).toBe("stub");
-  watcher.resize(2_000);
+  watcher.resize({ total: 2_000 });
   expect(await watcher.look()).toMatchObject({ status: "within" });
 });

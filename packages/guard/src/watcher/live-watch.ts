@@ -1,8 +1,10 @@
 import { type ActionInput, compact, expectedTokens, mask } from "../actions.ts";
 import type { Companion } from "../companion.ts";
 import type { Conversation } from "../conversation.ts";
-import { lineOfAction } from "../decide.ts";
+import { isTooSoon, lineOfAction } from "../decide.ts";
+import { turnsSince } from "../decision-facts.ts";
 import type { Responses } from "../respond.ts";
+import { modelSummarizer } from "../summary/summarizer.ts";
 import { limitOf, lowWaterOf } from "./budget.ts";
 import { FirstSent } from "./first-sent.ts";
 import { scaleOf, sectionsOf, shortTexts } from "./live-sections.ts";
@@ -13,6 +15,11 @@ import type { Section } from "./section.ts";
 import { ContextWatcher, DEFAULT_PATIENCE_MS } from "./watcher.ts";
 
 type Applied<M> = Omit<Responses<M>, "status">;
+
+/** How far below the limit preparation goes at least, as a fraction of the line. */
+const LOW_WATER_RATIO = 0.3;
+/** What it leaves at least, however fast the context grows, as a fraction of the line. */
+const LEAST_LOW_WATER = 0.3;
 
 /** Prepares the edits of one conversation in the background. */
 export class LiveWatch<M> implements Companion<M> {
@@ -40,10 +47,12 @@ export class LiveWatch<M> implements Companion<M> {
     this.#options = options;
     this.#onStop = onStop;
     this.#clock = options.clock ?? Date.now;
-    const { summarize, patienceMs = DEFAULT_PATIENCE_MS, perRound } = options;
+    const { summaryModel, patienceMs = DEFAULT_PATIENCE_MS, perRound } = options;
+    const summarize =
+      options.summarize ?? (summaryModel && modelSummarizer(conversation.shape, summaryModel));
     const onError = (error: unknown) => this.#report(error);
     this.#watcher = new ContextWatcher(this.#ir, {
-      budget: { lowWaterRatio: 0.3, ...options.budget },
+      budget: options.budget ?? {},
       tokenizer: (text) => this.#tokensOf(text),
       clock: this.#clock,
       lastResort: "keep",
@@ -55,12 +64,16 @@ export class LiveWatch<M> implements Companion<M> {
     this.#summary = new PreparedSummary({ summarize, patienceMs, clock: this.#clock, onError });
   }
 
-  apply(input: ActionInput<M>): Applied<M> {
+  get summarizes(): boolean {
+    return this.#options.summarize !== undefined || this.#options.summaryModel !== undefined;
+  }
+
+  apply(input: ActionInput<M>, windowTokens: number | undefined): Applied<M> {
     const applied: Applied<M> = { state: input.state, events: [], actions: [] };
     if (!this.#active || !this.#resize(input)) return applied;
     this.#sync(input);
     const level = expectedTokens(input);
-    if (level <= limitOf(this.#watcher.budget)) return applied;
+    if (level <= limitOf(this.#watcher.budget) || isPacing(input, level, windowTokens)) return applied;
     this.#applyTexts(input, level, applied);
     this.#applySummary({ ...input, state: applied.state }, applied);
     return applied;
@@ -104,12 +117,16 @@ export class LiveWatch<M> implements Companion<M> {
   }
 
   /** Learns the line to stay below. Returns false if there is none, or the guard may not act. */
-  #resize({ policy, limits }: ActionInput<M>): boolean {
+  #resize({ policy, limits, state }: ActionInput<M>): boolean {
     if (this.#stopped || policy.mode === "warn_only") return false;
     const total =
       this.#options.budget?.total ?? lineOfAction(limits).mask ?? this.#conversation.read().windowTokens;
     if (total === undefined) return false;
-    if (total !== this.#watcher.budget.total) this.#watcher.resize(total);
+    const { reserveRatio } = this.#watcher.budget;
+    const room = (state.growth * policy.pace.roomTurns) / total;
+    const most = Math.max(0, 1 - reserveRatio - LEAST_LOW_WATER);
+    const { lowWaterRatio = Math.min(most, Math.max(LOW_WATER_RATIO, room)) } = this.#options.budget ?? {};
+    this.#watcher.resize({ total, lowWaterRatio });
     return true;
   }
 
@@ -222,6 +239,16 @@ export class LiveWatch<M> implements Companion<M> {
       // Preparation goes on: an error here would end the process as an unhandled rejection.
     }
   }
+}
+
+/** True if the guard acted too few turns ago, and the prompt still fits. */
+function isPacing<M>(
+  { state, policy, limits }: ActionInput<M>,
+  level: number,
+  windowTokens: number | undefined,
+): boolean {
+  if (windowTokens !== undefined && level >= windowTokens) return false;
+  return isTooSoon({ turnsSinceAction: turnsSince(state.actedAt, state.allTurns), level, limits }, policy);
 }
 
 function withRecallKey(text: string, key: string | undefined): string {

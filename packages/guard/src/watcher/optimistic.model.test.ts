@@ -55,6 +55,7 @@ class Harness {
         thresholds: { warning: null, ceiling: LINE, soft: null, hard: null, reserve: null },
         mask: { keepTurns: KEEP_TURNS, minTokens: MIN_TOKENS, minGain: 0 },
         compact: { keepTurns: 2, minGain: 0.05 },
+        pace: { minTurns: 0, roomTurns: 0 },
         restart: null,
       },
       ...(state && { state }),

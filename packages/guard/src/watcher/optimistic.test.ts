@@ -9,7 +9,8 @@ import { limitOf, type OptimisticOptions, optimistic, resolveBudget, type Sectio
 /** The guard masks and summarises at 2,000 tokens; preparation begins above 1,700 and goes down to 1,100. */
 const POLICY = {
   thresholds: { warning: null, ceiling: 2_000, soft: null, hard: null, reserve: null },
-  mask: { keepTurns: 2, minTokens: 40 },
+  mask: { keepTurns: 2, minTokens: 40, minGain: 0.03 },
+  pace: { minTurns: 0, roomTurns: 0 },
   restart: null,
 } as const;
 const LIMIT = limitOf(resolveBudget({ total: 2_000 }));
@@ -300,6 +301,59 @@ describe("optimistic compaction of a conversation", () => {
     }
     expect(of("compacted").length).toBeGreaterThan(0);
     expect(of("masked").length + of("compacted").length).toBeLessThan(13);
+  });
+
+  it("keeps the pace of the policy between two changes", async () => {
+    const pace = { minTurns: 8, roomTurns: 0 };
+    const { step, ahead, guard } = setup({ compact: short }, { policy: { ...POLICY, pace } });
+    const acted: number[] = [];
+    for (let turn = 0; turn < 40; turn++) {
+      if (step(150).actions.length > 0) acted.push(turn);
+      await ahead.settled();
+    }
+    expect(acted.length).toBeGreaterThan(2);
+    for (const [at, turn] of acted.slice(1).entries()) expect(turn - acted[at]!).toBeGreaterThanOrEqual(8);
+    expect(guard.state.actedAt).toBe(acted.at(-1));
+  });
+
+  it("frees more where the context grows fast", async () => {
+    const freed = await Promise.all(
+      [0, 12].map(async (roomTurns) => {
+        const pace = { minTurns: 0, roomTurns };
+        const { step, ahead, of } = setup({ compact: short }, { policy: { ...POLICY, pace } });
+        for (let turn = 0; turn < 25; turn++) {
+          step(80);
+          await ahead.settled();
+        }
+        const [first] = of("masked") as { tokens_before: number; tokens_after: number }[];
+        return first!.tokens_before - first!.tokens_after;
+      }),
+    );
+    expect(freed[1]).toBeGreaterThan(freed[0]! + 100);
+  });
+
+  it("summarises where only it has a summariser", async () => {
+    const warnings: string[] = [];
+    const prompts: string[] = [];
+    const { guard, history, ahead, of } = setup(
+      {
+        summaryModel: async ({ system, prompt }) => {
+          prompts.push(system, prompt);
+          return '{"goal": "written by the model"}';
+        },
+      },
+      { onWarning: (text) => warnings.push(text) },
+    );
+    for (let turn = 0; turn < 20; turn++) {
+      const { messages } = await fit(guard, history);
+      guard.observe(usage(counted(messages), `t${turn}`));
+      history.push({ role: "assistant", content: filler(95) }, { role: "user", content: "go on" });
+      await ahead.settled();
+    }
+    expect(of("compacted")).toHaveLength(1);
+    expect(guard.state.cut?.summary).toContain("written by the model");
+    expect(prompts[1]).toContain("<conversation>");
+    expect(warnings).toEqual([]);
   });
 
   it("refuses an invalid budget at once", () => {

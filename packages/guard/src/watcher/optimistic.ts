@@ -1,6 +1,7 @@
 import { Conversation } from "../conversation.ts";
 import type { SummaryRequest } from "../fit.ts";
 import type { Guard } from "../guard.ts";
+import type { TextModel } from "../summary/summarizer.ts";
 import { resolveBudget, type TokenBudget } from "./budget.ts";
 import { LiveWatch } from "./live-watch.ts";
 import type { Compact } from "./watcher.ts";
@@ -9,13 +10,19 @@ import type { Compact } from "./watcher.ts";
 export interface OptimisticOptions<M> {
   /**
    * Default of `total`: the lowest line at which the guard acts, or else the window. Preparation begins `reserveRatio`
-   * below it (default 0.15) and goes `lowWaterRatio` further (default 0.3).
+   * below it (default 0.15) and goes `lowWaterRatio` further (default: 0.3, or more if the context grows fast, so that there
+   * is room for `pace.roomTurns` turns).
    */
   budget?: Partial<TokenBudget>;
   /** Shortens one text that the policy lets the guard mask. Default: its first part, without a model. */
   compact?: Compact;
-  /** Summarises older turns. Called when shorter texts are not enough. Without it, no summary is prepared. */
+  /**
+   * Summarises older turns. Called when shorter texts are not enough. Without this and `summaryModel`, no summary is
+   * prepared.
+   */
   summarize?: (request: SummaryRequest<M>) => Promise<string> | string;
+  /** Asks a model for the summary, with the guard's own prompt, if there is no `summarize`. */
+  summaryModel?: TextModel;
   /** Time limit of each call of `compact` and `summarize`, in ms. Default: 30,000. */
   patienceMs?: number;
   /** Maximum number of texts shortened at once, which limits parallel model calls. Default: no limit. */

@@ -137,9 +137,9 @@ export class ContextWatcher {
     return this.#busy;
   }
 
-  /** Changes the total of the budget, in tokens. */
-  resize(total: number): void {
-    this.#budget = resolveBudget({ ...this.#budget, total });
+  /** Changes fields of the budget. */
+  resize(budget: Partial<TokenBudget>): void {
+    this.#budget = resolveBudget({ ...this.#budget, ...budget });
     this.#limit = limitOf(this.#budget);
   }
 
