@@ -34,6 +34,8 @@ export async function watcher(context: ExampleContext) {
     policy: {
       thresholds: { warning: null, ceiling: LINE, soft: null, hard: null, reserve: null },
       mask: { keepTurns: 1 },
+      // Three files fill this line, so do not wait for more turns.
+      pace: { minTurns: 1 },
     },
     onEvent: (event) => {
       reporter.record(event);

@@ -171,7 +171,7 @@ class Harness {
     if (first.actions.some(({ type }) => type === "compacted")) {
       this.seen.add("applied a summary");
       const covered = this.history.slice(0, cut!.at);
-      const known = new Set([...idsIn(covered), ...idsIn(cutBefore?.summary ?? "")]);
+      const known = new Set([...idsIn(covered), ...idsIn(cutBefore?.head ?? "")]);
       const told = new Set(idsIn(cut!.summary));
       expect(
         [...told].filter((id) => !known.has(id)),
