@@ -41,10 +41,10 @@ export function sentParts<M>(input: SentPartsInput<M>): SentPart[] {
   const { entries, pinned } = history;
   const parts: SentPart[] = [];
   const add = (index: number) => {
-    const { message, results, longTexts, print } = entries[index]!;
+    const { message, results, longTexts, inputs, print } = entries[index]!;
     const read = reader.read(message);
     for (const [place, { kind, text, tool, input: given }] of read.parts.entries()) {
-      const own = [...results, ...longTexts].find(({ part }) => part === place);
+      const own = [...results, ...longTexts, ...inputs].find(({ part }) => part === place);
       const mask = own === undefined ? undefined : masks.get(own.mark);
       parts.push({
         id: own?.mark ?? `${kind}#${print.exact.toString(36)}.${place}`,

@@ -5,7 +5,9 @@ import { isTooSoon, lineOfAction } from "../decide.ts";
 import { turnsSince } from "../decision-facts.ts";
 import type { Responses } from "../respond.ts";
 import { modelSummarizer } from "../summary/summarizer.ts";
+import { shortenedInput } from "../view/placeholder.ts";
 import { limitOf, lowWaterOf } from "./budget.ts";
+import { summariseWithoutModel } from "./built-in-summary.ts";
 import { FirstSent } from "./first-sent.ts";
 import { scaleOf, sectionsOf, shortTexts } from "./live-sections.ts";
 import type { OptimisticOptions } from "./optimistic.ts";
@@ -34,6 +36,8 @@ export class LiveWatch<M> implements Companion<M> {
   readonly #firstSent = new FirstSent();
   /** Sections whose shorter text saves nothing or could not be stored. */
   readonly #unfit = new Set<string>();
+  /** Inputs of tools that may be shortened, by their section. They must stay JSON, so no model writes them. */
+  readonly #inputs = new Map<string, unknown>();
   readonly #watcher: ContextWatcher;
   readonly #summary: PreparedSummary<M>;
   readonly #looks = new Set<Promise<void>>();
@@ -58,7 +62,11 @@ export class LiveWatch<M> implements Companion<M> {
       lastResort: "keep",
       patienceMs,
       onError,
-      ...(options.compact && { compact: options.compact }),
+      compact: (section, signal) => {
+        const input = this.#inputs.get(section.id);
+        if (input !== undefined) return shortenedInput(input, undefined);
+        return (options.compact ?? summariseWithoutModel)(section, signal);
+      },
       ...(perRound !== undefined && { perRound }),
     });
     this.#summary = new PreparedSummary({ summarize, patienceMs, clock: this.#clock, onError });
@@ -148,6 +156,9 @@ export class LiveWatch<M> implements Companion<M> {
       (print) => this.#firstSent.at(print),
       this.#sent,
     );
+    this.#inputs.clear();
+    for (const { kind, id, input, maskable } of fit)
+      if (kind === "call" && maskable) this.#inputs.set(id, input);
     const ids = new Set(sections.map(({ id }) => id));
     for (const id of this.#sent.keys()) {
       if (ids.has(id)) continue;
