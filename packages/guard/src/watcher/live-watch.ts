@@ -5,6 +5,7 @@ import { isTooSoon, lineOfAction } from "../decide.ts";
 import { turnsSince } from "../decision-facts.ts";
 import type { Responses } from "../respond.ts";
 import { modelSummarizer } from "../summary/summarizer.ts";
+import { maskedNotice } from "../texts.ts";
 import { shortenedInput } from "../view/placeholder.ts";
 import { limitOf, lowWaterOf } from "./budget.ts";
 import { summariseWithoutModel } from "./built-in-summary.ts";
@@ -144,9 +145,10 @@ export class LiveWatch<M> implements Companion<M> {
     const parts = editor.parts(state, policy);
     // The conversation let go of its messages.
     if (parts.length === 0) return;
-    const estimate = editor.estimate(state);
-    const level = expectedTokens(input);
-    const scale = scaleOf(state.calibration.slope, estimate, level);
+    const expected = expectedTokens(input);
+    const scale = scaleOf(state.calibration.slope, editor.estimate(state), expected);
+    // With room for the notice to the agent that comes with masked texts.
+    const level = expected + scale * editor.textTokens(maskedNotice(parts.length, 1));
     const head = state.cut && { text: state.cut.head, tokens: editor.textTokens(state.cut.head) };
     this.#tokensOf = (text) => scale * editor.textTokens(text);
     const fit = parts.map((part) => (this.#unfit.has(part.id) ? { ...part, maskable: false } : part));
