@@ -5,13 +5,9 @@ import { Conversation } from "../packages/guard/src/conversation/index.ts";
 import type { GuardOptions, Message } from "../packages/guard/src/index.ts";
 import { fileSpool } from "../packages/guard/src/node/index.ts";
 import { createReporter } from "../packages/guard/src/report/index.ts";
-import {
-  ContextWatcher,
-  PromptIr,
-  planCompaction,
-  resolveBudget,
-  type Section,
-} from "../packages/guard/src/watcher/index.ts";
+import { resolveBudget } from "../packages/guard/src/watcher/budget.ts";
+import { ContextWatcher, PromptIr, type Section } from "../packages/guard/src/watcher/index.ts";
+import { planCompaction } from "../packages/guard/src/watcher/plan.ts";
 
 /** Median time of one call after a warm-up, ms. */
 function median(times: number, call: (index: number) => void): number {

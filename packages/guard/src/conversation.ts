@@ -20,7 +20,7 @@ import { settleWindDown, withFact } from "./state-changes.ts";
 import { storeText } from "./store-text.ts";
 import { syncHistory } from "./sync-history.ts";
 import { EXHAUSTED, historyChanged, NO_SUMMARISER, windowUnknown } from "./texts.ts";
-import type { TurnToReport } from "./turn-event.ts";
+import { crossingBody, type TurnToReport } from "./turn-event.ts";
 import type {
   Action,
   ConversationOptions,
@@ -141,15 +141,7 @@ export class Conversation<M = Message> {
     this.#state = observed.state;
     this.#state = settleWindDown(this.#state, this.#limits(model), this.#state.level);
     this.#reportTurn({ id, model, usage: observed.usage, facts, observed }, at, undefined);
-    for (const crossing of observed.crossings) {
-      this.#emit({
-        type: "threshold_crossed",
-        threshold: crossing.threshold,
-        direction: crossing.up ? "up" : "down",
-        threshold_tokens: crossing.thresholdTokens,
-        context_tokens: crossing.contextTokens,
-      });
-    }
+    for (const crossing of observed.crossings) this.#emit(crossingBody(crossing));
     this.#companion?.observed(() => this.#input());
     return {
       kind: observed.merged ? "merged" : "turn",

@@ -1,4 +1,4 @@
-import type { Usage } from "@plimsoll/protocol/pure";
+import type { Crossing, Usage } from "@plimsoll/protocol/pure";
 import type { EventBody } from "./events.ts";
 import type { TurnObserved } from "./observe.ts";
 import type { ObserveFacts } from "./types.ts";
@@ -31,5 +31,16 @@ export function turnBody(turn: TurnToReport): EventBody {
     ...(facts.durationMs === undefined ? {} : { duration_ms: facts.durationMs }),
     ...(facts.costUsd === undefined ? {} : { cost_usd: facts.costUsd }),
     ...(facts.purpose === undefined ? {} : { purpose: facts.purpose }),
+  };
+}
+
+/** Builds the event of one crossed threshold. */
+export function crossingBody({ threshold, up, thresholdTokens, contextTokens }: Crossing): EventBody {
+  return {
+    type: "threshold_crossed",
+    threshold,
+    direction: up ? "up" : "down",
+    threshold_tokens: thresholdTokens,
+    context_tokens: contextTokens,
   };
 }

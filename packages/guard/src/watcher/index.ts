@@ -1,16 +1,7 @@
-export { DEFAULT_BUDGET, limitOf, lowWaterOf, resolveBudget, type TokenBudget } from "./budget.ts";
-export { summariseWithoutModel } from "./built-in-summary.ts";
+export { DEFAULT_BUDGET, type TokenBudget } from "./budget.ts";
 export { type OptimisticCompaction, type OptimisticOptions, optimistic } from "./optimistic.ts";
-export { planCompaction } from "./plan.ts";
 export { PromptIr, type Swap } from "./prompt-ir.ts";
-export {
-  type Area,
-  compactionScore,
-  type Priority,
-  recencyWeight,
-  type Section,
-  type Stage,
-} from "./section.ts";
+export type { Area, Priority, Section, Stage } from "./section.ts";
 export {
   type Compact,
   ContextWatcher,

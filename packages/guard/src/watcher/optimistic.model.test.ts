@@ -5,7 +5,8 @@ import { fit } from "../fit.ts";
 import type { GuardState } from "../state.ts";
 import { counted, expectPaired, filler, usage, words } from "../testing.ts";
 import type { Message } from "../view/shape.ts";
-import { limitOf, optimistic, resolveBudget } from "./index.ts";
+import { limitOf, resolveBudget } from "./budget.ts";
+import { optimistic } from "./index.ts";
 
 const LINE = 1_000;
 const LIMIT = limitOf(resolveBudget({ total: LINE }));

@@ -1,14 +1,9 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import {
-  compactionScore,
-  limitOf,
-  lowWaterOf,
-  planCompaction,
-  resolveBudget,
-  type Section,
-  type TokenBudget,
-} from "./index.ts";
+import { limitOf, lowWaterOf, resolveBudget } from "./budget.ts";
+import type { Section, TokenBudget } from "./index.ts";
+import { planCompaction } from "./plan.ts";
+import { compactionScore } from "./section.ts";
 
 const NOW = Date.UTC(2026, 10, 20);
 const HOUR = 3_600_000;

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { filler, words } from "../testing.ts";
-import { ContextWatcher, limitOf, PromptIr, type Section, type WatchResult } from "./index.ts";
+import { limitOf } from "./budget.ts";
+import { ContextWatcher, PromptIr, type Section, type WatchResult } from "./index.ts";
 
 const NOW = Date.UTC(2026, 10, 20);
 const HOUR = 3_600_000;

@@ -1,16 +1,9 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { filler, words } from "../testing.ts";
-import {
-  type Compact,
-  ContextWatcher,
-  compactionScore,
-  limitOf,
-  PromptIr,
-  planCompaction,
-  recencyWeight,
-  resolveBudget,
-  type Section,
-} from "./index.ts";
+import { limitOf, resolveBudget } from "./budget.ts";
+import { type Compact, ContextWatcher, PromptIr, type Section } from "./index.ts";
+import { planCompaction } from "./plan.ts";
+import { compactionScore, recencyWeight } from "./section.ts";
 
 const NOW = Date.UTC(2026, 10, 20);
 const HOUR = 3_600_000;
