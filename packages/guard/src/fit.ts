@@ -1,5 +1,6 @@
 import type { Conversation } from "./conversation.ts";
 import { summaryTooLong } from "./error.ts";
+import { inTime } from "./summary/in-time.ts";
 import { modelSummarizer, type TextModel } from "./summary/summarizer.ts";
 import type { Action, Prepared } from "./types.ts";
 import { clip } from "./view/placeholder.ts";
@@ -42,8 +43,6 @@ export interface SummaryRequest<M> {
   maxChars: number;
   signal: AbortSignal;
 }
-
-const SUMMARIZE_MS = 60_000;
 
 /**
  * Runs `prepare` and carries out the asynchronous actions: exact counts, summaries and confirmations.
@@ -95,11 +94,9 @@ async function summaryFor<M>(
   if (options.summarize === "without_model") return guard.digest(maxChars);
   const summarize = options.summarize ?? (summaryModel && modelSummarizer(guard.shape, summaryModel));
   if (summarize === undefined) return guard.digest(maxChars);
-  const limit = AbortSignal.timeout(options.summarizeMs ?? SUMMARIZE_MS);
-  const signal = options.signal === undefined ? limit : AbortSignal.any([limit, options.signal]);
   try {
-    const made = Promise.resolve(summarize({ messages, maxChars, signal }));
-    const summary = await Promise.race([made, ended(signal)]);
+    const work = (signal: AbortSignal) => summarize({ messages, maxChars, signal });
+    const summary = await inTime(work, options.summarizeMs, options.signal);
     if (summary.length > maxChars) onSummaryError?.(summaryTooLong(summary.length, maxChars));
     if (summary.trim() !== "") return clip(summary, maxChars);
   } catch (error) {
@@ -108,14 +105,6 @@ async function summaryFor<M>(
     onSummaryError?.(error);
   }
   return guard.digest(maxChars);
-}
-
-/** Rejects when a signal ends. */
-function ended(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    else signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-  });
 }
 
 /** From this fraction of a line on, the true count may be on either side of it. */

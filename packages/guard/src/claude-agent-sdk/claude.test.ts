@@ -1,72 +1,18 @@
 import "../testing/clean-environment.ts";
 
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { query } from "@anthropic-ai/claude-agent-sdk";
 import type { PlimsollEventInput } from "@plimsoll/protocol";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { RestartPolicy } from "../policy.ts";
-import { type Script, type ScriptedModel, startScriptedModel } from "../scripted-model/index.ts";
 import { capOutput } from "./cap-output.ts";
-import { ClaudeSession } from "./index.ts";
+import { ClaudeSession, type SdkUserMessage } from "./index.ts";
+import { PATIENCE, sdkUnderTest } from "./testing.ts";
 
-let home = "";
-let model: ScriptedModel | undefined;
-beforeAll(async () => {
-  home = await mkdtemp(join(tmpdir(), "guard-claude-"));
-  await writeFile(join(home, "big.txt"), `begin\n${"a line of the big file\n".repeat(900)}end\n`);
-});
-afterEach(() => model?.close());
-afterAll(() => rm(home, { recursive: true, force: true }));
+const { setup, session } = sdkUnderTest();
 
-/** Options that isolate the SDK: no inherited key or home, and the scripted model as its only server. */
-function clean(url: string) {
-  return {
-    cwd: home,
-    settingSources: [],
-    model: "claude-opus-5",
-    permissionMode: "bypassPermissions",
-    allowDangerouslySkipPermissions: true,
-    tools: ["Read", "Bash"],
-    env: {
-      PATH: process.env.PATH,
-      HOME: home,
-      ANTHROPIC_BASE_URL: url,
-      ANTHROPIC_API_KEY: "dummy",
-      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
-      DISABLE_TELEMETRY: "1",
-      IS_SANDBOX: "1",
-    },
-  };
-}
-
-/** Runs the script for the main agent only. The SDK's helper calls, such as for titles, have no tools. */
-const main =
-  (script: Script): Script =>
-  (request) =>
-    Array.isArray(request.body.tools) && request.body.tools.length > 0 ? script(request) : { text: "ok" };
-
-async function session(script: Script, over = {}) {
-  model = await startScriptedModel(main(script));
-  const events: PlimsollEventInput[] = [];
-  const said: string[] = [];
-  const claude = new ClaudeSession({
-    query,
-    options: clean(model.url),
-    identity: { harness: "test", session: "s" },
-    policy: { thresholds: { warning: 30_000, ceiling: 40_000, soft: null, hard: "90%" } },
-    window: 200_000,
-    onEvent: (event) => events.push(event),
-    say: (text) => said.push(text),
-    ...over,
-  });
-  const send = async (prompt: string) => {
-    const messages = [];
-    for await (const message of claude.send(prompt)) messages.push(message);
-    return messages;
-  };
-  return { claude, events, said, send };
+/** The text of the first prompt of a stand-in for `query`. */
+async function textOf(prompt: AsyncIterable<SdkUserMessage>): Promise<string> {
+  for await (const { message } of prompt) return String(message.content);
+  return "";
 }
 
 type Hook = (input: object) => Promise<{ hookSpecificOutput?: { additionalContext?: string } }>;
@@ -81,14 +27,14 @@ function atHardLine({ restart, ...over }: { restart: Partial<RestartPolicy> } & 
     window: 100_000,
     policy: { thresholds: { warning: null, ceiling: null, soft: null, hard: 90_000 }, restart },
     onEvent: (event) => events.push(event),
-    query: async function* ({ options }: { options?: { hooks: { PostToolUse: { hooks: Hook[] }[] } } }) {
+    query: async function* ({ options }: { options?: { hooks: { PostToolBatch: { hooks: Hook[] }[] } } }) {
       yield { type: "system", subtype: "init", session_id: `s${++calls}` };
       for (const input_tokens of [20_000, 95_000]) {
         const id = `m${calls}.${input_tokens}`;
         const message = { id, model: "claude-opus-5", usage: { input_tokens }, content: [] };
         yield { type: "assistant", message };
       }
-      const { hookSpecificOutput } = await options!.hooks.PostToolUse[0]!.hooks[0]!({ tool_use_id: "t" });
+      const { hookSpecificOutput } = await options!.hooks.PostToolBatch[0]!.hooks[0]!({ tool_calls: [] });
       if (hookSpecificOutput?.additionalContext !== undefined)
         told.push(hookSpecificOutput.additionalContext);
     },
@@ -98,82 +44,93 @@ function atHardLine({ restart, ...over }: { restart: Partial<RestartPolicy> } & 
 }
 
 describe("the Claude Agent SDK", () => {
-  it("is measured per response, has its tool output shortened, and is continued in a fresh session at the ceiling", async () => {
-    let calls = 0;
-    const { claude, events, said, send } = await session(
-      (request) => {
-        calls++;
-        if (calls === 1)
-          return {
-            text: "Reading.",
-            calls: [{ name: "Bash", arguments: { command: "cat big.txt", description: "read" } }],
-            promptTokens: 30_000,
-          };
-        if (calls === 2) return { text: "The file is long.", promptTokens: 45_000 };
-        return { text: "Here again.", promptTokens: request.promptTokens };
-      },
-      { maxToolOutputChars: 2_000 },
-    );
+  it(
+    "is measured per response, has its tool output shortened, and is continued in a fresh session at the ceiling",
+    async () => {
+      let calls = 0;
+      const { claude, events, said, send } = await session(
+        (request) => {
+          calls++;
+          if (calls === 1)
+            return {
+              text: "Reading.",
+              calls: [{ name: "Bash", arguments: { command: "cat big.txt", description: "read" } }],
+              promptTokens: 30_000,
+            };
+          if (calls === 2) return { text: "The file is long.", promptTokens: 45_000 };
+          return { text: "Here again.", promptTokens: request.promptTokens };
+        },
+        { maxToolOutputChars: 2_000 },
+      );
 
-    const first = await send("What is in big.txt?");
-    expect(first.at(-1)).toMatchObject({ type: "result", subtype: "success" });
-    const turns = events.filter((event) => event.type === "turn");
-    expect(new Set(turns.map((turn) => turn.id)).size).toBe(2);
-    expect(claude.guard.state.level).toBe(45_000);
-    expect(events.filter((event) => event.type === "threshold_crossed")).toMatchObject([
-      { threshold: "warning", direction: "up", context_tokens: 30_000 },
-      { threshold: "ceiling", direction: "up", context_tokens: 45_000 },
-    ]);
-    const second = JSON.stringify(
-      model!.requests.filter((request) => JSON.stringify(request.messages).includes("tool_result")).at(-1)!
-        .messages,
-    );
-    const leftOut = /\[(\d+) characters left out here to spare the context/.exec(second)![1];
-    expect(events.filter((event) => event.type === "output_cut")).toMatchObject([
-      { agent: "main", tool: "Bash", characters: Number(leftOut), window: 0 },
-    ]);
-    expect(second.match(/a line of the big file/g)!.length).toBeLessThan(120);
+      const first = await send("What is in big.txt?");
+      expect(first.at(-1)).toMatchObject({ type: "result", subtype: "success" });
+      const turns = events.filter((event) => event.type === "turn");
+      expect(new Set(turns.map((turn) => turn.id)).size).toBe(2);
+      expect(claude.guard.state.level).toBe(45_000);
+      expect(events.filter((event) => event.type === "threshold_crossed")).toMatchObject([
+        { threshold: "warning", direction: "up", context_tokens: 30_000 },
+        { threshold: "ceiling", direction: "up", context_tokens: 45_000 },
+      ]);
+      const second = JSON.stringify(
+        setup
+          .model!.requests.filter((request) => JSON.stringify(request.messages).includes("tool_result"))
+          .at(-1)!.messages,
+      );
+      const leftOut = /\[(\d+) characters left out here to spare the context/.exec(second)![1];
+      expect(events.filter((event) => event.type === "output_cut")).toMatchObject([
+        { agent: "main", tool: "Bash", characters: Number(leftOut), window: 0 },
+      ]);
+      expect(second.match(/a line of the big file/g)!.length).toBeLessThan(120);
 
-    const before = claude.sessionId;
-    await send("And now?");
-    expect(said).toEqual(["This thread is getting long, I'm compacting my context to stay sharp"]);
-    expect(claude.sessionId).not.toBe(before);
-    expect(events.filter((event) => event.type === "restarted")).toMatchObject([
-      { number: 2, reason: "ceiling", previous_turns: 2 },
-    ]);
-    const last = JSON.stringify(model!.requests.at(-1)!.messages);
-    expect(last).toContain("continues from an earlier session");
-    expect(last).toContain("Asked: What is in big.txt?");
-    expect(last).toContain("And now?");
-    expect(last).not.toContain("a line of the big file a line");
-    expect(events.at(-1)).toMatchObject({ window: 1 });
-  }, 120_000);
+      const before = claude.sessionId;
+      await send("And now?");
+      expect(said).toEqual(["This thread is getting long, I'm compacting my context to stay sharp"]);
+      expect(claude.sessionId).not.toBe(before);
+      expect(events.filter((event) => event.type === "restarted")).toMatchObject([
+        { number: 2, reason: "ceiling", previous_turns: 2 },
+      ]);
+      const last = JSON.stringify(setup.model!.requests.at(-1)!.messages);
+      expect(last).toContain("continues from an earlier session");
+      expect(last).toContain("Asked: What is in big.txt?");
+      expect(last).toContain("And now?");
+      expect(last).not.toContain("a line of the big file a line");
+      expect(events.at(-1)).toMatchObject({ window: 1 });
+    },
+    PATIENCE,
+  );
 
-  it("resumes the same session below the ceiling, and winds down once at the hard line", async () => {
-    let calls = 0;
-    const { claude, events, said, send } = await session(
-      () => {
-        calls++;
-        if (calls === 1) return { text: "Hello.", promptTokens: 10_000 };
-        if (calls < 5)
-          return {
-            calls: [{ name: "Bash", arguments: { command: "echo one", description: "say one" } }],
-            promptTokens: 185_000,
-          };
-        return { text: "Done.", promptTokens: 186_000 };
-      },
-      { policy: { thresholds: { warning: null, ceiling: null, soft: null, hard: 180_000 } } },
-    );
-    await send("Hello");
-    const before = claude.sessionId;
-    await send("Go on");
-    expect(claude.sessionId).toBe(before);
-    expect(said).toEqual([]);
-    const sent = JSON.stringify(model!.requests.at(-1)!.messages);
-    expect(sent.match(/Context running low/g)).toHaveLength(1);
-    expect(events.filter((event) => event.type === "wind_down")).toMatchObject([{ context_tokens: 185_000 }]);
-    expect(sent).toContain("With the next prompt the session is restarted");
-  }, 120_000);
+  it(
+    "resumes the same session below the ceiling, and winds down once at the hard line",
+    async () => {
+      let calls = 0;
+      const { claude, events, said, send } = await session(
+        () => {
+          calls++;
+          if (calls === 1) return { text: "Hello.", promptTokens: 10_000 };
+          if (calls < 5)
+            return {
+              calls: [{ name: "Bash", arguments: { command: "echo one", description: "say one" } }],
+              promptTokens: 185_000,
+            };
+          return { text: "Done.", promptTokens: 186_000 };
+        },
+        { policy: { thresholds: { warning: null, ceiling: null, soft: null, hard: 180_000 } } },
+      );
+      await send("Hello");
+      const before = claude.sessionId;
+      await send("Go on");
+      expect(claude.sessionId).toBe(before);
+      expect(said).toEqual([]);
+      const sent = JSON.stringify(setup.model!.requests.at(-1)!.messages);
+      expect(sent.match(/Context running low/g)).toHaveLength(1);
+      expect(events.filter((event) => event.type === "wind_down")).toMatchObject([
+        { context_tokens: 185_000 },
+      ]);
+      expect(sent).toContain("In 3 turns the session is restarted");
+    },
+    PATIENCE,
+  );
 
   it("carries the handoff until a session has received it, even if calls fail", async () => {
     const prompts: string[] = [];
@@ -182,8 +139,8 @@ describe("the Claude Agent SDK", () => {
       identity: { harness: "test", session: "s" },
       window: 100_000,
       policy: { thresholds: { warning: null, ceiling: 40_000, soft: null, hard: null } },
-      query: async function* ({ prompt }: { prompt: string }) {
-        prompts.push(prompt);
+      query: async function* ({ prompt }: { prompt: AsyncIterable<SdkUserMessage> }) {
+        prompts.push(await textOf(prompt));
         if (away) throw new Error("no network");
         const message = { id: `m${prompts.length}`, model: "claude-opus-5", usage: { input_tokens: 50_000 } };
         yield { type: "system", subtype: "init", session_id: `s${prompts.length}` };
@@ -300,11 +257,11 @@ describe("the Claude Agent SDK", () => {
       identity: { harness: "test", session: "s" },
       window: 100_000,
       policy: { thresholds: { warning: null, ceiling: null, soft: null, hard: 90_000 } },
-      query: async function* ({ options }: { options?: { hooks: { PostToolUse: { hooks: Hook[] }[] } } }) {
-        const hook = options!.hooks.PostToolUse[0]!.hooks[0]!;
+      query: async function* ({ options }: { options?: { hooks: { PostToolBatch: { hooks: Hook[] }[] } } }) {
+        const hook = options!.hooks.PostToolBatch[0]!.hooks[0]!;
         for (const [at, tokens] of [91_000, 89_900, 90_100, 60_000, 92_000].entries()) {
           yield usage(at, tokens);
-          const { hookSpecificOutput } = await hook({ tool_use_id: `t${at}`, tool_response: "ok" });
+          const { hookSpecificOutput } = await hook({ tool_calls: [] });
           told.push(hookSpecificOutput?.additionalContext !== undefined);
         }
       },
