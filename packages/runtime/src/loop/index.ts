@@ -13,3 +13,4 @@ export {
   memoryLoopStore,
   type RunningTick,
 } from "./state.ts";
+export type { NextCall } from "./tick-budget.ts";

@@ -19,7 +19,7 @@ describe("runLoop", () => {
     expect(await runLoop(setup)).toMatchObject({
       end: "done",
       iterations: 3,
-      boundaries: 2,
+      boundaries: 3,
       results: [2, 10, 1],
     });
     expect(seen).toEqual([1, 2, 3]);
@@ -29,32 +29,33 @@ describe("runLoop", () => {
       "2.0 piece 1",
       "2.0 piece 2",
       "2.0 piece 3",
-      "2.0 piece 4",
+      "2.1 piece 4",
       "2.1 piece 5",
       "2.1 piece 6",
-      "2.1 piece 7",
-      "2.1 piece 8",
+      "2.2 piece 7",
+      "2.2 piece 8",
       "2.2 piece 9",
-      "2.2 piece 10",
+      "2.3 piece 10",
       "3.0 piece 1",
     ]);
     expect(prompts[2]).toContain("Goal: explore the codebase");
-    expect(prompts[2]).toContain("Accomplished:\n- did up to piece 4");
+    expect(prompts[2]).toContain("Accomplished:\n- did up to piece 3");
     expect(prompts[2]).toContain("Key findings:\n- it works");
-    expect(prompts[4]).not.toContain("Accomplished");
+    expect(prompts[5]).not.toContain("Accomplished");
     expect(setup.events.filter((event) => event.type === "subtick")).toMatchObject([
-      { loop: "l1", tick: 2, sub: 1, tokens_before: 17_000, visible: false },
-      { loop: "l1", tick: 2, sub: 2, tokens_before: 17_000 },
+      { loop: "l1", tick: 2, sub: 1, tokens_before: 13_000, visible: false },
+      { loop: "l1", tick: 2, sub: 2, tokens_before: 13_000 },
+      { loop: "l1", tick: 2, sub: 3, tokens_before: 13_000 },
     ]);
     expect(setup.events.filter((event) => event.type === "turn").map((event) => event.window)).toEqual([
-      0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 4,
+      0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 5,
     ]);
   });
 
   it("announces a boundary only if it is visible", async () => {
     for (const [boundary, times] of [
       ["silent", 0],
-      ["visible", 2],
+      ["visible", 3],
     ] as const) {
       const said: string[] = [];
       await runLoop(options({ tick: worker([10]), boundary, say: (text) => said.push(text) }));

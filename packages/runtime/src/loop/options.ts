@@ -2,11 +2,12 @@ import type { ObserveFacts } from "@plimsoll/guard/conversation";
 import type { PlimsollEventInput } from "@plimsoll/protocol/pure";
 import type { Handles } from "./handles.ts";
 import type { Continuation, Json, LoopEnd, LoopStore } from "./state.ts";
+import type { NextCall } from "./tick-budget.ts";
 
 /** The result of a tick. */
 export interface TickOutcome {
   /**
-   * `next`: the iteration is finished. `yield`: the tick stopped because `overBudget()` returned true, and it
+   * `next`: the iteration is finished. `yield`: the tick stopped because `overBudget` returned true, and it
    * continues in a fresh context. `done` and `blocked` end the loop.
    */
   status: "next" | "yield" | "done" | "blocked";
@@ -41,9 +42,15 @@ export interface Tick {
   signal: AbortSignal;
   /** Records the usage of each model call. The cost is stored at once, in case the process dies. */
   observe(usage: unknown, facts?: ObserveFacts): void;
-  /** Returns true once the tick's context has reached `maxContextPct`. Finish the current step and return `yield`. */
-  overBudget(): boolean;
-  /** Returns the tokens that this tick may still use, or `undefined` while the window size is unknown. */
+  /**
+   * Returns true if the next call would exceed `maxContextPct`. Ask before each call but the first; if it returns true,
+   * return `yield` instead of making the call. The prediction adds the last answer, `next`, and room for an answer as
+   * long as the longest so far. It learns from each observed call how many tokens a text has.
+   * @param next what the call sends beyond the last prompt and its answer, as tokens, texts or messages. Default: as
+   * much as the largest step of this tick.
+   */
+  overBudget(next?: NextCall): boolean;
+  /** Returns the tokens that the next call may add, or `undefined` while the window size is unknown. */
   tokensLeft(): number | undefined;
 }
 

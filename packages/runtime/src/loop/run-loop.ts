@@ -1,9 +1,7 @@
 import { Conversation, type ObserveFacts } from "@plimsoll/guard/conversation";
-import { estimateTokens } from "@plimsoll/guard/measure";
+import { CallForecast, estimateTokens } from "@plimsoll/guard/measure";
 import { type EventBody, eventOf } from "@plimsoll/guard/report";
-import { clip } from "@plimsoll/guard/view";
 import type { PlimsollEventInput } from "@plimsoll/protocol/pure";
-import { thresholdTokens } from "@plimsoll/protocol/pure";
 import { Handles } from "./handles.ts";
 import type { LoopOptions, LoopResult, Tick, TickOutcome } from "./options.ts";
 import {
@@ -16,6 +14,9 @@ import {
   newLoop,
   type RunningTick,
 } from "./state.ts";
+import { StateWriter } from "./state-writer.ts";
+import { TickBudget } from "./tick-budget.ts";
+import { tickPrompt } from "./tick-prompt.ts";
 
 const MAX_HANDOFF_CHARS = 6_000;
 const MAX_CRASHES = 3;
@@ -60,10 +61,9 @@ class LoopRun {
   readonly #state: LoopState;
   readonly #handles: Handles;
   readonly #clock: () => number;
+  readonly #writer: StateWriter;
+  readonly #forecast = new CallForecast();
   #events = 0;
-  #saving: Promise<void> = Promise.resolve();
-  #saveDue = false;
-  #saveError: { error: unknown } | undefined;
   #window: number | undefined;
 
   constructor(options: LoopOptions, state: LoopState) {
@@ -71,7 +71,8 @@ class LoopRun {
     this.#state = state;
     this.#clock = options.clock ?? Date.now;
     this.#window = options.windowTokens;
-    this.#handles = new Handles(state.handles, () => this.#save());
+    this.#writer = new StateWriter(options.store, state);
+    this.#handles = new Handles(state.handles, () => this.#writer.save());
   }
 
   async go(): Promise<LoopResult> {
@@ -152,7 +153,7 @@ class LoopRun {
     }
     state.step = "running";
     state.running = running;
-    await this.#save();
+    await this.#writer.save();
     running.since = this.#clock();
     let outcome: TickOutcome;
     try {
@@ -162,7 +163,7 @@ class LoopRun {
       // A failed tick costs money too.
       this.#interruptTick();
       // A tick that stops after an abort did not fail.
-      if (this.#options.signal?.aborted === true) await this.#save();
+      if (this.#options.signal?.aborted === true) await this.#writer.save();
       else await this.#tickFailed(error);
       return;
     }
@@ -174,7 +175,7 @@ class LoopRun {
     if (outcome.status === "yield") {
       state.step = "yielded";
       state.yielded = { notes: outcome.notes ?? null, tokens: guard.state.level ?? 0 };
-      await this.#save();
+      await this.#writer.save();
       return;
     }
     if (outcome.status !== "blocked") {
@@ -184,7 +185,7 @@ class LoopRun {
       state.continuation = undefined;
     }
     state.step = "ready";
-    if (outcome.status === "next") await this.#save();
+    if (outcome.status === "next") await this.#writer.save();
     else await this.#finish(outcome.status);
     if (outcome.status !== "blocked") {
       const { iteration, costUsd } = state;
@@ -199,7 +200,7 @@ class LoopRun {
     state.interrupted = false;
     state.lastError = messageOf(error);
     if (state.failures > (this.#options.maxFailures ?? 0)) await this.#finish("failed");
-    else await this.#save();
+    else await this.#writer.save();
   }
 
   async #summarise(): Promise<void> {
@@ -214,7 +215,7 @@ class LoopRun {
     }
     // Store the attempt first, so that a crash counts as an attempt.
     state.summaryTries += 1;
-    await this.#save();
+    await this.#writer.save();
     const made = await this.#summary(notes);
     state.summaryTries = 0;
     const continuation = boundContinuation(made, MAX_HANDOFF_CHARS);
@@ -240,7 +241,7 @@ class LoopRun {
     });
     const max = this.#options.maxSubTicks ?? 50;
     if (stuck || state.sub >= max) await this.#finish("no_progress");
-    else await this.#save();
+    else await this.#writer.save();
     if (visible) {
       this.#options.say?.(
         `Continuing iteration ${state.iteration + 1} in a fresh context (part ${state.sub + 1}): ${state.continuation.remaining.length} item(s) remain.`,
@@ -269,7 +270,7 @@ class LoopRun {
       spent();
       state.lastError = messageOf(error);
       // The attempt is already stored, so report the summary's error rather than the store's.
-      await this.#save().catch(() => {});
+      await this.#writer.save().catch(() => {});
       throw error;
     }
   }
@@ -306,14 +307,15 @@ class LoopRun {
     const guard = this.#guard();
     const now = this.#clock();
     const running: RunningTick = { since: now, last: now, costUsd: 0 };
-    const limit = () => thresholdTokens("ceiling", `${this.#share()}%`, guard.read().windowTokens);
+    const prompt = tickPrompt(state, resumed);
+    const budget = new TickBudget(guard, this.#forecast, prompt, `${this.#share()}%`);
     const tick: Tick = {
       goal: state.goal,
       loop: state.loop,
       iteration,
       sub: state.sub,
       sessionKey: `loop:${state.loop}:${iteration}.${state.sub}`,
-      prompt: promptOf(state, resumed),
+      prompt,
       continuation: state.continuation,
       data: structuredClone(state.data),
       handles: this.#handles,
@@ -321,18 +323,13 @@ class LoopRun {
       signal: options.signal ?? new AbortController().signal,
       observe: (usage, facts) => {
         const { kind } = guard.observe(usage, facts);
+        if (kind === "turn" || kind === "merged") budget.observed(kind === "merged");
         if (kind === "turn" || kind === "other") running.costUsd += facts?.costUsd ?? 0;
         running.last = this.#clock();
-        this.#saveSoon();
+        this.#writer.saveSoon();
       },
-      overBudget: () => {
-        const tokens = limit();
-        return tokens !== undefined && (guard.state.level ?? 0) >= tokens;
-      },
-      tokensLeft: () => {
-        const tokens = limit();
-        return tokens === undefined ? undefined : Math.max(0, tokens - (guard.state.level ?? 0));
-      },
+      overBudget: (next) => budget.isOver(next),
+      tokensLeft: () => budget.left(),
     };
     return { guard, tick, running };
   }
@@ -354,33 +351,13 @@ class LoopRun {
     // Emit before storing, as at a boundary. Store before closing handles, because closing may fail and finished work
     // must not run again.
     this.#emit({ type: "session", status: "ended", kind: "loop", reason: end });
-    await this.#save();
+    await this.#writer.save();
     try {
       await this.#handles.close();
     } catch (error) {
       state.lastError = messageOf(error);
     }
-    await this.#save();
-  }
-
-  /** Writes one state at a time, so that an older state never overwrites a newer one. */
-  #save(): Promise<void> {
-    const next = this.#saving.then(() => {
-      if (this.#saveError !== undefined) throw this.#saveError.error;
-      this.#saveDue = false;
-      return this.#options.store.write(this.#state);
-    });
-    this.#saving = next.catch(() => {});
-    return next;
-  }
-
-  /** Saves in the background during a tick, with at most one write waiting. The next step throws its error. */
-  #saveSoon(): void {
-    if (this.#saveDue) return;
-    this.#saveDue = true;
-    this.#save().catch((error: unknown) => {
-      this.#saveError ??= { error };
-    });
+    await this.#writer.save();
   }
 
   #emit(body: EventBody): void {
@@ -392,17 +369,4 @@ class LoopRun {
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
-}
-
-function promptOf(state: LoopState, resumed: boolean): string {
-  const parts = [`Goal: ${state.goal}`];
-  if (state.continuation !== undefined) {
-    parts.push(
-      `You are continuing work begun in an earlier context.\n${continuationText(state.continuation)}`,
-    );
-  }
-  parts.push(`Iteration ${state.iteration + 1}. Results so far: ${state.results.length}.`);
-  if (state.data !== null) parts.push(`State: ${clip(JSON.stringify(state.data), 4_000)}`);
-  if (resumed) parts.push("The previous attempt at this step was cut off: check what is already done.");
-  return parts.join("\n\n");
 }
