@@ -20,21 +20,21 @@ export interface StepFacts {
 export type FreshReason = "ceiling" | "grace_spent" | "window_full";
 
 /** What to do before the next call. */
-export type Step =
+export type SessionStep =
   | { type: "go_on" }
   | { type: "wind_down"; turnsLeft: number }
   | { type: "fresh"; reason: FreshReason; confirm: boolean }
   /** A fresh session is due, but does not help or is not allowed. `stop`: the call must not be made either. */
   | { type: "withhold"; reason: "max_restarts" | "no_gain"; stop: boolean };
 
-const GO_ON: Step = { type: "go_on" };
+const GO_ON: SessionStep = { type: "go_on" };
 /** A fresh session that frees less than this fraction of the line would soon need another. */
 const LEAST_GAIN = 0.1;
 /** A fresh session whose first steps fill the window would have the next one do the same. */
 const LEAST_TURNS = 2;
 
 /** Decides between two prompts. At the hard line the grace period ends with the prompt. */
-export function decidePrompt(facts: StepFacts, policy: GuardPolicy): Step {
+export function decidePrompt(facts: StepFacts, policy: GuardPolicy): SessionStep {
   if (policy.mode === "warn_only") return GO_ON;
   const hard = isOverHard(facts, policy) || isFull(facts, policy);
   const ceiling = overCeiling(facts, policy);
@@ -47,7 +47,7 @@ export function decidePrompt(facts: StepFacts, policy: GuardPolicy): Step {
  * Decides in the middle of a prompt, after all tools of a response have answered. The ceiling is a line of its own; at the
  * hard line the agent first gets a notice and some turns to write down what it knows.
  */
-export function decideStep(facts: StepFacts, policy: GuardPolicy): Step {
+export function decideStep(facts: StepFacts, policy: GuardPolicy): SessionStep {
   if (policy.mode === "warn_only") return GO_ON;
   const line = overCeiling(facts, policy);
   const paced = facts.restarts === 0 || facts.turns >= policy.pace.minTurns;
@@ -57,7 +57,7 @@ export function decideStep(facts: StepFacts, policy: GuardPolicy): Step {
   return hard.type === "go_on" && ceiling.type === "withhold" ? { ...ceiling, stop: false } : hard;
 }
 
-function atHardLine(facts: StepFacts, policy: GuardPolicy): Step {
+function atHardLine(facts: StepFacts, policy: GuardPolicy): SessionStep {
   const { expected, limits, windDownTurns, windowTokens } = facts;
   if (isFull(facts, policy) && facts.turns >= LEAST_TURNS)
     return freshInside(facts, policy, windowTokens!, "window_full");
@@ -69,14 +69,14 @@ function atHardLine(facts: StepFacts, policy: GuardPolicy): Step {
 }
 
 /** In the middle of a prompt, a fresh session that starts above its line would be replaced at its first step. */
-function freshInside(facts: StepFacts, policy: GuardPolicy, line: number, reason: FreshReason): Step {
+function freshInside(facts: StepFacts, policy: GuardPolicy, line: number, reason: FreshReason): SessionStep {
   const step = fresh(facts, policy, line, reason);
   return step.type === "fresh" && facts.floor >= line
     ? { type: "withhold", reason: "no_gain", stop: false }
     : step;
 }
 
-function fresh(facts: StepFacts, policy: GuardPolicy, line: number, reason: FreshReason): Step {
+function fresh(facts: StepFacts, policy: GuardPolicy, line: number, reason: FreshReason): SessionStep {
   const { expected, floor } = facts;
   if (restartsSpent(facts, policy)) {
     const stop = isOverHard(facts, policy) || isFull(facts, policy);

@@ -118,6 +118,22 @@ describe("the budget of a tick", () => {
     expect(seen).toEqual([1_000, false, true]);
   });
 
+  it("takes tokens, texts, messages, or what a query adds", async () => {
+    const text = "some words of a log ".repeat(200);
+    const seen = await ask((tick) => {
+      tick.observe({ usage: { prompt_tokens: 14_500, completion_tokens: 0 } });
+      const nexts: NextCall[] = [
+        600,
+        text,
+        [{ role: "tool", content: text }],
+        { content: [text] },
+        { content: ["x"], tokens: 600 },
+      ];
+      return [...nexts.map((next) => tick.overBudget(next)), tick.overBudget("x"), tick.overBudget({})];
+    });
+    expect(seen).toEqual([true, true, true, true, true, false, false]);
+  });
+
   it("is not over before the first call, because a fresh context would be no smaller", async () => {
     expect(await ask((tick) => [tick.overBudget(50_000), tick.overBudget()])).toEqual([false, false]);
   });

@@ -3,10 +3,10 @@ import type { CallForecast, CallGrowth } from "@plimsoll/guard/measure";
 import { thresholdTokens } from "@plimsoll/protocol/pure";
 
 /**
- * What the next call sends beyond the last prompt and its answer: the tokens if they are known, or else the texts or
- * messages, whose size is estimated.
+ * What the next call sends beyond the last prompt and its answer: its tokens if they are known, or else its texts or
+ * messages, whose size is estimated; or both.
  */
-export type NextCall = number | string | object;
+export type NextCall = number | string | readonly unknown[] | CallGrowth;
 
 /** Keeps the calls of one tick below its share of the window, by predicting each before it is made. */
 export class TickBudget {
@@ -87,5 +87,8 @@ export class TickBudget {
 }
 
 function growthOf(next: NextCall): CallGrowth {
-  return typeof next === "number" ? { tokens: next } : { content: next };
+  if (typeof next === "number") return { tokens: next };
+  return typeof next === "string" || isList(next) ? { content: next } : next;
 }
+
+const isList = (next: readonly unknown[] | CallGrowth): next is readonly unknown[] => Array.isArray(next);
