@@ -11,6 +11,7 @@ import { autopilot } from "./autopilot/main.ts";
 import type { ExampleContext } from "./example-support.ts";
 import { ouroboros } from "./ouroboros/main.ts";
 import { phantom } from "./phantom/main.ts";
+import { phantomOpenAi } from "./phantom/openai.ts";
 import { watcher } from "./watcher/main.ts";
 
 let folder = "";
@@ -58,9 +59,49 @@ function expectExplained() {
   }
 }
 
+/** A prompt is predicted, so it may exceed its line by the error of the estimate. */
+const ESTIMATE = 1.02;
+
+/** Functions that a file of the example's project defines. */
+async function functionsIn(path: string): Promise<number> {
+  return (await readFile(join(folder, path), "utf8")).match(/export function/g)!.length;
+}
+
 describe("the example harnesses", () => {
-  it("phantom keeps a thread under its ceiling and continues a loop across sub-ticks", async () => {
+  it("phantom keeps a thread under its ceiling and continues a loop across sub-ticks, on the Claude Agent SDK", async () => {
     const { chat, loop } = await phantom(testContext("phantom"));
+    const turns = of("turn");
+    for (const turn of turns) {
+      const line = turn.session.startsWith("loop:") ? 0.15 : 0.2;
+      if (turn.purpose === undefined)
+        expect(turn.usage.input_tokens! + turn.usage.cache_read_tokens!).toBeLessThan(
+          200_000 * line * ESTIMATE,
+        );
+    }
+    expect(chat.restarts).toBeGreaterThan(0);
+    expect(chat.peak).toBeGreaterThan(200_000 * 0.15);
+    expect(of("restarted")).toHaveLength(chat.restarts);
+    expect(of("threshold_crossed").some((event) => event.threshold === "warning")).toBe(true);
+    const notices = said.filter((text) => text.includes("I'm compacting my context to stay sharp"));
+    expect(notices).toHaveLength(chat.restarts);
+    expect(chat.answers).toHaveLength(7);
+    // The fresh session does not repeat the work that the handoff lists.
+    expect(chat.turns).toBeLessThan(12 + 15 + 4);
+    for (const [at, answer] of chat.answers.slice(0, 6).entries()) {
+      expect(answer).toBe(
+        `src/module-${at + 1}.ts defines ${await functionsIn(`src/module-${at + 1}.ts`)} functions.`,
+      );
+    }
+    expect(loop).toMatchObject({ end: "done", iterations: 2 });
+    expect(of("subtick")).toHaveLength(loop.boundaries);
+    expect(loop.boundaries).toBeGreaterThan(0);
+    expect(new Set((loop.data as { read: string[] }).read).size).toBe(36);
+    expect((loop.data as { read: string[] }).read).toHaveLength(36);
+    expectExplained();
+  }, 120_000);
+
+  it("phantom does the same over an OpenAI-compatible API, as the demo fleet runs it", async () => {
+    const { chat, loop } = await phantomOpenAi(testContext("phantom"));
     expect(chat.compactions).toBeGreaterThan(0);
     expect(chat.peak).toBeLessThan(60_000 * 0.25);
     expect(said.filter((text) => text.includes("I'm compacting my context to stay sharp"))).toHaveLength(

@@ -1,51 +1,53 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { query, type SDKMessage } from "@anthropic-ai/claude-agent-sdk";
+import { ClaudeSession, StoppableQuery } from "@plimsoll/guard/claude-agent-sdk";
 import { readPhantomYaml } from "@plimsoll/guard/config";
-import { Conversation } from "@plimsoll/guard/conversation";
-import { type ChatMessage, chatShape, guardChat } from "@plimsoll/guard/openai";
-import { type ModelRequest, startScriptedModel } from "@plimsoll/guard/scripted-model";
-import { type HandleKind, type Json, runLoop, type Tick, type TickOutcome } from "@plimsoll/runtime";
+import { startScriptedModel } from "@plimsoll/guard/scripted-model";
+import {
+  type Continuation,
+  type HandleKind,
+  type Json,
+  runLoop,
+  type Tick,
+  type TickOutcome,
+} from "@plimsoll/runtime";
 import { fileLoopStore } from "@plimsoll/runtime/node";
-import OpenAI from "openai";
 import { type ExampleContext, isMain, makeProject, runExample, sleep } from "../example-support.ts";
+import { script } from "./script.ts";
 
 const CONFIG = `name: phantom
-model: gpt-5.1
+model: claude-haiku-4-5
 context:
   max_utilization_pct: 20   # target ceiling as % of model context window
   warning_pct: 15
-  model_context_tokens: 60000
+  model_context_tokens: 200000
 loop:
   max_context_pct: 15       # per-tick budget
 `;
+const FILES = 36;
+const ITERATIONS = 2;
 
-const TOOLS: OpenAI.ChatCompletionTool[] = [
-  {
-    type: "function",
-    function: {
-      name: "read_file",
-      description: "Reads a file of the project",
-      parameters: { type: "object", properties: { path: { type: "string" } }, required: ["path"] },
-    },
-  },
-];
-
-/** Phantom: a long chat thread that compacts itself, and a loop that continues over several contexts. */
+/**
+ * Phantom on the Claude Agent SDK: a long thread that continues in fresh sessions, and a loop whose ticks yield before the
+ * call that would exceed their budget. The model is scripted; the sessions, tools and files are real.
+ */
 export async function phantom(context: ExampleContext) {
   const { folder, reporter, say } = context;
-  const files = await makeProject(folder, 24);
+  const files = await makeProject(folder, FILES);
+  await mkdir(join(folder, "home"));
   await writeFile(join(folder, "phantom.yaml"), CONFIG);
   const config = readPhantomYaml(await readFile(join(folder, "phantom.yaml"), "utf8"));
   const model = await startScriptedModel(async (request) => {
     await sleep(context.paceMs);
-    return script(request, files);
+    return script(request, folder);
   });
-  const client = new OpenAI({ baseURL: `${model.url}/v1`, apiKey: "scripted" });
+  const sdk = sdkOptions(folder, model.url, config.model!);
   try {
-    const chat = await thread(context, client, config);
-    const loop = await explore(context, client, config, files);
+    const chat = await thread(context, sdk, config);
+    const loop = await explore(context, sdk, config, files);
     say(
-      `thread: ${chat.turns} turns, ${chat.compactions} compactions; loop: ${loop.end} after ${loop.iterations} iterations and ${loop.boundaries} sub-tick boundaries`,
+      `thread: ${chat.turns} turns, ${chat.restarts} fresh sessions; loop: ${loop.end} after ${loop.iterations} iterations and ${loop.boundaries} sub-tick boundaries`,
     );
     return { chat, loop, stats: reporter.stats };
   } finally {
@@ -54,113 +56,113 @@ export async function phantom(context: ExampleContext) {
 }
 
 type Config = ReturnType<typeof readPhantomYaml>;
+type SdkOptions = ReturnType<typeof sdkOptions>;
 
-async function thread(
-  { harness, run, reporter, say, folder }: ExampleContext,
-  client: OpenAI,
-  config: Config,
-) {
-  const guard = new Conversation<ChatMessage>({
+/** Options that isolate the SDK: no settings, key or home of the user. */
+function sdkOptions(folder: string, url: string, model: string) {
+  return {
+    cwd: folder,
+    model,
+    tools: ["Read"],
+    permissionMode: "bypassPermissions" as const,
+    allowDangerouslySkipPermissions: true,
+    settingSources: [],
+    env: {
+      PATH: process.env.PATH,
+      HOME: join(folder, "home"),
+      ANTHROPIC_BASE_URL: url,
+      ANTHROPIC_API_KEY: "scripted",
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+      DISABLE_TELEMETRY: "1",
+      IS_SANDBOX: "1",
+    },
+  };
+}
+
+async function thread({ harness, run, reporter, say }: ExampleContext, sdk: SdkOptions, config: Config) {
+  const session = new ClaudeSession<SDKMessage>({
+    query,
+    options: sdk,
     identity: { harness, session: `slack:${run}` },
-    shape: chatShape,
     window: config.windowTokens!,
-    policy: { thresholds: config.thresholds, mask: null, compact: { keepTurns: 3 } },
+    policy: { thresholds: config.thresholds },
     onEvent: reporter.record,
-  });
-  guard.note({
-    type: "session",
-    status: "started",
-    kind: "conversation",
-    title: "Slack thread: where is the time going?",
-  });
-  const guarded = guardChat(client, guard, {
     say: (text) => say(`to the user: ${text}`),
-    summarize: async ({ messages, maxChars }) => {
-      const content = `Summarise:\n${messages
-        .map((message) => String(message.content))
-        .join("\n")
-        .slice(0, 20_000)}`;
-      const answer = await client.chat.completions.create({
-        model: config.model!,
-        messages: [{ role: "user", content }],
-      });
-      guard.observe(answer, { purpose: "compaction" });
-      return (answer.choices[0]!.message.content ?? "").slice(0, maxChars);
+    summarize: ({ messages, maxChars }) => {
+      // The start of a tool's output is enough to know what it was.
+      const lines = messages.map(({ content }) => String(content).slice(0, 300));
+      return ask(sdk, `Summarise:\n${lines.join("\n")}`, maxChars);
     },
   });
-  const messages: OpenAI.ChatCompletionMessageParam[] = [
-    { role: "system", content: "You are Phantom, a colleague." },
-  ];
-  for (let question = 1; question <= 12; question++) {
-    messages.push({
-      role: "user",
-      content: `Question ${question}: what do modules ${question} and ${question + 1} do?`,
-    });
-    for (let more = true; more; ) {
-      const answer = await guarded.chat.completions.create({ model: config.model!, messages, tools: TOOLS });
-      const { message } = answer.choices[0]!;
-      messages.push(message);
-      const calls = message.tool_calls ?? [];
-      for (const call of calls) messages.push(await toolResult(folder, call));
-      more = calls.length > 0;
+  const title = "Slack thread: where is the time going?";
+  session.guard.note({ type: "session", status: "started", kind: "conversation", title });
+  const questions = Array.from({ length: 6 }, (_, at) => `What does src/module-${at + 1}.ts do?`);
+  const all = Array.from({ length: 14 }, (_, at) => `src/module-${at + 7}.ts`).join(" ");
+  const answers: string[] = [];
+  for (const question of [...questions, `What do ${all} do? Read each of them.`]) {
+    for await (const message of session.send(question)) {
+      if (message.type === "result" && message.subtype === "success") answers.push(message.result);
     }
   }
-  guard.note({ type: "session", status: "ended", kind: "conversation" });
-  return { turns: guard.state.allTurns, compactions: guard.state.compactions, peak: guard.state.peak };
+  session.guard.note({ type: "session", status: "ended", kind: "conversation" });
+  const { allTurns, restarts, peak } = session.guard.state;
+  return { turns: allTurns, restarts, peak, answers };
 }
 
 async function explore(
   { harness, run, reporter, say, folder }: ExampleContext,
-  client: OpenAI,
+  sdk: SdkOptions,
   config: Config,
   files: string[],
 ) {
   /** Tool state that spans ticks: a project index on disk, created once. */
-  const index: HandleKind<string, { path: string }> = {
+  const index: HandleKind<string[], { path: string }> = {
     open: async () => {
       const path = join(folder, "index.json");
       await writeFile(path, JSON.stringify(files));
-      return { value: path, data: { path } };
+      return { value: files, data: { path } };
     },
-    attach: async ({ path }) =>
-      (await readFile(path).then(
-        () => true,
-        () => false,
-      ))
-        ? path
-        : undefined,
+    attach: ({ path }) =>
+      readFile(path, "utf8").then(
+        (text) => JSON.parse(text) as string[],
+        () => undefined,
+      ),
   };
   const tick = async (one: Tick): Promise<TickOutcome> => {
-    const known = JSON.parse(await readFile(await one.handles.use("index", index), "utf8")) as string[];
-    const share = known.slice((one.iteration - 1) * 8, one.iteration * 8);
-    const data = one.data as { read: string[] };
-    const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: "user", content: one.prompt }];
-    for (const path of share.filter((file) => !data.read.includes(file))) {
-      messages.push({ role: "user", content: `Read ${path}` });
-      const asked = await client.chat.completions.create({ model: config.model!, messages, tools: TOOLS });
-      one.observe(asked);
-      messages.push(asked.choices[0]!.message);
-      for (const call of asked.choices[0]!.message.tool_calls ?? [])
-        messages.push(await toolResult(folder, call));
-      data.read.push(path);
-      if (one.overBudget())
-        return { status: "yield", notes: { read: [...data.read] } as Json, costUsd: 0.02 };
+    const { read } = one.data as { read: string[] };
+    const known = await one.handles.use("index", index);
+    const share = known.slice(0, (one.iteration * known.length) / ITERATIONS);
+    const left = share.filter((file) => !read.includes(file));
+    const work = new StoppableQuery<SDKMessage>({
+      query,
+      prompt: `${one.prompt}\n\nRead ${left.join(" ")}, one after the other, and say what each does.`,
+      options: sdk,
+      onMessage: one.observe,
+      isOver: one.overBudget,
+    });
+    const findings: string[] = [];
+    let costUsd = 0;
+    for await (const message of work) {
+      if (message.type === "result") costUsd = message.total_cost_usd;
+      if (message.type !== "assistant") continue;
+      for (const block of message.message.content) {
+        if (block.type === "text") findings.push(block.text);
+        if (block.type === "tool_use")
+          read.push(left.find((file) => String(Object.values(block.input as object)).endsWith(file))!);
+      }
     }
-    const status = data.read.length === known.length ? "done" : "next";
-    return { status, result: `${share.length} files understood`, costUsd: 0.02 };
+    const remaining = share.filter((file) => !read.includes(file));
+    if (work.stopped) return { status: "yield", notes: { read, remaining, findings } as Json, costUsd };
+    return { status: one.iteration === ITERATIONS ? "done" : "next", result: findings, costUsd };
   };
   return runLoop({
     goal: "Explore the codebase and list what each module does",
     loop: run,
     harness,
     tick,
-    summarize: async ({ notes }) => {
-      const { read } = notes as { read: string[] };
-      return {
-        accomplished: read.map((file) => `read ${file}`),
-        remaining: [`${files.length - read.length} of ${files.length} files`],
-        findings: ["each module exports numbered step functions"],
-      };
+    summarize: async ({ notes, previous }) => {
+      const summary = await ask(sdk, `Summarise:\n${JSON.stringify({ previous, notes })}`, 6_000);
+      return JSON.parse(summary) as Continuation;
     },
     store: fileLoopStore(join(folder, "loop.json")),
     ...(config.maxContextPct !== undefined && { maxContextPct: config.maxContextPct }),
@@ -172,25 +174,15 @@ async function explore(
   });
 }
 
-async function toolResult(
-  folder: string,
-  call: OpenAI.ChatCompletionMessageToolCall,
-): Promise<OpenAI.ChatCompletionToolMessageParam> {
-  const { path } = JSON.parse(call.type === "function" ? call.function.arguments : "{}") as { path: string };
-  return { role: "tool", tool_call_id: call.id, content: await readFile(join(folder, path), "utf8") };
-}
-
-/** Scripts the model: it reads the requested file, then answers. It also writes summaries. */
-function script({ messages }: ModelRequest, files: readonly string[]) {
-  const last = messages.at(-1)!;
-  const text = String(last.content);
-  if (text.startsWith("Summarise:"))
-    return { text: "They ask module by module; each exports numbered step functions." };
-  if (last.role === "tool")
-    return { text: `It defines ${text.split("\n").length - 2} functions, each a line long. `.repeat(4) };
-  const wanted =
-    /Read (\S+)/.exec(text)?.[1] ?? files[(Number(/modules (\d+)/.exec(text)?.[1] ?? 1) - 1) % files.length]!;
-  return { calls: [{ name: "read_file", arguments: { path: wanted } }] };
+/** Asks the model one question in a session of its own, without tools. */
+async function ask(sdk: SdkOptions, prompt: string, maxChars: number): Promise<string> {
+  for await (const message of query({
+    prompt,
+    options: { ...sdk, tools: [], persistSession: false, maxTurns: 1 },
+  })) {
+    if (message.type === "result" && message.subtype === "success") return message.result.slice(0, maxChars);
+  }
+  throw new Error("The model gave no summary.");
 }
 
 if (isMain("phantom")) await runExample("phantom", phantom);
