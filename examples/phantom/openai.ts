@@ -32,7 +32,7 @@ const TOOLS: OpenAI.ChatCompletionTool[] = [
 
 /**
  * Phantom over an OpenAI-compatible API, for the demo fleet: a long chat thread that compacts itself, and a loop that
- * continues over several contexts. `main.ts` runs it on the Claude Agent SDK, which needs a process of 230 MB.
+ * continues over several contexts. `main.ts` runs it on the Claude Agent SDK, whose process takes about 270 MB.
  */
 export async function phantomOpenAi(context: ExampleContext) {
   const { folder, reporter, say } = context;

@@ -73,9 +73,9 @@ export function sdkUnderTest() {
     const claude = begin();
     /** Requests of the agent itself, not of the SDK's helpers. */
     const asked = () => requests.filter(isMain);
-    return { claude, begin, events, said, asked, send: (prompt: Prompt) => all(claude.send(prompt)) };
+    return { claude, url, begin, events, said, asked, send: (prompt: Prompt) => all(claude.send(prompt)) };
   }
-  return { setup, session };
+  return { setup, session, clean };
 }
 
 type Prompt = Parameters<ClaudeSession<SDKMessage>["send"]>[0];
