@@ -1,6 +1,7 @@
 import { type Limits, lineOfAction } from "../decide.ts";
 import { estimateTokens } from "../measure/estimate.ts";
 import type { CallGrowth } from "../measure/forecast.ts";
+import { mediaTokens } from "../measure/media.ts";
 import { DEFAULT_POLICY, type GuardPolicy } from "../policy.ts";
 import type { Fact } from "../state.ts";
 import { handoffHead, verbatimPart } from "../texts.ts";
@@ -11,9 +12,6 @@ import { MessageReader } from "../view/reader.ts";
 import { type Message, plainShape } from "../view/shape.ts";
 import { wordsWithin } from "../view/user-words.ts";
 import { blocksOf, type SdkBlock, type SdkUserMessage } from "./sdk-types.ts";
-
-/** Tokens of an image or a document, whose size is not that of its text. */
-const MEDIA_TOKENS = 1_600;
 
 /** Extracts the messages that a summary needs from an SDK message. */
 export function messagesOf(message: { type?: unknown }): Message[] {
@@ -50,8 +48,8 @@ export function growthOf(value: unknown): Required<CallGrowth> {
   function walk(one: unknown, depth: number): void {
     if (typeof one === "string") content.push(one);
     if (typeof one !== "object" || one === null || depth > 8) return;
-    const { type, source, file } = one as { type?: unknown; source?: unknown; file?: unknown };
-    if ((type === "image" || type === "document") && (source ?? file) !== undefined) tokens += MEDIA_TOKENS;
+    const media = mediaTokens(one as Record<string, unknown>, "anthropic");
+    if (media !== undefined) tokens += media;
     else for (const inner of Object.values(one)) walk(inner, depth + 1);
   }
 }
