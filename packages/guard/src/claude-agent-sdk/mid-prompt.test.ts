@@ -6,6 +6,7 @@ import type { SDKMessage } from "@anthropic-ai/claude-agent-sdk";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { PolicyInput } from "../policy.ts";
 import type { ModelReply, ModelRequest } from "../scripted-model/index.ts";
+import { optionsFor } from "./session-options.ts";
 import { PATIENCE, sdkUnderTest, shell } from "./testing.ts";
 
 const { setup, session } = sdkUnderTest();
@@ -304,6 +305,30 @@ describe("a long prompt of the Claude Agent SDK", () => {
       const messages = await send("Write the rest.");
       expect(results(messages)).toMatchObject([{ result: "All 30 notes are written." }]);
       expect(notes()).toHaveLength(30);
+    },
+    PATIENCE,
+  );
+
+  it(
+    "gets no more turns or budget by continuing in a fresh session",
+    async () => {
+      const { claude, asked, events } = await session(writer(40), {
+        policy: only(CEILING),
+        options: { maxTurns: 12 },
+      });
+      const subtypes: unknown[] = [];
+      // The SDK reports the limit as a result, and then as an error.
+      await expect(
+        (async () => {
+          for await (const message of claude.send("Write forty notes."))
+            if (message.type === "result") subtypes.push(message.subtype);
+        })(),
+      ).rejects.toThrow("maximum number of turns");
+      expect(subtypes).toEqual(["error_max_turns"]);
+      expect(asked()).toHaveLength(12);
+      expect(events.some(({ type }) => type === "restarted")).toBe(true);
+      const left = optionsFor({ maxBudgetUsd: 2 }, "new", { turns: 3, spentUsd: 0.5 });
+      expect(left).toEqual({ maxBudgetUsd: 1.5 });
     },
     PATIENCE,
   );
