@@ -1,6 +1,6 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { LogLine } from "../report/reporter.ts";
+import type { LogLine } from "../report/options.ts";
 import type { MaskStore } from "../types.ts";
 
 /**

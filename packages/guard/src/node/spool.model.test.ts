@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import type { Spool } from "../report/reporter.ts";
+import type { Spool } from "../report/options.ts";
 import { fileSpool } from "./spool.ts";
 
 /** Added lines that are not acknowledged yet, in order. */

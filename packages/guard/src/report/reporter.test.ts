@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { sessionLog } from "../node/index.ts";
 import { event, scripted } from "../testing/events-server.ts";
+import type { ReporterOptions, Trouble } from "./options.ts";
 import { Queue } from "./queue.ts";
-import { createReporter, type ReporterOptions, type Trouble } from "./reporter.ts";
+import { createReporter } from "./reporter.ts";
 import { retryAfter } from "./send.ts";
 
 const OK = { status: 200 };

@@ -1,77 +1,7 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol/pure";
+import type { ReporterOptions, ReporterStats, Trouble } from "./options.ts";
 import { Queue } from "./queue.ts";
 import { backoffMs, type SendOutcome, type SendTarget, type ServerRefusal, sendEvents } from "./send.ts";
-
-/**
- * Stores events while the server is unreachable. Implementations must survive a crash at any point. Sending an event
- * twice is harmless, because events have ids. See `fileSpool` of `@plimsoll/guard/node`.
- */
-export interface Spool {
-  /** Adds lines and drops the oldest when full. Returns the number of dropped lines. */
-  add(lines: readonly string[]): Promise<number>;
-  /** Returns the oldest lines, which stay stored until `done` is called; `undefined` if the spool is empty. */
-  next(maxEvents: number, maxBytes: number): Promise<{ lines: string[]; done(): Promise<void> } | undefined>;
-}
-
-/** Receives every event as one line of JSON. */
-export type LogLine = (line: string) => void;
-
-/** Options of {@link createReporter}. */
-export interface ReporterOptions {
-  /** Base URL of the server. Without it, events only go to the log. */
-  url?: string | undefined;
-  /** Ingest key. */
-  key?: string | undefined;
-  /** Receives each event as JSON, such as `sessionLog(path)`. */
-  log?: LogLine;
-  /** Stores events while the server is unreachable, such as `fileSpool(folder)`. */
-  spool?: Spool;
-  /**
-   * Longest time that an event waits in memory before it is sent, or spooled if the server does not answer. In ms.
-   * Default: 1,000.
-   */
-  flushMs?: number;
-  /** Maximum number of events per request. Default: 500. */
-  batch?: number;
-  /** Maximum number of events in memory. Default: 10,000. */
-  maxEvents?: number;
-  /** Maximum size of the events in memory, in bytes. Default: 16,000,000. */
-  maxBytes?: number;
-  /** Timeout of one request, in ms. Default: 10,000. */
-  timeoutMs?: number;
-  /** Called once for each new kind of problem. */
-  onTrouble?: (trouble: Trouble) => void;
-  /** The `fetch` to use. Default: the global one. */
-  fetch?: typeof fetch;
-  /** Current time in epoch ms. */
-  clock?: () => number;
-  /** Random number from 0 to 1, for jitter. */
-  random?: () => number;
-}
-
-/** A problem with reporting. */
-export interface Trouble {
-  /**
-   * `away`: the server is unreachable or overloaded. `refused`: it refused the key or URL. `rejected`: it rejected
-   * events. `dropped`: events were lost. `log` and `spool`: writing or reading there failed.
-   */
-  kind: "away" | "refused" | "rejected" | "dropped" | "log" | "spool";
-  message: string;
-}
-
-/** Counts of events. */
-export interface ReporterStats {
-  recorded: number;
-  sent: number;
-  /** Events that the server rejected individually. */
-  rejected: number;
-  /** Events lost because memory or the spool was full. */
-  dropped: number;
-  /** Events in memory now. */
-  waiting: number;
-  /** Events written to the spool so far. */
-  spooled: number;
-}
 
 const MAX_BATCH_BYTES = 1_000_000;
 const REFUSED_WAIT_MS = 300_000;
@@ -94,6 +24,8 @@ export class Reporter {
   #inFlight: readonly string[] = [];
   /** Puts them in the spool as well, because the server has not answered within `flushMs`. True once they are there. */
   #saving: Promise<boolean> | undefined;
+  /** Moves the queue to the spool. */
+  #spooling: Promise<void> | undefined;
   #failures = 0;
   #notBefore = 0;
   #reportedTroubles = new Set<Trouble["kind"]>();
@@ -198,11 +130,20 @@ export class Reporter {
       await this.#toSpool();
       return;
     }
-    // Spooled events are older than those in memory.
-    if (!(await this.#drainSpool())) {
-      await this.#toSpool();
-      return;
+    for (let spooled = -1; spooled !== this.#spooled; ) {
+      // What is spooled meanwhile is sent in the next round.
+      spooled = this.#spooled;
+      // Spooled events are older than those in memory.
+      if (!(await this.#drainSpool()) || !(await this.#drainQueue())) {
+        await this.#toSpool();
+        return;
+      }
+      await this.#spooling;
     }
+  }
+
+  /** Returns false if the server does not take the events now. */
+  async #drainQueue(): Promise<boolean> {
     while (this.#queue.length > 0) {
       const lines = this.#queue.take(this.#batch, MAX_BATCH_BYTES);
       this.#inFlight = lines;
@@ -219,10 +160,10 @@ export class Reporter {
       }
       if (!settled) {
         if (!spooled) await this.#spoolOrRequeue(lines);
-        await this.#toSpool();
-        return;
+        return false;
       }
     }
+    return true;
   }
 
   async #drainSpool(): Promise<boolean> {
@@ -299,7 +240,15 @@ export class Reporter {
     return this.#options.flushMs ?? 1_000;
   }
 
-  async #toSpool(): Promise<void> {
+  /** Moves the queue to the spool. Whoever calls it meanwhile waits for the same move. */
+  #toSpool(): Promise<void> {
+    this.#spooling ??= this.#moveToSpool().finally(() => {
+      this.#spooling = undefined;
+    });
+    return this.#spooling;
+  }
+
+  async #moveToSpool(): Promise<void> {
     if (this.#options.spool === undefined) return;
     while (this.#queue.length > 0) {
       if (!(await this.#spoolOrRequeue(this.#queue.take(this.#batch, MAX_BATCH_BYTES)))) return;

@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { fileSpool } from "../node/index.ts";
 import { event, scripted } from "../testing/events-server.ts";
-import { createReporter, type Trouble } from "./reporter.ts";
+import type { Trouble } from "./options.ts";
+import { createReporter } from "./reporter.ts";
 
 const OK = { status: 200 };
 let folder = "";
@@ -231,6 +232,22 @@ describe("a reporter with a spool", () => {
       await reporter.close();
       expect(reporter.stats).toMatchObject({ recorded: 30, sent: 30, waiting: 0, dropped: 0 });
       expect(await readdir(join(folder, String(round))).catch(() => [])).toEqual([]);
+    }
+  });
+
+  it("neither reads nor removes a segment that is being written", async () => {
+    for (let round = 0; round < 20; round++) {
+      const spool = fileSpool(join(folder, String(round)));
+      const lines = Array.from({ length: 6 }, () => JSON.stringify(event()));
+      const taken: string[] = [];
+      const take = async () => {
+        const waiting = await spool.next(1e9, 1e9);
+        taken.push(...(waiting?.lines ?? []));
+        await waiting?.done();
+      };
+      await Promise.all(lines.flatMap((line) => [spool.add([line]), take()]));
+      await take();
+      expect([...new Set(taken)].sort()).toEqual(lines.sort());
     }
   });
 
