@@ -7,7 +7,7 @@ import {
   fitOrThrow,
   type Guarded,
 } from "../wrapped-client.ts";
-import type { AiMessage } from "./shape.ts";
+import { type AiMessage, withSystem } from "./shape.ts";
 
 export { type AiMessage, aiShape } from "./shape.ts";
 
@@ -38,8 +38,7 @@ export function guardMiddleware(guard: Guarded<AiMessage>, options: AdapterOptio
     }): Promise<P> {
       const fitted = await fitCall(guard, params.prompt, { params, signal: params.abortSignal }, options);
       if (fitted.conversation === undefined) return params;
-      const system = fitted.system.map((content): AiMessage => ({ role: "system", content }));
-      const prompt = [...system, ...fitted.messages];
+      const prompt = withSystem(fitted);
       calls.set(prompt, fitted);
       return { ...params, prompt };
     },
@@ -127,13 +126,8 @@ export function guardSteps(conversation: Conversation<AiMessage>, options: Adapt
   let view: readonly AiMessage[] = [];
   let next: { length: number; view: readonly AiMessage[] } | undefined;
   let stopped: GuardError | undefined;
-  const fitted = async (messages: readonly AiMessage[]) => {
-    const prepared = await fitOrThrow(conversation, messages, options);
-    return [
-      ...prepared.system.map((content): AiMessage => ({ role: "system", content })),
-      ...prepared.messages,
-    ];
-  };
+  const fitted = async (messages: readonly AiMessage[]) =>
+    withSystem(await fitOrThrow(conversation, messages, options));
   return {
     /** @throws {GuardError} `max_restarts` or `restart_unconfirmed`, unless `onStop` is `send`. */
     async prepareStep<M extends AiMessage>({ messages }: { messages: M[] }): Promise<{ messages: M[] }> {

@@ -78,6 +78,17 @@ export const aiShape: Shape<AiMessage> = {
   },
 };
 
+/** The messages to send, with texts for the system prompt. */
+export function withSystem({
+  system,
+  messages,
+}: {
+  system: readonly string[];
+  messages: readonly AiMessage[];
+}): AiMessage[] {
+  return [...system.map((content): AiMessage => ({ role: "system", content })), ...messages];
+}
+
 /** Adds a text to the last result of a tool message, which can hold nothing else. */
 function mergedResult(message: AiMessage, text: string, where: "before" | "after"): AiMessage | undefined {
   const content = message.content as AiPart[];
