@@ -12,6 +12,8 @@ export type GuardErrorCode =
   | "store_lost"
   /** An option of the guard or a field of its policy is invalid. */
   | "invalid_option"
+  /** The client has another structure than the versions that the guard knows. */
+  | "unsupported_client"
   /** A configuration file is invalid. */
   | "invalid_config"
   /** A summary was longer than asked for, and was cut. */

@@ -1,10 +1,12 @@
 import "./testing/clean-environment.ts";
 
 import Anthropic from "@anthropic-ai/sdk";
+import { GoogleGenAI } from "@google/genai";
 import fc from "fast-check";
 import OpenAI from "openai";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { anthropicShape, guardMessages } from "./anthropic/index.ts";
+import { type GeminiContent, geminiShape, guardGemini } from "./google-genai/index.ts";
 import { createGuard, type Guard } from "./guard.ts";
 import { type ChatMessage, chatShape, guardChat } from "./openai/index.ts";
 import { type ScriptedModel, startScriptedModel } from "./scripted-model/index.ts";
@@ -48,8 +50,8 @@ const POLICY = {
 function optionsOf<M>(): ClientOptions<M> {
   return {
     summarize: ({ messages }) => `summary of ${[...new Set(idsIn(messages))].join(" ")}`,
-    conversation: ({ user, metadata }: { user?: string; metadata?: { user_id?: string } }) =>
-      user ?? metadata?.user_id,
+    conversation: ({ user, metadata, config }) =>
+      user ?? metadata?.user_id ?? config?.httpOptions?.headers?.["x-thread"],
   };
 }
 
@@ -109,6 +111,26 @@ function messagesClient(guard: Guard<{ role: string; content: unknown }>): Clien
   };
 }
 
+function geminiClient(guard: Guard<GeminiContent>): Client {
+  const client = new GoogleGenAI({ apiKey: "x", httpOptions: { baseUrl: model.url } });
+  const { models } = guardGemini(client, guard, optionsOf());
+  return {
+    user: (text) => ({ role: "user", parts: [{ text }] }),
+    agent: (text) => ({ role: "model", parts: [{ text }] }),
+    tool: (id, output) => [
+      { role: "model", parts: [{ functionCall: { id, name: "read", args: {} }, thoughtSignature: "AAAA" }] },
+      { role: "user", parts: [{ functionResponse: { id, name: "read", response: { output } } }] },
+    ],
+    async call(contents, key, stream) {
+      const headers: Record<string, string> = key === undefined ? {} : { "x-thread": key };
+      const params = { model: "m", contents: contents as never, config: { httpOptions: { headers } } };
+      if (stream) return models.generateContentStream(params);
+      await models.generateContent(params);
+      return none();
+    },
+  };
+}
+
 interface Harness {
   client: Client;
   /** Every state, by key of the conversation. */
@@ -129,6 +151,10 @@ function harness(states?: ReadonlyMap<string, GuardState>): Harness {
   if (dialect === "anthropic") {
     const guard = createGuard({ ...options, shape: anthropicShape });
     return wrap(guard, messagesClient(guard));
+  }
+  if (dialect === "gemini") {
+    const guard = createGuard({ ...options, shape: geminiShape });
+    return wrap(guard, geminiClient(guard));
   }
   const guard = createGuard({ ...options, shape: chatShape });
   return wrap(guard, chatClient(guard));
@@ -272,9 +298,10 @@ async function run(steps: readonly Step[], keyed: boolean): Promise<void> {
   expect(turns + sideCalls, "counted calls").toBe(model.requests.length - first);
 }
 
-const isResult = (json: Json) =>
-  json.role === "tool" ||
-  (Array.isArray(json.content) && (json.content as Json[]).some(({ type }) => type === "tool_result"));
+const isResult = ({ role, content, parts }: Json) =>
+  role === "tool" ||
+  (Array.isArray(content) && (content as Json[]).some(({ type }) => type === "tool_result")) ||
+  (Array.isArray(parts) && (parts as Json[]).some(({ functionResponse }) => functionResponse !== undefined));
 
 describe.each(Object.keys(DIALECTS) as DialectName[])(
   "a harness that does anything, on a server of %s",

@@ -54,6 +54,23 @@ const TURNS: [name: string, value: unknown, context: number | undefined, expecte
     { source: "openai_responses" },
   ],
   [
+    "Gemini: cached tokens are inside the prompt, results of Google's own tools are not",
+    {
+      responseId: "r1",
+      modelVersion: "gemini-3.8-flash",
+      usageMetadata: {
+        promptTokenCount: 900,
+        cachedContentTokenCount: 800,
+        toolUsePromptTokenCount: 50,
+        candidatesTokenCount: 20,
+        thoughtsTokenCount: 7,
+        totalTokenCount: 977,
+      },
+    },
+    950,
+    { source: "gemini", id: "r1", model: "gemini-3.8-flash" },
+  ],
+  [
     "Ollama",
     { model: "qwen3:8b", prompt_eval_count: 11_874, prompt_eval_cached_count: 11_002, eval_count: 301 },
     11_874,

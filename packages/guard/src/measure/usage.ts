@@ -65,7 +65,7 @@ export function readUsage(value: unknown): UsageReading {
   if (fields.type === "assistant" && fieldsOf(fields.message) !== undefined) return readAgentMessage(fields);
   if (fields.totalUsage !== undefined && fields.usage === undefined) return none("cumulative");
   const outer = {
-    id: textOf(fields.id) ?? textOf(fieldsOf(fields.response)?.id),
+    id: textOf(fields.id) ?? textOf(fields.responseId) ?? textOf(fieldsOf(fields.response)?.id),
     model: modelOf(fields),
   };
   if (outer.model === "<synthetic>") return none("synthetic");
@@ -226,15 +226,17 @@ function aiSdk(fields: JsonFields): Counts {
   };
 }
 
+/** The results of the provider's own tools and the thoughts are counted besides the prompt and the answer. */
 function gemini(fields: JsonFields): Counts {
+  const reasoning_tokens = countOf(fields.thoughtsTokenCount);
   return {
     source: "gemini",
     usage: {
-      input_tokens: countOf(fields.promptTokenCount),
+      input_tokens: sumOf(fields.promptTokenCount, fields.toolUsePromptTokenCount),
       cache_read_tokens: countOf(fields.cachedContentTokenCount),
       cache_write_tokens: undefined,
-      output_tokens: countOf(fields.candidatesTokenCount),
-      reasoning_tokens: countOf(fields.thoughtsTokenCount),
+      output_tokens: sumOf(fields.candidatesTokenCount, reasoning_tokens),
+      reasoning_tokens,
       basis: "inclusive",
     },
   };
@@ -286,6 +288,7 @@ function modelOf(fields: JsonFields): string | undefined {
   const metadata = fieldsOf(fields.response_metadata);
   return (
     textOf(fields.model) ??
+    textOf(fields.modelVersion) ??
     textOf(fieldsOf(fields.response)?.modelId) ??
     textOf(metadata?.model_name) ??
     textOf(metadata?.model)
@@ -304,6 +307,12 @@ function textOf(value: unknown): string | undefined {
 
 function numberOf(value: unknown): number | undefined {
   return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined;
+}
+
+/** The sum of two counts, of which one may be unknown. */
+function sumOf(one: unknown, other: unknown): number | undefined {
+  const counts = [countOf(one), countOf(other)].filter((count) => count !== undefined);
+  return counts.length === 0 ? undefined : counts.reduce((sum, count) => sum + count);
 }
 
 function countOf(value: unknown): number | undefined {

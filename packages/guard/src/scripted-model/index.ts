@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { estimateTokens } from "../measure/estimate.ts";
+import { geminiBody } from "./gemini-format.ts";
 import { type FinishedReply, type ModelApi, writeReply } from "./provider-formats.ts";
 
 export type { ModelApi } from "./provider-formats.ts";
@@ -46,8 +47,8 @@ export interface ScriptedModel {
 
 /**
  * Serves a scripted model over HTTP on loopback, for tests and demos with real clients. It supports OpenAI Chat
- * Completions and Responses, also under Azure's paths, Anthropic Messages, and Ollama's chat and generate, streamed or
- * not. `contextLength` is Ollama's default window in tokens.
+ * Completions and Responses, also under Azure's paths, Anthropic Messages, Gemini, and Ollama's chat and generate,
+ * streamed or not. `contextLength` is Ollama's default window in tokens.
  * @example
  * const model = await startScriptedModel(({ call }) => ({ text: `answer ${call}` }));
  * const openai = new OpenAI({ baseURL: `${model.url}/v1`, apiKey: "scripted" });
@@ -66,24 +67,22 @@ export async function startScriptedModel(script: Script, contextLength = 32_768)
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = new URL(request.url ?? "/", "http://localhost").pathname.replace(AZURE_PREFIX, "/v1/");
-    const body = await bodyOf(request);
+    const sent = await bodyOf(request);
+    const gemini = geminiBody(path, sent);
+    const body = gemini ?? sent;
     if (path === "/api/ps") {
       const models = [...loaded].map(([name, tokens]) => ({ name, model: name, context_length: tokens }));
       return json(response, 200, { models });
     }
     if (path === "/v1/messages/count_tokens") return json(response, 200, { input_tokens: tokensOf(body) });
-    const api = APIS[path];
+    const api = gemini === undefined ? APIS[path] : "gemini";
     if (api === undefined)
       return json(response, 404, { error: { message: `The scripted model does not serve ${path}.` } });
     const received: ModelRequest = {
       api,
       call: requests.length + 1,
       model: String(body.model ?? "scripted"),
-      messages: (Array.isArray(body.messages)
-        ? body.messages
-        : Array.isArray(body.input)
-          ? body.input
-          : []) as Record<string, unknown>[],
+      messages: [body.messages, body.input, body.contents].find(Array.isArray) ?? [],
       body,
       promptTokens: tokensOf(body),
     };
@@ -135,7 +134,8 @@ const AZURE_PREFIX = /^\/openai\/(?:v1\/|deployments\/[^/]+\/)?/;
 
 /** Estimates the prompt: messages, system prompt and tools. */
 function tokensOf(body: Record<string, unknown>): number {
-  const parts = [body.system, body.instructions, body.messages, body.input, body.prompt, body.tools];
+  const { system, instructions, systemInstruction, messages, input, prompt, contents, tools } = body;
+  const parts = [system, instructions, systemInstruction, messages, input, prompt, contents, tools];
   return Math.ceil(
     parts.reduce<number>((sum, part) => sum + (part === undefined ? 0 : estimateTokens(plain(part))), 0),
   );

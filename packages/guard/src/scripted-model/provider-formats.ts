@@ -1,7 +1,14 @@
 import type { ServerResponse } from "node:http";
+import { geminiAnswer, geminiChunks } from "./gemini-format.ts";
 
 /** The API that a request uses. */
-export type ModelApi = "openai_chat" | "openai_responses" | "anthropic" | "ollama" | "ollama_generate";
+export type ModelApi =
+  | "openai_chat"
+  | "openai_responses"
+  | "anthropic"
+  | "gemini"
+  | "ollama"
+  | "ollama_generate";
 
 /** A reply with all fields filled in. */
 export interface FinishedReply {
@@ -61,6 +68,7 @@ const WHOLE: Readonly<Record<ModelApi, (reply: FinishedReply) => unknown>> = {
     content: anthropicBlocks(reply),
     stop_reason: anthropicStop(reply),
   }),
+  gemini: geminiAnswer,
   ollama: (reply) => ollamaEnd(reply, true),
   ollama_generate: (reply) => generated(reply, true),
 };
@@ -145,6 +153,7 @@ const STREAMED: Readonly<
       sse({ type: "message_stop" }, "message_stop"),
     ];
   },
+  gemini: (reply) => geminiChunks(reply).map((chunk) => sse(chunk)),
   ollama: (reply) => [
     `${JSON.stringify({ ...ollamaEnd(reply, false), done: false })}\n`,
     `${JSON.stringify({ ...ollamaEnd(reply, true), message: { role: "assistant", content: "" } })}\n`,

@@ -68,5 +68,37 @@ const anthropic: Dialect = (messages) => {
   return open.length > 0 ? "tool_use ids were found without tool_result blocks" : undefined;
 };
 
+type GeminiPart = { text?: string; functionCall?: Sent; functionResponse?: Sent; thoughtSignature?: string };
+
+/** Gemini: calls follow the user, one answer for each call follows at once, and calls keep their signature. */
+const gemini: Dialect = (contents) => {
+  let calls = 0;
+  let before: string | undefined;
+  for (const [index, { role, parts }] of contents.entries()) {
+    const said = (parts ?? []) as GeminiPart[];
+    if (role !== "user" && role !== "model")
+      return `contents[${index}].role: Please use a valid role: user, model.`;
+    if (said.length === 0) return `contents[${index}].parts: must not be empty`;
+    if (said.some((part) => Object.keys(part).length === 0 || part.text === ""))
+      return `contents[${index}].parts: required oneof field 'data' must have one initialized field`;
+    const made = said.filter(({ functionCall }) => functionCall !== undefined);
+    const answered = said.filter(({ functionResponse }) => functionResponse !== undefined);
+    if (made.length > 0 && before !== "user" && calls === 0)
+      return "Please ensure that function call turn comes immediately after a user turn or after a function response turn.";
+    if (calls > 0 && role === "user" && answered.length !== calls)
+      return "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.";
+    if (answered.length > 0 && (role !== "user" || calls === 0))
+      return "Please ensure that function response turn comes immediately after a function call turn.";
+    if (answered.length > 0 && answered.length !== said.length)
+      return "Please ensure that a function response turn has no other parts.";
+    if (made.length > 0 && calls === 0 && made[0]!.thoughtSignature === undefined)
+      return "Function call is missing a thought_signature in functionCall parts.";
+    // A streamed answer is stored as several contents.
+    calls = role === "model" ? calls + made.length : 0;
+    before = role;
+  }
+  return before === "user" ? undefined : "Please ensure that the last turn is of the user.";
+};
+
 /** Servers that refuse what others take. */
-export const DIALECTS = { openai, mistral, alternating, anthropic } as const;
+export const DIALECTS = { openai, mistral, alternating, anthropic, gemini } as const;

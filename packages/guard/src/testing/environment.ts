@@ -35,6 +35,8 @@ export function cleanEnvironment(): CleanEnvironment {
     OPENAI_API_KEY: "dummy",
     ANTHROPIC_BASE_URL: UNREACHABLE_URL,
     ANTHROPIC_API_KEY: "dummy",
+    GOOGLE_GEMINI_BASE_URL: UNREACHABLE_URL,
+    GEMINI_API_KEY: "dummy",
     OLLAMA_HOST: UNREACHABLE_URL,
   });
   return {
