@@ -156,6 +156,20 @@ function measured<M>(
   };
 }
 
+/** Waits for the answer of a call. A call that its caller aborts counts as well, because the server has received it. */
+export async function answerOf<M, T>(
+  call: PromiseLike<T>,
+  fitted: Pick<FittedCall<M>, "observe"> | undefined,
+  { signal, model }: { signal: AbortSignal | undefined; model: string | undefined },
+): Promise<T> {
+  try {
+    return await call;
+  } catch (error) {
+    if (signal?.aborted === true) fitted?.observe(undefined, { model });
+    throw error;
+  }
+}
+
 /** Where the server stores the history of a call. */
 export interface StoredHistory {
   /** The id of a conversation on the server. */

@@ -2,12 +2,12 @@ import "../testing/clean-environment.ts";
 
 import { createOpenAI } from "@ai-sdk/openai";
 import type { PlimsollEventInput } from "@plimsoll/protocol";
-import { generateText, stepCountIs, streamText, tool, wrapLanguageModel } from "ai";
+import { generateText, Output, stepCountIs, streamText, ToolLoopAgent, tool, wrapLanguageModel } from "ai";
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { Conversation } from "../conversation.ts";
 import { fit } from "../fit.ts";
-import { type ScriptedModel, startScriptedModel } from "../scripted-model/index.ts";
+import { type Script, type ScriptedModel, startScriptedModel } from "../scripted-model/index.ts";
 import { filler } from "../testing.ts";
 import { type AiMessage, aiShape, guardMiddleware, guardSteps } from "./index.ts";
 
@@ -22,10 +22,11 @@ const tools = {
   }),
 };
 
-async function setup() {
-  server = await startScriptedModel(({ call }) =>
-    call < 25 ? { calls: [{ name: "read", arguments: { path: `f${call}.go` } }] } : { text: "all read" },
-  );
+const reads: Script = ({ call }) =>
+  call < 25 ? { calls: [{ name: "read", arguments: { path: `f${call}.go` } }] } : { text: "all read" };
+
+async function setup(script = reads) {
+  server = await startScriptedModel(script);
   const events: PlimsollEventInput[] = [];
   const guard = new Conversation<AiMessage>({
     identity: { harness: "h", session: "s" },
@@ -133,6 +134,46 @@ describe("the Vercel AI SDK", () => {
       stopWhen: [stepCountIs(40), steps.stopWhen],
     });
     expect(result.text).toBe("all read");
+    expectBelow(25, events);
+  });
+
+  it("counts each call of a structured answer once", async () => {
+    const { model, guard, events } = await setup(({ call }) =>
+      call < 3 ? { calls: [{ name: "read", arguments: { path: "a.go" } }] } : { text: '{"files":3}' },
+    );
+    const { output } = await generateText({
+      model: wrapLanguageModel({ model, middleware: guardMiddleware(guard) }),
+      tools,
+      prompt: "How many?",
+      output: Output.object({ schema: z.object({ files: z.number() }) }),
+      stopWhen: stepCountIs(5),
+    });
+    expect(output).toEqual({ files: 3 });
+    expect(events.filter(({ type }) => type === "turn")).toHaveLength(3);
+  });
+
+  it("stays below its line in an agent with middleware", async () => {
+    const { model, guard, events } = await setup();
+    const agent = new ToolLoopAgent({
+      model: wrapLanguageModel({ model, middleware: guardMiddleware(guard) }),
+      tools,
+      stopWhen: stepCountIs(40),
+    });
+    expect((await agent.generate({ prompt: "Read all of them." })).text).toBe("all read");
+    expectBelow(25, events);
+  });
+
+  it("stays below its line in a streaming agent with steps", async () => {
+    const { model, guard, events } = await setup();
+    const { prepareStep, onStepFinish, stopWhen } = guardSteps(guard);
+    const agent = new ToolLoopAgent({
+      model,
+      tools,
+      prepareStep,
+      onStepFinish,
+      stopWhen: [stepCountIs(40), stopWhen],
+    });
+    expect(await (await agent.stream({ prompt: "Read all of them." })).text).toBe("all read");
     expectBelow(25, events);
   });
 

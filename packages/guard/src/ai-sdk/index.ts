@@ -2,6 +2,7 @@ import type { Conversation } from "../conversation.ts";
 import { GuardError } from "../error.ts";
 import {
   type AdapterOptions,
+  answerOf,
   type FittedCall,
   fitCall,
   fitOrThrow,
@@ -12,6 +13,10 @@ import { type AiMessage, withSystem } from "./shape.ts";
 export { type AiMessage, aiShape } from "./shape.ts";
 
 type StreamUsage = { inputTokens: unknown; outputTokens: unknown };
+interface ModelCall {
+  params: { prompt: object; abortSignal?: AbortSignal | undefined };
+  model: { modelId: string };
+}
 interface Generated {
   usage: unknown;
   response?: { id?: string; modelId?: string } | undefined;
@@ -29,6 +34,8 @@ export function guardMiddleware(guard: Guarded<AiMessage>, options: AdapterOptio
   /** By the prompt that is sent. */
   const calls = new WeakMap<object, FittedCall<AiMessage>>();
   const answered = (prompt: object, answer: unknown) => calls.get(prompt)?.observe(answer);
+  const answer = <R>(reply: PromiseLike<R>, { params, model }: ModelCall): Promise<R> =>
+    answerOf(reply, calls.get(params.prompt), { signal: params.abortSignal, model: model.modelId });
   return {
     specificationVersion: "v3" as const,
     async transformParams<P extends { prompt: readonly AiMessage[]; abortSignal?: AbortSignal | undefined }>({
@@ -42,12 +49,10 @@ export function guardMiddleware(guard: Guarded<AiMessage>, options: AdapterOptio
       calls.set(prompt, fitted);
       return { ...params, prompt };
     },
-    async wrapGenerate<R extends Generated>(call: {
-      doGenerate: () => PromiseLike<R>;
-      params: { prompt: object };
-      model: { modelId: string };
-    }): Promise<R> {
-      const result = await call.doGenerate();
+    async wrapGenerate<R extends Generated>(
+      call: ModelCall & { doGenerate: () => PromiseLike<R> },
+    ): Promise<R> {
+      const result = await answer(call.doGenerate(), call);
       const { usage, response } = result;
       answered(call.params.prompt, {
         id: response?.id,
@@ -57,12 +62,10 @@ export function guardMiddleware(guard: Guarded<AiMessage>, options: AdapterOptio
       return result;
     },
     // biome-ignore lint/suspicious/noExplicitAny: the SDK defines the stream parts
-    async wrapStream<R extends { stream: ReadableStream<any> }>(call: {
-      doStream: () => PromiseLike<R>;
-      params: { prompt: object };
-      model: { modelId: string };
-    }): Promise<R> {
-      const result = await call.doStream();
+    async wrapStream<R extends { stream: ReadableStream<any> }>(
+      call: ModelCall & { doStream: () => PromiseLike<R> },
+    ): Promise<R> {
+      const result = await answer(call.doStream(), call);
       let id: string | undefined;
       let model = call.model.modelId;
       let usage: StreamUsage | undefined;

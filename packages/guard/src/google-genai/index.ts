@@ -1,5 +1,6 @@
 import { GuardError } from "../error.ts";
 import {
+  answerOf,
   type ClientOptions,
   type FittedCall,
   fitCall,
@@ -56,13 +57,13 @@ export function guardGemini<C extends GeminiClient>(
   const models = Object.assign(sameModule(given, given.apiClient), {
     async generateContentInternal(params: GeminiParams) {
       const { fitted, sent } = await fitting.begin(params);
-      const answer = await counted(given.generateContentInternal(sent), fitted, params);
+      const answer = await answerOf(given.generateContentInternal(sent), fitted, factsOf(params));
       fitted.observe(answer, { model: params.model });
       return answer;
     },
     async generateContentStreamInternal(params: GeminiParams) {
       const { fitted, sent } = await fitting.begin(params);
-      const stream = await counted(given.generateContentStreamInternal(sent), fitted, params);
+      const stream = await answerOf(given.generateContentStreamInternal(sent), fitted, factsOf(params));
       return watched(stream, (last) => fitted.observe(last, { model: params.model }));
     },
   });
@@ -73,23 +74,11 @@ const UNSUPPORTED =
   "The client's models have no generateContentInternal and generateContentStreamInternal. " +
   "Use @google/genai 3.1 or later, or call fit and observe yourself.";
 
+const factsOf = ({ model, config }: GeminiParams) => ({ model, signal: config?.abortSignal });
+
 /** Another module of the same class. */
 function sameModule<T extends object>(module: T, ...args: unknown[]): T {
   return Reflect.construct(module.constructor, args) as T;
-}
-
-/** Counts a call that its caller aborts: the server has received it. */
-async function counted<T>(
-  call: Promise<T>,
-  fitted: FittedCall<GeminiContent>,
-  { model, config }: GeminiParams,
-): Promise<T> {
-  try {
-    return await call;
-  } catch (error) {
-    if (config?.abortSignal?.aborted === true) fitted.observe(undefined, { model });
-    throw error;
-  }
 }
 
 /** Fits the contents of requests. */

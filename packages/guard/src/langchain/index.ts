@@ -1,4 +1,4 @@
-import { type ClientOptions, fitCall, type Guarded } from "../wrapped-client.ts";
+import { answerOf, type ClientOptions, fitCall, type Guarded } from "../wrapped-client.ts";
 import { type LangChainMessage, langChainShape } from "./shape.ts";
 
 export { type LangChainMessage, langChainShape } from "./shape.ts";
@@ -39,18 +39,12 @@ export function guardLangChain(
       if (fitted.conversation === undefined) return handler(request);
       signal?.throwIfAborted();
       const facts = { model: modelName(model) };
-      let answer: unknown;
-      try {
-        answer = await handler({
-          ...request,
-          messages: ofTheirClass(fitted.messages, messages),
-          systemMessage: withTexts(systemMessage, fitted.system),
-        });
-      } catch (error) {
-        // The server received a call that the caller gave up on.
-        if (signal?.aborted === true) fitted.observe(undefined, facts);
-        throw error;
-      }
+      const sent = {
+        ...request,
+        messages: ofTheirClass(fitted.messages, messages),
+        systemMessage: withTexts(systemMessage, fitted.system),
+      };
+      const answer: unknown = await answerOf(handler(sent), fitted, { signal, ...facts });
       fitted.observe(replyIn(answer), facts);
       return answer;
     },
