@@ -316,6 +316,17 @@ describe("the @google/genai package", () => {
     );
   });
 
+  it("never changes the arguments of a signed call", () => {
+    const call = { functionCall: { name: "write", args: { text: filler(300) } } };
+    const parts = (thoughtSignature?: string) =>
+      geminiShape.read({
+        role: "model",
+        parts: [{ ...call, ...(thoughtSignature && { thoughtSignature }) }, call],
+      });
+    expect(parts("AAAA").map(({ editable }) => editable)).toEqual([false, false]);
+    expect(parts().map(({ editable }) => editable)).toEqual([true, true]);
+  });
+
   it("says which client it needs", () => {
     const guard = createGuard<GeminiContent>({ identity: { harness: "h" }, shape: geminiShape });
     expect(() => guardGemini({ models: {}, chats: {} }, guard)).toThrow("Use @google/genai 3.1 or later");

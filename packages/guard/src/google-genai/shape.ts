@@ -1,3 +1,4 @@
+import { mediaTokens } from "../measure/media.ts";
 import { joined, type Part, type PartKind, type Shape, textOf } from "../view/shape.ts";
 
 /** One entry of Gemini's `contents`. `Content` of `@google/genai` is assignable to it. */
@@ -20,25 +21,30 @@ interface GeminiPart {
   thoughtSignature?: string;
   functionCall?: { id?: string; name?: string; args?: unknown };
   functionResponse?: FunctionAnswer;
-  inlineData?: unknown;
-  fileData?: unknown;
+  inlineData?: { mimeType?: string };
+  fileData?: { mimeType?: string };
 }
 
-/** Assumed tokens of one image or file. */
-const MEDIA_TOKENS = 800;
+/** Of Gemini 3, unless a request says otherwise: https://ai.google.dev/gemini-api/docs/media-resolution */
+const IMAGE_TOKENS = 1_120;
+/** Assumed tokens of a film or of a file of an unknown kind. */
+const FILE_TOKENS = 800;
 
 /** The shape of Gemini's contents. */
 export const geminiShape: Shape<GeminiContent> = {
   read({ role, parts = [] }) {
     const kind = role === "model" ? "assistant" : "user";
     if (parts.length === 0) return [{ kind, text: "" }];
-    return parts.map((part) => readPart(part, kind));
+    const signed = parts.some((part: GeminiPart) => part.thoughtSignature !== undefined);
+    return parts.map((part) => readPart(part, kind, signed));
   },
   replace(content, texts) {
     const parts = (content.parts ?? []).map((part: GeminiPart, place) => {
       const text = texts.get(place);
       if (text === undefined) return part;
-      const { functionResponse } = part;
+      const { functionCall, functionResponse } = part;
+      if (functionCall !== undefined)
+        return { ...part, functionCall: { ...functionCall, args: JSON.parse(text) as unknown } };
       return functionResponse === undefined
         ? { ...part, text }
         : { ...part, functionResponse: { ...functionResponse, response: { output: text } } };
@@ -58,19 +64,21 @@ export const geminiShape: Shape<GeminiContent> = {
   },
 };
 
-function readPart(part: GeminiPart, kind: PartKind): Part {
+/** @param signed A signature covers all calls of its content, so that their arguments must stay. */
+function readPart(part: GeminiPart, kind: PartKind, signed: boolean): Part {
   const { text, functionCall, functionResponse, inlineData, fileData } = part;
   // All contents of one streamed answer belong together.
   const joins = kind === "assistant";
   if (functionCall !== undefined) {
     const { id, name, args } = functionCall;
-    return { kind: "call", id, tool: name, input: args, text: `${name ?? ""} ${textOf(args)}`, joins };
+    const spoken = `${name ?? ""} ${textOf(args)}`;
+    return { kind: "call", id, tool: name, input: args, text: spoken, joins, editable: !signed };
   }
   if (functionResponse !== undefined) {
     const { id, name: tool, response = {}, parts = [] } = functionResponse;
     // Images of the answer would stay without the text that they belong to.
     const fixed = parts.length > 0;
-    const extraTokens = parts.length * MEDIA_TOKENS;
+    const extraTokens = parts.reduce((sum: number, one: GeminiPart) => sum + fileTokens(one), 0);
     return {
       kind: "result",
       id,
@@ -86,8 +94,14 @@ function readPart(part: GeminiPart, kind: PartKind): Part {
     return { kind, text, fixed, joins };
   }
   if (inlineData !== undefined || fileData !== undefined)
-    return { kind, text: "", extraTokens: MEDIA_TOKENS, fixed: true, joins };
+    return { kind, text: "", extraTokens: fileTokens(part), fixed: true, joins };
   return { kind, text: textOf(part), fixed: true, joins };
+}
+
+function fileTokens({ inlineData, fileData }: GeminiPart): number {
+  const file = inlineData ?? fileData;
+  if (file?.mimeType?.startsWith("image/") === true) return IMAGE_TOKENS;
+  return mediaTokens({ inlineData: file }, "openai") ?? FILE_TOKENS;
 }
 
 /** The field `output` holds the answer, if a function gives no fields of its own. */

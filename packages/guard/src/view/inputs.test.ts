@@ -1,7 +1,10 @@
+import { AIMessage, ToolMessage } from "@langchain/core/messages";
 import { describe, expect, it } from "vitest";
 import { aiShape } from "../ai-sdk/index.ts";
 import { anthropicShape } from "../anthropic/index.ts";
 import { Conversation } from "../conversation.ts";
+import { geminiShape } from "../google-genai/index.ts";
+import { langChainShape } from "../langchain/index.ts";
 import { ollamaShape } from "../ollama/index.ts";
 import { chatShape, responsesShape } from "../openai/index.ts";
 import { filler, words } from "../testing.ts";
@@ -104,6 +107,31 @@ const FORMATS: readonly [string, Format<any>][] = [
         },
       ],
       inputOf: ({ content }) => content[0].input,
+    },
+  ],
+  [
+    "LangChain",
+    {
+      shape: langChainShape,
+      call: (id, args) => [
+        new AIMessage({
+          content: "",
+          tool_calls: [{ type: "tool_call", id, name: "write", args: { ...args } }],
+        }),
+        new ToolMessage({ content: "ok", tool_call_id: id }),
+      ],
+      inputOf: ({ tool_calls }) => tool_calls[0].args,
+    },
+  ],
+  [
+    "Gemini",
+    {
+      shape: geminiShape,
+      call: (id, args) => [
+        { role: "model", parts: [{ text: "I write." }, { functionCall: { id, name: "write", args } }] },
+        { role: "user", parts: [{ functionResponse: { id, name: "write", response: { output: "ok" } } }] },
+      ],
+      inputOf: ({ parts }) => parts[1].functionCall.args,
     },
   ],
   [
