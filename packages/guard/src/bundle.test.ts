@@ -15,7 +15,10 @@ async function bundle(entry: string, platform: "browser" | "node") {
     platform,
     metafile: true,
     // A dependency would show up as an import.
-    external: ["zod", "@pydantic/*", "openai", "ai", "ollama", "@anthropic-ai/*"],
+    external: [
+      ...["zod", "@pydantic/*", "openai", "ai", "ollama", "@anthropic-ai/*"],
+      ...["@google/*", "langchain", "@langchain/*", "@mastra/*"],
+    ],
   });
   const imports = Object.values(metafile.outputs).flatMap((output) => output.imports.map((one) => one.path));
   return { imports, bytes: outputFiles[0]!.contents.length };
@@ -37,6 +40,9 @@ describe("bundles of the guard and the runtime", () => {
     "ollama/index",
     "ai-sdk/index",
     "claude-agent-sdk/index",
+    "google-genai/index",
+    "langchain/index",
+    "mastra/index",
   ])("%s has no dependency and builds for browsers", async (entry) => {
     const { imports, bytes } = await bundle(`./${entry}.ts`, "browser");
     expect(imports).toEqual([]);

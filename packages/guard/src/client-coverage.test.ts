@@ -2,6 +2,7 @@ import "./testing/clean-environment.ts";
 
 import { readFileSync } from "node:fs";
 import Anthropic from "@anthropic-ai/sdk";
+import { GoogleGenAI } from "@google/genai";
 import { Ollama } from "ollama";
 import OpenAI from "openai";
 import { describe, expect, it } from "vitest";
@@ -9,6 +10,7 @@ import { describe, expect, it } from "vitest";
 const openai = new OpenAI({ apiKey: "x" });
 const anthropic = new Anthropic({ apiKey: "x" });
 const ollama = new Ollama();
+const gemini = new GoogleGenAI({ apiKey: "x" });
 
 const page = readFileSync(new URL("../../../docs/guard.md", import.meta.url), "utf8");
 const listed = /## What is not covered\n([\s\S]*?)\n## /.exec(page)?.[1] ?? "";
@@ -107,5 +109,27 @@ describe("every call of the clients that reaches a model is guarded, or the docs
   ] as const)("the resources of %s", (name, client, prefix) => {
     const others = resourcesOf(client).filter((one) => !OTHER_RESOURCES[name]!.includes(one));
     expect(others.filter((one) => !listed.includes(`\`${prefix}${one}\``))).toEqual([]);
+  });
+
+  it("the methods and resources of GoogleGenAI", () => {
+    const own = Object.keys(gemini.models).filter((name) => name !== "apiClient");
+    // Private, and called by the public ones.
+    const inner = /Internal$|WithContinuation$|^maybe|^process|^init/;
+    const methods = [...own, ...methodsOf(gemini.models)].filter((name) => !inner.test(name));
+    const guarded = ["generateContent", "generateContentStream"];
+    const noModel = ["list", "get", "update", "delete"];
+    const others = methods.filter((name) => ![...guarded, ...noModel].includes(name));
+    expect(others.filter((name) => !listed.includes(`\`${name}\``))).toEqual([]);
+    expect(methods).toEqual(expect.arrayContaining(guarded));
+    expect(methodsOf(gemini.chats)).toEqual(["create"]);
+    const fields = Object.entries(gemini).flatMap(([name, value]) =>
+      typeof value === "object" ? [name] : [],
+    );
+    const known = [
+      ...["apiClient", "httpOptions", "models", "chats", "caches", "files", "operations", "authTokens"],
+      ...["fileSearchStores", "getNextGenClient", "webhooks", "environments", "credentials", "voices"],
+    ];
+    const resources = [...fields, ...methodsOf(gemini)].filter((name) => !known.includes(name));
+    expect(resources.filter((name) => !listed.includes(`\`${name}\``))).toEqual([]);
   });
 });

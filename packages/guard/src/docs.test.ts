@@ -26,6 +26,11 @@ async function snippetsOf(page: string) {
   }));
 }
 
+const ADAPTERS = [
+  ...["openai", "anthropic", "ai-sdk", "ollama", "claude-agent-sdk"],
+  ...["langchain", "mastra", "google-genai"],
+];
+
 const guide = await snippetsOf("docs/guard.md");
 const snippets = [...guide, ...(await snippetsOf("docs/runtime.md")), ...(await snippetsOf("README.md"))];
 /** Includes Bun if it is installed, because the guard supports it. */
@@ -54,7 +59,7 @@ describe("snippets in the guide and the README", () => {
   it("cover every adapter", () => {
     expect(guide.length).toBeGreaterThan(10);
     expect(snippets.length).toBeGreaterThan(guide.length);
-    for (const adapter of ["openai", "anthropic", "ai-sdk", "ollama", "claude-agent-sdk"]) {
+    for (const adapter of ADAPTERS) {
       expect(
         guide.some(({ code }) => code.includes(`@plimsoll/guard/${adapter}"`)),
         adapter,
@@ -87,7 +92,10 @@ describe("snippets in the guide and the README", () => {
       bundle: true,
       platform: "node",
       format: "esm",
-      external: ["openai", "@anthropic-ai/*", "ai", "@ai-sdk/*", "ollama"],
+      external: [
+        ...["openai", "@anthropic-ai/*", "ai", "@ai-sdk/*", "ollama"],
+        ...["@google/*", "langchain", "@langchain/*", "@mastra/*"],
+      ],
     });
     expect(bundled.errors).toEqual([]);
     const env = {
@@ -97,6 +105,8 @@ describe("snippets in the guide and the README", () => {
       OPENAI_API_KEY: "dummy",
       ANTHROPIC_BASE_URL: model.url,
       ANTHROPIC_API_KEY: "dummy",
+      GOOGLE_GEMINI_BASE_URL: model.url,
+      GEMINI_API_KEY: "dummy",
       OLLAMA_HOST: model.url,
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
       PLIMSOLL_URL: "http://127.0.0.1:9",
@@ -107,7 +117,7 @@ describe("snippets in the guide and the README", () => {
     if (output !== undefined && runtime === "Node") expect(stdout).toBe(output);
     else if (output !== undefined) expect(plain(stdout)).toBe(plain(output));
     const code = await readFile(join(folder, `${file}.ts`), "utf8");
-    const adapter = /guard\/(openai|anthropic|ai-sdk|ollama|claude-agent-sdk)"/.test(code);
+    const adapter = ADAPTERS.some((one) => code.includes(`guard/${one}"`));
     expect(model.requests.length > before).toBe(adapter);
   });
 });
