@@ -157,9 +157,9 @@ function measured<M>(
 }
 
 /** Waits for the answer of a call. A call that its caller aborts counts as well, because the server has received it. */
-export async function answerOf<M, T>(
+export async function answerOf<T>(
   call: PromiseLike<T>,
-  fitted: Pick<FittedCall<M>, "observe"> | undefined,
+  fitted: Pick<FittedCall<unknown>, "observe"> | undefined,
   { signal, model }: { signal: AbortSignal | undefined; model: string | undefined },
 ): Promise<T> {
   try {
