@@ -1,5 +1,6 @@
 import { GuardError } from "../error.ts";
 import {
+  type AskModel,
   answerOf,
   type ClientOptions,
   type FittedCall,
@@ -52,7 +53,7 @@ export function guardGemini<C extends GeminiClient>(
     typeof given.generateContentStreamInternal !== "function"
   )
     throw new GuardError("unsupported_client", UNSUPPORTED);
-  const fitting = new Fitting(guard, options);
+  const fitting = new Fitting(guard, askModels(given), options);
   // Loops inside the module call these two methods on the module itself, so it must be one of its own.
   const models = Object.assign(sameModule(given, given.apiClient), {
     async generateContentInternal(params: GeminiParams) {
@@ -76,6 +77,16 @@ const UNSUPPORTED =
 
 const factsOf = ({ model, config }: GeminiParams) => ({ model, signal: config?.abortSignal });
 
+/** Asks a model of the client for a summary. */
+function askModels(models: ModelsModule): AskModel {
+  return async (model, { system, prompt, maxTokens, signal }) => {
+    const config = { systemInstruction: system, maxOutputTokens: maxTokens, abortSignal: signal };
+    const contents = [{ role: "user", parts: [{ text: prompt }] }];
+    const answer = await models.generateContentInternal({ model, contents, config });
+    return { answer, text: (answer as { text?: string }).text ?? "" };
+  };
+}
+
 /** Another module of the same class. */
 function sameModule<T extends object>(module: T, ...args: unknown[]): T {
   return Reflect.construct(module.constructor, args) as T;
@@ -84,12 +95,14 @@ function sameModule<T extends object>(module: T, ...args: unknown[]): T {
 /** Fits the contents of requests. */
 class Fitting {
   readonly #guard: Guarded<GeminiContent>;
+  readonly #ask: AskModel;
   readonly #options: ClientOptions<GeminiContent>;
   /** By the contents that were given: a request that continues an answer must send the same again. */
   readonly #calls = new WeakMap<object, FittedCall<GeminiContent>>();
 
-  constructor(guard: Guarded<GeminiContent>, options: ClientOptions<GeminiContent>) {
+  constructor(guard: Guarded<GeminiContent>, ask: AskModel, options: ClientOptions<GeminiContent>) {
     this.#guard = guard;
+    this.#ask = ask;
     this.#options = options;
   }
 
@@ -112,7 +125,7 @@ class Fitting {
 
   async #fit(params: GeminiParams): Promise<FittedCall<GeminiContent>> {
     const { contents, config } = params;
-    const facts = { params: besides(params), signal: config?.abortSignal };
+    const facts = { params: besides(params), ask: this.#ask, signal: config?.abortSignal };
     const fitted = await fitCall(this.#guard, contentsOf(contents), facts, this.#options);
     if (typeof contents === "object" && contents !== null) this.#calls.set(contents, fitted);
     return fitted;

@@ -1,4 +1,4 @@
-import { answerOf, type ClientOptions, fitCall, type Guarded } from "../wrapped-client.ts";
+import { type AdapterOptions, answerOf, fitCall, type Guarded } from "../wrapped-client.ts";
 import { type LangChainMessage, langChainShape } from "./shape.ts";
 
 export { type LangChainMessage, langChainShape } from "./shape.ts";
@@ -25,7 +25,7 @@ export interface LangChainRequest {
  */
 export function guardLangChain(
   guard: Guarded<LangChainMessage>,
-  options: ClientOptions<LangChainMessage> = {},
+  options: AdapterOptions<LangChainMessage> = {},
 ) {
   const conversation = (params: LangChainRequest) => options.conversation?.(params) ?? threadOf(params);
   return {

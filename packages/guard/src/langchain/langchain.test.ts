@@ -17,7 +17,7 @@ import {
 } from "../scripted-model/index.ts";
 import { DIALECTS } from "../testing/dialects.ts";
 import { filler } from "../testing.ts";
-import type { ClientOptions } from "../wrapped-client.ts";
+import type { AdapterOptions } from "../wrapped-client.ts";
 import { guardLangChain, type LangChainMessage, langChainShape } from "./index.ts";
 
 let server: ScriptedModel | undefined;
@@ -57,7 +57,7 @@ async function setup(
     policy?: PolicyInput;
     window?: number;
     notices?: "merge" | "system";
-  } & ClientOptions<LangChainMessage> = {},
+  } & AdapterOptions<LangChainMessage> = {},
 ) {
   server = await startScriptedModel((request) => {
     const refused = DIALECTS.mistral(request.messages) ?? DIALECTS.openai(request.messages);

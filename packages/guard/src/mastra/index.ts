@@ -1,5 +1,5 @@
 import { type AiMessage, withSystem } from "../ai-sdk/shape.ts";
-import { type ClientOptions, type FittedCall, fitCall, type Guarded } from "../wrapped-client.ts";
+import { type AdapterOptions, type FittedCall, fitCall, type Guarded } from "../wrapped-client.ts";
 
 export { type AiMessage, aiShape } from "../ai-sdk/shape.ts";
 
@@ -37,7 +37,7 @@ interface MastraChunk {
  * const agent = new Agent({ id: "bot", name: "bot", instructions, model, inputProcessors: [guardMastra(guard)] });
  * await agent.generate("Hello", { memory: { thread: "thread-91", resource: "user-7" } });
  */
-export function guardMastra(guard: Guarded<AiMessage>, options: ClientOptions<AiMessage> = {}) {
+export function guardMastra(guard: Guarded<AiMessage>, options: AdapterOptions<AiMessage> = {}) {
   /** By the state of the run. */
   const calls = new WeakMap<object, OpenCall>();
   const tools = new WeakMap<object, unknown>();

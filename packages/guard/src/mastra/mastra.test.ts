@@ -12,7 +12,7 @@ import type { PolicyInput } from "../policy.ts";
 import { type Script, type ScriptedModel, startScriptedModel } from "../scripted-model/index.ts";
 import { DIALECTS } from "../testing/dialects.ts";
 import { filler } from "../testing.ts";
-import type { ClientOptions } from "../wrapped-client.ts";
+import type { AdapterOptions } from "../wrapped-client.ts";
 import { type AiMessage, aiShape, guardMastra } from "./index.ts";
 
 let server: ScriptedModel | undefined;
@@ -43,7 +43,7 @@ async function setup(
     policy = SOFT,
     window = 8_000,
     ...options
-  }: { policy?: PolicyInput; window?: number } & ClientOptions<AiMessage> = {},
+  }: { policy?: PolicyInput; window?: number } & AdapterOptions<AiMessage> = {},
 ) {
   server = await startScriptedModel((request) => {
     const refused = DIALECTS.mistral(request.messages);

@@ -1,11 +1,13 @@
 import "../testing/clean-environment.ts";
 
 import Anthropic from "@anthropic-ai/sdk";
+import { GoogleGenAI } from "@google/genai";
 import type { PlimsollEventInput } from "@plimsoll/protocol";
 import { Ollama } from "ollama";
 import OpenAI from "openai";
 import { afterEach, describe, expect, it } from "vitest";
 import { anthropicShape, guardMessages } from "../anthropic/index.ts";
+import { geminiShape, guardGemini } from "../google-genai/index.ts";
 import { createGuard, type Guard } from "../guard.ts";
 import { guardOllama, ollamaShape } from "../ollama/index.ts";
 import { chatShape, guardChat, guardResponses, responsesShape } from "../openai/index.ts";
@@ -56,6 +58,17 @@ const CLIENTS: readonly [string, Shape<never>, Call][] = [
     },
   ],
   [
+    "guardGemini",
+    geminiShape as Shape<never>,
+    (guard, summaryModel) => {
+      const client = new GoogleGenAI({ apiKey: "x", httpOptions: { baseUrl: model.url } });
+      const { models } = guardGemini(client, guard as never, { summaryModel });
+      const role = (name: string) => (name === "assistant" ? "model" : name);
+      const contents = talk.map((one) => ({ role: role(one.role), parts: [{ text: one.content }] }));
+      return models.generateContent({ model: "large", contents });
+    },
+  ],
+  [
     "guardOllama",
     ollamaShape as Shape<never>,
     (guard, summaryModel) => {
@@ -88,7 +101,9 @@ describe.each(CLIENTS)("summaryModel of %s", (_, shape, call) => {
     const [asked, sent] = model.requests.map(({ body }) => JSON.stringify(body));
     expect(asked).toContain("one JSON object");
     expect(asked).toContain("question 0");
-    expect(asked).toMatch(/"(?:max_completion_tokens|max_output_tokens|max_tokens|num_predict)":1000/);
+    expect(asked).toMatch(
+      /"(?:max_completion_tokens|max_output_tokens|maxOutputTokens|max_tokens|num_predict)":1000/,
+    );
     expect(sent).toContain("Goal: Answer all questions");
     expect(events.map(({ type }) => type)).toEqual(["turn", "compacted", "turn"]);
     expect(events[0]).toMatchObject({ model: "small", purpose: "compaction" });
