@@ -294,6 +294,15 @@ describe("the @google/genai package", () => {
     expect(guard.conversation().read().level!.tokens).toBeGreaterThan(400);
   });
 
+  it("guards calls of Vertex AI as well", async () => {
+    const { guard, of } = await setup(() => ({ text: "ok" }));
+    const httpOptions = { baseUrl: server!.url };
+    const gemini = guardGemini(new GoogleGenAI({ vertexai: true, apiKey: "dummy", httpOptions }), guard);
+    expect((await gemini.models.generateContent({ model: MODEL, contents: "Hello" })).text).toBe("ok");
+    expect(of("turn")).toHaveLength(1);
+    expect(guard.conversation().state.model).toBe(MODEL);
+  });
+
   it("does not count a refused call", async () => {
     const { gemini, of } = await setup(() => ({ refuse: { status: 400, message: "no" } }));
     await expect(gemini.models.generateContent({ model: MODEL, contents: "Hello" })).rejects.toThrow("no");
