@@ -1,6 +1,5 @@
 import type { Thresholds } from "@plimsoll/protocol";
-import { modelNames } from "@plimsoll/protocol";
-import { catalogWindow } from "@plimsoll/protocol";
+import { catalogWindow, modelNames } from "@plimsoll/protocol";
 import type { Sql } from "../db/sql.ts";
 import type { AgentRow } from "../store/agents.ts";
 import type { BoundaryRow } from "../store/boundaries.ts";

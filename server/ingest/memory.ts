@@ -1,6 +1,5 @@
 import type { WindowLookups } from "@plimsoll/protocol";
-import { modelNames } from "@plimsoll/protocol";
-import { catalogWindow } from "@plimsoll/protocol";
+import { catalogWindow, modelNames } from "@plimsoll/protocol";
 import { LRUCache } from "lru-cache";
 import type { Sql } from "../db/sql.ts";
 import type { KnownAgent } from "../history/agent-changes.ts";
