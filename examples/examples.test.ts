@@ -68,7 +68,7 @@ async function functionsIn(path: string): Promise<number> {
 }
 
 describe("the example harnesses", () => {
-  it("phantom keeps a thread under its ceiling and continues a loop across sub-ticks, on the Claude Agent SDK", async () => {
+  it("phantom keeps a thread under its ceiling and continues a loop across sub-ticks, on the Claude Agent SDK [P14 P15 P20]", async () => {
     const { chat, loop } = await phantom(testContext("phantom"));
     const turns = of("turn");
     for (const turn of turns) {
@@ -114,7 +114,7 @@ describe("the example harnesses", () => {
     expectExplained();
   });
 
-  it("ouroboros masks, winds down, restarts and rewrites its own prompt", async () => {
+  it("ouroboros masks, winds down, restarts and rewrites its own prompt [O8 O9]", async () => {
     const result = await ouroboros(testContext("ouroboros"));
     const notes = await readFile(join(folder, "workspace", "NOTES.md"), "utf8");
     expect(notes.trim().split("\n").length).toBeGreaterThan(20);
@@ -130,7 +130,7 @@ describe("the example harnesses", () => {
     expectExplained();
   });
 
-  it("autopilot splits a phase that is too large and reports the parts inline", async () => {
+  it("autopilot splits a phase that is too large and reports the parts inline [A9]", async () => {
     const result = await autopilot(testContext("autopilot"));
     expect(result.status).toBe("completed");
     expect(of("session")[0]).toMatchObject({ title: "Phases 18 to 20" });

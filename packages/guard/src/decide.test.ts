@@ -29,7 +29,7 @@ describe("decide", () => {
   it.each<[string, Partial<Facts>, object]>([
     ["rests below every line", { level: 3_999, maskGain: 5_000 }, { type: "rest", status: "clear" }],
     [
-      "masks at the soft line",
+      "masks at the soft line [O13]",
       { level: 4_000, maskGain: 1_500 },
       { type: "mask", target: 3_400, urgent: false },
     ],
@@ -80,8 +80,12 @@ describe("decide", () => {
       { level: 4_999, compactGain: 2_000 },
       { type: "rest", status: "exhausted" },
     ],
-    ["winds down at the hard line", { level: 9_000 }, { type: "wind_down", turnsLeft: 2 }],
-    ["winds down only once", { level: 9_100, windDownTurns: 1 }, { type: "rest", status: "winding_down" }],
+    ["winds down at the hard line [O13]", { level: 9_000 }, { type: "wind_down", turnsLeft: 2 }],
+    [
+      "winds down only once [O4]",
+      { level: 9_100, windDownTurns: 1 },
+      { type: "rest", status: "winding_down" },
+    ],
     [
       "continues the wind-down just below the hard line",
       { level: 8_700, windDownTurns: 2 },
@@ -119,7 +123,7 @@ describe("decide", () => {
       { type: "stop", reason: "too_long" },
     ],
     [
-      "stops at the maximum number of restarts",
+      "stops at the maximum number of restarts [O7]",
       { level: 10_000, restarts: 2 },
       { type: "stop", reason: "max_restarts" },
     ],

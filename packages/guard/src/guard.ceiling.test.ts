@@ -14,7 +14,7 @@ describe("the ceiling of a conversation", () => {
       { role: "assistant", content: `answer ${turn} ${filler(100)}` },
     ]).flat();
 
-  it("compacts older turns, keeps the newest verbatim, and shows the user the design's notice", async () => {
+  it("compacts older turns, keeps the newest verbatim, and shows the user the design's notice [P8 P10]", async () => {
     const { guard, of } = testGuard({ policy: { ...PHANTOM, compact: { keepTurns: 3 } } });
     const history = [SYSTEM, ...chat(11), { role: "user", content: "and now?" } as Message];
     const said: string[] = [];
@@ -35,7 +35,7 @@ describe("the ceiling of a conversation", () => {
     expect(of("compacted")).toHaveLength(1);
   });
 
-  it("starts a fresh session with a handoff if configured", async () => {
+  it("starts a fresh session with a handoff if configured [P9]", async () => {
     const { guard, of } = testGuard({ policy: { ...PHANTOM, compact: { how: "fresh_session" } } });
     const history = [SYSTEM, ...chat(11), { role: "user", content: "and now?" } as Message];
     const { messages } = await fit(guard, history, { summarize: () => "the story so far" });
@@ -98,7 +98,7 @@ describe("the ceiling of a conversation", () => {
     expect(events).toMatchObject([{ type: "withheld", reason: "no_summary" }, { type: "restarted" }]);
   });
 
-  it("warns once per crossing, with hysteresis", () => {
+  it("warns once per crossing, with hysteresis [P7]", () => {
     const { guard, of } = testGuard({ policy: PHANTOM });
     for (const [turn, level] of [1_400, 1_500, 1_480, 1_510, 1_300, 1_600].entries()) {
       guard.observe(usage(level, `t${turn}`));
@@ -111,7 +111,7 @@ describe("the ceiling of a conversation", () => {
     expect(guard.state.warnings).toBe(2);
   });
 
-  it("counts exactly near a line, and falls back to the estimate if counting fails", async () => {
+  it("counts exactly near a line, and falls back to the estimate if counting fails [P5]", async () => {
     const asked: number[] = [];
     const { guard } = testGuard({ policy: PHANTOM });
     const countTokens = (messages: readonly Message[]) => {

@@ -14,7 +14,7 @@ import {
 import type { Message } from "./view/shape.ts";
 
 describe("masking", () => {
-  it("masks the oldest results first, no more than needed, and describes them", () => {
+  it("masks the oldest results first, no more than needed, and describes them [O2 O3]", () => {
     const { guard, events } = testGuard({ policy: OUROBOROS });
     const history = readingFiles(8, 950);
     const { messages, actions, status, level } = guard.prepare(history);
@@ -93,7 +93,7 @@ describe("masking", () => {
     expect(kept.length).toBeGreaterThanOrEqual(4);
   });
 
-  it("masks long texts of the agent only if configured", () => {
+  it("masks long texts of the agent only if configured [O16]", () => {
     const history: Message[] = [SYSTEM, ASK];
     for (let turn = 0; turn < 8; turn++) {
       history.push({ role: "assistant", content: filler(950) }, { role: "user", content: "go on" });

@@ -104,7 +104,7 @@ describe("defects of other harnesses, avoided", () => {
     expect(warnings).toHaveLength(1);
   });
 
-  it("an unknown window stays unknown", () => {
+  it("an unknown window stays unknown [P3]", () => {
     const { guard } = testGuard({ window: () => undefined });
     guard.prepare([SYSTEM, ASK, ...toolTurn(190_000)]);
     expect(guard.read()).toMatchObject({ windowTokens: undefined, utilization: undefined, limits: {} });

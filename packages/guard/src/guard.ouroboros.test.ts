@@ -19,7 +19,7 @@ import {
 import type { Message } from "./view/shape.ts";
 
 describe("defects of Ouroboros, avoided", () => {
-  it("masking reports how much it reclaimed", () => {
+  it("masking reports how much it reclaimed [O3]", () => {
     const { guard, of } = testGuard({ policy: OUROBOROS });
     const history = readingFiles(8, 950);
     const { messages } = guard.prepare(history);
@@ -31,7 +31,7 @@ describe("defects of Ouroboros, avoided", () => {
     expect(measured).toBe(estimated - 200);
   });
 
-  it("a wind-down does not promise a restart beyond the maximum", () => {
+  it("a wind-down does not promise a restart beyond the maximum [O4]", () => {
     const told = [1, 0].map((max) => {
       const { guard } = testGuard({ policy: { ...OUROBOROS, mask: null, restart: { max } } });
       const [action] = guard.prepare(readingFiles(9, 1_000)).actions;
@@ -41,7 +41,7 @@ describe("defects of Ouroboros, avoided", () => {
     expect(told[1]).toContain("In 3 turns a restart would be due, and none is left");
   });
 
-  it("a restart drops results whose calls the harness removed", () => {
+  it("a restart drops results whose calls the harness removed [O18]", () => {
     for (const start of [[SYSTEM], []]) {
       const { guard } = testGuard({ policy: { ...OUROBOROS, restart: { carryoverTurns: 99 } } });
       const orphans = [toolTurn(50)[1]!, toolTurn(50)[1]!];
@@ -79,7 +79,7 @@ describe("defects of Ouroboros, avoided", () => {
     expect(level.tokens).toBeLessThan(7_000);
   });
 
-  it("the wind-down ends when the level falls", () => {
+  it("the wind-down ends when the level falls [O4]", () => {
     const { guard } = testGuard({ policy: { ...OUROBOROS, mask: null, compact: null } });
     const history = readingFiles(9, 1_000);
     expect(guard.prepare(history).actions).toMatchObject([{ type: "wind_down", turnsLeft: 3 }]);
@@ -90,7 +90,7 @@ describe("defects of Ouroboros, avoided", () => {
     expect(guard.prepare([...shorter, ...toolTurn(3_300)]).actions).toMatchObject([{ type: "wind_down" }]);
   });
 
-  it("carryover is limited in tokens", () => {
+  it("carryover is limited in tokens [O18]", () => {
     const { guard } = testGuard({ policy: { ...OUROBOROS, mask: null, restart: { carryoverTurns: 5 } } });
     const history = readingFiles(5, 2_500);
     const { actions, level, messages } = guard.prepare(history);
@@ -105,7 +105,7 @@ describe("defects of Ouroboros, avoided", () => {
       "a question that cannot be shortened",
       (): Message[] => [...readingFiles(2, 50), { role: "user", content: filler(11_000) }],
     ],
-  ])("does not restart repeatedly over %s", (_, begin) => {
+  ])("does not restart repeatedly over %s [O20]", (_, begin) => {
     const { guard, events } = testGuard({
       policy: { ...OUROBOROS, restart: { carryoverTurns: 9 } },
       // The store fails, so no text may be shortened.
@@ -131,7 +131,7 @@ describe("defects of Ouroboros, avoided", () => {
     expect(actions.filter(({ type }) => type === "restart").length).toBeLessThan(2);
   });
 
-  it("an open question is carried over, shortened if too long", () => {
+  it("an open question is carried over, shortened if too long [O18]", () => {
     fc.assert(
       fc.property(fc.integer({ min: 300, max: 60_000 }), fc.boolean(), (tokens, storing) => {
         const kept = new Map<string, string>();
@@ -180,7 +180,7 @@ describe("defects of Ouroboros, avoided", () => {
   it.each([
     [undefined, 20_000],
     [2_000, 2_000],
-  ])("carryover is limited while the window size is unknown: %s", (carryoverTokens, most) => {
+  ])("carryover is limited while the window size is unknown: %s [O18]", (carryoverTokens, most) => {
     const { guard } = testGuard({
       window: windowLookup(() => undefined),
       policy: { ...OUROBOROS, restart: { carryoverTurns: 99, ...(carryoverTokens && { carryoverTokens }) } },
@@ -195,7 +195,7 @@ describe("defects of Ouroboros, avoided", () => {
     expectPaired(messages);
   });
 
-  it("carryover starts with a whole turn and without the wind-down notice", () => {
+  it("carryover starts with a whole turn and without the wind-down notice [O19]", () => {
     const { guard } = testGuard({ policy: { ...OUROBOROS, mask: null, restart: { graceTurns: 1 } } });
     const history = readingFiles(9, 1_000);
     const winding = guard.prepare(history);
@@ -216,7 +216,7 @@ describe("defects of Ouroboros, avoided", () => {
     expectPaired(messages);
   });
 
-  it("a fresh session at the ceiling does not contain the wind-down notice", async () => {
+  it("a fresh session at the ceiling does not contain the wind-down notice [P9]", async () => {
     const { guard, of } = testGuard({
       policy: {
         thresholds: { warning: null, ceiling: "90%", soft: null, hard: "60%" },
@@ -233,7 +233,7 @@ describe("defects of Ouroboros, avoided", () => {
     expect(JSON.stringify(messages)).not.toContain("Context running low");
   });
 
-  it("the restart event has the number of the new session", () => {
+  it("the restart event has the number of the new session [O11]", () => {
     const { guard, of } = testGuard({ policy: OUROBOROS });
     guard.prepare([SYSTEM, ASK]);
     for (let turn = 0; turn < 47; turn++) guard.observe(usage(5_000, `t${turn}`));

@@ -9,7 +9,7 @@ const sources = ["packages/guard/src", "packages/runtime/src"].map((folder) => j
 const page = await readFile(join(root, "docs/seeds.md"), "utf8");
 const rows = page
   .split("\n")
-  .filter((line) => line.startsWith("| ") && !line.startsWith("| requirement |"))
+  .filter((line) => line.startsWith("| ") && !line.startsWith("| id |"))
   .map((line) => line.split(/(?<!\\)\|/).map((cell) => cell.trim()));
 
 async function textOf(paths: readonly string[]): Promise<string> {
@@ -27,17 +27,25 @@ const exists = (path: string) => [root, ...sources].some((folder) => existsSync(
 const isTest = (name: string) => name.endsWith(".test.ts");
 const examples = join(root, "examples/examples.test.ts");
 
+/** The names of tests, with the ids of the rows that they prove. Only quoted strings count, not comments or code. */
+function testNames(text: string): { name: string; ids: string[] }[] {
+  return [...text.matchAll(/"((?:[^"\\\n]|\\.)*)"/g)].map(([, name]) => ({
+    name: name!,
+    ids: / \[([POAW]\d+(?: [POAW]\d+)*)\]$/.exec(name!)?.[1]?.split(" ") ?? [],
+  }));
+}
+
 it("docs/seeds.md only names existing tests and files", async () => {
   const tests = await textOf([...files.filter(isTest), examples]);
-  // Only quoted strings count as test names, not comments or code.
-  const names = [...tests.matchAll(/"((?:[^"\\\n]|\\.)*)"/g)].map(([, name]) => name!);
+  const names = testNames(tests);
   expect(rows.length).toBeGreaterThan(60);
   for (const row of rows) {
-    expect(row).toHaveLength(5);
-    for (const [, piece] of row[3]!.matchAll(/"([^"]+)"/g)) {
+    expect(row).toHaveLength(6);
+    for (const [, piece] of row[4]!.matchAll(/"([^"]+)"/g)) {
+      const named = names.filter(({ name }) => name.includes(piece!));
       expect(
-        names.some((name) => name.includes(piece!)),
-        piece,
+        named.some(({ ids }) => ids.includes(row[1]!)),
+        `${row[1]}: ${piece}`,
       ).toBe(true);
     }
   }
@@ -46,12 +54,21 @@ it("docs/seeds.md only names existing tests and files", async () => {
   }
 });
 
+it("each row of docs/seeds.md has a test with its id, and each id in a test has a row", async () => {
+  const names = testNames(await textOf([...files.filter(isTest), examples]));
+  const ids = rows.map(([, id]) => id!);
+  expect(new Set(ids).size).toBe(ids.length);
+  const tested = new Set(names.flatMap((test) => test.ids));
+  expect(ids.filter((id) => !tested.has(id))).toEqual([]);
+  expect([...tested].filter((id) => !ids.includes(id))).toEqual([]);
+});
+
 it("docs/seeds.md only names existing parts of the guard and the runtime", async () => {
   const code = await textOf(files.filter((name) => !isTest(name)));
   const known = new Set(code.match(/[A-Za-z_]\w*/g));
   let named = 0;
   for (const row of rows) {
-    for (const [, part] of row[2]!.matchAll(/`([^`]+)`/g)) {
+    for (const [, part] of row[3]!.matchAll(/`([^`]+)`/g)) {
       if (part!.includes("/")) {
         expect(exists(part!), part).toBe(true);
         continue;

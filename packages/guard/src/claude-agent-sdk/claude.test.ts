@@ -45,7 +45,7 @@ function atHardLine({ restart, ...over }: { restart: Partial<RestartPolicy> } & 
 
 describe("the Claude Agent SDK", () => {
   it(
-    "is measured per response, has its tool output shortened, and is continued in a fresh session at the ceiling",
+    "is measured per response, has its tool output shortened, and is continued in a fresh session at the ceiling [P9]",
     async () => {
       let calls = 0;
       const { claude, events, said, send } = await session(
@@ -132,7 +132,7 @@ describe("the Claude Agent SDK", () => {
     PATIENCE,
   );
 
-  it("carries the handoff until a session has received it, even if calls fail", async () => {
+  it("carries the handoff until a session has received it, even if calls fail [P9]", async () => {
     const prompts: string[] = [];
     let away = false;
     const claude = new ClaudeSession({

@@ -40,7 +40,7 @@ const text = (request: ModelRequest) => JSON.stringify(request.messages);
 
 describe("a long prompt of the Claude Agent SDK", () => {
   it(
-    "stops at its line instead of at its end, and continues in a fresh session with one answer",
+    "stops at its line instead of at its end, and continues in a fresh session with one answer [P9]",
     async () => {
       const { claude, send, asked, events, said } = await session(writer(12), { policy: only(CEILING) });
       const messages = await send("Write twelve notes. Never touch big.txt.");

@@ -10,7 +10,7 @@ const { session, clean } = sdkUnderTest();
 
 describe("a query of the Claude Agent SDK that can stop", () => {
   it(
-    "stops before the call that would exceed the budget",
+    "stops before the call that would exceed the budget [P12]",
     async () => {
       let steps = 0;
       const { asked, url } = await session(({ promptTokens }) => {

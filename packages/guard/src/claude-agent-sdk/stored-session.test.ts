@@ -24,7 +24,7 @@ async function stored() {
 
 describe("a stored session of the Claude Agent SDK", () => {
   it(
-    "is opened first with `options.resume`, and a fresh session never resumes it",
+    "is opened first with `options.resume`, and a fresh session never resumes it [P9]",
     async () => {
       const { begin, asked, id } = await stored();
       const claude = begin({ options: { resume: id } });

@@ -25,7 +25,7 @@ function questionOf(request: ModelRequest): string {
 
 describe("a stream of prompts to the Claude Agent SDK", () => {
   it(
-    "is answered prompt by prompt in one process, and moves on to fresh sessions without loss",
+    "is answered prompt by prompt in one process, and moves on to fresh sessions without loss [P9]",
     async () => {
       let level = 15_000;
       const ids = new Set<string>();

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { readOuroToml, readPhantomYaml } from "./index.ts";
 
 describe("readPhantomYaml", () => {
-  it("reads the design's example with comments", () => {
+  it("reads the design's example with comments [P1]", () => {
     const text = `# my agent
 name: scout
 model: "claude-opus-4-6"   # 1M
@@ -53,7 +53,7 @@ context:
     expect(readPhantomYaml("\uFEFFcontext:\r\n  max_utilization_pct: 30\r\n").thresholds.ceiling).toBe("30%");
   });
 
-  it("uses the design's defaults and accepts null to disable a threshold", () => {
+  it("uses the design's defaults and accepts null to disable a threshold [P2]", () => {
     for (const text of ["", "port: 3100\n", "context:\n", "context: {}\n"]) {
       expect(readPhantomYaml(text).thresholds).toMatchObject({ warning: "15%", ceiling: "20%" });
     }
@@ -132,7 +132,7 @@ auto_restart = false
     expect({ windowTokens, model }).toEqual({ windowTokens: 32_768, model: "llama3.2" });
   });
 
-  it("uses the design's defaults: 70 and 90 %, automatic restarts without a limit", () => {
+  it("uses the design's defaults: 70 and 90 %, automatic restarts without a limit [O14]", () => {
     const { policy } = readOuroToml("");
     expect(policy.thresholds).toMatchObject({ soft: "70%", hard: "90%" });
     expect(policy.restart).toEqual({ carryoverTurns: 5, max: null, how: "auto" });

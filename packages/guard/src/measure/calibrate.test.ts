@@ -50,7 +50,7 @@ function median(values: number[]): number {
 }
 
 describe.skipIf(!existsSync(FIXTURES))("on recorded agentd runs", () => {
-  it("predicts within 5 % (median) after five turns, and prints a comparison with chars/4", () => {
+  it("predicts within 5 % (median) after five turns, and prints a comparison with chars/4 [P4]", () => {
     const rows: string[] = [];
     const ours: number[] = [];
     const quarters: number[] = [];
@@ -104,7 +104,7 @@ describe("calibration", () => {
     );
   });
 
-  it("reports the source and the recent error of a prediction", () => {
+  it("reports the source and the recent error of a prediction [P19]", () => {
     const fresh = newCalibration(1.2, 300);
     expect(predict(fresh, 1_000)).toEqual({ tokens: 1_500, source: "estimated", error: undefined });
     const once = calibrate(fresh, 1_000, 2_000);

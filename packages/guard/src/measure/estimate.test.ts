@@ -49,7 +49,7 @@ describe("estimateTokens", () => {
     expect(error).toBeLessThan(within);
   });
 
-  it("beats chars/4 on the worst kind of text", () => {
+  it("beats chars/4 on the worst kind of text [P5]", () => {
     const worst = (estimate: (text: string) => number) =>
       Math.max(...TEXTS.map(([, text]) => Math.abs(estimate(text) / countTokens(text) - 1)));
     expect(worst(estimateTokens)).toBeLessThan(worst((text) => text.length / 4) / 2);

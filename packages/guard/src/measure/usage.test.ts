@@ -133,7 +133,7 @@ describe("readUsage", () => {
     expect(contextTokens((read as ReadTurn).usage)).toBe(context);
   });
 
-  it("reads a cumulative result as no turn, but keeps its window sizes", () => {
+  it("reads a cumulative result as no turn, but keeps its window sizes [P6]", () => {
     expect(
       readUsage({
         type: "result",
@@ -145,7 +145,7 @@ describe("readUsage", () => {
     ).toEqual({ kind: "none", reason: "cumulative", windows: { "claude-opus-5": 200_000 }, costUsd: 1.5 });
   });
 
-  it("reads a missing Ollama count as unknown, not zero", () => {
+  it("reads a missing Ollama count as unknown, not zero [O12]", () => {
     const read = readUsage({ model: "llama3.2", eval_count: 12, done: true }) as ReadTurn;
     expect(contextTokens(read.usage)).toBeUndefined();
     expect(read.usage.output_tokens).toBe(12);

@@ -88,7 +88,7 @@ describe("the ollama package", () => {
     expect(seen).toEqual([8_192, 4_096, 2_048]);
   });
 
-  it("measures streams from the first call, in the loaded window", async () => {
+  it("measures streams from the first call, in the loaded window [O12]", async () => {
     const { guard, guarded, events } = await setup(() => ({ text: "hello there" }), 4_096);
     let text = "";
     for await (const chunk of await guarded.chat({

@@ -167,7 +167,7 @@ describe("the reporter", () => {
     expect(reporter.stats).toMatchObject({ sent: 1, dropped: 1 });
   });
 
-  it("can write only the JSONL session log", async () => {
+  it("can write only the JSONL session log [O15]", async () => {
     const path = join(folder, "logs", "session.jsonl");
     const reporter = createReporter({ log: sessionLog(path) });
     const events = [event(), event()];

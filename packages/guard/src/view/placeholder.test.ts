@@ -40,7 +40,7 @@ describe("placeholderFor", () => {
     expect(placeholderFor(result)).toBe(expected);
   });
 
-  it("never splits a character when it shortens a line", () => {
+  it("never splits a character when it shortens a line [O17]", () => {
     fc.assert(
       fc.property(
         fc.string({ unit: "grapheme", maxLength: 200 }),
@@ -60,7 +60,7 @@ describe("placeholderFor", () => {
     expect(wellFormed(placeholder)).toBe(true);
   });
 
-  it("is always one short line", () => {
+  it("is always one short line [O1]", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 3_000 }), fc.anything(), (text, input) => {
         const placeholder = placeholderFor({ tool: "t", input, text });

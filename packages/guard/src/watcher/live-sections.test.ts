@@ -154,7 +154,7 @@ function partsOf(shape: Shape<never>, messages: unknown[]) {
 }
 
 describe("sections of a live conversation", () => {
-  it.each(HISTORIES)("have the same priorities in each format: %s", (_, shape, messages) => {
+  it.each(HISTORIES)("have the same priorities in each format: %s [W2]", (_, shape, messages) => {
     const { editor, state, parts } = partsOf(shape, messages);
     const facts = { head: undefined, level: editor.estimate(state), scale: 1 };
     const sections = sectionsOf(parts, facts, NEVER_SEEN);
@@ -188,7 +188,7 @@ describe("sections of a live conversation", () => {
     masked: fc.boolean(),
   });
 
-  it("never add up to more than the expected level, whatever the calibration", () => {
+  it("never add up to more than the expected level, whatever the calibration [W9]", () => {
     fc.assert(
       fc.property(
         fc.array(part),
@@ -229,7 +229,7 @@ describe("sections of a live conversation", () => {
     expect(total).toBeCloseTo(400, 6);
   });
 
-  it("give back the texts that replace shortened parts, and only those", () => {
+  it("give back the texts that replace shortened parts, and only those [W2]", () => {
     const { parts } = partsOf(HISTORIES[0]![1], HISTORIES[0]![2]);
     const sections = sectionsOf(parts, { head: undefined, level: 400, scale: 1 }, NEVER_SEEN);
     const sent = new Map(sections.map((section) => [section.id, section]));
@@ -245,7 +245,7 @@ describe("sections of a live conversation", () => {
 });
 
 describe("when a message was first sent", () => {
-  it("is unknown for those that were there before, and stays when a harness sends them again", () => {
+  it("is unknown for those that were there before, and stays when a harness sends them again [W10]", () => {
     const times = new FirstSent();
     times.record([1, 2], 10);
     times.record([1, 2, 3, 4], 20);

@@ -14,7 +14,7 @@ import type { Message } from "../view/shape.ts";
 import { optimistic } from "./index.ts";
 
 describe("what optimistic compaction must not do", () => {
-  it("leaves the line to the guard if the summariser hangs", async () => {
+  it("leaves the line to the guard if the summariser hangs [W4]", async () => {
     const { calls, begin } = deferred();
     const { guard, history } = setup({ summarize: ({ signal }) => begin(signal) });
     let compactions = 0;
@@ -32,7 +32,7 @@ describe("what optimistic compaction must not do", () => {
     expect(said(guard.prepare(history).messages)).not.toContain("stale");
   });
 
-  it("aborts the work on a text that the harness changes, and never applies it", async () => {
+  it("aborts the work on a text that the harness changes, and never applies it [W6]", async () => {
     const { calls, begin } = deferred();
     const { step, history, ahead } = setup({ compact: (_, signal) => begin(signal) });
     for (let turn = 0; turn < 5; turn++) step(350);
@@ -50,7 +50,7 @@ describe("what optimistic compaction must not do", () => {
     expect(changed.content).not.toBe("stale or not");
   });
 
-  it("drops a summary if the harness takes back what it covers", async () => {
+  it("drops a summary if the harness takes back what it covers [W6]", async () => {
     const { guard, history, ahead, of } = setup({ summarize: () => "of messages that are gone" });
     for (let turn = 0; turn < 16; turn++) {
       guard.observe(usage(counted(guard.prepare(history).messages), `t${turn}`));
@@ -66,7 +66,7 @@ describe("what optimistic compaction must not do", () => {
     expect(of("compacted")).toEqual([]);
   });
 
-  it.each(["restart", "stop", "replaced", "another history"])("aborts its work on %s", async (how) => {
+  it.each(["restart", "stop", "replaced", "another history"])("aborts its work on %s [W6]", async (how) => {
     const compacting = deferred();
     const summarizing = deferred();
     const { guard, step, history, ahead } = setup({

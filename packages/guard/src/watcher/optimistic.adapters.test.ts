@@ -211,7 +211,7 @@ describe.each(ADAPTERS)("optimistic compaction through %s", (_, run) => {
   it.each([
     ["texts", "SHORT TEXT"],
     ["summaries", "PREPARED SUMMARY"],
-  ] as const)("sends %s that were prepared in the background, below the line", async (how, prepared) => {
+  ] as const)("sends %s that were prepared in the background, below the line [W1]", async (how, prepared) => {
     await startModel();
     const { masked, compacted, summarize } = await run(how);
     const turns = model.requests.filter((one) => !isBackground(one));

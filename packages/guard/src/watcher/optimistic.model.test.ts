@@ -250,7 +250,7 @@ async function run(ops: readonly Op[], seen: Set<string>): Promise<void> {
   for (const one of harness.seen) seen.add(one);
 }
 
-it("whatever the harness and the summariser do, no edit is stale or foreign, no result is alone, and the budget holds", async () => {
+it("whatever the harness and the summariser do, no edit is stale or foreign, no result is alone, and the budget holds [W6 W7]", async () => {
   const seen = new Set<string>();
   await fc.assert(
     fc.asyncProperty(fc.array(op, { minLength: 8, maxLength: 50 }), (ops) => run(ops, seen)),

@@ -15,7 +15,7 @@ import type { Message } from "../view/shape.ts";
 import { optimistic } from "./index.ts";
 
 describe("optimistic compaction of a conversation", () => {
-  it("applies a shorter text at the next prompt after it is ready, and waits for none", async () => {
+  it("applies a shorter text at the next prompt after it is ready, and waits for none [W4]", async () => {
     const { calls, begin } = deferred();
     const { step, ahead, of, guard } = setup({ compact: (_, signal) => begin(signal) });
     for (let turn = 0; turn < 6; turn++) step(350);
@@ -49,7 +49,7 @@ describe("optimistic compaction of a conversation", () => {
     expect(said(step(10).messages)).toContain("[file_read: src/a.ts -- first part of");
   });
 
-  it("has a summary ready when the line comes, so that nobody waits for one", async () => {
+  it("has a summary ready when the line comes, so that nobody waits for one [W4]", async () => {
     const asked: string[] = [];
     const { guard, history, ahead, of } = setup({
       summarize: ({ messages, maxChars }) => {
@@ -86,7 +86,7 @@ describe("optimistic compaction of a conversation", () => {
     }
   });
 
-  it("applies texts that are written one after the other as one batch, unless the line comes", async () => {
+  it("applies texts that are written one after the other as one batch, unless the line comes [W5]", async () => {
     const { calls, begin } = deferred();
     const { step, history, of } = setup({ compact: (_, signal) => begin(signal), perRound: 1 });
     for (let turn = 0; turn < 9; turn++) step(150);
@@ -102,7 +102,7 @@ describe("optimistic compaction of a conversation", () => {
     expect(said(messages)).toContain("a short version");
   });
 
-  it("changes the view rarely, so that the provider's cache stays valid between changes", async () => {
+  it("changes the view rarely, so that the provider's cache stays valid between changes [W5]", async () => {
     const thresholds = { ...POLICY.thresholds, ceiling: 4_000 };
     const { guard, history, ahead, of } = setup(
       { summarize: () => filler(50), compact: short },
@@ -176,7 +176,7 @@ describe("optimistic compaction of a conversation", () => {
     expect(() => optimistic(guard, { budget: { reserveRatio: 1.5 } })).toThrow(RangeError);
   });
 
-  it("shortens only what the policy lets the guard mask", async () => {
+  it("shortens only what the policy lets the guard mask [W14]", async () => {
     const compacted: string[] = [];
     const { guard, history, ahead } = setup(
       {

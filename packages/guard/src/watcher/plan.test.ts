@@ -34,7 +34,7 @@ function referencePlan(sections: readonly Section[], total: number, budget: Toke
   return plan;
 }
 
-it("gives the same plan as sorting all sections by score", () => {
+it("gives the same plan as sorting all sections by score [W11 W13]", () => {
   const section = fc.record(
     {
       tokens: fc.integer({ min: 1, max: 300 }),

@@ -22,7 +22,7 @@ describe("under concurrent appends", () => {
     recency: fc.option(fc.integer({ min: NOW - 90 * HOUR, max: NOW }), { nil: undefined }),
   });
 
-  it("after each look the level is within the limit, or only critical sections remain", async () => {
+  it("after each look the level is within the limit, or only critical sections remain [W7]", async () => {
     const step = fc.record({
       appends: fc.array(append, { maxLength: 4 }),
       /** Index of an existing section to change. */

@@ -12,8 +12,8 @@ function section(id: string, tokens: number, over: Partial<Section> = {}): Secti
   return { id, label: id, content: filler(tokens), tokens, priority: "medium", ...over };
 }
 
-describe("defects of the sketch, avoided", () => {
-  it("the half-life is exactly 24 hours", () => {
+describe("defects of the sketch, avoided [W11]", () => {
+  it("the half-life is exactly 24 hours [W12]", () => {
     expect(recencyWeight(NOW - 24 * HOUR, NOW)).toBeCloseTo(0.5, 12);
     expect(recencyWeight(NOW - 48 * HOUR, NOW)).toBeCloseTo(0.25, 12);
     expect(recencyWeight(NOW, NOW)).toBe(1);
@@ -23,14 +23,14 @@ describe("defects of the sketch, avoided", () => {
     expect(recencyWeight(NOW + 100 * HOUR, NOW)).toBe(1);
   });
 
-  it("a critical section is never compacted, even without relevance", () => {
+  it("a critical section is never compacted, even without relevance [W14]", () => {
     const critical = section("rules", 500, { priority: "critical", relevance: 0, recency: 0 });
     expect(compactionScore(critical, NOW)).toBe(Number.POSITIVE_INFINITY);
     const plan = planCompaction([critical, section("a", 600)], 1_100, resolveBudget({ total: 1_000 }), NOW);
     expect(plan.map((one) => one.id)).toEqual(["a"]);
   });
 
-  it("an append between reading and writing is kept", async () => {
+  it("an append between reading and writing is kept [W15]", async () => {
     const ir = new PromptIr([section("old", 900)]);
     let release = (_: string) => {};
     const watcher = new ContextWatcher(ir, {
@@ -124,7 +124,7 @@ describe("the watcher", () => {
     expect(await watcher.look()).toMatchObject({ status: "within" });
   });
 
-  it("compresses low before medium before high, and never critical", async () => {
+  it("compresses low before medium before high, and never critical [W3]", async () => {
     const order: string[] = [];
     const ir = new PromptIr(
       (["critical", "high", "medium", "low"] as const).map((priority) =>
@@ -146,7 +146,7 @@ describe("the watcher", () => {
     expect(ir.get("low")!.content).toContain("left out; read it again rather than guess");
   });
 
-  it("prefers parts of the prompt that exceed their allocation", () => {
+  it("prefers parts of the prompt that exceed their allocation [W8]", () => {
     const budget = resolveBudget({
       total: 1_000,
       allocation: { system: 0.5, context: 0.6, observation: 0.1 },
@@ -310,7 +310,7 @@ describe("the watcher", () => {
     );
   });
 
-  it("looks in the background, cools down only between low-water mark and limit, and stops", async () => {
+  it("looks in the background, cools down only between low-water mark and limit, and stops [W1]", async () => {
     vi.useFakeTimers({ now: NOW });
     const ir = new PromptIr(Array.from({ length: 9 }, (_, at) => section(`s${at}`, 100)));
     const watcher = new ContextWatcher(ir, {

@@ -4,7 +4,7 @@ import { type Continuation, type HandleKind, type LoopOptions, memoryLoopStore, 
 import { options, worker } from "./testing.ts";
 
 describe("runLoop", () => {
-  it("continues an iteration in a fresh context at its limit, and reports only iterations", async () => {
+  it("continues an iteration in a fresh context at its limit, and reports only iterations [P12 P13 P14 P15]", async () => {
     const log: string[] = [];
     const seen: number[] = [];
     const prompts: string[] = [];
@@ -52,7 +52,7 @@ describe("runLoop", () => {
     ]);
   });
 
-  it("announces a boundary only if it is visible", async () => {
+  it("announces a boundary only if it is visible [P18]", async () => {
     for (const [boundary, times] of [
       ["silent", 0],
       ["visible", 3],
@@ -137,7 +137,7 @@ describe("runLoop", () => {
     expect(tries).toBe(3);
   });
 
-  it("keeps tool state across sub-ticks and processes, and closes it at the end", async () => {
+  it("keeps tool state across sub-ticks and processes, and closes it at the end [P17]", async () => {
     const log: string[] = [];
     const alive = new Set<number>();
     let next = 1;
@@ -213,7 +213,7 @@ function crashing(setup: LoopOptions): LoopOptions {
 }
 
 describe("after a crash between any two steps", () => {
-  it("the loop gives the same result", async () => {
+  it("the loop gives the same result [P16]", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 4 }),
@@ -267,7 +267,7 @@ describe("after a crash between any two steps", () => {
 });
 
 describe("a handle", () => {
-  it("is opened and stored once, even if two parts of a tick request it at the same time", async () => {
+  it("is opened and stored once, even if two parts of a tick request it at the same time [P17]", async () => {
     const store = memoryLoopStore();
     let writes = 0;
     let opened = 0;

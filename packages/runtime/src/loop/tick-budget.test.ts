@@ -62,7 +62,7 @@ const unknown = (factor: number) =>
     });
 
 describe("the budget of a tick", () => {
-  it("never lets a call exceed the cap if the growth of each step is known", async () => {
+  it("never lets a call exceed the cap if the growth of each step is known [P11]", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(known, { minLength: 1, maxLength: 60 }), async (steps) => {
         const { end, calls } = await run(steps);
@@ -74,7 +74,7 @@ describe("the budget of a tick", () => {
     );
   });
 
-  it("exceeds the cap by no more than the error of the estimate", async () => {
+  it("exceeds the cap by no more than the error of the estimate [P11]", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc

@@ -70,7 +70,7 @@ describe("several orchestrator processes on one state.json", () => {
     expect(await readdir(join(folder, "deep"))).toEqual(["state.json", "state.json.log"]);
   }, 30_000);
 
-  it("run one after another without losing each other's changes", async () => {
+  it("run one after another without losing each other's changes [A12]", async () => {
     const program = await childProgram(folder, ORCHESTRATOR);
     const path = join(folder, "state.json");
     const ids = ["a", "b", "c", "d", "e"];

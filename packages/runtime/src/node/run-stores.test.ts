@@ -41,7 +41,7 @@ it("a file with several writers always holds one complete text", async () => {
 });
 
 describe("stores on disk", () => {
-  it("store a loop", async () => {
+  it("store a loop [P16]", async () => {
     const store = fileLoopStore(join(folder, "loop.json"));
     const options = {
       goal: "g",
@@ -55,7 +55,7 @@ describe("stores on disk", () => {
     expect(await runLoop(options)).toMatchObject({ end: "done", results: [7], iterations: 1 });
   });
 
-  it("store a run, changing only the lines of the edited fields", async () => {
+  it("store a run, changing only the lines of the edited fields [A12]", async () => {
     const path = join(folder, "state.json");
     const store = fileRunStore(path);
     await orchestrate({

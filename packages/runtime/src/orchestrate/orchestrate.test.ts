@@ -59,7 +59,7 @@ function setup(over: Partial<OrchestrateOptions> = {}) {
 }
 
 describe("orchestrate", () => {
-  it("splits a phase that its runner finds too large, without confirmation, and reports the parts inline", async () => {
+  it("splits a phase that its runner finds too large, without confirmation, and reports the parts inline [A5 A13 A14 A16]", async () => {
     const { options, said, log, of } = setup();
     const { status, report, state } = await orchestrate(options);
     expect(status).toBe("completed");
@@ -81,7 +81,7 @@ describe("orchestrate", () => {
     ]);
   });
 
-  it("runs sub-phases in parallel", async () => {
+  it("runs sub-phases in parallel [A6]", async () => {
     let running = 0;
     let most = 0;
     const { options } = setup();
@@ -99,7 +99,7 @@ describe("orchestrate", () => {
     expect(most).toBe(2);
   });
 
-  it("verifies each sub-phase separately", async () => {
+  it("verifies each sub-phase separately [A3 A7]", async () => {
     const verified: string[] = [];
     const { options } = setup({
       verify: async (phase) => {
@@ -131,7 +131,7 @@ describe("orchestrate", () => {
     expect(state.phases["20a"]).toMatchObject({ name: "A phase of its own", status: "completed" });
   });
 
-  it("splits a sub-phase again, up to maxDepth", async () => {
+  it("splits a sub-phase again, up to maxDepth [A18]", async () => {
     const seen: PhaseContext[] = [];
     const { options } = setup({
       phases: [{ id: "7", name: "All" }],
@@ -165,7 +165,7 @@ describe("orchestrate", () => {
     expect(state.phases["20"]!.status).toBe("completed");
   });
 
-  it("warns once at 70 % and once at 90 % of its own context, and never stops", async () => {
+  it("warns once at 70 % and once at 90 % of its own context, and never stops [A11]", async () => {
     const handoffs: string[] = [];
     const { options, said } = setup({
       phases: Array.from({ length: 30 }, (_, at) => ({ id: String(at + 1), name: "P" })),
@@ -182,7 +182,7 @@ describe("orchestrate", () => {
     expect(handoffs[0]).toContain("Remaining: ");
   });
 
-  it("pauses with a handoff, and resumes from there", async () => {
+  it("pauses with a handoff, and resumes from there [A15]", async () => {
     const abort = new AbortController();
     const handoffs: string[] = [];
     const { options, log } = setup({
@@ -201,7 +201,7 @@ describe("orchestrate", () => {
     expect(log.filter((id) => id === "19")).toHaveLength(1);
   });
 
-  it("starts no phase after an abort, and does not count an aborted phase as failed", async () => {
+  it("starts no phase after an abort, and does not count an aborted phase as failed [A15]", async () => {
     const abort = new AbortController();
     const { options, log, of } = setup({ signal: abort.signal, concurrency: 2 });
     const inner = options.runPhase;
@@ -234,7 +234,7 @@ describe("orchestrate", () => {
     expect(log.filter((id) => id === "20a")).toHaveLength(1);
   });
 
-  it("changes the state in edits of a few lines, even with fourteen sub-phases", async () => {
+  it("changes the state in edits of a few lines, even with fourteen sub-phases [A8 A12]", async () => {
     const store = memoryRunStore();
     const sizes: number[] = [];
     const { options } = setup({
@@ -255,7 +255,7 @@ describe("orchestrate", () => {
     expect(sizes.length).toBeGreaterThan(30);
   });
 
-  it("reaches the same state after any number of crashes", async () => {
+  it("reaches the same state after any number of crashes [A15]", async () => {
     class Crash extends Error {}
     await fc.assert(
       fc.asyncProperty(fc.array(fc.integer({ min: 0, max: 50 }), { maxLength: 8 }), async (crashes) => {
@@ -310,7 +310,7 @@ describe("the manager", () => {
   const manager = new Manager({ read });
 
   it.each(["phases/16/16-UAT.md", "16-PLAN.md", "src/app.ts", ".autopilot/state.json", "main.rs", "run.log"])(
-    "does not read %s",
+    "does not read %s [A1]",
     async (path) => {
       await expect(manager.read(path)).rejects.toThrow(ReadRefused);
     },
@@ -326,7 +326,7 @@ describe("the manager", () => {
     await expect(new Manager().read("routing.md")).rejects.toMatchObject({ reason: "no_reader" });
   });
 
-  it("counts what the orchestrator's own tools read", async () => {
+  it("counts what the orchestrator's own tools read [A1]", async () => {
     const pct = async (reads: number) => {
       const own = new Manager({ read: () => "phase 16: 5 issues ".repeat(100), promptTokens: 500 });
       const { options } = setup({ manager: own, window: { tokens: 10_000 } });
@@ -337,13 +337,13 @@ describe("the manager", () => {
     expect(await pct(5)).toBeGreaterThan(25);
   });
 
-  it("keeps one line of a runner's summary", () => {
+  it("keeps one line of a runner's summary [A2]", () => {
     expect(manager.note(`a\n\n${"b".repeat(9_000)}`).length).toBe(400);
   });
 });
 
 describe("gaps of autopilot, closed", () => {
-  it("the tables have columns for context and split", async () => {
+  it("the tables have columns for context and split [A10]", async () => {
     const { options, said } = setup();
     await orchestrate(options);
     const progress = said.filter((text) => text.startsWith("| # |"));
@@ -384,7 +384,7 @@ it.each([
   [{ complexTasks: 6 }, "complex_tasks"],
   [{ reads: 11 }, "reads"],
   [{ reads: 10, complexTasks: 5 }, undefined],
-] as const)("too large: %j", (scope, reason) => {
+] as const)("too large: %j [A4 A17]", (scope, reason) => {
   expect(tooLarge(scope)).toBe(reason);
 });
 

@@ -36,7 +36,7 @@ function setup(over: Partial<SessionsOptions<Message>> & { sizes: readonly numbe
 }
 
 describe("runSessions", () => {
-  it("masks, winds down once, and restarts with marker, prompt and the last turns", async () => {
+  it("masks, winds down once, and restarts with marker, prompt and the last turns [O5]", async () => {
     let prompt = "version one";
     const { options, sent } = setup({
       sizes: Array.from({ length: 40 }, () => 900),
@@ -80,7 +80,7 @@ describe("runSessions", () => {
     expect(last.filter(({ content }) => content.startsWith("rules"))).toHaveLength(1);
   });
 
-  it("asks before restarting, and ends if the user declines", async () => {
+  it("asks before restarting, and ends if the user declines [O6]", async () => {
     const asked: string[] = [];
     const { options } = setup({
       sizes: Array.from({ length: 20 }, () => 900),
@@ -108,7 +108,7 @@ describe("runSessions", () => {
     });
   });
 
-  it("continues a run with its session and number after a crash at any turn", async () => {
+  it("continues a run with its session and number after a crash at any turn [O10]", async () => {
     const folder = await mkdtemp(join(tmpdir(), "sessions-"));
     const sizes = Array.from({ length: 40 }, () => 900);
     const policy = { ...POLICY, mask: null, restart: { graceTurns: 1, carryoverTurns: 2 } };
@@ -156,7 +156,7 @@ describe("runSessions", () => {
     );
   });
 
-  it("runs a thousand turns in a small window", async () => {
+  it("runs a thousand turns in a small window [O20]", async () => {
     const { options } = setup({ sizes: Array.from({ length: 1_000 }, (_, at) => 50 + ((at * 7_919) % 700)) });
     const result = await runSessions(options);
     expect(result).toMatchObject({ end: "done", turns: 1_000 });
