@@ -45,7 +45,8 @@ export async function autopilot(context: ExampleContext) {
           scope: `Fix "${issue}" and prove it`,
           issues: [issue],
         })),
-        groupings: Object.fromEntries(issues.map((issue) => [issue, [issue]])),
+        // These touch the same files, so one agent after the other works on them.
+        groupings: { session: ["login fails", "no logout"], drafts: ["lost draft", "bad date"] },
         rationale: `${issues.length} issues over about ${issues.length * 2} files (${reason})`,
       };
     }

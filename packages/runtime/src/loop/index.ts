@@ -2,9 +2,7 @@ export { type HandleKind, Handles } from "./handles.ts";
 export type { LoopOptions, LoopResult, Tick, TickOutcome } from "./options.ts";
 export { runLoop } from "./run-loop.ts";
 export {
-  boundContinuation,
   type Continuation,
-  continuationText,
   type Json,
   type LoopEnd,
   type LoopState,

@@ -119,7 +119,11 @@ export interface LoopStore {
   write(state: LoopState): Promise<void> | void;
 }
 
-/** Stores the state in memory as JSON, so that values that JSON cannot hold are lost here too. */
+/**
+ * Stores the state in memory as JSON, so that values that JSON cannot hold are lost here too.
+ * @example
+ * const store = memoryLoopStore();
+ */
 export function memoryLoopStore(): LoopStore & { text: string | undefined } {
   return {
     text: undefined,

@@ -3,12 +3,14 @@ import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { LoopState, LoopStore } from "../loop/state.ts";
 import type { Edit, RunState, RunStore } from "../orchestrate/state.ts";
-import { applyEdits } from "../orchestrate/state.ts";
+import { applyEdits, stateText } from "../orchestrate/state.ts";
 import type { SessionsState, SessionsStore } from "../sessions/state.ts";
 import { type Lock, lockFile } from "./file-lock.ts";
 
 /**
  * Replaces a file atomically and durably. A reader, or a process after a crash, sees either the old or the new text.
+ * @example
+ * await writeAtomic("notes.md", "# Notes\n");
  */
 export async function writeAtomic(path: string, text: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
@@ -120,7 +122,7 @@ export function fileRunStore(path: string): RunStore {
     apply: (edits: readonly Edit[]) =>
       file.change(async () => {
         const next = applyEdits((await readJson<object>(path)) ?? {}, edits);
-        await writeAtomic(path, `${JSON.stringify(next, null, 2)}\n`);
+        await writeAtomic(path, `${stateText(next)}\n`);
       }),
   };
 }

@@ -1,97 +1,17 @@
-import { Conversation, type ObserveFacts } from "@plimsoll/guard/conversation";
+import { Conversation } from "@plimsoll/guard/conversation";
 import { type EventBody, eventOf } from "@plimsoll/guard/report";
-import type { PlimsollEventInput, WindowLookup } from "@plimsoll/protocol/pure";
 import { Manager } from "./manager.ts";
+import type { OrchestrateOptions, OrchestrateResult, PhaseContext, PhaseOutcome } from "./options.ts";
+import { routeProblem } from "./route.ts";
 import { completionReport, contextWarning, handoffText, progressTable } from "./run-report.ts";
-import {
-  type SplitRequest,
-  splitNotice,
-  subPhasesOf,
-  type TooLarge,
-  tooLarge,
-  type WorkSize,
-} from "./split.ts";
-import { applyEdits, type Edit, newPhase, type PhaseRecord, type RunState, type RunStore } from "./state.ts";
-
-/** The result of a phase-runner. The orchestrator only receives `summary`, not the work itself. */
-export type PhaseOutcome =
-  | { status: "completed" | "failed" | "needs_human"; score?: number; summary: string }
-  | ({ status: "split_request" } & SplitRequest);
-
-/** The result of a verification. `score` and `summary` replace the runner's own. */
-export interface Verdict {
-  passed: boolean;
-  score?: number;
-  summary?: string;
-}
-
-/** What a phase-runner receives. */
-export interface PhaseContext {
-  id: string;
-  name: string;
-  scope: string;
-  issues: readonly string[];
-  /** False if the work has been split as often as allowed and must be done as a whole. */
-  maySplit: boolean;
-  /** True if an earlier process started this phase and died. */
-  resumed: boolean;
-  /** Records the usage of each model call of this runner, which has its own window. */
-  observe(usage: unknown, facts?: ObserveFacts): void;
-  /** Returns why the work should be split, or `undefined` if it fits or may not be split. */
-  tooLarge(size: WorkSize): TooLarge;
-  /** Aborts when the run is paused. */
-  signal: AbortSignal;
-}
-
-/** Options of {@link orchestrate}. */
-export interface OrchestrateOptions {
-  /** Id of the run; also its session in the events. */
-  run: string;
-  /** Title on the dashboard. Default: the run's id. */
-  title?: string;
-  /** The harness instance, such as `autopilot@host-1`. */
-  harness: string;
-  phases: readonly { id: string; name: string; scope?: string }[];
-  /** Runs one phase or sub-phase. */
-  runPhase: (phase: PhaseContext) => Promise<PhaseOutcome>;
-  /** Verifies each completed phase and sub-phase. Without it, the runner's own result counts. */
-  verify?: (phase: PhaseContext, outcome: { score: number | null; summary: string }) => Promise<Verdict>;
-  /** Stores the run's state, such as `fileRunStore(path)`. */
-  store: RunStore;
-  /** Writes a handoff, called when the run is paused and when the orchestrator's context passes 90 %. */
-  writeHandoff?: (text: string) => Promise<void> | void;
-  /** Counts what the orchestrator takes in, including the runners' summaries. Give the same manager to its tools. */
-  manager?: Manager;
-  /** The orchestrator's window. `manager` counts the tokens in it. */
-  window?: { tokens: number };
-  /** The runners' window size in tokens, or a lookup by model name. */
-  runnerWindow?: number | WindowLookup;
-  /** Maximum number of sub-phases at once. Default: all of them. */
-  concurrency?: number;
-  /** Maximum depth of nested splits. Default: 2. */
-  maxDepth?: number;
-  /** Receives progress tables and notices for the user. */
-  say?: (text: string) => void;
-  /** Receives each event as it happens, such as `reporter.record`. */
-  onEvent?: (event: PlimsollEventInput) => void;
-  /** Pauses the run. */
-  signal?: AbortSignal;
-  /** Current time in epoch ms. Default: `Date.now`. */
-  clock?: () => number;
-}
-
-/** The result of {@link orchestrate}. */
-export interface OrchestrateResult {
-  status: RunState["status"];
-  state: RunState;
-  /** Markdown table of all phases, with sub-phases inline. */
-  report: string;
-}
+import { type SplitRequest, splitNotice, subPhasesOf, tooLarge } from "./split.ts";
+import { applyEdits, type Edit, newPhase, type PhaseRecord, type RunState } from "./state.ts";
 
 /**
  * Runs phases one after another. The orchestrator only holds names, scores and statuses; runners do the work. A phase
- * that asks to be split runs as parallel sub-phases without confirmation. Another call with the same store continues
- * the run without repeating finished phases. A high context level never stops it.
+ * that asks to be split runs as sub-phases without confirmation: in parallel, except those that share a group or name each
+ * other in `after`. A sub-phase that fails gets one remediation round; if it fails again, those that need it are blocked.
+ * Another call with the same store continues the run without repeating finished phases. A high context level never stops it.
  * @throws {GuardError} `store_locked` if another process or call uses the store.
  * @throws Errors of the store.
  * @example
@@ -176,16 +96,33 @@ class OrchestratorRun {
     this.#emit(id, { type: "phase", phase: id, status: "running", ...parentOf(before) });
     const maySplit = depth < (this.#options.maxDepth ?? 2);
     const { context, guard } = this.#context(before, maySplit, resumed);
-    const outcome = await this.#attempt(context, maySplit);
-    if (outcome === undefined) return this.#record(id);
-    if (outcome.status === "split_request") {
-      await this.#split(id, outcome, guard, this.#clock() - began);
-      return this.#subPhases(id, depth);
+    for (;;) {
+      const attempt = { ...context, findings: this.#record(id).remediation };
+      const outcome = await this.#attempt(attempt, maySplit);
+      if (outcome === undefined) return this.#record(id);
+      if (outcome.status === "split_request") {
+        await this.#split(id, outcome, guard, this.#clock() - began);
+        return this.#subPhases(id, depth);
+      }
+      const verdict = await this.#verify(attempt, outcome);
+      if (verdict === undefined) return this.#record(id);
+      if (verdict.status !== "failed" || !(await this.#remediate(id, verdict.summary))) {
+        await this.#settle(id, { ...verdict, contextPct: pctOf(guard), durationMs: this.#clock() - began });
+        return this.#record(id);
+      }
+      // The next attempt is another agent, with a window of its own.
+      guard.restart("requested");
     }
-    const verdict = await this.#verify(context, outcome);
-    if (verdict === undefined) return this.#record(id);
-    await this.#settle(id, { ...verdict, contextPct: pctOf(guard), durationMs: this.#clock() - began });
-    return this.#record(id);
+  }
+
+  /** Notes that a failed sub-phase gets its one other attempt. Returns false if it had it. */
+  async #remediate(id: string, findings: string): Promise<boolean> {
+    const { parent, remediation } = this.#record(id);
+    if (parent === null || remediation !== undefined) return false;
+    // Stored before the attempt, so that a crash cannot give a second one.
+    await this.#edit([{ path: ["phases", id, "remediation"], value: this.#manager.note(findings) }]);
+    this.#emit(id, { type: "phase", phase: id, status: "remediating", parent_phase: parent });
+    return true;
   }
 
   /** Runs a phase. An error fails the phase, not the run. */
@@ -196,7 +133,8 @@ class OrchestratorRun {
       if (!maySplit) return { status: "failed", summary: "requested a split beyond maxDepth" };
       if (outcome.subPhases.length === 0)
         return { status: "failed", summary: "requested a split without sub-phases" };
-      return outcome;
+      const problem = routeProblem(outcome);
+      return problem === undefined ? outcome : { status: "failed", summary: problem };
     } catch (error) {
       // A phase that stops after an abort did not fail; it stays running, and the next run resumes it.
       if (this.#signal.aborted) return undefined;
@@ -254,9 +192,7 @@ class OrchestratorRun {
   async #subPhases(id: string, depth: number): Promise<PhaseRecord> {
     const began = this.#clock();
     const { split, durationMs } = this.#record(id);
-    const results = await inParallel(split, this.#options.concurrency ?? split.length, (sub) =>
-      this.#signal.aborted ? Promise.resolve(this.#record(sub)) : this.#phase(sub, depth + 1),
-    );
+    const results = await this.#inOrder(split, depth + 1);
     const open = ({ status }: PhaseRecord) => status === "pending" || status === "running";
     if (results.some(open)) return this.#record(id);
     const scores = results.map((sub) => sub.score).filter((score) => score !== null);
@@ -289,15 +225,43 @@ class OrchestratorRun {
     return this.#record(id);
   }
 
+  /** Runs sub-phases in parallel, each after those that it waits for. */
+  #inOrder(ids: readonly string[], depth: number): Promise<PhaseRecord[]> {
+    const slot = slots(this.#options.concurrency ?? ids.length);
+    const begun = new Map<string, Promise<PhaseRecord>>();
+    const begin = (id: string): Promise<PhaseRecord> => {
+      const known = begun.get(id) ?? run(id);
+      begun.set(id, known);
+      return known;
+    };
+    const run = async (id: string): Promise<PhaseRecord> => {
+      const { waitsFor, needs } = this.#record(id);
+      await Promise.all(waitsFor.map(begin));
+      return slot(async () => {
+        if (this.#signal.aborted) return this.#record(id);
+        const unmet = needs.map((one) => this.#record(one)).find(({ status }) => status !== "completed");
+        return unmet === undefined ? this.#phase(id, depth) : this.#block(id, unmet);
+      });
+    };
+    return Promise.all(ids.map(begin));
+  }
+
+  async #block(id: string, unmet: PhaseRecord): Promise<PhaseRecord> {
+    if (this.#record(id).status === "completed") return this.#record(id);
+    const { score, contextPct, durationMs } = this.#record(id);
+    const summary = `needs ${unmet.id}, which is ${unmet.status}`;
+    await this.#settle(id, { status: "blocked", score, summary, contextPct, durationMs });
+    return this.#record(id);
+  }
+
   async #settle(
     id: string,
     result: Pick<PhaseRecord, "status" | "score" | "summary" | "contextPct" | "durationMs">,
   ): Promise<void> {
     const summary = this.#manager.note(result.summary);
-    const edits: Edit[] = Object.entries({ ...result, summary }).map(([key, value]) => ({
-      path: ["phases", id, key],
-      value,
-    }));
+    const edits: Edit[] = Object.entries({ ...result, summary, remediation: undefined }).map(
+      ([key, value]) => ({ path: ["phases", id, key], value }),
+    );
     edits.push(...(await this.#ownLevel()));
     const { status, score } = result;
     this.#emit(id, { type: "phase", phase: id, status, score, ...parentOf(this.#record(id)) });
@@ -343,6 +307,7 @@ class OrchestratorRun {
       issues: record.issues,
       maySplit,
       resumed,
+      findings: undefined,
       observe: (usage, facts) => void guard.observe(usage, facts),
       tooLarge: (size) => (maySplit ? tooLarge(size) : undefined),
       signal: this.#signal,
@@ -385,19 +350,19 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-async function inParallel<T, R>(
-  items: readonly T[],
-  limit: number,
-  work: (item: T) => Promise<R>,
-): Promise<R[]> {
-  const results = new Array<R>(items.length);
-  let next = 0;
-  const worker = async () => {
-    while (next < items.length) {
-      const index = next++;
-      results[index] = await work(items[index]!);
+/** Lets at most `most` works run at once. */
+function slots(most: number): <T>(work: () => Promise<T>) => Promise<T> {
+  let free = Math.max(1, most);
+  const waiting: (() => void)[] = [];
+  return async (work) => {
+    if (free === 0) await new Promise<void>((resolve) => waiting.push(resolve));
+    else free--;
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) free++;
+      else next();
     }
   };
-  await Promise.all(Array.from({ length: Math.max(1, Math.min(limit, items.length)) }, worker));
-  return results;
 }

@@ -1,3 +1,5 @@
+import { routesOf } from "./route.ts";
+
 /** One part of a split phase. */
 export interface SubPhase {
   /** Such as `20a`, or the next letter if another phase has this id. */
@@ -5,12 +7,21 @@ export interface SubPhase {
   name: string;
   scope: string;
   issues: readonly string[];
+  /** Names of the sub-phases of the same request that must be completed first. */
+  after?: readonly string[];
+  /** Ids of the sub-phases that must be completed first. */
+  needs: readonly string[];
+  /** Ids of the sub-phases that must have ended first: those it needs, and earlier ones of its groups. */
+  waitsFor: readonly string[];
 }
 
 /** What a phase-runner returns when its work does not fit in one context. It is not a failure. */
 export interface SplitRequest {
-  subPhases: readonly Omit<SubPhase, "id">[];
-  /** Related issues by group name. */
+  subPhases: readonly Omit<SubPhase, "id" | "needs" | "waitsFor">[];
+  /**
+   * Issues that touch the same files, by group name. Sub-phases with issues of one group run one after the other, in the order
+   * of the request; all others run in parallel.
+   */
   groupings: Readonly<Record<string, readonly string[]>>;
   /** Why the work must be split. */
   rationale: string;
@@ -77,7 +88,14 @@ export function subPhasesOf(
     while (taken(id));
     return id;
   };
-  return request.subPhases.map((sub) => ({ ...sub, id: next() }));
+  const ids = request.subPhases.map(next);
+  const toIds = (places: readonly number[]) => places.map((place) => ids[place]!);
+  return routesOf(request).map(({ needs, waitsFor }, place) => ({
+    ...request.subPhases[place]!,
+    id: ids[place]!,
+    needs: toIds(needs),
+    waitsFor: toIds(waitsFor),
+  }));
 }
 
 /** The text that announces a split to the user. */

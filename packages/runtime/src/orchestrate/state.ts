@@ -1,7 +1,7 @@
 import type { SubPhase } from "./split.ts";
 
-/** Status of a phase. `needs_human` is final, like `completed`. */
-export type PhaseStatus = "pending" | "running" | "completed" | "failed" | "needs_human";
+/** Status of a phase. `needs_human` is final, like `completed`. `blocked`: a sub-phase that it needs is not completed. */
+export type PhaseStatus = "pending" | "running" | "completed" | "failed" | "blocked" | "needs_human";
 
 /** The orchestrator's record of a phase. It holds no results or file contents. */
 export interface PhaseRecord {
@@ -18,6 +18,12 @@ export interface PhaseRecord {
   parent: string | null;
   scope: string;
   issues: string[];
+  /** Ids of the sub-phases that must be completed before it. */
+  needs: string[];
+  /** Ids of the sub-phases that must have ended before it. */
+  waitsFor: string[];
+  /** Why its first attempt failed, while its second one is under way. */
+  remediation?: string | undefined;
 }
 
 /** The stored state of a run. */
@@ -45,6 +51,8 @@ export function newPhase(id: string, name: string, sub?: SubPhase, parent?: stri
     parent: parent ?? null,
     scope: sub?.scope ?? "",
     issues: [...(sub?.issues ?? [])],
+    needs: [...(sub?.needs ?? [])],
+    waitsFor: [...(sub?.waitsFor ?? [])],
   };
 }
 
@@ -83,12 +91,24 @@ function applyEditAt(node: unknown, path: readonly string[], value: unknown): un
   return next;
 }
 
-/** Formats edits as one line each, so an agent sees them without the whole file. */
-export function editLines(edits: readonly Edit[]): string[] {
-  return edits.map(({ path, value }) => `${path.join(".")} = ${JSON.stringify(value)}`);
+/**
+ * A document as the text of a file: one line a field, whatever it holds, so that an edit changes few lines of a file of any
+ * size.
+ */
+export function stateText(value: unknown, indent = ""): string {
+  const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+  const fields = isObject ? Object.entries(value).filter(([, field]) => field !== undefined) : [];
+  if (fields.length === 0) return JSON.stringify(value) ?? "null";
+  const inner = `${indent}  `;
+  const lines = fields.map(([key, field]) => `${inner}${JSON.stringify(key)}: ${stateText(field, inner)}`);
+  return `{\n${lines.join(",\n")}\n${indent}}`;
 }
 
-/** Stores the state in memory as JSON. */
+/**
+ * Stores the state in memory as JSON.
+ * @example
+ * const store = memoryRunStore();
+ */
 export function memoryRunStore(): RunStore & { text: string | undefined } {
   return {
     text: undefined,

@@ -4,6 +4,5 @@ export {
   type SessionsOptions,
   type SessionsResult,
   type TurnResult,
-  withContinuity,
 } from "./run-sessions.ts";
 export type { SessionsState, SessionsStore } from "./state.ts";
