@@ -53,9 +53,16 @@ const BOUNDARIES: readonly {
   {
     example: "watcher",
     session: /^watcher:/,
+    type: "masked",
+    words: `Masked \\d+ observations?: ${TOKEN_CHANGE}`,
+    times: 2,
+  },
+  {
+    example: "watcher",
+    session: /^watcher:/,
     type: "compacted",
     words: `Compacted \\(proactive\\): ${TOKEN_CHANGE}`,
-    times: 4,
+    times: 1,
   },
 ];
 const EXAMPLES = ["phantom", "ouroboros", "autopilot", "watcher"];

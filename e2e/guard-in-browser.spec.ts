@@ -19,7 +19,7 @@ function guardedRun(create: typeof createGuard): unknown {
     { role: "user", content: "Read the sources." },
   ];
   const sent: unknown[] = [];
-  for (let turn = 0; turn < 14; turn++) {
+  for (let turn = 0; turn < 40; turn++) {
     const toolCalls = [{ id: `c${turn}`, name: "read", arguments: { path: `f${turn}.rs` } }];
     history.push({ role: "assistant", content: "", toolCalls });
     history.push({ role: "tool", toolCallId: `c${turn}`, content: "    step();\n".repeat(150) });
