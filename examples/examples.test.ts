@@ -142,7 +142,9 @@ describe("the example harnesses", () => {
     );
     expect(said.some((text) => text.includes("must not read 20-UAT.md"))).toBe(true);
     const state = JSON.parse(await readFile(join(folder, ".autopilot", "state.json"), "utf8"));
-    expect(state.phases["20c"]).toMatchObject({ status: "completed", parent: "20" });
+    expect(state.phases["20c"]).toMatchObject({ status: "completed", parent: "20", score: 10 });
+    expect(of("phase").filter(({ status }) => status === "remediating")).toMatchObject([{ phase: "20d" }]);
+    expect(await readFile(join(folder, "fixed", "bad-date.txt"), "utf8")).toBe("fixed: bad date\n");
   });
 
   it("the watcher shortens and summarises in the background while the agent works", async () => {

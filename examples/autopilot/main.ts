@@ -13,7 +13,10 @@ const WINDOW = 40_000;
 const ISSUES = ["login fails", "no logout", "slow list", "bad date", "lost draft", "wrong total"];
 const TOOLS: Anthropic.Tool[] = [
   { name: "read_file", input_schema: { type: "object", properties: { path: { type: "string" } } } },
-  { name: "fix", input_schema: { type: "object", properties: { issue: { type: "string" } } } },
+  {
+    name: "fix",
+    input_schema: { type: "object", properties: { issue: { type: "string" }, text: { type: "string" } } },
+  },
 ];
 
 /**
@@ -61,7 +64,10 @@ export async function autopilot(context: ExampleContext) {
     });
     const guarded = guardMessages(client, guard);
     const task = issues.length > 0 ? `Fix: ${issues.join(", ")}` : `Do: ${phase.name}`;
-    const messages: Anthropic.MessageParam[] = [{ role: "user", content: `${task}\n${phase.scope}` }];
+    const findings = phase.findings === undefined ? "" : `\nThe first attempt failed: ${phase.findings}`;
+    const messages: Anthropic.MessageParam[] = [
+      { role: "user", content: `${task}\n${phase.scope}${findings}` },
+    ];
     for (let turn = 0; turn < 30; turn++) {
       const answer = await guarded.messages.create({
         model: MODEL,
@@ -74,15 +80,15 @@ export async function autopilot(context: ExampleContext) {
       const results: Anthropic.ToolResultBlockParam[] = [];
       for (const block of answer.content) {
         if (block.type !== "tool_use") continue;
-        const input = block.input as { path?: string; issue?: string };
+        const input = block.input as { path?: string; issue?: string; text?: string };
         const content =
           input.path !== undefined
             ? await readFile(join(folder, input.path), "utf8")
-            : await fix(folder, input.issue!);
+            : await fix(folder, input.issue!, input.text!);
         results.push({ type: "tool_result", tool_use_id: block.id, content });
       }
       if (results.length === 0)
-        return { status: "completed", score: 9, summary: `${phase.name}: done in ${turn + 1} turns` };
+        return { status: "completed", summary: `${phase.name}: done in ${turn + 1} turns` };
       messages.push({ role: "user", content: results });
     }
     return { status: "failed", summary: `${phase.name}: no end after 30 turns` };
@@ -103,17 +109,16 @@ export async function autopilot(context: ExampleContext) {
         { id: "20", name: "Fixes from acceptance tests" },
       ],
       runPhase,
-      // Verify each part: the fix must exist on disk.
-      verify: async (phase, { score, summary }) => {
-        const done = await Promise.all(
-          phase.issues.map((issue) =>
-            readFile(fixPath(folder, issue)).then(
-              () => true,
-              () => false,
-            ),
-          ),
-        );
-        return { passed: done.every(Boolean), score: score ?? 0, summary };
+      // Verify each part: the fix on disk must be complete. The score is the share of the issues that are fixed.
+      verify: async (phase, { summary }) => {
+        const left: string[] = [];
+        for (const issue of phase.issues) {
+          const text = await readFile(fixPath(folder, issue), "utf8").catch(() => "");
+          if (!text.includes(`fixed: ${issue}`)) left.push(issue);
+        }
+        const passed = left.length === 0;
+        const score = 10 * (1 - left.length / Math.max(1, phase.issues.length));
+        return { passed, score, summary: passed ? summary : `not fixed: ${left.join(", ")}` };
       },
       store: fileRunStore(join(folder, ".autopilot", "state.json")),
       writeHandoff: (text) => writeAtomic(join(folder, ".autopilot", "HANDOFF.md"), text),
@@ -142,12 +147,15 @@ async function openIssues(folder: string, phase: string): Promise<string[]> {
 
 const fixPath = (folder: string, issue: string) => join(folder, "fixed", `${issue.replaceAll(" ", "-")}.txt`);
 
-async function fix(folder: string, issue: string): Promise<string> {
-  await writeFile(fixPath(folder, issue), `fixed: ${issue}\n`);
+async function fix(folder: string, issue: string, text: string): Promise<string> {
+  await writeFile(fixPath(folder, issue), `${text}\n`);
   return "written";
 }
 
-/** Scripts the model: it reads some modules, fixes its issue, and reports that it is done. */
+/**
+ * Scripts the model: it reads some modules, fixes its issue, and reports that it is done. One fix is incomplete at first, so
+ * that its verification fails and the phase is remediated.
+ */
 function script({ messages, body }: ModelRequest) {
   const calls = messages.filter((message) => message.role === "assistant").length;
   const task = JSON.stringify(messages[0]!.content);
@@ -159,7 +167,11 @@ function script({ messages, body }: ModelRequest) {
       calls: [{ name: "read_file", arguments: { path: `src/module-${((calls * 5) % 12) + 1}.ts` } }],
     };
   }
-  if (issue !== undefined && calls === reads) return { calls: [{ name: "fix", arguments: { issue } }] };
+  if (issue !== undefined && calls === reads) {
+    const incomplete = issue === "bad date" && !task.includes("The first attempt failed");
+    const text = incomplete ? `started: ${issue}` : `fixed: ${issue}`;
+    return { calls: [{ name: "fix", arguments: { issue, text } }] };
+  }
   return { text: `Done with ${String(body.model)}.` };
 }
 
