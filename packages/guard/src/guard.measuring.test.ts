@@ -111,6 +111,21 @@ describe("defects of other harnesses, avoided", () => {
     expect(guard.observe(usage(190_000, "t1")).utilization).toBeUndefined();
   });
 
+  it.each([
+    [{ prompt_tokens: 0, completion_tokens: 0 }],
+    [{ input_tokens: 0, output_tokens: 7 }],
+    [{ prompt_tokens: Number.NaN }],
+    [{ prompt_tokens: -4 }],
+  ])("a count of %j counts as the estimate", (reported) => {
+    const { guard, of } = testGuard();
+    const sent = guard.prepare([SYSTEM, ASK, ...toolTurn(1_500)]).messages;
+    guard.observe(usage(counted(sent), "t0"));
+    const seen = guard.observe({ id: "t1", usage: reported }, { answered: true });
+    expect(seen).toMatchObject({ kind: "turn", level: counted(sent), flags: ["count_missing"] });
+    expect(of("turn").at(-1)).toMatchObject({ estimated: true, usage: { input_tokens: counted(sent) } });
+    expect(guard.state.allTurns).toBe(2);
+  });
+
   it("an implausible count is accepted only when it repeats", () => {
     const { guard } = testGuard();
     const sent = guard.prepare([SYSTEM, ASK, ...toolTurn(1_500)]).messages;

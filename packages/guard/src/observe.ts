@@ -136,7 +136,8 @@ function judgeCount(
 ): { level: number | undefined; flags: UsageFlag[]; accepted: boolean } {
   const expected = state.sent === undefined ? undefined : predict(state.calibration, state.sent).tokens;
   const tokens = counted.contextTokens;
-  if (tokens === undefined)
+  // A prompt that was sent has tokens: some servers and caches answer with zeros.
+  if (tokens === undefined || (tokens === 0 && state.sent !== undefined && state.sent > 0))
     return { level: expected ?? state.level, flags: ["count_missing"], accepted: false };
   const flags: UsageFlag[] = [];
   if (windowTokens !== undefined && tokens > windowTokens) flags.push("window_suspect");

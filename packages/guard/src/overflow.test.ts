@@ -1,7 +1,13 @@
+import "./testing/clean-environment.ts";
+
 import fc from "fast-check";
+import OpenAI from "openai";
 import { describe, expect, it } from "vitest";
 import { fit } from "./fit.ts";
+import { createGuard } from "./guard.ts";
+import { guardResponses, responsesShape } from "./openai/index.ts";
 import type { OverflowPolicy } from "./policy.ts";
+import { startScriptedModel } from "./scripted-model/index.ts";
 import { counted, expectPaired, filler, testGuard, toolTurn, usage } from "./testing.ts";
 import type { Message } from "./view/shape.ts";
 
@@ -110,5 +116,35 @@ describe("what is sent beside the messages", () => {
     expect((await fit(guard, history(2, 500), { besides })).actions).toMatchObject([
       { type: "stop", reason: "too_long" },
     ]);
+  });
+});
+
+describe("a history on the server", () => {
+  it.each([
+    ["is not continued by a call that does not fit", "cut", 2],
+    ["is continued anyway if the policy says so", "send_anyway", 3],
+  ] as const)("%s", async (_, overflow, calls) => {
+    let promptTokens = 7_000;
+    const model = await startScriptedModel(() => ({ text: "ok", promptTokens, outputTokens: 500 }));
+    try {
+      const guard = createGuard({
+        identity: { harness: "h" },
+        shape: responsesShape,
+        window: 10_000,
+        policy: policy(overflow),
+      });
+      const client = new OpenAI({ baseURL: `${model.url}/v1`, apiKey: "x", maxRetries: 0 });
+      const { responses } = guardResponses(client, guard);
+      const first = await responses.create({ model: "m", input: "Begin." });
+      promptTokens = 9_000;
+      const ask = { model: "m", input: filler(1_000) };
+      const second = await responses.create({ ...ask, previous_response_id: first.id });
+      const third = responses.create({ ...ask, previous_response_id: second.id });
+      if (overflow === "cut") await expect(third).rejects.toMatchObject({ code: "prompt_too_long" });
+      else await third;
+      expect(model.requests).toHaveLength(calls);
+    } finally {
+      await model.close();
+    }
   });
 });

@@ -1,5 +1,6 @@
 import { Guard } from "../guard.ts";
 import { type AnswerWatch, GuardedCall, type SentCall } from "../guarded-call.ts";
+import { storedCall } from "../stored-call.ts";
 import { joinedContent } from "../view/shape.ts";
 import {
   type AskModel,
@@ -115,7 +116,8 @@ async function fitParams(
   const key = options.conversation?.(params);
   const previous = (params.thread as { previous_message_id?: string } | null | undefined)
     ?.previous_message_id;
-  if (previous !== undefined) return unfittedCall(storedConversation(guard, { previous }, key));
+  if (previous !== undefined)
+    return storedCall(storedConversation(guard, { previous }, key), messages, options);
   if (!asksForSummary(params))
     return fitCall(guard, messages, { params, ask: askMessages(resource), signal }, options);
   const conversation = conversationOf(guard, messages, key);

@@ -1,5 +1,6 @@
 import { Guard } from "../guard.ts";
 import { type AnswerWatch, GuardedCall, type SentCall } from "../guarded-call.ts";
+import { storedCall } from "../stored-call.ts";
 import {
   type AskModel,
   type ClientOptions,
@@ -10,7 +11,6 @@ import {
   type StoredHistory,
   signalIn,
   storedConversation,
-  unfittedCall,
   withOverrides,
 } from "../wrapped-client.ts";
 import type { InputItem } from "./shape.ts";
@@ -125,7 +125,7 @@ async function fitParams(
   const stored = storedHistory(params);
   if (stored !== undefined) {
     const conversation = storedConversation(guard, stored, options.conversation?.(params));
-    return { fitted: unfittedCall(conversation), sent: params };
+    return { fitted: storedCall(conversation, params.input, options), sent: params };
   }
   const input =
     typeof params.input === "string" ? [{ role: "user", content: params.input }] : (params.input ?? []);
