@@ -2,14 +2,22 @@ import "../testing/clean-environment.ts";
 
 import { createOpenAI } from "@ai-sdk/openai";
 import Anthropic from "@anthropic-ai/sdk";
+import { type Content, GoogleGenAI } from "@google/genai";
+import { ChatOpenAI } from "@langchain/openai";
+import { Agent } from "@mastra/core/agent";
+import { createTool } from "@mastra/core/tools";
 import { generateText, stepCountIs, tool, wrapLanguageModel } from "ai";
+import { createAgent, tool as langChainTool } from "langchain";
 import { Ollama } from "ollama";
 import OpenAI from "openai";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 import { aiShape, guardMiddleware, guardSteps } from "../ai-sdk/index.ts";
 import { anthropicShape, guardMessages } from "../anthropic/index.ts";
+import { geminiShape, guardGemini } from "../google-genai/index.ts";
 import { createGuard, type Guard } from "../guard.ts";
+import { guardLangChain, langChainShape } from "../langchain/index.ts";
+import { guardMastra } from "../mastra/index.ts";
 import { guardOllama, ollamaShape } from "../ollama/index.ts";
 import { chatShape, guardChat, guardResponses, responsesShape } from "../openai/index.ts";
 import { type ModelRequest, type ScriptedModel, startScriptedModel } from "../scripted-model/index.ts";
@@ -86,14 +94,17 @@ function setup<M>(shape: Shape<M>, how: "texts" | "summaries") {
   return { run, seen };
 }
 
+/** Reads a file, and gives the work in the background time to end. */
+async function readSlowly(ahead: OptimisticCompaction): Promise<string> {
+  await ahead.settled();
+  return FILE;
+}
+
 const readTool = (ahead: OptimisticCompaction) => ({
   read: tool({
     description: "Reads a file",
     inputSchema: z.object({ path: z.string() }),
-    execute: async () => {
-      await ahead.settled();
-      return FILE;
-    },
+    execute: () => readSlowly(ahead),
   }),
 });
 
@@ -202,6 +213,69 @@ const ADAPTERS: Adapter[] = [
         stopWhen: [stepCountIs(TURNS), steps.stopWhen],
         maxRetries: 0,
       });
+      return seen;
+    },
+  ],
+  [
+    "LangChain",
+    async (how) => {
+      const { run, seen } = setup(langChainShape, how);
+      const configuration = { baseURL: `${model.url}/v1` };
+      const agent = createAgent({
+        model: new ChatOpenAI({ model: MODEL, apiKey: "dummy", maxRetries: 0, configuration }),
+        tools: [
+          langChainTool(async () => readSlowly(run.ahead), {
+            name: "read",
+            description: "Reads a file",
+            schema: z.object({ path: z.string() }),
+          }),
+        ],
+        middleware: [guardLangChain(run.guard, run.options)],
+      });
+      await agent.invoke({ messages: "Read all." }, { recursionLimit: 200 });
+      return seen;
+    },
+  ],
+  [
+    "Mastra",
+    async (how) => {
+      const { run, seen } = setup(aiShape, how);
+      const agent = new Agent({
+        id: "bot",
+        name: "bot",
+        instructions: "You read files.",
+        tools: {
+          read: createTool({
+            id: "read",
+            description: "Reads a file",
+            inputSchema: z.object({ path: z.string() }),
+            execute: () => readSlowly(run.ahead),
+          }),
+        },
+        model: createOpenAI({ baseURL: `${model.url}/v1`, apiKey: "dummy" }).chat(MODEL),
+        maxRetries: 0,
+        inputProcessors: [guardMastra(run.guard, run.options)],
+      });
+      await agent.generate("Read all.", { maxSteps: TURNS + 1 });
+      return seen;
+    },
+  ],
+  [
+    "Google Gen AI",
+    async (how) => {
+      const { run, seen } = setup(geminiShape, how);
+      const client = new GoogleGenAI({ apiKey: "dummy", httpOptions: { baseUrl: model.url } });
+      const { models } = guardGemini(client, run.guard, run.options);
+      const contents: Content[] = [{ role: "user", parts: [{ text: "Read all." }] }];
+      for (let turn = 0; turn < TURNS; turn++) {
+        const { candidates, functionCalls = [] } = await models.generateContent({ model: MODEL, contents });
+        contents.push(candidates![0]!.content!);
+        const parts = functionCalls.map(({ id, name }) => ({
+          functionResponse: { id, name: name!, response: { output: FILE } },
+        }));
+        if (parts.length > 0) contents.push({ role: "user", parts });
+        await run.ahead.settled();
+      }
       return seen;
     },
   ],
