@@ -5,13 +5,21 @@ import type { OrchestrateOptions, OrchestrateResult, PhaseContext, PhaseOutcome 
 import { routeProblem } from "./route.ts";
 import { completionReport, contextWarning, handoffText, progressTable } from "./run-report.ts";
 import { type SplitRequest, splitNotice, subPhasesOf, tooLarge } from "./split.ts";
-import { applyEdits, type Edit, newPhase, type PhaseRecord, type RunState } from "./state.ts";
+import {
+  applyEdits,
+  type Edit,
+  newPhase,
+  type PhaseRecord,
+  type PhaseStatus,
+  type RunState,
+} from "./state.ts";
 
 /**
  * Runs phases one after another. The orchestrator only holds names, scores and statuses; runners do the work. A phase
  * that asks to be split runs as sub-phases without confirmation: in parallel, except those that share a group or name each
  * other in `after`. A sub-phase that fails gets one remediation round; if it fails again, those that need it are blocked.
- * Another call with the same store continues the run without repeating finished phases. A high context level never stops it.
+ * Another call with the same store continues a run that a crash or an abort interrupted, without repeating a phase that is over.
+ * If the run has ended, it tries again what failed. A high context level never stops a run.
  * @throws {GuardError} `store_locked` if another process or call uses the store.
  * @throws Errors of the store.
  * @example
@@ -36,6 +44,7 @@ class OrchestratorRun {
   readonly #options: OrchestrateOptions;
   readonly #manager: Manager;
   readonly #clock: () => number;
+  readonly #broken = new AbortController();
   readonly #signal: AbortSignal;
   #state!: RunState;
   #saving: Promise<void> = Promise.resolve();
@@ -44,7 +53,7 @@ class OrchestratorRun {
   constructor(options: OrchestrateOptions) {
     this.#options = options;
     this.#clock = options.clock ?? Date.now;
-    this.#signal = options.signal ?? new AbortController().signal;
+    this.#signal = AbortSignal.any([this.#broken.signal, ...(options.signal ? [options.signal] : [])]);
     this.#manager = options.manager ?? new Manager();
   }
 
@@ -60,7 +69,9 @@ class OrchestratorRun {
       phases: Object.fromEntries(phases.map(({ id, name }) => [id, newPhase(id, name)])),
     };
     await this.#edit(
-      stored === undefined ? [{ path: [], value: this.#state }] : [{ path: ["status"], value: "running" }],
+      stored === undefined
+        ? [{ path: [], value: this.#state }]
+        : [{ path: ["status"], value: "running" }, ...retriesOf(stored)],
     );
     this.#emit("main", { type: "session", status: "started", kind: "phase", title });
     for (const { id, name, scope } of phases) {
@@ -88,7 +99,7 @@ class OrchestratorRun {
 
   async #phase(id: string, depth: number): Promise<PhaseRecord> {
     const before = this.#record(id);
-    if (before.status === "completed" || before.status === "needs_human") return before;
+    if (isOver(before)) return before;
     if (before.split.length > 0) return this.#subPhases(id, depth);
     const began = this.#clock();
     const resumed = before.status === "running";
@@ -105,7 +116,9 @@ class OrchestratorRun {
         return this.#subPhases(id, depth);
       }
       const verdict = await this.#verify(attempt, outcome);
-      if (verdict === undefined) return this.#record(id);
+      // What an abort cut short did not fail; it stays running, and the next call resumes it.
+      if (verdict === undefined || (verdict.status === "failed" && this.#signal.aborted))
+        return this.#record(id);
       if (verdict.status !== "failed" || !(await this.#remediate(id, verdict.summary))) {
         await this.#settle(id, { ...verdict, contextPct: pctOf(guard), durationMs: this.#clock() - began });
         return this.#record(id);
@@ -136,7 +149,6 @@ class OrchestratorRun {
       const problem = routeProblem(outcome);
       return problem === undefined ? outcome : { status: "failed", summary: problem };
     } catch (error) {
-      // A phase that stops after an abort did not fail; it stays running, and the next run resumes it.
       if (this.#signal.aborted) return undefined;
       return { status: "failed", summary: messageOf(error) };
     }
@@ -193,8 +205,7 @@ class OrchestratorRun {
     const began = this.#clock();
     const { split, durationMs } = this.#record(id);
     const results = await this.#inOrder(split, depth + 1);
-    const open = ({ status }: PhaseRecord) => status === "pending" || status === "running";
-    if (results.some(open)) return this.#record(id);
+    if (!results.every(isOver)) return this.#record(id);
     const scores = results.map((sub) => sub.score).filter((score) => score !== null);
     const status = results.every((sub) => sub.status === "completed")
       ? "completed"
@@ -225,8 +236,8 @@ class OrchestratorRun {
     return this.#record(id);
   }
 
-  /** Runs sub-phases in parallel, each after those that it waits for. */
-  #inOrder(ids: readonly string[], depth: number): Promise<PhaseRecord[]> {
+  /** Runs sub-phases in parallel, each after those that it waits for. Returns once none of them runs any more. */
+  async #inOrder(ids: readonly string[], depth: number): Promise<PhaseRecord[]> {
     const slot = slots(this.#options.concurrency ?? ids.length);
     const begun = new Map<string, Promise<PhaseRecord>>();
     const begin = (id: string): Promise<PhaseRecord> => {
@@ -238,16 +249,17 @@ class OrchestratorRun {
       const { waitsFor, needs } = this.#record(id);
       await Promise.all(waitsFor.map(begin));
       return slot(async () => {
-        if (this.#signal.aborted) return this.#record(id);
+        if (this.#signal.aborted || isOver(this.#record(id))) return this.#record(id);
         const unmet = needs.map((one) => this.#record(one)).find(({ status }) => status !== "completed");
         return unmet === undefined ? this.#phase(id, depth) : this.#block(id, unmet);
       });
     };
-    return Promise.all(ids.map(begin));
+    const runs = ids.map(begin);
+    await Promise.allSettled(runs);
+    return Promise.all(runs);
   }
 
   async #block(id: string, unmet: PhaseRecord): Promise<PhaseRecord> {
-    if (this.#record(id).status === "completed") return this.#record(id);
     const { score, contextPct, durationMs } = this.#record(id);
     const summary = `needs ${unmet.id}, which is ${unmet.status}`;
     await this.#settle(id, { status: "blocked", score, summary, contextPct, durationMs });
@@ -323,7 +335,8 @@ class OrchestratorRun {
   #edit(edits: readonly Edit[]): Promise<void> {
     this.#state = applyEdits(this.#state, edits);
     const next = this.#saving.then(() => this.#options.store.apply(edits));
-    this.#saving = next.catch(() => {});
+    // Nothing can be stored any more, so the other phases stop.
+    this.#saving = next.catch((error: unknown) => this.#broken.abort(error));
     return next;
   }
 
@@ -331,11 +344,32 @@ class OrchestratorRun {
     const { harness, run } = this.#options;
     const parentAgent = agent === "main" ? undefined : (this.#state.phases[agent]?.parent ?? "main");
     this.#events += 1;
-    this.#options.onEvent?.(
-      eventOf({ harness, session: run, agent, parentAgent }, this.#clock(), undefined, this.#events, body),
-    );
+    try {
+      this.#options.onEvent?.(
+        eventOf({ harness, session: run, agent, parentAgent }, this.#clock(), undefined, this.#events, body),
+      );
+    } catch (error) {
+      // The work of a phase matters more than its record.
+      this.#options.say?.(`An event was not recorded: ${messageOf(error)}`);
+    }
   }
 }
+
+/** True if a run does nothing more for this phase. */
+function isOver({ status }: PhaseRecord): boolean {
+  return status !== "pending" && status !== "running";
+}
+
+/**
+ * Makes what failed in a run that has ended ready for another try. A run that a crash or an abort interrupted goes on instead,
+ * so that nothing gets a second remediation round.
+ */
+function retriesOf({ status, phases }: RunState): Edit[] {
+  const failed = status !== "failed" ? [] : Object.values(phases).filter(({ status }) => isRetried(status));
+  return failed.map(({ id }) => ({ path: ["phases", id, "status"], value: "pending" }));
+}
+
+const isRetried = (status: PhaseStatus) => status === "failed" || status === "blocked";
 
 function parentOf(record: PhaseRecord): { parent_phase?: string } {
   return record.parent === null ? {} : { parent_phase: record.parent };

@@ -170,42 +170,6 @@ describe("a part that fails", () => {
     expect((await attempts(3)).state.phases["20a"]).toMatchObject({ status: "failed", score: 2 });
     expect(findings).toEqual([undefined, "test 1 fails"]);
   });
-
-  it("never gets more attempts because the process died", async () => {
-    class Crash extends Error {}
-    await fc.assert(
-      fc.asyncProperty(fc.array(fc.integer({ min: 0, max: 12 }), { maxLength: 6 }), async (crashes) => {
-        const store = memoryRunStore();
-        let verified = 0;
-        for (const steps of [...crashes, Number.POSITIVE_INFINITY]) {
-          let left = steps;
-          const dying: RunStore = {
-            read: () => store.read(),
-            apply: (edits) => {
-              if (left-- <= 0) throw new Crash();
-              store.apply(edits);
-            },
-          };
-          const ended = await run(split([part("a")]), {
-            store: dying,
-            verify: async ({ findings }) => {
-              // A second attempt always knows why there is one.
-              if (findings === undefined) verified++;
-              return { passed: false, summary: "tests fail" };
-            },
-          }).catch((error: unknown) => {
-            if (!(error instanceof Crash)) throw error;
-          });
-          if (ended === undefined) continue;
-          expect(ended.state.phases["20a"]).toMatchObject({ status: "failed" });
-          break;
-        }
-        // Each process may die during the first attempt, before it is noted.
-        expect(verified).toBeLessThanOrEqual(crashes.length + 1);
-      }),
-      { numRuns: 60 },
-    );
-  });
 });
 
 describe("the state file", () => {

@@ -1,4 +1,4 @@
-import type { PhaseRecord, RunState } from "./state.ts";
+import type { PhaseRecord, PhaseStatus, RunState } from "./state.ts";
 
 /** Returns a Markdown table of the run's progress. Sub-phases follow their phase. */
 export function progressTable(state: RunState): string {
@@ -30,16 +30,19 @@ export function completionReport(state: RunState): string {
 
 /** Returns the handoff of a paused run. The next run continues from the stored state, not from this text. */
 export function handoffText(state: RunState): string {
-  const all = ordered(state);
-  const done = all.filter((phase) => phase.status === "completed").map((phase) => phase.id);
-  const left = all.filter((phase) => phase.status !== "completed" && phase.split.length === 0);
+  const leaves = ordered(state).filter((phase) => phase.split.length === 0);
+  const idsOf = (...statuses: PhaseStatus[]) => {
+    const found = leaves.filter(({ status }) => statuses.includes(status));
+    return found.map(({ id, status }) => (status === "completed" ? id : `${id} (${status})`)).join(", ");
+  };
   return [
     `# Handoff of ${state.run}`,
     "",
-    `Completed: ${done.length === 0 ? "none" : done.join(", ")}`,
-    `Remaining: ${left.length === 0 ? "none" : left.map((phase) => `${phase.id} (${phase.status})`).join(", ")}`,
+    `Completed: ${idsOf("completed") || "none"}`,
+    `Remaining: ${idsOf("pending", "running") || "none"}`,
+    `Not completed: ${idsOf("failed", "blocked", "needs_human") || "none"}`,
     "",
-    "Run the same command again to continue: finished phases are not repeated.",
+    "Run the same command again to continue: what is over is not repeated.",
     "",
   ].join("\n");
 }
