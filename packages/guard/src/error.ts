@@ -10,6 +10,8 @@ export type GuardErrorCode =
   | "store_locked"
   /** Another process took over the state because this process seemed dead. */
   | "store_lost"
+  /** An edit of a stored run changes too many lines of its file. */
+  | "edit_too_large"
   /** An option of the guard or a field of its policy is invalid. */
   | "invalid_option"
   /** The client has another structure than the versions that the guard knows. */

@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
+import { GuardError } from "@plimsoll/guard";
 import type { LoopState, LoopStore } from "../loop/state.ts";
 import type { Edit, RunState, RunStore } from "../orchestrate/state.ts";
-import { applyEdits, stateText } from "../orchestrate/state.ts";
+import { applyEdits, editLines, stateText } from "../orchestrate/state.ts";
 import type { SessionsState, SessionsStore } from "../sessions/state.ts";
 import { type Lock, lockFile } from "./file-lock.ts";
 
@@ -108,9 +109,10 @@ export function fileLoopStore(path: string): LoopStore {
 }
 
 /**
- * Stores a run's state in one JSON file. Each edit changes only the lines of its fields. `PATH.lock` ensures that only
- * one orchestrator uses it at a time.
- * @throws {GuardError} From `claim`: `store_locked`. From `apply`: `store_lost`.
+ * Stores a run's state in one JSON file. Each edit changes only the lines of its fields, and fewer than 20. `PATH.lock`
+ * ensures that only one orchestrator uses it at a time.
+ * @throws {GuardError} From `claim`: `store_locked`. From `apply`: `store_lost`, and `edit_too_large` if an edit of a stored run
+ * changes 20 lines or more; the file is then unchanged.
  * @example
  * await orchestrate({ store: fileRunStore("state.json"), ...options });
  */
@@ -121,10 +123,33 @@ export function fileRunStore(path: string): RunStore {
     read: () => readJson<RunState>(path),
     apply: (edits: readonly Edit[]) =>
       file.change(async () => {
-        const next = applyEdits((await readJson<object>(path)) ?? {}, edits);
-        await writeAtomic(path, `${stateText(next)}\n`);
+        const stored = await readJson<object>(path);
+        const text = stored === undefined ? stateText(applyEdits({}, edits)) : edited(stored, edits);
+        await writeAtomic(path, `${text}\n`);
       }),
   };
+}
+
+/** An edit of a stored run writes fewer lines than this, so that an agent can follow the file. */
+const MAX_EDIT_LINES = 20;
+
+/** Returns the text of a run after its edits. */
+function edited(stored: object, edits: readonly Edit[]): string {
+  let [document, text] = [stored, stateText(stored)];
+  for (const edit of edits) {
+    document = applyEdits(document, [edit]);
+    const next = stateText(document);
+    const lines = editLines(text, next);
+    if (lines >= MAX_EDIT_LINES) {
+      const what = edit.path.join(".") || "the whole run";
+      throw new GuardError(
+        "edit_too_large",
+        `The edit of ${what} changes ${lines} lines of the state file, and the limit is ${MAX_EDIT_LINES - 1}. Edit its fields one by one.`,
+      );
+    }
+    text = next;
+  }
+  return text;
 }
 
 /**

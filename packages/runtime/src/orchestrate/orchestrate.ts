@@ -8,10 +8,11 @@ import { type SplitRequest, splitNotice, subPhasesOf, tooLarge } from "./split.t
 import {
   applyEdits,
   type Edit,
+  isOver,
   newPhase,
   type PhaseRecord,
-  type PhaseStatus,
   type RunState,
+  retriesOf,
 } from "./state.ts";
 
 /**
@@ -354,22 +355,6 @@ class OrchestratorRun {
     }
   }
 }
-
-/** True if a run does nothing more for this phase. */
-function isOver({ status }: PhaseRecord): boolean {
-  return status !== "pending" && status !== "running";
-}
-
-/**
- * Makes what failed in a run that has ended ready for another try. A run that a crash or an abort interrupted goes on instead,
- * so that nothing gets a second remediation round.
- */
-function retriesOf({ status, phases }: RunState): Edit[] {
-  const failed = status !== "failed" ? [] : Object.values(phases).filter(({ status }) => isRetried(status));
-  return failed.map(({ id }) => ({ path: ["phases", id, "status"], value: "pending" }));
-}
-
-const isRetried = (status: PhaseStatus) => status === "failed" || status === "blocked";
 
 function parentOf(record: PhaseRecord): { parent_phase?: string } {
   return record.parent === null ? {} : { parent_phase: record.parent };

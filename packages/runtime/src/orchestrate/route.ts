@@ -15,18 +15,24 @@ export function routesOf(request: SplitRequest): SubPhaseOrder[] {
   const groups = Object.values(groupings);
   return subPhases.map((sub, place) => {
     const needs = needsOf(request, place);
-    const grouped = order.slice(0, order.indexOf(place)).filter((other) =>
-      groups.some((group) => {
-        const isIn = (issues: readonly string[]) => group.some((issue) => issues.includes(issue));
-        return isIn(sub.issues) && isIn(subPhases[other]!.issues);
-      }),
-    );
+    const grouped = order
+      .slice(0, order.indexOf(place))
+      .filter((other) => groups.some((group) => isIn(group, sub) && isIn(group, subPhases[other]!)));
     return { needs, waitsFor: [...new Set([...needs, ...grouped])] };
   });
 }
 
-/** Says why the sub-phases of a request cannot be put in an order; undefined if they can. */
+function isIn(group: readonly string[], { name, issues }: SplitRequest["subPhases"][number]): boolean {
+  return group.some((one) => one === name || issues.includes(one));
+}
+
+/** Says why the sub-phases of a request cannot be put in an order; undefined if they can. A model may have written it. */
 export function routeProblem(request: SplitRequest): string | undefined {
+  const isComplete = ({ name, issues, after = [] }: SplitRequest["subPhases"][number]) =>
+    typeof name === "string" && [issues, after].every(Array.isArray);
+  if (!request.subPhases.every(isComplete)) return "a sub-phase needs a name and a list of issues";
+  if (!Object.values(request.groupings ?? [undefined]).every(Array.isArray))
+    return "groupings must have a list of issues for each group";
   const names = request.subPhases.map(({ name }) => name);
   for (const { name, after = [] } of request.subPhases) {
     const unknown = after.find((one) => !names.includes(one));

@@ -1,16 +1,11 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { fileRunStore } from "../node/index.ts";
+import { describe, expect, it } from "vitest";
 import {
   memoryRunStore,
   type OrchestrateOptions,
   orchestrate,
   type PhaseContext,
   type PhaseOutcome,
-  type RunStore,
   type SplitRequest,
 } from "./index.ts";
 import { routeProblem, routesOf } from "./route.ts";
@@ -61,6 +56,34 @@ describe("the parts of a split", () => {
     expect(log.slice(0, 2)).toEqual(["+a", "+b"]);
     const own = log.filter((one) => !one.endsWith("b"));
     expect(own).toEqual(["+a", "-a", "+c", "-c", "+d", "-d"]);
+  });
+
+  it("are grouped by their names as well", async () => {
+    const { log } = await run(split([part("a", []), part("b", []), part("c", [])], { files: ["a", "b"] }));
+    expect(log.slice(0, 2)).toEqual(["+a", "+c"]);
+    expect(log.indexOf("+b")).toBeGreaterThan(log.indexOf("-a"));
+  });
+
+  it.each([
+    [
+      "issues",
+      { subPhases: [{ name: "a" }], groupings: {} },
+      "a sub-phase needs a name and a list of issues",
+    ],
+    [
+      "names",
+      { subPhases: [{ issues: [] }], groupings: {} },
+      "a sub-phase needs a name and a list of issues",
+    ],
+    ["groupings", { subPhases: [part("a")] }, "groupings must have a list of issues for each group"],
+    [
+      "lists",
+      { subPhases: [part("a")], groupings: { all: "a" } },
+      "groupings must have a list of issues for each group",
+    ],
+  ])("without %s fail the phase, not the run", async (_, request, summary) => {
+    const { state } = await run({ status: "split_request", rationale: "", ...request } as never);
+    expect(state.phases["20"]).toMatchObject({ status: "failed", summary });
   });
 
   it("all run at once if there are fourteen [A8]", async () => {
@@ -169,45 +192,5 @@ describe("a part that fails", () => {
     findings.length = 0;
     expect((await attempts(3)).state.phases["20a"]).toMatchObject({ status: "failed", score: 2 });
     expect(findings).toEqual([undefined, "test 1 fails"]);
-  });
-});
-
-describe("the state file", () => {
-  let folder = "";
-  beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), "runtime-state-"));
-  });
-  afterEach(() => rm(folder, { recursive: true }));
-
-  it("of any size is changed in fewer than 20 lines an edit [A12]", async () => {
-    const path = join(folder, "state.json");
-    const inner = fileRunStore(path);
-    const written: number[] = [];
-    const text = () => readFile(path, "utf8").catch(() => "");
-    const counting: RunStore = {
-      read: () => inner.read(),
-      // One edit at a time, so that each is counted alone.
-      async apply(edits) {
-        for (const edit of edits) {
-          const before = new Set((await text()).split("\n"));
-          await inner.apply([edit]);
-          if (before.size > 1)
-            written.push((await text()).split("\n").filter((line) => !before.has(line)).length);
-        }
-      },
-    };
-    const issues = Array.from({ length: 60 }, (_, at) => `issue ${at}`);
-    const parts = Array.from({ length: 14 }, (_, at) => part(`part ${at}`, issues));
-    await orchestrate({
-      run: "r",
-      harness: "h",
-      phases: Array.from({ length: 200 }, (_, at) => ({ id: `${at}`, name: `Phase ${at}` })),
-      store: counting,
-      runPhase: async ({ id }) =>
-        id === "20" ? split(parts) : { status: "completed", score: 9, summary: "line\n".repeat(300) },
-    });
-    expect((await text()).split("\n").length).toBeGreaterThan(2_000);
-    expect(written.length).toBeGreaterThan(1_000);
-    expect(Math.max(...written)).toBeLessThan(20);
   });
 });

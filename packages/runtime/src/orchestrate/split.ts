@@ -19,8 +19,8 @@ export interface SubPhase {
 export interface SplitRequest {
   subPhases: readonly Omit<SubPhase, "id" | "needs" | "waitsFor">[];
   /**
-   * Issues that touch the same files, by group name. Sub-phases with issues of one group run one after the other, in the order
-   * of the request; all others run in parallel.
+   * Issues or sub-phases that touch the same files, by group name. Sub-phases of one group run one after the other, in the
+   * order of the request; all others run in parallel.
    */
   groupings: Readonly<Record<string, readonly string[]>>;
   /** Why the work must be split. */

@@ -73,6 +73,22 @@ export interface RunStore {
   apply(edits: readonly Edit[]): Promise<void> | void;
 }
 
+/** True if a run does nothing more for this phase. */
+export function isOver({ status }: PhaseRecord): boolean {
+  return status !== "pending" && status !== "running";
+}
+
+/**
+ * Makes what failed in a run that has ended ready for another try. A run that a crash or an abort interrupted goes on instead,
+ * so that nothing gets a second remediation round.
+ */
+export function retriesOf({ status, phases }: RunState): Edit[] {
+  const failed = status !== "failed" ? [] : Object.values(phases).filter(({ status }) => isRetried(status));
+  return failed.map(({ id }) => ({ path: ["phases", id, "status"], value: "pending" }));
+}
+
+const isRetried = (status: PhaseStatus) => status === "failed" || status === "blocked";
+
 /** Returns a copy of `document` with the edits applied. */
 export function applyEdits<T>(document: T, edits: readonly Edit[]): T {
   let next: unknown = document;
@@ -102,6 +118,17 @@ export function stateText(value: unknown, indent = ""): string {
   const inner = `${indent}  `;
   const lines = fields.map(([key, field]) => `${inner}${JSON.stringify(key)}: ${stateText(field, inner)}`);
   return `{\n${lines.join(",\n")}\n${indent}}`;
+}
+
+/** Returns how many lines an edit writes or removes, whichever is more, given the text before and after it. */
+export function editLines(before: string, after: string): number {
+  const [old, next] = [before.split("\n"), after.split("\n")];
+  const shorter = Math.min(old.length, next.length);
+  let start = 0;
+  while (start < shorter && old[start] === next[start]) start++;
+  let end = 0;
+  while (end < shorter - start && old.at(-1 - end) === next.at(-1 - end)) end++;
+  return Math.max(old.length, next.length) - start - end;
 }
 
 /**
