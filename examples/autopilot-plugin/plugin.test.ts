@@ -1,20 +1,21 @@
 import "../../packages/guard/src/testing/clean-environment.ts";
 
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { query } from "@anthropic-ai/claude-agent-sdk";
 import { parseEvent } from "@plimsoll/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { startScriptedModel } from "../../packages/guard/src/scripted-model/index.ts";
 
 const plugin = fileURLToPath(new URL(".", import.meta.url));
-/** Time for a start of Claude Code on a busy machine, in ms. */
-const PATIENCE = 120_000;
+
+/** A run of 60 phases in 62 lines. */
+const LONG = `{"status": "running",
+${Array.from({ length: 60 }, (_, at) => `"p${at}": "pending"`).join(",\n")}
+}`;
 
 let folder = "";
 const state = () => join(folder, ".autopilot", "state.json");
@@ -42,8 +43,14 @@ function hook(name: string, input: object, env: Record<string, string> = {}): Pr
   });
 }
 
-const call = (tool_name: string, tool_input: object, more: object = {}) =>
-  hook("guard-orchestrator.mjs", { hook_event_name: "PreToolUse", tool_name, tool_input, ...more });
+const call = (tool_name: string, tool_input: object, { env, ...more }: Call = {}) =>
+  hook("guard-orchestrator.mjs", { hook_event_name: "PreToolUse", tool_name, tool_input, ...more }, env);
+
+interface Call {
+  env?: Record<string, string>;
+  cwd?: string;
+  agent_id?: string;
+}
 
 describe("the orchestrator of a run", () => {
   it.each<[string, string, () => object, string]>([
@@ -56,7 +63,40 @@ describe("the orchestrator of a run", () => {
       () => ({ file_path: state(), old_string: "{", new_string: "a\n".repeat(40) }),
       "has 41 lines",
     ],
-  ])("is refused %s", async (_, tool, input, reason) => {
+    [
+      "an edit that removes many lines of it",
+      "Edit",
+      () => ({ file_path: state(), old_string: LONG, new_string: "{}" }),
+      "has 62 lines",
+    ],
+    [
+      "one edit in many places of it",
+      "Edit",
+      () => ({ file_path: state(), old_string: '"pending"', new_string: '"failed"', replace_all: true }),
+      "has 60 lines",
+    ],
+    [
+      "many characters on one line of it",
+      "Edit",
+      () => ({
+        file_path: state(),
+        old_string: '"p0": "pending"',
+        new_string: `"p0": "${"x".repeat(5_000)}"`,
+      }),
+      "characters, and the limit is 4000",
+    ],
+    [
+      "an edit after which it is no JSON",
+      "Edit",
+      () => ({ file_path: state(), old_string: '"p0": "pending",', new_string: '"p0": "failed"' }),
+      "would not be JSON",
+    ],
+    ["lines of files", "Grep", () => ({ pattern: "x", output_mode: "content" }), "lines of files"],
+    ["a command that reads", "Bash", () => ({ command: "cat 20-UAT.md" }), 'must not run "cat 20-UAT.md"'],
+    ["a command in another one", "Bash", () => ({ command: "ls && cat *" }), "must not run"],
+    ["a command in a value", "Bash", () => ({ command: 'git commit -m "$(cat *.md)"' }), "must not run"],
+  ])("is refused %s [A1 A12]", async (_, tool, input, reason) => {
+    await writeFile(state(), LONG);
     const { hookSpecificOutput } = JSON.parse(await call(tool, input()));
     expect(hookSpecificOutput).toMatchObject({ hookEventName: "PreToolUse", permissionDecision: "deny" });
     expect(hookSpecificOutput.permissionDecisionReason).toContain(reason);
@@ -65,15 +105,44 @@ describe("the orchestrator of a run", () => {
   it.each<[string, string, () => object]>([
     ["a short file", "Read", () => ({ file_path: join(folder, "ROADMAP.md") })],
     ["its state", "Read", () => ({ file_path: state() })],
-    ["a short edit of it", "Edit", () => ({ file_path: state(), old_string: "a", new_string: "b" })],
+    [
+      "a short edit of it",
+      "Edit",
+      () => ({ file_path: state(), old_string: '"p0": "pending"', new_string: '"p0": "failed"' }),
+    ],
+    ["an edit that fails anyway", "Edit", () => ({ file_path: state(), old_string: "a?", new_string: "b" })],
+    ["the names of files", "Grep", () => ({ pattern: "x" })],
+    ["a commit", "Bash", () => ({ command: 'git commit -m "Fix the login"' })],
+    ["the table", "Bash", () => ({ command: `node "${join(plugin, "hooks/progress.mjs")}"` })],
     ["a new file", "Write", () => ({ file_path: join(folder, "notes.md"), content: "x" })],
   ])("may use %s", async (_, tool, input) => {
+    await writeFile(state(), LONG);
     expect(await call(tool, input())).toBe("");
   });
 
   it("may not read a long file, whatever its name", async () => {
     await writeFile(join(folder, "ROADMAP.md"), "x".repeat(5_000));
     expect(await call("Read", { file_path: "ROADMAP.md" })).toContain("5000 bytes");
+  });
+
+  it("may not read a report through a link, or from another folder", async () => {
+    await symlink(join(folder, "20-UAT.md"), join(folder, "notes.md"));
+    expect(await call("Read", { file_path: join(folder, "notes.md") })).toContain("must not read 20-UAT.md");
+    await mkdir(join(folder, "sub"));
+    const moved = { cwd: join(folder, "sub"), env: { CLAUDE_PROJECT_DIR: folder } };
+    expect(await call("Read", { file_path: "../20-UAT.md" }, moved)).toContain("must not read 20-UAT.md");
+    expect(await call("Read", { file_path: state() }, moved)).toBe("");
+  });
+
+  it("may create only a state that is JSON, and write one again only after the run", async () => {
+    const write = (content: string) => call("Write", { file_path: state(), content });
+    await rm(state());
+    expect(await write("{ torn")).toContain("must be JSON");
+    expect(await write("{}")).toBe("");
+    await writeFile(state(), LONG);
+    expect(await write("{}")).toContain("with Edit");
+    await writeFile(state(), JSON.stringify({ status: "completed" }));
+    expect(await write("{}")).toBe("");
   });
 
   it("is not held to it in a sub-agent, after the run, or without one", async () => {
@@ -97,15 +166,17 @@ describe("the report of an agent that stops", () => {
       ...more,
     });
   let server: Server;
+  let answer = 200;
   const sent: { events: { id: string; agent: string }[] }[] = [];
   beforeEach(async () => {
     sent.length = 0;
+    answer = 200;
     server = createServer((request, response) => {
       let body = "";
       request.on("data", (chunk) => (body += chunk));
       request.on("end", () => {
         sent.push(JSON.parse(body));
-        response.end("{}");
+        response.writeHead(answer).end("{}");
       });
     });
     await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
@@ -139,62 +210,35 @@ describe("the report of an agent that stops", () => {
     expect(sent[0]!.events).toMatchObject([{ id: "m3", agent: "a1", parent_agent: "main" }]);
   });
 
-  it("never fails the session", async () => {
-    await hook("report-turns.mjs", { transcript_path: "/nowhere" }, env());
+  it("has the orchestrator's turns too when a sub-agent stops, because its own end may be hours away", async () => {
     await writeFile(join(folder, "t.jsonl"), line("m1"));
-    await hook("report-turns.mjs", {}, { PLIMSOLL_URL: "http://127.0.0.1:9", PLIMSOLL_KEY: "k" });
-    await hook("report-turns.mjs", {});
+    await writeFile(join(folder, "agent.jsonl"), line("m3"));
+    await hook(
+      "report-turns.mjs",
+      { agent_id: "a1", agent_transcript_path: join(folder, "agent.jsonl") },
+      env(),
+    );
+    expect(sent[0]!.events.map(({ id, agent }) => [id, agent])).toEqual([
+      ["m1", "main"],
+      ["m3", "a1"],
+    ]);
+  });
+
+  it("never fails the session, and says why nothing arrived", async () => {
+    await writeFile(join(folder, "t.jsonl"), line("m1"));
+    const told = async (more: Record<string, string>) =>
+      (JSON.parse(await hook("report-turns.mjs", {}, { ...env(), ...more })) as { systemMessage: string })
+        .systemMessage;
+    expect(await told({ PLIMSOLL_URL: "http://127.0.0.1:9" })).toContain("did not get the turns");
+    expect(await told({ PLIMSOLL_URL: "no url" })).toContain("did not get the turns");
+    expect(await told({ PLIMSOLL_KEY: "" })).toContain("PLIMSOLL_KEY is not set.");
     expect(sent).toEqual([]);
+    answer = 401;
+    expect(await told({})).toContain("answered with HTTP 401.");
+    expect(await hook("report-turns.mjs", { transcript_path: "/nowhere" }, env())).toBe("");
+    expect(await hook("report-turns.mjs", {})).toBe("");
   });
 });
-
-it(
-  "Claude Code loads its agents, commands and hooks, and the hook refuses a report [A22]",
-  async () => {
-    const model = await startScriptedModel(({ body, messages }) => {
-      if (!Array.isArray(body.tools) || body.tools.length === 0) return { text: "ok" };
-      return JSON.stringify(messages).includes("tool_result")
-        ? { text: "I start a phase-runner." }
-        : { calls: [{ name: "Read", arguments: { file_path: join(folder, "20-UAT.md") } }] };
-    });
-    try {
-      const seen: Record<string, unknown>[] = [];
-      const messages = query({
-        prompt: "Run phase 20.",
-        options: {
-          cwd: folder,
-          settingSources: [],
-          plugins: [{ type: "local", path: plugin }],
-          model: "claude-opus-5",
-          permissionMode: "bypassPermissions",
-          allowDangerouslySkipPermissions: true,
-          env: {
-            PATH: process.env.PATH,
-            HOME: folder,
-            ANTHROPIC_BASE_URL: model.url,
-            ANTHROPIC_API_KEY: "dummy",
-            CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
-            DISABLE_TELEMETRY: "1",
-            IS_SANDBOX: "1",
-          },
-        },
-      });
-      for await (const message of messages) seen.push(message as unknown as Record<string, unknown>);
-      const init = seen.find(({ subtype }) => subtype === "init")!;
-      expect(init.agents).toEqual(expect.arrayContaining(["autopilot:phase-runner", "autopilot:verifier"]));
-      expect(init.slash_commands).toEqual(
-        expect.arrayContaining(["autopilot:autopilot", "autopilot:progress"]),
-      );
-      const asked = model.requests.map(({ messages: sent }) => JSON.stringify(sent)).join("\n");
-      expect(asked).toContain("The orchestrator must not read 20-UAT.md");
-      expect(asked).not.toContain("login fails");
-      expect(seen.at(-1)).toMatchObject({ type: "result", subtype: "success" });
-    } finally {
-      await model.close();
-    }
-  },
-  PATIENCE,
-);
 
 it("prints the phases of a run", async () => {
   const run = () =>

@@ -1,7 +1,7 @@
 // Prints the phases of the run in the current folder.
-import { readState } from "./run-state.mjs";
+import { projectOf, readState } from "./run-state.mjs";
 
-const state = readState(process.cwd());
+const state = readState(projectOf(process.cwd()));
 const cell = (value) =>
   String(value ?? "-")
     .replaceAll("|", "/")

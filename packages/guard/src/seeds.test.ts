@@ -25,9 +25,11 @@ const files = (
   .filter((name) => name.endsWith(".ts"));
 const exists = (path: string) => [root, ...sources].some((folder) => existsSync(join(folder, path)));
 const isTest = (name: string) => name.endsWith(".test.ts");
-const examples = ["examples.test.ts", "autopilot-plugin/plugin.test.ts"].map((name) =>
-  join(root, "examples", name),
-);
+const examples = [
+  "examples.test.ts",
+  "autopilot-plugin/plugin.test.ts",
+  "autopilot-plugin/claude-code.test.ts",
+].map((name) => join(root, "examples", name));
 
 /** The names of tests, with the ids of the rows that they prove. Only quoted strings count, not comments or code. */
 function testNames(text: string): { name: string; ids: string[] }[] {

@@ -84,7 +84,7 @@ describe("the state file", () => {
   it.each([
     ["the whole run", []],
     ["phases", ["phases"]],
-  ])("refuses to write %s again, and stays as it is", async (what, at) => {
+  ])("refuses to write %s again, and stays as it is [A12]", async (what, at) => {
     await largeRun();
     const before = await text();
     const phases = Object.fromEntries(Array.from({ length: 30 }, (_, key) => [key, "new"]));
