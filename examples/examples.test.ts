@@ -8,6 +8,7 @@ import { createReporter } from "@plimsoll/guard/report";
 import { foldAgent, markFacts, type PlimsollEvent, parseEvent, turnFacts } from "@plimsoll/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { autopilot } from "./autopilot/main.ts";
+import { ISSUES, makeApplication, runCheck } from "./autopilot/project.ts";
 import type { ExampleContext } from "./example-support.ts";
 import { ouroboros } from "./ouroboros/main.ts";
 import { phantom } from "./phantom/main.ts";
@@ -144,7 +145,25 @@ describe("the example harnesses", () => {
     const state = JSON.parse(await readFile(join(folder, ".autopilot", "state.json"), "utf8"));
     expect(state.phases["20c"]).toMatchObject({ status: "completed", parent: "20", score: 10 });
     expect(of("phase").filter(({ status }) => status === "remediating")).toMatchObject([{ phase: "20d" }]);
-    expect(await readFile(join(folder, "fixed", "bad-date.txt"), "utf8")).toBe("fixed: bad date\n");
+    // The agents of one file changed it one after the other, and each change is there.
+    const drafts = await readFile(join(folder, "app", "drafts.mjs"), "utf8");
+    expect(drafts.match(/padStart/g)).toHaveLength(2);
+    expect(drafts).not.toContain("clear");
+    const order = of("phase").map(({ phase, status }) => `${phase} ${status}`);
+    expect(order.indexOf("20b running")).toBeGreaterThan(order.indexOf("20a completed"));
+    expect(order.indexOf("20e running")).toBeGreaterThan(order.indexOf("20d completed"));
+    for (const name of ["Search", "Export", ...ISSUES]) {
+      expect(await runCheck(folder, name), name).toEqual({ score: 10, failed: [] });
+    }
+  });
+
+  it("the application of autopilot has the defects that its checks find", async () => {
+    await makeApplication(folder);
+    for (const name of ["Search", "Export", ...ISSUES]) {
+      const { score, failed } = await runCheck(folder, name);
+      expect(score, name).toBeLessThan(10);
+      expect(failed.length, name).toBeGreaterThan(0);
+    }
   });
 
   it("the watcher shortens and summarises in the background while the agent works", async () => {

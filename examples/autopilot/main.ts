@@ -1,35 +1,24 @@
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import Anthropic from "@anthropic-ai/sdk";
 import { type AnthropicMessage, anthropicShape, guardMessages } from "@plimsoll/guard/anthropic";
 import { Conversation } from "@plimsoll/guard/conversation";
-import { type ModelRequest, startScriptedModel } from "@plimsoll/guard/scripted-model";
+import { startScriptedModel } from "@plimsoll/guard/scripted-model";
 import { Manager, orchestrate, type PhaseContext, type PhaseOutcome, ReadRefused } from "@plimsoll/runtime";
 import { fileRunStore, writeAtomic } from "@plimsoll/runtime/node";
 import { type ExampleContext, isMain, makeProject, runExample, sleep } from "../example-support.ts";
+import { makeApplication, runCheck } from "./project.ts";
+import { runTool, script, TOOLS } from "./script.ts";
 
 const MODEL = "claude-sonnet-5";
 const WINDOW = 40_000;
-const ISSUES = ["login fails", "no logout", "slow list", "bad date", "lost draft", "wrong total"];
-const TOOLS: Anthropic.Tool[] = [
-  { name: "read_file", input_schema: { type: "object", properties: { path: { type: "string" } } } },
-  {
-    name: "fix",
-    input_schema: { type: "object", properties: { issue: { type: "string" }, text: { type: "string" } } },
-  },
-];
-
 /**
  * autopilot: an orchestrator that reads no details, and phase-runners that ask to be split when work is too large.
  */
 export async function autopilot(context: ExampleContext) {
   const { folder, harness, reporter, say } = context;
   await makeProject(folder, 12);
-  await mkdir(join(folder, "fixed"), { recursive: true });
-  await writeFile(
-    join(folder, "20-UAT.md"),
-    ISSUES.map((issue) => `- [ ] ${issue}\n${"  seen by a tester, steps follow\n".repeat(30)}`).join("\n"),
-  );
+  await makeApplication(folder);
   const model = await startScriptedModel(async (request) => {
     await sleep(context.paceMs);
     return script(request);
@@ -47,8 +36,10 @@ export async function autopilot(context: ExampleContext) {
           name: issue,
           scope: `Fix "${issue}" and prove it`,
           issues: [issue],
+          // Nobody can log out before the login works.
+          ...(issue === "no logout" && { after: ["login fails"] }),
         })),
-        // These touch the same files, so one agent after the other works on them.
+        // These change the same file, so one agent after the other works on it.
         groupings: { session: ["login fails", "no logout"], drafts: ["lost draft", "bad date"] },
         rationale: `${issues.length} issues over about ${issues.length * 2} files (${reason})`,
       };
@@ -58,7 +49,8 @@ export async function autopilot(context: ExampleContext) {
       shape: anthropicShape,
       model: MODEL,
       window: WINDOW,
-      policy: { thresholds: { warning: null, ceiling: null, soft: "50%", hard: "90%" } },
+      // A runner that needs a summary should have asked for a split.
+      policy: { thresholds: { warning: null, ceiling: null, soft: "50%", hard: "90%" }, compact: null },
       // The phase reports turns, because it knows its place in the agent tree. The guard reports its actions.
       onEvent: (event) => event.type !== "turn" && reporter.record(event),
     });
@@ -80,11 +72,7 @@ export async function autopilot(context: ExampleContext) {
       const results: Anthropic.ToolResultBlockParam[] = [];
       for (const block of answer.content) {
         if (block.type !== "tool_use") continue;
-        const input = block.input as { path?: string; issue?: string; text?: string };
-        const content =
-          input.path !== undefined
-            ? await readFile(join(folder, input.path), "utf8")
-            : await fix(folder, input.issue!, input.text!);
+        const content = await runTool(folder, block.name, block.input);
         results.push({ type: "tool_result", tool_use_id: block.id, content });
       }
       if (results.length === 0)
@@ -109,16 +97,15 @@ export async function autopilot(context: ExampleContext) {
         { id: "20", name: "Fixes from acceptance tests" },
       ],
       runPhase,
-      // Verify each part: the fix on disk must be complete. The score is the share of the issues that are fixed.
-      verify: async (phase, { summary }) => {
-        const left: string[] = [];
-        for (const issue of phase.issues) {
-          const text = await readFile(fixPath(folder, issue), "utf8").catch(() => "");
-          if (!text.includes(`fixed: ${issue}`)) left.push(issue);
-        }
-        const passed = left.length === 0;
-        const score = 10 * (1 - left.length / Math.max(1, phase.issues.length));
-        return { passed, score, summary: passed ? summary : `not fixed: ${left.join(", ")}` };
+      // Each part is verified by its own checks, which run the changed files. The score is the share of cases that pass.
+      verify: async ({ name, issues }, { summary }) => {
+        const checks = await Promise.all(
+          (issues.length > 0 ? issues : [name]).map((one) => runCheck(folder, one)),
+        );
+        const failed = checks.flatMap((check) => check.failed);
+        const score = checks.reduce((sum, check) => sum + check.score, 0) / checks.length;
+        const passed = failed.length === 0;
+        return { passed, score, summary: passed ? summary : failed.join(", ") };
       },
       store: fileRunStore(join(folder, ".autopilot", "state.json")),
       writeHandoff: (text) => writeAtomic(join(folder, ".autopilot", "HANDOFF.md"), text),
@@ -143,36 +130,6 @@ export async function autopilot(context: ExampleContext) {
 async function openIssues(folder: string, phase: string): Promise<string[]> {
   const report = await readFile(join(folder, `${phase}-UAT.md`), "utf8").catch(() => "");
   return [...report.matchAll(/^- \[ \] (.+)$/gm)].map((match) => match[1]!);
-}
-
-const fixPath = (folder: string, issue: string) => join(folder, "fixed", `${issue.replaceAll(" ", "-")}.txt`);
-
-async function fix(folder: string, issue: string, text: string): Promise<string> {
-  await writeFile(fixPath(folder, issue), `${text}\n`);
-  return "written";
-}
-
-/**
- * Scripts the model: it reads some modules, fixes its issue, and reports that it is done. One fix is incomplete at first, so
- * that its verification fails and the phase is remediated.
- */
-function script({ messages, body }: ModelRequest) {
-  const calls = messages.filter((message) => message.role === "assistant").length;
-  const task = JSON.stringify(messages[0]!.content);
-  const issue = /Fix: ([a-z ]+)/.exec(task)?.[1];
-  const reads = 4 + (task.length % 5);
-  if (calls < reads) {
-    return {
-      text: "Reading.",
-      calls: [{ name: "read_file", arguments: { path: `src/module-${((calls * 5) % 12) + 1}.ts` } }],
-    };
-  }
-  if (issue !== undefined && calls === reads) {
-    const incomplete = issue === "bad date" && !task.includes("The first attempt failed");
-    const text = incomplete ? `started: ${issue}` : `fixed: ${issue}`;
-    return { calls: [{ name: "fix", arguments: { issue, text } }] };
-  }
-  return { text: `Done with ${String(body.model)}.` };
 }
 
 if (isMain("autopilot")) await runExample("autopilot", autopilot);
