@@ -142,6 +142,7 @@ describe("the example harnesses", () => {
       new Set(["18", "19", "20a", "20b", "20c", "20d", "20e", "20f"]),
     );
     expect(said.some((text) => text.includes("must not read 20-UAT.md"))).toBe(true);
+    expect(said).toContain("Phase 20d is not completed (pads the day). Remediating it once...");
     const state = JSON.parse(await readFile(join(folder, ".autopilot", "state.json"), "utf8"));
     expect(state.phases["20c"]).toMatchObject({ status: "completed", parent: "20", score: 10 });
     expect(of("phase").filter(({ status }) => status === "remediating")).toMatchObject([{ phase: "20d" }]);

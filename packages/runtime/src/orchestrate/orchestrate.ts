@@ -134,7 +134,9 @@ class OrchestratorRun {
     const { parent, remediation } = this.#record(id);
     if (parent === null || remediation !== undefined) return false;
     // Stored before the attempt, so that a crash cannot give a second one.
-    await this.#edit([{ path: ["phases", id, "remediation"], value: this.#manager.note(findings) }]);
+    const note = this.#manager.note(findings);
+    await this.#edit([{ path: ["phases", id, "remediation"], value: note }]);
+    this.#options.say?.(`Phase ${id} is not completed (${note}). Remediating it once...`);
     this.#emit(id, { type: "phase", phase: id, status: "remediating", parent_phase: parent });
     return true;
   }
