@@ -25,3 +25,8 @@ export * from "./history/timeline.ts";
 export * from "./history/turn.ts";
 export * from "./history/usage.ts";
 export * from "./history/window.ts";
+export * from "./policy/canonical-json.ts";
+export * from "./policy/policy-rules.ts";
+export * from "./policy/policy-schema.ts";
+export * from "./policy/presets.ts";
+export * from "./policy/resolve-policy.ts";

@@ -1,0 +1,89 @@
+import {
+  THRESHOLD_NAMES,
+  type ThresholdName,
+  type ThresholdValue,
+  thresholdText,
+} from "../history/threshold-rules.ts";
+import { PolicyBody, type PolicySettings } from "./policy-schema.ts";
+
+/** A mistake in a policy: where it is, and how to mend it. */
+export interface PolicyMistake {
+  /** Such as `settings.thresholds.soft` or `layers.2.settings.thresholds.soft`. */
+  path: string;
+  message: string;
+}
+
+/** Pairs of thresholds of which the first must be crossed before the second. */
+const ORDER: readonly (readonly [ThresholdName, ThresholdName])[] = [
+  ["warning", "ceiling"],
+  ["warning", "hard"],
+  ["soft", "hard"],
+  ["ceiling", "hard"],
+];
+
+/**
+ * Reads a policy that somebody wrote.
+ * @returns the policy, or every mistake in it
+ */
+export function readPolicy(
+  value: unknown,
+): { ok: true; body: PolicyBody } | { ok: false; mistakes: PolicyMistake[] } {
+  const parsed = PolicyBody.safeParse(value);
+  if (!parsed.success) {
+    const mistakes = parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
+    return { ok: false, mistakes };
+  }
+  const { settings, layers } = parsed.data;
+  const mistakes = [
+    ...mistakesIn(settings, "settings"),
+    ...layers.flatMap((layer, place) => mistakesIn(layer.settings, `layers.${place}.settings`)),
+    ...layers.flatMap(({ scope }, place) =>
+      Object.keys(scope).length > 0
+        ? []
+        : [
+            {
+              path: `layers.${place}.scope`,
+              message: "must name a family, a model or a harness. What applies to all stands in settings",
+            },
+          ],
+    ),
+  ];
+  return mistakes.length === 0 ? { ok: true, body: parsed.data } : { ok: false, mistakes };
+}
+
+function mistakesIn(settings: PolicySettings, path: string): PolicyMistake[] {
+  return [...shareMistakes(settings, path), ...orderMistakes(settings, path)];
+}
+
+/** `"0%"` switches nothing off, and a share of the window is never above it. */
+function shareMistakes({ thresholds = {} }: PolicySettings, path: string): PolicyMistake[] {
+  return THRESHOLD_NAMES.flatMap((name) => {
+    const value = thresholds[name];
+    const at = `${path}.thresholds.${name}`;
+    if (value === 0 || value === "0%")
+      return [{ path: at, message: "0 is no line. Write null to switch it off" }];
+    return [];
+  });
+}
+
+function orderMistakes({ thresholds = {} }: PolicySettings, path: string): PolicyMistake[] {
+  return ORDER.flatMap(([first, second]) => {
+    const [low, high] = [thresholds[first], thresholds[second]];
+    if (low == null || high == null || !isAbove(low, high)) return [];
+    const message = `${thresholdText(low)} must be below ${second}, which is ${thresholdText(high)}. Lower ${first} or raise ${second}`;
+    return [{ path: `${path}.thresholds.${first}`, message }];
+  });
+}
+
+/** Whether the first of two thresholds is at or above the second in a window of any size. */
+function isAbove(low: ThresholdValue, high: ThresholdValue): boolean {
+  const [one, other] = [shareOf(low), shareOf(high)];
+  if (one !== undefined && other !== undefined) return one >= other;
+  if (typeof low !== "number" || typeof high !== "number") return false;
+  // Two counts, or two counts of tokens that stay free. Of these the smaller one is the higher line.
+  return low > 0 === high > 0 && low >= high;
+}
+
+function shareOf(value: ThresholdValue): number | undefined {
+  return typeof value === "string" ? Number.parseFloat(value) : undefined;
+}
