@@ -26,6 +26,7 @@ export * from "./history/turn.ts";
 export * from "./history/usage.ts";
 export * from "./history/window.ts";
 export * from "./policy/canonical-json.ts";
+export * from "./policy/family-defaults.ts";
 export * from "./policy/policy-rules.ts";
 export * from "./policy/policy-schema.ts";
 export * from "./policy/presets.ts";

@@ -1,0 +1,29 @@
+import { expect, test } from "vitest";
+import { lineOf, type Thresholds } from "../history/threshold-rules.ts";
+import { familyDefaults } from "./family-defaults.ts";
+import { readPolicy } from "./policy-rules.ts";
+
+const line = (harness: string, windowTokens: number) =>
+  lineOf(familyDefaults(harness).thresholds as Thresholds, windowTokens);
+
+test.each([
+  ["phantom@vm-3", 1_000_000, "ceiling", 200_000],
+  ["ouroboros@host", 32_768, "hard", 29_491],
+  ["claude-code@host", 200_000, "ceiling", 167_000],
+  ["Claude-Code@host", 1_000_000, "ceiling", 967_000],
+  ["codex@host", 400_000, "ceiling", 360_000],
+  ["gemini-cli@host", 1_048_576, "ceiling", 524_288],
+  ["pi@host", 200_000, "ceiling", 183_616],
+  ["my-bot@host", 128_000, "hard", 128_000],
+  ["", 128_000, "hard", 128_000],
+] as const)(
+  "%s has its line in a window of %i tokens at its %s: %i",
+  (harness, windowTokens, threshold, tokens) => {
+    expect(line(harness, windowTokens)).toEqual({ threshold, tokens });
+  },
+);
+
+test("the defaults have no mistake", () => {
+  for (const harness of ["phantom", "ouroboros", "claude-code", "codex", "kimi", "constructor", "x"])
+    expect(readPolicy({ settings: familyDefaults(harness) })).toMatchObject({ ok: true });
+});
