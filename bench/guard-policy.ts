@@ -5,7 +5,7 @@ import { fit as fitted, type Message, type PolicyInput } from "../packages/guard
 import { estimateTokens } from "../packages/guard/src/measure/index.ts";
 import type { BenchGroup } from "./measurement.ts";
 
-/** One turn of an agent: what it is told before it, what it says, and the tool that it calls. */
+/** One turn of an agent: an optional user message before it, the agent's text, and its tool call. */
 interface SessionTurn {
   user?: string;
   said: string;

@@ -49,7 +49,7 @@ function means(rule: MatchLogic, name: string): boolean {
   return false;
 }
 
-/** The table: names by window size. A name that stands for itself alone, and not for its revisions, ends with `$`. */
+/** Names by window size. A name that ends with `$` does not match its revisions. */
 export function windowTable(): [tokens: number, models: string][] {
   const windows = new Map<string, number>();
   for (const name of listedNames()) {

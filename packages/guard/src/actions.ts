@@ -142,10 +142,10 @@ export function compact<M>(
 
 /** What stays when the oldest turns are cut, because a prompt does not fit. */
 export const CUT: CompactPolicy = { ...DEFAULT_POLICY.compact!, keepTurns: 1, minGain: 0 };
-/** Length of the summary without a model that stands in place of the cut turns, in characters. */
+/** Length of the model-free summary that replaces the cut turns, in characters. */
 const CUT_CHARS = 2_000;
 
-/** Cuts all but the newest turn, with a short summary without a model in their place. Returns `undefined` if that saves nothing. */
+/** Replaces all but the newest turn with a short model-free summary. Returns `undefined` if that saves nothing. */
 export function cut<M>(
   input: ActionInput<M>,
   windowTokens: number,

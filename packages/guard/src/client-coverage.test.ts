@@ -37,7 +37,7 @@ interface Methods {
   noModel: string[];
 }
 
-// A method that a new version adds must be guarded or listed before it stands here.
+// Guard or list a method of a new version before adding it here.
 const METHODS: Readonly<Record<string, Methods>> = {
   "chat.completions.": {
     resource: openai.chat.completions,

@@ -24,7 +24,7 @@ export function limitsOf(thresholds: Thresholds, windowTokens: number | undefine
   return limits;
 }
 
-/** True if a threshold cannot be told in tokens without a window size. */
+/** True if a threshold cannot be converted to tokens without a window size. */
 export function needWindow(thresholds: Thresholds): boolean {
   const known = (windowTokens: number | undefined) => Object.keys(limitsOf(thresholds, windowTokens)).length;
   return known(1) > known(undefined);

@@ -187,7 +187,7 @@ describe("conversations through one client", () => {
     expect(model.requests.filter(hasSummary).length).toBeGreaterThan(100);
   });
 
-  it("a history that begins anew with the same key starts another window", async () => {
+  it("a reset history with the same key starts another window", async () => {
     const { guard, send } = guarded();
     const first = talk("a");
     for (let turn = 0; turn < 12; turn++) {

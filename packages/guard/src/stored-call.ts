@@ -11,7 +11,7 @@ const reader = new BesidesReader(estimateTokens);
 /**
  * A call that adds to a history on the server. The guard cannot shorten it, so it is measured, and not sent if the estimate puts
  * it over the window.
- * @param added what the call adds, in any form
+ * @param added the new input, in any form
  * @throws {GuardError} `prompt_too_long`, unless the policy or `onStop` says to send it.
  */
 export function storedCall<M>(
@@ -28,7 +28,7 @@ export function storedCall<M>(
   return unfittedCall(conversation);
 }
 
-/** Context tokens of the next call: the last prompt, its answer, and what is added. `added` is estimated. */
+/** Context tokens of the next call: the last prompt, its answer and the new input. `added` is estimated. */
 function carriedTokens({ level, recent, calibration }: GuardState, added: number): number {
   return Math.round((level ?? 0) + (recent.at(-1)?.usage.output_tokens ?? 0) + inContext(calibration, added));
 }

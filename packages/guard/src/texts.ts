@@ -108,7 +108,7 @@ export const NO_SUMMARISER =
 /** For the user of a guard that can free nothing more. */
 export const EXHAUSTED =
   "Two summaries in a row saved too little: the system prompt, the facts and the newest turns fill the context by " +
-  "themselves. The guard goes on without summaries until one can save twice as much. Shorten these, or use a larger window.";
+  "themselves. The guard makes no further summary until one can save twice as much. Shorten these, or use a larger window.";
 
 /** For the user of a guard whose `onEvent` threw. */
 export function eventLost(error: unknown): string {

@@ -87,7 +87,7 @@ export async function fitCall<M>(
   options: ClientOptions<M>,
 ): Promise<FittedCall<M>> {
   const key = options.conversation?.(params);
-  // Such as a stored prompt. It must not look like a history that begins anew.
+  // Such as a stored prompt. An empty list must not count as a reset history.
   if (messages.length === 0) return unfittedCall(storedConversation(guard, {}, key));
   const conversation = conversationOf(guard, messages, key);
   if (conversation === undefined) return unfittedCall(conversation, messages);

@@ -366,7 +366,7 @@ export class ClaudeSession<M extends SdkMessage> {
     return !this.#declined;
   }
 
-  /** Ends the session and prepares a fresh one. `underWay`: the current prompt goes on there. */
+  /** Ends the session and prepares a fresh one. `underWay`: the current prompt continues there. */
   async #startFresh(reason: FreshReason, underWay: boolean): Promise<void> {
     const { options: { cwd, abortController } = {}, say } = this.#options;
     say?.(COMPACTING_NOTICE);

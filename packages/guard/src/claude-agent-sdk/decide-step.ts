@@ -1,7 +1,7 @@
 import { type Limits, lineOfAction, restartsSpent, windDownOver } from "../decide.ts";
 import type { GuardPolicy } from "../policy.ts";
 
-/** What decides whether a session goes on. Levels in tokens. */
+/** Decides whether a session continues. Levels in tokens. */
 export interface StepFacts {
   /** Expected prompt of the next call. */
   expected: number;

@@ -21,7 +21,7 @@ const notes = () => {
 };
 beforeEach(() => rmSync(join(setup.home, "notes.txt"), { force: true }));
 
-/** Works through `steps` notes. What is done stands in the file, so a fresh session finds it there. */
+/** Works through `steps` notes. The file records finished steps, so a fresh session can read them. */
 function writer(steps: number, output = "head -c 16000 big.txt") {
   return ({ promptTokens }: ModelRequest): ModelReply => {
     const next = notes().length + 1;
@@ -203,7 +203,7 @@ describe("a long prompt of the Claude Agent SDK", () => {
   );
 
   it(
-    "stops with an error when no restart is left, and goes on with `onStop: send`",
+    "stops with an error when no restart is left, and continues with `onStop: send`",
     async () => {
       const policy = { ...only(null, 25_000), restart: { graceTurns: 1, max: 0 } };
       const { send, events } = await session(writer(9), { policy });

@@ -1,4 +1,4 @@
-/** The SDK's message at the end of a prompt, as far as it counts something. */
+/** The counts in the SDK's message at the end of a prompt. */
 type SdkResult = Record<string, unknown>;
 
 /** These run on over all prompts of a session. */
@@ -38,7 +38,7 @@ export class ResultTotals {
     for (const { costUSD } of models) if (typeof costUSD === "number") this.#spentUsd += costUSD;
   }
 
-  /** The current prompt goes on in another session: its result so far is a part. */
+  /** The current prompt continues in another session, so this result is partial. */
   hide(result: SdkResult): void {
     this.#parts.push(result);
   }

@@ -167,7 +167,7 @@ describe("a stream of prompts to the Claude Agent SDK", () => {
   );
 
   it(
-    "goes on after an interrupt with the next prompt",
+    "continues after an interrupt with the next prompt",
     async () => {
       const { claude, asked } = await session((request) =>
         questionOf(request) === "question one"

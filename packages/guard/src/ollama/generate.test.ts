@@ -82,7 +82,7 @@ describe("generate", () => {
 });
 
 describe("calls without a prompt", () => {
-  it("that load a model count no turn and do not begin the history anew", async () => {
+  it("that load a model count no turn and do not reset the history", async () => {
     const { client, guard, turns } = await setup();
     await client.chat({ model: "m", messages: HELLO });
     const thread = guardOllama(new Ollama({ host: model.url }), guard.conversation());

@@ -220,7 +220,7 @@ describe("a background response", () => {
     expect(guard.conversation().state.level).toBe(777);
   });
 
-  it("goes on after its stream is aborted, and is then measured as usual", async () => {
+  it("continues after its stream is aborted, and is then measured as usual", async () => {
     const { client, guard, finish, turns } = await backgroundServer();
     let id = "";
     for await (const event of await client.responses.create({ ...params, stream: true })) {

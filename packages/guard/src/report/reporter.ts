@@ -240,7 +240,7 @@ export class Reporter {
     return this.#options.flushMs ?? 1_000;
   }
 
-  /** Moves the queue to the spool. Whoever calls it meanwhile waits for the same move. */
+  /** Moves the queue to the spool. Concurrent calls share one move. */
   #toSpool(): Promise<void> {
     this.#spooling ??= this.#moveToSpool().finally(() => {
       this.#spooling = undefined;

@@ -12,12 +12,12 @@ export const SUMMARY_PARTS = {
     "what was found out: names, paths, numbers, ids, commands and error messages, exactly as they are",
 } as const;
 
-/** What a model is told before it summarises. `maxChars` is the length of the whole answer, in characters. */
+/** The system prompt of a summary. `maxChars` limits the whole answer, in characters. */
 export function summaryInstructions(maxChars: number): string {
   const parts = Object.entries(SUMMARY_PARTS).map(([name, meaning]) => `- "${name}": ${meaning}`);
   return [
     "The conversation below is removed from the context of an agent that is in the middle of its work. It continues with " +
-      "your summary in its place, and sees nothing else of it.",
+      "your summary instead, and sees nothing else of it.",
     `Answer with one JSON object and nothing around it. "goal" is a text; each other field is a list of short texts:`,
     ...parts,
     `Leave out a field that has nothing in it. Write at most ${maxChars} characters. If the conversation begins with an ` +

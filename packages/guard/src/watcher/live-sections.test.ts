@@ -200,7 +200,7 @@ describe("sections of a live conversation", () => {
           const facts = { head: undefined, level, scale: scaleOf(slope, estimate, level) };
           const sections = sectionsOf(parts, facts, NEVER_SEEN);
           expect(sections.reduce((sum, { tokens }) => sum + tokens, 0)).toBeCloseTo(level, 3);
-          // A text that stands twice may be shortened only if both may.
+          // A text that occurs twice may be shortened only if both occurrences may.
           for (const { id, fixed, priority } of sections) {
             const same = parts.filter((one) => one.id === id);
             if (same.some(({ maskable }) => !maskable)) expect(fixed).toBe(true);

@@ -249,7 +249,7 @@ export class LiveWatch<M> implements Companion<M> {
     try {
       this.#options.onError?.(error);
     } catch {
-      // Preparation goes on: an error here would end the process as an unhandled rejection.
+      // Continue: an error here would end the process as an unhandled rejection.
     }
   }
 }

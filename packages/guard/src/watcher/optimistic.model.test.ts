@@ -194,7 +194,7 @@ class Harness {
       if (role !== "tool" || !content.startsWith("short ")) continue;
       this.seen.add("applied a text");
       const now = unique(idsIn(results.get(toolCallId)));
-      // The masking notice stands in the same message.
+      // The masking notice is in the same message.
       expect(unique(idsIn(content)), "a text of another result").toEqual(now);
     }
     return { messages, level: level.tokens };

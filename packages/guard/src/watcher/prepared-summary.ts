@@ -27,7 +27,7 @@ export interface SummaryOptions<M> {
   onError: (error: unknown) => void;
 }
 
-/** Prepares the next summary of older turns while the agent goes on. */
+/** Prepares the next summary of older turns while the agent continues. */
 export class PreparedSummary<M> {
   readonly #options: SummaryOptions<M>;
   readonly #work = new BackgroundWork<Covered>();

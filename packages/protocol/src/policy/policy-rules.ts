@@ -43,7 +43,7 @@ export function readPolicy(
         : [
             {
               path: `layers.${place}.scope`,
-              message: "must name a family, a model or a harness. What applies to all stands in settings",
+              message: "must name a family, a model or a harness. Put what applies to all agents in settings",
             },
           ],
     ),

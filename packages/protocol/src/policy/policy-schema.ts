@@ -64,7 +64,7 @@ export const PolicySettings = z.looseObject({
     .optional(),
   notifications: z
     .looseObject({
-      /** Whether the user is told that a conversation is compacted. */
+      /** Whether to notify the user when a conversation is compacted. */
       compacting: z.boolean().optional(),
       /** Whether a loop shows where one context ends and the next begins. */
       boundary: z.enum(["silent", "visible"]).optional(),
@@ -74,11 +74,11 @@ export const PolicySettings = z.looseObject({
 });
 export type PolicySettings = z.infer<typeof PolicySettings>;
 
-/** Whom a layer of a policy applies to. A field that is missing applies to all. */
+/** The agents that a layer applies to. A missing field matches all. */
 export const PolicyScope = z.strictObject({
   /** The part of a harness' name before `@`, such as `phantom`. */
   family: z.string().min(1).max(128).optional(),
-  /** A model's name in which `*` stands for any characters, such as `claude-opus-*`. */
+  /** A model's name in which `*` matches any characters, such as `claude-opus-*`. */
   model: z.string().min(1).max(200).optional(),
   /** One harness instance, such as `phantom@vm-3`. */
   harness: z.string().min(1).max(128).optional(),

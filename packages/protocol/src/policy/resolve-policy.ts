@@ -1,6 +1,6 @@
 import type { PolicyBody, PolicyScope, PolicySettings } from "./policy-schema.ts";
 
-/** Whom a policy is resolved for. */
+/** The agent that a policy is resolved for. */
 export interface PolicySubject {
   /** The harness instance, such as `phantom@vm-3`. */
   harness: string;
@@ -63,7 +63,7 @@ function applies({ family, model, harness }: PolicyScope, subject: PolicySubject
   return model === undefined || (subject.model !== undefined && matches(model, subject.model));
 }
 
-/** Whether a name matches a pattern in which `*` stands for any characters. Linear in the length of both. */
+/** Whether a name matches a pattern in which `*` matches any characters. Linear in the length of both. */
 function matches(pattern: string, name: string): boolean {
   const [first, ...rest] = pattern.toLowerCase().split("*");
   const asked = name.toLowerCase();

@@ -120,7 +120,7 @@ describe("a sub-phase that fails", () => {
     );
   });
 
-  it("stays failed when a paused run goes on, and is tried again once the run has ended", async () => {
+  it("stays failed when a paused run continues, and is tried again once the run has ended", async () => {
     const store = memoryRunStore();
     const attempts: Attempts = [];
     const abort = new AbortController();

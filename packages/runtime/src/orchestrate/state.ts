@@ -79,7 +79,7 @@ export function isOver({ status }: PhaseRecord): boolean {
 }
 
 /**
- * Makes what failed in a run that has ended ready for another try. A run that a crash or an abort interrupted goes on instead,
+ * Makes what failed in a run that has ended ready for another try. An interrupted run continues instead,
  * so that nothing gets a second remediation round.
  */
 export function retriesOf({ status, phases }: RunState): Edit[] {

@@ -48,7 +48,7 @@ export interface SessionsOptions<M>
   }) => Promise<TurnResult<M>>;
   /**
    * Stores the run after each turn. If the process dies, another call with the same store continues with the session and its
-   * number; the turn that was interrupted runs again. A run that ended with `done` begins anew, and any other goes on.
+   * number; the turn that was interrupted runs again. A run that ended with `done` starts again; any other run continues.
    */
   sessionStore?: SessionsStore<M>;
   /** Maximum number of turns over all sessions. Default: no limit. */

@@ -10,7 +10,7 @@ export interface SessionsState<M> {
   history: readonly M[];
   /** Turns over all sessions. */
   turns: number;
-  /** Undefined while the run goes on, or if its process died. */
+  /** Undefined while the run continues, or if its process died. */
   end?: SessionsEnd;
 }
 
