@@ -1,20 +1,8 @@
 import { describe, expect, it, vi } from "vitest";
 import { fit } from "./fit.ts";
 import { createGuard } from "./guard.ts";
-import { filler, testGuard, usage, words } from "./testing.ts";
+import { CEILING_ONLY, longTalk, testGuard, usage, words } from "./testing.ts";
 import type { Message } from "./view/shape.ts";
-
-const POLICY = {
-  thresholds: { warning: null, ceiling: "50%", soft: null, hard: null, reserve: null },
-  mask: null,
-  restart: null,
-} as const;
-
-const talk = (turns: number): Message[] =>
-  Array.from({ length: turns }, (_, n): Message[] => [
-    { role: "user", content: `question ${n} ${filler(300)}` },
-    { role: "assistant", content: `answer ${n} ${filler(300)}` },
-  ]).flat();
 
 const summaryIn = (messages: readonly Message[]) => /summarised:\]\n(.*)/.exec(messages[0]!.content)?.[1];
 
@@ -29,11 +17,11 @@ describe("a summariser", () => {
     ],
     ["rejects", () => Promise.reject(new Error("overloaded"))],
   ])("that %s is reported, and costs no more than its time", async (_, summarize) => {
-    const { guard } = testGuard({ policy: POLICY });
+    const { guard } = testGuard({ policy: CEILING_ONLY });
     const errors: unknown[] = [];
     const began = performance.now();
     const onSummaryError = (error: unknown) => void errors.push(error);
-    const { messages } = await fit(guard, talk(12), { summarize, summarizeMs: 50, onSummaryError });
+    const { messages } = await fit(guard, longTalk(12), { summarize, summarizeMs: 50, onSummaryError });
     expect(performance.now() - began).toBeLessThan(5_000);
     expect(errors).toHaveLength(1);
     expect(summaryIn(messages)).toMatch(/^Asked: question 0/);
@@ -41,23 +29,25 @@ describe("a summariser", () => {
   });
 
   it("that writes too much is cut, and reported", async () => {
-    const { guard } = testGuard({ policy: POLICY });
+    const { guard } = testGuard({ policy: CEILING_ONLY });
     const errors: unknown[] = [];
     const onSummaryError = (error: unknown) => void errors.push(error);
-    await fit(guard, talk(12), { summarize: () => "x".repeat(100_000), onSummaryError });
+    await fit(guard, longTalk(12), { summarize: () => "x".repeat(100_000), onSummaryError });
     expect(errors).toMatchObject([{ code: "summary_too_long" }]);
   });
 
   it("ends with the caller's signal, and the call with it", async () => {
-    const { guard } = testGuard({ policy: POLICY });
+    const { guard } = testGuard({ policy: CEILING_ONLY });
     const caller = new AbortController();
     const summarize = vi.fn(({ signal }: { signal: AbortSignal }) => {
       caller.abort(new Error("the user left"));
       expect(signal.aborted).toBe(true);
       return new Promise<string>(() => {});
     });
-    await expect(fit(guard, talk(12), { summarize, signal: caller.signal })).rejects.toThrow("the user left");
-    const { messages } = await fit(guard, talk(12), { summarize: () => "all of it" });
+    await expect(fit(guard, longTalk(12), { summarize, signal: caller.signal })).rejects.toThrow(
+      "the user left",
+    );
+    const { messages } = await fit(guard, longTalk(12), { summarize: () => "all of it" });
     expect(summaryIn(messages)).toBe("all of it");
   });
 });

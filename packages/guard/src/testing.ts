@@ -90,3 +90,17 @@ export const OUROBOROS = {
 export function usage(tokens: number, id: string) {
   return { id, usage: { prompt_tokens: tokens, completion_tokens: 10 } };
 }
+
+/** A policy that only summarises, at half of the window. */
+export const CEILING_ONLY = {
+  thresholds: { warning: null, ceiling: "50%", soft: null, hard: null, reserve: null },
+  mask: null,
+  restart: null,
+} as const;
+
+/** Questions and answers of 300 words each. */
+export const longTalk = (turns: number): Message[] =>
+  Array.from({ length: turns }, (_, n): Message[] => [
+    { role: "user", content: `question ${n} ${filler(300)}` },
+    { role: "assistant", content: `answer ${n} ${filler(300)}` },
+  ]).flat();

@@ -1,28 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fit } from "../fit.ts";
-import { filler, testGuard } from "../testing.ts";
+import { CEILING_ONLY, longTalk, testGuard } from "../testing.ts";
 import { type Message, plainShape } from "../view/shape.ts";
 import { transcriptOf } from "./prompt.ts";
 import { modelSummarizer, summaryText, type TextRequest } from "./summarizer.ts";
 
-const POLICY = {
-  thresholds: { warning: null, ceiling: "50%", soft: null, hard: null, reserve: null },
-  mask: null,
-  restart: null,
-} as const;
-
-const talk = (turns: number): Message[] =>
-  Array.from({ length: turns }, (_, n): Message[] => [
-    { role: "user", content: `question ${n} ${filler(300)}` },
-    { role: "assistant", content: `answer ${n} ${filler(300)}` },
-  ]).flat();
-
 describe("the guard's own summariser", () => {
   it("asks the model with a prompt, a bounded input and a limit to its answer", async () => {
-    const { guard } = testGuard({ policy: POLICY });
+    const { guard } = testGuard({ policy: CEILING_ONLY });
     const asked: TextRequest[] = [];
-    const { messages } = await fit(guard, talk(12), {
+    const { messages } = await fit(guard, longTalk(12), {
       summaryModel: async (request) => {
         asked.push(request);
         return '```json\n{"goal": "Answer all", "done": ["question 0", "question 1"], "open": []}\n```';
@@ -37,15 +25,15 @@ describe("the guard's own summariser", () => {
   });
 
   it("merges an earlier summary instead of nesting it", async () => {
-    const { guard } = testGuard({ policy: POLICY });
+    const { guard } = testGuard({ policy: CEILING_ONLY });
     const prompts: string[] = [];
     const summaryModel = async ({ prompt }: TextRequest) => {
       prompts.push(prompt);
       return JSON.stringify({ goal: `state ${prompts.length}` });
     };
-    const history = talk(12);
+    const history = longTalk(12);
     await fit(guard, history, { summaryModel });
-    history.push(...talk(12));
+    history.push(...longTalk(12));
     const { messages } = await fit(guard, history, { summaryModel });
     expect(prompts[1]).toContain("Goal: state 1");
     expect(messages[0]!.content.match(/Goal: /g)).toHaveLength(1);
@@ -55,7 +43,7 @@ describe("the guard's own summariser", () => {
   it("reads a long conversation only in part, and long results shortened", () => {
     const result: Message = { role: "tool", content: "r".repeat(50_000), toolCallId: "c", toolName: "read" };
     expect(transcriptOf([result], plainShape, 100_000).length).toBeLessThan(1_300);
-    const long = transcriptOf(talk(400), plainShape, 20_000);
+    const long = transcriptOf(longTalk(400), plainShape, 20_000);
     expect(long).toHaveLength(20_000);
     expect(long).toMatch(/^user: question 0/);
     expect(long).toContain("answer 399");
@@ -83,7 +71,7 @@ describe("the guard's own summariser", () => {
           const maxChars = 100 + more;
           const summarise = modelSummarizer(plainShape, async () => answer);
           const { signal } = new AbortController();
-          expect((await summarise({ messages: talk(1), maxChars, signal })).length).toBeLessThanOrEqual(
+          expect((await summarise({ messages: longTalk(1), maxChars, signal })).length).toBeLessThanOrEqual(
             maxChars,
           );
         },
@@ -95,8 +83,8 @@ describe("the guard's own summariser", () => {
 describe("without a summariser", () => {
   it("no summary is asked for, and a warning says how to have them", async () => {
     const warnings: string[] = [];
-    const { guard } = testGuard({ policy: POLICY, onWarning: (text) => void warnings.push(text) });
-    const { actions, messages } = await fit(guard, talk(12));
+    const { guard } = testGuard({ policy: CEILING_ONLY, onWarning: (text) => void warnings.push(text) });
+    const { actions, messages } = await fit(guard, longTalk(12));
     expect(actions).toEqual([]);
     expect(messages).toHaveLength(24);
     expect(warnings).toEqual([expect.stringContaining("Pass summarize or summaryModel to fit")]);
@@ -105,8 +93,8 @@ describe("without a summariser", () => {
   it("nothing is told to a harness that switched summaries off", async () => {
     const warnings: string[] = [];
     const onWarning = (text: string) => void warnings.push(text);
-    const { guard } = testGuard({ policy: { ...POLICY, compact: null }, onWarning });
-    await fit(guard, talk(12));
+    const { guard } = testGuard({ policy: { ...CEILING_ONLY, compact: null }, onWarning });
+    await fit(guard, longTalk(12));
     expect(warnings).toEqual([]);
   });
 });
