@@ -20,6 +20,9 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   await Promise.all(hubs.splice(0).map((hub) => hub.stop()));
+  // PostgreSQL delivers in order of commit: after this one, nothing of this test is still on its way.
+  await watcher.query(`NOTIFY ${LIVE_CHANNEL}, 'test over'`);
+  await vi.waitFor(() => expect(payloads.at(-1)).toBe("test over"));
   payloads = [];
 });
 afterAll(async () => {
