@@ -1,9 +1,9 @@
-import type { LiveMessage } from "@plimsoll/protocol";
+import type { ChangedMessage } from "@plimsoll/protocol";
 import { expect, test } from "vitest";
 import { refetchUrgency } from "./affected-queries.ts";
 
-const some: LiveMessage[] = [{ type: "changed", sessions: ["a", "b"] }];
-const all: LiveMessage[] = [{ type: "changed", sessions: null }];
+const some: ChangedMessage[] = [{ type: "changed", sessions: ["a", "b"] }];
+const all: ChangedMessage[] = [{ type: "changed", sessions: null }];
 
 test.each([
   ["status", {}, undefined, some, "fast"],

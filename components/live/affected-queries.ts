@@ -1,4 +1,4 @@
-import type { LiveMessage } from "@plimsoll/protocol";
+import type { ChangedMessage } from "@plimsoll/protocol";
 
 /** How soon to refetch a query after a change: `fast` for live numbers, `slow` for charts and history. */
 export type Urgency = "fast" | "slow";
@@ -18,7 +18,10 @@ export interface QueryFacts {
 }
 
 /** How soon to refetch a query after these messages; null if they do not affect it. */
-export function refetchUrgency({ key, pages }: QueryFacts, messages: readonly LiveMessage[]): Urgency | null {
+export function refetchUrgency(
+  { key, pages }: QueryFacts,
+  messages: readonly ChangedMessage[],
+): Urgency | null {
   const path = Array.isArray(key[0]) ? key[0].join(".") : "";
   if (SLOW.has(path)) return "slow";
   const many = pages !== undefined && pages > FEW_PAGES;

@@ -1,6 +1,6 @@
 "use client";
 
-import type { LiveMessage } from "@plimsoll/protocol";
+import type { ChangedMessage, LiveMessage } from "@plimsoll/protocol";
 import { type QueryClient, useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect, useState } from "react";
 import { projectUrl } from "../projects/current.tsx";
@@ -29,7 +29,7 @@ const SLOW_DELAY_MS = 600;
 const HYDRATED_DELAY_MS = 100;
 const RETRY_MS = [500, 1000, 2000, 5000];
 
-function refetch(client: QueryClient, urgency: Urgency, messages: LiveMessage[]): Promise<void> {
+function refetch(client: QueryClient, urgency: Urgency, messages: ChangedMessage[]): Promise<void> {
   return client.invalidateQueries({
     predicate: ({ queryKey, state }) => {
       const pages = (state.data as { pages?: unknown[] } | undefined)?.pages?.length;
@@ -39,7 +39,7 @@ function refetch(client: QueryClient, urgency: Urgency, messages: LiveMessage[])
 }
 
 /** Refreshes the fleet rows first; other queries must not delay them. */
-async function refresh(client: QueryClient, api: ApiClient, messages: LiveMessage[]): Promise<void> {
+async function refresh(client: QueryClient, api: ApiClient, messages: ChangedMessage[]): Promise<void> {
   await refreshFleet(client, (query) => api.fleetPart.query(query), messages);
   await refetch(client, "fast", messages);
 }
@@ -47,7 +47,7 @@ async function refresh(client: QueryClient, api: ApiClient, messages: LiveMessag
 /** Refetches queries whose data was read before the page could hear of changes to it. */
 function refetchHydrated(client: QueryClient, hashes: string[]): Promise<void> {
   const hydrated = new Set(hashes);
-  const everything: LiveMessage[] = [{ type: "changed", sessions: null }];
+  const everything: ChangedMessage[] = [{ type: "changed", sessions: null }];
   return client.invalidateQueries({
     predicate: (query) =>
       hydrated.has(query.queryHash) &&
@@ -73,8 +73,8 @@ export function LiveProvider({ children }: { children: ReactNode }) {
 
   useEffect(() => {
     if (noProject) return;
-    const fast = coalesce<LiveMessage>(FAST_MS, (messages) => refresh(client, api, messages));
-    const slow = coalesce<LiveMessage>(
+    const fast = coalesce<ChangedMessage>(FAST_MS, (messages) => refresh(client, api, messages));
+    const slow = coalesce<ChangedMessage>(
       SLOW_MS,
       (messages) => refetch(client, "slow", messages),
       SLOW_DELAY_MS,

@@ -1,7 +1,7 @@
-import type { FleetAgent, FleetPart, FleetView, LiveMessage } from "@plimsoll/protocol";
+import type { ChangedMessage, FleetAgent, FleetPart, FleetView } from "@plimsoll/protocol";
 
 /** The sessions named by these messages; null if there are none, more than `most`, or a message names none. */
-export function namedSessions(messages: readonly LiveMessage[], most: number): string[] | null {
+export function namedSessions(messages: readonly ChangedMessage[], most: number): string[] | null {
   const named = new Set<string>();
   for (const { sessions } of messages) {
     if (sessions === null) return null;

@@ -1,4 +1,4 @@
-import type { FleetPart, FleetPartQuery, FleetView, LiveMessage } from "@plimsoll/protocol";
+import type { ChangedMessage, FleetPart, FleetPartQuery, FleetView } from "@plimsoll/protocol";
 import type { Query, QueryClient } from "@tanstack/react-query";
 import { mergeFleetPart, namedSessions } from "./merge-fleet.ts";
 
@@ -13,7 +13,7 @@ type FetchPart = (query: FleetPartQuery) => Promise<FleetPart>;
 export async function refreshFleet(
   client: QueryClient,
   fetchPart: FetchPart,
-  messages: readonly LiveMessage[],
+  messages: readonly ChangedMessage[],
 ): Promise<void> {
   const sessions = namedSessions(messages, MOST_SESSIONS);
   const fleets = client.getQueryCache().findAll({ predicate: isFleet });

@@ -46,8 +46,10 @@ export async function openLive(
     ended: () => ended,
     hears: (session) =>
       until(() =>
-        messages.some(({ sessions }) =>
-          session === null ? sessions === null : sessions?.includes(session) === true,
+        messages.some(
+          (message) =>
+            message.type === "changed" &&
+            (session === null ? message.sessions === null : message.sessions?.includes(session) === true),
         ),
       ),
     close: () => abort.abort(),

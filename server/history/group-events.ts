@@ -1,4 +1,4 @@
-import type { MarkEvent, PlimsollEvent, TurnFacts } from "@plimsoll/protocol";
+import type { HarnessEvent, MarkEvent, PlimsollEvent, PolicyAckEvent, TurnFacts } from "@plimsoll/protocol";
 import { markFacts, mergeTurns, turnFacts } from "@plimsoll/protocol";
 import { detailOf, type ReportedMark } from "../store/boundaries.ts";
 import { agentId, eventKey, harnessId, sessionId } from "./identity.ts";
@@ -77,6 +77,12 @@ export function groupEvents(projectId: number, received: readonly Received[]): A
   return arrivals;
 }
 
+/** An event of a harness itself, which belongs to no session. */
+type HarnessOwnEvent = HarnessEvent | PolicyAckEvent;
+
+const isOfHarness = (event: PlimsollEvent): event is HarnessOwnEvent =>
+  event.type === "harness" || event.type === "policy_ack";
+
 interface Owner {
   harness: ArrivedHarness;
   session: ArrivedSession | undefined;
@@ -98,10 +104,9 @@ function ownerOf(arrivals: Arrivals, owners: Owners, projectId: number, event: P
   let owner = byAgent.get(event.agent);
   if (owner === undefined) {
     const harness = harnessOf(arrivals, projectId, event);
-    owner =
-      event.type === "harness"
-        ? { harness, session: undefined, agent: agentOf(arrivals, harness.id, undefined, event) }
-        : { harness, ...sessionOwner(arrivals, projectId, event) };
+    owner = isOfHarness(event)
+      ? { harness, session: undefined, agent: agentOf(arrivals, harness.id, undefined, event) }
+      : { harness, ...sessionOwner(arrivals, projectId, event) };
     byAgent.set(event.agent, owner);
   }
   return owner;
@@ -113,7 +118,7 @@ function ownersByAgent(owners: Owners, event: PlimsollEvent): Map<string, Owner>
     ofHarness = { own: new Map(), sessions: new Map() };
     owners.set(event.harness, ofHarness);
   }
-  if (event.type === "harness") return ofHarness.own;
+  if (isOfHarness(event)) return ofHarness.own;
   let ofSession = ofHarness.sessions.get(event.session);
   if (ofSession === undefined) {
     ofSession = new Map();
@@ -136,7 +141,7 @@ function harnessOf({ harnesses }: Arrivals, projectId: number, event: PlimsollEv
 function sessionOwner(
   arrivals: Arrivals,
   projectId: number,
-  event: Exclude<PlimsollEvent, { type: "harness" }>,
+  event: Exclude<PlimsollEvent, HarnessOwnEvent>,
 ): Pick<Owner, "session" | "agent"> {
   const id = sessionId(projectId, event.harness, event.session);
   let session = arrivals.sessions.get(id);

@@ -3,6 +3,7 @@ export * from "./api/browsers.ts";
 export * from "./api/demo.ts";
 export * from "./api/key-state.ts";
 export * from "./api/local-proof.ts";
+export * from "./api/policy.ts";
 export * from "./api/projects.ts";
 export * from "./api/queries.ts";
 export * from "./api/read.ts";

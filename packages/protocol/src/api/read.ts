@@ -310,12 +310,23 @@ export const DoctorReport = z.object({
 });
 export type DoctorReport = z.infer<typeof DoctorReport>;
 
-/** What `/api/v1/live` sends: that something changed, never the data. */
-export const LiveMessage = z.object({
+/** Some sessions of the project changed. */
+export const ChangedMessage = z.object({
   type: z.literal("changed"),
   /** Ids of the sessions that changed; null when too many to name. */
   sessions: z.array(z.string()).nullable(),
 });
+export type ChangedMessage = z.infer<typeof ChangedMessage>;
+
+/** The project's newest policy. Sent when it changes, and first on every stream. */
+export const PolicyNotice = z.object({
+  type: z.literal("policy"),
+  generation: z.number().int().nonnegative(),
+});
+export type PolicyNotice = z.infer<typeof PolicyNotice>;
+
+/** What `/api/v1/live` sends: that something changed, never the data. Readers ignore types they do not know. */
+export const LiveMessage = z.discriminatedUnion("type", [ChangedMessage, PolicyNotice]);
 export type LiveMessage = z.infer<typeof LiveMessage>;
 
 export const BoundaryTypeName = z.enum(BOUNDARY_TYPES);

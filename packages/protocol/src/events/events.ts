@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { PolicySettings } from "../policy/policy-schema.ts";
 import { DEFAULT_AGENT, instantMs, isInRange, LARGEST, LONGEST } from "./event-rules.ts";
 
 export { DEFAULT_AGENT, LARGEST };
@@ -246,6 +247,7 @@ export const HarnessEvent = z.object({
   version: text(64).optional(),
   capabilities: z.array(text(64)).max(128).default([]),
 });
+export type HarnessEvent = z.infer<typeof HarnessEvent>;
 
 export const SESSION_KINDS = ["conversation", "loop", "phase", "agent"] as const;
 export const SessionEvent = z.object({
@@ -256,6 +258,67 @@ export const SessionEvent = z.object({
   title: prose(300).optional(),
   reason: prose(500).optional(),
 });
+
+/** What became of a policy at a harness. */
+export const POLICY_ACK_STATUSES = ["received", "applied", "overridden", "rejected"] as const;
+/** Why a harness rejected a policy, or runs with other values than it asks for. */
+export const POLICY_ACK_CODES = [
+  "wrong_hash",
+  "invalid",
+  "not_allowed",
+  "out_of_bounds",
+  "unsupported",
+  "clamped",
+  "local_override",
+  "apply_failed",
+  "unhealthy",
+  "drifted",
+] as const;
+
+/** Most characters of the JSON of an acknowledged policy. */
+const EFFECTIVE_CHARACTERS = 16_384;
+const settingValue = z.union([
+  z.string().max(200),
+  z.number(),
+  z.boolean(),
+  z.null(),
+  z.record(z.string().max(64), z.union([z.string().max(200), z.number(), z.boolean(), z.null()])),
+]);
+
+/**
+ * A harness says what became of a policy. `applied` runs it as it is, `overridden` runs it with the differences it names, and
+ * `rejected` keeps the policy of before. From the event's time on, its agents are judged by what is in force.
+ */
+export const PolicyAckEvent = z.object({
+  ...envelope,
+  session: text(LONGEST.session).optional(),
+  type: z.literal("policy_ack"),
+  generation: count,
+  hash: z.string().regex(/^[0-9a-f]{64}$/, "must be the hash of the policy: 64 hexadecimal digits"),
+  status: z.enum(POLICY_ACK_STATUSES),
+  code: z.enum(POLICY_ACK_CODES).optional(),
+  message: prose(500).optional(),
+  /** The settings in force, if they are not those of the policy. */
+  effective: PolicySettings.refine(
+    (settings) => JSON.stringify(settings).length <= EFFECTIVE_CHARACTERS,
+    `must have at most ${EFFECTIVE_CHARACTERS} characters`,
+  ).optional(),
+  differences: z
+    .array(
+      z.object({
+        /** Such as `thresholds.ceiling`. */
+        path: text(128),
+        code: z.enum(POLICY_ACK_CODES),
+        wanted: settingValue.optional(),
+        effective: settingValue.optional(),
+        /** What wins over the policy, such as the name of an environment variable. */
+        by: text(200).optional(),
+      }),
+    )
+    .max(64)
+    .optional(),
+});
+export type PolicyAckEvent = z.infer<typeof PolicyAckEvent>;
 
 export const PlimsollEvent = z.discriminatedUnion("type", [
   TurnEvent,
@@ -273,6 +336,7 @@ export const PlimsollEvent = z.discriminatedUnion("type", [
   PhaseEvent,
   HarnessEvent,
   SessionEvent,
+  PolicyAckEvent,
 ]);
 export type PlimsollEvent = z.infer<typeof PlimsollEvent>;
 /** What a sender writes, before defaults and times are filled in. */

@@ -45,6 +45,14 @@ const EXAMPLES: Record<(typeof EVENT_TYPES)[number], object> = {
   phase: { phase: "20", status: "completed", score: 9.1, parent_phase: "2" },
   harness: { status: "hello", name: "phantom", version: "1.2.3", capabilities: ["masked"] },
   session: { status: "started", kind: "loop", title: "Fix the build" },
+  policy_ack: {
+    generation: 3,
+    hash: "0".repeat(64),
+    status: "overridden",
+    code: "clamped",
+    effective: { thresholds: { ceiling: 100_000 } },
+    differences: [{ path: "thresholds.ceiling", code: "clamped", wanted: "20%", effective: 100_000 }],
+  },
 };
 
 function rejected(value: unknown) {
