@@ -4,6 +4,7 @@ import type {
   CrossingView,
   FleetAgent,
   SessionSummary,
+  ThresholdOrigin,
   WindowSource,
 } from "@plimsoll/protocol";
 import { compact, exact, fullTime, NONE, percent, plural } from "./format.ts";
@@ -86,6 +87,22 @@ export function rowHint(
     `last turn ${fullTime(Date.parse(last_at), zone)}`,
   ].join("\n");
 }
+
+const LINE_SOURCES: Readonly<Record<ThresholdOrigin, readonly [short: string, long: string]>> = {
+  acknowledged: ["acknowledged lines", "The harness acknowledged these thresholds."],
+  reported: ["reported lines", "The harness reported where these thresholds lie."],
+  policy: ["lines of the policy", "The policy sets these thresholds. The harness has not acknowledged them."],
+  default: [
+    "default lines",
+    "No policy sets these thresholds: they are the defaults of this kind of harness.",
+  ],
+  mixed: ["lines of several sources", "These thresholds come from policies, harnesses and defaults."],
+};
+
+/** Where thresholds come from, in a few words. */
+export const lineSourceText = (source: ThresholdOrigin) => LINE_SOURCES[source][0];
+/** The same in a sentence. */
+export const lineSourceTitle = (source: ThresholdOrigin) => LINE_SOURCES[source][1];
 
 /** Text alternative of a level bar. */
 export function levelText(agent: AgentView): string {

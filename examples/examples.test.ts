@@ -5,7 +5,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createReporter } from "@plimsoll/guard/report";
-import { foldAgent, markFacts, type PlimsollEvent, parseEvent, turnFacts } from "@plimsoll/protocol";
+import {
+  constantTimeline,
+  foldAgent,
+  markFacts,
+  type PlimsollEvent,
+  parseEvent,
+  turnFacts,
+} from "@plimsoll/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { autopilot } from "./autopilot/main.ts";
 import { ISSUES, makeApplication, runCheck } from "./autopilot/project.ts";
@@ -53,7 +60,7 @@ function expectExplained() {
     const turns = own.flatMap((event) => (event.type === "turn" ? [turnFacts(event, event.id)] : []));
     const marks = own.flatMap((event) => (event.type === "turn" ? [] : [markFacts(event)]));
     const { inferred } = foldAgent(turns, marks, {
-      thresholds: { warning: null, ceiling: null, soft: null, hard: null, reserve: null },
+      thresholds: constantTimeline({ warning: null, ceiling: null, soft: null, hard: null, reserve: null }),
       lookups: { configured: () => undefined, catalog: () => undefined },
     });
     expect([...inferred.values()], agent).toEqual([]);

@@ -23,3 +23,5 @@ SELECT create_distributed_table('journal', 'project_id', colocate_with => 'sessi
 SELECT create_distributed_table('projectors', 'project_id', colocate_with => 'sessions');
 SELECT create_distributed_table('refolds', 'project_id', colocate_with => 'sessions');
 SELECT create_distributed_table('rejected_events', 'project_id', colocate_with => 'sessions');
+SELECT create_distributed_table('policy_versions', 'project_id', colocate_with => 'sessions');
+SELECT create_distributed_table('policy_steps', 'project_id', colocate_with => 'sessions');

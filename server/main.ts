@@ -3,7 +3,6 @@ import { type IncomingMessage, Server, type ServerResponse } from "node:http";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
-import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol";
 import type { Logger } from "pino";
 import { loginUrl, openAccess } from "./access/index.ts";
 import { offerLogin } from "./access/login-link.ts";
@@ -24,11 +23,13 @@ import { takeEvents } from "./http/events.ts";
 import { createReadiness } from "./http/health.ts";
 import { createInstruments } from "./http/instruments.ts";
 import { createLiveStreams } from "./http/live.ts";
+import { policyRoutes } from "./http/policy.ts";
 import { errorResponse } from "./http/respond.ts";
 import { checkPort, type RunningServer, type ServeOptions, serve } from "./http/serve.ts";
 import { openIngest } from "./ingest/index.ts";
 import { createLiveHub } from "./live/hub.ts";
 import { createLogger, logConsole, printable, withoutSecrets } from "./log.ts";
+import { Policies } from "./policy/policies.ts";
 import { startDeletion } from "./projects/deletion.ts";
 import { projectRoot } from "./root.ts";
 import { SharedReads } from "./shared-reads.ts";
@@ -126,7 +127,9 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
   });
   stops.push(() => accessParts.stop());
 
-  const thresholds = () => DEFAULT_THRESHOLDS;
+  const policies = new Policies({ prisma: control, hub, log, clock });
+  stops.push(() => policies.stop());
+  stops.push(hub.onProjectsChanged(() => policies.clear()));
   // A connection of its own: deleting a large project must not slow down anything else.
   const deleters = openWriters({ url, size: 1, log });
   stops.push(() => deleters.end());
@@ -137,7 +140,6 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     url,
     log,
     clock,
-    thresholds,
     signals: hub,
     projects: async () => (await projects.list()).map(({ id }) => id),
     journaled: (events, ms) => instruments.commit(events, ms / 1_000),
@@ -172,16 +174,16 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     createLoginUrl: () => freshLoginUrl(),
     command: (projectId, command) => ingest.command(projectId, command),
     freshness,
-    thresholds,
+    policies,
     reads,
     demo,
     sharedReads: new SharedReads(),
     clock,
   };
-  const readerOf = (projectId: number): Reader => ({
+  const readerOf = async (projectId: number): Promise<Reader> => ({
     prisma,
     projectId,
-    thresholds: thresholds(),
+    policy: await policies.bookOf(projectId),
     now: clock(),
   });
   const handlers = createHandlers({
@@ -202,7 +204,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
 
   const hostRules = { port: settings.PORT, names: settings.PLIMSOLL_ALLOWED_HOSTS };
   const onClients = (count: number) => instruments.liveClients(count);
-  const streams = createLiveStreams({ hub, access, onEnded, onClients });
+  const streams = createLiveStreams({ hub, policies, access, onEnded, onClients });
   const machine = createMachineApp({
     log,
     version,
@@ -212,7 +214,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     localToken,
     streams,
     instruments,
-    gauges: async (projectId) => readGauges(await freshReader(readerOf(projectId), freshness)),
+    gauges: async (projectId) => readGauges(await freshReader(await readerOf(projectId), freshness)),
     readiness: createReadiness({
       probeWrite: database.probeWrite,
       writeFailure: pipeline.writeFailure,
@@ -220,13 +222,14 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
       stopping: () => ended.aborted,
     }),
     routes: [
+      policyRoutes({ access, policies, reads, clock }),
       csvRoutes({
         log,
         access,
         sessions: async (projectId, query) =>
-          readSessions(await freshReader(readerOf(projectId), freshness), query),
+          readSessions(await freshReader(await readerOf(projectId), freshness), query),
         turns: async (projectId, query) =>
-          readTurns(await freshReader(readerOf(projectId), freshness), query),
+          readTurns(await freshReader(await readerOf(projectId), freshness), query),
       }),
       backupRoutes({
         log,
@@ -238,6 +241,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
           const restored = await restoreBackup({ url, version, ...options });
           projects.changed();
           pipeline.tidy();
+          policies.clear();
           for (const projectId of restored.projectIds) hub.changed(projectId, null);
           await analyzeTables(url, options.signal).catch((err) => log.warn({ err }, "no statistics yet"));
           return restored;
@@ -259,6 +263,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
       ingest,
       quota: eventQuota(settings.PLIMSOLL_QUOTA_EVENTS_PER_SECOND, clock),
       room,
+      generationOf: (projectId) => policies.recall(projectId)?.generation,
     }),
     machine,
     pages: pages?.handle ?? noPages,

@@ -4,9 +4,9 @@ import { type Levelled, levelBarLayout, levelState } from "./level.ts";
 
 const at = "2026-11-20T10:00:00Z";
 const thresholds: AppliedThreshold[] = [
-  { name: "warning", label: "15%", tokens: 150_000 },
-  { name: "ceiling", label: "20%", tokens: 200_000 },
-  { name: "soft", label: "70%", tokens: 700_000 },
+  { name: "warning", label: "15%", tokens: 150_000, source: "policy" },
+  { name: "ceiling", label: "20%", tokens: 200_000, source: "policy" },
+  { name: "soft", label: "70%", tokens: 700_000, source: "policy" },
 ];
 
 function agent(context: number | null, peak: number | null = context): Levelled {
@@ -64,8 +64,8 @@ test("the label of the line wins over a colliding threshold label", () => {
   const bar = levelBarLayout({
     ...agent(1000),
     thresholds: [
-      { name: "soft", label: "89%", tokens: 178_000 },
-      { name: "hard", label: "90%", tokens: 180_000 },
+      { name: "soft", label: "89%", tokens: 178_000, source: "policy" },
+      { name: "hard", label: "90%", tokens: 180_000, source: "policy" },
     ],
     line: { threshold: "hard", tokens: 180_000 },
   });

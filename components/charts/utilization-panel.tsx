@@ -6,6 +6,7 @@ import { memo, useMemo } from "react";
 import { Zone } from "../clock.tsx";
 import { fullTime, percent } from "../format.ts";
 import { Skeleton } from "../ui/states.tsx";
+import { lineSourceText, lineSourceTitle } from "../words.ts";
 import { ChartFrame, DataTable, NoData, Swatch } from "./chart-frame.tsx";
 import { bucketRows } from "./series-rows.ts";
 import { linesInView, type SetThresholds, thresholdLines } from "./threshold-lines.ts";
@@ -61,7 +62,11 @@ export const UtilizationPanel = memo(function UtilizationPanel({ peak, p95, stat
               {label}
             </Swatch>
           ))}
-          {status !== undefined && <span className="text-faint">{status.threshold_origin} thresholds</span>}
+          {status !== undefined && near.length > 0 && (
+            <span className="text-faint" title={lineSourceTitle(status.threshold_origin)}>
+              {lineSourceText(status.threshold_origin)}
+            </span>
+          )}
           <Zone className="text-faint" />
         </>
       }

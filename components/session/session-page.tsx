@@ -16,7 +16,7 @@ import { copyText } from "../ui/copy.tsx";
 import { SessionStatusLabel } from "../ui/session-status.tsx";
 import { EmptyState, ErrorState, Skeleton } from "../ui/states.tsx";
 import { useSessionView } from "../url.ts";
-import { sourceText, titleOf } from "../words.ts";
+import { lineSourceText, lineSourceTitle, sourceText, titleOf } from "../words.ts";
 import { defaultAgent } from "./agent-tree.ts";
 import { AgentsPanel } from "./agents-panel.tsx";
 import { CompositionPanel } from "./composition-panel.tsx";
@@ -160,6 +160,7 @@ function SessionDetails({ id, detail }: { id: string; detail: SessionDetail }) {
 
 function Chips({ detail, agent }: { detail: SessionDetail; agent: AgentView | undefined }) {
   const { session } = detail;
+  const line = agent?.thresholds.find(({ name }) => name === agent.line?.threshold);
   return (
     <>
       <Chip>
@@ -198,7 +199,7 @@ function Chips({ detail, agent }: { detail: SessionDetail; agent: AgentView | un
           {plural(agent.uncounted_turns, "uncounted turn")}
         </Chip>
       )}
-      <Chip>{detail.threshold_origin} thresholds</Chip>
+      {line !== undefined && <Chip title={lineSourceTitle(line.source)}>{lineSourceText(line.source)}</Chip>}
     </>
   );
 }

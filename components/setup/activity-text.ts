@@ -16,6 +16,8 @@ const ACTION_TEXT: Readonly<Record<AuditAction, string>> = {
   project_archived: "Project archived",
   project_unarchived: "Project unarchived",
   project_deleted: "Project deleted",
+  policy_saved: "Policy saved",
+  policy_rolled_back: "Policy rolled back",
   backup_written: "Backup written",
   backup_restored: "Backup restored",
 };

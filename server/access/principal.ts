@@ -60,10 +60,10 @@ export interface Access {
    */
   authenticate(facts: RequestFacts): Promise<Principal | undefined>;
   /**
-   * `authenticate` and `requireScope` in one, for the hot path.
+   * `authenticate` and `requireScope` in one, for the hot path. One of several scopes is enough.
    * @throws PlimsollError also `project_archived`, with the scope `ingest`
    */
-  authorize(incoming: IncomingMessage, scope: Scope): Promise<Principal>;
+  authorize(incoming: IncomingMessage, scope: Scope | readonly Scope[]): Promise<Principal>;
   /**
    * `authorize` with the scope `read`, counted as one call of the key.
    * @throws PlimsollError also `quota_exceeded`
@@ -190,11 +190,11 @@ export function createAccess(parts: AccessParts): Access {
     return project;
   }
 
-  async function authorize(incoming: IncomingMessage, scope: Scope): Promise<Principal> {
+  async function authorize(incoming: IncomingMessage, scope: Scope | readonly Scope[]): Promise<Principal> {
     const known =
       askedProject(incoming) === undefined ? byKnownKey(incoming.headers.authorization) : undefined;
     const principal = requireScope(known ?? (await authenticate(factsOf(incoming))), scope);
-    if (scope === "ingest") requireOpen(await projectOf(principal));
+    if (scope.includes("ingest")) requireOpen(await projectOf(principal));
     return principal;
   }
 
@@ -210,16 +210,20 @@ export function createAccess(parts: AccessParts): Access {
   };
 }
 
-/** @throws PlimsollError `unauthenticated` or `forbidden_scope`, saying what to do */
-export function requireScope(principal: Principal | undefined, scope: Scope): Principal {
+/**
+ * One of several scopes is enough.
+ * @throws PlimsollError `unauthenticated` or `forbidden_scope`, saying what to do
+ */
+export function requireScope(principal: Principal | undefined, scope: Scope | readonly Scope[]): Principal {
   if (!principal) {
     throw unauthenticated(`Send a key: Authorization: Bearer plim_... ${MAKE_A_KEY}`);
   }
-  if (principal.scopes.has(scope) || principal.scopes.has("admin")) return principal;
+  const enough = typeof scope === "string" ? [scope] : scope;
+  if (enough.some((one) => principal.scopes.has(one)) || principal.scopes.has("admin")) return principal;
   throw new PlimsollError(
     "forbidden_scope",
-    `This key lacks the scope ${scope}; it has ${[...principal.scopes].join(", ") || "none"}. ${MAKE_A_KEY}`,
-    { details: { required: scope } },
+    `This key lacks the scope ${enough.join(" or ")}; it has ${[...principal.scopes].join(", ") || "none"}. ${MAKE_A_KEY}`,
+    { details: { required: enough[0] } },
   );
 }
 

@@ -26,10 +26,10 @@ export const agentsCheck: Check = {
   weight: 6,
   size: 8,
   maxSize: 200,
-  step({ connection, deadline, projectId, thresholds }, position, size) {
+  step({ connection, deadline, projectId }, position, size) {
     return connection.atOneMoment(deadline, async (sql) => {
       const total = position === undefined ? await sql.query<{ count: number }>(COUNT, projectId) : undefined;
-      const settings = await readRecomputeSettings(sql, projectId, thresholds);
+      const settings = await readRecomputeSettings(sql, projectId);
       const { rows, next } = await walkIds(position, size, (after, through, limit) =>
         sql.query<AgentRow & AgentContext>(PAGE, projectId, after, through, limit),
       );

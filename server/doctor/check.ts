@@ -1,10 +1,8 @@
-import type { Thresholds } from "@plimsoll/protocol";
 import type { DoctorConnection } from "./connection.ts";
 
 /** What a check works with. */
 export interface CheckContext {
   projectId: number;
-  thresholds: Thresholds;
   databaseUrl: string;
   connection: DoctorConnection;
   /** When the time for this check ends, by the examination's clock in ms. May be infinite. */

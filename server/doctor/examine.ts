@@ -53,7 +53,7 @@ const NAMED = 5;
 
 /** Compares every derived column with what it derives from, as far as the time allows. Writes nothing. */
 export async function examine(
-  { projectId, thresholds }: Pick<Reader, "projectId" | "thresholds">,
+  { projectId }: Pick<Reader, "projectId">,
   { databaseUrl, clock, budget, answerWithin, cursor }: ExamineOptions,
 ): Promise<DoctorReport> {
   const started = clock();
@@ -67,7 +67,7 @@ export async function examine(
       walk ??= firstWalk(check, index, left);
       const from = clock();
       const deadline = walk.left === undefined ? Number.POSITIVE_INFINITY : from + walk.left;
-      const context = { projectId, thresholds, databaseUrl, connection, deadline };
+      const context = { projectId, databaseUrl, connection, deadline };
       const state = await walkUntil(context, check, walk, clock, answerBy);
       const spent = clock() - from;
       left = left === undefined ? undefined : Math.max(0, left - spent);

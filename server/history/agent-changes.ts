@@ -3,11 +3,10 @@ import type {
   CrossingOrigin,
   FoldOptions,
   Summary,
-  Thresholds,
   TurnReading,
   WindowSummary,
 } from "@plimsoll/protocol";
-import { isBoundary, lineOf, loadOf, reclaimedTokens } from "@plimsoll/protocol";
+import { isBoundary, lineOf, loadOf, reclaimedTokens, thresholdsAtLevel } from "@plimsoll/protocol";
 import { type AgentRow, EMPTY_TALLY, TALLY_OF, type Tally } from "../store/agents.ts";
 import type { BoundaryRow } from "../store/boundaries.ts";
 import { sourceCode } from "../store/codes.ts";
@@ -32,7 +31,6 @@ export interface KnownAgent {
 /** What the fold of one agent needs from outside. */
 export interface AgentOptions {
   fold: FoldOptions;
-  thresholds: Thresholds;
   modelId: (name: string) => number;
   /** Turns after which a segment is cut; `SEGMENT_TURNS` but in tests. */
   segmentTurns: number;
@@ -145,7 +143,7 @@ export function knownAgent(
   identity: AgentIdentity,
   before: KnownAgent | undefined,
   after: { stored: StoredState; totals: AgentTotals; tally: Tally },
-  { thresholds, nextNumber }: Pick<AgentOptions, "thresholds" | "nextNumber">,
+  { fold, nextNumber }: Pick<AgentOptions, "fold" | "nextNumber">,
 ): KnownAgent {
   const { stored, totals, tally } = after;
   const { state } = stored;
@@ -169,7 +167,7 @@ export function knownAgent(
       currentTokens: state.current,
       currentWindow: state.windowTokens,
       windowSource: sourceCode(state.windowSource),
-      load: loadOf(state.current, lineOf(thresholds, state.windowTokens)),
+      load: loadOf(state.current, lineOf(thresholdsAtLevel(state, fold.thresholds), state.windowTokens)),
       peakTokens: totals.peak?.tokens,
       peakWindow: totals.peak?.windowTokens,
       peakUtilization: totals.peakUtilization,

@@ -1,4 +1,4 @@
-import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol";
+import { constantTimeline, DEFAULT_THRESHOLDS } from "@plimsoll/protocol";
 import { describe, expect, it } from "vitest";
 import { reportedRow } from "../store/boundaries.ts";
 import { parsedEvent } from "../testing/events.ts";
@@ -9,10 +9,9 @@ import { type ArrivedAgent, groupEvents } from "./group-events.ts";
 
 const OPTIONS: AgentOptions = {
   fold: {
-    thresholds: DEFAULT_THRESHOLDS,
+    thresholds: constantTimeline(DEFAULT_THRESHOLDS),
     lookups: { configured: () => undefined, catalog: (model) => (model === "m" ? 1_000 : undefined) },
   },
-  thresholds: DEFAULT_THRESHOLDS,
   modelId: (name) => name.length,
   segmentTurns: 4,
   nextNumber: () => 7,

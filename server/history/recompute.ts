@@ -1,6 +1,7 @@
-import type { Thresholds } from "@plimsoll/protocol";
-import { catalogWindow, modelNames } from "@plimsoll/protocol";
+import { catalogWindow, modelNames, type ThresholdTimeline } from "@plimsoll/protocol";
 import type { Sql } from "../db/sql.ts";
+import { type HarnessAcks, readAcknowledgements } from "../policy/acknowledgements.ts";
+import { PolicyBook } from "../policy/policy-book.ts";
 import type { AgentRow } from "../store/agents.ts";
 import type { BoundaryRow } from "../store/boundaries.ts";
 import { crossingOriginCode } from "../store/codes.ts";
@@ -18,7 +19,9 @@ import { refoldAgent } from "./refold-agent.ts";
 /** What the fold of any agent of a project needs. */
 export interface RecomputeSettings {
   projectId: number;
-  thresholds: Thresholds;
+  policy: PolicyBook;
+  /** By harness instance; filled as agents are computed. */
+  acks: Map<string, HarnessAcks>;
   /** Names of models by number. */
   names: ReadonlyMap<number, string>;
   /** Window sizes that a person set, by model. Tokens. */
@@ -31,13 +34,14 @@ const SIZES = "SELECT model, tokens FROM model_windows WHERE project_id = $1";
 export async function readRecomputeSettings(
   sql: Pick<Sql, "query">,
   projectId: number,
-  thresholds: Thresholds,
 ): Promise<RecomputeSettings> {
+  const policy = await PolicyBook.read(sql, projectId);
   const names = await sql.query<Record<string, unknown>>(MODELS, projectId);
   const sizes = await sql.query<{ model: string; tokens: number }>(SIZES, projectId);
   return {
     projectId,
-    thresholds,
+    policy,
+    acks: new Map(),
     names: new Map(names.map((row) => models.parse(row)).map(({ id, name }) => [id, name])),
     sizes: new Map(sizes.map(({ model, tokens }) => [model, tokens])),
   };
@@ -53,8 +57,9 @@ export async function recomputeAgent(
   sql: Pick<Sql, "query">,
   agent: AgentRow,
   harness: string,
-  { projectId, thresholds, names, sizes }: RecomputeSettings,
+  settings: RecomputeSettings,
 ): Promise<string[]> {
+  const { projectId, names, sizes } = settings;
   const number = new Map([...names].map(([id, name]) => [name, id]));
   const differences = new Set<string>();
   const modelName = (id: number) => {
@@ -73,8 +78,10 @@ export async function recomputeAgent(
     known: { row: { ...agent, state: undefined }, stored: undefined },
     news: NO_NEWS,
     options: {
-      fold: { thresholds, lookups: { configured, catalog: catalogWindow } },
-      thresholds,
+      fold: {
+        thresholds: await timelineOf(sql, harness, settings),
+        lookups: { configured, catalog: catalogWindow },
+      },
       // The fold keeps the stored cuts and makes none of its own, so each of them is proven.
       segmentTurns: Number.POSITIVE_INFINITY,
       modelId: (model) => number.get(model) ?? -1,
@@ -92,6 +99,19 @@ export async function recomputeAgent(
   ])
     differences.add(difference);
   return [...differences].sort();
+}
+
+async function timelineOf(
+  sql: Pick<Sql, "query">,
+  harness: string,
+  { projectId, policy, acks }: RecomputeSettings,
+): Promise<ThresholdTimeline> {
+  let known = acks.get(harness);
+  if (known === undefined) {
+    known = (await readAcknowledgements(sql, projectId, [harness])).get(harness)!;
+    acks.set(harness, known);
+  }
+  return policy.timelineOf(harness, known.acks);
 }
 
 /** Keeps what a refold reads, for the columns that it does not compare itself. */

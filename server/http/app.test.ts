@@ -18,7 +18,7 @@ beforeAll(async () => {
     events: async ({ headers }) => {
       const failure = FAILURES[String(headers["x-failure"])];
       if (failure !== undefined) throw failure;
-      return { accepted: 1 };
+      return { answer: { accepted: 1, rejected: [] }, headers: {} };
     },
     routes: [
       (app) => {
@@ -132,7 +132,7 @@ describe("errors", () => {
 
 describe("what is mounted", () => {
   it("reaches the routes, tRPC and the REST API", async () => {
-    expect((await server.send("/api/v1/events", { body: [] })).json).toEqual({ accepted: 1 });
+    expect((await server.send("/api/v1/events", { body: [] })).json).toEqual({ accepted: 1, rejected: [] });
     expect((await server.send("/api/trpc/fleet?x=1")).json).toEqual({ path: "/api/trpc/fleet", kind: null });
     const { authorization } = await server.key("read");
     const headers = { authorization };

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { type IngestAnswer, LIMITS } from "@plimsoll/protocol";
+import { GENERATION_HEADER, type IngestAnswer, LIMITS } from "@plimsoll/protocol";
 import type { Access } from "../access/principal.ts";
 import type { Quota } from "../access/quota.ts";
 import { PlimsollError } from "../errors.ts";
@@ -13,10 +13,18 @@ export interface EventsDeps {
   ingest: Ingest;
   quota: Quota;
   room: BodyRoom;
+  /** The newest generation of a project's policy; undefined while it is unknown. */
+  generationOf: (projectId: number) => number | undefined;
+}
+
+/** An answer to events, and its own headers. */
+export interface EventsReply {
+  answer: IngestAnswer;
+  headers: Readonly<Record<string, string>>;
 }
 
 /** `POST /api/v1/events`: see docs/protocol.md. Resolves after the commit to the journal, or as `Prefer: wait` asks. */
-export function takeEvents(deps: EventsDeps): (incoming: IncomingMessage) => Promise<IngestAnswer> {
+export function takeEvents(deps: EventsDeps): (incoming: IncomingMessage) => Promise<EventsReply> {
   const { access, ingest, quota, room } = deps;
   const turns = new FairTurns();
   return async (incoming) => {
@@ -37,10 +45,11 @@ export function takeEvents(deps: EventsDeps): (incoming: IncomingMessage) => Pro
       );
       events = checked.count;
       quota.take(keyId, events);
-      return await ingest.accept(projectId, checked, {
+      const answer = await ingest.accept(projectId, checked, {
         wait: prefersWait(incoming),
         gone: () => incoming.socket.destroyed,
       });
+      return { answer, headers: generationHeader(deps.generationOf(projectId)) };
     } catch (error) {
       ingest.refused(projectId, error instanceof PlimsollError ? error.code : "internal", events);
       throw error;
@@ -48,6 +57,11 @@ export function takeEvents(deps: EventsDeps): (incoming: IncomingMessage) => Pro
       hold.leave();
     }
   };
+}
+
+/** A harness with one outbound channel learns of a new policy from it. */
+function generationHeader(generation: number | undefined): Record<string, string> {
+  return generation === undefined ? {} : { [GENERATION_HEADER]: String(generation) };
 }
 
 /** RFC 7240: `Prefer: wait`, perhaps among other preferences, and with a number of seconds that is ours to ignore. */

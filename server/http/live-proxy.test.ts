@@ -64,6 +64,7 @@ function messagesOf(text: string): LiveMessage[] {
   );
 }
 
+const policy = { type: "policy", generation: 0 };
 const changed = (sessions: string[] | null) => ({ type: "changed", sessions });
 
 /** A browser with a cookie hears each message when it is sent, and the server sees that it left. */
@@ -72,7 +73,7 @@ async function hearsAtOnce(port: number): Promise<void> {
   const cookie = `plimsoll_session=${session}`;
   const stream = await ask(port, "/api/v1/live", { cookie, "sec-fetch-site": "same-origin" });
   expect(stream.incoming.statusCode).toBe(200);
-  await vi.waitFor(() => expect(stream.messages()).toEqual([changed(null)]));
+  await vi.waitFor(() => expect(stream.messages()).toEqual([policy, changed(null)]));
   for (const id of ["a", "b", "c"]) {
     server.hub.changed(1, [id]);
     await vi.waitFor(() => expect(stream.messages().at(-1)).toEqual(changed([id])));
@@ -109,7 +110,9 @@ it.each([
   const { authorization } = await server.key("read");
   const stream = await ask(proxy.port, "/api/v1/live", { authorization });
   server.hub.changed(1, ["a"]);
-  await vi.waitFor(() => expect(messagesOf(proxy.received())).toEqual([changed(null), changed(["a"])]));
+  await vi.waitFor(() =>
+    expect(messagesOf(proxy.received())).toEqual([policy, changed(null), changed(["a"])]),
+  );
   await sleep(100);
   expect(stream.text()).toBe("");
 });

@@ -4,6 +4,7 @@ import { LiveMessage } from "@plimsoll/protocol";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { statusOf } from "../errors.ts";
 import type { ChangeListener } from "../live/hub.ts";
+import { PolicyBook } from "../policy/policy-book.ts";
 import { LOCAL } from "../testing/actor.ts";
 import { type HttpStack, startHttpStack } from "../testing/http-stack.ts";
 import { createLiveStreams } from "./live.ts";
@@ -15,14 +16,21 @@ interface Stream {
   incoming: IncomingMessage;
   text(): string;
   messages(): LiveMessage[];
+  /** The generations it has heard of. */
+  policies(): number[];
   ended(): boolean;
   leave(): void;
 }
 
-async function open(headers: Record<string, string>, port = server.port): Promise<Stream> {
+const messagesIn = (text: string): LiveMessage[] =>
+  [...text.matchAll(/^event: message\ndata: (.*)$/gm)].map(([, data]) =>
+    LiveMessage.parse(JSON.parse(data!)),
+  );
+
+async function open(headers: Record<string, string>, port = server.port, query = ""): Promise<Stream> {
   let text = "";
   let ended = false;
-  const outgoing = request({ host: "127.0.0.1", port, path: "/api/v1/live", headers, agent: false });
+  const outgoing = request({ host: "127.0.0.1", port, path: `/api/v1/live${query}`, headers, agent: false });
   outgoing.on("error", () => {});
   const incoming = await new Promise<IncomingMessage>((resolve, reject) => {
     outgoing.once("response", resolve).once("error", reject).end();
@@ -38,15 +46,15 @@ async function open(headers: Record<string, string>, port = server.port): Promis
   return {
     incoming,
     text: () => text,
-    messages: () =>
-      [...text.matchAll(/^event: message\ndata: (.*)$/gm)].map(([, data]) =>
-        LiveMessage.parse(JSON.parse(data!)),
-      ),
+    messages: () => messagesIn(text).filter(({ type }) => type === "changed"),
+    policies: () =>
+      messagesIn(text).flatMap((message) => (message.type === "policy" ? message.generation : [])),
     ended: () => ended,
     leave: () => outgoing.destroy(),
   };
 }
 
+const NO_POLICIES = { bookOf: async () => PolicyBook.empty, onChanged: () => () => {} };
 const changed = (sessions: string[] | null) => ({ type: "changed", sessions });
 
 describe("/api/v1/live", () => {
@@ -172,13 +180,62 @@ describe("/api/v1/live", () => {
     expect(stream.ended()).toBe(true);
     expect(stream.incoming.complete).toBe(true);
   });
+
+  it("says which policy is the newest at once, and whenever there is another", async () => {
+    server = await startHttpStack();
+    const stream = await open(await server.key("read"));
+    await vi.waitFor(() => expect(stream.policies()).toEqual([0]));
+    await savePolicy(server, 0);
+    await vi.waitFor(() => expect(stream.policies()).toEqual([0, 1]));
+    const late = await open(await server.key("read"));
+    await vi.waitFor(() => expect(late.policies()).toEqual([1]));
+  });
+
+  it("says nothing but policies to a harness that may read only those, or asks for only those", async () => {
+    server = await startHttpStack();
+    const streams = [
+      await open(await server.key("policy:read")),
+      await open(await server.key("read"), server.port, "?only=policy"),
+    ];
+    for (const stream of streams) await vi.waitFor(() => expect(stream.policies()).toEqual([0]));
+    server.hub.changed(1, ["s1"]);
+    await savePolicy(server, 0);
+    for (const stream of streams) {
+      await vi.waitFor(() => expect(stream.policies()).toEqual([0, 1]));
+      expect(stream.messages()).toEqual([]);
+    }
+  });
+
+  it("hears of a policy that another process saved", async () => {
+    server = await startHttpStack();
+    const other = await startHttpStack({ database: server.database });
+    try {
+      const stream = await open(await server.key("policy:read"));
+      await vi.waitFor(() => expect(stream.policies()).toEqual([0]));
+      await savePolicy(other, 0);
+      await vi.waitFor(() => expect(stream.policies()).toEqual([0, 1]));
+      stream.leave();
+    } finally {
+      await other.stop();
+    }
+  });
 });
+
+const savePolicy = ({ policies }: HttpStack, expected: number) =>
+  policies.save({
+    projectId: 1,
+    body: { settings: { thresholds: { ceiling: "40%" } } },
+    expected,
+    reason: "a test",
+    actor: LOCAL,
+  });
 
 it("ends its streams when the database is lost, refuses new ones meanwhile, and takes them again", async () => {
   let connected = true;
   let lose = () => {};
   const streams = createLiveStreams({
     onEnded: () => () => {},
+    policies: NO_POLICIES,
     hub: {
       subscribe: () => () => {},
       connected: () => connected,
@@ -217,6 +274,7 @@ it("gives a reader that falls behind the sum of what it missed, from bounded mem
   let tell: ChangeListener = () => {};
   const streams = createLiveStreams({
     onEnded: () => () => {},
+    policies: NO_POLICIES,
     hub: {
       subscribe: (_, listener) => {
         tell = listener;

@@ -5,9 +5,11 @@ import { databaseUnavailable } from "../db/unavailable.ts";
 import { PlimsollError, statusOf } from "../errors.ts";
 import { addChanges, type Changes } from "../live/coalesce.ts";
 import type { LiveHub } from "../live/hub.ts";
+import type { Policies } from "../policy/policies.ts";
 import { MACHINE_HEADERS } from "./headers.ts";
 
 export interface LiveStreamsOptions {
+  policies: Pick<Policies, "bookOf" | "onChanged">;
   hub: Pick<LiveHub, "subscribe" | "connected" | "onLost">;
   access: Pick<Access, "authorize">;
   /** Calls back whenever a credential ended. */
@@ -32,10 +34,18 @@ export interface LiveStreams {
   close(): void;
 }
 
+/** Harnesses that wait for policies are many; an idle stream takes some 30 kB. */
+const MOST_CLIENTS = 20_000;
 /** Heartbeats a reader may fall behind before its connection is given up. */
 const PATIENCE = 4;
 /** Milliseconds after which a browser whose stream ended comes back. */
 const RETRY_MS = 2_000;
+
+const SCOPES = ["read", "policy:read"] as const;
+
+/** `?only=policy` */
+const asksForPolicy = ({ url = "" }: IncomingMessage): boolean =>
+  url.includes("only=") && new URL(url, "http://localhost").searchParams.get("only") === "policy";
 
 /**
  * Server-sent events that say what changed, never the data. They are written to the socket directly:
@@ -43,7 +53,15 @@ const RETRY_MS = 2_000;
  * instead of a queue.
  */
 export function createLiveStreams(options: LiveStreamsOptions): LiveStreams {
-  const { hub, access, onEnded, onClients, heartbeatMs = 15_000, maxClients = 1_000 } = options;
+  const {
+    hub,
+    policies,
+    access,
+    onEnded,
+    onClients,
+    heartbeatMs = 15_000,
+    maxClients = MOST_CLIENTS,
+  } = options;
   const open = new Set<() => void>();
   /** For each open stream: ends it if its reader may no longer read. */
   const checks = new Set<() => void>();
@@ -62,7 +80,9 @@ export function createLiveStreams(options: LiveStreamsOptions): LiveStreams {
   }
 
   async function serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-    const { projectId } = await access.authorize(incoming, "read");
+    const { projectId, scopes } = await access.authorize(incoming, SCOPES);
+    const onlyPolicy = !(scopes.has("read") || scopes.has("admin")) || asksForPolicy(incoming);
+    const { generation } = await policies.bookOf(projectId);
     if (closed || open.size >= maxClients) {
       throw new PlimsollError("overloaded", "Too many clients are connected to the live stream.");
     }
@@ -78,23 +98,31 @@ export function createLiveStreams(options: LiveStreamsOptions): LiveStreams {
     let quiet = true;
     let behind = 0;
     let missed: Changes = new Map();
+    let newest: number | undefined = generation;
 
     const write = (text: string) => {
       quiet = false;
       ready = outgoing.write(text);
     };
+    const say = (message: LiveMessage) =>
+      write(`id: ${++number}\nevent: message\ndata: ${JSON.stringify(message)}\n\n`);
     const flush = () => {
+      if (ready && newest !== undefined) {
+        const message = { type: "policy", generation: newest } as const;
+        newest = undefined;
+        say(message);
+      }
       if (!ready || missed.size === 0) return;
       const sessions = missed.get(projectId) ?? null;
       missed = new Map();
-      const message: LiveMessage = { type: "changed", sessions: sessions && [...sessions] };
-      write(`id: ${++number}\nevent: message\ndata: ${JSON.stringify(message)}\n\n`);
+      say({ type: "changed", sessions: sessions && [...sessions] });
     };
     const end = () => {
       if (!open.delete(end)) return;
       clearInterval(heartbeat);
       checks.delete(check);
       unsubscribe();
+      forgetPolicy();
       onClients?.(open.size);
       outgoing.end();
     };
@@ -108,7 +136,7 @@ export function createLiveStreams(options: LiveStreamsOptions): LiveStreams {
     // A revoked key (401, or 429 among many wrong ones), a logged-out browser and a deleted project hear no more.
     // Answered from memory nearly always.
     const check = () => {
-      access.authorize(incoming, "read").catch((error: unknown) => {
+      access.authorize(incoming, SCOPES).catch((error: unknown) => {
         const status = statusOf(error);
         if (status === 401 || status === 403 || status === 404 || status === 429) end();
       });
@@ -116,8 +144,15 @@ export function createLiveStreams(options: LiveStreamsOptions): LiveStreams {
 
     const heartbeat = setInterval(beat, heartbeatMs);
     checks.add(check);
-    const unsubscribe = hub.subscribe(projectId, (sessions) => {
-      addChanges(missed, projectId, sessions);
+    const unsubscribe = onlyPolicy
+      ? () => {}
+      : hub.subscribe(projectId, (sessions) => {
+          addChanges(missed, projectId, sessions);
+          flush();
+        });
+    const forgetPolicy = policies.onChanged((id, changed) => {
+      if (id !== projectId) return;
+      newest = changed;
       flush();
     });
     open.add(end);
@@ -130,7 +165,7 @@ export function createLiveStreams(options: LiveStreamsOptions): LiveStreams {
 
     // Whatever was read before this moment may be old: the first message says to read again.
     write(`retry: ${RETRY_MS}\n\n`);
-    addChanges(missed, projectId, null);
+    if (!onlyPolicy) addChanges(missed, projectId, null);
     flush();
   }
 

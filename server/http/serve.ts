@@ -10,6 +10,7 @@ import { databaseUnavailable } from "../db/unavailable.ts";
 import { PlimsollError, statusOf, toErrorBody } from "../errors.ts";
 import { foreignHost, type MachineApp } from "./app.ts";
 import { limitConnections } from "./connection-limit.ts";
+import type { EventsReply } from "./events.ts";
 import { FAILURE_PAGE_HEADERS, failurePage } from "./failure-page.ts";
 import { contentSecurityPolicy, MACHINE_HEADERS, makeNonce, PAGE_HEADERS } from "./headers.ts";
 import type { Instruments } from "./instruments.ts";
@@ -26,7 +27,7 @@ export interface ServeOptions {
   /** Its port is set to the one listened on. */
   hostRules: HostRules;
   /** Takes the events of a request and says what became of them. Asked directly: it is the one route that needs speed. */
-  events(incoming: IncomingMessage): Promise<unknown>;
+  events(incoming: IncomingMessage): Promise<EventsReply>;
   machine: MachineApp;
   /** Next's request handler. */
   pages(incoming: IncomingMessage, outgoing: ServerResponse): unknown;
@@ -109,9 +110,11 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   async function answerEvents(incoming: IncomingMessage, outgoing: ServerResponse, url: string) {
     try {
       if (!checkHost(incoming.headers.host, hostRules)) throw foreignHost(incoming.headers.host);
-      const body = JSON.stringify(await events(incoming));
+      const { answer, headers } = await events(incoming);
+      const body = JSON.stringify(answer);
       outgoing.writeHead(200, {
         ...MACHINE_HEADERS,
+        ...headers,
         "Content-Type": "application/json",
         "Content-Length": Buffer.byteLength(body),
       });

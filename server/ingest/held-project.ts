@@ -1,12 +1,21 @@
 import type { Logger } from "pino";
 import type { WriterSql, Writers } from "../db/sql.ts";
 import { isUnavailable } from "../db/unavailable.ts";
+import { PolicyBook } from "../policy/policy-book.ts";
 import { journal } from "../store/journal.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 import type { Chunk } from "./entry-queue.ts";
-import { acquireLease, type Lease, LeaseLost, proveLease, releaseLease, removeOrphan } from "./lease.ts";
+import {
+  type AcquiredLease,
+  acquireLease,
+  LeaseLost,
+  proveLease,
+  releaseLease,
+  removeOrphan,
+} from "./lease.ts";
 import { ProjectMemory } from "./memory.ts";
 import type { ProjectSettings } from "./plan-chunk.ts";
+import { rejudge } from "./rejudge.ts";
 
 export interface HeldProjectOptions {
   projectId: number;
@@ -21,13 +30,16 @@ export interface HeldProjectOptions {
 /** A project whose lease this process holds: reads and writes it, and remembers what was written. */
 export class HeldProject {
   readonly #options: HeldProjectOptions;
-  readonly #lease: Lease;
+  readonly #lease: AcquiredLease;
   #released = false;
   #memory: ProjectMemory | undefined;
+  /** The newest policy step that was seen, and the newest whose consequences are stored. */
+  #policy: { seen: number; considered: number };
 
-  private constructor(options: HeldProjectOptions, lease: Lease) {
+  private constructor(options: HeldProjectOptions, lease: AcquiredLease) {
     this.#options = options;
     this.#lease = lease;
+    this.#policy = { seen: lease.policyRevision, considered: lease.policyRevision };
   }
 
   /** Returns undefined while another process holds the lease, and if the project is deleted. */
@@ -68,6 +80,32 @@ export class HeldProject {
 
   async openMemory(): Promise<void> {
     this.#memory ??= await ProjectMemory.open(this, this.projectId);
+    this.#policy.seen = Math.max(this.#policy.seen, this.#memory.policy.revision);
+  }
+
+  /** Whether the policy changed since `considerPolicy`, as far as the last transaction saw. */
+  get policyChanged(): boolean {
+    return this.#policy.seen > this.#policy.considered;
+  }
+
+  /**
+   * Reads the policy, and has the agents folded again that have events after the time of its change: their clock is ahead, or
+   * the change reaches into the past.
+   * @throws LeaseLost
+   */
+  async considerPolicy(): Promise<void> {
+    const { projectId } = this;
+    const policy = await PolicyBook.read(this, projectId);
+    const from = policy.changedSince(this.#policy.considered);
+    await this.transaction(async (sql) => {
+      if (from !== undefined) {
+        const { text, values } = rejudge(projectId, from, undefined);
+        sql.send(text, ...values);
+      }
+      sql.send(CONSIDERED, projectId, policy.revision);
+    });
+    this.#policy = { seen: policy.revision, considered: policy.revision };
+    if (this.#memory !== undefined) this.#memory.policy = policy;
   }
 
   /** Call after a failure: the memory may hold what was planned and not committed. */
@@ -89,7 +127,11 @@ export class HeldProject {
     return this.#options.writers.transaction(async (sql) => {
       // If the commit is lost in a crash, the journal's rows are back too.
       sql.send("SET LOCAL synchronous_commit = off");
-      await proveLease(sql, this.#lease, this.now());
+      const [[project]] = await Promise.all([
+        sql.query<{ revision: number }>(POLICY_REVISION, this.projectId),
+        proveLease(sql, this.#lease, this.now()),
+      ]);
+      this.#policy.seen = Math.max(this.#policy.seen, project?.revision ?? 0);
       return run(sql);
     });
   }
@@ -107,6 +149,9 @@ export class HeldProject {
     });
   }
 }
+
+const POLICY_REVISION = "SELECT policy_revision AS revision FROM projects WHERE id = $1";
+const CONSIDERED = "UPDATE projectors SET policy_revision = $2 WHERE project_id = $1";
 
 /** True if the statements of a transaction did not cause its failure: the lease was lost, or the database was unavailable. */
 export function hasExternalCause(error: unknown): boolean {

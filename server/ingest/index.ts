@@ -1,4 +1,3 @@
-import type { Thresholds } from "@plimsoll/protocol";
 import type { Logger } from "pino";
 import { openWriters, type Writers } from "../db/sql.ts";
 import { SEGMENT_TURNS } from "../history/agent-changes.ts";
@@ -16,7 +15,6 @@ export interface OpenIngestOptions {
   log: Logger;
   /** This process' clock, epoch ms. */
   clock: () => number;
-  thresholds: (projectId: number) => Thresholds;
   /** Turns after which an agent's history is cut; see packages/protocol/src/history/segments.ts. */
   segmentTurns?: number;
   /** See `NAMES_PER_DAY`. */
@@ -44,15 +42,14 @@ export interface OpenedIngest {
 const CONNECTIONS = 8;
 
 export async function openIngest(options: OpenIngestOptions): Promise<OpenedIngest> {
-  const { url, log, thresholds, signals, projects } = options;
+  const { url, log, signals, projects } = options;
   const writers = openWriters({ url, size: CONNECTIONS, log });
   const clock = new DatabaseClock(options.clock);
   await clock.ask(writers);
   const projectors = new Projectors({
     writers,
     clock,
-    settings: (projectId) => ({
-      thresholds: thresholds(projectId),
+    settings: () => ({
       segmentTurns: options.segmentTurns ?? SEGMENT_TURNS,
       namesPerDay: options.namesPerDay ?? NAMES_PER_DAY,
     }),

@@ -10,6 +10,12 @@ export interface Lease {
   epoch: number;
 }
 
+/** A lease that was just acquired. */
+export interface AcquiredLease extends Lease {
+  /** The newest policy step that the holders so far have considered. */
+  policyRevision: number;
+}
+
 /** Thrown if another process has taken over. Nothing of the transaction is stored. */
 export class LeaseLost extends Error {
   constructor(projectId: number) {
@@ -21,7 +27,7 @@ const ACQUIRE = `
 INSERT INTO projectors AS t (project_id, holder, epoch, expires_at) VALUES ($1, $2::uuid, 1, to_timestamp($4::float8 / 1000))
 ON CONFLICT (project_id) DO UPDATE SET holder = EXCLUDED.holder, epoch = t.epoch + 1, expires_at = EXCLUDED.expires_at
 WHERE t.expires_at < to_timestamp($3::float8 / 1000) OR t.holder = EXCLUDED.holder
-RETURNING t.epoch::float8 AS epoch`;
+RETURNING t.epoch::float8 AS epoch, t.policy_revision AS "policyRevision"`;
 
 const EXISTS = "SELECT 1 FROM projects WHERE id = $1 AND deleting_at IS NULL";
 const REMOVE_JOURNAL = "DELETE FROM journal WHERE project_id = $1";
@@ -40,9 +46,15 @@ export async function acquireLease(
   projectId: number,
   holder: string,
   now: number,
-): Promise<Lease | undefined> {
-  const [row] = await sql.query<{ epoch: number }>(ACQUIRE, projectId, holder, now, now + LEASE_MS);
-  return row === undefined ? undefined : { projectId, holder, epoch: row.epoch };
+): Promise<AcquiredLease | undefined> {
+  const [row] = await sql.query<{ epoch: number; policyRevision: number }>(
+    ACQUIRE,
+    projectId,
+    holder,
+    now,
+    now + LEASE_MS,
+  );
+  return row && { projectId, holder, ...row };
 }
 
 /**

@@ -152,7 +152,7 @@ describe("the memory", () => {
   it("has the agents and sessions that were written, so they are not read again", async () => {
     const memory = await open();
     await project(memory, turns([0], 0));
-    expect(reads).toEqual(["agents", "sessions", "harnesses", "rollup_names"]);
+    expect(reads).toEqual(["boundaries", "agents", "sessions", "harnesses", "rollup_names"]);
     await project(memory, turns([0], 1));
     expect(reads).toEqual([]);
     expect([...memory.agents.values()].map(({ row }) => [row.turns, row.version])).toEqual([

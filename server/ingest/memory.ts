@@ -1,4 +1,4 @@
-import type { WindowLookups } from "@plimsoll/protocol";
+import type { ThresholdTimeline, WindowLookups } from "@plimsoll/protocol";
 import { catalogWindow, modelNames } from "@plimsoll/protocol";
 import { LRUCache } from "lru-cache";
 import type { Sql } from "../db/sql.ts";
@@ -6,8 +6,11 @@ import type { KnownAgent } from "../history/agent-changes.ts";
 import type { ArrivedHarness } from "../history/group-events.ts";
 import { eventKey, modelNumber } from "../history/identity.ts";
 import { type Tail, tailKilobytes } from "../history/tail.ts";
+import { addAcknowledgements, type HarnessAcks, readAcknowledgements } from "../policy/acknowledgements.ts";
+import { PolicyBook } from "../policy/policy-book.ts";
 import { agents } from "../store/agents.ts";
 import { arrayLiteral } from "../store/binary-arrays.ts";
+import type { ReportedMark } from "../store/boundaries.ts";
 import { BOUNDARY_ORIGIN } from "../store/codes.ts";
 import { models } from "../store/models.ts";
 import { unpackStored } from "../store/packed-state.ts";
@@ -53,6 +56,9 @@ export class ProjectMemory {
     sizeCalculation: ({ bytes }) => bytes,
   });
   readonly rollupNames: RollupNames;
+  policy = PolicyBook.empty;
+  /** By harness instance. */
+  readonly #acks = new LRUCache<string, HarnessAcks>({ max: REMEMBERED });
   /** Ids of harness instances that have a row. */
   readonly #harnesses = new LRUCache<string, true>({ max: REMEMBERED });
   readonly #newModels = new NewRows();
@@ -79,7 +85,8 @@ export class ProjectMemory {
     remembered = REMEMBERED,
   ): Promise<ProjectMemory> {
     const memory = new ProjectMemory(projectId, remembered);
-    const [stored, windows, newHarnesses, [last]] = await Promise.all([
+    const [policy, stored, windows, newHarnesses, [last]] = await Promise.all([
+      PolicyBook.read(sql, projectId),
       sql.query<Record<string, unknown>>(
         `SELECT ${models.select("t")} FROM models t WHERE t.project_id = $1`,
         projectId,
@@ -94,6 +101,7 @@ export class ProjectMemory {
         projectId,
       ),
     ]);
+    memory.policy = policy;
     for (const row of stored) {
       const { id, name, addedAt } = models.parse(row);
       memory.#keepModel(name, id);
@@ -177,6 +185,31 @@ export class ProjectMemory {
       known.set(row.id, session);
     }
     return known;
+  }
+
+  /** Reads what harness instances acknowledged, unless it is remembered. Returns how their agents are judged. */
+  async loadTimelines(
+    sql: Pick<Sql, "query">,
+    harnesses: Iterable<string>,
+  ): Promise<(harness: string) => ThresholdTimeline> {
+    const { known, missing } = split(this.#acks, [...new Set(harnesses)]);
+    for (const [harness, acks] of await readAcknowledgements(sql, this.projectId, missing)) {
+      this.#acks.set(harness, acks);
+      known.set(harness, acks);
+    }
+    return (harness) => this.policy.timelineOf(harness, known.get(harness)!.acks);
+  }
+
+  /** Remembers acknowledgements that arrived. Returns the earliest time (epoch ms) at which they change something. */
+  async acknowledge(
+    sql: Pick<Sql, "query">,
+    harness: string,
+    marks: Iterable<ReportedMark>,
+  ): Promise<number | undefined> {
+    await this.loadTimelines(sql, [harness]);
+    const added = addAcknowledgements(this.#acks.get(harness)!, marks);
+    if (added !== undefined) this.#acks.set(harness, added.acks);
+    return added?.from;
   }
 
   nextNumber(): number {

@@ -43,6 +43,8 @@ export interface ChunkPlan {
   rollupNames: RollupNameRow[];
   /** When each model of the chunk was received, epoch ms. */
   models: Map<string, number>;
+  /** Harnesses whose agents are judged differently from a time (epoch ms) on. */
+  rejudged: Map<string, number>;
   ledger: Ledger;
 }
 
@@ -63,7 +65,7 @@ export function outcomeOf({ ledger, sessions }: ChunkPlan): PartOutcome {
 }
 
 /** How events of a project are read. */
-export type ProjectSettings = Pick<AgentOptions, "thresholds" | "segmentTurns"> & {
+export type ProjectSettings = Pick<AgentOptions, "segmentTurns"> & {
   /** See `NAMES_PER_DAY`. */
   namesPerDay: number;
 };
@@ -85,14 +87,18 @@ export async function planChunk(
   lookup: Lookup,
   pause: (share: number) => Promise<unknown> = () => new Promise(setImmediate),
 ): Promise<ChunkPlan> {
-  const options: AgentOptions = {
-    fold: { thresholds: settings.thresholds, lookups: memory.lookups },
-    ...settings,
-    modelId: (name) => memory.modelId(name),
-    nextNumber: () => memory.nextNumber(),
-  };
   const owners = [...arrivals.agents.values()];
   const plan = emptyPlan(arrivals);
+  for (const { harness, marks } of owners.filter(acknowledges)) {
+    const from = await memory.acknowledge(sql, harness, marks.values());
+    if (from !== undefined) plan.rejudged.set(harness, from);
+  }
+  const optionsOf = await agentOptions(
+    sql,
+    memory,
+    settings,
+    [...arrivals.harnesses.values()].map(({ instance }) => instance),
+  );
   plan.models = nameModels(memory, owners, settings.namesPerDay);
   const bySession = new Map<string, AgentChange[]>();
   let planned = 0;
@@ -114,7 +120,7 @@ export async function planChunk(
     // An agent is made by its first event; one heard from without learning anything only moves its times.
     if (!isOfSession(owner) || (known === undefined && !hasEvents(news))) add(owner, news, undefined);
     else {
-      const changes = changesFromMemory(memory, owner, known, news, options);
+      const changes = changesFromMemory(memory, owner, known, news, optionsOf(owner.harness));
       if (changes !== undefined) add(owner, news, changes);
       else if (known !== undefined) unread.push({ agent: owner, known, news });
       else throw new Error(`the new agent ${owner.id} cannot be out of order`);
@@ -135,7 +141,7 @@ export async function planChunk(
     await planFromMemory(owner, agents.get(owner.id), news);
   }
   for (const { agent, known, news } of unread) {
-    add(agent, news, await foldAgain(sql, memory, agent, known, news, options));
+    add(agent, news, await foldAgain(sql, memory, agent, known, news, optionsOf(agent.harness)));
     await slice();
   }
   const sessions = await memory.loadSessions(sql, [...arrivals.sessions.keys()]);
@@ -148,6 +154,38 @@ export async function planChunk(
   plan.rollupNames = await memory.rollupNames.admit(sql, plan.rollups, settings.namesPerDay);
   return plan;
 }
+
+/** What the fold of each harness' agents needs. */
+export async function agentOptions(
+  sql: Pick<Sql, "query">,
+  memory: ProjectMemory,
+  settings: ProjectSettings,
+  harnesses: readonly string[],
+): Promise<(harness: string) => AgentOptions> {
+  const timelineOf = await memory.loadTimelines(sql, harnesses);
+  const { lookups } = memory;
+  const common = {
+    ...settings,
+    modelId: (name: string) => memory.modelId(name),
+    nextNumber: () => memory.nextNumber(),
+  };
+  return cached((harness) => ({ ...common, fold: { thresholds: timelineOf(harness), lookups } }));
+}
+
+function cached<Value>(make: (key: string) => Value): (key: string) => Value {
+  const made = new Map<string, Value>();
+  return (key) => {
+    let value = made.get(key);
+    if (value === undefined) {
+      value = make(key);
+      made.set(key, value);
+    }
+    return value;
+  };
+}
+
+const acknowledges = ({ sessionId, marks }: ArrivedAgent): boolean =>
+  sessionId === undefined && [...marks.values()].some(({ facts }) => facts.type === "policy_ack");
 
 /** Gives each turn a model that the project has or may still get. Returns the models with a time of receipt. */
 function nameModels(
@@ -180,6 +218,7 @@ function emptyPlan({ sessions, harnesses }: Arrivals): ChunkPlan {
     rollups: new RollupChanges(),
     rollupNames: [],
     models: new Map(),
+    rejudged: new Map(),
     ledger: new Ledger(),
   };
 }

@@ -180,6 +180,12 @@ export class Projector {
       try {
         const project = await this.#ready();
         if (project === undefined) return;
+        if (project.policyChanged) {
+          // What the chunk before wrote must be found.
+          await settle();
+          await project.considerPolicy();
+          this.#upkeep = true;
+        }
         await this.#pace();
         chunk = this.#take();
         const commands = chunk && commandsOf(chunk);
@@ -280,7 +286,7 @@ export class Projector {
     });
     for (const [code, count] of refusedOf(chunk)) plan.ledger.add(code, count);
     remember(memory, plan);
-    this.#upkeep ||= plan.rollups.stale;
+    this.#upkeep ||= plan.rollups.stale || plan.rejudged.size > 0;
     return { chunk, statements: encodeChunk(memory, plan), outcome: outcomeOf(plan) };
   }
 

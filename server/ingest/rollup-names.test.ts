@@ -1,4 +1,3 @@
-import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol";
 import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { PrismaClient } from "../db/client.ts";
@@ -61,7 +60,7 @@ async function counted(): Promise<Record<string, number>> {
 
 async function faults(): Promise<string> {
   const { checks } = await examine(
-    { projectId: 1, thresholds: DEFAULT_THRESHOLDS },
+    { projectId: 1 },
     { databaseUrl: path.databaseUrl, clock: () => performance.now(), budget: 60_000 },
   );
   return checks

@@ -1,4 +1,3 @@
-import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { openWriters } from "../db/sql.ts";
@@ -121,7 +120,7 @@ async function runWritePath(): Promise<void> {
   const { id } = await prisma.agent.findFirstOrThrow();
   const { text, values } = agents.find(1, [{ id }]);
   const [raw] = await writers.query<Record<string, unknown>>(text, ...values);
-  const settings = await readRecomputeSettings(writers, 1, DEFAULT_THRESHOLDS);
+  const settings = await readRecomputeSettings(writers, 1);
   // Only what this test has changed by hand differs.
   const differences = await recomputeAgent(writers, agents.parse(raw!), base.harness, settings);
   expect(differences).toEqual(["agents.last_received_at"]);

@@ -6,7 +6,7 @@ import { refoldAgent } from "../history/refold-agent.ts";
 import { tailAfterRefold } from "../history/tail.ts";
 import { type HeldProject, hasExternalCause } from "./held-project.ts";
 import type { ProjectMemory } from "./memory.ts";
-import { addToRollups, type ChunkPlan, outcomeOf, type ProjectSettings } from "./plan-chunk.ts";
+import { addToRollups, agentOptions, type ChunkPlan, outcomeOf, type ProjectSettings } from "./plan-chunk.ts";
 import { planSession } from "./plan-session.ts";
 import { RollupChanges } from "./rollup-changes.ts";
 import { refreshStalePeaks } from "./stale-peaks.ts";
@@ -83,17 +83,13 @@ async function planRefold(
   const [owner] = await sql.query<{ harness: string }>(HARNESS_OF, projectId, known.row.sessionId);
   const harness = owner?.harness ?? "";
   const { sessionId, name, parent, firstAt, lastAt, lastReceivedAt: receivedAt } = known.row;
+  const optionsOf = await agentOptions(sql, memory, settings, [harness]);
   const { changes, tail } = await refoldAgent({
     history: openHistory(sql, projectId, known.row, memory.modelName),
     agent: { id: agentId, sessionId, harness, name, parent, firstAt, lastAt, receivedAt },
     known,
     news: NO_NEWS,
-    options: {
-      fold: { thresholds: settings.thresholds, lookups: memory.lookups },
-      ...settings,
-      modelId: (model) => memory.modelId(model),
-      nextNumber: () => memory.nextNumber(),
-    },
+    options: optionsOf(harness),
     extent: "to_the_end",
   });
   // What the tail held was read with the settings of before.
@@ -113,6 +109,7 @@ async function planRefold(
     rollups,
     rollupNames: await memory.rollupNames.admit(sql, rollups, settings.namesPerDay),
     models: new Map(),
+    rejudged: new Map(),
     ledger: new Ledger(),
   };
 }

@@ -18,6 +18,7 @@ import { windows } from "../store/windows.ts";
 import { DESCRIBE_HARNESSES, DESCRIBE_SESSIONS, SUM_SESSIONS } from "./describe.ts";
 import type { ProjectMemory } from "./memory.ts";
 import type { ChunkPlan } from "./plan-chunk.ts";
+import { rejudge } from "./rejudge.ts";
 
 /** Thrown if a row is not the one the projector remembers: somebody restored or deleted data. */
 export class MemoryOutdated extends Error {
@@ -44,6 +45,8 @@ export function encodeChunk(memory: ProjectMemory, plan: ChunkPlan): ChunkStatem
     if (rows.length > 0) send(statement(rows));
   };
 
+  // First, so that it finds the agents as they were: what this chunk adds is judged by what it brings.
+  for (const [harness, from] of plan.rejudged) send(rejudge(projectId, from, harness));
   some(modelRows(memory, plan), (rows) => models.insertIfAbsent(projectId, rows));
   for (const statement of [...agentStatements(projectId, plan), ...sessionStatements(projectId, plan)])
     send(statement);

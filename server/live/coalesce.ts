@@ -32,6 +32,8 @@ export type Notice =
   | { from: string; ended: string }
   /** A project was created, renamed, archived, unarchived or deleted. */
   | { from: string; projects: true }
+  /** The policy of this project changed. */
+  | { from: string; policy: number }
   /** The journals of these projects have new rows. */
   | { from: string; journaled: number[] }
   /** What became of requests that another process received. */
@@ -58,7 +60,7 @@ export function decodeNotice(text: string): Notice | undefined {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value !== "object" || value === null) return undefined;
-    const { from, changes, everything, ended, projects, journaled, replies } = value as Record<
+    const { from, changes, everything, ended, projects, policy, journaled, replies } = value as Record<
       string,
       unknown
     >;
@@ -66,6 +68,7 @@ export function decodeNotice(text: string): Notice | undefined {
     if (everything === true) return { from, everything };
     if (typeof ended === "string") return { from, ended };
     if (projects === true) return { from, projects };
+    if (Number.isInteger(policy)) return { from, policy: policy as number };
     if (Array.isArray(journaled)) return { from, journaled: journaled.filter(Number.isInteger) };
     if (Array.isArray(replies)) return { from, replies: replies.filter(isReply) };
     if (!Array.isArray(changes) || !changes.every(isChange)) return undefined;

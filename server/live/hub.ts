@@ -43,6 +43,10 @@ export interface LiveHub {
   projectsChanged(): void;
   /** Called when the list of projects changed in another process, or may have. */
   onProjectsChanged(listener: () => void): () => void;
+  /** Tells the other processes that a project's policy changed. */
+  policyChanged(projectId: number): void;
+  /** Called with the project whose policy changed in another process; null: any may have. */
+  onPolicyChanged(listener: (projectId: number | null) => void): () => void;
   /** Tells the other processes that a project's journal has new rows. */
   journaled(projectId: number): void;
   onJournaled(listener: (projectId: number) => void): () => void;
@@ -69,6 +73,7 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
   const subscribers = new Map<number, Set<ChangeListener>>();
   const endListeners = new Set<EndListener>();
   const projectListeners = new Set<() => void>();
+  const policyListeners = new Set<(projectId: number | null) => void>();
   const lossListeners = new Set<() => void>();
 
   let pending: Changes = new Map();
@@ -76,6 +81,7 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
   let unsent: Changes = new Map();
   const unsentEnds = new Set<string>();
   let unsentProjects = false;
+  const unsentPolicies = new Set<number>();
   const unsentJournaled = new Set<number>();
   const unsentReplies: Reply[] = [];
   const journaledListeners = new Set<(projectId: number) => void>();
@@ -97,6 +103,7 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
       for (const projectId of subscribers.keys()) tell(projectId, null);
       for (const fn of endListeners) guarded(() => fn(null));
       for (const fn of projectListeners) guarded(fn);
+      for (const fn of policyListeners) guarded(() => fn(null));
       send();
     },
     onLost: () => {
@@ -109,6 +116,8 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
       for (const fn of endListeners) guarded(() => fn(notice.ended));
     } else if ("projects" in notice) {
       for (const fn of projectListeners) guarded(fn);
+    } else if ("policy" in notice) {
+      for (const fn of policyListeners) guarded(() => fn(notice.policy));
     } else if ("journaled" in notice) {
       for (const id of notice.journaled) for (const fn of journaledListeners) guarded(() => fn(id));
     } else if ("replies" in notice) {
@@ -166,7 +175,8 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
       sending = undefined;
       if (!listener.connected()) return;
       if (unsentJournaled.size > 0 || unsentReplies.length > 0) send();
-      else if (unsent.size > 0 || unsentEnds.size > 0 || unsentProjects) schedule();
+      else if (unsent.size > 0 || unsentEnds.size > 0 || unsentPolicies.size > 0 || unsentProjects)
+        schedule();
     });
   }
 
@@ -175,6 +185,13 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
     for (const ended of unsentEnds) {
       if (!(await listener.notify(JSON.stringify({ from: self, ended } satisfies Notice)))) return;
       unsentEnds.delete(ended);
+    }
+    for (const policy of unsentPolicies) {
+      // First, so that a change meanwhile is sent again.
+      unsentPolicies.delete(policy);
+      if (await listener.notify(JSON.stringify({ from: self, policy } satisfies Notice))) continue;
+      unsentPolicies.add(policy);
+      return;
     }
     if (unsentProjects) {
       unsentProjects = false;
@@ -230,6 +247,14 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
       projectListeners.add(fn);
       return () => void projectListeners.delete(fn);
     },
+    policyChanged(projectId) {
+      unsentPolicies.add(projectId);
+      send();
+    },
+    onPolicyChanged(fn) {
+      policyListeners.add(fn);
+      return () => void policyListeners.delete(fn);
+    },
     journaled(projectId) {
       unsentJournaled.add(projectId);
       send();
@@ -266,6 +291,7 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
       subscribers.clear();
       endListeners.clear();
       projectListeners.clear();
+      policyListeners.clear();
       lossListeners.clear();
     },
   };

@@ -27,6 +27,8 @@ export const PROJECT_TABLES: Readonly<Record<string, string>> = {
   boundary_rollups: "grain, harness, bucket, type",
   rollup_names: "day, harness, model",
   ingest_counts: "day, outcome",
+  policy_versions: "generation",
+  policy_steps: "revision",
 };
 
 const STATEMENTS = Object.entries(PROJECT_TABLES).map(

@@ -77,6 +77,10 @@ const anyState: fc.Arbitrary<AgentState> = fc.record({
     { maxLength: 3 },
   ),
   unmatched: fc.array(report, { maxLength: 2 }),
+  told: fc.array(fc.record({ threshold: fc.constantFrom(...THRESHOLD_NAMES), model: maybe(name), tokens }), {
+    maxLength: 3,
+  }),
+  generation: index,
 });
 
 const anyWindow: fc.Arbitrary<WindowSummary> = fc.record({

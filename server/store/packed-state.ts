@@ -7,6 +7,7 @@ import type {
   KnownLevel,
   Peak,
   Summary,
+  ThresholdName,
   WindowSummary,
 } from "@plimsoll/protocol";
 
@@ -41,7 +42,12 @@ type PackedState = [
   pending: PackedBoundary[],
   levels: PackedLevel[],
   unmatched: readonly (CrossingReport | OldReport)[],
+  /** These two are left out while they say nothing. */
+  told?: readonly PackedLine[],
+  generation?: number,
 ];
+
+type PackedLine = [threshold: ThresholdName, model: Maybe<string>, tokens: number];
 
 type PackedNumbering = [
   openers: number,
@@ -105,9 +111,9 @@ export function unpackStored(text: string): StoredState {
 
 /** Two states are the same exactly if their texts are. */
 export function packState(state: AgentState): string {
-  const { tail, lastMark, numbering } = state;
+  const { tail, lastMark, numbering, told, generation } = state;
   const { anchor, sequence } = numbering;
-  const packed: Nullish<PackedState> = [
+  const packed: Nullish<Always<PackedState>> = [
     tail && [tail.window, tail.seq, tail.at, tail.key],
     state.lastTurnAt,
     lastMark && [lastMark.window, lastMark.at, lastMark.id],
@@ -145,8 +151,13 @@ export function packState(state: AgentState): string {
     ]),
     state.unmatched,
   ];
-  return JSON.stringify(packed);
+  if (told.length === 0 && generation === 0) return JSON.stringify(packed);
+  const lines = told.map(({ threshold, model, tokens }) => [threshold, model, tokens]);
+  return JSON.stringify([...packed, lines, generation]);
 }
+
+/** A packed state without the positions that may be missing. */
+type Always<T> = T extends [...infer Rest, told?: readonly PackedLine[], generation?: number] ? Rest : never;
 
 /** The packed form before JSON turns what is undefined into null. */
 type Nullish<T> = T extends null
@@ -193,6 +204,7 @@ function stateOf(packed: PackedState): AgentState {
   const [
     tail, lastTurnAt, lastMark, [openers, anchor, countedAt, sequence], reported, model, current, currentAt,
     currentEstimated, currentWindow, windowTokens, windowSource, uncounted, recent, above, pending, levels, unmatched,
+    told = [], generation = 0,
   ] = packed;
   return {
     tail: tail === null ? undefined : { window: tail[0], seq: tail[1], at: tail[2], key: tail[3] },
@@ -220,6 +232,8 @@ function stateOf(packed: PackedState): AgentState {
     above,
     pending: pending.map(boundaryOf),
     ...reportsOf(levels, unmatched),
+    told: told.map(([threshold, model, tokens]) => ({ threshold, model: model ?? undefined, tokens })),
+    generation,
   };
 }
 

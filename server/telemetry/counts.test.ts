@@ -1,5 +1,5 @@
-import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { PolicyBook } from "../policy/policy-book.ts";
 import { NAMES_PER_DAY, OTHER } from "../store/rollup-names.ts";
 import { type TestDatabase, testDatabase } from "../testing/database.ts";
 import { readCounts } from "./counts.ts";
@@ -45,7 +45,7 @@ test.each([
   const reader: FreshReader = {
     prisma: database.prisma,
     projectId: 1,
-    thresholds: DEFAULT_THRESHOLDS,
+    policy: PolicyBook.empty,
     now: 0,
     lag: { events: 0, ms: 0 },
   };

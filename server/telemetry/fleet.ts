@@ -1,8 +1,16 @@
-import type { FleetAgent, FleetPart, FleetPartQuery, FleetQuery, FleetView } from "@plimsoll/protocol";
+import type {
+  FleetAgent,
+  FleetPart,
+  FleetPartQuery,
+  FleetQuery,
+  FleetView,
+  ThresholdTimeline,
+} from "@plimsoll/protocol";
 import { Prisma } from "../db/client.ts";
+import { readTimelines } from "../policy/reader-timelines.ts";
 import { slotOf } from "../store/buckets.ts";
 import { type FreshReader, iso, LIVE_FOR, type Reader } from "./reader.ts";
-import { type AgentFacts, agentView } from "./views.ts";
+import { type AgentFacts, agentView, judgedAt } from "./views.ts";
 
 /** The condition on `agents a` joined with `sessions s` under which an agent is live. */
 export function liveAgents({ projectId, now }: Reader, harness: string | undefined): Prisma.Sql {
@@ -31,7 +39,7 @@ export async function readFleet(reader: FreshReader, query: FleetQuery): Promise
   const rows = await readRows(reader, liveAgents(reader, query.harness), query.limit);
   return {
     generated_at: iso(reader.now),
-    agents: rows.map((row) => fleetAgent(reader, row)),
+    agents: await fleetAgents(reader, rows),
     more: Math.max(0, (rows[0]?.total ?? 0) - rows.length),
   };
 }
@@ -46,7 +54,7 @@ export async function readFleetPart(reader: FreshReader, query: FleetPartQuery):
   ]);
   return {
     generated_at: iso(reader.now),
-    agents: rows.map((row) => fleetAgent(reader, row)),
+    agents: await fleetAgents(reader, rows),
     live: total?.count ?? 0,
   };
 }
@@ -75,10 +83,18 @@ function readRows(reader: Reader, where: Prisma.Sql, limit: number): Promise<Row
     ) p ON true ORDER BY ${order}`;
 }
 
-function fleetAgent(reader: Reader, row: Row): FleetAgent {
+async function fleetAgents(reader: Reader, rows: readonly Row[]): Promise<FleetAgent[]> {
+  const timelineOf = await readTimelines(
+    reader,
+    rows.map(({ harness }) => harness),
+  );
+  return rows.map((row) => fleetAgent(row, timelineOf(row.harness), judgedAt(row, false, reader.now)));
+}
+
+function fleetAgent(row: Row, timeline: ThresholdTimeline, at: number): FleetAgent {
   const { session, title, kind, harness, placeType, placeDetail } = row;
   // Added to the view itself: hundreds of copies of thirty fields are a good part of this answer's time.
-  return Object.assign(agentView(row, reader.thresholds), {
+  return Object.assign(agentView(row, timeline, at), {
     session,
     title,
     kind,

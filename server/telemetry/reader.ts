@@ -1,13 +1,14 @@
-import type { Thresholds } from "@plimsoll/protocol";
 import type { PrismaClient } from "../db/client.ts";
 import type { Sql } from "../db/sql.ts";
 import { PlimsollError } from "../errors.ts";
+import type { PolicyBook } from "../policy/policy-book.ts";
 
 /** What every read model needs. */
 export interface Reader {
   prisma: PrismaClient;
   projectId: number;
-  thresholds: Thresholds;
+  /** The project's policy, as this process knows it. */
+  policy: PolicyBook;
   /** Epoch ms. */
   now: number;
 }

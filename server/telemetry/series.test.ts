@@ -1,13 +1,7 @@
-import {
-  addBins,
-  binOf,
-  DEFAULT_THRESHOLDS,
-  percentile,
-  type SeriesMetric,
-  SeriesQuery,
-} from "@plimsoll/protocol";
+import { addBins, binOf, percentile, type SeriesMetric, SeriesQuery } from "@plimsoll/protocol";
 import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { PolicyBook } from "../policy/policy-book.ts";
 import { ALL, GRAINS } from "../store/buckets.ts";
 import { OTHER } from "../store/rollup-names.ts";
 import { type TestDatabase, testDatabase } from "../testing/database.ts";
@@ -23,7 +17,7 @@ let reader: FreshReader;
 beforeAll(async () => {
   database = await testDatabase();
   const { prisma } = database;
-  reader = { prisma, projectId: 1, thresholds: DEFAULT_THRESHOLDS, now: 0, lag: { events: 0, ms: 0 } };
+  reader = { prisma, projectId: 1, policy: PolicyBook.empty, now: 0, lag: { events: 0, ms: 0 } };
 });
 afterAll(() => database.close());
 beforeEach(() => database.prisma.rollup.deleteMany());

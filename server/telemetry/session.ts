@@ -3,16 +3,18 @@ import type {
   CrossingView,
   DropHint,
   SessionDetail,
+  ToldLine,
   WindowSummary,
   WindowView,
 } from "@plimsoll/protocol";
-import { DEFAULT_AGENT, isBoundary } from "@plimsoll/protocol";
+import { DEFAULT_AGENT, isBoundary, learnLine } from "@plimsoll/protocol";
 import type { Agent, Boundary, Crossing, Session, Window } from "../db/generated/client.ts";
 import { PlimsollError } from "../errors.ts";
+import { readTimelines } from "../policy/reader-timelines.ts";
 import { BOUNDARY_ORIGIN, crossingOriginOf } from "../store/codes.ts";
 import { unpackStored } from "../store/packed-state.ts";
 import { type FreshReader, iso, type Reader } from "./reader.ts";
-import { agentView, sessionRow } from "./views.ts";
+import { agentView, judgedAt, sessionRow, sessionStatus } from "./views.ts";
 
 const MOST_AGENTS = 500;
 const MOST_WINDOWS = 2_000;
@@ -49,6 +51,8 @@ export async function readSession(reader: FreshReader, id: string): Promise<Sess
     prisma.crossing.findMany({ where: owned, orderBy: [{ at: "desc" }, { id: "desc" }], take: MOST_MARKS }),
   ]);
   windows.sort((a, b) => a.index - b.index);
+  const timeline = (await readTimelines(reader, [session.harness]))(session.harness);
+  const status = sessionStatus(session, reader.now);
   const names = new Map(agents.map((agent) => [agent.id, agent.name]));
   const main =
     agents.find((agent) => agent.name === DEFAULT_AGENT) ??
@@ -57,16 +61,26 @@ export async function readSession(reader: FreshReader, id: string): Promise<Sess
   return {
     session: sessionRow(session, reader.now),
     main_agent_id: main?.id ?? null,
-    agents: agents.map((agent) => agentView(agent, reader.thresholds)),
+    agents: agents.map((agent) =>
+      agentView(agent, timeline, judgedAt(agent, status !== "live", reader.now), toldBy(crossings, agent)),
+    ),
     more_agents: Math.max(0, session.agents - agents.length),
     windows: windowViews(agents, windows),
     boundaries: firstOf(boundaries)
       .reverse()
       .map((row) => boundaryView(row, names)),
-    crossings: crossings.reverse().map((row) => crossingView(row, names)),
-    thresholds: reader.thresholds,
-    threshold_origin: "default",
+    crossings: crossings.toReversed().map((row) => crossingView(row, names)),
   };
+}
+
+/** The lines that an agent's harness reported. Its state has them as well, until it is dropped. */
+function toldBy(newestFirst: readonly Crossing[], { id, model }: Agent): readonly ToldLine[] {
+  let told: readonly ToldLine[] = [];
+  for (const { agentId, origin, threshold, up, thresholdTokens, contextTokens } of newestFirst.toReversed()) {
+    if (agentId !== id || crossingOriginOf(origin) === "derived") continue;
+    told = learnLine(told, { threshold, up, thresholdTokens, contextTokens }, model ?? undefined);
+  }
+  return told;
 }
 
 /** The agents of a session, the first heard from first. Of very many, the main agent and those with the most turns. */

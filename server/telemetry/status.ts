@@ -3,6 +3,7 @@ import { utilizationOf } from "@plimsoll/protocol";
 import { Prisma } from "../db/client.ts";
 import { ALL, slotOf } from "../store/buckets.ts";
 import { coveringBuckets } from "./buckets.ts";
+import { readCommonLines } from "./common-lines.ts";
 import { liveAgents } from "./fleet.ts";
 import { type FreshReader, iso, type Reader, type Span, spanOf } from "./reader.ts";
 
@@ -10,10 +11,11 @@ import { type FreshReader, iso, type Reader, type Span, spanOf } from "./reader.
 export async function readStatus(reader: FreshReader, query: StatusQuery): Promise<FleetStatus> {
   const span = spanOf(query);
   const before = { from: Math.max(0, span.from - (span.to - span.from)), to: span.from };
-  const [totals, previous, now] = await Promise.all([
+  const [totals, previous, now, lines] = await Promise.all([
     readTotals(reader, span, query.harness),
     readTotals(reader, before, query.harness),
     readNow(reader, query.harness),
+    readCommonLines(reader, query.harness),
   ]);
   return {
     generated_at: iso(reader.now),
@@ -22,8 +24,7 @@ export async function readStatus(reader: FreshReader, query: StatusQuery): Promi
     ...now,
     totals,
     previous,
-    thresholds: reader.thresholds,
-    threshold_origin: "default",
+    ...lines,
   };
 }
 

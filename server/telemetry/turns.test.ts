@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { DEFAULT_THRESHOLDS, type TurnView } from "@plimsoll/protocol";
+import type { TurnView } from "@plimsoll/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { PolicyBook } from "../policy/policy-book.ts";
 import type { TurnRow } from "../store/turns.ts";
 import { plainTurn } from "../testing/any-turns.ts";
 import { type TestDatabase, testDatabase } from "../testing/database.ts";
@@ -51,7 +52,7 @@ async function store(histories: readonly (readonly Partial<TurnRow>[])[], turns?
 }
 
 async function page(id: string, limit: number, cursor?: string) {
-  const reader = { prisma: database.prisma, projectId: 1, thresholds: DEFAULT_THRESHOLDS, now: 0 };
+  const reader = { prisma: database.prisma, projectId: 1, policy: PolicyBook.empty, now: 0 };
   return readTurns(reader, { id, limit, ...(cursor !== undefined && { cursor }) });
 }
 

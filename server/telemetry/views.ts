@@ -1,15 +1,19 @@
 import type {
   AgentView,
   AppliedThreshold,
+  InForce,
   SessionStatus,
   SessionSummary,
-  Thresholds,
+  ThresholdTimeline,
+  ToldLine,
 } from "@plimsoll/protocol";
 import {
   EMPTY_STATE,
   forecast,
+  judgedBy,
   lineOf,
   loadOf,
+  reportedLine,
   THRESHOLD_NAMES,
   thresholdText,
   thresholdTokens,
@@ -22,15 +26,36 @@ import { iso, LIVE_FOR } from "./reader.ts";
 
 type SessionKind = SessionSummary["kind"];
 
+/** How an agent is judged. */
+interface Judgement {
+  inForce: InForce;
+  /** What its harness reported of its lines. */
+  told: readonly ToldLine[];
+}
+
+/**
+ * The time at which an agent's lines are shown, epoch ms: now, or that of its last event if no more are expected. A policy of later
+ * does not move the lines of what is over.
+ */
+export function judgedAt(agent: Pick<AgentFacts, "lastAt">, isOver: boolean, now: number): number {
+  const last = agent.lastAt.getTime();
+  return isOver ? last : Math.max(now, last);
+}
+
 /** The thresholds of a window in tokens; those that are off, or need a size nobody knows, are left out. */
-export function appliedThresholds(
-  thresholds: Thresholds,
+function appliedThresholds(
+  { inForce, told }: Judgement,
+  model: string | undefined,
   windowTokens: number | undefined,
 ): AppliedThreshold[] {
+  const thresholds = judgedBy(inForce, told, model);
   return THRESHOLD_NAMES.flatMap((name) => {
     const value = thresholds[name];
     const tokens = thresholdTokens(name, value, windowTokens);
-    return tokens === undefined ? [] : [{ name, label: thresholdText(value), tokens }];
+    if (tokens === undefined) return [];
+    const isReported = reportedLine(inForce, told, model, name) !== undefined;
+    const source = isReported ? "reported" : inForce.sources[name];
+    return [{ name, label: thresholdText(value), tokens, source }];
   });
 }
 
@@ -54,15 +79,27 @@ export type AgentFacts = Omit<
   | "warnings"
 >;
 
-export function agentView(agent: AgentFacts, thresholds: Thresholds): AgentView {
+/**
+ * @param at see `judgedAt`
+ * @param toldBefore what its harness reported of its lines, for an agent whose state is gone
+ */
+export function agentView(
+  agent: AgentFacts,
+  timeline: ThresholdTimeline,
+  at: number,
+  toldBefore: readonly ToldLine[] = [],
+): AgentView {
   const {
     recent,
     pending: marks,
     uncounted,
-  } = agent.state === null ? EMPTY_STATE : unpackStored(agent.state).state;
+    told,
+  } = agent.state === null ? { ...EMPTY_STATE, told: toldBefore } : unpackStored(agent.state).state;
+  const model = agent.model ?? undefined;
+  const judgement = { inForce: timeline.at(at, model), told };
   const windowTokens = agent.currentWindow ?? undefined;
   const contextTokens = agent.currentTokens ?? undefined;
-  const line = lineOf(thresholds, windowTokens);
+  const line = lineOf(judgedBy(judgement.inForce, told, model), windowTokens);
   const utilization = utilizationOf(contextTokens, windowTokens);
   const ahead = forecast(recent, line?.tokens);
   const pending = marks.at(-1);
@@ -88,7 +125,8 @@ export function agentView(agent: AgentFacts, thresholds: Thresholds): AgentView 
             utilization: utilizationOf(agent.peakTokens, agent.peakWindow ?? undefined) ?? null,
             at: iso(agent.peakAt),
           },
-    thresholds: appliedThresholds(thresholds, windowTokens),
+    thresholds: appliedThresholds(judgement, model, windowTokens),
+    policy_generation: judgement.inForce.generation,
     line: line ?? null,
     load: loadOf(contextTokens, line) ?? null,
     forecast: { reason: ahead.reason, turns: ahead.turns ?? null, growth: ahead.growth ?? null },

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { PolicyBook } from "../policy/policy-book.ts";
 import { type TestDatabase, testDatabase } from "../testing/database.ts";
 import { readModelWindows } from "./windows.ts";
 
@@ -15,7 +15,7 @@ it("counts agents that wait to be recomputed, without those set aside and those 
   await database.prisma.refold.createMany({
     data: [refold(1, "window_size"), refold(1, "window_size"), refold(1, "failed"), refold(2, "window_size")],
   });
-  const reader = { prisma: database.prisma, projectId: 1, thresholds: DEFAULT_THRESHOLDS, now: 0 };
+  const reader = { prisma: database.prisma, projectId: 1, policy: PolicyBook.empty, now: 0 };
   expect(await readModelWindows(reader)).toEqual({
     windows: [],
     more_windows: 0,

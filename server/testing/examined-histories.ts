@@ -1,4 +1,4 @@
-import { DEFAULT_THRESHOLDS, type DoctorReport } from "@plimsoll/protocol";
+import type { DoctorReport } from "@plimsoll/protocol";
 import { type ExamineOptions, examine } from "../doctor/examine.ts";
 import { setTestWindows, type TestIngest, testIngest } from "./ingest.ts";
 
@@ -21,7 +21,7 @@ export async function examinedHistories(): Promise<ExaminedHistories> {
   await sendHistories(path);
 
   function examined(options: Partial<ExamineOptions> = {}) {
-    const reader = { projectId: 1, thresholds: DEFAULT_THRESHOLDS };
+    const reader = { projectId: 1 };
     const clock = () => performance.now();
     return examine(reader, { databaseUrl: path.databaseUrl, clock, budget: BUDGET, ...options });
   }

@@ -16,6 +16,7 @@ import { createLiveStreams } from "../http/live.ts";
 import { type ServeOptions, serve } from "../http/serve.ts";
 import type { QueueState } from "../ingest/admission.ts";
 import { createLiveHub } from "../live/hub.ts";
+import { Policies } from "../policy/policies.ts";
 import type { FleetGauges } from "../telemetry/gauges.ts";
 import { LOCAL } from "./actor.ts";
 import { type TestDatabase, testDatabase } from "./database.ts";
@@ -51,8 +52,10 @@ export async function startHttpStack(
   const { access, keys, browsers, localToken, projects, onEnded } = control;
   const local = (await readFile(join(home, LOCAL_TOKEN_FILE), "utf8")).trim();
   const instruments = createInstruments();
+  const policies = new Policies({ prisma, hub, log, clock: Date.now });
   const streams = createLiveStreams({
     hub,
+    policies,
     access,
     onEnded,
     onClients: instruments.liveClients,
@@ -84,7 +87,7 @@ export async function startHttpStack(
     host: "127.0.0.1",
     port: 0,
     hostRules,
-    events: options.events ?? (async () => ({ accepted: 1 })),
+    events: options.events ?? (async () => ({ answer: { accepted: 1, rejected: [] }, headers: {} })),
     machine,
     pages: options.pages ?? ((_: IncomingMessage, outgoing: ServerResponse) => void outgoing.end("a page")),
     access,
@@ -103,6 +106,7 @@ export async function startHttpStack(
     projects,
     local,
     streams,
+    policies,
     /** Creates a key with these scopes. Returns its id and the header to send. */
     async key(...scopes: Scope[]) {
       const { secret, id } = await keys.create(1, { name: "test", scopes }, LOCAL);
@@ -112,6 +116,7 @@ export async function startHttpStack(
     send: (path: string, sent: SentRequest = {}) => send(server.port, path, sent),
     async stop() {
       await server.close();
+      policies.stop();
       await control.stop();
       await hub.stop();
       if (!options.database) await database.close();

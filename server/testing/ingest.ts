@@ -1,5 +1,4 @@
 import type { IngestAnswer } from "@plimsoll/protocol";
-import { DEFAULT_THRESHOLDS } from "@plimsoll/protocol";
 import { type Logger, pino } from "pino";
 import type { PrismaClient } from "../db/client.ts";
 import { type OpenedIngest, openIngest } from "../ingest/index.ts";
@@ -56,7 +55,6 @@ export async function testIngest({
         url,
         log,
         clock,
-        thresholds: () => DEFAULT_THRESHOLDS,
         signals: signals(),
         projects: async () =>
           (await prisma.project.findMany({ where: { deletingAt: null } })).map(({ id }) => id),

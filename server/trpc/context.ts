@@ -1,4 +1,3 @@
-import type { Thresholds } from "@plimsoll/protocol";
 import type { Browsers } from "../access/browser.ts";
 import type { Keys } from "../access/keys.ts";
 import type { Principal } from "../access/principal.ts";
@@ -7,6 +6,7 @@ import type { Audit } from "../audit/audit.ts";
 import type { PrismaClient } from "../db/client.ts";
 import type { Demo } from "../demo/run.ts";
 import type { Command } from "../ingest/journal-entry.ts";
+import type { Policies } from "../policy/policies.ts";
 import type { Projects } from "../projects/projects.ts";
 import type { SharedReads } from "../shared-reads.ts";
 import type { Behind, FreshnessSource } from "../telemetry/reader.ts";
@@ -27,7 +27,7 @@ export interface Services {
   /** Has the projector do something; resolves once it is done. */
   command: (projectId: number, command: Command) => Promise<void>;
   freshness: FreshnessSource;
-  thresholds: (projectId: number) => Thresholds;
+  policies: Pick<Policies, "bookOf" | "save">;
   /** Bounds the calls of each key. */
   reads: Quota;
   demo: Pick<Demo, "view" | "start" | "stop">;

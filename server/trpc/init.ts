@@ -47,6 +47,7 @@ const CODES = {
   403: "FORBIDDEN",
   404: "NOT_FOUND",
   409: "CONFLICT",
+  412: "PRECONDITION_FAILED",
   413: "PAYLOAD_TOO_LARGE",
   415: "UNSUPPORTED_MEDIA_TYPE",
   429: "TOO_MANY_REQUESTS",
@@ -75,10 +76,10 @@ const statusKept = t.procedure.use(async ({ next }) => {
 export function procedure(scope: Scope) {
   return statusKept.use(async ({ ctx, next, path }) => {
     const principal = requireScope(await ctx.principal, scope);
-    const { prisma, thresholds, sharedReads, clock, reads } = ctx.services;
+    const { prisma, policies, sharedReads, clock, reads } = ctx.services;
     reads.take(principal.keyId, 1);
     const { projectId } = principal;
-    const reader: Reader = { prisma, projectId, thresholds: thresholds(projectId), now: clock() };
+    const reader: Reader = { prisma, projectId, policy: await policies.bookOf(projectId), now: clock() };
     /** Reads once for all who ask this procedure for the same at the same time. */
     const shared = <T>(input: unknown, read: () => Promise<T>) =>
       sharedReads.ask(`${projectId}/${path}/${JSON.stringify(input)}`, read);

@@ -20,9 +20,10 @@ export function fleetAgent(given: Partial<FleetAgent> = {}): FleetAgent {
     after_boundary: null,
     peak: { tokens: 211_000, window_tokens: 1_000_000, utilization: 0.211, at: time(3_600_000) },
     thresholds: [
-      { name: "warning", label: "15%", tokens: 150_000 },
-      { name: "ceiling", label: "20%", tokens: 200_000 },
+      { name: "warning", label: "15%", tokens: 150_000, source: "policy" },
+      { name: "ceiling", label: "20%", tokens: 200_000, source: "policy" },
     ],
+    policy_generation: 1,
     line: { threshold: "ceiling", tokens: 200_000 },
     load: 0.96,
     forecast: { reason: "rising", turns: 4, growth: 2_000 },
@@ -81,7 +82,7 @@ export function fleetStatus(given: Partial<FleetStatus> = {}): FleetStatus {
     totals: totals(),
     previous: totals({ peak_utilization: 0.183, subticks: 20, restarts: 2 }),
     thresholds: { warning: "15%", ceiling: "20%", soft: "70%", hard: "90%", reserve: null },
-    threshold_origin: "default",
+    threshold_origin: "policy",
     ...given,
   };
 }

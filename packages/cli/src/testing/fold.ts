@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { FoldResult, MarkFacts, PlimsollEventInput, TurnFacts } from "@plimsoll/protocol";
 import {
+  constantTimeline,
   DEFAULT_THRESHOLDS,
   foldAgent,
   markFacts,
@@ -37,7 +38,10 @@ export function foldEvents(inputs: readonly PlimsollEventInput[]): Map<string, F
   return new Map(
     [...agents].map(([key, { turns, marks }]) => [
       key,
-      foldAgent([...turns.values()], [...marks.values()], { thresholds: DEFAULT_THRESHOLDS, lookups }),
+      foldAgent([...turns.values()], [...marks.values()], {
+        thresholds: constantTimeline(DEFAULT_THRESHOLDS),
+        lookups,
+      }),
     ]),
   );
 }

@@ -17,6 +17,8 @@ export const AUDIT_ACTIONS = [
   "project_archived",
   "project_unarchived",
   "project_deleted",
+  "policy_saved",
+  "policy_rolled_back",
   "backup_written",
   "backup_restored",
 ] as const;
@@ -35,6 +37,7 @@ export const AUDIT_TOPICS = {
     "project_unarchived",
     "project_deleted",
   ],
+  policies: ["policy_saved", "policy_rolled_back"],
   backups: ["backup_written", "backup_restored"],
 } as const satisfies Record<string, readonly AuditAction[]>;
 export type AuditTopic = keyof typeof AUDIT_TOPICS;

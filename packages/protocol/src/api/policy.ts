@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { PolicySettings } from "../policy/policy-schema.ts";
+import { PolicyBody, PolicySettings } from "../policy/policy-schema.ts";
 
 /** Header of every answer to events and policies: the project's newest generation. */
 export const GENERATION_HEADER = "Plimsoll-Policy-Generation";
@@ -24,3 +24,24 @@ export const PolicyAnswer = z.object({
   settings: PolicySettings,
 });
 export type PolicyAnswer = z.infer<typeof PolicyAnswer>;
+
+/** The newest version of a project's whole policy. Its ETag is the hash in quotes. */
+export const WholePolicy = z.object({
+  generation: z.number().int().nonnegative(),
+  /** The sha256 of the canonical JSON of `policy`, in hexadecimal digits. */
+  hash: z.string(),
+  policy: PolicyBody,
+});
+export type WholePolicy = z.infer<typeof WholePolicy>;
+
+/** From when on a policy counts: `history` judges what is recorded by it as well. */
+export const POLICY_STARTS = ["now", "history"] as const;
+
+/** The body of `PUT /api/v1/policy`. The header `If-Match` names the generation that was changed. */
+export const SavePolicyInput = z.object({
+  /** Checked by `readPolicy`, which names every mistake. */
+  policy: z.unknown(),
+  reason: z.string().trim().min(3, "say why, in a few words").max(500),
+  from: z.enum(POLICY_STARTS).optional(),
+});
+export type SavePolicyInput = z.infer<typeof SavePolicyInput>;

@@ -2,9 +2,8 @@ import { z } from "zod";
 import { COMPOSITION_PARTS, SESSION_KINDS } from "../events/events.ts";
 import { CROSSING_ORIGINS } from "../history/crossings.ts";
 import { DROP_HINTS } from "../history/mark.ts";
-import { Thresholds } from "../history/thresholds.ts";
 import { WINDOW_SOURCES } from "../history/window.ts";
-import { AgentView, SessionStatus, ThresholdOrigin } from "./read.ts";
+import { AgentView, SessionStatus } from "./read.ts";
 
 /** What the metrics API answers about sessions, as a list and one by one. Units as in `read.ts`. */
 const time = z.iso.datetime({ offset: true });
@@ -109,8 +108,6 @@ export const SessionDetail = z.object({
   /** Of the listed agents. Newest 1,000 with up to 1 MB of details, oldest first. */
   boundaries: z.array(BoundaryView),
   crossings: z.array(CrossingView),
-  thresholds: Thresholds,
-  threshold_origin: ThresholdOrigin,
 });
 export type SessionDetail = z.infer<typeof SessionDetail>;
 

@@ -4,6 +4,7 @@ import { FORECAST_REASONS } from "../history/forecast.ts";
 import { BOUNDARY_TYPES } from "../history/mark.ts";
 import { THRESHOLD_NAMES, Thresholds } from "../history/thresholds.ts";
 import { WINDOW_SOURCES } from "../history/window.ts";
+import { THRESHOLD_SOURCES } from "../policy/in-force.ts";
 
 /** What the metrics API answers. Tokens are whole numbers, shares are fractions, times RFC 3339. */
 const time = z.iso.datetime({ offset: true });
@@ -12,14 +13,17 @@ const tokens = z.number().int();
 export const Range = z.object({ from: time, to: time });
 export type Range = z.infer<typeof Range>;
 
-/** Where the thresholds in force come from. */
-export const ThresholdOrigin = z.enum(["default", "policy"]);
+/** Where the thresholds of several agents come from. */
+export const ThresholdOrigin = z.enum([...THRESHOLD_SOURCES, "mixed"]);
+export type ThresholdOrigin = z.infer<typeof ThresholdOrigin>;
 
 export const AppliedThreshold = z.object({
   name: z.enum(THRESHOLD_NAMES),
   /** As written in the policy: `15%`, `150000`, `-20000`. */
   label: z.string(),
   tokens,
+  /** Acknowledged or reported by the harness, of a policy that it has not acknowledged, or the default of its family. */
+  source: z.enum(THRESHOLD_SOURCES),
 });
 export type AppliedThreshold = z.infer<typeof AppliedThreshold>;
 
@@ -51,6 +55,8 @@ export const AgentView = z.object({
     .object({ tokens, window_tokens: tokens.nullable(), utilization: z.number().nullable(), at: time })
     .nullable(),
   thresholds: z.array(AppliedThreshold),
+  /** Of the policy that is in force; 0 without one. */
+  policy_generation: z.number().int(),
   line: z.object({ threshold: z.enum(THRESHOLD_NAMES), tokens }).nullable(),
   /** context_tokens ÷ tokens at the line. */
   load: z.number().nullable(),
@@ -136,6 +142,7 @@ export const FleetStatus = z.object({
   totals: FleetTotals,
   /** The same over the period of equal length just before. */
   previous: FleetTotals,
+  /** Those that all harnesses heard from lately have in common; the others are null. */
   thresholds: Thresholds,
   threshold_origin: ThresholdOrigin,
 });

@@ -3,6 +3,7 @@ import type { DropHint } from "./mark.ts";
 import type { ThresholdName } from "./thresholds.ts";
 import type { Numbering, TurnPosition } from "./timeline.ts";
 import { NO_NUMBERING } from "./timeline.ts";
+import type { ToldLine } from "./told-lines.ts";
 import type { TurnFacts } from "./turn.ts";
 import type { WindowSource } from "./window.ts";
 
@@ -67,6 +68,10 @@ export interface AgentState {
   levels: readonly KnownLevel[];
   /** Reports since the latest level that match no level yet; the next level may be the one they mean. */
   unmatched: readonly CrossingReport[];
+  /** Where thresholds lie according to the harness. */
+  told: readonly ToldLine[];
+  /** Generation of the policy in force at the latest counted turn; 0 without a policy. */
+  generation: number;
 }
 
 export interface TurnReading {
@@ -121,6 +126,8 @@ export const EMPTY_STATE: AgentState = {
   pending: [],
   levels: [],
   unmatched: [],
+  told: [],
+  generation: 0,
 };
 
 /** Time of the latest event that a state has seen. Epoch ms; negative infinity if it has seen none. */

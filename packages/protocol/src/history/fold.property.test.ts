@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { constantTimeline, thresholdTimeline } from "../policy/in-force.ts";
 import { EMPTY_STATE } from "./agent-state.ts";
 import type { FoldOptions } from "./fold.ts";
 import { extendAgent, foldAgent } from "./fold.ts";
@@ -102,8 +103,36 @@ const cuts = fc.oneof(
   fc.constant(Array.from({ length: 30 }, (_, index) => index)),
 );
 
+/** Policies that change in the middle of a history, with or without acknowledgement. */
+const changing = fc
+  .array(
+    fc.record({
+      at: fc.integer({ min: 0, max: 30 }),
+      thresholds,
+      status: fc.constantFrom("received", "applied", "overridden", "rejected", undefined),
+    }),
+    { maxLength: 4 },
+  )
+  .map((chosen) =>
+    thresholdTimeline(
+      "any@1",
+      chosen.map((one, index) => ({
+        generation: index + 1,
+        body: { settings: { thresholds: one.thresholds }, layers: [] },
+        steps: [{ at: one.at, share: 1, harnesses: [] }],
+      })),
+      chosen.flatMap(({ at, status }, index) =>
+        status === undefined ? [] : [{ id: `a${index}`, at: at + 2, generation: index + 1, status }],
+      ),
+    ),
+  );
+
 const options = fc
-  .oneof(fc.constant(DEFAULT_THRESHOLDS), thresholds)
+  .oneof(
+    fc.constant(constantTimeline(DEFAULT_THRESHOLDS)),
+    thresholds.map((chosen) => constantTimeline(chosen)),
+    changing,
+  )
   .map((chosen): FoldOptions => ({ ...OPTIONS, thresholds: chosen }));
 
 test("any order of the same turns and marks folds to the same result", () => {

@@ -1,3 +1,4 @@
+import type { ThresholdTimeline } from "../policy/in-force.ts";
 import type {
   AgentState,
   BoundaryReading,
@@ -9,18 +10,20 @@ import type {
 import { EMPTY_STATE } from "./agent-state.ts";
 import type { CrossingChanges, KnownLevel } from "./crossings.ts";
 import { appendLevel, applyLevel, applyReport, crossingsOf } from "./crossings.ts";
-import type { DropHint, MarkFacts } from "./mark.ts";
+import type { DropHint, MarkFacts, ReportedCrossing } from "./mark.ts";
 import { isBoundary } from "./mark.ts";
-import type { Thresholds } from "./thresholds.ts";
+import type { ThresholdName } from "./threshold-rules.ts";
 import type { Timeline, TurnItem } from "./timeline.ts";
 import { arrange, comparePositions, compareText, positionOf } from "./timeline.ts";
+import { isThreshold, judgedBy, learnLine } from "./told-lines.ts";
 import type { TurnFacts } from "./turn.ts";
 import { larger, contextTokens as promptTokens } from "./usage.ts";
 import type { ResolvedWindow, WindowLookups } from "./window.ts";
 import { resolveWindow, utilizationOf } from "./window.ts";
 
 export interface FoldOptions {
-  thresholds: Thresholds;
+  /** Of the agent's harness. */
+  thresholds: ThresholdTimeline;
   lookups: WindowLookups;
 }
 
@@ -129,7 +132,7 @@ function run(from: AgentState, { items, numbering }: Timeline, options: FoldOpti
   };
   let last: TurnItem | undefined;
   for (const item of items) {
-    if (item.turn === undefined) readMark(result, item.mark, item.window);
+    if (item.turn === undefined) readMark(result, item.mark, item.window, options);
     else {
       readTurn(result, item, options);
       last = item;
@@ -148,7 +151,7 @@ interface FoldRun extends FoldResult {
   state: AgentState & { recent: number[]; levels: KnownLevel[] };
 }
 
-function readMark(result: FoldRun, mark: MarkFacts, window: number): void {
+function readMark(result: FoldRun, mark: MarkFacts, window: number, options: FoldOptions): void {
   const { state } = result;
   const latest =
     state.lastMark === undefined || compareMarks(mark, state.lastMark) > 0 ? mark : state.lastMark;
@@ -164,11 +167,48 @@ function readMark(result: FoldRun, mark: MarkFacts, window: number): void {
   result.marks.set(mark.id, reading);
   if (mark.crossing !== undefined) {
     Object.assign(state, applyReport(state, { ...mark.crossing, reportId: mark.id, at: mark.at }, result));
+    learnFrom(state, mark.crossing, mark.at, options);
   }
   if (!isBoundary(mark.type)) return;
   const previous = state.pending.at(-1);
   reading.tokensBefore ??= previous === undefined ? state.current : previous.tokensAfter;
   state.pending = [...state.pending, reading];
+}
+
+/** A harness that acknowledges no line of its own is judged by those it reports, and stands where it says. */
+function learnFrom(
+  state: FoldRun["state"],
+  crossing: ReportedCrossing,
+  at: number,
+  { thresholds }: FoldOptions,
+): void {
+  const { threshold, up } = crossing;
+  state.told = learnLine(state.told, crossing, state.model);
+  if (!isThreshold(threshold)) return;
+  if (thresholds.at(at, state.model).sources[threshold] === "acknowledged") return;
+  state.above = standing(state.above, threshold, up);
+}
+
+function standing(
+  above: readonly ThresholdName[],
+  name: ThresholdName,
+  up: boolean,
+): readonly ThresholdName[] {
+  if (above.includes(name) === up) return above;
+  return up ? [...above, name] : above.filter((one) => one !== name);
+}
+
+/** The thresholds an agent stood over before a turn: reports that mean this very turn came too early. */
+function aboveBefore(
+  { above, unmatched }: FoldRun["state"],
+  contextTokens: number,
+): readonly ThresholdName[] {
+  let before = above;
+  for (const report of unmatched) {
+    if (report.contextTokens !== contextTokens || !isThreshold(report.threshold)) continue;
+    before = standing(before, report.threshold, !report.up);
+  }
+  return before;
 }
 
 function readTurn(result: FoldRun, item: TurnItem, options: FoldOptions): void {
@@ -219,7 +259,10 @@ function readTurn(result: FoldRun, item: TurnItem, options: FoldOptions): void {
   summary.peakUtilization = larger(summary.peakUtilization, utilization);
 
   const level = { turnKey: turn.key, at: turn.at, contextTokens, windowTokens: resolved.tokens };
-  const crossed = crossingsOf(state.above, level, options.thresholds);
+  const inForce = options.thresholds.at(turn.at, turn.model);
+  state.generation = inForce.generation;
+  const thresholds = judgedBy(inForce, state.told, turn.model);
+  const crossed = crossingsOf(aboveBefore(state, contextTokens), level, thresholds);
   state.above = crossed.above;
   if (crossed.crossings.length === 0 && state.unmatched.length === 0) appendLevel(state.levels, level);
   else Object.assign(state, applyLevel(state, level, crossed.crossings, result));

@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { constantTimeline } from "../../policy/in-force.ts";
 import { EMPTY_STATE } from "../agent-state.ts";
 import type { FoldOptions, FoldResult } from "../fold.ts";
 import { foldAgent } from "../fold.ts";
@@ -15,7 +16,7 @@ const CATALOG = new Map([
 ]);
 
 export const OPTIONS: FoldOptions = {
-  thresholds: DEFAULT_THRESHOLDS,
+  thresholds: constantTimeline(DEFAULT_THRESHOLDS),
   lookups: { configured: () => undefined, catalog: (model) => CATALOG.get(model) },
 };
 
@@ -66,8 +67,9 @@ export function report(
   threshold: string,
   up: boolean,
   contextTokens: number,
+  thresholdTokens = contextTokens,
 ): MarkFacts {
-  const crossing = { threshold, up, thresholdTokens: contextTokens, contextTokens };
+  const crossing = { threshold, up, thresholdTokens, contextTokens };
   return mark(id, at, "threshold_crossed", { crossing });
 }
 

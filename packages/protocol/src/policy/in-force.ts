@@ -1,0 +1,188 @@
+import {
+  THRESHOLD_NAMES,
+  type ThresholdName,
+  type Thresholds,
+  type ThresholdValue,
+} from "../history/threshold-rules.ts";
+import { familyDefaults } from "./family-defaults.ts";
+import type { PolicySettings } from "./policy-schema.ts";
+import { type PolicyVersion, versionFor } from "./policy-versions.ts";
+import { resolveForHarness } from "./resolve-policy.ts";
+
+/** What a harness said of a policy. `at` in epoch ms. */
+export interface Acknowledgement {
+  id: string;
+  at: number;
+  generation: number;
+  status: "received" | "applied" | "overridden" | "rejected";
+  /** Settings in force in the place of those of the policy. */
+  effective?: PolicySettings | undefined;
+}
+
+/** Why a threshold is in force. */
+export const THRESHOLD_SOURCES = ["acknowledged", "reported", "policy", "default"] as const;
+export type ThresholdSource = (typeof THRESHOLD_SOURCES)[number];
+
+/** The thresholds of an agent at a time. */
+export interface InForce {
+  thresholds: Thresholds;
+  sources: Readonly<Record<ThresholdName, ThresholdSource>>;
+  /** Of the policy that the harness acknowledged, else of the policy of that time. 0 without a policy. */
+  generation: number;
+}
+
+/** The thresholds of the agents of one harness by time and model. Times in epoch ms. */
+export interface ThresholdTimeline {
+  /** Returns the same object for every time between two changes. */
+  at(time: number, model: string | undefined): InForce;
+  /** When something changed, oldest first. */
+  readonly changes: readonly number[];
+}
+
+/** The same thresholds at all times, by default: for tests, and for what no policy reaches. */
+export function constantTimeline(thresholds: Thresholds): ThresholdTimeline {
+  const inForce: InForce = { thresholds, sources: sourcesOf(() => "default"), generation: 0 };
+  return { changes: [], at: () => inForce };
+}
+
+/**
+ * The thresholds of a harness: what it acknowledged, from then on; before that, and where its policy says nothing, the policy of
+ * the time; else the default of its family.
+ * @param versions by generation
+ */
+export function thresholdTimeline(
+  harness: string,
+  versions: readonly PolicyVersion[],
+  acknowledgements: readonly Acknowledgement[],
+): ThresholdTimeline {
+  const spans = spansOf(harness, versions, acknowledgements);
+  let last = spans.at(-1)!;
+  return {
+    changes: spans.slice(1).map(({ from }) => from),
+    at(time, model) {
+      if (time < last.from || time >= last.to) last = spanAt(spans, time);
+      let inForce = last.byModel.get(model);
+      if (inForce === undefined) {
+        inForce = inForceOf(harness, model, last);
+        // Names of models come from outside.
+        if (last.byModel.size < MOST_MODELS) last.byModel.set(model, inForce);
+      }
+      return inForce;
+    },
+  };
+}
+
+const MOST_MODELS = 1_000;
+
+/** A time in which nothing changes. */
+interface Span {
+  from: number;
+  to: number;
+  /** The version of the time. */
+  version: PolicyVersion | undefined;
+  acknowledged: Accepted | undefined;
+  byModel: Map<string | undefined, InForce>;
+}
+
+/** A policy that the harness runs. */
+interface Accepted {
+  version: PolicyVersion | undefined;
+  generation: number;
+  effective: PolicySettings | undefined;
+}
+
+function spansOf(
+  harness: string,
+  versions: readonly PolicyVersion[],
+  acknowledgements: readonly Acknowledgement[],
+): Span[] {
+  const ordered = [...acknowledgements].sort(
+    (one, other) => one.at - other.at || (one.id < other.id ? -1 : one.id > other.id ? 1 : 0),
+  );
+  const times = new Set([Number.NEGATIVE_INFINITY]);
+  for (const { steps } of versions) for (const { at } of steps) times.add(at);
+  for (const { at } of ordered) times.add(at);
+  const spans: Span[] = [];
+  let accepted: readonly Accepted[] = [];
+  let next = 0;
+  for (const from of [...times].sort((one, other) => one - other)) {
+    while (next < ordered.length && ordered[next]!.at <= from) {
+      accepted = afterAck(accepted, ordered[next]!, versions);
+      next += 1;
+    }
+    const version = versionFor(versions, harness, from);
+    const acknowledged = accepted.at(-1);
+    const previous = spans.at(-1);
+    if (previous !== undefined) {
+      if (previous.version === version && previous.acknowledged === acknowledged) continue;
+      previous.to = from;
+    }
+    spans.push({ from, to: Number.POSITIVE_INFINITY, version, acknowledged, byModel: new Map() });
+  }
+  return spans;
+}
+
+/** A policy that is rejected after it was applied gives way to the one before. */
+function afterAck(
+  accepted: readonly Accepted[],
+  { status, generation, effective }: Acknowledgement,
+  versions: readonly PolicyVersion[],
+): readonly Accepted[] {
+  if (status === "received") return accepted;
+  const others = accepted.filter((one) => one.generation !== generation);
+  if (status === "rejected") return others.length === accepted.length ? accepted : others;
+  const version = versions.find((one) => one.generation === generation);
+  if (version === undefined && effective === undefined) return accepted;
+  const latest = accepted.at(-1);
+  // A repeat begins nothing new.
+  if (latest?.generation === generation && sameSettings(latest.effective, effective)) return accepted;
+  return [...others, { version, generation, effective }];
+}
+
+const sameSettings = (one: PolicySettings | undefined, other: PolicySettings | undefined) =>
+  one === other || JSON.stringify(one) === JSON.stringify(other);
+
+function spanAt(spans: readonly Span[], time: number): Span {
+  let low = 0;
+  let high = spans.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (spans[middle]!.from <= time) low = middle;
+    else high = middle - 1;
+  }
+  return spans[low]!;
+}
+
+function inForceOf(
+  harness: string,
+  model: string | undefined,
+  { version, acknowledged }: Pick<Span, "version" | "acknowledged">,
+): InForce {
+  const thresholdsOf = (from: PolicyVersion | undefined) =>
+    from === undefined
+      ? {}
+      : (resolveForHarness(from.body, { harness, model }, {}).settings.thresholds ?? {});
+  const layers: [ThresholdSource, NonNullable<PolicySettings["thresholds"]>][] = [
+    ["acknowledged", acknowledged?.effective?.thresholds ?? {}],
+    ["acknowledged", thresholdsOf(acknowledged?.version)],
+    // A harness that runs one policy is not judged by another.
+    ["policy", acknowledged === undefined ? thresholdsOf(version) : {}],
+    ["default", familyDefaults(harness).thresholds ?? {}],
+  ];
+  const found = new Map<ThresholdName, { value: ThresholdValue; source: ThresholdSource }>();
+  for (const name of THRESHOLD_NAMES) {
+    const layer = layers.find(([, thresholds]) => thresholds[name] !== undefined);
+    found.set(name, { value: layer?.[1][name] ?? null, source: layer?.[0] ?? "default" });
+  }
+  return {
+    thresholds: Object.fromEntries(
+      [...found].map(([name, { value }]) => [name, value]),
+    ) as unknown as Thresholds,
+    sources: sourcesOf((name) => found.get(name)!.source),
+    generation: acknowledged?.generation ?? version?.generation ?? 0,
+  };
+}
+
+function sourcesOf(of: (name: ThresholdName) => ThresholdSource): InForce["sources"] {
+  return Object.fromEntries(THRESHOLD_NAMES.map((name) => [name, of(name)])) as InForce["sources"];
+}

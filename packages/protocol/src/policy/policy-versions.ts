@@ -1,0 +1,57 @@
+import type { PolicyBody } from "./policy-schema.ts";
+
+/**
+ * From a time on, a version is offered to a share of the harnesses, and to some by name. Halting a rollout is a step that offers it
+ * to nobody.
+ */
+export interface RolloutStep {
+  /** Epoch ms. */
+  at: number;
+  /** 0 to 1. */
+  share: number;
+  /** Instances that get it whatever the share. */
+  harnesses: readonly string[];
+}
+
+/** A version of a project's policy, and to whom it was offered when. */
+export interface PolicyVersion {
+  generation: number;
+  body: PolicyBody;
+  /** By time. */
+  steps: readonly RolloutStep[];
+}
+
+/**
+ * The newest version that is offered to a harness at a time (epoch ms).
+ * @param versions by generation
+ */
+export function versionFor(
+  versions: readonly PolicyVersion[],
+  harness: string,
+  at: number,
+): PolicyVersion | undefined {
+  return versions.findLast((version) => {
+    const step = version.steps.findLast((one) => one.at <= at);
+    return step !== undefined && isOffered(step, version.generation, harness);
+  });
+}
+
+function isOffered({ share, harnesses }: RolloutStep, generation: number, harness: string): boolean {
+  if (share >= 1) return true;
+  return harnesses.includes(harness) || placeOf(generation, harness) < share;
+}
+
+/**
+ * A harness' place in the order in which it gets a version, 0 to 1. The same everywhere, and another for each version, so that not
+ * always the same harnesses try it first.
+ */
+function placeOf(generation: number, harness: string): number {
+  // FNV-1a, and a last mixing: names that differ in their last character must not stand side by side.
+  let hash = 0x811c9dc5;
+  for (const character of `${generation}/${harness}`) {
+    hash = Math.imul(hash ^ character.codePointAt(0)!, 0x01000193);
+  }
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32;
+}

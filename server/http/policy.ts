@@ -1,0 +1,91 @@
+import { GENERATION_HEADER, PolicyQuery, SavePolicyInput } from "@plimsoll/protocol";
+import type { Hono } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import type { z } from "zod";
+import { type Access, actorOf } from "../access/principal.ts";
+import type { Quota } from "../access/quota.ts";
+import { PlimsollError } from "../errors.ts";
+import type { Policies } from "../policy/policies.ts";
+import type { MachineEnv } from "./app.ts";
+
+export interface PolicyRoutesDeps {
+  access: Pick<Access, "authorize">;
+  policies: Pick<Policies, "bookOf" | "save">;
+  /** Bounds the calls of each key. */
+  reads: Quota;
+  /** Epoch ms. */
+  clock: () => number;
+}
+
+const POLICY_BYTES = 1024 * 1024;
+const READ = ["policy:read", "read"] as const;
+
+/** `GET /api/v1/policy`: what a harness should run, or the whole policy; `PUT` saves a new version. */
+export function policyRoutes({ access, policies, reads, clock }: PolicyRoutesDeps) {
+  return (app: Hono<MachineEnv>): void => {
+    app.get("/api/v1/policy", async (c) => {
+      const { projectId, keyId } = await access.authorize(c.env.incoming, READ);
+      reads.take(keyId, 1);
+      const book = await policies.bookOf(projectId);
+      c.header(GENERATION_HEADER, String(book.generation));
+      c.header("Cache-Control", "no-cache");
+      const asked = c.req.query();
+      const answer =
+        asked.harness === undefined && asked.model === undefined
+          ? book.whole()
+          : book.answerFor(...subjectOf(parse(PolicyQuery, asked)), clock());
+      const tag = `"${answer.hash}"`;
+      c.header("ETag", tag);
+      if (matches(c.req.header("if-none-match"), tag)) return c.body(null, 304);
+      return c.json(answer);
+    });
+
+    app.put("/api/v1/policy", bodyLimit({ maxSize: POLICY_BYTES, onError: tooLarge }), async (c) => {
+      const principal = await access.authorize(c.env.incoming, "policy:write");
+      const expected = expectedGeneration(c.req.header("if-match"));
+      const body: unknown = await c.req.json().catch(() => {
+        throw new PlimsollError("bad_request", "Send JSON.");
+      });
+      const { policy, reason, from } = parse(SavePolicyInput, body);
+      const generation = await policies.save({
+        projectId: principal.projectId,
+        body: policy,
+        expected,
+        reason,
+        actor: actorOf(principal),
+        ...(from && { from }),
+      });
+      c.header(GENERATION_HEADER, String(generation));
+      return c.json((await policies.bookOf(principal.projectId)).whole());
+    });
+  };
+}
+
+const subjectOf = ({ harness, model }: PolicyQuery) => [harness, model] as const;
+
+/** RFC 9110: a list of tags, weak ones too, or `*`. */
+function matches(header: string | undefined, tag: string): boolean {
+  if (header === undefined) return false;
+  return header.split(",").some((one) => one.trim() === "*" || one.trim().replace(/^W\//, "") === tag);
+}
+
+/** @throws PlimsollError `bad_request` */
+function expectedGeneration(header: string | undefined): number {
+  const digits = /^\s*(?:W\/)?"?(\d{1,9})"?\s*$/.exec(header ?? "")?.[1];
+  if (digits !== undefined) return Number(digits);
+  throw new PlimsollError(
+    "bad_request",
+    'Send the generation that you changed: If-Match: "7". It is in the answer to GET /api/v1/policy; 0 if there is no policy yet.',
+  );
+}
+
+function tooLarge(): never {
+  throw new PlimsollError("too_large", `A policy has at most ${POLICY_BYTES} bytes.`);
+}
+
+function parse<T>(schema: z.ZodType<T>, value: unknown): T {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  throw new PlimsollError("invalid_field", `${issue?.path.join(".")}: ${issue?.message}`);
+}

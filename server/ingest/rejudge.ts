@@ -1,0 +1,20 @@
+import type { Statement } from "../store/table.ts";
+
+/**
+ * Asks for a new fold of the agents that have events at or after a time: they are judged differently from then on. An agent that
+ * could not be folded gets another attempt.
+ */
+const REJUDGE = `
+INSERT INTO refolds (project_id, agent_id, reason)
+SELECT $1::int4, a.id, 'policy' FROM sessions s JOIN agents a ON a.project_id = $1 AND a.session_id = s.id
+WHERE s.project_id = $1 AND s.last_at >= to_timestamp($2::float8 / 1000) AND ($3::text IS NULL OR s.harness = $3)
+  AND a.last_at >= to_timestamp($2::float8 / 1000) AND a.turns > 0
+ON CONFLICT (project_id, agent_id) DO UPDATE SET reason = EXCLUDED.reason WHERE refolds.reason = 'failed'`;
+
+/**
+ * @param from epoch ms
+ * @param harness undefined for all harnesses
+ */
+export function rejudge(projectId: number, from: number, harness: string | undefined): Statement {
+  return { text: REJUDGE, values: [projectId, from, harness ?? null] };
+}

@@ -1,0 +1,215 @@
+import type { PolicyBody, PolicyMistake, RolloutStep } from "@plimsoll/protocol";
+import { readPolicy } from "@plimsoll/protocol";
+import type { Logger } from "pino";
+import type { Actor } from "../audit/entry.ts";
+import { addEntry } from "../audit/entry.ts";
+import type { PrismaClient } from "../db/client.ts";
+import { PlimsollError } from "../errors.ts";
+import type { LiveHub } from "../live/hub.ts";
+import { hashOf } from "./hash.ts";
+import { PolicyBook } from "./policy-book.ts";
+
+export interface PoliciesOptions {
+  prisma: PrismaClient;
+  hub: Pick<LiveHub, "policyChanged" | "onPolicyChanged">;
+  log: Logger;
+  /** Epoch ms, for the audit log. Policies themselves go by the database's clock. */
+  clock: () => number;
+}
+
+export interface SavedPolicy {
+  projectId: number;
+  /** Anything; checked here. */
+  body: unknown;
+  /** The newest generation that its author has seen. */
+  expected: number;
+  reason: string;
+  actor: Actor;
+  /** Who is offered it; all harnesses by default. */
+  offer?: Pick<RolloutStep, "share" | "harnesses">;
+  /** `history` judges what is recorded by it as well. */
+  from?: "now" | "history";
+  /** The generation that it repeats. */
+  restores?: number;
+}
+
+type Listener = (projectId: number, generation: number) => void;
+
+const ALL_HARNESSES = { share: 1, harnesses: [] };
+/** Milliseconds after which a book is read again behind the back of its readers: a message may have been lost. */
+const TRUST_MS = 30_000;
+
+/** The policies of all projects, in memory: who asks for one waits for nothing but the first look. */
+export class Policies {
+  readonly #options: PoliciesOptions;
+  readonly #books = new Map<number, { book: PolicyBook; readAt: number }>();
+  readonly #listeners = new Set<Listener>();
+  readonly #stopHearing: () => void;
+
+  constructor(options: PoliciesOptions) {
+    this.#options = options;
+    this.#stopHearing = options.hub.onPolicyChanged((projectId) => {
+      const changed = projectId === null ? [...this.#books.keys()] : [projectId];
+      for (const id of changed) this.#refresh(id);
+    });
+  }
+
+  /** The project's book, if it is in memory. Looks for a newer one in the background now and then. */
+  recall(projectId: number): PolicyBook | undefined {
+    const known = this.#books.get(projectId);
+    if (known === undefined || performance.now() - known.readAt > TRUST_MS) this.#refresh(projectId);
+    return known?.book;
+  }
+
+  async bookOf(projectId: number): Promise<PolicyBook> {
+    return this.recall(projectId) ?? this.#read(projectId);
+  }
+
+  /** Called whenever a project's policy changed, with the newest generation. */
+  onChanged(listener: Listener): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** Forgets all books: projects were deleted or restored. */
+  clear(): void {
+    const known = [...this.#books.keys()];
+    this.#books.clear();
+    for (const projectId of known) this.#refresh(projectId);
+  }
+
+  /**
+   * Saves a new version.
+   * @returns its generation
+   * @throws PlimsollError `invalid_policy` with `details.mistakes`, `policy_changed` with both versions if somebody else saved one
+   * meanwhile, `not_found`
+   */
+  async save({ projectId, ...saved }: SavedPolicy): Promise<number> {
+    const parsed = readPolicy(saved.body);
+    if (!parsed.ok) throw invalidPolicy(parsed.mistakes);
+    const { prisma, clock, hub } = this.#options;
+    const generation = await prisma.$transaction(async (tx) => {
+      const revision = await nextRevision(tx, projectId);
+      const newest = await tx.policyVersion.findFirst({
+        where: { projectId },
+        orderBy: { generation: "desc" },
+      });
+      const current = newest?.generation ?? 0;
+      if (current !== saved.expected) throw policyChanged(saved.expected, current, newest, parsed.body);
+      // The database's clock, as every server sees it.
+      const [{ now } = { now: new Date() }] = await tx.$queryRaw<
+        { now: Date }[]
+      >`SELECT clock_timestamp() AS now`;
+      const { actor } = saved;
+      await tx.policyVersion.create({
+        data: {
+          projectId,
+          generation: current + 1,
+          hash: hashOf(parsed.body),
+          body: parsed.body as object,
+          reason: saved.reason,
+          actor: actor.kind,
+          actorName: "name" in actor ? actor.name : null,
+          restores: saved.restores ?? null,
+          createdAt: now,
+        },
+      });
+      await tx.policyStep.create({
+        data: {
+          projectId,
+          revision,
+          generation: current + 1,
+          at: saved.from === "history" ? new Date(0) : now,
+          ...withOwnList(saved.offer ?? ALL_HARNESSES),
+          createdAt: now,
+        },
+      });
+      await addEntry(tx, clock(), {
+        actor,
+        action: saved.restores === undefined ? "policy_saved" : "policy_rolled_back",
+        projectId,
+        target: `generation ${current + 1}`,
+        detail: saved.reason,
+      });
+      return current + 1;
+    });
+    await this.#read(projectId);
+    hub.policyChanged(projectId);
+    return generation;
+  }
+
+  stop(): void {
+    this.#stopHearing();
+    this.#listeners.clear();
+  }
+
+  #refresh(projectId: number): void {
+    this.#read(projectId).catch((err: unknown) => {
+      this.#options.log.warn({ err, projectId }, "the policy could not be read; the known one stays");
+    });
+  }
+
+  async #read(projectId: number): Promise<PolicyBook> {
+    const { prisma } = this.#options;
+    const readAt = performance.now();
+    const read = await PolicyBook.read(
+      { query: (text, ...values) => prisma.$queryRawUnsafe(text, ...values) },
+      projectId,
+    );
+    const before = this.#books.get(projectId)?.book;
+    // Looks may overlap, and an older one may end later.
+    const book = before !== undefined && before.revision >= read.revision ? before : read;
+    this.#books.set(projectId, { book, readAt });
+    if (book !== before) {
+      for (const listener of this.#listeners) listener(projectId, book.generation);
+    }
+    return book;
+  }
+}
+
+/** Prisma takes no list that cannot be changed. */
+const withOwnList = ({ share, harnesses }: Pick<RolloutStep, "share" | "harnesses">) => ({
+  share,
+  harnesses: [...harnesses],
+});
+
+type Transaction = Parameters<Parameters<PrismaClient["$transaction"]>[0]>[0];
+
+/** The number of the next step. From then on nobody else changes the project's policy until the transaction ends. */
+async function nextRevision(tx: Pick<Transaction, "$queryRaw">, projectId: number): Promise<number> {
+  const [project] = await tx.$queryRaw<{ revision: number }[]>`
+    UPDATE projects SET policy_revision = policy_revision + 1 WHERE id = ${projectId} AND deleting_at IS NULL
+    RETURNING policy_revision AS revision`;
+  if (project === undefined) throw new PlimsollError("not_found", `There is no project ${projectId}.`);
+  return project.revision;
+}
+
+export function invalidPolicy(mistakes: readonly PolicyMistake[]): PlimsollError {
+  const [first] = mistakes;
+  const more = mistakes.length > 1 ? ` There are ${mistakes.length - 1} more mistakes, see details.` : "";
+  return new PlimsollError("invalid_policy", `${first?.path ?? "policy"}: ${first?.message}.${more}`, {
+    details: { mistakes },
+  });
+}
+
+function policyChanged(
+  expected: number,
+  current: number,
+  newest: { body: unknown; reason: string; createdAt: Date } | null,
+  yours: PolicyBody,
+): PlimsollError {
+  return new PlimsollError(
+    "policy_changed",
+    `Somebody saved generation ${current} after the generation ${expected} that you changed. Compare both and save again.`,
+    {
+      details: {
+        expected,
+        generation: current,
+        theirs: newest?.body ?? null,
+        reason: newest?.reason ?? null,
+        saved_at: newest?.createdAt.toISOString() ?? null,
+        yours,
+      },
+    },
+  );
+}
