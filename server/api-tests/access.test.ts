@@ -1,7 +1,8 @@
 import type { CreatedKey, ErrorBody, KeyView } from "@plimsoll/protocol";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../testing/server.ts";
-import { makeKey, rangeQuery, turn, unique, until } from "./support.ts";
+import { until } from "../testing/until.ts";
+import { makeKey, rangeQuery, turn, unique } from "./support.ts";
 
 let server: TestServer;
 beforeAll(async () => {

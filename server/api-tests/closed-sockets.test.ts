@@ -11,7 +11,8 @@ import { emptyDatabase } from "../testing/database.ts";
 import { sendRaw } from "../testing/raw-sender.ts";
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { storedTurns } from "../testing/turns.ts";
-import { caughtUp, countsOf, sendAndWait, type TurnInput, turn, unique, until } from "./support.ts";
+import { until } from "../testing/until.ts";
+import { caughtUp, countsOf, sendAndWait, type TurnInput, turn, unique } from "./support.ts";
 import { inProject, makeProject } from "./two-projects.ts";
 
 let database: Awaited<ReturnType<typeof emptyDatabase>>;

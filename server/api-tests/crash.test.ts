@@ -6,8 +6,9 @@ import { eventKey, sessionId } from "../history/identity.ts";
 import { turnBlocks, unpackBlock } from "../store/turn-blocks.ts";
 import { emptyDatabase } from "../testing/database.ts";
 import { makeHome, removeHome, startTestServer, type TestServer } from "../testing/server.ts";
+import { until } from "../testing/until.ts";
 import { crash } from "./processes.ts";
-import { caughtUp, START, until } from "./support.ts";
+import { caughtUp, START } from "./support.ts";
 
 /** What has to survive: PLIMSOLL_CRASH_CYCLES and PLIMSOLL_CRASH_SEED repeat a run, longer or the same. */
 const CYCLES = Number(process.env.PLIMSOLL_CRASH_CYCLES ?? 20);

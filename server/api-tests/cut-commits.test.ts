@@ -9,7 +9,8 @@ import { eventKey } from "../history/identity.ts";
 import { connectTo, waitingBackends } from "../testing/backends.ts";
 import { makeHome, removeHome, startTestServer, type TestServer } from "../testing/server.ts";
 import { storedTurns } from "../testing/turns.ts";
-import { caughtUp, countsOf, START, sendAndWait, type TurnInput, turn, unique, until } from "./support.ts";
+import { until } from "../testing/until.ts";
+import { caughtUp, countsOf, START, sendAndWait, type TurnInput, turn, unique } from "./support.ts";
 
 const SENDERS = 6;
 /** Connections that are cut while a batch is under way. */

@@ -3,7 +3,8 @@ import { promisify } from "node:util";
 import type { DemoView, KeyView, SessionDetail } from "@plimsoll/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../testing/server.ts";
-import { makeKey, until } from "./support.ts";
+import { until } from "../testing/until.ts";
+import { makeKey } from "./support.ts";
 
 let server: TestServer;
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 import type { LiveMessage } from "@plimsoll/protocol";
 import type { TestServer } from "../testing/server.ts";
-import { until } from "./support.ts";
+import { until } from "../testing/until.ts";
 
 export interface LiveClient {
   messages: LiveMessage[];

@@ -9,7 +9,7 @@ import { projectRoot } from "../root.ts";
 import { connectTo, waitingBackends } from "../testing/backends.ts";
 import { emptyDatabase } from "../testing/database.ts";
 import { makeHome, removeHome, spawnTestServer, startTestServer } from "../testing/server.ts";
-import { until } from "./support.ts";
+import { until } from "../testing/until.ts";
 
 const log = pino({ level: "silent" });
 let database: Awaited<ReturnType<typeof emptyDatabase>>;

@@ -11,8 +11,9 @@ import {
   type TestServer,
   type TestServerOptions,
 } from "../testing/server.ts";
+import { until } from "../testing/until.ts";
 import { crash, processesOf } from "./processes.ts";
-import { countsOf, dayRange, makeKey, turn, unique, until } from "./support.ts";
+import { countsOf, dayRange, makeKey, turn, unique } from "./support.ts";
 
 let server: TestServer | undefined;
 /** Processes held still by a test, let go at its end whatever happened. */

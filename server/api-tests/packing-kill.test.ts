@@ -21,7 +21,8 @@ import {
   startTestServer,
   type TestServer,
 } from "../testing/server.ts";
-import { START, sendAndWait, type TurnInput, until } from "./support.ts";
+import { until } from "../testing/until.ts";
+import { START, sendAndWait, type TurnInput } from "./support.ts";
 
 const log = pino({ level: "silent" });
 const AGENTS = 14;

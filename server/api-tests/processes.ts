@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { until } from "./support.ts";
+import { until } from "../testing/until.ts";
 
 /**
  * Ends a database without warning, and waits until the last of its processes is gone: for a moment they still answer,

@@ -3,7 +3,8 @@ import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { PROJECT_TABLES } from "../projects/delete-step.ts";
 import { startTestServer, type TestServer } from "../testing/server.ts";
-import { rangeQuery, turn, unique, until } from "./support.ts";
+import { until } from "../testing/until.ts";
+import { rangeQuery, turn, unique } from "./support.ts";
 import {
   inProject,
   MARKER,

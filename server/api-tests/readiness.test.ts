@@ -4,7 +4,8 @@ import { emptyDatabase } from "../testing/database.ts";
 import { removeHome, startTestServer, type TestServer } from "../testing/server.ts";
 import { silentProxy } from "../testing/silent-proxy.ts";
 import { canMount, smallDisk } from "../testing/small-disk.ts";
-import { turn, unique, until } from "./support.ts";
+import { until } from "../testing/until.ts";
+import { turn, unique } from "./support.ts";
 
 const cleanUps: (() => Promise<unknown> | unknown)[] = [];
 afterEach(async () => {

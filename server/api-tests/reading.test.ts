@@ -16,7 +16,8 @@ import { SESSION_SORTS } from "@plimsoll/protocol";
 import parsePrometheusTextFormat from "parse-prometheus-text-format";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../testing/server.ts";
-import { dayRange, rangeQuery, START, turn, UNKNOWN_MODEL, unique, until } from "./support.ts";
+import { until } from "../testing/until.ts";
+import { dayRange, rangeQuery, START, turn, UNKNOWN_MODEL, unique } from "./support.ts";
 
 let server: TestServer;
 const SESSIONS = 23;

@@ -7,8 +7,9 @@ import { emptyDatabase } from "../testing/database.ts";
 import { storedRollups, sumsOfTurns } from "../testing/rollup-sums.ts";
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { countTurnsBy, storedTurns } from "../testing/turns.ts";
+import { until } from "../testing/until.ts";
 import { upkeepDone } from "../testing/upkeep.ts";
-import { START, sendAndWait, type TurnInput, UNKNOWN_MODEL, until } from "./support.ts";
+import { START, sendAndWait, type TurnInput, UNKNOWN_MODEL } from "./support.ts";
 
 const AGENTS = 60;
 const SESSIONS = 6;

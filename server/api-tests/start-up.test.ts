@@ -16,8 +16,9 @@ import {
   spawnTestServer,
   startTestServer,
 } from "../testing/server.ts";
+import { until } from "../testing/until.ts";
 import { openLive } from "./live-client.ts";
-import { turn, unique, until } from "./support.ts";
+import { turn, unique } from "./support.ts";
 
 let home: string;
 const cleanUps: (() => Promise<unknown> | unknown)[] = [];

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type {
   CreatedKey,
   FleetStatus,
@@ -8,6 +7,7 @@ import type {
   Scope,
 } from "@plimsoll/protocol";
 import type { HttpAnswer, TestServer } from "../testing/server.ts";
+import { until } from "../testing/until.ts";
 
 export type TurnInput = Extract<PlimsollEventInput, { type: "turn" }>;
 
@@ -71,13 +71,4 @@ export const rangeQuery = new URLSearchParams(dayRange).toString();
 export async function countsOf(server: TestServer): Promise<Record<string, number>> {
   const { counts } = await server.trpc<IngestCounts>("ingest.counts", dayRange);
   return Object.fromEntries(counts.map(({ outcome, count }) => [outcome, count]));
-}
-
-/** Waits until it holds; what is awaited happens behind an answer, so no moment is right to look. */
-export async function until(what: () => boolean | Promise<boolean>, limit = 20_000): Promise<void> {
-  const deadline = Date.now() + limit;
-  while (!(await what())) {
-    if (Date.now() > deadline) throw new Error(`waited in vain for: ${what}`);
-    await sleep(25);
-  }
 }

@@ -7,7 +7,7 @@ import { rangeQuery, START, turn } from "./support.ts";
 const MINUTE = 60_000;
 const LOW = 10_000;
 const HIGH = 60_000;
-const HARNESSES = ["h-0", "h-1"];
+const HARNESSES = ["phantom@0", "phantom@1"];
 
 interface Told {
   harness: string;

@@ -6,8 +6,9 @@ import { openDatabase } from "../db/client.ts";
 import { emptyDatabase } from "../testing/database.ts";
 import { dumpTables } from "../testing/dump.ts";
 import { type Sendable, startTestServer, type TestServer } from "../testing/server.ts";
+import { until } from "../testing/until.ts";
 import { type LiveClient, openLive } from "./live-client.ts";
-import { countsOf, dayRange, makeKey, START, sendAndWait, turn, unique, until } from "./support.ts";
+import { countsOf, dayRange, makeKey, START, sendAndWait, turn, unique } from "./support.ts";
 
 let database: Awaited<ReturnType<typeof emptyDatabase>>;
 let a: TestServer;

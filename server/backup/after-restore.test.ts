@@ -9,7 +9,7 @@ const signal = new AbortController().signal;
 
 it("a projector that was idle before a restore uses the restored window sizes", async () => {
   const source = await testDatabase();
-  const target = await testIngest();
+  const target = await testIngest({ lines: false });
   try {
     const { prisma } = source;
     await prisma.project.create({ data: { id: 1, name: "default", createdAt: new Date() } });
@@ -39,7 +39,7 @@ it("a projector that was idle before a restore uses the restored window sizes", 
 
 it("a projector that was idle before a restore folds the agents again that the backup lists for it", async () => {
   const source = await testIngest();
-  const target = await testIngest();
+  const target = await testIngest({ lines: false });
   try {
     await source.sendOnce([
       {

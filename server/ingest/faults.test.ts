@@ -4,6 +4,7 @@ import type { PrismaClient } from "../db/client.ts";
 import { dumpTables, emptyTables } from "../testing/dump.ts";
 import { offer as offerTo, type TestIngest, type TestPipeline, testIngest } from "../testing/ingest.ts";
 import { countTurns, countTurnsBy, storedTurns } from "../testing/turns.ts";
+import { until } from "../testing/until.ts";
 
 const HOUR = Date.UTC(2026, 10, 20, 10);
 const DAY = 86_400_000;
@@ -34,14 +35,6 @@ const turn = (n: number, more: Record<string, unknown> = {}) => ({
 const range = (count: number) => Array.from({ length: count }, (_, n) => n);
 const offer = (server: TestPipeline, projectId: number, ...events: unknown[]) =>
   offerTo(server.ingest, projectId, events);
-
-async function until(what: () => Promise<boolean>, limit = 20_000): Promise<void> {
-  const deadline = Date.now() + limit;
-  while (!(await what())) {
-    if (Date.now() > deadline) throw new Error(`never true: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
 
 async function withTableLocked<T>(table: string, work: () => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: path.databaseUrl });

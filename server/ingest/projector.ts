@@ -191,6 +191,8 @@ export class Projector {
         const commands = chunk && commandsOf(chunk);
         if (chunk === undefined) {
           await settle();
+          // The chunk before may have seen that the policy changed.
+          if (project.policyChanged) continue;
           if (!(await this.#doUpkeep(project)) && this.#queue.isEmpty && !this.#unread) return;
         } else if (commands !== undefined) {
           await settle();

@@ -8,7 +8,7 @@ const REJUDGE = `
 INSERT INTO refolds (project_id, agent_id, reason)
 SELECT $1::int4, a.id, 'policy' FROM sessions s JOIN agents a ON a.project_id = $1 AND a.session_id = s.id
 WHERE s.project_id = $1 AND s.last_at >= to_timestamp($2::float8 / 1000) AND ($3::text IS NULL OR s.harness = $3)
-  AND a.last_at >= to_timestamp($2::float8 / 1000) AND a.turns > 0
+  AND a.last_at >= to_timestamp($2::float8 / 1000)
 ON CONFLICT (project_id, agent_id) DO UPDATE SET reason = EXCLUDED.reason WHERE refolds.reason = 'failed'`;
 
 /**

@@ -48,6 +48,7 @@ const SAMPLES: Record<string, string> = {
   integer: "n",
   bigint: "n",
   smallint: "1",
+  "double precision": "n",
   boolean: "false",
   date: "DATE '2026-01-01' + n",
   "timestamp with time zone": "TIMESTAMPTZ '2026-01-01' + n * interval '1 minute'",

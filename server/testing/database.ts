@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { DEFAULT_PROJECT_ID, DEFAULT_THRESHOLDS } from "@plimsoll/protocol";
 import pg from "pg";
 import { pino } from "pino";
 import { inject } from "vitest";
@@ -84,7 +83,7 @@ async function makeTemplate(): Promise<string> {
     .map(({ checksum }) => checksum.slice(0, 8))
     .join("")
     .slice(-16);
-  const name = `plimsoll_template_lines_${migrations.length}_${stamp}`;
+  const name = `plimsoll_template_${migrations.length}_${stamp}`;
   await asAdmin(async (client) => {
     await client.query("SELECT pg_advisory_lock($1)", [TEMPLATE_LOCK]);
     const { rows } = await client.query("SELECT 1 FROM pg_database WHERE datname = $1", [name]);
@@ -93,31 +92,9 @@ async function makeTemplate(): Promise<string> {
     await client.query(`DROP DATABASE IF EXISTS ${name}_new WITH (FORCE)`);
     await client.query(`CREATE DATABASE ${name}_new TEMPLATE template0`);
     await migrate({ url: withDatabase(await adminUrl(), `${name}_new`), log });
-    await judgeByTestLines(withDatabase(await adminUrl(), `${name}_new`));
     await client.query(`ALTER DATABASE ${name}_new RENAME TO ${name}`);
   });
   return name;
-}
-
-/** All agents of the default project are judged by the same lines in tests, as those of an upgraded server are. */
-async function judgeByTestLines(connectionString: string): Promise<void> {
-  const client = new pg.Client({ connectionString });
-  await client.connect();
-  try {
-    const body = JSON.stringify({ settings: { thresholds: DEFAULT_THRESHOLDS }, layers: [] });
-    await client.query(
-      `INSERT INTO policy_versions (project_id, generation, hash, body, reason, actor, created_at)
-       VALUES ($1, 0, '', $2::jsonb, 'The lines of tests', 'server', now())`,
-      [DEFAULT_PROJECT_ID, body],
-    );
-    await client.query(
-      `INSERT INTO policy_steps (project_id, revision, generation, at, share, harnesses, created_at)
-       VALUES ($1, 0, 0, to_timestamp(0), 1, '{}', now())`,
-      [DEFAULT_PROJECT_ID],
-    );
-  } finally {
-    await client.end();
-  }
 }
 
 function withDatabase(url: string, name: string): string {

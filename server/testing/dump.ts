@@ -15,6 +15,10 @@ const COLUMNS: Record<string, string> = {
   rollup_names: "to_jsonb(t)",
 };
 
+/** The name of a model that a turn had until a later report of it named another stays in the list. */
+const IN_USE = `WHERE t.model = '' OR EXISTS (
+  SELECT 1 FROM rollups r WHERE r.project_id = t.project_id AND r.harness = t.harness AND r.model = t.model AND r.turns > 0)`;
+
 /** Every row of the telemetry tables, in a stable order. Rollup rows that came back to nothing are left out. */
 export async function dumpTables(
   prisma: PrismaClient,
@@ -23,7 +27,7 @@ export async function dumpTables(
   const dump: Record<string, unknown[]> = {};
   for (const [table, expression] of Object.entries(COLUMNS)) {
     const rows = await prisma.$queryRawUnsafe<{ row: Record<string, unknown> }[]>(
-      `SELECT ${expression} AS row FROM ${table} t`,
+      `SELECT ${expression} AS row FROM ${table} t ${table === "rollup_names" ? IN_USE : ""}`,
     );
     // Put in order as they are compared: a bin that came back to nothing must not move its row.
     dump[table] = sorted(

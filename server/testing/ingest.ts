@@ -6,6 +6,7 @@ import type { AcceptOptions, Ingest } from "../ingest/ingest.ts";
 import type { Projected } from "../ingest/projector.ts";
 import type { JournalSignals, RemoteOutcome } from "../ingest/projectors.ts";
 import { testDatabase } from "./database.ts";
+import { setTestLines } from "./lines.ts";
 
 /** Models whose window a test may rely on, in tokens. */
 export const TEST_WINDOWS: Record<string, number> = { "model-a": 10_000, "model-b": 200_000 };
@@ -36,8 +37,11 @@ export interface TestIngest {
 /** The write path on a database of its own. */
 export async function testIngest({
   log = pino({ level: "silent" }),
+  lines = true,
 }: {
   log?: Logger;
+  /** See `setTestLines`. */
+  lines?: boolean;
 } = {}): Promise<TestIngest> {
   const database = await testDatabase();
   const { prisma, url } = database;
@@ -47,6 +51,7 @@ export async function testIngest({
     data: [{ id: 1, name: "default", createdAt: new Date() }],
     skipDuplicates: true,
   });
+  if (lines) await setTestLines(prisma);
   const path: TestIngest = {
     prisma,
     databaseUrl: url,

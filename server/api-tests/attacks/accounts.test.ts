@@ -13,7 +13,8 @@ import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { emptyDatabase } from "../../testing/database.ts";
 import { type HttpAnswer, startTestServer, type TestServer } from "../../testing/server.ts";
-import { turn, unique, until } from "../support.ts";
+import { until } from "../../testing/until.ts";
+import { turn, unique } from "../support.ts";
 import { ask, makeKeyIn, makeProject, post, refusal } from "../two-projects.ts";
 
 /** Two processes of one database. */

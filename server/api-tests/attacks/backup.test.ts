@@ -7,16 +7,8 @@ import { connectTo } from "../../testing/backends.ts";
 import { emptyDatabase } from "../../testing/database.ts";
 import { send } from "../../testing/http-stack.ts";
 import { type HttpAnswer, startTestServer, type TestServer } from "../../testing/server.ts";
-import {
-  caughtUp,
-  makeKey,
-  rangeQuery,
-  sendAndWait,
-  turn,
-  UNKNOWN_MODEL,
-  unique,
-  until,
-} from "../support.ts";
+import { until } from "../../testing/until.ts";
+import { caughtUp, makeKey, rangeQuery, sendAndWait, turn, UNKNOWN_MODEL, unique } from "../support.ts";
 
 let source: TestServer;
 let backup: Buffer;

@@ -2,7 +2,8 @@ import { existsSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { afterEach, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../../testing/server.ts";
-import { turn, unique, until } from "../support.ts";
+import { until } from "../../testing/until.ts";
+import { turn, unique } from "../support.ts";
 
 const PRLIMIT = "/usr/bin/prlimit";
 

@@ -7,7 +7,7 @@ import { createBrowsers, loginUrl } from "../../access/browser.ts";
 import { offerLogin } from "../../access/login-link.ts";
 import { createThrottle } from "../../access/throttle.ts";
 import { type TestDatabase, testDatabase } from "../../testing/database.ts";
-import { until } from "../support.ts";
+import { until } from "../../testing/until.ts";
 
 const log = pino({ level: "silent" });
 let database: TestDatabase;

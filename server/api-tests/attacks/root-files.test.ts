@@ -13,7 +13,8 @@ import { type EmbeddedDatabase, startEmbedded } from "../../db/embedded.ts";
 import { type HomeLayout, layoutOf, NOBODY, type RunAs } from "../../db/layout.ts";
 import { findPostmaster } from "../../db/process-identity.ts";
 import { makeHome, removeHome, startTestServer } from "../../testing/server.ts";
-import { turn, unique, until } from "../support.ts";
+import { until } from "../../testing/until.ts";
+import { turn, unique } from "../support.ts";
 
 const root = process.getuid?.() === 0;
 const log = pino({ level: "silent" });
