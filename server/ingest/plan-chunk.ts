@@ -187,6 +187,17 @@ function cached<Value>(make: (key: string) => Value): (key: string) => Value {
 const acknowledges = ({ sessionId, marks }: ArrivedAgent): boolean =>
   sessionId === undefined && [...marks.values()].some(({ facts }) => facts.type === "policy_ack");
 
+/** The newest generation of a policy that one of the events acknowledges; 0 if none does. */
+export function newestAcknowledged({ agents }: Arrivals): number {
+  let newest = 0;
+  for (const owner of agents.values()) {
+    if (owner.sessionId !== undefined) continue;
+    for (const { facts, detail } of owner.marks.values())
+      if (facts.type === "policy_ack") newest = Math.max(newest, detail.generation as number);
+  }
+  return newest;
+}
+
 /** Gives each turn a model that the project has or may still get. Returns the models with a time of receipt. */
 function nameModels(
   memory: ProjectMemory,

@@ -14,7 +14,7 @@ import { HeldProject, type HeldProjectOptions, hasExternalCause } from "./held-p
 import type { Command } from "./journal-entry.ts";
 import { LeaseLost } from "./lease.ts";
 import { isUrgent, type LastChunk, msUntilNextChunk, QUEUE_EVENTS, type Sizes, sizesFor } from "./pace.ts";
-import { outcomeOf, type PartOutcome, planChunk } from "./plan-chunk.ts";
+import { newestAcknowledged, outcomeOf, type PartOutcome, planChunk } from "./plan-chunk.ts";
 import { projectCarefully } from "./project-carefully.ts";
 import { readJournal } from "./read-journal.ts";
 import { upkeepStep } from "./upkeep.ts";
@@ -269,14 +269,21 @@ export class Projector {
 
   /** Plans a chunk. Calls `settle` before each read, because a read must include the previous chunk. */
   async #plan(project: HeldProject, chunk: Chunk, settle: () => Promise<void>): Promise<PlannedChunk> {
-    const { projectId, memory, settings } = project;
+    const { projectId, settings } = project;
+    const arrivals = groupEvents(projectId, receivedOf(chunk));
+    if (newestAcknowledged(arrivals) > project.memory.policy.generation) {
+      // Who acknowledges a version has read it: it is stored, and this process has not heard of it yet.
+      await settle();
+      await project.considerPolicy();
+      this.#upkeep = true;
+    }
+    const { memory } = project;
     const sql = {
       async query<Row>(text: string, ...values: unknown[]): Promise<Row[]> {
         await settle();
         return project.query<Row>(text, ...values);
       },
     };
-    const arrivals = groupEvents(projectId, receivedOf(chunk));
     this.#unplanned = chunk.events;
     const pause = (share: number) => {
       this.#unplanned = Math.ceil(chunk.events * (1 - share));

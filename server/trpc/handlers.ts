@@ -1,4 +1,12 @@
-import { ErrorBody, IngestAnswer, PlimsollEvent } from "@plimsoll/protocol";
+import {
+  ErrorBody,
+  GENERATION_HEADER,
+  IngestAnswer,
+  PlimsollEvent,
+  PolicyAnswer,
+  SavePolicyInput,
+  WholePolicy,
+} from "@plimsoll/protocol";
 import type { TRPCError } from "@trpc/server";
 import { fetchRequestHandler } from "@trpc/server/adapters/fetch";
 import { createOpenApiFetchHandler, generateOpenApiDocument, type OpenAPIObject } from "trpc-to-openapi";
@@ -116,7 +124,7 @@ export function openApiDocument(version: string, baseUrl: string): OpenAPIObject
     version,
     openApiVersion: "3.1.0",
     baseUrl,
-    tags: ["events", "metrics", "sessions", "projects", "audit"],
+    tags: ["events", "metrics", "sessions", "policies", "projects", "audit"],
     securitySchemes: {
       key: {
         type: "http",
@@ -133,17 +141,80 @@ export function openApiDocument(version: string, baseUrl: string): OpenAPIObject
       operation.security = [{ key: [] }];
     }
   }
-  document.paths = { ...eventsPath(errorSchema), ...document.paths };
+  document.paths = { ...eventsPath(errorSchema), ...policyPath(errorSchema), ...document.paths };
   return document;
+}
+
+const json = (schema: object) => ({ "application/json": { schema } });
+const errorOf = (errorSchema: object) => (description: string) => ({
+  description,
+  content: json(errorSchema),
+});
+
+function policyPath(errorSchema: object): NonNullable<OpenAPIObject["paths"]> {
+  const error = errorOf(errorSchema);
+  const parameter = (name: string, place: "query" | "header", description: string, required = false) => ({
+    name,
+    in: place,
+    description,
+    required,
+    schema: { type: "string" },
+  });
+  const refused = { 401: error("No key, or a wrong one"), 403: error("The key lacks the scope") };
+  const schemaOf = (schema: z.ZodType) => z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
+  return {
+    "/api/v1/policy": {
+      get: {
+        operationId: "policy-get",
+        tags: ["policies"],
+        summary: "The policy that a harness should run; without `harness`, the project's whole policy",
+        security: [{ key: [] }],
+        parameters: [
+          parameter("harness", "query", "The harness instance, such as `phantom@vm-3`."),
+          parameter("model", "query", "Without a model, layers for models do not apply."),
+          parameter("If-None-Match", "header", "The ETag of the last answer."),
+        ],
+        responses: {
+          200: {
+            description: "The policy; its ETag is its hash, and a header names the newest generation",
+            headers: {
+              ETag: { schema: { type: "string" } },
+              [GENERATION_HEADER]: { schema: { type: "integer" } },
+            },
+            content: json({ anyOf: [schemaOf(PolicyAnswer), schemaOf(WholePolicy)] }),
+          },
+          304: { description: "Not changed" },
+          ...refused,
+        },
+      },
+      put: {
+        operationId: "policy-save",
+        tags: ["policies"],
+        summary: "Saves a new version of the project's policy",
+        security: [{ key: [] }],
+        parameters: [
+          parameter(
+            "If-Match",
+            "header",
+            'The generation that was changed, such as `"7"`; 0 if there was none.',
+            true,
+          ),
+        ],
+        requestBody: { required: true, content: json(schemaOf(SavePolicyInput)) },
+        responses: {
+          200: { description: "Saved", content: json(schemaOf(WholePolicy)) },
+          400: error("The policy has mistakes; `details.mistakes` names each field and the fix"),
+          ...refused,
+          412: error("Somebody else saved a version meanwhile; `details` has both"),
+        },
+      },
+    },
+  } as NonNullable<OpenAPIObject["paths"]>;
 }
 
 function eventsPath(errorSchema: object): NonNullable<OpenAPIObject["paths"]> {
   const event = z.toJSONSchema(PlimsollEvent, { io: "input", unrepresentable: "any" });
-  const error = (description: string) => ({
-    description,
-    content: { "application/json": { schema: errorSchema } },
-  });
-  const json = (schema: object) => ({ "application/json": { schema } });
+  const error = errorOf(errorSchema);
   return {
     "/api/v1/events": {
       post: {

@@ -2,6 +2,7 @@ import { router } from "./init.ts";
 import { audit, browsers } from "./routers/account.ts";
 import { demo } from "./routers/demo.ts";
 import { fleet, fleetPart, harnesses, series, status } from "./routers/fleet.ts";
+import { policies } from "./routers/policies.ts";
 import { projects } from "./routers/projects.ts";
 import { sessions } from "./routers/sessions.ts";
 import { doctor, ingest, instance, keys, login, windows } from "./routers/setup.ts";
@@ -14,6 +15,7 @@ export const appRouter = router({
   harnesses,
   sessions,
   projects,
+  policies,
   keys,
   browsers,
   audit,

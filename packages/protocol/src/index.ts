@@ -28,6 +28,7 @@ export * from "./history/turn.ts";
 export * from "./history/usage.ts";
 export * from "./history/window.ts";
 export * from "./policy/canonical-json.ts";
+export * from "./policy/convergence.ts";
 export * from "./policy/family-defaults.ts";
 export * from "./policy/in-force.ts";
 export * from "./policy/policy-rules.ts";

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { POLICY_ACK_CODES, PolicyAckEvent } from "../events/events.ts";
 import { PolicyBody, PolicySettings } from "../policy/policy-schema.ts";
 
 /** Header of every answer to events and policies: the project's newest generation. */
@@ -45,3 +46,98 @@ export const SavePolicyInput = z.object({
   from: z.enum(POLICY_STARTS).optional(),
 });
 export type SavePolicyInput = z.infer<typeof SavePolicyInput>;
+
+const time = z.iso.datetime({ offset: true });
+
+/** A saved version, without its content. */
+export const PolicyVersionView = z.object({
+  generation: z.number().int(),
+  hash: z.string(),
+  reason: z.string(),
+  /** `browser`, `local` (the command line), `key` or `server`. */
+  actor: z.string(),
+  /** Of the key, or the browser such as `Firefox on Linux`. */
+  actor_name: z.string().nullable(),
+  /** The generation that it repeats. */
+  restores: z.number().int().nullable(),
+  created_at: time,
+  /** From when on it counts; earlier than `created_at` if it was applied to history. */
+  from: time,
+});
+export type PolicyVersionView = z.infer<typeof PolicyVersionView>;
+
+export const PolicyVersionsQuery = z.object({
+  limit: z.coerce.number().int().min(1).max(100).default(20),
+  /** Only versions before this generation. */
+  before: z.coerce.number().int().positive().optional(),
+});
+export type PolicyVersionsQuery = z.infer<typeof PolicyVersionsQuery>;
+
+/** Newest first. */
+export const PolicyVersionList = z.object({ versions: z.array(PolicyVersionView) });
+
+export const PolicyGenerationQuery = z.object({ generation: z.coerce.number().int().nonnegative() });
+
+/** A saved version with its content. */
+export const PolicyVersionDetail = PolicyVersionView.extend({ policy: PolicyBody });
+export type PolicyVersionDetail = z.infer<typeof PolicyVersionDetail>;
+
+export const SavePolicyCall = SavePolicyInput.extend({
+  /** The newest generation that was seen; 0 if there was no policy. */
+  expected: z.number().int().nonnegative(),
+});
+
+export const RollbackPolicyCall = z.object({
+  /** Whose content is saved again, as a new generation. */
+  generation: z.number().int().nonnegative(),
+  expected: z.number().int().nonnegative(),
+  reason: SavePolicyInput.shape.reason,
+});
+
+/** How far a harness is with the policy that it is offered. */
+export const CONVERGENCE_STATES = [
+  "no_policy",
+  "unmanaged",
+  "waiting",
+  "received",
+  "applied",
+  "overridden",
+  "drifted",
+  "rejected",
+] as const;
+export type ConvergenceState = (typeof CONVERGENCE_STATES)[number];
+
+export const PolicyHarnessView = z.object({
+  instance: z.string(),
+  name: z.string().nullable(),
+  version: z.string().nullable(),
+  /** Whether it was heard from lately. */
+  online: z.boolean(),
+  last_at: time,
+  /** What it is offered. */
+  desired: z.object({ generation: z.number().int(), hash: z.string() }),
+  state: z.enum(CONVERGENCE_STATES),
+  /** What it said last of a policy. */
+  said: z
+    .object({
+      generation: z.number().int(),
+      at: time,
+      code: z.enum(POLICY_ACK_CODES).nullable(),
+      message: z.string().nullable(),
+      differences: PolicyAckEvent.shape.differences.unwrap(),
+    })
+    .nullable(),
+  /** The generation that it runs; null if it never acknowledged one. */
+  running: z.number().int().nullable(),
+  /** Set if it compacts elsewhere than at the line that it acknowledged: how often, and where as a share of that line. */
+  not_effective: z.object({ compactions: z.number().int(), median: z.number() }).nullable(),
+});
+export type PolicyHarnessView = z.infer<typeof PolicyHarnessView>;
+
+export const PolicyHarnessList = z.object({
+  generation: z.number().int(),
+  harnesses: z.array(PolicyHarnessView),
+  /** Instances beyond those listed. */
+  more: z.number().int(),
+});
+export type PolicyHarnessList = z.infer<typeof PolicyHarnessList>;

@@ -1,0 +1,55 @@
+import type { ConvergenceState, PolicyAnswer } from "../api/policy.ts";
+import type { PolicyAckEvent } from "../events/events.ts";
+
+/** What a harness said of a policy. */
+export type SaidOfPolicy = Pick<PolicyAckEvent, "id" | "at" | "generation" | "hash" | "status" | "code">;
+
+/** What a harness lists among its capabilities if it obeys policies. */
+export const POLICY_CAPABILITY = "policy";
+
+/** What a harness said last, by time; undefined if it said nothing. */
+export function latestSaid<Said extends SaidOfPolicy>(said: readonly Said[]): Said | undefined {
+  return said.reduce<Said | undefined>(
+    (latest, one) => (latest === undefined || isLater(one, latest) ? one : latest),
+    undefined,
+  );
+}
+
+/** `received` comes before what follows from it, however their times compare to the millisecond. */
+function isLater(one: SaidOfPolicy, other: SaidOfPolicy): boolean {
+  if (one.at !== other.at) return one.at > other.at;
+  if (one.status !== other.status) return other.status === "received";
+  return one.id > other.id;
+}
+
+/**
+ * How far a harness is with the policy that it is offered.
+ * @param said all that it said of policies
+ */
+export function convergenceOf(
+  desired: Pick<PolicyAnswer, "generation" | "hash">,
+  said: readonly SaidOfPolicy[],
+  { capabilities }: { capabilities: readonly string[] },
+): ConvergenceState {
+  const latest = latestSaid(said);
+  if (desired.generation === 0 && latest === undefined) return "no_policy";
+  if (latest === undefined) return capabilities.includes(POLICY_CAPABILITY) ? "waiting" : "unmanaged";
+  // Another generation with the same settings has nothing to acknowledge.
+  if (latest.generation !== desired.generation && latest.hash !== desired.hash) return "waiting";
+  return latest.status === "overridden" && latest.code === "drifted" ? "drifted" : latest.status;
+}
+
+/** Compactions this far from the acknowledged line, as a share of it, show that the line is not obeyed. */
+const TOLERANCE = 0.15;
+
+/**
+ * Whether a harness compacts elsewhere than at its line.
+ * @param shares context tokens before each compaction ÷ tokens at the line of that time
+ * @returns undefined if it obeys, or has not compacted
+ */
+export function notEffective(shares: readonly number[]): { compactions: number; median: number } | undefined {
+  if (shares.length === 0) return undefined;
+  const ordered = [...shares].sort((one, other) => one - other);
+  const median = ordered[ordered.length >> 1]!;
+  return Math.abs(median - 1) <= TOLERANCE ? undefined : { compactions: shares.length, median };
+}

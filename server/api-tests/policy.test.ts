@@ -1,0 +1,329 @@
+import { createHash } from "node:crypto";
+import type {
+  ErrorBody,
+  PolicyAnswer,
+  PolicyHarnessList,
+  PolicyVersionDetail,
+  PolicyVersionView,
+  SessionDetail,
+  SessionPage,
+  WholePolicy,
+} from "@plimsoll/protocol";
+import { canonicalJson } from "@plimsoll/protocol";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { emptyDatabase } from "../testing/database.ts";
+import { startTestServer, type TestServer } from "../testing/server.ts";
+import { until } from "../testing/until.ts";
+import { openLive } from "./live-client.ts";
+import { dayRange, makeKey, sendAndWait, turn, unique } from "./support.ts";
+
+let database: Awaited<ReturnType<typeof emptyDatabase>>;
+let a: TestServer;
+let b: TestServer;
+
+beforeAll(async () => {
+  database = await emptyDatabase();
+  a = await startTestServer({ databaseUrl: database.url });
+  b = await startTestServer({ databaseUrl: database.url });
+});
+afterEach(async () => {
+  await Promise.all([a.expectHealthy(), b.expectHealthy()]);
+});
+afterAll(async () => {
+  await Promise.all([a?.stop(), b?.stop()]);
+  await database?.close();
+});
+
+const newest = async (server = a) => (await server.get<WholePolicy>("/api/v1/policy")).body;
+
+async function put(policy: unknown, expected: number, more: object = {}, server = a) {
+  return server.request<WholePolicy & ErrorBody>("/api/v1/policy", {
+    method: "PUT",
+    headers: { "content-type": "application/json", "if-match": `"${expected}"` },
+    body: JSON.stringify({ policy, reason: "a test", ...more }),
+  });
+}
+
+/** Saves thresholds for all. Returns the generation. */
+async function save(thresholds: object, more: object = {}): Promise<number> {
+  const { status, body, text } = await put({ settings: { thresholds } }, (await newest()).generation, more);
+  expect(status, text).toBe(200);
+  return body.generation;
+}
+
+const answerFor = (harness: string, server = a, headers: Record<string, string> = {}) =>
+  server.request<PolicyAnswer>(`/api/v1/policy?harness=${encodeURIComponent(harness)}`, { headers });
+
+const ackOf = ({ generation, hash }: PolicyAnswer, harness: string, more: object = {}) => ({
+  id: unique("ack"),
+  type: "policy_ack",
+  at: Date.now(),
+  harness,
+  generation,
+  hash,
+  status: "applied",
+  ...more,
+});
+
+async function viewOf(instance: string) {
+  const { body } = await a.get<PolicyHarnessList>("/api/v1/policy/harnesses");
+  return body.harnesses.find((harness) => harness.instance === instance)!;
+}
+
+async function detailOf(session: string): Promise<SessionDetail> {
+  const { items } = await a.trpc<SessionPage>("sessions.list", { ...dayRange, q: session });
+  return (await a.get<SessionDetail>(`/api/v1/sessions/${items[0]!.id}`)).body;
+}
+
+describe("the policy of a harness", () => {
+  it("is empty before there is one, and never means to clear anything", async () => {
+    const { status, body, headers } = await answerFor("mine@1");
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ generation: 0, settings: {} });
+    expect(headers.get("plimsoll-policy-generation")).toBe("0");
+  });
+
+  it("has a hash that anybody can compute, as its ETag, and is not sent again", async () => {
+    await save({ ceiling: "40%", warning: "30%" });
+    const { body, headers } = await answerFor("mine@1");
+    expect(body.settings).toEqual({ thresholds: { ceiling: "40%", warning: "30%" } });
+    expect(body.hash).toBe(createHash("sha256").update(canonicalJson(body.settings)).digest("hex"));
+    expect(headers.get("etag")).toBe(`"${body.hash}"`);
+    const again = await answerFor("mine@1", a, { "if-none-match": headers.get("etag")! });
+    expect([again.status, again.text]).toEqual([304, ""]);
+  });
+
+  it("keeps what a newer version knows, and prefers the more specific layer", async () => {
+    const { generation } = await newest();
+    const policy = {
+      settings: { thresholds: { ceiling: "40%", future: 1 }, invented: { by: "a newer version" } },
+      layers: [
+        { scope: { family: "phantom" }, settings: { thresholds: { ceiling: "20%" } } },
+        { scope: { harness: "phantom@vm-3" }, settings: { thresholds: { ceiling: 5_000 } } },
+      ],
+    };
+    expect((await put(policy, generation)).status).toBe(200);
+    const ceilings = await Promise.all(
+      ["mine@1", "phantom@vm-1", "phantom@vm-3"].map(
+        async (harness) => (await answerFor(harness)).body.settings,
+      ),
+    );
+    expect(ceilings.map(({ thresholds }) => thresholds?.ceiling)).toEqual(["40%", "20%", 5_000]);
+    expect(ceilings[0]).toMatchObject({ invented: { by: "a newer version" }, thresholds: { future: 1 } });
+  });
+
+  it("needs the scope policy:read or read", async () => {
+    for (const [scope, status] of [
+      ["policy:read", 200],
+      ["read", 200],
+      ["ingest", 403],
+    ] as const) {
+      const { secret } = await makeKey(a, scope);
+      const answer = await a.get("/api/v1/policy?harness=mine%401", secret);
+      expect(answer.status, scope).toBe(status);
+    }
+  });
+});
+
+describe("saving a policy", () => {
+  it("refuses a version that somebody else has replaced, and shows both", async () => {
+    const { generation } = await newest();
+    expect((await put({ settings: { thresholds: { hard: "80%" } } }, generation, {}, b)).status).toBe(200);
+    await until(async () => (await newest()).generation === generation + 1);
+    const lost = await put({ settings: { thresholds: { hard: "85%" } } }, generation);
+    expect(lost.status).toBe(412);
+    expect(lost.body.error).toMatchObject({
+      code: "policy_changed",
+      details: {
+        expected: generation,
+        generation: generation + 1,
+        theirs: { settings: { thresholds: { hard: "80%" } } },
+        yours: { settings: { thresholds: { hard: "85%" } } },
+      },
+    });
+  });
+
+  it("lets only one of many win who change the same generation at once", async () => {
+    const { generation } = await newest();
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, (_, n) =>
+        put({ settings: { thresholds: { hard: 9_000 + n } } }, generation, {}, n % 2 ? a : b),
+      ),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 412, 412, 412, 412, 412, 412, 412]);
+  });
+
+  it("names every mistake with its field and the fix", async () => {
+    const { generation } = await newest();
+    const { status, body } = await put(
+      { settings: { thresholds: { warning: "50%", ceiling: "20%", soft: 0 } } },
+      generation,
+    );
+    expect(status).toBe(400);
+    expect(body.error.details).toMatchObject({
+      mistakes: [
+        { path: "settings.thresholds.soft" },
+        {
+          path: "settings.thresholds.warning",
+          message: expect.stringContaining("Lower warning or raise ceiling"),
+        },
+      ],
+    });
+    expect((await newest()).generation).toBe(generation);
+  });
+
+  it("needs the header If-Match, a reason, and the scope policy:write", async () => {
+    const bare = await a.request<ErrorBody>("/api/v1/policy", {
+      method: "PUT",
+      body: '{"policy":{},"reason":"why"}',
+    });
+    expect([bare.status, bare.body.error.message]).toEqual([400, expect.stringContaining("If-Match")]);
+    expect((await put({}, 0, { reason: "" })).body.error.message).toContain("say why");
+    const { secret } = await makeKey(a, "policy:read");
+    const refused = await a.request("/api/v1/policy", {
+      method: "PUT",
+      headers: { authorization: `Bearer ${secret}`, "if-match": "0" },
+      body: "{}",
+    });
+    expect(refused.status).toBe(403);
+  });
+
+  it("keeps every version, with who saved it and why, and repeats an old one as a new one", async () => {
+    const first = await save({ ceiling: 7_000 }, { reason: "the first of three" });
+    const second = await save({ ceiling: 8_000 }, { reason: "the second of three" });
+    const rolledBack = await a.mutate<WholePolicy>("policies.rollback", {
+      generation: first,
+      expected: second,
+      reason: "the second was wrong",
+    });
+    expect(rolledBack).toMatchObject({
+      generation: second + 1,
+      policy: { settings: { thresholds: { ceiling: 7_000 } } },
+    });
+    const { body } = await a.get<{ versions: PolicyVersionView[] }>("/api/v1/policy/versions?limit=3");
+    expect(body.versions).toMatchObject([
+      { generation: second + 1, restores: first, reason: "the second was wrong", actor: "local" },
+      { generation: second, restores: null, reason: "the second of three" },
+      { generation: first, reason: "the first of three" },
+    ]);
+    expect(body.versions[0]!.hash).toBe(body.versions[2]!.hash);
+    const version = await a.get<PolicyVersionDetail>(`/api/v1/policy/versions/${second}`);
+    expect(version.body.policy.settings.thresholds).toEqual({ ceiling: 8_000 });
+    expect((await a.get("/api/v1/policy/versions/99999")).status).toBe(404);
+  });
+
+  it("is heard on the live stream of every server, and in the answer to events", async () => {
+    const streams = [
+      await openLive(a, { query: "?only=policy" }),
+      await openLive(b, { query: "?only=policy" }),
+    ];
+    const generation = await save({ ceiling: 7_500 });
+    for (const stream of streams) {
+      await until(() =>
+        stream.messages.some((message) => message.type === "policy" && message.generation === generation),
+      );
+      expect(stream.messages.every(({ type }) => type === "policy")).toBe(true);
+      stream.close();
+    }
+    for (const server of [a, b]) {
+      const { headers } = await server.send(turn(unique("session"), 100, { harness: "mine@heard" }));
+      expect(headers.get("plimsoll-policy-generation")).toBe(String(generation));
+    }
+  });
+});
+
+describe("an acknowledgement", () => {
+  it("moves the lines of the harness' agents, from its own time on", async () => {
+    const harness = `mine@${unique("ack")}`;
+    const session = unique("session");
+    await save({ warning: null, ceiling: 60_000 });
+    const first = (await answerFor(harness)).body;
+    const start = Date.now() - 60_000;
+    await sendAndWait(a, [
+      ackOf(first, harness, { at: start }),
+      turn(session, 50_000, { harness, at: start + 1_000 }),
+    ]);
+    expect((await detailOf(session)).agents[0]).toMatchObject({
+      line: { threshold: "ceiling", tokens: 60_000 },
+      policy_generation: first.generation,
+      thresholds: [expect.objectContaining({ name: "ceiling", source: "acknowledged" }), expect.anything()],
+    });
+    const generation = await save({ warning: null, ceiling: 40_000 });
+    expect((await detailOf(session)).agents[0]!.line!.tokens).toBe(60_000);
+    expect(await viewOf(harness)).toMatchObject({
+      state: "waiting",
+      running: first.generation,
+      desired: { generation },
+    });
+    const second = (await answerFor(harness, b)).body;
+    await sendAndWait(b, [
+      ackOf(second, harness, { at: start + 5_000 }),
+      turn(session, 50_100, { harness, at: start + 6_000 }),
+    ]);
+    const { agents, crossings } = await detailOf(session);
+    expect(agents[0]!.line!.tokens).toBe(40_000);
+    expect(crossings.map(({ threshold, threshold_tokens }) => [threshold, threshold_tokens])).toEqual([
+      ["ceiling", 40_000],
+    ]);
+    expect(await viewOf(harness)).toMatchObject({ state: "applied", running: generation, online: true });
+  });
+
+  it("that rejects leaves the lines as they are, and its reason is shown", async () => {
+    const harness = `mine@${unique("ack")}`;
+    const applied = await save({ ceiling: 60_000 });
+    await sendAndWait(a, [ackOf((await answerFor(harness)).body, harness, { at: Date.now() - 1_000 })]);
+    await save({ ceiling: 1_000 });
+    const message = "thresholds.ceiling is 1000, and this harness takes at least 5000";
+    await sendAndWait(a, [
+      ackOf((await answerFor(harness)).body, harness, { status: "rejected", code: "out_of_bounds", message }),
+    ]);
+    expect(await viewOf(harness)).toMatchObject({
+      state: "rejected",
+      running: applied,
+      said: { code: "out_of_bounds", message },
+    });
+  });
+
+  it("shows what a harness runs instead, and whether it obeys that", async () => {
+    const harness = `claude-code@${unique("ack")}`;
+    const session = unique("session");
+    await save({ ceiling: 40_000 });
+    const differences = [{ path: "thresholds.ceiling", code: "clamped", wanted: 40_000, effective: 67_000 }];
+    const at = Date.now() - 60_000;
+    await sendAndWait(a, [
+      ackOf((await answerFor(harness)).body, harness, {
+        at,
+        status: "overridden",
+        code: "clamped",
+        effective: { thresholds: { ceiling: 67_000 } },
+        differences,
+      }),
+      turn(session, 160_000, { harness, at: at + 1_000 }),
+      {
+        id: "compacted",
+        type: "compacted",
+        at: at + 2_000,
+        harness,
+        session,
+        trigger: "auto",
+        tokens_before: 160_000,
+        tokens_after: 20_000,
+      },
+    ]);
+    const view = await viewOf(harness);
+    expect(view).toMatchObject({ state: "overridden", said: { differences } });
+    expect(view.not_effective).toMatchObject({ compactions: 1, median: expect.closeTo(160 / 67, 3) });
+  });
+
+  it("may come again and again without effect", async () => {
+    const harness = `mine@${unique("ack")}`;
+    const ack = ackOf((await answerFor(harness)).body, harness);
+    expect((await sendAndWait(a, [ack, ack])).body).toMatchObject({ accepted: 1, duplicates: 1 });
+    expect((await sendAndWait(b, [ack])).body).toMatchObject({ accepted: 0, duplicates: 1 });
+  });
+
+  it("is refused with the field that is wrong", async () => {
+    const { body } = await a.send([{ ...ackOf((await answerFor("mine@1")).body, "mine@1"), hash: "short" }]);
+    expect(body.rejected).toMatchObject([{ path: "hash", code: "invalid_field" }]);
+  });
+});

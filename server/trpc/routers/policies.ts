@@ -1,0 +1,98 @@
+import {
+  PolicyGenerationQuery,
+  PolicyHarnessList,
+  PolicyVersionDetail,
+  PolicyVersionList,
+  PolicyVersionsQuery,
+  RollbackPolicyCall,
+  SavePolicyCall,
+  WholePolicy,
+} from "@plimsoll/protocol";
+import { z } from "zod";
+import { actorOf } from "../../access/principal.ts";
+import { readPolicyHarnesses } from "../../policy/read-harnesses.ts";
+import { readPolicyVersion, readPolicyVersions } from "../../policy/read-versions.ts";
+import { answer, freshProcedure, procedure, router } from "../init.ts";
+
+const tags = ["policies"];
+
+export const policies = router({
+  /** The newest version, also when it is not offered to all yet. */
+  get: procedure("read")
+    .input(z.object({}).optional())
+    .output(WholePolicy)
+    .query(({ ctx }) => ctx.reader.policy.whole()),
+
+  versions: procedure("read")
+    .meta({
+      openapi: {
+        method: "GET",
+        path: "/api/v1/policy/versions",
+        tags,
+        summary: "Saved policies, newest first",
+      },
+    })
+    .input(PolicyVersionsQuery)
+    .output(PolicyVersionList)
+    .query(async ({ ctx, input }) => ({ versions: await readPolicyVersions(ctx.reader, input) })),
+
+  version: procedure("read")
+    .meta({
+      openapi: {
+        method: "GET",
+        path: "/api/v1/policy/versions/{generation}",
+        tags,
+        summary: "A saved policy",
+      },
+    })
+    .input(PolicyGenerationQuery)
+    .output(PolicyVersionDetail)
+    .query(({ ctx, input }) => readPolicyVersion(ctx.reader, input.generation)),
+
+  harnesses: freshProcedure("read")
+    .meta({
+      openapi: {
+        method: "GET",
+        path: "/api/v1/policy/harnesses",
+        tags,
+        summary: "How far each harness is with the policy that it is offered",
+      },
+    })
+    .input(z.object({}).optional())
+    .output(answer(PolicyHarnessList))
+    .query(({ ctx }) => readPolicyHarnesses(ctx.reader)),
+
+  save: procedure("policy:write")
+    .input(SavePolicyCall)
+    .output(WholePolicy)
+    .mutation(async ({ ctx: { principal, services }, input: { policy, expected, reason, from } }) => {
+      const { projectId } = principal;
+      const actor = actorOf(principal);
+      await services.policies.save({
+        projectId,
+        body: policy,
+        expected,
+        reason,
+        actor,
+        ...(from && { from }),
+      });
+      return (await services.policies.bookOf(projectId)).whole();
+    }),
+
+  rollback: procedure("policy:write")
+    .input(RollbackPolicyCall)
+    .output(WholePolicy)
+    .mutation(async ({ ctx: { principal, reader, services }, input: { generation, expected, reason } }) => {
+      const { projectId } = principal;
+      const { policy: body } = await readPolicyVersion(reader, generation);
+      await services.policies.save({
+        projectId,
+        body,
+        expected,
+        reason,
+        actor: actorOf(principal),
+        restores: generation,
+      });
+      return (await services.policies.bookOf(projectId)).whole();
+    }),
+});
