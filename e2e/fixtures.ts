@@ -33,7 +33,7 @@ export const test = base.extend<Options & TestFixtures, { servers: Servers }>({
       let shared: Promise<PlimsollServer> | undefined;
       await use({
         shared() {
-          shared ??= PlimsollServer.start();
+          shared ??= startShared();
           return shared;
         },
       });
@@ -84,6 +84,12 @@ export const test = base.extend<Options & TestFixtures, { servers: Servers }>({
 });
 
 export { expect };
+
+async function startShared(): Promise<PlimsollServer> {
+  const server = await PlimsollServer.start();
+  await server.setLines();
+  return server;
+}
 
 /** While React streams a page, its content is briefly in the document twice. Waits until that is over. */
 function settleAfterLoading(page: Page): void {

@@ -79,7 +79,7 @@ test("every boundary has a marker with its reason and reclaimed tokens", async (
   await expect(chart.getByText("ceiling 20% · 40k")).toBeVisible();
   await expect(chart.getByText("warning 15% · 30k")).toBeVisible();
   expect(await readTurnLog(log)).toContainEqual("Rose above ceiling (40,000) at 41,000");
-  await expect(page.getByText("default thresholds")).toBeVisible();
+  await expect(page.getByText("lines of the policy")).toBeVisible();
 
   // The table view has the same numbers.
   await chart.getByRole("button", { name: "View as table" }).click();

@@ -143,8 +143,8 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     signals: hub,
     projects: async () => (await projects.list()).map(({ id }) => id),
     journaled: (events, ms) => instruments.commit(events, ms / 1_000),
-    projected({ projectId, sessions, counts }) {
-      if (sessions.length > 0) hub.changed(projectId, sessions);
+    projected({ projectId, sessions, harnesses, counts }) {
+      if (sessions.length > 0 || harnesses) hub.changed(projectId, sessions);
       for (const [outcome, count] of counts) instruments.events(outcome, count);
     },
   });

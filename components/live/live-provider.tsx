@@ -28,6 +28,7 @@ const SLOW_DELAY_MS = 600;
 /** Delay before refetching what a new page brought, so that the page is on screen by then. */
 const HYDRATED_DELAY_MS = 100;
 const RETRY_MS = [500, 1000, 2000, 5000];
+const EVERYTHING: ChangedMessage = { type: "changed", sessions: null };
 
 function refetch(client: QueryClient, urgency: Urgency, messages: ChangedMessage[]): Promise<void> {
   return client.invalidateQueries({
@@ -47,13 +48,14 @@ async function refresh(client: QueryClient, api: ApiClient, messages: ChangedMes
 /** Refetches queries whose data was read before the page could hear of changes to it. */
 function refetchHydrated(client: QueryClient, hashes: string[]): Promise<void> {
   const hydrated = new Set(hashes);
-  const everything: ChangedMessage[] = [{ type: "changed", sessions: null }];
   return client.invalidateQueries({
     predicate: (query) =>
       hydrated.has(query.queryHash) &&
-      (isFleet(query) || refetchUrgency({ key: query.queryKey, pages: undefined }, everything) !== null),
+      (isFleet(query) || refetchUrgency({ key: query.queryKey, pages: undefined }, [EVERYTHING]) !== null),
   });
 }
+
+const isOfPolicies = (key: readonly unknown[]) => Array.isArray(key[0]) && key[0][0] === "policies";
 
 const stillSignedIn = (api: ApiClient) => ({
   queryKey: ["still signed in"],
@@ -103,9 +105,12 @@ export function LiveProvider({ children }: { children: ReactNode }) {
       source.onmessage = ({ data }) => {
         heard = true;
         const message = JSON.parse(data) as LiveMessage;
-        if (message.type !== "changed") return;
-        fast.push(message);
-        slow.push(message);
+        if (message.type === "policy")
+          void client.invalidateQueries({ predicate: ({ queryKey }) => isOfPolicies(queryKey) });
+        // A policy moves the lines of any agent.
+        const changed: ChangedMessage = message.type === "policy" ? EVERYTHING : message;
+        fast.push(changed);
+        slow.push(changed);
       };
       source.onerror = () => {
         // The browser stops reconnecting after some HTTP errors, so retry here.

@@ -14,6 +14,8 @@ import { NewKey } from "./new-key.tsx";
 const SCOPES: readonly { scope: Scope; label: string; note: string }[] = [
   { scope: "ingest", label: "ingest", note: "send events" },
   { scope: "read", label: "read", note: "read metrics and exports" },
+  { scope: "policy:read", label: "policy:read", note: "a harness reads its policy" },
+  { scope: "policy:write", label: "policy:write", note: "change policies" },
   { scope: "admin", label: "admin", note: "full access, including keys" },
 ];
 

@@ -15,7 +15,6 @@ import { Keys } from "./keys.tsx";
 import { ModelWindows } from "./model-windows.tsx";
 import { Projects } from "./projects.tsx";
 import { SendTurns } from "./send-turns.tsx";
-import { ActiveThresholds } from "./thresholds.tsx";
 
 export function SetupPage() {
   const [secret, setSecret] = useState<string>();
@@ -35,7 +34,6 @@ export function SetupPage() {
         </div>
         <div className="grid min-w-0 gap-4">
           <ModelWindows key={requestedModel} requestedModel={requestedModel} />
-          <ActiveThresholds />
           <Ingestion />
           <Doctor />
           <Browsers />

@@ -1,5 +1,5 @@
 import { PROJECT_PARAMETER } from "@plimsoll/protocol";
-import { ListTree, type LucideIcon, SlidersHorizontal, Waves } from "lucide-react";
+import { ListTree, type LucideIcon, Ruler, SlidersHorizontal, Waves } from "lucide-react";
 
 export interface NavPage {
   href: string;
@@ -13,6 +13,7 @@ export interface NavPage {
 export const PAGES: readonly NavPage[] = [
   { href: "/", label: "Fleet", icon: Waves, key: "f" },
   { href: "/sessions", label: "Sessions", icon: ListTree, key: "s" },
+  { href: "/policies", label: "Policies", icon: Ruler, key: "p" },
   { href: "/setup", label: "Setup", icon: SlidersHorizontal, key: "u" },
 ];
 

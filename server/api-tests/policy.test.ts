@@ -4,7 +4,7 @@ import type {
   PolicyAnswer,
   PolicyHarnessList,
   PolicyVersionDetail,
-  PolicyVersionView,
+  PolicyVersionPage,
   SessionDetail,
   SessionPage,
   WholePolicy,
@@ -200,13 +200,13 @@ describe("saving a policy", () => {
       generation: second + 1,
       policy: { settings: { thresholds: { ceiling: 7_000 } } },
     });
-    const { body } = await a.get<{ versions: PolicyVersionView[] }>("/api/v1/policy/versions?limit=3");
-    expect(body.versions).toMatchObject([
+    const { body } = await a.get<PolicyVersionPage>("/api/v1/policy/versions?limit=3");
+    expect(body.items).toMatchObject([
       { generation: second + 1, restores: first, reason: "the second was wrong", actor: "local" },
       { generation: second, restores: null, reason: "the second of three" },
       { generation: first, reason: "the first of three" },
     ]);
-    expect(body.versions[0]!.hash).toBe(body.versions[2]!.hash);
+    expect(body.items[0]!.hash).toBe(body.items[2]!.hash);
     const version = await a.get<PolicyVersionDetail>(`/api/v1/policy/versions/${second}`);
     expect(version.body.policy.settings.thresholds).toEqual({ ceiling: 8_000 });
     expect((await a.get("/api/v1/policy/versions/99999")).status).toBe(404);

@@ -56,12 +56,19 @@ export interface PartOutcome {
   requests: ReadonlyMap<number, RequestOutcome>;
   /** Ids of the sessions that changed. */
   sessions: readonly string[];
+  /** Whether a harness said something of itself or of its policy. */
+  harnesses: boolean;
 }
 
 /** The outcome of a plan once it is committed. */
-export function outcomeOf({ ledger, sessions }: ChunkPlan): PartOutcome {
+export function outcomeOf({ ledger, sessions, harnessMarks }: ChunkPlan): PartOutcome {
   const { counts, requests } = ledger;
-  return { counts, requests, sessions: sessions.map(({ after }) => after.row.id) };
+  return {
+    counts,
+    requests,
+    sessions: sessions.map(({ after }) => after.row.id),
+    harnesses: harnessMarks.length > 0,
+  };
 }
 
 /** How events of a project are read. */

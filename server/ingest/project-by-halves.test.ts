@@ -5,7 +5,7 @@ import { parsedEvent } from "../testing/events.ts";
 import type { PartOutcome } from "./plan-chunk.ts";
 import { projectByHalves } from "./project-by-halves.ts";
 
-const NOTHING: PartOutcome = { counts: new Map(), requests: new Map(), sessions: [] };
+const NOTHING: PartOutcome = { counts: new Map(), requests: new Map(), sessions: [], harnesses: false };
 const idsOf = (part: readonly Received[]) => part.flatMap(({ events }) => events.map(({ id }) => id!));
 
 /** Requests with so many events each, numbered through. */
@@ -34,6 +34,7 @@ function projectExcept(poison: ReadonlySet<string>, projected: string[]) {
         }),
       ),
       sessions: [],
+      harnesses: false,
     };
   };
 }

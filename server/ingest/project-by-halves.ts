@@ -20,12 +20,14 @@ export async function projectByHalves(
   const counts = new Map<string, number>();
   const requests = new Map<number, RequestOutcome>();
   const sessions: string[] = [];
+  let harnesses = false;
   const failed: FailedEvent[] = [];
   const parts: (readonly Received[])[] = received.some(({ events }) => events.length > 0) ? [received] : [];
   for (let part = parts.pop(); part !== undefined; part = parts.pop()) {
     try {
       const outcome = await project(part);
       sessions.push(...outcome.sessions);
+      harnesses ||= outcome.harnesses;
       for (const [name, count] of outcome.counts) counts.set(name, (counts.get(name) ?? 0) + count);
       for (const [request, more] of outcome.requests) {
         const known = requests.get(request) ?? { accepted: 0, duplicates: 0 };
@@ -41,7 +43,7 @@ export async function projectByHalves(
       else parts.push(halves[1], halves[0]);
     }
   }
-  return { done: { counts, requests, sessions }, failed };
+  return { done: { counts, requests, sessions, harnesses }, failed };
 }
 
 /** Undefined for a single event. */

@@ -33,6 +33,8 @@ export interface ProjectorOptions extends HeldProjectOptions {
 export interface Projected {
   projectId: number;
   sessions: readonly string[];
+  /** Whether a harness said something of itself or of its policy. */
+  harnesses: boolean;
   counts: ReadonlyMap<string, number>;
   /** Outcomes for senders that wait on another server. */
   replies: readonly (RequestOutcome & { reply: string })[];
@@ -324,10 +326,10 @@ export class Projector {
     this.#committed(chunk, NOTHING);
   }
 
-  #committed(chunk: Chunk, { counts, requests, sessions }: PartOutcome): void {
+  #committed(chunk: Chunk, { counts, requests, sessions, harnesses }: PartOutcome): void {
     const { projectId, projected } = this.#options;
     this.#queue.release(chunk);
-    projected({ projectId, sessions, counts, replies: answerSenders(chunk, requests) });
+    projected({ projectId, sessions, harnesses, counts, replies: answerSenders(chunk, requests) });
   }
 
   /** Does a step of upkeep if one may be due. Returns false if nothing is left to do. */
@@ -385,7 +387,7 @@ class NotCommitted extends Error {
 }
 
 const NO_ENTRIES: Chunk = { entries: [], events: 0 };
-const NOTHING: PartOutcome = { counts: new Map(), requests: new Map(), sessions: [] };
+const NOTHING: PartOutcome = { counts: new Map(), requests: new Map(), sessions: [], harnesses: false };
 
 function sleep(ms: number): Promise<unknown> {
   return new Promise((resolve) => setTimeout(resolve, ms).unref());

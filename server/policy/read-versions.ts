@@ -1,6 +1,7 @@
 import type {
   PolicyBody,
   PolicyVersionDetail,
+  PolicyVersionPage,
   PolicyVersionsQuery,
   PolicyVersionView,
 } from "@plimsoll/protocol";
@@ -13,17 +14,18 @@ type Place = Pick<Reader, "prisma" | "projectId">;
 /** Saved versions, newest first. Generation 0 is none: it only says how agents were judged before. */
 export async function readPolicyVersions(
   reader: Place,
-  { limit, before }: PolicyVersionsQuery,
-): Promise<PolicyVersionView[]> {
+  { limit, cursor }: PolicyVersionsQuery,
+): Promise<PolicyVersionPage> {
   const rows = await reader.prisma.policyVersion.findMany({
     where: {
       projectId: reader.projectId,
-      generation: { gt: 0, ...(before !== undefined && { lt: before }) },
+      generation: { gt: 0, ...(cursor !== undefined && { lt: cursor }) },
     },
     orderBy: { generation: "desc" },
-    take: limit,
+    take: limit + 1,
   });
-  return withStarts(reader, rows);
+  const items = await withStarts(reader, rows.slice(0, limit));
+  return { items, next_cursor: rows.length > limit ? items.at(-1)!.generation : null };
 }
 
 /** @throws PlimsollError `not_found` */

@@ -2,7 +2,7 @@ import {
   PolicyGenerationQuery,
   PolicyHarnessList,
   PolicyVersionDetail,
-  PolicyVersionList,
+  PolicyVersionPage,
   PolicyVersionsQuery,
   RollbackPolicyCall,
   SavePolicyCall,
@@ -33,8 +33,8 @@ export const policies = router({
       },
     })
     .input(PolicyVersionsQuery)
-    .output(PolicyVersionList)
-    .query(async ({ ctx, input }) => ({ versions: await readPolicyVersions(ctx.reader, input) })),
+    .output(PolicyVersionPage)
+    .query(({ ctx, input }) => readPolicyVersions(ctx.reader, input)),
 
   version: procedure("read")
     .meta({

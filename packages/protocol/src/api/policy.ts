@@ -68,13 +68,17 @@ export type PolicyVersionView = z.infer<typeof PolicyVersionView>;
 
 export const PolicyVersionsQuery = z.object({
   limit: z.coerce.number().int().min(1).max(100).default(20),
-  /** Only versions before this generation. */
-  before: z.coerce.number().int().positive().optional(),
+  /** `next_cursor` of the page before. */
+  cursor: z.coerce.number().int().positive().optional(),
 });
 export type PolicyVersionsQuery = z.infer<typeof PolicyVersionsQuery>;
 
 /** Newest first. */
-export const PolicyVersionList = z.object({ versions: z.array(PolicyVersionView) });
+export const PolicyVersionPage = z.object({
+  items: z.array(PolicyVersionView),
+  next_cursor: z.number().int().nullable(),
+});
+export type PolicyVersionPage = z.infer<typeof PolicyVersionPage>;
 
 export const PolicyGenerationQuery = z.object({ generation: z.coerce.number().int().nonnegative() });
 

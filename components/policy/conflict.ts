@@ -1,0 +1,19 @@
+import type { PolicyBody, WholePolicy } from "@plimsoll/protocol";
+
+/** What somebody else saved, and why. */
+export interface Conflict extends WholePolicy {
+  reason: string;
+}
+
+/** The version that stood in the way of saving; undefined if something else failed. */
+export function conflictOf(error: unknown): Conflict | undefined {
+  const data = (error as { data?: { error?: { code?: string; details?: unknown } } } | null)?.data?.error;
+  if (data?.code !== "policy_changed") return undefined;
+  const details = data.details as { generation: number; hash: string; theirs: PolicyBody; reason: string };
+  return {
+    generation: details.generation,
+    hash: details.hash,
+    policy: details.theirs,
+    reason: details.reason,
+  };
+}

@@ -1,0 +1,39 @@
+"use client";
+
+import type { PolicyBody, WholePolicy } from "@plimsoll/protocol";
+import { useCallback, useMemo, useState } from "react";
+import { policyText, type ReadText, readText } from "./policy-text.ts";
+
+export interface Draft extends ReadText {
+  text: string;
+  /** What the form and the drawing show: the policy, or the last one without mistakes. */
+  shown: PolicyBody;
+  /** The version that the draft began with. */
+  base: WholePolicy;
+  isChanged: boolean;
+  setText: (text: string) => void;
+  /** Begins anew from a version. */
+  reset: (base: WholePolicy) => void;
+  /** Keeps the text, as a change of a newer version. */
+  rebase: (base: WholePolicy) => void;
+}
+
+/** The policy that is being written. The text is the one source: the form changes it, and shows what it says. */
+export function useDraft(loaded: WholePolicy): Draft {
+  const [base, setBase] = useState(loaded);
+  const [text, setRawText] = useState(() => policyText(loaded.policy));
+  const [valid, setValid] = useState(loaded.policy);
+  const read = useMemo(() => readText(text), [text]);
+  const setText = useCallback((next: string) => {
+    setRawText(next);
+    const { body } = readText(next);
+    if (body !== undefined) setValid(body);
+  }, []);
+  const reset = useCallback((next: WholePolicy) => {
+    setBase(next);
+    setRawText(policyText(next.policy));
+    setValid(next.policy);
+  }, []);
+  const isChanged = policyText(read.body ?? valid) !== policyText(base.policy) || read.body === undefined;
+  return { ...read, text, shown: read.body ?? valid, base, isChanged, setText, reset, rebase: setBase };
+}
