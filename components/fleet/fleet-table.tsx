@@ -8,6 +8,7 @@ import { LevelBar } from "../charts/level-bar.tsx";
 import { Ago, useZone } from "../clock.tsx";
 import { compact, exact, loadPercent, NONE, plural } from "../format.ts";
 import { GLOSSARY } from "../glossary.ts";
+import { adjustHref } from "../policy/scope-key.ts";
 import { Link } from "../projects/link.tsx";
 import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
@@ -209,7 +210,15 @@ function Load({ agent, state }: { agent: FleetAgent; state: LevelState }) {
       )}
     >
       {state === "over" && <TriangleAlert aria-hidden className="size-3.5" />}
-      {loadPercent(agent.load)}
+      {/* Not among the tab stops of a long table: the page of the session has the same link. */}
+      <Link
+        href={adjustHref(agent.harness)}
+        tabIndex={-1}
+        title="Adjust this line"
+        className="relative z-10 underline-offset-2 hover:underline"
+      >
+        {loadPercent(agent.load)}
+      </Link>
       <span className="sr-only">, {STATE_WORDS[state]}</span>
     </span>
   );

@@ -5,7 +5,8 @@ import { THRESHOLD_NAMES, type Thresholds } from "@plimsoll/protocol/pure";
 import { useState } from "react";
 import { SelectMenu } from "../ui/select-menu.tsx";
 import { LoadLine } from "./load-line.tsx";
-import { type EditedScope, subjectOf } from "./scope.ts";
+import { subjectOf } from "./scope.ts";
+import type { EditedScope } from "./scope-key.ts";
 import type { Draft } from "./use-draft.ts";
 
 const WINDOWS = [

@@ -14,7 +14,8 @@ import { NotLoaded, Skeleton } from "../ui/states.tsx";
 import { HarnessStates } from "./harness-states.tsx";
 import { LinePreview } from "./line-preview.tsx";
 import { SaveDialog } from "./save-dialog.tsx";
-import { scopeKey, scopeOf, withPreset } from "./scope.ts";
+import { withPreset } from "./scope.ts";
+import { scopeKey, scopeOf } from "./scope-key.ts";
 import { ScopePicker } from "./scope-picker.tsx";
 import { SettingsForm } from "./settings-form.tsx";
 import { type Draft, useDraft } from "./use-draft.ts";
@@ -161,7 +162,7 @@ function Editor({ draft, scope }: { draft: Draft; scope: ReturnType<typeof scope
         <div className={view === "form" ? "min-w-0" : "min-w-0 max-lg:hidden"}>
           {!draft.isYaml && (
             <p className="mb-2 text-[13px] text-hard" role="alert">
-              The YAML cannot be read (line {draft.mistakes[0]?.line}). Mend it to use the form.
+              The YAML has a syntax error on line {draft.mistakes[0]?.line}. Fix it to use the form.
             </p>
           )}
           <SettingsForm draft={draft} scope={scope} />

@@ -5,7 +5,8 @@ import { describe, expect, it } from "vitest";
 import { FIELD_GROUPS } from "./fields.ts";
 import { policyDiff } from "./policy-diff.tsx";
 import { policyText, readText, withValue } from "./policy-text.ts";
-import { fieldOf, layerOf, scopeKey, scopeOf, withField, withPreset } from "./scope.ts";
+import { fieldOf, layerOf, withField, withPreset } from "./scope.ts";
+import { scopeKey, scopeOf } from "./scope-key.ts";
 import { changedForm, THRESHOLD_FORMS, thresholdOf, thresholdParts } from "./threshold-value.ts";
 
 const text = `# The lines of everybody
@@ -116,6 +117,16 @@ describe("the text of a policy", () => {
         }
         expect(readText(policyText(bodyOf(written))).body).toEqual(bodyOf(written));
       }),
+    );
+  });
+
+  it("comes in the order of the form, whatever order the database gave", () => {
+    const stored = {
+      layers: [],
+      settings: { invented: 1, thresholds: { hard: "90%", ceiling: "80%", warning: "60%" } },
+    };
+    expect(policyText(stored)).toBe(
+      "settings:\n  thresholds:\n    warning: 60%\n    ceiling: 80%\n    hard: 90%\n  invented: 1\n",
     );
   });
 

@@ -7,7 +7,8 @@ import { Button } from "../ui/button.tsx";
 import { Modal } from "../ui/dialog.tsx";
 import { TextField } from "../ui/field.tsx";
 import { withValue } from "./policy-text.ts";
-import { type EditedScope, layerOf, scopeKey, scopeText } from "./scope.ts";
+import { layerOf } from "./scope.ts";
+import { type EditedScope, scopeKey, scopeText } from "./scope-key.ts";
 import type { Draft } from "./use-draft.ts";
 
 interface Props {

@@ -1,39 +1,7 @@
-import type { PolicyBody, PolicyScope, PolicySettings } from "@plimsoll/protocol";
+import type { PolicyBody, PolicySettings } from "@plimsoll/protocol";
 import { familyOf, type PolicyOrigin } from "@plimsoll/protocol/policy";
 import { withValue } from "./policy-text.ts";
-
-/** What a part of a policy applies to; undefined: to all agents. */
-export type EditedScope = PolicyScope | undefined;
-
-const PARTS = ["family", "model", "harness"] as const;
-
-/** A scope as it stands in an address: `family=phantom`; empty for all agents. */
-export function scopeKey(scope: EditedScope): string {
-  return PARTS.filter((part) => scope?.[part] !== undefined)
-    .map((part) => `${part}=${encodeURIComponent(scope![part]!)}`)
-    .join("&");
-}
-
-/** What an address says; undefined for all agents. */
-export function scopeOf(key: string): EditedScope {
-  const params = new URLSearchParams(key);
-  const scope = Object.fromEntries(
-    PARTS.flatMap((part) => {
-      const value = params.get(part)?.trim();
-      return value ? [[part, value]] : [];
-    }),
-  );
-  return Object.keys(scope).length === 0 ? undefined : scope;
-}
-
-/** A scope in words, such as `phantom, model claude-*`. */
-export function scopeText(scope: EditedScope): string {
-  if (scope === undefined) return "All agents";
-  const { family, model, harness } = scope;
-  return [harness, family, model === undefined ? undefined : `model ${model}`]
-    .filter((part) => part !== undefined)
-    .join(", ");
-}
+import { type EditedScope, scopeKey, scopeText } from "./scope-key.ts";
 
 /** Where a field of an effective policy comes from, in words. */
 export function originText(origin: PolicyOrigin | undefined, harness: string): string {

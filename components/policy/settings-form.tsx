@@ -6,7 +6,8 @@ import { thresholdText } from "@plimsoll/protocol/pure";
 import { cn } from "../ui/cn.ts";
 import { FieldInput } from "./field-input.tsx";
 import { FIELD_GROUPS, type Field } from "./fields.ts";
-import { type EditedScope, fieldOf, originText, subjectOf, valueAt, withField } from "./scope.ts";
+import { fieldOf, originText, subjectOf, valueAt, withField } from "./scope.ts";
+import type { EditedScope } from "./scope-key.ts";
 import type { Draft } from "./use-draft.ts";
 
 /** The settings of one scope as a form. What it leaves open shows what applies instead, and where that comes from. */

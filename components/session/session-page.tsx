@@ -7,6 +7,7 @@ import { type ComponentProps, useEffect, useMemo } from "react";
 import { toast } from "sonner";
 import { SawPanel } from "../charts/saw/panel.tsx";
 import { compact, exact, plural } from "../format.ts";
+import { adjustHref } from "../policy/scope-key.ts";
 import { Link } from "../projects/link.tsx";
 import { codeOf } from "../query-client.ts";
 import { Chip, PageHeader } from "../shell/page-header.tsx";
@@ -200,6 +201,9 @@ function Chips({ detail, agent }: { detail: SessionDetail; agent: AgentView | un
         </Chip>
       )}
       {line !== undefined && <Chip title={lineSourceTitle(line.source)}>{lineSourceText(line.source)}</Chip>}
+      <Link href={adjustHref(session.harness)} className="text-xs text-accent underline underline-offset-2">
+        Adjust this line
+      </Link>
     </>
   );
 }

@@ -1,0 +1,270 @@
+import type { Page } from "@playwright/test";
+import type { PolicyAnswer, PolicySettings, WholePolicy } from "@plimsoll/protocol";
+import { expect, test } from "./fixtures.ts";
+import { violations } from "./support/axe.ts";
+import { EventBuilder } from "./support/event-builder.ts";
+import type { PlimsollServer } from "./support/server.ts";
+
+test.use({ fresh: true });
+
+const save = (server: PlimsollServer, settings: PolicySettings, expected = 0, reason = "an earlier change") =>
+  server.mutate<WholePolicy>("policies.save", { policy: { settings }, expected, reason });
+
+/** What a harness that takes policies says of the one it is offered. */
+async function acknowledge(server: PlimsollServer, harness: string, more: object = {}): Promise<void> {
+  const key = await server.createKey(`for ${harness}`, ["policy:read", "ingest"]);
+  const headers = { authorization: `Bearer ${key}` };
+  const answer = await fetch(`${server.url}/api/v1/policy?harness=${encodeURIComponent(harness)}`, {
+    headers,
+  });
+  const { generation, hash } = (await answer.json()) as PolicyAnswer;
+  const ack = {
+    id: `ack-${generation}`,
+    type: "policy_ack",
+    at: Date.now(),
+    harness,
+    generation,
+    hash,
+    status: "applied",
+  };
+  await server.send([{ ...ack, ...more }]);
+}
+
+const yaml = (page: Page) => page.getByRole("textbox", { name: "Policy as YAML" });
+
+async function saveWith(page: Page, reason: string): Promise<void> {
+  await page.getByRole("button", { name: "Review and save" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Reason").fill(reason);
+  await dialog.getByRole("button", { name: "Save policy" }).click();
+}
+
+test("the form, the YAML and the lines are in step, and saving shows the difference", async ({
+  page,
+  server,
+}) => {
+  await save(server, { thresholds: { warning: "50%", ceiling: "70%" } });
+  await page.goto("/policies");
+  await expect(yaml(page)).toContainText("ceiling: 70%");
+  await expect(page.getByTestId("load-line")).toContainText("140k");
+
+  await page.getByLabel("ceiling in percent").fill("80");
+  await expect(yaml(page)).toContainText("ceiling: 80%");
+  await expect(page.getByTestId("load-line")).toContainText("160k");
+
+  await yaml(page).click();
+  await page.keyboard.press("Control+a");
+  await page.keyboard.insertText("settings:\n  thresholds:\n    warning: 90%\n    ceiling: 85% # for Opus\n");
+  await expect(page.getByLabel("ceiling in percent")).toHaveValue("80");
+  await expect(page.getByText("1 mistake (line 3)")).toBeVisible();
+  await expect(
+    page.getByText("90% must be below ceiling, which is 85%. Lower warning or raise ceiling"),
+  ).toBeVisible();
+  await expect(page.getByRole("button", { name: "Review and save" })).toBeDisabled();
+
+  await page.getByLabel("warning in percent").fill("60");
+  await expect(page.getByLabel("ceiling in percent")).toHaveValue("85");
+  await expect(yaml(page)).toContainText("# for Opus");
+  await page.getByRole("button", { name: "Review and save" }).click();
+  const changes = page.getByRole("dialog").getByRole("region", { name: "Changes" });
+  await expect(changes.getByRole("row").filter({ hasText: "removed" })).toContainText([
+    "warning: 50%",
+    "ceiling: 70%",
+  ]);
+  await expect(changes.getByRole("row").filter({ hasText: "added" })).toContainText([
+    "warning: 60%",
+    "ceiling: 85%",
+  ]);
+  await expect(page.getByRole("button", { name: "Save policy" })).toBeDisabled();
+  expect(await violations(page), "the dialog").toEqual([]);
+  await page.getByLabel("Reason").fill("Opus loses the thread above 60%");
+  await page.getByRole("button", { name: "Save policy" }).click();
+  await expect(page.getByText("Generation 2", { exact: true })).toBeVisible();
+  const newest = page.getByTestId("versions").getByRole("listitem").first();
+  await expect(newest).toContainText("Opus loses the thread above 60%");
+  await expect(newest).toContainText("Chrome on Linux");
+});
+
+test("suggests keys and values while YAML is typed", async ({ page }) => {
+  await page.goto("/policies");
+  await expect(page.getByText("Nothing saved yet.")).toBeVisible();
+  await yaml(page).click();
+  await page.keyboard.type("set");
+  const list = page.getByRole("listbox");
+  await expect(list.getByRole("option", { name: "settings" })).toBeVisible();
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Control+a");
+  await page.keyboard.insertText("settings:\n  enforcement: ");
+  await page.keyboard.press("Control+Space");
+  await expect(list.getByRole("option")).toHaveText(["enforce", "warn_only"]);
+});
+
+test("each harness shows how far it is with the policy, live @phone", async ({ page, server, send }) => {
+  const { generation } = await save(server, { thresholds: { ceiling: "70%" } });
+  for (const harness of ["phantom@vm-3", "claude-code@laptop", "strict@ci", "other@prod"]) {
+    const builder = new EventBuilder({ harness, session: `work of ${harness}`, window: 200_000 });
+    await send(builder.turns(20_000, 40_000).take());
+  }
+  await page.goto("/policies");
+  const row = (harness: string) =>
+    page.getByTestId("policy-harnesses").getByRole("listitem").filter({ hasText: harness });
+  await expect(row("phantom@vm-3")).toContainText("takes no policies");
+
+  await acknowledge(server, "phantom@vm-3");
+  await expect(row("phantom@vm-3")).toContainText("applied");
+  await expect(row("phantom@vm-3")).toContainText(`generation ${generation}`);
+  await acknowledge(server, "claude-code@laptop", {
+    status: "overridden",
+    code: "clamped",
+    effective: { thresholds: { ceiling: 67_000 } },
+    differences: [{ path: "thresholds.ceiling", code: "clamped", wanted: "70%", effective: 67_000 }],
+  });
+  await expect(row("claude-code@laptop")).toContainText(
+    "ceiling: wanted 70%, runs 67,000 (it cannot express this value)",
+  );
+  const message = "thresholds.ceiling is 70%, and this harness takes at most 50%";
+  await acknowledge(server, "strict@ci", { status: "rejected", code: "out_of_bounds", message });
+  await expect(row("strict@ci")).toContainText("rejected: outside its own limits");
+  await expect(row("strict@ci")).toContainText(message);
+  await expect(page.getByText("2 of 3 harnesses that take policies")).toBeVisible();
+
+  await save(server, { thresholds: { ceiling: "60%" } }, generation, "another change");
+  await expect(row("phantom@vm-3")).toContainText("not acknowledged yet");
+  await acknowledge(server, "phantom@vm-3");
+  await expect(row("phantom@vm-3")).toContainText(`generation ${generation + 1}`);
+});
+
+test("an acknowledged line moves the harness' agents, and its session leads to the policy", async ({
+  page,
+  server,
+  send,
+}) => {
+  const harness = "mine@host";
+  const builder = new EventBuilder({ harness, session: "long work", window: 200_000 });
+  await send(builder.turns(20_000, 40_000, 60_000).take());
+  await page.goto("/");
+  await expect(page.getByTestId("load")).toContainText("30%");
+  await save(server, { thresholds: { ceiling: 80_000 } });
+  await acknowledge(server, harness);
+  await expect(page.getByTestId("load")).toContainText("75%");
+
+  await page.locator("[data-row-link]").click();
+  await expect(page.getByText("acknowledged lines")).toBeVisible();
+  await page.getByRole("link", { name: "Adjust this line" }).click();
+  await expect(page.getByRole("button", { name: harness, pressed: true })).toBeVisible();
+  await page.getByLabel("ceiling", { exact: true }).selectOption("% of window");
+  await page.getByLabel("ceiling in percent").fill("50");
+  await saveWith(page, "this one is careful");
+  await expect(page.getByTestId("versions")).toContainText("this one is careful");
+  const { policy } = await server.query<WholePolicy>("policies.get");
+  expect(policy.layers).toEqual([{ scope: { harness }, settings: { thresholds: { ceiling: "50%" } } }]);
+});
+
+test.describe("with a version saved elsewhere", () => {
+  test.beforeEach(({ expectedErrors }) => {
+    expectedErrors.push(/412/);
+  });
+
+  test("two editors collide: the second sees both versions and goes on from there", async ({
+    page,
+    server,
+  }) => {
+    await save(server, { thresholds: { warning: "50%", ceiling: "70%" } });
+    await page.goto("/policies");
+    await page.getByLabel("ceiling in percent").fill("80");
+    await save(server, { thresholds: { warning: "40%", ceiling: "70%" } }, 1, "somebody else was faster");
+    await expect(page.getByText("Generation 2 was saved elsewhere.")).toBeVisible();
+    await saveWith(page, "mine");
+    const dialog = page.getByRole("dialog");
+    await expect(dialog).toContainText("Somebody else saved this policy");
+    await expect(dialog).toContainText("somebody else was faster");
+    await expect(dialog.getByRole("row").filter({ hasText: "removed" })).toContainText([
+      "warning: 40%",
+      "ceiling: 70%",
+    ]);
+    await expect(dialog.getByRole("row").filter({ hasText: "added" })).toContainText([
+      "warning: 50%",
+      "ceiling: 80%",
+    ]);
+    expect(await violations(page), "the dialog").toEqual([]);
+    await dialog.getByRole("button", { name: "Review mine against theirs" }).click();
+    await dialog.getByRole("button", { name: "Save policy" }).click();
+    await expect(page.getByTestId("versions").getByRole("listitem").first()).toContainText("mine");
+    expect((await server.query<WholePolicy>("policies.get")).generation).toBe(3);
+  });
+
+  test("an editor without changes shows the newest version, and one with changes can give them up", async ({
+    page,
+    server,
+  }) => {
+    await save(server, { thresholds: { ceiling: "70%" } });
+    await page.goto("/policies");
+    await expect(yaml(page)).toContainText("ceiling: 70%");
+    await save(server, { thresholds: { ceiling: "60%" } }, 1);
+    await expect(yaml(page)).toContainText("ceiling: 60%");
+    await page.getByLabel("ceiling in percent").fill("55");
+    await save(server, { thresholds: { ceiling: "65%" } }, 2);
+    await expect(page.getByText("Generation 3 was saved elsewhere.")).toBeVisible();
+    await saveWith(page, "mine");
+    await page.getByRole("button", { name: "Discard mine" }).click();
+    await expect(yaml(page)).toContainText("ceiling: 65%");
+    await expect(page.getByRole("button", { name: "Discard changes" })).toBeDisabled();
+  });
+});
+
+test("a rollback saves an old version again", async ({ page, server }) => {
+  await save(server, { thresholds: { ceiling: "70%" } }, 0, "the good one");
+  await save(server, { thresholds: { ceiling: "20%" } }, 1, "the bad one");
+  await page.goto("/policies");
+  await page.getByRole("button", { name: "Show generation 1" }).click();
+  const dialog = page.getByRole("dialog");
+  await expect(dialog.getByRole("row").filter({ hasText: "added" })).toContainText("ceiling: 70%");
+  await dialog.getByLabel("Reason for rolling back").fill("20% restarts all the time");
+  await dialog.getByRole("button", { name: "Roll back to generation 1" }).click();
+  const newest = page.getByTestId("versions").getByRole("listitem").first();
+  await expect(newest).toContainText("20% restarts all the time");
+  await expect(newest).toContainText("repeats generation 1");
+  await expect(yaml(page)).toContainText("ceiling: 70%");
+});
+
+test("scopes and presets", async ({ page, server }) => {
+  await page.goto("/policies");
+  await page.getByRole("button", { name: "Add scope" }).click();
+  await page.getByLabel("Harness family, the part of its name before @").fill("phantom");
+  await page.getByRole("dialog").getByRole("button", { name: "Add scope" }).click();
+  await expect(page.getByRole("button", { name: "phantom", pressed: true })).toBeVisible();
+  await expect(page.getByText("20%, the default of phantom")).toBeVisible();
+  await page.getByRole("button", { name: "Preset: Presets" }).click();
+  await page.getByRole("menuitemradio", { name: "Ouroboros" }).click();
+  await expect(page.getByLabel("soft in percent")).toHaveValue("70");
+  await saveWith(page, "Phantom masks first here");
+  await expect(page.getByText("Generation 1", { exact: true })).toBeVisible();
+  const { policy } = await server.query<WholePolicy>("policies.get");
+  expect(policy.layers).toMatchObject([
+    { scope: { family: "phantom" }, settings: { thresholds: { soft: "70%", hard: "90%" } } },
+  ]);
+  await page.getByRole("button", { name: "Remove phantom" }).click();
+  await expect(page.getByRole("button", { name: "All agents", pressed: true })).toBeVisible();
+  await expect(page.getByRole("button", { name: "phantom", exact: true })).toHaveCount(0);
+});
+
+for (const colorScheme of ["light", "dark"] as const) {
+  test.describe(`in the ${colorScheme} theme`, () => {
+    test.use({ colorScheme });
+    test("Policies passes axe, empty and with data @phone", async ({ page, server, send }) => {
+      await page.goto("/policies");
+      await expect(page.getByText("Nothing saved yet.")).toBeVisible();
+      expect(await violations(page), "empty").toEqual([]);
+      await save(server, { thresholds: { ceiling: "70%" }, masking: { enabled: true } });
+      await send(
+        new EventBuilder({ harness: "mine@host", session: "work", window: 200_000 }).turns(20_000).take(),
+      );
+      await acknowledge(server, "mine@host", { status: "rejected", code: "invalid", message: "no" });
+      await expect(page.getByText("rejected: the policy is not valid for it")).toBeVisible();
+      for (const group of await page.locator("summary").all()) {
+        if ((await group.locator("..").getAttribute("open")) === null) await group.click();
+      }
+      expect(await violations(page), "with data").toEqual([]);
+    });
+  });
+}
