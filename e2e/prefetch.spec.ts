@@ -18,7 +18,7 @@ for (const ahead of [0, 5]) {
     await expect(page.getByTestId("ingest-counts")).toContainText(/turns? stored/);
     await expect(page.locator("main .skeleton")).toHaveCount(0);
     await page.goto("/policies");
-    await expect(page.getByTestId("load-line")).toContainText("15%");
+    await expect(page.getByTestId("load-line")).toContainText("15.0%");
     await expect(page.getByTestId("versions")).toContainText("the lines of tests");
     await page.goto(`/?harness=${harness}`);
     await expect(page.getByTestId("tile-load")).toContainText("23%");

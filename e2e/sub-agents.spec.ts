@@ -53,6 +53,6 @@ test("each agent has its own level, and a sub-agent never changes its parent's",
   await expect(rows.first()).toContainText("researcher");
   await expect(rows.first()).toContainText("225%");
   await expect(rows.nth(1)).toContainText("60%");
-  await rows.first().getByRole("link").click();
+  await rows.first().locator("[data-row-link]").click();
   await expect(page.getByRole("heading", { name: "Turns of researcher" })).toBeVisible();
 });

@@ -1,7 +1,6 @@
-import type { PolicyBody, PolicySettings } from "@plimsoll/protocol";
-import { type PolicyMistake, readPolicy } from "@plimsoll/protocol/policy";
+import type { PolicyBody } from "@plimsoll/protocol";
+import { orderedPolicy, type PolicyMistake, readPolicy } from "@plimsoll/protocol/policy";
 import { type Document, isMap, LineCounter, parseDocument, stringify } from "yaml";
-import { FIELD_GROUPS } from "./fields.ts";
 
 /** A mistake in the text of a policy. */
 export interface TextMistake extends PolicyMistake {
@@ -101,42 +100,8 @@ const textOf = (document: Document): string => {
   return text === "{}\n" || text === "null\n" ? "" : text;
 };
 
-/** A policy as text. Settings come in the order in which the form shows them: a database keeps no order. */
+/** A policy as text. */
 export function policyText(body: PolicyBody): string {
-  const { settings, layers, ...rest } = body;
-  const value = {
-    ...(Object.keys(settings).length > 0 && { settings: inOrder(settings) }),
-    ...(layers.length > 0 && {
-      layers: layers.map(({ scope, settings: own, ...others }) => ({
-        scope: sorted(scope, ["family", "model", "harness"]),
-        settings: inOrder(own),
-        ...others,
-      })),
-    }),
-    ...rest,
-  };
+  const value = orderedPolicy(body);
   return Object.keys(value).length === 0 ? "" : stringify(value, { lineWidth: 0 });
-}
-
-const PATHS = FIELD_GROUPS.flatMap(({ fields }) => fields.map(({ path }) => path));
-
-function inOrder(settings: PolicySettings): Record<string, unknown> {
-  const groups = sorted(settings, [...new Set(PATHS.map(([group]) => group))]);
-  return Object.fromEntries(
-    Object.entries(groups).map(([group, value]) => {
-      const names = PATHS.flatMap(([own, name]) => (own === group && name !== undefined ? [name] : []));
-      return [group, names.length > 0 && isFields(value) ? sorted(value, names) : value];
-    }),
-  );
-}
-
-const isFields = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
-/** The named fields first, then the others by name. */
-function sorted(value: object, names: readonly string[]): Record<string, unknown> {
-  const place = (name: string) => (names.includes(name) ? names.indexOf(name) : names.length);
-  return Object.fromEntries(
-    Object.entries(value).sort(([one], [other]) => place(one) - place(other) || (one < other ? -1 : 1)),
-  );
 }

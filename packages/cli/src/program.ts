@@ -12,6 +12,7 @@ import { connect } from "./connection.ts";
 import { DOCTOR_MS, type DoctorFlags, runDoctor } from "./doctor.ts";
 import { addImportCommands } from "./import/command.ts";
 import { createKey, listKeys, parseExpiry, parseScopes, revokeKey, rotateKey } from "./keys.ts";
+import { addPolicyCommands } from "./policy/command.ts";
 import { addProjectCommands } from "./projects.ts";
 import { runStatus } from "./status/command.ts";
 import { watchStatus } from "./status/watch.ts";
@@ -26,6 +27,7 @@ Examples:
   plimsoll import ~/.claude/projects               import Claude Code transcripts
   plimsoll tail ~/.codex/sessions                  import Codex rollouts and follow them
   plimsoll key create --name ci --scope ingest     create a key for another machine
+  plimsoll policy get > policy.yaml                write the policy to a file
   plimsoll audit                                   show who changed keys, settings and projects
   plimsoll backup --encrypt                        write all data to an encrypted file
 
@@ -86,6 +88,7 @@ State   "window suspect" means that context tokens exceed the window size, which
     });
 
   addKeyCommands(program, context);
+  addPolicyCommands(program, context);
   addProjectCommands(program, context);
   addAuditCommand(program, context);
   addBackupCommands(program, context);

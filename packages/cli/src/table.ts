@@ -9,8 +9,17 @@ export interface TableRow {
   warn?: boolean;
 }
 
-/** Writes a table with aligned columns. Cells may hold any text: control characters are removed. */
+/** Writes a table with aligned columns. */
 export function writeTable(terminal: Terminal, head: readonly string[], rows: readonly TableRow[]): void {
+  terminal.write(`${tableLines(terminal, head, rows).join("\n")}\n`);
+}
+
+/** The lines of a table with aligned columns. Cells may hold any text: control characters are removed. */
+export function tableLines(
+  terminal: Pick<Terminal, "color">,
+  head: readonly string[],
+  rows: readonly TableRow[],
+): string[] {
   const widths = head.map((title, at) =>
     Math.min(WIDEST, Math.max(title.length, ...rows.map(({ cells }) => columns(cells[at]!)))),
   );
@@ -21,5 +30,5 @@ export function writeTable(terminal: Terminal, head: readonly string[], rows: re
       .trimEnd();
   const paint = painter(terminal.color);
   const lines = rows.map(({ cells, warn }) => (warn ? paint("yellow", line(cells)) : line(cells)));
-  terminal.write(`${[paint("dim", line(head)), ...lines].join("\n")}\n`);
+  return [paint("dim", line(head)), ...lines];
 }

@@ -31,6 +31,7 @@ export * from "./policy/canonical-json.ts";
 export * from "./policy/convergence.ts";
 export * from "./policy/family-defaults.ts";
 export * from "./policy/in-force.ts";
+export * from "./policy/ordered-policy.ts";
 export * from "./policy/policy-rules.ts";
 export * from "./policy/policy-schema.ts";
 export * from "./policy/policy-versions.ts";

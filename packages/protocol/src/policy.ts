@@ -2,6 +2,7 @@
 
 export { canonicalJson } from "./policy/canonical-json.ts";
 export { familyDefaults } from "./policy/family-defaults.ts";
+export { orderedPolicy } from "./policy/ordered-policy.ts";
 export { type PolicyMistake, readPolicy } from "./policy/policy-rules.ts";
 export { PolicyBody, type PolicyScope, type PolicySettings } from "./policy/policy-schema.ts";
 export { POLICY_PRESETS, type PolicyPreset } from "./policy/presets.ts";

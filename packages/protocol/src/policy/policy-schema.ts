@@ -9,8 +9,6 @@ const share = z.number().min(0).max(1);
  * not know are kept, because a newer harness may.
  */
 export const PolicySettings = z.looseObject({
-  /** `enforce` acts; `warn_only` reports crossings and never changes a context. */
-  enforcement: z.enum(["enforce", "warn_only"]).optional(),
   thresholds: z
     .looseObject({
       warning: ThresholdValue.optional(),
@@ -20,6 +18,8 @@ export const PolicySettings = z.looseObject({
       reserve: ThresholdValue.optional(),
     })
     .optional(),
+  /** `enforce` acts; `warn_only` reports crossings and never changes a context. */
+  enforcement: z.enum(["enforce", "warn_only"]).optional(),
   /** Of the window, that one tick of a loop may use. */
   loop: z.looseObject({ max_context_pct: z.number().gt(0).max(100).optional() }).optional(),
   masking: z
