@@ -1,4 +1,5 @@
 import type { AgentView, AppliedThreshold } from "@plimsoll/protocol";
+import { thresholdLabel } from "./threshold-label.ts";
 import { textWidth, visibleLabels } from "./visible-labels.ts";
 
 /** Position of the line on every bar, so that agents with different windows compare at a glance. */
@@ -67,7 +68,9 @@ export function levelState(agent: Levelled): LevelState {
 
 function thresholdMarks(agent: Levelled, line: AppliedThreshold["name"], top: number): ThresholdMark[] {
   // Thresholds beyond the bar are left out; the text alternative still lists them.
-  const within = agent.thresholds.filter(({ tokens }) => tokens <= top);
+  const within = agent.thresholds
+    .filter(({ tokens }) => tokens <= top)
+    .map((threshold) => ({ ...threshold, label: thresholdLabel(threshold) }));
   const shown = visibleLabels(
     within.map(({ name, label, tokens }) => ({
       at: (tokens / top) * MIN_WIDTH_PX + textWidth(label) / 2,

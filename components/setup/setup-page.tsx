@@ -30,10 +30,10 @@ export function SetupPage() {
           <SendTurns secret={secret} />
           <DemoFleet />
           <Keys onCreated={setSecret} />
-          <Projects />
         </div>
         <div className="grid min-w-0 gap-4">
           <ModelWindows key={requestedModel} requestedModel={requestedModel} />
+          <Projects />
           <Ingestion />
           <Doctor />
           <Browsers />

@@ -1,6 +1,7 @@
 import type { AppliedThreshold } from "@plimsoll/protocol";
 import { compact } from "../../format.ts";
 import { boundaryLabel } from "../../words.ts";
+import { thresholdLabel } from "../threshold-label.ts";
 import { textWidth } from "../visible-labels.ts";
 import { type Box, placeLabels, type Wish } from "./place-labels.ts";
 import type { OtherAgent, Point, Saw, SawMarker } from "./shape.ts";
@@ -45,9 +46,10 @@ const NAME_LENGTH = 22;
 export const markerTop = ({ y, area }: Scales, { from, to }: SawMarker) =>
   Math.max(area.y + SYMBOL_PX + 1, y(from ?? to ?? 0) - SYMBOL_OFFSET_PX);
 
-export function thresholdText({ name, label, tokens }: AppliedThreshold, { area }: Scales): string {
-  const tokenText = area.width < WIDE_PLOT_PX || /^-?\d+$/.test(label) ? "" : ` · ${compact(tokens)}`;
-  return `${name} ${label}${tokenText}`;
+export function thresholdText(threshold: AppliedThreshold, { area }: Scales): string {
+  const { name, tokens } = threshold;
+  const [label, at] = [thresholdLabel(threshold), compact(tokens)];
+  return area.width < WIDE_PLOT_PX || label === at ? `${name} ${label}` : `${name} ${label} · ${at}`;
 }
 
 export const agentText = ({ name }: OtherAgent) =>
