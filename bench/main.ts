@@ -17,6 +17,7 @@ import {
   withRatios,
 } from "./measurement.ts";
 import { live, memory } from "./pages.ts";
+import { policyPush } from "./policy-push.ts";
 import { closeAll } from "./processes.ts";
 import { reads } from "./reads.ts";
 import { recovery } from "./recovery.ts";
@@ -86,6 +87,7 @@ async function main(): Promise<void> {
     memory,
     await guardGroup(note),
     guardPolicy,
+    policyPush,
     start,
   ];
   const names = groups.flatMap((group) => group.names);

@@ -60,6 +60,8 @@ const ROWS: readonly Row[] = [
   { name: "read.overview", goal: "p95 < 50 ms, growth to 10M < 1.2x" },
   { name: "read.sessions", goal: "p95 < 50 ms, growth to 10M < 1.2x" },
   { name: "live.latency", goal: "p95 < 300 ms" },
+  { name: "policy.push", goal: "< 1 s to 1,000 harnesses" },
+  { name: "policy.connections", goal: "10,000 streams" },
   { name: "storage.turn", goal: "< 150 bytes" },
   { name: "storage.year", goal: "< 150 bytes a turn" },
   { name: "memory.idle", goal: "< 250 MB" },

@@ -222,7 +222,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
       stopping: () => ended.aborted,
     }),
     routes: [
-      policyRoutes({ access, policies, reads, clock }),
+      policyRoutes({ access, policies, clock }),
       csvRoutes({
         log,
         access,

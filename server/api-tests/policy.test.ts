@@ -23,7 +23,9 @@ let b: TestServer;
 
 beforeAll(async () => {
   database = await emptyDatabase();
-  a = await startTestServer({ databaseUrl: database.url });
+  // With a quota, which test servers do not have.
+  const env = { PLIMSOLL_QUOTA_READS_PER_SECOND: "50" };
+  a = await startTestServer({ databaseUrl: database.url, env });
   b = await startTestServer({ databaseUrl: database.url });
 });
 afterEach(async () => {
@@ -110,6 +112,16 @@ describe("the policy of a harness", () => {
     );
     expect(ceilings.map(({ thresholds }) => thresholds?.ceiling)).toEqual(["40%", "20%", 5_000]);
     expect(ceilings[0]).toMatchObject({ invented: { by: "a newer version" }, thresholds: { future: 1 } });
+  });
+
+  it("is answered to a thousand harnesses with one key at the same moment", async () => {
+    const { secret } = await makeKey(a, "policy:read");
+    const answers = await Promise.all(
+      Array.from({ length: 1_000 }, (_, n) =>
+        a.get<PolicyAnswer>(`/api/v1/policy?harness=mine%40${n}`, secret),
+      ),
+    );
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
   });
 
   it("needs the scope policy:read or read", async () => {
