@@ -11,3 +11,5 @@ export { catalogWindow, modelNames, WINDOW_OVERRIDES, windowLookup } from "./his
 export * from "./history/threshold-rules.ts";
 export * from "./history/usage.ts";
 export * from "./history/window.ts";
+export { canonicalJson } from "./policy/canonical-json.ts";
+export type { PolicySettings } from "./policy/policy-schema.ts";
