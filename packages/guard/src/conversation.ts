@@ -12,7 +12,7 @@ import { tokenizerScale } from "./measure/estimate.ts";
 import { uncountedTurn } from "./measure/uncounted.ts";
 import { readUsage } from "./measure/usage.ts";
 import { observeTurn } from "./observe.ts";
-import type { GuardPolicy } from "./policy.ts";
+import type { GuardPolicy, PolicyInput } from "./policy.ts";
 import { resolvePolicy } from "./policy.ts";
 import type { GuardState } from "./state.ts";
 import { newState, restoredState } from "./state.ts";
@@ -44,6 +44,7 @@ type Withheld = Extract<EventBody, { type: "withheld" }>;
  */
 export class Conversation<M = Message> {
   policy: GuardPolicy;
+  #nextPolicy: GuardPolicy | undefined;
   readonly identity: Identity;
   readonly shape: Shape<M>;
   readonly #options: ConversationOptions<M>;
@@ -80,6 +81,12 @@ export class Conversation<M = Message> {
   attach(companion: Companion<M> | undefined): void {
     this.#companion?.stop();
     this.#companion = companion;
+  }
+
+  /** Replaces the policy before the next turn. A call that is under way ends under the old one. */
+  changePolicy(policy: PolicyInput): void {
+    checkPolicy(policy);
+    this.#nextPolicy = resolvePolicy(policy);
   }
 
   /** Returns a copy of the state as plain JSON, for the `state` option of a later guard. */
@@ -142,16 +149,17 @@ export class Conversation<M = Message> {
     this.#state = settleWindDown(this.#state, this.#limits(model), this.#state.level);
     this.#reportTurn({ id, model, usage: observed.usage, facts, observed }, at, undefined);
     for (const crossing of observed.crossings) this.#emit(crossingBody(crossing));
+    this.#switchPolicy();
     this.#companion?.observed(() => this.#input());
     return {
       kind: observed.merged ? "merged" : "turn",
       level: observed.level,
       utilization: observed.utilization,
       flags: observed.flags,
-      crossed: observed.crossings.map(({ threshold, up, thresholdTokens }) => ({
+      crossed: observed.crossings.map(({ thresholdTokens: tokens, threshold, up }) => ({
         threshold,
         up,
-        tokens: thresholdTokens,
+        tokens,
       })),
     };
   }
@@ -190,7 +198,8 @@ export class Conversation<M = Message> {
    * Returns the messages to send instead of `messages`, after carrying out the responses that are due. The input is
    * neither stored nor changed.
    */
-  prepare(messages: readonly M[], { summaries = true, besides }: PrepareFacts = {}): Prepared<M> {
+  prepare(messages: readonly M[], { summaries = true, besides, sameCall }: PrepareFacts = {}): Prepared<M> {
+    if (sameCall !== true) this.#switchPolicy();
     this.#sendBesides(besides);
     this.#sync(messages);
     const summarizes = summaries || this.#companion?.summarizes === true;
@@ -233,9 +242,7 @@ export class Conversation<M = Message> {
     return result.action;
   }
 
-  /**
-   * Summarises, without a model, the messages that a `compact` action would summarise. `maxChars` limits the length.
-   */
+  /** Summarises, without a model, the messages that a `compact` action would summarise. `maxChars` limits the length. */
   digest(maxChars = 4_000): string {
     const line = lineOfAction(this.#limits()).compact ?? 0;
     const to = this.#editor.keepFrom(this.#state, line, this.#compactHow(), this.policy);
@@ -253,19 +260,14 @@ export class Conversation<M = Message> {
     this.#state = withFact(this.#state, name, text);
   }
 
-  /**
-   * Starts the next session now with the messages of the last `prepare`. Call it to accept a `confirm_restart`
-   * action.
-   */
+  /** Starts the next session now with the messages of the last `prepare`. Call it to accept a `confirm_restart` action. */
   restart(reason: RestartReason | "ceiling" = "requested"): Action<M> {
-    this.#withdrawSummaryRequest();
+    // Another response replaces the unanswered request.
+    if (this.#state.compactAsked !== undefined) this.#withhold("compact", "no_summary");
     return this.#apply(restart(this.#input(), reason));
   }
 
-  /**
-   * Call this when the harness replaces its history with the messages that `prepare` returned. The guard drops its
-   * edits, because they are now part of the history.
-   */
+  /** Call this when the harness replaces its history with the messages that `prepare` returned: the guard drops its edits. */
   adopt(): void {
     this.#editor.sync(this.#editor.build(this.#state).messages);
     this.#editor.setMasks([]);
@@ -277,9 +279,7 @@ export class Conversation<M = Message> {
     if (this.#state.compactAsked === undefined) this.#editor.sync([]);
   }
 
-  /**
-   * Restores masked results from the next `prepare` on: those with the given keys, or all of them. Returns how many.
-   */
+  /** Restores masked results from the next `prepare` on: those with the given keys, or all of them. Returns how many. */
   unmask(keys?: readonly string[]): number {
     const before = this.#state.masks;
     const masks = keys === undefined ? [] : before.filter((mask) => !keys.includes(mask.key));
@@ -293,9 +293,9 @@ export class Conversation<M = Message> {
     return this.#options.store?.get(key);
   }
 
-  /** Reports an unanswered summary request as withheld, because another response replaces it. */
-  #withdrawSummaryRequest(): void {
-    if (this.#state.compactAsked !== undefined) this.#withhold("compact", "no_summary");
+  #switchPolicy(): void {
+    this.policy = this.#nextPolicy ?? this.policy;
+    this.#nextPolicy = undefined;
   }
 
   #sendBesides(besides: unknown): void {

@@ -58,7 +58,8 @@ export async function fit<M>(
   const done: Action<M>[] = [];
   await countExactly(guard, messages, options);
   for (let round = 0; ; round++) {
-    const prepared = guard.prepare(messages, { summaries: canSummarise(options), besides: options.besides });
+    const facts = { summaries: canSummarise(options), besides: options.besides, sameCall: round > 0 };
+    const prepared = guard.prepare(messages, facts);
     done.push(...prepared.actions);
     const open = prepared.actions.find(needsWork);
     if (open === undefined || round === 3) return { ...prepared, actions: done };

@@ -3,6 +3,7 @@ import type { Companion } from "./companion.ts";
 import { Conversation } from "./conversation.ts";
 import { currentConversation } from "./conversation-context.ts";
 import type { Identity } from "./events.ts";
+import type { PolicyInput } from "./policy.ts";
 import type { GuardState, SeenHistory } from "./state.ts";
 import type { GuardOptions } from "./types.ts";
 import { align, type Trail } from "./view/alignment.ts";
@@ -33,6 +34,7 @@ export class Guard<M = Message> {
   /** Keys of conversations by the id of an answer in them, the oldest first. */
   readonly #answers = new Map<string, string>();
   #companionOf: CompanionOf<M> | undefined;
+  #policy: PolicyInput;
   #sides: SideCall[] = [];
   #sideCalls = 0;
 
@@ -40,6 +42,7 @@ export class Guard<M = Message> {
     checkPolicy(options.policy ?? {});
     checkWindow(options.window);
     this.options = { ...options, onWarning: once(options.onWarning ?? console.warn) };
+    this.#policy = options.policy ?? {};
     this.#reader = readerOf(options);
   }
 
@@ -79,10 +82,27 @@ export class Guard<M = Message> {
     { state, identity }: { state?: GuardState; identity?: Partial<Identity> } = {},
   ): Conversation<M> {
     const own = { ...identityOf(this.options.identity, key, session), ...identity };
-    const options = { ...this.options, identity: own, ...(state && { state }) };
+    const options = { ...this.options, policy: this.#policy, identity: own, ...(state && { state }) };
     const conversation = new Conversation<M>(options, this.#reader);
     conversation.attach(this.#companionOf?.(conversation));
     return this.#used(key, conversation);
+  }
+
+  /** The policy of new conversations, as it was written. */
+  get policy(): PolicyInput {
+    return this.#policy;
+  }
+
+  /**
+   * Replaces the policy. Each conversation switches before its next turn: a call that is under way ends under the old policy.
+   * @throws {GuardError} `invalid_option`. The old policy then stays.
+   * @example
+   * guard.changePolicy({ ...guard.policy, thresholds: { ceiling: "50%" } });
+   */
+  changePolicy(policy: PolicyInput): void {
+    checkPolicy(policy);
+    this.#policy = policy;
+    for (const conversation of this.#conversations.values()) conversation.changePolicy(policy);
   }
 
   /** Sets who prepares the edits of each conversation in the background, also of later ones. `optimistic` calls it. */

@@ -137,6 +137,8 @@ export interface PrepareFacts {
    * schema of the answer. Its tokens are estimated from its text. `undefined` means as before.
    */
   besides?: unknown;
+  /** True for the same call again, such as after a summary. A changed policy then waits for the next call. */
+  sameCall?: boolean;
 }
 
 export interface Prepared<M> {
