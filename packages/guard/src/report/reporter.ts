@@ -35,6 +35,7 @@ export class Reporter {
   #lost = 0;
   #spooled = 0;
   #closed = false;
+  readonly #generationListeners = new Set<(generation: number) => void>();
 
   constructor(options: ReporterOptions) {
     this.#options = options;
@@ -49,6 +50,9 @@ export class Reporter {
             timeoutMs: options.timeoutMs ?? 10_000,
             fetch: options.fetch ?? fetch,
             clock: options.clock ?? Date.now,
+            onPolicyGeneration: (generation) => {
+              for (const listener of this.#generationListeners) listener(generation);
+            },
           };
     if (this.#target !== undefined && options.spool !== undefined) this.#scheduleFlush(0);
   }
@@ -91,6 +95,15 @@ export class Reporter {
     if (this.#queue.length >= this.#batch && this.#failures === 0 && !this.#urgent) this.#scheduleFlush(0);
     else if (this.#timer === undefined || this.#failures > 0) this.#scheduleFlush(this.#flushMs);
   };
+
+  /**
+   * Calls `listener` with the newest generation of the project's policy after each answer of the server.
+   * @returns a function that ends it
+   */
+  onPolicyGeneration(listener: (generation: number) => void): () => void {
+    this.#generationListeners.add(listener);
+    return () => void this.#generationListeners.delete(listener);
+  }
 
   /** Sends the waiting events as far as the server accepts them now. Never throws. */
   async flush(): Promise<void> {

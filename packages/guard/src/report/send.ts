@@ -30,6 +30,8 @@ export interface SendTarget {
   fetch(url: string, init: SendRequest): Promise<Response>;
   /** Answer only when the events are visible, with the number of duplicates. */
   waitUntilVisible?: boolean;
+  /** Receives the newest generation of the project's policy, if an answer names it. */
+  onPolicyGeneration?: (generation: number) => void;
   /** Epoch ms. */
   clock(): number;
 }
@@ -60,10 +62,18 @@ export async function sendEvents(target: SendTarget, lines: readonly string[]): 
       body: packed ?? text,
       signal: AbortSignal.timeout(target.timeoutMs),
     });
+    const generation = generationIn(response.headers);
+    if (generation !== undefined) target.onPolicyGeneration?.(generation);
     return await outcomeOf(response, target.clock());
   } catch (error) {
     return { kind: "later", waitMs: undefined, error };
   }
+}
+
+/** The newest generation of the project's policy that an answer names. */
+export function generationIn(headers: Headers): number | undefined {
+  const text = headers.get("plimsoll-policy-generation") ?? "";
+  return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }
 
 const MOST_TEXT_CHARS = 10_000;
