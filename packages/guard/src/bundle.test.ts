@@ -34,6 +34,7 @@ describe("bundles of the guard and the runtime", () => {
     "replay/index",
     "../../runtime/src/index",
     "watcher/index",
+    "policy-source/index",
     "report/index",
     "openai/index",
     "anthropic/index",

@@ -100,6 +100,11 @@ export function checkPolicy(policy: PolicyInput): void {
   }
 }
 
+/** What is wrong with a value of one field of a policy, and how to write it; undefined if nothing is. */
+export function wrongValue(part: keyof typeof RULES, field: string, value: unknown): string | undefined {
+  return (RULES[part] as Record<string, Rule>)[field]!(value);
+}
+
 /**
  * Checks a window size.
  * @throws {GuardError} `invalid_option`

@@ -1,4 +1,5 @@
 import type { PolicySettings } from "@plimsoll/protocol/pure";
+import { wrongValue } from "./check-options.ts";
 import { type GuardPolicy, type PolicyInput, resolvePolicy } from "./policy.ts";
 
 /** What a guard makes of a policy's settings. */
@@ -107,6 +108,49 @@ export function settingsOf(input: PolicyInput): PolicySettings {
     ...(policy.restart === null ? { restart: { mode: "off" } } : {}),
     overflow: policy.overflow,
   };
+}
+
+const GROUPS = new Set(Object.keys(FIELDS).map((path) => path.split(".", 1)[0]!));
+
+/** What is wrong with a setting and how to write it. Undefined for a right one, and for one that the guard does not have. */
+export function wrongSetting(path: string, value: unknown): string | undefined {
+  if (GROUPS.has(path)) return "must be an object";
+  if (path === "enforcement") return isOneOf(value, "enforce", "warn_only");
+  if (path === "overflow") return isOneOf(value, "cut", "refuse", "send_anyway");
+  if (path === "masking.enabled") return isFlag(value);
+  if (SWITCHES[path]?.off === value) return undefined;
+  if (Object.hasOwn(ELSEWHERE, path)) return ELSEWHERE[path]!(value);
+  const field = Object.hasOwn(FIELDS, path) ? FIELDS[path] : undefined;
+  return field && wrongValue(field[0], field[1], value);
+}
+
+/** Settings that the guard does not have, and that a harness may obey itself. */
+const ELSEWHERE: Readonly<Record<string, (value: unknown) => string | undefined>> = {
+  "loop.max_context_pct": (value) =>
+    typeof value === "number" && value > 0 && value <= 100
+      ? undefined
+      : "must be a number above 0, at most 100",
+  "notifications.compacting": isFlag,
+  "notifications.boundary": (value) => isOneOf(value, "silent", "visible"),
+  ...Object.fromEntries(
+    ["issues", "files", "complex_tasks", "reads"].map((name) => [`split.${name}`, isCount]),
+  ),
+};
+
+function isFlag(value: unknown): string | undefined {
+  return typeof value === "boolean" ? undefined : "must be true or false";
+}
+
+function isCount(value: unknown): string | undefined {
+  return Number.isInteger(value) && (value as number) >= 0
+    ? undefined
+    : "must be a whole number of 0 or more";
+}
+
+function isOneOf(value: unknown, ...values: readonly string[]): string | undefined {
+  return values.includes(value as string)
+    ? undefined
+    : `must be ${values.map((one) => `"${one}"`).join(" or ")}`;
 }
 
 /** The settings by path, such as `thresholds.ceiling`. A group is two levels deep at most. */
