@@ -9,7 +9,7 @@ export interface ServedPolicy {
 }
 
 /** What an answer of the server holds. */
-export type PolicyAnswer =
+export type AnswerRead =
   | { kind: "policy"; policy: ServedPolicy }
   /** Its hash is not that of its settings. */
   | { kind: "wrong_hash"; generation: number; hash: string; message: string }
@@ -22,7 +22,7 @@ export const MOST_CHARACTERS = 1_048_576;
 const HASH = /^[0-9a-f]{64}$/;
 
 /** Reads the body of an answer to `GET /api/v1/policy`. Never throws. An answer that is not a whole policy changes nothing. */
-export async function readAnswer(text: string): Promise<PolicyAnswer> {
+export async function readAnswer(text: string): Promise<AnswerRead> {
   if (text.length > MOST_CHARACTERS) return unreadable(`it is longer than ${MOST_CHARACTERS} characters`);
   const body = parsed(text);
   if (!isFields(body)) return unreadable(text.trim() === "" ? "it is empty" : "it is no JSON object");
@@ -66,4 +66,4 @@ export function isFields(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-const unreadable = (message: string): PolicyAnswer => ({ kind: "unreadable", message });
+const unreadable = (message: string): AnswerRead => ({ kind: "unreadable", message });
