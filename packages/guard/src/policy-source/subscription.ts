@@ -119,7 +119,8 @@ export class Subscription {
       this.#streaming = false;
       failures = end.opened ? 0 : failures + 1;
       streams += end.opened ? 1 : 0;
-      if (this.#asking === undefined && this.#failures === 0) this.#later(this.#around(pollMs));
+      // A stream that never opened must not put off the polls.
+      if (end.opened && this.#asking === undefined && this.#failures === 0) this.#later(this.#around(pollMs));
       const backoff = Math.min(pollMs, retryMs * 2 ** Math.min(failures, 16));
       const jittered = Math.max(retryMs / 10, random() * backoff);
       const asked = end.waitMs === undefined ? undefined : Math.min(end.waitMs, MOST_WAIT_MS);
