@@ -273,6 +273,16 @@ describe("an answer that is no policy changes nothing", () => {
     expect(server.acks.filter(({ code }) => code === "wrong_hash")).toHaveLength(1);
   });
 
+  it("a spoiled copy of the policy in force is not acknowledged as refused", async () => {
+    server.save(good);
+    const { source, troubles } = client();
+    await until(() => source.generation === 1 && server.acks.length === 1);
+    server.fault = answerWith(200, policyBody(1, good).replace("50%", "51%"));
+    await source.check();
+    await until(() => troubles.some((one) => one.includes("hash")));
+    expect(statuses()).toEqual([[1, "applied", undefined]]);
+  });
+
   it("a generation that goes back is ignored until the whole history stayed behind", async () => {
     server.save(good, 5);
     const { source } = client({ restoredMs: 150 });

@@ -145,7 +145,9 @@ export class PolicySource {
     if (answer.kind === "wrong_hash") {
       const { generation, hash, message } = answer;
       this.#trouble(`The server's policy was ignored: ${message}.`);
-      this.#acks.send({ generation, hash, status: "rejected", code: "wrong_hash", message });
+      // A refusal of the generation in force would tell the server that it no longer is.
+      if (generation !== this.generation)
+        this.#acks.send({ generation, hash, status: "rejected", code: "wrong_hash", message });
       return false;
     }
     this.#troubles.clear();
