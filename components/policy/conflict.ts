@@ -5,7 +5,7 @@ export interface Conflict extends WholePolicy {
   reason: string;
 }
 
-/** The version that stood in the way of saving; undefined if something else failed. */
+/** The version that somebody else saved; undefined if saving failed for another reason. */
 export function conflictOf(error: unknown): Conflict | undefined {
   const data = (error as { data?: { error?: { code?: string; details?: unknown } } } | null)?.data?.error;
   if (data?.code !== "policy_changed") return undefined;

@@ -8,7 +8,7 @@ interface Props {
   window: number;
 }
 
-/** The thresholds on a window, as they will stand: what is past the first of them fills with colour. */
+/** The thresholds as marks on a window. The zones behind the marks are coloured. */
 export function LoadLine({ thresholds, window }: Props) {
   const marks = THRESHOLD_NAMES.flatMap((name) => {
     const tokens = thresholdTokens(name, thresholds[name], window);

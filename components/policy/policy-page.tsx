@@ -51,7 +51,7 @@ function Policies({ newest }: { newest: WholePolicy }) {
   useLeaveWarning(draft.isChanged);
   const scope = scopeOf(key);
   const isBehind = newest.generation !== draft.base.generation;
-  // Somebody else saved while nothing is being written here.
+  // Without changes of its own, the page follows other editors.
   if (isBehind && !draft.isChanged) draft.reset(newest);
   return (
     <div className="grid items-start gap-4 xl:grid-cols-[minmax(0,1fr)_380px]">

@@ -20,7 +20,7 @@ export interface ReadText {
   isYaml: boolean;
 }
 
-/** Values that refer to others: a few are useful, and many fill the memory. */
+/** Most YAML aliases: nested aliases can expand without end. */
 const ALIASES = 20;
 const OPTIONS = { prettyErrors: false } as const;
 

@@ -23,7 +23,7 @@ export function ScopePicker({ draft, scope, onChoose }: Props) {
   const { layers } = draft.shown;
   const chosen = scopeKey(scope);
   const scopes: EditedScope[] = [undefined, ...layers.map((layer) => layer.scope)];
-  // A scope that was asked for gets its layer with its first setting.
+  // A scope from the URL has no layer until its first setting.
   if (scope !== undefined && layerOf(draft.shown, scope) < 0) scopes.push(scope);
   const layer = layerOf(draft.shown, scope);
   return (

@@ -18,7 +18,7 @@ export interface Draft extends ReadText {
   rebase: (base: WholePolicy) => void;
 }
 
-/** The policy that is being written. The text is the one source: the form changes it, and shows what it says. */
+/** The edited policy. The text is the source of truth: the form reads it and changes it. */
 export function useDraft(loaded: WholePolicy): Draft {
   const [base, setBase] = useState(loaded);
   const [text, setRawText] = useState(() => policyText(loaded.policy));

@@ -21,7 +21,7 @@ const READ = ["policy:read", "read"] as const;
 export function policyRoutes({ access, policies, clock }: PolicyRoutesDeps) {
   return (app: Hono<MachineEnv>): void => {
     app.get("/api/v1/policy", async (c) => {
-      // Not counted as a call: a thousand harnesses with one key ask at the same moment, and memory answers.
+      // No quota: after a change, all harnesses of a key ask at the same moment. The answer comes from memory.
       const { projectId } = await access.authorize(c.env.incoming, READ);
       const book = await policies.bookOf(projectId);
       c.header(GENERATION_HEADER, String(book.generation));

@@ -33,7 +33,7 @@ export class HeldProject {
   readonly #lease: AcquiredLease;
   #released = false;
   #memory: ProjectMemory | undefined;
-  /** The newest policy step that was seen, and the newest whose consequences are stored. */
+  /** Number of the newest policy step seen, and of the newest step considered. */
   #policy: { seen: number; considered: number };
 
   private constructor(options: HeldProjectOptions, lease: AcquiredLease) {
@@ -89,8 +89,8 @@ export class HeldProject {
   }
 
   /**
-   * Reads the policy, and has the agents folded again that have events after the time of its change: their clock is ahead, or
-   * the change reaches into the past.
+   * Reads the policy and queues a new fold of the agents with events after the change: the clock of their sender is ahead, or the
+   * change applies to history.
    * @throws LeaseLost
    */
   async considerPolicy(): Promise<void> {

@@ -43,7 +43,7 @@ export interface ChunkPlan {
   rollupNames: RollupNameRow[];
   /** When each model of the chunk was received, epoch ms. */
   models: Map<string, number>;
-  /** Harnesses whose agents are judged differently from a time (epoch ms) on. */
+  /** Harnesses whose thresholds changed, with the time (epoch ms) of the earliest change. */
   rejudged: Map<string, number>;
   ledger: Ledger;
 }

@@ -183,7 +183,7 @@ export class Projector {
         const project = await this.#ready();
         if (project === undefined) return;
         if (project.policyChanged) {
-          // What the chunk before wrote must be found.
+          // `considerPolicy` must find the agents that the previous chunk wrote.
           await settle();
           await project.considerPolicy();
           this.#upkeep = true;
@@ -193,7 +193,7 @@ export class Projector {
         const commands = chunk && commandsOf(chunk);
         if (chunk === undefined) {
           await settle();
-          // The chunk before may have seen that the policy changed.
+          // The transaction of the previous chunk may have seen a change.
           if (project.policyChanged) continue;
           if (!(await this.#doUpkeep(project)) && this.#queue.isEmpty && !this.#unread) return;
         } else if (commands !== undefined) {
@@ -274,7 +274,7 @@ export class Projector {
     const { projectId, settings } = project;
     const arrivals = groupEvents(projectId, receivedOf(chunk));
     if (newestAcknowledged(arrivals) > project.memory.policy.generation) {
-      // Who acknowledges a version has read it: it is stored, and this process has not heard of it yet.
+      // The version is stored, because a harness has read it. This process has not read it yet.
       await settle();
       await project.considerPolicy();
       this.#upkeep = true;

@@ -1,8 +1,8 @@
 import type { Statement } from "../store/table.ts";
 
 /**
- * Asks for a new fold of the agents that have events at or after a time: they are judged differently from then on. An agent that
- * could not be folded gets another attempt.
+ * Queues a new fold of every agent with events at or after a time, because its thresholds changed then. Retries agents that could
+ * not be folded.
  */
 const REJUDGE = `
 INSERT INTO refolds (project_id, agent_id, reason)

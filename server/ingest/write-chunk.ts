@@ -45,7 +45,7 @@ export function encodeChunk(memory: ProjectMemory, plan: ChunkPlan): ChunkStatem
     if (rows.length > 0) send(statement(rows));
   };
 
-  // First, so that it finds the agents as they were: what this chunk adds is judged by what it brings.
+  // Before the agents are written: this chunk already uses the new thresholds.
   for (const [harness, from] of plan.rejudged) send(rejudge(projectId, from, harness));
   some(modelRows(memory, plan), (rows) => models.insertIfAbsent(projectId, rows));
   for (const statement of [...agentStatements(projectId, plan), ...sessionStatements(projectId, plan)])

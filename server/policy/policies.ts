@@ -36,10 +36,10 @@ export interface SavedPolicy {
 type Listener = (projectId: number, generation: number) => void;
 
 const ALL_HARNESSES = { share: 1, harnesses: [] };
-/** Milliseconds after which a book is read again behind the back of its readers: a message may have been lost. */
+/** Milliseconds after which a cached policy is read again in the background, in case a message was lost. */
 const TRUST_MS = 30_000;
 
-/** The policies of all projects, in memory: who asks for one waits for nothing but the first look. */
+/** The policies of all projects, cached in memory. Only the first read of a project waits for the database. */
 export class Policies {
   readonly #options: PoliciesOptions;
   readonly #books = new Map<number, { book: PolicyBook; readAt: number }>();
@@ -54,7 +54,7 @@ export class Policies {
     });
   }
 
-  /** The project's book, if it is in memory. Looks for a newer one in the background now and then. */
+  /** The cached policy of a project; undefined if there is none. Refreshes an old one in the background. */
   recall(projectId: number): PolicyBook | undefined {
     const known = this.#books.get(projectId);
     if (known === undefined || performance.now() - known.readAt > TRUST_MS) this.#refresh(projectId);
@@ -71,7 +71,7 @@ export class Policies {
     return () => void this.#listeners.delete(listener);
   }
 
-  /** Forgets all books: projects were deleted or restored. */
+  /** Drops the cache after projects were deleted or restored. */
   clear(): void {
     const known = [...this.#books.keys()];
     this.#books.clear();
@@ -157,7 +157,7 @@ export class Policies {
       projectId,
     );
     const before = this.#books.get(projectId)?.book;
-    // Looks may overlap, and an older one may end later.
+    // Reads may overlap, and an older one may finish last.
     const book = before !== undefined && before.revision >= read.revision ? before : read;
     this.#books.set(projectId, { book, readAt });
     if (book !== before) {
@@ -167,7 +167,7 @@ export class Policies {
   }
 }
 
-/** Prisma takes no list that cannot be changed. */
+/** Copies the list, because Prisma takes no readonly array. */
 const withOwnList = ({ share, harnesses }: Pick<RolloutStep, "share" | "harnesses">) => ({
   share,
   harnesses: [...harnesses],
@@ -175,7 +175,7 @@ const withOwnList = ({ share, harnesses }: Pick<RolloutStep, "share" | "harnesse
 
 type Transaction = Parameters<Parameters<PrismaClient["$transaction"]>[0]>[0];
 
-/** The number of the next step. From then on nobody else changes the project's policy until the transaction ends. */
+/** The number of the next step. Locks the project's policy until the transaction ends. */
 async function nextRevision(tx: Pick<Transaction, "$queryRaw">, projectId: number): Promise<number> {
   const [project] = await tx.$queryRaw<{ revision: number }[]>`
     UPDATE projects SET policy_revision = policy_revision + 1 WHERE id = ${projectId} AND deleting_at IS NULL

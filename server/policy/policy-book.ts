@@ -54,7 +54,7 @@ export class PolicyBook {
 
   static async read(sql: Pick<Sql, "query">, projectId: number): Promise<PolicyBook> {
     const steps = await sql.query<StepRow>(STEPS, projectId);
-    // Read after the steps, so that each step finds its version.
+    // After the steps, so that every step has its version.
     const versions = await sql.query<{ generation: number; body: PolicyBody }>(VERSIONS, projectId);
     return new PolicyBook(
       versions.map(({ generation, body }) => ({
@@ -91,10 +91,10 @@ export class PolicyBook {
     return this.#whole;
   }
 
-  /** What a harness is offered now. Worked out once for each harness and model. */
+  /** The policy that a harness is offered. Cached by harness and model. `now` in epoch ms. */
   answerFor(harness: string, model: string | undefined, now: number): PolicyAnswer {
     const version = versionFor(this.versions, harness, now);
-    // Generation 0 only says how agents were judged before there were policies.
+    // Generation 0 holds the thresholds from before policies existed.
     if (version === undefined || version.generation === 0) return NO_POLICY;
     const key = JSON.stringify([version.generation, harness, model]);
     let answer = this.#answers.get(key);
@@ -108,7 +108,7 @@ export class PolicyBook {
 
   /**
    * The thresholds of a harness over time.
-   * @param acks the same array as long as it says the same: it identifies the timeline
+   * @param acks pass the same array while it is unchanged; it identifies the cached timeline
    */
   timelineOf(harness: string, acks: HarnessAcks["acks"]): ThresholdTimeline {
     const known = this.#timelines.get(harness);

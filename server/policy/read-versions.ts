@@ -11,7 +11,7 @@ import { iso, type Reader } from "../telemetry/reader.ts";
 
 type Place = Pick<Reader, "prisma" | "projectId">;
 
-/** Saved versions, newest first. Generation 0 is none: it only says how agents were judged before. */
+/** Saved versions, newest first, without generation 0. */
 export async function readPolicyVersions(
   reader: Place,
   { limit, cursor }: PolicyVersionsQuery,

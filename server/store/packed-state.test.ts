@@ -77,9 +77,12 @@ const anyState: fc.Arbitrary<AgentState> = fc.record({
     { maxLength: 3 },
   ),
   unmatched: fc.array(report, { maxLength: 2 }),
-  told: fc.array(fc.record({ threshold: fc.constantFrom(...THRESHOLD_NAMES), model: maybe(name), tokens }), {
-    maxLength: 3,
-  }),
+  reportedLines: fc.array(
+    fc.record({ threshold: fc.constantFrom(...THRESHOLD_NAMES), model: maybe(name), tokens }),
+    {
+      maxLength: 3,
+    },
+  ),
   generation: index,
 });
 

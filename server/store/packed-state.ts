@@ -43,7 +43,7 @@ type PackedState = [
   levels: PackedLevel[],
   unmatched: readonly (CrossingReport | OldReport)[],
   /** These two are left out while they say nothing. */
-  told?: readonly PackedLine[],
+  reportedLines?: readonly PackedLine[],
   generation?: number,
 ];
 
@@ -111,7 +111,7 @@ export function unpackStored(text: string): StoredState {
 
 /** Two states are the same exactly if their texts are. */
 export function packState(state: AgentState): string {
-  const { tail, lastMark, numbering, told, generation } = state;
+  const { tail, lastMark, numbering, reportedLines, generation } = state;
   const { anchor, sequence } = numbering;
   const packed: Nullish<Always<PackedState>> = [
     tail && [tail.window, tail.seq, tail.at, tail.key],
@@ -151,13 +151,15 @@ export function packState(state: AgentState): string {
     ]),
     state.unmatched,
   ];
-  if (told.length === 0 && generation === 0) return JSON.stringify(packed);
-  const lines = told.map(({ threshold, model, tokens }) => [threshold, model, tokens]);
+  if (reportedLines.length === 0 && generation === 0) return JSON.stringify(packed);
+  const lines = reportedLines.map(({ threshold, model, tokens }) => [threshold, model, tokens]);
   return JSON.stringify([...packed, lines, generation]);
 }
 
 /** A packed state without the positions that may be missing. */
-type Always<T> = T extends [...infer Rest, told?: readonly PackedLine[], generation?: number] ? Rest : never;
+type Always<T> = T extends [...infer Rest, reportedLines?: readonly PackedLine[], generation?: number]
+  ? Rest
+  : never;
 
 /** The packed form before JSON turns what is undefined into null. */
 type Nullish<T> = T extends null
@@ -204,7 +206,7 @@ function stateOf(packed: PackedState): AgentState {
   const [
     tail, lastTurnAt, lastMark, [openers, anchor, countedAt, sequence], reported, model, current, currentAt,
     currentEstimated, currentWindow, windowTokens, windowSource, uncounted, recent, above, pending, levels, unmatched,
-    told = [], generation = 0,
+    reportedLines = [], generation = 0,
   ] = packed;
   return {
     tail: tail === null ? undefined : { window: tail[0], seq: tail[1], at: tail[2], key: tail[3] },
@@ -232,7 +234,11 @@ function stateOf(packed: PackedState): AgentState {
     above,
     pending: pending.map(boundaryOf),
     ...reportsOf(levels, unmatched),
-    told: told.map(([threshold, model, tokens]) => ({ threshold, model: model ?? undefined, tokens })),
+    reportedLines: reportedLines.map(([threshold, model, tokens]) => ({
+      threshold,
+      model: model ?? undefined,
+      tokens,
+    })),
     generation,
   };
 }

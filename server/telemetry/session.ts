@@ -2,12 +2,12 @@ import type {
   BoundaryView,
   CrossingView,
   DropHint,
+  ReportedLine,
   SessionDetail,
-  ToldLine,
   WindowSummary,
   WindowView,
 } from "@plimsoll/protocol";
-import { DEFAULT_AGENT, isBoundary, learnLine } from "@plimsoll/protocol";
+import { DEFAULT_AGENT, isBoundary, rememberLine } from "@plimsoll/protocol";
 import type { Agent, Boundary, Crossing, Session, Window } from "../db/generated/client.ts";
 import { PlimsollError } from "../errors.ts";
 import { readTimelines } from "../policy/reader-timelines.ts";
@@ -62,7 +62,12 @@ export async function readSession(reader: FreshReader, id: string): Promise<Sess
     session: sessionRow(session, reader.now),
     main_agent_id: main?.id ?? null,
     agents: agents.map((agent) =>
-      agentView(agent, timeline, judgedAt(agent, status !== "live", reader.now), toldBy(crossings, agent)),
+      agentView(
+        agent,
+        timeline,
+        judgedAt(agent, status !== "live", reader.now),
+        linesReportedBy(crossings, agent),
+      ),
     ),
     more_agents: Math.max(0, session.agents - agents.length),
     windows: windowViews(agents, windows),
@@ -74,13 +79,17 @@ export async function readSession(reader: FreshReader, id: string): Promise<Sess
 }
 
 /** The lines that an agent's harness reported. Its state has them as well, until it is dropped. */
-function toldBy(newestFirst: readonly Crossing[], { id, model }: Agent): readonly ToldLine[] {
-  let told: readonly ToldLine[] = [];
+function linesReportedBy(newestFirst: readonly Crossing[], { id, model }: Agent): readonly ReportedLine[] {
+  let reportedLines: readonly ReportedLine[] = [];
   for (const { agentId, origin, threshold, up, thresholdTokens, contextTokens } of newestFirst.toReversed()) {
     if (agentId !== id || crossingOriginOf(origin) === "derived") continue;
-    told = learnLine(told, { threshold, up, thresholdTokens, contextTokens }, model ?? undefined);
+    reportedLines = rememberLine(
+      reportedLines,
+      { threshold, up, thresholdTokens, contextTokens },
+      model ?? undefined,
+    );
   }
-  return told;
+  return reportedLines;
 }
 
 /** The agents of a session, the first heard from first. Of very many, the main agent and those with the most turns. */

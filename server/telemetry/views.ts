@@ -2,10 +2,10 @@ import type {
   AgentView,
   AppliedThreshold,
   InForce,
+  ReportedLine,
   SessionStatus,
   SessionSummary,
   ThresholdTimeline,
-  ToldLine,
 } from "@plimsoll/protocol";
 import {
   EMPTY_STATE,
@@ -30,7 +30,7 @@ type SessionKind = SessionSummary["kind"];
 interface Judgement {
   inForce: InForce;
   /** What its harness reported of its lines. */
-  told: readonly ToldLine[];
+  reportedLines: readonly ReportedLine[];
 }
 
 /**
@@ -44,16 +44,16 @@ export function judgedAt(agent: Pick<AgentFacts, "lastAt">, isOver: boolean, now
 
 /** The thresholds of a window in tokens; those that are off, or need a size nobody knows, are left out. */
 function appliedThresholds(
-  { inForce, told }: Judgement,
+  { inForce, reportedLines }: Judgement,
   model: string | undefined,
   windowTokens: number | undefined,
 ): AppliedThreshold[] {
-  const thresholds = judgedBy(inForce, told, model);
+  const thresholds = judgedBy(inForce, reportedLines, model);
   return THRESHOLD_NAMES.flatMap((name) => {
     const value = thresholds[name];
     const tokens = thresholdTokens(name, value, windowTokens);
     if (tokens === undefined) return [];
-    const isReported = reportedLine(inForce, told, model, name) !== undefined;
+    const isReported = reportedLine(inForce, reportedLines, model, name) !== undefined;
     const source = isReported ? "reported" : inForce.sources[name];
     return [{ name, label: thresholdText(value), tokens, source }];
   });
@@ -81,25 +81,25 @@ export type AgentFacts = Omit<
 
 /**
  * @param at see `judgedAt`
- * @param toldBefore what its harness reported of its lines, for an agent whose state is gone
+ * @param linesBefore what its harness reported of its lines, for an agent whose state is gone
  */
 export function agentView(
   agent: AgentFacts,
   timeline: ThresholdTimeline,
   at: number,
-  toldBefore: readonly ToldLine[] = [],
+  linesBefore: readonly ReportedLine[] = [],
 ): AgentView {
   const {
     recent,
     pending: marks,
     uncounted,
-    told,
-  } = agent.state === null ? { ...EMPTY_STATE, told: toldBefore } : unpackStored(agent.state).state;
+    reportedLines,
+  } = agent.state === null ? { ...EMPTY_STATE, reportedLines: linesBefore } : unpackStored(agent.state).state;
   const model = agent.model ?? undefined;
-  const judgement = { inForce: timeline.at(at, model), told };
+  const judgement = { inForce: timeline.at(at, model), reportedLines };
   const windowTokens = agent.currentWindow ?? undefined;
   const contextTokens = agent.currentTokens ?? undefined;
-  const line = lineOf(judgedBy(judgement.inForce, told, model), windowTokens);
+  const line = lineOf(judgedBy(judgement.inForce, reportedLines, model), windowTokens);
   const utilization = utilizationOf(contextTokens, windowTokens);
   const ahead = forecast(recent, line?.tokens);
   const pending = marks.at(-1);

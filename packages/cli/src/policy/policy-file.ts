@@ -5,7 +5,7 @@ import { parseDocument, stringify } from "yaml";
 import { CliError, messageOf } from "../errors.ts";
 import { printable } from "../terminal.ts";
 
-/** Values that refer to others: a few are useful, and many fill the memory. */
+/** Most YAML aliases: nested aliases can expand without end. */
 const ALIASES = 20;
 
 /**

@@ -1,9 +1,9 @@
 import type { CrossingReport, KnownLevel } from "./crossings.ts";
 import type { DropHint } from "./mark.ts";
+import type { ReportedLine } from "./reported-lines.ts";
 import type { ThresholdName } from "./thresholds.ts";
 import type { Numbering, TurnPosition } from "./timeline.ts";
 import { NO_NUMBERING } from "./timeline.ts";
-import type { ToldLine } from "./told-lines.ts";
 import type { TurnFacts } from "./turn.ts";
 import type { WindowSource } from "./window.ts";
 
@@ -68,8 +68,8 @@ export interface AgentState {
   levels: readonly KnownLevel[];
   /** Reports since the latest level that match no level yet; the next level may be the one they mean. */
   unmatched: readonly CrossingReport[];
-  /** Where thresholds lie according to the harness. */
-  told: readonly ToldLine[];
+  /** Thresholds as the harness reported them. */
+  reportedLines: readonly ReportedLine[];
   /** Generation of the policy in force at the latest counted turn; 0 without a policy. */
   generation: number;
 }
@@ -126,7 +126,7 @@ export const EMPTY_STATE: AgentState = {
   pending: [],
   levels: [],
   unmatched: [],
-  told: [],
+  reportedLines: [],
   generation: 0,
 };
 

@@ -12,10 +12,10 @@ import type { CrossingChanges, KnownLevel } from "./crossings.ts";
 import { appendLevel, applyLevel, applyReport, crossingsOf } from "./crossings.ts";
 import type { DropHint, MarkFacts, ReportedCrossing } from "./mark.ts";
 import { isBoundary } from "./mark.ts";
+import { isThreshold, judgedBy, rememberLine } from "./reported-lines.ts";
 import type { ThresholdName } from "./threshold-rules.ts";
 import type { Timeline, TurnItem } from "./timeline.ts";
 import { arrange, comparePositions, compareText, positionOf } from "./timeline.ts";
-import { isThreshold, judgedBy, learnLine } from "./told-lines.ts";
 import type { TurnFacts } from "./turn.ts";
 import { larger, contextTokens as promptTokens } from "./usage.ts";
 import type { ResolvedWindow, WindowLookups } from "./window.ts";
@@ -167,7 +167,7 @@ function readMark(result: FoldRun, mark: MarkFacts, window: number, options: Fol
   result.marks.set(mark.id, reading);
   if (mark.crossing !== undefined) {
     Object.assign(state, applyReport(state, { ...mark.crossing, reportId: mark.id, at: mark.at }, result));
-    learnFrom(state, mark.crossing, mark.at, options);
+    readReport(state, mark.crossing, mark.at, options);
   }
   if (!isBoundary(mark.type)) return;
   const previous = state.pending.at(-1);
@@ -175,15 +175,15 @@ function readMark(result: FoldRun, mark: MarkFacts, window: number, options: Fol
   state.pending = [...state.pending, reading];
 }
 
-/** A harness that acknowledges no line of its own is judged by those it reports, and stands where it says. */
-function learnFrom(
+/** Remembers the reported line. Unless the harness acknowledged another one, the report also decides on which side the agent is. */
+function readReport(
   state: FoldRun["state"],
   crossing: ReportedCrossing,
   at: number,
   { thresholds }: FoldOptions,
 ): void {
   const { threshold, up } = crossing;
-  state.told = learnLine(state.told, crossing, state.model);
+  state.reportedLines = rememberLine(state.reportedLines, crossing, state.model);
   if (!isThreshold(threshold)) return;
   if (thresholds.at(at, state.model).sources[threshold] === "acknowledged") return;
   state.above = standing(state.above, threshold, up);
@@ -198,7 +198,7 @@ function standing(
   return up ? [...above, name] : above.filter((one) => one !== name);
 }
 
-/** The thresholds an agent stood over before a turn: reports that mean this very turn came too early. */
+/** The thresholds that an agent was above before a turn. A report of this turn may have come before it. */
 function aboveBefore(
   { above, unmatched }: FoldRun["state"],
   contextTokens: number,
@@ -261,7 +261,7 @@ function readTurn(result: FoldRun, item: TurnItem, options: FoldOptions): void {
   const level = { turnKey: turn.key, at: turn.at, contextTokens, windowTokens: resolved.tokens };
   const inForce = options.thresholds.at(turn.at, turn.model);
   state.generation = inForce.generation;
-  const thresholds = judgedBy(inForce, state.told, turn.model);
+  const thresholds = judgedBy(inForce, state.reportedLines, turn.model);
   const crossed = crossingsOf(aboveBefore(state, contextTokens), level, thresholds);
   state.above = crossed.above;
   if (crossed.crossings.length === 0 && state.unmatched.length === 0) appendLevel(state.levels, level);

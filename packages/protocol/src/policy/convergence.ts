@@ -15,7 +15,7 @@ export function latestSaid<Said extends SaidOfPolicy>(said: readonly Said[]): Sa
   );
 }
 
-/** `received` comes before what follows from it, however their times compare to the millisecond. */
+/** At the same millisecond, `received` comes first. */
 function isLater(one: SaidOfPolicy, other: SaidOfPolicy): boolean {
   if (one.at !== other.at) return one.at > other.at;
   if (one.status !== other.status) return other.status === "received";
@@ -34,12 +34,12 @@ export function convergenceOf(
   const latest = latestSaid(said);
   if (desired.generation === 0 && latest === undefined) return "no_policy";
   if (latest === undefined) return capabilities.includes(POLICY_CAPABILITY) ? "waiting" : "unmanaged";
-  // Another generation with the same settings has nothing to acknowledge.
+  // A new generation with the same settings needs no acknowledgement.
   if (latest.generation !== desired.generation && latest.hash !== desired.hash) return "waiting";
   return latest.status === "overridden" && latest.code === "drifted" ? "drifted" : latest.status;
 }
 
-/** Compactions this far from the acknowledged line, as a share of it, show that the line is not obeyed. */
+/** Share of the line by which compactions may differ from it. */
 const TOLERANCE = 0.15;
 
 /**

@@ -15,7 +15,7 @@ export interface Acknowledgement {
   at: number;
   generation: number;
   status: "received" | "applied" | "overridden" | "rejected";
-  /** Settings in force in the place of those of the policy. */
+  /** Settings in force that differ from the policy. */
   effective?: PolicySettings | undefined;
 }
 
@@ -39,15 +39,15 @@ export interface ThresholdTimeline {
   readonly changes: readonly number[];
 }
 
-/** The same thresholds at all times, by default: for tests, and for what no policy reaches. */
+/** The same thresholds at all times. */
 export function constantTimeline(thresholds: Thresholds): ThresholdTimeline {
   const inForce: InForce = { thresholds, sources: sourcesOf(() => "default"), generation: 0 };
   return { changes: [], at: () => inForce };
 }
 
 /**
- * The thresholds of a harness: what it acknowledged, from then on; before that, and where its policy says nothing, the policy of
- * the time; else the default of its family.
+ * The thresholds of a harness: those it acknowledged, from the time of the acknowledgement; before, those of the policy at the
+ * time. The defaults of its family fill the gaps.
  * @param versions by generation
  */
 export function thresholdTimeline(
@@ -64,7 +64,7 @@ export function thresholdTimeline(
       let inForce = last.byModel.get(model);
       if (inForce === undefined) {
         inForce = inForceOf(harness, model, last);
-        // Names of models come from outside.
+        // Bounded, because senders choose the names of models.
         if (last.byModel.size < MOST_MODELS) last.byModel.set(model, inForce);
       }
       return inForce;
@@ -74,11 +74,11 @@ export function thresholdTimeline(
 
 const MOST_MODELS = 1_000;
 
-/** A time in which nothing changes. */
+/** A period without changes. */
 interface Span {
   from: number;
   to: number;
-  /** The version of the time. */
+  /** The version offered in this period. */
   version: PolicyVersion | undefined;
   acknowledged: Accepted | undefined;
   byModel: Map<string | undefined, InForce>;
@@ -122,7 +122,7 @@ function spansOf(
   return spans;
 }
 
-/** A policy that is rejected after it was applied gives way to the one before. */
+/** Rejecting a policy that was applied returns to the one before. */
 function afterAck(
   accepted: readonly Accepted[],
   { status, generation, effective }: Acknowledgement,
@@ -134,7 +134,7 @@ function afterAck(
   const version = versions.find((one) => one.generation === generation);
   if (version === undefined && effective === undefined) return accepted;
   const latest = accepted.at(-1);
-  // A repeat begins nothing new.
+  // A repeated acknowledgement changes nothing.
   if (latest?.generation === generation && sameSettings(latest.effective, effective)) return accepted;
   return [...others, { version, generation, effective }];
 }
@@ -165,7 +165,7 @@ function inForceOf(
   const layers: [ThresholdSource, NonNullable<PolicySettings["thresholds"]>][] = [
     ["acknowledged", acknowledged?.effective?.thresholds ?? {}],
     ["acknowledged", thresholdsOf(acknowledged?.version)],
-    // A harness that runs one policy is not judged by another.
+    // Not for a harness that runs another version.
     ["policy", acknowledged === undefined ? thresholdsOf(version) : {}],
     ["default", familyDefaults(harness).thresholds ?? {}],
   ];

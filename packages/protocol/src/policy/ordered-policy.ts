@@ -1,7 +1,7 @@
 import { PolicyBody, PolicyScope, PolicySettings } from "./policy-schema.ts";
 
 /**
- * A policy with its fields in the order of the schema, and without empty parts. A database keeps no order, and people compare
+ * A policy with its fields in the order of the schema, and without empty parts. JSON from a database has no order, and people compare
  * texts. Unknown fields come last, by name.
  */
 export function orderedPolicy({ settings, layers, ...rest }: PolicyBody): Record<string, unknown> {
