@@ -42,6 +42,10 @@ beforeAll(async () => {
       title: "T",
     },
   ]);
+  for (const expected of [0, 1]) {
+    const policy = { settings: { thresholds: { ceiling: 50_000 + expected } } };
+    await server.mutate("policies.save", { policy, expected, reason: "a version to list" });
+  }
   const { items } = await server.trpc<SessionPage>("sessions.list", { ...dayRange, q: session });
   sessionId = items[0]!.id;
 });
@@ -71,6 +75,7 @@ const QUERIES: Record<string, string[]> = {
     `${rangeQuery}&metric=${metric}&group_by=harness&step=3600`,
   ]),
   "/api/v1/ingest/counts": [rangeQuery],
+  "/api/v1/policy/versions": ["", "limit=1", "cursor=2"],
   "/api/v1/audit": ["", "limit=1", "action=project_created", "topic=keys", rangeQuery],
 };
 
@@ -85,13 +90,18 @@ const PROCEDURES: Record<string, string> = {
   "/api/v1/sessions/{id}/turns": "sessions.turns",
   "/api/v1/sessions/{id}/chart": "sessions.chart",
   "/api/v1/ingest/counts": "ingest.counts",
+  "/api/v1/policy/versions": "policies.versions",
+  "/api/v1/policy/versions/{generation}": "policies.version",
+  "/api/v1/policy/harnesses": "policies.harnesses",
   "/api/v1/projects": "projects.list",
   "/api/v1/audit": "audit.list",
 };
 
-/** Operations that change something, and so are not called below. */
-const CHANGES = [
+/** Operations that change something or belong to no procedure, and so are not called below. */
+const OTHERS = [
   "post /api/v1/events",
+  "get /api/v1/policy",
+  "put /api/v1/policy",
   "post /api/v1/projects",
   "patch /api/v1/projects/{id}",
   "delete /api/v1/projects/{id}",
@@ -133,7 +143,7 @@ describe("/openapi.json", () => {
       Object.keys(operations).map((method) => `${method} ${path}`),
     );
     expect(described.sort()).toEqual(
-      [...CHANGES, ...Object.keys(PROCEDURES).map((path) => `get ${path}`)].sort(),
+      [...OTHERS, ...Object.keys(PROCEDURES).map((path) => `get ${path}`)].sort(),
     );
   });
 
@@ -148,7 +158,8 @@ describe("/openapi.json", () => {
 
 describe.each(Object.keys(PROCEDURES))("GET %s", (path) => {
   const queries = QUERIES[path] ?? [""];
-  const urlOf = (query: string) => `${path.replace("{id}", sessionId)}${query && `?${query}`}`;
+  const urlOf = (query: string) =>
+    `${path.replace("{id}", sessionId).replace("{generation}", "1")}${query && `?${query}`}`;
 
   it("answers with what the document says, and with what its procedure says", async () => {
     const schema = schemaOf(path, "get", "200");
@@ -160,7 +171,9 @@ describe.each(Object.keys(PROCEDURES))("GET %s", (path) => {
       expect(checked.error?.issues ?? [], query).toEqual([]);
       const input = Object.fromEntries(new URLSearchParams(query)) as Record<string, unknown>;
       if (path.includes("{id}")) input.id = sessionId;
-      for (const number of ["limit", "step"]) if (number in input) input[number] = Number(input[number]);
+      if (path.includes("{generation}")) input.generation = 1;
+      for (const number of ["limit", "step", "cursor"])
+        if (number in input) input[number] = Number(input[number]);
       expect(timeless(await server.trpc(PROCEDURES[path]!, input)), query).toEqual(timeless(body));
     }
   });

@@ -89,6 +89,20 @@ const PROCEDURES: Record<string, Row> = {
   "browsers.signOut": { kind: "mutation", input: () => ({ id: randomUUID() }), shows: false, persons: true },
   "browsers.signOutOthers": { kind: "mutation", shows: false, persons: true },
   "audit.list": { kind: "query", shows: true },
+  "policies.get": { kind: "query", shows: true },
+  "policies.versions": { kind: "query", shows: true },
+  "policies.version": { kind: "query", input: () => ({ generation: 1 }), shows: true },
+  "policies.harnesses": { kind: "query", shows: true },
+  "policies.save": {
+    kind: "mutation",
+    input: () => ({ policy: {}, expected: 1, reason: "another" }),
+    shows: false,
+  },
+  "policies.rollback": {
+    kind: "mutation",
+    input: () => ({ generation: 1, expected: 1, reason: "another" }),
+    shows: false,
+  },
   "projects.list": { kind: "query", shows: true },
   "projects.create": { kind: "mutation", input: () => ({ name: unique("made") }), shows: false },
   "projects.rename": {
@@ -207,6 +221,10 @@ describe("a key never reaches another project over HTTP", () => {
     `/api/v1/sessions/${sessionId}/turns`,
     `/api/v1/sessions/${sessionId}/chart`,
     `/api/v1/ingest/counts?${rangeQuery}`,
+    "/api/v1/policy",
+    "/api/v1/policy/versions",
+    "/api/v1/policy/versions/1",
+    "/api/v1/policy/harnesses",
     "/api/v1/projects",
     "/api/v1/audit",
   ];
@@ -216,7 +234,9 @@ describe("a key never reaches another project over HTTP", () => {
     const described = Object.entries(body.paths)
       .filter(([, operations]) => "get" in operations)
       .map(([path]) => path);
-    const listed = paths(a).map((path) => path.split("?")[0]!.replace(a.sessionId, "{id}"));
+    const listed = paths(a).map((path) =>
+      path.split("?")[0]!.replace(a.sessionId, "{id}").replace("versions/1", "versions/{generation}"),
+    );
     expect(listed).toEqual(expect.arrayContaining(described));
     expect(JSON.stringify(body)).not.toContain(MARKER);
   });

@@ -101,6 +101,9 @@ async function makeSide(server: TestServer, name: string, word: string, turns: n
   );
   expect(body.rejected).toEqual([]);
   await call(server, key.secret, "windows.set", { model: `model-${word}`, tokens: 50_000 }, "mutation");
+  const layers = [{ scope: { harness: `${word}@host` }, settings: { thresholds: { ceiling: 40_000 } } }];
+  const saved = { policy: { layers }, expected: 0, reason: `for ${word}` };
+  await call(server, key.secret, "policies.save", saved, "mutation");
   const page = await call<SessionPage>(server, key.secret, "sessions.list", dayRange, "query");
   const sessionId = page.items[0]!.id;
   const detail = await call<{ agents: { id: string }[] }>(

@@ -1,7 +1,7 @@
 import { EventEmitter } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { PageQueue, type PageQueueLimits } from "./page-queue.ts";
 
 /** Pages that enter a queue of these limits. */
@@ -54,13 +54,18 @@ describe("the queue of pages", () => {
   });
 
   it("does not wait for a client that does not read", async () => {
-    const enter = pagesOf({ atOnce: 1, waiting: 5, holdMs: 20 });
-    const [first, second, third] = [enter(), enter(), enter()];
-    await sleep(35);
-    expect([second.outcome, third.outcome]).toEqual(["renders", "waits"]);
-    // Its end gives its place up no second time.
-    first.end();
-    await sleep(0);
-    expect(third.outcome).toBe("waits");
+    vi.useFakeTimers();
+    try {
+      const enter = pagesOf({ atOnce: 1, waiting: 5, holdMs: 20 });
+      const [first, second, third] = [enter(), enter(), enter()];
+      await vi.advanceTimersByTimeAsync(35);
+      expect([second.outcome, third.outcome]).toEqual(["renders", "waits"]);
+      // Its end gives its place up no second time.
+      first.end();
+      await vi.advanceTimersByTimeAsync(0);
+      expect(third.outcome).toBe("waits");
+    } finally {
+      vi.useRealTimers();
+    }
   });
 });
