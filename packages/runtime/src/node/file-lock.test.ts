@@ -1,10 +1,10 @@
 import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
+import { lockFile } from "@plimsoll/guard/node";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { childProgram, runChild, startChild } from "../../../guard/src/testing/child-process.ts";
 import type { RunState } from "../orchestrate/index.ts";
-import { lockFile } from "./file-lock.ts";
 import { fileLoopStore, fileRunStore } from "./run-stores.ts";
 
 let folder = "";

@@ -2,11 +2,11 @@ import { randomBytes } from "node:crypto";
 import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { GuardError } from "@plimsoll/guard";
+import { type Lock, lockFile } from "@plimsoll/guard/node";
 import type { LoopState, LoopStore } from "../loop/state.ts";
 import type { Edit, RunState, RunStore } from "../orchestrate/state.ts";
 import { applyEdits, editLines, stateText } from "../orchestrate/state.ts";
 import type { SessionsState, SessionsStore } from "../sessions/state.ts";
-import { type Lock, lockFile } from "./file-lock.ts";
 
 /**
  * Replaces a file atomically and durably. A reader, or a process after a crash, sees either the old or the new text.

@@ -14,7 +14,7 @@ import {
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { GuardError } from "@plimsoll/guard";
+import { GuardError } from "../error.ts";
 
 /** A process that requests or holds a lock. */
 interface Claimant {
@@ -47,6 +47,13 @@ const CONTENTION_MS = 5_000;
  * so of two at once at least one sees the other and withdraws. Claim names are never reused, so removing a dead
  * process's claim cannot hit a live one.
  * @throws {GuardError} `store_locked`, with the holder's pid and host.
+ * @example
+ * const lock = await lockFile("state.json");
+ * try {
+ *   await lock.verify();
+ * } finally {
+ *   await lock.release();
+ * }
  */
 export async function lockFile(path: string): Promise<Lock> {
   const folder = `${path}.lock`;
