@@ -1,17 +1,13 @@
 import type { Connection } from "./connection.ts";
 import { messageOf } from "./errors.ts";
-import { request } from "./request.ts";
+import { followLive } from "./live-stream.ts";
 import { sleep } from "./sleep.ts";
-import { eventParser } from "./status/sse-parser.ts";
 import type { Terminal } from "./terminal.ts";
 
 const POLL_MS = 5_000;
 /** Redraw a quiet screen too, because ages change. */
 const REDRAW_MS = 10_000;
 const SETTLE_MS = 200;
-const LONGEST_RETRY_MS = 30_000;
-/** The server sends a ping every 15 s, so a stream silent for this long is dead. */
-const SILENCE_MS = 45_000;
 
 export interface WatchOptions<Reading> {
   read: () => Promise<Reading>;
@@ -62,7 +58,7 @@ export async function watchScreen<Reading>(
   if (terminal.isTty) terminal.write("\u001b[?1049h\u001b[?25l\u001b[2J");
   try {
     draw();
-    const stream = follow(connection, signal, {
+    const stream = followLive(connection, "/api/v1/live", signal, {
       onOpen: () => {
         streaming = true;
         refreshSoon();
@@ -70,7 +66,7 @@ export async function watchScreen<Reading>(
       onClose: () => {
         streaming = false;
       },
-      onChange: refreshSoon,
+      onEvents: refreshSoon,
     });
     let drawnAt = now();
     while (!signal.aborted) {
@@ -85,58 +81,6 @@ export async function watchScreen<Reading>(
   } finally {
     refreshSoon.cancel();
     if (terminal.isTty) terminal.write("\u001b[?25h\u001b[?1049l");
-  }
-}
-
-interface StreamHandlers {
-  onOpen: () => void;
-  onClose: () => void;
-  onChange: () => void;
-}
-
-/** Keeps the live stream open until the signal aborts. Reconnects with exponential backoff. */
-async function follow(connection: Connection, signal: AbortSignal, handlers: StreamHandlers): Promise<void> {
-  let retry = 1_000;
-  while (!signal.aborted) {
-    const opened = await readStream(connection, signal, handlers).catch(() => false);
-    handlers.onClose();
-    if (opened) retry = 1_000;
-    await sleep(retry, signal);
-    retry = Math.min(LONGEST_RETRY_MS, retry * 2);
-  }
-}
-
-async function readStream(
-  connection: Connection,
-  signal: AbortSignal,
-  handlers: StreamHandlers,
-): Promise<boolean> {
-  const silence = new AbortController();
-  let alive = setTimeout(() => silence.abort(), SILENCE_MS);
-  try {
-    const response = await request(connection, "/api/v1/live", {
-      headers: { accept: "text/event-stream" },
-      signal: AbortSignal.any([signal, silence.signal]),
-    });
-    if (!response.ok || response.body === null) {
-      await response.body?.cancel();
-      return false;
-    }
-    handlers.onOpen();
-    const parse = eventParser();
-    const decoder = new TextDecoder();
-    try {
-      for await (const chunk of response.body) {
-        clearTimeout(alive);
-        alive = setTimeout(() => silence.abort(), SILENCE_MS);
-        if (parse(decoder.decode(chunk, { stream: true })).length > 0) handlers.onChange();
-      }
-    } catch {
-      // The stream was open, so the backoff starts from the beginning.
-    }
-    return true;
-  } finally {
-    clearTimeout(alive);
   }
 }
 
