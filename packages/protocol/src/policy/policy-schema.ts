@@ -71,6 +71,12 @@ export const PolicySettings = z.looseObject({
     })
     .optional(),
   overflow: z.enum(["cut", "refuse", "send_anyway"]).optional(),
+  bridge: z
+    .looseObject({
+      /** What `plimsoll bridge` does when somebody edits a setting that it wrote. `report` is the default. */
+      drift: z.enum(["put_back", "report"]).optional(),
+    })
+    .optional(),
 });
 export type PolicySettings = z.infer<typeof PolicySettings>;
 
