@@ -4,6 +4,7 @@ import { Command, Option } from "commander";
 import { z } from "zod";
 import { addAuditCommand } from "./audit.ts";
 import { addBackupCommands } from "./backup/command.ts";
+import { addBridgeCommand } from "./bridge/command.ts";
 import { createClient } from "./client.ts";
 import type { CommandContext } from "./command-context.ts";
 import { withConnection, withServer } from "./command-context.ts";
@@ -26,6 +27,7 @@ Examples:
   plimsoll status --json | jq .status.totals       the same for a script
   plimsoll import ~/.claude/projects               import Claude Code transcripts
   plimsoll tail ~/.codex/sessions                  import Codex rollouts and follow them
+  plimsoll bridge claude-code                      write the policy into its settings
   plimsoll key create --name ci --scope ingest     create a key for another machine
   plimsoll policy get > policy.yaml                write the policy to a file
   plimsoll audit                                   show who changed keys, settings and projects
@@ -75,6 +77,7 @@ State   "window suspect" means that context tokens exceed the window size, which
     });
 
   addImportCommands(program, context);
+  addBridgeCommand(program, context);
 
   withConnection(program.command("doctor"))
     .description("Check the server and its stored data; exit code 1 if a check fails")
@@ -118,6 +121,7 @@ function addKeyCommands(program: Command, context: CommandContext): void {
       "after",
       `
 Examples:
+  plimsoll bridge claude-code                      write the policy into its settings
   plimsoll key create --name ci --scope ingest --expires 90d
   export PLIMSOLL_KEY=$(plimsoll key create --name laptop --scope ingest,read --quiet)`,
     )

@@ -1,0 +1,71 @@
+import { parse as parseToml, patch } from "@decimalturn/toml-patch";
+import { type ParseError, parse as parseJson, printParseErrorCode } from "jsonc-parser";
+import { parseDocument } from "yaml";
+import type { Fields, SettingsFormat } from "../adapter.ts";
+import { isFields, withChanges } from "../fields.ts";
+import { editJson } from "./json.ts";
+import type { KeyEdit } from "./key-edit.ts";
+import { editYaml } from "./yaml.ts";
+
+/** Why a settings file cannot be read as its format. */
+export class UnreadableSettings extends Error {
+  override readonly name = "UnreadableSettings";
+}
+
+/**
+ * Reads the text of a settings file. An empty file holds no settings.
+ * @throws {UnreadableSettings} if the text is no valid JSON (comments and trailing commas are allowed), TOML or YAML
+ */
+export function parseSettings(format: SettingsFormat, text: string): Fields {
+  const plain = text.replace(/^\uFEFF/, "");
+  if (plain.trim() === "") return {};
+  const value = PARSERS[format](plain);
+  if (value === null || value === undefined) return {};
+  if (!isFields(value)) throw new UnreadableSettings("It does not hold an object.");
+  return value;
+}
+
+const PARSERS: Record<SettingsFormat, (text: string) => unknown> = {
+  json(text) {
+    const errors: ParseError[] = [];
+    const value = parseJson(text, errors, { allowTrailingComma: true });
+    const [first] = errors;
+    if (first !== undefined)
+      throw new UnreadableSettings(`${printParseErrorCode(first.error)} at character ${first.offset}.`);
+    return value;
+  },
+  toml(text) {
+    try {
+      return parseToml(text);
+    } catch (error) {
+      throw new UnreadableSettings(firstLine(error));
+    }
+  },
+  yaml(text) {
+    const document = parseDocument(text);
+    const [first] = document.errors;
+    if (first !== undefined) throw new UnreadableSettings(firstLine(first));
+    return document.toJS();
+  },
+};
+
+const firstLine = (error: unknown) => String((error as Error).message).split("\n", 1)[0]!;
+
+/**
+ * Changes keys of a settings file and nothing else: comments, order, formatting and other keys stay.
+ * @throws {UnreadableSettings} as `parseSettings`
+ */
+export function editSettings(format: SettingsFormat, text: string, edits: readonly KeyEdit[]): string {
+  const before = parseSettings(format, text);
+  if (edits.length === 0) return text;
+  return EDITORS[format](text, edits, before);
+}
+
+const EDITORS: Record<SettingsFormat, (text: string, edits: readonly KeyEdit[], before: Fields) => string> = {
+  json: (text, edits) => edits.reduce(editJson, text),
+  toml(text, edits, before) {
+    const edited = patch(text, withChanges(before, edits));
+    return text.trim() === "" && !edited.endsWith("\n") ? `${edited}\n` : edited;
+  },
+  yaml: (text, edits) => edits.reduce(editYaml, text),
+};

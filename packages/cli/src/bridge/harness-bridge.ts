@@ -1,0 +1,220 @@
+import { stat } from "node:fs/promises";
+import { catalogWindow, type PolicyAnswer } from "@plimsoll/protocol";
+import type {
+  BridgePlan,
+  Difference,
+  Fields,
+  HarnessAdapter,
+  Known,
+  Places,
+  SettingsLayer,
+} from "./adapter.ts";
+import { parseSettings, UnreadableSettings } from "./edit/edit.ts";
+import { pathText } from "./fields.ts";
+import { hasHook, lastNote } from "./hook.ts";
+import { type HarnessLine, lineValue, policyLine } from "./line.ts";
+import { newestSession } from "./newest-session.ts";
+import { planFor } from "./plan.ts";
+import { listProcesses, processesOf, type RunningProcess } from "./processes.ts";
+import { readSettingsFile, SettingsFileError } from "./settings-file.ts";
+import { editFor, readSettings, type SettingsReading, writeEdit } from "./settings-session.ts";
+
+/** One settings file of one harness. */
+export interface BridgeTarget {
+  adapter: HarnessAdapter;
+  path: string;
+  places: Places;
+  /** Folder for the bridge's records. */
+  home: string;
+  model?: string | undefined;
+  windowTokens?: number | undefined;
+  /** Sets keys again that somebody changed, whatever the policy says. */
+  putBack: boolean;
+}
+
+/** What to acknowledge of a policy. */
+export interface BridgeReport {
+  status: "received" | "applied" | "overridden" | "rejected";
+  code?: Difference["code"];
+  message?: string;
+  effective?: PolicyAnswer["settings"];
+  differences?: readonly Difference[];
+  /** Where the harness compacts; undefined if its settings cannot be read. */
+  line?: HarnessLine;
+  /** Keys that were changed now. */
+  written: readonly string[];
+}
+
+/** How often a file that somebody else is writing is tried again. */
+const ATTEMPTS = 5;
+
+/** Puts a policy into the settings of a harness and says what became of it. Writes only what is not there yet. */
+export async function applyPolicy(
+  target: BridgeTarget,
+  policy: PolicyAnswer,
+  now: () => number,
+): Promise<BridgeReport> {
+  const { adapter } = target;
+  if (adapter.grade === "none")
+    return {
+      status: "rejected",
+      code: "unsupported",
+      message: `${adapter.name} has no setting for its line. ${adapter.instead}`,
+      written: [],
+    };
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await applyOnce(target, policy, now);
+    } catch (error) {
+      const isRace = error instanceof SettingsFileError && error.reason === "changed_meanwhile";
+      if (isRace && attempt < ATTEMPTS) continue;
+      if (!(error instanceof SettingsFileError) && !(error instanceof UnreadableSettings)) throw error;
+      const message =
+        error instanceof UnreadableSettings
+          ? `${target.path} is not valid ${adapter.format.toUpperCase()}: ${error.message} It was not changed.`
+          : error.message;
+      return { status: "rejected", code: "apply_failed", message: message.slice(0, 500), written: [] };
+    }
+  }
+}
+
+async function applyOnce(
+  target: BridgeTarget,
+  policy: PolicyAnswer,
+  now: () => number,
+): Promise<BridgeReport> {
+  const { adapter } = target;
+  const processes = processesOf(adapter, await listProcesses(now()));
+  const reading = await readSettings(adapter, target.path, target.home);
+  const known = await knownOf(target, reading.own, processes);
+  const plan = planFor(adapter, policy.settings, reading.own, known);
+  const putBack = target.putBack || policy.settings.bridge?.drift === "put_back";
+  const edit = editFor(adapter, reading, plan.changes, putBack);
+  await writeEdit(adapter, reading, edit, now());
+  const written = edit.edits.map(pathText);
+  if (!putBack && reading.drifted.length > 0) return { ...drift(target, policy, reading, known), written };
+  const since = written.length > 0 ? now() : reading.journal?.at;
+  const seen = since === undefined || (await hasSeen(target, reading, since, processes));
+  return { ...reportOf(plan, seen), written };
+}
+
+function reportOf(
+  { differences, effective, line }: BridgePlan,
+  seen: boolean,
+): Omit<BridgeReport, "written"> {
+  const facts = {
+    line,
+    ...(effective !== undefined && { effective }),
+    ...(differences.length > 0 && { differences }),
+  };
+  const override = differences.find(({ code }) => code === "local_override");
+  // What wins over the file is in force, whether the harness has read the file or not.
+  if (override !== undefined) return { status: "overridden", code: override.code, ...facts };
+  if (!seen) return { status: "received", line, ...(differences.length > 0 && { differences }) };
+  if (differences.length === 0) return { status: "applied", ...facts };
+  return { status: "overridden", code: differences[0]!.code, ...facts };
+}
+
+/** Somebody changed a key of the bridge, so that value is in force. */
+function drift(
+  { adapter, path }: BridgeTarget,
+  policy: PolicyAnswer,
+  { settings, drifted }: SettingsReading,
+  known: Known,
+): Omit<BridgeReport, "written"> {
+  const { line } = adapter.line(settings, known);
+  const value = lineValue(line);
+  const wanted = policyLine(policy.settings, known.windowTokens);
+  const differences: Difference[] = drifted.map((key) => ({
+    path: pathText(key),
+    code: "drifted",
+    wanted: key.written as number | boolean,
+    effective: settingText(key.found),
+    by: path.slice(-200),
+  }));
+  if (wanted.kind === "line" && value !== undefined) {
+    const asked = wanted.wanted.value;
+    differences.unshift({
+      path: wanted.wanted.path,
+      code: "drifted",
+      wanted: typeof asked === "object" ? { ...asked } : asked,
+      effective: typeof value === "object" && value !== null ? { ...value } : value,
+      by: path.slice(-200),
+    });
+  }
+  return {
+    status: "overridden",
+    code: "drifted",
+    message: `Somebody changed ${drifted.map(pathText).join(", ")} in ${path}.`.slice(0, 500),
+    line,
+    differences,
+    ...(value !== undefined && { effective: { thresholds: { ceiling: value } } }),
+  };
+}
+
+function settingText(value: unknown): string | number | boolean | null {
+  if (value === undefined || value === null) return null;
+  return typeof value === "number" || typeof value === "boolean" ? value : String(value).slice(0, 200);
+}
+
+/** What is known of a harness: its model and window, settings that win, and its running processes. */
+export async function knownOf(
+  target: BridgeTarget,
+  settings: Fields,
+  processes: readonly RunningProcess[],
+): Promise<Known> {
+  const { adapter, places } = target;
+  const model = target.model ?? adapter.model?.(settings);
+  const windowTokens =
+    target.windowTokens ??
+    adapter.window?.(settings, model) ??
+    (model === undefined ? undefined : catalogWindow(model));
+  return {
+    // Settings per model are only for a model that the person named.
+    model: adapter.family === "claude-code" ? target.model : model,
+    windowTokens,
+    env: places.env,
+    layers: await readLayers(target),
+    commandLines: processes.map(({ words }) => words),
+  };
+}
+
+/** A layer that cannot be read overrides nothing that could be named. */
+async function readLayers({ adapter, places, path }: BridgeTarget): Promise<SettingsLayer[]> {
+  const own = await readSettingsFile(path).catch(() => undefined);
+  const layers: SettingsLayer[] = [];
+  for (const name of adapter.layers(places)) {
+    try {
+      const { text, realPath } = await readSettingsFile(name);
+      if (text === undefined || realPath === own?.realPath) continue;
+      layers.push({ name: name.slice(-120), settings: parseSettings(adapter.format, text) });
+    } catch {}
+  }
+  return layers;
+}
+
+/**
+ * Whether the harness has read its settings since a time: its hook said so, or it was started later. Sessions of a process that is
+ * older than the change keep their line, so a new session proves nothing while one runs.
+ */
+async function hasSeen(
+  { adapter, places }: BridgeTarget,
+  { folder, file }: SettingsReading,
+  since: number,
+  processes: readonly RunningProcess[],
+): Promise<boolean> {
+  if (adapter.grade === "live" && hasHook(file.text, folder) && ((await lastNote(folder)) ?? 0) >= since)
+    return true;
+  // Start times are exact to a second.
+  if (processes.some(({ startedAt }) => startedAt > since + 1_000)) return true;
+  if (processes.length > 0 || adapter.sessions === undefined) return false;
+  return ((await newestSession(adapter.sessions(places))) ?? 0) > since;
+}
+
+/** Whether a harness is on this machine: one of its folders, or its settings file. */
+export async function isInstalled(adapter: HarnessAdapter, places: Places): Promise<boolean> {
+  for (const path of [...adapter.folders(places), adapter.settingsFile(places)]) {
+    if ((await stat(path).catch(() => undefined)) !== undefined) return true;
+  }
+  return false;
+}

@@ -1,0 +1,100 @@
+import { appendFile, mkdir, readFile, stat, truncate } from "node:fs/promises";
+import { join } from "node:path";
+import { applyEdits, modify } from "jsonc-parser";
+import { parseSettings } from "./edit/edit.ts";
+import { editJson, removeJson } from "./edit/json.ts";
+import { at, isFields } from "./fields.ts";
+
+/**
+ * Claude Code runs the command of a ConfigChange hook when it has seen a change of a settings file. The bridge installs one that
+ * notes the time, which proves that running sessions have the new line.
+ */
+const EVENT = ["hooks", "ConfigChange"] as const;
+const LARGEST_LOG = 256 * 1024;
+
+const logOf = (folder: string) => join(folder, "hook.jsonl");
+
+/** The command of the hook. Paths are quoted for a shell. */
+export function hookCommand(program: readonly string[], folder: string): string {
+  return [...program, "bridge", "hook", folder].map((word) => JSON.stringify(word)).join(" ");
+}
+
+/** The place of the bridge's entry among the hooks, or undefined if it has none. */
+function placeOf(text: string, folder: string): number | undefined {
+  const entries = at(parseSettings("json", text), EVENT);
+  const mark = JSON.stringify(folder);
+  const place = Array.isArray(entries)
+    ? entries.findIndex((entry) => commandsOf(entry).some((command) => command.endsWith(`"hook" ${mark}`)))
+    : -1;
+  return place < 0 ? undefined : place;
+}
+
+function commandsOf(entry: unknown): string[] {
+  const hooks = at(entry, ["hooks"]);
+  if (!Array.isArray(hooks)) return [];
+  return hooks.flatMap((hook) => (isFields(hook) && typeof hook.command === "string" ? [hook.command] : []));
+}
+
+export const hasHook = (text: string | undefined, folder: string): boolean =>
+  text !== undefined && placeOf(text, folder) !== undefined;
+
+/** Adds the bridge's entry and changes nothing else. */
+export function withHook(text: string, program: readonly string[], folder: string): string {
+  if (hasHook(text, folder)) return text;
+  const entry = { hooks: [{ type: "command", command: hookCommand(program, folder) }] };
+  const entries = at(parseSettings("json", text), EVENT);
+  if (!Array.isArray(entries)) return editJson(text, { path: EVENT, value: [entry] });
+  return applyEdits(text, modify(text, [...EVENT, entries.length], entry, { isArrayInsertion: true }));
+}
+
+/** Removes the bridge's entry, and the groups that are empty without it. */
+export function withoutHook(text: string, folder: string): string {
+  const place = placeOf(text, folder);
+  if (place === undefined) return text;
+  let current = removeJson(text, [...EVENT, place]);
+  for (const path of [[...EVENT], [EVENT[0]]]) {
+    const value = at(parseSettings("json", current), path);
+    const isEmpty = Array.isArray(value)
+      ? value.length === 0
+      : isFields(value) && Object.keys(value).length === 0;
+    if (isEmpty) current = editJson(current, { path, value: undefined });
+  }
+  return current;
+}
+
+/** Notes that Claude Code saw a change. Called by the hook, which must never disturb a session: it throws nothing. */
+export async function noteHook(folder: string, input: string, now: number): Promise<void> {
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const log = logOf(folder);
+    const size = await stat(log).then(
+      (stats) => stats.size,
+      () => 0,
+    );
+    if (size > LARGEST_LOG) await truncate(log, 0);
+    await appendFile(log, `${JSON.stringify({ at: now, source: sourceOf(input) })}\n`, { mode: 0o600 });
+  } catch {
+    // The policy stays received, which is less than what happened but not wrong.
+  }
+}
+
+function sourceOf(input: string): string | undefined {
+  try {
+    const source = (JSON.parse(input) as { source?: unknown }).source;
+    return typeof source === "string" ? source.slice(0, 64) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** When a hook last noted a change, in epoch ms. */
+export async function lastNote(folder: string): Promise<number | undefined> {
+  const text = await readFile(logOf(folder), "utf8").catch(() => "");
+  const last = text.trimEnd().split("\n").at(-1);
+  try {
+    const at = (JSON.parse(last ?? "") as { at?: unknown }).at;
+    return typeof at === "number" ? at : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,132 @@
+import { createHash, randomBytes } from "node:crypto";
+import { mkdir, open, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { z } from "zod";
+import type { Fields } from "./adapter.ts";
+import type { KeyEdit } from "./edit/key-edit.ts";
+import { at, isFields } from "./fields.ts";
+
+/** A key that the bridge set. `before` and `previous` are absent if the key was. */
+const ChangedKey = z.object({
+  path: z.array(z.string()).min(1),
+  /** The value of the person. */
+  before: z.unknown().optional(),
+  after: z.unknown(),
+  /** The value until the write that is under way. */
+  previous: z.unknown().optional(),
+  /** How many names of the path existed before. Undo removes the groups that the bridge created. */
+  depth: z.number().int().nonnegative(),
+});
+export type ChangedKey = z.infer<typeof ChangedKey>;
+
+const Journal = z.object({
+  version: z.literal(1),
+  family: z.string(),
+  /** The settings file. */
+  path: z.string(),
+  /** Whether the file existed before the first change. */
+  existed: z.boolean(),
+  /** A copy of the file from before the first change; its name in the folder of the journal. */
+  backup: z.string().nullable(),
+  entries: z.array(ChangedKey),
+  /** A write began and may not have ended. */
+  pending: z.boolean(),
+  /** Epoch ms of the last write. */
+  at: z.number(),
+});
+export type Journal = z.infer<typeof Journal>;
+
+/** A key with another value than the bridge wrote. */
+export interface DriftedKey {
+  path: readonly string[];
+  written: unknown;
+  /** Undefined if the key was removed. */
+  found: unknown;
+}
+
+/** Where the bridge keeps what it knows of one settings file. */
+export function stateFolder(home: string, family: string, realPath: string): string {
+  const hash = createHash("sha256").update(realPath).digest("hex").slice(0, 12);
+  return join(home, "bridge", `${family}-${hash}`);
+}
+
+/** @returns undefined if the bridge changed nothing, or its record is damaged */
+export async function readJournal(folder: string): Promise<Journal | undefined> {
+  const text = await readFile(join(folder, "journal.json"), "utf8").catch(() => undefined);
+  if (text === undefined) return undefined;
+  try {
+    return Journal.parse(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Writes the record before the settings are changed, so that a killed bridge can still undo. */
+export async function writeJournal(folder: string, journal: Journal): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const draft = join(folder, `journal.${randomBytes(6).toString("hex")}.tmp`);
+  const file = await open(draft, "wx", 0o600);
+  try {
+    await file.writeFile(`${JSON.stringify(journal, null, 2)}\n`);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(draft, join(folder, "journal.json"));
+}
+
+export async function removeJournal(folder: string): Promise<void> {
+  await rm(join(folder, "journal.json"), { force: true });
+}
+
+/** Copies the file from before the first change. It may hold secrets, so only its owner can read the copy. */
+export async function backUp(folder: string, realPath: string, text: string, now: number): Promise<string> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const name = `backup-${new Date(now).toISOString().replaceAll(":", "")}-${basename(realPath)}`;
+  await writeFile(join(folder, name), text, { mode: 0o600 });
+  return name;
+}
+
+/** Whether the bridge's value is there. A write that was under way may not have happened. */
+function holds(entry: ChangedKey, settings: Fields, pending: boolean): boolean {
+  const found = at(settings, entry.path);
+  return isDeepStrictEqual(found, entry.after) || (pending && isDeepStrictEqual(found, entry.previous));
+}
+
+/** Keys that somebody else changed after the bridge wrote them. */
+export function driftedKeys(journal: Journal | undefined, settings: Fields): DriftedKey[] {
+  return (journal?.entries ?? [])
+    .filter((entry) => !holds(entry, settings, journal!.pending))
+    .map(({ path, after }) => ({ path, written: after, found: at(settings, path) }));
+}
+
+/** The edits that put back what was there before the bridge, except for keys that somebody changed since. */
+export function undoEdits(journal: Journal | undefined, settings: Fields): KeyEdit[] {
+  return (journal?.entries ?? [])
+    .filter((entry) => holds(entry, settings, journal!.pending))
+    .filter((entry) => !isDeepStrictEqual(at(settings, entry.path), entry.before))
+    .map(({ path, before }) => ({ path, value: before }));
+}
+
+/** The groups that only the bridge needed and that are empty after an undo, innermost first. */
+export function emptyGroups(journal: Journal, settings: Fields): KeyEdit[] {
+  const edits = new Map<string, KeyEdit>();
+  for (const { path, depth } of journal.entries) {
+    for (let length = path.length - 1; length > depth; length -= 1) {
+      const group = path.slice(0, length);
+      const value = at(settings, group);
+      const isEmpty =
+        isFields(value) && Object.keys(value).every((name) => edits.has(JSON.stringify([...group, name])));
+      if (isEmpty) edits.set(JSON.stringify(group), { path: group, value: undefined });
+    }
+  }
+  return [...edits.values()];
+}
+
+/** How many names of a path are in the settings. */
+export function depthOf(settings: Fields, path: readonly string[]): number {
+  let depth = 0;
+  while (depth < path.length && at(settings, path.slice(0, depth + 1)) !== undefined) depth += 1;
+  return depth;
+}

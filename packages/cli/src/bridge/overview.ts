@@ -1,0 +1,109 @@
+import type { PolicyAnswer } from "@plimsoll/protocol";
+import { number } from "../number-format.ts";
+import type { TableRow } from "../table.ts";
+import type { Grade, HarnessAdapter } from "./adapter.ts";
+import { withChanges } from "./fields.ts";
+import { type BridgeTarget, knownOf } from "./harness-bridge.ts";
+import type { HarnessLine } from "./line.ts";
+import { planFor } from "./plan.ts";
+import { listProcesses, processesOf } from "./processes.ts";
+import { editFor, readSettings } from "./settings-session.ts";
+
+export const OVERVIEW_HEAD = ["HARNESS", "GRADE", "SETTINGS", "LINE NOW", "LINE AFTER"] as const;
+
+export const GRADE_TEXT: Record<Grade, string> = {
+  live: "live",
+  next_session: "next session",
+  on_off: "on/off",
+  none: "none",
+};
+
+export function lineText(line: HarnessLine): string {
+  if (line.kind === "tokens") return `${number(line.tokens)} tokens`;
+  if (line.kind === "share") return `${Number((line.share * 100).toFixed(2))}%`;
+  return line.kind === "off" ? "off" : "unknown";
+}
+
+/** A line of the table of harnesses. Files are read and not written. */
+export async function overviewRow(
+  target: BridgeTarget,
+  policy: PolicyAnswer | undefined,
+  now: number,
+): Promise<TableRow> {
+  const { adapter } = target;
+  const start = [adapter.family, GRADE_TEXT[adapter.grade]];
+  if (adapter.grade === "none") return { cells: [...start, "-", "unknown", "unchanged"] };
+  try {
+    const { current, after } = await linesOf(target, policy, now);
+    const next = after === undefined ? "-" : lineText(after);
+    return { cells: [...start, shortPath(target), lineText(current), next] };
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return { cells: [...start, shortPath(target), "unreadable", why], warn: true };
+  }
+}
+
+async function linesOf(target: BridgeTarget, policy: PolicyAnswer | undefined, now: number) {
+  const { adapter } = target;
+  const reading = await readSettings(adapter, target.path, target.home);
+  const known = await knownOf(target, reading.own, processesOf(adapter, await listProcesses(now)));
+  const current = adapter.line(reading.settings, known).line;
+  if (policy === undefined || policy.generation === 0) return { current, after: undefined };
+  const plan = planFor(adapter, policy.settings, reading.own, known);
+  const putBack = target.putBack || policy.settings.bridge?.drift === "put_back";
+  const { edits } = editFor(adapter, reading, plan.changes, putBack);
+  return { current, after: adapter.line(withChanges(reading.settings, edits), known).line };
+}
+
+/** The changes of the settings file, one line each. */
+export async function dryRun(target: BridgeTarget, policy: PolicyAnswer, now: number): Promise<string[]> {
+  const { adapter, path } = target;
+  const reading = await readSettings(adapter, path, target.home);
+  const known = await knownOf(target, reading.own, processesOf(adapter, await listProcesses(now)));
+  const plan = planFor(adapter, policy.settings, reading.own, known);
+  const putBack = target.putBack || policy.settings.bridge?.drift === "put_back";
+  const { edits, text } = editFor(adapter, reading, plan.changes, putBack);
+  const lines =
+    edits.length === 0 ? [`${path} needs no change.`] : diffLines(path, reading.file.text ?? "", text);
+  return [...lines, ...plan.differences.map((difference) => differenceText(adapter, difference))];
+}
+
+/** The lines that differ. Edits are few and near each other, so no longest common subsequence is needed. */
+function diffLines(path: string, before: string, after: string): string[] {
+  const [old, fresh] = [before.split("\n"), after.split("\n")];
+  let start = 0;
+  while (start < Math.min(old.length, fresh.length) && old[start] === fresh[start]) start += 1;
+  let end = 0;
+  while (end < Math.min(old.length, fresh.length) - start && old.at(-1 - end) === fresh.at(-1 - end))
+    end += 1;
+  return [
+    `--- ${path}`,
+    `+++ ${path}`,
+    ...old.slice(start, old.length - end).map((line) => `-${line}`),
+    ...fresh.slice(start, fresh.length - end).map((line) => `+${line}`),
+  ];
+}
+
+export function differenceText(
+  { name }: HarnessAdapter,
+  {
+    path,
+    code,
+    wanted,
+    effective,
+    by,
+  }: { path: string; code: string; wanted?: unknown; effective?: unknown; by?: string },
+): string {
+  const asked = wanted === undefined ? "" : ` asks for ${valueText(wanted)}`;
+  const real = effective === undefined ? "" : `, ${name} will have ${valueText(effective)}`;
+  return `${path}${asked}${real} (${code}${by === undefined || by === name ? "" : `: ${by}`})`;
+}
+
+function valueText(value: unknown): string {
+  if (typeof value === "number") return number(value);
+  return value === null ? "off" : typeof value === "string" ? value : JSON.stringify(value);
+}
+
+function shortPath({ path, places }: BridgeTarget): string {
+  return path.startsWith(`${places.home}/`) ? `~${path.slice(places.home.length)}` : path;
+}

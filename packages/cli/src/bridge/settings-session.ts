@@ -1,0 +1,180 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Fields, HarnessAdapter, SettingsChange } from "./adapter.ts";
+import { editSettings, parseSettings } from "./edit/edit.ts";
+import type { KeyEdit } from "./edit/key-edit.ts";
+import { at, withChanges } from "./fields.ts";
+import {
+  backUp,
+  type ChangedKey,
+  type DriftedKey,
+  depthOf,
+  driftedKeys,
+  emptyGroups,
+  type Journal,
+  readJournal,
+  removeJournal,
+  stateFolder,
+  undoEdits,
+  writeJournal,
+} from "./journal.ts";
+import { readSettingsFile, replaceSettingsFile, type SettingsText } from "./settings-file.ts";
+
+/** A settings file with what the bridge wrote into it. */
+export interface SettingsReading {
+  file: SettingsText;
+  /** Where the record of the bridge is. */
+  folder: string;
+  journal: Journal | undefined;
+  settings: Fields;
+  /** The settings as they would be without the bridge. */
+  own: Fields;
+  drifted: readonly DriftedKey[];
+}
+
+/**
+ * Reads a settings file and the record of the bridge's changes.
+ * @throws {SettingsFileError} or {UnreadableSettings}
+ */
+export async function readSettings(
+  adapter: HarnessAdapter,
+  path: string,
+  home: string,
+): Promise<SettingsReading> {
+  const file = await readSettingsFile(path);
+  const folder = stateFolder(home, adapter.family, file.realPath);
+  const journal = await readJournal(folder);
+  const settings = parseSettings(adapter.format, file.text ?? "");
+  return {
+    file,
+    folder,
+    journal,
+    settings,
+    own: withChanges(settings, undoEdits(journal, settings)),
+    drifted: driftedKeys(journal, settings),
+  };
+}
+
+/** What a write would change. */
+export interface SettingsEdit {
+  text: string;
+  edits: readonly KeyEdit[];
+  entries: readonly ChangedKey[];
+}
+
+/**
+ * The edits that bring the settings to what a plan wants. A key that the plan no longer sets gets the person's value back.
+ * @param putBack whether keys that somebody changed are set again
+ */
+export function editFor(
+  adapter: HarnessAdapter,
+  { file, journal, settings, own, drifted }: SettingsReading,
+  changes: readonly SettingsChange[],
+  putBack: boolean,
+): SettingsEdit {
+  const isDrifted = (path: readonly string[]) => drifted.some((key) => isDeepStrictEqual(key.path, path));
+  const wanted = changes.filter(({ path }) => putBack || !isDrifted(path));
+  const target = withChanges(own, wanted);
+  const known = journal?.entries ?? [];
+  const paths = new Map([...known, ...wanted].map(({ path }) => [JSON.stringify(path), path]));
+  const edits: KeyEdit[] = [];
+  const entries: ChangedKey[] = [];
+  for (const path of paths.values()) {
+    const entry = known.find((one) => isDeepStrictEqual(one.path, path));
+    const [found, value] = [at(settings, path), at(target, path)];
+    const isWanted = wanted.some((change) => isDeepStrictEqual(change.path, path));
+    if (!isWanted && entry !== undefined && isDrifted(path)) {
+      entries.push(entry);
+      continue;
+    }
+    if (!isDeepStrictEqual(found, value)) edits.push({ path, value });
+    if (isWanted) entries.push(changedKey(path, entry, own, settings, value, found));
+  }
+  return { text: editSettings(adapter.format, file.text ?? "", edits), edits, entries };
+}
+
+function changedKey(
+  path: readonly string[],
+  entry: ChangedKey | undefined,
+  own: Fields,
+  settings: Fields,
+  after: unknown,
+  previous: unknown,
+): ChangedKey {
+  const before = entry === undefined ? at(own, path) : entry.before;
+  return {
+    path: [...path],
+    after,
+    depth: entry?.depth ?? depthOf(settings, path),
+    ...(before !== undefined && { before }),
+    ...(previous !== undefined && { previous }),
+  };
+}
+
+/**
+ * Writes an edit. The record comes first, so that a kill between the two writes loses nothing.
+ * @throws {SettingsFileError}
+ */
+export async function writeEdit(
+  adapter: HarnessAdapter,
+  { file, folder, journal }: SettingsReading,
+  { text, edits, entries }: SettingsEdit,
+  now: number,
+): Promise<void> {
+  const isFirst = journal === undefined;
+  if (isFirst && edits.length === 0 && entries.length === 0) return;
+  const record: Journal = {
+    version: 1,
+    family: adapter.family,
+    path: file.realPath,
+    existed: journal?.existed ?? file.text !== undefined,
+    backup:
+      journal?.backup ??
+      (isFirst && file.text !== undefined ? await backUp(folder, file.realPath, file.text, now) : null),
+    entries: [...entries],
+    pending: edits.length > 0,
+    at: edits.length > 0 ? now : (journal?.at ?? now),
+  };
+  await writeJournal(folder, record);
+  if (edits.length === 0) return;
+  try {
+    await replaceSettingsFile(file, text);
+  } catch (error) {
+    // The settings are as they were, so the record must be too.
+    if (journal === undefined) await removeJournal(folder);
+    else await writeJournal(folder, journal);
+    throw error;
+  }
+  await writeJournal(folder, { ...record, pending: false });
+}
+
+/** What an undo did. */
+export interface UndoResult {
+  restored: readonly KeyEdit[];
+  /** Keys that somebody changed since; they are as that person left them. */
+  kept: readonly DriftedKey[];
+  /** Whether the file was removed, because the bridge had created it. */
+  removed: boolean;
+}
+
+/**
+ * Puts back the keys that the bridge changed. Other edits stay.
+ * @throws {SettingsFileError} or {UnreadableSettings}
+ */
+export async function undo(
+  adapter: HarnessAdapter,
+  reading: SettingsReading,
+): Promise<UndoResult | undefined> {
+  const { file, folder, journal, settings, drifted } = reading;
+  if (journal === undefined) return undefined;
+  const restored = undoEdits(journal, settings);
+  const groups = emptyGroups(journal, withChanges(settings, restored));
+  const text = editSettings(adapter.format, file.text ?? "", [...restored, ...groups]);
+  const removed =
+    !journal.existed &&
+    file.text !== undefined &&
+    Object.keys(parseSettings(adapter.format, text)).length === 0;
+  if (file.text !== undefined && (removed || text !== file.text))
+    await replaceSettingsFile(file, removed ? undefined : text);
+  await removeJournal(folder);
+  return { restored, kept: drifted, removed };
+}
