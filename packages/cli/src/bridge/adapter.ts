@@ -5,8 +5,11 @@ import type { HarnessLine, WantedLine } from "./line.ts";
 export type Fields = Readonly<Record<string, unknown>>;
 export type SettingsFormat = "json" | "toml" | "yaml";
 
-/** When a harness obeys a changed setting. `on_off`: it has a switch but no line. `none`: nothing can be set. */
-export type Grade = "live" | "next_session" | "on_off" | "none";
+/**
+ * When a harness obeys a changed setting. `on_off`: it has a switch but no line. `none`: nothing can be set. No harness takes a new
+ * line into a session that runs.
+ */
+export type Grade = "next_session" | "on_off" | "none";
 
 /** One key to set in a settings file. */
 export interface SettingsChange {
@@ -69,6 +72,8 @@ export interface HarnessAdapter {
   folders(places: Places): readonly string[];
   /** Settings files that win over `settingsFile`, strongest first. */
   layers(places: Places): readonly string[];
+  /** Whether it can say through a hook that a session began. */
+  hook?: true;
   /** Folder in which each session creates files, which shows that a session began after a change. */
   sessions?(places: Places): string;
   /** The model that the settings name. */

@@ -199,9 +199,9 @@ describe("plimsoll bridge --dry-run and --undo", () => {
     await writeFile(settings(), mine);
     server.save(ceiling(120_000));
     await run(["claude-code", "--window", "200000", "--hook", "--once"]);
-    expect(await readFile(settings(), "utf8")).toContain("ConfigChange");
+    expect(await readFile(settings(), "utf8")).toContain("SessionStart");
     const text = await run(["claude-code", "--undo"]);
-    expect(text).toContain("Removed the ConfigChange hook.");
+    expect(text).toContain("Removed the SessionStart hook.");
     expect(text).toContain("Put back autoCompactWindow: 180000.");
     expect(await readFile(settings(), "utf8")).toBe(mine);
     expect(await run(["claude-code", "--undo"])).toContain("changed nothing");
@@ -230,7 +230,7 @@ describe("plimsoll bridge without a harness", () => {
     const text = await run([]);
     expect(text).toMatch(/codex +next session +\S+config\.toml +360,000 tokens +200,000 tokens/);
     expect(text).toMatch(/copilot +none +- +unknown +unchanged/);
-    expect(text).toMatch(/claude-code +live/);
+    expect(text).toMatch(/claude-code +next session/);
     expect(text).not.toContain("gemini");
     expect(await readFile(join(home, ".codex", "config.toml"), "utf8")).not.toContain("auto_compact");
   });
@@ -259,22 +259,22 @@ describe("plimsoll bridge", () => {
     expect(new Set(server.acknowledged.map(({ id }) => id)).size).toBe(3);
   });
 
-  it("acknowledges that the policy is applied when the hook says that Claude Code saw it", async () => {
+  it("acknowledges that the policy is applied when the hook says that a session began", async () => {
     server.save(ceiling(120_000));
     follow(["claude-code", "--window", "200000", "--hook"]);
     await until(() => statuses().includes("1 received"));
     const [folder] = await readdir(join(home, "plimsoll", "bridge"));
-    await noteHook(join(home, "plimsoll", "bridge", folder!), '{"source":"user_settings"}', Date.now());
+    await noteHook(join(home, "plimsoll", "bridge", folder!), '{"source":"startup"}', Date.now() + 60_000);
     await until(() => statuses().includes("1 applied"));
     expect(last()).not.toHaveProperty("effective");
   });
 
-  it("says that a clamped line is overridden, with both numbers, when Claude Code has seen it", async () => {
+  it("says that a clamped line is overridden, with both numbers, when a session began", async () => {
     server.save(ceiling("20%"));
     follow(["claude-code", "--window", "200000", "--hook"]);
     await until(() => statuses().includes("1 received"));
     const [folder] = await readdir(join(home, "plimsoll", "bridge"));
-    await noteHook(join(home, "plimsoll", "bridge", folder!), "{}", Date.now());
+    await noteHook(join(home, "plimsoll", "bridge", folder!), "{}", Date.now() + 60_000);
     await until(() => statuses().includes("1 overridden"));
     expect(last()).toMatchObject({
       code: "clamped",

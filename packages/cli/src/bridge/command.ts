@@ -38,7 +38,6 @@ const HELP = `
 Without a harness, the command lists the harnesses on this machine and changes nothing.
 
 Grade
-  live          sessions that run obey a new line
   next session  sessions that start later obey it
   on/off        compaction can be switched on and off, but has no line
   none          nothing can be set
@@ -64,7 +63,7 @@ export function addBridgeCommand(program: Command, context: CommandContext): voi
     .addOption(new Option("--dry-run", "show what would change and write nothing").conflicts("undo"))
     .option("--undo", "put back the settings from before the bridge")
     .option("--put-back", "set keys again that somebody changed")
-    .option("--hook", "install Claude Code's ConfigChange hook without asking, so that it acknowledges")
+    .option("--hook", "install a SessionStart hook in Claude Code without asking, so that it acknowledges")
     .option("--no-hook", "install no hook")
     .addHelpText("after", HELP)
     .action(async (name: string | undefined, flags: BridgeFlags) => {
@@ -208,7 +207,7 @@ async function runUndo(target: BridgeTarget, { out }: CommandContext): Promise<v
     out.write(`The bridge changed nothing in ${printable(path)}.\n`);
     return;
   }
-  if (hook) out.write("Removed the ConfigChange hook.\n");
+  if (hook) out.write("Removed the SessionStart hook.\n");
   for (const { path: key, value } of result?.restored ?? [])
     out.write(
       `${printable(
@@ -229,8 +228,8 @@ async function runUndo(target: BridgeTarget, { out }: CommandContext): Promise<v
 async function runWrite(target: BridgeTarget, flags: BridgeFlags, context: CommandContext): Promise<void> {
   const { adapter } = target;
   const connection = await connect(flags, context.env);
-  if (adapter.family === "claude-code" && (await wantsHook(flags, context))) {
-    if (await installHook(target)) context.err.write("Installed the ConfigChange hook.\n");
+  if (adapter.hook && (await wantsHook(flags, context))) {
+    if (await installHook(target)) context.err.write("Installed the SessionStart hook.\n");
   }
   let trouble: string | undefined;
   const options: FollowOptions = {
@@ -259,7 +258,7 @@ async function wantsHook({ hook, once }: BridgeFlags, { ask }: CommandContext): 
   if (hook !== undefined) return hook;
   if (ask === undefined || once) return false;
   const answer = await ask(
-    "Install a ConfigChange hook in Claude Code's settings? It proves that running sessions have the new line. [y/N] ",
+    "Install a SessionStart hook in Claude Code's settings? It proves that new sessions have the line. [y/N] ",
   );
   return /^y(es)?$/i.test(answer.trim());
 }

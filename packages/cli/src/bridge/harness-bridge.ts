@@ -15,7 +15,7 @@ import { hasHook, lastNote } from "./hook.ts";
 import { type HarnessLine, lineValue, policyLine } from "./line.ts";
 import { newestSession } from "./newest-session.ts";
 import { planFor } from "./plan.ts";
-import { listProcesses, processesOf, type RunningProcess } from "./processes.ts";
+import { processesOf, type RunningProcess } from "./processes.ts";
 import { readSettingsFile, SettingsFileError } from "./settings-file.ts";
 import { editFor, readSettings, type SettingsReading, writeEdit } from "./settings-session.ts";
 
@@ -45,6 +45,8 @@ export interface BridgeReport {
   written: readonly string[];
 }
 
+/** A session may have read its settings this long before its hook runs, in ms. */
+const START_MS = 5_000;
 /** How often a file that somebody else is writing is tried again. */
 const ATTEMPTS = 5;
 
@@ -84,7 +86,7 @@ async function applyOnce(
   now: () => number,
 ): Promise<BridgeReport> {
   const { adapter } = target;
-  const processes = processesOf(adapter, await listProcesses(now()));
+  const processes = await processesOf(adapter, target.places, now());
   const reading = await readSettings(adapter, target.path, target.home);
   const known = await knownOf(target, reading.own, processes);
   const plan = planFor(adapter, policy.settings, reading.own, known);
@@ -203,7 +205,7 @@ async function hasSeen(
   since: number,
   processes: readonly RunningProcess[],
 ): Promise<boolean> {
-  if (adapter.grade === "live" && hasHook(file.text, folder) && ((await lastNote(folder)) ?? 0) >= since)
+  if (adapter.hook && hasHook(file.text, folder) && ((await lastNote(folder)) ?? 0) > since + START_MS)
     return true;
   // Start times are exact to a second.
   if (processes.some(({ startedAt }) => startedAt > since + 1_000)) return true;

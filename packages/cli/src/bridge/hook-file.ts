@@ -21,7 +21,7 @@ export async function installHook(target: BridgeTarget, program = PROGRAM): Prom
 
 /** @returns whether it was there */
 export async function removeHook(target: BridgeTarget): Promise<boolean> {
-  if (target.adapter.family !== "claude-code") return false;
+  if (!target.adapter.hook) return false;
   const { file, folder } = await fileOf(target);
   if (file.text === undefined || !hasHook(file.text, folder)) return false;
   await replaceSettingsFile(file, withoutHook(file.text, folder));

@@ -13,7 +13,7 @@ describe("the hook", () => {
     "{}",
     '{\n  "model": "opus" // mine\n}\n',
     '{\n  "hooks": {\n    "Stop": []\n  }\n}\n',
-    '{"hooks": {"ConfigChange": [{"hooks": [{"type": "command", "command": "mine"}]}]}}',
+    '{"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "mine"}]}]}}',
   ])("is added and removed without a trace (%j)", (text) => {
     const added = withHook(text, PROGRAM, FOLDER);
     expect(hasHook(added, FOLDER)).toBe(true);
@@ -25,9 +25,9 @@ describe("the hook", () => {
 
   it("quotes its paths", () => {
     const { hooks } = parseSettings("json", withHook("{}", PROGRAM, FOLDER)) as {
-      hooks: { ConfigChange: [{ hooks: [{ command: string }] }] };
+      hooks: { SessionStart: [{ hooks: [{ command: string }] }] };
     };
-    expect(hooks.ConfigChange[0].hooks[0].command).toBe(
+    expect(hooks.SessionStart[0].hooks[0].command).toBe(
       `"/usr/bin/node" "/opt/my tools/plimsoll.js" "bridge" "hook" "${FOLDER}"`,
     );
   });
@@ -41,11 +41,11 @@ describe("a note of the hook", () => {
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
   it("says when, and nothing of the session", async () => {
-    await noteHook(join(folder, "new"), '{"source":"user_settings","session_id":"s","cwd":"/secret"}', 1_000);
+    await noteHook(join(folder, "new"), '{"source":"startup","session_id":"s","cwd":"/secret"}', 1_000);
     await noteHook(join(folder, "new"), "no JSON", 2_000);
     expect(await lastNote(join(folder, "new"))).toBe(2_000);
     expect(await readFile(join(folder, "new", "hook.jsonl"), "utf8")).toBe(
-      '{"at":1000,"source":"user_settings"}\n{"at":2000}\n',
+      '{"at":1000,"source":"startup"}\n{"at":2000}\n',
     );
   });
 

@@ -6,10 +6,13 @@ import { editJson, removeJson } from "./edit/json.ts";
 import { at, isFields } from "./fields.ts";
 
 /**
- * Claude Code runs the command of a ConfigChange hook when it has seen a change of a settings file. The bridge installs one that
- * notes the time, which proves that running sessions have the new line.
+ * Claude Code runs the command of a SessionStart hook after it has read its settings. The bridge installs one that notes the time,
+ * which proves that a session has the new line. ConfigChange would not: 2.1.329 runs that hook too, but keeps the line until the
+ * session ends.
  */
-const EVENT = ["hooks", "ConfigChange"] as const;
+const EVENT = ["hooks", "SessionStart"] as const;
+/** Not after /clear or a compaction, which begin no new process. */
+const MATCHER = "startup|resume";
 const LARGEST_LOG = 256 * 1024;
 
 const logOf = (folder: string) => join(folder, "hook.jsonl");
@@ -41,7 +44,7 @@ export const hasHook = (text: string | undefined, folder: string): boolean =>
 /** Adds the bridge's entry and changes nothing else. */
 export function withHook(text: string, program: readonly string[], folder: string): string {
   if (hasHook(text, folder)) return text;
-  const entry = { hooks: [{ type: "command", command: hookCommand(program, folder) }] };
+  const entry = { matcher: MATCHER, hooks: [{ type: "command", command: hookCommand(program, folder) }] };
   const entries = at(parseSettings("json", text), EVENT);
   if (!Array.isArray(entries)) return editJson(text, { path: EVENT, value: [entry] });
   return applyEdits(text, modify(text, [...EVENT, entries.length], entry, { isArrayInsertion: true }));
@@ -62,7 +65,7 @@ export function withoutHook(text: string, folder: string): string {
   return current;
 }
 
-/** Notes that Claude Code saw a change. Called by the hook, which must never disturb a session: it throws nothing. */
+/** Notes that a session began. Called by the hook, which must never disturb a session: it throws nothing. */
 export async function noteHook(folder: string, input: string, now: number): Promise<void> {
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -87,7 +90,7 @@ function sourceOf(input: string): string | undefined {
   }
 }
 
-/** When a hook last noted a change, in epoch ms. */
+/** When a hook last noted a session, in epoch ms. */
 export async function lastNote(folder: string): Promise<number | undefined> {
   const text = await readFile(logOf(folder), "utf8").catch(() => "");
   const last = text.trimEnd().split("\n").at(-1);

@@ -6,13 +6,12 @@ import { withChanges } from "./fields.ts";
 import { type BridgeTarget, knownOf } from "./harness-bridge.ts";
 import type { HarnessLine } from "./line.ts";
 import { planFor } from "./plan.ts";
-import { listProcesses, processesOf } from "./processes.ts";
+import { processesOf } from "./processes.ts";
 import { editFor, readSettings } from "./settings-session.ts";
 
 export const OVERVIEW_HEAD = ["HARNESS", "GRADE", "SETTINGS", "LINE NOW", "LINE AFTER"] as const;
 
 export const GRADE_TEXT: Record<Grade, string> = {
-  live: "live",
   next_session: "next session",
   on_off: "on/off",
   none: "none",
@@ -46,7 +45,7 @@ export async function overviewRow(
 async function linesOf(target: BridgeTarget, policy: PolicyAnswer | undefined, now: number) {
   const { adapter } = target;
   const reading = await readSettings(adapter, target.path, target.home);
-  const known = await knownOf(target, reading.own, processesOf(adapter, await listProcesses(now)));
+  const known = await knownOf(target, reading.own, await processesOf(adapter, target.places, now));
   const current = adapter.line(reading.settings, known).line;
   if (policy === undefined || policy.generation === 0) return { current, after: undefined };
   const plan = planFor(adapter, policy.settings, reading.own, known);
@@ -59,7 +58,7 @@ async function linesOf(target: BridgeTarget, policy: PolicyAnswer | undefined, n
 export async function dryRun(target: BridgeTarget, policy: PolicyAnswer, now: number): Promise<string[]> {
   const { adapter, path } = target;
   const reading = await readSettings(adapter, path, target.home);
-  const known = await knownOf(target, reading.own, processesOf(adapter, await listProcesses(now)));
+  const known = await knownOf(target, reading.own, await processesOf(adapter, target.places, now));
   const plan = planFor(adapter, policy.settings, reading.own, known);
   const putBack = target.putBack || policy.settings.bridge?.drift === "put_back";
   const { edits, text } = editFor(adapter, reading, plan.changes, putBack);

@@ -1,9 +1,11 @@
 import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
-import type { HarnessAdapter } from "./adapter.ts";
+import type { HarnessAdapter, Places } from "./adapter.ts";
 
 /** A running process. */
 export interface RunningProcess {
+  pid: number;
   /** Words of its command line. */
   words: readonly string[];
   /** Epoch ms, exact to a second. */
@@ -12,34 +14,49 @@ export interface RunningProcess {
 
 const run = promisify(execFile);
 
-/** The processes of this machine; none where `ps` does not exist. */
-export async function listProcesses(now: number): Promise<RunningProcess[]> {
-  if (process.platform === "win32") return [];
-  const listed = await run("ps", ["-A", "-o", "etime=,args="], { maxBuffer: 16 * 1024 * 1024 }).catch(
+/** The running processes of a harness that has its settings in the same home; none where `ps` does not exist. */
+export async function processesOf(
+  adapter: HarnessAdapter,
+  { home, platform }: Places,
+  now: number,
+): Promise<RunningProcess[]> {
+  if (platform === "win32") return [];
+  const listed = await run("ps", ["-A", "-o", "pid=,etime=,args="], { maxBuffer: 16 * 1024 * 1024 }).catch(
     () => undefined,
   );
-  return listed === undefined ? [] : parseProcesses(listed.stdout, now);
+  if (listed === undefined) return [];
+  const named = parseProcesses(listed.stdout, now).filter((process) => isOf(adapter, process));
+  if (platform !== "linux") return named;
+  const homes = await Promise.all(named.map(({ pid }) => homeOf(pid)));
+  return named.filter((_, place) => homes[place] === home);
 }
 
-/** Reads lines such as `1-02:03:04 node /usr/bin/codex exec`. */
+/** Reads lines such as `4711 1-02:03:04 node /usr/bin/codex exec`. */
 export function parseProcesses(text: string, now: number): RunningProcess[] {
   return text.split("\n").flatMap((line) => {
-    const found = /^\s*(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)\s+(.+)$/.exec(line);
+    const found = /^\s*(\d+)\s+(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)\s+(.+)$/.exec(line);
     if (found === null) return [];
-    const [, days = "0", hours = "0", minutes, seconds, command] = found;
+    const [, pid, days = "0", hours = "0", minutes, seconds, command] = found;
     const age = ((Number(days) * 24 + Number(hours)) * 60 + Number(minutes)) * 60 + Number(seconds);
-    return [{ words: command!.trim().split(/\s+/), startedAt: now - age * 1_000 }];
+    return [{ pid: Number(pid), words: command!.trim().split(/\s+/), startedAt: now - age * 1_000 }];
   });
 }
 
-/** The processes of a harness: its program itself, or an interpreter that runs it. */
-export function processesOf(
-  { programs }: HarnessAdapter,
-  all: readonly RunningProcess[],
-): readonly RunningProcess[] {
-  return all.filter(({ words }) =>
-    words.slice(0, 2).some((word) => programs.includes(programName(word)) && !word.startsWith("-")),
-  );
+/** Whether it is the program of a harness, or an interpreter that runs it. */
+export function isOf(
+  { programs }: Pick<HarnessAdapter, "programs">,
+  { words }: Pick<RunningProcess, "words">,
+): boolean {
+  return words.slice(0, 2).some((word) => !word.startsWith("-") && programs.includes(programName(word)));
 }
 
 const programName = (word: string) => word.replace(/^.*[\\/]/, "").replace(/\.(?:exe|cmd|[cm]?js)$/, "");
+
+/** Undefined for a process of another user. */
+async function homeOf(pid: number): Promise<string | undefined> {
+  const environment = await readFile(`/proc/${pid}/environ`, "utf8").catch(() => "");
+  return environment
+    .split("\0")
+    .find((variable) => variable.startsWith("HOME="))
+    ?.slice("HOME=".length);
+}

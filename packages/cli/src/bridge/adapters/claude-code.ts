@@ -11,11 +11,12 @@ const SMALLEST = 100_000;
 const LARGEST = 1_000_000;
 const KEY = "autoCompactWindow";
 
-/** Claude Code. It watches its settings files, so a new line reaches sessions that run. */
+/** Claude Code. It watches its settings files, but a session keeps the line that it began with. */
 export const claudeCode: HarnessAdapter = {
   family: "claude-code",
   name: "Claude Code",
-  grade: "live",
+  grade: "next_session",
+  hook: true,
   format: "json",
   programs: ["claude"],
   settingsFile: (places) => join(configFolder(places), "settings.json"),

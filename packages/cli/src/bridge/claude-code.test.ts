@@ -1,0 +1,158 @@
+import "../../../guard/src/testing/clean-environment.ts";
+
+import { createHash } from "node:crypto";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Query, query } from "@anthropic-ai/claude-agent-sdk";
+import { type ModelRequest, startScriptedModel } from "@plimsoll/guard/scripted-model";
+import { canonicalJson, type PolicySettings } from "@plimsoll/protocol";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ADAPTERS } from "./adapters.ts";
+import { applyPolicy, type BridgeTarget } from "./harness-bridge.ts";
+import { installHook } from "./hook-file.ts";
+
+/** Time for a start of Claude Code on a busy machine, in ms. */
+const PATIENCE = 180_000;
+const ROOT = join(import.meta.dirname, "../../../..");
+const PLIMSOLL = [
+  process.execPath,
+  "--import",
+  join(ROOT, "node_modules/tsx/dist/loader.mjs"),
+  join(ROOT, "packages/cli/src/plimsoll.ts"),
+];
+
+let home = "";
+let project = "";
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), "bridge-claude-"));
+  project = join(home, "project");
+  await mkdir(join(home, ".claude"));
+  await mkdir(project);
+});
+afterEach(() => rm(home, { recursive: true, force: true, maxRetries: 5 }));
+
+const target = (): BridgeTarget => ({
+  adapter: ADAPTERS[0]!,
+  path: join(home, ".claude", "settings.json"),
+  places: { home, project, env: {}, platform: process.platform },
+  home: join(home, "plimsoll"),
+  windowTokens: 200_000,
+  putBack: false,
+});
+
+function apply(generation: number, settings: PolicySettings) {
+  const hash = createHash("sha256").update(canonicalJson(settings)).digest("hex");
+  return applyPolicy(target(), { generation, hash, settings }, Date.now);
+}
+
+const environment = (url: string) => ({
+  PATH: process.env.PATH,
+  HOME: home,
+  ANTHROPIC_BASE_URL: url,
+  ANTHROPIC_API_KEY: "dummy",
+  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+  DISABLE_TELEMETRY: "1",
+  IS_SANDBOX: "1",
+});
+
+/** Asks the questions of one session in turn. `onAnswer` is called after each. */
+async function ask(url: string, questions: readonly string[], onAnswer?: (session: Query) => Promise<void>) {
+  let next = () => {};
+  async function* prompts() {
+    for (const content of questions) {
+      const answered = new Promise<void>((resolve) => {
+        next = resolve;
+      });
+      const message = { role: "user" as const, content };
+      yield { type: "user" as const, message, parent_tool_use_id: null, session_id: "" };
+      await answered;
+    }
+  }
+  const session = query({
+    prompt: prompts(),
+    options: { cwd: project, settingSources: ["user"], model: "claude-sonnet-4-5", env: environment(url) },
+  });
+  try {
+    let answers = 0;
+    // Leaving a for-await loop would end the session before onAnswer.
+    while (answers < questions.length) {
+      const { value, done } = await session.next();
+      if (done) throw new Error("The session ended before its answer.");
+      if (value.type !== "result") continue;
+      answers += 1;
+      await onAnswer?.(session);
+      next();
+    }
+  } finally {
+    next();
+    session.close();
+  }
+}
+
+describe("a new session of Claude Code", () => {
+  it.each<[string, PolicySettings]>([
+    ["a line in tokens", { thresholds: { ceiling: 120_000 } }],
+    ["a line below what it accepts", { thresholds: { ceiling: "20%" } }],
+    ["a line above what it accepts", { thresholds: { ceiling: 190_000 } }],
+  ])(
+    "has the line that the bridge promised: %s",
+    async (_, settings) => {
+      const model = await startScriptedModel(() => ({ text: "ok" }));
+      const { line } = await apply(1, settings);
+      let threshold: number | undefined;
+      await ask(model.url, ["Hello"], async (session) => {
+        threshold = (await session.getContextUsage()).autoCompactThreshold;
+      }).finally(model.close);
+      expect(line).toEqual({ kind: "tokens", tokens: threshold });
+    },
+    PATIENCE,
+  );
+
+  it.each([
+    [90_000, true],
+    [110_000, false],
+  ])(
+    "that uses 100,000 tokens with a line of %i compacts: %s",
+    async (ceiling, compacts) => {
+      const model = await startScriptedModel(({ messages }) =>
+        isCompaction(messages)
+          ? { text: "<summary>compacted</summary>", promptTokens: 1_000 }
+          : { text: "ok", promptTokens: 100_000 },
+      );
+      await apply(1, { thresholds: { ceiling } });
+      await ask(model.url, ["First", "Second", "Third"]).finally(model.close);
+      expect(model.requests.some(({ messages }) => isCompaction(messages))).toBe(compacts);
+    },
+    PATIENCE,
+  );
+
+  it(
+    "says through the hook that it has the line, and one that runs does not",
+    async () => {
+      const model = await startScriptedModel(() => ({ text: "ok" }));
+      const settings = { thresholds: { ceiling: 90_000 } };
+      await apply(1, { thresholds: { ceiling: 120_000 } });
+      await installHook(target(), PLIMSOLL);
+      try {
+        await ask(model.url, ["Hello"], async (session) => {
+          expect((await apply(2, settings)).status).toBe("received");
+          await new Promise((resolve) => setTimeout(resolve, START_MS));
+          expect((await session.getContextUsage()).autoCompactThreshold).toBe(120_000);
+          expect((await apply(2, settings)).status).toBe("received");
+        });
+        await ask(model.url, ["Hello"]);
+        expect((await apply(2, settings)).status).toBe("applied");
+      } finally {
+        await model.close();
+      }
+    },
+    PATIENCE,
+  );
+});
+
+/** Time until the start of a session proves that it has read a change, in ms. */
+const START_MS = 6_000;
+
+const isCompaction = (messages: ModelRequest["messages"]) =>
+  JSON.stringify(messages.at(-1)).includes("followed by a <summary> block");
