@@ -1,0 +1,221 @@
+import "../../../guard/src/testing/clean-environment.ts";
+
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { type ModelRequest, startScriptedModel } from "@plimsoll/guard/scripted-model";
+import { canonicalJson, type PolicySettings } from "@plimsoll/protocol";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ADAPTERS } from "./adapters.ts";
+import { applyPolicy, type BridgeTarget } from "./harness-bridge.ts";
+
+const PATIENCE = 180_000;
+/** Its name begins so that the clean environment keeps it. */
+const FOLDERS = (process.env.VITEST_PLIMSOLL_HARNESSES ?? "").split(delimiter);
+
+/** A program of a harness, in the folders of VITEST_PLIMSOLL_HARNESSES. Harnesses are too large to install with the others. */
+const programOf = (name: string) =>
+  FOLDERS.map((folder) => join(folder, name)).find((path) => existsSync(path));
+
+let home = "";
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), "bridge-harness-"));
+  await mkdir(join(home, "project"));
+});
+afterEach(() => rm(home, { recursive: true, force: true, maxRetries: 5 }));
+
+/** How a harness is started against the scripted model. */
+interface Trial {
+  family: string;
+  program: string;
+  /** Its settings, besides those of the bridge. */
+  settings(url: string): string;
+  /** More files, by their path in the home. */
+  files?(url: string): Record<string, string>;
+  args: readonly string[];
+  /** Continues the session, for a harness that compacts only before a prompt. */
+  again?: readonly string[];
+  env(url: string): Record<string, string>;
+  windowTokens?: number;
+  /** Tokens of a context, and lines below and above it. */
+  lines?: { used: number; below: number; above: number };
+}
+
+const TRIALS: readonly Trial[] = [
+  {
+    family: "codex",
+    program: "codex",
+    settings: (url) =>
+      `model = "scripted" # mine\nmodel_context_window = 200000\nmodel_provider = "local"\n\n[model_providers.local]\nname = "local"\nbase_url = "${url}/v1"\nwire_api = "responses"\nenv_key = "OPENAI_API_KEY"\n`,
+    args: ["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "Begin"],
+    again: ["exec", "resume", "--last", "--skip-git-repo-check", "Again"],
+    env: () => ({}),
+  },
+  {
+    family: "qwen-code",
+    program: "qwen",
+    settings: () => '{\n  // mine\n  "security": { "auth": { "selectedType": "openai" } }\n}\n',
+    args: ["--yolo", "--model", "gpt-4o", "Begin"],
+    env: (url) => ({ OPENAI_BASE_URL: `${url}/v1`, OPENAI_MODEL: "gpt-4o" }),
+    windowTokens: 131_072,
+  },
+  {
+    family: "gemini-cli",
+    program: "gemini",
+    settings: () => '{\n  // mine\n  "security": { "auth": { "selectedType": "gemini-api-key" } }\n}\n',
+    args: ["--yolo", "--model", "gemini-2.5-pro", "--prompt", `Begin ${"word ".repeat(8_000)}`],
+    again: ["--yolo", "--model", "gemini-2.5-pro", "--resume", "latest", "--prompt", "Again"],
+    // A session that continues counts its history by an estimate, not by what the model said.
+    lines: { used: 10_000, below: 8_000, above: 30_000 },
+    env: (url) => ({
+      GOOGLE_GEMINI_BASE_URL: url,
+      GEMINI_API_KEY: "dummy",
+      GEMINI_CLI_TRUST_WORKSPACE: "true",
+    }),
+  },
+  {
+    family: "opencode",
+    program: "opencode",
+    settings: (url) =>
+      JSON.stringify({
+        model: "local/scripted",
+        small_model: "local/scripted",
+        permission: { bash: "allow" },
+        autoupdate: false,
+        provider: {
+          local: {
+            npm: "@ai-sdk/openai-compatible",
+            options: { baseURL: `${url}/v1`, apiKey: "dummy" },
+            models: { scripted: { limit: { context: 200_000, output: 8_000 } } },
+          },
+        },
+      }),
+    args: ["run", "Begin"],
+    env: () => ({ OPENCODE_DISABLE_MODELS_FETCH: "1" }),
+  },
+  {
+    family: "pi",
+    program: "pi",
+    settings: () =>
+      '{\n  "defaultProvider": "local",\n  "defaultModel": "scripted",\n  "compaction": { "keepRecentTokens": 1 }\n}\n',
+    files: (url) => ({
+      ".pi/agent/models.json": JSON.stringify({
+        providers: {
+          local: {
+            baseUrl: `${url}/v1`,
+            api: "openai-completions",
+            apiKey: "dummy",
+            models: [
+              {
+                id: "scripted",
+                name: "scripted",
+                reasoning: false,
+                input: ["text"],
+                contextWindow: 200_000,
+                maxTokens: 8_000,
+                cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
+              },
+            ],
+          },
+        },
+      }),
+    }),
+    args: ["--print", "Begin"],
+    again: ["--continue", "--print", "Again"],
+    env: () => ({ PI_OFFLINE: "1" }),
+    windowTokens: 200_000,
+  },
+];
+
+const SHELL = /^(?:shell|bash|exec_command|shell_command|run_shell_command|local_shell)$/i;
+
+function shellCall({ body }: ModelRequest): { name: string; arguments: Record<string, unknown> } | undefined {
+  const text = JSON.stringify(body.tools ?? []);
+  const names = [...text.matchAll(/"name":"([^"]+)"/g)].map(([, name]) => name!);
+  const name = names.find((one) => SHELL.test(one));
+  if (name === undefined) return undefined;
+  const key = name === "exec_command" ? "cmd" : "command";
+  return { name, arguments: { [key]: "true", description: "nothing", is_background: false } };
+}
+
+/** Runs a harness over a few calls of the same size. */
+async function requestsOf(trial: Trial, ceiling: number, used: number) {
+  const program = programOf(trial.program)!;
+  const model = await startScriptedModel((request) => {
+    const call = trial.again === undefined ? shellCall(request) : undefined;
+    const isLong = request.call > 4 || call === undefined;
+    // A harness that stays above its line would compact forever.
+    const promptTokens = request.call > 2 ? 1_000 : used;
+    return {
+      ...(isLong ? { text: "<state_snapshot>done</state_snapshot>" } : { calls: [call] }),
+      promptTokens,
+    };
+  });
+  const adapter = ADAPTERS.find(({ family }) => family === trial.family)!;
+  const places = { home, project: join(home, "project"), env: {}, platform: process.platform };
+  const path = adapter.settingsFile(places);
+  const target: BridgeTarget = {
+    adapter,
+    places,
+    path,
+    home: join(home, "plimsoll"),
+    putBack: false,
+    ...(trial.windowTokens && { windowTokens: trial.windowTokens }),
+  };
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, trial.settings(model.url));
+  for (const [name, text] of Object.entries(trial.files?.(model.url) ?? {})) {
+    await mkdir(dirname(join(home, name)), { recursive: true });
+    await writeFile(join(home, name), text);
+  }
+  const settings: PolicySettings = { thresholds: { ceiling } };
+  const hash = createHash("sha256").update(canonicalJson(settings)).digest("hex");
+  const report = await applyPolicy(target, { generation: 1, hash, settings }, Date.now);
+  let output = "";
+  for (const args of [trial.args, ...(trial.again === undefined ? [] : [trial.again])]) {
+    const child = spawn(program, [...args], {
+      cwd: places.project,
+      env: {
+        NODE_ENV: "test",
+        PATH: process.env.PATH,
+        HOME: home,
+        OPENAI_API_KEY: "dummy",
+        CI: "1",
+        ...trial.env(model.url),
+      },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    child.stdout.on("data", (chunk) => (output += chunk));
+    child.stderr.on("data", (chunk) => (output += chunk));
+    const timer = setTimeout(() => child.kill("SIGKILL"), 45_000);
+    await once(child, "exit");
+    clearTimeout(timer);
+  }
+  await model.close();
+  return { line: report.line, output, requests: model.requests };
+}
+
+/** What every harness asks of the model that writes its summary. */
+const isCompaction = ({ messages }: ModelRequest) =>
+  /summar|state_snapshot|next LLM/i.test(JSON.stringify(messages.at(-1)));
+
+describe.each(TRIALS)("$family, if $program is in a folder of VITEST_PLIMSOLL_HARNESSES,", (trial) => {
+  const { used, below, above } = trial.lines ?? { used: 90_000, below: 80_000, above: 96_000 };
+  it.skipIf(programOf(trial.program) === undefined).each([
+    [below, true],
+    [above, false],
+  ])(
+    `that uses about ${used} tokens with a line of %i compacts: %s`,
+    async (ceiling, compacts) => {
+      const { line, output, requests } = await requestsOf(trial, ceiling, used);
+      expect(line?.kind === "tokens" && line.tokens).toBeGreaterThan(ceiling - 2);
+      expect(requests.length, output).toBeGreaterThan(1);
+      expect(requests.some(isCompaction), output).toBe(compacts);
+    },
+    PATIENCE,
+  );
+});
