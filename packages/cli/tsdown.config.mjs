@@ -8,6 +8,8 @@ export default defineConfig({
   target: "node20.19",
   fixedExtension: false,
   dts: false,
+  // Its default entry is UMD, whose inner require calls a bundler does not follow.
+  alias: { "jsonc-parser": "jsonc-parser/lib/esm/main.js" },
   deps: { alwaysBundle: /./, onlyBundle: false },
   plugins: [thirdPartyLicenses()],
   tsconfig: "../../tsconfig.json",

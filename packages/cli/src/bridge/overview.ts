@@ -1,4 +1,5 @@
 import type { PolicyAnswer } from "@plimsoll/protocol";
+import { createTwoFilesPatch } from "diff";
 import { number } from "../number-format.ts";
 import type { TableRow } from "../table.ts";
 import type { Grade, HarnessAdapter } from "./adapter.ts";
@@ -67,20 +68,10 @@ export async function dryRun(target: BridgeTarget, policy: PolicyAnswer, now: nu
   return [...lines, ...plan.differences.map((difference) => differenceText(adapter, difference))];
 }
 
-/** The lines that differ. Edits are few and near each other, so no longest common subsequence is needed. */
 function diffLines(path: string, before: string, after: string): string[] {
-  const [old, fresh] = [before.split("\n"), after.split("\n")];
-  let start = 0;
-  while (start < Math.min(old.length, fresh.length) && old[start] === fresh[start]) start += 1;
-  let end = 0;
-  while (end < Math.min(old.length, fresh.length) - start && old.at(-1 - end) === fresh.at(-1 - end))
-    end += 1;
-  return [
-    `--- ${path}`,
-    `+++ ${path}`,
-    ...old.slice(start, old.length - end).map((line) => `-${line}`),
-    ...fresh.slice(start, fresh.length - end).map((line) => `+${line}`),
-  ];
+  const patch = createTwoFilesPatch(path, path, before, after, undefined, undefined, { context: 1 });
+  // The first line is a ruler.
+  return patch.trimEnd().split("\n").slice(1);
 }
 
 export function differenceText(
