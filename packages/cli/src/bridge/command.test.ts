@@ -9,10 +9,10 @@ import type { CommandContext } from "../command-context.ts";
 import type { CliError } from "../errors.ts";
 import { createProgram } from "../program.ts";
 import type { Terminal } from "../terminal.ts";
-import { KEY, type PolicyServer, startPolicyServer } from "../testing/policy-server.ts";
+import { type FakePolicyServer, KEY, startPolicyServer } from "../testing/policy-server.ts";
 import { noteHook } from "./hook.ts";
 
-let server: PolicyServer;
+let server: FakePolicyServer;
 let home = "";
 const bridges: { stop: AbortController; done: Promise<unknown> }[] = [];
 beforeEach(async () => {

@@ -4,7 +4,7 @@ import { canonicalJson, type PolicyAckEvent, type PolicySettings, parseEvent } f
 import { type FakeServer, json, type RecordedRequest, startFakeServer } from "./fake-server.ts";
 
 /** A strict server of policies. What it would refuse is in `mistakes`, which a test expects to be empty. */
-export interface PolicyServer extends FakeServer {
+export interface FakePolicyServer extends FakeServer {
   /** Saves a policy as the next generation, and tells every stream. */
   save(settings: PolicySettings): void;
   acknowledged: PolicyAckEvent[];
@@ -17,7 +17,7 @@ export interface PolicyServer extends FakeServer {
 
 export const KEY = "plim_test";
 
-export async function startPolicyServer(): Promise<PolicyServer> {
+export async function startPolicyServer(): Promise<FakePolicyServer> {
   let generation = 0;
   let settings: PolicySettings = {};
   const streams = new Set<ServerResponse>();
@@ -65,7 +65,7 @@ export async function startPolicyServer(): Promise<PolicyServer> {
       }),
     },
   });
-  const server: PolicyServer = Object.assign(fake, {
+  const server: FakePolicyServer = Object.assign(fake, {
     acknowledged,
     mistakes,
     status: 200,
