@@ -1,4 +1,5 @@
 import { stat } from "node:fs/promises";
+import { setTimeout as pause } from "node:timers/promises";
 import { catalogWindow, type PolicyAnswer } from "@plimsoll/protocol";
 import type {
   BridgePlan,
@@ -49,6 +50,8 @@ export interface BridgeReport {
 const START_MS = 5_000;
 /** How often a file that somebody else is writing is tried again. */
 const ATTEMPTS = 5;
+/** Time between two reads of a file that is not valid, in ms. */
+const UNREADABLE_MS = 50;
 
 /** Puts a policy into the settings of a harness and says what became of it. Writes only what is not there yet. */
 export async function applyPolicy(
@@ -70,6 +73,11 @@ export async function applyPolicy(
     } catch (error) {
       const isRace = error instanceof SettingsFileError && error.reason === "changed_meanwhile";
       if (isRace && attempt < ATTEMPTS) continue;
+      // Somebody may be in the middle of a write.
+      if (error instanceof UnreadableSettings && attempt < ATTEMPTS) {
+        await pause(UNREADABLE_MS);
+        continue;
+      }
       if (!(error instanceof SettingsFileError) && !(error instanceof UnreadableSettings)) throw error;
       const message =
         error instanceof UnreadableSettings

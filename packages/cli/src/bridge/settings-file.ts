@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { chmod, chown, mkdir, open, readFile, realpath, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 
 /** A settings file as it is on disk. */
 export interface SettingsText {
@@ -12,6 +13,9 @@ export interface SettingsText {
 
 /** No settings file is this large, in bytes. */
 const LARGEST = 4 * 1024 * 1024;
+/** How often, and how long apart in ms, a file is read before it counts as empty. */
+const EMPTY_TRIES = 5;
+const EMPTY_MS = 50;
 
 export const FILE_FAILURES = ["too_large", "unreadable", "not_writable", "changed_meanwhile"] as const;
 export type FileFailure = (typeof FILE_FAILURES)[number];
@@ -37,7 +41,13 @@ export async function readSettingsFile(path: string): Promise<SettingsText> {
         "too_large",
         `${path} has ${size} bytes, more than the ${LARGEST} that a settings file may have.`,
       );
-    return { realPath, text: await readFile(realPath, "utf8") };
+    let text = await readFile(realPath, "utf8");
+    // An editor that does not replace the file empties it first.
+    for (let tries = 0; text === "" && tries < EMPTY_TRIES; tries += 1) {
+      await pause(EMPTY_MS);
+      text = await readFile(realPath, "utf8");
+    }
+    return { realPath, text };
   } catch (error) {
     if (error instanceof SettingsFileError) throw error;
     if (codeOf(error) === "ENOENT") return { realPath, text: undefined };
