@@ -106,7 +106,12 @@ const GROWTH_WEIGHT = 0.2;
 
 /** Tokens that a turn adds on average. A level that was lowered says nothing about it. */
 function growthOf({ growth, level: before, lowered }: GuardState, level: number | undefined): number {
-  if (level === undefined || before === undefined || lowered || level < before) return growth;
+  return averageGrowth(growth, lowered ? undefined : before, level);
+}
+
+/** The average growth after a turn; a fall and an unknown level leave it as it is. Tokens. */
+export function averageGrowth(growth: number, before: number | undefined, level: number | undefined): number {
+  if (level === undefined || before === undefined || level < before) return growth;
   return growth === 0 ? level - before : growth + (level - before - growth) * GROWTH_WEIGHT;
 }
 

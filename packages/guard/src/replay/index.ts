@@ -1,5 +1,15 @@
 export { type GuardPolicy, resolvePolicy } from "../policy.ts";
 export {
+  ASSUMED_EFFECTS,
+  EFFECT_NAMES,
+  type EffectName,
+  type ReplayEffects,
+  type ReplayPolicy,
+  type ResponseHabits,
+  replayPolicyOf,
+} from "./effects.ts";
+export type { RunFigures, RunOptions } from "./policy-run.ts";
+export {
   type DueResponse,
   newReplay,
   type Recorded,
@@ -10,3 +20,24 @@ export {
   replay,
   replayOne,
 } from "./replay.ts";
+export {
+  type AffectedSession,
+  countOf,
+  mergeTotals,
+  noTotals,
+  type RankedSession,
+  REPLAY_COUNTS,
+  type ReplayCount,
+  type ReplayTotals,
+  type RunTotals,
+  sessionTotals,
+} from "./totals.ts";
+export {
+  type AgentFigures,
+  AgentReplay,
+  type AgentReplayOptions,
+  REPLAY_RUNS,
+  type ReplayItem,
+  type ReplayPoint,
+  type ReplayRun,
+} from "./turns.ts";
