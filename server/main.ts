@@ -30,6 +30,7 @@ import { openIngest } from "./ingest/index.ts";
 import { createLiveHub } from "./live/hub.ts";
 import { createLogger, logConsole, printable, withoutSecrets } from "./log.ts";
 import { Policies } from "./policy/policies.ts";
+import { ReplayJobs } from "./policy/replay/jobs.ts";
 import { startDeletion } from "./projects/deletion.ts";
 import { projectRoot } from "./root.ts";
 import { SharedReads } from "./shared-reads.ts";
@@ -129,6 +130,8 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
 
   const policies = new Policies({ prisma: control, hub, log, clock });
   stops.push(() => policies.stop());
+  const replays = new ReplayJobs({ log });
+  stops.push(() => replays.stop());
   stops.push(hub.onProjectsChanged(() => policies.clear()));
   // A connection of its own: deleting a large project must not slow down anything else.
   const deleters = openWriters({ url, size: 1, log });
@@ -175,6 +178,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     command: (projectId, command) => ingest.command(projectId, command),
     freshness,
     policies,
+    replays,
     reads,
     demo,
     sharedReads: new SharedReads(),

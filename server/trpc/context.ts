@@ -7,6 +7,7 @@ import type { PrismaClient } from "../db/client.ts";
 import type { Demo } from "../demo/run.ts";
 import type { Command } from "../ingest/journal-entry.ts";
 import type { Policies } from "../policy/policies.ts";
+import type { ReplayJobs } from "../policy/replay/jobs.ts";
 import type { Projects } from "../projects/projects.ts";
 import type { SharedReads } from "../shared-reads.ts";
 import type { Behind, FreshnessSource } from "../telemetry/reader.ts";
@@ -28,6 +29,7 @@ export interface Services {
   command: (projectId: number, command: Command) => Promise<void>;
   freshness: FreshnessSource;
   policies: Pick<Policies, "bookOf" | "save">;
+  replays: Pick<ReplayJobs, "start" | "view" | "session" | "cancel">;
   /** Bounds the calls of each key. */
   reads: Quota;
   demo: Pick<Demo, "view" | "start" | "stop">;

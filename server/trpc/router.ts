@@ -4,6 +4,7 @@ import { demo } from "./routers/demo.ts";
 import { fleet, fleetPart, harnesses, series, status } from "./routers/fleet.ts";
 import { policies } from "./routers/policies.ts";
 import { projects } from "./routers/projects.ts";
+import { replays } from "./routers/replays.ts";
 import { sessions } from "./routers/sessions.ts";
 import { doctor, ingest, instance, keys, login, windows } from "./routers/setup.ts";
 
@@ -16,6 +17,7 @@ export const appRouter = router({
   sessions,
   projects,
   policies,
+  replays,
   keys,
   browsers,
   audit,

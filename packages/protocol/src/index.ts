@@ -8,6 +8,7 @@ export * from "./api/projects.ts";
 export * from "./api/queries.ts";
 export * from "./api/read.ts";
 export * from "./api/read-session.ts";
+export * from "./api/replay.ts";
 export * from "./backup/format.ts";
 export * from "./backup/reader.ts";
 export * from "./events/events.ts";

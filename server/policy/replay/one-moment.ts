@@ -1,0 +1,28 @@
+import { connectionOptions } from "../../db/connections.ts";
+import { PreparingClient, statementNames } from "../../db/prepared-statements.ts";
+import type { Sql } from "../../db/sql.ts";
+
+/** Milliseconds one statement may take. */
+const STATEMENT_MS = 30_000;
+
+/** Runs statements that all see the database at one moment, on a connection that no page and no writer waits for. */
+export async function atOneMoment<T>(url: string, run: (sql: Pick<Sql, "query">) => Promise<T>): Promise<T> {
+  const limits = { statement: STATEMENT_MS, answer: 2 * STATEMENT_MS };
+  const { onConnect, ...options } = connectionOptions(url, "maintenance", limits);
+  const client = new PreparingClient(options);
+  // A lost connection fails the statement. Without a listener the event would end the process.
+  client.on("error", () => {});
+  const nameOf = statementNames();
+  try {
+    await client.connect();
+    await onConnect(client);
+    await client.query("SELECT set_config('jit', 'off', false)");
+    await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    return await run({
+      query: async <Row>(text: string, ...values: unknown[]) =>
+        (await client.query({ name: nameOf(text), text, values })).rows as Row[],
+    });
+  } finally {
+    await client.end().catch(() => {});
+  }
+}

@@ -1,0 +1,47 @@
+import { countOf, type ReplayCount, type ReplayTotals, type RunTotals } from "@plimsoll/guard/replay";
+import {
+  type ReplayAssumption,
+  type ReplayFigure,
+  type ReplayResult,
+  type ReplayRunView,
+  THRESHOLD_NAMES,
+} from "@plimsoll/protocol";
+
+/** The totals of a replay as the API returns them. */
+export function resultView(
+  totals: ReplayTotals,
+  generation: number,
+  assumptions: ReplayAssumption[],
+): ReplayResult {
+  const { happened, current, candidate } = totals.runs;
+  return {
+    generation,
+    sessions: totals.sessions,
+    agents: totals.agents,
+    turns: totals.turns,
+    affected_sessions: totals.affected,
+    most_affected: totals.mostAffected.map(({ id, keptOut }) => ({ id, kept_out_tokens: keptOut })),
+    runs: { happened: runView(happened), current: runView(current), candidate: runView(candidate) },
+    assumptions,
+  };
+}
+
+function runView(run: RunTotals): ReplayRunView {
+  const figure = (name: ReplayCount): ReplayFigure => ({
+    count: countOf(run, name),
+    sessions: run.sessionsWith[name],
+    most: run.most[name].map((session) => ({ ...session })),
+  });
+  return {
+    crossings: Object.fromEntries(
+      THRESHOLD_NAMES.map((name) => [name, figure(name)]),
+    ) as ReplayRunView["crossings"],
+    maskings: figure("maskings"),
+    compactions: figure("compactions"),
+    subticks: figure("subticks"),
+    restarts: figure("restarts"),
+    turns_above: figure("turnsAbove"),
+    kept_out_tokens: run.keptOut,
+    peak_tokens: run.peak,
+  };
+}
