@@ -3,7 +3,7 @@ import { Validator } from "@seriousme/openapi-schema-validator";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { startTestServer, type TestServer } from "../testing/server.ts";
-import { dayRange, rangeQuery, turn, UNKNOWN_MODEL, unique } from "./support.ts";
+import { dayRange, finishedReplay, rangeQuery, turn, UNKNOWN_MODEL, unique } from "./support.ts";
 
 interface Operation {
   operationId?: string;
@@ -20,6 +20,7 @@ let server: TestServer;
 let document: Document;
 let session: string;
 let sessionId: string;
+let replayId: string;
 
 beforeAll(async () => {
   server = await startTestServer();
@@ -48,6 +49,9 @@ beforeAll(async () => {
   }
   const { items } = await server.trpc<SessionPage>("sessions.list", { ...dayRange, q: session });
   sessionId = items[0]!.id;
+  replayId = await finishedReplay((path, input, kind) =>
+    kind === "query" ? server.trpc(path, input) : server.mutate(path, input),
+  );
 });
 afterEach(() => server.expectHealthy());
 afterAll(() => server?.stop());
@@ -93,6 +97,8 @@ const PROCEDURES: Record<string, string> = {
   "/api/v1/policy/versions": "policies.versions",
   "/api/v1/policy/versions/{generation}": "policies.version",
   "/api/v1/policy/harnesses": "policies.harnesses",
+  "/api/v1/policy/replays/{id}": "replays.status",
+  "/api/v1/policy/replays/{id}/sessions/{session}": "replays.session",
   "/api/v1/projects": "projects.list",
   "/api/v1/audit": "audit.list",
 };
@@ -102,6 +108,8 @@ const OTHERS = [
   "post /api/v1/events",
   "get /api/v1/policy",
   "put /api/v1/policy",
+  "post /api/v1/policy/replays",
+  "post /api/v1/policy/replays/{id}/cancel",
   "post /api/v1/projects",
   "patch /api/v1/projects/{id}",
   "delete /api/v1/projects/{id}",
@@ -158,8 +166,9 @@ describe("/openapi.json", () => {
 
 describe.each(Object.keys(PROCEDURES))("GET %s", (path) => {
   const queries = QUERIES[path] ?? [""];
+  const idFor = (of: string) => (of.includes("/replays/") ? replayId : sessionId);
   const urlOf = (query: string) =>
-    `${path.replace("{id}", sessionId).replace("{generation}", "1")}${query && `?${query}`}`;
+    `${path.replace("{id}", idFor(path)).replace("{session}", sessionId).replace("{generation}", "1")}${query && `?${query}`}`;
 
   it("answers with what the document says, and with what its procedure says", async () => {
     const schema = schemaOf(path, "get", "200");
@@ -170,7 +179,8 @@ describe.each(Object.keys(PROCEDURES))("GET %s", (path) => {
       const checked = schema.safeParse(body);
       expect(checked.error?.issues ?? [], query).toEqual([]);
       const input = Object.fromEntries(new URLSearchParams(query)) as Record<string, unknown>;
-      if (path.includes("{id}")) input.id = sessionId;
+      if (path.includes("{id}")) input.id = idFor(path);
+      if (path.includes("{session}")) input.session = sessionId;
       if (path.includes("{generation}")) input.generation = 1;
       for (const number of ["limit", "step", "cursor"])
         if (number in input) input[number] = Number(input[number]);

@@ -103,6 +103,20 @@ const PROCEDURES: Record<string, Row> = {
     input: () => ({ generation: 1, expected: 1, reason: "another" }),
     shows: false,
   },
+  "replays.start": { kind: "mutation", input: () => ({ ...dayRange, candidate: {} }), shows: false },
+  "replays.status": { kind: "query", input: ({ replayId: id }) => ({ id }), shows: true, foreign: 404 },
+  "replays.session": {
+    kind: "query",
+    input: ({ replayId: id, sessionId: session }) => ({ id, session }),
+    shows: true,
+    foreign: 404,
+  },
+  "replays.cancel": {
+    kind: "mutation",
+    input: ({ replayId: id }) => ({ id }),
+    shows: true,
+    foreign: 404,
+  },
   "projects.list": { kind: "query", shows: true },
   "projects.create": { kind: "mutation", input: () => ({ name: unique("made") }), shows: false },
   "projects.rename": {
@@ -208,7 +222,7 @@ describe("a key never reaches another project through a procedure", () => {
 });
 
 describe("a key never reaches another project over HTTP", () => {
-  const paths = ({ sessionId }: Side) => [
+  const paths = ({ sessionId, replayId }: Side) => [
     "/metrics",
     `/api/v1/sessions.csv?${rangeQuery}`,
     `/api/v1/sessions/${sessionId}/turns.csv`,
@@ -225,6 +239,8 @@ describe("a key never reaches another project over HTTP", () => {
     "/api/v1/policy/versions",
     "/api/v1/policy/versions/1",
     "/api/v1/policy/harnesses",
+    `/api/v1/policy/replays/${replayId}`,
+    `/api/v1/policy/replays/${replayId}/sessions/${sessionId}`,
     "/api/v1/projects",
     "/api/v1/audit",
   ];
@@ -235,7 +251,12 @@ describe("a key never reaches another project over HTTP", () => {
       .filter(([, operations]) => "get" in operations)
       .map(([path]) => path);
     const listed = paths(a).map((path) =>
-      path.split("?")[0]!.replace(a.sessionId, "{id}").replace("versions/1", "versions/{generation}"),
+      path
+        .split("?")[0]!
+        .replace(a.replayId, "{id}")
+        .replace(/(?<=replays.*)\/sessions\/.*/, "/sessions/{session}")
+        .replace(a.sessionId, "{id}")
+        .replace("versions/1", "versions/{generation}"),
     );
     expect(listed).toEqual(expect.arrayContaining(described));
     expect(JSON.stringify(body)).not.toContain(MARKER);
@@ -257,7 +278,7 @@ describe("a key never reaches another project over HTTP", () => {
   });
 
   it("with an id of the other project", async () => {
-    for (const path of paths(b).filter((path) => path.includes(b.sessionId))) {
+    for (const path of paths(b).filter((path) => path.includes(b.sessionId) || path.includes(b.replayId))) {
       const answer = await server.get(path, a.key.secret);
       expect(refusal(answer), path).toEqual({ status: 404, code: "not_found" });
       expect(answer.text).not.toContain(MARKER);

@@ -4,6 +4,7 @@ import type {
   IngestAnswer,
   IngestCounts,
   PlimsollEventInput,
+  ReplayView,
   Scope,
 } from "@plimsoll/protocol";
 import type { HttpAnswer, TestServer } from "../testing/server.ts";
@@ -47,6 +48,15 @@ export async function sendAndWait(
     headers: { "content-type": "application/json", prefer: "wait" },
     body: JSON.stringify(events),
   });
+}
+
+/** Replays an empty policy over the day, and returns the id of the replay once it has ended. */
+export async function finishedReplay(
+  call: (path: string, input: object, kind: "query" | "mutation") => Promise<ReplayView>,
+): Promise<string> {
+  const { id } = await call("replays.start", { ...dayRange, candidate: {} }, "mutation");
+  await until(async () => (await call("replays.status", { id }, "query")).state !== "running");
+  return id;
 }
 
 /** Waits until everything acknowledged so far is projected. */

@@ -2,7 +2,7 @@ import type { CreatedKey, ProjectView, SessionPage } from "@plimsoll/protocol";
 import { expect } from "vitest";
 import { emptyDatabase } from "../testing/database.ts";
 import { type HttpAnswer, startTestServer, type TestServer } from "../testing/server.ts";
-import { dayRange, turn, unique } from "./support.ts";
+import { dayRange, finishedReplay, turn, unique } from "./support.ts";
 
 /** In every name of project B, so that a leak is found wherever it is. */
 export const MARKER = "only-in-b";
@@ -14,6 +14,8 @@ export interface Side {
   key: CreatedKey;
   sessionId: string;
   agentId: string;
+  /** A finished replay of its turns. */
+  replayId: string;
 }
 
 /** A server with two projects: `a` has three turns, `b` has five. */
@@ -113,7 +115,8 @@ async function makeSide(server: TestServer, name: string, word: string, turns: n
     { id: sessionId },
     "query",
   );
-  return { project, key, sessionId, agentId: detail.agents[0]!.id };
+  const replayId = await finishedReplay((path, input, kind) => call(server, key.secret, path, input, kind));
+  return { project, key, sessionId, agentId: detail.agents[0]!.id, replayId };
 }
 
 export type ProcedureKind = "query" | "mutation";
