@@ -17,6 +17,7 @@ import { tableLines, writeTable } from "../table.ts";
 import { printable, printableJson, type Terminal } from "../terminal.ts";
 import { watchScreen } from "../watch-screen.ts";
 import { policyYaml, readPolicyFile } from "./policy-file.ts";
+import { addReplayCommand } from "./replay.ts";
 
 type Flags = ConnectionFlags & { json?: boolean };
 
@@ -25,6 +26,7 @@ Examples:
   plimsoll policy get > policy.yaml                     write the policy to a file
   plimsoll policy diff policy.yaml                      compare a file with it
   plimsoll policy set policy.yaml -m "earlier masking"  save the file as a new version
+  plimsoll policy replay --file policy.yaml             show what it would have done
   plimsoll policy get --harness phantom@vm-3            show what one harness is offered
   plimsoll policy watch                                 show how far each harness is`;
 
@@ -98,6 +100,8 @@ export function addPolicyCommands(program: Command, context: CommandContext): vo
         context.out.write(`Saved as generation ${saved.generation}.\n`);
       },
     );
+
+  addReplayCommand(policy, context);
 
   withConnection(policy.command("history"))
     .description("List the versions of the policy, newest first")
