@@ -48,7 +48,11 @@ export const MOST_AFFECTED = 100;
 const byCount = <T>(of: (count: ReplayCount) => T) =>
   Object.fromEntries(REPLAY_COUNTS.map((count) => [count, of(count)])) as Record<ReplayCount, T>;
 
-/** The totals of no session: the neutral element of {@link mergeTotals}. */
+/**
+ * The totals of no session: the neutral element of {@link mergeTotals}.
+ * @example
+ * const totals = noTotals();
+ */
 export function noTotals(): ReplayTotals {
   const run = (): RunTotals => ({ ...noFigures(), sessionsWith: byCount(() => 0), most: byCount(() => []) });
   return {
@@ -61,7 +65,11 @@ export function noTotals(): ReplayTotals {
   };
 }
 
-/** The totals of one session, given all of its agents. */
+/**
+ * The totals of one session, given all of its agents.
+ * @example
+ * const totals = sessionTotals("thread-91", []);
+ */
 export function sessionTotals(id: string, agents: readonly AgentFigures[]): ReplayTotals {
   const runs = Object.fromEntries(
     REPLAY_RUNS.map((run) => [
@@ -94,14 +102,22 @@ function runTotals(id: string, agents: readonly RunFigures[]): RunTotals {
   };
 }
 
-/** How often something happened. */
+/**
+ * How often something happened.
+ * @example
+ * const crossed = countOf(noTotals().runs.candidate, "ceiling");
+ */
 export function countOf(figures: RunFigures, name: ReplayCount): number {
   return Object.hasOwn(figures.crossings, name)
     ? figures.crossings[name as ThresholdName]
     : figures[name as (typeof SESSION_COUNTS)[number]];
 }
 
-/** Joins the totals of different sessions. Associative, and the order does not matter. */
+/**
+ * Joins the totals of different sessions. Associative, and the order does not matter.
+ * @example
+ * const both = mergeTotals(sessionTotals("a", []), sessionTotals("b", []));
+ */
 export function mergeTotals(one: ReplayTotals, other: ReplayTotals): ReplayTotals {
   return {
     sessions: one.sessions + other.sessions,
