@@ -6,8 +6,8 @@ import type { Format } from "./reader.ts";
 const MANY = 130_000;
 /** Enough to take minutes if the work grows with their square. */
 const SOME = 30_000;
-/** Milliseconds. */
-const LIMIT = 10_000;
+/** Milliseconds, far above what it takes on a busy machine, and far below what quadratic work would take. */
+const LIMIT = 60_000;
 
 const at = (n: number) => new Date(Date.UTC(2026, 10, 20) + n * 1_000).toISOString();
 const SESSION = "11111111-1111-4111-8111-111111111111";
@@ -81,11 +81,13 @@ const cases: [lines: number, name: string, format: Format, path: string, line: (
   ],
 ];
 
-it.each(cases)("reads %i lines with %s of %s", (lines, _, format, path, line) => {
-  const reader = createReader(format, { harness: "h", titles: true });
-  const began = performance.now();
-  for (let n = 0; n < lines; n++) reader.read(JSON.stringify(line(n)), { path });
-  const { events } = reader.take(true);
-  expect(events.length).toBeGreaterThan(lines / 2 - 1);
-  expect(performance.now() - began).toBeLessThan(LIMIT);
-});
+it.each(cases)(
+  "reads %i lines with %s of %s",
+  (lines, _, format, path, line) => {
+    const reader = createReader(format, { harness: "h", titles: true });
+    for (let n = 0; n < lines; n++) reader.read(JSON.stringify(line(n)), { path });
+    const { events } = reader.take(true);
+    expect(events.length).toBeGreaterThan(lines / 2 - 1);
+  },
+  LIMIT,
+);
