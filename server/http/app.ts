@@ -18,6 +18,7 @@ import type { Instruments } from "./instruments.ts";
 import type { LiveStreams } from "./live.ts";
 import { type GaugeSource, renderMetrics } from "./metrics.ts";
 import { errorResponse, foreseen, logError, nextRequestId } from "./respond.ts";
+import { dropRestOfBody } from "./rest-of-body.ts";
 
 export type MachineEnv = { Bindings: HttpBindings };
 export type MachineContext = Context<MachineEnv>;
@@ -146,15 +147,15 @@ export function createMachineApp(deps: MachineAppDeps): MachineApp {
     return errorResponse(new PlimsollError("not_found", `There is nothing at ${c.req.method} ${path}.`));
   });
 
-  app.onError((thrown, c) => {
+  app.onError(async (thrown, c) => {
     const error = foreseen(thrown);
     const requestId = nextRequestId();
     logError(log, error, { method: c.req.method, path: c.req.path, requestId });
     const response = errorResponse(error);
     response.headers.set("X-Request-Id", requestId);
-    // What is left of its body is not read, so the connection cannot bring another request.
-    if (error instanceof PlimsollError && error.code === "too_large")
-      response.headers.set("Connection", "close");
+    if (error instanceof PlimsollError && error.code === "too_large") {
+      if (!(await dropRestOfBody(c.env.incoming))) response.headers.set("Connection", "close");
+    }
     return response;
   });
 
