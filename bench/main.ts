@@ -21,6 +21,7 @@ import { policyPush } from "./policy-push.ts";
 import { closeAll } from "./processes.ts";
 import { reads } from "./reads.ts";
 import { recovery } from "./recovery.ts";
+import { replayRows } from "./replay.ts";
 import { start } from "./start.ts";
 import { storageYear } from "./storage-year.ts";
 
@@ -88,6 +89,7 @@ async function main(): Promise<void> {
     await guardGroup(note),
     guardPolicy,
     policyPush,
+    replayRows,
     start,
   ];
   const names = groups.flatMap((group) => group.names);

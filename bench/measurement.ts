@@ -62,6 +62,8 @@ const ROWS: readonly Row[] = [
   { name: "live.latency", goal: "p95 < 300 ms" },
   { name: "policy.push", goal: "< 1 s to 1,000 harnesses" },
   { name: "policy.connections", goal: "10,000 streams" },
+  { name: "replay.turns", goal: "< 5 s" },
+  { name: "replay.honest", goal: "within 10 %" },
   { name: "storage.turn", goal: "< 150 bytes" },
   { name: "storage.year", goal: "< 150 bytes a turn" },
   { name: "memory.idle", goal: "< 250 MB" },

@@ -2,24 +2,23 @@ import { type ReplayPolicy, replayPolicyOf } from "@plimsoll/guard/replay";
 import { familyDefaults, familyOf, type PolicyBody, resolveForHarness } from "@plimsoll/protocol";
 import type { MeasuredEffects } from "./effects.ts";
 
-/** Returns the policy of a harness for a model: the same object each time. */
-export type PolicyLookup = (harness: string, model: string) => ReplayPolicy;
+/** Returns the policy of a harness by model: the same object each time. */
+export type PolicyLookup = (harness: string) => (model: string) => ReplayPolicy;
 
 /** Resolves a whole policy for each harness and model once. */
 export function policyLookup(body: PolicyBody, effects: MeasuredEffects): PolicyLookup {
   const known = new Map<string, Map<string, ReplayPolicy>>();
-  return (harness, model) => {
-    let models = known.get(harness);
-    if (models === undefined) {
-      models = new Map();
-      known.set(harness, models);
-    }
-    let policy = models.get(model);
-    if (policy === undefined) {
-      const { settings } = resolveForHarness(body, { harness, model }, familyDefaults(harness));
-      policy = replayPolicyOf(settings, effects.habitsOf(familyOf(harness)));
-      models.set(model, policy);
-    }
-    return policy;
+  return (harness) => {
+    const models = known.get(harness) ?? new Map<string, ReplayPolicy>();
+    known.set(harness, models);
+    return (model) => {
+      let policy = models.get(model);
+      if (policy === undefined) {
+        const { settings } = resolveForHarness(body, { harness, model }, familyDefaults(harness));
+        policy = replayPolicyOf(settings, effects.habitsOf(familyOf(harness)));
+        models.set(model, policy);
+      }
+      return policy;
+    };
   };
 }

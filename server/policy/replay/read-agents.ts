@@ -32,6 +32,8 @@ export interface ReplayAgent {
   /** Epoch ms. */
   firstAt: number;
   inLoop: boolean;
+  /** The last known size of its window. */
+  windowTokens: number | null;
   /** Its blocks that reach into the span, and the turns in them. */
   blocks: number;
   turns: number;
@@ -71,7 +73,7 @@ WHERE s.project_id = $1 AND t.blocks > 0 AND ($4::text IS NULL OR s.harness = $4
 const COUNT = `SELECT COALESCE(sum(t.turns), 0)::float8 AS turns ${MATCHING}`;
 const PAGE = `
 SELECT a.number, a.id, a.name, a.session_id AS "sessionId", s.harness, (extract(epoch FROM a.first_at) * 1000)::float8 AS "firstAt",
-  (s.kind IS NOT DISTINCT FROM 'loop' OR a.subticks > 0) AS "inLoop", t.blocks, t.turns
+  (s.kind IS NOT DISTINCT FROM 'loop' OR a.subticks > 0) AS "inLoop", a.current_window AS "windowTokens", t.blocks, t.turns
 ${MATCHING} AND (s.id, a.number) > ($8::uuid, $9::int4) ORDER BY s.id, a.number LIMIT $10`;
 
 const MARKS = `
@@ -111,11 +113,15 @@ export async function countReplayTurns(
   return row!.turns;
 }
 
+/** Waits until other work had its turn, if it is due. */
+export type Pause = () => Promise<void> | undefined;
+
 /** The matching agents with their records, session by session: no agent of another session stands between two of one. */
 export async function* readAgentRecords(
   sql: Pick<Sql, "query">,
   projectId: number,
   filter: ReplayFilter,
+  pause: Pause,
 ): AsyncGenerator<AgentRecord> {
   let after = { sessionId: NO_UUID, number: 0 };
   for (;;) {
@@ -127,7 +133,7 @@ export async function* readAgentRecords(
       AGENTS_AT_ONCE,
     );
     for (const batch of inBatches(page, ({ turns }) => turns, TURNS_AT_ONCE))
-      yield* await readBatch(sql, projectId, batch, filter);
+      yield* await readBatch(sql, projectId, batch, filter, pause);
     if (page.length < AGENTS_AT_ONCE) return;
     after = page.at(-1)!;
   }
@@ -138,6 +144,7 @@ async function readBatch(
   projectId: number,
   agents: readonly ReplayAgent[],
   span: TimeSpan,
+  pause: Pause,
 ): Promise<AgentRecord[]> {
   const records = agents.map((agent): AgentRecord => ({ agent, turns: [], marks: [], crossings: [] }));
   const byNumber = new Map(records.map((record) => [record.agent.number, record]));
@@ -147,6 +154,7 @@ async function readBatch(
     if (first === undefined) continue;
     const { turns } = byNumber.get(first.agent)!;
     for (const turn of block) turns.push({ turn, window: turn.windowIndex, seq: 0 });
+    await pause();
   }
   const ids = arrayLiteral(agents.map(({ id }) => id));
   const { from, to } = span;
@@ -164,7 +172,7 @@ async function readBatch(
 }
 
 /** Turns after which other work may get its turn. */
-const STRETCH = 500;
+const STRETCH = 200;
 
 /**
  * Replays a record in the order of the protocol's timeline.

@@ -181,16 +181,23 @@ describe("a replay of stored turns", () => {
       assumptions.find((one) => one.family === family && one.response === response);
     expect(of("coder", "compacted")).toEqual({
       family: "coder",
+      window_tokens: WINDOW,
       response: "compacted",
-      value: 0.25,
+      unit: "tokens",
+      value: 2_000,
       n: 4,
-      source: "family",
+      source: "window",
     });
-    expect(of("masker", "masked")).toMatchObject({ n: 3, source: "family" });
+    expect(of("masker", "masked")).toMatchObject({ n: 3, unit: "added_share", source: "window" });
     // 4,500 of 5,000, 4,000 of 4,500 and 3,600 of 4,000 added tokens.
     expect(of("masker", "masked")!.value).toBeCloseTo(12_100 / 13_500, 5);
-    expect(of("masker", "compacted")).toMatchObject({ source: "project", n: 4, value: 0.25 });
-    expect(of("hand", "subtick")).toMatchObject({ source: "assumed", n: 0 });
+    expect(of("masker", "compacted")).toMatchObject({
+      source: "project",
+      n: 4,
+      unit: "level_share",
+      value: 0.25,
+    });
+    expect(of("hand", "subtick")).toMatchObject({ source: "assumed", unit: "level_share", n: 0 });
   });
 
   it("takes no habit from what a user did", async () => {
@@ -255,6 +262,19 @@ describe("a replay of stored turns", () => {
     expect(Math.max(...agents[0]!.points.map(({ candidate }) => candidate))).toBeLessThan(8_000);
     const none = await readReplaySession(await request(bodyOf({})), idOf("coder@1", "nothing"), NEVER);
     expect(none.agents).toEqual([]);
+  });
+
+  it("counts a session once, also with more agents than one statement reads", async () => {
+    const events = Array.from({ length: 1_200 }, (_, agent) =>
+      eventsOf("crowd@1", "crowd", 9_000 + agent).map((event) => ({ ...event, agent: `worker-${agent}` })),
+    ).flat();
+    await path.sendOnce([...events, ...eventsOf("crowd@1", "alone", 1_000)]);
+    const { sessions, agents, turns, runs } = await replayOf(bodyOf({ warning: "50%" }), {
+      harness: "crowd@1",
+    });
+    expect({ sessions, agents, turns }).toEqual({ sessions: 2, agents: 1_201, turns: 1_201 });
+    const crowd = { id: idOf("crowd@1", "crowd"), count: 1_200 };
+    expect(runs.candidate.crossings.warning).toEqual({ count: 1_200, sessions: 1, most: [crowd] });
   });
 
   it("leaves out no peak of a long session's chart", () => {

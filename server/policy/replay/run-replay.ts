@@ -39,8 +39,8 @@ export interface ReplayControl {
   progress: (done: number, total: number) => void;
 }
 
-/** Milliseconds of work after which events and pages get their turn. */
-const SLICE_MS = 4;
+/** Milliseconds of work after which events and pages get their turn. Receiving one event takes several turns. */
+const SLICE_MS = 1;
 
 /**
  * Replays the current policy and a candidate over the turns that match. Keeps at most the turns of some agents in memory.
@@ -58,7 +58,7 @@ export async function runReplay(request: ReplayRequest, control: ReplayControl):
     const close = () => {
       if (open !== undefined) totals = mergeTotals(totals, sessionTotals(open.id, open.agents));
     };
-    for await (const record of readAgentRecords(sql, projectId, filter)) {
+    for await (const record of readAgentRecords(sql, projectId, filter, pause)) {
       control.signal.throwIfAborted();
       const { sessionId } = record.agent;
       if (open?.id !== sessionId) {
@@ -87,7 +87,7 @@ export async function replaySession(
     const replayer = await openReplayer(sql, request);
     const agents: { agent: AgentRecord["agent"]; points: ReplayPoint[] }[] = [];
     const pause = pacer(signal);
-    for await (const record of readAgentRecords(sql, projectId, filter)) {
+    for await (const record of readAgentRecords(sql, projectId, filter, pause)) {
       signal.throwIfAborted();
       const points: ReplayPoint[] = [];
       await replayer(record, pause, (point) => points.push(point));
@@ -139,12 +139,13 @@ async function openReplayer(
     pause: (turns: number) => Promise<void> | undefined,
     onTurn?: (point: ReplayPoint) => void,
   ) => {
-    const { harness, inLoop, firstAt } = record.agent;
+    const { harness, inLoop, firstAt, windowTokens } = record.agent;
     const timeline = await timelineOf(harness);
+    const policyOf = { current: runs.current(harness), candidate: runs.candidate(harness) };
     const replay = new AgentReplay({
-      policyOf: (run, model) => runs[run](harness, model),
+      policyOf: (run, model) => policyOf[run](model),
       inForce: (at, model) => timeline.at(at, model).thresholds,
-      effects: effects.of(familyOf(harness)),
+      effects: effects.of(familyOf(harness), windowTokens ?? undefined),
       inLoop,
       fromStart: firstAt >= filter.from,
       ...(onTurn && { onTurn }),

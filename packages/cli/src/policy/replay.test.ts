@@ -95,7 +95,7 @@ describe.skipIf(!hasServer)("plimsoll policy replay with a real server", () => {
     expect(out).toMatch(/^ +happened +current +candidate$/m);
     expect(out).toMatch(/^maskings +0 +\d+ in 1 session +\d+ in 1 session$/m);
     expect(out).toMatch(/^highest level +127k +\S+ +\S+$/m);
-    expect(out).toMatch(/^phantom +level after a compaction +25% +assumed, no history$/m);
+    expect(out).toMatch(/^phantom +200k +level after a compaction +25% +assumed, no history$/m);
   });
 
   it("prints JSON that programs can read", async () => {

@@ -147,19 +147,24 @@ const figureText = ({ count, sessions }: ReplayFigure) =>
 
 const signedTokens = (value: number) => (value < 0 ? `-${tokens(-value)}` : tokens(value));
 
-const SOURCES = { family: "measured", project: "measured in other families", assumed: "assumed, no history" };
+const SOURCES = {
+  window: "measured",
+  family: "measured in other windows",
+  project: "measured in other families",
+  assumed: "assumed, no history",
+};
+const LEFT = { compacted: "a compaction", subtick: "a sub-tick", restarted: "a restart" };
 
 function writeAssumptions({ assumptions }: ReplayResult, out: Terminal): void {
   out.write("\nAssumptions:\n");
-  const rows = assumptions.map(({ family, response, value, n, source }) => ({
+  const rows = assumptions.map(({ family, window_tokens: size, response, unit, value, n, source }) => ({
     cells: [
       family,
-      response === "masked" ? "masking frees, of added tokens" : `level after ${LEVEL_AFTER[response]}`,
-      `${Math.round(value * 100)}%`,
+      size === null ? "unknown" : tokens(size),
+      response === "masked" ? "masking frees, of added tokens" : `level after ${LEFT[response]}`,
+      unit === "tokens" ? tokens(Math.round(value)) : `${Math.round(value * 100)}%`,
       n === 0 ? SOURCES[source] : `${SOURCES[source]}, n = ${number(n)}`,
     ],
   }));
-  writeTable(out, ["family", "what", "share", "source"], rows);
+  writeTable(out, ["family", "window", "what", "value", "source"], rows);
 }
-
-const LEVEL_AFTER = { compacted: "a compaction", subtick: "a sub-tick", restarted: "a restart" };

@@ -6,22 +6,25 @@ import { policyInputOf } from "../policy-settings.ts";
 export const EFFECT_NAMES = ["masked", "compacted", "subtick", "restarted"] as const;
 export type EffectName = (typeof EFFECT_NAMES)[number];
 
-/**
- * What each response does to a level, as fractions: `masked` is the part that masking frees of the tokens that were added since
- * the last response; the others are the level after the response ÷ the level before it.
- */
-export type ReplayEffects = Readonly<Record<EffectName, number>>;
+/** The level after a response: so many tokens, or a share of the level before it. */
+export type LevelLeft = { tokens: number } | { share: number };
+
+/** What each response does to a level. */
+export interface ReplayEffects extends Readonly<Record<Exclude<EffectName, "masked">, LevelLeft>> {
+  /** Fraction that masking frees of the tokens that were added since the last response. */
+  readonly masked: number;
+}
 
 /**
  * Effects for a project without a history. Of the guard itself over the synthetic coding session in
  * bench/guard-policy.ts, in windows of 128,000 and 200,000 tokens; of a sub-tick, of the example `phantom`.
  */
-export const ASSUMED_EFFECTS: ReplayEffects = {
+export const ASSUMED_EFFECTS = {
   masked: 0.95,
-  compacted: 0.25,
-  subtick: 0.15,
-  restarted: 0.2,
-};
+  compacted: { share: 0.25 },
+  subtick: { share: 0.15 },
+  restarted: { share: 0.2 },
+} as const satisfies ReplayEffects;
 
 /** Which responses the harnesses of a family carry out by themselves. */
 export type ResponseHabits = Readonly<Record<"masks" | "compacts" | "restarts", boolean>>;

@@ -3,6 +3,7 @@ export {
   ASSUMED_EFFECTS,
   EFFECT_NAMES,
   type EffectName,
+  type LevelLeft,
   type ReplayEffects,
   type ReplayPolicy,
   type ResponseHabits,

@@ -1,10 +1,4 @@
-import {
-  crossingsOf,
-  lineOf,
-  THRESHOLD_NAMES,
-  type ThresholdName,
-  thresholdTokens,
-} from "@plimsoll/protocol/pure";
+import { crossingsOf, lineOf, type ThresholdName, thresholdTokens } from "@plimsoll/protocol/pure";
 import {
   type Decision,
   decide,
@@ -36,7 +30,7 @@ export interface RunFigures {
 
 export function noFigures(): RunFigures {
   return {
-    crossings: Object.fromEntries(THRESHOLD_NAMES.map((name) => [name, 0])) as RunFigures["crossings"],
+    crossings: { warning: 0, ceiling: 0, soft: 0, hard: 0, reserve: 0 },
     maskings: 0,
     compactions: 0,
     subticks: 0,
@@ -275,7 +269,8 @@ export class PolicyRun {
   /** The level after a response. */
   #leaves(effect: Exclude<EffectName, "masked">): number {
     const level = this.level!;
-    return Math.min(level, Math.max(this.#base, level * this.#effects[effect]));
+    const left = this.#effects[effect];
+    return Math.min(level, Math.max(this.#base, "tokens" in left ? left.tokens : level * left.share));
   }
 
   #act(effect: EffectName, level: number, maskable: number): void {

@@ -1,6 +1,6 @@
 import { THRESHOLD_NAMES, type ThresholdName } from "@plimsoll/protocol/pure";
 import { noFigures, type RunFigures } from "./policy-run.ts";
-import { type AgentFigures, REPLAY_RUNS, type ReplayRun } from "./turns.ts";
+import type { AgentFigures, ReplayRun } from "./turns.ts";
 
 /** What a replay counts, besides crossings, by session. */
 export const SESSION_COUNTS = ["maskings", "compactions", "subticks", "restarts", "turnsAbove"] as const;
@@ -45,8 +45,15 @@ export const MOST_RANKED = 20;
 /** Affected sessions listed. */
 export const MOST_AFFECTED = 100;
 
-const byCount = <T>(of: (count: ReplayCount) => T) =>
-  Object.fromEntries(REPLAY_COUNTS.map((count) => [count, of(count)])) as Record<ReplayCount, T>;
+function byCount<T>(of: (count: ReplayCount) => T): Record<ReplayCount, T> {
+  const all = {} as Record<ReplayCount, T>;
+  for (const name of REPLAY_COUNTS) all[name] = of(name);
+  return all;
+}
+
+function byRun<T>(of: (run: ReplayRun) => T): Record<ReplayRun, T> {
+  return { happened: of("happened"), current: of("current"), candidate: of("candidate") };
+}
 
 /**
  * The totals of no session: the neutral element of {@link mergeTotals}.
@@ -54,14 +61,13 @@ const byCount = <T>(of: (count: ReplayCount) => T) =>
  * const totals = noTotals();
  */
 export function noTotals(): ReplayTotals {
-  const run = (): RunTotals => ({ ...noFigures(), sessionsWith: byCount(() => 0), most: byCount(() => []) });
   return {
     sessions: 0,
     agents: 0,
     turns: 0,
     affected: 0,
     mostAffected: [],
-    runs: { happened: run(), current: run(), candidate: run() },
+    runs: byRun(() => ({ ...noFigures(), sessionsWith: byCount(() => 0), most: byCount(() => []) })),
   };
 }
 
@@ -71,15 +77,12 @@ export function noTotals(): ReplayTotals {
  * const totals = sessionTotals("thread-91", []);
  */
 export function sessionTotals(id: string, agents: readonly AgentFigures[]): ReplayTotals {
-  const runs = Object.fromEntries(
-    REPLAY_RUNS.map((run) => [
-      run,
-      runTotals(
-        id,
-        agents.map(({ runs: own }) => own[run]),
-      ),
-    ]),
-  ) as ReplayTotals["runs"];
+  const runs = byRun((run) =>
+    runTotals(
+      id,
+      agents.map((agent) => agent.runs[run]),
+    ),
+  );
   const affected = agents.some(({ differs }) => differs);
   const keptOut = runs.candidate.keptOut - runs.current.keptOut;
   return {
@@ -129,9 +132,7 @@ export function mergeTotals(one: ReplayTotals, other: ReplayTotals): ReplayTotal
       ({ keptOut }) => Math.abs(keptOut),
       MOST_AFFECTED,
     ),
-    runs: Object.fromEntries(
-      REPLAY_RUNS.map((run) => [run, mergeRuns(one.runs[run], other.runs[run])]),
-    ) as ReplayTotals["runs"],
+    runs: byRun((run) => mergeRuns(one.runs[run], other.runs[run])),
   };
 }
 
@@ -151,15 +152,15 @@ function firstOf<T extends { id: string }>(
 ): readonly T[] {
   if (other.length === 0) return one;
   if (one.length === 0) return other;
+  if (one.length === most && sizeOf(other[0]!) < sizeOf(one.at(-1)!)) return one;
   return [...one, ...other]
     .sort((a, b) => sizeOf(b) - sizeOf(a) || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0))
     .slice(0, most);
 }
 
 function addFigures(one: RunFigures, other: RunFigures): RunFigures {
-  const crossings = Object.fromEntries(
-    THRESHOLD_NAMES.map((name) => [name, one.crossings[name] + other.crossings[name]]),
-  ) as RunFigures["crossings"];
+  const crossings = { ...one.crossings };
+  for (const name of THRESHOLD_NAMES) crossings[name] += other.crossings[name];
   return {
     crossings,
     maskings: one.maskings + other.maskings,

@@ -101,13 +101,12 @@ async function recordingOf(policy: PolicyInput, count: number): Promise<ReplayIt
 
 /** The effects that a recording shows. */
 function effectsOf(items: readonly ReplayItem[]): ReplayEffects {
-  const share = (type: string) => {
+  const left = (type: string) => {
     const found = items.flatMap((item) =>
-      item.type === "boundary" && item.boundary === type && item.tokensBefore && item.tokensAfter
-        ? [item.tokensAfter / item.tokensBefore]
-        : [],
+      item.type === "boundary" && item.boundary === type && item.tokensAfter ? [item.tokensAfter] : [],
     );
-    return found.sort((one, other) => one - other)[found.length >> 1];
+    const tokens = found.sort((one, other) => one - other)[found.length >> 1];
+    return tokens === undefined ? undefined : { tokens };
   };
   let [freed, added] = [0, 0];
   let last: Extract<ReplayItem, { type: "boundary" }> | undefined;
@@ -122,8 +121,8 @@ function effectsOf(items: readonly ReplayItem[]): ReplayEffects {
   return {
     ...ASSUMED_EFFECTS,
     ...(added > 0 && { masked: Math.min(1, freed / added) }),
-    ...(share("compacted") !== undefined && { compacted: share("compacted")! }),
-    ...(share("restarted") !== undefined && { restarted: share("restarted")! }),
+    ...(left("compacted") && { compacted: left("compacted")! }),
+    ...(left("restarted") && { restarted: left("restarted")! }),
   };
 }
 
@@ -288,7 +287,7 @@ describe("a replay of turns", () => {
   it("makes sub-ticks in loops alone, before the call that would exceed the tick's share", () => {
     const policy = policyOf({ thresholds: OFF }, "20%");
     const recorded = turns(400, 900, 1_400, 1_900, 2_400, 2_900);
-    const effects = { ...ASSUMED_EFFECTS, subtick: 0.25 };
+    const effects = { ...ASSUMED_EFFECTS, subtick: { share: 0.25 } };
     const loop = replayed(recorded, policy, { inLoop: true, effects });
     expect(loop.runs.candidate.subticks).toBe(1);
     expect(loop.levels).toEqual([400, 900, 1_400, 1_900, 975, 1_475]);

@@ -47,17 +47,23 @@ export const ReplayRunView = z.object({
 });
 export type ReplayRunView = z.infer<typeof ReplayRunView>;
 
-/** Where the effect of a response was measured: in the harness family, in the whole project, or nowhere. */
-export const EFFECT_SOURCES = ["family", "project", "assumed"] as const;
+/**
+ * Where the effect of a response was measured: in windows of the same size of the harness family, in the whole family, in the
+ * whole project, or nowhere.
+ */
+export const EFFECT_SOURCES = ["window", "family", "project", "assumed"] as const;
 
 /** What a replay assumes that a response does. */
 export const ReplayAssumption = z.object({
   family: z.string(),
+  /** Size of the window; null if it is unknown. */
+  window_tokens: z.number().int().nullable(),
   response: z.enum(["masked", "compacted", "subtick", "restarted"]),
   /**
-   * For `masked`, the fraction that masking frees of the tokens added since the last response. For the others, the level after
-   * the response ÷ the level before it.
+   * `added_share`: the fraction that masking frees of the tokens added since the last response. `tokens`: the level after the
+   * response. `level_share`: the level after the response ÷ the level before it.
    */
+  unit: z.enum(["added_share", "tokens", "level_share"]),
   value: z.number(),
   /** Recorded responses that it was measured from. */
   n: count,
