@@ -25,3 +25,4 @@ SELECT create_distributed_table('refolds', 'project_id', colocate_with => 'sessi
 SELECT create_distributed_table('rejected_events', 'project_id', colocate_with => 'sessions');
 SELECT create_distributed_table('policy_versions', 'project_id', colocate_with => 'sessions');
 SELECT create_distributed_table('policy_steps', 'project_id', colocate_with => 'sessions');
+SELECT create_distributed_table('policy_rollouts', 'project_id', colocate_with => 'sessions');

@@ -31,6 +31,7 @@ import { createLiveHub } from "./live/hub.ts";
 import { createLogger, logConsole, printable, withoutSecrets } from "./log.ts";
 import { Policies } from "./policy/policies.ts";
 import { ReplayJobs } from "./policy/replay/jobs.ts";
+import { Rollouts } from "./policy/rollouts.ts";
 import { startDeletion } from "./projects/deletion.ts";
 import { projectRoot } from "./root.ts";
 import { SharedReads } from "./shared-reads.ts";
@@ -130,6 +131,9 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
 
   const policies = new Policies({ prisma: control, hub, log, clock });
   stops.push(() => policies.stop());
+  const rollouts = new Rollouts({ prisma: control, policies, log, clock });
+  stops.push(() => rollouts.stop());
+  rollouts.start();
   const replays = new ReplayJobs({ log });
   stops.push(() => replays.stop());
   stops.push(hub.onProjectsChanged(() => policies.clear()));
@@ -178,6 +182,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     command: (projectId, command) => ingest.command(projectId, command),
     freshness,
     policies,
+    rollouts,
     replays,
     reads,
     demo,
@@ -226,7 +231,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
       stopping: () => ended.aborted,
     }),
     routes: [
-      policyRoutes({ access, policies, clock }),
+      policyRoutes({ access, policies }),
       csvRoutes({
         log,
         access,

@@ -18,6 +18,9 @@ const ACTION_TEXT: Readonly<Record<AuditAction, string>> = {
   project_deleted: "Project deleted",
   policy_saved: "Policy saved",
   policy_rolled_back: "Policy rolled back",
+  rollout_advanced: "Rollout advanced",
+  rollout_halted: "Rollout halted",
+  rollout_resumed: "Rollout resumed",
   backup_written: "Backup written",
   backup_restored: "Backup restored",
 };

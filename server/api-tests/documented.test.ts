@@ -45,7 +45,8 @@ beforeAll(async () => {
   ]);
   for (const expected of [0, 1]) {
     const policy = { settings: { thresholds: { ceiling: 50_000 + expected } } };
-    await server.mutate("policies.save", { policy, expected, reason: "a version to list" });
+    const rollout = expected === 1 ? { strategy: "linear", share: 0.5, bake_s: 3_600 } : undefined;
+    await server.mutate("policies.save", { policy, expected, reason: "a version to list", rollout });
   }
   const { items } = await server.trpc<SessionPage>("sessions.list", { ...dayRange, q: session });
   sessionId = items[0]!.id;
@@ -97,6 +98,7 @@ const PROCEDURES: Record<string, string> = {
   "/api/v1/policy/versions": "policies.versions",
   "/api/v1/policy/versions/{generation}": "policies.version",
   "/api/v1/policy/harnesses": "policies.harnesses",
+  "/api/v1/policy/rollout": "policies.rollout",
   "/api/v1/policy/replays/{id}": "replays.status",
   "/api/v1/policy/replays/{id}/sessions/{session}": "replays.session",
   "/api/v1/projects": "projects.list",
@@ -109,6 +111,7 @@ const OTHERS = [
   "get /api/v1/policy",
   "put /api/v1/policy",
   "post /api/v1/policy/replays",
+  "post /api/v1/policy/rollout",
   "post /api/v1/policy/replays/{id}/cancel",
   "post /api/v1/projects",
   "patch /api/v1/projects/{id}",

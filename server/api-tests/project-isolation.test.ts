@@ -93,6 +93,12 @@ const PROCEDURES: Record<string, Row> = {
   "policies.versions": { kind: "query", shows: true },
   "policies.version": { kind: "query", input: () => ({ generation: 1 }), shows: true },
   "policies.harnesses": { kind: "query", shows: true },
+  "policies.rollout": { kind: "query", shows: true },
+  "policies.changeRollout": {
+    kind: "mutation",
+    input: () => ({ generation: 1, stage: 0, action: "halt" }),
+    shows: false,
+  },
   "policies.save": {
     kind: "mutation",
     input: () => ({ policy: {}, expected: 1, reason: "another" }),
@@ -239,6 +245,7 @@ describe("a key never reaches another project over HTTP", () => {
     "/api/v1/policy/versions",
     "/api/v1/policy/versions/1",
     "/api/v1/policy/harnesses",
+    "/api/v1/policy/rollout",
     `/api/v1/policy/replays/${replayId}`,
     `/api/v1/policy/replays/${replayId}/sessions/${sessionId}`,
     "/api/v1/projects",

@@ -104,7 +104,8 @@ async function makeSide(server: TestServer, name: string, word: string, turns: n
   expect(body.rejected).toEqual([]);
   await call(server, key.secret, "windows.set", { model: `model-${word}`, tokens: 50_000 }, "mutation");
   const layers = [{ scope: { harness: `${word}@host` }, settings: { thresholds: { ceiling: 40_000 } } }];
-  const saved = { policy: { layers }, expected: 0, reason: `for ${word}` };
+  const rollout = { strategy: "canary", harnesses: [`harness-${word}`], bake_s: 3_600 };
+  const saved = { policy: { layers }, expected: 0, reason: `for ${word}`, rollout };
   await call(server, key.secret, "policies.save", saved, "mutation");
   const page = await call<SessionPage>(server, key.secret, "sessions.list", dayRange, "query");
   const sessionId = page.items[0]!.id;

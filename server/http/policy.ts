@@ -10,15 +10,13 @@ import type { MachineEnv } from "./app.ts";
 export interface PolicyRoutesDeps {
   access: Pick<Access, "authorize">;
   policies: Pick<Policies, "bookOf" | "save">;
-  /** Epoch ms. */
-  clock: () => number;
 }
 
 const POLICY_BYTES = 1024 * 1024;
 const READ = ["policy:read", "read"] as const;
 
 /** `GET /api/v1/policy`: what a harness should run, or the whole policy; `PUT` saves a new version. */
-export function policyRoutes({ access, policies, clock }: PolicyRoutesDeps) {
+export function policyRoutes({ access, policies }: PolicyRoutesDeps) {
   return (app: Hono<MachineEnv>): void => {
     app.get("/api/v1/policy", async (c) => {
       // No quota: after a change, all harnesses of a key ask at the same moment. The answer comes from memory.
@@ -30,7 +28,7 @@ export function policyRoutes({ access, policies, clock }: PolicyRoutesDeps) {
       const answer =
         asked.harness === undefined && asked.model === undefined
           ? book.whole()
-          : book.answerFor(...subjectOf(parse(PolicyQuery, asked)), clock());
+          : book.answerFor(...subjectOf(parse(PolicyQuery, asked)));
       const tag = `"${answer.hash}"`;
       c.header("ETag", tag);
       if (matches(c.req.header("if-none-match"), tag)) return c.body(null, 304);
@@ -43,7 +41,7 @@ export function policyRoutes({ access, policies, clock }: PolicyRoutesDeps) {
       const body: unknown = await c.req.json().catch(() => {
         throw new PlimsollError("bad_request", "Send JSON.");
       });
-      const { policy, reason, from } = parse(SavePolicyInput, body);
+      const { policy, reason, from, rollout } = parse(SavePolicyInput, body);
       const generation = await policies.save({
         projectId: principal.projectId,
         body: policy,
@@ -51,6 +49,7 @@ export function policyRoutes({ access, policies, clock }: PolicyRoutesDeps) {
         reason,
         actor: actorOf(principal),
         ...(from && { from }),
+        ...(rollout && { rollout }),
       });
       c.header(GENERATION_HEADER, String(generation));
       return c.json((await policies.bookOf(principal.projectId)).whole());

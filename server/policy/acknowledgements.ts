@@ -62,6 +62,19 @@ export function addAcknowledgements(
   return from === Number.POSITIVE_INFINITY ? undefined : { acks: harnessAcks(marks.values()), from };
 }
 
+/** Fields of an acknowledgement with its id and time (epoch ms). */
+export type Said = Pick<
+  PolicyAckEvent,
+  "id" | "at" | "generation" | "hash" | "status" | "code" | "message" | "differences"
+>;
+
+/** All that a harness said of policies. */
+export function saidIn({ marks }: HarnessAcks): Said[] {
+  return [...marks.values()].map(
+    ({ facts, detail }): Said => ({ ...(detail as unknown as PolicyAckEvent), id: facts.id, at: facts.at }),
+  );
+}
+
 function harnessAcks(marks: Iterable<ReportedMark>): HarnessAcks {
   const all = [...marks];
   return { marks: new Map(all.map((mark) => [mark.facts.id, mark])), acks: all.map(acknowledgementOf) };

@@ -1,4 +1,4 @@
-import type { PolicyBody, PolicyMistake, RolloutStep } from "@plimsoll/protocol";
+import type { PolicyBody, PolicyMistake, RolloutPlan } from "@plimsoll/protocol";
 import { readPolicy } from "@plimsoll/protocol";
 import type { Logger } from "pino";
 import type { Actor } from "../audit/entry.ts";
@@ -8,6 +8,8 @@ import { PlimsollError } from "../errors.ts";
 import type { LiveHub } from "../live/hub.ts";
 import { hashOf } from "./hash.ts";
 import { PolicyBook } from "./policy-book.ts";
+import { ALL_HARNESSES, addStep, databaseTime, nextRevision } from "./policy-steps.ts";
+import { beginRollout, supersedeRollouts } from "./rollout-rows.ts";
 
 export interface PoliciesOptions {
   prisma: PrismaClient;
@@ -25,8 +27,8 @@ export interface SavedPolicy {
   expected: number;
   reason: string;
   actor: Actor;
-  /** Who is offered it; all harnesses by default. */
-  offer?: Pick<RolloutStep, "share" | "harnesses">;
+  /** All harnesses at once by default. */
+  rollout?: RolloutPlan;
   /** `history` judges what is recorded by it as well. */
   from?: "now" | "history";
   /** The generation that it repeats. */
@@ -35,7 +37,6 @@ export interface SavedPolicy {
 
 type Listener = (projectId: number, generation: number) => void;
 
-const ALL_HARNESSES = { share: 1, harnesses: [] };
 /** Milliseconds after which a cached policy is read again in the background, in case a message was lost. */
 const TRUST_MS = 30_000;
 
@@ -87,7 +88,11 @@ export class Policies {
   async save({ projectId, ...saved }: SavedPolicy): Promise<number> {
     const parsed = readPolicy(saved.body);
     if (!parsed.ok) throw invalidPolicy(parsed.mistakes);
-    const { prisma, clock, hub } = this.#options;
+    const plan =
+      saved.rollout === undefined || saved.rollout.strategy === "all_at_once" ? undefined : saved.rollout;
+    if (plan !== undefined && saved.from === "history")
+      throw new PlimsollError("invalid_field", HISTORY_AT_ONCE);
+    const { prisma, clock } = this.#options;
     const generation = await prisma.$transaction(async (tx) => {
       const revision = await nextRevision(tx, projectId);
       const newest = await tx.policyVersion.findFirst({
@@ -96,10 +101,7 @@ export class Policies {
       });
       const current = newest?.generation ?? 0;
       if (current !== saved.expected) throw policyChanged(saved.expected, current, newest, parsed.body);
-      // The database's clock, as every server sees it.
-      const [{ now } = { now: new Date() }] = await tx.$queryRaw<
-        { now: Date }[]
-      >`SELECT clock_timestamp() AS now`;
+      const now = await databaseTime(tx);
       const { actor } = saved;
       await tx.policyVersion.create({
         data: {
@@ -114,16 +116,11 @@ export class Policies {
           createdAt: now,
         },
       });
-      await tx.policyStep.create({
-        data: {
-          projectId,
-          revision,
-          generation: current + 1,
-          at: saved.from === "history" ? new Date(0) : now,
-          ...withOwnList(saved.offer ?? ALL_HARNESSES),
-          createdAt: now,
-        },
-      });
+      await supersedeRollouts(tx, projectId, now);
+      const offer =
+        plan === undefined ? ALL_HARNESSES : await beginRollout(tx, projectId, current + 1, plan, now);
+      const at = saved.from === "history" ? new Date(0) : now;
+      await addStep(tx, { projectId, revision, generation: current + 1, at, createdAt: now, ...offer });
       await addEntry(tx, clock(), {
         actor,
         action: saved.restores === undefined ? "policy_saved" : "policy_rolled_back",
@@ -133,9 +130,14 @@ export class Policies {
       });
       return current + 1;
     });
-    await this.#read(projectId);
-    hub.policyChanged(projectId);
+    await this.changed(projectId);
     return generation;
+  }
+
+  /** Reads a project's policy again after a step was committed, and tells everybody. */
+  async changed(projectId: number): Promise<void> {
+    await this.#read(projectId);
+    this.#options.hub.policyChanged(projectId);
   }
 
   stop(): void {
@@ -167,22 +169,8 @@ export class Policies {
   }
 }
 
-/** Copies the list, because Prisma takes no readonly array. */
-const withOwnList = ({ share, harnesses }: Pick<RolloutStep, "share" | "harnesses">) => ({
-  share,
-  harnesses: [...harnesses],
-});
-
-type Transaction = Parameters<Parameters<PrismaClient["$transaction"]>[0]>[0];
-
-/** The number of the next step. Locks the project's policy until the transaction ends. */
-async function nextRevision(tx: Pick<Transaction, "$queryRaw">, projectId: number): Promise<number> {
-  const [project] = await tx.$queryRaw<{ revision: number }[]>`
-    UPDATE projects SET policy_revision = policy_revision + 1 WHERE id = ${projectId} AND deleting_at IS NULL
-    RETURNING policy_revision AS revision`;
-  if (project === undefined) throw new PlimsollError("not_found", `There is no project ${projectId}.`);
-  return project.revision;
-}
+const HISTORY_AT_ONCE =
+  "rollout: a policy for history counts for all harnesses. Leave out the rollout, or let the policy count from now on.";
 
 export function invalidPolicy(mistakes: readonly PolicyMistake[]): PlimsollError {
   const [first] = mistakes;

@@ -91,9 +91,12 @@ export class PolicyBook {
     return this.#whole;
   }
 
-  /** The policy that a harness is offered. Cached by harness and model. `now` in epoch ms. */
-  answerFor(harness: string, model: string | undefined, now: number): PolicyAnswer {
-    const version = versionFor(this.versions, harness, now);
+  /**
+   * The policy that a harness is offered, by the newest steps: none of them is planned for later, and a clock that is behind must not
+   * hide one. Cached by harness and model.
+   */
+  answerFor(harness: string, model: string | undefined): PolicyAnswer {
+    const version = versionFor(this.versions, harness, Number.POSITIVE_INFINITY);
     // Generation 0 holds the thresholds from before policies existed.
     if (version === undefined || version.generation === 0) return NO_POLICY;
     const key = JSON.stringify([version.generation, harness, model]);
@@ -104,6 +107,14 @@ export class PolicyBook {
       this.#answers.set(key, answer);
     }
     return answer;
+  }
+
+  /** A version, and the newest one before it that all harnesses were offered. */
+  withPrevious(generation: number): { body: PolicyBody; previous: PolicyBody } | undefined {
+    const at = this.versions.findIndex((version) => version.generation === generation);
+    if (at < 0) return undefined;
+    const previous = this.versions.slice(0, at).findLast(({ steps }) => steps.at(-1)?.share === 1);
+    return { body: this.versions[at]!.body, previous: (previous ?? NO_VERSION).body };
   }
 
   /**

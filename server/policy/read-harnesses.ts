@@ -1,23 +1,12 @@
-import type {
-  PolicyAckEvent,
-  PolicyHarnessList,
-  PolicyHarnessView,
-  ThresholdTimeline,
-} from "@plimsoll/protocol";
+import type { PolicyHarnessList, PolicyHarnessView, ThresholdTimeline } from "@plimsoll/protocol";
 import { convergenceOf, latestSaid, lineOf, notEffective } from "@plimsoll/protocol";
 import type { Harness } from "../db/generated/client.ts";
 import { type FreshReader, iso, LIVE_FOR, queriesOf, type Reader } from "../telemetry/reader.ts";
-import { type HarnessAcks, readAcknowledgements } from "./acknowledgements.ts";
+import { type HarnessAcks, readAcknowledgements, saidIn } from "./acknowledgements.ts";
 
 /** Instances in one answer, and compactions that are looked at. */
 const MOST_HARNESSES = 500;
 const MOST_COMPACTIONS = 2_000;
-
-/** Fields of an acknowledgement with its id and time (epoch ms). */
-type Said = Pick<
-  PolicyAckEvent,
-  "id" | "at" | "generation" | "hash" | "status" | "code" | "message" | "differences"
->;
 
 /** How far each harness instance is with its policy: those heard from last, first. */
 export async function readPolicyHarnesses(reader: FreshReader): Promise<PolicyHarnessList> {
@@ -46,16 +35,14 @@ export async function readPolicyHarnesses(reader: FreshReader): Promise<PolicyHa
 function harnessView(
   { policy, now }: Reader,
   row: Harness,
-  { marks, acks }: HarnessAcks,
+  known: HarnessAcks,
   shares: readonly number[],
 ): PolicyHarnessView {
   const { instance } = row;
-  const { generation, hash } = policy.answerFor(instance, undefined, now);
-  const said = [...marks.values()].map(
-    ({ facts, detail }): Said => ({ ...(detail as unknown as PolicyAckEvent), id: facts.id, at: facts.at }),
-  );
+  const { generation, hash } = policy.answerFor(instance, undefined);
+  const said = saidIn(known);
   const latest = latestSaid(said);
-  const runs = policy.timelineOf(instance, acks).at(now, undefined);
+  const runs = policy.timelineOf(instance, known.acks).at(now, undefined);
   const isAcknowledged = Object.values(runs.sources).includes("acknowledged");
   return {
     instance,

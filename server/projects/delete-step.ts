@@ -29,6 +29,7 @@ export const PROJECT_TABLES: Readonly<Record<string, string>> = {
   ingest_counts: "day, outcome",
   policy_versions: "generation",
   policy_steps: "revision",
+  policy_rollouts: "generation",
 };
 
 const STATEMENTS = Object.entries(PROJECT_TABLES).map(

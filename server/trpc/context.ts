@@ -8,6 +8,7 @@ import type { Demo } from "../demo/run.ts";
 import type { Command } from "../ingest/journal-entry.ts";
 import type { Policies } from "../policy/policies.ts";
 import type { ReplayJobs } from "../policy/replay/jobs.ts";
+import type { Rollouts } from "../policy/rollouts.ts";
 import type { Projects } from "../projects/projects.ts";
 import type { SharedReads } from "../shared-reads.ts";
 import type { Behind, FreshnessSource } from "../telemetry/reader.ts";
@@ -29,6 +30,7 @@ export interface Services {
   command: (projectId: number, command: Command) => Promise<void>;
   freshness: FreshnessSource;
   policies: Pick<Policies, "bookOf" | "save">;
+  rollouts: Pick<Rollouts, "read" | "change">;
   replays: Pick<ReplayJobs, "start" | "view" | "session" | "cancel">;
   /** Bounds the calls of each key. */
   reads: Quota;

@@ -1,10 +1,12 @@
 import {
+  ChangeRolloutCall,
   PolicyGenerationQuery,
   PolicyHarnessList,
   PolicyVersionDetail,
   PolicyVersionPage,
   PolicyVersionsQuery,
   RollbackPolicyCall,
+  RolloutAnswer,
   SavePolicyCall,
   WholePolicy,
 } from "@plimsoll/protocol";
@@ -65,19 +67,22 @@ export const policies = router({
   save: procedure("policy:write")
     .input(SavePolicyCall)
     .output(WholePolicy)
-    .mutation(async ({ ctx: { principal, services }, input: { policy, expected, reason, from } }) => {
-      const { projectId } = principal;
-      const actor = actorOf(principal);
-      await services.policies.save({
-        projectId,
-        body: policy,
-        expected,
-        reason,
-        actor,
-        ...(from && { from }),
-      });
-      return (await services.policies.bookOf(projectId)).whole();
-    }),
+    .mutation(
+      async ({ ctx: { principal, services }, input: { policy, expected, reason, from, rollout } }) => {
+        const { projectId } = principal;
+        const actor = actorOf(principal);
+        await services.policies.save({
+          projectId,
+          body: policy,
+          expected,
+          reason,
+          actor,
+          ...(from && { from }),
+          ...(rollout && { rollout }),
+        });
+        return (await services.policies.bookOf(projectId)).whole();
+      },
+    ),
 
   rollback: procedure("policy:write")
     .input(RollbackPolicyCall)
@@ -95,4 +100,34 @@ export const policies = router({
       });
       return (await services.policies.bookOf(projectId)).whole();
     }),
+
+  rollout: freshProcedure("read")
+    .meta({
+      openapi: {
+        method: "GET",
+        path: "/api/v1/policy/rollout",
+        tags,
+        summary: "The newest rollout in stages: how far it is, and what it waits for",
+      },
+    })
+    .input(z.object({}).optional())
+    .output(answer(RolloutAnswer))
+    .query(async ({ ctx: { principal, services } }) => ({
+      rollout: (await services.rollouts.read(principal.projectId)) ?? null,
+    })),
+
+  changeRollout: procedure("policy:write")
+    .meta({
+      openapi: {
+        method: "POST",
+        path: "/api/v1/policy/rollout",
+        tags,
+        summary: "Advances, halts or resumes a rollout",
+      },
+    })
+    .input(ChangeRolloutCall)
+    .output(RolloutAnswer)
+    .mutation(async ({ ctx: { principal, services }, input }) => ({
+      rollout: await services.rollouts.change(principal.projectId, input, actorOf(principal)),
+    })),
 });

@@ -19,6 +19,9 @@ export const AUDIT_ACTIONS = [
   "project_deleted",
   "policy_saved",
   "policy_rolled_back",
+  "rollout_advanced",
+  "rollout_halted",
+  "rollout_resumed",
   "backup_written",
   "backup_restored",
 ] as const;
@@ -37,7 +40,7 @@ export const AUDIT_TOPICS = {
     "project_unarchived",
     "project_deleted",
   ],
-  policies: ["policy_saved", "policy_rolled_back"],
+  policies: ["policy_saved", "policy_rolled_back", "rollout_advanced", "rollout_halted", "rollout_resumed"],
   backups: ["backup_written", "backup_restored"],
 } as const satisfies Record<string, readonly AuditAction[]>;
 export type AuditTopic = keyof typeof AUDIT_TOPICS;

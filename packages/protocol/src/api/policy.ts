@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { POLICY_ACK_CODES, PolicyAckEvent } from "../events/events.ts";
 import { PolicyBody, PolicySettings } from "../policy/policy-schema.ts";
+import { RolloutPlan } from "../policy/rollout.ts";
 
 /** Header of every answer to events and policies: the project's newest generation. */
 export const GENERATION_HEADER = "Plimsoll-Policy-Generation";
@@ -44,6 +45,8 @@ export const SavePolicyInput = z.object({
   policy: z.unknown(),
   reason: z.string().trim().min(3, "say why, in a few words").max(500),
   from: z.enum(POLICY_STARTS).optional(),
+  /** To all harnesses at once by default. */
+  rollout: RolloutPlan.optional(),
 });
 export type SavePolicyInput = z.infer<typeof SavePolicyInput>;
 

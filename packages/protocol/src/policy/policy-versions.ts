@@ -1,9 +1,6 @@
 import type { PolicyBody } from "./policy-schema.ts";
 
-/**
- * From a time on, a version is offered to a share of the harnesses, and to some by name. Halting a rollout is a step that offers it
- * to nobody.
- */
+/** From a time on, a version is offered to a share of the harnesses, and to some by name. */
 export interface RolloutStep {
   /** Epoch ms. */
   at: number;
@@ -36,9 +33,20 @@ export function versionFor(
   });
 }
 
-function isOffered({ share, harnesses }: RolloutStep, generation: number, harness: string): boolean {
+/** Whether a step offers a version to a harness. */
+export function isOffered(
+  { share, harnesses }: Pick<RolloutStep, "share" | "harnesses">,
+  generation: number,
+  harness: string,
+): boolean {
   if (share >= 1) return true;
   return harnesses.includes(harness) || placeOf(generation, harness) < share;
+}
+
+/** The harness that gets a version first; undefined if there is none. */
+export function firstInLine(generation: number, harnesses: readonly string[]): string | undefined {
+  const places = harnesses.map((harness) => ({ harness, place: placeOf(generation, harness) }));
+  return places.sort((one, other) => one.place - other.place)[0]?.harness;
 }
 
 /**

@@ -1,0 +1,58 @@
+import { z } from "zod";
+import { POLICY_ACK_CODES } from "../events/events.ts";
+import { HALT_REASONS, ROLLOUT_ACTIONS, ROLLOUT_STATES, ROLLOUT_WAITS } from "../policy/rollout.ts";
+
+const time = z.iso.datetime({ offset: true });
+const count = z.number().int().nonnegative();
+const EventRateView = z.object({ events: count, turns: count });
+const RateChangeView = z.object({ before: EventRateView, since: EventRateView });
+
+/** The newest rollout of a policy in stages. */
+export const RolloutView = z.object({
+  generation: count,
+  strategy: z.enum(["canary", "linear"]),
+  state: z.enum(ROLLOUT_STATES),
+  /** Why it was halted. */
+  halt_reason: z.enum(HALT_REASONS).nullable(),
+  /** Index in `stages`. */
+  stage: count,
+  /** Since when the stage lasts. */
+  since: time,
+  /** To whom each stage offers the version: a share of the harnesses (0 to 1), and some by name. */
+  stages: z.array(z.object({ share: z.number(), harnesses: z.array(z.string()) })),
+  /** Seconds for which a stage lasts at least. */
+  bake_s: count,
+  /** What the next stage waits for; null unless the rollout is running. */
+  waits_for: z.enum(ROLLOUT_WAITS).nullable(),
+  /** When the stage has lasted long enough; null unless the rollout is running. */
+  next_at: time.nullable(),
+  ended_at: time.nullable(),
+  /** Instances heard from lately that are offered the version, and how many of them run it. */
+  offered: count,
+  applied: count,
+  /** Those that rejected it; at most 20. */
+  rejected: z.array(
+    z.object({
+      instance: z.string(),
+      code: z.enum(POLICY_ACK_CODES).nullable(),
+      message: z.string().nullable(),
+    }),
+  ),
+  /** Of the same harnesses before and since they applied it. */
+  restarts: RateChangeView,
+  /** Of thresholds that it leaves as they were. */
+  crossings: RateChangeView,
+});
+export type RolloutView = z.infer<typeof RolloutView>;
+
+export const RolloutAnswer = z.object({ rollout: RolloutView.nullable() });
+export type RolloutAnswer = z.infer<typeof RolloutAnswer>;
+
+export const ChangeRolloutCall = z.object({
+  /** Of the rollout that was seen. */
+  generation: count,
+  /** The stage that was seen, so that a rollout that went on meanwhile is not advanced twice. */
+  stage: count,
+  action: z.enum(ROLLOUT_ACTIONS),
+});
+export type ChangeRolloutCall = z.infer<typeof ChangeRolloutCall>;

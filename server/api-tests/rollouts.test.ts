@@ -1,0 +1,280 @@
+import type {
+  AuditPage,
+  ErrorBody,
+  PolicyAnswer,
+  RolloutAnswer,
+  RolloutView,
+  WholePolicy,
+} from "@plimsoll/protocol";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { emptyDatabase } from "../testing/database.ts";
+import { startTestServer, type TestServer } from "../testing/server.ts";
+import { until } from "../testing/until.ts";
+import { caughtUp, sendAndWait, turn, unique } from "./support.ts";
+
+let database: Awaited<ReturnType<typeof emptyDatabase>>;
+let a: TestServer;
+let b: TestServer;
+let fleet: string[];
+
+const MINUTE = 60_000;
+
+beforeAll(async () => {
+  database = await emptyDatabase();
+  a = await startTestServer({ databaseUrl: database.url });
+  b = await startTestServer({ databaseUrl: database.url });
+  fleet = Array.from({ length: 20 }, (_, n) => `mine@vm-${n}`);
+  await sendAndWait(
+    a,
+    fleet.map((harness) => turn(unique("session"), 1_000, { harness })),
+  );
+});
+afterEach(async () => {
+  await Promise.all([a.expectHealthy(), b.expectHealthy()]);
+});
+afterAll(async () => {
+  await Promise.all([a?.stop(), b?.stop()]);
+  await database?.close();
+});
+
+async function put(server: TestServer, ceiling: number, rollout?: object, more: object = {}) {
+  const { generation } = (await server.get<WholePolicy>("/api/v1/policy")).body;
+  return server.request<WholePolicy & ErrorBody>("/api/v1/policy", {
+    method: "PUT",
+    headers: { "content-type": "application/json", "if-match": `"${generation}"` },
+    body: JSON.stringify({
+      policy: { settings: { thresholds: { ceiling } } },
+      reason: "a test",
+      rollout,
+      ...more,
+    }),
+  });
+}
+
+async function save(ceiling: number, rollout?: object): Promise<number> {
+  const { status, body, text } = await put(a, ceiling, rollout);
+  expect(status, text).toBe(200);
+  return body.generation;
+}
+
+const rolloutOf = async (server = a): Promise<RolloutView> =>
+  (await server.get<RolloutAnswer>("/api/v1/policy/rollout")).body.rollout!;
+
+const policyOf = async (harness: string, server = a): Promise<PolicyAnswer> =>
+  (await server.get<PolicyAnswer>(`/api/v1/policy?harness=${encodeURIComponent(harness)}`)).body;
+
+/** Instances that are offered a generation. */
+async function offered(generation: number, server = a): Promise<string[]> {
+  const answers = await Promise.all(
+    fleet.map(async (harness) => (await policyOf(harness, server)).generation),
+  );
+  return fleet.filter((_, index) => answers[index] === generation);
+}
+
+async function acknowledge(harness: string, more: object = {}): Promise<void> {
+  const { generation, hash } = await policyOf(harness);
+  const id = unique("ack");
+  const ack = {
+    id,
+    type: "policy_ack",
+    at: Date.now(),
+    harness,
+    generation,
+    hash,
+    status: "applied",
+    ...more,
+  };
+  expect((await sendAndWait(a, [ack])).body).toMatchObject({ accepted: 1 });
+}
+
+const change = (action: string, { generation, stage }: RolloutView, server = a) =>
+  server.request<RolloutAnswer & ErrorBody>("/api/v1/policy/rollout", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ generation, stage, action }),
+  });
+
+const reached = (state: string, server = a) => until(async () => (await rolloutOf(server)).state === state);
+
+describe("a rollout", () => {
+  it("offers a version to the canaries, and to all after one of them applied it", async () => {
+    const before = await save(50_000);
+    const generation = await save(40_000, { strategy: "canary", share: 0.3, bake_s: 1 });
+    const canaries = await offered(generation);
+    expect(canaries.length).toBeGreaterThan(0);
+    expect(canaries.length).toBeLessThan(fleet.length);
+    expect(await offered(generation, b)).toEqual(canaries);
+    expect(await offered(before)).toHaveLength(fleet.length - canaries.length);
+    await until(async () => (await rolloutOf()).waits_for === "application");
+    expect(await rolloutOf(b)).toMatchObject({ generation, state: "running", stage: 0, applied: 0 });
+    await acknowledge(canaries[0]!);
+    await reached("finished");
+    expect(await offered(generation)).toEqual(fleet);
+    await until(async () => (await offered(generation, b)).length === fleet.length);
+    expect(await rolloutOf()).toMatchObject({
+      stage: 1,
+      applied: 1,
+      waits_for: null,
+      ended_at: expect.any(String),
+    });
+  });
+
+  it("names its canaries, and finds one if the share reaches nobody", async () => {
+    const generation = await save(41_000, {
+      strategy: "canary",
+      share: 0,
+      harnesses: [fleet[3]],
+      bake_s: 600,
+    });
+    expect(await offered(generation)).toEqual([fleet[3]]);
+    const next = await save(42_000, { strategy: "canary", share: 0.000_001, bake_s: 600 });
+    expect(await offered(next)).toHaveLength(1);
+    expect((await rolloutOf()).stages[0]!.harnesses).toEqual(await offered(next));
+  });
+
+  it("goes on in equal steps", async () => {
+    const generation = await save(43_000, { strategy: "linear", share: 0.4, bake_s: 600 });
+    const sizes = [(await offered(generation)).length];
+    for (const stage of [0, 1]) {
+      const { status, body } = await change("advance", await rolloutOf(), stage === 0 ? a : b);
+      expect(status).toBe(200);
+      expect(body.rollout!.stage).toBe(stage + 1);
+      await until(async () => (await offered(generation)).length > sizes.at(-1)!);
+      sizes.push((await offered(generation)).length);
+    }
+    expect(sizes.at(-1)).toBe(fleet.length);
+    expect(await rolloutOf()).toMatchObject({
+      state: "finished",
+      stages: [{ share: 0.4 }, { share: 0.8 }, { share: 1 }],
+    });
+  });
+
+  it("halts as soon as a harness rejects the version, and the others keep the old one", async () => {
+    const before = await save(50_000);
+    const generation = await save(1, { strategy: "canary", share: 0.3, bake_s: 600 });
+    const canaries = await offered(generation);
+    const message = "thresholds.ceiling is 1, and this harness takes at least 5000";
+    await acknowledge(canaries[0]!, { status: "rejected", code: "out_of_bounds", message });
+    await reached("halted");
+    expect(await rolloutOf(b)).toMatchObject({
+      halt_reason: "rejected",
+      rejected: [{ instance: canaries[0], code: "out_of_bounds", message }],
+      next_at: null,
+    });
+    expect(await offered(before)).toHaveLength(fleet.length - canaries.length);
+    const { body } = await a.get<AuditPage>("/api/v1/audit?topic=policies&limit=1");
+    expect(body.items[0]).toMatchObject({
+      action: "rollout_halted",
+      actor: { kind: "server" },
+      target: `generation ${generation}`,
+      detail: "a harness rejected it",
+    });
+  });
+
+  it("that is resumed does not halt at the same rejection again", async () => {
+    const seen = await rolloutOf();
+    expect((await change("resume", seen)).body.rollout).toMatchObject({
+      state: "running",
+      halt_reason: null,
+    });
+    const canaries = await offered(seen.generation);
+    expect((await change("halt", await rolloutOf())).body.rollout).toMatchObject({ halt_reason: "asked" });
+    await change("resume", await rolloutOf(), b);
+    await acknowledge(canaries[1]!, { status: "rejected", code: "out_of_bounds" });
+    await reached("halted");
+    expect((await rolloutOf()).rejected).toHaveLength(2);
+  });
+
+  it("halts at a rise in restarts, and not at as many as before", async () => {
+    await save(50_000);
+    const generation = await save(40_000, { strategy: "canary", share: 0.3, bake_s: 600 });
+    const [canary] = await offered(generation);
+    const harness = canary!;
+    const now = Date.now();
+    const history = (from: number, restarts: number, name: string) => {
+      const session = unique(name);
+      return [
+        ...Array.from({ length: 100 }, (_, n) => turn(session, 1_000 + n, { harness, at: from + n * 1_000 })),
+        ...Array.from({ length: restarts }, (_, n) => ({
+          id: unique("restart"),
+          type: "restarted" as const,
+          harness,
+          session,
+          at: from + 500 + n * 10_000,
+          number: n + 1,
+          previous_turns: 10,
+          carryover_turns: 0,
+          reason: "a test",
+        })),
+      ];
+    };
+    expect((await sendAndWait(a, history(now - 40 * MINUTE, 2, "before"))).body.rejected).toEqual([]);
+    await acknowledge(harness, { at: now - 10 * MINUTE });
+    await sendAndWait(a, history(now - 8 * MINUTE, 3, "calm"));
+    await until(async () => (await rolloutOf()).restarts.since.turns === 100);
+    expect(await rolloutOf()).toMatchObject({
+      state: "running",
+      restarts: { before: { events: 2 }, since: { events: 3, turns: 100 } },
+    });
+    await sendAndWait(b, history(now - 4 * MINUTE, 9, "wild"));
+    await reached("halted");
+    expect(await rolloutOf()).toMatchObject({
+      halt_reason: "more_restarts",
+      restarts: { since: { events: 12, turns: 200 } },
+    });
+  });
+
+  it("ends when a newer version is saved or an old one restored", async () => {
+    const first = await save(44_000, { strategy: "canary", bake_s: 600 });
+    const generation = await save(45_000);
+    expect(await rolloutOf()).toMatchObject({ generation: first, state: "superseded" });
+    expect(await offered(generation)).toEqual(fleet);
+    expect((await change("resume", await rolloutOf())).body.error).toMatchObject({ code: "conflict" });
+  });
+
+  it("is advanced once if two people press at the same time", async () => {
+    await save(46_000, { strategy: "linear", share: 0.1, bake_s: 600 });
+    const seen = await rolloutOf();
+    const answers = await Promise.all([a, b, a, b].map((server) => change("advance", seen, server)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409]);
+    expect((await rolloutOf()).stage).toBe(1);
+  });
+
+  it("refuses plans that make no sense, with the field", async () => {
+    for (const [rollout, field] of [
+      [{ strategy: "canary", share: 0, bake_s: 1 }, "rollout.share"],
+      [{ strategy: "canary", share: 1, bake_s: 1 }, "rollout.share"],
+      [{ strategy: "canary", bake_s: 0 }, "rollout.bake_s"],
+      [{ strategy: "linear", bake_s: 1 }, "rollout.share"],
+      [{ strategy: "slowly" }, "rollout.strategy"],
+    ] as const) {
+      const { status, body } = await put(a, 47_000, rollout);
+      expect([status, body.error.message.split(":")[0]]).toEqual([400, field]);
+    }
+    const { body } = await put(a, 47_000, { strategy: "canary", bake_s: 1 }, { from: "history" });
+    expect(body.error.message).toContain("rollout");
+  });
+});
+
+it("goes on after the only server was killed in the middle", async () => {
+  const own = await emptyDatabase();
+  let server = await startTestServer({ databaseUrl: own.url });
+  try {
+    await sendAndWait(server, [turn(unique("session"), 1_000, { harness: "mine@1" })]);
+    await put(server, 50_000, { strategy: "canary", bake_s: 1 });
+    await until(async () => (await rolloutOf(server)).waits_for === "application");
+    await server.stop("SIGKILL");
+    server = await startTestServer({ databaseUrl: own.url });
+    await caughtUp(server);
+    expect(await rolloutOf(server)).toMatchObject({ state: "running", stage: 0 });
+    const { generation, hash } = await policyOf("mine@1", server);
+    const ack = { id: "ack", type: "policy_ack", at: Date.now(), harness: "mine@1", generation, hash };
+    await sendAndWait(server, [{ ...ack, status: "applied" }]);
+    await reached("finished", server);
+    expect((await policyOf("somebody@else", server)).generation).toBe(1);
+    await server.expectHealthy();
+  } finally {
+    await server.stop();
+    await own.close();
+  }
+});

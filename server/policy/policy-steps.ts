@@ -1,0 +1,51 @@
+import type { RolloutStep } from "@plimsoll/protocol";
+import type { PrismaClient } from "../db/client.ts";
+import { PlimsollError } from "../errors.ts";
+
+export type Transaction = Parameters<Parameters<PrismaClient["$transaction"]>[0]>[0];
+
+/** To whom a step offers a version. */
+export type Offer = Omit<RolloutStep, "at">;
+
+export const ALL_HARNESSES: Offer = { share: 1, harnesses: [] };
+
+/**
+ * The number of the next step. Locks the project's policy until the transaction ends.
+ * @throws PlimsollError `not_found`
+ */
+export async function nextRevision(tx: Pick<Transaction, "$queryRaw">, projectId: number): Promise<number> {
+  const [project] = await tx.$queryRaw<{ revision: number }[]>`
+    UPDATE projects SET policy_revision = policy_revision + 1 WHERE id = ${projectId} AND deleting_at IS NULL
+    RETURNING policy_revision AS revision`;
+  if (project === undefined) throw new PlimsollError("not_found", `There is no project ${projectId}.`);
+  return project.revision;
+}
+
+/** The database's clock, as every server sees it. */
+export async function databaseTime(client: Pick<Transaction, "$queryRaw">): Promise<Date> {
+  const [row] = await client.$queryRaw<{ now: Date }[]>`SELECT clock_timestamp() AS now`;
+  return row!.now;
+}
+
+export interface NewStep extends Offer {
+  projectId: number;
+  revision: number;
+  generation: number;
+  at: Date;
+  createdAt: Date;
+}
+
+/** Steps of a version count by time; a clock that was set back must not put a step before the one it follows. */
+export async function addStep(
+  tx: Pick<Transaction, "policyStep">,
+  { harnesses, ...step }: NewStep,
+): Promise<void> {
+  const { projectId, generation } = step;
+  const last = await tx.policyStep.findFirst({
+    where: { projectId, generation },
+    orderBy: { revision: "desc" },
+  });
+  const at = last !== null && last.at > step.at ? last.at : step.at;
+  // Copied, because Prisma takes no readonly array.
+  await tx.policyStep.create({ data: { ...step, at, harnesses: [...harnesses] } });
+}
