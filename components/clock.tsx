@@ -1,7 +1,7 @@
 "use client";
 
 import { createContext, type ReactNode, useContext, useEffect, useState, useSyncExternalStore } from "react";
-import { ago, agoStep, fullTime, NONE } from "./format.ts";
+import { ago, agoStep, fullTime, NONE, within } from "./format.ts";
 
 const MINUTE = 60_000;
 const Start = createContext(0);
@@ -112,6 +112,18 @@ export function Ago({ at, className }: { at: string | null; className?: string }
   return (
     <time dateTime={at} title={mounted ? fullTime(time) : at} className={className}>
       {ago(time, now)}
+    </time>
+  );
+}
+
+/** How long it takes until a time, such as `in 4 min`, with the exact local time on hover. */
+export function Remaining({ until }: { until: string }) {
+  const mounted = useMounted();
+  const time = Date.parse(until);
+  const now = useNow((last) => agoStep(last, time));
+  return (
+    <time dateTime={until} title={mounted ? fullTime(time) : until}>
+      {within(time, now)}
     </time>
   );
 }

@@ -15,6 +15,7 @@ import {
   rangeText,
   shortTime,
   signed,
+  within,
 } from "./format.ts";
 
 test.each([
@@ -103,6 +104,19 @@ test.each([
   [90_000_000, "1 d 1 h"],
 ])("duration(%d) is %s", (ms, text) => {
   expect(duration(ms)).toBe(text);
+});
+
+test.each([
+  [-1, "now"],
+  [0, "now"],
+  [1, "in 1 s"],
+  [59_000, "in 59 s"],
+  [61_000, "in 2 min"],
+  [3 * 3_600_000, "in 3 h"],
+  [72 * 3_600_000, "in 3 d"],
+])("%d ms before a time it is %s", (left, text) => {
+  const now = 1_800_000_000_000;
+  expect(within(now + left, now)).toBe(text);
 });
 
 describe("times", () => {

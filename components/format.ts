@@ -64,6 +64,16 @@ export function ago(at: number, now: number): string {
   return `${Math.floor(passed / DAY)} d ago`;
 }
 
+/** in 18 s, in 3 min. A time that has passed is now. */
+export function within(at: number, now: number): string {
+  const left = at - now;
+  if (left <= 0) return "now";
+  if (left < MINUTE) return `in ${Math.ceil(left / SECOND)} s`;
+  if (left < HOUR) return `in ${Math.ceil(left / MINUTE)} min`;
+  if (left < 2 * DAY) return `in ${Math.ceil(left / HOUR)} h`;
+  return `in ${Math.ceil(left / DAY)} d`;
+}
+
 /** Milliseconds until the result of `ago` can change. */
 export function agoStep(at: number, now: number): number {
   const passed = now - at;

@@ -4,7 +4,12 @@ import type { ChangedMessage } from "@plimsoll/protocol";
 export type Urgency = "fast" | "slow";
 
 // The fleet query has its own refresh: see refresh-fleet.ts.
-const FAST: ReadonlySet<string> = new Set(["status", "sessions.list", "policies.harnesses"]);
+const FAST: ReadonlySet<string> = new Set([
+  "status",
+  "sessions.list",
+  "policies.harnesses",
+  "policies.rollout",
+]);
 const SLOW: ReadonlySet<string> = new Set(["series", "harnesses", "ingest.counts", "windows.list"]);
 const PER_SESSION: ReadonlySet<string> = new Set(["sessions.get", "sessions.chart", "sessions.turns"]);
 /** An infinite query refetches every loaded page. With more pages than this, it is refetched slowly. */

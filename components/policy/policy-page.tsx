@@ -13,6 +13,7 @@ import { SelectMenu } from "../ui/select-menu.tsx";
 import { NotLoaded, Skeleton } from "../ui/states.tsx";
 import { HarnessStates } from "./harness-states.tsx";
 import { LinePreview } from "./line-preview.tsx";
+import { RolloutBanner } from "./rollout-banner.tsx";
 import { SaveDialog } from "./save-dialog.tsx";
 import { withPreset } from "./scope.ts";
 import { scopeKey, scopeOf } from "./scope-key.ts";
@@ -56,6 +57,7 @@ function Policies({ newest }: { newest: WholePolicy }) {
   return (
     <div className="grid items-start gap-4 xl:grid-cols-[minmax(0,1fr)_380px]">
       <div className="grid min-w-0 gap-4">
+        <RolloutBanner onSaved={draft.reset} />
         <section aria-label="Policy" className="panel min-w-0 p-5">
           <Toolbar draft={draft} onSave={() => setSaving(true)} />
           {isBehind && draft.isChanged && (

@@ -11,6 +11,7 @@ import { FormError, TextField } from "../ui/field.tsx";
 import { Radios } from "../ui/radios.tsx";
 import { conflictOf } from "./conflict.ts";
 import { PolicyDiff } from "./policy-diff.tsx";
+import { AT_ONCE, planOf, RolloutChoice } from "./rollout-choice.tsx";
 
 interface Props {
   base: WholePolicy;
@@ -34,6 +35,7 @@ export function SaveDialog({ base, policy, onSaved, onRebase, onTakeTheirs, onCl
   const client = useQueryClient();
   const [reason, setReason] = useState("");
   const [from, setFrom] = useState<"now" | "history">("now");
+  const [rollout, setRollout] = useState(AT_ONCE);
   const save = useMutation(
     trpc.policies.save.mutationOptions({
       onSuccess: (saved) => {
@@ -47,7 +49,8 @@ export function SaveDialog({ base, policy, onSaved, onRebase, onTakeTheirs, onCl
 
   function submit(event: FormEvent) {
     event.preventDefault();
-    save.mutate({ policy, expected: base.generation, reason: reason.trim(), from });
+    const plan = from === "now" ? planOf(rollout) : undefined;
+    save.mutate({ policy, expected: base.generation, reason: reason.trim(), from, rollout: plan });
   }
 
   if (conflict !== undefined)
@@ -100,6 +103,7 @@ export function SaveDialog({ base, policy, onSaved, onRebase, onTakeTheirs, onCl
             This takes a while and goes on in the background.
           </p>
         )}
+        {from === "now" && <RolloutChoice value={rollout} onChange={setRollout} />}
         {save.isError && <FormError>{save.error.message}</FormError>}
         <div className="mt-4 flex justify-end gap-2">
           <Button onClick={onClose}>Cancel</Button>

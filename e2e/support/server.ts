@@ -61,6 +61,12 @@ export class PlimsollServer {
     if (code !== 0) throw new Error(`The server exited with ${code}:\n${server.output()}`);
   }
 
+  /** Ends the process as a power cut does. The data stay. */
+  async kill(): Promise<void> {
+    await this.#running.kill9();
+    this.#server = undefined;
+  }
+
   async stop(): Promise<void> {
     try {
       await this.end();

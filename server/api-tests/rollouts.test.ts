@@ -263,7 +263,7 @@ it("goes on after the only server was killed in the middle", async () => {
     await sendAndWait(server, [turn(unique("session"), 1_000, { harness: "mine@1" })]);
     await put(server, 50_000, { strategy: "canary", bake_s: 1 });
     await until(async () => (await rolloutOf(server)).waits_for === "application");
-    await server.stop("SIGKILL");
+    await server.kill9();
     server = await startTestServer({ databaseUrl: own.url });
     await caughtUp(server);
     expect(await rolloutOf(server)).toMatchObject({ state: "running", stage: 0 });

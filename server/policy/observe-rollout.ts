@@ -55,8 +55,8 @@ export async function observeRollout(
       from: at - Math.min(LONGEST_BEFORE, Math.max(SHORTEST_BEFORE, now - at)),
     }),
   );
-  const bodies = book.withPrevious(generation);
-  const unmoved = bodies === undefined ? [] : unmovedThresholds(bodies.previous, bodies.body);
+  const body = book.bodyOf(generation);
+  const unmoved = body === undefined ? [] : unmovedThresholds(book.previous(generation).body, body);
   return {
     offered,
     applied: applied.map(({ instance }) => instance),

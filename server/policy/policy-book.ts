@@ -109,12 +109,16 @@ export class PolicyBook {
     return answer;
   }
 
-  /** A version, and the newest one before it that all harnesses were offered. */
-  withPrevious(generation: number): { body: PolicyBody; previous: PolicyBody } | undefined {
-    const at = this.versions.findIndex((version) => version.generation === generation);
-    if (at < 0) return undefined;
-    const previous = this.versions.slice(0, at).findLast(({ steps }) => steps.at(-1)?.share === 1);
-    return { body: this.versions[at]!.body, previous: (previous ?? NO_VERSION).body };
+  /** The newest version before a generation that all harnesses were offered; generation 0 if there is none. */
+  previous(generation: number): PolicyVersion {
+    const isEarlier = (version: PolicyVersion) =>
+      version.generation < generation && version.steps.at(-1)?.share === 1;
+    return this.versions.findLast(isEarlier) ?? NO_VERSION;
+  }
+
+  /** The content of a generation; undefined if this process has not read it. */
+  bodyOf(generation: number): PolicyBody | undefined {
+    return this.versions.find((version) => version.generation === generation)?.body;
   }
 
   /**

@@ -202,10 +202,14 @@ export class Rollouts {
 
   async #view(row: PolicyRollout): Promise<RolloutView> {
     const { decision, observed } = await this.#decide(row);
+    const { generation: previous } = (await this.#options.policies.bookOf(row.projectId)).previous(
+      row.generation,
+    );
     const plan = planOf(row);
     const waits = row.state === "running" && decision.type === "wait" ? decision : undefined;
     return {
       generation: row.generation,
+      previous: previous === 0 ? null : previous,
       strategy: plan.strategy,
       state: row.state as RolloutView["state"],
       halt_reason: row.haltReason as RolloutView["halt_reason"],

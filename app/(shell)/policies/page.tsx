@@ -12,6 +12,7 @@ export default async function Page({ searchParams }: { searchParams: SearchParam
     (trpc, client) => [
       client.prefetchQuery(trpc.policies.get.queryOptions()),
       client.prefetchQuery(trpc.policies.harnesses.queryOptions()),
+      client.prefetchQuery(trpc.policies.rollout.queryOptions()),
       client.prefetchInfiniteQuery(
         trpc.policies.versions.infiniteQueryOptions(versionsQuery(), {
           getNextPageParam: (page) => page.next_cursor ?? undefined,

@@ -10,6 +10,8 @@ const RateChangeView = z.object({ before: EventRateView, since: EventRateView })
 /** The newest rollout of a policy in stages. */
 export const RolloutView = z.object({
   generation: count,
+  /** The newest generation before it that all harnesses were offered; null if there is none. */
+  previous: count.nullable(),
   strategy: z.enum(["canary", "linear"]),
   state: z.enum(ROLLOUT_STATES),
   /** Why it was halted. */
