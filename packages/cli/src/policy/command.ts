@@ -18,14 +18,27 @@ import { printable, printableJson, type Terminal } from "../terminal.ts";
 import { watchScreen } from "../watch-screen.ts";
 import { policyYaml, readPolicyFile } from "./policy-file.ts";
 import { addReplayCommand } from "./replay.ts";
+import {
+  addRolloutCommand,
+  addRolloutOptions,
+  isUnderWay,
+  type RolloutFlags,
+  readRollout,
+  rolloutLines,
+  rolloutPlanOf,
+  type WatchedPolicy,
+} from "./rollout.ts";
 
 type Flags = ConnectionFlags & { json?: boolean };
+type SetFlags = Flags & RolloutFlags & { reason: string; expect?: number; from: "now" | "history" };
 
 const EXAMPLES = `
 Examples:
   plimsoll policy get > policy.yaml                     write the policy to a file
   plimsoll policy diff policy.yaml                      compare a file with it
   plimsoll policy set policy.yaml -m "earlier masking"  save the file as a new version
+  plimsoll policy set policy.yaml -m "a trial" --canary 10%
+                                                        try it on some harnesses first
   plimsoll policy replay --file policy.yaml             show what it would have done
   plimsoll policy get --harness phantom@vm-3            show what one harness is offered
   plimsoll policy watch                                 show how far each harness is`;
@@ -77,7 +90,7 @@ export function addPolicyCommands(program: Command, context: CommandContext): vo
       context.out.write(printableLines(patchOf(whole, body, file)));
     });
 
-  withConnection(policy.command("set"))
+  addRolloutOptions(withConnection(policy.command("set")))
     .description("Save a file as a new version of the policy")
     .argument("<file>", "YAML or JSON file, or - for standard input")
     .requiredOption("-m, --reason <text>", "why; shown in the history")
@@ -87,20 +100,21 @@ export function addPolicyCommands(program: Command, context: CommandContext): vo
         .choices(["now", "history"])
         .default("now"),
     )
-    .action(
-      async (file: string, flags: Flags & { reason: string; expect?: number; from: "now" | "history" }) => {
-        const body = await readPolicyFile(file);
-        const client = await open(flags);
-        const expected = flags.expect ?? (await read(client)).generation;
-        const saved = await client.mutate(
-          "policies.save",
-          { policy: body, expected, reason: flags.reason, from: flags.from },
-          WholePolicy,
-        );
-        context.out.write(`Saved as generation ${saved.generation}.\n`);
-      },
-    );
+    .action(async (file: string, flags: SetFlags) => {
+      const body = await readPolicyFile(file);
+      const rollout = rolloutPlanOf(flags);
+      const client = await open(flags);
+      const expected = flags.expect ?? (await read(client)).generation;
+      const saved = await client.mutate(
+        "policies.save",
+        { policy: body, expected, reason: flags.reason, from: flags.from, rollout },
+        WholePolicy,
+      );
+      context.out.write(`Saved as generation ${saved.generation}.\n`);
+      if (rollout !== undefined) context.out.write("Follow its rollout with: plimsoll policy rollout\n");
+    });
 
+  addRolloutCommand(policy, context);
   addReplayCommand(policy, context);
 
   withConnection(policy.command("history"))
@@ -139,8 +153,17 @@ export function addPolicyCommands(program: Command, context: CommandContext): vo
     .action(async (flags: Flags & { once?: boolean }) => {
       const connection = await connect(flags, context.env);
       const client = createClient(connection);
-      const readAll = () => client.query("policies.harnesses", undefined, PolicyHarnessList);
-      const draw = ({ harnesses }: PolicyHarnessList) => harnessLines(harnesses, context.out);
+      const readAll = async (): Promise<WatchedPolicy> => {
+        const [list, rollout] = await Promise.all([
+          client.query("policies.harnesses", undefined, PolicyHarnessList),
+          readRollout(client),
+        ]);
+        return { ...list, rollout };
+      };
+      const draw = ({ harnesses, rollout }: WatchedPolicy) => [
+        ...(isUnderWay(rollout) ? [...rolloutLines(rollout, context.now()), ""] : []),
+        ...harnessLines(harnesses, context.out),
+      ];
       if (flags.json) context.out.write(`${printableJson(await readAll())}\n`);
       else if (flags.once) context.out.write(`${draw(await readAll()).join("\n")}\n`);
       else
