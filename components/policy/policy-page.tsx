@@ -13,6 +13,7 @@ import { SelectMenu } from "../ui/select-menu.tsx";
 import { NotLoaded, Skeleton } from "../ui/states.tsx";
 import { HarnessStates } from "./harness-states.tsx";
 import { LinePreview } from "./line-preview.tsx";
+import { ReplayPanel } from "./replay/replay-panel.tsx";
 import { RolloutBanner } from "./rollout-banner.tsx";
 import { SaveDialog } from "./save-dialog.tsx";
 import { withPreset } from "./scope.ts";
@@ -72,6 +73,7 @@ function Policies({ newest }: { newest: WholePolicy }) {
           <LinePreview draft={draft} scope={scope} />
           <Editor draft={draft} scope={scope} />
         </section>
+        <ReplayPanel policy={draft.body} scope={scope} />
         <VersionHistory newest={newest} onSaved={draft.reset} />
       </div>
       <HarnessStates onAdjust={(harness) => void setKey(scopeKey({ harness }))} />

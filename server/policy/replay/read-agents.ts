@@ -9,6 +9,7 @@ import {
 import type { Sql } from "../../db/sql.ts";
 import { inBatches, readTurnsBetween, type TimeSpan } from "../../history/read-turns.ts";
 import { arrayLiteral } from "../../store/binary-arrays.ts";
+import { BOUNDARY_ORIGIN } from "../../store/codes.ts";
 import { isLevel, type TurnRow } from "../../store/turns.ts";
 import { BY_POLICY } from "./effects.ts";
 
@@ -46,6 +47,8 @@ interface StoredMark {
   window: number;
   type: BoundaryType;
   by_policy: boolean;
+  /** Nobody sent it: a turn showed the fall, and it has that turn's time. */
+  inferred: boolean;
   before: number | null;
   after: number | null;
 }
@@ -78,7 +81,7 @@ ${MATCHING} AND (s.id, a.number) > ($8::uuid, $9::int4) ORDER BY s.id, a.number 
 
 const MARKS = `
 SELECT b.agent_id AS agent, b.id, (extract(epoch FROM b.at) * 1000)::float8 AS at, b.window_index AS window, b.type,
-  ${BY_POLICY} AS by_policy, b.tokens_before AS before, b.tokens_after AS after
+  ${BY_POLICY} AS by_policy, b.origin = ${BOUNDARY_ORIGIN.inferred} AS inferred, b.tokens_before AS before, b.tokens_after AS after
 FROM boundaries b WHERE b.project_id = $1 AND b.agent_id = ANY($2::uuid[]) AND b.type = ANY($3::text[])
   AND b.at >= ${time("$4")} AND b.at < ${time("$5")}`;
 
@@ -202,8 +205,10 @@ export async function replayRecord(
   await pause(since);
 }
 
-const precedes = (mark: StoredMark, turn: TurnRow) =>
-  mark.window < turn.windowIndex || (mark.window === turn.windowIndex && mark.at < turn.at);
+function precedes({ window, at, inferred }: StoredMark, turn: TurnRow): boolean {
+  if (window !== turn.windowIndex) return window < turn.windowIndex;
+  return inferred ? at <= turn.at : at < turn.at;
+}
 
 function turnOf(turn: TurnRow, modelName: (id: number) => string): ReplayItem {
   return {

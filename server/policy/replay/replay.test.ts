@@ -82,6 +82,7 @@ beforeAll(async () => {
       masked(7_000, 3_400),
     ),
     ...eventsOf("hand@1", "by-hand", 1_000, 5_000, compacted(5_000, 1_000, "manual"), 1_200),
+    ...eventsOf("silent@1", "falls", 1_000, 3_000, 5_000, 7_000, 9_000, 1_500, 2_000),
     ...eventsOf("coder@1", "other-model", { type: "turn", model: "model-b", usage: { input_tokens: 9_000 } }),
   ]);
 });
@@ -113,7 +114,7 @@ const idOf = (harness: string, session: string) => sessionId(1, harness, session
 
 describe("a replay of stored turns", () => {
   it("shows what happened beside what a candidate would do, with the sessions of each number", async () => {
-    const { runs, sessions, turns, affected_sessions, most_affected } = await replayOf(
+    const { runs, sessions, turns, affected_sessions, most_affected, names } = await replayOf(
       bodyOf({ ceiling: "50%" }),
       {
         harness: "coder@1",
@@ -123,6 +124,7 @@ describe("a replay of stored turns", () => {
     expect({ sessions, turns, affected_sessions }).toEqual({ sessions: 1, turns: 52, affected_sessions: 1 });
     const id = idOf("coder@1", "often");
     expect(most_affected.map((session) => session.id)).toEqual([id]);
+    expect(names).toEqual({ [id]: { name: "often", harness: "coder@1" } });
     expect(runs.happened.compactions).toEqual({ count: 4, sessions: 1, most: [{ id, count: 4 }] });
     expect(runs.candidate.compactions.count).toBeGreaterThan(4);
     expect(runs.candidate.kept_out_tokens).toBeGreaterThan(runs.current.kept_out_tokens);
@@ -248,6 +250,19 @@ describe("a replay of stored turns", () => {
       SELECT count(*)::int4 AS open FROM pg_stat_activity
       WHERE datname = current_database() AND application_name = 'plimsoll maintenance'`;
     expect(row!.open).toBe(0);
+  });
+
+  it("lets a fall that nobody explained lower every run once, and to no less than was recorded", async () => {
+    const { agents } = await readReplaySession(
+      await request(bodyOf({ ceiling: "40%" }), { harness: "silent@1" }),
+      idOf("silent@1", "falls"),
+      NEVER,
+    );
+    const levels = agents[0]!.points.map(({ happened, candidate }) => ({ happened, candidate }));
+    expect(levels.map(({ happened }) => happened)).toEqual([1_000, 3_000, 5_000, 7_000, 9_000, 1_500, 2_000]);
+    expect(levels.at(-2)!.candidate).toBe(1_500);
+    expect(levels.at(-1)!.candidate).toBe(2_000);
+    expect(levels[4]!.candidate).toBeLessThan(9_000);
   });
 
   it("gives the levels of one session in all runs", async () => {

@@ -7,11 +7,18 @@ import {
   THRESHOLD_NAMES,
 } from "@plimsoll/protocol";
 
+/** Sessions that the result of a replay names. */
+export function namedSessions({ mostAffected, runs }: ReplayTotals): string[] {
+  const most = Object.values(runs).flatMap((run) => Object.values(run.most).flat());
+  return [...new Set([...mostAffected, ...most].map(({ id }) => id))];
+}
+
 /** The totals of a replay as the API returns them. */
 export function resultView(
   totals: ReplayTotals,
   generation: number,
   assumptions: ReplayAssumption[],
+  names: ReplayResult["names"],
 ): ReplayResult {
   const { happened, current, candidate } = totals.runs;
   return {
@@ -21,6 +28,7 @@ export function resultView(
     turns: totals.turns,
     affected_sessions: totals.affected,
     most_affected: totals.mostAffected.map(({ id, keptOut }) => ({ id, kept_out_tokens: keptOut })),
+    names,
     runs: { happened: runView(happened), current: runView(current), candidate: runView(candidate) },
     assumptions,
   };

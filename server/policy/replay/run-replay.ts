@@ -8,6 +8,7 @@ import {
 } from "@plimsoll/guard/replay";
 import { familyOf, type PolicyBody, type ReplayResult, type ThresholdTimeline } from "@plimsoll/protocol";
 import type { Sql } from "../../db/sql.ts";
+import { arrayLiteral } from "../../store/binary-arrays.ts";
 import { readAcknowledgements } from "../acknowledgements.ts";
 import type { PolicyBook } from "../policy-book.ts";
 import { MeasuredEffects } from "./effects.ts";
@@ -20,7 +21,7 @@ import {
   readAgentRecords,
   replayRecord,
 } from "./read-agents.ts";
-import { resultView } from "./result-view.ts";
+import { namedSessions, resultView } from "./result-view.ts";
 
 /** What to replay. */
 export interface ReplayRequest {
@@ -73,8 +74,25 @@ export async function runReplay(request: ReplayRequest, control: ReplayControl):
       open.agents.push(figures);
     }
     close();
-    return resultView(totals, book.generation, replayer.assumptions());
+    const names = await readNames(sql, projectId, namedSessions(totals));
+    return resultView(totals, book.generation, replayer.assumptions(), names);
   });
+}
+
+const NAMES =
+  "SELECT id, COALESCE(title, name) AS name, harness FROM sessions WHERE project_id = $1 AND id = ANY($2::uuid[])";
+
+async function readNames(
+  sql: Pick<Sql, "query">,
+  projectId: number,
+  ids: readonly string[],
+): Promise<ReplayResult["names"]> {
+  const rows = await sql.query<{ id: string; name: string; harness: string }>(
+    NAMES,
+    projectId,
+    arrayLiteral(ids),
+  );
+  return Object.fromEntries(rows.map(({ id, name, harness }) => [id, { name, harness }]));
 }
 
 /** The levels of the agents of one session in all runs, as a replay of it sees them. */

@@ -81,6 +81,8 @@ export const ReplayResult = z.object({
   affected_sessions: count,
   /** Those with the largest difference. `kept_out_tokens` counts what the candidate keeps out beyond the current policy. */
   most_affected: z.array(z.object({ id: z.string(), kept_out_tokens: z.number().int() })),
+  /** What the sessions that are named here are called, by id. */
+  names: z.record(z.string(), z.object({ name: z.string(), harness: z.string() })),
   runs: z.object({ happened: ReplayRunView, current: ReplayRunView, candidate: ReplayRunView }),
   assumptions: z.array(ReplayAssumption),
 });
