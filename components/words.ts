@@ -99,8 +99,12 @@ const LINE_SOURCES: Readonly<Record<ThresholdOrigin, readonly [short: string, lo
   mixed: ["lines of several sources", "These thresholds come from policies, harnesses and defaults."],
 };
 
-/** Where thresholds come from, in a few words. */
-export const lineSourceText = (source: ThresholdOrigin) => LINE_SOURCES[source][0];
+/** Where thresholds come from, in a few words. `generation` names their policy; 0 or absent if there is none. */
+export function lineSourceText(source: ThresholdOrigin, generation = 0): string {
+  if (generation > 0 && source === "acknowledged") return `policy ${generation}, acknowledged`;
+  if (generation > 0 && source === "policy") return `policy ${generation}, not acknowledged`;
+  return LINE_SOURCES[source][0];
+}
 /** The same in a sentence. */
 export const lineSourceTitle = (source: ThresholdOrigin) => LINE_SOURCES[source][1];
 

@@ -149,7 +149,7 @@ test("an acknowledged line moves the harness' agents, and its session leads to t
   await expect(page.getByTestId("load")).toContainText("75%");
 
   await page.locator("[data-row-link]").click();
-  await expect(page.getByText("acknowledged lines")).toBeVisible();
+  await expect(page.getByText("policy 1, acknowledged")).toBeVisible();
   await page.getByRole("link", { name: "Adjust this line" }).click();
   await expect(page.getByRole("button", { name: harness, pressed: true })).toBeVisible();
   await page.getByLabel("ceiling", { exact: true }).selectOption("% of window");

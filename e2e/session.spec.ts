@@ -79,7 +79,9 @@ test("every boundary has a marker with its reason and reclaimed tokens", async (
   await expect(chart.getByText("ceiling 20% · 40k")).toBeVisible();
   await expect(chart.getByText("warning 15% · 30k")).toBeVisible();
   expect(await readTurnLog(log)).toContainEqual("Rose above ceiling (40,000) at 41,000");
-  await expect(page.getByText("lines of the policy")).toBeVisible();
+  await expect(page.getByTitle("The policy sets these thresholds.")).toHaveText(
+    /^policy \d+, not acknowledged$/,
+  );
 
   // The table view has the same numbers.
   await chart.getByRole("button", { name: "View as table" }).click();

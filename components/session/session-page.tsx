@@ -200,7 +200,11 @@ function Chips({ detail, agent }: { detail: SessionDetail; agent: AgentView | un
           {plural(agent.uncounted_turns, "uncounted turn")}
         </Chip>
       )}
-      {line !== undefined && <Chip title={lineSourceTitle(line.source)}>{lineSourceText(line.source)}</Chip>}
+      {line !== undefined && (
+        <Chip title={lineSourceTitle(line.source)}>
+          {lineSourceText(line.source, agent?.policy_generation)}
+        </Chip>
+      )}
       <Link href={adjustHref(session.harness)} className="text-xs text-accent underline underline-offset-2">
         Adjust this line
       </Link>

@@ -81,13 +81,9 @@ export async function readSession(reader: FreshReader, id: string): Promise<Sess
 /** The lines that an agent's harness reported. Its state has them as well, until it is dropped. */
 function linesReportedBy(newestFirst: readonly Crossing[], { id, model }: Agent): readonly ReportedLine[] {
   let reportedLines: readonly ReportedLine[] = [];
-  for (const { agentId, origin, threshold, up, thresholdTokens, contextTokens } of newestFirst.toReversed()) {
+  for (const { agentId, origin, threshold, thresholdTokens } of newestFirst.toReversed()) {
     if (agentId !== id || crossingOriginOf(origin) === "derived") continue;
-    reportedLines = rememberLine(
-      reportedLines,
-      { threshold, up, thresholdTokens, contextTokens },
-      model ?? undefined,
-    );
+    reportedLines = rememberLine(reportedLines, { threshold, thresholdTokens }, model ?? undefined);
   }
   return reportedLines;
 }

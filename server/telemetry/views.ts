@@ -43,7 +43,7 @@ export function judgedAt(agent: Pick<AgentFacts, "lastAt">, isOver: boolean, now
 }
 
 /** The thresholds of a window in tokens; those that are off, or need a size nobody knows, are left out. */
-function appliedThresholds(
+export function appliedThresholds(
   { inForce, reportedLines }: Judgement,
   model: string | undefined,
   windowTokens: number | undefined,

@@ -4,10 +4,13 @@ import type { PlacedText } from "./labels.ts";
 export function ChartText({
   place,
   colour,
+  title,
   children,
 }: {
   place: PlacedText;
   colour: string;
+  /** Shown on hover. */
+  title?: string;
   children: string;
 }) {
   return (
@@ -19,6 +22,7 @@ export function ChartText({
       aria-hidden
       style={{ fill: colour, paintOrder: "stroke", stroke: "var(--panel)", strokeWidth: 3 }}
     >
+      {title !== undefined && <title>{title}</title>}
       {children}
     </text>
   );

@@ -8,6 +8,7 @@ import { boundaryText } from "../../words.ts";
 import { tooltipBox } from "../chart-frame.tsx";
 import { levelTicks, timeTicks, wholeTicks } from "../ticks.ts";
 import { domainOf } from "./axis-domain.ts";
+import type { LineChange, StoodLines } from "./lines-over-time.ts";
 import { SawOverlay } from "./overlay.tsx";
 import type { PlacedAgents } from "./place-other-agents.ts";
 import type { Axis, ForecastLine, OtherAgent, Saw, SawMarker, SawPoint } from "./shape.ts";
@@ -20,6 +21,7 @@ export interface SawToothProps {
   agent: AgentView;
   axis: Axis;
   top: number;
+  stood: StoodLines;
 }
 
 const MARGIN = { top: 26, right: 14, bottom: 0, left: 0 };
@@ -27,8 +29,9 @@ const MOST_TICKS = 8;
 /** Width of one label on the horizontal axis, with padding. */
 const TICK_PX = 72;
 
-export default function SawTooth({ saw, others, placed, next, agent, axis, top }: SawToothProps) {
+export default function SawTooth({ saw, others, placed, next, agent, axis, top, stood }: SawToothProps) {
   const [shown, setShown] = useState<{ marker: SawMarker; x: number; y: number } | null>(null);
+  const [change, setChange] = useState<{ change: LineChange; x: number; y: number } | null>(null);
   const [most, setMost] = useState(MOST_TICKS);
   const [from, to] = domainOf(saw, placed, next, axis);
   // Ticks cover only the turns of the selected agent.
@@ -76,8 +79,12 @@ export default function SawTooth({ saw, others, placed, next, agent, axis, top }
             placed={placed}
             next={next}
             thresholds={agent.thresholds.filter(({ tokens }) => tokens <= top)}
+            generation={agent.policy_generation}
+            stood={stood}
+            top={top}
             line={agent.line?.threshold}
             onShow={setShown}
+            onShowChange={setChange}
           />
           <Tooltip
             isAnimationActive={false}
@@ -85,7 +92,7 @@ export default function SawTooth({ saw, others, placed, next, agent, axis, top }
             content={({ active, payload }) => {
               const here = payload?.[0]?.payload as SawPoint | undefined;
               // The tooltip of a marker replaces the tooltip of the turn below it.
-              if (!active || here === undefined || shown !== null) return null;
+              if (!active || here === undefined || shown !== null || change !== null) return null;
               return <TurnTooltip {...here} />;
             }}
           />
@@ -100,6 +107,7 @@ export default function SawTooth({ saw, others, placed, next, agent, axis, top }
         </ComposedChart>
       </ResponsiveContainer>
       {shown !== null && <MarkerTooltip {...shown} />}
+      {change !== null && <ChangeTooltip {...change} />}
     </div>
   );
 }
@@ -116,6 +124,21 @@ function TurnTooltip({ point, y }: SawPoint) {
         {point.window_tokens === null ? ", size unknown" : `, ${percent(y / point.window_tokens)} full`}
         {point.estimated && ", estimated"}
       </div>
+    </div>
+  );
+}
+
+function ChangeTooltip({ change, x, y }: { change: LineChange; x: number; y: number }) {
+  return (
+    <div
+      className={`${tooltipBox} pointer-events-none absolute z-10 max-w-72`}
+      style={{ left: `clamp(0px, ${x - 120}px, calc(100% - 288px))`, top: y + 14 }}
+    >
+      <div className="font-medium">Thresholds changed</div>
+      {change.texts.map((text) => (
+        <div key={text}>{text}</div>
+      ))}
+      <div className="text-faint">{fullTime(Date.parse(change.at))}</div>
     </div>
   );
 }

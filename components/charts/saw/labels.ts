@@ -3,6 +3,7 @@ import { compact } from "../../format.ts";
 import { boundaryLabel } from "../../words.ts";
 import { thresholdLabel } from "../threshold-label.ts";
 import { textWidth } from "../visible-labels.ts";
+import type { StoodLines } from "./lines-over-time.ts";
 import { type Box, placeLabels, type Wish } from "./place-labels.ts";
 import type { OtherAgent, Point, Saw, SawMarker } from "./shape.ts";
 
@@ -31,6 +32,7 @@ interface Drawn {
   others: readonly OtherAgent[];
   /** Thresholds within the visible range. */
   thresholds: readonly AppliedThreshold[];
+  stood: StoodLines;
   line: AppliedThreshold["name"] | undefined;
 }
 
@@ -61,8 +63,10 @@ function text(words: string, x: number, y: number, anchor: PlacedText["anchor"])
   return { x, y, anchor, left: left - 2, right: left + width + 2, top: y - 12, bottom: y + 3 };
 }
 
+const finite = (value: number, edge: number, x: Scales["x"]) => (Number.isFinite(value) ? x(value) : edge);
+
 /** Places every label: thresholds first, then boundaries by reclaimed tokens, then other agents. */
-export function sawLabels(scales: Scales, { saw, others, thresholds, line }: Drawn): SawLabels {
+export function sawLabels(scales: Scales, { saw, others, thresholds, stood, line }: Drawn): SawLabels {
   const { x, y, area } = scales;
   const right = area.x + area.width;
   const bottom = area.y + area.height;
@@ -80,10 +84,13 @@ export function sawLabels(scales: Scales, { saw, others, thresholds, line }: Dra
   const thresholdWishes = thresholds.map((threshold): Wish<PlacedText> => {
     const words = thresholdText(threshold, scales);
     const level = y(threshold.tokens);
-    const along = [0.25, 0.5, 0.75].map((share) => area.x + area.width * share);
+    // On the piece that stands now: its level means nothing where the threshold stood elsewhere.
+    const from = stood.lines.find(({ name }) => name === threshold.name)?.pieces.at(-1)?.from ?? area.x;
+    const left = Math.min(Math.max(area.x, finite(from, area.x, x)), right);
+    const along = [0.25, 0.5, 0.75].map((share) => left + (right - left) * share);
     // The last height clears a second threshold close above.
     const places = [level - 5, level + 13, level - 16].flatMap((at) => [
-      text(words, area.x + 4, at, "start"),
+      ...(right - left > textWidth(words) + 8 ? [text(words, left + 4, at, "start")] : []),
       text(words, right - 4, at, "end"),
       ...along.map((middle) => text(words, middle, at, "middle")),
     ]);
@@ -124,6 +131,7 @@ export function sawLabels(scales: Scales, { saw, others, thresholds, line }: Dra
     area: { left: area.x, right: right + 8, top: 0, bottom },
     taken: [
       ...symbols.map((symbol) => around(symbol, SYMBOL_PX)),
+      ...stood.changes.map((change) => around({ x: x(change.x), y: y(change.tokens) }, SYMBOL_PX)),
       ...ends.flatMap((end) => (end === undefined ? [] : [around(end, 3)])),
       ...(last === undefined ? [] : [around(px(last), 5)]),
     ],
@@ -131,10 +139,12 @@ export function sawLabels(scales: Scales, { saw, others, thresholds, line }: Dra
       saw.path.map(px),
       ...others.map(({ points }) => points.map(px)),
       ...symbols.map((symbol) => [symbol, { x: symbol.x, y: bottom }]),
-      ...thresholds.map(({ tokens }) => [
-        { x: area.x, y: y(tokens) },
-        { x: right, y: y(tokens) },
-      ]),
+      ...stood.lines.flatMap(({ pieces }) =>
+        pieces.map(({ from, to, tokens }) => [
+          { x: Math.max(area.x, finite(from, area.x, x)), y: y(tokens) },
+          { x: Math.min(right, finite(to, right, x)), y: y(tokens) },
+        ]),
+      ),
     ],
   });
   const from = thresholds.length + saw.markers.length;

@@ -3,11 +3,13 @@
 import type { AppliedThreshold } from "@plimsoll/protocol";
 import { usePlotArea, useXAxisScale, useYAxisScale } from "recharts";
 import { exact } from "../../format.ts";
-import { DASHED_THRESHOLDS, THRESHOLD_COLOURS } from "../threshold-lines.ts";
+import { THRESHOLD_COLOURS } from "../threshold-lines.ts";
 import { textWidth } from "../visible-labels.ts";
 import { Markers } from "./boundary-markers.tsx";
 import { ChartText } from "./chart-text.tsx";
-import { agentText, type PlacedText, type Scales, sawLabels, thresholdText } from "./labels.ts";
+import { agentText, type Scales, sawLabels, thresholdText } from "./labels.ts";
+import { LineChanges, StoodPaths } from "./line-changes.tsx";
+import { type LineChange, type StoodLines, thresholdSource } from "./lines-over-time.ts";
 import type { PlacedAgents } from "./place-other-agents.ts";
 import type { ForecastLine, OtherAgent, Saw, SawMarker } from "./shape.ts";
 
@@ -32,20 +34,42 @@ interface Props {
   placed: Pick<PlacedAgents, "before" | "after">;
   next: ForecastLine | null;
   thresholds: readonly AppliedThreshold[];
+  /** Of the policy in force; 0 without one. */
+  generation: number;
+  stood: StoodLines;
+  /** Highest level that is drawn, in tokens. */
+  top: number;
   line: AppliedThreshold["name"] | undefined;
   onShow: (shown: { marker: SawMarker; x: number; y: number } | null) => void;
+  onShowChange: (shown: { change: LineChange; x: number; y: number } | null) => void;
 }
 
 /** Everything the saw-tooth chart draws between its axes. */
-export function SawOverlay({ saw, others, placed, next, thresholds, line, onShow }: Props) {
+export function SawOverlay(props: Props) {
+  const { saw, others, placed, next, thresholds, generation, stood, top, line, onShow, onShowChange } = props;
   const scales = useScales();
   if (scales === undefined) return null;
-  const labels = sawLabels(scales, { saw, others, thresholds, line });
+  const labels = sawLabels(scales, { saw, others, thresholds, stood, line });
   return (
     <>
       <OtherAgentsOnly scales={scales} saw={saw} placed={placed} />
       <Curves scales={scales} saw={saw} others={others} next={next} />
-      <ThresholdLines scales={scales} thresholds={thresholds} line={line} labels={labels.thresholds} />
+      <StoodPaths scales={scales} stood={stood} line={line} top={top} />
+      {thresholds.map((threshold, index) => {
+        const place = labels.thresholds[index];
+        return (
+          place !== undefined && (
+            <ChartText
+              key={threshold.name}
+              place={place}
+              colour={LINE_INK[threshold.name]}
+              title={thresholdSource(threshold, generation)}
+            >
+              {thresholdText(threshold, scales)}
+            </ChartText>
+          )
+        );
+      })}
       {others.map((other, index) => {
         const place = labels.agents[index];
         return (
@@ -57,6 +81,7 @@ export function SawOverlay({ saw, others, placed, next, thresholds, line, onShow
         );
       })}
       <Markers scales={scales} markers={saw.markers} labels={labels.markers} onShow={onShow} />
+      <LineChanges scales={scales} changes={stood.changes} top={top} onShow={onShowChange} />
     </>
   );
 }
@@ -206,43 +231,3 @@ const LINE_INK: Readonly<Record<AppliedThreshold["name"], string>> = {
   ...THRESHOLD_COLOURS,
   warning: "var(--warn-ink)",
 };
-
-function ThresholdLines({
-  scales,
-  thresholds,
-  line,
-  labels,
-}: {
-  scales: Scales;
-  thresholds: readonly AppliedThreshold[];
-  line: AppliedThreshold["name"] | undefined;
-  labels: readonly (PlacedText | undefined)[];
-}) {
-  const { y, area } = scales;
-  return (
-    <>
-      {thresholds.map(({ name, tokens }) => (
-        <line
-          key={name}
-          x1={area.x}
-          x2={area.x + area.width}
-          y1={y(tokens)}
-          y2={y(tokens)}
-          stroke={THRESHOLD_COLOURS[name]}
-          strokeWidth={name === line ? 1.8 : 1.4}
-          strokeDasharray={DASHED_THRESHOLDS.has(name) ? "5 4" : undefined}
-        />
-      ))}
-      {thresholds.map((threshold, index) => {
-        const place = labels[index];
-        return (
-          place !== undefined && (
-            <ChartText key={threshold.name} place={place} colour={LINE_INK[threshold.name]}>
-              {thresholdText(threshold, scales)}
-            </ChartText>
-          )
-        );
-      })}
-    </>
-  );
-}

@@ -11,6 +11,7 @@ import { boundaryName, forecastReason } from "../../words.ts";
 import { BoundaryGlyph } from "../boundary-glyph.tsx";
 import { BOUNDARY_ORDER } from "../boundary-looks.ts";
 import { ChartFrame, DataTable, NoData, Swatch } from "../chart-frame.tsx";
+import { highestOf, linesOverTime } from "./lines-over-time.ts";
 import { otherAgentPath } from "./other-agent-path.ts";
 import { placeOtherAgents } from "./place-other-agents.ts";
 import { type Axis, forecastLine, type Saw, shapeSaw, topOf } from "./shape.ts";
@@ -59,8 +60,12 @@ export function SawPanel({ agent, chart, boundaries, windows, ended, axis, onAxi
     }));
     // Fewer points than turns: the server downsampled them.
     const downsampled = own !== undefined && own.points.length < own.turns ? own : undefined;
-    return { saw, placed, others, downsampled };
+    return { saw, placed, others, downsampled, steps: own?.lines ?? [] };
   }, [chart, agent.id, boundaries, axis]);
+  const stood = useMemo(
+    () => shaped && linesOverTime(shaped.steps, agent, shaped.saw, axis),
+    [shaped, agent, axis],
+  );
   const line = agent.line?.tokens ?? null;
   const next = shaped === undefined || ended ? null : forecastLine(shaped.saw, agent.forecast, line, axis);
   const top =
@@ -69,7 +74,7 @@ export function SawPanel({ agent, chart, boundaries, windows, ended, axis, onAxi
       : topOf(
           shaped.saw,
           shaped.others.map(({ points }) => points),
-          line,
+          Math.max(line ?? 0, highestOf(stood, agent.line?.threshold)) || null,
         );
   const kinds = BOUNDARY_ORDER.filter((type) =>
     shaped?.saw.markers.some(({ boundary }) => boundary.type === type),
@@ -94,6 +99,15 @@ export function SawPanel({ agent, chart, boundaries, windows, ended, axis, onAxi
             </span>
           ))}
           {axis === "time" && shaped !== undefined && <Span saw={shaped.saw} />}
+          {stood !== undefined && stood.changes.length > 0 && (
+            <span className="inline-flex items-center gap-1 whitespace-nowrap">
+              <svg aria-hidden viewBox="-6 -6 12 12" className="size-3">
+                <circle r={4} fill="none" stroke="currentColor" strokeWidth={1.6} />
+                <circle r={1.3} fill="currentColor" />
+              </svg>
+              thresholds changed
+            </span>
+          )}
           {beyond.length > 0 && (
             <span className="text-faint">
               off the chart: {beyond.map(({ name, label }) => `${name} ${label}`).join(", ")}
@@ -139,6 +153,7 @@ export function SawPanel({ agent, chart, boundaries, windows, ended, axis, onAxi
             agent={agent}
             axis={axis}
             top={top}
+            stood={stood!}
           />
         )
       }

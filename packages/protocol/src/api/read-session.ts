@@ -3,7 +3,7 @@ import { COMPOSITION_PARTS, SESSION_KINDS } from "../events/events.ts";
 import { CROSSING_ORIGINS } from "../history/crossings.ts";
 import { DROP_HINTS } from "../history/mark.ts";
 import { WINDOW_SOURCES } from "../history/window.ts";
-import { AgentView, SessionStatus } from "./read.ts";
+import { AgentView, AppliedThreshold, SessionStatus } from "./read.ts";
 
 /** What the metrics API answers about sessions, as a list and one by one. Units as in `read.ts`. */
 const time = z.iso.datetime({ offset: true });
@@ -163,6 +163,17 @@ export const ChartPoint = z.object({
 });
 export type ChartPoint = z.infer<typeof ChartPoint>;
 
+/** The thresholds that an agent was judged by from a turn on. */
+export const LineStep = z.object({
+  /** Position of the first turn judged by them, and its time. */
+  number: z.number().int(),
+  at: time,
+  /** Of the policy in force; 0 without one. */
+  generation: z.number().int(),
+  thresholds: z.array(AppliedThreshold),
+});
+export type LineStep = z.infer<typeof LineStep>;
+
 export const SessionChart = z.object({
   agents: z.array(
     z.object({
@@ -171,6 +182,8 @@ export const SessionChart = z.object({
       /** Those that could be drawn: a call made only to compact does not move the level. */
       turns: z.number().int(),
       points: z.array(ChartPoint),
+      /** By turn. Only where they changed; at most the newest 50. */
+      lines: z.array(LineStep),
     }),
   ),
 });

@@ -17,7 +17,7 @@ const REMEMBERED = 20;
 /** Adds the line of a report. Ignores reports of names other than the five thresholds. */
 export function rememberLine(
   reportedLines: readonly ReportedLine[],
-  { threshold, thresholdTokens: tokens }: ReportedCrossing,
+  { threshold, thresholdTokens: tokens }: Pick<ReportedCrossing, "threshold" | "thresholdTokens">,
   model: string | undefined,
 ): readonly ReportedLine[] {
   if (!isThreshold(threshold) || tokens === 0) return reportedLines;
