@@ -10,6 +10,7 @@ const STATES: Readonly<Record<ConvergenceState, string>> = {
   overridden: "applied with differences",
   drifted: "changed by somebody since",
   rejected: "rejected",
+  mismatched: "acknowledged other settings than were saved",
 };
 
 export const STATE_LOOKS: Readonly<Record<ConvergenceState, string>> = {
@@ -21,6 +22,7 @@ export const STATE_LOOKS: Readonly<Record<ConvergenceState, string>> = {
   overridden: "text-warn-ink",
   drifted: "text-warn-ink",
   rejected: "text-hard",
+  mismatched: "text-hard",
 };
 
 const CODES: Readonly<Record<string, string>> = {

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type {
   ErrorBody,
+  IngestAnswer,
   PolicyAnswer,
   PolicyHarnessList,
   PolicyVersionDetail,
@@ -325,6 +326,70 @@ describe("an acknowledgement", () => {
     const view = await viewOf(harness);
     expect(view).toMatchObject({ state: "overridden", said: { differences } });
     expect(view.not_effective).toMatchObject({ compactions: 1, median: expect.closeTo(160 / 67, 3) });
+  });
+
+  it("of other settings than were saved is not taken for the saved ones", async () => {
+    const harness = `mine@${unique("ack")}`;
+    await save({ ceiling: 60_000 });
+    const { body } = await answerFor(harness);
+    await sendAndWait(a, [ackOf({ ...body, hash: "a".repeat(64) }, harness, { at: Date.now() - 1_000 })]);
+    expect(await viewOf(harness)).toMatchObject({ state: "mismatched" });
+    await sendAndWait(a, [ackOf(body, harness)]);
+    expect(await viewOf(harness)).toMatchObject({ state: "applied" });
+  });
+
+  it("may be that of the settings for a model which the harness runs", async () => {
+    const harness = `mine@${unique("ack")}`;
+    const layers = [{ scope: { model: "model-x*" }, settings: { thresholds: { ceiling: 30_000 } } }];
+    await sendAndWait(a, [turn(unique("session"), 10, { harness, model: "model-x-1" })]);
+    const saved = await put(
+      { settings: { thresholds: { ceiling: 60_000 } }, layers },
+      (await newest()).generation,
+    );
+    expect(saved.status).toBe(200);
+    const path = `/api/v1/policy?harness=${encodeURIComponent(harness)}&model=model-x-1`;
+    const { body } = await a.get<PolicyAnswer>(path);
+    expect(body.hash).not.toBe((await answerFor(harness)).body.hash);
+    await sendAndWait(a, [ackOf(body, harness)]);
+    expect(await viewOf(harness)).toMatchObject({ state: "applied" });
+  });
+
+  it("is all that a key with the scope policy:ack can send", async () => {
+    const { secret } = await makeKey(a, "policy:read", "policy:ack");
+    const headers = { authorization: `Bearer ${secret}`, "content-type": "application/json", prefer: "wait" };
+    const harness = `mine@${unique("ack")}`;
+    const events = [
+      turn(unique("session"), 10, { harness }),
+      ackOf((await answerFor(harness)).body, harness),
+    ];
+    const request = { method: "POST", headers, body: JSON.stringify(events) };
+    const { status, body } = await a.request<IngestAnswer>("/api/v1/events", request);
+    expect([status, body]).toEqual([
+      200,
+      {
+        accepted: 1,
+        duplicates: 0,
+        rejected: [
+          {
+            index: 0,
+            id: events[0]!.id,
+            code: "forbidden_type",
+            path: "type",
+            message: "turn needs a key with the scope ingest; this key sends policy_ack only",
+          },
+        ],
+      },
+    ]);
+    expect(await viewOf(harness)).toMatchObject({ state: "applied" });
+    const reader = await makeKey(a, "policy:read");
+    const refused = await a.request<ErrorBody>("/api/v1/events", {
+      ...request,
+      headers: { ...headers, authorization: `Bearer ${reader.secret}` },
+    });
+    expect([refused.status, refused.body.error.message]).toEqual([
+      403,
+      expect.stringContaining("lacks the scope ingest or policy:ack"),
+    ]);
   });
 
   it("may come again and again without effect", async () => {

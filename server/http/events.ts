@@ -23,16 +23,20 @@ export interface EventsReply {
   headers: Readonly<Record<string, string>>;
 }
 
+const SENDING = ["ingest", "policy:ack"] as const;
+const ACKNOWLEDGEMENTS: ReadonlySet<string> = new Set(["policy_ack"]);
+
 /** `POST /api/v1/events`: see docs/protocol.md. Resolves after the commit to the journal, or as `Prefer: wait` asks. */
 export function takeEvents(deps: EventsDeps): (incoming: IncomingMessage) => Promise<EventsReply> {
   const { access, ingest, quota, room } = deps;
   const turns = new FairTurns();
   return async (incoming) => {
-    const { projectId, keyId } = await access.authorize(incoming, "ingest");
+    const { projectId, keyId, scopes } = await access.authorize(incoming, SENDING);
+    const types = scopes.has("ingest") || scopes.has("admin") ? undefined : ACKNOWLEDGEMENTS;
     let events = 1;
     const hold = room.enter(projectId);
     try {
-      const checked = ingest.check();
+      const checked = ingest.check(types);
       await decodeBody(
         {
           bytes: await readBody(incoming, hold),

@@ -10,10 +10,15 @@ export class EventCheck {
   readonly events: PlimsollEvent[] = [];
   readonly rejected: IngestAnswer["rejected"] = [];
   readonly #now: number;
+  readonly #types: ReadonlySet<string> | undefined;
 
-  /** @param now the database's clock, in ms */
-  constructor(now: number) {
+  /**
+   * @param now the database's clock, in ms
+   * @param types those that the sender may send; all of them by default
+   */
+  constructor(now: number, types?: ReadonlySet<string>) {
     this.#now = now;
+    this.#types = types;
   }
 
   /** Events seen, accepted or not. */
@@ -36,6 +41,8 @@ export class EventCheck {
     if (!parsed.ok) this.rejected.push({ index, id: idOf(raw.value), ...parsed.rejection });
     else if (parsed.event.at > this.#now + FUTURE_MS)
       this.rejected.push({ index, ...inTheFuture(parsed.event, this.#now) });
+    else if (this.#types?.has(parsed.event.type) === false)
+      this.rejected.push({ index, ...forbiddenType(parsed.event) });
     else this.events.push(parsed.event);
   };
 
@@ -51,6 +58,11 @@ function inTheFuture({ id, at }: PlimsollEvent, now: number) {
   const minutes = Math.round((at - now) / 60_000);
   const message = `is ${minutes} minutes ahead of the server's clock; at most 5 are allowed. Set the sender's clock.`;
   return { id, code: "in_the_future" as const, path: "at", message };
+}
+
+function forbiddenType({ id, type }: PlimsollEvent) {
+  const message = `${type} needs a key with the scope ingest; this key sends policy_ack only`;
+  return { id, code: "forbidden_type" as const, path: "type", message };
 }
 
 function idOf(value: unknown): string | undefined {

@@ -64,8 +64,9 @@ export class Ingest {
   }
 
   /** Begins to check the events of a request. */
-  check(): EventCheck {
-    return new EventCheck(this.#options.clock.now());
+  /** @param types those that the sender may send; all of them by default */
+  check(types?: ReadonlySet<string>): EventCheck {
+    return new EventCheck(this.#options.clock.now(), types);
   }
 
   /**

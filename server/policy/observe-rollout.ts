@@ -10,6 +10,7 @@ import type { PolicyRollout } from "../db/generated/client.ts";
 import { queriesOf } from "../telemetry/reader.ts";
 import { readAcknowledgements, type Said, saidIn } from "./acknowledgements.ts";
 import type { PolicyBook } from "./policy-book.ts";
+import { knownModels } from "./read-harnesses.ts";
 import { liveInstances } from "./rollout-rows.ts";
 
 const HOUR = 3_600_000;
@@ -36,14 +37,20 @@ export async function observeRollout(
   const offered = (await liveInstances(prisma, projectId, now)).filter(
     (instance) => book.answerFor(instance, undefined).generation === generation,
   );
-  const known = await readAcknowledgements(queriesOf({ prisma }), projectId, offered);
+  const [known, models] = await Promise.all([
+    readAcknowledgements(queriesOf({ prisma }), projectId, offered),
+    knownModels(prisma, projectId),
+  ]);
   const rejected: { instance: string; said: Said }[] = [];
   const applied: { instance: string; at: number }[] = [];
   for (const instance of offered) {
     const said = saidIn(known.get(instance)!);
     const latest = latestSaid(said);
     if (latest === undefined) continue;
-    const state = convergenceOf(book.answerFor(instance, undefined), said, { capabilities: [] });
+    const state = convergenceOf(book.answerFor(instance, undefined), said, {
+      capabilities: [],
+      isKnown: (of, hash) => book.hasHash(of, hash, instance, models),
+    });
     if (state === "rejected") rejected.push({ instance, said: latest });
     if (state === "applied" || state === "overridden" || state === "drifted")
       applied.push({ instance, at: Math.max(latest.at, resumedAt?.getTime() ?? latest.at) });

@@ -99,6 +99,10 @@ export class PolicyBook {
     const version = versionFor(this.versions, harness, Number.POSITIVE_INFINITY);
     // Generation 0 holds the thresholds from before policies existed.
     if (version === undefined || version.generation === 0) return NO_POLICY;
+    return this.#answerOf(version, harness, model);
+  }
+
+  #answerOf(version: PolicyVersion, harness: string, model: string | undefined): PolicyAnswer {
     const key = JSON.stringify([version.generation, harness, model]);
     let answer = this.#answers.get(key);
     if (answer === undefined) {
@@ -107,6 +111,18 @@ export class PolicyBook {
       this.#answers.set(key, answer);
     }
     return answer;
+  }
+
+  /**
+   * Whether a hash is that of the settings which a generation has for a harness, without a model or with one of these. Also true of a
+   * generation that this process has not read.
+   */
+  hasHash(generation: number, hash: string, harness: string, models: readonly string[]): boolean {
+    const version = this.versions.find((one) => one.generation === generation);
+    if (version === undefined) return true;
+    const isOf = (model: string | undefined) => this.#answerOf(version, harness, model).hash === hash;
+    if (isOf(undefined)) return true;
+    return version.body.layers.some(({ scope }) => scope.model !== undefined) && models.some(isOf);
   }
 
   /** The newest version before a generation that all harnesses were offered; generation 0 if there is none. */

@@ -1,5 +1,6 @@
 import type { PolicyHarnessList, PolicyHarnessView, ThresholdTimeline } from "@plimsoll/protocol";
 import { convergenceOf, latestSaid, lineOf, notEffective } from "@plimsoll/protocol";
+import type { PrismaClient } from "../db/client.ts";
 import type { Harness } from "../db/generated/client.ts";
 import { type FreshReader, iso, LIVE_FOR, queriesOf, type Reader } from "../telemetry/reader.ts";
 import { type HarnessAcks, readAcknowledgements, saidIn } from "./acknowledgements.ts";
@@ -7,6 +8,7 @@ import { type HarnessAcks, readAcknowledgements, saidIn } from "./acknowledgemen
 /** Instances in one answer, and compactions that are looked at. */
 const MOST_HARNESSES = 500;
 const MOST_COMPACTIONS = 2_000;
+const MOST_MODELS = 200;
 
 /** How far each harness instance is with its policy: those heard from last, first. */
 export async function readPolicyHarnesses(reader: FreshReader): Promise<PolicyHarnessList> {
@@ -21,21 +23,36 @@ export async function readPolicyHarnesses(reader: FreshReader): Promise<PolicyHa
     prisma.harness.count({ where }),
   ]);
   const instances = rows.map(({ instance }) => instance);
-  const acks = await readAcknowledgements(queriesOf(reader), projectId, instances);
+  const [acks, models] = await Promise.all([
+    readAcknowledgements(queriesOf(reader), projectId, instances),
+    knownModels(prisma, projectId),
+  ]);
   const shares = await readCompactions(reader, instances, acks);
   return {
     generation: policy.generation,
     harnesses: rows.map((row) =>
-      harnessView(reader, row, acks.get(row.instance)!, shares.get(row.instance) ?? []),
+      harnessView(reader, row, acks.get(row.instance)!, models, shares.get(row.instance) ?? []),
     ),
     more: Math.max(0, total - rows.length),
   };
+}
+
+/** The latest models of a project: a policy may have other settings for some of them. */
+export async function knownModels(prisma: Pick<PrismaClient, "model">, projectId: number): Promise<string[]> {
+  const rows = await prisma.model.findMany({
+    where: { projectId },
+    orderBy: { id: "desc" },
+    take: MOST_MODELS,
+    select: { name: true },
+  });
+  return rows.map(({ name }) => name);
 }
 
 function harnessView(
   { policy, now }: Reader,
   row: Harness,
   known: HarnessAcks,
+  models: readonly string[],
   shares: readonly number[],
 ): PolicyHarnessView {
   const { instance } = row;
@@ -51,7 +68,10 @@ function harnessView(
     online: row.status !== "bye" && row.lastReceivedAt.getTime() > now - LIVE_FOR,
     last_at: iso(row.lastAt),
     desired: { generation, hash },
-    state: convergenceOf({ generation, hash }, said, row),
+    state: convergenceOf({ generation, hash }, said, {
+      capabilities: row.capabilities,
+      isKnown: (of, claimed) => policy.hasHash(of, claimed, instance, models),
+    }),
     said:
       latest === undefined
         ? null

@@ -101,7 +101,10 @@ export const RollbackPolicyCall = z.object({
   reason: SavePolicyInput.shape.reason,
 });
 
-/** How far a harness is with the policy that it is offered. */
+/**
+ * How far a harness is with the policy that it is offered. `mismatched`: it acknowledged this generation with the hash of other
+ * settings than were saved.
+ */
 export const CONVERGENCE_STATES = [
   "no_policy",
   "unmanaged",
@@ -111,6 +114,7 @@ export const CONVERGENCE_STATES = [
   "overridden",
   "drifted",
   "rejected",
+  "mismatched",
 ] as const;
 export type ConvergenceState = (typeof CONVERGENCE_STATES)[number];
 

@@ -354,6 +354,7 @@ export const REJECTION_CODES = [
   "unknown_type",
   "missing_field",
   "invalid_field",
+  "forbidden_type",
 ] as const;
 export type RejectionCode = (typeof REJECTION_CODES)[number];
 

@@ -22,6 +22,12 @@ function isLater(one: SaidOfPolicy, other: SaidOfPolicy): boolean {
   return one.id > other.id;
 }
 
+export interface AskedHarness {
+  capabilities: readonly string[];
+  /** Whether a hash is that of the settings which a generation has for this harness and one of its models. */
+  isKnown?: (generation: number, hash: string) => boolean;
+}
+
 /**
  * How far a harness is with the policy that it is offered.
  * @param said all that it said of policies
@@ -29,13 +35,15 @@ function isLater(one: SaidOfPolicy, other: SaidOfPolicy): boolean {
 export function convergenceOf(
   desired: Pick<PolicyAnswer, "generation" | "hash">,
   said: readonly SaidOfPolicy[],
-  { capabilities }: { capabilities: readonly string[] },
+  { capabilities, isKnown = () => true }: AskedHarness,
 ): ConvergenceState {
   const latest = latestSaid(said);
   if (desired.generation === 0 && latest === undefined) return "no_policy";
   if (latest === undefined) return capabilities.includes(POLICY_CAPABILITY) ? "waiting" : "unmanaged";
   // A new generation with the same settings needs no acknowledgement.
   if (latest.generation !== desired.generation && latest.hash !== desired.hash) return "waiting";
+  const claims = latest.status === "applied" || latest.status === "overridden";
+  if (claims && !isKnown(latest.generation, latest.hash)) return "mismatched";
   return latest.status === "overridden" && latest.code === "drifted" ? "drifted" : latest.status;
 }
 
