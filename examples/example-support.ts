@@ -1,7 +1,13 @@
 import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileSpool } from "@plimsoll/guard/node";
+import { filePolicyStore, fileSpool } from "@plimsoll/guard/node";
+import {
+  type PolicySource,
+  type PolicySourceOptions,
+  type PolicyTarget,
+  policySource,
+} from "@plimsoll/guard/policy-source";
 import { createReporter, type Reporter } from "@plimsoll/guard/report";
 import { reportProgress, sessionReporter } from "./progress.ts";
 import { withKey } from "./temporary-key.ts";
@@ -17,9 +23,14 @@ export interface ExampleContext {
   /** The example's temporary folder. */
   folder: string;
   say: (text: string) => void;
+  /** Keeps a guard on the project's policy, within the bounds of this harness, until it is closed. Absent without a server. */
+  followPolicy?: (guard: PolicyTarget, bounds: PolicySourceOptions["bounds"]) => PolicySource;
   /** Delay of each scripted answer, in ms, so that a viewer can follow the demo. */
   paceMs: number;
 }
+
+/** Examples that take the project's policy. */
+const FOLLOWING: ReadonlySet<string> = new Set(["phantom"]);
 
 /** Runs one example and sends its events before it returns. */
 export async function runExample<R>(
@@ -75,7 +86,13 @@ async function runWithKey<R>(options: {
     status: "hello",
     name,
     version: "0.1.0",
-    capabilities: ["turns", "crossings", "boundaries", "composition"],
+    capabilities: [
+      "turns",
+      "crossings",
+      "boundaries",
+      "composition",
+      ...(FOLLOWING.has(name) ? ["policy"] : []),
+    ],
   });
   const paceMs = Number(process.env.PLIMSOLL_DEMO_PACE_MS ?? 30);
   const result = await harness({
@@ -84,6 +101,21 @@ async function runWithKey<R>(options: {
     run: Date.now().toString(36),
     folder,
     say,
+    ...(key !== undefined && {
+      followPolicy: (guard: PolicyTarget, bounds: PolicySourceOptions["bounds"]) =>
+        policySource({
+          url,
+          key,
+          harness: instance,
+          guard,
+          reporter,
+          ...(bounds && { bounds }),
+          store: filePolicyStore(join(folder, ".policy")),
+          onChange: (settings, generation) =>
+            say(`policy ${generation}: ${JSON.stringify(settings.thresholds ?? {})}`),
+          onTrouble: (message) => say(`policy: ${message}`),
+        }),
+    }),
     paceMs,
   });
   await reporter.close(10_000);

@@ -20,7 +20,7 @@ export async function withKey<R>(
   if (process.env.PLIMSOLL_KEY) return work(process.env.PLIMSOLL_KEY);
   users += 1;
   try {
-    made ??= plimsoll(url, "key", "create", "--name", "examples", "--scope", "ingest", "--quiet");
+    made ??= plimsoll(url, "key", "create", "--name", "examples", "--scope", "ingest,policy:read", "--quiet");
     const key = await made.catch((error: { stderr?: string }) => warn(error.stderr?.trim() || String(error)));
     return await work(key ?? undefined);
   } finally {

@@ -16,6 +16,8 @@ import { fileLoopStore } from "@plimsoll/runtime/node";
 import { type ExampleContext, isMain, makeProject, runExample, sleep } from "../example-support.ts";
 import { script } from "./script.ts";
 
+/** Whatever the project's policy says, this harness hands work over early. */
+const BOUNDS = { "thresholds.ceiling": { min: "5%", max: "60%" } };
 const CONFIG = `name: phantom
 model: claude-haiku-4-5
 context:
@@ -79,7 +81,8 @@ function sdkOptions(folder: string, url: string, model: string) {
   };
 }
 
-async function thread({ harness, run, reporter, say }: ExampleContext, sdk: SdkOptions, config: Config) {
+async function thread(context: ExampleContext, sdk: SdkOptions, config: Config) {
+  const { harness, run, reporter, say } = context;
   const session = new ClaudeSession<SDKMessage>({
     query,
     options: sdk,
@@ -94,6 +97,7 @@ async function thread({ harness, run, reporter, say }: ExampleContext, sdk: SdkO
       return ask(sdk, `Summarise:\n${lines.join("\n")}`, maxChars);
     },
   });
+  const policy = context.followPolicy?.(session.guard, BOUNDS);
   const title = "Slack thread: where is the time going?";
   session.guard.note({ type: "session", status: "started", kind: "conversation", title });
   const questions = Array.from({ length: 6 }, (_, at) => `What does src/module-${at + 1}.ts do?`);
@@ -105,6 +109,7 @@ async function thread({ harness, run, reporter, say }: ExampleContext, sdk: SdkO
     }
   }
   session.guard.note({ type: "session", status: "ended", kind: "conversation" });
+  await policy?.close();
   const { allTurns, restarts, peak } = session.guard.state;
   return { turns: allTurns, restarts, peak, answers };
 }

@@ -9,6 +9,8 @@ import { fileLoopStore } from "@plimsoll/runtime/node";
 import OpenAI from "openai";
 import { type ExampleContext, makeProject, sleep } from "../example-support.ts";
 
+/** Whatever the project's policy says, this harness hands work over early. */
+const BOUNDS = { "thresholds.ceiling": { min: "5%", max: "60%" } };
 const CONFIG = `name: phantom
 model: gpt-5.1
 context:
@@ -58,11 +60,8 @@ export async function phantomOpenAi(context: ExampleContext) {
 
 type Config = ReturnType<typeof readPhantomYaml>;
 
-async function thread(
-  { harness, run, reporter, say, folder }: ExampleContext,
-  client: OpenAI,
-  config: Config,
-) {
+async function thread(context: ExampleContext, client: OpenAI, config: Config) {
+  const { harness, run, reporter, say, folder } = context;
   const guard = new Conversation<ChatMessage>({
     identity: { harness, session: `slack:${run}` },
     shape: chatShape,
@@ -70,6 +69,7 @@ async function thread(
     policy: { thresholds: config.thresholds, mask: null, compact: { keepTurns: 3 } },
     onEvent: reporter.record,
   });
+  const policy = context.followPolicy?.(guard, BOUNDS);
   guard.note({
     type: "session",
     status: "started",
@@ -109,6 +109,7 @@ async function thread(
     }
   }
   guard.note({ type: "session", status: "ended", kind: "conversation" });
+  await policy?.close();
   return { turns: guard.state.allTurns, compactions: guard.state.compactions, peak: guard.state.peak };
 }
 

@@ -80,7 +80,7 @@ describe("the demo's process", () => {
     expect(state).toBe("finished");
     expect(examples.map(({ name }) => name)).toEqual(EXAMPLES);
     expect(examples[0]!.sessions).toMatchObject([{ session: "s", title: "A title" }]);
-    expect(made).toEqual([{ name: "demo fleet", scopes: ["ingest"] }]);
+    expect(made).toEqual([{ name: "demo fleet", scopes: ["ingest", "policy:read"] }]);
     expect(revoked).toEqual(["key-1"]);
     expect(demo.view(2).state).toBe("idle");
   });
@@ -162,7 +162,7 @@ describe("the demo's process", () => {
       id,
       name,
       prefix: "plim_",
-      scopes: ["ingest"],
+      scopes: ["ingest", "policy:read"],
       created_at: new Date(Date.now() - ageMs).toISOString(),
       last_used_at: null,
       revoked_at: revoked ? new Date().toISOString() : null,

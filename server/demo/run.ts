@@ -58,7 +58,7 @@ export function createDemo({ program, publicUrl, keys, log, clock, ...limits }: 
     let outcome: DemoStep | undefined;
     try {
       await revokeLeftBehind(projectId);
-      const key = await keys.create(projectId, { name: KEY_NAME, scopes: ["ingest"] }, SERVER);
+      const key = await keys.create(projectId, { name: KEY_NAME, scopes: ["ingest", "policy:read"] }, SERVER);
       keyId = key.id;
       home = await mkdtemp(join(tmpdir(), "plimsoll-demo-"));
       if (ending === undefined) outcome = await runProgram(projectId, home, key.secret);

@@ -1,0 +1,105 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import type { Page } from "@playwright/test";
+import type { SessionDetail, SessionPage, WholePolicy } from "@plimsoll/protocol";
+import { expect, test } from "./fixtures.ts";
+import type { PlimsollServer } from "./support/server.ts";
+
+test.use({ fresh: true });
+
+const HARNESS = "phantom@demo";
+/** Milliseconds of each answer: time to change the policy while the example works. */
+const PACE_MS = 700;
+/** Tokens that the example can grow by in one turn. */
+const GROWTH = 4_000;
+
+/** Runs the example on the Claude Agent SDK, with a scripted model, until the test is over. */
+async function withPhantom(server: PlimsollServer, work: () => Promise<void>): Promise<void> {
+  const key = await server.createKey("phantom", ["ingest", "policy:read"]);
+  const child: ChildProcess = spawn(process.execPath, ["--import", "tsx", "examples/phantom/main.ts"], {
+    env: {
+      PATH: process.env.PATH,
+      HOME: server.home,
+      NODE_ENV: "test",
+      PLIMSOLL_URL: server.url,
+      PLIMSOLL_KEY: key,
+      PLIMSOLL_DEMO_PACE_MS: String(PACE_MS),
+    },
+    stdio: "ignore",
+  });
+  const exited = once(child, "exit");
+  try {
+    await work();
+  } finally {
+    child.kill();
+    await exited;
+  }
+}
+
+/** The levels at which the thread of the example went on in a fresh session. */
+async function restarts(server: PlimsollServer): Promise<number[]> {
+  const range = {
+    from: new Date(Date.now() - 3_600_000).toISOString(),
+    to: new Date(Date.now() + 3_600_000).toISOString(),
+  };
+  const { items } = await server.query<SessionPage>("sessions.list", { ...range, q: "Slack thread" });
+  if (items[0] === undefined) return [];
+  const { boundaries } = await server.query<SessionDetail>("sessions.get", { id: items[0].id });
+  return boundaries.filter(({ type }) => type === "restarted").map((boundary) => boundary.tokens_before!);
+}
+
+const row = (page: Page) =>
+  page.getByTestId("policy-harnesses").getByRole("listitem").filter({ hasText: HARNESS });
+
+async function saveCeiling(page: Page, percent: string): Promise<void> {
+  await page.getByLabel("ceiling in percent").fill(percent);
+  await page.getByRole("button", { name: "Review and save" }).click();
+  await page.getByRole("dialog").getByLabel("Reason").fill(`a ceiling of ${percent}%`);
+  await page.getByRole("dialog").getByRole("button", { name: "Save policy" }).click();
+}
+
+test("a line that is edited in the browser is applied by a running agent, and its next turn obeys it", async ({
+  page,
+  server,
+}) => {
+  test.setTimeout(180_000);
+  await page.goto("/policies");
+  await page.getByLabel("ceiling", { exact: true }).selectOption("percent");
+  await withPhantom(server, async () => {
+    await expect(row(page)).toBeVisible({ timeout: 60_000 });
+    await saveCeiling(page, "8");
+    await expect(row(page)).toContainText("applied");
+    await expect(row(page)).toContainText("generation 1");
+    // Its own ceiling is 40,000 tokens, and the new one 16,000.
+    await expect.poll(() => restarts(server), { timeout: 90_000 }).not.toEqual([]);
+    const [level] = await restarts(server);
+    expect(level).toBeLessThan(16_000 + GROWTH);
+  });
+  await page.goto("/sessions");
+  await page.getByRole("link", { name: "Slack thread" }).first().click();
+  await expect(page.getByText("policy 1, acknowledged")).toBeVisible();
+  await expect(page.getByText("ceiling 8%").first()).toBeVisible();
+});
+
+test("an agent that rejects a line says why, and goes on with its last good policy", async ({
+  page,
+  server,
+}) => {
+  test.setTimeout(180_000);
+  await server.mutate<WholePolicy>("policies.save", {
+    policy: { settings: { thresholds: { ceiling: "8%" } } },
+    expected: 0,
+    reason: "hand over early",
+  });
+  await page.goto("/policies");
+  await withPhantom(server, async () => {
+    await expect(row(page)).toContainText("applied", { timeout: 60_000 });
+    await saveCeiling(page, "90");
+    await expect(row(page)).toContainText("rejected: outside its own limits");
+    await expect(row(page)).toContainText("thresholds.ceiling");
+    await expect(row(page)).toContainText("runs generation 1 of 2");
+    await expect.poll(() => restarts(server), { timeout: 90_000 }).not.toEqual([]);
+    const [level] = await restarts(server);
+    expect(level).toBeLessThan(16_000 + GROWTH);
+  });
+});
