@@ -1,8 +1,7 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { fit } from "../fit.ts";
-import { createGuard, type Guard } from "../guard.ts";
-import type { PolicyInput } from "../policy.ts";
-import { createReporter } from "../report/index.ts";
+import { createGuard } from "../guard.ts";
+import { policyTests } from "../testing/policy-client.ts";
 import {
   answerWith,
   hashOfSettings,
@@ -13,107 +12,56 @@ import {
   policyBody,
   until,
 } from "../testing/policy-server.ts";
-import { type PolicySource, type PolicySourceOptions, policySource } from "./index.ts";
 
-let server: PolicyServer;
-const closing: (() => unknown)[] = [];
-beforeEach(async () => {
-  server = await new PolicyServer().start();
-});
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-  await server.close();
-  expect(server.violations).toEqual([]);
-});
-
-interface Client {
-  guard: Guard;
-  source: PolicySource;
-  troubles: string[];
-  ceiling(): unknown;
-}
-
-function client(options: Partial<PolicySourceOptions> = {}, policy: PolicyInput = {}): Client {
-  const reporter = createReporter({
-    url: options.url ?? server.url,
-    key: POLICY_KEY,
-    flushMs: 5,
-    random: () => 0,
-  });
-  const guard = createGuard({
-    identity: { harness: POLICY_HARNESS },
-    window: 10_000,
-    policy,
-    onEvent: reporter.record,
-  });
-  const troubles: string[] = [];
-  const source = policySource({
-    url: server.url,
-    key: POLICY_KEY,
-    harness: POLICY_HARNESS,
-    guard,
-    reporter,
-    pollMs: 40,
-    retryMs: 10,
-    refusedMs: 40,
-    onTrouble: (message) => troubles.push(message),
-    ...options,
-  });
-  closing.push(
-    () => reporter.close(500),
-    () => source.close(),
-  );
-  return { guard, source, troubles, ceiling: () => guard.policy.thresholds?.ceiling };
-}
-
-const statuses = () => server.acks.map(({ generation, status, code }) => [generation, status, code]);
+const t = policyTests();
+const { client, statuses } = t;
 
 describe("a guard on the project's policy", () => {
   it("applies the first policy and acknowledges it once with all settings in force", async () => {
-    server.save({ thresholds: { ceiling: "50%" } });
+    t.server.save({ thresholds: { ceiling: "50%" } });
     const { source, ceiling } = client({}, { thresholds: { hard: "95%" } });
-    await until(() => server.acks.length > 0 && server.streams.size === 1);
+    await until(() => t.server.acks.length > 0 && t.server.streams.size === 1);
     expect(ceiling()).toBe("50%");
     expect(source.generation).toBe(1);
     await source.check();
     await source.check();
-    expect(server.acks).toHaveLength(1);
-    expect(server.acks[0]).toMatchObject({
+    expect(t.server.acks).toHaveLength(1);
+    expect(t.server.acks[0]).toMatchObject({
       generation: 1,
-      hash: hashOfSettings(server.settings),
+      hash: hashOfSettings(t.server.settings),
       status: "applied",
       effective: { thresholds: { ceiling: "50%", hard: "95%", warning: "60%" }, overflow: "cut" },
     });
-    expect(server.acks[0]!.session).toBeUndefined();
+    expect(t.server.acks[0]!.session).toBeUndefined();
   });
 
   it("follows a notice, and takes an older body that comes back as a new generation", async () => {
-    server.save({ thresholds: { ceiling: "50%" } });
+    t.server.save({ thresholds: { ceiling: "50%" } });
     const { source, ceiling } = client({ pollMs: 1e6 });
-    await until(() => server.streams.size === 1 && source.generation === 1);
-    server.save({ thresholds: { ceiling: "40%" } });
+    await until(() => t.server.streams.size === 1 && source.generation === 1);
+    t.server.save({ thresholds: { ceiling: "40%" } });
     await until(() => ceiling() === "40%");
-    server.save({ thresholds: { ceiling: "50%" } });
-    await until(() => source.generation === 3 && server.acks.length === 3);
+    t.server.save({ thresholds: { ceiling: "50%" } });
+    await until(() => source.generation === 3 && t.server.acks.length === 3);
     expect(ceiling()).toBe("50%");
     expect(statuses().map(([generation]) => generation)).toEqual([1, 2, 3]);
   });
 
   it("polls with the hash when streaming fails, and learns of a repeated body by the header", async () => {
-    server.streamFault = answerWith(404);
-    server.save({ thresholds: { ceiling: "50%" } });
+    t.server.streamFault = answerWith(404);
+    t.server.save({ thresholds: { ceiling: "50%" } });
     const { source } = client();
-    await until(() => server.asked.filter((tag) => tag !== undefined).length >= 2);
-    server.save({ thresholds: { ceiling: "50%" } });
+    await until(() => t.server.asked.filter((tag) => tag !== undefined).length >= 2);
+    t.server.save({ thresholds: { ceiling: "50%" } });
     await until(() => source.generation === 2);
   });
 
   it("hears of a change from the answers to its own events", async () => {
-    server.streamFault = answerWith(404);
-    server.save({ thresholds: { ceiling: "50%" } });
+    t.server.streamFault = answerWith(404);
+    t.server.save({ thresholds: { ceiling: "50%" } });
     const { guard, source, ceiling } = client({ pollMs: 1e6, retryMs: 1e6 });
-    await until(() => source.generation === 1 && server.acks.length === 1);
-    server.save({ thresholds: { ceiling: "45%" } });
+    await until(() => source.generation === 1 && t.server.acks.length === 1);
+    t.server.save({ thresholds: { ceiling: "45%" } });
     const thread = guard.conversation();
     await fit(thread, [{ role: "user", content: "Hello" }]);
     thread.observe({ usage: { input_tokens: 100, output_tokens: 5 } }, { model: "m" });
@@ -121,35 +69,35 @@ describe("a guard on the project's policy", () => {
   });
 
   it("keeps an older version that a staged rollout serves, without asking in circles", async () => {
-    server.save({ thresholds: { ceiling: "50%" } });
-    server.newest = 5;
+    t.server.save({ thresholds: { ceiling: "50%" } });
+    t.server.newest = 5;
     const { source } = client({ pollMs: 1e6 });
-    await until(() => source.generation === 1 && server.streams.size === 1);
+    await until(() => source.generation === 1 && t.server.streams.size === 1);
     await new Promise((resolve) => setTimeout(resolve, 50));
-    expect(server.asked.length).toBeLessThanOrEqual(3);
+    expect(t.server.asked.length).toBeLessThanOrEqual(3);
   });
 
   it("fetches again after the stream broke, even if nothing was told", async () => {
-    server.save({ thresholds: { ceiling: "50%" } });
+    t.server.save({ thresholds: { ceiling: "50%" } });
     const { ceiling } = client({ pollMs: 1e6 });
-    await until(() => server.streams.size === 1);
-    server.generation = 2;
-    server.settings = { thresholds: { ceiling: "45%" } };
-    for (const stream of server.streams) stream.destroy();
+    await until(() => t.server.streams.size === 1);
+    t.server.generation = 2;
+    t.server.settings = { thresholds: { ceiling: "45%" } };
+    for (const stream of t.server.streams) stream.destroy();
     await until(() => ceiling() === "45%");
   });
 
   it("closes a stream that went silent and opens another", async () => {
-    server.save({ thresholds: { ceiling: "50%" } });
+    t.server.save({ thresholds: { ceiling: "50%" } });
     client({ silentMs: 60 });
-    await until(() => server.streamed >= 3);
+    await until(() => t.server.streamed >= 3);
   });
 
   it("goes back to the harness's own policy when the project has none any more", async () => {
-    server.save({ thresholds: { ceiling: "50%" } });
+    t.server.save({ thresholds: { ceiling: "50%" } });
     const { source, ceiling } = client({ restoredMs: 0 }, { thresholds: { ceiling: "77%" } });
     await until(() => source.generation === 1);
-    server.save({}, 0);
+    t.server.save({}, 0);
     await until(() => ceiling() === "77%");
     expect(source.generation).toBe(0);
   });
@@ -246,54 +194,54 @@ describe("an answer that is no policy changes nothing", () => {
       ),
     ],
   ])("%s", async (_, fault) => {
-    server.save(good);
+    t.server.save(good);
     const { source, ceiling, troubles } = client({ timeoutMs: 100 });
-    await until(() => source.generation === 1 && server.streams.size === 1);
-    server.fault = fault;
-    server.notice(2);
+    await until(() => source.generation === 1 && t.server.streams.size === 1);
+    t.server.fault = fault;
+    t.server.notice(2);
     await until(() => troubles.length > 0);
     expect(ceiling()).toBe("50%");
-    server.fault = undefined;
-    server.save({ thresholds: { ceiling: "45%" } }, 3);
+    t.server.fault = undefined;
+    t.server.save({ thresholds: { ceiling: "45%" } }, 3);
     await until(() => ceiling() === "45%");
     expect(statuses()).toEqual(expect.arrayContaining([[1, "applied", undefined]]));
   });
 
   it("a wrong hash is refused with its code, and the right answer is taken later", async () => {
-    server.save(good);
+    t.server.save(good);
     const { source } = client();
     await until(() => source.generation === 1);
     const wrong = JSON.parse(whole) as { hash: string };
-    server.fault = answerWith(200, JSON.stringify({ ...wrong, hash: hashOfSettings({}) }));
-    server.notice(2);
-    await until(() => server.acks.some(({ code }) => code === "wrong_hash"));
-    server.fault = undefined;
-    server.save(good, 2);
+    t.server.fault = answerWith(200, JSON.stringify({ ...wrong, hash: hashOfSettings({}) }));
+    t.server.notice(2);
+    await until(() => t.server.acks.some(({ code }) => code === "wrong_hash"));
+    t.server.fault = undefined;
+    t.server.save(good, 2);
     await until(() => source.generation === 2);
-    expect(server.acks.filter(({ code }) => code === "wrong_hash")).toHaveLength(1);
+    expect(t.server.acks.filter(({ code }) => code === "wrong_hash")).toHaveLength(1);
   });
 
   it("a spoiled copy of the policy in force is not acknowledged as refused", async () => {
-    server.save(good);
+    t.server.save(good);
     const { source, troubles } = client();
-    await until(() => source.generation === 1 && server.acks.length === 1);
-    server.fault = answerWith(200, policyBody(1, good).replace("50%", "51%"));
+    await until(() => source.generation === 1 && t.server.acks.length === 1);
+    t.server.fault = answerWith(200, policyBody(1, good).replace("50%", "51%"));
     await source.check();
     await until(() => troubles.some((one) => one.includes("hash")));
     expect(statuses()).toEqual([[1, "applied", undefined]]);
   });
 
   it("a generation that goes back is ignored until the whole history stayed behind", async () => {
-    server.save(good, 5);
+    t.server.save(good, 5);
     const { source } = client({ restoredMs: 150 });
     await until(() => source.generation === 5);
-    server.newest = 5;
-    server.save({ thresholds: { ceiling: "20%" } }, 3);
+    t.server.newest = 5;
+    t.server.save({ thresholds: { ceiling: "20%" } }, 3);
     await source.check();
     await new Promise((resolve) => setTimeout(resolve, 250));
     await source.check();
     expect(source.generation).toBe(5);
-    server.newest = undefined;
+    t.server.newest = undefined;
     await source.check();
     expect(source.generation).toBe(5);
     await new Promise((resolve) => setTimeout(resolve, 200));
@@ -305,7 +253,7 @@ describe("an answer that is no policy changes nothing", () => {
 describe("the server's refusals", () => {
   it("a rotated key is used at once when the next try comes", async () => {
     let key = "old";
-    server.save({ thresholds: { ceiling: "50%" } });
+    t.server.save({ thresholds: { ceiling: "50%" } });
     const { source, troubles } = client({ key: () => key });
     await until(() => troubles.some((one) => one.includes("401")));
     key = POLICY_KEY;
@@ -313,138 +261,26 @@ describe("the server's refusals", () => {
   });
 
   it("Retry-After is honoured, also by what the stream says", async () => {
-    server.save({ thresholds: { ceiling: "50%" } });
-    server.faults = [answerWith(429, "", { "retry-after": "0.4" })];
+    t.server.save({ thresholds: { ceiling: "50%" } });
+    t.server.faults = [answerWith(429, "", { "retry-after": "0.4" })];
     const began = performance.now();
     const { source } = client();
     await until(() => source.generation === 1);
     expect(performance.now() - began).toBeGreaterThan(390);
-    expect(server.asked).toHaveLength(2);
+    expect(t.server.asked).toHaveLength(2);
   });
 
   it("a server that is away is tried again, and the harness's own policy holds meanwhile", async () => {
-    const url = server.url;
-    await server.close();
+    const url = t.server.url;
+    await t.server.close();
     const { guard, source, troubles } = client({ url }, { thresholds: { ceiling: "66%" } });
     await until(() => troubles.length > 0);
     const prepared = await fit(guard.conversation(), [{ role: "user", content: "Hello" }]);
     expect(prepared.messages).toHaveLength(1);
     expect(source.settings.thresholds?.ceiling).toBe("66%");
-    server = new PolicyServer();
-    server.save({ thresholds: { ceiling: "50%" } });
-    await server.start(Number(new URL(url).port));
+    t.server = new PolicyServer();
+    t.server.save({ thresholds: { ceiling: "50%" } });
+    await t.server.start(Number(new URL(url).port));
     await until(() => source.generation === 1);
-  });
-});
-
-describe("the harness's own limits", () => {
-  const bounds = { "thresholds.ceiling": { min: "20%", max: "60%" } };
-
-  it("a value out of bounds refuses the whole policy, and is not tried again", async () => {
-    server.save({ thresholds: { ceiling: "95%", soft: "30%" } });
-    const { source, guard } = client({ bounds });
-    await until(() => server.acks.length === 1);
-    expect(server.acks[0]).toMatchObject({ status: "rejected", code: "out_of_bounds", generation: 1 });
-    expect(server.acks[0]!.message).toContain('thresholds.ceiling: "95%"');
-    expect(server.acks[0]!.message).toContain('"60%"');
-    await source.check();
-    await source.check();
-    expect(guard.policy).toEqual({});
-    expect(server.acks).toHaveLength(1);
-    expect(source.refused).toMatchObject({ generation: 1, code: "out_of_bounds" });
-    server.save({ thresholds: { ceiling: "50%" } });
-    await until(() => source.generation === 2);
-    expect(source.refused).toBeUndefined();
-  });
-
-  it("or is clamped and reported with both numbers", async () => {
-    server.save({ thresholds: { ceiling: "95%" } });
-    const { ceiling } = client({ bounds, onOutOfBounds: "clamp" });
-    await until(() => server.acks.length === 1);
-    expect(ceiling()).toBe("60%");
-    expect(server.acks[0]).toMatchObject({
-      status: "overridden",
-      effective: { thresholds: { ceiling: "60%" } },
-      differences: [{ path: "thresholds.ceiling", code: "clamped", wanted: "95%", effective: "60%" }],
-    });
-  });
-
-  it("what is not allowed or not known is named, and the rest applies", async () => {
-    server.save({
-      enforcement: "warn_only",
-      thresholds: { ceiling: "50%" },
-      split: { files: 4 },
-      mood: "good",
-    });
-    const { guard } = client({ allow: ["thresholds"] });
-    await until(() => server.acks.length === 1);
-    expect(guard.policy).toEqual({ thresholds: { ceiling: "50%" } });
-    expect(server.acks[0]).toMatchObject({
-      status: "overridden",
-      effective: { enforcement: "enforce" },
-      differences: [
-        { path: "enforcement", code: "not_allowed", wanted: "warn_only", effective: "enforce" },
-        { path: "split.files", code: "unsupported", wanted: 4 },
-        { path: "mood", code: "unsupported", wanted: "good" },
-      ],
-    });
-  });
-
-  it("a setting that the harness obeys itself is in force and no difference", async () => {
-    server.save({ loop: { max_context_pct: 12 } });
-    const { source } = client({ handles: ["loop.max_context_pct"] });
-    await until(() => server.acks.length === 1);
-    expect(server.acks[0]).toMatchObject({ status: "applied", effective: { loop: { max_context_pct: 12 } } });
-    expect(source.settings.loop?.max_context_pct).toBe(12);
-  });
-
-  it("an invalid value refuses the policy and names the field", async () => {
-    server.save({ masking: { keep_turns: -1 } });
-    client();
-    await until(() => server.acks.length === 1);
-    expect(server.acks[0]).toMatchObject({ status: "rejected", code: "invalid" });
-    expect(server.acks[0]!.message).toContain("masking.keep_turns: -1");
-  });
-});
-
-describe("a harness that turns unhealthy after a change", () => {
-  it.each([
-    ["says so", () => false],
-    ["throws", () => Promise.reject(new Error("broken"))],
-    ["does not answer", () => new Promise<boolean>(() => {})],
-  ])("takes the policy back when it %s", async (_, sick) => {
-    server.save({ thresholds: { ceiling: "50%" } });
-    let healthy: () => boolean | Promise<boolean> = () => true;
-    const { source, ceiling } = client({ healthy: () => healthy(), healthMs: 60 });
-    await until(() => source.generation === 1);
-    await new Promise((resolve) => setTimeout(resolve, 120));
-    healthy = sick;
-    server.save({ thresholds: { ceiling: "5%" } });
-    await until(() => server.acks.some(({ code }) => code === "unhealthy"));
-    expect(ceiling()).toBe("50%");
-    expect(source.generation).toBe(1);
-    await source.check();
-    expect(statuses()).toEqual([
-      [1, "applied", undefined],
-      [2, "applied", undefined],
-      [2, "rejected", "unhealthy"],
-    ]);
-  });
-
-  it("refuses a policy that the guard does not take", async () => {
-    server.save({ thresholds: { ceiling: "50%" } });
-    let refuses = true;
-    const target = {
-      policy: {},
-      changePolicy() {
-        if (refuses) throw new Error("not now");
-      },
-    };
-    const { source } = client({ guard: target });
-    await until(() => server.acks.length === 1);
-    expect(server.acks[0]).toMatchObject({ status: "rejected", code: "apply_failed", message: "not now" });
-    refuses = false;
-    server.save({ thresholds: { ceiling: "51%" } });
-    await until(() => source.generation === 2);
   });
 });

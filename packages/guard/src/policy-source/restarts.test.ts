@@ -1,3 +1,4 @@
+import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,6 +17,12 @@ import {
   until,
 } from "../testing/policy-server.ts";
 import { type PolicySource, type PolicySourceOptions, policySource } from "./index.ts";
+
+/** A disk can be mounted only as root on Linux, and not in every container. */
+const canMount =
+  process.platform === "linux" &&
+  process.getuid?.() === 0 &&
+  spawnSync("unshare", ["-m", "true"]).status === 0;
 
 let server: PolicyServer;
 let folder = "";
@@ -141,6 +148,30 @@ describe("after a restart of the process", () => {
     server.save({ thresholds: { ceiling: "50%" } });
     const { source, troubles } = begin({ store: filePolicyStore(join(file, "policies")) });
     await until(() => source.generation === 1 && troubles.some((one) => one.includes("cannot be stored")));
+  });
+
+  it.skipIf(!canMount)("a full disk stops nothing, and what was stored stays whole", async () => {
+    const disk = await mkdtemp(join(tmpdir(), "guard-disk-"));
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=64k,mode=700", "tmpfs", disk]);
+    try {
+      server.save({ thresholds: { ceiling: "50%" } });
+      const { source, troubles } = begin({ store: filePolicyStore(disk) });
+      await until(() => source.generation === 1);
+      await expect.poll(() => readdir(disk)).toEqual([expect.stringMatching(/\.json$/)]);
+      await writeFile(join(disk, "filler"), Buffer.alloc(65_536)).catch(() => {});
+      server.save({ thresholds: { ceiling: "40%" } });
+      await until(() => source.generation === 2 && troubles.some((one) => one.includes("ENOSPC")));
+      await source.close();
+      expect((await readdir(disk)).filter((name) => name.endsWith(".tmp"))).toEqual([]);
+      server.fault = answerWith(500);
+      const again = begin({ store: filePolicyStore(disk) });
+      await again.source.ready;
+      expect(again.source.generation).toBe(1);
+      await again.source.close();
+    } finally {
+      execFileSync("umount", ["--lazy", disk]);
+      await rm(disk, { recursive: true, force: true });
+    }
   });
 
   it("two processes that share a folder leave a whole file", async () => {

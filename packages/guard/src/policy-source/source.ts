@@ -28,10 +28,13 @@ export class PolicySource {
   readonly #own: Running;
   readonly #acks: Acknowledger;
   readonly #health: HealthWatch | undefined;
+  readonly #healthMs: number;
   readonly #subscription: Subscription;
   #running: Running;
   /** What to go back to. */
   #good: Running;
+  /** What it was before the newest change, and until when (on the clock of `performance`) a failure goes back to it. */
+  #before: { good: Running; until: number } | undefined;
   #quarantined: Quarantined | undefined;
   /** The newest generation that an answer named. */
   #newest: number | undefined;
@@ -50,6 +53,7 @@ export class PolicySource {
     this.#running = this.#own;
     this.#good = this.#own;
     this.#acks = new Acknowledger(harness, reporter, clock);
+    this.#healthMs = healthMs;
     this.#health = healthy && new HealthWatch(healthy, healthMs);
     this.#subscription = new Subscription({
       access: {
@@ -95,7 +99,11 @@ export class PolicySource {
 
   /** Tells the source that the harness failed. If a policy was applied within `healthMs`, it is taken back. */
   async failed(error: unknown): Promise<void> {
-    if (this.#running === this.#good) return;
+    if (this.#running === this.#good) {
+      const { good, until = 0 } = this.#before ?? {};
+      if (good === undefined || performance.now() >= until) return;
+      this.#good = good;
+    }
     await this.#revert(`The harness failed: ${error instanceof Error ? error.message : String(error)}`);
   }
 
@@ -214,8 +222,11 @@ export class PolicySource {
     this.#quarantined = undefined;
     this.#acks.send(accepted(served, next));
     this.#changed();
-    if (this.#health === undefined) await this.#keep();
-    else this.#health.watch((reason) => void (reason === undefined ? this.#keep() : this.#revert(reason)));
+    if (this.#health === undefined) {
+      // Stored at once: the process may not live for as long as a failure can take it back.
+      this.#before = { good: this.#good, until: performance.now() + this.#healthMs };
+      await this.#keep();
+    } else this.#health.watch((reason) => void (reason === undefined ? this.#keep() : this.#revert(reason)));
   }
 
   /** The policy in force proved good. */
@@ -228,6 +239,7 @@ export class PolicySource {
     const { served } = this.#running;
     this.#health?.stop();
     if (served === undefined) return;
+    this.#before = undefined;
     this.#running = this.#good;
     this.#putBack(this.#good);
     this.#changed();
