@@ -1,6 +1,8 @@
+import type { SessionPage } from "@plimsoll/protocol";
 import { expect, test } from "./fixtures.ts";
 import { violations } from "./support/axe.ts";
 import { EventBuilder } from "./support/event-builder.ts";
+import type { PlimsollServer } from "./support/server.ts";
 
 test.use({ fresh: true });
 
@@ -76,10 +78,41 @@ test("a replay is kept to the scope that is edited, and says if nothing is recor
   await expect(panel).toContainText("4 turns of 2 agents in 2 sessions");
 });
 
-test("a long replay shows its progress and can be cancelled", async ({ page, server }) => {
+test("history is judged again by a policy, with its progress, also after the server was killed", async ({
+  page,
+  server,
+  expectedErrors,
+}) => {
+  // The browser reports each failed attempt to reconnect.
+  expectedErrors.push(/ERR_|Failed to load resource/);
+  await recordLongWork(server, 40, 5_000);
+  // By default a warning is at 80 %, which the last cycle does not reach.
+  const warned = async () => {
+    const range = { from: new Date(0).toISOString(), to: new Date(Date.now() + 3_600_000).toISOString() };
+    const { items } = await server.query<SessionPage>("sessions.list", { ...range, limit: 100 });
+    return items.filter(({ warnings }) => warnings === 63).length;
+  };
+  await page.goto("/policies");
+  await page.getByLabel("warning", { exact: true }).selectOption("percent");
+  await page.getByLabel("warning in percent").fill("40");
+  await page.getByRole("button", { name: "Review and save" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Reason").fill("a warning for the past as well");
+  await dialog.getByLabel("also to recorded history").check();
+  await dialog.getByRole("button", { name: "Save policy" }).click();
+  const progress = page.getByTestId("rejudging");
+  await expect(progress).toContainText("Recorded turns are being judged again");
+  await server.kill();
+  await server.begin();
+  await expect.poll(warned, { timeout: 60_000 }).toBe(40);
+  await expect(progress).toBeHidden({ timeout: 30_000 });
+});
+
+/** Sends sessions that fill up to 168k of their window again and again. */
+async function recordLongWork(server: PlimsollServer, agents: number, turns: number): Promise<void> {
   const start = Date.now() - 80 * 3_600_000;
-  for (let agent = 0; agent < 30; agent++) {
-    const events = Array.from({ length: 9_000 }, (_, n) => ({
+  for (let agent = 0; agent < agents; agent++) {
+    const events = Array.from({ length: turns }, (_, n) => ({
       id: `t${n}`,
       type: "turn",
       at: start + n * 30_000,
@@ -91,6 +124,10 @@ test("a long replay shows its progress and can be cancelled", async ({ page, ser
     }));
     await server.send(events);
   }
+}
+
+test("a long replay shows its progress and can be cancelled", async ({ page, server }) => {
+  await recordLongWork(server, 30, 9_000);
   await page.goto("/policies");
   const panel = page.getByRole("region", { name: "Replay", exact: true });
   await panel.getByRole("button", { name: "Replay", exact: true }).click();

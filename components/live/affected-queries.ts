@@ -8,6 +8,7 @@ const FAST: ReadonlySet<string> = new Set([
   "status",
   "sessions.list",
   "policies.harnesses",
+  "policies.rejudging",
   "policies.rollout",
 ]);
 const SLOW: ReadonlySet<string> = new Set(["series", "harnesses", "ingest.counts", "windows.list"]);

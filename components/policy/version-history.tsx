@@ -12,6 +12,7 @@ import { Modal } from "../ui/dialog.tsx";
 import { FormError, TextField } from "../ui/field.tsx";
 import { NotLoaded } from "../ui/states.tsx";
 import { PolicyDiff } from "./policy-diff.tsx";
+import { Rejudging } from "./rejudging.tsx";
 import { versionsQuery } from "./versions-query.ts";
 
 /** Every version, who saved it and why. Each can be looked at and saved again. */
@@ -36,6 +37,7 @@ export function VersionHistory({
       title="History"
       note="Versions are never changed. A rollback saves an old one as a new generation."
     >
+      <Rejudging />
       {query.data === undefined ? (
         <NotLoaded query={query} what="the history" className="h-24" />
       ) : versions.length === 0 ? (

@@ -6,6 +6,7 @@ import type {
   PolicyHarnessList,
   PolicyVersionDetail,
   PolicyVersionPage,
+  RejudgingView,
   SessionDetail,
   SessionPage,
   WholePolicy,
@@ -242,6 +243,22 @@ describe("saving a policy", () => {
       const { headers } = await server.send(turn(unique("session"), 100, { harness: "mine@heard" }));
       expect(headers.get("plimsoll-policy-generation")).toBe(String(generation));
     }
+  });
+});
+
+describe("a policy for history", () => {
+  it("judges what is recorded of a project to which nobody sends any more", async () => {
+    await save({ warning: "90%" });
+    const session = unique("session");
+    await sendAndWait(a, [
+      turn(session, 60_000, { harness: `mine@${unique("past")}`, at: Date.now() - 60_000 }),
+    ]);
+    const warnings = async () =>
+      (await a.trpc<SessionPage>("sessions.list", { ...dayRange, q: session })).items[0]!.warnings;
+    expect(await warnings()).toBe(0);
+    await save({ warning: "10%" }, { from: "history" });
+    await until(async () => (await warnings()) === 1);
+    await until(async () => (await b.get<RejudgingView>("/api/v1/policy/rejudging")).body.agents_left === 0);
   });
 });
 

@@ -94,6 +94,7 @@ const PROCEDURES: Record<string, Row> = {
   "policies.version": { kind: "query", input: () => ({ generation: 1 }), shows: true },
   "policies.harnesses": { kind: "query", shows: true },
   "policies.rollout": { kind: "query", shows: true },
+  "policies.rejudging": { kind: "query", shows: false },
   "policies.changeRollout": {
     kind: "mutation",
     input: () => ({ generation: 1, stage: 0, action: "halt" }),
@@ -246,6 +247,7 @@ describe("a key never reaches another project over HTTP", () => {
     "/api/v1/policy/versions/1",
     "/api/v1/policy/harnesses",
     "/api/v1/policy/rollout",
+    "/api/v1/policy/rejudging",
     `/api/v1/policy/replays/${replayId}`,
     `/api/v1/policy/replays/${replayId}/sessions/${sessionId}`,
     "/api/v1/projects",
@@ -275,7 +277,7 @@ describe("a key never reaches another project over HTTP", () => {
       expect(status, path).toBe(200);
       expectNothingOfB(text, path);
     }
-    for (const path of paths(b).filter((path) => !/ingest/.test(path))) {
+    for (const path of paths(b).filter((path) => !/ingest|rejudging/.test(path))) {
       const { text } = await server.get(path, b.key.secret);
       expect(
         [MARKER, b.sessionId, b.agentId].some((trace) => text.includes(trace)),

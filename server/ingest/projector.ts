@@ -195,7 +195,8 @@ export class Projector {
           await settle();
           // The transaction of the previous chunk may have seen a change.
           if (project.policyChanged) continue;
-          if (!(await this.#doUpkeep(project)) && this.#queue.isEmpty && !this.#unread) return;
+          if ((await this.#doUpkeep(project)) || project.policyChanged) continue;
+          if (this.#queue.isEmpty && !this.#unread) return;
         } else if (commands !== undefined) {
           await settle();
           await this.#runCommands(project, chunk, commands);

@@ -175,9 +175,10 @@ export class Projectors {
     for (const projectId of projects) {
       if (this.#closed) return;
       const projector = this.of(projectId);
-      const rows = await this.#readBacklog(projectId);
-      if (rows > 0 || projector.unstarted) projector.check();
-      if (tidy) projector.tidy();
+      const { rows, policyChanged } = await this.#readBacklog(projectId);
+      // A policy may count for the past of a project that no event reaches any more.
+      if (tidy || policyChanged) projector.tidy();
+      if (rows > 0 || policyChanged || projector.unstarted) projector.check();
     }
   }
 
@@ -187,20 +188,20 @@ export class Projectors {
     this.#looking.add(projectId);
     setTimeout(() => {
       void this.#readBacklog(projectId)
-        .catch(() => 1)
-        .then((rows) => {
+        .catch(() => ({ rows: 1 }))
+        .then(({ rows }) => {
           this.#looking.delete(projectId);
           if (rows > 0 && this.#projectors.get(projectId)?.holding === false) this.#lookSoon(projectId);
         });
     }, LOOK_MS).unref();
   }
 
-  /** Returns the number of rows in the journal. */
-  async #readBacklog(projectId: number): Promise<number> {
-    const [row] = await this.#options.writers.query<{ events: number; rows: number }>(BACKLOG, projectId);
+  /** Returns the number of rows in the journal, and whether nobody has considered the newest step of the policy. */
+  async #readBacklog(projectId: number): Promise<Omit<BacklogRow, "events">> {
+    const [row] = await this.#options.writers.query<BacklogRow>(BACKLOG, projectId);
     this.#elsewhere.set(projectId, row?.events ?? 0);
     if (!this.#projectors.get(projectId)?.holding) this.#options.progressed(projectId);
-    return row?.rows ?? 0;
+    return row ?? { rows: 0, policyChanged: false };
   }
 
   async #dropDeleted(projectIds: readonly number[]): Promise<void> {
@@ -213,5 +214,14 @@ export class Projectors {
   }
 }
 
+interface BacklogRow {
+  events: number;
+  rows: number;
+  policyChanged: boolean;
+}
+
 const BACKLOG = `
-SELECT COALESCE(sum(events), 0)::float8 AS events, count(*)::int4 AS rows FROM journal WHERE project_id = $1`;
+SELECT COALESCE(sum(j.events), 0)::float8 AS events, count(*)::int4 AS rows,
+  COALESCE((SELECT policy_revision FROM projects WHERE id = $1), 0) >
+    COALESCE((SELECT policy_revision FROM projectors WHERE project_id = $1), 0) AS "policyChanged"
+FROM journal j WHERE j.project_id = $1`;

@@ -5,6 +5,7 @@ import {
   PolicyVersionDetail,
   PolicyVersionPage,
   PolicyVersionsQuery,
+  RejudgingView,
   RollbackPolicyCall,
   RolloutAnswer,
   SavePolicyCall,
@@ -100,6 +101,23 @@ export const policies = router({
       });
       return (await services.policies.bookOf(projectId)).whole();
     }),
+
+  rejudging: procedure("read")
+    .meta({
+      openapi: {
+        method: "GET",
+        path: "/api/v1/policy/rejudging",
+        tags,
+        summary: "How many agents are still to be judged again by a policy that counts for history",
+      },
+    })
+    .input(z.object({}).optional())
+    .output(RejudgingView)
+    .query(async ({ ctx: { reader } }) => ({
+      agents_left: await reader.prisma.refold.count({
+        where: { projectId: reader.projectId, reason: "policy" },
+      }),
+    })),
 
   rollout: freshProcedure("read")
     .meta({

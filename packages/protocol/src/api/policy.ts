@@ -101,6 +101,10 @@ export const RollbackPolicyCall = z.object({
   reason: SavePolicyInput.shape.reason,
 });
 
+/** Agents whose recorded turns are still to be judged again, because a policy or an acknowledgement changed their past. */
+export const RejudgingView = z.object({ agents_left: z.number().int().nonnegative() });
+export type RejudgingView = z.infer<typeof RejudgingView>;
+
 /**
  * How far a harness is with the policy that it is offered. `mismatched`: it acknowledged this generation with the hash of other
  * settings than were saved.
