@@ -52,7 +52,7 @@ describe("the demo fleet", () => {
       }
     }
     await until(async () => (await demoKeys()).every(({ revoked_at }) => revoked_at !== null));
-    expect(await demoKeys()).toMatchObject([{ scopes: ["ingest"] }]);
+    expect(await demoKeys()).toMatchObject([{ scopes: ["ingest", "policy:read"] }]);
     await server.expectHealthy();
   }, 150_000);
 

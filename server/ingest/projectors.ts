@@ -222,6 +222,6 @@ interface BacklogRow {
 
 const BACKLOG = `
 SELECT COALESCE(sum(j.events), 0)::float8 AS events, count(*)::int4 AS rows,
-  COALESCE((SELECT policy_revision FROM projects WHERE id = $1), 0) >
-    COALESCE((SELECT policy_revision FROM projectors WHERE project_id = $1), 0) AS "policyChanged"
+  COALESCE((SELECT o.policy_revision FROM projects o WHERE o.id = $1), 0) >
+    COALESCE((SELECT p.policy_revision FROM projectors p WHERE p.project_id = $1), 0) AS "policyChanged"
 FROM journal j WHERE j.project_id = $1`;

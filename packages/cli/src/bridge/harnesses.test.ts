@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { type ModelRequest, startScriptedModel } from "@plimsoll/guard/scripted-model";
@@ -45,6 +45,21 @@ interface Trial {
   lines?: { used: number; below: number; above: number };
 }
 
+const opencodeSettings = (url: string) =>
+  JSON.stringify({
+    model: "local/scripted",
+    small_model: "local/scripted",
+    permission: { bash: "allow" },
+    autoupdate: false,
+    provider: {
+      local: {
+        npm: "@ai-sdk/openai-compatible",
+        options: { baseURL: `${url}/v1`, apiKey: "dummy" },
+        models: { scripted: { limit: { context: 200_000, output: 8_000 } } },
+      },
+    },
+  });
+
 const TRIALS: readonly Trial[] = [
   {
     family: "codex",
@@ -80,22 +95,29 @@ const TRIALS: readonly Trial[] = [
   {
     family: "opencode",
     program: "opencode",
-    settings: (url) =>
-      JSON.stringify({
-        model: "local/scripted",
-        small_model: "local/scripted",
-        permission: { bash: "allow" },
-        autoupdate: false,
-        provider: {
-          local: {
-            npm: "@ai-sdk/openai-compatible",
-            options: { baseURL: `${url}/v1`, apiKey: "dummy" },
-            models: { scripted: { limit: { context: 200_000, output: 8_000 } } },
-          },
-        },
-      }),
+    settings: opencodeSettings,
     args: ["run", "Begin"],
     env: () => ({ OPENCODE_DISABLE_MODELS_FETCH: "1" }),
+  },
+  {
+    family: "kilo",
+    program: "kilo",
+    settings: opencodeSettings,
+    args: ["run", "Begin"],
+    // Between two tool calls it does not compact.
+    again: ["run", "--continue", "Again"],
+    // It counts tools and the newest messages on top of what the model said.
+    lines: { used: 90_000, below: 80_000, above: 110_000 },
+    env: () => ({ KILO_DISABLE_MODELS_FETCH: "1" }),
+  },
+  {
+    family: "kimi-code",
+    program: "kimi",
+    settings: (url) =>
+      `default_model = "scripted" # mine\n\n[models.scripted]\nprovider = "local"\nmodel = "scripted"\nmax_context_size = 200000\n\n[providers.local]\ntype = "openai"\nbase_url = "${url}/v1"\napi_key = "dummy"\n`,
+    args: ["--prompt", "Begin"],
+    again: ["--continue", "--prompt", "Again"],
+    env: () => ({}),
   },
   {
     family: "pi",
@@ -198,6 +220,63 @@ async function requestsOf(trial: Trial, ceiling: number, used: number) {
   await model.close();
   return { line: report.line, output, requests: model.requests };
 }
+
+const CLINE = programOf("cline");
+
+/** Runs Cline over many long tool results, and returns whether it asked for a summary. */
+async function clineSummarizes(settings: PolicySettings): Promise<boolean> {
+  const model = await startScriptedModel(({ call }) =>
+    call < 45
+      ? { calls: [{ name: "run_commands", arguments: { commands: [`yes word${call} | head -c 45000`] } }] }
+      : { text: "done" },
+  );
+  const places = { home, project: join(home, "project"), env: {}, platform: process.platform };
+  const run = async (...args: string[]) => {
+    const child = spawn(CLINE!, args, {
+      cwd: places.project,
+      env: { NODE_ENV: "test", PATH: process.env.PATH, HOME: home, CI: "1" },
+      stdio: "ignore",
+    });
+    const timer = setTimeout(() => child.kill("SIGKILL"), 80_000);
+    await once(child, "exit");
+    clearTimeout(timer);
+  };
+  await run("auth", "-p", "openai", "-k", "dummy", "-m", "gpt-4o", "-b", `${model.url}/v1`);
+  const adapter = ADAPTERS.find(({ family }) => family === "cline")!;
+  const path = adapter.settingsFile(places);
+  await mkdir(dirname(path), { recursive: true });
+  const hash = createHash("sha256").update(canonicalJson(settings)).digest("hex");
+  const target: BridgeTarget = { adapter, places, path, home: join(home, "plimsoll"), putBack: false };
+  await applyPolicy(target, { generation: 1, hash, settings }, Date.now);
+  await run("Begin with this task");
+  await endLeftovers();
+  await model.close();
+  expect(model.requests.length).toBeGreaterThan(40);
+  const sizes = model.requests.map(({ messages }) => JSON.stringify(messages).length);
+  return sizes.some((size, index) => size < (sizes[index - 1] ?? 0) / 2);
+}
+
+/** Cline leaves processes behind that serve later commands. */
+async function endLeftovers(): Promise<void> {
+  for (const name of await readdir("/proc").catch(() => [])) {
+    const environment = await readFile(`/proc/${name}/environ`, "utf8").catch(() => "");
+    if (environment.split("\0").includes(`HOME=${home}`)) process.kill(Number(name));
+  }
+}
+
+describe("cline, if it is in a folder of VITEST_PLIMSOLL_HARNESSES,", () => {
+  it.skipIf(CLINE === undefined).each([
+    ["on", true],
+    ["off", false],
+  ])(
+    "whose compaction the policy switches %s summarizes: %s",
+    async (mode, summarizes) => {
+      const compaction = mode === "off" ? { compaction: { mode: "off" as const } } : {};
+      expect(await clineSummarizes(compaction)).toBe(summarizes);
+    },
+    PATIENCE,
+  );
+});
 
 /** What every harness asks of the model that writes its summary. */
 const isCompaction = ({ messages }: ModelRequest) =>
