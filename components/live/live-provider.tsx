@@ -9,6 +9,7 @@ import { useTRPCClient } from "../trpc.ts";
 import { refetchUrgency, type Urgency } from "./affected-queries.ts";
 import { coalesce } from "./coalesce.ts";
 import { onHydrated } from "./hydrated-queries.ts";
+import { invalidate } from "./invalidate.ts";
 import { isFleet, refreshFleet } from "./refresh-fleet.ts";
 
 export type LiveState = "connecting" | "live" | "reconnecting" | "paused";
@@ -31,11 +32,9 @@ const RETRY_MS = [500, 1000, 2000, 5000];
 const EVERYTHING: ChangedMessage = { type: "changed", sessions: null };
 
 function refetch(client: QueryClient, urgency: Urgency, messages: ChangedMessage[]): Promise<void> {
-  return client.invalidateQueries({
-    predicate: ({ queryKey, state }) => {
-      const pages = (state.data as { pages?: unknown[] } | undefined)?.pages?.length;
-      return refetchUrgency({ key: queryKey, pages }, messages) === urgency;
-    },
+  return invalidate(client, ({ queryKey, state }) => {
+    const pages = (state.data as { pages?: unknown[] } | undefined)?.pages?.length;
+    return refetchUrgency({ key: queryKey, pages }, messages) === urgency;
   });
 }
 
@@ -105,8 +104,7 @@ export function LiveProvider({ children }: { children: ReactNode }) {
       source.onmessage = ({ data }) => {
         heard = true;
         const message = JSON.parse(data) as LiveMessage;
-        if (message.type === "policy")
-          void client.invalidateQueries({ predicate: ({ queryKey }) => isOfPolicies(queryKey) });
+        if (message.type === "policy") void invalidate(client, ({ queryKey }) => isOfPolicies(queryKey));
         // A policy moves the lines of any agent.
         const changed: ChangedMessage = message.type === "policy" ? EVERYTHING : message;
         fast.push(changed);
