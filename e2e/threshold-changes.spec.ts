@@ -50,6 +50,12 @@ test("a threshold is drawn as it stood, with a mark where it changed @phone", as
   await apply(server, "40%", 1, start + 4.5 * MINUTE);
   await send(builder.turns(20_000, 40_000, 60_000, 80_000, 90_000, 60_000, 70_000, 78_000).take());
 
+  await page.goto("/?range=1h");
+  const fleet = page.getByRole("region", { name: "Context window utilization" });
+  await expect(fleet.getByText("changed where they step")).toBeVisible();
+  // The ceiling, and the default warning and end of the window before it and since.
+  await expect.poll(() => fleet.locator(".recharts-reference-line").count()).toBeGreaterThan(4);
+
   await page.goto("/sessions");
   await page.getByRole("link", { name: "long work" }).first().click();
   const chart = page.getByRole("region", { name: /^Context tokens of/ });

@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { linesInView, thresholdLines } from "./threshold-lines.ts";
+import { linesInView, thresholdLines, thresholdPieces } from "./threshold-lines.ts";
 
 const lines = thresholdLines({
   thresholds: { warning: "15%", ceiling: "20%", soft: "70%", hard: 90_000, reserve: "10%" },
-  threshold_origin: "default",
 });
 
 describe("threshold lines", () => {
@@ -23,6 +22,23 @@ describe("threshold lines", () => {
     [0.9, ["warning", "ceiling", "soft", "reserve"]],
   ])("leave out lines far above data that peaks at %d", (highest, names) => {
     expect(linesInView(lines, highest).map(({ name }) => name)).toEqual(names);
+  });
+  it("are drawn as they stood over the range", () => {
+    const thresholds = { warning: null, ceiling: "50%", soft: null, hard: null, reserve: null } as const;
+    const status = { thresholds, threshold_origin: "policy", threshold_steps: [] } as const;
+    const range = { from: 1_000, to: 9_000 };
+    expect(thresholdPieces({ ...status, threshold_steps: [] }, range)).toMatchObject([
+      { ...range, lines: [{ name: "ceiling", share: 0.5 }] },
+    ]);
+    const at = (ms: number) => new Date(ms).toISOString();
+    const threshold_steps = [
+      { at: at(1_000), thresholds: { ...thresholds, ceiling: "70%" } },
+      { at: at(4_000), thresholds },
+    ];
+    expect(thresholdPieces({ ...status, threshold_steps }, range)).toMatchObject([
+      { from: 1_000, to: 4_000, lines: [{ share: 0.7 }] },
+      { from: 4_000, to: 9_000, lines: [{ share: 0.5 }] },
+    ]);
   });
   it("can be empty", () => {
     expect(linesInView([], 0.5)).toEqual([]);

@@ -20,9 +20,30 @@ export const THRESHOLD_COLOURS: Readonly<Record<ThresholdName, string>> = {
 };
 export const DASHED_THRESHOLDS: ReadonlySet<ThresholdName> = new Set(["warning", "soft"]);
 
-export type SetThresholds = Pick<FleetStatus, "thresholds" | "threshold_origin">;
+export type SetThresholds = Pick<FleetStatus, "thresholds" | "threshold_origin" | "threshold_steps">;
 
-export function thresholdLines(status: SetThresholds | undefined): ThresholdLine[] {
+/** The lines of a part of the range, epoch ms. */
+export interface ThresholdPiece {
+  from: number;
+  to: number;
+  lines: ThresholdLine[];
+}
+
+/** The lines as they stood over a range: one piece if they did not change. */
+export function thresholdPieces(
+  status: SetThresholds | undefined,
+  { from, to }: { from: number; to: number },
+): ThresholdPiece[] {
+  const steps = status?.threshold_steps ?? [];
+  if (steps.length === 0) return [{ from, to, lines: thresholdLines(status) }];
+  return steps.map(({ at, thresholds }, index) => ({
+    from: Math.max(from, Date.parse(at)),
+    to: Math.min(to, Date.parse(steps[index + 1]?.at ?? new Date(to).toISOString())),
+    lines: thresholdLines({ thresholds }),
+  }));
+}
+
+export function thresholdLines(status: Pick<SetThresholds, "thresholds"> | undefined): ThresholdLine[] {
   return THRESHOLD_NAMES.flatMap((name) => {
     const share = shareOf(status?.thresholds[name] ?? null);
     if (share === null) return [];

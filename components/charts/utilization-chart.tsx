@@ -15,21 +15,22 @@ import { fullTime, percent } from "../format.ts";
 import { BARE_AXIS, timeAxis } from "./axes.ts";
 import { tooltipBox } from "./chart-frame.tsx";
 import { isolatedPoints, type SeriesRow } from "./series-rows.ts";
-import type { ThresholdLine } from "./threshold-lines.ts";
+import type { ThresholdPiece } from "./threshold-lines.ts";
 import { levelTicks } from "./ticks.ts";
 
 interface Props {
   rows: SeriesRow[];
   from: number;
   to: number;
-  lines: ThresholdLine[];
+  /** The lines by part of the range; one part if they did not change. */
+  pieces: ThresholdPiece[];
 }
 
 const MARGIN = { top: 12, right: 8, bottom: 0, left: 0 };
 
-export default function UtilizationChart({ rows, from, to, lines }: Props) {
+export default function UtilizationChart({ rows, from, to, pieces }: Props) {
   const highest = Math.max(0.01, ...rows.flatMap(({ peak }) => (typeof peak === "number" ? [peak] : [])));
-  const top = Math.max(highest, ...lines.map(({ share }) => share)) * 1.12;
+  const top = Math.max(highest, ...pieces.flatMap(({ lines }) => lines.map(({ share }) => share))) * 1.12;
   const ticks = levelTicks(top * 100, 5).map((tick) => tick / 100);
   const alone = { peak: isolatedPoints(rows, "peak"), p95: isolatedPoints(rows, "p95") };
 
@@ -90,16 +91,28 @@ export default function UtilizationChart({ rows, from, to, lines }: Props) {
           dot={dotOf("p95", "var(--water-2)")}
           activeDot={{ r: 3 }}
         />
-        {lines.map(({ name, share, colour, dashed }) => (
-          <ReferenceLine
-            key={name}
-            y={share}
-            stroke={colour}
-            strokeWidth={1.5}
-            strokeDasharray={dashed ? "5 4" : undefined}
-            ifOverflow="hidden"
-          />
+        {pieces.slice(1).map((piece) => (
+          <ReferenceLine key={piece.from} x={piece.from} stroke="var(--edge)" strokeDasharray="1 3" />
         ))}
+        {pieces.flatMap((piece) =>
+          piece.lines.map(({ name, share, colour, dashed }) => (
+            <ReferenceLine
+              key={`${name}-${piece.from}`}
+              {...(pieces.length === 1
+                ? { y: share }
+                : {
+                    segment: [
+                      { x: piece.from, y: share },
+                      { x: piece.to, y: share },
+                    ] as const,
+                  })}
+              stroke={colour}
+              strokeWidth={1.5}
+              strokeDasharray={dashed ? "5 4" : undefined}
+              ifOverflow="hidden"
+            />
+          )),
+        )}
       </ComposedChart>
     </ResponsiveContainer>
   );

@@ -9,7 +9,7 @@ import { Skeleton } from "../ui/states.tsx";
 import { lineSourceText, lineSourceTitle } from "../words.ts";
 import { ChartFrame, DataTable, NoData, Swatch } from "./chart-frame.tsx";
 import { bucketRows } from "./series-rows.ts";
-import { linesInView, type SetThresholds, thresholdLines } from "./threshold-lines.ts";
+import { linesInView, type SetThresholds, thresholdLines, thresholdPieces } from "./threshold-lines.ts";
 
 const Chart = dynamic(() => import("./utilization-chart.tsx"), {
   ssr: false,
@@ -34,13 +34,21 @@ export const UtilizationPanel = memo(function UtilizationPanel({ peak, p95, stat
   const known = rows.filter((row) => typeof row.peak === "number" || typeof row.p95 === "number");
   const highest = known.reduce((most, row) => Math.max(most, row.peak ?? 0), 0);
   const near = useMemo(() => linesInView(lines, highest), [lines, highest]);
+  const pieces = useMemo(() => {
+    if (peak === undefined) return [];
+    const range = { from: Date.parse(peak.range.from), to: Date.parse(peak.range.to) };
+    return thresholdPieces(status, range).map((piece) => ({
+      ...piece,
+      lines: linesInView(piece.lines, highest),
+    }));
+  }, [peak, status, highest]);
   const chart =
     peak === undefined ? (
       <Skeleton className="h-full" />
     ) : known.length === 0 ? (
       <NoData>No turn with a known window size in this range</NoData>
     ) : (
-      <Chart rows={rows} lines={near} from={Date.parse(peak.range.from)} to={Date.parse(peak.range.to)} />
+      <Chart rows={rows} pieces={pieces} from={Date.parse(peak.range.from)} to={Date.parse(peak.range.to)} />
     );
   return (
     <ChartFrame
@@ -67,6 +75,7 @@ export const UtilizationPanel = memo(function UtilizationPanel({ peak, p95, stat
               {lineSourceText(status.threshold_origin)}
             </span>
           )}
+          {pieces.length > 1 && <span className="text-faint">changed where they step</span>}
           <Zone className="text-faint" />
         </>
       }

@@ -86,7 +86,11 @@ function History() {
   );
   const thresholds = useQuery({
     ...status,
-    select: ({ thresholds, threshold_origin }) => ({ thresholds, threshold_origin }),
+    select: ({ thresholds, threshold_origin, threshold_steps }) => ({
+      thresholds,
+      threshold_origin,
+      threshold_steps,
+    }),
   });
   const reclaimed = useQuery({ ...status, select: ({ totals }) => totals.reclaimed_tokens });
   const { refetch: refetchPeak } = peak;

@@ -15,7 +15,7 @@ export async function readStatus(reader: FreshReader, query: StatusQuery): Promi
     readTotals(reader, span, query.harness),
     readTotals(reader, before, query.harness),
     readNow(reader, query.harness),
-    readCommonLines(reader, query.harness),
+    readCommonLines(reader, query.harness, span),
   ]);
   return {
     generated_at: iso(reader.now),

@@ -83,6 +83,7 @@ export function fleetStatus(given: Partial<FleetStatus> = {}): FleetStatus {
     previous: totals({ peak_utilization: 0.183, subticks: 20, restarts: 2 }),
     thresholds: { warning: "15%", ceiling: "20%", soft: "70%", hard: "90%", reserve: null },
     threshold_origin: "policy",
+    threshold_steps: [],
     ...given,
   };
 }

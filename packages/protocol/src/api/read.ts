@@ -145,6 +145,11 @@ export const FleetStatus = z.object({
   /** Those that all harnesses heard from lately have in common; the others are null. */
   thresholds: Thresholds,
   threshold_origin: ThresholdOrigin,
+  /**
+   * The same as they stood in the range: from its start, and from each change on. Empty if they did not change; at most the newest 20
+   * changes.
+   */
+  threshold_steps: z.array(z.object({ at: time, thresholds: Thresholds })),
 });
 export type FleetStatus = z.infer<typeof FleetStatus>;
 
