@@ -3,6 +3,7 @@ import pg from "pg";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { emptyDatabase } from "../testing/database.ts";
 import { startTestServer, type TestServer } from "../testing/server.ts";
+import { until } from "../testing/until.ts";
 import { caughtUp, dayRange, rangeQuery, START, sendAndWait, turn, unique } from "./support.ts";
 
 let database: Awaited<ReturnType<typeof emptyDatabase>>;
@@ -89,8 +90,7 @@ describe("SIGTERM with a full queue", () => {
       if (answer?.status === 200) acknowledged += answer.body.accepted;
       else if (answer !== undefined) expect(answer.status).toBe(503);
     });
-    await new Promise((resolve) => setTimeout(resolve, 1_500));
-    expect(acknowledged).toBeGreaterThan(10_000);
+    await until(() => acknowledged > 10_000);
 
     const asked = performance.now();
     await stopping.stop();

@@ -52,9 +52,11 @@ export async function bridgeAlways(
   const acknowledgements = new Acknowledgements(connection, harness, now);
   let policy: PolicyAnswer | undefined;
   const step = serial(async () => {
-    if (policy === undefined || policy.generation === 0 || signal.aborted) return;
-    const report = await applyPolicy(target, policy, now);
-    if (acknowledgements.offer(policy, report)) options.onReport(report, policy);
+    // A newer policy may arrive while this one is written.
+    const current = policy;
+    if (current === undefined || current.generation === 0 || signal.aborted) return;
+    const report = await applyPolicy(target, current, now);
+    if (acknowledgements.offer(current, report)) options.onReport(report, current);
   });
   const stopped = new AbortController();
   const either = AbortSignal.any([signal, stopped.signal]);
