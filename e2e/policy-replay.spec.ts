@@ -130,12 +130,41 @@ test("a long replay shows its progress and can be cancelled", async ({ page, ser
   await recordLongWork(server, 30, 9_000);
   await page.goto("/policies");
   const panel = page.getByRole("region", { name: "Replay", exact: true });
-  await panel.getByRole("button", { name: "Replay", exact: true }).click();
-  await expect(panel.getByRole("progressbar")).toBeVisible();
-  await panel.getByRole("button", { name: "Cancel" }).click();
-  await expect(panel.getByText("Cancelled.")).toBeVisible();
+  // The replay waits for this table, however fast the machine is.
+  const free = await server.lockTable("boundaries");
+  try {
+    await panel.getByRole("button", { name: "Replay", exact: true }).click();
+    await expect(panel.getByRole("progressbar")).toBeVisible();
+    await panel.getByRole("button", { name: "Cancel" }).click();
+    await expect(panel.getByText("Cancelled.")).toBeVisible();
+  } finally {
+    await free();
+  }
   await panel.getByRole("button", { name: "Replay again" }).click();
   await expect(panel.getByTestId("replay-result")).toContainText("270,000 turns of 30 agents", {
     timeout: 60_000,
   });
+});
+
+test("a replay that is cancelled before it began ends as well", async ({ page, server }) => {
+  await recordLongWork(server, 1, 100);
+  await page.goto("/policies");
+  const panel = page.getByRole("region", { name: "Replay", exact: true });
+  let begin = () => {};
+  const held = new Promise<void>((resolve) => {
+    begin = resolve;
+  });
+  await page.route(/replays\.start/, async (route) => {
+    await held;
+    await route.continue();
+  });
+  const free = await server.lockTable("boundaries");
+  try {
+    await panel.getByRole("button", { name: "Replay", exact: true }).click();
+    await panel.getByRole("button", { name: "Cancel" }).click();
+    begin();
+    await expect(panel.getByText("Cancelled.")).toBeVisible();
+  } finally {
+    await free();
+  }
 });

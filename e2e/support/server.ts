@@ -3,6 +3,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { DEFAULT_THRESHOLDS, type IngestAnswer, type Scope } from "@plimsoll/protocol";
+import { pino } from "pino";
+import { startEmbedded } from "../../server/db/embedded.ts";
+import { connectTo } from "../../server/testing/backends.ts";
 import { type LaunchedServer, launchServer, makeHome, removeHome } from "../../server/testing/launch.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -73,6 +76,18 @@ export class PlimsollServer {
     } finally {
       await removeHome(this.home);
     }
+  }
+
+  /** Lets statements that need a table wait. @returns what ends that */
+  async lockTable(table: string): Promise<() => Promise<void>> {
+    const database = await startEmbedded({ home: this.home, log: pino({ level: "silent" }) });
+    const client = await connectTo(database.url);
+    await client.query("BEGIN");
+    await client.query(`LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
+    return async () => {
+      await client.end();
+      await database.stop();
+    };
   }
 
   query<T>(procedure: string, input?: unknown): Promise<T> {

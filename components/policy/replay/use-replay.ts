@@ -2,7 +2,7 @@
 
 import type { PolicyBody, ReplayCall, ReplayView } from "@plimsoll/protocol";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { useEffect, useRef, useState } from "react";
+import { useCallback, useEffect, useRef, useState } from "react";
 import { useTRPC, useTRPCClient } from "../../trpc.ts";
 
 /** Milliseconds between two questions for the progress. */
@@ -26,7 +26,18 @@ export function useReplay(): Replay {
   const api = useTRPCClient();
   const [candidate, setCandidate] = useState<PolicyBody>();
   const running = useRef<string | undefined>(undefined);
-  const start = useMutation(trpc.replays.start.mutationOptions());
+  // Whether somebody still wants the replay. It may be cancelled before the server has told its id.
+  const wanted = useRef(false);
+  const cancelOnServer = useCallback(
+    (replay: string) => void api.replays.cancel.mutate({ id: replay }).catch(() => {}),
+    [api],
+  );
+  const start = useMutation({
+    ...trpc.replays.start.mutationOptions(),
+    onSuccess: ({ id: replay }) => {
+      if (!wanted.current) cancelOnServer(replay);
+    },
+  });
   const id = start.data?.id;
   const status = useQuery(
     trpc.replays.status.queryOptions(
@@ -43,10 +54,10 @@ export function useReplay(): Replay {
   useEffect(
     () => () => {
       // Otherwise the server works on for nobody.
-      if (running.current !== undefined)
-        void api.replays.cancel.mutate({ id: running.current }).catch(() => {});
+      wanted.current = false;
+      if (running.current !== undefined) cancelOnServer(running.current);
     },
-    [api],
+    [cancelOnServer],
   );
   const failure = view?.state === "failed" ? { message: view.error ?? "The server gave no reason." } : null;
   return {
@@ -55,11 +66,13 @@ export function useReplay(): Replay {
     isRunning,
     error: start.error ?? status.error ?? failure,
     start(policy, options) {
+      wanted.current = true;
       setCandidate(policy);
       start.mutate({ candidate: policy, ...options });
     },
     cancel() {
-      if (id !== undefined) void api.replays.cancel.mutate({ id }).catch(() => {});
+      wanted.current = false;
+      if (start.isSuccess) cancelOnServer(start.data.id);
     },
   };
 }

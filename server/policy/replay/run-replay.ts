@@ -49,7 +49,7 @@ const SLICE_MS = 1;
  */
 export async function runReplay(request: ReplayRequest, control: ReplayControl): Promise<ReplayResult> {
   const { databaseUrl, projectId, book, filter } = request;
-  return atOneMoment(databaseUrl, async (sql) => {
+  return atOneMoment(databaseUrl, control.signal, async (sql) => {
     const replayer = await openReplayer(sql, request);
     const total = await countReplayTurns(sql, projectId, filter);
     let done = 0;
@@ -101,7 +101,7 @@ export async function replaySession(
   signal: AbortSignal,
 ): Promise<{ agent: AgentRecord["agent"]; points: ReplayPoint[] }[]> {
   const { databaseUrl, projectId, filter } = request;
-  return atOneMoment(databaseUrl, async (sql) => {
+  return atOneMoment(databaseUrl, signal, async (sql) => {
     const replayer = await openReplayer(sql, request);
     const agents: { agent: AgentRecord["agent"]; points: ReplayPoint[] }[] = [];
     const pause = pacer(signal);
