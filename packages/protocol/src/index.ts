@@ -1,3 +1,4 @@
+export * from "./alerts/notification.ts";
 export * from "./api/audit.ts";
 export * from "./api/browsers.ts";
 export * from "./api/demo.ts";
