@@ -23,6 +23,11 @@ export interface Crossing {
 /** A level must fall this share below a threshold before the threshold counts as left: no flapping on its edge. */
 export const HYSTERESIS = 0.05;
 
+/** Whether a level is above a threshold, if the level before it was or was not. */
+export function standsAbove(was: boolean, contextTokens: number, thresholdTokens: number): boolean {
+  return contextTokens >= (was ? thresholdTokens * (1 - HYSTERESIS) : thresholdTokens);
+}
+
 /** The level of one turn, as crossings see it. */
 export interface Level {
   turnKey: string;
@@ -44,9 +49,8 @@ export function crossingsOf(
   let after = above;
   for (const { threshold, tokens } of limitsOf(thresholds, level.windowTokens)) {
     const was = after.includes(threshold);
-    const up = !was && level.contextTokens >= tokens;
-    const down = was && level.contextTokens < tokens * (1 - HYSTERESIS);
-    if (!up && !down) continue;
+    const up = standsAbove(was, level.contextTokens, tokens);
+    if (up === was) continue;
     after = up ? [...after, threshold] : after.filter((name) => name !== threshold);
     crossings ??= [];
     crossings.push({

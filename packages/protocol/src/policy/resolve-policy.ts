@@ -60,11 +60,11 @@ export function resolveForHarness(
 function applies({ family, model, harness }: PolicyScope, subject: PolicySubject): boolean {
   if (family !== undefined && family.toLowerCase() !== familyOf(subject.harness)) return false;
   if (harness !== undefined && harness !== subject.harness) return false;
-  return model === undefined || (subject.model !== undefined && matches(model, subject.model));
+  return model === undefined || (subject.model !== undefined && matchesPattern(model, subject.model));
 }
 
 /** Whether a name matches a pattern in which `*` matches any characters. Linear in the length of both. */
-function matches(pattern: string, name: string): boolean {
+export function matchesPattern(pattern: string, name: string): boolean {
   const [first, ...rest] = pattern.toLowerCase().split("*");
   const asked = name.toLowerCase();
   if (rest.length === 0) return asked === first;
