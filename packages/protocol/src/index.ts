@@ -4,6 +4,7 @@ export * from "./alerts/alert-matchers.ts";
 export * from "./alerts/alert-presets.ts";
 export * from "./alerts/alert-rule.ts";
 export * from "./alerts/alert-state.ts";
+export * from "./alerts/decide-notifications.ts";
 export * from "./alerts/notification.ts";
 export * from "./api/audit.ts";
 export * from "./api/browsers.ts";
