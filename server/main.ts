@@ -8,6 +8,7 @@ import { loginUrl, openAccess } from "./access/index.ts";
 import { offerLogin } from "./access/login-link.ts";
 import { factsOf } from "./access/principal.ts";
 import { eventQuota, readQuota } from "./access/quota.ts";
+import { openAlerts } from "./alerts/index.ts";
 import { analyzeTables, restoreBackup } from "./backup/restore.ts";
 import { writeBackup } from "./backup/write-backup.ts";
 import { startDatabase } from "./db/index.ts";
@@ -165,6 +166,9 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     bodyBytes: () => room.held,
   });
 
+  const alerts = openAlerts({ url, prisma: control, hub, policies, log, clock });
+  stops.push(() => alerts.stop());
+
   const publicUrl = () => running?.url ?? `http://${settings.HOST}:${settings.PORT}`;
   const freshLoginUrl = (ended?: () => void) => loginUrl(publicUrl(), browsers.createLoginToken(ended));
   const demo = createDemo({ program: join(root, "dist/demo/main.js"), publicUrl, keys, log, clock });
@@ -184,6 +188,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     policies,
     rollouts,
     replays,
+    alerts,
     reads,
     demo,
     sharedReads: new SharedReads(),

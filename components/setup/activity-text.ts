@@ -21,6 +21,12 @@ const ACTION_TEXT: Readonly<Record<AuditAction, string>> = {
   rollout_advanced: "Rollout advanced",
   rollout_halted: "Rollout halted",
   rollout_resumed: "Rollout resumed",
+  alert_rule_created: "Alert rule created",
+  alert_rule_changed: "Alert rule changed",
+  alert_rule_deleted: "Alert rule deleted",
+  alert_silenced: "Alerts silenced",
+  alert_silence_ended: "Silence ended",
+  alert_acknowledged: "Alert acknowledged",
   backup_written: "Backup written",
   backup_restored: "Backup restored",
 };

@@ -7,6 +7,7 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
   browser_sessions:
     "a stolen backup must not log anybody in, and a login belongs to the server that granted it",
   projectors: "a lease belongs to a process that is running",
+  alert_evaluators: "a lease belongs to a process that is running",
   _prisma_migrations: "the manifest names the migrations, and the server that restores has its own",
 };
 

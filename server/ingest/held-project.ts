@@ -27,6 +27,9 @@ export interface HeldProjectOptions {
   log: Logger;
 }
 
+/** The work of a transaction. `alerting`: whether the project has alert rules that are switched on. */
+type RunInProject<T> = (sql: WriterSql, project: { alerting: boolean }) => Promise<T>;
+
 /** A project whose lease this process holds: reads and writes it, and remembers what was written. */
 export class HeldProject {
   readonly #options: HeldProjectOptions;
@@ -122,17 +125,17 @@ export class HeldProject {
    * Commits what `run` writes.
    * @throws LeaseLost
    */
-  async transaction<T>(run: (sql: WriterSql) => Promise<T>): Promise<T> {
+  async transaction<T>(run: RunInProject<T>): Promise<T> {
     if (this.#released) throw new LeaseLost(this.projectId);
     return this.#options.writers.transaction(async (sql) => {
       // If the commit is lost in a crash, the journal's rows are back too.
       sql.send("SET LOCAL synchronous_commit = off");
       const [[project]] = await Promise.all([
-        sql.query<{ revision: number }>(POLICY_REVISION, this.projectId),
+        sql.query<{ revision: number; alerting: boolean }>(PROJECT, this.projectId),
         proveLease(sql, this.#lease, this.now()),
       ]);
       this.#policy.seen = Math.max(this.#policy.seen, project?.revision ?? 0);
-      return run(sql);
+      return run(sql, { alerting: project?.alerting ?? false });
     });
   }
 
@@ -140,17 +143,17 @@ export class HeldProject {
    * Commits what `run` writes of a chunk, and deletes the chunk's rows from the journal.
    * @throws LeaseLost
    */
-  async commitChunk({ entries }: Chunk, run: (sql: WriterSql) => Promise<void>): Promise<void> {
+  async commitChunk({ entries }: Chunk, run: RunInProject<void>): Promise<void> {
     const rows = entries.map(({ id }) => ({ id }));
-    await this.transaction(async (sql) => {
-      await run(sql);
+    await this.transaction(async (sql, project) => {
+      await run(sql, project);
       const { text, values } = journal.delete(this.projectId, rows);
       sql.send(text, ...values);
     });
   }
 }
 
-const POLICY_REVISION = "SELECT policy_revision AS revision FROM projects WHERE id = $1";
+const PROJECT = "SELECT policy_revision AS revision, alerting FROM projects WHERE id = $1";
 const CONSIDERED = "UPDATE projectors SET policy_revision = $2 WHERE project_id = $1";
 
 /** True if the statements of a transaction did not cause its failure: the lease was lost, or the database was unavailable. */

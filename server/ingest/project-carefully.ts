@@ -1,4 +1,5 @@
 import { groupEvents, type Received } from "../history/group-events.ts";
+import { leaveSignal } from "../store/alert-signals.ts";
 import { rejectedEvents } from "../store/journal.ts";
 import { type Chunk, receivedOf, refusedOf } from "./entry-queue.ts";
 import { type HeldProject, hasExternalCause } from "./held-project.ts";
@@ -56,11 +57,13 @@ async function projectPart(
     const memory = await ProjectMemory.open(project, projectId);
     const plan = await planChunk(project, memory, groupEvents(projectId, part), project.settings, "all");
     try {
-      await project.transaction(async (sql) => {
+      const outcome = outcomeOf(plan);
+      await project.transaction(async (sql, { alerting }) => {
         await sendChunk(sql, encodeChunk(memory, plan));
+        if (alerting) leaveSignal(sql, projectId, outcome.sessions);
         writeCounts(sql, projectId, plan.ledger.counts, receivedAt);
       });
-      return outcomeOf(plan);
+      return outcome;
     } catch (error) {
       if (!(error instanceof MemoryOutdated) || attempt === ATTEMPTS) throw error;
     }

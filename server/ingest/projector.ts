@@ -1,5 +1,6 @@
 import { groupEvents } from "../history/group-events.ts";
 import type { RequestOutcome } from "../history/outcomes.ts";
+import { leaveSignal } from "../store/alert-signals.ts";
 import { runCommand } from "./commands.ts";
 import {
   answerSenders,
@@ -308,8 +309,9 @@ export class Projector {
     { chunk, statements, outcome }: PlannedChunk,
   ): Promise<NotCommitted | undefined> {
     try {
-      await project.commitChunk(chunk, async (sql) => {
+      await project.commitChunk(chunk, async (sql, { alerting }) => {
         await sendChunk(sql, statements);
+        if (alerting) leaveSignal(sql, project.projectId, outcome.sessions);
         writeCounts(sql, project.projectId, outcome.counts, chunk.entries[0]!.receivedAt);
       });
     } catch (error) {

@@ -4,6 +4,7 @@ import { Ledger } from "../history/outcomes.ts";
 import { openHistory } from "../history/read-history.ts";
 import { refoldAgent } from "../history/refold-agent.ts";
 import { tailAfterRefold } from "../history/tail.ts";
+import { leaveSignal } from "../store/alert-signals.ts";
 import { type HeldProject, hasExternalCause } from "./held-project.ts";
 import type { ProjectMemory } from "./memory.ts";
 import { addToRollups, agentOptions, type ChunkPlan, outcomeOf, type ProjectSettings } from "./plan-chunk.ts";
@@ -48,8 +49,11 @@ async function refold(project: HeldProject, agentId: string): Promise<readonly s
   const { projectId, memory, settings, log } = project;
   try {
     const plan = await planRefold(project, memory, agentId, settings);
-    await project.transaction(async (sql) => {
-      if (plan !== undefined) await sendChunk(sql, encodeChunk(memory, plan));
+    await project.transaction(async (sql, { alerting }) => {
+      if (plan !== undefined) {
+        await sendChunk(sql, encodeChunk(memory, plan));
+        if (alerting) leaveSignal(sql, projectId, outcomeOf(plan).sessions);
+      }
       sql.send(REFOLDED, projectId, agentId);
     });
     if (plan === undefined) return [];

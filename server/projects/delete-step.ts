@@ -4,11 +4,12 @@ import type { Sql } from "../db/sql.ts";
 const ROWS = 5_000;
 
 /**
- * Every table with rows of a project, and the rest of its primary key. The lease and the journal come first, so that no
- * projector writes rows afterwards; owners come before what they own.
+ * Every table with rows of a project, and the rest of its primary key. The leases and the journal come first, so that
+ * nobody writes rows afterwards; owners come before what they own.
  */
 export const PROJECT_TABLES: Readonly<Record<string, string>> = {
   projectors: "project_id",
+  alert_evaluators: "project_id",
   journal: "id",
   api_keys: "id",
   model_windows: "model",
@@ -30,6 +31,11 @@ export const PROJECT_TABLES: Readonly<Record<string, string>> = {
   policy_versions: "generation",
   policy_steps: "revision",
   policy_rollouts: "generation",
+  alert_rules: "id",
+  alerts: "id",
+  alert_groups: "key",
+  alert_silences: "id",
+  alert_signals: "id",
 };
 
 const STATEMENTS = Object.entries(PROJECT_TABLES).map(

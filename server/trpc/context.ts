@@ -2,6 +2,7 @@ import type { Browsers } from "../access/browser.ts";
 import type { Keys } from "../access/keys.ts";
 import type { Principal } from "../access/principal.ts";
 import type { Quota } from "../access/quota.ts";
+import type { Alerts } from "../alerts/index.ts";
 import type { Audit } from "../audit/audit.ts";
 import type { PrismaClient } from "../db/client.ts";
 import type { Demo } from "../demo/run.ts";
@@ -31,6 +32,7 @@ export interface Services {
   freshness: FreshnessSource;
   policies: Pick<Policies, "bookOf" | "save">;
   rollouts: Pick<Rollouts, "read" | "change">;
+  alerts: Pick<Alerts, "rules" | "silences">;
   replays: Pick<ReplayJobs, "start" | "view" | "session" | "cancel">;
   /** Bounds the calls of each key. */
   reads: Quota;

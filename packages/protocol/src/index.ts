@@ -6,6 +6,8 @@ export * from "./alerts/alert-rule.ts";
 export * from "./alerts/alert-state.ts";
 export * from "./alerts/decide-notifications.ts";
 export * from "./alerts/notification.ts";
+export * from "./alerts/ordered-rule.ts";
+export * from "./api/alerts.ts";
 export * from "./api/audit.ts";
 export * from "./api/browsers.ts";
 export * from "./api/demo.ts";

@@ -161,7 +161,7 @@ function judgeBoundaries(condition: BoundaryCondition, sight: AgentSight, now: n
   }
   if (condition.type === "boundaries_per_hour") {
     const counted = boundaries.filter(
-      ({ type, receivedAt }) => type === condition.boundary && receivedAt > now - HOUR_MS,
+      ({ type, at, receivedAt }) => type === condition.boundary && Math.min(at, receivedAt) > now - HOUR_MS,
     );
     const newest = counted[0];
     return newest === undefined ? nothing(sight) : found(counted.length >= condition.at_least, newest);

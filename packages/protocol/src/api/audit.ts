@@ -22,6 +22,12 @@ export const AUDIT_ACTIONS = [
   "rollout_advanced",
   "rollout_halted",
   "rollout_resumed",
+  "alert_rule_created",
+  "alert_rule_changed",
+  "alert_rule_deleted",
+  "alert_silenced",
+  "alert_silence_ended",
+  "alert_acknowledged",
   "backup_written",
   "backup_restored",
 ] as const;
@@ -41,6 +47,14 @@ export const AUDIT_TOPICS = {
     "project_deleted",
   ],
   policies: ["policy_saved", "policy_rolled_back", "rollout_advanced", "rollout_halted", "rollout_resumed"],
+  alerts: [
+    "alert_rule_created",
+    "alert_rule_changed",
+    "alert_rule_deleted",
+    "alert_silenced",
+    "alert_silence_ended",
+    "alert_acknowledged",
+  ],
   backups: ["backup_written", "backup_restored"],
 } as const satisfies Record<string, readonly AuditAction[]>;
 export type AuditTopic = keyof typeof AUDIT_TOPICS;

@@ -1,0 +1,139 @@
+import { z } from "zod";
+import { AlertMatcher } from "../alerts/alert-matchers.ts";
+import { ALERT_PRESET_NAMES } from "../alerts/alert-presets.ts";
+import { AlertRule } from "../alerts/alert-rule.ts";
+import { AlertFacts } from "../alerts/notification.ts";
+
+const time = z.iso.datetime({ offset: true });
+const id = z.uuid();
+
+/** A saved rule. */
+export const AlertRuleView = z.object({
+  id,
+  /** Rises with every change. Send it with the next one. */
+  version: z.number().int(),
+  enabled: z.boolean(),
+  rule: AlertRule,
+  /** Open alerts of the rule. */
+  pending: z.number().int(),
+  firing: z.number().int(),
+  /** Who saved it last: `browser`, `local` (the command line), `key` or `server`. */
+  actor: z.string(),
+  actor_name: z.string().nullable(),
+  created_at: time,
+  updated_at: time,
+});
+export type AlertRuleView = z.infer<typeof AlertRuleView>;
+
+export const AlertRuleList = z.object({ rules: z.array(AlertRuleView) });
+export type AlertRuleList = z.infer<typeof AlertRuleList>;
+
+export const AlertRuleQuery = z.object({ id });
+
+export const CreateAlertRuleCall = z.object({
+  /** Checked by `readAlertRule`, which names every mistake. */
+  rule: z.unknown(),
+  enabled: z.boolean().default(true),
+});
+
+export const SaveAlertRuleCall = z.object({
+  id,
+  /** The version that was changed. */
+  expected: z.number().int().positive(),
+  rule: z.unknown(),
+});
+
+export const SwitchAlertRuleCall = z.object({
+  id,
+  expected: z.number().int().positive(),
+  enabled: z.boolean(),
+});
+export const RemoveAlertRuleCall = z.object({ id });
+export const AlertPresetCall = z.object({
+  preset: z.enum(ALERT_PRESET_NAMES),
+  endpoints: AlertRule.shape.endpoints,
+});
+
+/** Rules as text. */
+export const AlertRuleExport = z.object({ yaml: z.string() });
+export type AlertRuleExport = z.infer<typeof AlertRuleExport>;
+
+export const ImportAlertRulesCall = z.object({
+  /** YAML or JSON: `{rules: [...]}`. A rule replaces the saved one of the same name. */
+  yaml: z.string().max(1_000_000),
+  /** Whether saved rules that the text does not name are deleted. */
+  replace: z.boolean().default(false),
+});
+export const AlertRuleImport = z.object({
+  created: z.number().int(),
+  changed: z.number().int(),
+  deleted: z.number().int(),
+  unchanged: z.number().int(),
+});
+export type AlertRuleImport = z.infer<typeof AlertRuleImport>;
+
+/** Why the receivers of an alert are not told. */
+export const ALERT_MUTES = ["silenced", "inhibited"] as const;
+
+export const AlertView = AlertFacts.extend({
+  phase: z.enum(["firing", "no_data", "resolved"]),
+  session_id: id.nullable(),
+  /** Of an alert that fires. */
+  muted: z.enum(ALERT_MUTES).nullable(),
+});
+export type AlertView = z.infer<typeof AlertView>;
+
+export const AlertsQuery = z.object({
+  /** Open ones by default, the worst first; `ended` lists the others, newest first. */
+  state: z.enum(["open", "ended"]).default("open"),
+  rule: id.optional(),
+  session: id.optional(),
+  limit: z.coerce.number().int().min(1).max(500).default(100),
+  cursor: z.string().max(500).optional(),
+});
+export type AlertsQuery = z.infer<typeof AlertsQuery>;
+
+export const AlertPage = z.object({
+  items: z.array(AlertView),
+  /** Open alerts in all, listed or not. */
+  firing: z.number().int(),
+  next_cursor: z.string().nullable(),
+});
+export type AlertPage = z.infer<typeof AlertPage>;
+
+export const AcknowledgeAlertsCall = z.object({ ids: z.array(id).min(1).max(500) });
+/** Those that were open and not acknowledged before. */
+export const AcknowledgedAlerts = z.object({ acknowledged: z.number().int() });
+export type AcknowledgedAlerts = z.infer<typeof AcknowledgedAlerts>;
+
+export const AlertSilenceView = z.object({
+  id,
+  matchers: z.array(AlertMatcher),
+  comment: z.string(),
+  state: z.enum(["pending", "active", "ended"]),
+  starts_at: time,
+  ends_at: time,
+  actor: z.string(),
+  actor_name: z.string().nullable(),
+  created_at: time,
+});
+export type AlertSilenceView = z.infer<typeof AlertSilenceView>;
+export const AlertSilenceList = z.object({ silences: z.array(AlertSilenceView) });
+export type AlertSilenceList = z.infer<typeof AlertSilenceList>;
+
+export const CreateAlertSilenceCall = z
+  .object({
+    matchers: z.array(AlertMatcher).min(1, "write at least one matcher").max(20),
+    comment: z.string().trim().min(3, "say why, in a few words").max(500),
+    /** Now by default. */
+    starts_at: time.optional(),
+    ends_at: time,
+  })
+  .refine(
+    ({ starts_at, ends_at }) => starts_at === undefined || Date.parse(starts_at) < Date.parse(ends_at),
+    {
+      path: ["ends_at"],
+      message: "must be after starts_at",
+    },
+  );
+export const EndAlertSilenceCall = z.object({ id });

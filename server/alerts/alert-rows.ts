@@ -1,0 +1,176 @@
+import type {
+  AlertBoundary,
+  AlertConditionType,
+  AlertEndReason,
+  AlertLabels,
+  AlertLevel,
+  AlertPhase,
+  AlertSeverity,
+  AlertState,
+  GroupMemory,
+  GroupTiming,
+} from "@plimsoll/protocol";
+import type { Sql } from "../db/sql.ts";
+import { defineTable, type RowOf } from "../store/table.ts";
+
+/** The columns that the evaluator writes. */
+const alerts = defineTable("alerts", ["id"], {
+  id: "uuid",
+  ruleId: "uuid",
+  judgedVersion: "int4",
+  subject: "text",
+  phase: "text",
+  place: "json",
+  labels: "json",
+  groupKey: "text",
+  sessionId: "uuid?",
+  startedAt: "time",
+  pendingAt: "time",
+  firedAt: "time?",
+  clearAt: "time?",
+  resolvedAt: "time?",
+  endReason: "text?",
+  facts: "json?",
+});
+type AlertRow = RowOf<typeof alerts>;
+
+const groups = defineTable("alert_groups", ["key"], {
+  key: "text",
+  memory: "json",
+  receivers: "json",
+  nextAt: "time?",
+});
+
+/** What an alert is about. A part that does not apply is undefined. */
+export interface AlertPlace {
+  harness?: string | undefined;
+  session?: string | undefined;
+  sessionId?: string | undefined;
+  agent?: string | undefined;
+  agentId?: string | undefined;
+  model?: string | undefined;
+}
+
+/** What was seen when an alert fired. */
+export interface FiringFacts {
+  rule: string;
+  severity: AlertSeverity;
+  condition: AlertConditionType;
+  why: string;
+  level: AlertLevel | null;
+  boundaries: AlertBoundary[];
+  path: string;
+}
+
+/** An alert in the memory of the evaluator. */
+export interface OpenAlert {
+  id: string;
+  ruleId: string;
+  judgedVersion: number;
+  subject: string;
+  place: AlertPlace;
+  labels: AlertLabels;
+  groupKey: string;
+  state: AlertState;
+  facts: FiringFacts | undefined;
+  acknowledgedBy: string | undefined;
+}
+
+/** To whom a group is told, and how often. */
+export interface GroupReceivers {
+  endpoints: readonly string[];
+  /** Endpoints that were told of a firing. */
+  told: readonly string[];
+  message: string | null;
+  timing: GroupTiming;
+}
+
+export interface AlertGroupRow {
+  key: string;
+  memory: GroupMemory;
+  receivers: GroupReceivers;
+  /** Epoch ms. */
+  nextAt: number | undefined;
+}
+
+const SELECT = `SELECT ${alerts.select("t")}, t.acknowledged_by AS "acknowledgedBy" FROM alerts t WHERE t.project_id = $1`;
+const OPEN_ALERTS = `${SELECT} AND t.resolved_at IS NULL`;
+const ALERTS_BY_ID = `${SELECT} AND t.id = ANY($2::uuid[])`;
+const ALL_GROUPS = `SELECT ${groups.select("t")} FROM alert_groups t WHERE t.project_id = $1`;
+const ACKNOWLEDGEMENTS = `
+SELECT id, acknowledged_by AS "by" FROM alerts
+WHERE project_id = $1 AND resolved_at IS NULL AND acknowledged_at IS NOT NULL`;
+
+/** Alerts that are open, those that receivers still believe to fire, and all groups. */
+export async function readOpenAlerts(
+  sql: Pick<Sql, "query">,
+  projectId: number,
+): Promise<{ alerts: OpenAlert[]; groups: AlertGroupRow[] }> {
+  const [open, rows] = await Promise.all([
+    sql.query<Record<string, unknown>>(OPEN_ALERTS, projectId),
+    sql.query<Record<string, unknown>>(ALL_GROUPS, projectId),
+  ]);
+  const known = rows.map((row) => groups.parse(row) as unknown as AlertGroupRow);
+  const ids = new Set(open.map(({ id }) => id));
+  const told = known.flatMap(({ memory }) => Object.keys(memory.told)).filter((id) => !ids.has(id));
+  const ended =
+    told.length === 0 ? [] : await sql.query<Record<string, unknown>>(ALERTS_BY_ID, projectId, told);
+  return { alerts: [...open, ...ended].map(alertOf), groups: known };
+}
+
+/** Who acknowledged the open alerts, by id. */
+export async function readAlertAcknowledgements(
+  sql: Pick<Sql, "query">,
+  projectId: number,
+): Promise<Map<string, string>> {
+  const rows = await sql.query<{ id: string; by: string }>(ACKNOWLEDGEMENTS, projectId);
+  return new Map(rows.map(({ id, by }) => [id, by]));
+}
+
+function alertOf(raw: Record<string, unknown>): OpenAlert {
+  const { acknowledgedBy } = raw;
+  const row = alerts.parse(raw);
+  return {
+    id: row.id,
+    ruleId: row.ruleId,
+    judgedVersion: row.judgedVersion,
+    subject: row.subject,
+    place: row.place as AlertPlace,
+    labels: row.labels as AlertLabels,
+    groupKey: row.groupKey,
+    state: {
+      phase: row.phase as AlertPhase,
+      startedAt: row.startedAt,
+      pendingAt: row.pendingAt,
+      firedAt: row.firedAt,
+      clearAt: row.clearAt,
+      resolvedAt: row.resolvedAt,
+      endReason: row.endReason as AlertEndReason | undefined,
+    },
+    facts: row.facts as FiringFacts | undefined,
+    acknowledgedBy: (acknowledgedBy as string | null) ?? undefined,
+  };
+}
+
+function rowOf({ state, acknowledgedBy: _, ...alert }: OpenAlert): AlertRow {
+  return {
+    ...alert,
+    sessionId: alert.place.sessionId,
+    phase: state.phase,
+    startedAt: state.startedAt!,
+    pendingAt: state.pendingAt!,
+    firedAt: state.firedAt,
+    clearAt: state.clearAt,
+    resolvedAt: state.resolvedAt,
+    endReason: state.endReason,
+  };
+}
+
+export const upsertAlerts = (projectId: number, changed: readonly OpenAlert[]) =>
+  alerts.upsert(projectId, changed.map(rowOf));
+export const deleteAlerts = (projectId: number, removed: readonly OpenAlert[]) =>
+  alerts.delete(projectId, removed);
+export const upsertGroups = (projectId: number, changed: readonly AlertGroupRow[]) =>
+  groups.upsert(projectId, changed);
+export const deleteGroups = (projectId: number, removed: readonly Pick<AlertGroupRow, "key">[]) =>
+  groups.delete(projectId, removed);

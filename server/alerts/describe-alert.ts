@@ -1,0 +1,89 @@
+import {
+  type AgentCondition,
+  type AgentSight,
+  type AlertBoundary,
+  type AlertLevel,
+  forecast,
+  limitOf,
+  loadOf,
+  type SeenBoundary,
+  utilizationOf,
+} from "@plimsoll/protocol";
+import { iso } from "../telemetry/reader.ts";
+
+const number = (value: number) => Math.round(value).toLocaleString("en-US");
+const percent = (share: number) => `${Math.round(share * 100)} %`;
+export const counted = (count: number, word: string) => `${number(count)} ${word}${count === 1 ? "" : "s"}`;
+
+/** In plain words, why a condition holds for an agent. */
+export function whyOf(condition: AgentCondition, sight: AgentSight): string {
+  const tokens = sight.contextTokens ?? 0;
+  const { line } = sight;
+  switch (condition.type) {
+    case "threshold": {
+      const name = condition.threshold === "line" ? (line?.threshold ?? "line") : condition.threshold;
+      const at = line?.threshold === name ? ` (${number(line.tokens)} tokens)` : "";
+      return `${number(tokens)} context tokens crossed the ${name}${at}`;
+    }
+    case "load":
+      return `Load ${percent(loadOf(tokens, line) ?? 0)} of the ${line?.threshold ?? "line"} (${number(line?.tokens ?? 0)} tokens)${forTurns(condition.turns)}`;
+    case "utilization":
+      return `${percent(utilizationOf(tokens, sight.windowTokens) ?? 0)} of the window (${number(sight.windowTokens ?? 0)} tokens)${forTurns(condition.turns)}`;
+    case "tokens":
+      return `${number(tokens)} context tokens, at or above ${number(limitOf(condition, sight) ?? 0)}${forTurns(condition.turns)}`;
+    case "forecast":
+      return forecastText(sight);
+    case "window_suspect":
+      return `${percent(utilizationOf(tokens, sight.windowTokens) ?? 0)} of the window: its size of ${number(sight.windowTokens ?? 0)} tokens is probably wrong`;
+    case "window_unknown":
+      return "Nobody knows the size of the window";
+    case "unexplained_fall":
+      return `${fallText(sight.boundaries.find(({ type }) => type === "unexplained"))} without an explanation`;
+    case "truncation_suspected":
+      return `${fallText(sight.boundaries.find(({ hint }) => hint === "truncation_suspected"))}: the model's server probably dropped the oldest messages`;
+    case "small_reclaim":
+      return `A ${sight.boundaries[0]?.type ?? "compacted"} boundary freed less than ${number(condition.below_tokens)} tokens`;
+    case "thrash":
+      return `${condition.boundaries} boundaries within ${condition.within_turns} turns`;
+    case "boundaries_per_hour": {
+      const count = sight.boundaries.filter(({ type }) => type === condition.boundary).length;
+      return `${counted(count, condition.boundary === "subtick" ? "sub-tick" : "restart")} within an hour`;
+    }
+    case "restart_limit":
+      return `Restart ${number(sight.boundaries.find(({ type }) => type === "restarted")?.number ?? 0)} of this agent`;
+  }
+}
+
+const forTurns = (turns: number) => (turns === 1 ? "" : ` for ${turns} turns`);
+
+function forecastText({ recent, line }: AgentSight): string {
+  const { turns } = forecast(recent, line?.tokens);
+  if (turns === undefined) return `The ${line?.threshold ?? "line"} is passed`;
+  return `${counted(turns, "turn")} left to the ${line?.threshold ?? "line"} (${number(line?.tokens ?? 0)} tokens)`;
+}
+
+function fallText(fall: SeenBoundary | undefined): string {
+  const [before, after] = [fall?.tokensBefore, fall?.tokensAfter];
+  if (before === undefined || after === undefined) return "The level fell";
+  return `The level fell from ${number(before)} to ${number(after)} tokens`;
+}
+
+export function levelOf({ contextTokens, windowTokens, line }: AgentSight): AlertLevel | null {
+  if (contextTokens === undefined) return null;
+  return {
+    context_tokens: contextTokens,
+    window_tokens: windowTokens ?? null,
+    line: line?.threshold ?? null,
+    line_tokens: line === undefined ? null : Math.round(line.tokens),
+  };
+}
+
+/** The last three boundaries before an alert, newest first. */
+export function boundariesOf({ boundaries }: AgentSight): AlertBoundary[] {
+  return boundaries.slice(0, 3).map(({ type, at, tokensBefore, tokensAfter }) => ({
+    type,
+    at: iso(at),
+    tokens_before: tokensBefore ?? null,
+    tokens_after: tokensAfter ?? null,
+  }));
+}

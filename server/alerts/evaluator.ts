@@ -1,0 +1,199 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "pino";
+import type { Writers } from "../db/sql.ts";
+import { isUnavailable } from "../db/unavailable.ts";
+import type { PolicyBook } from "../policy/policy-book.ts";
+import {
+  acquireEvaluatorLease,
+  type EvaluatorLease,
+  EvaluatorLeaseLost,
+  releaseEvaluatorLease,
+} from "./lease.ts";
+import { Look } from "./look.ts";
+import { OpenAlerts } from "./open-alerts.ts";
+import { RuleBook } from "./rule-book.ts";
+import { writeLook } from "./write-look.ts";
+
+export interface EvaluatorOptions {
+  projectId: number;
+  writers: Writers;
+  /** Identifies this process. */
+  holder: string;
+  policyOf: (projectId: number) => Promise<PolicyBook>;
+  log: Logger;
+}
+
+/** Milliseconds between two looks at what only time changes. Less than the lease, which each look renews. */
+export const TICK_MS = 2_000;
+/** Least milliseconds between two looks. */
+const LEAST_PAUSE_MS = 50;
+/** A look that took so many milliseconds is followed by a pause of as many times that, so that rules cost a share of one core. */
+const PAUSE_FACTOR = 19;
+const MOST_PAUSE_MS = TICK_MS;
+/** After a change of the rules, live agents are looked at again: a commit that did not see the change may come later. */
+const LOOK_AGAIN_MS = 5_000;
+
+const PROJECT = `
+SELECT name, alerting, alert_revision AS revision, (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now
+FROM projects WHERE id = $1 AND deleting_at IS NULL`;
+
+interface ProjectRow {
+  name: string;
+  alerting: boolean;
+  revision: number;
+  now: number;
+}
+
+/** What the holder of the lease remembers. */
+interface Held {
+  lease: EvaluatorLease;
+  book: RuleBook;
+  open: OpenAlerts;
+  /** Until when live agents are looked at again. Epoch ms. */
+  lookAgainAt: number | undefined;
+  tickedAt: number;
+}
+
+/** Evaluates the alert rules of one project. Does nothing while another process holds the lease. */
+export class Evaluator {
+  readonly #options: EvaluatorOptions;
+  #held: Held | undefined;
+  #running: Promise<void> | undefined;
+  #woken = false;
+  #endPause: (() => void) | undefined;
+  #closed = false;
+
+  constructor(options: EvaluatorOptions) {
+    this.#options = options;
+  }
+
+  /** Whether this process evaluates, as far as it knows. */
+  get holding(): boolean {
+    return this.#held !== undefined;
+  }
+
+  /** Something may have changed. */
+  wake(): void {
+    this.#woken = true;
+    this.#endPause?.();
+    if (this.#closed || this.#running !== undefined) return;
+    this.#running = this.#run().finally(() => {
+      this.#running = undefined;
+    });
+  }
+
+  /** Hands over. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#endPause?.();
+    await this.#running;
+    const held = this.#held;
+    this.#held = undefined;
+    if (held === undefined) return;
+    const { writers, projectId } = this.#options;
+    const [project] = await writers.query<ProjectRow>(PROJECT, projectId).catch(() => []);
+    if (project !== undefined) await releaseEvaluatorLease(writers, held.lease, project.now).catch(() => {});
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#closed) {
+      const started = performance.now();
+      this.#woken = false;
+      let next: number | undefined;
+      try {
+        next = await this.look();
+      } catch (error) {
+        this.#held = undefined;
+        if (!(error instanceof EvaluatorLeaseLost)) {
+          const { log, projectId } = this.#options;
+          const level = isUnavailable(error) ? "debug" : "warn";
+          log[level]({ err: error, projectId }, "alert rules could not be evaluated; trying again");
+        }
+        next = TICK_MS;
+      }
+      // Another process evaluates, or nothing is left. The next sweep wakes this evaluator.
+      if (next === undefined) return;
+      const took = performance.now() - started;
+      await this.#pause(Math.min(MOST_PAUSE_MS, Math.max(LEAST_PAUSE_MS, took * PAUSE_FACTOR)), next);
+    }
+  }
+
+  /** Waits at least `least` ms, and then until something changes, at most `most` ms. */
+  async #pause(least: number, most: number): Promise<void> {
+    await this.#wait(least, () => this.#closed);
+    await this.#wait(most - least, () => this.#closed || this.#woken);
+  }
+
+  async #wait(ms: number, isOver: () => boolean): Promise<void> {
+    const until = performance.now() + ms;
+    while (!isOver() && performance.now() < until) {
+      const stop = new AbortController();
+      this.#endPause = () => stop.abort();
+      await sleep(until - performance.now(), undefined, { signal: stop.signal, ref: false }).catch(() => {});
+      this.#endPause = undefined;
+    }
+  }
+
+  /**
+   * Evaluates once.
+   * @returns milliseconds until time alone may change something; undefined if this process has nothing to evaluate
+   * @throws EvaluatorLeaseLost, and errors of the database; nothing is stored then
+   */
+  async look(): Promise<number | undefined> {
+    const { writers, projectId, policyOf, log } = this.#options;
+    const [project] = await writers.query<ProjectRow>(PROJECT, projectId);
+    if (project === undefined || !project.alerting) {
+      this.#held = undefined;
+      return undefined;
+    }
+    const { now } = project;
+    const isNew = this.#held === undefined;
+    const held = this.#held ?? (await this.#acquire(now));
+    if (held === undefined) return undefined;
+    this.#held = held;
+    const { book: before, open } = held;
+    const isChanged = before.revision !== project.revision;
+    if (isChanged) {
+      held.book = await RuleBook.read(writers, projectId, project.revision, now);
+      await open.readAcknowledgements(writers, projectId);
+      held.lookAgainAt = now + LOOK_AGAIN_MS;
+    }
+    const isTick = isNew || now - held.tickedAt >= TICK_MS || now < held.tickedAt;
+    const looksAgain = held.lookAgainAt !== undefined && now >= held.lookAgainAt;
+    const look = new Look({
+      sql: writers,
+      project: { id: projectId, name: project.name },
+      policy: await policyOf(projectId),
+      book: held.book,
+      open,
+      lease: held.lease,
+      now,
+      isTick,
+      seesAll: isNew || isChanged || looksAgain,
+      decidesAll: isNew || isChanged || held.book.silencesChanged(held.tickedAt, now),
+    });
+    const plan = await look.plan();
+    if (!plan.isEmpty || isTick) {
+      await writers.transaction((sql) => writeLook(sql, held.lease, plan, project));
+      if (isTick) held.tickedAt = now;
+    }
+    open.apply(plan);
+    if (looksAgain) held.lookAgainAt = undefined;
+    for (const [id, reason] of plan.alerts.reasons)
+      log.debug({ projectId, alert: id, reason }, "an alert changed");
+    if (plan.finished) {
+      await releaseEvaluatorLease(writers, held.lease, now);
+      this.#held = undefined;
+      return undefined;
+    }
+    return Math.min(TICK_MS, Math.max(0, (open.nextAt(held.book) ?? Number.POSITIVE_INFINITY) - now));
+  }
+
+  async #acquire(now: number): Promise<Held | undefined> {
+    const { writers, projectId, holder } = this.#options;
+    const lease = await acquireEvaluatorLease(writers, projectId, holder, now);
+    if (lease === undefined) return undefined;
+    const open = await OpenAlerts.read(writers, projectId);
+    return { lease, book: RuleBook.empty, open, lookAgainAt: undefined, tickedAt: Number.NEGATIVE_INFINITY };
+  }
+}

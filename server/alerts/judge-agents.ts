@@ -1,0 +1,111 @@
+import {
+  type AgentCondition,
+  type AlertConditionType,
+  type AlertSighting,
+  isNews,
+  judgeAgent,
+} from "@plimsoll/protocol";
+import type { OpenAlert } from "./alert-rows.ts";
+import { boundariesOf, levelOf, whyOf } from "./describe-alert.ts";
+import { alertKey, type JudgedSubject } from "./plan-look.ts";
+import { isSilent, type SeenAgent } from "./read-agents.ts";
+import type { LoadedRule, RuleBook } from "./rule-book.ts";
+
+/** Conditions on what happens over time: a new window does not end them. */
+const ACROSS_WINDOWS: readonly AlertConditionType[] = [
+  "unexplained_fall",
+  "small_reclaim",
+  "thrash",
+  "boundaries_per_hour",
+  "restart_limit",
+  "truncation_suspected",
+];
+
+/** Whether a rule looks at the boundaries of agents. */
+export const readsBoundaries = ({ rule }: LoadedRule): boolean =>
+  ACROSS_WINDOWS.includes(rule.condition.type);
+
+/** Whether one of the rules counts turns, and the agent has as many boundaries as it asks for. */
+export function needsTurnTimes(rules: readonly LoadedRule[], { sight }: SeenAgent): boolean {
+  return rules.some(({ rule: { condition } }) => {
+    return condition.type === "thrash" && sight.boundaries.length >= condition.boundaries;
+  });
+}
+
+/**
+ * What the rules about agents see of some of them.
+ * @param open by `alertKey`
+ * @param now the database's time in epoch ms
+ */
+export function* judgeAgents(
+  book: RuleBook,
+  agents: readonly SeenAgent[],
+  open: ReadonlyMap<string, OpenAlert>,
+  now: number,
+): Generator<JudgedSubject> {
+  for (const agent of agents) {
+    for (const rule of book.matching("agent", scopeOf(agent))) {
+      const subject = subjectOf(rule, agent);
+      const known = open.get(alertKey(rule.id, subject));
+      const sighting = sightingOf(rule, agent, known, now);
+      if (known === undefined && sighting.verdict !== "met") continue;
+      yield judged(rule, agent, subject, sighting);
+    }
+  }
+}
+
+/** How an open alert ends whose agent was looked at and not judged for it; undefined if it goes on. */
+export function endOf(
+  alert: OpenAlert,
+  book: RuleBook,
+  agent: SeenAgent,
+  now: number,
+): "window_ended" | "rule_changed" | "session_ended" | undefined {
+  if (agent.ended) return "session_ended";
+  if (isSilent(agent, now)) return undefined;
+  const rule = book.byId.get(alert.ruleId);
+  if (rule === undefined) return undefined;
+  if (!book.matching("agent", scopeOf(agent)).includes(rule)) return "rule_changed";
+  return alert.subject === subjectOf(rule, agent) ? undefined : "window_ended";
+}
+
+const scopeOf = ({ harness, session, name, model, kind }: SeenAgent) => ({
+  harness,
+  session,
+  agent: name,
+  model,
+  kind,
+});
+
+const subjectOf = (rule: LoadedRule, { id, sight }: SeenAgent): string =>
+  readsBoundaries(rule) ? `agent/${id}` : `agent/${id}/${sight.window}`;
+
+function sightingOf(
+  { rule }: LoadedRule,
+  agent: SeenAgent,
+  known: OpenAlert | undefined,
+  now: number,
+): AlertSighting {
+  if (agent.ended) return { verdict: "over", reason: "session_ended" };
+  if (isSilent(agent, now)) return { verdict: "silent" };
+  const finding = judgeAgent(rule.condition as AgentCondition, agent.sight, known !== undefined, now);
+  const counts = finding.holds && (known !== undefined || isNews(finding));
+  return counts ? { verdict: "met", at: finding.at } : { verdict: "clear", reason: "below" };
+}
+
+function judged(rule: LoadedRule, agent: SeenAgent, subject: string, sighting: AlertSighting): JudgedSubject {
+  const { id, name, harness, session, sessionId, model, sight, turnKey } = agent;
+  return {
+    rule,
+    subject,
+    sighting,
+    facts: scopeOf(agent),
+    place: { harness, session, sessionId, agent: name, agentId: id, model },
+    tell: () => ({
+      why: whyOf(rule.rule.condition as AgentCondition, sight),
+      level: levelOf(sight),
+      boundaries: boundariesOf(sight),
+      path: `/sessions/${sessionId}?agent=${id}${turnKey === undefined ? "" : `&turn=${turnKey}`}`,
+    }),
+  };
+}

@@ -1,0 +1,73 @@
+import { randomUUID } from "node:crypto";
+import type { AlertNotification, AlertRuleInput, AlertRuleView } from "@plimsoll/protocol";
+import { pino } from "pino";
+import { Evaluator } from "../alerts/evaluator.ts";
+import { AlertRules } from "../alerts/rules.ts";
+import { AlertSilences } from "../alerts/silences.ts";
+import { openWriters } from "../db/sql.ts";
+import { PolicyBook } from "../policy/policy-book.ts";
+import { LOCAL } from "./actor.ts";
+import { type TestIngest, type TestPipeline, testIngest } from "./ingest.ts";
+
+/** Receives the notifications of a rule in tests. */
+export const TEST_ENDPOINT = "00000000-0000-7000-8000-000000000001";
+
+export interface TestAlerts {
+  ingest: TestIngest;
+  pipeline: TestPipeline;
+  rules: AlertRules;
+  silences: AlertSilences;
+  /** Another process that may evaluate project 1. */
+  evaluator(): Evaluator;
+  /** Creates a rule with an endpoint in project 1. */
+  rule(rule: Partial<AlertRuleInput> & Pick<AlertRuleInput, "condition">): Promise<AlertRuleView>;
+  /** What was enqueued, oldest first. */
+  sent(): Promise<AlertNotification[]>;
+  close(): Promise<void>;
+}
+
+/** An outbox of the shape that the evaluator writes to, for tests without the delivery. */
+const OUTBOX = `
+CREATE TABLE IF NOT EXISTS alert_deliveries (project_id int, endpoint_id uuid, id text, group_key text, body jsonb,
+  serial bigserial, PRIMARY KEY (project_id, endpoint_id, id))`;
+
+/** Ingestion and alert rules on a database of its own, without a loop: tests call `look`. */
+export async function testAlerts(): Promise<TestAlerts> {
+  const ingest = await testIngest();
+  const { prisma, databaseUrl: url } = ingest;
+  await prisma.$executeRawUnsafe(OUTBOX);
+  const log = pino({ level: "silent" });
+  const writers = openWriters({ url, size: 4, log });
+  const pipeline = await ingest.start();
+  const options = { prisma, clock: Date.now, changed: () => {} };
+  const rules = new AlertRules(options);
+  const evaluators: Evaluator[] = [];
+  let serial = 0;
+  return {
+    ingest,
+    pipeline,
+    rules,
+    silences: new AlertSilences(options),
+    evaluator() {
+      const policyOf = (projectId: number) => PolicyBook.read(writers, projectId);
+      const made = new Evaluator({ projectId: 1, writers, holder: randomUUID(), policyOf, log });
+      evaluators.push(made);
+      return made;
+    },
+    rule(rule) {
+      serial += 1;
+      const whole = { name: `rule ${serial}`, endpoints: [TEST_ENDPOINT], group_interval: "0s", ...rule };
+      return rules.create(1, { rule: whole, enabled: true }, LOCAL);
+    },
+    async sent() {
+      const rows = await prisma.$queryRaw<{ body: AlertNotification }[]>`
+        SELECT body FROM alert_deliveries ORDER BY serial`;
+      return rows.map(({ body }) => body);
+    },
+    async close() {
+      await Promise.all(evaluators.map((evaluator) => evaluator.close()));
+      await writers.end();
+      await ingest.close();
+    },
+  };
+}
