@@ -15,6 +15,12 @@ const number = (value: number) => Math.round(value).toLocaleString("en-US");
 const percent = (share: number) => `${Math.round(share * 100)} %`;
 export const counted = (count: number, word: string) => `${number(count)} ${word}${count === 1 ? "" : "s"}`;
 
+/** `45 s`, `12 min` or `3.5 h`. */
+export function durationText(ms: number): string {
+  if (ms < 120_000) return `${Math.round(ms / 1_000)} s`;
+  return ms < 7_200_000 ? `${Math.round(ms / 60_000)} min` : `${Math.round(ms / 360_000) / 10} h`;
+}
+
 /** In plain words, why a condition holds for an agent. */
 export function whyOf(condition: AgentCondition, sight: AgentSight): string {
   const tokens = sight.contextTokens ?? 0;

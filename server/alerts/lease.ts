@@ -1,4 +1,5 @@
 import type { Sql } from "../db/sql.ts";
+import type { RejectedSample } from "./rejected-events.ts";
 
 /** Milliseconds a holder may be silent before another process takes over. */
 export const EVALUATOR_LEASE_MS = 6_000;
@@ -14,7 +15,7 @@ export interface EvaluatorLease {
   /** Since when the project has been watched without a gap. Epoch ms. */
   watchingSince: number;
   /** What the last holder counted; see rejected-events.ts. */
-  samples: unknown;
+  samples: readonly RejectedSample[];
 }
 
 /** Thrown if another process has taken over. Nothing of the transaction is stored. */
