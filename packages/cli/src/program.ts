@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import { GRACES, type Grace } from "@plimsoll/protocol";
 import { Command, Option } from "commander";
 import { z } from "zod";
+import { addAlertCommands } from "./alerts/command.ts";
 import { addAuditCommand } from "./audit.ts";
 import { addBackupCommands } from "./backup/command.ts";
 import { addBridgeCommand } from "./bridge/command.ts";
@@ -30,6 +31,7 @@ Examples:
   plimsoll bridge claude-code                      write the policy into its settings
   plimsoll key create --name ci --scope ingest     create a key for another machine
   plimsoll policy get > policy.yaml                write the policy to a file
+  plimsoll alerts                                  show what fires; exit code 2 if anything does
   plimsoll audit                                   show who changed keys, settings and projects
   plimsoll backup --encrypt                        write all data to an encrypted file
 
@@ -39,7 +41,7 @@ Settings:
   PLIMSOLL_HOME        data directory (default: ~/.plimsoll; as root /var/lib/plimsoll)
   NO_COLOR             disable colors
 
-Exit code: 0 on success, 1 on failure. Errors go to standard error.`;
+Exit code: 0 on success, 1 on failure, 2 if an alert fires. Errors go to standard error.`;
 
 export function createProgram(context: CommandContext): Command {
   const program = new Command("plimsoll")
@@ -92,6 +94,7 @@ State   "window suspect" means that context tokens exceed the window size, which
 
   addKeyCommands(program, context);
   addPolicyCommands(program, context);
+  addAlertCommands(program, context);
   addProjectCommands(program, context);
   addAuditCommand(program, context);
   addBackupCommands(program, context);
@@ -113,7 +116,7 @@ function addKeyCommands(program: Command, context: CommandContext): void {
     .option("--name <name>", "name of the key", `cli@${hostname()}`)
     .requiredOption(
       "--scope <scopes>",
-      "comma-separated: ingest, read, policy:read, policy:ack, policy:write, admin",
+      "comma-separated: ingest, read, policy:read, policy:ack, policy:write, alerts:write, admin",
     )
     .option("--expires <when>", "never, a number of days such as 90d, or a date such as 2027-03-03", "never")
     .option("-q, --quiet", "print only the key")
