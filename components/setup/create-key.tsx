@@ -16,6 +16,7 @@ const SCOPES: readonly { scope: Scope; label: string; note: string }[] = [
   { scope: "read", label: "read", note: "read metrics and exports" },
   { scope: "policy:read", label: "policy:read", note: "a harness reads its policy" },
   { scope: "policy:write", label: "policy:write", note: "change policies" },
+  { scope: "alerts:write", label: "alerts:write", note: "change alert rules and silences" },
   { scope: "admin", label: "admin", note: "full access, including keys" },
 ];
 

@@ -96,6 +96,10 @@ export interface AlertGroupRow {
 const SELECT = `SELECT ${alerts.select("t")}, t.acknowledged_by AS "acknowledgedBy" FROM alerts t WHERE t.project_id = $1`;
 const OPEN_ALERTS = `${SELECT} AND t.resolved_at IS NULL`;
 const ALERTS_BY_ID = `${SELECT} AND t.id = ANY($2::uuid[])`;
+const ENDED_ALERTS = `${SELECT} AND t.fired_at IS NOT NULL AND t.resolved_at IS NOT NULL
+  AND ($2::uuid IS NULL OR t.rule_id = $2::uuid) AND ($3::uuid IS NULL OR t.session_id = $3::uuid)
+  AND ($4::float8 IS NULL OR (t.fired_at, t.id) < (to_timestamp($4::float8 / 1000), $5::uuid))
+ORDER BY t.fired_at DESC, t.id DESC LIMIT $6::int4`;
 const ALL_GROUPS = `SELECT ${groups.select("t")} FROM alert_groups t WHERE t.project_id = $1`;
 const ACKNOWLEDGEMENTS = `
 SELECT id, acknowledged_by AS "by" FROM alerts
@@ -116,6 +120,25 @@ export async function readOpenAlerts(
   const ended =
     told.length === 0 ? [] : await sql.query<Record<string, unknown>>(ALERTS_BY_ID, projectId, told);
   return { alerts: [...open, ...ended].map(alertOf), groups: known };
+}
+
+export interface EndedAlertsFilter {
+  rule: string | undefined;
+  session: string | undefined;
+  /** The last alert of the page before. Epoch ms. */
+  before: { firedAt: number; id: string } | undefined;
+  limit: number;
+}
+
+/** Alerts that have fired and ended, newest first. */
+export async function readEndedAlerts(
+  sql: Pick<Sql, "query">,
+  projectId: number,
+  { rule, session, before, limit }: EndedAlertsFilter,
+): Promise<OpenAlert[]> {
+  const { firedAt, id } = before ?? { firedAt: null, id: null };
+  const values = [projectId, rule ?? null, session ?? null, firedAt, id, limit];
+  return (await sql.query<Record<string, unknown>>(ENDED_ALERTS, ...values)).map(alertOf);
 }
 
 /** Who acknowledged the open alerts, by id. */

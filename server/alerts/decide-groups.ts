@@ -129,7 +129,8 @@ function firingByAgent(alerts: readonly OpenAlert[]): Map<string, LevelAlert[]> 
   return byAgent;
 }
 
-const levelAlert = ({ id, place, facts }: OpenAlert): LevelAlert => ({
+/** An alert as the decision on inhibition sees it. */
+export const levelAlert = ({ id, place, facts }: OpenAlert): LevelAlert => ({
   id,
   agentId: place.agentId,
   condition: facts?.condition ?? "backlog",

@@ -3,6 +3,7 @@ import type { PrismaClient } from "../db/client.ts";
 import { openWriters } from "../db/sql.ts";
 import type { LiveHub } from "../live/hub.ts";
 import type { Policies } from "../policy/policies.ts";
+import { AlertBacktests } from "./backtests.ts";
 import { Evaluators } from "./evaluators.ts";
 import { AlertRules } from "./rules.ts";
 import { AlertSilences } from "./silences.ts";
@@ -21,6 +22,7 @@ export interface OpenAlertsOptions {
 export interface Alerts {
   rules: AlertRules;
   silences: AlertSilences;
+  backtests: AlertBacktests;
   stop(): Promise<void>;
 }
 
@@ -44,6 +46,7 @@ export function openAlerts({ url, prisma, hub, policies, log, clock }: OpenAlert
   };
   return {
     rules: new AlertRules({ prisma, clock, changed }),
+    backtests: new AlertBacktests(url),
     silences: new AlertSilences({ prisma, clock, changed }),
     async stop() {
       await evaluators.stop();

@@ -116,7 +116,8 @@ interface StoredRule {
   body: unknown;
 }
 
-function loadRule({ id, judgedVersion, body }: Omit<StoredRule, "enabled">): LoadedRule {
+/** A rule of the database, ready to be applied. */
+export function loadRule({ id, judgedVersion, body }: Omit<StoredRule, "enabled">): LoadedRule {
   // Checked when it was saved; a later version of the schema may have more fields with defaults.
   const rule = AlertRule.parse(body);
   return {

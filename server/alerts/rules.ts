@@ -289,7 +289,8 @@ async function refuseTakenName(
     );
 }
 
-function validRule(value: unknown): AlertRule {
+/** @throws PlimsollError `invalid_alert_rule` with `details.mistakes` */
+export function validRule(value: unknown): AlertRule {
   const read = readAlertRule(value);
   if (!read.ok) throw invalidRule(read.mistakes);
   return read.rule;

@@ -1,4 +1,4 @@
-import type { SessionPage } from "@plimsoll/protocol";
+import type { AlertRuleView, SessionPage } from "@plimsoll/protocol";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -21,6 +21,7 @@ let document: Document;
 let session: string;
 let sessionId: string;
 let replayId: string;
+let ruleId: string;
 
 beforeAll(async () => {
   server = await startTestServer();
@@ -53,6 +54,8 @@ beforeAll(async () => {
   replayId = await finishedReplay((path, input, kind) =>
     kind === "query" ? server.trpc(path, input) : server.mutate(path, input),
   );
+  const rule = { name: "a rule", condition: { type: "window_suspect" }, message: "Look at it" };
+  ({ id: ruleId } = await server.mutate<AlertRuleView>("alerts.rules.create", { rule }));
 });
 afterEach(() => server.expectHealthy());
 afterAll(() => server?.stop());
@@ -81,6 +84,7 @@ const QUERIES: Record<string, string[]> = {
   ]),
   "/api/v1/ingest/counts": [rangeQuery],
   "/api/v1/policy/versions": ["", "limit=1", "cursor=2"],
+  "/api/v1/alerts": ["", "state=ended&limit=1"],
   "/api/v1/audit": ["", "limit=1", "action=project_created", "topic=keys", rangeQuery],
 };
 
@@ -102,6 +106,11 @@ const PROCEDURES: Record<string, string> = {
   "/api/v1/policy/rejudging": "policies.rejudging",
   "/api/v1/policy/replays/{id}": "replays.status",
   "/api/v1/policy/replays/{id}/sessions/{session}": "replays.session",
+  "/api/v1/alerts": "alerts.list",
+  "/api/v1/alerts/rules": "alerts.rules.list",
+  "/api/v1/alerts/rules/{id}": "alerts.rules.get",
+  "/api/v1/alerts/export": "alerts.rules.export",
+  "/api/v1/alerts/silences": "alerts.silences.list",
   "/api/v1/projects": "projects.list",
   "/api/v1/audit": "audit.list",
 };
@@ -114,6 +123,16 @@ const OTHERS = [
   "post /api/v1/policy/replays",
   "post /api/v1/policy/rollout",
   "post /api/v1/policy/replays/{id}/cancel",
+  "post /api/v1/alerts/acknowledge",
+  "post /api/v1/alerts/rules",
+  "put /api/v1/alerts/rules/{id}",
+  "delete /api/v1/alerts/rules/{id}",
+  "post /api/v1/alerts/rules/{id}/switch",
+  "post /api/v1/alerts/presets",
+  "post /api/v1/alerts/import",
+  "post /api/v1/alerts/backtest",
+  "post /api/v1/alerts/silences",
+  "post /api/v1/alerts/silences/{id}/end",
   "post /api/v1/projects",
   "patch /api/v1/projects/{id}",
   "delete /api/v1/projects/{id}",
@@ -170,7 +189,8 @@ describe("/openapi.json", () => {
 
 describe.each(Object.keys(PROCEDURES))("GET %s", (path) => {
   const queries = QUERIES[path] ?? [""];
-  const idFor = (of: string) => (of.includes("/replays/") ? replayId : sessionId);
+  const idFor = (of: string) =>
+    of.includes("/replays/") ? replayId : of.includes("/rules/") ? ruleId : sessionId;
   const urlOf = (query: string) =>
     `${path.replace("{id}", idFor(path)).replace("{session}", sessionId).replace("{generation}", "1")}${query && `?${query}`}`;
 

@@ -124,6 +124,66 @@ const PROCEDURES: Record<string, Row> = {
     shows: true,
     foreign: 404,
   },
+  "alerts.list": { kind: "query", shows: true },
+  "alerts.acknowledge": {
+    kind: "mutation",
+    input: ({ alertId }) => ({ ids: [alertId] }),
+    shows: false,
+    foreign: 200,
+  },
+  "alerts.backtest": {
+    kind: "mutation",
+    input: () => ({ ...dayRange, rule: { name: "x", condition: { type: "tokens", at_least: 1 } } }),
+    shows: false,
+  },
+  "alerts.rules.list": { kind: "query", shows: true },
+  "alerts.rules.get": { kind: "query", input: ({ ruleId: id }) => ({ id }), shows: true, foreign: 404 },
+  "alerts.rules.create": {
+    kind: "mutation",
+    input: () => ({ rule: { name: "another", condition: { type: "window_suspect" } } }),
+    shows: false,
+  },
+  "alerts.rules.createPreset": { kind: "mutation", input: () => ({ preset: "thrash" }), shows: false },
+  "alerts.rules.save": {
+    kind: "mutation",
+    input: ({ ruleId: id }) => ({
+      id,
+      expected: 1,
+      rule: { name: "another", condition: { type: "window_suspect" } },
+    }),
+    shows: false,
+    foreign: 404,
+  },
+  "alerts.rules.switch": {
+    kind: "mutation",
+    input: ({ ruleId: id }) => ({ id, expected: 1, enabled: false }),
+    shows: false,
+    foreign: 404,
+  },
+  "alerts.rules.remove": {
+    kind: "mutation",
+    input: ({ ruleId: id }) => ({ id }),
+    shows: false,
+    foreign: 404,
+  },
+  "alerts.rules.export": { kind: "query", shows: true },
+  "alerts.rules.import": { kind: "mutation", input: () => ({ yaml: "rules: []" }), shows: false },
+  "alerts.silences.list": { kind: "query", shows: true },
+  "alerts.silences.create": {
+    kind: "mutation",
+    input: () => ({
+      matchers: [{ label: "agent", is: "x" }],
+      comment: "another",
+      ends_at: new Date(Date.now() + 60_000).toISOString(),
+    }),
+    shows: false,
+  },
+  "alerts.silences.end": {
+    kind: "mutation",
+    input: ({ silenceId: id }) => ({ id }),
+    shows: false,
+    foreign: 404,
+  },
   "projects.list": { kind: "query", shows: true },
   "projects.create": { kind: "mutation", input: () => ({ name: unique("made") }), shows: false },
   "projects.rename": {
@@ -229,7 +289,7 @@ describe("a key never reaches another project through a procedure", () => {
 });
 
 describe("a key never reaches another project over HTTP", () => {
-  const paths = ({ sessionId, replayId }: Side) => [
+  const paths = ({ sessionId, replayId, ruleId }: Side) => [
     "/metrics",
     `/api/v1/sessions.csv?${rangeQuery}`,
     `/api/v1/sessions/${sessionId}/turns.csv`,
@@ -250,6 +310,11 @@ describe("a key never reaches another project over HTTP", () => {
     "/api/v1/policy/rejudging",
     `/api/v1/policy/replays/${replayId}`,
     `/api/v1/policy/replays/${replayId}/sessions/${sessionId}`,
+    "/api/v1/alerts",
+    "/api/v1/alerts/rules",
+    `/api/v1/alerts/rules/${ruleId}`,
+    "/api/v1/alerts/export",
+    "/api/v1/alerts/silences",
     "/api/v1/projects",
     "/api/v1/audit",
   ];
@@ -265,6 +330,7 @@ describe("a key never reaches another project over HTTP", () => {
         .replace(a.replayId, "{id}")
         .replace(/(?<=replays.*)\/sessions\/.*/, "/sessions/{session}")
         .replace(a.sessionId, "{id}")
+        .replace(a.ruleId, "{id}")
         .replace("versions/1", "versions/{generation}"),
     );
     expect(listed).toEqual(expect.arrayContaining(described));
@@ -287,7 +353,9 @@ describe("a key never reaches another project over HTTP", () => {
   });
 
   it("with an id of the other project", async () => {
-    for (const path of paths(b).filter((path) => path.includes(b.sessionId) || path.includes(b.replayId))) {
+    for (const path of paths(b).filter((path) =>
+      [b.sessionId, b.replayId, b.ruleId].some((id) => path.includes(id)),
+    )) {
       const answer = await server.get(path, a.key.secret);
       expect(refusal(answer), path).toEqual({ status: 404, code: "not_found" });
       expect(answer.text).not.toContain(MARKER);

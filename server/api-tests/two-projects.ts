@@ -1,7 +1,15 @@
-import type { CreatedKey, ProjectView, SessionPage } from "@plimsoll/protocol";
+import type {
+  AlertPage,
+  AlertRuleView,
+  AlertSilenceView,
+  CreatedKey,
+  ProjectView,
+  SessionPage,
+} from "@plimsoll/protocol";
 import { expect } from "vitest";
 import { emptyDatabase } from "../testing/database.ts";
 import { type HttpAnswer, startTestServer, type TestServer } from "../testing/server.ts";
+import { until } from "../testing/until.ts";
 import { dayRange, finishedReplay, turn, unique } from "./support.ts";
 
 /** In every name of project B, so that a leak is found wherever it is. */
@@ -16,6 +24,10 @@ export interface Side {
   agentId: string;
   /** A finished replay of its turns. */
   replayId: string;
+  /** An alert rule, one of its alerts, and a silence. */
+  ruleId: string;
+  alertId: string;
+  silenceId: string;
 }
 
 /** A server with two projects: `a` has three turns, `b` has five. */
@@ -117,7 +129,29 @@ async function makeSide(server: TestServer, name: string, word: string, turns: n
     "query",
   );
   const replayId = await finishedReplay((path, input, kind) => call(server, key.secret, path, input, kind));
-  return { project, key, sessionId, agentId: detail.agents[0]!.id, replayId };
+  const alerts = await makeAlert(server, key.secret, word);
+  return { project, key, sessionId, agentId: detail.agents[0]!.id, replayId, ...alerts };
+}
+
+/** A rule that fires at once, and a silence. */
+async function makeAlert(server: TestServer, key: string, word: string) {
+  const rule = { name: `rule-${word}`, condition: { type: "fleet", load_at_least: 0.001, share: 0.1 } };
+  const { id: ruleId } = await call<AlertRuleView>(server, key, "alerts.rules.create", { rule }, "mutation");
+  const silence = {
+    matchers: [{ label: "harness", is: `${word}@elsewhere` }],
+    comment: `silence-${word}`,
+    ends_at: new Date(Date.now() + 3_600_000).toISOString(),
+  };
+  const { id: silenceId } = await call<AlertSilenceView>(
+    server,
+    key,
+    "alerts.silences.create",
+    silence,
+    "mutation",
+  );
+  const firing = () => call<AlertPage>(server, key, "alerts.list", {}, "query");
+  await until(async () => (await firing()).items.length > 0);
+  return { ruleId, silenceId, alertId: (await firing()).items[0]!.id };
 }
 
 export type ProcedureKind = "query" | "mutation";

@@ -27,7 +27,7 @@ export interface TestAlerts {
 }
 
 /** An outbox of the shape that the evaluator writes to, for tests without the delivery. */
-const OUTBOX = `
+export const TEST_OUTBOX = `
 CREATE TABLE IF NOT EXISTS alert_deliveries (project_id int, endpoint_id uuid, id text, group_key text, body jsonb,
   serial bigserial, PRIMARY KEY (project_id, endpoint_id, id))`;
 
@@ -35,7 +35,7 @@ CREATE TABLE IF NOT EXISTS alert_deliveries (project_id int, endpoint_id uuid, i
 export async function testAlerts(): Promise<TestAlerts> {
   const ingest = await testIngest();
   const { prisma, databaseUrl: url } = ingest;
-  await prisma.$executeRawUnsafe(OUTBOX);
+  await prisma.$executeRawUnsafe(TEST_OUTBOX);
   const log = pino({ level: "silent" });
   const writers = openWriters({ url, size: 4, log });
   const pipeline = await ingest.start();

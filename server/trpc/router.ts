@@ -1,5 +1,6 @@
 import { router } from "./init.ts";
 import { audit, browsers } from "./routers/account.ts";
+import { alerts } from "./routers/alerts.ts";
 import { demo } from "./routers/demo.ts";
 import { fleet, fleetPart, harnesses, series, status } from "./routers/fleet.ts";
 import { policies } from "./routers/policies.ts";
@@ -18,6 +19,7 @@ export const appRouter = router({
   projects,
   policies,
   replays,
+  alerts,
   keys,
   browsers,
   audit,

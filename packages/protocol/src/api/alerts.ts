@@ -137,3 +137,36 @@ export const CreateAlertSilenceCall = z
     },
   );
 export const EndAlertSilenceCall = z.object({ id });
+
+export const AlertBacktestCall = z.object({
+  rule: z.unknown(),
+  from: time,
+  to: time,
+});
+
+/** What a rule would have told over recorded history. */
+export const AlertBacktest = z.object({
+  count: z.number().int(),
+  longest_ms: z.number().int(),
+  /** Agents that the scope selects, and their turns. */
+  examined: z.object({ agents: z.number().int(), turns: z.number().int() }),
+  /** False if the history was too long to be examined in full. */
+  complete: z.boolean(),
+  /** Newest first; at most 200. */
+  firings: z.array(
+    z.object({
+      harness: z.string(),
+      session: z.string(),
+      session_id: id,
+      agent: z.string(),
+      agent_id: id,
+      fired_at: time,
+      /** Null if it was still firing at the end. */
+      ended_at: time.nullable(),
+      why: z.string(),
+      /** Path on the server that opens the session at that turn. */
+      path: z.string(),
+    }),
+  ),
+});
+export type AlertBacktest = z.infer<typeof AlertBacktest>;

@@ -223,7 +223,15 @@ export const HarnessList = z.object({
 });
 export type HarnessList = z.infer<typeof HarnessList>;
 
-export const SCOPES = ["ingest", "read", "policy:read", "policy:ack", "policy:write", "admin"] as const;
+export const SCOPES = [
+  "ingest",
+  "read",
+  "policy:read",
+  "policy:ack",
+  "policy:write",
+  "alerts:write",
+  "admin",
+] as const;
 export const Scope = z.enum(SCOPES);
 export type Scope = z.infer<typeof Scope>;
 

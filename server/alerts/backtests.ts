@@ -1,0 +1,35 @@
+import type { AlertBacktest } from "@plimsoll/protocol";
+import { PlimsollError } from "../errors.ts";
+import { atOneMoment } from "../policy/replay/one-moment.ts";
+import type { Reader, Span } from "../telemetry/reader.ts";
+import { backtest } from "./backtest.ts";
+import { validRule } from "./rules.ts";
+
+/** Backtests at the same time in one process. */
+const MOST_AT_ONCE = 2;
+
+/** Runs backtests, a few at a time: each reads much of the history. */
+export class AlertBacktests {
+  readonly #databaseUrl: string;
+  #running = 0;
+
+  constructor(databaseUrl: string) {
+    this.#databaseUrl = databaseUrl;
+  }
+
+  /** @throws PlimsollError `invalid_alert_rule`, `bad_request`, `overloaded` */
+  async run(
+    { projectId, policy }: Pick<Reader, "projectId" | "policy">,
+    { rule: value, span }: { rule: unknown; span: Span },
+  ): Promise<AlertBacktest> {
+    const rule = validRule(value);
+    if (this.#running >= MOST_AT_ONCE)
+      throw new PlimsollError("overloaded", "Other backtests are running. Try again in a few seconds.");
+    this.#running += 1;
+    try {
+      return await atOneMoment(this.#databaseUrl, (sql) => backtest({ sql, projectId, policy, rule, span }));
+    } finally {
+      this.#running -= 1;
+    }
+  }
+}

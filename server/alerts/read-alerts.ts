@@ -1,0 +1,76 @@
+import {
+  type AlertPage,
+  type AlertSeverity,
+  type AlertsQuery,
+  type AlertView,
+  isFiring,
+  isInhibited,
+  silenceOf,
+} from "@plimsoll/protocol";
+import { PlimsollError } from "../errors.ts";
+import { queriesOf, type Reader } from "../telemetry/reader.ts";
+import { type OpenAlert, readEndedAlerts, readOpenAlerts } from "./alert-rows.ts";
+import { alertFacts, levelAlert } from "./decide-groups.ts";
+import { RuleBook } from "./rule-book.ts";
+
+const RANK: Readonly<Record<AlertSeverity, number>> = { critical: 0, warning: 1, info: 2 };
+
+/** Alerts that fire, the worst and oldest first; or those that have ended, newest first. */
+export async function readAlerts(reader: Reader, query: AlertsQuery): Promise<AlertPage> {
+  const { projectId, now } = reader;
+  const sql = queriesOf(reader);
+  const [{ alerts }, book] = await Promise.all([
+    readOpenAlerts(sql, projectId),
+    RuleBook.read(sql, projectId, 0, now),
+  ]);
+  const firing = alerts.filter(({ state }) => isFiring(state));
+  if (query.state === "ended") return endedPage(reader, query, firing.length);
+  const levels = firing.map(levelAlert);
+  const items = firing
+    .filter(({ ruleId }) => query.rule === undefined || ruleId === query.rule)
+    .filter(({ place }) => query.session === undefined || place.sessionId === query.session)
+    .sort(
+      (one, other) =>
+        RANK[severityOf(one)] - RANK[severityOf(other)] || one.state.firedAt! - other.state.firedAt!,
+    )
+    .slice(0, query.limit)
+    .map((alert): AlertView => {
+      const isSilenced = silenceOf(book.silences, alert.labels, now) !== undefined;
+      const inhibited = isInhibited(levelAlert(alert), levels) ? "inhibited" : null;
+      return { ...viewOf(alert), muted: isSilenced ? "silenced" : inhibited };
+    });
+  return { items, firing: firing.length, next_cursor: null };
+}
+
+async function endedPage(
+  { projectId, ...reader }: Reader,
+  { rule, session, limit, cursor }: AlertsQuery,
+  firing: number,
+): Promise<AlertPage> {
+  const before = cursor === undefined ? undefined : placeOf(cursor);
+  const rows = await readEndedAlerts(queriesOf(reader), projectId, {
+    rule,
+    session,
+    before,
+    limit: limit + 1,
+  });
+  const items = rows.slice(0, limit).map((alert) => ({ ...viewOf(alert), muted: null }));
+  const last = rows.length > limit ? rows[limit - 1] : undefined;
+  return { items, firing, next_cursor: last === undefined ? null : `${last.state.firedAt}.${last.id}` };
+}
+
+/** @throws PlimsollError `bad_request` */
+function placeOf(cursor: string): { firedAt: number; id: string } {
+  const [, firedAt, id] = /^(\d{1,15})\.([0-9a-f-]{36})$/.exec(cursor) ?? [];
+  if (id === undefined)
+    throw new PlimsollError("bad_request", "cursor: send the next_cursor of the page before.");
+  return { firedAt: Number(firedAt), id };
+}
+
+const severityOf = ({ facts }: OpenAlert): AlertSeverity => facts?.severity ?? "info";
+
+const viewOf = (alert: OpenAlert): Omit<AlertView, "muted"> => ({
+  ...alertFacts(alert),
+  phase: alert.state.phase as AlertView["phase"],
+  session_id: alert.place.sessionId ?? null,
+});

@@ -1,0 +1,171 @@
+import {
+  AcknowledgeAlertsCall,
+  AcknowledgedAlerts,
+  ALERT_PRESETS,
+  AlertBacktest,
+  AlertBacktestCall,
+  AlertPage,
+  AlertPresetCall,
+  AlertRuleExport,
+  AlertRuleImport,
+  AlertRuleList,
+  AlertRuleQuery,
+  AlertRuleView,
+  AlertSilenceList,
+  AlertSilenceView,
+  AlertsQuery,
+  CreateAlertRuleCall,
+  CreateAlertSilenceCall,
+  EndAlertSilenceCall,
+  ImportAlertRulesCall,
+  RemoveAlertRuleCall,
+  SaveAlertRuleCall,
+  SwitchAlertRuleCall,
+} from "@plimsoll/protocol";
+import { z } from "zod";
+import { actorOf } from "../../access/principal.ts";
+import { readAlerts } from "../../alerts/read-alerts.ts";
+import { spanOf } from "../../telemetry/reader.ts";
+import { answer, freshProcedure, procedure, router } from "../init.ts";
+
+const tags = ["alerts"];
+const path = "/api/v1/alerts";
+const nothing = z.object({}).optional();
+const meta = (method: "GET" | "POST" | "PUT" | "DELETE", where: string, summary: string) => ({
+  openapi: { method, path: `${path}${where}` as const, tags, summary },
+});
+
+const rules = router({
+  list: procedure("read")
+    .meta(meta("GET", "/rules", "Alert rules, by name"))
+    .input(nothing)
+    .output(answer(AlertRuleList))
+    .query(async ({ ctx: { principal, services } }) => ({
+      rules: await services.alerts.rules.list(principal.projectId),
+    })),
+
+  get: procedure("read")
+    .meta(meta("GET", "/rules/{id}", "An alert rule"))
+    .input(AlertRuleQuery)
+    .output(answer(AlertRuleView))
+    .query(({ ctx: { principal, services }, input }) =>
+      services.alerts.rules.get(principal.projectId, input.id),
+    ),
+
+  create: procedure("alerts:write")
+    .meta(meta("POST", "/rules", "Creates an alert rule"))
+    .input(CreateAlertRuleCall)
+    .output(answer(AlertRuleView))
+    .mutation(({ ctx: { principal, services }, input: { rule, enabled } }) =>
+      services.alerts.rules.create(principal.projectId, { rule, enabled }, actorOf(principal)),
+    ),
+
+  createPreset: procedure("alerts:write")
+    .meta(meta("POST", "/presets", "Creates an alert rule from a preset"))
+    .input(AlertPresetCall)
+    .output(answer(AlertRuleView))
+    .mutation(({ ctx: { principal, services }, input: { preset, endpoints } }) => {
+      const rule = { ...ALERT_PRESETS[preset], endpoints };
+      return services.alerts.rules.create(principal.projectId, { rule, enabled: true }, actorOf(principal));
+    }),
+
+  save: procedure("alerts:write")
+    .meta(meta("PUT", "/rules/{id}", "Replaces an alert rule"))
+    .input(SaveAlertRuleCall)
+    .output(answer(AlertRuleView))
+    .mutation(({ ctx: { principal, services }, input: { id, expected, rule } }) =>
+      services.alerts.rules.save(principal.projectId, { id, expected, rule }, actorOf(principal)),
+    ),
+
+  switch: procedure("alerts:write")
+    .meta(meta("POST", "/rules/{id}/switch", "Switches an alert rule on or off"))
+    .input(SwitchAlertRuleCall)
+    .output(answer(AlertRuleView))
+    .mutation(({ ctx: { principal, services }, input }) =>
+      services.alerts.rules.switch(principal.projectId, input, actorOf(principal)),
+    ),
+
+  remove: procedure("alerts:write")
+    .meta(meta("DELETE", "/rules/{id}", "Deletes an alert rule; its alerts end"))
+    .input(RemoveAlertRuleCall)
+    .output(z.object({}))
+    .mutation(async ({ ctx: { principal, services }, input }) => {
+      await services.alerts.rules.remove(principal.projectId, input.id, actorOf(principal));
+      return {};
+    }),
+
+  export: procedure("read")
+    .meta(meta("GET", "/export", "All alert rules as YAML"))
+    .input(nothing)
+    .output(answer(AlertRuleExport))
+    .query(async ({ ctx: { principal, services } }) => ({
+      yaml: await services.alerts.rules.export(principal.projectId),
+    })),
+
+  import: procedure("alerts:write")
+    .meta(meta("POST", "/import", "Saves alert rules from YAML, all of them or none"))
+    .input(ImportAlertRulesCall)
+    .output(answer(AlertRuleImport))
+    .mutation(({ ctx: { principal, services }, input }) =>
+      services.alerts.rules.import(principal.projectId, input, actorOf(principal)),
+    ),
+});
+
+const silences = router({
+  list: procedure("read")
+    .meta(meta("GET", "/silences", "Silences, the latest end first"))
+    .input(nothing)
+    .output(answer(AlertSilenceList))
+    .query(async ({ ctx: { principal, services } }) => ({
+      silences: await services.alerts.silences.list(principal.projectId),
+    })),
+
+  create: procedure("alerts:write")
+    .meta(meta("POST", "/silences", "Silences the alerts that match"))
+    .input(CreateAlertSilenceCall)
+    .output(answer(AlertSilenceView))
+    .mutation(({ ctx: { principal, services }, input: { starts_at, ends_at, ...silence } }) => {
+      const startsAt = starts_at === undefined ? undefined : new Date(starts_at);
+      const times = { startsAt, endsAt: new Date(ends_at) };
+      return services.alerts.silences.create(
+        principal.projectId,
+        { ...silence, ...times },
+        actorOf(principal),
+      );
+    }),
+
+  end: procedure("alerts:write")
+    .meta(meta("POST", "/silences/{id}/end", "Ends a silence now"))
+    .input(EndAlertSilenceCall)
+    .output(answer(AlertSilenceView))
+    .mutation(({ ctx: { principal, services }, input }) =>
+      services.alerts.silences.end(principal.projectId, input.id, actorOf(principal)),
+    ),
+});
+
+export const alerts = router({
+  list: procedure("read")
+    .meta(meta("GET", "", "Alerts that fire, the worst first; or those that have ended"))
+    .input(AlertsQuery)
+    .output(answer(AlertPage))
+    .query(({ ctx, input }) => readAlerts(ctx.reader, input)),
+
+  acknowledge: procedure("alerts:write")
+    .meta(meta("POST", "/acknowledge", "Acknowledges alerts that fire"))
+    .input(AcknowledgeAlertsCall)
+    .output(answer(AcknowledgedAlerts))
+    .mutation(({ ctx: { principal, services }, input: { ids } }) =>
+      services.alerts.silences.acknowledge(principal.projectId, ids, actorOf(principal)),
+    ),
+
+  backtest: freshProcedure("read")
+    .meta(meta("POST", "/backtest", "What a rule would have told over recorded history"))
+    .input(AlertBacktestCall)
+    .output(answer(AlertBacktest))
+    .mutation(({ ctx: { reader, services }, input: { rule, from, to } }) =>
+      services.alerts.backtests.run(reader, { rule, span: spanOf({ from, to }) }),
+    ),
+
+  rules,
+  silences,
+});
