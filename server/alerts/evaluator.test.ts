@@ -262,6 +262,56 @@ describe("an evaluator", () => {
     });
   });
 
+  it("loses and repeats nothing, whenever it fails", async () => {
+    await alerts.rule({ condition: { type: "tokens", at_least: 2_000 } });
+    let seed = 7;
+    const random = () => {
+      seed = (seed * 1_664_525 + 1_013_904_223) % 4_294_967_296;
+      return seed / 4_294_967_296;
+    };
+    let above = false;
+    let changes = 0;
+    for (let round = 0; round < 60; round++) {
+      const evaluator = alerts.evaluator();
+      if (random() < 0.5) {
+        const wasAbove = above;
+        above = random() < 0.5;
+        changes += above === wasAbove ? 0 : 1;
+        await alerts.pipeline.send(turn(above ? 2_500 : 100));
+      }
+      // Some statement of the look fails, before or after it has written.
+      alerts.failAfter(random() < 0.6 ? Math.floor(random() * 16) : undefined);
+      await evaluator.look().catch(() => {});
+      alerts.failAfter(undefined);
+      await expire();
+      // What fails changes nothing; what does not fail has seen the last level.
+      const saw = await alerts.evaluator().look();
+      expect(saw).toBeDefined();
+      await expire();
+      const kinds = (await alerts.sent()).map(({ kind }) => kind);
+      expect(kinds).toEqual(Array.from({ length: changes }, (_, n) => (n % 2 === 0 ? "firing" : "resolved")));
+    }
+    expect(changes).toBeGreaterThan(8);
+  });
+
+  it("forgets alerts and silences of long ago", async () => {
+    await alerts.rule({ condition: { type: "tokens", at_least: 2_000 } });
+    const evaluator = alerts.evaluator();
+    await alerts.pipeline.send(turn(2_500));
+    await evaluator.look();
+    await alerts.pipeline.send(turn(100));
+    await evaluator.look();
+    await alerts.pipeline.send(turn(2_500));
+    await evaluator.look();
+    await alerts.ingest.prisma.$executeRaw`
+      UPDATE alerts SET fired_at = fired_at - interval '91 days', resolved_at = resolved_at - interval '91 days'`;
+    await expire();
+    await alerts.evaluator().look();
+    expect(await alerts.ingest.prisma.alert.findMany()).toMatchObject([
+      { phase: "firing", resolvedAt: null },
+    ]);
+  });
+
   /** Makes the lease look as if its holder had been killed. */
   async function expire() {
     await alerts.ingest.prisma

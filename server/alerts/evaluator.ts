@@ -5,6 +5,7 @@ import { isUnavailable } from "../db/unavailable.ts";
 import type { PolicyBook } from "../policy/policy-book.ts";
 import {
   acquireEvaluatorLease,
+  EVALUATOR_LEASE_MS,
   type EvaluatorLease,
   EvaluatorLeaseLost,
   releaseEvaluatorLease,
@@ -12,6 +13,7 @@ import {
 import { Look } from "./look.ts";
 import { OpenAlerts } from "./open-alerts.ts";
 import { RuleBook } from "./rule-book.ts";
+import { trimAlerts } from "./trim-alerts.ts";
 import { writeLook } from "./write-look.ts";
 
 export interface EvaluatorOptions {
@@ -29,9 +31,13 @@ export const TICK_MS = 2_000;
 const LEAST_PAUSE_MS = 50;
 /** A look that took so many milliseconds is followed by a pause of as many times that, so that rules cost a share of one core. */
 const PAUSE_FACTOR = 19;
-const MOST_PAUSE_MS = TICK_MS;
+/** The lease must be renewed. */
+const MOST_PAUSE_MS = EVALUATOR_LEASE_MS / 2;
 /** After a change of the rules, live agents are looked at again: a commit that did not see the change may come later. */
 const LOOK_AGAIN_MS = 5_000;
+
+/** Milliseconds between two looks for history that is too old. */
+const TRIM_EVERY_MS = 600_000;
 
 const PROJECT = `
 SELECT name, alerting, alert_revision AS revision, (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now
@@ -52,6 +58,7 @@ interface Held {
   /** Until when live agents are looked at again. Epoch ms. */
   lookAgainAt: number | undefined;
   tickedAt: number;
+  trimmedAt: number;
 }
 
 /** Evaluates the alert rules of one project. Does nothing while another process holds the lease. */
@@ -177,6 +184,10 @@ export class Evaluator {
       await writers.transaction((sql) => writeLook(sql, held.lease, plan, project));
       if (isTick) held.tickedAt = now;
     }
+    if (now - held.trimmedAt >= TRIM_EVERY_MS) {
+      await trimAlerts(writers, projectId, now);
+      held.trimmedAt = now;
+    }
     open.apply(plan);
     if (looksAgain) held.lookAgainAt = undefined;
     for (const [id, reason] of plan.alerts.reasons)
@@ -194,6 +205,7 @@ export class Evaluator {
     const lease = await acquireEvaluatorLease(writers, projectId, holder, now);
     if (lease === undefined) return undefined;
     const open = await OpenAlerts.read(writers, projectId);
-    return { lease, book: RuleBook.empty, open, lookAgainAt: undefined, tickedAt: Number.NEGATIVE_INFINITY };
+    const never = Number.NEGATIVE_INFINITY;
+    return { lease, book: RuleBook.empty, open, lookAgainAt: undefined, tickedAt: never, trimmedAt: never };
   }
 }

@@ -2,8 +2,8 @@ import {
   type AgentCondition,
   type AlertConditionType,
   type AlertSighting,
+  findInAgent,
   isNews,
-  judgeAgent,
 } from "@plimsoll/protocol";
 import type { OpenAlert } from "./alert-rows.ts";
 import { boundariesOf, levelOf, whyOf } from "./describe-alert.ts";
@@ -32,25 +32,27 @@ export function needsTurnTimes(rules: readonly LoadedRule[], { sight }: SeenAgen
   });
 }
 
-/**
- * What the rules about agents see of some of them.
- * @param open by `alertKey`
- * @param now the database's time in epoch ms
- */
-export function* judgeAgents(
-  book: RuleBook,
-  agents: readonly SeenAgent[],
-  open: ReadonlyMap<string, OpenAlert>,
-  now: number,
+/** What the rules about agents see of one of them. */
+export interface AgentsJudge {
+  book: RuleBook;
+  /** Open alerts by `alertKey`, and the ids of their agents. */
+  open: ReadonlyMap<string, OpenAlert>;
+  alerted: ReadonlySet<string>;
+  /** The database's time in epoch ms. */
+  now: number;
+}
+
+/** Judges an agent by every rule that selects it. Most rules find nothing: then no key is made and nothing is looked up. */
+export function* judgeAgent(
+  { book, open, alerted, now }: AgentsJudge,
+  agent: SeenAgent,
 ): Generator<JudgedSubject> {
-  for (const agent of agents) {
-    for (const rule of book.matching("agent", scopeOf(agent))) {
-      const subject = subjectOf(rule, agent);
-      const known = open.get(alertKey(rule.id, subject));
-      const sighting = sightingOf(rule, agent, known, now);
-      if (known === undefined && sighting.verdict !== "met") continue;
-      yield judged(rule, agent, subject, sighting);
-    }
+  const hasAlerts = alerted.has(agent.id);
+  for (const rule of book.matching("agent", scopeOf(agent))) {
+    const known = hasAlerts ? open.get(alertKey(rule.id, subjectOf(rule, agent))) : undefined;
+    const sighting = sightingOf(rule, agent, known, now);
+    if (known === undefined && sighting.verdict !== "met") continue;
+    yield judged(rule, agent, sighting);
   }
 }
 
@@ -86,25 +88,30 @@ function sightingOf(
   known: OpenAlert | undefined,
   now: number,
 ): AlertSighting {
-  if (agent.ended) return { verdict: "over", reason: "session_ended" };
-  if (isSilent(agent, now)) return { verdict: "silent" };
-  const finding = judgeAgent(rule.condition as AgentCondition, agent.sight, known !== undefined, now);
+  if (agent.ended) return SESSION_ENDED;
+  if (isSilent(agent, now)) return SILENT;
+  const finding = findInAgent(rule.condition as AgentCondition, agent.sight, known !== undefined, now);
   const counts = finding.holds && (known !== undefined || isNews(finding));
-  return counts ? { verdict: "met", at: finding.at } : { verdict: "clear", reason: "below" };
+  return counts ? { verdict: "met", at: finding.at } : BELOW;
 }
 
-function judged(rule: LoadedRule, agent: SeenAgent, subject: string, sighting: AlertSighting): JudgedSubject {
-  const { id, name, harness, session, sessionId, model, sight, turnKey } = agent;
+const SESSION_ENDED: AlertSighting = { verdict: "over", reason: "session_ended" };
+const SILENT: AlertSighting = { verdict: "silent" };
+const BELOW: AlertSighting = { verdict: "clear", reason: "below" };
+
+function judged(rule: LoadedRule, agent: SeenAgent, sighting: AlertSighting): JudgedSubject {
+  const { id, name, harness, session, sessionId, model, turnKey } = agent;
   return {
     rule,
-    subject,
+    subject: subjectOf(rule, agent),
     sighting,
     facts: scopeOf(agent),
     place: { harness, session, sessionId, agent: name, agentId: id, model },
+    // Boundaries may be added to the sight after it was judged.
     tell: () => ({
-      why: whyOf(rule.rule.condition as AgentCondition, sight),
-      level: levelOf(sight),
-      boundaries: boundariesOf(sight),
+      why: whyOf(rule.rule.condition as AgentCondition, agent.sight),
+      level: levelOf(agent.sight),
+      boundaries: boundariesOf(agent.sight),
       path: `/sessions/${sessionId}?agent=${id}${turnKey === undefined ? "" : `&turn=${turnKey}`}`,
     }),
   };

@@ -6,11 +6,11 @@ import { slotOf } from "../store/buckets.ts";
 import { LIVE_FOR } from "../telemetry/reader.ts";
 import type { OpenAlert } from "./alert-rows.ts";
 import { decideGroups, type GroupsPlan } from "./decide-groups.ts";
-import { endOf, judgeAgents, needsTurnTimes, readsBoundaries } from "./judge-agents.ts";
+import { endOf, judgeAgent, needsTurnTimes, readsBoundaries } from "./judge-agents.ts";
 import { judgeSubjects } from "./judge-subjects.ts";
 import type { EvaluatorLease } from "./lease.ts";
 import type { OpenAlerts } from "./open-alerts.ts";
-import { endAlert, type JudgedSubject, type LookPlan, planLook } from "./plan-look.ts";
+import { alertKey, endAlert, type JudgedSubject, type LookPlan, planLook } from "./plan-look.ts";
 import {
   type AgentsSource,
   addBoundaries,
@@ -27,6 +27,9 @@ const MOST_SIGNALS = 500;
 const SESSIONS_AT_ONCE = 500;
 /** Agents of a look at all live ones. */
 const MOST_LIVE = 5_000;
+
+/** Milliseconds of judging after which other work gets a turn. */
+const SLICE_MS = 4;
 
 const READ_SIGNALS = `
 SELECT id, sessions FROM alert_signals WHERE project_id = $1 ORDER BY id LIMIT ${MOST_SIGNALS}`;
@@ -70,19 +73,20 @@ export class Look {
   }
 
   async plan(): Promise<WrittenLook> {
-    const { sql, project, book, open, now } = this.#input;
+    const { sql, project, open, now } = this.#input;
     // Before the agents: an agent that is read later is at least as new as its signal.
     const signals = await sql.query<{ id: string; sessions: string[] }>(READ_SIGNALS, project.id);
     const sessions = this.#sessionsToSee(signals.flatMap((signal) => signal.sessions));
     const agents = await this.#seeAgents(sessions);
-    const judged: JudgedSubject[] = [...judgeAgents(book, agents, open.byKey, now)];
+    const judged = await this.#judgeAgents(agents);
+    await this.#addLastBoundaries(judged, agents);
     if (this.#input.isTick) judged.push(...(await judgeSubjects(this.#input)));
     const alerts = planLook(open.byKey, judged, uuid, now);
     this.#endOthers(
       alerts,
       agents,
       sessions,
-      new Set(judged.map(({ rule, subject }) => `${rule.id} ${subject}`)),
+      new Set(judged.map(({ rule, subject }) => alertKey(rule.id, subject))),
     );
     const groups = this.#decide(alerts);
     return this.#written(
@@ -104,11 +108,43 @@ export class Look {
     return sessions;
   }
 
+  async #judgeAgents(agents: readonly SeenAgent[]): Promise<JudgedSubject[]> {
+    const { book, open, now } = this.#input;
+    const alerted = new Set([...open.byKey.values()].flatMap(({ place }) => place.agentId ?? []));
+    const judge = { book, open: open.byKey, alerted, now };
+    const judged: JudgedSubject[] = [];
+    let sliceEnds = performance.now() + SLICE_MS;
+    for (const agent of agents) {
+      judged.push(...judgeAgent(judge, agent));
+      if (performance.now() < sliceEnds) continue;
+      await new Promise(setImmediate);
+      sliceEnds = performance.now() + SLICE_MS;
+    }
+    return judged;
+  }
+
+  /** The message of an alert that fires names the last boundaries of its agent. */
+  async #addLastBoundaries(judged: readonly JudgedSubject[], agents: readonly SeenAgent[]): Promise<void> {
+    const { open } = this.#input;
+    const firing = new Set<string>();
+    for (const { rule, subject, sighting, place } of judged) {
+      const known = open.byKey.get(alertKey(rule.id, subject));
+      if (sighting.verdict === "met" && known?.facts === undefined) firing.add(place.agentId!);
+    }
+    const without = agents.filter(({ id, sight }) => firing.has(id) && sight.boundaries.length === 0);
+    await addBoundaries(this.#source(), without);
+  }
+
+  #source(): AgentsSource {
+    const { sql, project, policy, now } = this.#input;
+    return { sql, projectId: project.id, policy, now };
+  }
+
   async #seeAgents(sessions: ReadonlySet<string>): Promise<SeenAgent[]> {
-    const { sql, project, policy, book, open, now, seesAll } = this.#input;
+    const { book, open, now, seesAll } = this.#input;
     const rules = book.of("agent");
     if (rules.length === 0 && open.byKey.size === 0) return [];
-    const source: AgentsSource = { sql, projectId: project.id, policy, now };
+    const source = this.#source();
     const agents: SeenAgent[] = [];
     const ids = [...sessions];
     for (let from = 0; from < ids.length; from += SESSIONS_AT_ONCE)
@@ -118,8 +154,8 @@ export class Look {
       const live = await readLiveAgents(source, slotOf(now - LIVE_FOR), MOST_LIVE);
       agents.push(...live.filter(({ id }) => !seen.has(id)));
     }
-    // Also for an alert without a rule about boundaries: its message names the last three.
-    if (rules.some(readsBoundaries) || rules.length > 0) await addBoundaries(source, agents);
+    if (!rules.some(readsBoundaries)) return agents;
+    await addBoundaries(source, agents);
     const counting = agents.filter((agent) => needsTurnTimes(rules, agent));
     if (counting.length > 0) await addTurnTimes(source, counting);
     return agents;

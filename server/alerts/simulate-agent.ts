@@ -4,9 +4,9 @@ import {
   type AlertState,
   type AlertTiming,
   EVENT_HOLDS_MS,
+  findInAgent,
   INACTIVE_ALERT,
   isFiring,
-  judgeAgent,
   lineOf,
   nextStepAt,
   type SeenBoundary,
@@ -150,7 +150,7 @@ export class AgentSimulation {
       turnTimes: this.#turnTimes,
     };
     const held = this.#state.phase === "pending" || isFiring(this.#state);
-    const { holds, at } = judgeAgent(this.#condition, sight, held, now);
+    const { holds, at } = findInAgent(this.#condition, sight, held, now);
     const sighting = holds
       ? ({ verdict: "met", at } as const)
       : ({ verdict: "clear", reason: "below" } as const);

@@ -4,7 +4,7 @@ import { pino } from "pino";
 import { Evaluator } from "../alerts/evaluator.ts";
 import { AlertRules } from "../alerts/rules.ts";
 import { AlertSilences } from "../alerts/silences.ts";
-import { openWriters } from "../db/sql.ts";
+import { openWriters, type WriterSql, type Writers } from "../db/sql.ts";
 import { PolicyBook } from "../policy/policy-book.ts";
 import { LOCAL } from "./actor.ts";
 import { type TestIngest, type TestPipeline, testIngest } from "./ingest.ts";
@@ -21,6 +21,8 @@ export interface TestAlerts {
   evaluator(): Evaluator;
   /** Creates a rule with an endpoint in project 1. */
   rule(rule: Partial<AlertRuleInput> & Pick<AlertRuleInput, "condition">): Promise<AlertRuleView>;
+  /** Lets the evaluators' statement after so many others fail, as if the process were killed there. */
+  failAfter(statements: number | undefined): void;
   /** What was enqueued, oldest first. */
   sent(): Promise<AlertNotification[]>;
   close(): Promise<void>;
@@ -37,7 +39,8 @@ export async function testAlerts(): Promise<TestAlerts> {
   const { prisma, databaseUrl: url } = ingest;
   await prisma.$executeRawUnsafe(TEST_OUTBOX);
   const log = pino({ level: "silent" });
-  const writers = openWriters({ url, size: 4, log });
+  const real = openWriters({ url, size: 4, log });
+  const { writers, failAfter } = failing(real);
   const pipeline = await ingest.start();
   const options = { prisma, clock: Date.now, changed: () => {} };
   const rules = new AlertRules(options);
@@ -59,6 +62,7 @@ export async function testAlerts(): Promise<TestAlerts> {
       const whole = { name: `rule ${serial}`, endpoints: [TEST_ENDPOINT], group_interval: "0s", ...rule };
       return rules.create(1, { rule: whole, enabled: true }, LOCAL);
     },
+    failAfter,
     async sent() {
       const rows = await prisma.$queryRaw<{ body: AlertNotification }[]>`
         SELECT body FROM alert_deliveries ORDER BY serial`;
@@ -66,8 +70,51 @@ export async function testAlerts(): Promise<TestAlerts> {
     },
     async close() {
       await Promise.all(evaluators.map((evaluator) => evaluator.close()));
-      await writers.end();
+      await real.end();
       await ingest.close();
+    },
+  };
+}
+
+/** Writers whose statements fail from some point on. A transaction that fails stores nothing, as after a kill. */
+function failing(real: Writers): { writers: Writers; failAfter: (statements: number | undefined) => void } {
+  let left: number | undefined;
+  const count = () => {
+    if (left === undefined) return;
+    if (left <= 0) throw new Error("a test lets this statement fail");
+    left -= 1;
+  };
+  const counted = (sql: WriterSql): WriterSql => ({
+    async query(text, ...values) {
+      count();
+      return sql.query(text, ...values);
+    },
+    async execute(text, ...values) {
+      count();
+      return sql.execute(text, ...values);
+    },
+    send(text, ...values) {
+      count();
+      sql.send(text, ...values);
+    },
+  });
+  const writers: Writers = {
+    ...real,
+    async query(text, ...values) {
+      count();
+      return real.query(text, ...values);
+    },
+    async transaction(run) {
+      const result = await real.transaction((sql) => run(counted(sql)));
+      // The commit succeeded, and its answer is lost.
+      count();
+      return result;
+    },
+  };
+  return {
+    writers,
+    failAfter(statements) {
+      left = statements;
     },
   };
 }

@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import {
   type AgentCondition,
   type AgentSight,
+  findInAgent,
   isNews,
-  judgeAgent,
   type SeenBoundary,
 } from "./agent-conditions.ts";
 
@@ -23,7 +23,7 @@ const SIGHT: AgentSight = {
   turnTimes: [],
 };
 const holds = (condition: AgentCondition, more: Partial<AgentSight> = {}, held = false) =>
-  judgeAgent(condition, { ...SIGHT, ...more }, held, NOW).holds;
+  findInAgent(condition, { ...SIGHT, ...more }, held, NOW).holds;
 
 const boundary = (id: number, more: Partial<SeenBoundary> = {}): SeenBoundary => ({
   id: `b${id}`,
@@ -37,7 +37,7 @@ const boundary = (id: number, more: Partial<SeenBoundary> = {}): SeenBoundary =>
   ...more,
 });
 
-describe("judgeAgent", () => {
+describe("findInAgent", () => {
   it("reads thresholds from recorded crossings alone", () => {
     expect(holds({ type: "threshold", threshold: "warning" })).toBe(true);
     expect(holds({ type: "threshold", threshold: "line" })).toBe(false);

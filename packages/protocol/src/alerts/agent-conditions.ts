@@ -1,5 +1,5 @@
 import { standsAbove } from "../history/crossings.ts";
-import { forecast } from "../history/forecast.ts";
+import { type Forecast, forecast } from "../history/forecast.ts";
 import type { BoundaryType, DropHint } from "../history/mark.ts";
 import type { Line, ThresholdName } from "../history/threshold-rules.ts";
 import { utilizationOf, type WindowSource } from "../history/window.ts";
@@ -75,11 +75,11 @@ export type AgentCondition = Of<
 >;
 
 /**
- * Judges an agent.
+ * Finds out whether a condition holds for an agent.
  * @param held whether the condition held before, for its hysteresis
  * @param now epoch ms
  */
-export function judgeAgent(
+export function findInAgent(
   condition: AgentCondition,
   sight: AgentSight,
   held: boolean,
@@ -102,7 +102,7 @@ export function judgeAgent(
     case "window_unknown":
       return atLevel(sight.contextTokens !== undefined && sight.windowTokens === undefined);
     default:
-      return judgeBoundaries(condition, sight, now);
+      return findBoundary(condition, sight, now);
   }
 }
 
@@ -129,8 +129,20 @@ function isAtLevel(
   return held || condition.turns === 1 || (last.length === condition.turns && last.every((l) => l >= limit));
 }
 
+/** Many rules ask for the forecast of the same sight. */
+const forecasts = new WeakMap<AgentSight, Forecast>();
+
+function forecastOf(sight: AgentSight): Forecast {
+  let known = forecasts.get(sight);
+  if (known === undefined) {
+    known = forecast(sight.recent, sight.line?.tokens);
+    forecasts.set(sight, known);
+  }
+  return known;
+}
+
 function isNear({ turns_below, minutes_below }: Of<"forecast">, sight: AgentSight): boolean {
-  const { reason, turns } = forecast(sight.recent, sight.line?.tokens);
+  const { reason, turns } = forecastOf(sight);
   if (reason === "over") return true;
   if (turns === undefined) return false;
   if (turns_below !== undefined && turns < turns_below) return true;
@@ -150,7 +162,7 @@ type BoundaryCondition = Of<
   | "truncation_suspected"
 >;
 
-function judgeBoundaries(condition: BoundaryCondition, sight: AgentSight, now: number): Finding {
+function findBoundary(condition: BoundaryCondition, sight: AgentSight, now: number): Finding {
   const { boundaries } = sight;
   if (condition.type === "thrash") {
     const fault = boundaries[condition.boundaries - 1];
