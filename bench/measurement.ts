@@ -44,6 +44,8 @@ const ROWS: readonly Row[] = [
   { name: "ingest.late", goal: "", of: "ingest.batch" },
   { name: "ingest.repeated", goal: "", of: "ingest.batch" },
   { name: "ingest.projects", goal: "", of: "ingest.batch" },
+  { name: "ingest.agents1000", goal: "", of: "ingest.batch" },
+  { name: "ingest.alerts", goal: ">= 0.95 of ingest.agents1000", of: "ingest.agents1000" },
   { name: "ingest.agents5000", goal: "", of: "ingest.batch" },
   { name: "ingest.sessions5000", goal: "", of: "ingest.batch" },
   { name: "work.agents200", goal: "" },

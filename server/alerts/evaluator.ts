@@ -22,6 +22,8 @@ export interface EvaluatorOptions {
   /** Identifies this process. */
   holder: string;
   policyOf: (projectId: number) => Promise<PolicyBook>;
+  /** Called after a commit that changed alerts, with the ids of their sessions. */
+  changed: (projectId: number, sessions: readonly string[]) => void;
   log: Logger;
 }
 
@@ -189,6 +191,12 @@ export class Evaluator {
       held.trimmedAt = now;
     }
     open.apply(plan);
+    const { changed, removed } = plan.alerts;
+    if (changed.length + removed.length > 0)
+      this.#options.changed(
+        projectId,
+        [...changed, ...removed].flatMap(({ place }) => place.sessionId ?? []),
+      );
     if (looksAgain) held.lookAgainAt = undefined;
     for (const [id, reason] of plan.alerts.reasons)
       log.debug({ projectId, alert: id, reason }, "an alert changed");

@@ -8,7 +8,7 @@ import { Evaluator, TICK_MS } from "./evaluator.ts";
 
 export interface EvaluatorsOptions {
   writers: Writers;
-  hub: Pick<LiveHub, "subscribe">;
+  hub: Pick<LiveHub, "subscribe" | "changed">;
   policyOf: (projectId: number) => Promise<PolicyBook>;
   log: Logger;
 }
@@ -64,7 +64,14 @@ export class Evaluators {
     let known = this.#evaluators.get(projectId);
     if (known === undefined) {
       const { writers, policyOf, log, hub } = this.#options;
-      const evaluator = new Evaluator({ projectId, writers, holder: this.#holder, policyOf, log });
+      const evaluator = new Evaluator({
+        projectId,
+        writers,
+        holder: this.#holder,
+        policyOf,
+        changed: (id, sessions) => hub.changed(id, sessions),
+        log,
+      });
       const unsubscribe = hub.subscribe(projectId, () => {
         // Only the holder needs to look; the sweep finds out who becomes it.
         if (evaluator.holding) evaluator.wake();

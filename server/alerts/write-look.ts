@@ -7,6 +7,7 @@ import { type EvaluatorLease, proveEvaluatorLease } from "./lease.ts";
 import type { WrittenLook } from "./look.ts";
 
 const DELETE_SIGNALS = "DELETE FROM alert_signals WHERE project_id = $1 AND id = ANY($2::uuid[])";
+const DELETE_ALL_SIGNALS = "DELETE FROM alert_signals WHERE project_id = $1";
 // A person who switches on a rule meanwhile raises the revision.
 const SWITCH_OFF = "UPDATE projects SET alerting = false WHERE id = $1 AND alert_revision = $2";
 
@@ -42,5 +43,8 @@ export async function writeLook(
   for (const { endpoints, notification } of groups.outgoing)
     await enqueueDeliveries(sql, projectId, endpoints, notification);
   if (signals.length > 0) sql.send(DELETE_SIGNALS, projectId, arrayLiteral(signals));
-  if (finished) sql.send(SWITCH_OFF, projectId, revision);
+  if (finished) {
+    sql.send(DELETE_ALL_SIGNALS, projectId);
+    sql.send(SWITCH_OFF, projectId, revision);
+  }
 }

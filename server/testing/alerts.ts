@@ -53,7 +53,14 @@ export async function testAlerts(): Promise<TestAlerts> {
     silences: new AlertSilences(options),
     evaluator() {
       const policyOf = (projectId: number) => PolicyBook.read(writers, projectId);
-      const made = new Evaluator({ projectId: 1, writers, holder: randomUUID(), policyOf, log });
+      const made = new Evaluator({
+        projectId: 1,
+        writers,
+        holder: randomUUID(),
+        policyOf,
+        changed: () => {},
+        log,
+      });
       evaluators.push(made);
       return made;
     },

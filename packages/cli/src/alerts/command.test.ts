@@ -130,6 +130,13 @@ describe.skipIf(!hasServer)("plimsoll alerts with a real server", () => {
     expect(sent.status).toBe(200);
     await expect.poll(() => plimsoll(), { timeout: 20_000 }).toContain("1 of 1 live agent");
     expect(process.exitCode).toBe(2);
+    const rule = join(folder, "rule.yaml");
+    await writeFile(rule, "name: Any\ncondition: { type: tokens, at_least: 1 }\n");
+    expect(await plimsoll("rules", "backtest", rule, "--days", "1")).toMatch(
+      /^Would have fired 1 time in 1 day, longest \d+ min \(1 agent, 1 turn\)\.\n/,
+    );
+    expect((await failure("rules", "backtest", "Anything")).message).toContain("cannot be tested");
+    expect((await failure("rules", "backtest", "missing.yaml")).message).toContain("no rule and no file");
     const { items } = JSON.parse(await plimsoll("--json")) as { items: { id: string }[] };
     expect(await plimsoll("ack", items[0]!.id)).toBe("Acknowledged 1 alert.\n");
     expect(await plimsoll()).toContain("acknowledged by command line");

@@ -19,6 +19,7 @@ import { type ConnectionFlags, connect } from "../connection.ts";
 import { CliError } from "../errors.ts";
 import { plural } from "../number-format.ts";
 import { printable, printableJson } from "../terminal.ts";
+import { addBacktestCommand } from "./backtest.ts";
 import { writeAlerts, writeRules, writeSilences } from "./write-alerts.ts";
 
 /** Exit code of `plimsoll alerts` if an alert fires. */
@@ -29,6 +30,7 @@ const EXAMPLES = `
 Examples:
   plimsoll alerts                                       show what fires
   plimsoll alerts rules preset line_crossed             switch on a preset
+  plimsoll alerts rules backtest "Ceiling crossed"      show what a rule would have told
   plimsoll alerts rules export > alerts.yaml            write all rules to a file
   plimsoll alerts rules import alerts.yaml --replace    make the rules those of the file
   plimsoll alerts silence harness=phantom@vm-3 --for 2h -m "restarting it"
@@ -70,7 +72,8 @@ export function addAlertCommands(program: Command, context: CommandContext): voi
 
 type Open = (flags: ConnectionFlags) => Promise<Client>;
 
-function addRuleCommands(alerts: Command, { out, now }: CommandContext, open: Open): void {
+function addRuleCommands(alerts: Command, context: CommandContext, open: Open): void {
+  const { out, now } = context;
   const rules = withConnection(alerts.command("rules"))
     .description("List the alert rules")
     .option("--json", "print JSON")
@@ -124,6 +127,7 @@ function addRuleCommands(alerts: Command, { out, now }: CommandContext, open: Op
         out.write(`The rule is switched ${enabled ? "on" : "off"}.\n`);
       });
   }
+  addBacktestCommand(rules, context);
   withConnection(rules.command("delete"))
     .description("Delete a rule; its alerts end")
     .argument("<name|id>")
