@@ -166,6 +166,7 @@ export class Evaluator {
       held.book = await RuleBook.read(writers, projectId, project.revision, now);
       await open.readAcknowledgements(writers, projectId);
       held.lookAgainAt = now + LOOK_AGAIN_MS;
+      open.counted.clear();
     }
     const isTick = isNew || now - held.tickedAt >= TICK_MS || now < held.tickedAt;
     const looksAgain = held.lookAgainAt !== undefined && now >= held.lookAgainAt;

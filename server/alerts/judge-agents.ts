@@ -25,8 +25,32 @@ const ACROSS_WINDOWS: readonly AlertConditionType[] = [
 export const readsBoundaries = ({ rule }: LoadedRule): boolean =>
   ACROSS_WINDOWS.includes(rule.condition.type);
 
-/** Whether one of the rules counts turns, and the agent has as many boundaries as it asks for. */
-export function needsTurnTimes(rules: readonly LoadedRule[], { sight }: SeenAgent): boolean {
+/** Boundaries of an agent that the rules look back on. */
+export function boundariesNeeded(rules: readonly LoadedRule[]): number {
+  return rules.reduce((most, { rule: { condition } }) => {
+    if (condition.type === "thrash") return Math.max(most, condition.boundaries);
+    return condition.type === "boundaries_per_hour" ? Math.max(most, MOST_BOUNDARIES) : most;
+  }, LEAST_BOUNDARIES);
+}
+
+/** As many as a message lists, and those that a burst of others may hide. */
+const LEAST_BOUNDARIES = 8;
+/** A rule about boundaries an hour counts others as well. */
+const MOST_BOUNDARIES = 80;
+
+/**
+ * Whether the turns of an agent must be counted. More turns never make a rule hold, so only a new boundary or an open alert asks
+ * for it.
+ * @param counted the newest boundary at which the turns were counted, by agent
+ */
+export function needsTurnTimes(
+  rules: readonly LoadedRule[],
+  { id, sight }: SeenAgent,
+  alerted: ReadonlySet<string>,
+  counted: { get(agentId: string): string | undefined },
+): boolean {
+  const newest = sight.boundaries[0];
+  if (newest === undefined || (counted.get(id) === newest.id && !alerted.has(id))) return false;
   return rules.some(({ rule: { condition } }) => {
     return condition.type === "thrash" && sight.boundaries.length >= condition.boundaries;
   });

@@ -6,7 +6,7 @@ import { slotOf } from "../store/buckets.ts";
 import { LIVE_FOR } from "../telemetry/reader.ts";
 import type { OpenAlert } from "./alert-rows.ts";
 import { decideGroups, type GroupsPlan } from "./decide-groups.ts";
-import { endOf, judgeAgent, needsTurnTimes, readsBoundaries } from "./judge-agents.ts";
+import { boundariesNeeded, endOf, judgeAgent, needsTurnTimes, readsBoundaries } from "./judge-agents.ts";
 import { judgeSubjects } from "./judge-subjects.ts";
 import type { EvaluatorLease } from "./lease.ts";
 import type { OpenAlerts } from "./open-alerts.ts";
@@ -110,8 +110,7 @@ export class Look {
 
   async #judgeAgents(agents: readonly SeenAgent[]): Promise<JudgedSubject[]> {
     const { book, open, now } = this.#input;
-    const alerted = new Set([...open.byKey.values()].flatMap(({ place }) => place.agentId ?? []));
-    const judge = { book, open: open.byKey, alerted, now };
+    const judge = { book, open: open.byKey, alerted: open.agents, now };
     const judged: JudgedSubject[] = [];
     let sliceEnds = performance.now() + SLICE_MS;
     for (const agent of agents) {
@@ -132,7 +131,7 @@ export class Look {
       if (sighting.verdict === "met" && known?.facts === undefined) firing.add(place.agentId!);
     }
     const without = agents.filter(({ id, sight }) => firing.has(id) && sight.boundaries.length === 0);
-    await addBoundaries(this.#source(), without);
+    await addBoundaries(this.#source(), without, boundariesNeeded([]));
   }
 
   #source(): AgentsSource {
@@ -155,8 +154,10 @@ export class Look {
       agents.push(...live.filter(({ id }) => !seen.has(id)));
     }
     if (!rules.some(readsBoundaries)) return agents;
-    await addBoundaries(source, agents);
-    const counting = agents.filter((agent) => needsTurnTimes(rules, agent));
+    await addBoundaries(source, agents, boundariesNeeded(rules));
+    const alerted = open.agents;
+    const counting = agents.filter((agent) => needsTurnTimes(rules, agent, alerted, open.counted));
+    for (const { id, sight } of counting) open.counted.set(id, sight.boundaries[0]!.id);
     if (counting.length > 0) await addTurnTimes(source, counting);
     return agents;
   }

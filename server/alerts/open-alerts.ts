@@ -1,4 +1,5 @@
 import { isFiring, nextStepAt } from "@plimsoll/protocol";
+import { LRUCache } from "lru-cache";
 import type { Sql } from "../db/sql.ts";
 import {
   type AlertGroupRow,
@@ -10,6 +11,9 @@ import type { WrittenLook } from "./look.ts";
 import { alertKey } from "./plan-look.ts";
 import type { RuleBook } from "./rule-book.ts";
 
+/** Agents whose latest count is remembered. */
+const COUNTED = 20_000;
+
 /** The open alerts of a project and their groups, as the holder of the lease wrote them. */
 export class OpenAlerts {
   /** Open ones, and ended ones that receivers still believe to fire. */
@@ -17,6 +21,8 @@ export class OpenAlerts {
   /** Open ones, by `alertKey`. */
   readonly byKey = new Map<string, OpenAlert>();
   readonly groups: Map<string, AlertGroupRow>;
+  /** The newest boundary at which the turns of an agent were counted, by agent. Empty it when rules change. */
+  readonly counted = new LRUCache<string, string>({ max: COUNTED });
 
   private constructor(alerts: readonly OpenAlert[], groups: readonly AlertGroupRow[]) {
     this.byId = new Map();
@@ -29,8 +35,9 @@ export class OpenAlerts {
     return new OpenAlerts(alerts, groups);
   }
 
-  get isEmpty(): boolean {
-    return this.byId.size === 0 && this.groups.size === 0;
+  /** Ids of the agents with open alerts. */
+  get agents(): Set<string> {
+    return new Set([...this.byKey.values()].flatMap(({ place }) => place.agentId ?? []));
   }
 
   async readAcknowledgements(sql: Pick<Sql, "query">, projectId: number): Promise<void> {

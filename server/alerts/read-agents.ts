@@ -69,16 +69,15 @@ ORDER BY a.last_received_at DESC LIMIT $3`;
 
 /** Milliseconds in which boundaries are looked for. */
 const BOUNDARIES_FOR = 2 * 3_600_000;
-/** Boundaries of one agent. */
-const MOST_BOUNDARIES = 40;
 
 const RECENT_BOUNDARIES = `
 SELECT w.id AS agent, b.id, b.type, ${ms("b.at")} AS at, ${ms("b.received_at")} AS "receivedAt",
-  b.tokens_before AS before, b.tokens_after AS after, b.detail
+  b.tokens_before AS before, b.tokens_after AS after, b.detail->>'hint' AS hint,
+  CASE WHEN b.type = 'restarted' THEN (b.detail->>'number')::float8 END AS number
 FROM unnest($2::uuid[]) AS w (id) CROSS JOIN LATERAL (
   SELECT b.* FROM boundaries b WHERE b.project_id = $1 AND b.agent_id = w.id
     AND b.type = ANY('{masked,compacted,subtick,restarted,cleared,unexplained}'::text[])
-    AND b.at > to_timestamp($3::float8 / 1000) ORDER BY b.at DESC, b.id DESC LIMIT ${MOST_BOUNDARIES}) b`;
+    AND b.at > to_timestamp($3::float8 / 1000) ORDER BY b.at DESC, b.id DESC LIMIT $4) b`;
 
 interface StoredBoundary {
   agent: string;
@@ -88,7 +87,8 @@ interface StoredBoundary {
   receivedAt: number;
   before: number | null;
   after: number | null;
-  detail: { hint?: DropHint; number?: number };
+  hint: DropHint | null;
+  number: number | null;
 }
 
 export interface AgentsSource {
@@ -165,25 +165,44 @@ function seenAgent(row: StoredAgent, timeline: ThresholdTimeline, now: number): 
       recent: state.recent,
       msPerTurn: row.turns > 1 ? (row.lastAt - row.firstAt) / steps : undefined,
       boundaries: [],
-      turnTimes: [],
+      turnTimes: undefined,
     },
   };
 }
 
-/** Adds the latest boundaries of agents to their sights. */
+/**
+ * Adds the latest boundaries of agents to their sights.
+ * @param limit boundaries of one agent
+ */
 export async function addBoundaries(
   { sql, projectId, now }: AgentsSource,
   agents: readonly SeenAgent[],
+  limit: number,
 ): Promise<void> {
   if (agents.length === 0) return;
   const ids = arrayLiteral(agents.map(({ id }) => id));
-  const rows = await sql.query<StoredBoundary>(RECENT_BOUNDARIES, projectId, ids, now - BOUNDARIES_FOR);
+  const rows = await sql.query<StoredBoundary>(
+    RECENT_BOUNDARIES,
+    projectId,
+    ids,
+    now - BOUNDARIES_FOR,
+    limit,
+  );
   const byAgent = new Map(agents.map(({ id }) => [id, [] as SeenBoundary[]]));
   for (const row of rows) byAgent.get(row.agent)?.push(seenBoundary(row));
   for (const agent of agents) agent.sight = { ...agent.sight, boundaries: byAgent.get(agent.id)! };
 }
 
-function seenBoundary({ id, type, at, receivedAt, before, after, detail }: StoredBoundary): SeenBoundary {
+function seenBoundary({
+  id,
+  type,
+  at,
+  receivedAt,
+  before,
+  after,
+  hint,
+  number,
+}: StoredBoundary): SeenBoundary {
   return {
     id,
     type,
@@ -191,8 +210,8 @@ function seenBoundary({ id, type, at, receivedAt, before, after, detail }: Store
     receivedAt,
     tokensBefore: before ?? undefined,
     tokensAfter: after ?? undefined,
-    hint: detail.hint,
-    number: detail.number,
+    hint: hint ?? undefined,
+    number: number ?? undefined,
   };
 }
 

@@ -44,8 +44,8 @@ export interface AgentSight {
   msPerTurn: number | undefined;
   /** Newest first. */
   boundaries: readonly SeenBoundary[];
-  /** Times of the latest turns, newest first; empty unless a rule counts turns. */
-  turnTimes: readonly number[];
+  /** Times of the latest turns, newest first; undefined if they were not read, because no boundary is new. */
+  turnTimes: readonly number[] | undefined;
 }
 
 /** Whether a condition holds, and since which event. */
@@ -167,7 +167,7 @@ function findBoundary(condition: BoundaryCondition, sight: AgentSight, now: numb
   if (condition.type === "thrash") {
     const fault = boundaries[condition.boundaries - 1];
     const newest = boundaries[0];
-    if (fault === undefined || newest === undefined) return nothing(sight);
+    if (fault === undefined || newest === undefined || sight.turnTimes === undefined) return nothing(sight);
     const turns = sight.turnTimes.filter((at) => at > fault.at).length;
     return found(turns <= condition.within_turns && isRecent(newest, now), newest);
   }
