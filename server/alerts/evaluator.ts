@@ -8,6 +8,7 @@ import {
   EVALUATOR_LEASE_MS,
   type EvaluatorLease,
   EvaluatorLeaseLost,
+  proveEvaluatorLease,
   releaseEvaluatorLease,
 } from "./lease.ts";
 import { Look } from "./look.ts";
@@ -33,8 +34,9 @@ export const TICK_MS = 2_000;
 const LEAST_PAUSE_MS = 50;
 /** A look that took so many milliseconds is followed by a pause of as many times that, so that rules cost a share of one core. */
 const PAUSE_FACTOR = 19;
-/** The lease must be renewed. */
-const MOST_PAUSE_MS = EVALUATOR_LEASE_MS / 2;
+const MOST_PAUSE_MS = 10_000;
+/** The lease is renewed in a longer pause. */
+const RENEW_EVERY_MS = EVALUATOR_LEASE_MS / 3;
 /** After a change of the rules, live agents are looked at again: a commit that did not see the change may come later. */
 const LOOK_AGAIN_MS = 5_000;
 
@@ -123,14 +125,32 @@ export class Evaluator {
       // Another process evaluates, or nothing is left. The next sweep wakes this evaluator.
       if (next === undefined) return;
       const took = performance.now() - started;
-      await this.#pause(Math.min(MOST_PAUSE_MS, Math.max(LEAST_PAUSE_MS, took * PAUSE_FACTOR)), next);
+      const least = Math.min(MOST_PAUSE_MS, Math.max(LEAST_PAUSE_MS, took * PAUSE_FACTOR));
+      await this.#pause(least, next).catch(() => {
+        // The next look acquires the lease, or finds that another process has it.
+        this.#held = undefined;
+      });
     }
   }
 
   /** Waits at least `least` ms, and then until something changes, at most `most` ms. */
   async #pause(least: number, most: number): Promise<void> {
-    await this.#wait(least, () => this.#closed);
+    let left = least;
+    for (; left > RENEW_EVERY_MS && !this.#closed; left -= RENEW_EVERY_MS) {
+      await this.#wait(RENEW_EVERY_MS, () => this.#closed);
+      await this.#renew();
+    }
+    await this.#wait(left, () => this.#closed);
     await this.#wait(most - least, () => this.#closed || this.#woken);
+  }
+
+  /** @throws EvaluatorLeaseLost, and errors of the database */
+  async #renew(): Promise<void> {
+    const { writers, projectId } = this.#options;
+    const held = this.#held;
+    const [project] = await writers.query<ProjectRow>(PROJECT, projectId);
+    if (held === undefined || project === undefined) return;
+    await writers.transaction((sql) => proveEvaluatorLease(sql, held.lease, project.now));
   }
 
   async #wait(ms: number, isOver: () => boolean): Promise<void> {

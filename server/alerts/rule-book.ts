@@ -39,8 +39,8 @@ SELECT id, matchers, (extract(epoch FROM starts_at) * 1000)::float8 AS "startsAt
   (extract(epoch FROM ends_at) * 1000)::float8 AS "endsAt"
 FROM alert_silences WHERE project_id = $1 AND ends_at > to_timestamp($2::float8 / 1000) ORDER BY id`;
 
-/** Combinations of agents' names for which the matching rules are remembered. */
-const REMEMBERED = 10_000;
+/** Combinations of names for which the matching rules are remembered. */
+const REMEMBERED = 2_000;
 
 /** The rules and silences of a project at one revision. */
 export class RuleBook {
@@ -50,6 +50,7 @@ export class RuleBook {
   readonly byId: ReadonlyMap<string, LoadedRule>;
   /** Ids of the rules that are switched off. */
   readonly disabled: ReadonlySet<string>;
+  readonly #readsSessions: boolean;
   readonly #matching = new LRUCache<string, readonly LoadedRule[]>({ max: REMEMBERED });
 
   private constructor(
@@ -63,6 +64,9 @@ export class RuleBook {
     this.silences = silences;
     this.byId = new Map(rules.map((rule) => [rule.id, rule]));
     this.disabled = new Set(disabled);
+    this.#readsSessions = rules.some(({ rule }) =>
+      rule.scope.match?.some(({ label }) => label === "session"),
+    );
   }
 
   static readonly empty = new RuleBook(-1, [], [], []);
@@ -93,7 +97,9 @@ export class RuleBook {
 
   /** The rules about a kind of subject whose scope selects it. */
   matching(kind: AlertSubjectKind, facts: ScopeFacts): readonly LoadedRule[] {
-    const key = JSON.stringify([kind, facts.harness, facts.session, facts.agent, facts.model, facts.kind]);
+    // Each session has its own name, and few rules look at it.
+    const session = this.#readsSessions ? facts.session : undefined;
+    const key = JSON.stringify([kind, facts.harness, session, facts.agent, facts.model, facts.kind]);
     let rules = this.#matching.get(key);
     if (rules === undefined) {
       rules = this.of(kind).filter((rule) => selects(rule, facts));
