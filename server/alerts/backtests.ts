@@ -1,6 +1,6 @@
 import type { AlertBacktest } from "@plimsoll/protocol";
+import { atOneMoment } from "../db/one-moment.ts";
 import { PlimsollError } from "../errors.ts";
-import { atOneMoment } from "../policy/replay/one-moment.ts";
 import type { Reader, Span } from "../telemetry/reader.ts";
 import { backtest } from "./backtest.ts";
 import { validRule } from "./rules.ts";
@@ -11,10 +11,16 @@ const MOST_AT_ONCE = 2;
 /** Runs backtests, a few at a time: each reads much of the history. */
 export class AlertBacktests {
   readonly #databaseUrl: string;
+  readonly #stopping = new AbortController();
   #running = 0;
 
   constructor(databaseUrl: string) {
     this.#databaseUrl = databaseUrl;
+  }
+
+  /** Ends all backtests. */
+  stop(): void {
+    this.#stopping.abort();
   }
 
   /** @throws PlimsollError `invalid_alert_rule`, `bad_request`, `overloaded` */
@@ -27,7 +33,9 @@ export class AlertBacktests {
       throw new PlimsollError("overloaded", "Other backtests are running. Try again in a few seconds.");
     this.#running += 1;
     try {
-      return await atOneMoment(this.#databaseUrl, (sql) => backtest({ sql, projectId, policy, rule, span }));
+      return await atOneMoment(this.#databaseUrl, this.#stopping.signal, (sql) =>
+        backtest({ sql, projectId, policy, rule, span }),
+      );
     } finally {
       this.#running -= 1;
     }

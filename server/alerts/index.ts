@@ -44,11 +44,13 @@ export function openAlerts({ url, prisma, hub, policies, log, clock }: OpenAlert
     // The holder may be another process, which looks when something changes.
     hub.changed(projectId, []);
   };
+  const backtests = new AlertBacktests(url);
   return {
     rules: new AlertRules({ prisma, clock, changed }),
-    backtests: new AlertBacktests(url),
+    backtests,
     silences: new AlertSilences({ prisma, clock, changed }),
     async stop() {
+      backtests.stop();
       await evaluators.stop();
       await writers.end();
     },

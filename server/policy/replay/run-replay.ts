@@ -7,12 +7,12 @@ import {
   sessionTotals,
 } from "@plimsoll/guard/replay";
 import { familyOf, type PolicyBody, type ReplayResult, type ThresholdTimeline } from "@plimsoll/protocol";
+import { atOneMoment } from "../../db/one-moment.ts";
 import type { Sql } from "../../db/sql.ts";
 import { arrayLiteral } from "../../store/binary-arrays.ts";
 import { readAcknowledgements } from "../acknowledgements.ts";
 import type { PolicyBook } from "../policy-book.ts";
 import { MeasuredEffects } from "./effects.ts";
-import { atOneMoment } from "./one-moment.ts";
 import { policyLookup } from "./policies.ts";
 import {
   type AgentRecord,

@@ -1,6 +1,6 @@
-import { connectionOptions } from "../../db/connections.ts";
-import { PreparingClient, statementNames } from "../../db/prepared-statements.ts";
-import type { Sql } from "../../db/sql.ts";
+import { connectionOptions } from "./connections.ts";
+import { PreparingClient, statementNames } from "./prepared-statements.ts";
+import type { Sql } from "./sql.ts";
 
 /** Milliseconds one statement may take. */
 const STATEMENT_MS = 30_000;
