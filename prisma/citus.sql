@@ -32,3 +32,6 @@ SELECT create_distributed_table('alert_groups', 'project_id', colocate_with => '
 SELECT create_distributed_table('alert_silences', 'project_id', colocate_with => 'sessions');
 SELECT create_distributed_table('alert_signals', 'project_id', colocate_with => 'sessions');
 SELECT create_distributed_table('alert_evaluators', 'project_id', colocate_with => 'sessions');
+SELECT create_distributed_table('alert_endpoints', 'project_id', colocate_with => 'sessions');
+SELECT create_distributed_table('alert_deliveries', 'project_id', colocate_with => 'sessions');
+SELECT create_distributed_table('alert_attempts', 'project_id', colocate_with => 'sessions');

@@ -2,7 +2,7 @@ import { BlockList, isIP } from "node:net";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { z } from "zod";
-import { parseProxies } from "./access/client-address.ts";
+import { parseNetworks } from "./networks.ts";
 
 export const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
 const isRoot = () => process.getuid?.() === 0;
@@ -31,10 +31,10 @@ export const hostNames = z
   .refine((names) => names.every((name) => /^[a-z0-9.[\]:-]+$/.test(name)), "host names separated by commas");
 
 /** None by default. */
-export const proxies = z
+export const networks = z
   .string()
   .transform((list, context) => {
-    const parsed = parseProxies(list);
+    const parsed = parseNetworks(list);
     if (parsed !== undefined) return parsed;
     context.addIssue("addresses, networks such as 10.0.0.0/8, or loopback, separated by commas");
     return z.NEVER;
@@ -55,3 +55,16 @@ export const databaseUrl = z
     (value) => /^postgres(ql)?:\/\//.test(value) && URL.canParse(value),
     "postgresql://user:password@host:5432/name",
   );
+
+/** Whatever it is, a key is derived from it. */
+export const secret = z
+  .string()
+  .refine((value) => value.length >= 32, "at least 32 characters, such as those of: openssl rand -base64 32");
+
+export const publicUrl = z
+  .string()
+  .refine(
+    (value) => URL.canParse(value) && /^https?:\/\//.test(value),
+    "an address such as https://plimsoll.example.com",
+  )
+  .transform((value) => value.replace(/\/+$/, ""));

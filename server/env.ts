@@ -1,13 +1,29 @@
 import { z } from "zod";
-import { databaseUrl, folder, hostNames, integer, LOG_LEVELS, loopbackHost, proxies } from "./env-values.ts";
+import {
+  databaseUrl,
+  folder,
+  hostNames,
+  integer,
+  LOG_LEVELS,
+  loopbackHost,
+  networks,
+  publicUrl,
+  secret,
+} from "./env-values.ts";
 import { PlimsollError } from "./errors.ts";
+
+/** Values that are never repeated. */
+const SECRET: readonly string[] = ["DATABASE_URL", "PLIMSOLL_SECRET"];
 
 const schema = z.object({
   PORT: integer(0, 65_535, 4180),
   HOST: loopbackHost.default("127.0.0.1"),
   PLIMSOLL_HOME: folder,
   PLIMSOLL_ALLOWED_HOSTS: hostNames.default([]),
-  PLIMSOLL_TRUSTED_PROXIES: proxies,
+  PLIMSOLL_TRUSTED_PROXIES: networks,
+  PLIMSOLL_PUBLIC_URL: publicUrl.optional(),
+  PLIMSOLL_WEBHOOK_ALLOW: networks,
+  PLIMSOLL_SECRET: secret.optional(),
   LOG_LEVEL: z.enum(LOG_LEVELS, `one of ${LOG_LEVELS.join(", ")}`).default("info"),
   NODE_ENV: z
     .enum(["development", "production", "test"], "development, production or test")
@@ -30,7 +46,7 @@ export const settingNames = Object.keys(schema.shape) as (keyof Settings)[];
 /**
  * Reads every setting. An empty value counts as unset, so that `PORT= npm start` works.
  * @throws PlimsollError `setting_invalid`, naming each invalid setting and what is allowed. Never repeats the
- * value of DATABASE_URL, which contains a password.
+ * value of one that contains a secret.
  */
 export function readSettings(env: Record<string, string | undefined>): Settings {
   const given = Object.fromEntries(settingNames.filter((name) => env[name]).map((name) => [name, env[name]]));
@@ -38,7 +54,7 @@ export function readSettings(env: Record<string, string | undefined>): Settings 
   if (parsed.success) return parsed.data;
   const wrong = parsed.error.issues.map(({ path, message }) => {
     const name = String(path[0]);
-    const got = name === "DATABASE_URL" ? "" : `, not ${JSON.stringify(env[name])}`;
+    const got = SECRET.includes(name) ? "" : `, not ${JSON.stringify(env[name])}`;
     return `${name} must be ${message}${got}.`;
   });
   throw new PlimsollError("setting_invalid", [...new Set(wrong)].join("\n"), {

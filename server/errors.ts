@@ -15,6 +15,7 @@ export const STATUS_OF_CODE = {
   conflict: 409,
   policy_changed: 412,
   alert_rule_changed: 412,
+  alert_endpoint_changed: 412,
   too_large: 413,
   unsupported_media_type: 415,
   quota_exceeded: 429,

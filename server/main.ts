@@ -8,6 +8,7 @@ import { loginUrl, openAccess } from "./access/index.ts";
 import { offerLogin } from "./access/login-link.ts";
 import { factsOf } from "./access/principal.ts";
 import { eventQuota, readQuota } from "./access/quota.ts";
+import { openSecretBox } from "./alerts/delivery/secret-box.ts";
 import { openAlerts } from "./alerts/index.ts";
 import { analyzeTables, restoreBackup } from "./backup/restore.ts";
 import { writeBackup } from "./backup/write-backup.ts";
@@ -166,10 +167,23 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     bodyBytes: () => room.held,
   });
 
-  const alerts = openAlerts({ url, prisma: control, hub, policies, log, clock });
+  const publicUrl = () => running?.url ?? `http://${settings.HOST}:${settings.PORT}`;
+  const { PLIMSOLL_HOME: home, PLIMSOLL_SECRET: secret, PLIMSOLL_WEBHOOK_ALLOW: open } = settings;
+  if (open.rules.length > 0)
+    log.warn({ networks: open.rules }, "alert endpoints may be in these networks, by PLIMSOLL_WEBHOOK_ALLOW");
+  const alerts = openAlerts({
+    url,
+    prisma: control,
+    hub,
+    policies,
+    log,
+    clock,
+    box: await openSecretBox({ home, secret }),
+    open,
+    baseUrl: () => settings.PLIMSOLL_PUBLIC_URL ?? publicUrl(),
+  });
   stops.push(() => alerts.stop());
 
-  const publicUrl = () => running?.url ?? `http://${settings.HOST}:${settings.PORT}`;
   const freshLoginUrl = (ended?: () => void) => loginUrl(publicUrl(), browsers.createLoginToken(ended));
   const demo = createDemo({ program: join(root, "dist/demo/main.js"), publicUrl, keys, log, clock });
   const services: Services = {
@@ -293,7 +307,6 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
   await hub.ready;
 
   const terminal = process.stdout.isTTY;
-  const home = settings.PLIMSOLL_HOME;
   const offer = pages && (await offerLogin({ home, terminal, log, createUrl: freshLoginUrl }));
   if (offer) stops.push(() => offer.withdraw());
   process.stdout.write(`\n  Plimsoll ${version} is listening on ${running.url}\n\n${offer?.text ?? ""}`);

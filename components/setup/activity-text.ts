@@ -27,6 +27,11 @@ const ACTION_TEXT: Readonly<Record<AuditAction, string>> = {
   alert_silenced: "Alerts silenced",
   alert_silence_ended: "Silence ended",
   alert_acknowledged: "Alert acknowledged",
+  alert_endpoint_created: "Alert endpoint created",
+  alert_endpoint_changed: "Alert endpoint changed",
+  alert_endpoint_deleted: "Alert endpoint deleted",
+  alert_endpoint_tested: "Alert endpoint tested",
+  alert_redelivered: "Alert sent again",
   backup_written: "Backup written",
   backup_restored: "Backup restored",
 };

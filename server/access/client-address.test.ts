@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { clientAddress, parseProxies, wentThroughProxy } from "./client-address.ts";
+import { parseNetworks } from "../networks.ts";
+import { clientAddress, wentThroughProxy } from "./client-address.ts";
 
-const none = parseProxies("192.0.2.1")!;
-const proxies = parseProxies("loopback, 10.0.0.0/8, 2001:db8::/32")!;
+const none = parseNetworks("192.0.2.1")!;
+const proxies = parseNetworks("loopback, 10.0.0.0/8, 2001:db8::/32")!;
 
 describe("the address of a client", () => {
   it.each<[string, string | undefined, string | undefined, string]>([
@@ -48,7 +49,7 @@ it.each([
   "::1/129",
   "10.0.0.0/",
 ])("the proxies %j are refused", (list) => {
-  expect(parseProxies(list)).toBeUndefined();
+  expect(parseNetworks(list)).toBeUndefined();
 });
 
 it.each(["via", "x-real-ip", "forwarded", "x-forwarded-for", "x-forwarded-proto", "cf-connecting-ip"])(

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { BlockList, isIP } from "node:net";
+import { type BlockList, isIP } from "node:net";
 import { plainAddress } from "@plimsoll/protocol";
+import { isWithin } from "../networks.ts";
 
 /** The proxies whose word about a client is taken. */
 export type TrustedProxies = Pick<BlockList, "check">;
@@ -28,28 +29,6 @@ export function wentThroughProxy(headers: IncomingHttpHeaders): boolean {
 }
 
 /**
- * Parses PLIMSOLL_TRUSTED_PROXIES: addresses, networks such as 10.0.0.0/8, and `loopback`, separated by commas.
- * @returns undefined if an entry is none of these
- */
-export function parseProxies(list: string): BlockList | undefined {
-  const proxies = new BlockList();
-  for (const entry of list.split(",").map((part) => part.trim())) {
-    const [address = "", bits, more] = entry.split("/");
-    const family = isIP(address) === 6 ? "ipv6" : "ipv4";
-    const longest = family === "ipv6" ? 128 : 32;
-    if (entry === "loopback") {
-      proxies.addSubnet("127.0.0.0", 8, "ipv4");
-      proxies.addAddress("::1", "ipv6");
-    } else if (isIP(address) === 0 || more !== undefined) return undefined;
-    else if (bits === undefined) proxies.addAddress(address, family);
-    else if (/^\d{1,3}$/.test(bits) && Number(bits) <= longest)
-      proxies.addSubnet(address, Number(bits), family);
-    else return undefined;
-  }
-  return proxies;
-}
-
-/**
  * The address that a request came from. Each proxy adds the address it heard from at the end of `X-Forwarded-For`, so the
  * list is read from its end, as long as it was written by trusted proxies. The sender may have written the rest.
  * @param peer the other end of the connection
@@ -62,17 +41,12 @@ export function clientAddress(
 ): string {
   let client = plainAddress(peer ?? "");
   const hops = (forwardedFor ?? "").split(",").map((hop) => withoutPort(hop.trim()));
-  while (isTrusted(client, proxies)) {
+  while (isWithin(client, proxies)) {
     const hop = hops.pop();
     if (hop === undefined || isIP(hop) === 0) break;
     client = plainAddress(hop);
   }
   return client;
-}
-
-function isTrusted(address: string, proxies: TrustedProxies): boolean {
-  const version = isIP(address);
-  return version !== 0 && proxies.check(address, version === 6 ? "ipv6" : "ipv4");
 }
 
 /** Some proxies write `1.2.3.4:5678` or `[::1]:5678`. */

@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { describe, expect, it } from "vitest";
+import { parseNetworks } from "../networks.ts";
 import type { Project } from "../projects/directory.ts";
-import { parseProxies } from "./client-address.ts";
 import { makeKey, makeLocalToken, makeToken } from "./key-format.ts";
 import type { VerifiedKey } from "./keys.ts";
 import { createAccess, type RequestFacts, requireScope } from "./principal.ts";
@@ -37,7 +37,7 @@ const projects = {
 const proof = "a proof";
 const rest = () => ({
   throttle: createThrottle("keys", pino({ level: "silent" })),
-  proxies: parseProxies("10.0.0.1")!,
+  proxies: parseNetworks("10.0.0.1")!,
   reads: { take: () => {} },
 });
 

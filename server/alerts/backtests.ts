@@ -3,7 +3,7 @@ import { atOneMoment } from "../db/one-moment.ts";
 import { PlimsollError } from "../errors.ts";
 import type { Reader, Span } from "../telemetry/reader.ts";
 import { backtest } from "./backtest.ts";
-import { validRule } from "./rules.ts";
+import { validRule } from "./valid-rule.ts";
 
 /** Backtests at the same time in one process. */
 const MOST_AT_ONCE = 2;

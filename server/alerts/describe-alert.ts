@@ -11,8 +11,8 @@ import {
 } from "@plimsoll/protocol";
 import { iso } from "../telemetry/reader.ts";
 
-const number = (value: number) => Math.round(value).toLocaleString("en-US");
-const percent = (share: number) => `${Math.round(share * 100)} %`;
+export const number = (value: number) => Math.round(value).toLocaleString("en-US");
+export const percent = (share: number) => `${Math.round(share * 100)}%`;
 export const counted = (count: number, word: string) => `${number(count)} ${word}${count === 1 ? "" : "s"}`;
 
 /** `45 s`, `12 min` or `3.5 h`. */

@@ -25,6 +25,8 @@ export interface EvaluatorOptions {
   policyOf: (projectId: number) => Promise<PolicyBook>;
   /** Called after a commit that changed alerts, with the ids of their sessions. */
   changed: (projectId: number, sessions: readonly string[]) => void;
+  /** Called after a commit that added deliveries. */
+  enqueued: () => void;
   log: Logger;
 }
 
@@ -212,6 +214,7 @@ export class Evaluator {
       held.trimmedAt = now;
     }
     open.apply(plan);
+    if (plan.groups.outgoing.length > 0) this.#options.enqueued();
     const { changed, removed } = plan.alerts;
     if (changed.length + removed.length > 0)
       this.#options.changed(

@@ -10,6 +10,8 @@ export interface EvaluatorsOptions {
   writers: Writers;
   hub: Pick<LiveHub, "subscribe" | "changed">;
   policyOf: (projectId: number) => Promise<PolicyBook>;
+  /** Called after a commit that added deliveries. */
+  enqueued: () => void;
   log: Logger;
 }
 
@@ -63,12 +65,13 @@ export class Evaluators {
   #of(projectId: number): Evaluator {
     let known = this.#evaluators.get(projectId);
     if (known === undefined) {
-      const { writers, policyOf, log, hub } = this.#options;
+      const { writers, policyOf, enqueued, log, hub } = this.#options;
       const evaluator = new Evaluator({
         projectId,
         writers,
         holder: this.#holder,
         policyOf,
+        enqueued,
         changed: (id, sessions) => hub.changed(id, sessions),
         log,
       });

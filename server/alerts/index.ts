@@ -4,6 +4,11 @@ import { openWriters } from "../db/sql.ts";
 import type { LiveHub } from "../live/hub.ts";
 import type { Policies } from "../policy/policies.ts";
 import { AlertBacktests } from "./backtests.ts";
+import type { OpenNetworks } from "./delivery/addresses.ts";
+import { Deliverer } from "./delivery/deliverer.ts";
+import { AlertDeliveries } from "./delivery/deliveries.ts";
+import { AlertEndpoints } from "./delivery/endpoints.ts";
+import type { SecretBox } from "./delivery/secret-box.ts";
 import { Evaluators } from "./evaluators.ts";
 import { AlertRules } from "./rules.ts";
 import { AlertSilences } from "./silences.ts";
@@ -17,12 +22,19 @@ export interface OpenAlertsOptions {
   log: Logger;
   /** Epoch ms, for the audit log. */
   clock: () => number;
+  box: SecretBox;
+  /** Networks that endpoints may reach besides the public ones. */
+  open: OpenNetworks;
+  /** Where people reach the dashboard. */
+  baseUrl: () => string;
 }
 
 export interface Alerts {
   rules: AlertRules;
   silences: AlertSilences;
   backtests: AlertBacktests;
+  endpoints: AlertEndpoints;
+  deliveries: AlertDeliveries;
   stop(): Promise<void>;
 }
 
@@ -30,12 +42,25 @@ export interface Alerts {
 const CONNECTIONS = 2;
 
 /** The alerts of one process: what people change, and the evaluation of all projects. */
-export function openAlerts({ url, prisma, hub, policies, log, clock }: OpenAlertsOptions): Alerts {
+export function openAlerts(options: OpenAlertsOptions): Alerts {
+  const { url, prisma, hub, policies, log, clock, box } = options;
   const writers = openWriters({ url, size: CONNECTIONS, log });
+  // Of their own as well: what is delivered must not wait for what is evaluated.
+  const outbox = openWriters({ url, size: CONNECTIONS, log });
+  const deliverer = new Deliverer({
+    writers: outbox,
+    box,
+    baseUrl: options.baseUrl,
+    changed: (projectId) => hub.changed(projectId, []),
+    log,
+    send: { open: options.open },
+  });
+  deliverer.start();
   const evaluators = new Evaluators({
     writers,
     hub,
     policyOf: (projectId) => policies.bookOf(projectId),
+    enqueued: () => deliverer.wake(),
     log,
   });
   evaluators.start();
@@ -49,10 +74,13 @@ export function openAlerts({ url, prisma, hub, policies, log, clock }: OpenAlert
     rules: new AlertRules({ prisma, clock, changed }),
     backtests,
     silences: new AlertSilences({ prisma, clock, changed }),
+    endpoints: new AlertEndpoints({ prisma, box, deliverer, clock, changed }),
+    deliveries: new AlertDeliveries({ prisma, deliverer, clock, changed }),
     async stop() {
       backtests.stop();
       await evaluators.stop();
-      await writers.end();
+      await deliverer.stop();
+      await Promise.all([writers.end(), outbox.end()]);
     },
   };
 }

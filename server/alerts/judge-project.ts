@@ -54,7 +54,7 @@ async function judgeFleet(input: LookInput, rules: readonly LoadedRule[]): Promi
     const above = selected.filter(({ load }) => load !== null && load >= load_at_least).length;
     const holds = agents === undefined ? above > 0 && above >= share! * selected.length : above > agents;
     const percent = Math.round(load_at_least * 100);
-    const why = `${above} of ${counted(selected.length, "live agent")} at ${percent} % of their line or more`;
+    const why = `${above} of ${counted(selected.length, "live agent")} at ${percent}% of their line or more`;
     return judged(input, rule, { holds, why, path: "/" });
   });
 }

@@ -129,7 +129,7 @@ describe("rules about the project", () => {
     expect(await told()).toEqual([]);
     await alerts.pipeline.send(turn(1_900, { session: "two" }));
     await lookAgain();
-    expect(await told()).toEqual(["firing: 2 of 3 live agents at 90 % of their line or more"]);
+    expect(await told()).toEqual(["firing: 2 of 3 live agents at 90% of their line or more"]);
     await alerts.pipeline.send(turn(100));
     await lookAgain();
     expect((await told()).at(-1)).toBe("resolved: below");

@@ -4,11 +4,8 @@ import {
   type AlertRuleView,
   canonicalJson,
   durationMs,
-  orderedRule,
-  readAlertRule,
 } from "@plimsoll/protocol";
 import { v7 as uuid } from "uuid";
-import { parse, stringify } from "yaml";
 import { type Actor, addEntry } from "../audit/entry.ts";
 import type { PrismaClient } from "../db/client.ts";
 import type { AlertRule as RuleRow } from "../db/generated/client.ts";
@@ -16,6 +13,8 @@ import { PlimsollError } from "../errors.ts";
 import { databaseTime, type Transaction } from "../policy/policy-steps.ts";
 import { iso } from "../telemetry/reader.ts";
 import { raiseAlertRevision } from "./alert-revision.ts";
+import { readRules, writeRules } from "./rules-yaml.ts";
+import { invalidRule, validRule } from "./valid-rule.ts";
 
 export interface AlertRulesOptions {
   prisma: PrismaClient;
@@ -103,11 +102,10 @@ export class AlertRules {
     await this.#change(projectId, (tx) => this.#delete(tx, projectId, id, actor));
   }
 
-  /** All rules as YAML, by name. */
+  /** All rules as YAML, by name. Endpoints are named, so that the text fits another server. */
   async export(projectId: number): Promise<string> {
     const rows = await this.list(projectId);
-    const rules = rows.map(({ rule, enabled }) => ({ ...orderedRule(rule), ...(!enabled && { enabled }) }));
-    return stringify({ rules });
+    return writeRules(rows, await endpointIds(this.#options.prisma, projectId));
   }
 
   /**
@@ -120,8 +118,8 @@ export class AlertRules {
     { yaml, replace }: { yaml: string; replace: boolean },
     actor: Actor,
   ): Promise<AlertRuleImport> {
-    const wanted = readRules(yaml);
     return this.#change(projectId, async (tx, now) => {
+      const wanted = readRules(yaml, await endpointIds(tx, projectId));
       const saved = await tx.alertRule.findMany({ where: { projectId } });
       const byName = new Map(saved.map((row) => [row.name, row]));
       const result = { created: 0, changed: 0, deleted: 0, unchanged: 0 };
@@ -165,6 +163,7 @@ export class AlertRules {
     if ((await tx.alertRule.count({ where: { projectId } })) >= MOST_RULES)
       throw new PlimsollError("conflict", `The project has ${MOST_RULES} rules. Delete one first.`);
     await refuseTakenName(tx, projectId, rule.name, undefined);
+    await refuseUnknownEndpoints(tx, projectId, rule);
     const id = uuid();
     await tx.alertRule.create({
       data: {
@@ -197,6 +196,7 @@ export class AlertRules {
     const before = ruleOf(row);
     const rule = change.rule ?? before;
     await refuseTakenName(tx, projectId, rule.name, id);
+    await refuseUnknownEndpoints(tx, projectId, rule);
     const version = row.version + 1;
     const enabled = change.enabled ?? row.enabled;
     const judgesSame = sameJudgement(before, rule);
@@ -289,60 +289,29 @@ async function refuseTakenName(
     );
 }
 
-/** @throws PlimsollError `invalid_alert_rule` with `details.mistakes` */
-export function validRule(value: unknown): AlertRule {
-  const read = readAlertRule(value);
-  if (!read.ok) throw invalidRule(read.mistakes);
-  return read.rule;
+/** Ids of the project's endpoints by their names. */
+async function endpointIds(
+  client: Pick<Transaction, "alertEndpoint">,
+  projectId: number,
+): Promise<ReadonlyMap<string, string>> {
+  const rows = await client.alertEndpoint.findMany({
+    where: { projectId },
+    select: { id: true, name: true },
+  });
+  return new Map(rows.map(({ id, name }) => [name, id]));
 }
 
-function invalidRule(mistakes: readonly { path: string; message: string }[]): PlimsollError {
-  const [first] = mistakes;
-  const more = mistakes.length > 1 ? ` There are ${mistakes.length - 1} more mistakes, see details.` : "";
-  return new PlimsollError("invalid_alert_rule", `${first?.path || "rule"}: ${first?.message}.${more}`, {
-    details: { mistakes },
-  });
-}
-
-/** The rules of a text, each with whether it is switched on. */
-function readRules(text: string): { rule: AlertRule; enabled: boolean }[] {
-  const { rules } = parsedYaml(text);
-  if (!Array.isArray(rules)) throw invalidRule([{ path: "rules", message: "write a list of rules" }]);
-  const mistakes: { path: string; message: string }[] = [];
-  const names = new Set<string>();
-  const read = rules.flatMap((value: unknown, place) => {
-    const { enabled = true, ...body } =
-      typeof value === "object" && value !== null ? (value as Fields) : { body: value };
-    const one = readAlertRule(body);
-    if (typeof enabled !== "boolean")
-      mistakes.push({ path: `rules.${place}.enabled`, message: "write true or false" });
-    if (!one.ok) {
-      mistakes.push(
-        ...one.mistakes.map(({ path, message }) => ({ path: `rules.${place}.${path}`, message })),
-      );
-      return [];
-    }
-    if (names.has(one.rule.name))
-      mistakes.push({ path: `rules.${place}.name`, message: "two rules have this name. Rename one" });
-    names.add(one.rule.name);
-    return [{ rule: one.rule, enabled: enabled === true }];
-  });
+async function refuseUnknownEndpoints(
+  tx: Transaction,
+  projectId: number,
+  { endpoints }: AlertRule,
+): Promise<void> {
+  if (endpoints.length === 0) return;
+  const known = new Set((await endpointIds(tx, projectId)).values());
+  const mistakes = endpoints.flatMap((id, place) =>
+    known.has(id) ? [] : [{ path: `endpoints.${place}`, message: `there is no endpoint ${id}` }],
+  );
   if (mistakes.length > 0) throw invalidRule(mistakes);
-  return read;
-}
-
-type Fields = Record<string, unknown>;
-
-function parsedYaml(text: string): Fields {
-  let value: unknown;
-  try {
-    // Aliases could make a small text huge.
-    value = parse(text, { maxAliasCount: 0 });
-  } catch (cause) {
-    const { message } = cause as Error;
-    throw new PlimsollError("bad_request", `The text is not valid YAML: ${message}`, { cause });
-  }
-  return typeof value === "object" && value !== null ? (value as Fields) : {};
 }
 
 const noRule = (id: string) => new PlimsollError("not_found", `There is no alert rule ${id}.`);

@@ -1,7 +1,7 @@
 import type { AlertNotification, AlertPage, AlertRuleView, ErrorBody } from "@plimsoll/protocol";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { TEST_ENDPOINT, TEST_OUTBOX } from "../testing/alerts.ts";
+import { ADD_TEST_ENDPOINT, TEST_ENDPOINT } from "../testing/alerts.ts";
 import { emptyDatabase } from "../testing/database.ts";
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { until } from "../testing/until.ts";
@@ -16,7 +16,7 @@ beforeAll(async () => {
   servers = [await startTestServer({ databaseUrl: database.url })];
   client = new pg.Client({ connectionString: database.url });
   await client.connect();
-  await client.query(TEST_OUTBOX);
+  await client.query(ADD_TEST_ENDPOINT);
 });
 afterAll(async () => {
   await Promise.all(servers.map((server) => server.stop()));

@@ -36,6 +36,9 @@ export const PROJECT_TABLES: Readonly<Record<string, string>> = {
   alert_groups: "key",
   alert_silences: "id",
   alert_signals: "id",
+  alert_endpoints: "id",
+  alert_attempts: "endpoint_id, delivery_id, number",
+  alert_deliveries: "endpoint_id, id",
 };
 
 const STATEMENTS = Object.entries(PROJECT_TABLES).map(

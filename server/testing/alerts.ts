@@ -28,16 +28,16 @@ export interface TestAlerts {
   close(): Promise<void>;
 }
 
-/** An outbox of the shape that the evaluator writes to, for tests without the delivery. */
-export const TEST_OUTBOX = `
-CREATE TABLE IF NOT EXISTS alert_deliveries (project_id int, endpoint_id uuid, id text, group_key text, body jsonb,
-  serial bigserial, PRIMARY KEY (project_id, endpoint_id, id))`;
+/** Adds that endpoint to a project, paused: nothing leaves. */
+export const ADD_TEST_ENDPOINT = `
+INSERT INTO alert_endpoints (project_id, id, name, kind, address, version, sealed, key_id, pause_reason, created_at, updated_at)
+VALUES (1, '${TEST_ENDPOINT}', 'test', 'webhook', '', 1, '', '', 'person', now(), now())`;
 
 /** Ingestion and alert rules on a database of its own, without a loop: tests call `look`. */
 export async function testAlerts(): Promise<TestAlerts> {
   const ingest = await testIngest();
   const { prisma, databaseUrl: url } = ingest;
-  await prisma.$executeRawUnsafe(TEST_OUTBOX);
+  await prisma.$executeRawUnsafe(ADD_TEST_ENDPOINT);
   const log = pino({ level: "silent" });
   const real = openWriters({ url, size: 4, log });
   const { writers, failAfter } = failing(real);
@@ -59,6 +59,7 @@ export async function testAlerts(): Promise<TestAlerts> {
         holder: randomUUID(),
         policyOf,
         changed: () => {},
+        enqueued: () => {},
         log,
       });
       evaluators.push(made);

@@ -32,7 +32,7 @@ export interface Services {
   freshness: FreshnessSource;
   policies: Pick<Policies, "bookOf" | "save">;
   rollouts: Pick<Rollouts, "read" | "change">;
-  alerts: Pick<Alerts, "rules" | "silences" | "backtests">;
+  alerts: Pick<Alerts, "rules" | "silences" | "backtests" | "endpoints" | "deliveries">;
   replays: Pick<ReplayJobs, "start" | "view" | "session" | "cancel">;
   /** Bounds the calls of each key. */
   reads: Quota;

@@ -1,5 +1,6 @@
 export * from "./alerts/agent-conditions.ts";
 export * from "./alerts/alert-duration.ts";
+export * from "./alerts/alert-endpoint.ts";
 export * from "./alerts/alert-matchers.ts";
 export * from "./alerts/alert-presets.ts";
 export * from "./alerts/alert-rule.ts";
@@ -7,6 +8,7 @@ export * from "./alerts/alert-state.ts";
 export * from "./alerts/decide-notifications.ts";
 export * from "./alerts/notification.ts";
 export * from "./alerts/ordered-rule.ts";
+export * from "./api/alert-endpoints.ts";
 export * from "./api/alerts.ts";
 export * from "./api/audit.ts";
 export * from "./api/browsers.ts";

@@ -1,22 +1,36 @@
 import type { AlertNotification } from "@plimsoll/protocol";
 import type { Sql } from "../../db/sql.ts";
+import { arrayLiteral } from "../../store/binary-arrays.ts";
+import { titleOf } from "./formats/words.ts";
 
-const OUTBOX_EXISTS = "SELECT to_regclass('alert_deliveries') IS NOT NULL AS exists";
 const ENQUEUE = `
-INSERT INTO alert_deliveries (project_id, endpoint_id, id, group_key, body)
-SELECT $1::int4, endpoint_id, $3::text, $4::text, $5::jsonb FROM unnest($2::uuid[]) AS t (endpoint_id)
+INSERT INTO alert_deliveries
+  (project_id, endpoint_id, id, group_key, kind, title, body, state, created_at, since, next_at, finished_at)
+SELECT e.project_id, e.id, $3::text, $4::text, $5::text, $6::text, $7::jsonb,
+  CASE WHEN e.pause_reason IS NULL THEN 'waiting' ELSE 'skipped' END, t.now, t.now,
+  CASE WHEN e.pause_reason IS NULL THEN t.now END, CASE WHEN e.pause_reason IS NULL THEN NULL ELSE t.now END
+FROM alert_endpoints e, (SELECT clock_timestamp() AS now) t
+WHERE e.project_id = $1 AND e.id = ANY($2::uuid[])
 ON CONFLICT DO NOTHING`;
 
 /** Writes one delivery for each endpoint, in the caller's transaction. Endpoints that do not exist are skipped. */
 export async function enqueueDeliveries(
-  sql: Sql,
+  sql: Pick<Sql, "execute">,
   projectId: number,
   endpointIds: readonly string[],
   notification: AlertNotification,
 ): Promise<void> {
   if (endpointIds.length === 0) return;
-  const [outbox] = await sql.query<{ exists: boolean }>(OUTBOX_EXISTS);
-  if (!outbox?.exists) return;
-  const { id, group } = notification;
-  await sql.execute(ENQUEUE, projectId, endpointIds, id, group, JSON.stringify(notification));
+  const { id, group, kind } = notification;
+  const body = JSON.stringify(notification);
+  await sql.execute(
+    ENQUEUE,
+    projectId,
+    arrayLiteral(endpointIds),
+    id,
+    group,
+    kind,
+    titleOf(notification),
+    body,
+  );
 }

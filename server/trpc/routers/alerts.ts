@@ -27,6 +27,7 @@ import { actorOf } from "../../access/principal.ts";
 import { readAlerts } from "../../alerts/read-alerts.ts";
 import { spanOf } from "../../telemetry/reader.ts";
 import { answer, freshProcedure, procedure, router } from "../init.ts";
+import { alertDeliveries, alertEndpoints } from "./alert-endpoints.ts";
 
 const tags = ["alerts"];
 const path = "/api/v1/alerts";
@@ -168,4 +169,6 @@ export const alerts = router({
 
   rules,
   silences,
+  endpoints: alertEndpoints,
+  deliveries: alertDeliveries,
 });

@@ -28,6 +28,11 @@ export const AUDIT_ACTIONS = [
   "alert_silenced",
   "alert_silence_ended",
   "alert_acknowledged",
+  "alert_endpoint_created",
+  "alert_endpoint_changed",
+  "alert_endpoint_deleted",
+  "alert_endpoint_tested",
+  "alert_redelivered",
   "backup_written",
   "backup_restored",
 ] as const;
@@ -54,6 +59,11 @@ export const AUDIT_TOPICS = {
     "alert_silenced",
     "alert_silence_ended",
     "alert_acknowledged",
+    "alert_endpoint_created",
+    "alert_endpoint_changed",
+    "alert_endpoint_deleted",
+    "alert_endpoint_tested",
+    "alert_redelivered",
   ],
   backups: ["backup_written", "backup_restored"],
 } as const satisfies Record<string, readonly AuditAction[]>;

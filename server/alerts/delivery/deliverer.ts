@@ -1,0 +1,226 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { AlertAttempt, AlertNotification } from "@plimsoll/protocol";
+import type { Logger } from "pino";
+import type { Writers } from "../../db/sql.ts";
+import { isUnavailable } from "../../db/unavailable.ts";
+import { iso } from "../../telemetry/reader.ts";
+import { attempt } from "./attempt.ts";
+import {
+  addClaimedDelivery,
+  type ClaimedDelivery,
+  claimDeliveries,
+  type EndpointKey,
+  type EndpointRow,
+  type LoggedAttempt,
+  readDueEndpoints,
+  readEndpoint,
+  readNow,
+  sendAttemptRows,
+  trimDeliveries,
+} from "./delivery-rows.ts";
+import { titleOf } from "./formats/words.ts";
+import { type DeliveryStep, healthAfter, stepDelivery } from "./retry-schedule.ts";
+import type { SecretBox } from "./secret-box.ts";
+import type { SendOptions } from "./send-request.ts";
+import { openSecrets, type StoredSecrets } from "./stored-secrets.ts";
+
+export interface DelivererOptions {
+  writers: Writers;
+  box: SecretBox;
+  /** Where people reach the dashboard, for links. */
+  baseUrl: () => string;
+  /** Called when a delivery or an endpoint of a project has changed. */
+  changed: (projectId: number) => void;
+  log: Logger;
+  send: SendOptions;
+  /** The database's time in epoch ms. */
+  now?: () => Promise<number>;
+  /** From 0 to 1. */
+  random?: () => number;
+}
+
+/** Milliseconds between two looks for what is due. A look follows each commit that adds a delivery, too. */
+const LOOK_EVERY_MS = 2_000;
+/** Milliseconds after which another process may attempt what this one has claimed. Longer than an attempt can take. */
+const CLAIM_MS = 20_000;
+/** Deliveries of one endpoint that are under way at once, each of another group. */
+const AT_ONCE = 4;
+/** Endpoints at once. A slow one holds up none of the others. */
+const ENDPOINTS_AT_ONCE = 100;
+const TRIM_EVERY_MS = 600_000;
+
+/** Sends what waits in the outbox. Any number of processes may do so at once. */
+export class Deliverer {
+  readonly #options: DelivererOptions;
+  readonly #busy = new Map<string, Promise<void>>();
+  readonly #stop = new AbortController();
+  readonly #now: () => Promise<number>;
+  #running: Promise<void> | undefined;
+  #endPause: (() => void) | undefined;
+  #woken = false;
+  #trimmedAt = performance.now();
+
+  constructor(options: DelivererOptions) {
+    this.#options = options;
+    this.#now = options.now ?? (() => readNow(options.writers));
+  }
+
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  /** Something may be due. */
+  wake(): void {
+    this.#woken = true;
+    this.#endPause?.();
+  }
+
+  /** Ends the attempts that are under way; they are made again. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.#endPause?.();
+    await this.#running;
+    await Promise.allSettled(this.#busy.values());
+  }
+
+  /** Looks once for what is due, and begins to send it. */
+  async look(): Promise<void> {
+    const { writers, box } = this.#options;
+    for (const key of await readDueEndpoints(writers, box.keyId, await this.#now())) {
+      if (this.#busy.size >= ENDPOINTS_AT_ONCE || this.#stop.signal.aborted) return;
+      const name = `${key.projectId}/${key.endpointId}`;
+      if (this.#busy.has(name)) continue;
+      const work = this.#deliver(key)
+        .catch((err: unknown) => this.#report(err, key))
+        .finally(() => {
+          this.#busy.delete(name);
+          // One of the others may have waited for a place.
+          if (this.#busy.size === ENDPOINTS_AT_ONCE - 1) this.wake();
+        });
+      this.#busy.set(name, work);
+    }
+  }
+
+  /** Resolves once nothing is under way. */
+  async idle(): Promise<void> {
+    while (this.#busy.size > 0) await Promise.all(this.#busy.values());
+  }
+
+  /**
+   * Sends a notification to one endpoint at once, also if it is paused, and stores it with the others. It is not repeated.
+   * @returns undefined if there is no such endpoint, or its secrets cannot be read
+   */
+  async sendNow(key: EndpointKey, notification: AlertNotification): Promise<AlertAttempt | undefined> {
+    const { writers } = this.#options;
+    const now = await this.#now();
+    const endpoint = await readEndpoint(writers, key);
+    const secrets = endpoint && this.#secretsOf(key, endpoint, now);
+    if (endpoint === undefined || secrets === undefined) return undefined;
+    const entry = { notification, title: titleOf(notification) };
+    await addClaimedDelivery(writers, key, entry, { now, until: now + CLAIM_MS });
+    const claimed = { id: notification.id, number: 1, before: 0, since: now, body: notification };
+    const once = ({ outcome }: LoggedAttempt): DeliveryStep => ({
+      state: outcome === "delivered" ? "delivered" : "failed",
+    });
+    const {
+      at,
+      status = null,
+      durationMs,
+      ...rest
+    } = await this.#attempt(key, { ...endpoint, secrets }, claimed, once);
+    return { ...rest, at: iso(at), status, duration_ms: Math.round(durationMs) };
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      this.#woken = false;
+      await this.look().catch((err: unknown) => this.#report(err));
+      await this.#trim().catch((err: unknown) => this.#report(err));
+      if (this.#woken) continue;
+      const pause = new AbortController();
+      this.#endPause = () => pause.abort();
+      const ended = AbortSignal.any([signal, pause.signal]);
+      await sleep(LOOK_EVERY_MS, undefined, { signal: ended, ref: false }).catch(() => {});
+      this.#endPause = undefined;
+    }
+  }
+
+  /** Sends what is due for one endpoint, until nothing is. */
+  async #deliver(key: EndpointKey): Promise<void> {
+    const { writers } = this.#options;
+    while (!this.#stop.signal.aborted) {
+      // Read each time: it may have been changed or paused.
+      const now = await this.#now();
+      const endpoint = await readEndpoint(writers, key);
+      const secrets = endpoint && this.#secretsOf(key, endpoint, now);
+      if (endpoint === undefined || endpoint.paused || secrets === undefined) return;
+      const claimed = await claimDeliveries(writers, key, { now, until: now + CLAIM_MS, most: AT_ONCE });
+      if (claimed.length === 0) return;
+      await Promise.all(
+        claimed.map((delivery) =>
+          this.#attempt(key, { ...endpoint, secrets }, delivery, ({ outcome, at }, retryAfterMs) =>
+            stepDelivery({
+              outcome,
+              retryAfterMs,
+              number: delivery.before + 1,
+              since: delivery.since,
+              now: at,
+              random: (this.#options.random ?? Math.random)(),
+            }),
+          ),
+        ),
+      );
+    }
+  }
+
+  async #attempt(
+    key: EndpointKey,
+    { address, failingSince, secrets }: EndpointRow & { secrets: StoredSecrets },
+    { id, number, body }: ClaimedDelivery,
+    next: (attempt: LoggedAttempt, retryAfterMs: number | undefined) => DeliveryStep,
+  ): Promise<LoggedAttempt> {
+    const { writers, baseUrl, send, changed } = this.#options;
+    const { signal } = this.#stop;
+    const now = await this.#now();
+    const started = performance.now();
+    const input = { notification: body, secrets, address, baseUrl: baseUrl(), now };
+    const { retryAfterMs, ...sent } = await attempt(input, { ...send, signal });
+    // What a stop has cut off is no failure of the endpoint. Whoever claims it next makes the attempt again.
+    if (sent.outcome !== "delivered") signal.throwIfAborted();
+    const logged = { ...sent, number, at: await this.#now(), durationMs: performance.now() - started };
+    const step = next(logged, retryAfterMs);
+    const health = healthAfter(failingSince ?? undefined, { outcome: sent.outcome, now: logged.at });
+    await writers.transaction(async (sql) => sendAttemptRows(sql, key, id, logged, { step, health }));
+    changed(key.projectId);
+    return logged;
+  }
+
+  /** @returns undefined if they were encrypted with another key */
+  #secretsOf(
+    { projectId, endpointId }: EndpointKey,
+    { sealed, previousSecretUntil }: EndpointRow,
+    now: number,
+  ): StoredSecrets | undefined {
+    const secrets = openSecrets(this.#options.box, projectId, endpointId, sealed);
+    if (secrets === undefined) return undefined;
+    const isOldValid = previousSecretUntil !== null && now < previousSecretUntil;
+    return { ...secrets, signing: secrets.signing.slice(0, isOldValid ? 2 : 1) };
+  }
+
+  async #trim(): Promise<void> {
+    if (performance.now() - this.#trimmedAt < TRIM_EVERY_MS) return;
+    this.#trimmedAt = performance.now();
+    const { writers } = this.#options;
+    const now = await this.#now();
+    const rows = await writers.query<{ id: number }>("SELECT DISTINCT project_id AS id FROM alert_endpoints");
+    for (const { id } of rows)
+      while (await trimDeliveries(writers, id, now)) this.#stop.signal.throwIfAborted();
+  }
+
+  #report(err: unknown, key?: EndpointKey): void {
+    if (this.#stop.signal.aborted) return;
+    const level = isUnavailable(err) ? "debug" : "warn";
+    this.#options.log[level]({ err, ...key }, "alerts could not be delivered; trying again");
+  }
+}

@@ -1,0 +1,64 @@
+import type { AttemptOutcome, PauseReason } from "@plimsoll/protocol";
+
+const HOUR_MS = 3_600_000;
+/** Milliseconds after which a delivery is given up, and an endpoint that has only failed is paused. */
+export const GIVE_UP_MS = 24 * HOUR_MS;
+const FIRST_DELAY_MS = 5_000;
+const LONGEST_DELAY_MS = HOUR_MS;
+
+/** Outcomes that another attempt at the same message would only repeat. */
+const FINAL: readonly AttemptOutcome[] = ["refused", "gone"];
+
+export interface FinishedAttempt {
+  outcome: AttemptOutcome;
+  /** What the receiver asked to wait, in ms. */
+  retryAfterMs: number | undefined;
+  /** The number of this attempt since the delivery's time began, from 1. */
+  number: number;
+  /** When the time for attempts began. Epoch ms. */
+  since: number;
+  /** Epoch ms. */
+  now: number;
+  /** From 0 to 1. */
+  random: number;
+}
+
+export type DeliveryStep = { state: "delivered" | "failed" } | { state: "waiting"; nextAt: number };
+
+/**
+ * What follows an attempt. Delays double from 5 s up to an hour, each shortened by up to a half at random, so that the
+ * deliveries that an outage has held up do not all come at once.
+ */
+export function stepDelivery({
+  outcome,
+  retryAfterMs,
+  number,
+  since,
+  now,
+  random,
+}: FinishedAttempt): DeliveryStep {
+  if (outcome === "delivered") return { state: "delivered" };
+  const end = since + GIVE_UP_MS;
+  if (FINAL.includes(outcome) || now >= end) return { state: "failed" };
+  const delay = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(number - 1, 20));
+  const wait = Math.max(delay * (1 - random / 2), retryAfterMs ?? 0);
+  // The last attempt is at the end of the time, not after it.
+  return { state: "waiting", nextAt: Math.min(now + wait, end) };
+}
+
+export interface EndpointHealth {
+  /** Since when every attempt failed. Epoch ms. */
+  failingSince: number | undefined;
+  pause: PauseReason | undefined;
+}
+
+/** What an attempt says about its endpoint. A refused message says that the endpoint works. */
+export function healthAfter(
+  failingSince: number | undefined,
+  { outcome, now }: Pick<FinishedAttempt, "outcome" | "now">,
+): EndpointHealth {
+  if (outcome === "delivered" || outcome === "refused") return { failingSince: undefined, pause: undefined };
+  const since = failingSince ?? now;
+  if (outcome === "gone") return { failingSince: since, pause: "gone" };
+  return { failingSince: since, pause: now - since >= GIVE_UP_MS ? "failing" : undefined };
+}
