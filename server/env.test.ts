@@ -24,6 +24,7 @@ describe("readSettings", () => {
       PLIMSOLL_HOME: defaultHome(),
       PLIMSOLL_ALLOWED_HOSTS: [],
       PLIMSOLL_TRUSTED_PROXIES: expect.any(BlockList),
+      PLIMSOLL_WEBHOOK_ALLOW: expect.any(BlockList),
       LOG_LEVEL: "info",
       NODE_ENV: "production",
       PLIMSOLL_QUOTA_EVENTS_PER_SECOND: 20_000,
@@ -48,6 +49,8 @@ describe("readSettings", () => {
     ["PLIMSOLL_ALLOWED_HOSTS", "a b", "commas"],
     ["PLIMSOLL_TRUSTED_PROXIES", "proxy.example", "commas"],
     ["PLIMSOLL_TRUSTED_PROXIES", "10.0.0.0/40", "10.0.0.0/8"],
+    ["PLIMSOLL_WEBHOOK_ALLOW", "internal.example", "commas"],
+    ["PLIMSOLL_PUBLIC_URL", "plimsoll.example.com", "https://"],
     ["HOST", "0.0.0.0", "loopback"],
     ["HOST", "127.evil.example", "loopback"],
   ])("refuses %s=%s and says what is allowed", (name, value, allowed) => {

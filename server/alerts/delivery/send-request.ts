@@ -144,7 +144,8 @@ function outcomeOf(status: number): AttemptOutcome {
 export function retryAfterMs(header: string | undefined, now: number): number | undefined {
   if (header === undefined) return undefined;
   if (/^\d{1,9}$/.test(header.trim())) return Number(header) * 1_000;
-  const at = Date.parse(header);
+  // Date.parse takes many texts for dates.
+  const at = /GMT$/.test(header.trim()) ? Date.parse(header) : Number.NaN;
   return Number.isNaN(at) ? undefined : Math.max(0, at - now);
 }
 
