@@ -63,7 +63,9 @@ export async function sendEmail(
 function smtpFailure(error: unknown): Pick<AttemptResult, "outcome" | "status" | "answer"> {
   const { responseCode, code, message } = error as { responseCode?: number; code?: string; message: string };
   if (responseCode !== undefined) return { outcome: "smtp", status: responseCode, answer: message };
-  if (code === "ETLS") return { outcome: "tls", status: undefined, answer: message };
+  // nodemailer replaces the code of a failed handshake.
+  if (code === "ETLS" || (code === "ESOCKET" && /certificate|\b(SSL|TLS)\b/i.test(message)))
+    return { outcome: "tls", status: undefined, answer: message };
   return { ...failureOf(error), status: undefined };
 }
 

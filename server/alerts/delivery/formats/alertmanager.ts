@@ -2,7 +2,7 @@ import type { AlertFacts, AlertNotification, TargetOf } from "@plimsoll/protocol
 import type { OutgoingRequest } from "../send-request.ts";
 import type { FormatContext } from "./index.ts";
 import { below, jsonRequest } from "./json-request.ts";
-import { factsOf, linkOf } from "./words.ts";
+import { factsOf, linkOf, messageOf } from "./words.ts";
 
 /** Milliseconds after which Alertmanager drops an alert whose end it was not told. */
 const LONGEST_MS = 30 * 86_400_000;
@@ -13,12 +13,13 @@ export function formatAlertmanager(
   notification: AlertNotification,
   { baseUrl, now }: FormatContext,
 ): OutgoingRequest {
-  const { project, message, kind } = notification;
+  const { project, kind } = notification;
+  const message = messageOf(notification);
   const alerts = notification.alerts.map((alert) => ({
     labels: labelsOf(alert, project.name, kind),
     annotations: {
       summary: alert.why,
-      ...(message !== null && { description: message }),
+      ...(message !== undefined && { description: message }),
       ...Object.fromEntries(
         factsOf(alert).map(({ name, text }) => [name.toLowerCase().replaceAll(" ", "_"), text]),
       ),

@@ -2,7 +2,17 @@ import type { AlertNotification, AlertSeverity, TargetOf } from "@plimsoll/proto
 import type { OutgoingRequest } from "../send-request.ts";
 import type { FormatContext } from "./index.ts";
 import { jsonRequest } from "./json-request.ts";
-import { alertLine, cut, factsOf, isOver, linkOf, moreText, severityOf, titleOf } from "./words.ts";
+import {
+  alertLine,
+  cut,
+  factsOf,
+  isOver,
+  linkOf,
+  messageOf,
+  moreText,
+  severityOf,
+  titleOf,
+} from "./words.ts";
 
 /** Discord's limits in characters. All texts of an embed may have 6,000 together. */
 const MOST = { title: 256, description: 3_000, value: 300, alerts: 10 };
@@ -16,12 +26,13 @@ export function formatDiscord(
   notification: AlertNotification,
   { baseUrl }: FormatContext,
 ): OutgoingRequest {
-  const { alerts, omitted, message, at } = notification;
+  const { alerts, omitted, at } = notification;
+  const message = messageOf(notification);
   const listed = alerts.slice(0, MOST.alerts);
   const [only] = alerts.length === 1 ? alerts : [];
   const lines = only === undefined ? listed.map((alert) => `- ${literal(alertLine(alert), MOST.value)}`) : [];
   const more = moreText(omitted + alerts.length - listed.length);
-  const description = [...(message === null ? [] : [literal(message, 1_500)]), ...lines, more]
+  const description = [...(message === undefined ? [] : [literal(message, 1_500)]), ...lines, more]
     .filter(Boolean)
     .join("\n");
   const embed = {

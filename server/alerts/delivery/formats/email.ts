@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { AlertNotification } from "@plimsoll/protocol";
 import { groupDigest } from "./group-digest.ts";
-import { cut, factsOf, linkOf, moreText, placeOf, plain, textOf, titleOf } from "./words.ts";
+import { cut, factsOf, linkOf, messageOf, moreText, placeOf, plain, textOf, titleOf } from "./words.ts";
 
 const MOST = { subject: 200, alerts: 10 };
 
@@ -27,7 +27,9 @@ export function formatEmail(notification: AlertNotification, baseUrl: string): E
   };
 }
 
-function htmlOf({ alerts, omitted, message }: AlertNotification, title: string, baseUrl: string): string {
+function htmlOf(notification: AlertNotification, title: string, baseUrl: string): string {
+  const { alerts, omitted } = notification;
+  const message = messageOf(notification);
   const listed = alerts.slice(0, MOST.alerts);
   const more = moreText(omitted + alerts.length - listed.length);
   const sections = listed.map((alert) => {
@@ -43,7 +45,7 @@ function htmlOf({ alerts, omitted, message }: AlertNotification, title: string, 
   });
   const parts = [
     `<h1 style="font-size:18px">${escaped(title)}</h1>`,
-    ...(message === null ? [] : [`<p style="white-space:pre-line">${escaped(message)}</p>`]),
+    ...(message === undefined ? [] : [`<p style="white-space:pre-line">${escaped(message)}</p>`]),
     ...sections,
     ...(more === "" ? [] : [`<p>${escaped(more)}</p>`]),
   ];

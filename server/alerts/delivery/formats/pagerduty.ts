@@ -3,7 +3,17 @@ import type { OutgoingRequest } from "../send-request.ts";
 import { groupDigest } from "./group-digest.ts";
 import type { FormatContext } from "./index.ts";
 import { below, jsonRequest } from "./json-request.ts";
-import { alertLine, cut, factsOf, linkOf, moreText, placeOf, severityOf, titleOf } from "./words.ts";
+import {
+  alertLine,
+  cut,
+  factsOf,
+  linkOf,
+  messageOf,
+  moreText,
+  placeOf,
+  severityOf,
+  titleOf,
+} from "./words.ts";
 
 /** PagerDuty's limits in characters, and alerts and links of one event. */
 const MOST = { summary: 1_024, source: 255, alerts: 20 };
@@ -22,7 +32,8 @@ export function formatPagerduty(
   notification: AlertNotification,
   { baseUrl }: FormatContext,
 ): OutgoingRequest {
-  const { kind, alerts, omitted, message, project, at } = notification;
+  const { kind, alerts, omitted, project, at } = notification;
+  const message = messageOf(notification);
   const listed = alerts.slice(0, MOST.alerts);
   const [first] = alerts;
   const more = moreText(omitted + alerts.length - listed.length);
@@ -42,7 +53,7 @@ export function formatPagerduty(
       component: first?.subject.harness ?? undefined,
       class: first?.condition,
       group: project.name,
-      custom_details: { ...(message !== null && { Message: message }), ...details },
+      custom_details: { ...(message !== undefined && { Message: message }), ...details },
     },
     links: listed.map((alert) => ({
       href: linkOf(alert, baseUrl),

@@ -2,7 +2,7 @@ import type { AlertNotification, TargetOf } from "@plimsoll/protocol";
 import type { OutgoingRequest } from "../send-request.ts";
 import type { FormatContext } from "./index.ts";
 import { jsonRequest } from "./json-request.ts";
-import { alertLine, cut, factsOf, linkOf, moreText, plain, titleOf } from "./words.ts";
+import { alertLine, cut, factsOf, linkOf, messageOf, moreText, plain, titleOf } from "./words.ts";
 
 /** Slack's limits: characters of a header and of a text, fields of a section, and alerts so that 50 blocks suffice. */
 const MOST = { header: 150, text: 3_000, field: 2_000, fields: 10, alerts: 15 };
@@ -13,14 +13,15 @@ export function formatSlack(
   notification: AlertNotification,
   { baseUrl }: FormatContext,
 ): OutgoingRequest {
-  const { alerts, omitted, message } = notification;
+  const { alerts, omitted } = notification;
+  const message = messageOf(notification);
   const title = titleOf(notification);
   const listed = alerts.slice(0, MOST.alerts);
   const more = moreText(omitted + alerts.length - listed.length);
   const [only] = alerts.length === 1 ? alerts : [];
   const blocks = [
     { type: "header", text: text(title, MOST.header) },
-    ...(message === null ? [] : [{ type: "section", text: text(message, MOST.text) }]),
+    ...(message === undefined ? [] : [{ type: "section", text: text(message, MOST.text) }]),
     ...(only === undefined
       ? listed.flatMap((alert) => [
           { type: "section", text: text(alertLine(alert), MOST.text) },

@@ -2,7 +2,17 @@ import type { AlertNotification, TargetOf } from "@plimsoll/protocol";
 import type { OutgoingRequest } from "../send-request.ts";
 import type { FormatContext } from "./index.ts";
 import { jsonRequest } from "./json-request.ts";
-import { alertLine, cut, factsOf, isOver, linkOf, moreText, severityOf, titleOf } from "./words.ts";
+import {
+  alertLine,
+  cut,
+  factsOf,
+  isOver,
+  linkOf,
+  messageOf,
+  moreText,
+  severityOf,
+  titleOf,
+} from "./words.ts";
 
 /** Teams refuses messages above 28 KB. */
 const MOST = { title: 300, message: 2_000, text: 500, alerts: 10 };
@@ -15,14 +25,15 @@ export function formatTeams(
   notification: AlertNotification,
   { baseUrl }: FormatContext,
 ): OutgoingRequest {
-  const { alerts, omitted, message } = notification;
+  const { alerts, omitted } = notification;
+  const message = messageOf(notification);
   const listed = alerts.slice(0, MOST.alerts);
   const [first] = alerts;
   const more = moreText(omitted + alerts.length - listed.length);
   const color = isOver(notification) ? "Good" : COLOUR[severityOf(notification)];
   const body = [
     line({ text: cut(titleOf(notification), MOST.title), weight: "Bolder", size: "Medium", color }),
-    ...(message === null ? [] : [line({ text: cut(message, MOST.message) })]),
+    ...(message === undefined ? [] : [line({ text: cut(message, MOST.message) })]),
     ...(alerts.length === 1
       ? factsOf(first!).map(({ name, text }) =>
           line({ text: `${name}: `, weight: "Bolder" }, { text: cut(text, MOST.text) }),

@@ -20,13 +20,18 @@ export function cut(text: string, most: number): string {
   return `${text.slice(0, end).trimEnd()}…`;
 }
 
-/** A text from outside, on one line, without what hides or reorders it. */
+/** A text from outside, on one line, without what hides or reorders it. Never empty: receivers refuse empty texts. */
 export function plain(text: string, most = LONGEST_NAME): string {
-  const line = text
-    .replace(/[\p{Cc}\u2028\u2029]+/gu, " ")
-    .replace(/[\p{Cf}\p{Cs}]/gu, "")
-    .trim();
-  return cut(line, most);
+  const line = visible(text.replace(/[\p{Cc}\u2028\u2029]+/gu, " "));
+  return line === "" ? "(blank)" : cut(line, most);
+}
+
+const visible = (text: string) => text.replace(/[\p{Cf}\p{Cs}]/gu, "").trim();
+
+/** What the rule's author wrote, with its lines; undefined if there is nothing to read. */
+export function messageOf({ message }: AlertNotification): string | undefined {
+  const text = visible((message ?? "").replace(/[^\P{Cc}\n]+|[\u2028\u2029]/gu, " "));
+  return text === "" ? undefined : text;
 }
 
 const PREFIX: Record<AlertNotification["kind"], string> = {
@@ -146,7 +151,8 @@ export function alertLine(alert: AlertFacts): string {
 
 /** A whole message as text: title, the rule's message, and each alert with its facts and link. */
 export function textOf(notification: AlertNotification, baseUrl: string, most = 10): string {
-  const { alerts, omitted, message } = notification;
+  const { alerts, omitted } = notification;
+  const message = messageOf(notification);
   const listed = alerts.slice(0, most);
   const parts = listed.map((alert) =>
     [
@@ -156,7 +162,5 @@ export function textOf(notification: AlertNotification, baseUrl: string, most = 
     ].join("\n"),
   );
   const more = moreText(omitted + alerts.length - listed.length);
-  return [...(message === null ? [] : [message.trim()]), ...parts, ...(more === "" ? [] : [more])].join(
-    "\n\n",
-  );
+  return [...(message === undefined ? [] : [message]), ...parts, ...(more === "" ? [] : [more])].join("\n\n");
 }
