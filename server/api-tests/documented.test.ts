@@ -1,4 +1,9 @@
-import type { AlertRuleView, SessionPage } from "@plimsoll/protocol";
+import type {
+  AlertDeliveryPage,
+  AlertEndpointWithSecret,
+  AlertRuleView,
+  SessionPage,
+} from "@plimsoll/protocol";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -22,6 +27,8 @@ let session: string;
 let sessionId: string;
 let replayId: string;
 let ruleId: string;
+let endpointId: string;
+let deliveryId: string;
 
 beforeAll(async () => {
   server = await startTestServer();
@@ -56,6 +63,12 @@ beforeAll(async () => {
   );
   const rule = { name: "a rule", condition: { type: "window_suspect" }, message: "Look at it" };
   ({ id: ruleId } = await server.mutate<AlertRuleView>("alerts.rules.create", { rule }));
+  const input = { name: "hook", target: { kind: "webhook", url: "http://127.0.0.1:9" } };
+  const { endpoint } = await server.mutate<AlertEndpointWithSecret>("alerts.endpoints.create", input);
+  endpointId = endpoint.id;
+  await server.mutate("alerts.endpoints.test", { id: endpointId });
+  const deliveries = await server.trpc<AlertDeliveryPage>("alerts.deliveries.list", {});
+  deliveryId = deliveries.items[0]!.id;
 });
 afterEach(() => server.expectHealthy());
 afterAll(() => server?.stop());
@@ -85,6 +98,7 @@ const QUERIES: Record<string, string[]> = {
   "/api/v1/ingest/counts": [rangeQuery],
   "/api/v1/policy/versions": ["", "limit=1", "cursor=2"],
   "/api/v1/alerts": ["", "state=ended&limit=1"],
+  "/api/v1/alerts/deliveries": ["", "state=failed&limit=1"],
   "/api/v1/audit": ["", "limit=1", "action=project_created", "topic=keys", rangeQuery],
 };
 
@@ -111,6 +125,10 @@ const PROCEDURES: Record<string, string> = {
   "/api/v1/alerts/rules/{id}": "alerts.rules.get",
   "/api/v1/alerts/export": "alerts.rules.export",
   "/api/v1/alerts/silences": "alerts.silences.list",
+  "/api/v1/alerts/endpoints": "alerts.endpoints.list",
+  "/api/v1/alerts/endpoints/{id}": "alerts.endpoints.get",
+  "/api/v1/alerts/deliveries": "alerts.deliveries.list",
+  "/api/v1/alerts/endpoints/{endpoint}/deliveries/{id}": "alerts.deliveries.get",
   "/api/v1/projects": "projects.list",
   "/api/v1/audit": "audit.list",
 };
@@ -133,6 +151,14 @@ const OTHERS = [
   "post /api/v1/alerts/backtest",
   "post /api/v1/alerts/silences",
   "post /api/v1/alerts/silences/{id}/end",
+  "post /api/v1/alerts/endpoints",
+  "put /api/v1/alerts/endpoints/{id}",
+  "delete /api/v1/alerts/endpoints/{id}",
+  "post /api/v1/alerts/endpoints/{id}/rotate",
+  "post /api/v1/alerts/endpoints/{id}/pause",
+  "post /api/v1/alerts/endpoints/{id}/resume",
+  "post /api/v1/alerts/endpoints/{id}/test",
+  "post /api/v1/alerts/endpoints/{endpoint}/deliveries/{id}/redeliver",
   "post /api/v1/projects",
   "patch /api/v1/projects/{id}",
   "delete /api/v1/projects/{id}",
@@ -189,10 +215,14 @@ describe("/openapi.json", () => {
 
 describe.each(Object.keys(PROCEDURES))("GET %s", (path) => {
   const queries = QUERIES[path] ?? [""];
-  const idFor = (of: string) =>
-    of.includes("/replays/") ? replayId : of.includes("/rules/") ? ruleId : sessionId;
+  const idFor = (of: string) => {
+    if (of.includes("/deliveries/")) return deliveryId;
+    if (of.includes("/endpoints/")) return endpointId;
+    if (of.includes("/replays/")) return replayId;
+    return of.includes("/rules/") ? ruleId : sessionId;
+  };
   const urlOf = (query: string) =>
-    `${path.replace("{id}", idFor(path)).replace("{session}", sessionId).replace("{generation}", "1")}${query && `?${query}`}`;
+    `${path.replace("{id}", idFor(path)).replace("{session}", sessionId).replace("{endpoint}", endpointId).replace("{generation}", "1")}${query && `?${query}`}`;
 
   it("answers with what the document says, and with what its procedure says", async () => {
     const schema = schemaOf(path, "get", "200");
@@ -205,6 +235,7 @@ describe.each(Object.keys(PROCEDURES))("GET %s", (path) => {
       const input = Object.fromEntries(new URLSearchParams(query)) as Record<string, unknown>;
       if (path.includes("{id}")) input.id = idFor(path);
       if (path.includes("{session}")) input.session = sessionId;
+      if (path.includes("{endpoint}")) input.endpoint = endpointId;
       if (path.includes("{generation}")) input.generation = 1;
       for (const number of ["limit", "step", "cursor"])
         if (number in input) input[number] = Number(input[number]);

@@ -184,6 +184,67 @@ const PROCEDURES: Record<string, Row> = {
     shows: false,
     foreign: 404,
   },
+  "alerts.endpoints.list": { kind: "query", shows: true },
+  "alerts.endpoints.get": {
+    kind: "query",
+    input: ({ endpointId: id }) => ({ id }),
+    shows: true,
+    foreign: 404,
+  },
+  "alerts.endpoints.create": {
+    kind: "mutation",
+    input: () => ({ name: unique("endpoint"), target: { kind: "webhook", url: "https://example.com" } }),
+    shows: false,
+  },
+  "alerts.endpoints.save": {
+    kind: "mutation",
+    input: ({ endpointId: id }) => ({ id, expected: 1, name: "another" }),
+    shows: false,
+    foreign: 404,
+  },
+  "alerts.endpoints.rotate": {
+    kind: "mutation",
+    input: ({ endpointId: id }) => ({ id }),
+    shows: false,
+    foreign: 404,
+  },
+  "alerts.endpoints.pause": {
+    kind: "mutation",
+    input: ({ endpointId: id }) => ({ id }),
+    shows: false,
+    foreign: 404,
+  },
+  "alerts.endpoints.resume": {
+    kind: "mutation",
+    input: ({ endpointId: id }) => ({ id }),
+    shows: false,
+    foreign: 404,
+  },
+  "alerts.endpoints.test": {
+    kind: "mutation",
+    input: ({ endpointId: id }) => ({ id }),
+    shows: false,
+    foreign: 404,
+  },
+  "alerts.endpoints.remove": {
+    kind: "mutation",
+    input: ({ endpointId: id }) => ({ id }),
+    shows: false,
+    foreign: 404,
+  },
+  "alerts.deliveries.list": { kind: "query", shows: true },
+  "alerts.deliveries.get": {
+    kind: "query",
+    input: ({ endpointId: endpoint, deliveryId: id }) => ({ endpoint, id }),
+    shows: true,
+    foreign: 404,
+  },
+  "alerts.deliveries.redeliver": {
+    kind: "mutation",
+    input: ({ endpointId: endpoint, deliveryId: id }) => ({ endpoint, id }),
+    shows: false,
+    foreign: 404,
+  },
   "projects.list": { kind: "query", shows: true },
   "projects.create": { kind: "mutation", input: () => ({ name: unique("made") }), shows: false },
   "projects.rename": {
@@ -289,7 +350,7 @@ describe("a key never reaches another project through a procedure", () => {
 });
 
 describe("a key never reaches another project over HTTP", () => {
-  const paths = ({ sessionId, replayId, ruleId }: Side) => [
+  const paths = ({ sessionId, replayId, ruleId, endpointId, deliveryId }: Side) => [
     "/metrics",
     `/api/v1/sessions.csv?${rangeQuery}`,
     `/api/v1/sessions/${sessionId}/turns.csv`,
@@ -315,6 +376,10 @@ describe("a key never reaches another project over HTTP", () => {
     `/api/v1/alerts/rules/${ruleId}`,
     "/api/v1/alerts/export",
     "/api/v1/alerts/silences",
+    "/api/v1/alerts/endpoints",
+    `/api/v1/alerts/endpoints/${endpointId}`,
+    "/api/v1/alerts/deliveries",
+    `/api/v1/alerts/endpoints/${endpointId}/deliveries/${deliveryId}`,
     "/api/v1/projects",
     "/api/v1/audit",
   ];
@@ -331,6 +396,8 @@ describe("a key never reaches another project over HTTP", () => {
         .replace(/(?<=replays.*)\/sessions\/.*/, "/sessions/{session}")
         .replace(a.sessionId, "{id}")
         .replace(a.ruleId, "{id}")
+        .replace(`${a.endpointId}/deliveries/${a.deliveryId}`, "{endpoint}/deliveries/{id}")
+        .replace(a.endpointId, "{id}")
         .replace("versions/1", "versions/{generation}"),
     );
     expect(listed).toEqual(expect.arrayContaining(described));

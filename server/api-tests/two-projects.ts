@@ -1,4 +1,6 @@
 import type {
+  AlertDeliveryPage,
+  AlertEndpointWithSecret,
   AlertPage,
   AlertRuleView,
   AlertSilenceView,
@@ -28,6 +30,9 @@ export interface Side {
   ruleId: string;
   alertId: string;
   silenceId: string;
+  /** A webhook of no public address, and the test that did not get there. */
+  endpointId: string;
+  deliveryId: string;
 }
 
 /** A server with two projects: `a` has three turns, `b` has five. */
@@ -130,7 +135,8 @@ async function makeSide(server: TestServer, name: string, word: string, turns: n
   );
   const replayId = await finishedReplay((path, input, kind) => call(server, key.secret, path, input, kind));
   const alerts = await makeAlert(server, key.secret, word);
-  return { project, key, sessionId, agentId: detail.agents[0]!.id, replayId, ...alerts };
+  const endpoint = await makeEndpoint(server, key.secret, word);
+  return { project, key, sessionId, agentId: detail.agents[0]!.id, replayId, ...alerts, ...endpoint };
 }
 
 /** A rule that fires at once, and a silence. */
@@ -152,6 +158,20 @@ async function makeAlert(server: TestServer, key: string, word: string) {
   const firing = () => call<AlertPage>(server, key, "alerts.list", {}, "query");
   await until(async () => (await firing()).items.length > 0);
   return { ruleId, silenceId, alertId: (await firing()).items[0]!.id };
+}
+
+async function makeEndpoint(server: TestServer, key: string, word: string) {
+  const input = { name: `endpoint-${word}`, target: { kind: "webhook", url: "http://127.0.0.1:9" } };
+  const { endpoint } = await call<AlertEndpointWithSecret>(
+    server,
+    key,
+    "alerts.endpoints.create",
+    input,
+    "mutation",
+  );
+  await call(server, key, "alerts.endpoints.test", { id: endpoint.id }, "mutation");
+  const { items } = await call<AlertDeliveryPage>(server, key, "alerts.deliveries.list", {}, "query");
+  return { endpointId: endpoint.id, deliveryId: items[0]!.id };
 }
 
 export type ProcedureKind = "query" | "mutation";

@@ -142,4 +142,38 @@ describe.skipIf(!hasServer)("plimsoll alerts with a real server", () => {
     expect(await plimsoll()).toContain("acknowledged by command line");
     expect((await failure("ack", "nothing")).message).toContain("There is no alert");
   });
+
+  it("creates an endpoint, tests it, and never shows its secret again", async () => {
+    const file = join(folder, "target.json");
+    await writeFile(
+      file,
+      JSON.stringify({ kind: "webhook", url: "http://127.0.0.1:9/a-secret-path-of-a-hook" }),
+    );
+    const made = await plimsoll("endpoints", "create", "ops", file);
+    expect(made).toContain('Created the endpoint "ops".');
+    const [, secret] = /(whsec_\S+)/.exec(made)!;
+    const tested = await plimsoll("test", "ops");
+    expect(tested).toContain("ops did not take the test: address_not_allowed");
+    expect(tested).toContain("PLIMSOLL_WEBHOOK_ALLOW");
+    expect(process.exitCode).toBe(2);
+    const listed = await plimsoll("endpoints");
+    expect(listed).toContain("ops  webhook  http://127.0.0.1:9/…");
+    expect(listed).toContain("last address_not_allowed just now");
+    for (const text of [tested, listed, await plimsoll("endpoints", "--json")]) {
+      expect(text).not.toContain(secret);
+      expect(text).not.toContain("a-secret-path");
+    }
+  });
+
+  it("exports rules with the names of their endpoints, and imports them by those", async () => {
+    const yaml = join(folder, "named.yaml");
+    const rule = "rules:\n  - name: Named\n    condition: { type: window_suspect }\n    endpoints: [ops]\n";
+    await writeFile(yaml, rule);
+    await plimsoll("rules", "import", yaml);
+    expect(await plimsoll("rules", "export")).toMatch(/endpoints:\n {6}- ops\n/);
+    await writeFile(yaml, rule.replace("[ops]", "[nobody]"));
+    expect((await failure("rules", "import", yaml)).message).toContain(
+      'rules.0.endpoints: there is no endpoint named "nobody". Create it first',
+    );
+  });
 });

@@ -20,6 +20,8 @@ import { CliError } from "../errors.ts";
 import { plural } from "../number-format.ts";
 import { printable, printableJson } from "../terminal.ts";
 import { addBacktestCommand } from "./backtest.ts";
+import { addEndpointCommands } from "./endpoints.ts";
+import { idOf } from "./id-of.ts";
 import { writeAlerts, writeRules, writeSilences } from "./write-alerts.ts";
 
 /** Exit code of `plimsoll alerts` if an alert fires. */
@@ -35,6 +37,7 @@ Examples:
   plimsoll alerts rules import alerts.yaml --replace    make the rules those of the file
   plimsoll alerts silence harness=phantom@vm-3 --for 2h -m "restarting it"
   plimsoll alerts ack 0198f2                            acknowledge an alert
+  plimsoll alerts test ops                              send a test to the endpoint "ops"
 
 Exit code: 2 if an alert fires, 0 if none does, 1 on failure.`;
 
@@ -58,6 +61,7 @@ export function addAlertCommands(program: Command, context: CommandContext): voi
     });
   addRuleCommands(alerts, context, open);
   addSilenceCommands(alerts, context, open);
+  addEndpointCommands(alerts, context);
   withConnection(alerts.command("ack"))
     .description("Acknowledge alerts that fire: they are not repeated")
     .argument("<id...>", "ids, or their unambiguous beginnings")
@@ -203,12 +207,4 @@ async function ruleOf(client: Client, which: string): Promise<AlertRuleView> {
   if (named !== undefined) return named;
   const id = idOf(rules, which, "rule");
   return rules.find((rule) => rule.id === id)!;
-}
-
-/** The id that begins as given. */
-function idOf(items: readonly { id: string }[], given: string, what: string): string {
-  const found = items.filter(({ id }) => id.startsWith(given));
-  if (found.length === 1) return found[0]!.id;
-  if (found.length === 0) throw new CliError(`There is no ${what} named ${given}.`);
-  throw new CliError(`${given} begins ${found.length} ids.`, { hint: "Give more of the id." });
 }
