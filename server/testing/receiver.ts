@@ -4,7 +4,7 @@ import { createServer as createTlsServer, type ServerOptions } from "node:https"
 import type { AddressInfo } from "node:net";
 
 /** A request that a receiver got. */
-export interface ReceivedRequest {
+export interface ReceivedMessage {
   method: string;
   path: string;
   headers: IncomingMessage["headers"];
@@ -15,18 +15,18 @@ export interface Receiver {
   url: string;
   port: number;
   /** In the order of arrival. */
-  requests: ReceivedRequest[];
+  requests: ReceivedMessage[];
   /** Answers the requests from now on. */
-  answer(how: Answer): void;
+  answer(how: ReceiverAnswer): void;
   close(): Promise<void>;
 }
 
-export type Answer = (request: ReceivedRequest, response: ServerResponse) => unknown;
+export type ReceiverAnswer = (request: ReceivedMessage, response: ServerResponse) => unknown;
 
 /** A real server on loopback that keeps what it gets. It answers 200 unless it is told otherwise. */
 export async function startReceiver(tls?: ServerOptions): Promise<Receiver> {
-  const requests: ReceivedRequest[] = [];
-  let how: Answer = (_, response) => response.end("ok");
+  const requests: ReceivedMessage[] = [];
+  let how: ReceiverAnswer = (_, response) => response.end("ok");
   const handle = async (incoming: IncomingMessage, response: ServerResponse) => {
     const chunks: Buffer[] = [];
     for await (const chunk of incoming) chunks.push(chunk as Buffer);

@@ -1,7 +1,7 @@
 import type { AlertNotification } from "@plimsoll/protocol";
 import { formatDelivery } from "./formats/index.ts";
 import { sendEmail } from "./send-email.ts";
-import { type AttemptResult, type SendOptions, sendRequest } from "./send-request.ts";
+import { type AttemptOptions, type AttemptResult, sendRequest } from "./send-request.ts";
 import { type StoredSecrets, secretTexts, withoutSecretTexts } from "./stored-secrets.ts";
 
 /** Characters of a request that the log keeps. */
@@ -24,7 +24,7 @@ export interface AttemptInput {
 /** Sends a notification once. Never throws. @returns the result, and the request without its secrets */
 export async function attempt(
   { notification, secrets, address, baseUrl, now }: AttemptInput,
-  options: SendOptions,
+  options: AttemptOptions,
 ): Promise<AttemptResult & { request: string }> {
   const { target, signing } = secrets;
   const hide = (text: string) => withoutSecretTexts(text, secretTexts(secrets));

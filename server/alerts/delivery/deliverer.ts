@@ -21,7 +21,7 @@ import {
 import { titleOf } from "./formats/words.ts";
 import { type DeliveryStep, healthAfter, stepDelivery } from "./retry-schedule.ts";
 import type { SecretBox } from "./secret-box.ts";
-import type { SendOptions } from "./send-request.ts";
+import type { AttemptOptions } from "./send-request.ts";
 import { openSecrets, type StoredSecrets } from "./stored-secrets.ts";
 
 export interface DelivererOptions {
@@ -32,7 +32,7 @@ export interface DelivererOptions {
   /** Called when a delivery or an endpoint of a project has changed. */
   changed: (projectId: number) => void;
   log: Logger;
-  send: SendOptions;
+  send: AttemptOptions;
   /** The database's time in epoch ms. */
   now?: () => Promise<number>;
   /** From 0 to 1. */

@@ -4,7 +4,7 @@ import type { AlertNotification, TargetOf } from "@plimsoll/protocol";
 import { createTransport } from "nodemailer";
 import { allowedLookup, checkLiteral } from "./addresses.ts";
 import { formatEmail } from "./formats/email.ts";
-import { type AttemptResult, failureOf, type SendOptions, timeLimit } from "./send-request.ts";
+import { type AttemptOptions, type AttemptResult, failureOf, timeLimit } from "./send-request.ts";
 
 /** The ports of SMTP with TLS from the start, and with STARTTLS. */
 const PORT = { "smtps:": 465, "smtp:": 587 } as const;
@@ -14,7 +14,7 @@ export async function sendEmail(
   { smtp_url, from, to }: TargetOf<"email">,
   notification: AlertNotification,
   baseUrl: string,
-  options: SendOptions,
+  options: AttemptOptions,
 ): Promise<AttemptResult & { request: string }> {
   const { messageId, ...message } = formatEmail(notification, baseUrl);
   const request = `From: ${from}\nTo: ${to.join(", ")}\nSubject: ${message.subject}\n\n${message.text}`;

@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { parseNetworks } from "../../networks.ts";
 import { type Receiver, startReceiver } from "../../testing/receiver.ts";
 import type { ResolveAll } from "./addresses.ts";
-import { retryAfterMs, type SendOptions, sendRequest } from "./send-request.ts";
+import { type AttemptOptions, retryAfterMs, sendRequest } from "./send-request.ts";
 
 const open = parseNetworks("127.0.0.1")!;
 const closed = parseNetworks("192.0.2.255")!;
@@ -22,7 +22,7 @@ afterEach(async () => {
   receivers = [];
 });
 
-const send = (url: string, options: Partial<SendOptions> = {}, headers: Record<string, string> = {}) =>
+const send = (url: string, options: Partial<AttemptOptions> = {}, headers: Record<string, string> = {}) =>
   sendRequest({ method: "POST", url, headers, body: '{"a":1}' }, { open, ...options });
 
 describe("a request to an endpoint", () => {

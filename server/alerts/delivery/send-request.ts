@@ -28,7 +28,7 @@ export interface AttemptResult {
   answer: string;
 }
 
-export interface SendOptions {
+export interface AttemptOptions {
   open: OpenNetworks;
   resolve?: ResolveAll;
   /** Milliseconds for the whole exchange. */
@@ -42,7 +42,7 @@ export interface SendOptions {
 }
 
 /** What ends an exchange. */
-export function timeLimit({ timeoutMs = TIMEOUT_MS, signal }: SendOptions): AbortSignal {
+export function timeLimit({ timeoutMs = TIMEOUT_MS, signal }: AttemptOptions): AbortSignal {
   const limit = AbortSignal.timeout(timeoutMs);
   return signal === undefined ? limit : AbortSignal.any([signal, limit]);
 }
@@ -53,7 +53,7 @@ const KEPT_BYTES = 4_096;
 const MOST_BYTES = 65_536;
 
 /** Sends a request once. Follows no redirect. Never throws. */
-export async function sendRequest(request: OutgoingRequest, options: SendOptions): Promise<AttemptResult> {
+export async function sendRequest(request: OutgoingRequest, options: AttemptOptions): Promise<AttemptResult> {
   const signal = timeLimit(options);
   try {
     const response = await open(request, options, signal);
@@ -76,7 +76,7 @@ export async function sendRequest(request: OutgoingRequest, options: SendOptions
 
 function open(
   { method, url, headers, body }: OutgoingRequest,
-  { open: networks, resolve, ca }: SendOptions,
+  { open: networks, resolve, ca }: AttemptOptions,
   signal: AbortSignal,
 ): Promise<IncomingMessage> {
   const { protocol, hostname, username, password, port, pathname, search } = new URL(url);

@@ -66,15 +66,15 @@ function commonPlace(alerts: readonly AlertFacts[]): string {
 }
 
 /** Something to tell about an alert. */
-export interface Fact {
+export interface AlertFact {
   name: string;
   text: string;
 }
 
 /** What a message says of one alert, the most important first. */
-export function factsOf(alert: AlertFacts): Fact[] {
+export function factsOf(alert: AlertFacts): AlertFact[] {
   const { subject, level, boundaries, why, fired_at, resolved_at, end_reason, acknowledged_by } = alert;
-  const facts: Fact[] = [{ name: "Why", text: plain(why, 500) }];
+  const facts: AlertFact[] = [{ name: "Why", text: plain(why, 500) }];
   if (level !== null) facts.push({ name: "Level", text: levelText(level) });
   if (boundaries.length > 0) facts.push({ name: "Before", text: boundaries.map(boundaryText).join("; ") });
   const place = placeOf(alert);
