@@ -7,6 +7,7 @@ import { PlimsollError } from "../errors.ts";
 import { connectTo } from "../testing/backends.ts";
 import { framesOf, manifestOf, packed, rowsOf, withManifest, withRows } from "../testing/backup-file.ts";
 import { type TestDatabase, testDatabase } from "../testing/database.ts";
+import { until } from "../testing/until.ts";
 import { restoreBackup } from "./restore.ts";
 import { BACKED_UP, LEFT_OUT } from "./tables.ts";
 import { writeBackup } from "./write-backup.ts";
@@ -376,7 +377,15 @@ describe("a database that is not empty", () => {
       yield backup.subarray(backup.length - 10);
     }
     const first = restore(target, slow());
-    await sleep(300);
+    const watcher = await connectTo(target.url);
+    await until(async () => {
+      const { rowCount } = await watcher.query(
+        `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted
+           AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+      );
+      return rowCount === 1;
+    });
+    await watcher.end();
     expect((await failure(restore(target, backup))).message).toContain("Another restore is under way.");
     go();
     expect((await first).result.projects).toBe(2);
