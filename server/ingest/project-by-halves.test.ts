@@ -66,6 +66,11 @@ it("projects every event but those that fail alone, each once and in order", asy
   );
 });
 
+it("names the event that fails, also after a request without events", async () => {
+  const { failed } = await projectByHalves(requests([0, 1]), projectExcept(new Set(["0"]), []), () => false);
+  expect(failed.flatMap((one) => idsOf([one.received]))).toEqual(["0"]);
+});
+
 it("asks once if nothing fails", async () => {
   let asked = 0;
   await projectByHalves(

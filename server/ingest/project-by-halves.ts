@@ -39,7 +39,9 @@ export async function projectByHalves(
     } catch (error) {
       if (isFatal(error)) throw error;
       const halves = halvesOf(part);
-      if (halves === undefined) failed.push({ received: part[0]!, error });
+      // A request of the part may have no events.
+      if (halves === undefined)
+        failed.push({ received: part.find(({ events }) => events.length > 0)!, error });
       else parts.push(halves[1], halves[0]);
     }
   }
