@@ -109,7 +109,7 @@ describe("a rollout", () => {
     expect(await rolloutOf(b)).toMatchObject({ generation, state: "running", stage: 0, applied: 0 });
     await acknowledge(canaries[0]!);
     await reached("finished");
-    expect(await offered(generation)).toEqual(fleet);
+    await until(async () => (await offered(generation)).length === fleet.length);
     await until(async () => (await offered(generation, b)).length === fleet.length);
     expect(await rolloutOf()).toMatchObject({
       stage: 1,
