@@ -3,17 +3,17 @@ import {
   type AgentSight,
   type AlertBoundary,
   type AlertLevel,
+  exact,
   forecast,
   limitOf,
   loadOf,
+  loadPercent,
   type SeenBoundary,
   utilizationOf,
 } from "@plimsoll/protocol";
 import { iso } from "../telemetry/reader.ts";
 
-export const number = (value: number) => Math.round(value).toLocaleString("en-US");
-export const percent = (share: number) => `${Math.round(share * 100)}%`;
-export const counted = (count: number, word: string) => `${number(count)} ${word}${count === 1 ? "" : "s"}`;
+export const counted = (count: number, word: string) => `${exact(count)} ${word}${count === 1 ? "" : "s"}`;
 
 /** `45 s`, `12 min` or `3.5 h`. */
 export function durationText(ms: number): string {
@@ -28,19 +28,19 @@ export function whyOf(condition: AgentCondition, sight: AgentSight): string {
   switch (condition.type) {
     case "threshold": {
       const name = condition.threshold === "line" ? (line?.threshold ?? "line") : condition.threshold;
-      const at = line?.threshold === name ? ` (${number(line.tokens)} tokens)` : "";
-      return `${number(tokens)} context tokens crossed the ${name}${at}`;
+      const at = line?.threshold === name ? ` (${exact(line.tokens)} tokens)` : "";
+      return `${exact(tokens)} context tokens crossed the ${name}${at}`;
     }
     case "load":
-      return `Load ${percent(loadOf(tokens, line) ?? 0)} of the ${line?.threshold ?? "line"} (${number(line?.tokens ?? 0)} tokens)${forTurns(condition.turns)}`;
+      return `Load ${loadPercent(loadOf(tokens, line) ?? 0)} of the ${line?.threshold ?? "line"} (${exact(line?.tokens ?? 0)} tokens)${forTurns(condition.turns)}`;
     case "utilization":
-      return `${percent(utilizationOf(tokens, sight.windowTokens) ?? 0)} of the window (${number(sight.windowTokens ?? 0)} tokens)${forTurns(condition.turns)}`;
+      return `${loadPercent(utilizationOf(tokens, sight.windowTokens) ?? 0)} of the window (${exact(sight.windowTokens ?? 0)} tokens)${forTurns(condition.turns)}`;
     case "tokens":
-      return `${number(tokens)} context tokens, at or above ${number(limitOf(condition, sight) ?? 0)}${forTurns(condition.turns)}`;
+      return `${exact(tokens)} context tokens, at or above ${exact(limitOf(condition, sight) ?? 0)}${forTurns(condition.turns)}`;
     case "forecast":
       return forecastText(sight);
     case "window_suspect":
-      return `${percent(utilizationOf(tokens, sight.windowTokens) ?? 0)} of the window: its size of ${number(sight.windowTokens ?? 0)} tokens is probably wrong`;
+      return `${loadPercent(utilizationOf(tokens, sight.windowTokens) ?? 0)} of the window: its size of ${exact(sight.windowTokens ?? 0)} tokens is probably wrong`;
     case "window_unknown":
       return "Nobody knows the size of the window";
     case "unexplained_fall":
@@ -48,7 +48,7 @@ export function whyOf(condition: AgentCondition, sight: AgentSight): string {
     case "truncation_suspected":
       return `${fallText(sight.boundaries.find(({ hint }) => hint === "truncation_suspected"))}: the model's server probably dropped the oldest messages`;
     case "small_reclaim":
-      return `A ${sight.boundaries[0]?.type ?? "compacted"} boundary freed less than ${number(condition.below_tokens)} tokens`;
+      return `A ${sight.boundaries[0]?.type ?? "compacted"} boundary freed less than ${exact(condition.below_tokens)} tokens`;
     case "thrash":
       return `${condition.boundaries} boundaries within ${condition.within_turns} turns`;
     case "boundaries_per_hour": {
@@ -56,7 +56,7 @@ export function whyOf(condition: AgentCondition, sight: AgentSight): string {
       return `${counted(count, condition.boundary === "subtick" ? "sub-tick" : "restart")} within an hour`;
     }
     case "restart_limit":
-      return `Restart ${number(sight.boundaries.find(({ type }) => type === "restarted")?.number ?? 0)} of this agent`;
+      return `Restart ${exact(sight.boundaries.find(({ type }) => type === "restarted")?.number ?? 0)} of this agent`;
   }
 }
 
@@ -65,13 +65,13 @@ const forTurns = (turns: number) => (turns === 1 ? "" : ` for ${turns} turns`);
 function forecastText({ recent, line }: AgentSight): string {
   const { turns } = forecast(recent, line?.tokens);
   if (turns === undefined) return `The ${line?.threshold ?? "line"} is passed`;
-  return `${counted(turns, "turn")} left to the ${line?.threshold ?? "line"} (${number(line?.tokens ?? 0)} tokens)`;
+  return `${counted(turns, "turn")} left to the ${line?.threshold ?? "line"} (${exact(line?.tokens ?? 0)} tokens)`;
 }
 
 function fallText(fall: SeenBoundary | undefined): string {
   const [before, after] = [fall?.tokensBefore, fall?.tokensAfter];
   if (before === undefined || after === undefined) return "The level fell";
-  return `The level fell from ${number(before)} to ${number(after)} tokens`;
+  return `The level fell from ${exact(before)} to ${exact(after)} tokens`;
 }
 
 export function levelOf({ contextTokens, windowTokens, line }: AgentSight): AlertLevel | null {

@@ -1,92 +1,118 @@
 import {
   ALERT_END_REASONS,
   ALERT_SEVERITIES,
+  type AlertFacts,
   type AlertNotification,
   NOTIFICATION_KINDS,
 } from "@plimsoll/protocol";
 import fc from "fast-check";
 
-/** What somebody may call an agent to harm whoever reads of it. */
-const HOSTILE = [
-  "<!channel>",
-  "<@U0123456>",
-  "<https://evil.example|click>",
+/** Texts that a receiver could take for markup, mentions, links, headers or templates. */
+const HOSTILE_TEXTS = [
   "@everyone",
-  "@here",
-  "<@&123>",
-  "[click](https://evil.example)",
-  "**bold** _x_ `code` ~~s~~ ||spoiler||",
-  "# heading",
-  "- item",
-  "> quote",
-  "<script>alert(1)</script>",
-  '"><img src=x onerror=alert(1)>',
-  "a\r\nBcc: everyone@example.com",
-  "a\r\nX-Evil: 1",
-  "\u202Egnp.exe",
-  "\u0000",
-  "\u2028line",
-  "é".repeat(300),
-  "😀".repeat(500),
-  "{{template}} %s",
-  "&amp; &lt;",
+  "@here <!channel> <!here|x> <@U123ABC> <#C123|general> <!subteam^S1>",
+  "<@123456789012345678> <@&42> <#42> <:e:1> <t:1:R>",
+  "[click](https://evil.example) https://evil.example/x www.evil.example",
+  "**bold** __u__ ~~s~~ ||spoiler|| `code` ```block``` > quote # head - item 1. one",
+  "<at>everyone</at> {{DATE(2017-02-14T06:08:39Z, SHORT)}} %7B%7B {{ .Labels }}",
+  '<img src=x onerror=alert(1)> <a href="https://evil.example">x</a> </td></table> &amp; &lt;',
+  "a\r\nBcc: everyone@evil.example\r\n\r\nbody",
+  "\u0000\u0007\u001b[31m\u2028\u2029",
+  "\u202Etxt.exe\u2066\u200B\uFEFF",
+  "\uD83D",
+  "\uDE00\uD83D",
+  "👩‍👩‍👧‍👦".repeat(60),
+  "字".repeat(600),
+  '"\\'.repeat(300),
   "\\",
-  "\ud83d",
+  "…\\…",
+  " ",
+  "",
 ];
-const name = fc.oneof(
-  fc.constantFrom(...HOSTILE),
-  fc.string({ unit: "binary", minLength: 1, maxLength: 400 }),
-  fc.string({ minLength: 1, maxLength: 200 }),
-);
-const time = fc
-  .integer({ min: 1_700_000_000_000, max: 1_900_000_000_000 })
-  .map((ms) => new Date(ms).toISOString());
-const orNull = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: null });
-const tokens = fc.integer({ min: 0, max: 2_000_000_000 });
 
-const alert = fc.record({
+const hostile = fc.oneof(
+  fc.constantFrom(...HOSTILE_TEXTS),
+  fc.string({ unit: "binary", maxLength: 40 }),
+  fc.string({ unit: "grapheme", maxLength: 600 }),
+  fc.string({ unit: fc.constantFrom("\\", "*", "<", "@", ":", "&", "😀", "字", '"', "{"), maxLength: 600 }),
+);
+/** Lone surrogates included. */
+const anyName = fc.oneof(
+  hostile,
+  fc
+    .array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 300 })
+    .map((codes) => String.fromCharCode(...codes)),
+);
+const anyTime = fc
+  .date({ min: new Date("1970-01-01T00:00:00Z"), max: new Date("2200-01-01T00:00:00Z"), noInvalidDate: true })
+  .map((date) => date.toISOString());
+const anyTokens = fc.nat({ max: 2_000_000_000 });
+const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: null });
+
+/** Any alert whose texts want to do harm. */
+const anyAlert: fc.Arbitrary<AlertFacts> = fc.record({
   id: fc.uuid(),
-  rule: fc.record({ id: fc.uuid(), name, severity: fc.constantFrom(...ALERT_SEVERITIES) }),
-  condition: fc.constantFrom("threshold", "load", "silence"),
-  subject: fc.record({
-    harness: orNull(name),
-    session: orNull(name),
-    agent: orNull(name),
-    model: orNull(name),
+  rule: fc.record({
+    id: fc.uuid(),
+    name: anyName,
+    severity: fc.constantFrom(...ALERT_SEVERITIES),
   }),
-  labels: fc.dictionary(fc.stringMatching(/^[a-z][a-z0-9_]{0,10}$/), name, { maxKeys: 5 }),
-  started_at: time,
-  fired_at: time,
-  resolved_at: orNull(time),
-  end_reason: orNull(fc.constantFrom(...ALERT_END_REASONS)),
-  acknowledged_by: orNull(name),
-  why: name,
-  level: orNull(
+  condition: fc.constantFrom("threshold", "load", "harness_silent"),
+  subject: fc.record({
+    harness: maybe(anyName),
+    session: maybe(anyName),
+    agent: maybe(anyName),
+    model: maybe(anyName),
+  }),
+  labels: fc.dictionary(fc.stringMatching(/^[a-z][a-z0-9_]{0,39}$/), anyName, { maxKeys: 5 }),
+  started_at: anyTime,
+  fired_at: anyTime,
+  resolved_at: maybe(anyTime),
+  end_reason: maybe(fc.constantFrom(...ALERT_END_REASONS)),
+  acknowledged_by: maybe(anyName),
+  why: anyName,
+  level: maybe(
     fc.record({
-      context_tokens: tokens,
-      window_tokens: orNull(tokens),
-      line: orNull(name),
-      line_tokens: orNull(tokens),
+      context_tokens: anyTokens,
+      window_tokens: maybe(anyTokens),
+      line: maybe(anyName),
+      line_tokens: maybe(anyTokens),
     }),
   ),
   boundaries: fc.array(
-    fc.record({ type: name, at: time, tokens_before: orNull(tokens), tokens_after: orNull(tokens) }),
+    fc.record({
+      type: anyName,
+      at: anyTime,
+      tokens_before: maybe(anyTokens),
+      tokens_after: maybe(anyTokens),
+    }),
     { maxLength: 3 },
   ),
-  path: fc.constantFrom("/sessions/0198f2?agent=a&turn=b", "/alerts", "/policies?scope=family%3Dphantom"),
+  path: fc.oneof(
+    anyName.map((name) => `/?harness=${encodeURIComponent(name.toWellFormed())}`),
+    anyName.map((name) => `/${name}`),
+    fc.constantFrom(
+      "//evil.example",
+      "/\\evil.example",
+      "/\t/evil.example",
+      "https://evil.example",
+      "",
+      "/%zz",
+    ),
+  ),
 });
 
-/** Any notification, with names that try to be more than names. */
+/** Any notification whose texts want to do harm. */
 export const anyNotification: fc.Arbitrary<AlertNotification> = fc.record({
   id: fc.uuid(),
   kind: fc.constantFrom(...NOTIFICATION_KINDS),
-  project: fc.record({ id: fc.integer({ min: 1, max: 1_000_000 }), name }),
-  group: name,
-  message: orNull(fc.oneof(name, fc.string({ minLength: 1, maxLength: 2_000 }))),
+  project: fc.record({ id: fc.nat(), name: anyName }),
+  group: anyName,
+  message: maybe(anyName),
   alerts: fc.oneof(
-    fc.array(alert, { minLength: 1, maxLength: 3 }),
-    fc.array(alert, { minLength: 40, maxLength: 50 }),
+    fc.array(anyAlert, { minLength: 1, maxLength: 1 }),
+    fc.array(anyAlert, { maxLength: 50, size: "max" }),
   ),
-  omitted: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 100_000 })),
-  at: time,
+  omitted: fc.oneof(fc.constant(0), fc.nat({ max: 100_000 })),
+  at: anyTime,
 });

@@ -3,6 +3,12 @@
  * carries this and nothing more.
  */
 
+export * from "./alerts/alert-end-text.ts";
+export * from "./alerts/alert-presets.ts";
+export * from "./alerts/delivery-state.ts";
+export * from "./alerts/matcher-text.ts";
+export * from "./api/key-state.ts";
+export * from "./api/project-address.ts";
 export type { PlimsollEventInput, Usage } from "./events/events.ts";
 export * from "./history/crossings.ts";
 export * from "./history/forecast.ts";
@@ -11,5 +17,6 @@ export { catalogWindow, modelNames, WINDOW_OVERRIDES, windowLookup } from "./his
 export * from "./history/threshold-rules.ts";
 export * from "./history/usage.ts";
 export * from "./history/window.ts";
+export * from "./numbers.ts";
 export { canonicalJson } from "./policy/canonical-json.ts";
 export type { PolicySettings } from "./policy/policy-schema.ts";

@@ -14,6 +14,13 @@ const url = z
     message: "remove the part from # on: it is never sent",
   });
 
+/** The last part of an ntfy address, as ntfy limits it. */
+const TOPIC = /\/[-_A-Za-z0-9]{1,64}\/?$/;
+
+const topicUrl = url.refine((text) => !URL.canParse(text) || TOPIC.test(new URL(text).pathname), {
+  message: "end the address with the topic, such as https://ntfy.sh/my-topic",
+});
+
 /** Goes into a header, so it has no line breaks and nothing that HTTP forbids. */
 const headerText = (most: number) =>
   z
@@ -60,7 +67,7 @@ export const AlertEndpointTarget = z.discriminatedUnion("kind", [
     password: z.string().min(1).max(500).optional(),
   }),
   /** `url` ends with the topic. */
-  z.strictObject({ kind: z.literal("ntfy"), url, token: headerText(200).optional() }),
+  z.strictObject({ kind: z.literal("ntfy"), url: topicUrl, token: headerText(200).optional() }),
   z.strictObject({
     kind: z.literal("email"),
     smtp_url: smtpUrl,

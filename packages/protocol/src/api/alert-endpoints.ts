@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ALERT_ENDPOINT_KINDS, AlertEndpointTarget } from "../alerts/alert-endpoint.ts";
+import { DELIVERY_STATES } from "../alerts/delivery-state.ts";
 import { AlertNotification, NOTIFICATION_KINDS } from "../alerts/notification.ts";
 
 const time = z.iso.datetime({ offset: true });
@@ -95,10 +96,6 @@ export const AlertEndpointWithSecret = z.object({
   signing_secret: z.string().nullable(),
 });
 export type AlertEndpointWithSecret = z.infer<typeof AlertEndpointWithSecret>;
-
-/** `skipped`: the endpoint was paused. `failed`: given up after 24 h, or refused by the receiver. */
-export const DELIVERY_STATES = ["waiting", "delivered", "failed", "skipped"] as const;
-export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
 export const AlertDeliveryView = z.object({
   /** The `webhook-id`. With the endpoint, it names a delivery. */

@@ -2,10 +2,12 @@ import type { AlertFacts, AlertNotification, TargetOf } from "@plimsoll/protocol
 import type { OutgoingRequest } from "../send-request.ts";
 import type { FormatContext } from "./index.ts";
 import { below, jsonRequest } from "./json-request.ts";
+import { partsText, plain } from "./text.ts";
 import { factsOf, linkOf, messageOf } from "./words.ts";
 
-/** Milliseconds after which Alertmanager drops an alert whose end it was not told. */
+/** Milliseconds after which Alertmanager ends an alert by itself: one whose end was lost, and a test. */
 const LONGEST_MS = 30 * 86_400_000;
+const TEST_MS = 5 * 60_000;
 
 /** API v2. Alertmanager groups, repeats and silences by itself, so each alert goes there by itself. */
 export function formatAlertmanager(
@@ -15,22 +17,29 @@ export function formatAlertmanager(
 ): OutgoingRequest {
   const { project, kind } = notification;
   const message = messageOf(notification);
+  const end = now + (kind === "test" ? TEST_MS : LONGEST_MS);
   const alerts = notification.alerts.map((alert) => ({
     labels: labelsOf(alert, project.name, kind),
     annotations: {
-      summary: alert.why,
-      ...(message !== undefined && { description: message }),
+      summary: plain(alert.why, 500),
+      ...(message !== null && { description: message }),
       ...Object.fromEntries(
-        factsOf(alert).map(({ name, text }) => [name.toLowerCase().replaceAll(" ", "_"), text]),
+        factsOf(alert).map(({ name, parts }) => [name.toLowerCase().replaceAll(" ", "_"), partsText(parts)]),
       ),
     },
     startsAt: alert.fired_at,
-    endsAt: alert.resolved_at ?? new Date(now + LONGEST_MS).toISOString(),
+    endsAt: endOf(alert, end),
     generatorURL: linkOf(alert, baseUrl),
   }));
   const login = Buffer.from(`${username ?? ""}:${password ?? ""}`).toString("base64");
   const headers = username === undefined ? undefined : { authorization: `Basic ${login}` };
   return jsonRequest(below(url, "/api/v2/alerts"), alerts, headers);
+}
+
+/** Alertmanager refuses an end before the start. @param later end of an alert that fires, epoch ms */
+function endOf({ fired_at, resolved_at }: AlertFacts, later: number): string {
+  const end = resolved_at === null ? later : Date.parse(resolved_at);
+  return new Date(Math.max(end, Date.parse(fired_at))).toISOString();
 }
 
 /** They name an alert, so nothing that can change while it fires is among them. */

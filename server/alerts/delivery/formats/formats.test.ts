@@ -1,10 +1,6 @@
 import type { AlertEndpointTarget, AlertNotification } from "@plimsoll/protocol";
-import fc from "fast-check";
-import { Webhook } from "standardwebhooks";
 import { describe, expect, it } from "vitest";
-import { anyNotification } from "../../../testing/any-notification.ts";
 import { newSigningSecret } from "../stored-secrets.ts";
-import { formatEmail } from "./email.ts";
 import { formatDelivery } from "./index.ts";
 import { testNotification } from "./test-notification.ts";
 import { titleOf } from "./words.ts";
@@ -71,10 +67,10 @@ describe("a message", () => {
       "phantom@vm-3",
       "fix the build",
       "reviewer",
-      "168,000",
-      "160,000",
+      "168k of 200k tokens",
+      "ceiling 160k",
       "compacted",
-      "171,000",
+      "171k",
     ])
       if (kind !== "webhook") expect(text).toContain(part);
     expect(text).toContain("168,000 context tokens crossed the ceiling");
@@ -85,7 +81,7 @@ describe("a message", () => {
     "for %s says how long an alert lasted and what ended it",
     (kind) => {
       expect(format(kind, resolved).body.replaceAll("\\\\", "")).toContain(
-        "after 22 min: the condition is over",
+        "after 22 min: the condition no longer holds",
       );
     },
   );
@@ -104,21 +100,6 @@ describe("a message", () => {
       expect(format(kind, many).body).toMatch(/and 9\d\d more/);
     },
   );
-});
-
-describe("Standard Webhooks", () => {
-  it("is verified by the standard's own library with either secret", () => {
-    // The library compares the time of the attempt with the clock.
-    const request = formatDelivery(TARGETS.webhook, firing, { ...context, now: Date.now() });
-    for (const secret of SIGNING)
-      expect(new Webhook(secret).verify(request.body, { ...request.headers })).toMatchObject({
-        type: "alert.firing",
-        timestamp: firing.at,
-        data: { group: firing.group, alerts: [{ url: `${BASE}${alert.path}`, why: alert.why }] },
-      });
-    const changed = request.body.replace("phantom", "phantam");
-    expect(() => new Webhook(SIGNING[0]!).verify(changed, { ...request.headers })).toThrow();
-  });
 });
 
 describe("PagerDuty", () => {
@@ -176,150 +157,5 @@ describe("ntfy", () => {
       headers: { authorization: "Bearer tk" },
       json: { topic: "alerts", priority: 5, click: `${BASE}${alert.path}` },
     });
-  });
-});
-
-/** Texts anywhere in a value. */
-function textsOf(value: unknown): string[] {
-  if (typeof value === "string") return [value];
-  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsOf) : [];
-}
-
-const isWellFormed = (text: string) =>
-  !/[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/.test(text);
-
-describe("whatever an agent is called", () => {
-  // biome-ignore lint/suspicious/noExplicitAny: each test reads the JSON of one vendor
-  const check = (kind: keyof typeof TARGETS, holds: (json: any, body: string) => void) => {
-    fc.assert(
-      fc.property(anyNotification, (notification) => {
-        const { json, body, headers, url } = format(kind, notification);
-        for (const value of [...Object.values(headers), url]) expect(value).toMatch(/^[\x20-\x7e]*$/);
-        holds(json, body);
-      }),
-      { numRuns: 150 },
-    );
-  };
-
-  it("Slack gets blocks within its limits, and no mention, link or markup of others", () => {
-    check("slack", ({ text, blocks }, body) => {
-      expect(blocks.length).toBeLessThanOrEqual(50);
-      expect(text).not.toMatch(/[<>]/);
-      for (const { type, text: said, fields = [], elements = [] } of blocks) {
-        if (type === "header") expect(said.text.length).toBeLessThanOrEqual(150);
-        if (said)
-          expect(said).toMatchObject({ type: "plain_text", text: expect.stringMatching(/^.{1,3000}$/s) });
-        expect(fields.length).toBeLessThanOrEqual(10);
-        for (const field of fields) {
-          expect(field.type).toBe("plain_text");
-          expect(field.text.length).toBeLessThanOrEqual(2_000);
-        }
-        for (const { type: kind, text: link } of elements)
-          if (kind === "mrkdwn")
-            expect(link).toMatch(/^<https:\/\/plimsoll\.example\/[^\s<>|]*\|Open in Plimsoll>$/);
-      }
-      expect(textsOf(JSON.parse(body)).every(isWellFormed)).toBe(true);
-    });
-  });
-
-  it("Discord gets an embed within its limits, in which nothing is markup or a mention", () => {
-    check("discord", ({ embeds: [embed], allowed_mentions }) => {
-      expect(allowed_mentions).toEqual({ parse: [] });
-      expect(embed.title.length).toBeLessThanOrEqual(256);
-      expect(embed.description?.length ?? 0).toBeLessThanOrEqual(4_096);
-      expect(embed.fields.length).toBeLessThanOrEqual(25);
-      for (const { name, value } of embed.fields) {
-        expect(value.length).toBeGreaterThan(0);
-        expect(value.length).toBeLessThanOrEqual(1_024);
-        expect(name.length).toBeLessThanOrEqual(256);
-      }
-      const shown = [
-        embed.title,
-        embed.description ?? "",
-        ...embed.fields.map(({ value }: { value: string }) => value),
-      ];
-      expect(shown.join("").length).toBeLessThanOrEqual(6_000);
-      for (const text of shown) {
-        // Without escaped characters, and without the marks of the list, nothing is left that Discord would read.
-        const rest = text.replace(/\\./gs, "").replace(/^- /gm, "");
-        expect(rest).not.toMatch(/[*_~`|<>[\]()#@]/);
-        expect(isWellFormed(text)).toBe(true);
-      }
-    });
-  });
-
-  it("Teams gets a card below 28 KB, made of runs", () => {
-    check("teams", ({ attachments: [{ content }] }, body) => {
-      expect(Buffer.byteLength(body)).toBeLessThan(28 * 1_024);
-      for (const block of content.body) {
-        expect(block.type).toBe("RichTextBlock");
-        for (const { type, text } of block.inlines) {
-          expect(type).toBe("TextRun");
-          expect(text.length).toBeGreaterThan(0);
-        }
-      }
-      for (const { url } of content.actions) expect(url).toMatch(/^https:\/\/plimsoll\.example\//);
-    });
-  });
-
-  it("PagerDuty gets an event within its limits", () => {
-    check("pagerduty", ({ dedup_key, payload, links }, body) => {
-      expect(dedup_key.length).toBeLessThanOrEqual(255);
-      expect(payload.summary.length).toBeLessThanOrEqual(1_024);
-      expect(payload.summary.length).toBeGreaterThan(0);
-      expect(payload.source.length).toBeGreaterThan(0);
-      expect(Buffer.byteLength(body)).toBeLessThan(512 * 1_024);
-      for (const { href } of links) expect(href).toMatch(/^https:\/\/plimsoll\.example\//);
-    });
-  });
-
-  it("Opsgenie gets an alert within its limits", () => {
-    check("opsgenie", ({ message = "-", alias = "-", description = "", source, tags = [], note = "" }) => {
-      expect(message.length).toBeGreaterThan(0);
-      expect(message.length).toBeLessThanOrEqual(130);
-      expect(alias.length).toBeLessThanOrEqual(512);
-      expect(description.length).toBeLessThanOrEqual(15_000);
-      expect(note.length).toBeLessThanOrEqual(25_000);
-      expect(source.length).toBeLessThanOrEqual(100);
-      expect(tags.length).toBeLessThanOrEqual(20);
-    });
-  });
-
-  it("Alertmanager gets label names it allows, and no empty label", () => {
-    check("alertmanager", (alerts) => {
-      for (const { labels, endsAt, generatorURL } of alerts) {
-        for (const [name, value] of Object.entries(labels)) {
-          expect(name).toMatch(/^[a-zA-Z_][a-zA-Z0-9_]*$/);
-          expect(value).not.toBe("");
-        }
-        expect(Number.isNaN(Date.parse(endsAt))).toBe(false);
-        expect(generatorURL).toMatch(/^https:\/\/plimsoll\.example\//);
-      }
-    });
-  });
-
-  it("ntfy gets a message that it does not turn into an attachment", () => {
-    check("ntfy", ({ message, title }) => {
-      expect(Buffer.byteLength(message)).toBeLessThanOrEqual(4_096);
-      expect(title.length).toBeGreaterThan(0);
-      expect(isWellFormed(message)).toBe(true);
-    });
-  });
-
-  it("an e-mail has one line of subject, and no markup in its HTML but its own", () => {
-    fc.assert(
-      fc.property(anyNotification, (notification) => {
-        const { subject, html, messageId, references } = formatEmail(notification, BASE);
-        expect(subject).not.toMatch(/[\p{Cc}\u2028\u2029]/u);
-        expect(subject.length).toBeLessThanOrEqual(200);
-        const tags = [...html.matchAll(/<\/?([a-z0-9]*)/gi)].map(([, tag]) => tag);
-        const own = ["", "html", "body", "h1", "h2", "p", "table", "tr", "th", "td", "a"];
-        expect(tags.filter((tag) => !own.includes(tag!))).toEqual([]);
-        for (const [, href] of html.matchAll(/href="([^"]*)"/g))
-          expect(href).toMatch(/^https:\/\/plimsoll\.example\//);
-        for (const id of [messageId, references]) expect(id).toMatch(/^<[0-9a-f]{32}@plimsoll\.invalid>$/);
-      }),
-      { numRuns: 150 },
-    );
   });
 });

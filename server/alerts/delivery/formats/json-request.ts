@@ -12,5 +12,10 @@ export const jsonRequest = (
   body: JSON.stringify(body),
 });
 
-/** An address below another one, whose own path is kept. */
-export const below = (url: string, path: string): string => `${url.replace(/\/+$/, "")}${path}`;
+/** An address below another one, whose own path and query are kept. */
+export function below(url: string, path: string, query: Readonly<Record<string, string>> = {}): string {
+  const address = new URL(url);
+  address.pathname = `${address.pathname.replace(/\/+$/, "")}${path}`;
+  for (const [name, value] of Object.entries(query)) address.searchParams.set(name, value);
+  return address.href;
+}

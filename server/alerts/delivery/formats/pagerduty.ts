@@ -1,22 +1,25 @@
-import type { AlertNotification, TargetOf } from "@plimsoll/protocol";
+import type { AlertFacts, AlertNotification, TargetOf } from "@plimsoll/protocol";
 import type { OutgoingRequest } from "../send-request.ts";
 import { groupDigest } from "./group-digest.ts";
 import type { FormatContext } from "./index.ts";
 import { below, jsonRequest } from "./json-request.ts";
+import { cut, partsText, plain } from "./text.ts";
 import {
-  alertLine,
-  cut,
+  alertParts,
   factsOf,
+  fitAlerts,
+  isSingle,
+  type ListedAlerts,
   linkOf,
   messageOf,
-  moreText,
+  nameOf,
   placeOf,
   severityOf,
-  titleOf,
+  summaryOf,
 } from "./words.ts";
 
 /** PagerDuty's limits in characters, and alerts and links of one event. */
-const MOST = { summary: 1_024, source: 255, alerts: 20 };
+const MOST = { summary: 1_024, source: 255, link: 200, alerts: 20 };
 
 const ACTION = {
   firing: "trigger",
@@ -32,35 +35,36 @@ export function formatPagerduty(
   notification: AlertNotification,
   { baseUrl }: FormatContext,
 ): OutgoingRequest {
-  const { kind, alerts, omitted, project, at } = notification;
-  const message = messageOf(notification);
-  const listed = alerts.slice(0, MOST.alerts);
+  const { kind, alerts, project, at } = notification;
   const [first] = alerts;
-  const more = moreText(omitted + alerts.length - listed.length);
-  const single = alerts.length === 1 && first !== undefined;
-  const details = single
-    ? Object.fromEntries(factsOf(first).map(({ name, text }) => [name, text]))
-    : { Alerts: [...listed.map(alertLine), ...(more === "" ? [] : [more])] };
-  const event = {
+  const event = fitAlerts(notification, MOST.alerts, (list) => ({
     routing_key,
     event_action: ACTION[kind],
     dedup_key: `plimsoll-${groupDigest(notification)}`,
     payload: {
-      summary: cut(titleOf(notification), MOST.summary),
-      source: cut((first && placeOf(first)) || project.name, MOST.source),
+      summary: cut(summaryOf(notification), MOST.summary),
+      source: cut((first && placeOf(first)) || plain(project.name) || "Plimsoll", MOST.source),
       severity: severityOf(notification),
       timestamp: first?.fired_at ?? at,
-      component: first?.subject.harness ?? undefined,
+      component: plain(first?.subject.harness ?? "") || undefined,
       class: first?.condition,
-      group: project.name,
-      custom_details: { ...(message !== undefined && { Message: message }), ...details },
+      group: plain(project.name) || undefined,
+      custom_details: detailsOf(notification, list),
     },
-    links: listed.map((alert) => ({
+    links: list.listed.map((alert: AlertFacts) => ({
       href: linkOf(alert, baseUrl),
-      text: cut(placeOf(alert) || "Plimsoll", 200),
+      text: cut(nameOf(alert), MOST.link),
     })),
     client: "Plimsoll",
     client_url: baseUrl,
-  };
+  }));
   return jsonRequest(below(url, "/v2/enqueue"), event);
+}
+
+function detailsOf(notification: AlertNotification, { listed, more }: ListedAlerts) {
+  const message = messageOf(notification);
+  const facts = isSingle(notification)
+    ? Object.fromEntries(listed.flatMap(factsOf).map(({ name, parts }) => [name, partsText(parts)]))
+    : { Alerts: [...listed.map((alert) => partsText(alertParts(alert))), ...(more === "" ? [] : [more])] };
+  return { ...(message !== null && { Message: message }), ...facts };
 }

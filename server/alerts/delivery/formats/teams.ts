@@ -2,20 +2,22 @@ import type { AlertNotification, TargetOf } from "@plimsoll/protocol";
 import type { OutgoingRequest } from "../send-request.ts";
 import type { FormatContext } from "./index.ts";
 import { jsonRequest } from "./json-request.ts";
+import { cut, partsText } from "./text.ts";
 import {
-  alertLine,
-  cut,
+  alertParts,
   factsOf,
+  fitAlerts,
   isOver,
+  isSingle,
+  type ListedAlerts,
   linkOf,
   messageOf,
-  moreText,
   severityOf,
   titleOf,
 } from "./words.ts";
 
-/** Teams refuses messages above 28 KB. */
-const MOST = { title: 300, message: 2_000, text: 500, alerts: 10 };
+/** Teams refuses messages above 28 KB. The texts are limited in characters. */
+const MOST = { title: 300, message: 2_000, text: 600, alerts: 20, bytes: 24_000 };
 
 const COLOUR = { critical: "Attention", warning: "Warning", info: "Accent" } as const;
 
@@ -25,36 +27,46 @@ export function formatTeams(
   notification: AlertNotification,
   { baseUrl }: FormatContext,
 ): OutgoingRequest {
-  const { alerts, omitted } = notification;
+  const content = fitAlerts(
+    notification,
+    MOST.alerts,
+    (list) => cardOf(notification, baseUrl, list),
+    (card) => Buffer.byteLength(JSON.stringify(card)) <= MOST.bytes,
+  );
+  const attachment = { contentType: "application/vnd.microsoft.card.adaptive", contentUrl: null, content };
+  return jsonRequest(url, { type: "message", attachments: [attachment] });
+}
+
+function cardOf(notification: AlertNotification, baseUrl: string, { listed, more }: ListedAlerts) {
   const message = messageOf(notification);
-  const listed = alerts.slice(0, MOST.alerts);
-  const [first] = alerts;
-  const more = moreText(omitted + alerts.length - listed.length);
   const color = isOver(notification) ? "Good" : COLOUR[severityOf(notification)];
-  const body = [
-    line({ text: cut(titleOf(notification), MOST.title), weight: "Bolder", size: "Medium", color }),
-    ...(message === undefined ? [] : [line({ text: cut(message, MOST.message) })]),
-    ...(alerts.length === 1
-      ? factsOf(first!).map(({ name, text }) =>
-          line({ text: `${name}: `, weight: "Bolder" }, { text: cut(text, MOST.text) }),
-        )
-      : listed.map((alert) => line({ text: cut(alertLine(alert), MOST.text) }))),
-    ...(more === "" ? [] : [line({ text: more, isSubtle: true })]),
-  ];
-  const content = {
+  return {
     $schema: "http://adaptivecards.io/schemas/adaptive-card.json",
     type: "AdaptiveCard",
     version: "1.4",
     msteams: { width: "Full" },
-    body,
-    actions:
-      first === undefined
-        ? []
-        : [{ type: "Action.OpenUrl", title: "Open in Plimsoll", url: linkOf(first, baseUrl) }],
+    body: [
+      line({ text: literal(titleOf(notification), MOST.title), weight: "Bolder", size: "Medium", color }),
+      ...(message === null ? [] : [line({ text: literal(message, MOST.message) })]),
+      ...(isSingle(notification)
+        ? listed
+            .flatMap(factsOf)
+            .map(({ name, parts }) =>
+              line({ text: `${name}: `, weight: "Bolder" }, { text: literal(partsText(parts), MOST.text) }),
+            )
+        : listed.map((alert) => line({ text: literal(partsText(alertParts(alert)), MOST.text) }))),
+      ...(more === "" ? [] : [line({ text: more, isSubtle: true })]),
+    ],
+    actions: listed.slice(0, 1).map((alert) => ({
+      type: "Action.OpenUrl",
+      title: "Open in Plimsoll",
+      url: linkOf(alert, baseUrl),
+    })),
   };
-  const attachment = { contentType: "application/vnd.microsoft.card.adaptive", contentUrl: null, content };
-  return jsonRequest(url, { type: "message", attachments: [attachment] });
 }
+
+/** Teams may replace `{{DATE(…)}}` in a run. */
+const literal = (text: string, most: number) => cut(text.replace(/\{(?=\{)/g, "{ "), most);
 
 interface Run {
   text: string;
