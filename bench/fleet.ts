@@ -24,6 +24,8 @@ const WINDOW = 200_000;
 const COMPACT_AT = 0.78;
 const RESTART_EVERY = 4;
 const ALPHABET = "0123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
+/** How the names of harness instances begin. */
+export const FLEET_HARNESS = "claude-code@vm-";
 /** Harness instances. Connections share them if there are more connections. */
 const HARNESSES = 16;
 
@@ -66,7 +68,7 @@ export class Fleet {
     for (let index = 0; index < Math.max(shape.sessions, shape.connections); index++) {
       const connection = index % shape.connections;
       this.#slots[connection]!.push({
-        harness: `claude-code@vm-${shape.oneSession ? 0 : connection % HARNESSES}`,
+        harness: `${FLEET_HARNESS}${shape.oneSession ? 0 : connection % HARNESSES}`,
         thorough: connection % 2 === 0,
         session: "",
         agents: [],

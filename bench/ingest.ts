@@ -37,7 +37,7 @@ export function busyFleet(connections: number, turns: number, seed: number): Fle
 }
 
 /** A row's load; what it leaves out is as in `ingest.batch`. */
-interface LoadShape
+export interface LoadShape
   extends Partial<Pick<Job, "traffic" | "batch" | "requests" | "counted" | "patience" | "interval">> {
   fleet?: Partial<FleetShape>;
   unit?: string;
@@ -50,13 +50,14 @@ interface LoadShape
 
 /** One session. Each connection has a part of it, and an agent has a turn every 5 s, as elsewhere. */
 const AGENTS_5000 = { sessions: CONNECTIONS, agents: 5_000 / CONNECTIONS, oneSession: true, spacing: 8 };
-const AGENTS_1000 = { sessions: 1_000, agents: 1 };
+/** All turns are of the last 15 minutes: older ones start no alert. */
+export const AGENTS_1000 = { sessions: 1_000, agents: 1, spacing: 300 };
 const SESSIONS_5000 = { sessions: 5_000, agents: 1 };
 /** Seconds between two turns of an agent at work. */
 const TURN_EVERY = 5;
 
 /** What so many agents at work send: a request a second over each connection. */
-function atWork(agents: number, fleet: Partial<FleetShape>): LoadShape {
+export function atWork(agents: number, fleet: Partial<FleetShape>): LoadShape {
   const batch = agents / TURN_EVERY / CONNECTIONS;
   const counted = 2 * COUNTED;
   const requests = (CONNECTIONS * (WARM_UP + 2 * counted)) / 1_000;
@@ -226,7 +227,7 @@ function targetsOf(servers: readonly BenchServer[], keys: readonly string[]): Lo
   }));
 }
 
-function jobOf(shape: LoadShape, seed: number, targets: LoadTarget[]): Job {
+export function jobOf(shape: LoadShape, seed: number, targets: LoadTarget[]): Job {
   const batch = shape.batch ?? BATCH;
   return {
     targets,

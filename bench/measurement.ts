@@ -62,6 +62,8 @@ const ROWS: readonly Row[] = [
   { name: "read.overview", goal: "p95 < 50 ms, growth to 10M < 1.2x" },
   { name: "read.sessions", goal: "p95 < 50 ms, growth to 10M < 1.2x" },
   { name: "live.latency", goal: "p95 < 300 ms" },
+  { name: "alerts.webhook", goal: "p95 < 1 s" },
+  { name: "alerts.webhook_full", goal: "" },
   { name: "policy.push", goal: "< 1 s to 1,000 harnesses" },
   { name: "policy.connections", goal: "10,000 streams" },
   { name: "replay.turns", goal: "< 5 s" },

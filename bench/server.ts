@@ -69,11 +69,12 @@ export async function startServer(options: {
   /** Folder for a CPU profile, written when the server stops. */
   profile?: string | undefined;
   command?: LaunchOptions["command"];
+  env?: Readonly<Record<string, string>>;
 }): Promise<BenchServer> {
-  const { home, pages, profile, command } = options;
+  const { home, pages, profile, command, env } = options;
   const server = await launchServer({
     home: home.path,
-    env: { PLIMSOLL_PAGES: pages ? "on" : "off" },
+    env: { ...env, PLIMSOLL_PAGES: pages ? "on" : "off" },
     nodeFlags: profile === undefined ? [] : ["--cpu-prof", "--cpu-prof-dir", profile],
     command,
   });

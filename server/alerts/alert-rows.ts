@@ -96,10 +96,13 @@ export interface AlertGroupRow {
 const SELECT = `SELECT ${alerts.select("t")}, t.acknowledged_by AS "acknowledgedBy" FROM alerts t WHERE t.project_id = $1`;
 const OPEN_ALERTS = `${SELECT} AND t.resolved_at IS NULL`;
 const ALERTS_BY_ID = `${SELECT} AND t.id = ANY($2::uuid[])`;
-const ENDED_ALERTS = `${SELECT} AND t.fired_at IS NOT NULL AND t.resolved_at IS NOT NULL
-  AND ($2::uuid IS NULL OR t.rule_id = $2::uuid) AND ($3::uuid IS NULL OR t.session_id = $3::uuid)
+// A condition that may be absent would keep a cached plan from using the index of sessions.
+const endedAlerts = (session: string) => `${SELECT} AND t.fired_at IS NOT NULL AND t.resolved_at IS NOT NULL
+  AND ($2::uuid IS NULL OR t.rule_id = $2::uuid) AND ${session}
   AND ($4::float8 IS NULL OR (t.fired_at, t.id) < (to_timestamp($4::float8 / 1000), $5::uuid))
 ORDER BY t.fired_at DESC, t.id DESC LIMIT $6::int4`;
+const ENDED_ALERTS = endedAlerts("$3::uuid IS NULL");
+const ENDED_OF_SESSION = endedAlerts("t.session_id = $3::uuid");
 const ALL_GROUPS = `SELECT ${groups.select("t")} FROM alert_groups t WHERE t.project_id = $1`;
 const ACKNOWLEDGEMENTS = `
 SELECT id, acknowledged_by AS "by" FROM alerts
@@ -138,7 +141,8 @@ export async function readEndedAlerts(
 ): Promise<OpenAlert[]> {
   const { firedAt, id } = before ?? { firedAt: null, id: null };
   const values = [projectId, rule ?? null, session ?? null, firedAt, id, limit];
-  return (await sql.query<Record<string, unknown>>(ENDED_ALERTS, ...values)).map(alertOf);
+  const statement = session === undefined ? ENDED_ALERTS : ENDED_OF_SESSION;
+  return (await sql.query<Record<string, unknown>>(statement, ...values)).map(alertOf);
 }
 
 /** Who acknowledged the open alerts, by id. */

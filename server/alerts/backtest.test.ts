@@ -24,6 +24,7 @@ const turn = (minute: number, tokens: number, more: object = {}) => ({
   usage: { input_tokens: tokens },
   ...more,
 });
+const own = { harness: "own@three", session: "lines of its own" };
 const compacted = (minute: number, before: number, after: number) => ({
   ...base,
   id: `c${minute}`,
@@ -50,6 +51,18 @@ beforeAll(async () => {
     turn(8, 2_600),
     { ...base, id: "e", type: "session", at: START + 20 * MINUTE, status: "ended" },
     turn(0, 5_000, { session: "other", harness: "ouroboros@two" }),
+    // This harness says that its line is at 6,000 tokens, before its first turn.
+    ...[4_000, 5_500, 5_900].map((tokens, minute) => turn(minute, tokens, own)),
+    {
+      ...own,
+      id: "line",
+      type: "threshold_crossed",
+      at: START - 30_000,
+      threshold: "ceiling",
+      direction: "down",
+      threshold_tokens: 6_000,
+      context_tokens: 4_000,
+    },
   );
   policy = await PolicyBook.read(queriesOf(alerts.ingest), 1);
   backtests = new AlertBacktests(alerts.ingest.databaseUrl);
@@ -109,6 +122,12 @@ describe("a backtest", () => {
     expect(await minutes({ condition: { type: "load", at_least: 1.25 } })).toEqual([[7, 20]]);
   });
 
+  it("measures levels against the line that the harness reported", async () => {
+    const scope = { family: "own" };
+    expect(await minutes({ scope, condition: { type: "load", at_least: 0.9, turns: 1 } })).toEqual([[1]]);
+    expect(await minutes({ scope, condition: { type: "load", at_least: 0.99, turns: 1 } })).toEqual([]);
+  });
+
   it("finds boundaries, for the time that they count as present", async () => {
     const [first, ...others] = await minutes({ condition: { type: "small_reclaim", below_tokens: 50 } });
     expect(others).toEqual([]);
@@ -120,7 +139,7 @@ describe("a backtest", () => {
   it("examines the span and the scope alone", async () => {
     const condition = { type: "tokens", at_least: 2_000 } as const;
     expect(await minutes({ condition }, { from: START, to: START + 6 * MINUTE })).toEqual([[2, 4]]);
-    expect(await run({ condition, scope: {} })).toMatchObject({ count: 3, examined: { agents: 2 } });
+    expect(await run({ condition, scope: {} })).toMatchObject({ count: 4, examined: { agents: 3 } });
     expect(await run({ condition, scope: { family: "nobody" } })).toMatchObject({ count: 0, complete: true });
   });
 

@@ -15,6 +15,7 @@ import { readTurnsBetween } from "../history/read-turns.ts";
 import { readAcknowledgements } from "../policy/acknowledgements.ts";
 import type { PolicyBook } from "../policy/policy-book.ts";
 import { arrayLiteral } from "../store/binary-arrays.ts";
+import { REPORTED_CROSSINGS } from "../store/codes.ts";
 import { levelOf, type TurnRow } from "../store/turns.ts";
 import { iso, type Span } from "../telemetry/reader.ts";
 import { readsBoundaries } from "./judge-agents.ts";
@@ -59,7 +60,9 @@ FROM boundaries b WHERE b.project_id = $1 AND b.agent_id = ANY($2::uuid[])
   AND b.at >= ${time("$3")} AND b.at < ${time("$4")} ORDER BY b.at, b.id`;
 // Also those of before: an agent may be above its line when the span begins.
 const CROSSINGS = `
-SELECT c.agent_id AS agent, c.threshold, c.up, ${ms("c.at")} AS at FROM crossings c
+SELECT c.agent_id AS agent, c.threshold, c.up, ${ms("c.at")} AS at,
+  CASE WHEN c.origin = ANY('{${REPORTED_CROSSINGS.join(",")}}'::int4[]) THEN c.threshold_tokens END AS "reportedTokens"
+FROM crossings c
 WHERE c.project_id = $1 AND c.agent_id = ANY($2::uuid[]) AND c.at < ${time("$3")} ORDER BY c.at, c.id`;
 const MODELS = "SELECT id, name FROM models WHERE project_id = $1";
 
@@ -78,6 +81,7 @@ interface StoredCrossing {
   threshold: string;
   up: boolean;
   at: number;
+  reportedTokens: number | null;
 }
 
 export interface BacktestInput {
@@ -124,12 +128,13 @@ export async function backtest({
     for (const agent of batch) {
       const { items, levels } = records.get(agent.number)!;
       const timeline = policy.timelineOf(agent.harness, acks.get(agent.harness)!.acks);
-      const simulation = new AgentSimulation(
-        rule.condition as AgentCondition,
-        loaded.timing,
+      const simulation = new AgentSimulation({
+        condition: rule.condition as AgentCondition,
+        timing: loaded.timing,
         timeline,
-        !readsBoundaries(loaded),
-      );
+        endsWithWindow: !readsBoundaries(loaded),
+        model: agent.model ?? undefined,
+      });
       for (const item of items) simulation.add(item);
       const ended = agent.endedAt !== null && agent.endedAt < span.to;
       for (const firing of simulation.end(ended ? agent.endedAt! : span.to, ended))
@@ -238,8 +243,10 @@ function levelItem(turn: TurnRow, models: ReadonlyMap<number, string>): Recorded
   };
 }
 
-const crossingItem = ({ threshold, up, at }: StoredCrossing): RecordedItem[] =>
-  isThreshold(threshold) ? [{ type: "crossing", threshold, up, at }] : [];
+const crossingItem = ({ threshold, up, at, reportedTokens }: StoredCrossing): RecordedItem[] =>
+  isThreshold(threshold)
+    ? [{ type: "crossing", threshold, up, at, reportedTokens: reportedTokens ?? undefined }]
+    : [];
 
 function boundaryItem({ id, type, at, before, after, detail }: StoredBoundary): RecordedItem {
   const boundary = {

@@ -13,6 +13,7 @@ import {
 } from "./lease.ts";
 import { Look } from "./look.ts";
 import { OpenAlerts } from "./open-alerts.ts";
+import { type LookWork, pauseAfterLook } from "./pause-after-look.ts";
 import { RuleBook } from "./rule-book.ts";
 import { trimAlerts } from "./trim-alerts.ts";
 import { writeLook } from "./write-look.ts";
@@ -32,11 +33,6 @@ export interface EvaluatorOptions {
 
 /** Milliseconds between two looks at what only time changes. Less than the lease, which each look renews. */
 export const TICK_MS = 2_000;
-/** Least milliseconds between two looks. */
-const LEAST_PAUSE_MS = 50;
-/** A look that took so many milliseconds is followed by a pause of as many times that, so that rules cost a share of one core. */
-const PAUSE_FACTOR = 19;
-const MOST_PAUSE_MS = 10_000;
 /** The lease is renewed in a longer pause. */
 const RENEW_EVERY_MS = EVALUATOR_LEASE_MS / 3;
 /** After a change of the rules, live agents are looked at again: a commit that did not see the change may come later. */
@@ -44,6 +40,8 @@ const LOOK_AGAIN_MS = 5_000;
 
 /** Milliseconds between two looks for history that is too old. */
 const TRIM_EVERY_MS = 600_000;
+
+const NO_WORK: LookWork = { agents: 0, counted: 0, changed: 0, open: 0 };
 
 const PROJECT = `
 SELECT name, alerting, alert_revision AS revision, (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now
@@ -71,6 +69,8 @@ interface Held {
 export class Evaluator {
   readonly #options: EvaluatorOptions;
   #held: Held | undefined;
+  /** Of the last look. */
+  #work = NO_WORK;
   #running: Promise<void> | undefined;
   #woken = false;
   #endPause: (() => void) | undefined;
@@ -110,8 +110,8 @@ export class Evaluator {
 
   async #run(): Promise<void> {
     while (!this.#closed) {
-      const started = performance.now();
       this.#woken = false;
+      this.#work = NO_WORK;
       let next: number | undefined;
       try {
         next = await this.look();
@@ -126,9 +126,7 @@ export class Evaluator {
       }
       // Another process evaluates, or nothing is left. The next sweep wakes this evaluator.
       if (next === undefined) return;
-      const took = performance.now() - started;
-      const least = Math.min(MOST_PAUSE_MS, Math.max(LEAST_PAUSE_MS, took * PAUSE_FACTOR));
-      await this.#pause(least, next).catch(() => {
+      await this.#pause(pauseAfterLook(this.#work), next).catch(() => {
         // The next look acquires the lease, or finds that another process has it.
         this.#held = undefined;
       });
@@ -205,6 +203,7 @@ export class Evaluator {
       decidesAll: isNew || isChanged || held.book.silencesChanged(held.tickedAt, now),
     });
     const plan = await look.plan();
+    this.#work = plan.work;
     if (!plan.isEmpty || isTick) {
       await writers.transaction((sql) => writeLook(sql, held.lease, plan, project));
       if (isTick) held.tickedAt = now;

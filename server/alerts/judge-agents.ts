@@ -4,12 +4,14 @@ import {
   type AlertSighting,
   findInAgent,
   isNews,
+  leastTurnsAfterBoundary,
 } from "@plimsoll/protocol";
 import type { OpenAlert } from "./alert-rows.ts";
+import { holdingRules } from "./condition-chains.ts";
 import { boundariesOf, levelOf, whyOf } from "./describe-alert.ts";
-import { alertKey, type JudgedSubject } from "./plan-look.ts";
+import type { JudgedSubject } from "./plan-look.ts";
 import { isSilent, type SeenAgent } from "./read-agents.ts";
-import type { LoadedRule, RuleBook } from "./rule-book.ts";
+import { type LoadedRule, type RuleBook, selects } from "./rule-book.ts";
 
 /** Conditions on what happens over time: a new window does not end them. */
 const ACROSS_WINDOWS: readonly AlertConditionType[] = [
@@ -33,6 +35,13 @@ export function boundariesNeeded(rules: readonly LoadedRule[]): number {
   }, LEAST_BOUNDARIES);
 }
 
+/** Boundaries between which the rules count turns. */
+export function boundariesCounted(rules: readonly LoadedRule[]): number {
+  return rules.reduce((most, { rule: { condition } }) => {
+    return condition.type === "thrash" ? Math.max(most, condition.boundaries) : most;
+  }, 0);
+}
+
 /** As many as a message lists, and those that a burst of others may hide. */
 const LEAST_BOUNDARIES = 8;
 /** A rule about boundaries an hour counts others as well. */
@@ -40,44 +49,46 @@ const MOST_BOUNDARIES = 80;
 
 /**
  * Whether the turns of an agent must be counted. More turns never make a rule hold, so only a new boundary or an open alert asks
- * for it.
+ * for it, and only while the agent has had few turns since the boundary.
  * @param counted the newest boundary at which the turns were counted, by agent
  */
 export function needsTurnTimes(
   rules: readonly LoadedRule[],
   { id, sight }: SeenAgent,
-  alerted: ReadonlySet<string>,
+  alerted: { has(agentId: string): boolean },
   counted: { get(agentId: string): string | undefined },
 ): boolean {
   const newest = sight.boundaries[0];
   if (newest === undefined || (counted.get(id) === newest.id && !alerted.has(id))) return false;
+  const atLeast = leastTurnsAfterBoundary(sight);
   return rules.some(({ rule: { condition } }) => {
-    return condition.type === "thrash" && sight.boundaries.length >= condition.boundaries;
+    if (condition.type !== "thrash" || sight.boundaries.length < condition.boundaries) return false;
+    return atLeast <= condition.within_turns;
   });
 }
 
 /** What the rules about agents see of one of them. */
 export interface AgentsJudge {
   book: RuleBook;
-  /** Open alerts by `alertKey`, and the ids of their agents. */
-  open: ReadonlyMap<string, OpenAlert>;
-  alerted: ReadonlySet<string>;
+  /** Open alerts by the id of their agent. */
+  open: ReadonlyMap<string, readonly OpenAlert[]>;
   /** The database's time in epoch ms. */
   now: number;
 }
 
-/** Judges an agent by every rule that selects it. Most rules find nothing: then no key is made and nothing is looked up. */
-export function* judgeAgent(
-  { book, open, alerted, now }: AgentsJudge,
-  agent: SeenAgent,
-): Generator<JudgedSubject> {
-  const hasAlerts = alerted.has(agent.id);
-  for (const rule of book.matching("agent", scopeOf(agent))) {
-    const known = hasAlerts ? open.get(alertKey(rule.id, subjectOf(rule, agent))) : undefined;
-    const sighting = sightingOf(rule, agent, known, now);
-    if (known === undefined && sighting.verdict !== "met") continue;
-    yield judged(rule, agent, sighting);
+/** Judges the open alerts of an agent, and every rule whose condition holds for it. */
+export function* judgeAgent({ book, open, now }: AgentsJudge, agent: SeenAgent): Generator<JudgedSubject> {
+  const facts = scopeOf(agent);
+  const known = new Set<LoadedRule>();
+  for (const { ruleId, subject } of open.get(agent.id) ?? []) {
+    const rule = book.byId.get(ruleId);
+    if (rule?.kind !== "agent" || subject !== subjectOf(rule, agent) || !selects(rule, facts)) continue;
+    known.add(rule);
+    yield judged(rule, agent, sightingOf(rule, agent, now));
   }
+  if (agent.ended || isSilent(agent, now)) return;
+  for (const { rule, finding } of holdingRules(book.chainsFor(facts), agent.sight, now))
+    if (!known.has(rule) && isNews(finding)) yield judged(rule, agent, { verdict: "met", at: finding.at });
 }
 
 /** How an open alert ends whose agent was looked at and not judged for it; undefined if it goes on. */
@@ -91,7 +102,7 @@ export function endOf(
   if (isSilent(agent, now)) return undefined;
   const rule = book.byId.get(alert.ruleId);
   if (rule === undefined) return undefined;
-  if (!book.matching("agent", scopeOf(agent)).includes(rule)) return "rule_changed";
+  if (!selects(rule, scopeOf(agent))) return "rule_changed";
   return alert.subject === subjectOf(rule, agent) ? undefined : "window_ended";
 }
 
@@ -106,17 +117,12 @@ const scopeOf = ({ harness, session, name, model, kind }: SeenAgent) => ({
 const subjectOf = (rule: LoadedRule, { id, sight }: SeenAgent): string =>
   readsBoundaries(rule) ? `agent/${id}` : `agent/${id}/${sight.window}`;
 
-function sightingOf(
-  { rule }: LoadedRule,
-  agent: SeenAgent,
-  known: OpenAlert | undefined,
-  now: number,
-): AlertSighting {
+/** What the rule of an open alert sees. */
+function sightingOf({ rule }: LoadedRule, agent: SeenAgent, now: number): AlertSighting {
   if (agent.ended) return SESSION_ENDED;
   if (isSilent(agent, now)) return SILENT;
-  const finding = findInAgent(rule.condition as AgentCondition, agent.sight, known !== undefined, now);
-  const counts = finding.holds && (known !== undefined || isNews(finding));
-  return counts ? { verdict: "met", at: finding.at } : BELOW;
+  const { holds, at } = findInAgent(rule.condition as AgentCondition, agent.sight, true, now);
+  return holds ? { verdict: "met", at } : BELOW;
 }
 
 const SESSION_ENDED: AlertSighting = { verdict: "over", reason: "session_ended" };

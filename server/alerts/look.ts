@@ -6,10 +6,18 @@ import { slotOf } from "../store/buckets.ts";
 import { LIVE_FOR } from "../telemetry/reader.ts";
 import type { OpenAlert } from "./alert-rows.ts";
 import { decideGroups, type GroupsPlan } from "./decide-groups.ts";
-import { boundariesNeeded, endOf, judgeAgent, needsTurnTimes, readsBoundaries } from "./judge-agents.ts";
+import {
+  boundariesCounted,
+  boundariesNeeded,
+  endOf,
+  judgeAgent,
+  needsTurnTimes,
+  readsBoundaries,
+} from "./judge-agents.ts";
 import { judgeSubjects } from "./judge-subjects.ts";
 import type { EvaluatorLease } from "./lease.ts";
 import type { OpenAlerts } from "./open-alerts.ts";
+import type { LookWork } from "./pause-after-look.ts";
 import { alertKey, endAlert, type JudgedSubject, type LookPlan, planLook } from "./plan-look.ts";
 import {
   type AgentsSource,
@@ -62,6 +70,7 @@ export interface WrittenLook {
   /** Whether no rule and no alert is left. */
   finished: boolean;
   isEmpty: boolean;
+  work: LookWork;
 }
 
 /** One evaluation of the rules of a project. Reads and plans; writes nothing. */
@@ -93,6 +102,7 @@ export class Look {
       alerts,
       groups,
       signals.map(({ id }) => id),
+      agents,
     );
   }
 
@@ -110,7 +120,7 @@ export class Look {
 
   async #judgeAgents(agents: readonly SeenAgent[]): Promise<JudgedSubject[]> {
     const { book, open, now } = this.#input;
-    const judge = { book, open: open.byKey, alerted: open.agents, now };
+    const judge = { book, open: open.byAgent, now };
     const judged: JudgedSubject[] = [];
     let sliceEnds = performance.now() + SLICE_MS;
     for (const agent of agents) {
@@ -155,10 +165,10 @@ export class Look {
     }
     if (!rules.some(readsBoundaries)) return agents;
     await addBoundaries(source, agents, boundariesNeeded(rules));
-    const alerted = open.agents;
+    const alerted = open.byAgent;
     const counting = agents.filter((agent) => needsTurnTimes(rules, agent, alerted, open.counted));
     for (const { id, sight } of counting) open.counted.set(id, sight.boundaries[0]!.id);
-    if (counting.length > 0) await addTurnTimes(source, counting);
+    if (counting.length > 0) await addTurnTimes(source, counting, boundariesCounted(rules));
     return agents;
   }
 
@@ -219,7 +229,12 @@ export class Look {
     return decideGroups({ project, book, alerts, groups: open.groups, touched, newId: uuid, now });
   }
 
-  #written(alerts: LookPlan, groups: GroupsPlan, signals: readonly string[]): WrittenLook {
+  #written(
+    alerts: LookPlan,
+    groups: GroupsPlan,
+    signals: readonly string[],
+    agents: readonly SeenAgent[],
+  ): WrittenLook {
     const { book, open } = this.#input;
     const memory = new Map(open.groups);
     for (const group of groups.changed) memory.set(group.key, group);
@@ -240,7 +255,13 @@ export class Look {
       signals,
     ];
     const isEmpty = !finished && changes.every(({ length }) => length === 0);
-    return { alerts, groups, signals, forgotten, finished, isEmpty };
+    const work = {
+      agents: agents.length,
+      counted: agents.filter(({ sight }) => sight.turnTimes !== undefined).length,
+      changed: alerts.changed.length + alerts.removed.length,
+      open: after.size,
+    };
+    return { alerts, groups, signals, forgotten, finished, isEmpty, work };
   }
 }
 

@@ -35,9 +35,17 @@ export class OpenAlerts {
     return new OpenAlerts(alerts, groups);
   }
 
-  /** Ids of the agents with open alerts. */
-  get agents(): Set<string> {
-    return new Set([...this.byKey.values()].flatMap(({ place }) => place.agentId ?? []));
+  /** Open ones of agents, by the id of the agent. */
+  get byAgent(): Map<string, OpenAlert[]> {
+    const byAgent = new Map<string, OpenAlert[]>();
+    for (const alert of this.byKey.values()) {
+      const { agentId } = alert.place;
+      if (agentId === undefined) continue;
+      const others = byAgent.get(agentId);
+      if (others === undefined) byAgent.set(agentId, [alert]);
+      else others.push(alert);
+    }
+    return byAgent;
   }
 
   async readAcknowledgements(sql: Pick<Sql, "query">, projectId: number): Promise<void> {

@@ -215,12 +215,18 @@ function seenBoundary({
   };
 }
 
-/** Adds the times of the turns since the oldest of the latest boundaries. Call it for the few agents that need them. */
+/**
+ * Adds the times of the turns since one of the latest boundaries. Call it for the few agents that need them.
+ * @param boundaries the last of them that matters, counted from the newest
+ */
 export async function addTurnTimes(
   { sql, projectId, now }: AgentsSource,
   agents: readonly SeenAgent[],
+  boundaries: number,
 ): Promise<void> {
-  const from = Math.min(...agents.map(({ sight }) => sight.boundaries.at(-1)?.at ?? now));
+  const from = Math.min(
+    ...agents.map(({ sight }) => sight.boundaries.slice(0, boundaries).at(-1)?.at ?? now),
+  );
   const times = new Map(agents.map(({ number }) => [number, [] as number[]]));
   const active = agents.map(({ number, harness }) => ({ number, harness, blocks: 1 }));
   const span = { from, to: now + HOUR_MS };

@@ -73,4 +73,5 @@ const viewOf = (alert: OpenAlert): Omit<AlertView, "muted"> => ({
   ...alertFacts(alert),
   phase: alert.state.phase as AlertView["phase"],
   session_id: alert.place.sessionId ?? null,
+  agent_id: alert.place.agentId ?? null,
 });

@@ -13,6 +13,7 @@ import {
 } from "@plimsoll/protocol";
 import { LRUCache } from "lru-cache";
 import type { Sql } from "../db/sql.ts";
+import { type ConditionChain, chainsOf } from "./condition-chains.ts";
 
 /** A rule that is switched on, ready to be applied. */
 export interface LoadedRule {
@@ -39,6 +40,9 @@ SELECT id, matchers, (extract(epoch FROM starts_at) * 1000)::float8 AS "startsAt
   (extract(epoch FROM ends_at) * 1000)::float8 AS "endsAt"
 FROM alert_silences WHERE project_id = $1 AND ends_at > to_timestamp($2::float8 / 1000) ORDER BY id`;
 
+/** What the scope of a rule about agents may look at. */
+const SCOPE_FACTS = ["harness", "session", "agent", "model", "kind"] as const satisfies (keyof ScopeFacts)[];
+
 /** Combinations of names for which the matching rules are remembered. */
 const REMEMBERED = 2_000;
 
@@ -50,8 +54,8 @@ export class RuleBook {
   readonly byId: ReadonlyMap<string, LoadedRule>;
   /** Ids of the rules that are switched off. */
   readonly disabled: ReadonlySet<string>;
-  readonly #readsSessions: boolean;
-  readonly #matching = new LRUCache<string, readonly LoadedRule[]>({ max: REMEMBERED });
+  readonly #agentFacts: readonly (keyof ScopeFacts)[];
+  readonly #agentChains = new LRUCache<string, readonly ConditionChain[]>({ max: REMEMBERED });
 
   private constructor(
     revision: number,
@@ -64,9 +68,8 @@ export class RuleBook {
     this.silences = silences;
     this.byId = new Map(rules.map((rule) => [rule.id, rule]));
     this.disabled = new Set(disabled);
-    this.#readsSessions = rules.some(({ rule }) =>
-      rule.scope.match?.some(({ label }) => label === "session"),
-    );
+    const agentRules = this.of("agent");
+    this.#agentFacts = SCOPE_FACTS.filter((fact) => agentRules.some((rule) => reads(rule, fact)));
   }
 
   static readonly empty = new RuleBook(-1, [], [], []);
@@ -95,17 +98,15 @@ export class RuleBook {
     return this.rules.filter((rule) => rule.kind === kind);
   }
 
-  /** The rules about a kind of subject whose scope selects it. */
-  matching(kind: AlertSubjectKind, facts: ScopeFacts): readonly LoadedRule[] {
-    // Each session has its own name, and few rules look at it.
-    const session = this.#readsSessions ? facts.session : undefined;
-    const key = JSON.stringify([kind, facts.harness, session, facts.agent, facts.model, facts.kind]);
-    let rules = this.#matching.get(key);
-    if (rules === undefined) {
-      rules = this.of(kind).filter((rule) => selects(rule, facts));
-      this.#matching.set(key, rules);
+  /** The rules about agents whose scope selects an agent. */
+  chainsFor(facts: ScopeFacts): readonly ConditionChain[] {
+    const key = JSON.stringify(this.#agentFacts.map((fact) => facts[fact]));
+    let chains = this.#agentChains.get(key);
+    if (chains === undefined) {
+      chains = chainsOf(this.of("agent").filter((rule) => selects(rule, facts)));
+      this.#agentChains.set(key, chains);
     }
-    return rules;
+    return chains;
   }
 
   /** Whether a silence began or ended between two times. Epoch ms. */
@@ -133,6 +134,14 @@ export function loadRule({ id, judgedVersion, body }: Omit<StoredRule, "enabled"
     kind: subjectKindOf(rule.condition.type),
     timing: { forMs: durationMs(rule.for), keepFiringMs: durationMs(rule.keep_firing_for) },
   };
+}
+
+/** Whether the scope of a rule looks at a fact. */
+function reads({ rule: { scope } }: LoadedRule, fact: (typeof SCOPE_FACTS)[number]): boolean {
+  const labels: readonly string[] = fact === "harness" ? ["harness", "family"] : [fact];
+  if (scope.match?.some(({ label }) => labels.includes(label))) return true;
+  if (fact === "harness") return scope.harness !== undefined || scope.family !== undefined;
+  return fact !== "session" && scope[fact] !== undefined;
 }
 
 /** Whether the scope of a rule selects something. */

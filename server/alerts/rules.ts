@@ -6,7 +6,7 @@ import {
   durationMs,
 } from "@plimsoll/protocol";
 import { v7 as uuid } from "uuid";
-import { type Actor, addEntry } from "../audit/entry.ts";
+import { type Actor, addEntries, addEntry } from "../audit/entry.ts";
 import type { PrismaClient } from "../db/client.ts";
 import type { AlertRule as RuleRow } from "../db/generated/client.ts";
 import { PlimsollError } from "../errors.ts";
@@ -63,9 +63,11 @@ export class AlertRules {
     actor: Actor,
   ): Promise<AlertRuleView> {
     const rule = validRule(value);
-    const id = await this.#change(projectId, (tx, now) =>
-      this.#insert(tx, projectId, rule, enabled, actor, now),
-    );
+    const id = await this.#change(projectId, async (tx, now) => {
+      await refuseTakenName(tx, projectId, rule.name, undefined);
+      const [inserted] = await this.#insert(tx, projectId, [{ rule, enabled }], actor, now);
+      return inserted!;
+    });
     return this.get(projectId, id);
   }
 
@@ -123,19 +125,19 @@ export class AlertRules {
       const saved = await tx.alertRule.findMany({ where: { projectId } });
       const byName = new Map(saved.map((row) => [row.name, row]));
       const result = { created: 0, changed: 0, deleted: 0, unchanged: 0 };
+      const added: typeof wanted = [];
       for (const { rule, enabled } of wanted) {
         const row = byName.get(rule.name);
         byName.delete(rule.name);
-        if (row === undefined) {
-          await this.#insert(tx, projectId, rule, enabled, actor, now);
-          result.created += 1;
-        } else if (sameRule(ruleOf(row), rule) && row.enabled === enabled) result.unchanged += 1;
+        if (row === undefined) added.push({ rule, enabled });
+        else if (sameRule(ruleOf(row), rule) && row.enabled === enabled) result.unchanged += 1;
         else {
           const { id, version: expected } = row;
           await this.#update(tx, { projectId, id, expected, rule, enabled }, actor, now);
           result.changed += 1;
         }
       }
+      result.created = (await this.#insert(tx, projectId, added, actor, now)).length;
       if (!replace) return result;
       for (const { id } of byName.values()) await this.#delete(tx, projectId, id, actor);
       return { ...result, deleted: byName.size };
@@ -152,35 +154,39 @@ export class AlertRules {
     return result;
   }
 
+  /** Adds rules whose names are free. @returns their ids */
   async #insert(
     tx: Transaction,
     projectId: number,
-    rule: AlertRule,
-    enabled: boolean,
+    added: readonly { rule: AlertRule; enabled: boolean }[],
     actor: Actor,
     now: Date,
-  ): Promise<string> {
-    if ((await tx.alertRule.count({ where: { projectId } })) >= MOST_RULES)
-      throw new PlimsollError("conflict", `The project has ${MOST_RULES} rules. Delete one first.`);
-    await refuseTakenName(tx, projectId, rule.name, undefined);
-    await refuseUnknownEndpoints(tx, projectId, rule);
-    const id = uuid();
-    await tx.alertRule.create({
-      data: {
-        projectId,
-        id,
-        name: rule.name,
-        version: 1,
-        judgedVersion: 1,
-        enabled,
-        body: rule as object,
-        ...savedBy(actor),
-        createdAt: now,
-        updatedAt: now,
-      },
-    });
-    await this.#note(tx, "alert_rule_created", projectId, rule.name, actor);
-    return id;
+  ): Promise<string[]> {
+    if ((await tx.alertRule.count({ where: { projectId } })) + added.length > MOST_RULES)
+      throw new PlimsollError("conflict", `A project has at most ${MOST_RULES} rules. Delete some first.`);
+    await refuseUnknownEndpoints(
+      tx,
+      projectId,
+      added.map(({ rule }) => rule),
+    );
+    const rows = added.map(({ rule, enabled }) => ({
+      projectId,
+      id: uuid(),
+      name: rule.name,
+      version: 1,
+      judgedVersion: 1,
+      enabled,
+      body: rule as object,
+      ...savedBy(actor),
+      createdAt: now,
+      updatedAt: now,
+    }));
+    await tx.alertRule.createMany({ data: rows });
+    const notes = rows.map(
+      ({ name: target }) => ({ actor, action: "alert_rule_created", projectId, target }) as const,
+    );
+    await addEntries(tx, this.#options.clock(), notes);
+    return rows.map(({ id }) => id);
   }
 
   async #update(
@@ -196,7 +202,7 @@ export class AlertRules {
     const before = ruleOf(row);
     const rule = change.rule ?? before;
     await refuseTakenName(tx, projectId, rule.name, id);
-    await refuseUnknownEndpoints(tx, projectId, rule);
+    await refuseUnknownEndpoints(tx, projectId, [rule]);
     const version = row.version + 1;
     const enabled = change.enabled ?? row.enabled;
     const judgesSame = sameJudgement(before, rule);
@@ -225,7 +231,7 @@ export class AlertRules {
 
   #note(
     tx: Transaction,
-    action: "alert_rule_created" | "alert_rule_changed" | "alert_rule_deleted",
+    action: "alert_rule_changed" | "alert_rule_deleted",
     projectId: number,
     target: string,
     actor: Actor,
@@ -304,12 +310,14 @@ async function endpointIds(
 async function refuseUnknownEndpoints(
   tx: Transaction,
   projectId: number,
-  { endpoints }: AlertRule,
+  rules: readonly AlertRule[],
 ): Promise<void> {
-  if (endpoints.length === 0) return;
+  if (rules.every(({ endpoints }) => endpoints.length === 0)) return;
   const known = new Set((await endpointIds(tx, projectId)).values());
-  const mistakes = endpoints.flatMap((id, place) =>
-    known.has(id) ? [] : [{ path: `endpoints.${place}`, message: `there is no endpoint ${id}` }],
+  const mistakes = rules.flatMap(({ endpoints }) =>
+    endpoints.flatMap((id, place) =>
+      known.has(id) ? [] : [{ path: `endpoints.${place}`, message: `there is no endpoint ${id}` }],
+    ),
   );
   if (mistakes.length > 0) throw invalidRule(mistakes);
 }

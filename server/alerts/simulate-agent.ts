@@ -7,8 +7,11 @@ import {
   findInAgent,
   INACTIVE_ALERT,
   isFiring,
+  judgedBy,
   lineOf,
   nextStepAt,
+  type ReportedLine,
+  rememberLine,
   type SeenBoundary,
   stepAlert,
   type ThresholdName,
@@ -28,11 +31,18 @@ export interface RecordedLevel {
   windowTokens: number | undefined;
 }
 
+/** A recorded crossing. */
+export interface RecordedCrossing {
+  type: "crossing";
+  threshold: ThresholdName;
+  up: boolean;
+  at: number;
+  /** Where the harness said that the threshold is, in tokens; undefined if Plimsoll found the crossing. */
+  reportedTokens: number | undefined;
+}
+
 /** What is recorded of an agent, in the order of its timeline. */
-export type RecordedItem =
-  | RecordedLevel
-  | { type: "boundary"; boundary: SeenBoundary }
-  | { type: "crossing"; threshold: ThresholdName; up: boolean; at: number };
+export type RecordedItem = RecordedLevel | { type: "boundary"; boundary: SeenBoundary } | RecordedCrossing;
 
 /** A time for which a rule would have fired. Times in epoch ms. */
 export interface SimulatedFiring {
@@ -48,6 +58,15 @@ const MOST_BOUNDARIES = 40;
 const MOST_TURN_TIMES = 250;
 const MOST_RECENT = 12;
 
+export interface SimulationOptions {
+  condition: AgentCondition;
+  timing: AlertTiming;
+  timeline: ThresholdTimeline;
+  endsWithWindow: boolean;
+  /** Of the agent, for what was recorded before its first level. */
+  model: string | undefined;
+}
+
 /** Replays the rule of an agent over its record, with the time of each event as the clock. */
 export class AgentSimulation {
   readonly firings: SimulatedFiring[] = [];
@@ -57,6 +76,8 @@ export class AgentSimulation {
   readonly #endsWithWindow: boolean;
   #sight: AgentSight | undefined;
   #turnKey: string | undefined;
+  #model: string | undefined;
+  #reportedLines: readonly ReportedLine[] = [];
   #above: ThresholdName[] = [];
   #boundaries: SeenBoundary[] = [];
   #turnTimes: number[] = [];
@@ -66,24 +87,19 @@ export class AgentSimulation {
   /** Whether a boundary came after the latest level. */
   #fell = false;
 
-  constructor(
-    condition: AgentCondition,
-    timing: AlertTiming,
-    timeline: ThresholdTimeline,
-    endsWithWindow: boolean,
-  ) {
+  constructor({ condition, timing, timeline, endsWithWindow, model }: SimulationOptions) {
     this.#condition = condition;
     this.#timing = timing;
     this.#timeline = timeline;
     this.#endsWithWindow = endsWithWindow;
+    this.#model = model;
   }
 
   add(item: RecordedItem): void {
     const at = item.type === "boundary" ? item.boundary.at : item.at;
     this.#passTime(at);
     if (item.type === "crossing") {
-      const others = this.#above.filter((name) => name !== item.threshold);
-      this.#above = item.up ? [...others, item.threshold] : others;
+      this.#addCrossing(item);
       return;
     }
     if (item.type === "boundary") this.#addBoundary(item.boundary);
@@ -96,6 +112,13 @@ export class AgentSimulation {
     this.#passTime(at);
     if (sessionEnded) this.#over(at);
     return this.firings;
+  }
+
+  #addCrossing({ threshold, up, reportedTokens: thresholdTokens }: RecordedCrossing): void {
+    const others = this.#above.filter((name) => name !== threshold);
+    this.#above = up ? [...others, threshold] : others;
+    if (thresholdTokens !== undefined)
+      this.#reportedLines = rememberLine(this.#reportedLines, { threshold, thresholdTokens }, this.#model);
   }
 
   #addBoundary(boundary: SeenBoundary): void {
@@ -112,6 +135,7 @@ export class AgentSimulation {
     const recent = this.#fell || before === undefined ? [] : before.recent;
     this.#fell = false;
     this.#turnKey = key;
+    this.#model = model;
     this.#sight = {
       at,
       receivedAt: at,
@@ -119,7 +143,7 @@ export class AgentSimulation {
       contextTokens,
       windowTokens,
       windowSource: "unknown",
-      line: lineOf(this.#timeline.at(at, model).thresholds, windowTokens),
+      line: lineOf(judgedBy(this.#timeline.at(at, model), this.#reportedLines, model), windowTokens),
       above: this.#above,
       recent: [...recent, contextTokens].slice(-MOST_RECENT),
       msPerTurn: this.#levels > 1 ? (at - this.#firstAt) / (this.#levels - 1) : undefined,

@@ -1,5 +1,6 @@
 import { type AlertRule, readAlertRule } from "@plimsoll/protocol";
 import { PlimsollError } from "../errors.ts";
+import { type Mistake, mistakesText } from "../mistakes.ts";
 
 /** @throws PlimsollError `invalid_alert_rule` with `details.mistakes` */
 export function validRule(value: unknown): AlertRule {
@@ -8,11 +9,6 @@ export function validRule(value: unknown): AlertRule {
   return read.rule;
 }
 
-/** A refusal that names every mistake. */
-export function invalidRule(mistakes: readonly { path: string; message: string }[]): PlimsollError {
-  const [first] = mistakes;
-  const more = mistakes.length > 1 ? ` There are ${mistakes.length - 1} more mistakes, see details.` : "";
-  return new PlimsollError("invalid_alert_rule", `${first?.path || "rule"}: ${first?.message}.${more}`, {
-    details: { mistakes },
-  });
-}
+/** A refusal that names the mistakes. */
+export const invalidRule = (mistakes: readonly Mistake[]): PlimsollError =>
+  new PlimsollError("invalid_alert_rule", mistakesText(mistakes, "rule"), { details: { mistakes } });

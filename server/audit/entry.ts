@@ -33,10 +33,19 @@ const LONGEST = { name: 100, address: 64, target: 200, detail: 500 } as const;
 export async function addEntry(
   client: Pick<PrismaClient, "auditEntry">,
   at: number,
-  { actor, action, projectId, target, detail }: AuditNote,
+  note: AuditNote,
 ): Promise<void> {
-  await client.auditEntry.create({
-    data: {
+  await addEntries(client, at, [note]);
+}
+
+/** Adds entries as `addEntry` does, with one statement. */
+export async function addEntries(
+  client: Pick<PrismaClient, "auditEntry">,
+  at: number,
+  notes: readonly AuditNote[],
+): Promise<void> {
+  await client.auditEntry.createMany({
+    data: notes.map(({ actor, action, projectId, target, detail }) => ({
       id: uuid(),
       at: new Date(at),
       action,
@@ -47,7 +56,7 @@ export async function addEntry(
       project: projectId ?? null,
       target: storable(target, LONGEST.target),
       detail: storable(detail, LONGEST.detail),
-    },
+    })),
   });
 }
 

@@ -97,7 +97,7 @@ const settled = () =>
 async function expectHealthy(): Promise<void> {
   const { checks } = await examine(
     { projectId: 1 },
-    { databaseUrl: path.databaseUrl, clock: () => performance.now(), budget: 60_000 },
+    { keyId: "", databaseUrl: path.databaseUrl, clock: () => performance.now(), budget: 60_000 },
   );
   expect(checks.filter(({ ok }) => !ok)).toEqual([]);
 }

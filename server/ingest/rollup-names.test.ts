@@ -61,7 +61,7 @@ async function counted(): Promise<Record<string, number>> {
 async function faults(): Promise<string> {
   const { checks } = await examine(
     { projectId: 1 },
-    { databaseUrl: path.databaseUrl, clock: () => performance.now(), budget: 60_000 },
+    { keyId: "", databaseUrl: path.databaseUrl, clock: () => performance.now(), budget: 60_000 },
   );
   return checks
     .filter(({ ok }) => !ok)

@@ -6,6 +6,7 @@ import { addEntry } from "../audit/entry.ts";
 import type { PrismaClient } from "../db/client.ts";
 import { PlimsollError } from "../errors.ts";
 import type { LiveHub } from "../live/hub.ts";
+import { mistakesText } from "../mistakes.ts";
 import { hashOf } from "./hash.ts";
 import { PolicyBook } from "./policy-book.ts";
 import { ALL_HARNESSES, addStep, databaseTime, nextRevision } from "./policy-steps.ts";
@@ -173,11 +174,7 @@ const HISTORY_AT_ONCE =
   "rollout: a policy for history counts for all harnesses. Leave out the rollout, or let the policy count from now on.";
 
 export function invalidPolicy(mistakes: readonly PolicyMistake[]): PlimsollError {
-  const [first] = mistakes;
-  const more = mistakes.length > 1 ? ` There are ${mistakes.length - 1} more mistakes, see details.` : "";
-  return new PlimsollError("invalid_policy", `${first?.path ?? "policy"}: ${first?.message}.${more}`, {
-    details: { mistakes },
-  });
+  return new PlimsollError("invalid_policy", mistakesText(mistakes, "policy"), { details: { mistakes } });
 }
 
 function policyChanged(

@@ -42,3 +42,8 @@ export function unpackFacets(code: number): Facets {
     compaction: (code & COMPACTION_BIT) !== 0,
   };
 }
+
+/** Origins of crossings that a harness reported. */
+export const REPORTED_CROSSINGS: readonly number[] = CROSSING_ORIGINS.filter(
+  (origin) => origin !== "derived",
+).map(crossingOriginCode);

@@ -1,6 +1,6 @@
-import { type ChartPoint, CROSSING_ORIGINS, type SessionChart } from "@plimsoll/protocol";
+import type { ChartPoint, SessionChart } from "@plimsoll/protocol";
 import { readTimelines } from "../policy/reader-timelines.ts";
-import { crossingOriginCode, unpackFacets } from "../store/codes.ts";
+import { REPORTED_CROSSINGS, unpackFacets } from "../store/codes.ts";
 import { isLevel } from "../store/turns.ts";
 import { lineSteps } from "./line-steps.ts";
 import { iso, type Reader } from "./reader.ts";
@@ -14,7 +14,6 @@ const MOST_POINTS = 1_000;
 /** Beyond this many agents a chart is a thicket; those with the most turns are drawn. */
 const MOST_AGENTS = 24;
 const MOST_REPORTS = 2_000;
-const REPORTED = CROSSING_ORIGINS.filter((origin) => origin !== "derived").map(crossingOriginCode);
 
 interface DrawnAgent extends TurnOwner {
   id: string;
@@ -54,7 +53,7 @@ export async function readChart(reader: Reader, id: string): Promise<SessionChar
 /** The latest crossings that harnesses reported, oldest first. */
 async function readReports({ prisma, projectId }: Reader, agents: string[]) {
   const rows = await prisma.crossing.findMany({
-    where: { projectId, agentId: { in: agents }, origin: { in: REPORTED } },
+    where: { projectId, agentId: { in: agents }, origin: { in: [...REPORTED_CROSSINGS] } },
     orderBy: [{ at: "desc" }, { id: "desc" }],
     take: MOST_REPORTS,
   });

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { TurnView } from "@plimsoll/protocol";
+import type { TurnsQuery, TurnView } from "@plimsoll/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PolicyBook } from "../policy/policy-book.ts";
 import type { TurnRow } from "../store/turns.ts";
@@ -51,10 +51,13 @@ async function store(histories: readonly (readonly Partial<TurnRow>[])[], turns?
   return id;
 }
 
-async function page(id: string, limit: number, cursor?: string) {
+function read(id: string, query: Omit<TurnsQuery, "id">) {
   const reader = { prisma: database.prisma, projectId: 1, policy: PolicyBook.empty, now: 0 };
-  return readTurns(reader, { id, limit, ...(cursor !== undefined && { cursor }) });
+  return readTurns(reader, { id, ...query });
 }
+
+const page = (id: string, limit: number, cursor?: string) =>
+  read(id, { limit, ...(cursor !== undefined && { cursor }) });
 
 async function allPages(id: string, limit: number): Promise<TurnView[]> {
   const items: TurnView[] = [];
@@ -94,6 +97,33 @@ describe("the turns of a session", () => {
       expect(numbers.sort((a, b) => a - b)).toEqual(Array.from({ length: 40 }, (_number, n) => n + 1));
     }
     for (const limit of [1, 13, 40, 279, 280]) expect(await allPages(id, limit)).toEqual(whole);
+  });
+
+  it("begin a few turns above the turn that is asked for, and go on from there", async () => {
+    const id = await store([
+      Array.from({ length: 60 }, (_, n) => ({ at: START + n * 1_000, key: String(n - 30) })),
+      [{ at: START, key: "900" }],
+    ]);
+    const whole = await allPages(id, 1_000);
+    const { agent_id: agent } = whole[0]!;
+    const other = whole.find(({ key }) => key === "900")!.agent_id;
+    const from = (turn: string, limit: number, agent_id: string | undefined = agent) =>
+      read(id, { agent_id, turn, limit });
+    const numbers = async (turn: string, limit: number) =>
+      (await from(turn, limit)).items.map(({ number }) => number);
+    expect(await numbers("-30", 100)).toEqual(Array.from({ length: 21 }, (_, n) => 21 - n));
+    expect(await numbers("29", 3)).toEqual([60, 59, 58]);
+    expect(await numbers("0", 1)).toEqual([31]);
+    expect(await numbers("0", 2)).toEqual([32, 31]);
+    const first = await from("0", 40);
+    const next = await read(id, { agent_id: agent, turn: "0", limit: 40, cursor: first.next_cursor! });
+    expect([...first.items, ...next.items].map(({ number }) => number)).toEqual(
+      Array.from({ length: 51 }, (_, n) => 51 - n),
+    );
+    await expect(from("77", 10)).rejects.toMatchObject({ code: "not_found" });
+    await expect(from("0", 10, other)).rejects.toMatchObject({ code: "not_found" });
+    await expect(from("0", 10, randomUUID())).rejects.toMatchObject({ code: "not_found" });
+    await expect(read(id, { turn: "0", limit: 10 })).rejects.toMatchObject({ code: "bad_request" });
   });
 
   it("come without reading agents that were last active before the page", async () => {

@@ -1,5 +1,6 @@
 import type { Composition, TurnPage, TurnsQuery, TurnView } from "@plimsoll/protocol";
 import { COMPOSITION_PARTS, normaliseUsage, utilizationOf } from "@plimsoll/protocol";
+import { PlimsollError } from "../errors.ts";
 import { unpackFacets } from "../store/codes.ts";
 import type { TurnRow } from "../store/turns.ts";
 import { iso, type Reader } from "./reader.ts";
@@ -20,12 +21,22 @@ interface ListedTurn extends NumberedTurn, Position {
   agentName: string;
 }
 
-/** A session's turns, newest first; numbered from 1 within each agent. */
+/** Newer turns that a list shows above the turn that it was asked for. */
+const TURNS_ABOVE = 20;
+
+/**
+ * A session's turns, newest first; numbered from 1 within each agent.
+ * @throws PlimsollError `not_found` for an unknown session or turn, `bad_request`
+ */
 export async function readTurns(reader: Reader, query: TurnsQuery): Promise<TurnPage> {
   await findSession(reader, query.id);
   const { prisma, projectId } = reader;
-  const after = query.cursor === undefined ? undefined : positionOf(query.cursor);
-  const listed = await newestTurns(reader, query, after);
+  const listed =
+    query.cursor !== undefined
+      ? await newestTurns(reader, query, positionOf(query.cursor))
+      : query.turn !== undefined
+        ? await turnsFrom(reader, query, query.turn)
+        : await newestTurns(reader, query, undefined);
   const models = await prisma.model.findMany({
     where: { projectId, id: { in: [...new Set(listed.map(({ turn }) => turn.modelId))] } },
   });
@@ -75,6 +86,26 @@ async function newestTurns(
   return newest;
 }
 
+/** The turns of the page that shows one turn, and the one after it. */
+async function turnsFrom(reader: Reader, query: TurnsQuery, key: string): Promise<ListedTurn[]> {
+  const { id: sessionId, agent_id: agentId, limit } = query;
+  if (agentId === undefined) throw new PlimsollError("bad_request", "turn: send the turn's agent_id too.");
+  const agent = await reader.prisma.agent.findFirst({
+    where: { projectId: reader.projectId, sessionId, id: agentId },
+    select: { id: true, name: true, number: true, turns: true },
+  });
+  const read = agent === null ? [] : await readAgentTurns(reader, [agent]);
+  const listed = read.flatMap(({ agent: { id, name }, turns }) =>
+    turns.map((turn) => ({ ...turn, at: turn.turn.at, agentId: id, agentName: name })),
+  );
+  listed.sort(newestFirst);
+  const place = listed.findIndex(({ turn }) => turn.key === key);
+  if (place === -1)
+    throw new PlimsollError("not_found", `There is no turn ${key} of the agent ${agentId} in this session.`);
+  const first = Math.max(0, place - Math.min(TURNS_ABOVE, limit - 1));
+  return listed.slice(first, first + limit + 1);
+}
+
 /** The newest `most` turns of a page and of some agents. Newest first. */
 function withNewer(
   page: readonly ListedTurn[],
@@ -120,6 +151,7 @@ function turnView({ turn, number, change, agentId, agentName }: ListedTurn, mode
     basis: facets.basis,
   });
   return {
+    key: turn.key,
     number,
     agent_id: agentId,
     agent: agentName,

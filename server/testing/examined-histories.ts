@@ -6,6 +6,8 @@ import { setTestWindows, type TestIngest, testIngest } from "./ingest.ts";
 export const HOUR = Date.UTC(2026, 10, 20, 10);
 /** Milliseconds, more than any examination of them takes. */
 const BUDGET = 60_000;
+/** Of the key that the doctor's server has. */
+const KEY_ID = "the key";
 
 export interface ExaminedHistories {
   path: TestIngest;
@@ -23,7 +25,13 @@ export async function examinedHistories(): Promise<ExaminedHistories> {
   function examined(options: Partial<ExamineOptions> = {}) {
     const reader = { projectId: 1 };
     const clock = () => performance.now();
-    return examine(reader, { databaseUrl: path.databaseUrl, clock, budget: BUDGET, ...options });
+    return examine(reader, {
+      databaseUrl: path.databaseUrl,
+      clock,
+      budget: BUDGET,
+      keyId: KEY_ID,
+      ...options,
+    });
   }
 
   return {

@@ -13,13 +13,14 @@ import { createMachineApp, type MachineAppDeps } from "../http/app.ts";
 import { createReadiness } from "../http/health.ts";
 import { createInstruments } from "../http/instruments.ts";
 import { createLiveStreams } from "../http/live.ts";
+import type { ProjectGauges } from "../http/metrics.ts";
 import { type ServeOptions, serve } from "../http/serve.ts";
 import type { QueueState } from "../ingest/admission.ts";
 import { createLiveHub } from "../live/hub.ts";
 import { Policies } from "../policy/policies.ts";
-import type { FleetGauges } from "../telemetry/gauges.ts";
 import { LOCAL } from "./actor.ts";
 import { type TestDatabase, testDatabase } from "./database.ts";
+import { EMPTY_GAUGES } from "./gauges.ts";
 
 /** The HTTP layer in this process, on a new database and a free port. Options replace its parts. */
 export async function startHttpStack(
@@ -27,7 +28,7 @@ export async function startHttpStack(
     Partial<Pick<ServeOptions, "events" | "pages" | "graceMs">> & {
       heartbeatMs?: number;
       maxClients?: number;
-      gauges?: () => Promise<FleetGauges>;
+      gauges?: () => Promise<ProjectGauges>;
       queueState?: () => QueueState;
       names?: string[];
       proxies?: BlockList;
@@ -72,7 +73,7 @@ export async function startHttpStack(
     localToken,
     streams,
     instruments,
-    gauges: options.gauges ?? (async () => ({ agents: [], live: 0, boundaries: [], sessionsPastWarning: 0 })),
+    gauges: options.gauges ?? (async () => EMPTY_GAUGES),
     readiness: createReadiness({
       probeWrite: () => probeWrite(prisma),
       writeFailure: () => undefined,

@@ -53,6 +53,8 @@ const TRIM_EVERY_MS = 600_000;
 export class Deliverer {
   readonly #options: DelivererOptions;
   readonly #busy = new Map<string, Promise<void>>();
+  /** Busy endpoints for which something was due at the last look. */
+  readonly #missed = new Set<string>();
   readonly #stop = new AbortController();
   readonly #now: () => Promise<number>;
   #running: Promise<void> | undefined;
@@ -89,13 +91,16 @@ export class Deliverer {
     for (const key of await readDueEndpoints(writers, box.keyId, await this.#now())) {
       if (this.#busy.size >= ENDPOINTS_AT_ONCE || this.#stop.signal.aborted) return;
       const name = `${key.projectId}/${key.endpointId}`;
-      if (this.#busy.has(name)) continue;
+      if (this.#busy.has(name)) {
+        this.#missed.add(name);
+        continue;
+      }
       const work = this.#deliver(key)
         .catch((err: unknown) => this.#report(err, key))
         .finally(() => {
           this.#busy.delete(name);
-          // One of the others may have waited for a place.
-          if (this.#busy.size === ENDPOINTS_AT_ONCE - 1) this.wake();
+          // What was added after the last claim, or one of the others that waited for a place.
+          if (this.#missed.delete(name) || this.#busy.size === ENDPOINTS_AT_ONCE - 1) this.wake();
         });
       this.#busy.set(name, work);
     }

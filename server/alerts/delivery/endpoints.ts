@@ -53,6 +53,11 @@ export class AlertEndpoints {
     this.#options = options;
   }
 
+  /** Names the key with which this process encrypts secrets. */
+  get keyId(): string {
+    return this.#options.box.keyId;
+  }
+
   /** By name. */
   async list(projectId: number): Promise<AlertEndpointView[]> {
     const { prisma } = this.#options;

@@ -1,9 +1,13 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { foldAgent } from "../history/fold.ts";
+import { mark, OPTIONS, turn } from "../history/testing/agent-history.ts";
 import {
   type AgentCondition,
   type AgentSight,
   findInAgent,
   isNews,
+  leastTurnsAfterBoundary,
   type SeenBoundary,
 } from "./agent-conditions.ts";
 
@@ -113,5 +117,33 @@ describe("findInAgent", () => {
     expect(isNews({ at: 0, receivedAt: 900_001 })).toBe(false);
     // A sender whose clock is ahead.
     expect(isNews({ at: 60_000, receivedAt: 0 })).toBe(true);
+  });
+});
+
+describe("leastTurnsAfterBoundary", () => {
+  const step = fc.constantFrom("turn", "uncounted", "compaction", "fall", "compacted", "subtick");
+
+  it("is never more than the turns that the history has after it", () => {
+    const property = fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+      const turns = steps.flatMap((kind, n) => {
+        if (kind === "compacted" || kind === "subtick") return [];
+        const tokens = kind === "uncounted" ? undefined : kind === "fall" ? 1 : 100_000 + n * 1_000;
+        return [turn(`t${n}`, n, tokens, { compaction: kind === "compaction" })];
+      });
+      const marks = steps.flatMap((kind, n) =>
+        kind === "compacted" || kind === "subtick" ? [mark(`m${n}`, n, kind)] : [],
+      );
+      const { state, marks: reported, inferred } = foldAgent(turns, marks, OPTIONS);
+      const newest = Math.max(...[...reported.values(), ...inferred.values()].map(({ at }) => at));
+      const boundaries = Number.isFinite(newest) ? [boundary(0, { at: newest })] : [];
+      const after = turns.filter(({ at, compaction }) => !compaction && at > newest).length;
+      const { currentAt: at = 0, recent } = state;
+      expect(leastTurnsAfterBoundary({ at, recent, boundaries })).toBeLessThanOrEqual(after);
+      const last = steps.lastIndexOf("compacted");
+      const rest = steps.slice(last + 1);
+      if (last >= 0 && rest.length > 1 && rest.every((kind) => kind === "turn"))
+        expect(leastTurnsAfterBoundary({ at, recent, boundaries })).toBe(Math.min(12, rest.length) - 1);
+    });
+    fc.assert(property, { numRuns: 1_000 });
   });
 });

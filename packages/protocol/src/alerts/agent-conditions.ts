@@ -207,6 +207,17 @@ const isRecent = ({ receivedAt }: SeenBoundary, now: number) => receivedAt > now
 const found = (holds: boolean, { at, receivedAt }: SeenBoundary): Finding => ({ holds, at, receivedAt });
 const nothing = ({ at, receivedAt }: AgentSight): Finding => ({ holds: false, at, receivedAt });
 
+/** The number of turns after the newest boundary, as far as the levels tell. There may be more. */
+export function leastTurnsAfterBoundary({
+  at,
+  recent,
+  boundaries,
+}: Pick<AgentSight, "at" | "recent" | "boundaries">): number {
+  const newest = boundaries[0];
+  // Until its next turn, the levels are those before the boundary. The first one after it may be at the same time.
+  return newest !== undefined && at > newest.at ? Math.max(0, recent.length - 1) : 0;
+}
+
 /** Whether a finding may start an alert: what it is about has just happened. */
 export const isNews = ({ at, receivedAt }: Pick<Finding, "at" | "receivedAt">): boolean =>
   receivedAt - at <= MOST_LATE_MS;

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { matchesPattern } from "../policy/resolve-policy.ts";
+import { LONGEST_MATCHER } from "./matcher-text.ts";
 
 /**
  * A condition on a label of an alert: `harness`, `family`, `session`, `agent`, `model`, `kind`, `rule`, `severity`, or a label of
@@ -7,10 +8,10 @@ import { matchesPattern } from "../policy/resolve-policy.ts";
  */
 export const AlertMatcher = z
   .strictObject({
-    label: z.string().min(1).max(40),
+    label: z.string().min(1).max(LONGEST_MATCHER.label),
     /** `*` matches any characters. */
-    is: z.string().max(256).optional(),
-    is_not: z.string().max(256).optional(),
+    is: z.string().max(LONGEST_MATCHER.value).optional(),
+    is_not: z.string().max(LONGEST_MATCHER.value).optional(),
   })
   .refine(({ is, is_not }) => (is === undefined) !== (is_not === undefined), {
     path: ["is"],

@@ -9,7 +9,7 @@ export const ALERT_PRESETS = {
     keep_firing_for: "1m",
   },
   over_window: {
-    name: "Over 100 % of the window",
+    name: "Over 100% of the window",
     condition: { type: "window_suspect" },
     severity: "warning",
   },

@@ -1,0 +1,158 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  ALERT_PRESETS,
+  type AlertEndpointWithSecret,
+  type AlertNotification,
+  type AlertRuleInput,
+} from "@plimsoll/protocol";
+import { type Receiver, startReceiver } from "../server/testing/receiver.ts";
+import { createAlertRules } from "./alert-rules.ts";
+import { LoadConnection, requestBytes } from "./connection.ts";
+import { settle } from "./database.ts";
+import { AGENTS_1000, atWork, jobOf, type LoadShape } from "./ingest.ts";
+import { type BenchGroup, type Measurement, percentileOf, rounded } from "./measurement.ts";
+import { owned, sendLoad } from "./processes.ts";
+import type { BenchServer } from "./server.ts";
+import { withServer } from "./with-server.ts";
+
+/** With the preset, a project has as many rules as it may. */
+const RULES = 999;
+const CROSSINGS = 200;
+/** Milliseconds between two crossings, on average: all are sent while the others send. */
+const BETWEEN = 90;
+/** Connections that take turns: under load, an answer may take longer than that. */
+const SENDERS = 20;
+/** Milliseconds after the last crossing in which every webhook must arrive. */
+const LIMIT = 30_000;
+const WINDOW = 200_000;
+
+/** What other agents send meanwhile. */
+const LOADS: Readonly<Record<string, LoadShape>> = {
+  "alerts.webhook": atWork(1_000, { ...AGENTS_1000, spacing: 5_000 }),
+  "alerts.webhook_full": { fleet: AGENTS_1000, counted: 20_000 },
+};
+
+/** Milliseconds from the acknowledgement of a crossing to the webhook, with the preset as a person gets it and 999 rules more. */
+export const alertWebhook: BenchGroup = {
+  names: Object.keys(LOADS),
+  async *run(context) {
+    for (const [name, load] of Object.entries(LOADS)) {
+      if (!context.wanted(name)) continue;
+      context.note(`${name} ...`);
+      yield await withServer(
+        async (server, home) => {
+          const receiver = await startReceiver();
+          const close = owned(() => receiver.close());
+          try {
+            const measurement = await measured(name, load, server, receiver);
+            await home.sql(settle);
+            await server.examine();
+            return { ...measurement, doctor: "ok" };
+          } finally {
+            await close();
+          }
+        },
+        { PLIMSOLL_WEBHOOK_ALLOW: "loopback" },
+      );
+    }
+  },
+};
+
+async function measured(
+  name: string,
+  load: LoadShape,
+  server: BenchServer,
+  receiver: Receiver,
+): Promise<Measurement> {
+  const key = await server.makeKey("ingest");
+  await createAlertRules(server, RULES);
+  await createPreset(server, `${receiver.url}/hook`);
+  const arrived = new Map<string, number>();
+  receiver.answer(({ body }, response) => {
+    const { alerts } = (JSON.parse(body) as { data: AlertNotification }).data;
+    for (const { subject } of alerts) arrived.set(subject.harness!, performance.now());
+    response.end();
+  });
+  let sending: Promise<Map<string, number>> | undefined;
+  const report = await sendLoad(jobOf(load, 61, [{ port: server.port, key }]), (phase) => {
+    if (phase !== "counting") return;
+    sending = sendCrossings(server.port, key);
+    sending.catch(() => {});
+  });
+  const acknowledged = await sending!;
+  const until = performance.now() + LIMIT;
+  while (arrived.size < CROSSINGS && performance.now() < until) await sleep(10);
+  const times = [...acknowledged].map(([harness, at]) => (arrived.get(harness) ?? Number.NaN) - at);
+  if (times.some(Number.isNaN)) throw new Error(`${arrived.size} of ${CROSSINGS} webhooks arrived.`);
+  return {
+    name,
+    value: rounded(percentileOf(times, 0.95)),
+    unit: "ms",
+    p50_ms: rounded(percentileOf(times, 0.5)),
+    max_ms: rounded(times.at(-1)!),
+    crossings: CROSSINGS,
+    rules: RULES + 1,
+    other_events_per_s: rounded(report.events / report.seconds),
+  };
+}
+
+async function createPreset(server: BenchServer, url: string): Promise<void> {
+  const target = { kind: "webhook", url };
+  const { endpoint } = await server.mutate<AlertEndpointWithSecret>("alerts.endpoints.create", {
+    name: "receiver",
+    target,
+  });
+  const rule: AlertRuleInput = { ...ALERT_PRESETS.line_crossed, endpoints: [endpoint.id] };
+  await server.mutate("alerts.rules.create", { rule });
+}
+
+/**
+ * Lets agents cross their line, each in a harness of its own, so that no notification waits for one before.
+ * @returns when each crossing was acknowledged, by harness
+ */
+async function sendCrossings(port: number, key: string): Promise<Map<string, number>> {
+  const connections = await Promise.all(Array.from({ length: SENDERS }, () => LoadConnection.open(port)));
+  const close = owned(async () => {
+    for (const connection of connections) connection.close();
+  });
+  const send = async (connection: LoadConnection, events: readonly object[]) => {
+    const body = JSON.stringify(events);
+    const request = requestBytes({ port, path: "/api/v1/events", key, body });
+    const { status, body: answer } = await connection.send(request);
+    if (status !== 200) throw new Error(`The server answered ${status}: ${answer}`);
+  };
+  try {
+    const harnesses = Array.from({ length: CROSSINGS }, (_, n) => `claude-code@probe-${n}`);
+    await send(
+      connections[0]!,
+      harnesses.map((harness) => turnOf(harness, 0.5)),
+    );
+    const acknowledged = new Map<string, number>();
+    const from = performance.now();
+    const sendOwn = async (connection: LoadConnection, sender: number) => {
+      for (let n = sender; n < CROSSINGS; n += SENDERS) {
+        const due = from + BETWEEN * (n + Math.random());
+        await sleep(Math.max(0, due - performance.now()));
+        await send(connection, [turnOf(harnesses[n]!, 0.95)]);
+        acknowledged.set(harnesses[n]!, performance.now());
+      }
+    };
+    await Promise.all(connections.map(sendOwn));
+    return acknowledged;
+  } finally {
+    await close();
+  }
+}
+
+function turnOf(harness: string, utilization: number): object {
+  return {
+    id: `${harness}-${utilization}`,
+    type: "turn",
+    at: new Date().toISOString(),
+    harness,
+    session: "probe",
+    model: "claude-sonnet-4-5-20250929",
+    context_window: WINDOW,
+    usage: { input_tokens: utilization * WINDOW },
+  };
+}

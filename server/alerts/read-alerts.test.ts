@@ -1,0 +1,87 @@
+import { AlertsQuery } from "@plimsoll/protocol";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { PolicyBook } from "../policy/policy-book.ts";
+import { readTurns } from "../telemetry/turns.ts";
+import { type TestAlerts, testAlerts } from "../testing/alerts.ts";
+import { readAlerts } from "./read-alerts.ts";
+
+let alerts: TestAlerts;
+beforeEach(async () => {
+  alerts = await testAlerts();
+});
+afterEach(() => alerts.close());
+
+let serial = 0;
+/** A turn in a window of 10,000 tokens, whose ceiling is at 2,000. */
+function turn(session: string, tokens: number, more: object = {}) {
+  serial += 1;
+  return {
+    id: `t${serial}`,
+    type: "turn",
+    at: Date.now() - 100_000 + serial,
+    harness: "phantom@one",
+    session,
+    model: "m",
+    context_window: 10_000,
+    usage: { input_tokens: tokens },
+    ...more,
+  };
+}
+
+const reader = () => ({
+  prisma: alerts.ingest.prisma,
+  projectId: 1,
+  policy: PolicyBook.empty,
+  now: Date.now(),
+});
+
+describe("the alerts of a session", () => {
+  it("are its own, open and ended, on pages of any length", async () => {
+    await alerts.rule({ condition: { type: "tokens", at_least: 2_000 } });
+    const evaluator = alerts.evaluator();
+    await evaluator.look();
+    for (const session of ["a", "b", "a", "a"]) {
+      await alerts.pipeline.send(turn(session, 3_000));
+      await evaluator.look();
+      await alerts.pipeline.send(turn(session, 1_000));
+      await evaluator.look();
+    }
+    await alerts.pipeline.send(turn("a", 4_000), turn("b", 4_000), turn("c", 1_000));
+    await evaluator.look();
+    const rows = await alerts.ingest.prisma.session.findMany({ orderBy: { name: "asc" } });
+    const [a, b, c] = rows.map(({ id }) => id);
+    const read = (query: object) => readAlerts(reader(), AlertsQuery.parse(query));
+
+    expect((await read({ session: a })).items.map(({ subject }) => subject.session)).toEqual(["a"]);
+    expect((await read({ session: c })).items).toEqual([]);
+    const whole = await read({ session: a, state: "ended" });
+    expect(whole.items.map(({ session_id, end_reason }) => [session_id, end_reason])).toEqual(
+      [1, 2, 3].map(() => [a, "below"]),
+    );
+    const first = await read({ session: a, state: "ended", limit: 2 });
+    const second = await read({ session: a, state: "ended", limit: 2, cursor: first.next_cursor! });
+    expect([...first.items, ...second.items]).toEqual(whole.items);
+    expect(second.next_cursor).toBeNull();
+    expect((await read({ session: b, state: "ended" })).items).toHaveLength(1);
+    expect((await read({ state: "ended" })).items).toHaveLength(4);
+  });
+
+  it("link to the turn that they are about, also after late and repeated turns", async () => {
+    await alerts.rule({ condition: { type: "threshold", threshold: "ceiling" } });
+    const evaluator = alerts.evaluator();
+    await evaluator.look();
+    const [before, crossing] = [turn("s", 1_000), turn("s", 2_500)];
+    await alerts.pipeline.send(before, crossing);
+    await evaluator.look();
+    const late = turn("s", 900, { at: crossing.at - 50_000 });
+    await alerts.pipeline.send(late, crossing, turn("s", 2_600), turn("s", 2_700));
+    await evaluator.look();
+
+    const { items } = await readAlerts(reader(), AlertsQuery.parse({}));
+    const link = new URL(items[0]!.path, "http://host");
+    const id = link.pathname.replace("/sessions/", "");
+    const { agent, turn: key } = Object.fromEntries(link.searchParams);
+    const page = await readTurns(reader(), { id, agent_id: agent!, turn: key!, limit: 100 });
+    expect(page.items.find((item) => item.key === key)).toMatchObject({ number: 3, context_tokens: 2_500 });
+  });
+});

@@ -1,0 +1,17 @@
+import type { ProjectGauges } from "../http/metrics.ts";
+
+/** The figures of a project in which nothing has happened. */
+export const EMPTY_GAUGES: ProjectGauges = {
+  fleet: {
+    agents: [],
+    live: 0,
+    atLoad: [],
+    boundaries: [],
+    sessionsPastWarning: 0,
+    harnesses: [],
+    rejected: 0,
+    backlog: { events: 0, ageMs: 0 },
+  },
+  policies: [],
+  alerts: { endpoints: [], rules: 0, evaluationAgeMs: undefined, open: [] },
+};
