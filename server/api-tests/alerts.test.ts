@@ -1,4 +1,10 @@
-import type { AlertNotification, AlertPage, AlertRuleView, ErrorBody } from "@plimsoll/protocol";
+import type {
+  AlertNotification,
+  AlertPage,
+  AlertRuleView,
+  AlertTimeline,
+  ErrorBody,
+} from "@plimsoll/protocol";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ADD_TEST_ENDPOINT, TEST_ENDPOINT } from "../testing/alerts.ts";
@@ -84,6 +90,27 @@ describe("alerts over HTTP", () => {
       items: [{ end_reason: "below", phase: "resolved" }],
       next_cursor: null,
     });
+  });
+
+  it("show in the timeline of their rule, those that began before it as well", async () => {
+    const [server] = servers as [TestServer];
+    const session = unique("session");
+    const { id } = await create(server, ruleFor(session));
+    const quiet = await create(server, ruleFor(unique("session")));
+    await server.send(turn(session, 2_500));
+    await until(async () => (await told(session)).length === 1);
+    const timeline = async () => {
+      const { body } = await server.get<AlertTimeline>("/api/v1/alerts/timeline");
+      expect(Date.parse(body.from) + 48 * body.step_ms).toBeGreaterThan(Date.now());
+      expect(body.rules.map((rule) => rule.id)).not.toContain(quiet.id);
+      return body.rules.find((rule) => rule.id === id)!.firing.join("");
+    };
+    expect(await timeline()).toBe("1".padStart(48, "0"));
+    await client.query("UPDATE alerts SET fired_at = now() - interval '3 days' WHERE rule_id = $1", [id]);
+    expect(await timeline()).toBe("1".repeat(48));
+    await client.query("UPDATE alerts SET resolved_at = now() - interval '2 days' WHERE rule_id = $1", [id]);
+    const { body } = await server.get<AlertTimeline>("/api/v1/alerts/timeline");
+    expect(body.rules.map((rule) => rule.id)).not.toContain(id);
   });
 
   it("names every mistake of a rule, and refuses a lost update", async () => {

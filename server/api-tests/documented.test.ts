@@ -123,6 +123,7 @@ const PROCEDURES: Record<string, string> = {
   "/api/v1/alerts": "alerts.list",
   "/api/v1/alerts/rules": "alerts.rules.list",
   "/api/v1/alerts/rules/{id}": "alerts.rules.get",
+  "/api/v1/alerts/timeline": "alerts.timeline",
   "/api/v1/alerts/export": "alerts.rules.export",
   "/api/v1/alerts/silences": "alerts.silences.list",
   "/api/v1/alerts/endpoints": "alerts.endpoints.list",

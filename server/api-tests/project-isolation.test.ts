@@ -31,7 +31,7 @@ afterEach(() => server.expectHealthy());
 afterAll(() => projects?.stop());
 
 function expectNothingOfB(text: string, what: string): void {
-  for (const trace of [MARKER, b.sessionId, b.agentId, b.key.id, b.key.prefix])
+  for (const trace of [MARKER, b.sessionId, b.agentId, b.ruleId, b.key.id, b.key.prefix])
     expect(text, what).not.toContain(trace);
 }
 
@@ -125,6 +125,7 @@ const PROCEDURES: Record<string, Row> = {
     foreign: 404,
   },
   "alerts.list": { kind: "query", shows: true },
+  "alerts.timeline": { kind: "query", shows: true },
   "alerts.acknowledge": {
     kind: "mutation",
     input: ({ alertId }) => ({ ids: [alertId] }),
@@ -287,7 +288,7 @@ describe("a key never reaches another project through a procedure", () => {
     if (!row.shows) return;
     const other = await ask(server, b.key.secret, path, inputOf(row, b), row.kind);
     expect(
-      [MARKER, b.sessionId, b.agentId].some((trace) => other.text.includes(trace)),
+      [MARKER, b.sessionId, b.agentId, b.ruleId].some((trace) => other.text.includes(trace)),
       path,
     ).toBe(true);
   });
@@ -374,6 +375,7 @@ describe("a key never reaches another project over HTTP", () => {
     "/api/v1/alerts",
     "/api/v1/alerts/rules",
     `/api/v1/alerts/rules/${ruleId}`,
+    "/api/v1/alerts/timeline",
     "/api/v1/alerts/export",
     "/api/v1/alerts/silences",
     "/api/v1/alerts/endpoints",
@@ -413,7 +415,7 @@ describe("a key never reaches another project over HTTP", () => {
     for (const path of paths(b).filter((path) => !/ingest|rejudging/.test(path))) {
       const { text } = await server.get(path, b.key.secret);
       expect(
-        [MARKER, b.sessionId, b.agentId].some((trace) => text.includes(trace)),
+        [MARKER, b.sessionId, b.agentId, b.ruleId].some((trace) => text.includes(trace)),
         path,
       ).toBe(true);
     }

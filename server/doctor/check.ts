@@ -4,6 +4,8 @@ import type { DoctorConnection } from "./connection.ts";
 export interface CheckContext {
   projectId: number;
   databaseUrl: string;
+  /** Of the key with which this server encrypts secrets. */
+  keyId: string;
   connection: DoctorConnection;
   /** When the time for this check ends, by the examination's clock in ms. May be infinite. */
   deadline: number;

@@ -4,6 +4,7 @@ import type { Reader } from "../telemetry/reader.ts";
 import { marksCheck } from "./acknowledged-marks.ts";
 import { agentNumbersCheck } from "./agent-numbers.ts";
 import { agentsCheck } from "./agents.ts";
+import { alertsCheck } from "./alerts.ts";
 import { type Check, count } from "./check.ts";
 import { DoctorConnection, OutOfTime } from "./connection.ts";
 import { decodeCursor, encodeCursor, type Walk } from "./cursor.ts";
@@ -17,6 +18,8 @@ import { journalNote, rejectedNote, upkeepNote } from "./work-left.ts";
 
 export interface ExamineOptions {
   databaseUrl: string;
+  /** Of the key with which this server encrypts secrets. */
+  keyId: string;
   /** Milliseconds; only differences count. */
   clock: () => number;
   /** Milliseconds for all checks together; undefined to examine everything. */
@@ -36,6 +39,7 @@ const CHECKS: readonly Check[] = [
   journalNote,
   rejectedNote,
   upkeepNote,
+  alertsCheck,
   totalsCheck,
   agentNumbersCheck,
   marksCheck,
@@ -54,7 +58,7 @@ const NAMED = 5;
 /** Compares every derived column with what it derives from, as far as the time allows. Writes nothing. */
 export async function examine(
   { projectId }: Pick<Reader, "projectId">,
-  { databaseUrl, clock, budget, answerWithin, cursor }: ExamineOptions,
+  { databaseUrl, keyId, clock, budget, answerWithin, cursor }: ExamineOptions,
 ): Promise<DoctorReport> {
   const started = clock();
   const answerBy = started + (answerWithin ?? Number.POSITIVE_INFINITY);
@@ -67,7 +71,7 @@ export async function examine(
       walk ??= firstWalk(check, index, left);
       const from = clock();
       const deadline = walk.left === undefined ? Number.POSITIVE_INFINITY : from + walk.left;
-      const context = { projectId, databaseUrl, connection, deadline };
+      const context = { projectId, databaseUrl, keyId, connection, deadline };
       const state = await walkUntil(context, check, walk, clock, answerBy);
       const spent = clock() - from;
       left = left === undefined ? undefined : Math.max(0, left - spent);

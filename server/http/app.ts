@@ -11,12 +11,11 @@ import type { LocalToken } from "../access/local-token.ts";
 import { checkHost, checkOrigin, type HostRules } from "../access/origin.ts";
 import { type Access, actorOf, factsOf, type Principal } from "../access/principal.ts";
 import { PlimsollError } from "../errors.ts";
-import type { FleetGauges } from "../telemetry/gauges.ts";
 import { MACHINE_HEADERS } from "./headers.ts";
 import type { Readiness } from "./health.ts";
 import type { Instruments } from "./instruments.ts";
 import type { LiveStreams } from "./live.ts";
-import { type GaugeSource, renderMetrics } from "./metrics.ts";
+import { type GaugeSource, type ProjectGauges, renderMetrics } from "./metrics.ts";
 import { errorResponse, foreseen, logError, nextRequestId } from "./respond.ts";
 import { dropRestOfBody } from "./rest-of-body.ts";
 
@@ -85,11 +84,11 @@ export function createMachineApp(deps: MachineAppDeps): MachineApp {
     return c.body(body, 200, { "Content-Type": contentType, "Cache-Control": "no-store" });
   });
 
-  async function readGauges(projectId: number): Promise<FleetGauges | undefined> {
+  async function readGauges(projectId: number): Promise<ProjectGauges | undefined> {
     try {
       return await deps.gauges(projectId);
     } catch (err) {
-      log.warn({ err }, "the figures about agents could not be read for a scrape");
+      log.warn({ err }, "the figures of a project could not be read for a scrape");
       return undefined;
     }
   }

@@ -21,9 +21,9 @@ export interface CsvDeps {
 }
 
 const PAGE = 500;
-/** From the schemas, so that a list without rows names its columns too. Nested values have no place in a table. */
+/** From the schemas, so that a list without rows names its columns too. Nested values and keys have no place in a table. */
 const SESSION_COLUMNS = Object.keys(SessionSummary.shape);
-const TURN_COLUMNS = Object.keys(TurnView.shape).filter((name) => name !== "composition");
+const TURN_COLUMNS = Object.keys(TurnView.shape).filter((name) => !["composition", "key"].includes(name));
 
 /** `/api/v1/sessions.csv` and `/api/v1/sessions/{id}/turns.csv`: everything the filters match, page by page. */
 export function csvRoutes({ log, access, sessions, turns }: CsvDeps): (app: Hono<MachineEnv>) => void {
@@ -37,7 +37,11 @@ export function csvRoutes({ log, access, sessions, turns }: CsvDeps): (app: Hono
 
     app.get("/api/v1/sessions/:id/turns.csv", async (c) => {
       const { projectId } = await access.authorizeRead(c.env.incoming);
-      const query = parse(TurnsQuery, { ...c.req.query(), id: c.req.param("id"), limit: PAGE });
+      const query = parse(TurnsQuery.omit({ turn: true }), {
+        ...c.req.query(),
+        id: c.req.param("id"),
+        limit: PAGE,
+      });
       c.header("Content-Disposition", `attachment; filename="plimsoll-turns-${query.id.slice(0, 8)}.csv"`);
       return send(c, log, TURN_COLUMNS, (cursor) => turns(projectId, { ...query, cursor }));
     });

@@ -1,9 +1,10 @@
 import parsePrometheusTextFormat, { type Family } from "parse-prometheus-text-format";
 import { describe, expect, it } from "vitest";
 import { AGENTS_SHOWN, type AgentGauges, type FleetGauges } from "../telemetry/gauges.ts";
+import { EMPTY_GAUGES } from "../testing/gauges.ts";
 import { startHttpStack } from "../testing/http-stack.ts";
 import { createInstruments } from "./instruments.ts";
-import { renderMetrics } from "./metrics.ts";
+import { type ProjectGauges, renderMetrics } from "./metrics.ts";
 
 const agent = (changes: Partial<AgentGauges> = {}): AgentGauges => ({
   harness: "phantom@vm-3",
@@ -13,9 +14,18 @@ const agent = (changes: Partial<AgentGauges> = {}): AgentGauges => ({
   contextTokens: 150_000,
   windowTokens: 200_000,
   load: 0.9,
+  turns: 40,
+  boundaries: { masked: 3, compacted: 1, subtick: 0, restarted: 0, cleared: 0, unexplained: 0 },
+  sessionSilentMs: 2_500,
   ...changes,
 });
-const fleet = (changes: Partial<FleetGauges> = {}): FleetGauges => ({
+const project = (changes: Partial<FleetGauges> = {}, more: Partial<ProjectGauges> = {}): ProjectGauges => ({
+  ...EMPTY_GAUGES,
+  fleet: fleet(changes),
+  ...more,
+});
+const fleet = (changes: Partial<FleetGauges>): FleetGauges => ({
+  ...EMPTY_GAUGES.fleet,
   agents: [agent()],
   live: 1,
   boundaries: [
@@ -26,7 +36,7 @@ const fleet = (changes: Partial<FleetGauges> = {}): FleetGauges => ({
   ...changes,
 });
 
-async function scrape(gauges: FleetGauges | undefined, instruments = createInstruments()) {
+async function scrape(gauges: ProjectGauges | undefined, instruments = createInstruments()) {
   const { body } = await renderMetrics(instruments, gauges);
   const families = new Map<string, Family>();
   for (const family of parsePrometheusTextFormat(body)) {
@@ -38,7 +48,7 @@ async function scrape(gauges: FleetGauges | undefined, instruments = createInstr
 
 describe("the metrics", () => {
   it("show each live agent with its labels as they are", async () => {
-    const families = await scrape(fleet());
+    const families = await scrape(project());
     const labels = {
       harness: "phantom@vm-3",
       session: 'thread "7"\nline\\two',
@@ -62,8 +72,72 @@ describe("the metrics", () => {
     expect(only("plimsoll_read_model_up")).toEqual([{ value: "1" }]);
   });
 
+  it("count the turns and boundaries of each agent, zeros as well", async () => {
+    const families = await scrape(project());
+    expect(families.get("plimsoll_agent_turns_total")).toMatchObject({
+      type: "COUNTER",
+      metrics: [{ value: "40", labels: { agent: "main" } }],
+    });
+    const boundaries = families.get("plimsoll_agent_boundaries_total")!.metrics;
+    expect(boundaries.map(({ value, labels }) => [labels!.type, value])).toEqual([
+      ["masked", "3"],
+      ["compacted", "1"],
+      ["subtick", "0"],
+      ["restarted", "0"],
+      ["cleared", "0"],
+      ["unexplained", "0"],
+    ]);
+  });
+
+  it("say in seconds how long sessions and harnesses are silent, once for each", async () => {
+    const agents = [agent(), agent({ agent: "scout" }), agent({ session: "other", sessionSilentMs: 0 })];
+    const harnesses = [{ harness: "phantom@vm-3", silentMs: 660_000 }];
+    const backlog = { events: 7, ageMs: 1_500 };
+    const families = await scrape(project({ agents, harnesses, backlog }));
+    const values = (name: string) => families.get(name)!.metrics.map(({ value }) => value);
+    expect(values("plimsoll_session_silence_seconds")).toEqual(["2.5", "0"]);
+    expect(values("plimsoll_harness_silence_seconds")).toEqual(["660"]);
+    expect(values("plimsoll_backlog_age_seconds")).toEqual(["1.5"]);
+    expect(values("plimsoll_backlog_events")).toEqual(["7"]);
+  });
+
+  it("tell how alerts are evaluated and delivered", async () => {
+    const endpoint = { name: "ops", pauseReason: null, lastOutcome: null, waiting: 0, longestWaitMs: 0 };
+    const endpoints = [
+      { ...endpoint, kind: "slack", state: "working" },
+      { ...endpoint, kind: "slack", state: "failing", waiting: 3, longestWaitMs: 90_000 },
+      { ...endpoint, kind: "slack", state: "paused", waiting: 2, longestWaitMs: 9e9 },
+    ] as const;
+    const open = [
+      { state: "firing", severity: "critical", count: 2 },
+      { state: "pending", severity: null, count: 1 },
+    ] as const;
+    const alerts = { endpoints: [...endpoints], rules: 1, evaluationAgeMs: 2_000, open };
+    const families = await scrape(project({}, { alerts, policies: [{ harness: "h@1", state: "rejected" }] }));
+    const shown = (name: string) =>
+      families
+        .get(name)!
+        .metrics.map(({ value, labels }) => [...Object.values(labels ?? {}), value].join(" "));
+    expect(shown("plimsoll_alerts_open").filter((line) => !line.endsWith(" 0"))).toEqual([
+      "firing critical 2",
+    ]);
+    expect(shown("plimsoll_alerts_open")).toHaveLength(9);
+    expect(shown("plimsoll_alert_evaluation_age_seconds")).toEqual(["2"]);
+    expect(shown("plimsoll_alert_endpoints")).toEqual([
+      "slack working 1",
+      "slack failing 1",
+      "slack paused 1",
+      "slack unreadable 0",
+    ]);
+    expect(shown("plimsoll_alert_deliveries_waiting")).toEqual(["slack 5"]);
+    expect(shown("plimsoll_alert_delivery_wait_seconds")).toEqual(["slack 90"]);
+    expect(shown("plimsoll_harness_policy_state")).toEqual(["h@1 rejected 1"]);
+    const without = await scrape(project());
+    expect(without.has("plimsoll_alert_evaluation_age_seconds")).toBe(false);
+  });
+
   it("leave out what is unknown instead of calling it zero", async () => {
-    const families = await scrape(fleet({ agents: [agent({ windowTokens: null, load: null })] }));
+    const families = await scrape(project({ agents: [agent({ windowTokens: null, load: null })] }));
     expect(families.get("plimsoll_agent_context_tokens")?.metrics).toHaveLength(1);
     for (const name of ["window_tokens", "utilization_ratio", "load_ratio"]) {
       expect(families.get(`plimsoll_agent_${name}`)?.metrics ?? []).toHaveLength(0);
@@ -72,7 +146,7 @@ describe("the metrics", () => {
 
   it("show the 500 agents nearest to their line", async () => {
     const agents = Array.from({ length: 700 }, (_, i) => agent({ agent: `a${i}`, load: i / 1000 }));
-    const families = await scrape(fleet({ agents: [...agents, agent({ agent: "unknown", load: null })] }));
+    const families = await scrape(project({ agents: [...agents, agent({ agent: "unknown", load: null })] }));
     const shown = families.get("plimsoll_agent_context_tokens")!.metrics.map(({ labels }) => labels!.agent);
     expect(shown).toHaveLength(AGENTS_SHOWN);
     expect(shown).toContain("a699");
@@ -99,7 +173,7 @@ describe("the metrics", () => {
     let full = [2, 3];
     instruments.watch({ depth: () => waiting, fullProjects: () => full, bodyBytes: () => 700 });
     waiting = 12;
-    expect((await scrape(fleet(), instruments)).get("plimsoll_ingest_queue_full")?.metrics).toEqual([
+    expect((await scrape(project(), instruments)).get("plimsoll_ingest_queue_full")?.metrics).toEqual([
       { value: "1", labels: { project_id: "2" } },
       { value: "1", labels: { project_id: "3" } },
     ]);
@@ -107,7 +181,7 @@ describe("the metrics", () => {
     instruments.liveClients(3);
     instruments.request("events", 200, 0.003);
     instruments.request("events", 200, 0.2);
-    const families = await scrape(fleet(), instruments);
+    const families = await scrape(project(), instruments);
     expect(families.get("plimsoll_ingest_events_total")?.metrics).toEqual([
       { value: "500", labels: { outcome: "accepted" } },
       { value: "1", labels: { outcome: "invalid_field" } },
@@ -134,7 +208,7 @@ describe("the metrics", () => {
 
 describe("/metrics", () => {
   it("needs the scope read, and has counted the requests before", async () => {
-    const server = await startHttpStack({ gauges: async () => fleet() });
+    const server = await startHttpStack({ gauges: async () => project() });
     try {
       expect((await server.send("/metrics")).status).toBe(401);
       const { authorization } = await server.key("read");

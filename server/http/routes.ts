@@ -27,7 +27,7 @@ const MACHINE_PREFIXES: [prefix: string, route: Route][] = [
 /** Needed before, or whether or not, somebody is logged in. */
 const FREE_PREFIXES = ["/_next/", "/__nextjs", "/fonts/", "/icon", "/apple-icon"];
 const BUILT = "/_next/static/";
-const FREE_PATHS = ["/login", "/favicon.ico", "/robots.txt", "/manifest.webmanifest"];
+const FREE_PATHS = ["/login", "/login.js", "/favicon.ico", "/robots.txt", "/manifest.webmanifest"];
 
 /** @param url as in the request line, with its query */
 export function routeOf(url: string): Route {
