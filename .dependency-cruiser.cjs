@@ -89,6 +89,12 @@ module.exports = {
         dependencyTypesNot: ["type-only"],
       },
     ),
+    never(
+      "components-without-schemas",
+      "The schemas are larger than a page. What a page needs at once is in @plimsoll/protocol/pure; dialogs that check a form load them when they open.",
+      { path: "^(components|app)/", pathNot: `^components/alerts/(rule|endpoint)-dialog[.]tsx$|${TEST}` },
+      { path: "^packages/protocol/src/index[.]ts$", dependencyTypesNot: ["type-only"] },
+    ),
     never("components-below-pages", "Routes import components, never the other way round.", COMPONENTS, [
       GUARD,
       RUNTIME,

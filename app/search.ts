@@ -1,4 +1,4 @@
-import { PROJECT_PARAMETER } from "@plimsoll/protocol";
+import { PROJECT_PARAMETER } from "@plimsoll/protocol/pure";
 import { DEFAULT_RANGE, type Period, parseRange, resolveRange } from "../components/range.ts";
 
 export type SearchParams = Promise<Record<string, string | string[] | undefined>>;

@@ -1,43 +1,14 @@
+import { compact, exact, loadPercent, MINUS } from "@plimsoll/protocol/pure";
+
 /** Formats numbers and times. The locale is fixed so that server and browser produce the same text. */
 const LOCALE = "en-US";
-const whole = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 0 });
 
-/** U+2212, which is as wide as a plus sign. */
-const MINUS = "−";
 export const NONE = "—";
-
-export function exact(value: number): string {
-  return whole.format(value).replace("-", MINUS);
-}
-
-/** 940, 9.4k, 148k, 1.2M: at most three significant digits. */
-export function compact(value: number): string {
-  const size = Math.abs(value);
-  const sign = value < 0 ? MINUS : "";
-  if (size < 1000) return sign + whole.format(size);
-  for (const [unit, letter] of [
-    [1e3, "k"],
-    [1e6, "M"],
-    [1e9, "B"],
-  ] as const) {
-    const scaled = size / unit;
-    const digits = scaled < 99.95 ? 1 : 0;
-    const text = scaled.toFixed(digits).replace(/\.0$/, "");
-    // 999,960 would round to 1000k; use the next unit.
-    if (Number(text) < 1000 || letter === "B") return `${sign}${text}${letter}`;
-  }
-  return sign + whole.format(size);
-}
+export { compact, exact, loadPercent };
 
 /** 0.2143 as 21.4%. */
 export function percent(share: number): string {
   return `${(share * 100).toFixed(1).replace("-", MINUS)}%`;
-}
-
-/** 96%, 132%. A load just below 1 never rounds up to 100%. */
-export function loadPercent(load: number): string {
-  const rounded = Math.round(load * 100);
-  return `${whole.format(rounded === 100 && load < 1 ? 99 : rounded)}%`;
 }
 
 export function signed(value: number, format: (value: number) => string = exact): string {
@@ -100,6 +71,12 @@ export function fullTime(at: number, timeZone?: TimeZone): string {
 export function clock(at: number, timeZone?: TimeZone): string {
   const parts = partsOf(at, timeZone);
   return `${parts.hour}:${parts.minute}:${parts.second}`;
+}
+
+/** The time of day without seconds, such as 14:30. */
+export function clockMinute(at: number, timeZone?: TimeZone): string {
+  const parts = partsOf(at, timeZone);
+  return `${parts.hour}:${parts.minute}`;
 }
 
 /** A tick label: 10:41, 10:41:15 between minutes, 20 Nov at midnight, and Nov 2026 in spans over 300 days. */

@@ -52,6 +52,8 @@ export function useAllAgents() {
 
 const session = {
   agent: parseAsString.withOptions({ history: "push" }),
+  /** The key of a turn of that agent, as links of alerts name it. */
+  turn: parseAsString.withOptions({ history: "replace" }),
   axis: parseAsStringLiteral(["turns", "time"]).withDefault("turns").withOptions({ history: "replace" }),
 };
 

@@ -8,6 +8,7 @@ import { loginUrl, openAccess } from "./access/index.ts";
 import { offerLogin } from "./access/login-link.ts";
 import { factsOf } from "./access/principal.ts";
 import { eventQuota, readQuota } from "./access/quota.ts";
+import { countOpenAlerts, readAlertHealth } from "./alerts/alert-health.ts";
 import { openSecretBox } from "./alerts/delivery/secret-box.ts";
 import { openAlerts } from "./alerts/index.ts";
 import { analyzeTables, restoreBackup } from "./backup/restore.ts";
@@ -32,13 +33,14 @@ import { openIngest } from "./ingest/index.ts";
 import { createLiveHub } from "./live/hub.ts";
 import { createLogger, logConsole, printable, withoutSecrets } from "./log.ts";
 import { Policies } from "./policy/policies.ts";
+import { readPolicyStates } from "./policy/read-policy-states.ts";
 import { ReplayJobs } from "./policy/replay/jobs.ts";
 import { Rollouts } from "./policy/rollouts.ts";
 import { startDeletion } from "./projects/deletion.ts";
 import { projectRoot } from "./root.ts";
 import { SharedReads } from "./shared-reads.ts";
 import { readGauges } from "./telemetry/gauges.ts";
-import { freshReader, type Reader } from "./telemetry/reader.ts";
+import { freshReader, queriesOf, type Reader } from "./telemetry/reader.ts";
 import { readSessions } from "./telemetry/sessions.ts";
 import { readTurns } from "./telemetry/turns.ts";
 import type { Services } from "./trpc/context.ts";
@@ -242,7 +244,16 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     localToken,
     streams,
     instruments,
-    gauges: async (projectId) => readGauges(await freshReader(await readerOf(projectId), freshness)),
+    gauges: async (projectId) => {
+      const reader = await freshReader(await readerOf(projectId), freshness);
+      const [fleet, policies, health, open] = await Promise.all([
+        readGauges(reader),
+        readPolicyStates(reader),
+        readAlertHealth(queriesOf(reader), projectId, alerts.endpoints.keyId),
+        countOpenAlerts(queriesOf(reader), projectId),
+      ]);
+      return { fleet, policies, alerts: { ...health, open } };
+    },
     readiness: createReadiness({
       probeWrite: database.probeWrite,
       writeFailure: pipeline.writeFailure,

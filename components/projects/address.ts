@@ -1,4 +1,5 @@
-import { DEFAULT_PROJECT_ID, PROJECT_PARAMETER, type ProjectView } from "@plimsoll/protocol";
+import type { ProjectView } from "@plimsoll/protocol";
+import { DEFAULT_PROJECT_ID, PROJECT_PARAMETER } from "@plimsoll/protocol/pure";
 
 /** Pages that exist in every project. Other pages show one thing of one project. */
 const SHARED_PAGES: ReadonlySet<string> = new Set(["/", "/sessions", "/setup"]);

@@ -1,6 +1,6 @@
 "use client";
 
-import { PROJECT_HEADER, PROJECT_PARAMETER } from "@plimsoll/protocol";
+import { PROJECT_HEADER, PROJECT_PARAMETER } from "@plimsoll/protocol/pure";
 import { createParser, useQueryState } from "nuqs";
 import { createContext, type ReactNode, useContext, useEffect } from "react";
 import { projectOf, withProject } from "./address.ts";

@@ -1,4 +1,5 @@
-import { type KeyView, keyState } from "@plimsoll/protocol";
+import type { KeyView } from "@plimsoll/protocol";
+import { keyState } from "@plimsoll/protocol/pure";
 import { ago, plural } from "../format.ts";
 
 const MINUTE = 60_000;

@@ -1,6 +1,7 @@
 "use client";
 
-import { type KeyView, keyState } from "@plimsoll/protocol";
+import type { KeyView } from "@plimsoll/protocol";
+import { keyState } from "@plimsoll/protocol/pure";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Ellipsis, KeyRound, TriangleAlert } from "lucide-react";
 import { DropdownMenu } from "radix-ui";

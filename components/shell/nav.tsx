@@ -1,15 +1,22 @@
 "use client";
 
 import { Keyboard, LogOut } from "lucide-react";
+import dynamic from "next/dynamic";
 import Link from "next/link";
 import { usePathname, useSearchParams } from "next/navigation";
+import { useDesktopAlerts } from "../alerts/use-desktop-alerts.ts";
+import { useFiring, useFiringTitle } from "../alerts/use-firing.ts";
+import { plural } from "../format.ts";
 import { ProjectSwitcher } from "../projects/switcher.tsx";
+import { useProjects } from "../projects/use-projects.ts";
 import { cn } from "../ui/cn.ts";
 import { Logo } from "./logo.tsx";
 import { PAGES, withSharedParams } from "./pages.ts";
 import { useShellActions } from "./shell-actions.ts";
 import { signOut } from "./sign-out.ts";
 import { ThemeButton } from "./theme-button.tsx";
+
+const DesktopAlerts = dynamic(() => import("../alerts/desktop-alerts.tsx"), { ssr: false });
 
 function isCurrent(path: string, href: string): boolean {
   return href === "/" ? path === "/" : path === href || path.startsWith(`${href}/`);
@@ -19,8 +26,13 @@ export function Nav() {
   const path = usePathname();
   const params = useSearchParams();
   const { openHelp } = useShellActions();
+  const firing = useFiring();
+  useFiringTitle(firing);
+  const { state: desktop } = useDesktopAlerts();
+  const { current } = useProjects();
   return (
     <header className="fixed inset-x-0 bottom-0 z-30 border-t border-rule bg-panel pb-[env(safe-area-inset-bottom)] md:sticky md:inset-x-auto md:top-0 md:flex md:h-dvh md:flex-col md:border-t-0 md:border-r md:bg-bg md:px-3 md:py-[18px]">
+      {desktop === "on" && current !== undefined && <DesktopAlerts />}
       <div className="hidden flex-wrap items-center justify-between gap-y-3 pb-4 md:flex">
         <Link
           href={withSharedParams("/", params)}
@@ -46,6 +58,12 @@ export function Nav() {
             >
               <Icon aria-hidden className={cn("size-4", current ? "text-accent" : "text-faint")} />
               {label}
+              {href === "/alerts" && firing > 0 && (
+                <span className="rounded-full bg-hard px-1.5 text-tiny font-medium text-bg max-md:absolute max-md:ml-8 md:ml-auto">
+                  <span aria-hidden>{firing > 99 ? "99+" : firing}</span>
+                  <span className="sr-only">, {plural(firing, "alert fires", "alerts fire")}</span>
+                </span>
+              )}
             </Link>
           );
         })}

@@ -1,5 +1,5 @@
-import { PROJECT_PARAMETER } from "@plimsoll/protocol";
-import { ListTree, type LucideIcon, Ruler, SlidersHorizontal, Waves } from "lucide-react";
+import { PROJECT_PARAMETER } from "@plimsoll/protocol/pure";
+import { Bell, ListTree, type LucideIcon, Ruler, SlidersHorizontal, Waves } from "lucide-react";
 
 export interface NavPage {
   href: string;
@@ -14,6 +14,7 @@ export const PAGES: readonly NavPage[] = [
   { href: "/", label: "Fleet", icon: Waves, key: "f" },
   { href: "/sessions", label: "Sessions", icon: ListTree, key: "s" },
   { href: "/policies", label: "Policies", icon: Ruler, key: "p" },
+  { href: "/alerts", label: "Alerts", icon: Bell, key: "a" },
   { href: "/setup", label: "Setup", icon: SlidersHorizontal, key: "u" },
 ];
 

@@ -78,6 +78,7 @@ export const ALERT_MUTES = ["silenced", "inhibited"] as const;
 export const AlertView = AlertFacts.extend({
   phase: z.enum(["firing", "no_data", "resolved"]),
   session_id: id.nullable(),
+  agent_id: id.nullable(),
   /** Of an alert that fires. */
   muted: z.enum(ALERT_MUTES).nullable(),
 });
@@ -100,6 +101,20 @@ export const AlertPage = z.object({
   next_cursor: z.string().nullable(),
 });
 export type AlertPage = z.infer<typeof AlertPage>;
+
+/** When the rules fired in the last 24 h. */
+export const AlertTimeline = z.object({
+  from: time,
+  step_ms: z.number().int(),
+  rules: z.array(
+    z.object({
+      id,
+      /** Alerts that were open in each step, oldest first. */
+      firing: z.array(z.number().int()),
+    }),
+  ),
+});
+export type AlertTimeline = z.infer<typeof AlertTimeline>;
 
 export const AcknowledgeAlertsCall = z.object({ ids: z.array(id).min(1).max(500) });
 /** Those that were open and not acknowledged before. */

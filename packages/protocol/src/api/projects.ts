@@ -1,14 +1,5 @@
 import { z } from "zod";
 
-/** The project used when a request names none. It always exists. */
-export const DEFAULT_PROJECT_ID = 1;
-
-/** The request header that names a project, by id or by URI-encoded name. */
-export const PROJECT_HEADER = "Plimsoll-Project";
-
-/** The query parameter with the same meaning, where a client cannot set headers. */
-export const PROJECT_PARAMETER = "project";
-
 const id = z.coerce.number().int().min(1).max(2_147_483_647);
 
 /** A name of digits alone would be ambiguous: the same places also take an id. */

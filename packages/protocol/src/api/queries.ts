@@ -53,6 +53,11 @@ export const TurnsQuery = z.object({
   id,
   /** One agent's turns; all agents of the session when absent. */
   agent_id: id.optional(),
+  /** The `key` of a turn of that agent. The list begins a few turns after it; without it, at the newest turn. */
+  turn: z
+    .string()
+    .regex(/^-?\d{1,19}$/)
+    .optional(),
   cursor: z.string().max(500).optional(),
   limit: z.coerce.number().int().min(1).max(1000).default(200),
 });

@@ -119,6 +119,8 @@ export const CompositionView = z.object(
 );
 
 export const TurnView = z.object({
+  /** Names the turn among those of its agent, also in links; a late turn does not change it. */
+  key: z.string(),
   /** Position among the agent's turns in order, from 1. */
   number: z.number().int(),
   agent_id: z.string(),

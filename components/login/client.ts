@@ -1,0 +1,75 @@
+import { logIn } from "./log-in.ts";
+import { rememberRequestedPath, takeRequestedPath } from "./requested-page.ts";
+import { safeRedirect } from "./safe-redirect.ts";
+
+// The script of the login page, which loads nothing else. Its parts are in page.ts.
+
+type Step = "checking" | "no-token" | "refused" | "failed";
+
+/** Milliseconds for which a copied text is confirmed. */
+const CONFIRMED_MS = 1_600;
+
+const next = new URLSearchParams(window.location.search).get("next");
+
+/** The theme that the pages remember. */
+function applyTheme(): void {
+  let theme: string | null = null;
+  try {
+    theme = window.localStorage.getItem("theme");
+  } catch {
+    // Without local storage, the system decides.
+  }
+  if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
+}
+
+/** Shows one part of the page and hides the others. */
+function show(step: Step, message?: string): void {
+  for (const part of document.querySelectorAll<HTMLElement>("[data-step]"))
+    part.hidden = !part.dataset.step!.split(" ").includes(step);
+  for (const alert of document.querySelectorAll<HTMLElement>("[role=alert]"))
+    alert.textContent = message ?? "";
+}
+
+/** Logs in with the token in the URL fragment, which browsers never send to a server. */
+async function read(): Promise<void> {
+  const token = window.location.hash.slice(1);
+  if (token === "") {
+    rememberRequestedPath(safeRedirect(next));
+    show("no-token");
+    return;
+  }
+  window.history.replaceState(null, "", window.location.pathname + window.location.search);
+  show("checking");
+  const failure = await logIn(token);
+  if (failure !== null) return show(failure.step, failure.message);
+  const requested = takeRequestedPath();
+  window.location.replace(next === null ? requested : safeRedirect(next));
+}
+
+function copyCommand(button: HTMLElement, command: HTMLElement): void {
+  const label = button.textContent;
+  const tell = (text: string) => {
+    button.textContent = text;
+    setTimeout(() => {
+      button.textContent = label;
+    }, CONFIRMED_MS);
+  };
+  const select = () => {
+    // Plain HTTP has no clipboard.
+    window.getSelection()?.selectAllChildren(command);
+    tell("Press Ctrl+C");
+  };
+  if (navigator.clipboard === undefined) select();
+  else navigator.clipboard.writeText(command.textContent ?? "").then(() => tell("Copied"), select);
+}
+
+applyTheme();
+document.addEventListener("DOMContentLoaded", () => {
+  const button = document.getElementById("copy")!;
+  button.addEventListener("click", () => copyCommand(button, document.getElementById("command")!));
+  // Pasting the link into a tab that shows this page changes only the fragment.
+  window.addEventListener("hashchange", () => {
+    if (window.location.hash !== "") void read();
+  });
+  void read();
+});
