@@ -1,40 +1,14 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import type { Page } from "@playwright/test";
 import type { SessionDetail, SessionPage, WholePolicy } from "@plimsoll/protocol";
 import { expect, test } from "./fixtures.ts";
+import { withPhantom } from "./support/phantom.ts";
 import type { PlimsollServer } from "./support/server.ts";
 
 test.use({ fresh: true });
 
 const HARNESS = "phantom@demo";
-/** Milliseconds of each answer: time to change the policy while the example works. */
-const PACE_MS = 700;
 /** Tokens that the example can grow by in one turn. */
 const GROWTH = 4_000;
-
-/** Runs the example on the Claude Agent SDK, with a scripted model, until the test is over. */
-async function withPhantom(server: PlimsollServer, work: () => Promise<void>): Promise<void> {
-  const key = await server.createKey("phantom", ["ingest", "policy:read"]);
-  const child: ChildProcess = spawn(process.execPath, ["--import", "tsx", "examples/phantom/main.ts"], {
-    env: {
-      PATH: process.env.PATH,
-      HOME: server.home,
-      NODE_ENV: "test",
-      PLIMSOLL_URL: server.url,
-      PLIMSOLL_KEY: key,
-      PLIMSOLL_DEMO_PACE_MS: String(PACE_MS),
-    },
-    stdio: "ignore",
-  });
-  const exited = once(child, "exit");
-  try {
-    await work();
-  } finally {
-    child.kill();
-    await exited;
-  }
-}
 
 /** The levels at which the thread of the example went on in a fresh session. */
 async function restarts(server: PlimsollServer): Promise<number[]> {

@@ -5,7 +5,9 @@ import { useQuery } from "@tanstack/react-query";
 import { Link2 } from "lucide-react";
 import { type ComponentProps, useEffect, useMemo } from "react";
 import { toast } from "sonner";
-import { SawPanel } from "../charts/saw/panel.tsx";
+import { alertSpans } from "../alerts/alert-spans.ts";
+import { AlertDetails, SessionAlertsPanel } from "../alerts/session-alerts.tsx";
+import { useSessionAlerts } from "../alerts/use-session-alerts.ts";
 import { compact, exact, plural } from "../format.ts";
 import { adjustHref } from "../policy/scope-key.ts";
 import { Link } from "../projects/link.tsx";
@@ -21,8 +23,11 @@ import { lineSourceText, lineSourceTitle, sourceText, titleOf } from "../words.t
 import { defaultAgent } from "./agent-tree.ts";
 import { AgentsPanel } from "./agents-panel.tsx";
 import { CompositionPanel } from "./composition-panel.tsx";
+import { linkProblem, linkProblemText } from "./link-problem.ts";
+import { SessionSaw } from "./session-saw.tsx";
 import { SessionTiles, SessionTilesSkeleton } from "./session-tiles.tsx";
 import { TurnLog } from "./turn-log.tsx";
+import { useSessionTurns } from "./use-session-turns.ts";
 
 const CRUMB = (
   <Link href="/sessions" className="hover:text-ink hover:underline">
@@ -80,6 +85,20 @@ function SessionDetails({ id, detail }: { id: string; detail: SessionDetail }) {
   const { session } = detail;
   const first = defaultAgent(detail.agents, detail.main_agent_id);
   const agent = detail.agents.find(({ id }) => id === view.agent) ?? first;
+  // The turn belongs to the agent that the link names.
+  const isNamed = view.agent === null || view.agent === agent?.id;
+  const turns = useSessionTurns(id, agent?.id, isNamed ? view.turn : null);
+  const problem = linkProblem({
+    agent: view.agent,
+    agents: detail.agents,
+    more: detail.more_agents,
+    linked: turns.linked,
+  });
+  const found = useSessionAlerts(id);
+  const spans = useMemo(
+    () => (agent === undefined ? [] : alertSpans(found.alerts, agent.id)),
+    [found, agent],
+  );
   const points = chart.data?.agents.find(({ agent_id }) => agent_id === agent?.id)?.points;
   const peakTurn = useMemo(
     () => points?.find(({ context_tokens }) => context_tokens === agent?.peak?.tokens)?.number ?? null,
@@ -114,6 +133,25 @@ function SessionDetails({ id, detail }: { id: string; detail: SessionDetail }) {
         </section>
       ) : (
         <>
+          {problem !== undefined && (
+            <div
+              role="status"
+              className="mb-3 flex flex-wrap items-center justify-between gap-x-3 gap-y-1 rounded-lg border border-warn px-3 py-2 text-[13px] text-warn-ink"
+            >
+              <span className="min-w-0 wrap-anywhere">
+                {linkProblemText(problem, agent.name, detail.agents.length)}
+              </span>
+              <Button
+                size="small"
+                look="ghost"
+                onClick={() =>
+                  void setView({ turn: null, ...(problem !== "unknown_turn" && { agent: null }) })
+                }
+              >
+                Dismiss
+              </Button>
+            </div>
+          )}
           <SessionTiles
             session={session}
             agent={agent}
@@ -125,14 +163,18 @@ function SessionDetails({ id, detail }: { id: string; detail: SessionDetail }) {
               <ErrorState what="the chart" error={chart.error} retry={() => chart.refetch()} />
             </section>
           ) : (
-            <SawPanel
+            <SessionSaw
+              detail={detail}
               agent={agent}
               chart={chart.data}
-              boundaries={detail.boundaries}
-              windows={detail.windows.filter(({ agent_id }) => agent_id === agent.id)}
-              ended={session.status === "ended"}
               axis={view.axis}
               onAxis={(axis) => void setView({ axis })}
+              linked={turns.linked}
+              alerts={spans}
+              alertCard={(shown) => {
+                const alert = found.alerts.find(({ id }) => id === shown);
+                return alert && <AlertDetails alert={alert} />;
+              }}
             />
           )}
           <div className="mt-4 grid items-start gap-4 xl:grid-cols-[1.6fr_1fr]">
@@ -141,14 +183,17 @@ function SessionDetails({ id, detail }: { id: string; detail: SessionDetail }) {
               agent={agent}
               boundaries={detail.boundaries}
               crossings={detail.crossings}
+              turns={turns}
+              onShowNewest={() => void setView({ turn: null })}
             />
             <div className="grid min-w-0 gap-4">
+              <SessionAlertsPanel {...found} agentId={agent.id} />
               <AgentsPanel
                 agents={detail.agents}
                 more={detail.more_agents}
                 ended={session.status === "ended"}
                 chosen={agent.id}
-                onChoose={(next) => void setView({ agent: next === first?.id ? null : next })}
+                onChoose={(next) => void setView({ agent: next === first?.id ? null : next, turn: null })}
               />
               {points !== undefined && <CompositionPanel points={points} />}
             </div>

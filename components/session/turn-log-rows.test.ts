@@ -21,10 +21,11 @@ function rowNames(...args: Parameters<typeof turnLogRows>): string[] {
   );
 }
 
+const WHOLE = { toOldest: true, toNewest: true };
 const turns = [turn(3), turn(2), turn(1)];
 
 test("entries are newest first, between the turns around them", () => {
-  expect(rowNames(turns, [boundary("masked", 25), boundary("subtick", 12)], [], true)).toEqual([
+  expect(rowNames(turns, [boundary("masked", 25), boundary("subtick", 12)], [], WHOLE)).toEqual([
     "turn 3",
     "masked",
     "turn 2",
@@ -33,8 +34,19 @@ test("entries are newest first, between the turns around them", () => {
   ]);
 });
 
+test("leaves out entries newer than a list that does not begin at the newest turn", () => {
+  const drawn = [boundary("later", 40), boundary("masked", 30), boundary("old", 1)];
+  const around = { toOldest: false, toNewest: false };
+  expect(rowNames(turns, drawn, [crossing("warning", 31)], around)).toEqual([
+    "masked",
+    "turn 3",
+    "turn 2",
+    "turn 1",
+  ]);
+});
+
 test("at the same instant, a crossing is above its turn and an inferred drop below", () => {
-  expect(rowNames(turns, [boundary("unexplained", 20, true)], [crossing("warning", 20)], true)).toEqual([
+  expect(rowNames(turns, [boundary("unexplained", 20, true)], [crossing("warning", 20)], WHOLE)).toEqual([
     "turn 3",
     "warning",
     "turn 2",
@@ -50,27 +62,31 @@ test("of thresholds crossed at once, the last one crossed is on top", () => {
       { ...crossing("hard", 20), threshold_tokens: 9_000, direction },
       { ...crossing("warning", 20), threshold_tokens: 1_500, direction },
     ] as CrossingView[];
-  expect(rowNames([turn(2)], [], passed("up"), true)).toEqual(["hard", "ceiling", "warning", "turn 2"]);
-  expect(rowNames([turn(2)], [], passed("down"), true)).toEqual(["warning", "ceiling", "hard", "turn 2"]);
+  expect(rowNames([turn(2)], [], passed("up"), WHOLE)).toEqual(["hard", "ceiling", "warning", "turn 2"]);
+  expect(rowNames([turn(2)], [], passed("down"), WHOLE)).toEqual(["warning", "ceiling", "hard", "turn 2"]);
 });
 
 test("entries after the latest turn are on top", () => {
-  expect(rowNames(turns, [boundary("masked", 99)], [], true)[0]).toBe("masked");
+  expect(rowNames(turns, [boundary("masked", 99)], [], WHOLE)[0]).toBe("masked");
 });
 
 test("older entries are hidden until their turns are loaded", () => {
-  expect(rowNames(turns, [boundary("old", 1)], [], false)).toEqual(["turn 3", "turn 2", "turn 1"]);
-  expect(rowNames(turns, [boundary("old", 1)], [], true).at(-1)).toBe("old");
+  expect(rowNames(turns, [boundary("old", 1)], [], { toOldest: false, toNewest: true })).toEqual([
+    "turn 3",
+    "turn 2",
+    "turn 1",
+  ]);
+  expect(rowNames(turns, [boundary("old", 1)], [], WHOLE).at(-1)).toBe("old");
 });
 
 test("entries are shown without any turn", () => {
-  expect(rowNames([], [boundary("masked", 1)], [], true)).toEqual(["masked"]);
+  expect(rowNames([], [boundary("masked", 1)], [], WHOLE)).toEqual(["masked"]);
 });
 
 test("a session start is below the turn of the same instant, and its end above", () => {
   const session = (status: string) =>
     ({ ...boundary("session", 10), id: status, detail: { status } }) as BoundaryView;
-  expect(rowNames([turn(1)], [session("started"), session("ended")], [], true)).toEqual([
+  expect(rowNames([turn(1)], [session("started"), session("ended")], [], WHOLE)).toEqual([
     "ended",
     "turn 1",
     "started",
@@ -78,7 +94,7 @@ test("a session start is below the turn of the same instant, and its end above",
 });
 
 test("days have headings unless all rows are of today", () => {
-  const rows = turnLogRows([turn(3), turn(2), turn(1)], [boundary("masked", 25)], [], true);
+  const rows = turnLogRows([turn(3), turn(2), turn(1)], [boundary("masked", 25)], [], WHOLE);
   const dayOf = (time: string) => (time < at(25) ? "19 November" : "20 November");
   const days = (today: string) =>
     withDayRows(rows, today, dayOf).map((row) => (row.kind === "day" ? row.day : row.kind));

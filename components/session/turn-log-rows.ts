@@ -20,16 +20,18 @@ const opens = ({ type, detail }: BoundaryView) => type === "session" && detail.s
 
 /**
  * Interleaves loaded turns with the boundaries and crossings of the same agent, newest first.
- * Entries older than the oldest loaded turn are left out unless `complete`.
+ * Leaves out entries beyond the loaded turns, unless these reach to the oldest or the newest one.
  */
 export function turnLogRows(
   turns: readonly TurnView[],
   boundaries: readonly BoundaryView[],
   crossings: readonly CrossingView[],
-  complete: boolean,
+  { toOldest, toNewest }: { toOldest: boolean; toNewest: boolean },
 ): LogRow[] {
   const oldest = turns.at(-1);
-  const since = complete || oldest === undefined ? Number.NEGATIVE_INFINITY : Date.parse(oldest.at);
+  const since = toOldest || oldest === undefined ? Number.NEGATIVE_INFINITY : Date.parse(oldest.at);
+  const newest = turns[0];
+  const until = toNewest || newest === undefined ? Number.POSITIVE_INFINITY : Date.parse(newest.at);
   const entries: Placed[] = [
     ...boundaries.map((boundary) => ({
       at: Date.parse(boundary.at),
@@ -44,7 +46,7 @@ export function turnLogRows(
       row: { kind: "crossing", key: `${crossing.at}/${crossing.threshold}/${index}`, crossing } as const,
     })),
   ]
-    .filter(({ at }) => at >= since)
+    .filter(({ at }) => at >= since && at <= until)
     .sort((a, b) => b.at - a.at || b.order - a.order || b.passed - a.passed);
   const rows: LogRow[] = [];
   let next = 0;

@@ -1,16 +1,14 @@
 "use client";
 
 import type { AgentView, BoundaryView, CrossingView } from "@plimsoll/protocol";
-import { useInfiniteQuery } from "@tanstack/react-query";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { ArrowDown, ArrowUp, Download } from "lucide-react";
 import { useCallback, useEffect, useMemo, useRef } from "react";
 import { BoundaryGlyph } from "../charts/boundary-glyph.tsx";
 import { LocalTime, useMinute, useZone, Zone } from "../clock.tsx";
-import { clock, compact, day, duration, exact, NONE, percent, signed } from "../format.ts";
+import { clock, compact, day, duration, exact, NONE, percent, plural, signed } from "../format.ts";
 import { withProject } from "../projects/address.ts";
 import { useProject } from "../projects/current.tsx";
-import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
 import { ScrollRegion } from "../ui/scroll-region.tsx";
@@ -18,8 +16,8 @@ import { NotLoaded } from "../ui/states.tsx";
 import { CELL, headRole, ROWS, rowRole, tableRole } from "../ui/table-roles.ts";
 import { boundaryText, crossingText } from "../words.ts";
 import { type LogRow, turnLogRows, withDayRows } from "./turn-log-rows.ts";
+import type { useSessionTurns } from "./use-session-turns.ts";
 
-const PAGE = 100;
 const ROW_PX = 34;
 const GRID =
   "grid grid-cols-[38px_58px_minmax(0,1fr)_46px_68px] items-center gap-x-2 px-3 text-[13px] sm:gap-x-3 sm:px-4 sm:grid-cols-[52px_76px_1fr_72px_1fr_1fr_1fr]";
@@ -30,27 +28,28 @@ interface Props {
   agent: AgentView;
   boundaries: BoundaryView[];
   crossings: CrossingView[];
+  turns: ReturnType<typeof useSessionTurns>;
+  /** Forgets the linked turn. */
+  onShowNewest: () => void;
 }
 
 /** The turns of one agent, newest first, with boundaries and crossings between them. */
-export function TurnLog({ sessionId, agent, boundaries, crossings }: Props) {
-  const trpc = useTRPC();
-  const query = useInfiniteQuery(
-    trpc.sessions.turns.infiniteQueryOptions(
-      { id: sessionId, agent_id: agent.id, limit: PAGE },
-      { getNextPageParam: (page) => page.next_cursor ?? undefined },
-    ),
-  );
+export function TurnLog({ sessionId, agent, boundaries, crossings, turns, onShowNewest }: Props) {
+  const { query, linked } = turns;
+  const linkedTurn = linked.state === "found" ? linked.turn : undefined;
   const { data, hasNextPage, isFetchingNextPage, fetchNextPage } = query;
+  const items = useMemo(() => data?.pages.flatMap((page) => page.items) ?? [], [data]);
+  // Without a linked turn, the list begins at the newest one.
+  const newer = linkedTurn === undefined ? 0 : agent.turns - (items[0]?.number ?? agent.turns);
   const log = useMemo(
     () =>
       turnLogRows(
-        data?.pages.flatMap((page) => page.items) ?? [],
+        items,
         boundaries.filter(({ agent_id }) => agent_id === agent.id),
         crossings.filter(({ agent_id }) => agent_id === agent.id),
-        !hasNextPage,
+        { toOldest: !hasNextPage, toNewest: newer <= 0 },
       ),
-    [data, boundaries, crossings, agent.id, hasNextPage],
+    [items, boundaries, crossings, agent.id, hasNextPage, newer],
   );
   const zone = useZone();
   const today = day(useMinute(), zone);
@@ -73,10 +72,21 @@ export function TurnLog({ sessionId, agent, boundaries, crossings }: Props) {
           </a>
         </Button>
       </div>
+      {linkedTurn !== undefined && (
+        <div className="flex min-h-9 flex-wrap items-center justify-between gap-x-3 border-t px-4 py-1 text-xs text-muted">
+          <span role="status">
+            The link opens turn {exact(linkedTurn.number)}.
+            {newer > 0 && ` ${plural(newer, "newer turn is", "newer turns are")} not shown.`}
+          </span>
+          <Button size="small" look="ghost" className="-mr-2" onClick={onShowNewest}>
+            Show newest turns
+          </Button>
+        </div>
+      )}
       {data === undefined ? (
         <NotLoaded query={query} what="the turns" className="m-4 h-[440px]" />
       ) : (
-        <Rows rows={rows} complete={!hasNextPage} loadMore={loadMore} />
+        <Rows rows={rows} complete={!hasNextPage} loadMore={loadMore} linked={linkedTurn?.key} />
       )}
     </section>
   );
@@ -86,10 +96,13 @@ function Rows({
   rows,
   complete,
   loadMore,
+  linked,
 }: {
   rows: readonly LogRow[];
   complete: boolean;
   loadMore: () => void;
+  /** The key of the linked turn. */
+  linked: string | undefined;
 }) {
   const scroller = useRef<HTMLElement>(null);
   const virtual = useVirtualizer({
@@ -101,6 +114,15 @@ function Rows({
     // The sticky header covers the top row.
     scrollPaddingStart: ROW_PX,
   });
+  const isLinked = (row: LogRow) => row.kind === "turn" && row.turn.key === linked;
+  const linkedIndex = linked === undefined ? -1 : rows.findIndex(isLinked);
+  const scrolledTo = useRef<string>(undefined);
+  useEffect(() => {
+    // Once for each link: later, the reader scrolls.
+    if (linkedIndex === -1 || scrolledTo.current === linked) return;
+    scrolledTo.current = linked;
+    virtual.scrollToIndex(linkedIndex, { align: "center" });
+  }, [linked, linkedIndex, virtual]);
   const items = virtual.getVirtualItems();
   const last = items.at(-1)?.index ?? 0;
   useEffect(() => {
@@ -146,10 +168,12 @@ function Rows({
                 data-index={index}
                 {...rowRole(index + 2)}
                 data-testid={`log-${row.kind}`}
+                aria-current={isLinked(row) ? "true" : undefined}
                 className={cn(
                   GRID,
                   "absolute inset-x-0 border-b border-rule",
                   row.kind !== "turn" && "bg-track/55 text-muted",
+                  isLinked(row) && "bg-accent/10 shadow-[inset_3px_0_0_var(--accent)]",
                 )}
                 style={{ minHeight: ROW_PX, transform: `translateY(${start}px)` }}
               >

@@ -1,11 +1,11 @@
 "use client";
 
-import { type KeyboardEvent, useState } from "react";
 import { boundaryLabel, boundaryText } from "../../words.ts";
 import { BoundaryGlyphPath } from "../boundary-glyph.tsx";
 import { boundaryLook } from "../boundary-looks.ts";
 import { ChartText } from "./chart-text.tsx";
 import { markerTop, type PlacedText, type Scales } from "./labels.ts";
+import { useRovingFocus } from "./roving-focus.ts";
 import type { SawMarker } from "./shape.ts";
 
 /** A symbol at every boundary. The group is one tab stop; arrow keys move between symbols. */
@@ -20,24 +20,13 @@ export function Markers({
   labels: readonly (PlacedText | undefined)[];
   onShow: (shown: { marker: SawMarker; x: number; y: number } | null) => void;
 }) {
-  const [active, setActive] = useState(0);
+  const { onKeyDown, setActive, tabIndexOf } = useRovingFocus(markers.length, "[data-marker]");
   const { x, area } = scales;
   const bottom = area.y + area.height;
-  const stop = Math.min(active, markers.length - 1);
-
-  function moveFocus(event: KeyboardEvent<SVGGElement>) {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (step === undefined) return;
-    event.preventDefault();
-    event.stopPropagation();
-    const next = Math.min(markers.length - 1, Math.max(0, stop + step));
-    setActive(next);
-    event.currentTarget.querySelectorAll<SVGGElement>("[data-marker]")[next]?.focus();
-  }
 
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the group only moves focus between its markers
-    <g onKeyDown={moveFocus} data-testid="saw-markers">
+    <g onKeyDown={onKeyDown} data-testid="saw-markers">
       {markers.map((marker, index) => {
         const { boundary } = marker;
         const { colour } = boundaryLook(boundary.type);
@@ -62,7 +51,7 @@ export function Markers({
               role="img"
               aria-label={boundaryText(boundary)}
               data-marker={boundary.type}
-              tabIndex={index === stop ? 0 : -1}
+              tabIndex={tabIndexOf(index)}
               transform={`translate(${px.toFixed(1)} ${py.toFixed(1)})`}
               onFocus={() => {
                 setActive(index);

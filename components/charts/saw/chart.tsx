@@ -1,17 +1,19 @@
 "use client";
 
 import type { AgentView } from "@plimsoll/protocol";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { CartesianGrid, ComposedChart, Line, ResponsiveContainer, Tooltip, XAxis, YAxis } from "recharts";
 import { axisTime, compact, exact, fullTime, percent } from "../../format.ts";
 import { boundaryText } from "../../words.ts";
 import { tooltipBox } from "../chart-frame.tsx";
 import { levelTicks, timeTicks, wholeTicks } from "../ticks.ts";
-import { domainOf } from "./axis-domain.ts";
+import { AlertCard, useAlertCard } from "./alert-card.tsx";
+import { LANE_PX } from "./alert-spans.tsx";
 import type { LineChange, StoodLines } from "./lines-over-time.ts";
 import { SawOverlay } from "./overlay.tsx";
+import type { PlacedSpans } from "./place-alert-spans.ts";
 import type { PlacedAgents } from "./place-other-agents.ts";
-import type { Axis, ForecastLine, OtherAgent, Saw, SawMarker, SawPoint } from "./shape.ts";
+import type { Axis, ForecastLine, LinkedPoint, OtherAgent, Saw, SawMarker, SawPoint } from "./shape.ts";
 
 export interface SawToothProps {
   saw: Saw;
@@ -22,6 +24,14 @@ export interface SawToothProps {
   axis: Axis;
   top: number;
   stood: StoodLines;
+  /** Whether the last turn that is drawn is the newest. */
+  isLatest: boolean;
+  linkedTurn: LinkedPoint | undefined;
+  /** Both ends of the horizontal axis. */
+  domain: readonly [from: number, to: number];
+  alerts: PlacedSpans;
+  /** What to show about an alert that is pointed at or has the focus. */
+  alertCard: (id: string) => ReactNode;
 }
 
 const MARGIN = { top: 26, right: 14, bottom: 0, left: 0 };
@@ -29,11 +39,13 @@ const MOST_TICKS = 8;
 /** Width of one label on the horizontal axis, with padding. */
 const TICK_PX = 72;
 
-export default function SawTooth({ saw, others, placed, next, agent, axis, top, stood }: SawToothProps) {
+export default function SawTooth(props: SawToothProps) {
+  const { saw, others, placed, next, agent, axis, top, stood, linkedTurn, alerts, alertCard } = props;
   const [shown, setShown] = useState<{ marker: SawMarker; x: number; y: number } | null>(null);
   const [change, setChange] = useState<{ change: LineChange; x: number; y: number } | null>(null);
   const [most, setMost] = useState(MOST_TICKS);
-  const [from, to] = domainOf(saw, placed, next, axis);
+  const alert = useAlertCard();
+  const [from, to] = props.domain;
   // Ticks cover only the turns of the selected agent.
   const ticks =
     axis === "turns"
@@ -48,7 +60,7 @@ export default function SawTooth({ saw, others, placed, next, agent, axis, top, 
         // Ask for as many ticks as fit: Recharts drops the excess unevenly.
         onResize={(width) => setMost(Math.min(MOST_TICKS, Math.max(2, Math.floor(width / TICK_PX))))}
       >
-        <ComposedChart data={saw.points} margin={MARGIN}>
+        <ComposedChart data={saw.points} margin={{ ...MARGIN, top: MARGIN.top + alerts.lanes * LANE_PX }}>
           <CartesianGrid vertical={false} horizontalValues={levelTicks(top)} stroke="var(--rule)" />
           <XAxis
             type="number"
@@ -83,6 +95,11 @@ export default function SawTooth({ saw, others, placed, next, agent, axis, top, 
             stood={stood}
             top={top}
             line={agent.line?.threshold}
+            isLatest={props.isLatest}
+            linkedTurn={linkedTurn}
+            alerts={alerts.spans}
+            onShowAlert={alert.show}
+            onHideAlert={alert.hide}
             onShow={setShown}
             onShowChange={setChange}
           />
@@ -92,7 +109,8 @@ export default function SawTooth({ saw, others, placed, next, agent, axis, top, 
             content={({ active, payload }) => {
               const here = payload?.[0]?.payload as SawPoint | undefined;
               // The tooltip of a marker replaces the tooltip of the turn below it.
-              if (!active || here === undefined || shown !== null || change !== null) return null;
+              if (!active || here === undefined || shown !== null || change !== null || alert.shown !== null)
+                return null;
               return <TurnTooltip {...here} />;
             }}
           />
@@ -108,6 +126,11 @@ export default function SawTooth({ saw, others, placed, next, agent, axis, top, 
       </ResponsiveContainer>
       {shown !== null && <MarkerTooltip {...shown} />}
       {change !== null && <ChangeTooltip {...change} />}
+      {alert.shown !== null && alerts.spans.some(({ span }) => span.id === alert.shown?.id) && (
+        <AlertCard shown={alert.shown} card={alert}>
+          {alertCard(alert.shown.id)}
+        </AlertCard>
+      )}
     </div>
   );
 }

@@ -1,11 +1,11 @@
 import type { AppliedThreshold } from "@plimsoll/protocol";
-import { compact } from "../../format.ts";
+import { compact, exact } from "../../format.ts";
 import { boundaryLabel } from "../../words.ts";
 import { thresholdLabel } from "../threshold-label.ts";
 import { textWidth } from "../visible-labels.ts";
 import type { StoodLines } from "./lines-over-time.ts";
 import { type Box, placeLabels, type Wish } from "./place-labels.ts";
-import type { OtherAgent, Point, Saw, SawMarker } from "./shape.ts";
+import type { LinkedPoint, OtherAgent, Point, Saw, SawMarker } from "./shape.ts";
 
 /** Converts data to pixels; `area` is the plot area. */
 export interface Scales {
@@ -25,6 +25,7 @@ export interface SawLabels {
   thresholds: (PlacedText | undefined)[];
   markers: (PlacedText | undefined)[];
   agents: (PlacedText | undefined)[];
+  linkedTurn: PlacedText | undefined;
 }
 
 interface Drawn {
@@ -34,6 +35,7 @@ interface Drawn {
   thresholds: readonly AppliedThreshold[];
   stood: StoodLines;
   line: AppliedThreshold["name"] | undefined;
+  linkedTurn: LinkedPoint | undefined;
 }
 
 /** Half the size of a boundary symbol. */
@@ -47,6 +49,12 @@ const NAME_LENGTH = 22;
 
 export const markerTop = ({ y, area }: Scales, { from, to }: SawMarker) =>
   Math.max(area.y + SYMBOL_PX + 1, y(from ?? to ?? 0) - SYMBOL_OFFSET_PX);
+
+/** A turn beyond the axis, which has no token count, is marked at its end. */
+export const linkedX = ({ x, area }: Scales, { x: at }: LinkedPoint) =>
+  Math.min(area.x + area.width, Math.max(area.x, x(at)));
+
+export const linkedText = ({ number }: LinkedPoint) => `turn ${exact(number)}`;
 
 export function thresholdText(threshold: AppliedThreshold, { area }: Scales): string {
   const { name, tokens } = threshold;
@@ -65,8 +73,11 @@ function text(words: string, x: number, y: number, anchor: PlacedText["anchor"])
 
 const finite = (value: number, edge: number, x: Scales["x"]) => (Number.isFinite(value) ? x(value) : edge);
 
-/** Places every label: thresholds first, then boundaries by reclaimed tokens, then other agents. */
-export function sawLabels(scales: Scales, { saw, others, thresholds, stood, line }: Drawn): SawLabels {
+/** Places every label: the linked turn and thresholds first, then boundaries by reclaimed tokens, then other agents. */
+export function sawLabels(
+  scales: Scales,
+  { saw, others, thresholds, stood, line, linkedTurn }: Drawn,
+): SawLabels {
   const { x, y, area } = scales;
   const right = area.x + area.width;
   const bottom = area.y + area.height;
@@ -127,7 +138,21 @@ export function sawLabels(scales: Scales, { saw, others, thresholds, stood, line
     };
   });
 
-  const placed = placeLabels([...thresholdWishes, ...markerWishes, ...agentWishes], {
+  const linked = linkedTurn && { x: linkedX(scales, linkedTurn), words: linkedText(linkedTurn) };
+  const linkedWishes: Wish<PlacedText>[] = linked
+    ? [
+        {
+          places: [area.y + 11, area.y + 26, bottom - 8].flatMap((at) => [
+            text(linked.words, linked.x + 5, at, "start"),
+            text(linked.words, linked.x - 5, at, "end"),
+          ]),
+          rank: 1e13,
+          required: true,
+        },
+      ]
+    : [];
+
+  const placed = placeLabels([...thresholdWishes, ...markerWishes, ...agentWishes, ...linkedWishes], {
     area: { left: area.x, right: right + 8, top: 0, bottom },
     taken: [
       ...symbols.map((symbol) => around(symbol, SYMBOL_PX)),
@@ -139,6 +164,7 @@ export function sawLabels(scales: Scales, { saw, others, thresholds, stood, line
       saw.path.map(px),
       ...others.map(({ points }) => points.map(px)),
       ...symbols.map((symbol) => [symbol, { x: symbol.x, y: bottom }]),
+      ...(linked ? [[area.y, bottom].map((y) => ({ x: linked.x, y }))] : []),
       ...stood.lines.flatMap(({ pieces }) =>
         pieces.map(({ from, to, tokens }) => [
           { x: Math.max(area.x, finite(from, area.x, x)), y: y(tokens) },
@@ -151,6 +177,7 @@ export function sawLabels(scales: Scales, { saw, others, thresholds, stood, line
   return {
     thresholds: placed.slice(0, thresholds.length),
     markers: placed.slice(thresholds.length, from),
-    agents: placed.slice(from),
+    agents: placed.slice(from, from + others.length),
+    linkedTurn: placed[from + others.length],
   };
 }

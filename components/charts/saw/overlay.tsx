@@ -5,13 +5,23 @@ import { usePlotArea, useXAxisScale, useYAxisScale } from "recharts";
 import { exact } from "../../format.ts";
 import { THRESHOLD_COLOURS } from "../threshold-lines.ts";
 import { textWidth } from "../visible-labels.ts";
+import { AlertSpans, type ShownSpan } from "./alert-spans.tsx";
 import { Markers } from "./boundary-markers.tsx";
 import { ChartText } from "./chart-text.tsx";
-import { agentText, type Scales, sawLabels, thresholdText } from "./labels.ts";
+import {
+  agentText,
+  linkedText,
+  linkedX,
+  type PlacedText,
+  type Scales,
+  sawLabels,
+  thresholdText,
+} from "./labels.ts";
 import { LineChanges, StoodPaths } from "./line-changes.tsx";
 import { type LineChange, type StoodLines, thresholdSource } from "./lines-over-time.ts";
+import type { PlacedSpan } from "./place-alert-spans.ts";
 import type { PlacedAgents } from "./place-other-agents.ts";
-import type { ForecastLine, OtherAgent, Saw, SawMarker } from "./shape.ts";
+import type { ForecastLine, LinkedPoint, OtherAgent, Saw, SawMarker } from "./shape.ts";
 
 /** Undefined until Recharts has measured the chart. */
 function useScales(): Scales | undefined {
@@ -40,20 +50,29 @@ interface Props {
   /** Highest level that is drawn, in tokens. */
   top: number;
   line: AppliedThreshold["name"] | undefined;
+  /** Whether the last turn that is drawn is the newest. */
+  isLatest: boolean;
+  linkedTurn: LinkedPoint | undefined;
+  alerts: readonly PlacedSpan[];
+  onShowAlert: (shown: ShownSpan) => void;
+  onHideAlert: (to: EventTarget | null) => void;
   onShow: (shown: { marker: SawMarker; x: number; y: number } | null) => void;
   onShowChange: (shown: { change: LineChange; x: number; y: number } | null) => void;
 }
 
 /** Everything the saw-tooth chart draws between its axes. */
 export function SawOverlay(props: Props) {
-  const { saw, others, placed, next, thresholds, generation, stood, top, line, onShow, onShowChange } = props;
+  const { saw, others, placed, next, thresholds, generation, stood, top, line, linkedTurn } = props;
   const scales = useScales();
   if (scales === undefined) return null;
-  const labels = sawLabels(scales, { saw, others, thresholds, stood, line });
+  const labels = sawLabels(scales, { saw, others, thresholds, stood, line, linkedTurn });
   return (
     <>
       <OtherAgentsOnly scales={scales} saw={saw} placed={placed} />
-      <Curves scales={scales} saw={saw} others={others} next={next} />
+      {linkedTurn !== undefined && (
+        <LinkedTurnMark scales={scales} point={linkedTurn} place={labels.linkedTurn} />
+      )}
+      <Curves scales={scales} saw={saw} others={others} next={next} isLatest={props.isLatest} />
       <StoodPaths scales={scales} stood={stood} line={line} top={top} />
       {thresholds.map((threshold, index) => {
         const place = labels.thresholds[index];
@@ -80,9 +99,42 @@ export function SawOverlay(props: Props) {
           )
         );
       })}
-      <Markers scales={scales} markers={saw.markers} labels={labels.markers} onShow={onShow} />
-      <LineChanges scales={scales} changes={stood.changes} top={top} onShow={onShowChange} />
+      <Markers scales={scales} markers={saw.markers} labels={labels.markers} onShow={props.onShow} />
+      <LineChanges scales={scales} changes={stood.changes} top={top} onShow={props.onShowChange} />
+      <AlertSpans
+        scales={scales}
+        spans={props.alerts}
+        onShow={props.onShowAlert}
+        onHide={props.onHideAlert}
+      />
     </>
+  );
+}
+
+/** A line at the turn that a link opens, with a ring around its level. */
+function LinkedTurnMark({
+  scales,
+  point,
+  place,
+}: {
+  scales: Scales;
+  point: LinkedPoint;
+  place: PlacedText | undefined;
+}) {
+  const { y, area } = scales;
+  const at = linkedX(scales, point);
+  return (
+    <g data-testid="saw-linked-turn" data-turn={point.number} pointerEvents="none">
+      <line x1={at} x2={at} y1={area.y} y2={area.y + area.height} stroke="var(--ink)" strokeWidth={1.2} />
+      {point.y !== null && (
+        <circle cx={at} cy={y(point.y)} r={7} fill="none" stroke="var(--ink)" strokeWidth={1.6} />
+      )}
+      {place !== undefined && (
+        <ChartText place={place} colour="var(--ink)">
+          {linkedText(point)}
+        </ChartText>
+      )}
+    </g>
   );
 }
 
@@ -134,11 +186,13 @@ function Curves({
   saw,
   others,
   next,
+  isLatest,
 }: {
   scales: Scales;
   saw: Saw;
   others: readonly OtherAgent[];
   next: ForecastLine | null;
+  isLatest: boolean;
 }) {
   const { x, y, area } = scales;
   const bottom = area.y + area.height;
@@ -213,7 +267,7 @@ function Curves({
             strokeWidth={1.3}
           />
         ))}
-      {last !== undefined && (
+      {isLatest && last !== undefined && (
         <circle
           cx={x(last.x)}
           cy={y(last.y)}

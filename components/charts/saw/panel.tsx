@@ -1,8 +1,8 @@
 "use client";
 
-import type { AgentView, BoundaryView, SessionChart, WindowView } from "@plimsoll/protocol";
+import type { AgentView, BoundaryView, SessionChart, TurnView, WindowView } from "@plimsoll/protocol";
 import dynamic from "next/dynamic";
-import { useMemo } from "react";
+import { type ReactNode, useMemo } from "react";
 import { useMinute, useZone } from "../../clock.tsx";
 import { exact, fullTime, percent, plural, rangeText } from "../../format.ts";
 import { Button } from "../../ui/button.tsx";
@@ -11,10 +11,14 @@ import { boundaryName, forecastReason } from "../../words.ts";
 import { BoundaryGlyph } from "../boundary-glyph.tsx";
 import { BOUNDARY_ORDER } from "../boundary-looks.ts";
 import { ChartFrame, DataTable, NoData, Swatch } from "../chart-frame.tsx";
+import { SeverityBar } from "./alert-spans.tsx";
+import { domainOf } from "./axis-domain.ts";
+import type { ChartPart } from "./chart-around.ts";
 import { highestOf, linesOverTime } from "./lines-over-time.ts";
 import { otherAgentPath } from "./other-agent-path.ts";
+import { type AlertSpan, placeAlertSpans, SEVERITY_ORDER } from "./place-alert-spans.ts";
 import { placeOtherAgents } from "./place-other-agents.ts";
-import { type Axis, forecastLine, type Saw, shapeSaw, topOf } from "./shape.ts";
+import { type Axis, forecastLine, linkedPoint, type Saw, shapeSaw, topOf } from "./shape.ts";
 
 const SawTooth = dynamic(() => import("./chart.tsx"), {
   ssr: false,
@@ -30,10 +34,35 @@ interface Props {
   ended: boolean;
   axis: Axis;
   onAxis: (axis: Axis) => void;
+  /** The turn that a link opens. */
+  linkedTurn?: TurnView | undefined;
+  /** The turns that the chart is about; all of them without it. */
+  part?: Pick<ChartPart, "from" | "to" | "isLatest"> | undefined;
+  /** Another control, such as one for the part. */
+  control?: ReactNode;
+  /** Alerts of the agent, and of its session as a whole. */
+  alerts?: readonly AlertSpan[];
+  /** What to show about an alert that is pointed at or has the focus. */
+  alertCard?: (id: string) => ReactNode;
 }
 
+const NO_ALERTS: readonly AlertSpan[] = [];
+
 /** Context tokens by turn across windows, with every boundary and its reason. */
-export function SawPanel({ agent, chart, boundaries, windows, ended, axis, onAxis }: Props) {
+export function SawPanel({
+  agent,
+  chart,
+  boundaries,
+  windows,
+  ended,
+  axis,
+  onAxis,
+  linkedTurn,
+  part,
+  control,
+  alerts = NO_ALERTS,
+  alertCard = () => null,
+}: Props) {
   const shaped = useMemo(() => {
     const own = chart?.agents.find(({ agent_id }) => agent_id === agent.id);
     if (chart === undefined) return undefined;
@@ -67,7 +96,9 @@ export function SawPanel({ agent, chart, boundaries, windows, ended, axis, onAxi
     [shaped, agent, axis],
   );
   const line = agent.line?.tokens ?? null;
-  const next = shaped === undefined || ended ? null : forecastLine(shaped.saw, agent.forecast, line, axis);
+  const hasForecast = !ended && part?.isLatest !== false;
+  const next =
+    shaped === undefined || !hasForecast ? null : forecastLine(shaped.saw, agent.forecast, line, axis);
   const top =
     shaped === undefined
       ? 1
@@ -76,6 +107,8 @@ export function SawPanel({ agent, chart, boundaries, windows, ended, axis, onAxi
           shaped.others.map(({ points }) => points),
           Math.max(line ?? 0, highestOf(stood, agent.line?.threshold)) || null,
         );
+  const domain = shaped && domainOf(shaped.saw, shaped.placed, next, axis);
+  const spans = domain && placeAlertSpans(alerts, shaped.saw, axis, domain);
   const kinds = BOUNDARY_ORDER.filter((type) =>
     shaped?.saw.markers.some(({ boundary }) => boundary.type === type),
   );
@@ -84,7 +117,7 @@ export function SawPanel({ agent, chart, boundaries, windows, ended, axis, onAxi
   return (
     <ChartFrame
       title={`Context tokens of ${agent.name}`}
-      summary={summaryOf(agent, shaped?.saw, windows, ended)}
+      summary={summaryOf({ agent, saw: shaped?.saw, windows, ended, linkedTurn, part, alerts })}
       legend={
         <>
           <Swatch colour="var(--water)">{agent.name}</Swatch>
@@ -98,6 +131,21 @@ export function SawPanel({ agent, chart, boundaries, windows, ended, axis, onAxi
               <BoundaryGlyph type={type} /> {boundaryName(type)}
             </span>
           ))}
+          {SEVERITY_ORDER.filter((one) => spans?.spans.some(({ span }) => span.severity === one)).map(
+            (severity) => (
+              <span key={severity} className="inline-flex items-center gap-1.5 whitespace-nowrap">
+                <SeverityBar severity={severity} /> {severity} alert
+              </span>
+            ),
+          )}
+          {spans !== undefined && spans.hidden > 0 && (
+            <span className="text-faint">{plural(spans.hidden, "more alert")} not drawn</span>
+          )}
+          {part !== undefined && (
+            <span className="text-faint">
+              turns {exact(part.from)} to {exact(part.to)} of {exact(agent.turns)}
+            </span>
+          )}
           {axis === "time" && shaped !== undefined && <Span saw={shaped.saw} />}
           {stood !== undefined && stood.changes.length > 0 && (
             <span className="inline-flex items-center gap-1 whitespace-nowrap">
@@ -122,21 +170,24 @@ export function SawPanel({ agent, chart, boundaries, windows, ended, axis, onAxi
         </>
       }
       controls={
-        <fieldset className="flex rounded-[7px] border border-rule p-px">
-          <legend className="sr-only">Horizontal axis</legend>
-          {(["turns", "time"] as const).map((value) => (
-            <Button
-              key={value}
-              size="small"
-              look="ghost"
-              aria-pressed={axis === value}
-              onClick={() => onAxis(value)}
-              className="h-6 pointer-coarse:h-9 aria-pressed:bg-track aria-pressed:text-ink"
-            >
-              {value === "turns" ? "Turns" : "Time"}
-            </Button>
-          ))}
-        </fieldset>
+        <div className="flex flex-wrap items-center gap-1.5">
+          {control}
+          <fieldset className="flex rounded-[7px] border border-rule p-px">
+            <legend className="sr-only">Horizontal axis</legend>
+            {(["turns", "time"] as const).map((value) => (
+              <Button
+                key={value}
+                size="small"
+                look="ghost"
+                aria-pressed={axis === value}
+                onClick={() => onAxis(value)}
+                className="h-6 pointer-coarse:h-9 aria-pressed:bg-track aria-pressed:text-ink"
+              >
+                {value === "turns" ? "Turns" : "Time"}
+              </Button>
+            ))}
+          </fieldset>
+        </div>
       }
       height={320}
       chart={
@@ -154,6 +205,11 @@ export function SawPanel({ agent, chart, boundaries, windows, ended, axis, onAxi
             axis={axis}
             top={top}
             stood={stood!}
+            isLatest={part?.isLatest !== false}
+            linkedTurn={linkedTurn && linkedPoint(linkedTurn, axis)}
+            domain={domain!}
+            alerts={spans!}
+            alertCard={alertCard}
           />
         )
       }
@@ -171,23 +227,35 @@ function Span({ saw: { points } }: { saw: Saw }) {
   return <span className="text-faint">{rangeText(first.x, last.x, now, zone)}</span>;
 }
 
-function summaryOf(
-  agent: AgentView,
-  saw: Saw | undefined,
-  windows: readonly WindowView[],
-  ended: boolean,
-): string {
+function summaryOf({
+  agent,
+  saw,
+  windows,
+  ended,
+  linkedTurn,
+  part,
+  alerts,
+}: Pick<Props, "agent" | "windows" | "ended" | "linkedTurn" | "part"> & {
+  saw: Saw | undefined;
+  alerts: readonly AlertSpan[];
+}): string {
   if (saw === undefined) return "";
   const last = saw.points.at(-1);
   const peak = agent.peak;
   return [
     `${agent.name}: ${plural(agent.turns, "turn")} in ${plural(Math.max(windows.length, 1), "window")}.`,
-    last === undefined ? "" : `Currently ${exact(last.y)} tokens.`,
+    part !== undefined
+      ? `The chart shows turns ${exact(part.from)} to ${exact(part.to)}.`
+      : last === undefined
+        ? ""
+        : `Currently ${exact(last.y)} tokens.`,
     peak === null
       ? ""
       : `Peak ${exact(peak.tokens)}${peak.utilization === null ? "" : `, ${percent(peak.utilization)} of the window`}.`,
     agent.line === null ? "No known line." : `Line (${agent.line.threshold}) at ${exact(agent.line.tokens)}.`,
     `${plural(saw.markers.length, "boundary", "boundaries")}.`,
+    linkedTurn === undefined ? "" : `The link opens turn ${exact(linkedTurn.number)}.`,
+    alerts.length === 0 ? "" : `${plural(alerts.length, "alert")}.`,
     ended ? "The session has ended." : forecastReason(agent.forecast),
   ]
     .filter(Boolean)

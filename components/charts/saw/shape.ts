@@ -1,4 +1,4 @@
-import type { BoundaryView, ChartPoint } from "@plimsoll/protocol";
+import type { BoundaryView, ChartPoint, TurnView } from "@plimsoll/protocol";
 
 /** Converts the recorded turns of one agent to chart shapes. `x` is a turn number or epoch ms, `y` tokens. */
 export type Axis = "turns" | "time";
@@ -36,6 +36,19 @@ export interface Saw {
   /** Start of each window after the first. */
   windows: { x: number; index: number }[];
 }
+
+/** The turn that a link opens. */
+export interface LinkedPoint {
+  number: number;
+  x: number;
+  /** Tokens; null if it was not counted. */
+  y: number | null;
+}
+
+export const linkedPoint = (
+  { number, at, context_tokens: y }: Pick<TurnView, "number" | "at" | "context_tokens">,
+  axis: Axis,
+): LinkedPoint => ({ number, x: axis === "turns" ? number : Date.parse(at), y });
 
 export function shapeSaw(
   points: readonly ChartPoint[],
