@@ -10,6 +10,8 @@ interface Servers {
 interface Options {
   /** Give the test its own server with an empty database. */
   fresh: boolean;
+  /** Settings of that server. */
+  env: Record<string, string>;
 }
 
 interface TestFixtures {
@@ -26,6 +28,7 @@ interface TestFixtures {
 
 export const test = base.extend<Options & TestFixtures, { servers: Servers }>({
   fresh: [false, { option: true }],
+  env: [{}, { option: true }],
 
   servers: [
     // biome-ignore lint/correctness/noEmptyPattern: Playwright reads the required fixtures from this pattern
@@ -42,12 +45,12 @@ export const test = base.extend<Options & TestFixtures, { servers: Servers }>({
     { scope: "worker", timeout: 120_000 },
   ],
 
-  server: async ({ servers, fresh }, use) => {
+  server: async ({ servers, fresh, env }, use) => {
     if (!fresh) {
       await use(await servers.shared());
       return;
     }
-    const own = await PlimsollServer.start();
+    const own = await PlimsollServer.start(env);
     await use(own);
     await own.stop();
   },

@@ -39,6 +39,13 @@ try {
   const page = await context.newPage();
   await page.goto(server.loginUrl);
   await page.waitForURL(`${server.url}/`);
+  for (const preset of ["line_crossed", "thrash", "over_window"])
+    await server.mutate("alerts.rules.createPreset", { preset, endpoints: [] });
+  for (const rule of [
+    { name: "Near its line", condition: { type: "load", at_least: 0.9 } },
+    { name: "Window unknown", condition: { type: "window_unknown" }, severity: "info" },
+  ])
+    await server.mutate("alerts.rules.create", { rule });
   const { title } = await seedFleet((events) => server.send(events), { sessions: 110 });
   for (const colorScheme of THEMES) {
     await page.emulateMedia({ colorScheme });
@@ -51,6 +58,10 @@ try {
     await page.locator("[data-row-link]").first().click();
     await page.getByTestId("saw-path").waitFor();
     await shoot(page, `session-${colorScheme}`);
+    await page.setViewportSize({ width: WIDTH, height: HEIGHT });
+    await page.goto(`${server.url}/alerts`);
+    await page.getByRole("list", { name: "Firing alerts" }).waitFor();
+    await shoot(page, `alerts-${colorScheme}`);
   }
   await browser.close();
 } finally {

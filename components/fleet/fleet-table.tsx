@@ -1,8 +1,10 @@
 "use client";
 
-import type { FleetAgent, FleetView } from "@plimsoll/protocol";
+import type { AlertView, FleetAgent, FleetView } from "@plimsoll/protocol";
 import { ChevronDown, ChevronUp, CircleHelp, TriangleAlert } from "lucide-react";
 import { type FocusEvent, memo, type ReactNode, useEffect, useRef, useState } from "react";
+import { AlertBell } from "../alerts/alert-bell.tsx";
+import { useFiringAgents } from "../alerts/use-firing.ts";
 import { type LevelState, levelState } from "../charts/level.ts";
 import { LevelBar } from "../charts/level-bar.tsx";
 import { Ago, useZone } from "../clock.tsx";
@@ -34,6 +36,7 @@ const ROWS_ID = "fleet-rows";
 
 export function FleetRows({ view: { agents, more } }: { view: FleetView }) {
   const [all, setAll] = useAllAgents();
+  const alerts = useFiringAgents();
   const [focused, setFocused] = useState<string | null>(null);
   const { shown, hidden, hiddenOver } = visibleAgents(agents, all, focused);
   const rows = useRef<HTMLDivElement>(null);
@@ -59,7 +62,7 @@ export function FleetRows({ view: { agents, more } }: { view: FleetView }) {
       <div ref={rows} id={ROWS_ID} {...ROLE} {...trackFocus}>
         <FleetTableHead />
         {shown.map((agent) => (
-          <Row key={agent.id} agent={agent} />
+          <Row key={agent.id} agent={agent} alerts={alerts.get(agent.id)} />
         ))}
       </div>
       {agents.length > COLLAPSE_ABOVE && (
@@ -131,7 +134,7 @@ function FleetTableHead() {
   );
 }
 
-const Row = memo(function Row({ agent }: { agent: FleetAgent }) {
+const Row = memo(function Row({ agent, alerts }: { agent: FleetAgent; alerts: AlertView[] | undefined }) {
   const state = levelState(agent);
   const title = titleOf(agent);
   const sub = agent.name === "main" ? null : agent.name;
@@ -156,6 +159,7 @@ const Row = memo(function Row({ agent }: { agent: FleetAgent }) {
         >
           <span className="truncate">{title}</span>
           {sub !== null && <span className="max-w-[60%] shrink-0 truncate text-muted">› {sub}</span>}
+          {alerts !== undefined && <AlertBell alerts={alerts} />}
         </Link>
         <Origin agent={agent} />
       </div>

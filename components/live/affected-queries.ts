@@ -10,6 +10,11 @@ const FAST: ReadonlySet<string> = new Set([
   "policies.harnesses",
   "policies.rejudging",
   "policies.rollout",
+  "alerts.list",
+  "alerts.rules.list",
+  "alerts.endpoints.list",
+  "alerts.deliveries.list",
+  "alerts.deliveries.get",
 ]);
 const SLOW: ReadonlySet<string> = new Set(["series", "harnesses", "ingest.counts", "windows.list"]);
 const PER_SESSION: ReadonlySet<string> = new Set(["sessions.get", "sessions.chart", "sessions.turns"]);

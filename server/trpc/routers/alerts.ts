@@ -14,6 +14,7 @@ import {
   AlertSilenceList,
   AlertSilenceView,
   AlertsQuery,
+  AlertTimeline,
   CreateAlertRuleCall,
   CreateAlertSilenceCall,
   EndAlertSilenceCall,
@@ -24,6 +25,7 @@ import {
 } from "@plimsoll/protocol";
 import { z } from "zod";
 import { actorOf } from "../../access/principal.ts";
+import { readAlertTimeline } from "../../alerts/alert-timeline.ts";
 import { readAlerts } from "../../alerts/read-alerts.ts";
 import { spanOf } from "../../telemetry/reader.ts";
 import { answer, freshProcedure, procedure, router } from "../init.ts";
@@ -150,6 +152,12 @@ export const alerts = router({
     .input(AlertsQuery)
     .output(answer(AlertPage))
     .query(({ ctx, input }) => readAlerts(ctx.reader, input)),
+
+  timeline: procedure("read")
+    .meta(meta("GET", "/timeline", "When the rules fired in the last 24 hours"))
+    .input(nothing)
+    .output(answer(AlertTimeline))
+    .query(({ ctx }) => readAlertTimeline(ctx.reader)),
 
   acknowledge: procedure("alerts:write")
     .meta(meta("POST", "/acknowledge", "Acknowledges alerts that fire"))

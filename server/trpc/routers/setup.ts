@@ -116,6 +116,7 @@ export const doctor = procedure("admin")
     const reader = cursor === undefined ? await freshReader(ctx.reader, ctx.services.freshness) : ctx.reader;
     return examine(reader, {
       databaseUrl: ctx.services.databaseUrl,
+      keyId: ctx.services.alerts.endpoints.keyId,
       clock: () => performance.now(),
       budget: full ? undefined : BUDGET_MS,
       ...(answerWithin !== undefined && { answerWithin }),

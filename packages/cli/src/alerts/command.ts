@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import {
   AcknowledgedAlerts,
   ALERT_PRESET_NAMES,
+  type AlertMatcher,
   AlertPage,
   AlertRuleExport,
   AlertRuleImport,
@@ -10,6 +11,7 @@ import {
   AlertSilenceList,
   AlertSilenceView,
   durationMs,
+  readMatcher,
 } from "@plimsoll/protocol";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { z } from "zod";
@@ -186,13 +188,13 @@ async function endSilence(client: Client, out: CommandContext["out"], given: str
 }
 
 /** `label=value` or `label!=value`. */
-function matcherOf(text: string) {
-  const [, label, not, value] = /^([^=!]+)(!?)=(.*)$/.exec(text) ?? [];
-  if (label === undefined)
+function matcherOf(text: string): AlertMatcher {
+  const matcher = readMatcher(text);
+  if (matcher === undefined)
     throw new CliError(`${text} is no matcher.`, {
       hint: "Write label=value, such as harness=phantom@vm-3.",
     });
-  return not === "!" ? { label, is_not: value } : { label, is: value };
+  return matcher;
 }
 
 function durationOf(text: string): number {

@@ -1,4 +1,4 @@
-import type { AlertMatcher, AlertPage, AlertRuleView, AlertSilenceView } from "@plimsoll/protocol";
+import { type AlertPage, type AlertRuleView, type AlertSilenceView, matcherText } from "@plimsoll/protocol";
 import { ago, ahead } from "../number-format.ts";
 import { writeTable } from "../table.ts";
 import { printable, type Terminal } from "../terminal.ts";
@@ -71,11 +71,14 @@ export function writeSilences(out: Terminal, silences: readonly AlertSilenceView
   const rows = silences.map(({ id, state, matchers, comment, ends_at }) => {
     const left = Date.parse(ends_at) - now;
     return {
-      cells: [id, state, left > 0 ? ahead(left) : ago(-left), matchers.map(matcherText).join(" "), comment],
+      cells: [
+        id,
+        state,
+        left > 0 ? ahead(left) : ago(-left),
+        matchers.map((matcher) => printable(matcherText(matcher))).join(" "),
+        comment,
+      ],
     };
   });
   writeTable(out, ["id", "state", "ends", "matchers", "comment"], rows);
 }
-
-const matcherText = ({ label, is, is_not }: AlertMatcher) =>
-  printable(is === undefined ? `${label}!=${is_not}` : `${label}=${is}`);

@@ -1,0 +1,78 @@
+import { ALERT_END_REASONS, AlertCondition, readAlertRule } from "@plimsoll/protocol";
+import { describe, expect, it } from "vitest";
+import { conditionText, endText, firedText, importedText, subjectText } from "./alert-text.ts";
+import { CONDITION_FIELDS, NEW_CONDITION } from "./condition-fields.ts";
+import { matcherLines, readMatcherLines } from "./matchers-field.tsx";
+
+const clockOf = (step: number) =>
+  `${String(Math.floor(step / 2)).padStart(2, "0")}:${step % 2 ? "30" : "00"}`;
+const steps = (...firing: number[]) =>
+  Array.from({ length: 48 }, (_, step) => (firing.includes(step) ? 1 : 0));
+
+describe("when a rule fired", () => {
+  it.each([
+    { firing: [], text: "Did not fire in the last 24 hours" },
+    { firing: [28, 29, 30], text: "Fired from 14:00 to 15:30 in the last 24 hours" },
+    { firing: [47], text: "Fired since 23:30 in the last 24 hours" },
+    { firing: [0, 46, 47], text: "Fired from 00:00 to 00:30 and since 23:00 in the last 24 hours" },
+    {
+      firing: [2, 4, 6, 8],
+      text: "Fired 4 times, lately from 02:00 to 02:30 and from 03:00 to 03:30 and from 04:00 to 04:30 in the last 24 hours",
+    },
+  ])("is $text", ({ firing, text }) => expect(firedText(steps(...firing), clockOf)).toBe(text));
+});
+
+describe("a condition", () => {
+  const types = AlertCondition.options.map(({ shape }) => shape.type.value);
+
+  it.each(types)("%s has a text, and a form that begins with a valid rule", (type) => {
+    expect(conditionText(NEW_CONDITION[type])).toMatch(/^\S.*\S$/);
+    expect(readAlertRule({ name: "new", condition: NEW_CONDITION[type] })).toMatchObject({ ok: true });
+  });
+
+  it.each(types)("%s has an input for each of its fields", (type) => {
+    const option = AlertCondition.options.find(({ shape }) => shape.type.value === type)!;
+    const fields = Object.keys(option.shape).filter((name) => name !== "type");
+    expect(CONDITION_FIELDS[type].map(({ name }) => name).sort()).toEqual(fields.sort());
+  });
+});
+
+describe("the texts of an alert", () => {
+  it("name its end for every reason", () => {
+    for (const end_reason of ALERT_END_REASONS) {
+      const alert = { fired_at: "2026-11-24T10:00:00Z", resolved_at: "2026-11-24T10:22:05Z", end_reason };
+      expect(endText(alert as Parameters<typeof endText>[0])).toMatch(/^ended after 22 min 5 s: \w/);
+    }
+  });
+
+  it("name the parts that its subject has", () => {
+    const nobody = { harness: null, session: null, agent: null, model: null };
+    expect(subjectText({ subject: nobody })).toBe("this project");
+    expect(subjectText({ subject: { ...nobody, harness: "phantom@a", session: "s", agent: "main" } })).toBe(
+      "phantom@a · s · main",
+    );
+  });
+
+  it("say what an import did", () => {
+    expect(importedText({ created: 2, changed: 1, deleted: 0, unchanged: 0 })).toBe(
+      "2 rules created, 1 rule changed.",
+    );
+    expect(importedText({ created: 0, changed: 0, deleted: 0, unchanged: 0 })).toBe("The text has no rules.");
+  });
+});
+
+describe("matchers as lines", () => {
+  it("are read as they are written", () => {
+    const matchers = [
+      { label: "harness", is: "phantom@*" },
+      { label: "session", is_not: "a = b, c" },
+      { label: "agent", is: "" },
+    ];
+    expect(readMatcherLines(matcherLines(matchers))).toEqual({ matchers, mistake: undefined });
+  });
+
+  it("name the first line that is no matcher", () => {
+    expect(readMatcherLines("harness=a\n\nnonsense\nalso").mistake).toBe("nonsense");
+    expect(readMatcherLines("=a").mistake).toBe("=a");
+  });
+});

@@ -1,0 +1,231 @@
+import type {
+  AlertBacktest,
+  AlertCondition,
+  AlertConditionType,
+  AlertDeliveryView,
+  AlertEndpointKind,
+  AlertEndpointView,
+  AlertRuleImport,
+  AlertSeverity,
+  AlertView,
+  AttemptOutcome,
+  DeliveryState,
+} from "@plimsoll/protocol";
+import { ALERT_END_TEXT } from "@plimsoll/protocol/pure";
+import { duration, plural } from "../format.ts";
+
+export const SEVERITY_TEXT: Readonly<Record<AlertSeverity, string>> = {
+  critical: "Critical",
+  warning: "Warning",
+  info: "Info",
+};
+
+/** Harness, session and agent of an alert, as far as it has them. */
+export function subjectText({ subject: { harness, session, agent } }: Pick<AlertView, "subject">): string {
+  const parts = [harness, session, agent === session ? null : agent].filter((part) => part !== null);
+  return parts.length === 0 ? "this project" : parts.join(" · ");
+}
+
+/** Such as `ended after 22 min: the condition is over`. */
+export function endText({ fired_at, resolved_at, end_reason }: AlertView): string {
+  if (resolved_at === null) return "";
+  const lasted = duration(Math.max(0, Date.parse(resolved_at) - Date.parse(fired_at)));
+  return `ended after ${lasted}${end_reason === null ? "" : `: ${ALERT_END_TEXT[end_reason]}`}`;
+}
+
+const MUTED_TEXT: Readonly<Record<NonNullable<AlertView["muted"]>, string>> = {
+  silenced: "silenced",
+  inhibited: "nobody is told: a more severe alert of the agent is",
+};
+
+/** What else is known of an alert: `no data`, `silenced`, `acknowledged by Ada`. */
+export function notesOf({ phase, muted, acknowledged_by }: AlertView): string[] {
+  return [
+    ...(phase === "no_data" ? ["no data"] : []),
+    ...(muted === null ? [] : [MUTED_TEXT[muted]]),
+    ...(acknowledged_by === null ? [] : [`acknowledged by ${acknowledged_by}`]),
+  ];
+}
+
+/**
+ * Such as `Fired from 14:00 to 15:30 and from 20:00 to 20:30 in the last 24 hours`.
+ * @param steps open alerts of each step, oldest first
+ * @param timeOf the time at which a step begins
+ */
+export function firedText(steps: readonly number[], timeOf: (step: number) => string): string {
+  const spans: string[] = [];
+  steps.forEach((firing, step) => {
+    if (firing === 0 || (steps[step - 1] ?? 0) > 0) return;
+    const after = steps.findIndex((count, later) => later > step && count === 0);
+    spans.push(after === -1 ? `since ${timeOf(step)}` : `from ${timeOf(step)} to ${timeOf(after)}`);
+  });
+  if (spans.length === 0) return "Did not fire in the last 24 hours";
+  const shown = spans.slice(-3);
+  const more = spans.length > shown.length ? `${plural(spans.length, "time")}, lately ` : "";
+  return `Fired ${more}${shown.join(" and ")} in the last 24 hours`;
+}
+
+/** What an import did, such as `2 rules created, 1 changed.` */
+export function importedText({ created, changed, deleted, unchanged }: AlertRuleImport): string {
+  const parts = [
+    created > 0 && `${plural(created, "rule")} created`,
+    changed > 0 && `${plural(changed, "rule")} changed`,
+    deleted > 0 && `${plural(deleted, "rule")} deleted`,
+    unchanged > 0 && `${plural(unchanged, "rule")} unchanged`,
+  ].filter(Boolean);
+  return parts.length === 0 ? "The text has no rules." : `${parts.join(", ")}.`;
+}
+
+/** What a condition watches, in a few words. */
+export const CONDITION_TEXT: Readonly<Record<AlertConditionType, string>> = {
+  threshold: "crosses a threshold",
+  load: "load at the line",
+  utilization: "share of the window",
+  tokens: "context tokens",
+  forecast: "forecast to the line",
+  unexplained_fall: "unexplained fall",
+  small_reclaim: "a boundary frees little",
+  thrash: "many boundaries in few turns",
+  boundaries_per_hour: "boundaries per hour",
+  restart_limit: "restarts of an agent",
+  window_suspect: "over 100% of the window",
+  window_unknown: "window unknown",
+  truncation_suspected: "silent truncation",
+  silence: "session without turns",
+  harness_silence: "harness stopped reporting",
+  policy: "policy of a harness",
+  rejected_events: "rejected events",
+  fleet: "many agents at once",
+  backlog: "events wait",
+};
+
+const share = (value: number) => `${Math.round(value * 1_000) / 10}%`;
+const forTurns = (turns: number) => (turns === 1 ? "" : ` for ${turns} turns`);
+
+/** A condition as a phrase: `load at 90% of the line or more for 3 turns`. */
+export function conditionText(condition: AlertCondition): string {
+  switch (condition.type) {
+    case "threshold":
+      return condition.threshold === "line"
+        ? "an agent crosses its line"
+        : `an agent crosses its ${condition.threshold}`;
+    case "load":
+      return `load at ${share(condition.at_least)} of the line or more${forTurns(condition.turns)}`;
+    case "utilization":
+      return `${share(condition.at_least)} of the window or more${forTurns(condition.turns)}`;
+    case "tokens":
+      return `${condition.at_least.toLocaleString("en-US")} context tokens or more${forTurns(condition.turns)}`;
+    case "forecast": {
+      const parts = [
+        condition.turns_below && `fewer than ${plural(condition.turns_below, "turn")}`,
+        condition.minutes_below && `less than ${condition.minutes_below} min`,
+      ].filter(Boolean);
+      return `${parts.join(" or ")} to the line`;
+    }
+    case "unexplained_fall":
+      return "the level falls and no boundary says why";
+    case "small_reclaim":
+      return `a masking or compaction frees less than ${condition.below_tokens.toLocaleString("en-US")} tokens`;
+    case "thrash":
+      return `${condition.boundaries} boundaries within ${condition.within_turns} turns`;
+    case "boundaries_per_hour":
+      return `${condition.at_least} ${condition.boundary === "subtick" ? "sub-ticks" : "restarts"} an hour or more`;
+    case "restart_limit":
+      return `an agent is restarted ${plural(condition.at_least, "time")}`;
+    case "window_suspect":
+      return "more context tokens than the window has";
+    case "window_unknown":
+      return "nobody knows the size of the window";
+    case "truncation_suspected":
+      return "the model's server probably dropped messages";
+    case "silence":
+      return `a live session has no turn for ${condition.longer_than}`;
+    case "harness_silence":
+      return `a harness reports nothing for ${condition.longer_than}`;
+    case "policy":
+      if (condition.state === "not_applied")
+        return `a harness has not applied its policy within ${condition.within}`;
+      return condition.state === "rejected"
+        ? "a harness rejects its policy"
+        : "a harness drifts from its policy";
+    case "rejected_events":
+      return `more than ${condition.per_hour.toLocaleString("en-US")} rejected events an hour`;
+    case "fleet": {
+      const who =
+        condition.agents === undefined
+          ? `${share(condition.share ?? 0)} of the live agents or more`
+          : `more than ${plural(condition.agents, "agent")}`;
+      return `${who} at ${share(condition.load_at_least)} of their line`;
+    }
+    case "backlog":
+      return `accepted events wait for more than ${condition.older_than}`;
+  }
+}
+
+export const ENDPOINT_KIND_TEXT: Readonly<Record<AlertEndpointKind, string>> = {
+  webhook: "Webhook",
+  slack: "Slack",
+  discord: "Discord",
+  teams: "Microsoft Teams",
+  pagerduty: "PagerDuty",
+  opsgenie: "Opsgenie",
+  alertmanager: "Alertmanager",
+  ntfy: "ntfy",
+  email: "E-mail",
+};
+
+const OUTCOME_TEXT: Readonly<Record<AttemptOutcome, string>> = {
+  delivered: "Delivered",
+  refused: "The receiver refused the message",
+  gone: "The receiver says that it is gone",
+  http_status: "The receiver answered with an error",
+  redirect: "The receiver sent a redirect, which is not followed",
+  timeout: "No whole answer within 10 s",
+  connection_refused: "The receiver refused the connection",
+  connection_lost: "The connection was lost",
+  dns: "The name could not be resolved",
+  tls: "The TLS certificate is not trusted",
+  address_not_allowed: "The address is not public",
+  smtp: "The mail server refused the message",
+};
+
+/** Such as `The receiver answered with an error (503)`. */
+export function outcomeText(outcome: AttemptOutcome, status: number | null): string {
+  return status === null || outcome === "delivered"
+    ? OUTCOME_TEXT[outcome]
+    : `${OUTCOME_TEXT[outcome]} (${status})`;
+}
+
+export const DELIVERY_TEXT: Readonly<Record<DeliveryState, string>> = {
+  waiting: "Waiting",
+  delivered: "Delivered",
+  failed: "Failed",
+  skipped: "Skipped",
+};
+
+/** Why nothing reaches an endpoint; null if all is well. */
+export function endpointProblem({
+  readable,
+  pause_reason,
+  failing_since,
+  last_attempt,
+}: AlertEndpointView): string | null {
+  if (!readable)
+    return "This server has another key than the one that encrypted its secrets. Save its target again.";
+  if (pause_reason === "person") return "Paused.";
+  if (pause_reason === "gone") return "Paused: the receiver says that it does not exist any more.";
+  if (pause_reason === "failing") return "Paused: every attempt failed for 24 h.";
+  if (failing_since === null || last_attempt === null) return null;
+  return `${outcomeText(last_attempt.outcome, last_attempt.status)}. Plimsoll keeps trying for 24 h.`;
+}
+
+/** What may be done with a delivery, by its state. */
+export const canRedeliver = ({ state }: AlertDeliveryView): boolean => state !== "waiting";
+
+/** Such as `Would have fired 14 times in 7 days, longest 22 min`. */
+export function backtestText({ count, longest_ms, complete }: AlertBacktest, days: number): string {
+  const range = days === 1 ? "24 hours" : `${days} days`;
+  const partly = complete ? "" : " The history was too long to examine in full.";
+  if (count === 0) return `Would not have fired in ${range}.${partly}`;
+  return `Would have fired ${plural(count, "time")} in ${range}, longest ${duration(longest_ms)}.${partly}`;
+}

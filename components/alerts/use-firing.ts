@@ -1,0 +1,61 @@
+"use client";
+
+import type { AlertView } from "@plimsoll/protocol";
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useMemo } from "react";
+import { useProjects } from "../projects/use-projects.ts";
+import { useTRPC } from "../trpc.ts";
+
+/** Alerts that the Alerts page lists. */
+export const FIRING_SHOWN = 100;
+/** The worst ones, which Fleet marks. */
+const MOST_SHOWN = 500;
+
+/** Open alerts in all; 0 while that is not known, or the URL names a project that does not exist. */
+export function useFiring(): number {
+  const enabled = useProjects().current !== undefined;
+  return useQuery(useTRPC().alerts.list.queryOptions({ limit: 1 }, { enabled })).data?.firing ?? 0;
+}
+
+/** Open alerts of agents, by agent id. */
+export function useFiringAgents(): ReadonlyMap<string, AlertView[]> {
+  const { data } = useQuery(useTRPC().alerts.list.queryOptions({ limit: MOST_SHOWN }));
+  return useMemo(() => {
+    const byAgent = new Map<string, AlertView[]>();
+    for (const alert of data?.items ?? []) {
+      if (alert.agent_id === null) continue;
+      const others = byAgent.get(alert.agent_id);
+      if (others === undefined) byAgent.set(alert.agent_id, [alert]);
+      else others.push(alert);
+    }
+    return byAgent;
+  }, [data]);
+}
+
+/** Shows the number of open alerts in the browser's tab: before the title, and as a dot on the icon. */
+export function useFiringTitle(firing: number): void {
+  useEffect(() => {
+    if (firing === 0) return;
+    const icon = document.querySelector<HTMLLinkElement>("link[rel='icon']");
+    const calm = icon?.getAttribute("href");
+    icon?.setAttribute("href", ALARM_ICON);
+    const mark = `(${firing}) `;
+    const add = () => {
+      if (!document.title.startsWith(mark)) document.title = mark + document.title.replace(/^\(\d+\) /, "");
+    };
+    add();
+    // Each page sets its own title.
+    const observer = new MutationObserver(add);
+    observer.observe(document.head, { childList: true, subtree: true, characterData: true });
+    return () => {
+      observer.disconnect();
+      document.title = document.title.replace(/^\(\d+\) /, "");
+      if (calm != null) icon?.setAttribute("href", calm);
+    };
+  }, [firing]);
+}
+
+/** The icon of the app with a dot. */
+const ALARM_ICON = `data:image/svg+xml,${encodeURIComponent(
+  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 22 22"><style>path,circle{stroke:#0f6f68}@media(prefers-color-scheme:dark){path,circle{stroke:#2dd4bf}}</style><circle cx="11" cy="11" r="7.5" fill="none" stroke-width="2.2"/><path d="M0 11h22" stroke-width="2.2"/><circle cx="17" cy="5" r="5" fill="#d93025" style="stroke:none"/></svg>`,
+)}`;

@@ -1,0 +1,272 @@
+import { readFile } from "node:fs/promises";
+import type { AlertEndpointWithSecret, AlertNotification } from "@plimsoll/protocol";
+import { Webhook } from "standardwebhooks";
+import { type Receiver, startReceiver } from "../server/testing/receiver.ts";
+import { expect, test } from "./fixtures.ts";
+import { violations } from "./support/axe.ts";
+import { EventBuilder } from "./support/event-builder.ts";
+import { withPhantom } from "./support/phantom.ts";
+
+test.use({ fresh: true, env: { PLIMSOLL_WEBHOOK_ALLOW: "loopback" } });
+
+interface Payload {
+  type: string;
+  data: AlertNotification;
+}
+
+let receiver: Receiver;
+test.beforeEach(async () => {
+  receiver = await startReceiver();
+});
+test.afterEach(() => receiver.close());
+
+test("an alert fires, reaches a webhook, is silenced, ends and is sent again @phone", async ({
+  page,
+  send,
+}) => {
+  await page.goto("/alerts");
+  await expect(page.getByText("Nothing fires")).toBeVisible();
+  await expect(page.getByText("No rules yet.")).toBeVisible();
+  expect(await violations(page), "without alerts").toEqual([]);
+
+  await page.getByRole("button", { name: "Add endpoint" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name", { exact: true }).fill("ops");
+  await dialog.getByRole("button", { name: "Save endpoint" }).click();
+  await expect(dialog.getByRole("alert")).toBeVisible();
+  await dialog.getByLabel("Address").fill(`${receiver.url}/hook`);
+  await dialog.getByRole("button", { name: "Save endpoint" }).click();
+  const secret = (await page.getByTestId("secret").textContent()) ?? "";
+  expect(secret).toMatch(/^whsec_/);
+  await page.getByRole("button", { name: "Done" }).click();
+
+  await page.getByRole("button", { name: "Send a test to ops" }).click();
+  await expect(page.getByRole("status").filter({ hasText: "Delivered after" })).toBeVisible();
+  expect(receiver.requests).toHaveLength(1);
+
+  await page.getByRole("button", { name: /^Ceiling crossed/ }).click();
+  const rules = page.getByRole("list", { name: "Rules" });
+  await expect(rules).toContainText("an agent crosses its line");
+  await expect(rules).toContainText("to 1 endpoint");
+  await expect(rules.getByRole("img", { name: "Did not fire in the last 24 hours" })).toBeVisible();
+  await page.getByRole("button", { name: "Actions for Ceiling crossed" }).click();
+  await page.getByRole("menuitem", { name: "Edit" }).click();
+  await dialog.getByLabel("Ends after").fill("0s");
+  await dialog.getByRole("button", { name: "Save rule" }).click();
+  await expect(dialog).toHaveCount(0);
+
+  const agent = new EventBuilder({
+    harness: "phantom@vm-1",
+    session: "fix the build",
+    window: 200_000,
+    start: Date.now() - 60_000,
+  });
+  await send(agent.turns(20_000, 60_000).take());
+  const firing = page.getByRole("list", { name: "Firing alerts" });
+  await expect(firing).toContainText("phantom@vm-1 · fix the build");
+  await expect(
+    rules.getByRole("img", { name: /^Fired since \d\d:[03]0 in the last 24 hours/ }),
+  ).toBeVisible();
+  await expect.poll(() => receiver.requests.length).toBe(2);
+  const { body, headers } = receiver.requests[1]!;
+  const payload = new Webhook(secret).verify(body, headers as Record<string, string>) as Payload;
+  expect(payload.type).toBe("alert.firing");
+  expect(await violations(page), "while an alert fires").toEqual([]);
+
+  await firing.getByRole("button", { name: /^Acknowledge/ }).click();
+  await expect(firing).toContainText("acknowledged by");
+  await firing.getByRole("button", { name: /^Silence/ }).click();
+  await dialog.getByLabel("Why").fill("restarting it");
+  expect(await violations(page), "the silence").toEqual([]);
+  await dialog.getByRole("button", { name: "Silence" }).click();
+  await expect(page.getByRole("list", { name: "Silences" })).toContainText("restarting it");
+  await expect(firing).toContainText("silenced");
+  await page.getByRole("button", { name: /^End the silence of / }).click();
+  await expect(page.getByText("Nothing is silenced.")).toBeVisible();
+  await expect(firing).not.toContainText("silenced");
+
+  await send(agent.turns(30_000).take());
+  await expect(page.getByText("Nothing fires")).toBeVisible();
+  await page.getByRole("button", { name: "Show ended" }).click();
+  await expect(page.getByRole("list", { name: "Ended alerts" })).toContainText(
+    "the condition no longer holds",
+  );
+
+  const deliveries = page.getByRole("list", { name: "Deliveries" });
+  await deliveries.getByRole("button", { name: /Resolved/ }).click();
+  await expect(dialog.getByRole("list", { name: "Attempts" })).toContainText("Delivered after");
+  expect(await violations(page), "the delivery").toEqual([]);
+  const before = receiver.requests.length;
+  await dialog.getByRole("button", { name: "Send again" }).click();
+  await expect.poll(() => receiver.requests.length).toBe(before + 1);
+});
+
+test("a rule is tried on recorded history before it is saved", async ({ page, send }) => {
+  const agent = new EventBuilder({ harness: "coder@vm-1", session: "fills up", window: 200_000 });
+  await send(agent.turns(20_000, 190_000, 195_000, 20_000).take());
+  await page.goto("/alerts");
+  await page.getByRole("button", { name: "New rule" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("button", { name: "Save rule" }).click();
+  await expect(dialog.getByRole("alert").first()).toBeVisible();
+  await dialog.getByLabel("Name", { exact: true }).fill("Nearly full");
+  await dialog.getByLabel("Condition").selectOption("utilization");
+  await dialog.getByLabel("Utilization at least (%)").fill("90");
+  await dialog.getByRole("button", { name: "Backtest" }).click();
+  await expect(dialog.getByTestId("backtest")).toContainText("Would have fired 1 time in 7 days");
+  await expect(dialog.getByTestId("backtest").getByRole("link")).toContainText("fills up");
+  expect(await violations(page), "the rule").toEqual([]);
+  await dialog.getByRole("button", { name: "Save rule" }).click();
+  const rules = page.getByRole("list", { name: "Rules" });
+  await expect(rules).toContainText("90% of the window or more");
+  await rules.getByLabel("Rule Nearly full").click();
+  await expect(rules.getByLabel("Rule Nearly full")).not.toBeChecked();
+  await page.getByRole("button", { name: "Actions for Nearly full" }).click();
+  await page.getByRole("menuitem", { name: "Delete" }).click();
+  await page.getByRole("button", { name: "Undo" }).click();
+  await expect(rules).toContainText("Nearly full");
+});
+
+test("an agent that runs nears its line, and the webhook names it and what ended it", async ({
+  page,
+  server,
+}) => {
+  test.setTimeout(240_000);
+  const target = { kind: "webhook", url: `${receiver.url}/hook` };
+  const { signing_secret } = await server.mutate<AlertEndpointWithSecret>("alerts.endpoints.create", {
+    name: "ops",
+    target,
+  });
+  await page.goto("/alerts");
+  await page.getByRole("button", { name: "New rule" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name", { exact: true }).fill("Half full");
+  await dialog.getByLabel("Load at least (%)").fill("50");
+  await dialog.getByLabel("Family").fill("phantom");
+  await dialog.getByLabel("ops").check();
+  await dialog.getByRole("button", { name: "Save rule" }).click();
+  await expect(dialog).toHaveCount(0);
+  const payloads = () =>
+    receiver.requests.map(
+      ({ body, headers }) =>
+        new Webhook(signing_secret!).verify(body, headers as Record<string, string>) as Payload,
+    );
+  await withPhantom(server, async () => {
+    await expect
+      .poll(() => payloads().map(({ type }) => type), { timeout: 120_000 })
+      .toEqual(expect.arrayContaining(["alert.firing", "alert.resolved"]));
+  });
+  const [fired, ...later] = payloads();
+  const [alert] = fired!.data.alerts;
+  expect(alert).toMatchObject({
+    subject: { harness: "phantom@demo" },
+    rule: { name: "Half full" },
+    level: { line: "ceiling", line_tokens: 40_000, window_tokens: 200_000 },
+    resolved_at: null,
+  });
+  expect(alert!.level!.context_tokens).toBeGreaterThanOrEqual(20_000);
+  const ended = later.find(({ type }) => type === "alert.resolved")!.data.alerts[0]!;
+  expect(Date.parse(ended.resolved_at!)).toBeGreaterThan(Date.parse(ended.fired_at));
+  expect(ended.end_reason).not.toBeNull();
+  const ids = receiver.requests.map(({ headers }) => headers["webhook-id"]);
+  expect(new Set(ids).size, "each notification comes once").toBe(ids.length);
+});
+
+test.describe("mistakes and what cannot be undone", () => {
+  test.use({ expectedErrors: [/status of 4\d\d .*alerts\./] });
+
+  test("an endpoint that rules use is not deleted", async ({ page, server }) => {
+    const target = { kind: "webhook", url: `${receiver.url}/hook` };
+    await server.mutate("alerts.endpoints.create", { name: "ops", target });
+    await page.goto("/alerts");
+    await page.getByRole("button", { name: /^Ceiling crossed/ }).click();
+    const rules = page.getByRole("list", { name: "Rules" });
+    await expect(rules).toContainText("to 1 endpoint");
+    const remove = async () => {
+      await page.getByRole("button", { name: "Actions for ops" }).click();
+      await page.getByRole("menuitem", { name: "Delete" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Delete endpoint" }).click();
+    };
+    await remove();
+    await expect(page.getByRole("dialog").getByRole("alert")).toContainText("Remove it from them first");
+    await page.getByRole("button", { name: "Cancel" }).click();
+    await page.getByRole("button", { name: "Actions for Ceiling crossed" }).click();
+    await page.getByRole("menuitem", { name: "Delete" }).click();
+    await expect(rules).toHaveCount(0);
+    await remove();
+    await expect(page.getByText("Endpoint “ops” deleted.")).toBeVisible();
+  });
+
+  test("rules are written to a file, and read from one", async ({ page, server }) => {
+    await server.mutate("alerts.rules.createPreset", { preset: "thrash", endpoints: [] });
+    await page.goto("/alerts");
+    const files = page.getByRole("button", { name: "Import or export rules" });
+    await files.click();
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("menuitem", { name: "Export as YAML" }).click(),
+    ]);
+    expect(download.suggestedFilename()).toBe("alerts.yaml");
+    const yaml = await readFile(await download.path(), "utf8");
+    expect(yaml).toContain("name: Compacting again and again");
+
+    await files.click();
+    await page.getByRole("menuitem", { name: "Import YAML" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog
+      .getByLabel("YAML")
+      .fill("rules:\n  - name: Half full\n    condition: { type: load, at_last: 0.5 }");
+    await dialog.getByRole("button", { name: "Import" }).click();
+    await expect(dialog.getByRole("alert")).toContainText("at_last");
+    expect(await violations(page), "the import").toEqual([]);
+    await dialog.getByLabel("File").setInputFiles({
+      name: "alerts.yaml",
+      mimeType: "application/yaml",
+      buffer: Buffer.from(`${yaml}  - name: Half full\n    condition: { type: load, at_least: 0.5 }\n`),
+    });
+    await dialog.getByRole("button", { name: "Import" }).click();
+    const rules = page.getByRole("list", { name: "Rules" });
+    await expect(rules).toContainText("load at 50% of the line or more");
+    await expect(rules.getByRole("listitem")).toHaveCount(2);
+  });
+});
+
+test("the desktop is told of an alert that begins while the page is open", async ({
+  page,
+  context,
+  send,
+}) => {
+  await context.grantPermissions(["notifications"]);
+  // The notification is shown by the desktop, where a test cannot look: this records what the page asked for.
+  await page.addInitScript(() => {
+    const shown: string[] = [];
+    Object.assign(window, { shown });
+    window.Notification = class extends Notification {
+      constructor(title: string, options?: NotificationOptions) {
+        super(title, options);
+        shown.push(`${title}: ${options?.body}`);
+      }
+    };
+  });
+  await page.goto("/alerts");
+  await page.getByRole("button", { name: /^Ceiling crossed/ }).click();
+  await page.getByRole("button", { name: "Desktop notifications" }).click();
+  await expect(page.getByRole("button", { name: "Desktop notifications on" })).toBeVisible();
+  await page.goto("/sessions");
+  await page.locator("[data-testid=live][data-state=live]").filter({ visible: true }).waitFor();
+  const start = Date.now() - 60_000;
+  const agent = new EventBuilder({
+    harness: "phantom@vm-1",
+    session: "fix the build",
+    window: 200_000,
+    start,
+  });
+  await send(agent.turns(20_000, 60_000).take());
+  const shown = () => page.evaluate(() => (window as unknown as { shown: string[] }).shown);
+  await expect
+    .poll(shown)
+    .toEqual([
+      "Ceiling crossed: phantom@vm-1 · fix the build · main: 60,000 context tokens crossed the ceiling (40,000 tokens)",
+    ]);
+  await expect(page).toHaveTitle(/^\(1\) /);
+});
