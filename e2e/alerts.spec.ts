@@ -269,4 +269,5 @@ test("the desktop is told of an alert that begins while the page is open", async
       "Ceiling crossed: phantom@vm-1 · fix the build · main: 60,000 context tokens crossed the ceiling (40,000 tokens)",
     ]);
   await expect(page).toHaveTitle(/^\(1\) /);
+  await expect(page.locator("link[rel=icon]")).toHaveAttribute("href", /^data:image\/svg\+xml,.*%3E1%3C/);
 });

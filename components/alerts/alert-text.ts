@@ -35,7 +35,7 @@ export function endText({ fired_at, resolved_at, end_reason }: AlertView): strin
 
 const MUTED_TEXT: Readonly<Record<NonNullable<AlertView["muted"]>, string>> = {
   silenced: "silenced",
-  inhibited: "nobody is told: a more severe alert of the agent is",
+  inhibited: "not notified: a more severe alert of the same agent is open",
 };
 
 /** What else is known of an alert: `no data`, `silenced`, `acknowledged by Ada`. */

@@ -2,7 +2,7 @@ import type { AlertView } from "@plimsoll/protocol";
 import { plural } from "../format.ts";
 import { subjectText } from "./alert-text.ts";
 
-/** More than this at once are told as one. */
+/** More than this at once are shown as one. */
 const MOST_AT_ONCE = 3;
 
 export interface DesktopNotice {
@@ -15,8 +15,8 @@ export interface DesktopNotice {
 }
 
 /**
- * What the desktop is told of.
- * @param known ids of the alerts that were open before; undefined when the page has just been opened, which tells nothing
+ * The desktop notifications for a change of the open alerts.
+ * @param known ids of the alerts that were open before; undefined when the page has just been opened, which shows none
  */
 export function desktopNotices(
   known: ReadonlySet<string> | undefined,

@@ -43,7 +43,7 @@ export function Rules() {
     <Section
       id="rules"
       title="Rules"
-      note="What is watched, who is told, and when it fired in the last 24 hours."
+      note="What each rule watches, where it notifies, and when it fired in the last 24 hours."
       action={
         <div className="flex gap-2">
           <Button look="primary" onClick={() => setEditing({ rule: undefined })}>

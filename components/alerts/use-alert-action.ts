@@ -7,7 +7,7 @@ export function useAlertAction() {
   const trpc = useTRPC();
   const client = useQueryClient();
   return {
-    /** Reads everything about alerts anew. */
+    /** Refetches everything about alerts. */
     refresh: () => client.invalidateQueries(trpc.alerts.pathFilter()),
     failed: (what: string) => (error: { message: string }) =>
       void toast.error(`Failed to ${what}: ${error.message}`),

@@ -5,6 +5,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo } from "react";
 import { useProjects } from "../projects/use-projects.ts";
 import { useTRPC } from "../trpc.ts";
+import { alarmIcon } from "./alarm-icon.ts";
 
 /** Alerts that the Alerts page lists. */
 export const FIRING_SHOWN = 100;
@@ -32,13 +33,13 @@ export function useFiringAgents(): ReadonlyMap<string, AlertView[]> {
   }, [data]);
 }
 
-/** Shows the number of open alerts in the browser's tab: before the title, and as a dot on the icon. */
+/** Shows the number of open alerts in the browser's tab: before the title and on the icon. */
 export function useFiringTitle(firing: number): void {
   useEffect(() => {
     if (firing === 0) return;
     const icon = document.querySelector<HTMLLinkElement>("link[rel='icon']");
     const calm = icon?.getAttribute("href");
-    icon?.setAttribute("href", ALARM_ICON);
+    icon?.setAttribute("href", alarmIcon(firing));
     const mark = `(${firing}) `;
     const add = () => {
       if (!document.title.startsWith(mark)) document.title = mark + document.title.replace(/^\(\d+\) /, "");
@@ -54,8 +55,3 @@ export function useFiringTitle(firing: number): void {
     };
   }, [firing]);
 }
-
-/** The icon of the app with a dot. */
-const ALARM_ICON = `data:image/svg+xml,${encodeURIComponent(
-  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 22 22"><style>path,circle{stroke:#0f6f68}@media(prefers-color-scheme:dark){path,circle{stroke:#2dd4bf}}</style><circle cx="11" cy="11" r="7.5" fill="none" stroke-width="2.2"/><path d="M0 11h22" stroke-width="2.2"/><circle cx="17" cy="5" r="5" fill="#d93025" style="stroke:none"/></svg>`,
-)}`;

@@ -76,7 +76,7 @@ export interface OpenAlert {
   acknowledgedBy: string | undefined;
 }
 
-/** To whom a group is told, and how often. */
+/** The endpoints of a group, and how often it notifies them. */
 export interface GroupReceivers {
   endpoints: readonly string[];
   /** Endpoints that were told of a firing. */

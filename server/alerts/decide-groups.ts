@@ -42,7 +42,7 @@ export interface GroupsInput {
   now: number;
 }
 
-/** Decides what the receivers of some groups are told. */
+/** Decides which notifications some groups send. */
 export function decideGroups(input: GroupsInput): GroupsPlan {
   const { alerts, touched, groups } = input;
   const plan: GroupsPlan = { changed: [], removed: [], outgoing: [] };

@@ -12,7 +12,7 @@ export interface GroupedAlert {
   muted: boolean;
 }
 
-/** What the receivers of a group know, and when they are told next. Plain JSON. Times in epoch ms. */
+/** What the receivers of a group know, and when the next notification is due. Plain JSON. Times in epoch ms. */
 export interface GroupMemory {
   /** Alerts that they were told to fire, and how they know them. */
   told: Readonly<Record<string, "firing" | "acknowledged">>;
@@ -43,8 +43,8 @@ export interface GroupDecision {
 }
 
 /**
- * Decides whether the receivers of a group of alerts are told something now. Receivers learn the end of every alert that they were
- * told of, and of no other.
+ * Decides whether a group of alerts sends a notification now. Receivers learn of the end of every alert that they were notified of,
+ * and of no other.
  * @param alerts every alert of the group that fires, and every one that the memory knows
  */
 export function decideNotifications(

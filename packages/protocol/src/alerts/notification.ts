@@ -46,7 +46,7 @@ export const AlertBoundary = z.object({
 });
 export type AlertBoundary = z.infer<typeof AlertBoundary>;
 
-/** One alert as a receiver is told of it. */
+/** One alert as a notification describes it. */
 export const AlertFacts = z.object({
   /** The same for all messages about one firing. */
   id: z.string(),
@@ -76,7 +76,7 @@ export type AlertFacts = z.infer<typeof AlertFacts>;
 export const NOTIFICATION_KINDS = ["firing", "repeated", "acknowledged", "resolved", "test"] as const;
 export type NotificationKind = (typeof NOTIFICATION_KINDS)[number];
 
-/** What a receiver is told: one group of alerts, at least one of which changed. */
+/** The content of a notification: one group of alerts, at least one of which changed. */
 export const AlertNotification = z.object({
   /** Stable over all attempts, so that a receiver can drop repetitions: the `webhook-id`. */
   id: z.string(),
