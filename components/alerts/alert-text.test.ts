@@ -1,6 +1,6 @@
 import { ALERT_END_REASONS, AlertCondition, readAlertRule } from "@plimsoll/protocol";
 import { describe, expect, it } from "vitest";
-import { conditionText, endText, firedText, importedText, subjectText } from "./alert-text.ts";
+import { conditionText, durationText, endText, firedText, importedText, subjectText } from "./alert-text.ts";
 import { CONDITION_FIELDS, NEW_CONDITION } from "./condition-fields.ts";
 import { matcherLines, readMatcherLines } from "./matchers-field.tsx";
 
@@ -35,6 +35,17 @@ describe("a condition", () => {
     const fields = Object.keys(option.shape).filter((name) => name !== "type");
     expect(CONDITION_FIELDS[type].map(({ name }) => name).sort()).toEqual(fields.sort());
   });
+});
+
+describe("a duration of a rule", () => {
+  it.each([
+    ["90s", "90 s"],
+    ["10m", "10 min"],
+    ["4h", "4 h"],
+    ["1d", "1 d"],
+    ["", ""],
+    ["soon", "soon"],
+  ])("%j reads %j", (written, text) => expect(durationText(written)).toBe(text));
 });
 
 describe("the texts of an alert", () => {

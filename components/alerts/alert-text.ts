@@ -102,6 +102,12 @@ export const CONDITION_TEXT: Readonly<Record<AlertConditionType, string>> = {
 const share = (value: number) => `${Math.round(value * 1_000) / 10}%`;
 const forTurns = (turns: number) => (turns === 1 ? "" : ` for ${turns} turns`);
 
+const UNIT_TEXT: Readonly<Record<string, string>> = { s: "s", m: "min", h: "h", d: "d" };
+
+/** A duration of a rule as people read it: `10 min` for `10m`. Anything else is returned as it is. */
+export const durationText = (written: string): string =>
+  written.replace(/^(\d+)([smhd])$/, (_, count: string, unit: string) => `${count} ${UNIT_TEXT[unit]}`);
+
 /** A condition as a phrase: `load at 90% of the line or more for 3 turns`. */
 export function conditionText(condition: AlertCondition): string {
   switch (condition.type) {
@@ -139,12 +145,12 @@ export function conditionText(condition: AlertCondition): string {
     case "truncation_suspected":
       return "the model's server probably dropped messages";
     case "silence":
-      return `a live session has no turn for ${condition.longer_than}`;
+      return `a live session has no turn for ${durationText(condition.longer_than)}`;
     case "harness_silence":
-      return `a harness reports nothing for ${condition.longer_than}`;
+      return `a harness reports nothing for ${durationText(condition.longer_than)}`;
     case "policy":
       if (condition.state === "not_applied")
-        return `a harness has not applied its policy within ${condition.within}`;
+        return `a harness has not applied its policy within ${durationText(condition.within)}`;
       return condition.state === "rejected"
         ? "a harness rejects its policy"
         : "a harness drifts from its policy";
@@ -158,7 +164,7 @@ export function conditionText(condition: AlertCondition): string {
       return `${who} at ${share(condition.load_at_least)} of their line`;
     }
     case "backlog":
-      return `accepted events wait for more than ${condition.older_than}`;
+      return `accepted events wait for more than ${durationText(condition.older_than)}`;
   }
 }
 

@@ -28,11 +28,7 @@ export function Firing() {
     <Section
       id="firing"
       title={ended ? "Ended" : "Firing"}
-      note={
-        ended
-          ? "The latest alerts that have ended."
-          : "Alerts that have begun and not ended, the worst first."
-      }
+      note={ended ? "The latest alerts that have ended." : "Open alerts, most severe first."}
       action={<Button onClick={() => setEnded(!ended)}>{ended ? "Show firing" : "Show ended"}</Button>}
     >
       {query.data === undefined ? (
@@ -76,7 +72,7 @@ function Row({ alert }: { alert: AlertView }) {
           {rule.name} ·{" "}
           {isOpen ? (
             <>
-              since <Ago at={fired_at} />
+              fired <Ago at={fired_at} />
             </>
           ) : (
             endText(alert)

@@ -16,7 +16,7 @@ import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { Modal } from "../ui/dialog.tsx";
 import { FormError, TextField } from "../ui/field.tsx";
-import { CONDITION_TEXT, SEVERITY_TEXT } from "./alert-text.ts";
+import { CONDITION_TEXT, durationText, SEVERITY_TEXT } from "./alert-text.ts";
 import { Backtest } from "./backtest.tsx";
 import { CONDITION_FIELDS, type ConditionField, NEW_CONDITION } from "./condition-fields.ts";
 import { MatchersField, matcherLines, readMatcherLines } from "./matchers-field.tsx";
@@ -303,7 +303,7 @@ function RepeatChoice({
   const known = every === null || REPEATS.some((repeat) => repeat === every);
   return (
     <label className="block text-[13px] text-muted">
-      Tell again while it fires
+      Repeat while it fires
       <select
         className={SELECT}
         value={every ?? ""}
@@ -312,7 +312,7 @@ function RepeatChoice({
         <option value="">never</option>
         {[...REPEATS, ...(known ? [] : [every])].map((repeat) => (
           <option key={repeat} value={repeat}>
-            every {repeat}
+            every {durationText(repeat)}
           </option>
         ))}
       </select>

@@ -87,7 +87,7 @@ function HarnessRow({
               : `runs generation ${running} of ${desired.generation}`)}
           {!harness.online && (
             <>
-              {running !== null && ", "}offline since <Ago at={harness.last_at} />
+              {running !== null && ", "}offline, last event <Ago at={harness.last_at} />
             </>
           )}
         </span>
