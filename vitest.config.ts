@@ -19,7 +19,8 @@ export default defineConfig({
     globalSetup: ["server/testing/global-setup.ts"],
     include: ["{server,packages,components,scripts,bench,examples,fuzz}/**/*.test.{ts,tsx}"],
     exclude: ["**/node_modules/**", "**/dist/**"],
-    testTimeout: 60_000,
+    // Generous limits for busy machines: no test measures time with them.
+    testTimeout: 120_000,
     hookTimeout: 120_000,
     // A test, its server and its database already fill two cores.
     maxWorkers: 2,
