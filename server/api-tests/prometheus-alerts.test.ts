@@ -56,9 +56,12 @@ const firing = async (name: string) =>
   (await prometheus.alerts()).filter(({ labels, state }) => labels.alertname === name && state === "firing");
 const send = (...events: unknown[]) => servers[0]!.send(events);
 
+/** A rule that looks back over failed scrapes can take a minute on a busy machine. */
+const eventually = (what: () => Promise<boolean>) => until(what, 100_000);
+
 /** Waits until both servers have been scraped with a value. */
 const scraped = (expression: string) =>
-  until(async () => (await prometheus.values(expression)).length === servers.length);
+  eventually(async () => (await prometheus.values(expression)).length === servers.length);
 
 describe.skipIf(PROMETHEUS === undefined)("the rules for Prometheus, on a real server", () => {
   beforeAll(start);
@@ -73,13 +76,13 @@ describe.skipIf(PROMETHEUS === undefined)("the rules for Prometheus, on a real s
     await scraped("plimsoll_live_agents");
     expect(await prometheus.ruleErrors()).toEqual([]);
     // Before the first scrape, the server counts as down.
-    await until(async () => (await prometheus.alerts()).length === 0);
+    await eventually(async () => (await prometheus.alerts()).length === 0);
   });
 
   it("fire once for an agent past its line, and end", async () => {
     const session = unique("line");
     await send(turn(session, 9_000));
-    await until(async () => (await firing("PlimsollLineCrossed")).length > 0);
+    await eventually(async () => (await firing("PlimsollLineCrossed")).length > 0);
     const [alert, ...others] = await firing("PlimsollLineCrossed");
     expect(others).toEqual([]);
     expect(alert).toMatchObject({
@@ -87,7 +90,7 @@ describe.skipIf(PROMETHEUS === undefined)("the rules for Prometheus, on a real s
       annotations: { summary: `main of ${session} is past its line` },
     });
     await send(turn(session, 100));
-    await until(
+    await eventually(
       async () =>
         (await prometheus.values(`plimsoll_agent_load_ratio{session="${session}"} >= 1`)).length === 0,
     );
@@ -96,7 +99,7 @@ describe.skipIf(PROMETHEUS === undefined)("the rules for Prometheus, on a real s
   it("fire for an agent with more tokens than its window", async () => {
     const session = unique("over");
     await send(turn(session, 12_000));
-    await until(async () => (await firing("PlimsollOverWindow")).length === 1);
+    await eventually(async () => (await firing("PlimsollOverWindow")).length === 1);
     const [alert] = await firing("PlimsollOverWindow");
     expect(alert!.annotations.description).toMatch(/^The context has 120% of the window's tokens\./);
   });
@@ -107,7 +110,7 @@ describe.skipIf(PROMETHEUS === undefined)("the rules for Prometheus, on a real s
     await scraped(`plimsoll_agent_turns_total{session="${session}"} == 1`);
     for (let n = 0; n < 3; n++)
       await send(event("masked", { session, observations: 1 }), turn(session, 900 - n));
-    await until(async () => (await firing("PlimsollThrash")).length === 1);
+    await eventually(async () => (await firing("PlimsollThrash")).length === 1);
     expect((await firing("PlimsollThrash"))[0]!.labels).toMatchObject({ session, agent: "main" });
   });
 
@@ -123,7 +126,7 @@ describe.skipIf(PROMETHEUS === undefined)("the rules for Prometheus, on a real s
     await client.query("UPDATE sessions SET last_received_at = now() - interval '11 min' WHERE name = $1", [
       session,
     ]);
-    await until(async () => (await firing("PlimsollSilentHarness")).length === 1);
+    await eventually(async () => (await firing("PlimsollSilentHarness")).length === 1);
     const [alert] = await firing("PlimsollSilentHarness");
     expect(alert!.labels.harness).toBe(harness);
     expect(alert!.annotations.description).toMatch(/^The server has received nothing for 11m \d+/);
@@ -140,13 +143,13 @@ describe.skipIf(PROMETHEUS === undefined)("the rules for Prometheus, on a real s
     const { body } = await servers[0]!.get<PolicyAnswer>(`/api/v1/policy?harness=${harness}`);
     const { generation, hash } = body;
     await send(event("policy_ack", { harness, generation, hash, status: "rejected", code: "out_of_bounds" }));
-    await until(async () => (await firing("PlimsollPolicyRejected")).length === 1);
+    await eventually(async () => (await firing("PlimsollPolicyRejected")).length === 1);
     expect((await firing("PlimsollPolicyRejected"))[0]!.labels.harness).toBe(harness);
   });
 
   it("fire when the server rejects many events at once", async () => {
     await send(...Array.from({ length: 101 }, (_, n) => ({ id: `bad-${n}`, type: "nonsense" })));
-    await until(async () => (await firing("PlimsollRejectedEvents")).length === 1);
+    await eventually(async () => (await firing("PlimsollRejectedEvents")).length === 1);
   });
 
   it("fire when notifications wait and endpoints are paused or not readable", async () => {
@@ -172,7 +175,7 @@ describe.skipIf(PROMETHEUS === undefined)("the rules for Prometheus, on a real s
       ["PlimsollEndpointPaused", ["ntfy"]],
       ["PlimsollEndpointUnreadable", ["slack", "slack", "webhook", "webhook"]],
     ] as const) {
-      await until(async () => (await firing(name)).length === kinds.length);
+      await eventually(async () => (await firing(name)).length === kinds.length);
       expect((await firing(name)).map(({ labels }) => labels.kind).sort(), name).toEqual(kinds);
     }
   });
@@ -203,16 +206,16 @@ describe.skipIf(PROMETHEUS === undefined)("the rules for Prometheus, on a real s
   it("go on when one of two servers is killed", async () => {
     const [, other] = servers;
     await other!.kill9();
-    await until(async () =>
+    await eventually(async () =>
       (await prometheus.alerts()).some(({ labels }) => labels.alertname === "PlimsollDown"),
     );
     const down = (await prometheus.alerts()).filter(({ labels }) => labels.alertname === "PlimsollDown");
     expect(down).toMatchObject([{ state: "pending", labels: { instance: `127.0.0.1:${other!.port}` } }]);
-    expect(await firing("PlimsollOverWindow")).toHaveLength(1);
-    expect(await firing("PlimsollSilentHarness")).toHaveLength(1);
+    for (const name of ["PlimsollOverWindow", "PlimsollSilentHarness"])
+      await eventually(async () => (await firing(name)).length === 1);
     const session = unique("after");
     await send(turn(session, 9_500));
-    await until(async () =>
+    await eventually(async () =>
       (await firing("PlimsollLineCrossed")).some(({ labels }) => labels.session === session),
     );
   });
