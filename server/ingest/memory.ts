@@ -160,6 +160,16 @@ export class ProjectMemory {
     if (known !== undefined) this.keys.set(id, known.add(keys));
   }
 
+  /** Forgets agents that were removed, and their sessions. */
+  forgetAgents(sessions: readonly string[], agents: readonly string[]): void {
+    for (const id of sessions) this.sessions.delete(id);
+    for (const id of agents) {
+      this.agents.delete(id);
+      this.keys.delete(id);
+      this.tails.delete(id);
+    }
+  }
+
   /** Returns the stored sessions by id; see `loadAgents`. */
   async loadSessions(sql: Pick<Sql, "query">, ids: readonly string[]): Promise<Map<string, KnownSession>> {
     const { known, missing } = split(this.sessions, ids);

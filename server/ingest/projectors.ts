@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
 import type { Writers } from "../db/sql.ts";
+import { REMOVE_AFTER_MS } from "../deletion/undo-time.ts";
 import type { RequestOutcome } from "../history/outcomes.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 import type { JournaledEntry } from "./entry-queue.ts";
@@ -175,9 +176,9 @@ export class Projectors {
     for (const projectId of projects) {
       if (this.#closed) return;
       const projector = this.of(projectId);
-      const { rows, policyChanged } = await this.#readBacklog(projectId);
+      const { rows, policyChanged, removalDue } = await this.#readBacklog(projectId);
       // A policy may count for the past of a project that no event reaches any more.
-      if (tidy || policyChanged) projector.tidy();
+      if (tidy || policyChanged || removalDue) projector.tidy();
       if (rows > 0 || policyChanged || projector.unstarted) projector.check();
     }
   }
@@ -196,12 +197,15 @@ export class Projectors {
     }, LOOK_MS).unref();
   }
 
-  /** Returns the number of rows in the journal, and whether nobody has considered the newest step of the policy. */
+  /**
+   * Returns the number of rows in the journal, whether nobody has considered the newest step of the policy, and whether
+   * something deleted is to be removed.
+   */
   async #readBacklog(projectId: number): Promise<Omit<BacklogRow, "events">> {
     const [row] = await this.#options.writers.query<BacklogRow>(BACKLOG, projectId);
     this.#elsewhere.set(projectId, row?.events ?? 0);
     if (!this.#projectors.get(projectId)?.holding) this.#options.progressed(projectId);
-    return row ?? { rows: 0, policyChanged: false };
+    return row ?? { rows: 0, policyChanged: false, removalDue: false };
   }
 
   async #dropDeleted(projectIds: readonly number[]): Promise<void> {
@@ -218,10 +222,14 @@ interface BacklogRow {
   events: number;
   rows: number;
   policyChanged: boolean;
+  removalDue: boolean;
 }
 
+const due = (table: string) =>
+  `EXISTS (SELECT 1 FROM ${table} t WHERE t.project_id = $1 AND t.deleted_at <= now() - ${REMOVE_AFTER_MS} * interval '1 ms')`;
 const BACKLOG = `
 SELECT COALESCE(sum(j.events), 0)::float8 AS events, count(*)::int4 AS rows,
   COALESCE((SELECT o.policy_revision FROM projects o WHERE o.id = $1), 0) >
-    COALESCE((SELECT p.policy_revision FROM projectors p WHERE p.project_id = $1), 0) AS "policyChanged"
+    COALESCE((SELECT p.policy_revision FROM projectors p WHERE p.project_id = $1), 0) AS "policyChanged",
+  ${due("sessions")} OR ${due("harnesses")} AS "removalDue"
 FROM journal j WHERE j.project_id = $1`;

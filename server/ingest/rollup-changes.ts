@@ -26,6 +26,15 @@ export class RollupChanges {
     add(this.#row(harness, reading), reading, 1);
   }
 
+  /** A turn that was counted is removed. */
+  removeTurn(harness: string, reading: TurnReading): void {
+    const row = this.#row(harness, reading);
+    add(row, reading, -1);
+    if (levelOf(reading) === undefined) return;
+    row.stale = true;
+    this.#stale = true;
+  }
+
   /** A turn that was counted now reads differently. */
   replaceTurn(harness: string, before: TurnReading, after: TurnReading): void {
     const from = this.#row(harness, before);

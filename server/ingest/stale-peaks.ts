@@ -2,7 +2,7 @@ import { larger, utilizationOf } from "@plimsoll/protocol";
 import type { Sql, WriterSql } from "../db/sql.ts";
 import { type ActiveAgent, activeAgents, readTurnsBetween } from "../history/read-turns.ts";
 import { readNamesOfDays } from "../history/rollup-names.ts";
-import { ALL, bucketOf, SLOT_MS, slotOf } from "../store/buckets.ts";
+import { ALL, bucketOf, GRAINS, SLOT_MS, slotOf } from "../store/buckets.ts";
 import { dayOf, OTHER } from "../store/rollup-names.ts";
 import { type RollupRow, rollups } from "../store/rollups.ts";
 import { levelOf } from "../store/turns.ts";
@@ -55,6 +55,10 @@ FROM (
   GROUP BY 1, 2, 3, 4
 ) o
 WHERE r.project_id = $1 AND r.grain = o.grain AND r.bucket = o.bucket AND r.harness = o.harness AND r.model = o.model`;
+
+/** Retention removed turns from before the horizon: what is left does not tell the peak, which stays. Epoch ms. */
+const HORIZON = `
+SELECT COALESCE(extract(epoch FROM o.horizon) * 1000, '-Infinity')::float8 AS at FROM projects o WHERE o.id = $1`;
 
 /** A minute without any turn left has no peak to read. */
 const FORGET_STALE = `
@@ -122,18 +126,33 @@ async function readPart(
 
 async function refreshPart(sql: WriterSql, projectId: number, part: StalePart): Promise<void> {
   const peaks = await readPeaks(sql, projectId, part);
-  const rows = part.places.map((place) => ({
-    grain: 1,
-    ...place,
-    ...(peaks.get(keyOf(place)) ?? NO_PEAKS),
-    stale: false,
-  }));
-  const { text, values } = rollups.update(projectId, rows, ["peakTokens", "peakUtilization", "stale"]);
-  sql.send(text, ...values);
+  const [horizon] = await sql.query<{ at: number }>(HORIZON, projectId);
+  const rows = part.places
+    .filter(({ bucket }) => bucket >= (horizon?.at ?? Number.NEGATIVE_INFINITY))
+    .map((place) => ({
+      grain: 1,
+      ...place,
+      ...(peaks.get(keyOf(place)) ?? NO_PEAKS),
+      stale: false,
+    }));
+  if (rows.length > 0) {
+    const { text, values } = rollups.update(projectId, rows, ["peakTokens", "peakUtilization", "stale"]);
+    sql.send(text, ...values);
+  }
   const first = new Date(part.minutes[0]!);
   const last = new Date(part.minutes.at(-1)!);
   for (const statement of [READ_FLEET_PEAKS, READ_LONGER_PEAKS, FORGET_STALE])
     sql.send(statement, projectId, first, last);
+  const empty = rollups.delete(projectId, keysOf(part), "AND t.turns = 0 AND NOT t.stale");
+  sql.send(empty.text, ...empty.values);
+}
+
+/** The rows of every grain that count the minutes of a part. */
+function keysOf({ minutes, places }: StalePart) {
+  const all = minutes.map((bucket) => ({ bucket, harness: ALL, model: ALL }));
+  return [...places, ...all].flatMap((place) =>
+    GRAINS.map((grain) => ({ ...place, grain, bucket: bucketOf(place.bucket, grain) })),
+  );
 }
 
 const NO_PEAKS: Peaks = { peakTokens: undefined, peakUtilization: undefined };

@@ -5,10 +5,13 @@ import { openHistory } from "../history/read-history.ts";
 import { refoldAgent } from "../history/refold-agent.ts";
 import { tailAfterRefold } from "../history/tail.ts";
 import { leaveSignal } from "../store/alert-signals.ts";
+import { applyRetention } from "./apply-retention.ts";
 import { type HeldProject, hasExternalCause } from "./held-project.ts";
 import type { ProjectMemory } from "./memory.ts";
 import { addToRollups, agentOptions, type ChunkPlan, outcomeOf, type ProjectSettings } from "./plan-chunk.ts";
 import { planSession } from "./plan-session.ts";
+import { removeDeletedHarnesses } from "./remove-harnesses.ts";
+import { removeDeletedSessions } from "./remove-sessions.ts";
 import { RollupChanges } from "./rollup-changes.ts";
 import { refreshStalePeaks } from "./stale-peaks.ts";
 import { encodeChunk, MemoryOutdated, remember, sendChunk } from "./write-chunk.ts";
@@ -19,6 +22,8 @@ import { encodeChunk, MemoryOutdated, remember, sendChunk } from "./write-chunk.
  */
 export async function upkeepStep(project: HeldProject): Promise<readonly string[] | undefined> {
   const { projectId, memory } = project;
+  const removed = await removeSome(project);
+  if (removed !== undefined) return removed;
   const agentId = await nextRefold(project, projectId);
   if (agentId !== undefined) return refold(project, agentId);
   const { dropped, refreshed } = await project.transaction(async (sql) => ({
@@ -27,6 +32,14 @@ export async function upkeepStep(project: HeldProject): Promise<readonly string[
   }));
   for (const id of dropped) memory.agents.delete(id);
   return dropped.length > 0 || refreshed > 0 ? [] : undefined;
+}
+
+/** Before anything else: what is removed need not be computed again. */
+async function removeSome(project: HeldProject): Promise<readonly string[] | undefined> {
+  const deleted = await removeDeletedSessions(project);
+  if (deleted !== undefined) return deleted;
+  if (await removeDeletedHarnesses(project)) return [];
+  return applyRetention(project);
 }
 
 const NEXT_REFOLD = `

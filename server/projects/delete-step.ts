@@ -28,6 +28,7 @@ export const PROJECT_TABLES: Readonly<Record<string, string>> = {
   boundary_rollups: "grain, harness, bucket, type",
   rollup_names: "day, harness, model",
   ingest_counts: "day, outcome",
+  removed_counts: "counted_in, what",
   policy_versions: "generation",
   policy_steps: "revision",
   policy_rollouts: "generation",

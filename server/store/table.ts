@@ -93,11 +93,11 @@ export class Table<C extends Columns, Key extends keyof C & string> {
     });
   }
 
-  delete(projectId: number, keys: readonly Pick<RowOf<Table<C, Key>>, Key>[]): Statement {
+  delete(projectId: number, keys: readonly Pick<RowOf<Table<C, Key>>, Key>[], where = ""): Statement {
     const columns = this.#keys();
     const text = () =>
-      `DELETE FROM ${this.name} t USING (${unnest(columns)}) i WHERE t.project_id = $1 AND ${this.#sameKey()}`;
-    return this.#statement("delete", columns, projectId, keys, text);
+      `DELETE FROM ${this.name} t USING (${unnest(columns)}) i WHERE t.project_id = $1 AND ${this.#sameKey()} ${where}`;
+    return this.#statement(`delete ${where}`, columns, projectId, keys, text);
   }
 
   /** The stored rows with these keys. */
