@@ -15,6 +15,8 @@ import { analyzeTables, restoreBackup } from "./backup/restore.ts";
 import { writeBackup } from "./backup/write-backup.ts";
 import { startDatabase } from "./db/index.ts";
 import { openWriters } from "./db/sql.ts";
+import { createDeletions } from "./deletion/deletions.ts";
+import { createRetention } from "./deletion/retention.ts";
 import { createDemo } from "./demo/run.ts";
 import { readSettings, type Settings } from "./env.ts";
 import { describeError, PlimsollError } from "./errors.ts";
@@ -207,6 +209,19 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     alerts,
     reads,
     demo,
+    deletions: createDeletions({
+      prisma: control,
+      changed: (projectId) => hub.changed(projectId, null),
+      clock,
+    }),
+    retention: createRetention({
+      prisma: control,
+      changed() {
+        projects.changed();
+        pipeline.tidy();
+      },
+      clock,
+    }),
     sharedReads: new SharedReads(),
     clock,
   };
@@ -303,6 +318,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
       quota: eventQuota(settings.PLIMSOLL_QUOTA_EVENTS_PER_SECOND, clock),
       room,
       generationOf: (projectId) => policies.recall(projectId)?.generation,
+      keptDaysOf: (projectId) => projects.keptDays(projectId),
     }),
     machine,
     pages: pages?.handle ?? noPages,

@@ -20,6 +20,7 @@ const TOPICS: readonly { value: AuditTopic | typeof ALL; label: string }[] = [
   { value: "keys", label: "Keys" },
   { value: "windows", label: "Model windows" },
   { value: "projects", label: "Projects" },
+  { value: "deletions", label: "Deletions" },
   { value: "policies", label: "Policies" },
   { value: "backups", label: "Backups" },
 ];

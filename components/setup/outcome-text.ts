@@ -13,6 +13,7 @@ const REJECTED: Readonly<Record<string, string>> = {
   missing_field: "missing field",
   invalid_field: "invalid field",
   too_large: "too large",
+  past_retention: "older than the project keeps sessions",
   quota_exceeded: "key over its quota",
   overloaded: "server overloaded",
 };

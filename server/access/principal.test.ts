@@ -23,6 +23,7 @@ const project = (id: number, name: string, archivedAt: Date | null = null): Proj
   name,
   createdAt: new Date(0),
   archivedAt,
+  sessionDays: null,
 });
 /** Cached projects, and one that only the database knows. */
 const listed = [project(1, "default"), project(7, "billing"), project(8, "old", new Date(0))];

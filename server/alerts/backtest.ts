@@ -50,7 +50,7 @@ const AGENTS = `
 SELECT a.id, a.number, a.name, a.model, s.id AS "sessionId", s.name AS session, s.kind, s.harness, a.turns,
   CASE WHEN s.last_at <= s.ended_at THEN ${ms("s.ended_at")} END AS "endedAt"
 FROM agents a JOIN sessions s ON s.project_id = $1 AND s.id = a.session_id
-WHERE a.project_id = $1 AND a.last_at >= ${time("$2")} AND a.first_at < ${time("$3")}
+WHERE a.project_id = $1 AND s.deleted_at IS NULL AND a.last_at >= ${time("$2")} AND a.first_at < ${time("$3")}
 ORDER BY a.last_at DESC, a.id LIMIT ${MOST_AGENTS + 1}`;
 const BOUNDARIES = `
 SELECT b.agent_id AS agent, b.id, b.type, ${ms("b.at")} AS at, b.window_index AS window, b.tokens_before AS before,

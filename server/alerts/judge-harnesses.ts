@@ -21,7 +21,7 @@ const MOST_INSTANCES = 5_000;
 // A harness without an open session has nothing to report.
 const SILENT_HARNESSES = `
 SELECT h.instance, ${ms("h.last_at")} AS "lastAt", ${ms("h.last_received_at")} AS "lastReceivedAt", h.status = 'bye' AS ended
-FROM harnesses h WHERE h.project_id = $1 AND (h.instance = ANY($5::text[])
+FROM harnesses h WHERE h.project_id = $1 AND h.deleted_at IS NULL AND (h.instance = ANY($5::text[])
   OR h.last_received_at > ${time("$2")} AND h.last_received_at <= ${time("$3")} AND EXISTS (
     SELECT 1 FROM sessions s WHERE s.project_id = $1 AND s.harness = h.instance AND s.open_slot >= $4::int4))
 LIMIT ${MOST_INSTANCES}`;

@@ -37,7 +37,7 @@ const MOST_INSTANCES = 1_000;
 const HEARD = "h.last_received_at > to_timestamp($2::float8 / 1000)";
 const HARNESSES = `
 SELECT h.instance, h.capabilities, ${ms("h.first_at")} AS "firstAt", ${HEARD} AS heard, h.status = 'bye' AS gone
-FROM harnesses h WHERE h.project_id = $1 AND (${HEARD} OR h.instance = ANY($3::text[]))
+FROM harnesses h WHERE h.project_id = $1 AND h.deleted_at IS NULL AND (${HEARD} OR h.instance = ANY($3::text[]))
 ORDER BY h.last_received_at DESC LIMIT ${MOST_INSTANCES}`;
 const MODELS = "SELECT name FROM models WHERE project_id = $1 ORDER BY id DESC LIMIT 200";
 

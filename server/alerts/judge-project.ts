@@ -24,7 +24,7 @@ const MOST_AGENTS = 20_000;
 const LOADS = `
 SELECT s.harness, s.name AS session, s.kind, a.name AS agent, a.model, a.load
 FROM agents a JOIN sessions s ON s.project_id = $1 AND s.id = a.session_id
-WHERE a.project_id = $1 AND s.open_slot >= $2::int4 AND a.last_received_at > to_timestamp($3::float8 / 1000) AND a.turns > 0
+WHERE a.project_id = $1 AND s.deleted_at IS NULL AND s.open_slot >= $2::int4 AND a.last_received_at > to_timestamp($3::float8 / 1000) AND a.turns > 0
 LIMIT ${MOST_AGENTS}`;
 // Straight from the journal: a projector that stands still cannot hide its own backlog.
 const OLDEST_WAITING = `SELECT ${ms("min(received_at)")} AS at FROM journal WHERE project_id = $1`;

@@ -27,7 +27,7 @@ const MOST_SESSIONS = 5_000;
 const SILENT_SESSIONS = `
 SELECT s.id, s.name AS session, s.harness, s.model, s.kind, ${ms("s.last_at")} AS "lastAt",
   ${ms("s.last_received_at")} AS "lastReceivedAt", (s.ended_at IS NOT NULL AND s.last_at <= s.ended_at) AS ended
-FROM sessions s WHERE s.project_id = $1 AND (s.id = ANY($4::uuid[])
+FROM sessions s WHERE s.project_id = $1 AND s.deleted_at IS NULL AND (s.id = ANY($4::uuid[])
   OR s.open_slot >= $2::int4 AND s.last_received_at <= ${time("$3")})
 LIMIT ${MOST_SESSIONS}`;
 

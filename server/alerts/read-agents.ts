@@ -62,7 +62,8 @@ SELECT a.id, a.number, a.name, a.model, a.session_id AS "sessionId", s.name AS s
   ${ms("a.first_at")} AS "firstAt", ${ms("a.last_at")} AS "lastAt", ${ms("a.last_received_at")} AS "lastReceivedAt", a.turns,
   (s.ended_at IS NOT NULL AND s.last_at <= s.ended_at) AS ended, a.current_tokens AS "currentTokens",
   a.current_window AS "currentWindow", a.window_source AS "windowSource", a.state
-FROM agents a JOIN sessions s ON s.project_id = $1 AND s.id = a.session_id WHERE a.project_id = $1`;
+FROM agents a JOIN sessions s ON s.project_id = $1 AND s.id = a.session_id
+WHERE a.project_id = $1 AND s.deleted_at IS NULL`;
 const OF_SESSIONS = `${FIELDS} AND a.session_id = ANY($2::uuid[])`;
 const LIVE_AGENTS = `${FIELDS} AND s.project_id = $1 AND s.open_slot >= $2::int4 AND a.turns > 0
 ORDER BY a.last_received_at DESC LIMIT $3`;

@@ -1,4 +1,5 @@
 import { BOUNDARY_ORIGIN } from "../store/codes.ts";
+import { READ_REMOVED_COUNTS } from "../store/removed-counts.ts";
 import { type Check, count, plural } from "./check.ts";
 
 const ACKNOWLEDGED = `
@@ -38,14 +39,21 @@ export const marksCheck: Check = {
         if (page!.rows < ROWS) break;
         after = { agent: page!.last_agent!, id: page!.last_id! };
       }
-      const expected = acknowledged!.count;
+      const removed = await sql.query<{ what: string; count: number }>(
+        READ_REMOVED_COUNTS,
+        projectId,
+        "ingest",
+      );
+      const gone = removed.find(({ what }) => what === "marks")?.count ?? 0;
+      const expected = acknowledged!.count - gone;
       const faults =
         stored === expected
           ? []
           : [
-              `${plural(expected, "mark")} acknowledged, ${count(stored)} stored (boundaries, ingest_counts.count)`,
+              `${plural(expected, "mark")} acknowledged and not removed, ${count(stored)} stored (boundaries, ingest_counts.count)`,
             ];
-      const message = `${plural(expected, "mark")} acknowledged and stored.`;
+      const deleted = gone === 0 ? "" : `, ${count(gone)} more removed since`;
+      const message = `${plural(expected, "mark")} acknowledged and stored${deleted}.`;
       return { examined: 0, faults, next: undefined, message };
     });
   },

@@ -12,6 +12,7 @@ import { durabilityCheck } from "./durability.ts";
 import { hoursCheck } from "./hours.ts";
 import { longerBucketsCheck } from "./longer-buckets.ts";
 import { namesCheck } from "./names.ts";
+import { retentionNote } from "./retention.ts";
 import { sessionsCheck } from "./sessions.ts";
 import { totalsCheck } from "./totals.ts";
 import { journalNote, rejectedNote, upkeepNote } from "./work-left.ts";
@@ -39,6 +40,7 @@ const CHECKS: readonly Check[] = [
   journalNote,
   rejectedNote,
   upkeepNote,
+  retentionNote,
   alertsCheck,
   totalsCheck,
   agentNumbersCheck,

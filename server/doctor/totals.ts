@@ -1,5 +1,6 @@
 import type { Sql } from "../db/sql.ts";
 import { ALL } from "../store/buckets.ts";
+import { type CountedIn, READ_REMOVED_COUNTS } from "../store/removed-counts.ts";
 import { type Check, count, plural } from "./check.ts";
 
 const HIGHEST = "SELECT max(a.number) AS number FROM agents a WHERE a.project_id = $1";
@@ -37,10 +38,12 @@ export const totalsCheck: Check = {
     return connection.atOneMoment(deadline, async (sql) => {
       const agents = await sumAgents(sql, projectId);
       const [acknowledged] = await sql.query<{ count: number }>(ACKNOWLEDGED, projectId);
+      const removed = await readRemoved(sql, projectId, "ingest");
+      const kept = await readRemoved(sql, projectId, "rollups");
       const faults = differences(
         "ingest_counts.count",
         "acknowledged turns",
-        acknowledged!.count,
+        acknowledged!.count - removed("turns"),
         agents.turns,
       );
       const rollups = await sql.query<{ fleet: boolean; turns: number }>(ROLLUPS, projectId);
@@ -50,20 +53,22 @@ export const totalsCheck: Check = {
       );
       for (const fleet of [true, false]) {
         const whose = fleet ? "all harnesses" : "single harnesses";
-        const turns = rollups.find((row) => row.fleet === fleet)?.turns ?? 0;
+        const turns = (rollups.find((row) => row.fleet === fleet)?.turns ?? 0) - kept("turns");
         faults.push(...differences("rollups.turns", `turns in rollups of ${whose}`, turns, agents.turns));
         const rows = boundaries.filter((row) => row.fleet === fleet);
         for (const type of TYPES) {
-          const found = rows.find((row) => row.type === type)?.count ?? 0;
+          const found = (rows.find((row) => row.type === type)?.count ?? 0) - kept(type);
           faults.push(
             ...differences("boundary_rollups.count", `${type} in rollups of ${whose}`, found, agents[type]),
           );
         }
-        const reclaimed = rows.reduce((sum, row) => sum + row.reclaimed, 0);
+        const reclaimed = rows.reduce((sum, row) => sum + row.reclaimed, 0) - kept("reclaimed");
         const what = `reclaimed tokens in rollups of ${whose}`;
         faults.push(...differences("boundary_rollups.reclaimed", what, reclaimed, agents.reclaimed));
       }
-      const message = `${plural(acknowledged!.count, "turn")} acknowledged; agents and rollups count the same.`;
+      const gone = removed("turns");
+      const deleted = gone === 0 ? "" : `, ${count(gone)} of them removed since`;
+      const message = `${plural(acknowledged!.count, "turn")} acknowledged${deleted}; agents and rollups count the same.`;
       return { examined: 0, faults, next: undefined, message };
     });
   },
@@ -73,6 +78,17 @@ function differences(column: string, what: string, found: number, ofAgents: numb
   return found === ofAgents
     ? []
     : [`${count(found)} ${what}, ${count(ofAgents)} counted by agents (${column})`];
+}
+
+/** What was removed and is still counted, by what it is. */
+async function readRemoved(
+  sql: Pick<Sql, "query">,
+  projectId: number,
+  countedIn: CountedIn,
+): Promise<(what: string) => number> {
+  const rows = await sql.query<{ what: string; count: number }>(READ_REMOVED_COUNTS, projectId, countedIn);
+  const counts = new Map(rows.map(({ what, count }) => [what, count]));
+  return (what) => counts.get(what) ?? 0;
 }
 
 async function sumAgents(sql: Pick<Sql, "query">, projectId: number): Promise<StoredTotals> {

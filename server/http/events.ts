@@ -15,6 +15,8 @@ export interface EventsDeps {
   room: BodyRoom;
   /** The newest generation of a project's policy; undefined while it is unknown. */
   generationOf: (projectId: number) => number | undefined;
+  /** Days for which the project keeps sessions; null for good. */
+  keptDaysOf: (projectId: number) => number | null;
 }
 
 /** An answer to events, and its own headers. */
@@ -36,7 +38,7 @@ export function takeEvents(deps: EventsDeps): (incoming: IncomingMessage) => Pro
     let events = 1;
     const hold = room.enter(projectId);
     try {
-      const checked = ingest.check(types);
+      const checked = ingest.check({ types, keptDays: deps.keptDaysOf(projectId) });
       await decodeBody(
         {
           bytes: await readBody(incoming, hold),

@@ -1,9 +1,9 @@
 import type { Sql } from "../db/sql.ts";
+import { DAY_MS, rollupCut, sessionCut } from "../deletion/retention-cut.ts";
 import { ALL, SLOT_MS } from "../store/buckets.ts";
 import { addRemovedCounts } from "../store/removed-counts.ts";
 import type { HeldProject } from "./held-project.ts";
 import { removeExpiredSessions } from "./remove-sessions.ts";
-import { DAY_MS, rollupCut, sessionCut } from "../deletion/retention-cut.ts";
 
 const SETTINGS = `
 SELECT p.session_days AS "sessionDays", p.rollup_days AS "rollupDays" FROM projects p WHERE p.id = $1`;
@@ -53,7 +53,8 @@ const COUNT_BOUNDARIES = `
 SELECT type, sum(count)::float8 AS count, sum(reclaimed)::float8 AS reclaimed FROM boundary_rollups
 WHERE ${IN_BUCKET} AND grain = 360 AND harness = '${ALL}' GROUP BY type`;
 const REMOVE_BUCKET = ["rollups", "boundary_rollups"].map(
-  (table) => `DELETE FROM ${table} WHERE ${IN_BUCKET} AND grain = ANY('{1,15,60,360}'::int2[]) AND harness IN ${OF_DAY}`,
+  (table) =>
+    `DELETE FROM ${table} WHERE ${IN_BUCKET} AND grain = ANY('{1,15,60,360}'::int2[]) AND harness IN ${OF_DAY}`,
 );
 const REMOVE_NAMES = `
 DELETE FROM rollup_names n WHERE n.project_id = $1 AND n.day = date_trunc('day', to_timestamp($2::float8 / 1000), 'UTC')

@@ -3,7 +3,7 @@ import { v7 as uuid } from "uuid";
 import { PlimsollError } from "../errors.ts";
 import type { RequestOutcome } from "../history/outcomes.ts";
 import { Admission, type QueueState } from "./admission.ts";
-import { EventCheck } from "./check-events.ts";
+import { EventCheck, type EventRules } from "./check-events.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 import type { Freshness } from "./freshness.ts";
 import type { Command } from "./journal-entry.ts";
@@ -64,9 +64,8 @@ export class Ingest {
   }
 
   /** Begins to check the events of a request. */
-  /** @param types those that the sender may send; all of them by default */
-  check(types?: ReadonlySet<string>): EventCheck {
-    return new EventCheck(this.#options.clock.now(), types);
+  check(rules: EventRules = {}): EventCheck {
+    return new EventCheck(this.#options.clock.now(), rules);
   }
 
   /**

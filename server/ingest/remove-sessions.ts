@@ -2,8 +2,8 @@ import { BOUNDARY_TYPES } from "@plimsoll/protocol";
 import type { Sql, WriterSql } from "../db/sql.ts";
 import { REMOVE_AFTER_MS } from "../deletion/undo-time.ts";
 import { readAllTurns } from "../history/read-turns.ts";
-import { leaveSignal } from "../store/alert-signals.ts";
 import { TALLY_OF } from "../store/agents.ts";
+import { leaveSignal } from "../store/alert-signals.ts";
 import { BOUNDARY_ORIGIN } from "../store/codes.ts";
 import { addRemovedCounts, type RemovedCounts } from "../store/removed-counts.ts";
 import { ADD_BOUNDARY_ROLLUP, ADD_ROLLUP, boundaryRollups, rollups } from "../store/rollups.ts";
@@ -25,7 +25,8 @@ interface DoomedSession {
   harness: string;
 }
 
-interface DoomedAgent extends Record<"turns" | (typeof TALLY_OF)[keyof typeof TALLY_OF] | "reclaimed", number> {
+interface DoomedAgent
+  extends Record<"turns" | (typeof TALLY_OF)[keyof typeof TALLY_OF] | "reclaimed", number> {
   id: string;
   number: number;
   sessionId: string;
@@ -254,7 +255,7 @@ function countStatements(
     add("reclaimed", agent.reclaimed);
     for (const type of BOUNDARY_TYPES) add(type, agent[TALLY_OF[type]]);
   }
-  const statements: [("ingest" | "rollups"), RemovedCounts][] = [
+  const statements: ["ingest" | "rollups", RemovedCounts][] = [
     ["ingest", acknowledged],
     ["rollups", inRollups],
   ];

@@ -13,7 +13,7 @@ const MOST_MODELS = 200;
 /** How far each harness instance is with its policy: those heard from last, first. */
 export async function readPolicyHarnesses(reader: FreshReader): Promise<PolicyHarnessList> {
   const { prisma, projectId, policy } = reader;
-  const where = { projectId };
+  const where = { projectId, deletedAt: null };
   const [rows, total] = await Promise.all([
     prisma.harness.findMany({
       where,

@@ -16,7 +16,12 @@ const MOST_HARNESSES = 500;
 export async function readPolicyStates(reader: Reader): Promise<HarnessPolicyState[]> {
   const { prisma, projectId, policy, now } = reader;
   const harnesses = await prisma.harness.findMany({
-    where: { projectId, status: { not: "bye" }, lastReceivedAt: { gt: new Date(now - LIVE_FOR) } },
+    where: {
+      projectId,
+      deletedAt: null,
+      status: { not: "bye" },
+      lastReceivedAt: { gt: new Date(now - LIVE_FOR) },
+    },
     orderBy: [{ lastReceivedAt: "desc" }, { id: "asc" }],
     take: MOST_HARNESSES,
     select: { instance: true, capabilities: true },

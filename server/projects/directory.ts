@@ -7,6 +7,8 @@ export interface Project {
   createdAt: Date;
   /** Null while the project takes events. */
   archivedAt: Date | null;
+  /** Days for which sessions are kept. Null: for good. */
+  sessionDays: number | null;
 }
 
 export interface DirectoryOptions {
@@ -32,7 +34,7 @@ export function createDirectory({ prisma, now = Date.now }: DirectoryOptions) {
   async function read(): Promise<ReadonlyMap<number, Project>> {
     const rows = await prisma.project.findMany({
       where: { deletingAt: null },
-      select: { id: true, name: true, createdAt: true, archivedAt: true },
+      select: { id: true, name: true, createdAt: true, archivedAt: true, sessionDays: true },
       orderBy: { id: "asc" },
     });
     return new Map(rows.map((row) => [row.id, row]));

@@ -50,6 +50,9 @@ export function createProjects(options: ProjectsOptions) {
     /** Makes all processes read the list of projects again. Call it after writing it by other means. */
     changed,
 
+    /** Days for which the project keeps sessions, if it is known; null for good. */
+    keptDays: (id: number): number | null => directory.recall(id)?.sessionDays ?? null,
+
     /** Oldest first. */
     async list(): Promise<ProjectView[]> {
       return (await directory.list()).map(viewOf);

@@ -16,7 +16,7 @@ import { type AgentFacts, agentView, judgedAt } from "./views.ts";
 export function liveAgents({ projectId, now }: Reader, harness: string | undefined): Prisma.Sql {
   const since = now - LIVE_FOR;
   const ofHarness = harness === undefined ? Prisma.empty : Prisma.sql`AND s.harness = ${harness}`;
-  return Prisma.sql`s.project_id = ${projectId} AND s.open_slot >= ${slotOf(since)}
+  return Prisma.sql`s.project_id = ${projectId} AND s.open_slot >= ${slotOf(since)} AND s.deleted_at IS NULL
     AND a.last_received_at > ${new Date(since)} AND a.turns > 0 ${ofHarness}`;
 }
 

@@ -78,13 +78,13 @@ export async function readGauges(reader: FreshReader): Promise<FleetGauges> {
       SELECT type, sum(count)::int8 AS count FROM boundary_rollups
       WHERE project_id = ${projectId} AND grain = ${GRAINS.at(-1)} AND harness = ${ALL} GROUP BY type ORDER BY type`,
     prisma.$queryRaw<{ count: bigint }[]>`
-      SELECT count(*) AS count FROM sessions WHERE project_id = ${projectId} AND warned`,
+      SELECT count(*) AS count FROM sessions WHERE project_id = ${projectId} AND warned AND deleted_at IS NULL`,
     // The sessions that were live when the harness was last heard.
     prisma.$queryRaw<HarnessGauges[]>`
       SELECT h.instance AS harness,
         (extract(epoch FROM GREATEST('0', clock_timestamp() - h.last_received_at)) * 1000)::float8 AS "silentMs"
       FROM harnesses h
-      WHERE h.project_id = ${projectId} AND h.status <> 'bye' AND h.last_received_at > ${new Date(now - HARNESS_SHOWN_FOR)}
+      WHERE h.project_id = ${projectId} AND h.deleted_at IS NULL AND h.status <> 'bye' AND h.last_received_at > ${new Date(now - HARNESS_SHOWN_FOR)}
         AND EXISTS (SELECT 1 FROM sessions s
           WHERE s.project_id = ${projectId} AND s.open_slot >= ${slotOf(now - HARNESS_SHOWN_FOR - LIVE_FOR)}
             AND s.harness = h.instance AND s.last_received_at > h.last_received_at - ${LIVE_FOR} * interval '1 ms')

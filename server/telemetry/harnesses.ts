@@ -9,11 +9,11 @@ const MOST_TEXT = 500_000;
 export async function readHarnesses({ prisma, projectId }: FreshReader): Promise<HarnessList> {
   const [rows, total] = await Promise.all([
     prisma.harness.findMany({
-      where: { projectId },
+      where: { projectId, deletedAt: null },
       orderBy: [{ lastReceivedAt: "desc" }, { id: "asc" }],
       take: MOST_HARNESSES,
     }),
-    prisma.harness.count({ where: { projectId } }),
+    prisma.harness.count({ where: { projectId, deletedAt: null } }),
   ]);
   let left = MOST_TEXT;
   const harnesses = rows

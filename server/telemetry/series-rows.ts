@@ -81,7 +81,7 @@ function crossingSource({ projectId }: Reader, query: SeriesQuery, span: Span): 
   const harness = query.harness === undefined ? Prisma.empty : Prisma.sql`AND s.harness = ${query.harness}`;
   return {
     rows: Prisma.sql`crossings c JOIN sessions s ON s.project_id = c.project_id AND s.id = c.session_id
-      WHERE c.project_id = ${projectId} AND c.up AND c.at >= ${new Date(span.from)}
+      WHERE c.project_id = ${projectId} AND s.deleted_at IS NULL AND c.up AND c.at >= ${new Date(span.from)}
         AND c.at < ${new Date(span.to)} ${harness}`,
     at: Prisma.sql`c.at`,
     name: nameColumn(query, { harness: Prisma.sql`s.harness`, type: Prisma.sql`c.threshold` }),

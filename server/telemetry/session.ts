@@ -27,7 +27,8 @@ export async function findSession(reader: Reader, id: string): Promise<Session> 
   const session = await reader.prisma.session.findUnique({
     where: { projectId_id: { projectId: reader.projectId, id } },
   });
-  if (session === null) throw new PlimsollError("not_found", `There is no session ${id}.`);
+  if (session === null || session.deletedAt !== null)
+    throw new PlimsollError("not_found", `There is no session ${id}.`);
   return session;
 }
 

@@ -48,7 +48,7 @@ export async function readSessions(reader: FreshReader, query: SessionsQuery): P
   );
   const found = await prisma.$queryRaw<{ id: string; position: string }[]>`
     SELECT id, concat_ws('|', ${key}) AS position FROM sessions
-    WHERE project_id = ${projectId} ${filters(query, now)} ${past} ORDER BY ${order} LIMIT ${query.limit + 1}`.catch(
+    WHERE project_id = ${projectId} AND deleted_at IS NULL ${filters(query, now)} ${past} ORDER BY ${order} LIMIT ${query.limit + 1}`.catch(
     (error) => {
       // A cursor of another sort holds values that are no values of this one.
       const foreign = error instanceof Prisma.PrismaClientKnownRequestError && !isUnavailable(error);

@@ -85,14 +85,19 @@ function activeSessions(projectId: number, span: Span, ofHarness: Prisma.Sql): P
     Prisma.sql`${within} AND first_slot <= ${first}`,
     Prisma.sql`project_id = ${projectId} AND last_slot >= ${Math.max(last, first + 1)} AND first_slot <= ${last}`,
   ].map(
-    (where) => Prisma.sql`SELECT id, first_at, last_at, warned FROM sessions WHERE ${where} ${ofHarness}`,
+    (where) =>
+      Prisma.sql`SELECT id, first_at, last_at, warned FROM sessions WHERE ${where} AND deleted_at IS NULL ${ofHarness}`,
   );
+  const counted = Prisma.sql`SELECT count(*) AS sessions, count(*) FILTER (WHERE warned) AS warned FROM sessions`;
+  // Whether a session is deleted is not in the index, so those are counted by themselves and taken away.
   return Prisma.sql`
-    SELECT (whole.sessions + ends.sessions)::int4 AS sessions, (whole.warned + ends.warned)::int4 AS warned
+    SELECT (whole.sessions - hidden.sessions + ends.sessions)::int4 AS sessions,
+      (whole.warned - hidden.warned + ends.warned)::int4 AS warned
     FROM (
-      SELECT count(*) AS sessions, count(*) FILTER (WHERE warned) AS warned FROM sessions
-      WHERE ${within} AND first_slot > ${first} ${ofHarness}
+      ${counted} WHERE ${within} AND first_slot > ${first} ${ofHarness}
     ) whole CROSS JOIN (
+      ${counted} WHERE ${within} AND first_slot > ${first} ${ofHarness} AND deleted_at IS NOT NULL
+    ) hidden CROSS JOIN (
       SELECT count(*) AS sessions, count(*) FILTER (WHERE s.warned AND (
           (s.first_at >= ${from} AND s.last_at < ${to}) OR EXISTS (
             SELECT 1 FROM crossings c WHERE c.project_id = ${projectId} AND c.session_id = s.id
@@ -122,7 +127,7 @@ async function readNow(
       FROM agents a JOIN sessions s ON s.project_id = a.project_id AND s.id = a.session_id
       WHERE ${liveAgents(reader, harness)}
     )
-    SELECT EXISTS (SELECT 1 FROM sessions WHERE project_id = ${reader.projectId}) AS has_events,
+    SELECT EXISTS (SELECT 1 FROM sessions WHERE project_id = ${reader.projectId} AND deleted_at IS NULL) AS has_events,
       count(*)::int4 AS agents, count(DISTINCT session_id)::int4 AS sessions,
       count(DISTINCT harness)::int4 AS harnesses,
       (SELECT row_to_json(h) FROM (SELECT load, session_id, title, agent FROM live WHERE load IS NOT NULL

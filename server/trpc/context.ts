@@ -5,6 +5,8 @@ import type { Quota } from "../access/quota.ts";
 import type { Alerts } from "../alerts/index.ts";
 import type { Audit } from "../audit/audit.ts";
 import type { PrismaClient } from "../db/client.ts";
+import type { Deletions } from "../deletion/deletions.ts";
+import type { Retention } from "../deletion/retention.ts";
 import type { Demo } from "../demo/run.ts";
 import type { Command } from "../ingest/journal-entry.ts";
 import type { Policies } from "../policy/policies.ts";
@@ -37,6 +39,8 @@ export interface Services {
   /** Bounds the calls of each key. */
   reads: Quota;
   demo: Pick<Demo, "view" | "start" | "stop">;
+  deletions: Deletions;
+  retention: Retention;
   sharedReads: SharedReads;
   clock: () => number;
 }

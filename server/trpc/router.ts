@@ -1,6 +1,7 @@
 import { router } from "./init.ts";
 import { audit, browsers } from "./routers/account.ts";
 import { alerts } from "./routers/alerts.ts";
+import { harness, retention } from "./routers/deletion.ts";
 import { demo } from "./routers/demo.ts";
 import { fleet, fleetPart, harnesses, series, status } from "./routers/fleet.ts";
 import { policies } from "./routers/policies.ts";
@@ -15,6 +16,7 @@ export const appRouter = router({
   fleetPart,
   series,
   harnesses,
+  harness,
   sessions,
   projects,
   policies,
@@ -24,6 +26,7 @@ export const appRouter = router({
   browsers,
   audit,
   windows,
+  retention,
   ingest,
   doctor,
   login,

@@ -69,7 +69,7 @@ JOIN agents a ON a.project_id = $1 AND a.session_id = s.id AND a.last_at >= ${ti
 CROSS JOIN LATERAL (
   SELECT count(*)::int4 AS blocks, COALESCE(sum(b.turns), 0)::int4 AS turns FROM turn_blocks b
   WHERE b.project_id = $1 AND b.agent = a.number AND b.first_at < ${time("$3")} AND b.last_at >= ${time("$2")}) t
-WHERE s.project_id = $1 AND t.blocks > 0 AND ($4::text IS NULL OR s.harness = $4)
+WHERE s.project_id = $1 AND s.deleted_at IS NULL AND t.blocks > 0 AND ($4::text IS NULL OR s.harness = $4)
   AND ($5::text IS NULL OR lower(split_part(s.harness, '@', 1)) = lower($5))
   AND ($6::text IS NULL OR a.model = $6) AND ($7::uuid IS NULL OR s.id = $7)`;
 

@@ -1,11 +1,14 @@
 import { DemoView } from "@plimsoll/protocol";
 import { z } from "zod";
 import { procedure, router } from "../init.ts";
+import { deleteDemo } from "./deletion.ts";
 
 const none = z.object({}).optional();
 
 /** The demo fleet. It runs a program on the server's machine, so it is for administrators alone. */
 export const demo = router({
+  delete: deleteDemo,
+
   get: procedure("admin")
     .input(none)
     .output(DemoView)

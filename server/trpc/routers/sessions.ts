@@ -12,10 +12,14 @@ import { readSession } from "../../telemetry/session.ts";
 import { readSessions } from "../../telemetry/sessions.ts";
 import { readTurns } from "../../telemetry/turns.ts";
 import { answer, freshProcedure, procedure, router } from "../init.ts";
+import { deleteSessions, undeleteSessions } from "./deletion.ts";
 
 const tags = ["sessions"];
 
 export const sessions = router({
+  delete: deleteSessions,
+  undelete: undeleteSessions,
+
   list: freshProcedure("read")
     .meta({
       openapi: { method: "GET", path: "/api/v1/sessions", tags, summary: "Sessions active in a range" },

@@ -348,6 +348,7 @@ export type MarkEvent = Exclude<PlimsollEvent, TurnEvent>;
 /** Why one event of a request was not stored. */
 export const REJECTION_CODES = [
   "in_the_future",
+  "past_retention",
   "invalid_json",
   "too_large",
   "not_an_object",

@@ -1,0 +1,35 @@
+import { z } from "zod";
+import { DEMO_EXAMPLES } from "./demo.ts";
+
+const time = z.iso.datetime({ offset: true });
+
+/** Most sessions, and most harness instances, of one call. */
+export const MOST_DELETED = 1_000;
+
+const ids = z.array(z.uuid()).min(1).max(MOST_DELETED);
+const instances = z.array(z.string().min(1).max(256)).min(1).max(100);
+/** Count what would be deleted, and delete nothing. */
+const dryRun = z.boolean().default(false);
+
+export const DeleteSessionsInput = z.object({ ids, dry_run: dryRun });
+export const UndeleteSessionsInput = z.object({ ids });
+export const DeleteHarnessesInput = z.object({ instances, dry_run: dryRun });
+export const UndeleteHarnessesInput = z.object({ instances });
+export const DeleteDemoInput = z.object({ dry_run: dryRun });
+
+/** What a call deletes: hidden at once, removed from the disk after `undo_until`. */
+export const DeletionView = z.object({
+  harnesses: z.number().int(),
+  sessions: z.number().int(),
+  turns: z.number().int(),
+  /** Null if nothing was deleted. */
+  undo_until: time.nullable(),
+});
+export type DeletionView = z.infer<typeof DeletionView>;
+
+/** What an undo brought back; less than was deleted if the time for undo is over. */
+export const UndeletionView = z.object({ harnesses: z.number().int(), sessions: z.number().int() });
+export type UndeletionView = z.infer<typeof UndeletionView>;
+
+/** The harness instances of the demo fleet. */
+export const DEMO_HARNESSES: readonly string[] = DEMO_EXAMPLES.map((name) => `${name}@demo`);

@@ -1,0 +1,143 @@
+import {
+  DEMO_HARNESSES,
+  DeleteDemoInput,
+  DeleteHarnessesInput,
+  DeleteSessionsInput,
+  DeletionView,
+  RetentionPreview,
+  RetentionPreviewQuery,
+  RetentionView,
+  SetRetentionInput,
+  UndeleteHarnessesInput,
+  UndeleteSessionsInput,
+  UndeletionView,
+} from "@plimsoll/protocol";
+import { z } from "zod";
+import { actorOf, type Principal } from "../../access/principal.ts";
+import { procedure, router } from "../init.ts";
+
+const by = (principal: Principal, dryRun = false) => ({
+  projectId: principal.projectId,
+  actor: actorOf(principal),
+  dryRun,
+});
+
+export const deleteSessions = procedure("admin")
+  .meta({
+    openapi: {
+      method: "POST",
+      path: "/api/v1/sessions/delete",
+      tags: ["sessions"],
+      summary: "Delete sessions; for ten seconds, undelete brings them back",
+    },
+  })
+  .input(DeleteSessionsInput)
+  .output(DeletionView)
+  .mutation(({ ctx: { principal, services }, input }) =>
+    services.deletions.deleteSessions(input.ids, by(principal, input.dry_run)),
+  );
+
+export const undeleteSessions = procedure("admin")
+  .meta({
+    openapi: {
+      method: "POST",
+      path: "/api/v1/sessions/undelete",
+      tags: ["sessions"],
+      summary: "Undo the deletion of sessions within ten seconds",
+    },
+  })
+  .input(UndeleteSessionsInput)
+  .output(UndeletionView)
+  .mutation(({ ctx: { principal, services }, input }) =>
+    services.deletions.undeleteSessions(input.ids, by(principal)),
+  );
+
+/** Not `harnesses`, which is the list. */
+export const harness = router({
+  delete: procedure("admin")
+    .meta({
+      openapi: {
+        method: "POST",
+        path: "/api/v1/harnesses/delete",
+        tags: ["metrics"],
+        summary: "Delete harness instances with their sessions; for ten seconds, undelete brings them back",
+      },
+    })
+    .input(DeleteHarnessesInput)
+    .output(DeletionView)
+    .mutation(({ ctx: { principal, services }, input }) =>
+      services.deletions.deleteHarnesses(input.instances, by(principal, input.dry_run)),
+    ),
+
+  undelete: procedure("admin")
+    .meta({
+      openapi: {
+        method: "POST",
+        path: "/api/v1/harnesses/undelete",
+        tags: ["metrics"],
+        summary: "Undo the deletion of harness instances within ten seconds",
+      },
+    })
+    .input(UndeleteHarnessesInput)
+    .output(UndeletionView)
+    .mutation(({ ctx: { principal, services }, input }) =>
+      services.deletions.undeleteHarnesses(input.instances, by(principal)),
+    ),
+});
+
+/** Stops the demo fleet first: what still runs would start its sessions anew. */
+export const deleteDemo = procedure("admin")
+  .input(DeleteDemoInput)
+  .output(DeletionView)
+  .mutation(async ({ ctx: { principal, services }, input }) => {
+    if (!input.dry_run) await services.demo.stop(principal.projectId);
+    return services.deletions.deleteHarnesses(DEMO_HARNESSES, by(principal, input.dry_run));
+  });
+
+export const retention = router({
+  get: procedure("admin")
+    .meta({
+      openapi: {
+        method: "GET",
+        path: "/api/v1/retention",
+        tags: ["projects"],
+        summary: "How long the project keeps its data, and the size on disk",
+      },
+    })
+    .input(z.object({}))
+    .output(RetentionView)
+    .query(({ ctx: { principal, services } }) => services.retention.read(principal.projectId)),
+
+  preview: procedure("admin")
+    .meta({
+      openapi: {
+        method: "GET",
+        path: "/api/v1/retention/preview",
+        tags: ["projects"],
+        summary: "What a retention would remove now",
+      },
+    })
+    .input(RetentionPreviewQuery)
+    .output(RetentionPreview)
+    .query(({ ctx: { principal, services }, input }) =>
+      services.retention.preview(principal.projectId, {
+        session_days: input.session_days ?? null,
+        rollup_days: input.rollup_days ?? null,
+      }),
+    ),
+
+  set: procedure("admin")
+    .meta({
+      openapi: {
+        method: "PUT",
+        path: "/api/v1/retention",
+        tags: ["projects"],
+        summary: "Set how long the project keeps its data; null keeps it for good",
+      },
+    })
+    .input(SetRetentionInput)
+    .output(RetentionView)
+    .mutation(({ ctx: { principal, services }, input }) =>
+      services.retention.set(principal.projectId, input, actorOf(principal)),
+    ),
+});
