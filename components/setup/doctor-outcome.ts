@@ -14,5 +14,5 @@ export function verdictText(checks: readonly DoctorCheck[]): string {
   const failed = checks.filter((check) => checkOutcome(check) === "failed").length;
   if (failed > 0) return failed === 1 ? "1 check failed." : `${failed} checks failed.`;
   if (checks.every((check) => checkOutcome(check) !== "sample")) return "All checks passed.";
-  return "No check failed, but some examined only a sample. Run plimsoll doctor --full in a terminal to examine everything.";
+  return "No check failed, but some examined only a sample. Run npx plimsoll doctor --full in a terminal to examine everything.";
 }

@@ -43,8 +43,8 @@ export function snippets(url: string, key: string): Snippet[] {
       note: "Imports existing transcripts, then follows new turns.",
       code: `export PLIMSOLL_URL=${url}
 export PLIMSOLL_KEY=${key}
-plimsoll import ~/.claude/projects
-plimsoll tail ~/.claude/projects`,
+npx plimsoll import ~/.claude/projects
+npx plimsoll tail ~/.claude/projects`,
     },
     {
       id: "codex",
@@ -52,8 +52,8 @@ plimsoll tail ~/.claude/projects`,
       note: "Imports Codex CLI session files, then follows new turns.",
       code: `export PLIMSOLL_URL=${url}
 export PLIMSOLL_KEY=${key}
-plimsoll import ~/.codex/sessions
-plimsoll tail ~/.codex/sessions`,
+npx plimsoll import ~/.codex/sessions
+npx plimsoll tail ~/.codex/sessions`,
     },
     {
       id: "ouroboros",
@@ -61,15 +61,15 @@ plimsoll tail ~/.codex/sessions`,
       note: "Follows the logs of a loop, which are next to its workspace.",
       code: `export PLIMSOLL_URL=${url}
 export PLIMSOLL_KEY=${key}
-plimsoll tail ./.ouro-logs`,
+npx plimsoll tail ./.ouro-logs`,
     },
     {
       id: "agentd",
       label: "agentd",
-      note: "Imports recorded runs; use plimsoll tail to follow a running one.",
+      note: "Imports recorded runs; use npx plimsoll tail to follow a running one.",
       code: `export PLIMSOLL_URL=${url}
 export PLIMSOLL_KEY=${key}
-plimsoll import ./runs`,
+npx plimsoll import ./runs`,
     },
     {
       id: "typescript",

@@ -88,7 +88,7 @@ export interface AccessParts {
 const ADMIN: ReadonlySet<Scope> = new Set<Scope>(["admin"]);
 
 const LOCAL_PREFIX = `${LOCAL_SCHEME} `;
-const MAKE_A_KEY = "Make one under Setup, or with `plimsoll key create`.";
+const MAKE_A_KEY = "Make one under Setup, or with `npx plimsoll key create`.";
 const MAKE_ANOTHER = MAKE_A_KEY.replace("one", "another");
 
 export function createAccess(parts: AccessParts): Access {

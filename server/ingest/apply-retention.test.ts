@@ -173,7 +173,9 @@ describe("retention", () => {
     const checked = server.ingest.check({ keptDays: 30 });
     checked.add({ value: old });
     checked.add({ value: { ...old, id: "now", at: Date.now() - 29 * DAY_MS } });
-    checked.add({ value: { id: "h", at: old!.at, harness: HARNESS, type: "harness", status: "hello", name: "h" } });
+    checked.add({
+      value: { id: "h", at: old!.at, harness: HARNESS, type: "harness", status: "hello", name: "h" },
+    });
     expect(checked.events.map(({ id }) => id)).toEqual(["now", "h"]);
     expect(checked.rejected).toMatchObject([{ index: 0, code: "past_retention", path: "at" }]);
     expect(checked.rejected[0]!.message).toContain("keeps sessions for 30 days");

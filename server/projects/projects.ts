@@ -166,7 +166,7 @@ export function requireOpen({ name, archivedAt }: Project): void {
   if (archivedAt === null) return;
   throw new PlimsollError(
     "project_archived",
-    `The project ${name} is archived and takes no new events. Unarchive it under Setup, or with \`plimsoll project unarchive\`.`,
+    `The project ${name} is archived and takes no new events. Unarchive it under Setup, or with \`npx plimsoll project unarchive\`.`,
     { details: { archived_at: archivedAt.toISOString() } },
   );
 }

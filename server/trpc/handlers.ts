@@ -129,7 +129,7 @@ export function openApiDocument(version: string, baseUrl: string): OpenAPIObject
       key: {
         type: "http",
         scheme: "bearer",
-        description: "A key made in Setup or with `plimsoll key create`.",
+        description: "A key made in Setup or with `npx plimsoll key create`.",
       },
     },
   });

@@ -26,9 +26,9 @@ export function addAuditCommand(program: Command, context: CommandContext): void
 Times are in UTC. Failed logins are counted for each client and hour.
 
 Examples:
-  plimsoll audit --topic keys
-  plimsoll audit --action login_failed
-  plimsoll audit --json --limit 1000 | jq '.entries[] | select(.actor.kind == "key")'`,
+  npx plimsoll audit --topic keys
+  npx plimsoll audit --action login_failed
+  npx plimsoll audit --json --limit 1000 | jq '.entries[] | select(.actor.kind == "key")'`,
     )
     .action(async ({ json, action, topic, limit, ...flags }: AuditFlags) => {
       const client = createClient(await connect(flags, context.env));

@@ -77,7 +77,7 @@ export function accessHint(connection: Connection, status: number): string {
       return "The key in PLIMSOLL_KEY lacks the required scope. On the server's machine no key is needed: put PLIMSOLL_KEY= before the command.";
     }
     const source = connection.tokenSource === undefined ? "" : ` from ${connection.tokenSource}`;
-    return `The key${source} lacks the required scope. Create one with: plimsoll key create --scope …`;
+    return `The key${source} lacks the required scope. Create one with: npx plimsoll key create --scope …`;
   }
   if (connection.token === undefined) {
     return "Set a key with --key or PLIMSOLL_KEY. On the server's machine, the token file is used automatically.";

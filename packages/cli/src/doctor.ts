@@ -62,7 +62,7 @@ export function checkLine({ name, ok, note, message }: DoctorCheck, color: boole
 export function verdict(checks: readonly DoctorCheck[], color: boolean): string {
   if (checks.some(({ ok }) => !ok)) return painter(color)("bold", "Some checks failed.");
   if (checks.every(({ complete }) => complete)) return "All checks passed.";
-  return "No check failed. Run `plimsoll doctor --full` to examine everything.";
+  return "No check failed. Run `npx plimsoll doctor --full` to examine everything.";
 }
 
 /** Prints each check when it ends and, on a terminal, how far the current one is. Returns whether all passed. */

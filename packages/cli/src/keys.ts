@@ -80,7 +80,7 @@ export async function listKeys(
   }
   if (keys.length === 0) {
     terminal.write(
-      "There are no keys. Create one with: plimsoll key create --name my-harness --scope ingest\n",
+      "There are no keys. Create one with: npx plimsoll key create --name my-harness --scope ingest\n",
     );
     return;
   }
@@ -151,7 +151,7 @@ async function findKey(client: Client, which: string): Promise<KeyView> {
     found.length > 0 ? found : open.filter((key) => which.length >= 4 && sharesStart(key.prefix, which));
   if (matches.length === 0)
     throw new CliError(`No key has the id or prefix ${which}.`, {
-      hint: "List all keys with: plimsoll key list",
+      hint: "List all keys with: npx plimsoll key list",
     });
   if (matches.length > 1) {
     throw new CliError(`${which} matches several keys: ${matches.map((key) => key.prefix).join(", ")}.`, {

@@ -11,6 +11,7 @@ import type { CommandContext } from "./command-context.ts";
 import { withConnection, withServer } from "./command-context.ts";
 import type { ConnectionFlags } from "./connection.ts";
 import { connect } from "./connection.ts";
+import { addDeleteCommand } from "./delete.ts";
 import { DOCTOR_MS, type DoctorFlags, runDoctor } from "./doctor.ts";
 import { addImportCommands } from "./import/command.ts";
 import { createKey, listKeys, parseExpiry, parseScopes, revokeKey, rotateKey } from "./keys.ts";
@@ -23,17 +24,18 @@ import { VERSION } from "./version.ts";
 
 const EXAMPLES = `
 Examples:
-  plimsoll status                                  show the fleet and the load of each agent
-  plimsoll status --watch                          the same, kept up to date
-  plimsoll status --json | jq .status.totals       the same for a script
-  plimsoll import ~/.claude/projects               import Claude Code transcripts
-  plimsoll tail ~/.codex/sessions                  import Codex rollouts and follow them
-  plimsoll bridge claude-code                      write the policy into its settings
-  plimsoll key create --name ci --scope ingest     create a key for another machine
-  plimsoll policy get > policy.yaml                write the policy to a file
-  plimsoll alerts                                  show what fires; exit code 2 if anything does
-  plimsoll audit                                   show who changed keys, settings and projects
-  plimsoll backup --encrypt                        write all data to an encrypted file
+  npx plimsoll status                                  show the fleet and the load of each agent
+  npx plimsoll status --watch                          the same, kept up to date
+  npx plimsoll status --json | jq .status.totals       the same for a script
+  npx plimsoll import ~/.claude/projects               import Claude Code transcripts
+  npx plimsoll tail ~/.codex/sessions                  import Codex rollouts and follow them
+  npx plimsoll bridge claude-code                      write the policy into its settings
+  npx plimsoll key create --name ci --scope ingest     create a key for another machine
+  npx plimsoll policy get > policy.yaml                write the policy to a file
+  npx plimsoll alerts                                  show what fires; exit code 2 if anything does
+  npx plimsoll delete --demo                           delete what the demo fleet recorded
+  npx plimsoll audit                                   show who changed keys, settings and projects
+  npx plimsoll backup --encrypt                        write all data to an encrypted file
 
 Settings:
   -u, PLIMSOLL_URL     server URL (default: http://127.0.0.1:4180, or the port in PORT)
@@ -80,6 +82,7 @@ State   "window suspect" means that context tokens exceed the window size, which
 
   addImportCommands(program, context);
   addBridgeCommand(program, context);
+  addDeleteCommand(program, context);
 
   withConnection(program.command("doctor"))
     .description("Check the server and its stored data; exit code 1 if a check fails")
@@ -124,9 +127,9 @@ function addKeyCommands(program: Command, context: CommandContext): void {
       "after",
       `
 Examples:
-  plimsoll bridge claude-code                      write the policy into its settings
-  plimsoll key create --name ci --scope ingest --expires 90d
-  export PLIMSOLL_KEY=$(plimsoll key create --name laptop --scope ingest,read --quiet)`,
+  npx plimsoll bridge claude-code                      write the policy into its settings
+  npx plimsoll key create --name ci --scope ingest --expires 90d
+  export PLIMSOLL_KEY=$(npx plimsoll key create --name laptop --scope ingest,read --quiet)`,
     )
     .action(
       async (flags: ConnectionFlags & { name: string; scope: string; expires: string; quiet?: boolean }) => {

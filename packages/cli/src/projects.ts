@@ -27,7 +27,7 @@ export function addProjectCommands(program: Command, context: CommandContext): v
     .action(async (name: string, flags: ConnectionFlags) => {
       const made = await (await open(flags)).mutate("projects.create", { name }, ProjectView);
       context.out.write(
-        `Created ${printable(made.name)} with the id ${made.id}. Make a key for it: plimsoll key create --project ${made.id} --scope ingest\n`,
+        `Created ${printable(made.name)} with the id ${made.id}. Make a key for it: npx plimsoll key create --project ${made.id} --scope ingest\n`,
       );
     });
 
@@ -78,7 +78,7 @@ async function find(client: Client, which: string): Promise<Project> {
   const { projects } = await client.query("projects.list", {}, ProjectList);
   const found = projects.find(({ id, name }) => name === which || String(id) === which);
   if (found) return found;
-  throw new CliError(`There is no project ${which}.`, { hint: "plimsoll project list" });
+  throw new CliError(`There is no project ${which}.`, { hint: "npx plimsoll project list" });
 }
 
 function writeProjects(projects: readonly Project[], terminal: Terminal): void {

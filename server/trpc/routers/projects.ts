@@ -53,7 +53,7 @@ export const projects = router({
       if (principal.kind === "key") {
         throw new PlimsollError(
           "wrong_project",
-          "A key works only in its own project. Create projects under Setup, or with `plimsoll project create` on the server's machine.",
+          "A key works only in its own project. Create projects under Setup, or with `npx plimsoll project create` on the server's machine.",
         );
       }
       return services.projects.create(input.name, actorOf(principal));

@@ -133,7 +133,7 @@ export const login = router({
       if (ctx.principal.kind === "key") {
         throw new PlimsollError(
           "wrong_project",
-          "A key works only in its own project, and a login opens every project. Run `plimsoll login` without a key, on the server's machine.",
+          "A key works only in its own project, and a login opens every project. Run `npx plimsoll login` without a key, on the server's machine.",
         );
       }
       return { url: ctx.services.createLoginUrl() };

@@ -32,14 +32,14 @@ const NO_INPUT = z.object({});
 
 const EXAMPLES = `
 Examples:
-  plimsoll alerts                                       show what fires
-  plimsoll alerts rules preset line_crossed             switch on a preset
-  plimsoll alerts rules backtest "Ceiling crossed"      show what a rule would have told
-  plimsoll alerts rules export > alerts.yaml            write all rules to a file
-  plimsoll alerts rules import alerts.yaml --replace    make the rules those of the file
-  plimsoll alerts silence harness=phantom@vm-3 --for 2h -m "restarting it"
-  plimsoll alerts ack 0198f2                            acknowledge an alert
-  plimsoll alerts test ops                              send a test to the endpoint "ops"
+  npx plimsoll alerts                                       show what fires
+  npx plimsoll alerts rules preset line_crossed             switch on a preset
+  npx plimsoll alerts rules backtest "Ceiling crossed"      show what a rule would have told
+  npx plimsoll alerts rules export > alerts.yaml            write all rules to a file
+  npx plimsoll alerts rules import alerts.yaml --replace    make the rules those of the file
+  npx plimsoll alerts silence harness=phantom@vm-3 --for 2h -m "restarting it"
+  npx plimsoll alerts ack 0198f2                            acknowledge an alert
+  npx plimsoll alerts test ops                              send a test to the endpoint "ops"
 
 Exit code: 2 if an alert fires, 0 if none does, 1 on failure.`;
 
@@ -172,7 +172,7 @@ function addSilenceCommands(alerts: Command, { out, now }: CommandContext, open:
         ends_at: new Date(now() + flags.for).toISOString(),
       };
       const { id } = await client.mutate("alerts.silences.create", input, AlertSilenceView);
-      out.write(`Silenced until ${input.ends_at}. End it with: plimsoll alerts silence --end ${id}\n`);
+      out.write(`Silenced until ${input.ends_at}. End it with: npx plimsoll alerts silence --end ${id}\n`);
     });
 }
 

@@ -37,7 +37,7 @@ export function addEndpointCommands(alerts: Command, { out, env, now }: CommandC
       const list = await (await open(flags)).query("alerts.endpoints.list", {}, AlertEndpointList);
       if (flags.json) out.write(`${printableJson(list)}\n`);
       else if (list.endpoints.length === 0)
-        out.write("No endpoints. Create one with: plimsoll alerts endpoints create <name> <file>\n");
+        out.write("No endpoints. Create one with: npx plimsoll alerts endpoints create <name> <file>\n");
       else for (const endpoint of list.endpoints) out.write(`${describe(endpoint, now())}\n`);
     });
   withConnection(endpoints.command("create"))
@@ -53,7 +53,7 @@ export function addEndpointCommands(alerts: Command, { out, env, now }: CommandC
         AlertEndpointWithSecret,
       );
       out.write(
-        `Created the endpoint "${printable(made.endpoint.name)}". Test it: plimsoll alerts test ${made.endpoint.id}\n`,
+        `Created the endpoint "${printable(made.endpoint.name)}". Test it: npx plimsoll alerts test ${made.endpoint.id}\n`,
       );
       if (made.signing_secret !== null)
         out.write(`Signing secret, shown only now: ${printable(made.signing_secret)}\n`);
@@ -98,7 +98,7 @@ async function readTarget(file: string): Promise<unknown> {
   } catch (cause) {
     // The message of JSON.parse would repeat a part of the text, which holds secrets.
     throw new CliError("The target is not valid JSON.", {
-      hint: "See: plimsoll alerts endpoints create --help",
+      hint: "See: npx plimsoll alerts endpoints create --help",
       cause,
     });
   }

@@ -43,7 +43,7 @@ function stateOf({ phase, muted, acknowledged_by }: AlertPage["items"][number]):
 /** Writes rules as a table. `now` in epoch ms. */
 export function writeRules(out: Terminal, rules: readonly AlertRuleView[], now: number): void {
   if (rules.length === 0) {
-    out.write("There are no alert rules. Begin with: plimsoll alerts rules preset line_crossed\n");
+    out.write("There are no alert rules. Begin with: npx plimsoll alerts rules preset line_crossed\n");
     return;
   }
   const rows = rules.map(({ id, rule, enabled, firing, pending, updated_at }) => ({
@@ -64,7 +64,7 @@ export function writeRules(out: Terminal, rules: readonly AlertRuleView[], now: 
 export function writeSilences(out: Terminal, silences: readonly AlertSilenceView[], now: number): void {
   if (silences.length === 0) {
     out.write(
-      'There are no silences. Add one with: plimsoll alerts silence harness=NAME --for 2h -m "why"\n',
+      'There are no silences. Add one with: npx plimsoll alerts silence harness=NAME --for 2h -m "why"\n',
     );
     return;
   }

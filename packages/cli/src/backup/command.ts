@@ -50,10 +50,10 @@ export function addBackupCommands(program: Command, context: CommandContext): vo
       "after",
       `
 Examples:
-  plimsoll backup
-  plimsoll backup /mnt/usb/plimsoll.backup --encrypt
-  plimsoll backup --recipient age1…                 nobody can open it without the private key
-  plimsoll backup --check plimsoll-2026-11-23T0400.backup
+  npx plimsoll backup
+  npx plimsoll backup /mnt/usb/plimsoll.backup --encrypt
+  npx plimsoll backup --recipient age1…                 nobody can open it without the private key
+  npx plimsoll backup --check plimsoll-2026-11-23T0400.backup
 ${SECRETS}`,
     )
     .action(async (file: string | undefined, flags: BackupFlags) => {
@@ -99,7 +99,7 @@ function secrecy(encryption: Encryption | undefined): string {
 }
 
 async function check(path: string | undefined, flags: BackupFlags, context: CommandContext): Promise<void> {
-  if (path === undefined) throw new CliError("Name the backup to verify: plimsoll backup --check <file>");
+  if (path === undefined) throw new CliError("Name the backup to verify: npx plimsoll backup --check <file>");
   const inspection = await verify(path, await opener(path, flags, context), context);
   context.out.write(`${path} is whole: ${summary(inspection)}.\n`);
 }
@@ -122,7 +122,7 @@ async function restore(path: string, flags: RestoreFlags, context: CommandContex
       throw new CliError(
         "The connection ended after the whole backup was sent, and before the server answered.",
         {
-          hint: "Run plimsoll project list to see whether it was restored.",
+          hint: "Run npx plimsoll project list to see whether it was restored.",
           cause: error,
         },
       );

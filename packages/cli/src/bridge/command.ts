@@ -45,11 +45,11 @@ Grade
 The key needs the scopes policy:read and ingest (or policy:ack).
 
 Examples:
-  plimsoll bridge                                list harnesses, their lines and those of the policy
-  plimsoll bridge claude-code --dry-run          show what would change
-  plimsoll bridge claude-code                    write the policy now and whenever it changes
-  plimsoll bridge codex --once                   write it once, for example from cron
-  plimsoll bridge claude-code --undo             put back what was there before`;
+  npx plimsoll bridge                                list harnesses, their lines and those of the policy
+  npx plimsoll bridge claude-code --dry-run          show what would change
+  npx plimsoll bridge claude-code                    write the policy now and whenever it changes
+  npx plimsoll bridge codex --once                   write it once, for example from cron
+  npx plimsoll bridge claude-code --undo             put back what was there before`;
 
 export function addBridgeCommand(program: Command, context: CommandContext): void {
   const bridge = withConnection(program.command("bridge"))
@@ -108,7 +108,9 @@ const instanceOf = ({ family }: HarnessAdapter, { harnessId }: BridgeFlags) =>
 
 async function list(flags: BridgeFlags, context: CommandContext): Promise<void> {
   if (flags.once || flags.undo || flags.dryRun || flags.settings !== undefined)
-    throw new CliError("Name the harness.", { hint: "For example: plimsoll bridge claude-code --dry-run" });
+    throw new CliError("Name the harness.", {
+      hint: "For example: npx plimsoll bridge claude-code --dry-run",
+    });
   const connection = await connect(flags, context.env);
   const rows = [];
   let trouble: string | undefined;

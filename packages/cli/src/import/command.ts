@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { createClient } from "../client.ts";
 import type { CommandContext } from "../command-context.ts";
 import { wholeNumber, withConnection } from "../command-context.ts";
 import type { ConnectionFlags } from "../connection.ts";
@@ -7,6 +8,7 @@ import { CliError } from "../errors.ts";
 import { number } from "../number-format.ts";
 import { printable, printableJson } from "../terminal.ts";
 import { runImport } from "./import.ts";
+import { type ImportedSession, importLinks } from "./links.ts";
 import { planImport } from "./plan.ts";
 import { progressBar } from "./progress.ts";
 import { summaryLines } from "./summary.ts";
@@ -36,12 +38,12 @@ export function addImportCommands(program: Command, context: CommandContext): vo
       "after",
       `${FORMATS}
 Imported sessions end with the reason "imported", so that they do not appear as live. For running sessions use
-plimsoll tail.
+npx plimsoll tail.
 
 Examples:
-  plimsoll import ~/.claude/projects --dry-run
-  plimsoll import runs/*.jsonl --harness agentd@lab
-  plimsoll import garden/.ouro-logs --context-limit 32768`,
+  npx plimsoll import ~/.claude/projects --dry-run
+  npx plimsoll import runs/*.jsonl --harness agentd@lab
+  npx plimsoll import garden/.ouro-logs --context-limit 32768`,
     )
     .action(async (paths: string[], flags: ReadFlags & { dryRun?: boolean; json?: boolean }) => {
       const plan = await planImport(paths, { contextLimit: flags.contextLimit });
@@ -52,10 +54,14 @@ Examples:
       }
       const connection = flags.dryRun ? undefined : await connect(flags, context.env);
       const bar = progressBar(context.err, context.now);
+      let imported: readonly ImportedSession[] = [];
       const summary = await runImport(plan, connection, {
         harness: flags.harness,
         titles: flags.titles,
         onProgress: bar.show,
+        onSessions: (sessions) => {
+          imported = sessions;
+        },
         send: {
           onWait: (ms, why) => {
             bar.clear();
@@ -63,10 +69,12 @@ Examples:
           },
         },
       }).finally(bar.clear);
+      const links =
+        connection === undefined ? [] : await importLinks(createClient(connection), imported, connection);
       context.out.write(
         flags.json
-          ? `${printableJson({ ...summary, unknown_files: plan.unknown })}\n`
-          : `${summaryLines(summary, plan).join("\n")}\n`,
+          ? `${printableJson({ ...summary, unknown_files: plan.unknown, links })}\n`
+          : `${[...summaryLines(summary, plan), ...linkLines(links)].join("\n")}\n`,
       );
       if (plan.groups.length === 0 || (summary.sent?.rejected.length ?? 0) > 0) process.exitCode = 1;
     });
@@ -79,8 +87,8 @@ Examples:
 After a restart, tail reads all files again; the server stores only new events.
 
 Examples:
-  plimsoll tail ~/.claude/projects
-  plimsoll tail garden/.ouro-logs --harness ouroboros@garden`,
+  npx plimsoll tail ~/.claude/projects
+  npx plimsoll tail garden/.ouro-logs --harness ouroboros@garden`,
     )
     .action(async (paths: string[], flags: ReadFlags) => {
       const connection = await connect(flags, context.env);
@@ -106,6 +114,10 @@ Examples:
         },
       });
     });
+}
+
+function linkLines(links: readonly string[]): string[] {
+  return links.length === 0 ? [] : ["open", ...links.map((link) => `  ${printable(link)}`)];
 }
 
 function withReading(command: Command): Command {

@@ -5,6 +5,7 @@ import { createReader, HARNESS_NAME } from "../readers/detect.ts";
 import type { Format, HarnessReader, SkipCounts } from "../readers/reader.ts";
 import { addSkips } from "../readers/reader.ts";
 import { linesOf } from "./lines.ts";
+import type { ImportedSession } from "./links.ts";
 import type { ImportGroup, Plan } from "./plan.ts";
 import type { SendOptions, SendTotals } from "./send.ts";
 import { addTotals, batches, emptyTotals, sendBatch } from "./send.ts";
@@ -41,9 +42,14 @@ export function readerFor(format: Format, options: ImportOptions): HarnessReader
 export async function runImport(
   plan: Plan,
   connection: Connection | undefined,
-  options: ImportOptions & { onProgress?: (progress: ImportProgress) => void; send?: SendOptions },
+  options: ImportOptions & {
+    onProgress?: (progress: ImportProgress) => void;
+    send?: SendOptions;
+    /** Called once with the sessions that were sent. */
+    onSessions?: (sessions: readonly ImportedSession[]) => void;
+  },
 ): Promise<ImportSummary> {
-  const sessions = new Set<string>();
+  const sessions = new Map<string, ImportedSession>();
   const agents = new Set<string>();
   const summary: ImportSummary = {
     files: {},
@@ -65,7 +71,7 @@ export async function runImport(
     addSkips(summary.skipped, skipped);
     for (const event of events) {
       if (event.session === undefined) continue;
-      sessions.add(JSON.stringify([event.harness, event.session]));
+      addSession(sessions, event.harness, event.session, event.at as number);
       agents.add(JSON.stringify([event.harness, event.session, event.agent ?? "main"]));
     }
     summary.events += events.length;
@@ -78,7 +84,23 @@ export async function runImport(
   }
   summary.sessions = sessions.size;
   summary.agents = agents.size;
+  if (connection !== undefined) options.onSessions?.([...sessions.values()]);
   return summary;
+}
+
+function addSession(
+  sessions: Map<string, ImportedSession>,
+  harness: string,
+  session: string,
+  at: number,
+): void {
+  const key = JSON.stringify([harness, session]);
+  const known = sessions.get(key);
+  if (known === undefined) sessions.set(key, { harness, session, firstAt: at, lastAt: at });
+  else {
+    known.firstAt = Math.min(known.firstAt, at);
+    known.lastAt = Math.max(known.lastAt, at);
+  }
 }
 
 async function readGroup(

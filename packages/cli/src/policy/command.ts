@@ -34,14 +34,14 @@ type SetFlags = Flags & RolloutFlags & { reason: string; expect?: number; from: 
 
 const EXAMPLES = `
 Examples:
-  plimsoll policy get > policy.yaml                     write the policy to a file
-  plimsoll policy diff policy.yaml                      compare a file with it
-  plimsoll policy set policy.yaml -m "earlier masking"  save the file as a new version
-  plimsoll policy set policy.yaml -m "a trial" --canary 10%
+  npx plimsoll policy get > policy.yaml                     write the policy to a file
+  npx plimsoll policy diff policy.yaml                      compare a file with it
+  npx plimsoll policy set policy.yaml -m "earlier masking"  save the file as a new version
+  npx plimsoll policy set policy.yaml -m "a trial" --canary 10%
                                                         try it on some harnesses first
-  plimsoll policy replay --file policy.yaml             show what it would have done
-  plimsoll policy get --harness phantom@vm-3            show what one harness is offered
-  plimsoll policy watch                                 show how far each harness is`;
+  npx plimsoll policy replay --file policy.yaml             show what it would have done
+  npx plimsoll policy get --harness phantom@vm-3            show what one harness is offered
+  npx plimsoll policy watch                                 show how far each harness is`;
 
 export function addPolicyCommands(program: Command, context: CommandContext): void {
   const policy = program
@@ -111,7 +111,7 @@ export function addPolicyCommands(program: Command, context: CommandContext): vo
         WholePolicy,
       );
       context.out.write(`Saved as generation ${saved.generation}.\n`);
-      if (rollout !== undefined) context.out.write("Follow its rollout with: plimsoll policy rollout\n");
+      if (rollout !== undefined) context.out.write("Follow its rollout with: npx plimsoll policy rollout\n");
     });
 
   addRolloutCommand(policy, context);
@@ -201,7 +201,7 @@ function patchOf({ generation, policy }: WholePolicy, body: PolicyBody, file: st
 
 function writeVersions(versions: readonly PolicyVersionView[], out: Terminal, now: number): void {
   if (versions.length === 0) {
-    out.write('No policy is saved yet. Save one with: plimsoll policy set policy.yaml -m "why"\n');
+    out.write('No policy is saved yet. Save one with: npx plimsoll policy set policy.yaml -m "why"\n');
     return;
   }
   const rows = versions.map(({ generation, created_at, actor, actor_name, reason, restores }) => ({

@@ -17,7 +17,7 @@ export function statusLines(status: FleetStatus, fleet: FleetView, layout: Table
   if (!status.has_events) {
     return [
       paint("bold", "No events yet."),
-      "Send an event, or import recordings: plimsoll import ~/.claude/projects",
+      "Send an event, or import recordings: npx plimsoll import ~/.claude/projects",
     ];
   }
   return [...totalLines(status, layout), "", ...agentLines(fleet, layout)];
