@@ -24,6 +24,7 @@ import { defaultAgent } from "./agent-tree.ts";
 import { AgentsPanel } from "./agents-panel.tsx";
 import { CompositionPanel } from "./composition-panel.tsx";
 import { linkProblem, linkProblemText } from "./link-problem.ts";
+import { SessionMenu } from "./session-menu.tsx";
 import { SessionSaw } from "./session-saw.tsx";
 import { SessionTiles, SessionTilesSkeleton } from "./session-tiles.tsx";
 import { TurnLog } from "./turn-log.tsx";
@@ -117,12 +118,16 @@ function SessionDetails({ id, detail }: { id: string; detail: SessionDetail }) {
             <span className="truncate">
               {CRUMB} / {session.harness}
             </span>
-            <ShareButton className="md:hidden" look="ghost" />
+            <span className="flex shrink-0 md:hidden">
+              <ShareButton look="ghost" />
+              <SessionMenu session={session} look="ghost" />
+            </span>
           </span>
         }
         chips={<Chips detail={detail} agent={agent} />}
       >
         <ShareButton className="max-md:hidden" />
+        <SessionMenu session={session} className="max-md:hidden" />
       </PageHeader>
       {agent === undefined ? (
         <section className="panel">

@@ -1,10 +1,21 @@
 "use client";
 
 import type { DemoExampleState, DemoExampleView, DemoView } from "@plimsoll/protocol";
+import { DEMO_HARNESSES } from "@plimsoll/protocol/pure";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { Check, Circle, CircleStop, LoaderCircle, type LucideIcon, Play, TriangleAlert } from "lucide-react";
+import {
+  Check,
+  Circle,
+  CircleStop,
+  LoaderCircle,
+  type LucideIcon,
+  Play,
+  Trash2,
+  TriangleAlert,
+} from "lucide-react";
 import { useEffect } from "react";
 import { toast } from "sonner";
+import { useDeletion } from "../deletion/use-deletion.ts";
 import { Link } from "../projects/link.tsx";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
@@ -57,21 +68,31 @@ export function DemoFleet() {
   const { query, start, stop } = useDemo();
   const view = query.data;
   const running = view !== undefined && isRunning(view);
+  const deletion = useDeletion();
+  const { data: harnesses } = useQuery(useTRPC().harnesses.queryOptions({}));
+  const hasData = harnesses?.harnesses.some(({ instance }) => DEMO_HARNESSES.includes(instance)) ?? false;
   return (
     <Section
       id="demo"
       title="Demo fleet"
-      note="Runs four small harnesses on this machine against a scripted model, without an account or network access. Their sessions stay recorded, because Plimsoll cannot delete sessions yet."
+      note="Runs four small harnesses on this machine against a scripted model, without an account or network access. Their sessions stay recorded until you delete them."
       action={
-        running ? (
-          <Button onClick={() => stop.mutate({})} disabled={stop.isPending}>
-            <CircleStop aria-hidden /> {stop.isPending ? "Stopping" : "Stop"}
-          </Button>
-        ) : (
-          <Button onClick={() => start.mutate({})} disabled={view === undefined || start.isPending}>
-            <Play aria-hidden /> Start demo fleet
-          </Button>
-        )
+        <div className="flex flex-wrap gap-2">
+          {running ? (
+            <Button onClick={() => stop.mutate({})} disabled={stop.isPending}>
+              <CircleStop aria-hidden /> {stop.isPending ? "Stopping" : "Stop"}
+            </Button>
+          ) : (
+            <Button onClick={() => start.mutate({})} disabled={view === undefined || start.isPending}>
+              <Play aria-hidden /> Start demo fleet
+            </Button>
+          )}
+          {hasData && (
+            <Button onClick={() => deletion.demo.mutate({})} disabled={deletion.demo.isPending}>
+              <Trash2 aria-hidden /> {deletion.demo.isPending ? "Deleting" : "Delete demo data"}
+            </Button>
+          )}
+        </div>
       }
     >
       {view === undefined ? (

@@ -10,10 +10,12 @@ import { Activity } from "./activity.tsx";
 import { Browsers } from "./browsers.tsx";
 import { DemoFleet } from "./demo-fleet.tsx";
 import { Doctor } from "./doctor.tsx";
+import { Harnesses } from "./harnesses.tsx";
 import { Ingestion } from "./ingestion.tsx";
 import { Keys } from "./keys.tsx";
 import { ModelWindows } from "./model-windows.tsx";
 import { Projects } from "./projects.tsx";
+import { Retention } from "./retention.tsx";
 import { SendTurns } from "./send-turns.tsx";
 
 export function SetupPage() {
@@ -29,11 +31,13 @@ export function SetupPage() {
         <div className="grid min-w-0 gap-4">
           <SendTurns secret={secret} />
           <DemoFleet />
+          <Harnesses />
           <Keys onCreated={setSecret} />
         </div>
         <div className="grid min-w-0 gap-4">
           <ModelWindows key={requestedModel} requestedModel={requestedModel} />
           <Projects />
+          <Retention />
           <Ingestion />
           <Doctor />
           <Browsers />

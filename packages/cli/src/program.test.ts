@@ -316,7 +316,7 @@ describe("plimsoll doctor", () => {
     const note = check("upkeep", { note: true });
     const text = await run({ doctor: () => report([note, some]) }, "doctor");
     expect(text).toMatch(/note {2}upkeep/);
-    expect(text).toContain("No check failed. Run `plimsoll doctor --full` to examine everything.");
+    expect(text).toContain("No check failed. Run `npx plimsoll doctor --full` to examine everything.");
     expect(process.exitCode).toBeUndefined();
   });
 

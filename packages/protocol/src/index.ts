@@ -17,6 +17,7 @@ export * from "./api/audit.ts";
 export * from "./api/browsers.ts";
 export * from "./api/deletion.ts";
 export * from "./api/demo.ts";
+export * from "./api/demo-harnesses.ts";
 export * from "./api/key-state.ts";
 export * from "./api/local-proof.ts";
 export * from "./api/policy.ts";

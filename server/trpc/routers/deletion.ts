@@ -69,6 +69,14 @@ export const harness = router({
       services.deletions.deleteHarnesses(input.instances, by(principal, input.dry_run)),
     ),
 
+  /** What a deletion would delete. */
+  count: procedure("admin")
+    .input(UndeleteHarnessesInput)
+    .output(DeletionView)
+    .query(({ ctx: { principal, services }, input }) =>
+      services.deletions.deleteHarnesses(input.instances, by(principal, true)),
+    ),
+
   undelete: procedure("admin")
     .meta({
       openapi: {

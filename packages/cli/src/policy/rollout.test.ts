@@ -77,7 +77,7 @@ describe.skipIf(!hasServer)("plimsoll policy rollout with a real server", () => 
     expect(await plimsoll("rollout")).toBe("No policy has been rolled out in steps.\n");
     await expect(plimsoll("rollout", "--halt")).rejects.toThrow("No policy has been rolled out");
     expect(await plimsoll("set", file, "-m", "a trial", "--linear", "50%", "--bake", "2h")).toBe(
-      "Saved as generation 1.\nFollow its rollout with: plimsoll policy rollout\n",
+      "Saved as generation 1.\nFollow its rollout with: npx plimsoll policy rollout\n",
     );
     expect(await plimsoll("rollout")).toBe(
       "Generation 1: running\nStep 1 of 2: offered to 50.0% of the harnesses; 0 of 0 connected harnesses run it\nNext step in 2 h\n",

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { DEMO_EXAMPLES } from "./demo.ts";
 
 const time = z.iso.datetime({ offset: true });
 
@@ -30,6 +29,3 @@ export type DeletionView = z.infer<typeof DeletionView>;
 /** What an undo brought back; less than was deleted if the time for undo is over. */
 export const UndeletionView = z.object({ harnesses: z.number().int(), sessions: z.number().int() });
 export type UndeletionView = z.infer<typeof UndeletionView>;
-
-/** The harness instances of the demo fleet. */
-export const DEMO_HARNESSES: readonly string[] = DEMO_EXAMPLES.map((name) => `${name}@demo`);
