@@ -6,6 +6,9 @@
 CREATE EXTENSION IF NOT EXISTS citus;
 
 SELECT create_distributed_table('sessions', 'project_id');
+SELECT create_distributed_table('session_tags', 'project_id', colocate_with => 'sessions');
+SELECT create_distributed_table('session_notes', 'project_id', colocate_with => 'sessions');
+SELECT create_distributed_table('session_views', 'project_id', colocate_with => 'sessions');
 SELECT create_distributed_table('agents', 'project_id', colocate_with => 'sessions');
 SELECT create_distributed_table('turn_blocks', 'project_id', colocate_with => 'sessions');
 SELECT create_distributed_table('segments', 'project_id', colocate_with => 'sessions');

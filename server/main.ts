@@ -40,10 +40,11 @@ import { ReplayJobs } from "./policy/replay/jobs.ts";
 import { Rollouts } from "./policy/rollouts.ts";
 import { startDeletion } from "./projects/deletion.ts";
 import { projectRoot } from "./root.ts";
+import { sessionChanges } from "./sessions/index.ts";
 import { SharedReads } from "./shared-reads.ts";
 import { readGauges } from "./telemetry/gauges.ts";
 import { freshReader, queriesOf, type Reader } from "./telemetry/reader.ts";
-import { readSessions } from "./telemetry/sessions.ts";
+import { readRows, readSessions } from "./telemetry/sessions.ts";
 import { readTurns } from "./telemetry/turns.ts";
 import type { Services } from "./trpc/context.ts";
 import { createHandlers } from "./trpc/handlers.ts";
@@ -222,6 +223,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
       },
       clock,
     }),
+    ...sessionChanges({ prisma: control, clock, changed: (projectId, ids) => hub.changed(projectId, ids) }),
     sharedReads: new SharedReads(),
     clock,
   };
@@ -282,6 +284,8 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
         access,
         sessions: async (projectId, query) =>
           readSessions(await freshReader(await readerOf(projectId), freshness), query),
+        selected: async (projectId, ids) =>
+          readRows(await freshReader(await readerOf(projectId), freshness), ids),
         turns: async (projectId, query) =>
           readTurns(await freshReader(await readerOf(projectId), freshness), query),
       }),

@@ -37,6 +37,11 @@ const ACTION_TEXT: Readonly<Record<AuditAction, string>> = {
   alert_endpoint_deleted: "Alert endpoint deleted",
   alert_endpoint_tested: "Alert endpoint tested",
   alert_redelivered: "Alert sent again",
+  session_tagged: "Sessions tagged",
+  session_untagged: "Tag removed",
+  session_note_saved: "Note saved",
+  session_view_saved: "View saved",
+  session_view_deleted: "View deleted",
   backup_written: "Backup written",
   backup_restored: "Backup restored",
 };

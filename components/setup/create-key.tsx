@@ -17,6 +17,7 @@ const SCOPES: readonly { scope: Scope; label: string; note: string }[] = [
   { scope: "policy:read", label: "policy:read", note: "a harness reads its policy" },
   { scope: "policy:write", label: "policy:write", note: "change policies" },
   { scope: "alerts:write", label: "alerts:write", note: "change alert rules and silences" },
+  { scope: "sessions:write", label: "sessions:write", note: "tag sessions, write notes, save views" },
   { scope: "admin", label: "admin", note: "full access, including keys" },
 ];
 

@@ -80,7 +80,9 @@ const QUERIES: Record<string, string[]> = {
     rangeQuery,
     `${rangeQuery}&limit=1&sort=load&order=asc`,
     `${rangeQuery}&q=nothing-like-it`,
+    `${rangeQuery}&model=m&reason=subtick&warned=1&tag=kept&sort=title`,
   ],
+  "/api/v1/session-count": [rangeQuery, `${rangeQuery}&reason=unexplained`],
   "/api/v1/series": [
     ...[
       "utilization_peak",
@@ -109,6 +111,10 @@ const PROCEDURES: Record<string, string> = {
   "/api/v1/series": "series",
   "/api/v1/harnesses": "harnesses",
   "/api/v1/sessions": "sessions.list",
+  "/api/v1/extent": "extent",
+  "/api/v1/session-count": "sessions.count",
+  "/api/v1/session-values": "sessions.values",
+  "/api/v1/session-views": "sessions.views.list",
   "/api/v1/sessions/{id}": "sessions.get",
   "/api/v1/sessions/{id}/turns": "sessions.turns",
   "/api/v1/sessions/{id}/chart": "sessions.chart",
@@ -137,6 +143,10 @@ const PROCEDURES: Record<string, string> = {
 /** Operations that change something or belong to no procedure, and so are not called below. */
 const OTHERS = [
   "post /api/v1/events",
+  "post /api/v1/session-tags",
+  "put /api/v1/sessions/{id}/note",
+  "put /api/v1/session-views/{id}",
+  "delete /api/v1/session-views/{id}",
   "get /api/v1/policy",
   "put /api/v1/policy",
   "post /api/v1/policy/replays",

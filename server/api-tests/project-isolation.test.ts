@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { DoctorReport, KeyView, ProjectView } from "@plimsoll/protocol";
+import type { DoctorReport, KeyView, ProjectView, SavedSessionViewList, SessionPage } from "@plimsoll/protocol";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { TestServer } from "../testing/server.ts";
 import { appRouter } from "../trpc/router.ts";
@@ -61,8 +61,35 @@ const PROCEDURES: Record<string, Row> = {
     input: () => ({ ...dayRange, metric: "turns", group_by: "harness" }),
     shows: true,
   },
+  extent: { kind: "query", shows: false },
   harnesses: { kind: "query", shows: true },
   "sessions.list": { kind: "query", input: () => dayRange, shows: true },
+  "sessions.count": { kind: "query", input: () => dayRange, shows: false },
+  "sessions.values": { kind: "query", shows: true },
+  "sessions.tag": {
+    kind: "mutation",
+    input: ({ sessionId }) => ({ ids: [sessionId], tag: "another", action: "add" }),
+    shows: false,
+    foreign: 200,
+  },
+  "sessions.saveNote": {
+    kind: "mutation",
+    input: ({ sessionId: id }) => ({ id, note: "another", expected: 1 }),
+    shows: false,
+    foreign: 404,
+  },
+  "sessions.views.list": { kind: "query", shows: true },
+  "sessions.views.save": {
+    kind: "mutation",
+    input: ({ viewId: id }) => ({ id, name: "another", query: "", is_default: false }),
+    shows: false,
+  },
+  "sessions.views.remove": {
+    kind: "mutation",
+    input: ({ viewId: id }) => ({ id }),
+    shows: false,
+    foreign: 404,
+  },
   "sessions.get": { kind: "query", input: ({ sessionId: id }) => ({ id }), shows: true, foreign: 404 },
   "sessions.turns": { kind: "query", input: ({ sessionId: id }) => ({ id }), shows: true, foreign: 404 },
   "sessions.chart": { kind: "query", input: ({ sessionId: id }) => ({ id }), shows: true, foreign: 404 },
@@ -323,6 +350,16 @@ describe("a key never reaches another project through a procedure", () => {
       "query",
     );
     expect(windows.map(({ model }) => model)).toEqual([`model-${MARKER}`]);
+    const { items } = await call<SessionPage>(server, b.key.secret, "sessions.list", dayRange, "query");
+    expect(items[0]).toMatchObject({ tags: [`tag-${MARKER}`], note_excerpt: `note-${MARKER}` });
+    const { views } = await call<SavedSessionViewList>(
+      server,
+      b.key.secret,
+      "sessions.views.list",
+      {},
+      "query",
+    );
+    expect(views.map(({ name }) => name)).toEqual([`view-${MARKER}`]);
     const { keys } = await call<{ keys: KeyView[] }>(server, b.key.secret, "keys.list", {}, "query");
     expect(keys).toMatchObject([{ id: b.key.id, revoked_at: null }]);
     const { projects } = await call<{ projects: ProjectView[] }>(
@@ -363,6 +400,10 @@ describe("a key never reaches another project over HTTP", () => {
     `/api/v1/sessions/${sessionId}`,
     `/api/v1/sessions/${sessionId}/turns`,
     `/api/v1/sessions/${sessionId}/chart`,
+    "/api/v1/extent",
+    `/api/v1/session-count?${rangeQuery}`,
+    "/api/v1/session-values",
+    "/api/v1/session-views",
     `/api/v1/ingest/counts?${rangeQuery}`,
     "/api/v1/policy",
     "/api/v1/policy/versions",
@@ -412,7 +453,7 @@ describe("a key never reaches another project over HTTP", () => {
       expect(status, path).toBe(200);
       expectNothingOfB(text, path);
     }
-    for (const path of paths(b).filter((path) => !/ingest|rejudging/.test(path))) {
+    for (const path of paths(b).filter((path) => !/ingest|rejudging|extent|session-count/.test(path))) {
       const { text } = await server.get(path, b.key.secret);
       expect(
         [MARKER, b.sessionId, b.agentId, b.ruleId].some((trace) => text.includes(trace)),

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type {
   AlertDeliveryPage,
   AlertEndpointWithSecret,
@@ -24,6 +25,7 @@ export interface Side {
   key: CreatedKey;
   sessionId: string;
   agentId: string;
+  viewId: string;
   /** A finished replay of its turns. */
   replayId: string;
   /** An alert rule, one of its alerts, and a silence. */
@@ -133,10 +135,18 @@ async function makeSide(server: TestServer, name: string, word: string, turns: n
     { id: sessionId },
     "query",
   );
+  const tagged = { ids: [sessionId], tag: `tag-${word}`, action: "add" };
+  await call(server, key.secret, "sessions.tag", tagged, "mutation");
+  const noted = { id: sessionId, note: `note-${word}`, expected: 0 };
+  await call(server, key.secret, "sessions.saveNote", noted, "mutation");
+  const viewId = randomUUID();
+  const view = { id: viewId, name: `view-${word}`, query: "", is_default: false };
+  await call(server, key.secret, "sessions.views.save", view, "mutation");
   const replayId = await finishedReplay((path, input, kind) => call(server, key.secret, path, input, kind));
   const alerts = await makeAlert(server, key.secret, word);
   const endpoint = await makeEndpoint(server, key.secret, word);
-  return { project, key, sessionId, agentId: detail.agents[0]!.id, replayId, ...alerts, ...endpoint };
+  const agentId = detail.agents[0]!.id;
+  return { project, key, sessionId, agentId, viewId, replayId, ...alerts, ...endpoint };
 }
 
 /** A rule that fires at once, and a silence. */

@@ -16,7 +16,7 @@ async function exportOf(sessions: CsvDeps["sessions"]): Promise<Response> {
   const app = new Hono<MachineEnv>();
   const access = { authorizeRead: async () => ({ projectId: 1 }) } as unknown as CsvDeps["access"];
   const turns = () => Promise.reject(new Error("not asked for"));
-  csvRoutes({ log: pino({ level: "silent" }), access, sessions, turns })(app);
+  csvRoutes({ log: pino({ level: "silent" }), access, sessions, selected: turns, turns })(app);
   const server = createServer(getRequestListener((request, env) => app.fetch(request, env as never)));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   closers.push(() => server.close());

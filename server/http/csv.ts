@@ -1,4 +1,4 @@
-import { SessionSummary, SessionsQuery, TurnsQuery, TurnView } from "@plimsoll/protocol";
+import { SelectedSessions, SessionSummary, SessionsQuery, TurnsQuery, TurnView } from "@plimsoll/protocol";
 import type { Hono } from "hono";
 import { stream } from "hono/streaming";
 import type { Logger } from "pino";
@@ -17,6 +17,8 @@ export interface CsvDeps {
   log: Logger;
   access: Pick<Access, "authorizeRead">;
   sessions: (projectId: number, query: SessionsQuery) => Promise<RowPage>;
+  /** Sessions by id, in the order of the ids. */
+  selected: (projectId: number, ids: readonly string[]) => Promise<RowPage["items"]>;
   turns: (projectId: number, query: TurnsQuery) => Promise<RowPage>;
 }
 
@@ -25,14 +27,25 @@ const PAGE = 500;
 const SESSION_COLUMNS = Object.keys(SessionSummary.shape);
 const TURN_COLUMNS = Object.keys(TurnView.shape).filter((name) => !["composition", "key"].includes(name));
 
-/** `/api/v1/sessions.csv` and `/api/v1/sessions/{id}/turns.csv`: everything the filters match, page by page. */
-export function csvRoutes({ log, access, sessions, turns }: CsvDeps): (app: Hono<MachineEnv>) => void {
+/** `/api/v1/sessions.csv`, also for a selection, and `/api/v1/sessions/{id}/turns.csv`: everything the filters match, page by page. */
+export function csvRoutes({ log, access, sessions, selected, turns }: CsvDeps): (app: Hono<MachineEnv>) => void {
   return (app) => {
     app.get("/api/v1/sessions.csv", async (c) => {
       const { projectId } = await access.authorizeRead(c.env.incoming);
       const query = parse(SessionsQuery, { ...c.req.query(), limit: PAGE });
       c.header("Content-Disposition", 'attachment; filename="plimsoll-sessions.csv"');
       return send(c, log, SESSION_COLUMNS, (cursor) => sessions(projectId, { ...query, cursor }));
+    });
+
+    // By POST, because the ids of a selection do not fit a URL.
+    app.post("/api/v1/sessions.csv", async (c) => {
+      const { projectId } = await access.authorizeRead(c.env.incoming);
+      const { ids } = parse(SelectedSessions, await c.req.json().catch(() => undefined));
+      c.header("Content-Disposition", 'attachment; filename="plimsoll-sessions.csv"');
+      return send(c, log, SESSION_COLUMNS, async () => ({
+        items: await selected(projectId, ids),
+        next_cursor: null,
+      }));
     });
 
     app.get("/api/v1/sessions/:id/turns.csv", async (c) => {

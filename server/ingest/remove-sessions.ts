@@ -68,6 +68,10 @@ const REMOVE_AGENTS = "DELETE FROM agents WHERE project_id = $1 AND id = ANY($2:
 const REMOVE_SESSIONS = `
 DELETE FROM sessions s WHERE s.project_id = $1 AND s.id = ANY($2::uuid[])
   AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.project_id = $1 AND a.session_id = s.id) RETURNING s.id`;
+/** What people added to a session. */
+const REMOVE_ADDITIONS = ["session_tags", "session_notes"].map(
+  (table) => `DELETE FROM ${table} WHERE project_id = $1 AND session_id = ANY($2::uuid[])`,
+);
 
 /** Removes some of the deleted sessions whose time for undo is over. Returns their ids; undefined if none is left. */
 export async function removeDeletedSessions(project: HeldProject): Promise<readonly string[] | undefined> {
@@ -115,6 +119,7 @@ async function removeSessions(
     sql.send(REMOVE_AGENTS, projectId, ids);
     const gone = await sql.query<{ id: string }>(REMOVE_SESSIONS, projectId, touched);
     const goneIds = new Set(gone.map(({ id }) => id));
+    for (const text of REMOVE_ADDITIONS) sql.send(text, projectId, [...goneIds]);
     const left = touched.filter((id) => !goneIds.has(id));
     if (left.length > 0) sql.send(SUM_SESSIONS, projectId, left);
     if (alerting) leaveSignal(sql, projectId, touched);

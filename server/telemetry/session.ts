@@ -11,9 +11,11 @@ import { DEFAULT_AGENT, isBoundary, rememberLine } from "@plimsoll/protocol";
 import type { Agent, Boundary, Crossing, Session, Window } from "../db/generated/client.ts";
 import { PlimsollError } from "../errors.ts";
 import { readTimelines } from "../policy/reader-timelines.ts";
+import { noteText } from "../sessions/session-notes.ts";
 import { BOUNDARY_ORIGIN, crossingOriginOf } from "../store/codes.ts";
 import { unpackStored } from "../store/packed-state.ts";
 import { type FreshReader, iso, type Reader } from "./reader.ts";
+import { readAdditions } from "./session-additions.ts";
 import { agentView, judgedAt, sessionRow, sessionStatus } from "./views.ts";
 
 const MOST_AGENTS = 500;
@@ -38,7 +40,7 @@ export async function readSession(reader: FreshReader, id: string): Promise<Sess
   const session = await findSession(reader, id);
   const agents = await findAgents(reader, id);
   const owned = { projectId, agentId: { in: agents.map((agent) => agent.id) } };
-  const [windows, boundaries, crossings] = await Promise.all([
+  const [windows, boundaries, crossings, additionsOf, note] = await Promise.all([
     prisma.window.findMany({
       where: owned,
       orderBy: [{ lastAt: "desc" }, { agentId: "asc" }, { index: "desc" }],
@@ -50,6 +52,8 @@ export async function readSession(reader: FreshReader, id: string): Promise<Sess
       take: MOST_MARKS,
     }),
     prisma.crossing.findMany({ where: owned, orderBy: [{ at: "desc" }, { id: "desc" }], take: MOST_MARKS }),
+    readAdditions(reader, [id]),
+    prisma.sessionNote.findUnique({ where: { projectId_sessionId: { projectId, sessionId: id } } }),
   ]);
   windows.sort((a, b) => a.index - b.index);
   const timeline = (await readTimelines(reader, [session.harness]))(session.harness);
@@ -60,7 +64,8 @@ export async function readSession(reader: FreshReader, id: string): Promise<Sess
     agents.find((agent) => agent.parent === null) ??
     agents[0];
   return {
-    session: sessionRow(session, reader.now),
+    session: sessionRow(session, additionsOf(id), reader.now),
+    note: noteText(note),
     main_agent_id: main?.id ?? null,
     agents: agents.map((agent) =>
       agentView(

@@ -1,27 +1,48 @@
-import type { SessionPage, SessionSort, SessionsQuery } from "@plimsoll/protocol";
+import type { SessionCount, SessionFilter, SessionPage, SessionSort, SessionsQuery } from "@plimsoll/protocol";
 import { Prisma } from "../db/client.ts";
 import { isUnavailable } from "../db/unavailable.ts";
 import { PlimsollError } from "../errors.ts";
-import { slotOf } from "../store/buckets.ts";
-import { type FreshReader, LIVE_FOR, spanOf } from "./reader.ts";
+import { countActiveSessions } from "./active-sessions.ts";
+import { type FreshReader, type Reader, spanOf } from "./reader.ts";
+import { readAdditions } from "./session-additions.ts";
+import { ALL_FALLS, sessionCondition } from "./session-filter.ts";
 import { sessionRow } from "./views.ts";
+
+interface SortKey {
+  columns: Prisma.Sql[];
+  types: Prisma.Sql[];
+}
+
+const int4 = Prisma.sql`int4`;
+const float4 = Prisma.sql`float4`;
+const time = Prisma.sql`timestamptz`;
+/** Sorts the same in every database. Cut, so that a cursor stays short; the id settles the rest. */
+const name = (text: Prisma.Sql): SortKey => ({
+  columns: [Prisma.sql`left(lower(${text}), 60) COLLATE "C"`],
+  types: [Prisma.sql`text`],
+});
 
 /**
  * What each sort compares, as one row of values: a coarse indexed column first where there is one, so that PostgreSQL
  * walks the index and sorts only within a slot; then the value itself; then the id.
  */
-const SORT_KEYS: Record<SessionSort, { columns: Prisma.Sql[]; types: Prisma.Sql[] }> = {
-  last_at: {
-    columns: [Prisma.sql`last_slot`, Prisma.sql`last_at`],
-    types: [Prisma.sql`int4`, Prisma.sql`timestamptz`],
-  },
-  first_at: { columns: [Prisma.sql`first_at`], types: [Prisma.sql`timestamptz`] },
-  load: { columns: [Prisma.sql`COALESCE(load, -1)`], types: [Prisma.sql`float4`] },
+const SORT_KEYS: Record<SessionSort, SortKey> = {
+  last_at: { columns: [Prisma.sql`s.last_slot`, Prisma.sql`s.last_at`], types: [int4, time] },
+  first_at: { columns: [Prisma.sql`s.first_at`], types: [time] },
+  title: name(Prisma.sql`COALESCE(s.title, s.name)`),
+  harness: name(Prisma.sql`s.harness`),
+  model: name(Prisma.sql`COALESCE(s.model, '')`),
+  // Live sessions have the latest slots, ended ones none.
+  status: { columns: [Prisma.sql`s.open_slot`, Prisma.sql`s.last_at`], types: [int4, time] },
+  context_tokens: { columns: [Prisma.sql`COALESCE(s.current_tokens, -1)`], types: [int4] },
+  load: { columns: [Prisma.sql`COALESCE(s.load, -1)`], types: [float4] },
   peak_utilization: {
-    columns: [Prisma.sql`peak_bin`, Prisma.sql`COALESCE(peak_utilization, -1)`],
-    types: [Prisma.sql`int2`, Prisma.sql`float4`],
+    columns: [Prisma.sql`s.peak_bin`, Prisma.sql`COALESCE(s.peak_utilization, -1)`],
+    types: [Prisma.sql`int2`, float4],
   },
-  turns: { columns: [Prisma.sql`turns`], types: [Prisma.sql`int4`] },
+  turns: { columns: [Prisma.sql`s.turns`], types: [int4] },
+  boundaries: { columns: [Prisma.sql`(${ALL_FALLS})`], types: [int4] },
+  warnings: { columns: [Prisma.sql`s.warnings`], types: [int4] },
 };
 
 /** Sessions active in the range, one page at a time. */
@@ -31,24 +52,28 @@ export async function readSessions(reader: FreshReader, query: SessionsQuery): P
   const descending = query.order === "desc";
   const direction = descending ? Prisma.sql`DESC` : Prisma.sql`ASC`;
   const after = query.cursor === undefined ? undefined : decodeCursor(query.cursor);
-  const values = after?.value.split("|") ?? [];
+  const values = after === undefined ? [] : positionOf(after.value);
   if (after !== undefined && values.length !== types.length) throw foreignCursor();
   const key = Prisma.join(columns, ", ");
   const past =
     after === undefined
       ? Prisma.empty
-      : Prisma.sql`AND (${key}, id) ${descending ? Prisma.sql`<` : Prisma.sql`>`}
+      : Prisma.sql`AND (${key}, s.id) ${descending ? Prisma.sql`<` : Prisma.sql`>`}
           (${Prisma.join(
-            types.map((type, index) => Prisma.sql`${values[index] ?? ""}::text::${type}`),
+            types.map((type, index) => Prisma.sql`${values[index]}::text::${type}`),
             ", ",
           )}, ${after.id}::uuid)`;
   const order = Prisma.join(
-    [...columns, Prisma.sql`id`].map((column) => Prisma.sql`${column} ${direction}`),
+    [...columns, Prisma.sql`s.id`].map((column) => Prisma.sql`${column} ${direction}`),
+    ", ",
+  );
+  const position = Prisma.join(
+    columns.map((column) => Prisma.sql`(${column})::text`),
     ", ",
   );
   const found = await prisma.$queryRaw<{ id: string; position: string }[]>`
-    SELECT id, concat_ws('|', ${key}) AS position FROM sessions
-    WHERE project_id = ${projectId} AND deleted_at IS NULL ${filters(query, now)} ${past} ORDER BY ${order} LIMIT ${query.limit + 1}`.catch(
+    SELECT s.id, json_build_array(${position})::text AS position FROM sessions s
+    WHERE ${sessionCondition(projectId, query, now)} ${past} ORDER BY ${order} LIMIT ${query.limit + 1}`.catch(
     (error) => {
       // A cursor of another sort holds values that are no values of this one.
       const foreign = error instanceof Prisma.PrismaClientKnownRequestError && !isUnavailable(error);
@@ -57,40 +82,47 @@ export async function readSessions(reader: FreshReader, query: SessionsQuery): P
     },
   );
   const page = found.slice(0, query.limit);
-  const rows = await prisma.session.findMany({ where: { projectId, id: { in: page.map(({ id }) => id) } } });
-  const byId = new Map(rows.map((row) => [row.id, row]));
   const last = page.at(-1);
   return {
-    items: page.flatMap(({ id }) => {
-      const row = byId.get(id);
-      return row === undefined ? [] : [sessionRow(row, now)];
-    }),
+    items: await readRows(
+      reader,
+      page.map(({ id }) => id),
+    ),
     next_cursor:
       found.length > query.limit && last !== undefined ? encodeCursor(last.position, last.id) : null,
   };
 }
 
-function filters(query: SessionsQuery, now: number): Prisma.Sql {
-  const { from, to } = spanOf(query);
-  const parts = [
-    Prisma.sql`AND last_slot >= ${slotOf(from)} AND last_at >= ${new Date(from)} AND first_at < ${new Date(to)}`,
-  ];
-  if (query.harness !== undefined) parts.push(Prisma.sql`AND harness = ${query.harness}`);
-  if (query.kind !== undefined) parts.push(Prisma.sql`AND kind = ${query.kind}`);
-  if (query.status !== undefined) {
-    const ended = Prisma.sql`(ended_at IS NOT NULL AND last_at <= ended_at)`;
-    const since = new Date(now - LIVE_FOR);
-    if (query.status === "ended") parts.push(Prisma.sql`AND ${ended}`);
-    else if (query.status === "live")
-      parts.push(Prisma.sql`AND NOT ${ended} AND last_received_at > ${since}`);
-    else parts.push(Prisma.sql`AND NOT ${ended} AND last_received_at <= ${since}`);
+/** Sessions by id, in the order of the ids. Those that do not exist are left out. */
+export async function readRows(reader: Reader, ids: readonly string[]): Promise<SessionPage["items"]> {
+  const { prisma, projectId, now } = reader;
+  const [rows, additionsOf] = await Promise.all([
+    prisma.session.findMany({ where: { projectId, id: { in: [...ids] } } }),
+    readAdditions(reader, ids),
+  ]);
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  return ids.flatMap((id) => {
+    const row = byId.get(id);
+    return row === undefined ? [] : [sessionRow(row, additionsOf(id), now)];
+  });
+}
+
+/** Above this, sessions are counted only where an index alone tells the number. */
+const MOST_COUNTED = 10_000;
+
+/** How many sessions match a filter. */
+export async function countSessions(reader: FreshReader, filter: SessionFilter): Promise<SessionCount> {
+  const { prisma, projectId, now } = reader;
+  const { from, to, harness, warned, ...rest } = filter;
+  if (Object.values(rest).every((value) => value === undefined || value === "")) {
+    const counted = await countActiveSessions(reader, spanOf({ from, to }), harness);
+    return { sessions: warned === undefined ? counted.sessions : counted.warned, more: false };
   }
-  for (const word of (query.q ?? "").split(/\s+/).filter(Boolean)) {
-    const pattern = `%${word.replace(/[\\%_]/g, "\\$&")}%`;
-    parts.push(Prisma.sql`AND (title ILIKE ${pattern} OR name ILIKE ${pattern} OR harness ILIKE ${pattern}
-      OR model ILIKE ${pattern} OR id::text ILIKE ${pattern})`);
-  }
-  return Prisma.join(parts, " ");
+  const [row] = await prisma.$queryRaw<{ sessions: number }[]>`
+    SELECT count(*)::int4 AS sessions FROM (
+      SELECT 1 FROM sessions s WHERE ${sessionCondition(projectId, filter, now)} LIMIT ${MOST_COUNTED + 1}) found`;
+  const sessions = row?.sessions ?? 0;
+  return { sessions: Math.min(sessions, MOST_COUNTED), more: sessions > MOST_COUNTED };
 }
 
 export function encodeCursor(value: string, id: string): string {
@@ -106,6 +138,17 @@ export function decodeCursor(cursor: string): { value: string; id: string } {
       /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)
     )
       return { value, id };
+  } catch {
+    // Falls through to the one error for every malformed cursor.
+  }
+  throw foreignCursor();
+}
+
+/** The values of a sort, as `readSessions` wrote them. */
+function positionOf(value: string): string[] {
+  try {
+    const values: unknown = JSON.parse(value);
+    if (Array.isArray(values) && values.every((one) => typeof one === "string")) return values;
   } catch {
     // Falls through to the one error for every malformed cursor.
   }

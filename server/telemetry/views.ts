@@ -23,6 +23,7 @@ import type { Agent, Session } from "../db/generated/client.ts";
 import { sourceOf } from "../store/codes.ts";
 import { unpackStored } from "../store/packed-state.ts";
 import { iso, LIVE_FOR } from "./reader.ts";
+import type { SessionAdditions } from "./session-additions.ts";
 
 type SessionKind = SessionSummary["kind"];
 
@@ -146,7 +147,7 @@ export function sessionStatus(
   return session.lastReceivedAt.getTime() > now - LIVE_FOR ? "live" : "idle";
 }
 
-export function sessionRow(session: Session, now: number): SessionSummary {
+export function sessionRow(session: Session, additions: SessionAdditions, now: number): SessionSummary {
   return {
     id: session.id,
     session: session.name,
@@ -176,5 +177,6 @@ export function sessionRow(session: Session, now: number): SessionSummary {
     warnings: session.warnings,
     first_at: iso(session.firstAt),
     last_at: iso(session.lastAt),
+    ...additions,
   };
 }

@@ -13,6 +13,9 @@ import type { Policies } from "../policy/policies.ts";
 import type { ReplayJobs } from "../policy/replay/jobs.ts";
 import type { Rollouts } from "../policy/rollouts.ts";
 import type { Projects } from "../projects/projects.ts";
+import type { SessionNotes } from "../sessions/session-notes.ts";
+import type { SessionTags } from "../sessions/session-tags.ts";
+import type { SessionViews } from "../sessions/session-views.ts";
 import type { SharedReads } from "../shared-reads.ts";
 import type { Behind, FreshnessSource } from "../telemetry/reader.ts";
 
@@ -35,6 +38,9 @@ export interface Services {
   policies: Pick<Policies, "bookOf" | "save">;
   rollouts: Pick<Rollouts, "read" | "change">;
   alerts: Pick<Alerts, "rules" | "silences" | "backtests" | "endpoints" | "deliveries">;
+  sessionTags: Pick<SessionTags, "change">;
+  sessionNotes: Pick<SessionNotes, "save">;
+  sessionViews: Pick<SessionViews, "list" | "save" | "remove">;
   replays: Pick<ReplayJobs, "start" | "view" | "session" | "cancel">;
   /** Bounds the calls of each key. */
   reads: Quota;

@@ -119,7 +119,7 @@ function addKeyCommands(program: Command, context: CommandContext): void {
     .option("--name <name>", "name of the key", `cli@${hostname()}`)
     .requiredOption(
       "--scope <scopes>",
-      "comma-separated: ingest, read, policy:read, policy:ack, policy:write, alerts:write, admin",
+      "comma-separated: ingest, read, policy:read, policy:ack, policy:write, alerts:write, sessions:write, admin",
     )
     .option("--expires <when>", "never, a number of days such as 90d, or a date such as 2027-03-03", "never")
     .option("-q, --quiet", "print only the key")

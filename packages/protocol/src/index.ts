@@ -29,6 +29,7 @@ export * from "./api/read-session.ts";
 export * from "./api/replay.ts";
 export * from "./api/retention.ts";
 export * from "./api/rollout.ts";
+export * from "./api/session-notes.ts";
 export * from "./backup/format.ts";
 export * from "./backup/reader.ts";
 export * from "./events/events.ts";

@@ -1,4 +1,5 @@
 import {
+  Extent,
   FleetPart,
   FleetPartQuery,
   FleetQuery,
@@ -10,11 +11,12 @@ import {
   StatusQuery,
 } from "@plimsoll/protocol";
 import { z } from "zod";
+import { readExtent } from "../../telemetry/extent.ts";
 import { readFleet, readFleetPart } from "../../telemetry/fleet.ts";
 import { readHarnesses } from "../../telemetry/harnesses.ts";
 import { readSeries } from "../../telemetry/series.ts";
 import { readStatus } from "../../telemetry/status.ts";
-import { answer, freshProcedure } from "../init.ts";
+import { answer, freshProcedure, procedure } from "../init.ts";
 
 export const status = freshProcedure("read")
   .meta({
@@ -55,6 +57,19 @@ export const series = freshProcedure("read")
   .input(SeriesQuery)
   .output(answer(Series))
   .query(({ ctx, input }) => ctx.shared(input, () => readSeries(ctx.reader, input)));
+
+export const extent = procedure("read")
+  .meta({
+    openapi: {
+      method: "GET",
+      path: "/api/v1/extent",
+      tags: ["metrics"],
+      summary: "How far back the recorded history goes",
+    },
+  })
+  .input(z.object({}).optional())
+  .output(answer(Extent))
+  .query(({ ctx }) => readExtent(ctx.reader));
 
 export const harnesses = freshProcedure("read")
   .meta({

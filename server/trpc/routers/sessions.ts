@@ -1,20 +1,78 @@
 import {
+  RemoveSessionViewCall,
+  SavedSessionView,
+  SavedSessionViewList,
+  SaveNoteCall,
+  SaveSessionViewCall,
   SessionChart,
+  SessionCount,
   SessionDetail,
+  SessionFilter,
+  SessionFilterValues,
+  SessionNoteText,
   SessionPage,
   SessionQuery,
   SessionsQuery,
+  TaggedSessions,
+  TagSessionsCall,
   TurnPage,
   TurnsQuery,
 } from "@plimsoll/protocol";
+import { z } from "zod";
+import { actorOf } from "../../access/principal.ts";
 import { readChart } from "../../telemetry/chart.ts";
 import { readSession } from "../../telemetry/session.ts";
-import { readSessions } from "../../telemetry/sessions.ts";
+import { readFilterValues } from "../../telemetry/session-filter-values.ts";
+import { countSessions, readSessions } from "../../telemetry/sessions.ts";
 import { readTurns } from "../../telemetry/turns.ts";
 import { answer, freshProcedure, procedure, router } from "../init.ts";
 import { deleteSessions, undeleteSessions } from "./deletion.ts";
 
 const tags = ["sessions"];
+const nothing = z.object({}).optional();
+
+const views = router({
+  list: procedure("read")
+    .meta({
+      openapi: { method: "GET", path: "/api/v1/session-views", tags, summary: "Saved views, by name" },
+    })
+    .input(nothing)
+    .output(answer(SavedSessionViewList))
+    .query(async ({ ctx: { principal, services } }) => ({
+      views: await services.sessionViews.list(principal.projectId),
+    })),
+
+  save: procedure("sessions:write")
+    .meta({
+      openapi: {
+        method: "PUT",
+        path: "/api/v1/session-views/{id}",
+        tags,
+        summary: "Creates or replaces a saved view; the caller chooses its id",
+      },
+    })
+    .input(SaveSessionViewCall)
+    .output(answer(SavedSessionView))
+    .mutation(({ ctx: { principal, services }, input }) =>
+      services.sessionViews.save(principal.projectId, input, actorOf(principal)),
+    ),
+
+  remove: procedure("sessions:write")
+    .meta({
+      openapi: {
+        method: "DELETE",
+        path: "/api/v1/session-views/{id}",
+        tags,
+        summary: "Deletes a saved view",
+      },
+    })
+    .input(RemoveSessionViewCall)
+    .output(z.object({}))
+    .mutation(async ({ ctx: { principal, services }, input }) => {
+      await services.sessionViews.remove(principal.projectId, input.id, actorOf(principal));
+      return {};
+    }),
+});
 
 export const sessions = router({
   delete: deleteSessions,
@@ -27,6 +85,64 @@ export const sessions = router({
     .input(SessionsQuery)
     .output(answer(SessionPage))
     .query(({ ctx, input }) => readSessions(ctx.reader, input)),
+
+  count: freshProcedure("read")
+    .meta({
+      openapi: {
+        method: "GET",
+        path: "/api/v1/session-count",
+        tags,
+        summary: "How many sessions match",
+      },
+    })
+    .input(SessionFilter)
+    .output(answer(SessionCount))
+    .query(({ ctx, input }) => countSessions(ctx.reader, input)),
+
+  values: procedure("read")
+    .meta({
+      openapi: {
+        method: "GET",
+        path: "/api/v1/session-values",
+        tags,
+        summary: "Tags and models that sessions can be filtered by",
+      },
+    })
+    .input(nothing)
+    .output(answer(SessionFilterValues))
+    .query(({ ctx }) => readFilterValues(ctx.reader)),
+
+  tag: procedure("sessions:write")
+    .meta({
+      openapi: {
+        method: "POST",
+        path: "/api/v1/session-tags",
+        tags,
+        summary: "Adds a tag to sessions, or removes it",
+      },
+    })
+    .input(TagSessionsCall)
+    .output(answer(TaggedSessions))
+    .mutation(({ ctx: { principal, services }, input }) =>
+      services.sessionTags.change(principal.projectId, input, actorOf(principal)),
+    ),
+
+  saveNote: procedure("sessions:write")
+    .meta({
+      openapi: {
+        method: "PUT",
+        path: "/api/v1/sessions/{id}/note",
+        tags,
+        summary: "Replaces the note of a session; an empty text deletes it",
+      },
+    })
+    .input(SaveNoteCall)
+    .output(answer(SessionNoteText))
+    .mutation(({ ctx: { principal, services }, input }) =>
+      services.sessionNotes.save(principal.projectId, input, actorOf(principal)),
+    ),
+
+  views,
 
   get: freshProcedure("read")
     .meta({

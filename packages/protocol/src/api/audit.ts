@@ -38,6 +38,11 @@ export const AUDIT_ACTIONS = [
   "alert_endpoint_deleted",
   "alert_endpoint_tested",
   "alert_redelivered",
+  "session_tagged",
+  "session_untagged",
+  "session_note_saved",
+  "session_view_saved",
+  "session_view_deleted",
   "backup_written",
   "backup_restored",
 ] as const;
@@ -76,6 +81,13 @@ export const AUDIT_TOPICS = {
     "alert_endpoint_deleted",
     "alert_endpoint_tested",
     "alert_redelivered",
+  ],
+  sessions: [
+    "session_tagged",
+    "session_untagged",
+    "session_note_saved",
+    "session_view_saved",
+    "session_view_deleted",
   ],
   backups: ["backup_written", "backup_restored"],
 } as const satisfies Record<string, readonly AuditAction[]>;

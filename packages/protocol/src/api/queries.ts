@@ -3,7 +3,8 @@ import { LONGEST } from "../events/event-rules.ts";
 import { SESSION_KINDS } from "../events/events.ts";
 import { AuditAction, AuditTopic } from "./audit.ts";
 import { Scope, SeriesGroup, SeriesMetric, SessionStatus } from "./read.ts";
-import { SessionSort } from "./read-session.ts";
+import { FallReason, SessionSort } from "./read-session.ts";
+import { SessionTagName } from "./session-notes.ts";
 
 /** Room for a bucket or a time zone beyond the last time that can be asked for, within PostgreSQL's and our year 9999. */
 const END_OF_TIME = Date.UTC(9999, 0);
@@ -31,17 +32,29 @@ export const FLEET_PART_SESSIONS = 20;
 export const FleetPartQuery = z.object({ harness, sessions: z.array(id).min(1).max(FLEET_PART_SESSIONS) });
 export type FleetPartQuery = z.infer<typeof FleetPartQuery>;
 
-export const SessionsQuery = z.object({
+/** Which sessions: those active in the range that match all filters. */
+export const SessionFilter = z.object({
   from: time,
   to: time,
   harness,
+  /** Of the main agent. */
+  model: text(LONGEST.model, z.string().min(1)).optional(),
   kind: z.enum(SESSION_KINDS).optional(),
   status: SessionStatus.optional(),
+  /** With a fall for this reason in the range. */
+  reason: FallReason.optional(),
+  /** With a rise above the warning threshold in the range. */
+  warned: z.literal("1").optional(),
+  tag: SessionTagName.optional(),
   /** Part of a title, a session id, a harness or a model. */
   q: text(200).optional(),
+});
+export type SessionFilter = z.infer<typeof SessionFilter>;
+
+export const SessionsQuery = SessionFilter.extend({
   sort: SessionSort.default("last_at"),
   order: z.enum(["asc", "desc"]).default("desc"),
-  cursor: z.string().max(500).optional(),
+  cursor: z.string().max(1_000).optional(),
   limit: z.coerce.number().int().min(1).max(500).default(100),
 });
 export type SessionsQuery = z.infer<typeof SessionsQuery>;

@@ -1,15 +1,33 @@
 import { z } from "zod";
 import { COMPOSITION_PARTS, SESSION_KINDS } from "../events/events.ts";
 import { CROSSING_ORIGINS } from "../history/crossings.ts";
-import { DROP_HINTS } from "../history/mark.ts";
+import { BOUNDARY_TYPES, DROP_HINTS } from "../history/mark.ts";
 import { WINDOW_SOURCES } from "../history/window.ts";
 import { AgentView, AppliedThreshold, SessionStatus } from "./read.ts";
+import { SessionNoteText } from "./session-notes.ts";
 
 /** What the metrics API answers about sessions, as a list and one by one. Units as in `read.ts`. */
 const time = z.iso.datetime({ offset: true });
 const tokens = z.number().int();
 
-export const SESSION_SORTS = ["last_at", "first_at", "load", "peak_utilization", "turns"] as const;
+/** Why the level fell: what explains it, or `unexplained`. */
+export const FallReason = z.enum(BOUNDARY_TYPES);
+export type FallReason = z.infer<typeof FallReason>;
+
+export const SESSION_SORTS = [
+  "last_at",
+  "first_at",
+  "title",
+  "harness",
+  "model",
+  "status",
+  "context_tokens",
+  "load",
+  "peak_utilization",
+  "turns",
+  "boundaries",
+  "warnings",
+] as const;
 export const SessionSort = z.enum(SESSION_SORTS);
 export type SessionSort = z.infer<typeof SessionSort>;
 
@@ -43,11 +61,22 @@ export const SessionSummary = z.object({
   warnings: z.number().int(),
   first_at: time,
   last_at: time,
+  /** In alphabetical order. */
+  tags: z.array(z.string()),
+  /** The first 200 characters of the note; null without a note. */
+  note_excerpt: z.string().nullable(),
 });
 export type SessionSummary = z.infer<typeof SessionSummary>;
 
 export const SessionPage = z.object({ items: z.array(SessionSummary), next_cursor: z.string().nullable() });
 export type SessionPage = z.infer<typeof SessionPage>;
+
+export const SessionCount = z.object({
+  sessions: z.number().int(),
+  /** Whether there are more: some filters are counted up to 10,000 sessions. */
+  more: z.boolean(),
+});
+export type SessionCount = z.infer<typeof SessionCount>;
 
 export const BoundaryView = z.object({
   id: z.string(),
@@ -97,6 +126,7 @@ export type WindowView = z.infer<typeof WindowView>;
 
 export const SessionDetail = z.object({
   session: SessionSummary,
+  note: SessionNoteText,
   /** The agent that stands for the session. */
   main_agent_id: z.string().nullable(),
   /** At most 500: the main agent and those with the most turns. */

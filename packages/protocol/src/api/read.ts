@@ -203,6 +203,13 @@ export const Series = z.object({
 });
 export type Series = z.infer<typeof Series>;
 
+/** How far back the recorded history goes. */
+export const Extent = z.object({
+  /** At most six hours before the first turn or boundary; null without any. */
+  first_at: time.nullable(),
+});
+export type Extent = z.infer<typeof Extent>;
+
 export const HarnessView = z.object({
   instance: z.string(),
   name: z.string().nullable(),
@@ -230,6 +237,7 @@ export const SCOPES = [
   "policy:ack",
   "policy:write",
   "alerts:write",
+  "sessions:write",
   "admin",
 ] as const;
 export const Scope = z.enum(SCOPES);
