@@ -1,6 +1,7 @@
 import { type DehydratedState, dehydrate, type QueryClient } from "@tanstack/react-query";
 import { createTRPCOptionsProxy, type TRPCOptionsProxy } from "@trpc/tanstack-react-query";
 import { headers } from "next/headers";
+import { unstable_rethrow } from "next/navigation";
 import { makeQueryClient } from "../components/query-client.ts";
 import type { Context } from "../server/trpc/context.ts";
 import type { AppRouter } from "../server/trpc/router.ts";
@@ -9,6 +10,12 @@ interface PageApi {
   router: AppRouter;
   /** The context of the sender of these request headers, in the project that the page's URL names. */
   contextOf: (headers: Headers, project: string | undefined) => Context;
+}
+
+/** What a page reads with before it is rendered. */
+export interface PageQueries {
+  trpc: TRPCOptionsProxy<AppRouter>;
+  client: QueryClient;
 }
 
 /** Set by `server/main.ts`. Importing the router here would bundle a second copy of the server. */
@@ -22,7 +29,10 @@ function pageApi(): PageApi | undefined {
  * `project` is the id or name that the page's URL names.
  */
 export async function prefetch(
-  load: (trpc: TRPCOptionsProxy<AppRouter>, client: QueryClient) => Promise<unknown>[],
+  load: (
+    trpc: PageQueries["trpc"],
+    client: PageQueries["client"],
+  ) => Promise<unknown>[] | Promise<Promise<unknown>[]>,
   project?: string,
 ): Promise<DehydratedState> {
   const queryClient = makeQueryClient();
@@ -30,6 +40,11 @@ export async function prefetch(
   if (api === undefined) return dehydrate(queryClient);
   const ctx = api.contextOf(await headers(), project);
   const trpc = createTRPCOptionsProxy<AppRouter>({ router: api.router, ctx, queryClient });
-  await Promise.allSettled(load(trpc, queryClient));
+  try {
+    await Promise.allSettled(await load(trpc, queryClient));
+  } catch (error) {
+    // What later queries need failed. A redirect is thrown too, and is for Next.
+    unstable_rethrow(error);
+  }
   return dehydrate(queryClient);
 }

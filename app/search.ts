@@ -1,11 +1,22 @@
 import { PROJECT_PARAMETER } from "@plimsoll/protocol/pure";
-import { DEFAULT_RANGE, type Period, parseRange, resolveRange } from "../components/range.ts";
+import { DEFAULT_RANGE, isAllTime, type Period, parseRange, resolveRange } from "../components/range.ts";
+import type { PageQueries } from "./prefetch.ts";
 
 export type SearchParams = Promise<Record<string, string | string[] | undefined>>;
 
 /** The first value of a search parameter. */
 export function one(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value[0] : value;
+}
+
+/** The first value of each search parameter. */
+export function searchOf(params: Awaited<SearchParams>): URLSearchParams {
+  return new URLSearchParams(
+    Object.keys(params).flatMap((name) => {
+      const value = one(params[name]);
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
 }
 
 /** The selected harness. An empty parameter selects none. */
@@ -18,6 +29,13 @@ export function projectOf(params: Awaited<SearchParams>): string | undefined {
   return one(params[PROJECT_PARAMETER]) || undefined;
 }
 
-export function periodOf(range: string | undefined, now: number): Period {
-  return resolveRange((range === undefined ? null : parseRange(range)) ?? DEFAULT_RANGE, now);
+/** The range that the address names. All time begins with the recorded history, which is read for it. */
+export async function periodOf(
+  range: string | undefined,
+  now: number,
+  { trpc, client }: Pick<PageQueries, "trpc" | "client">,
+): Promise<Period> {
+  const choice = (range === undefined ? null : parseRange(range)) ?? DEFAULT_RANGE;
+  const begin = isAllTime(choice) ? (await client.fetchQuery(trpc.extent.queryOptions())).first_at : null;
+  return resolveRange(choice, now, begin);
 }

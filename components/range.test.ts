@@ -39,3 +39,12 @@ test.each([
 ])("stepFor(%d, %d) is %d s", (span, most, step) => {
   expect(stepFor(span, most)).toBe(step);
 });
+
+test("all time starts with the recorded history, and is at least an hour long", () => {
+  const now = Date.UTC(2026, 10, 20, 10, 41, 18);
+  const from = (begin: string | null) => resolveRange({ last: "all" }, now, begin).from;
+  expect(from("2026-03-01T06:00:00.000Z")).toBe("2026-03-01T06:00:00.000Z");
+  expect(from("2026-11-20T10:30:00.000Z")).toBe("2026-11-20T09:42:00.000Z");
+  expect(from("2031-01-01T00:00:00.000Z")).toBe("2026-11-20T09:42:00.000Z");
+  expect(from(null)).toBe("2026-11-20T09:42:00.000Z");
+});

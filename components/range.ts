@@ -1,5 +1,5 @@
 /** The time range of a page: relative, or between two instants. Stored in the URL as `range`. */
-export const QUICK_RANGES = ["1h", "6h", "24h", "7d", "30d"] as const;
+export const QUICK_RANGES = ["1h", "6h", "24h", "7d", "30d", "90d", "all"] as const;
 export type QuickRange = (typeof QUICK_RANGES)[number];
 export type RangeChoice = { last: QuickRange } | { from: number; to: number };
 
@@ -7,12 +7,13 @@ export const DEFAULT_RANGE: RangeChoice = { last: "24h" };
 
 const HOUR = 3_600_000;
 const MINUTE = 60_000;
-const SPANS: Readonly<Record<QuickRange, number>> = {
+const SPANS: Readonly<Record<Exclude<QuickRange, "all">, number>> = {
   "1h": HOUR,
   "6h": 6 * HOUR,
   "24h": 24 * HOUR,
   "7d": 168 * HOUR,
   "30d": 720 * HOUR,
+  "90d": 2160 * HOUR,
 };
 const LABELS: Readonly<Record<QuickRange, string>> = {
   "1h": "Last hour",
@@ -20,6 +21,8 @@ const LABELS: Readonly<Record<QuickRange, string>> = {
   "24h": "Last 24 hours",
   "7d": "Last 7 days",
   "30d": "Last 30 days",
+  "90d": "Last 90 days",
+  all: "All time",
 };
 
 export function quickLabel(quick: QuickRange): string {
@@ -45,14 +48,26 @@ export interface Period {
   span: number;
 }
 
+/** Whether a choice needs to know when the history begins. */
+export function isAllTime(choice: RangeChoice): boolean {
+  return "last" in choice && choice.last === "all";
+}
+
 /**
  * Converts a choice to ISO 8601 instants. A relative range ends at the end of the current minute: its queries keep
  * one cache key for a minute, and the newest events are inside.
+ * @param begin start of the recorded history, for all time; null if there is none
  */
-export function resolveRange(choice: RangeChoice, now: number): Period {
+export function resolveRange(choice: RangeChoice, now: number, begin: string | null = null): Period {
   const to = "last" in choice ? Math.floor(now / MINUTE) * MINUTE + MINUTE : choice.to;
-  const from = "last" in choice ? to - SPANS[choice.last] : choice.from;
+  const from = startOf(choice, to, begin);
   return { from: iso(from), to: iso(to), span: to - from };
+}
+
+function startOf(choice: RangeChoice, to: number, begin: string | null): number {
+  if (!("last" in choice)) return choice.from;
+  if (choice.last !== "all") return to - SPANS[choice.last];
+  return Math.min(begin === null ? to : Date.parse(begin), to - HOUR);
 }
 
 const STEPS = [60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800];

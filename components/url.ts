@@ -1,15 +1,18 @@
 "use client";
 
+import { useQuery } from "@tanstack/react-query";
 import { createParser, parseAsString, parseAsStringLiteral, useQueryState, useQueryStates } from "nuqs";
 import { useMinute } from "./clock.tsx";
 import {
   DEFAULT_RANGE,
+  isAllTime,
   type Period,
   parseRange,
   type RangeChoice,
   resolveRange,
   serializeRange,
 } from "./range.ts";
+import { useTRPC } from "./trpc.ts";
 
 /** Every choice is stored in the URL, so that any view can be shared. */
 const range = createParser<RangeChoice>({
@@ -30,9 +33,17 @@ export function useRange() {
   return useQueryState("range", range);
 }
 
+/** The start of the recorded history. The server sends it with every page that shows all time. */
+function useHistoryStart(needed: boolean): string | null {
+  const { data } = useQuery(
+    useTRPC().extent.queryOptions(undefined, { enabled: needed, staleTime: Number.POSITIVE_INFINITY }),
+  );
+  return data?.first_at ?? null;
+}
+
 export function usePeriod(): Period {
   const [choice] = useRange();
-  return resolveRange(choice, useMinute());
+  return resolveRange(choice, useMinute(), useHistoryStart(isAllTime(choice)));
 }
 
 export function useHarness() {

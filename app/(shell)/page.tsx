@@ -9,16 +9,15 @@ export const metadata: Metadata = { title: "Fleet" };
 
 export default async function Page({ searchParams }: { searchParams: SearchParams }) {
   const params = await searchParams;
-  const { from, to } = periodOf(one(params.range), now());
   const chosen = harnessOf(params);
   const harness = chosen === undefined ? {} : { harness: chosen };
-  const state = await prefetch(
-    (trpc, client) => [
+  const state = await prefetch(async (trpc, client) => {
+    const { from, to } = await periodOf(one(params.range), now(), { trpc, client });
+    return [
       client.prefetchQuery(trpc.status.queryOptions({ from, to, ...harness })),
       client.prefetchQuery(trpc.fleet.queryOptions(harness)),
-    ],
-    projectOf(params),
-  );
+    ];
+  }, projectOf(params));
   return (
     <HydrationBoundary state={state}>
       <FleetPage />

@@ -16,7 +16,14 @@ const FAST: ReadonlySet<string> = new Set([
   "alerts.deliveries.list",
   "alerts.deliveries.get",
 ]);
-const SLOW: ReadonlySet<string> = new Set(["series", "harnesses", "ingest.counts", "windows.list"]);
+const SLOW: ReadonlySet<string> = new Set([
+  "sessions.count",
+  "sessions.values",
+  "series",
+  "harnesses",
+  "ingest.counts",
+  "windows.list",
+]);
 const PER_SESSION: ReadonlySet<string> = new Set(["sessions.get", "sessions.chart", "sessions.turns"]);
 /** An infinite query refetches every loaded page. With more pages than this, it is refetched slowly. */
 const FEW_PAGES = 2;

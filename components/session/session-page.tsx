@@ -12,6 +12,7 @@ import { compact, exact, plural } from "../format.ts";
 import { adjustHref } from "../policy/scope-key.ts";
 import { Link } from "../projects/link.tsx";
 import { codeOf } from "../query-client.ts";
+import { SessionAdditions } from "../sessions/session-additions.tsx";
 import { Chip, PageHeader } from "../shell/page-header.tsx";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
@@ -129,6 +130,7 @@ function SessionDetails({ id, detail }: { id: string; detail: SessionDetail }) {
         <ShareButton className="max-md:hidden" />
         <SessionMenu session={session} className="max-md:hidden" />
       </PageHeader>
+      <SessionAdditions detail={detail} />
       {agent === undefined ? (
         <section className="panel">
           <EmptyState title="No turns yet">

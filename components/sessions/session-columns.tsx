@@ -2,7 +2,7 @@
 
 import type { SessionSort, SessionSummary } from "@plimsoll/protocol";
 import { createColumnHelper, tableFeatures } from "@tanstack/react-table";
-import { TriangleAlert } from "lucide-react";
+import { StickyNote, TriangleAlert } from "lucide-react";
 import { BoundaryCounts } from "../charts/boundary-counts.tsx";
 import { Ago, useZone } from "../clock.tsx";
 import { compact, exact, loadPercent, NONE, percent } from "../format.ts";
@@ -10,23 +10,37 @@ import { GLOSSARY } from "../glossary.ts";
 import { Link } from "../projects/link.tsx";
 import { SessionStatusLabel } from "../ui/session-status.tsx";
 import { rowHint, titleOf } from "../words.ts";
+import type { ColumnId } from "./column-choice.ts";
 
 export const features = tableFeatures({});
 const helper = createColumnHelper<typeof features, SessionSummary>();
 
+/** Rows are cards below the `xl` width, and a grid of the chosen columns above. */
 export const GRID =
-  "grid gap-x-3 px-4 grid-cols-[minmax(0,1fr)_auto] xl:grid-cols-[minmax(150px,1.7fr)_minmax(104px,1fr)_60px_76px_80px_62px_48px_minmax(158px,0.8fr)_64px_80px] xl:items-center";
+  "grid gap-x-3 px-4 grid-cols-[20px_minmax(0,1fr)_auto] xl:grid-cols-(--columns) xl:items-center";
 
-/** Sort key of each sortable column. */
-export const SORTS: Readonly<Record<string, SessionSort>> = {
+/** Sort key of each column. */
+export const SORT_OF: Readonly<Record<ColumnId, SessionSort>> = {
+  session: "title",
+  harness: "harness",
+  model: "model",
+  status: "status",
+  now: "context_tokens",
   load: "load",
   peak: "peak_utilization",
   turns: "turns",
+  boundaries: "boundaries",
+  warnings: "warnings",
+  started: "first_at",
   last: "last_at",
 };
 
+/** Sorts that begin with the lowest value when they are chosen. */
+export const ASCENDING_FIRST: ReadonlySet<SessionSort> = new Set(["title", "harness", "model"]);
+
 /** Tooltips of column headers. */
 export const COLUMN_HINTS: Readonly<Record<string, string>> = {
+  model: "Model of the main agent's latest turn.",
   now: "Context tokens of the main agent at its latest turn.",
   load: GLOSSARY.load,
   peak: GLOSSARY.peak,
@@ -34,20 +48,30 @@ export const COLUMN_HINTS: Readonly<Record<string, string>> = {
   warnings: GLOSSARY.warnings,
 };
 
-export const RIGHT: ReadonlySet<string> = new Set(["now", "load", "peak", "turns", "warnings", "last"]);
+export const RIGHT: ReadonlySet<string> = new Set([
+  "now",
+  "load",
+  "peak",
+  "turns",
+  "warnings",
+  "started",
+  "last",
+]);
 
 /** Position of each cell on narrow screens, where a row is a card. */
-export const ON_CARD: Readonly<Record<string, string>> = {
-  session: "max-xl:col-start-1",
+export const ON_CARD: Readonly<Record<ColumnId, string>> = {
+  session: "max-xl:col-start-2 max-xl:row-start-1",
   harness: "max-xl:hidden",
-  status: "max-xl:col-start-2 max-xl:row-start-1 max-xl:text-right max-xl:text-[13px]",
-  now: "max-xl:col-start-1 max-xl:row-start-2 max-xl:text-left",
-  load: "max-xl:col-start-2 max-xl:row-start-2",
+  model: "max-xl:hidden",
+  status: "max-xl:col-start-3 max-xl:row-start-1 max-xl:text-right max-xl:text-[13px]",
+  now: "max-xl:col-start-2 max-xl:row-start-2 max-xl:text-left",
+  load: "max-xl:col-start-3 max-xl:row-start-2",
   peak: "max-xl:hidden",
   turns: "max-xl:hidden",
-  boundaries: "max-xl:col-start-1 max-xl:row-start-3 xl:pl-5",
+  boundaries: "max-xl:col-start-2 max-xl:row-start-3 xl:pl-5",
   warnings: "max-xl:hidden",
-  last: "max-xl:col-start-2 max-xl:row-start-3",
+  started: "max-xl:hidden",
+  last: "max-xl:col-start-3 max-xl:row-start-3",
 };
 
 function Title({ row }: { row: SessionSummary }) {
@@ -61,6 +85,31 @@ function Title({ row }: { row: SessionSummary }) {
     >
       {titleOf(row)}
     </Link>
+  );
+}
+
+/** Tags and note, as far as a row has room for them. */
+function RowAdditions({ row: { tags, note_excerpt: note } }: { row: SessionSummary }) {
+  if (tags.length === 0 && note === null) return null;
+  return (
+    <>
+      {note !== null && (
+        <span title={note} className="inline-flex shrink-0 items-center">
+          <StickyNote aria-hidden className="ml-0.5 size-3 text-accent" />
+          <span className="sr-only">Note: {note}</span>
+        </span>
+      )}
+      {tags.length > 0 && (
+        <span className="flex min-w-0 shrink gap-x-1" title={tags.join(", ")}>
+          {tags.slice(0, 2).map((tag) => (
+            <span key={tag} className="max-w-28 truncate rounded border border-rule px-1 text-muted">
+              {tag}
+            </span>
+          ))}
+          {tags.length > 2 && <span className="shrink-0">+{tags.length - 2}</span>}
+        </span>
+      )}
+    </>
   );
 }
 
@@ -79,6 +128,7 @@ export const columns = helper.columns([
           </span>
           {row.kind !== null && <span className="shrink-0">· {row.kind}</span>}
           {row.agents > 1 && <span className="shrink-0">· {exact(row.agents)} agents</span>}
+          <RowAdditions row={row} />
         </span>
       </>
     ),
@@ -89,6 +139,15 @@ export const columns = helper.columns([
     cell: ({ row: { original: row } }) => (
       <span className="block truncate" title={row.harness}>
         {row.harness}
+      </span>
+    ),
+  }),
+  helper.display({
+    id: "model",
+    header: "Model",
+    cell: ({ row: { original: row } }) => (
+      <span className="block truncate" title={row.model ?? undefined}>
+        {row.model ?? NONE}
       </span>
     ),
   }),
@@ -155,6 +214,11 @@ export const columns = helper.columns([
     header: "Warnings",
     cell: ({ row: { original: row } }) =>
       row.warnings === 0 ? <span className="text-faint">0</span> : exact(row.warnings),
+  }),
+  helper.display({
+    id: "started",
+    header: "Started",
+    cell: ({ row }) => <Ago at={row.original.first_at} className="text-muted" />,
   }),
   helper.display({
     id: "last",

@@ -2,14 +2,34 @@
 
 import type { SessionSummary } from "@plimsoll/protocol";
 import { useTable } from "@tanstack/react-table";
-import { useWindowVirtualizer } from "@tanstack/react-virtual";
+import { defaultRangeExtractor, type Range, useWindowVirtualizer } from "@tanstack/react-virtual";
 import { ArrowDown, ArrowUp } from "lucide-react";
-import { useEffect, useRef, useState } from "react";
+import {
+  type CSSProperties,
+  type FocusEvent,
+  type KeyboardEvent,
+  useCallback,
+  useEffect,
+  useRef,
+  useState,
+} from "react";
 import { cn } from "../ui/cn.ts";
 import { moveBetweenRows } from "../ui/row-keys.ts";
 import { Skeleton } from "../ui/states.tsx";
 import { CELL, headRole, ROWS, rowRole, tableRole } from "../ui/table-roles.ts";
-import { COLUMN_HINTS, columns, features, GRID, ON_CARD, RIGHT, SORTS } from "./session-columns.tsx";
+import { titleOf } from "../words.ts";
+import { type ColumnId, gridTemplate } from "./column-choice.ts";
+import { extendTo, type Selection, toggleAll, toggleRow } from "./select-rows.ts";
+import {
+  ASCENDING_FIRST,
+  COLUMN_HINTS,
+  columns,
+  features,
+  GRID,
+  ON_CARD,
+  RIGHT,
+  SORT_OF,
+} from "./session-columns.tsx";
 import { useSessionFilters } from "./use-session-filters.ts";
 
 const ROW_PX = 54;
@@ -18,75 +38,174 @@ const WIDE = "(min-width: 80rem)";
 
 interface Props {
   rows: SessionSummary[];
+  chosen: readonly ColumnId[];
+  selection: Selection;
+  select: (selection: Selection) => void;
   more: boolean;
   loadMore: () => void;
   stale: boolean;
 }
 
-export function SessionTable({ rows, more, loadMore, stale }: Props) {
+export function SessionTable({ rows, chosen, selection, select, more, loadMore, stale }: Props) {
   const table = useTable({ features, columns, data: rows, getRowId: (row) => row.id });
   const body = useRef<HTMLDivElement>(null);
   const [offset, setOffset] = useState(0);
+  const [focused, setFocused] = useState<string | null>(null);
   const wide = useWide();
   const size = wide ? ROW_PX : CARD_PX;
+  const focusedAt = focused === null ? -1 : rows.findIndex(({ id }) => id === focused);
+  // A row that has the focus keeps it wherever the page is scrolled to.
+  const rangeExtractor = useCallback(
+    (range: Range) => {
+      const shown = defaultRangeExtractor(range);
+      if (focusedAt === -1 || focusedAt >= range.count || shown.includes(focusedAt)) return shown;
+      return [...shown, focusedAt].sort((a, b) => a - b);
+    },
+    [focusedAt],
+  );
   const virtual = useWindowVirtualizer({
     count: rows.length,
     estimateSize: () => size,
+    getItemKey: (index) => rows[index]?.id ?? index,
     overscan: 12,
     scrollMargin: offset,
+    rangeExtractor,
     initialRect: { width: 1280, height: 1000 },
   });
   const shown = virtual.getVirtualItems();
-  const last = shown.at(-1)?.index ?? 0;
+  const last = virtual.range?.endIndex ?? 0;
 
-  useEffect(() => setOffset(body.current?.offsetTop ?? 0), []);
+  useEffect(() => {
+    if (body.current === null) return;
+    // Chips and notices above the table come and go.
+    const measure = () => setOffset(Math.round((body.current?.getBoundingClientRect().top ?? 0) + scrollY));
+    const watcher = new ResizeObserver(measure);
+    watcher.observe(document.body);
+    measure();
+    return () => watcher.disconnect();
+  }, []);
   // biome-ignore lint/correctness/useExhaustiveDependencies: all measurements depend on the row height
   useEffect(() => virtual.measure(), [size]);
   useEffect(() => {
     if (more && last >= rows.length - 20) loadMore();
   }, [more, last, rows.length, loadMore]);
 
+  const order = rows.map(({ id }) => id);
+  function onKeyDown(event: KeyboardEvent<HTMLElement>) {
+    const row = (event.target as HTMLElement).closest<HTMLElement>("[data-session]")?.dataset.session;
+    if (row === undefined) return;
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "x") select(toggleRow(selection, row));
+    else if (event.key === "X") select(extendTo(selection, row, order));
+    else if (event.key === "Escape" && selection.ids.size > 0)
+      select({ ids: new Set(), anchor: selection.anchor });
+    else moveBetweenRows(event);
+  }
+  const trackFocus = {
+    onFocus: ({ target }: FocusEvent<HTMLElement>) =>
+      setFocused(target.closest<HTMLElement>("[data-session]")?.dataset.session ?? null),
+    onBlur: () => setFocused(null),
+  };
+
   const all = table.getRowModel().rows;
+  const visible = new Set<string>(chosen);
   return (
     <div
-      {...tableRole("Sessions", moveBetweenRows, more ? -1 : rows.length + 1)}
-      className={cn("panel", stale && "opacity-60 transition-opacity delay-300")}
+      {...tableRole("Sessions", onKeyDown, more ? -1 : rows.length + 1)}
+      {...trackFocus}
+      className={cn("panel xl:overflow-x-auto", stale && "opacity-60 transition-opacity delay-300")}
+      style={{ "--columns": gridTemplate(chosen) } as CSSProperties}
     >
-      <SessionTableHead table={table} />
+      <SessionTableHead
+        table={table}
+        visible={visible}
+        checked={checkedState(selection, order)}
+        onCheckAll={() => select(toggleAll(selection, order))}
+      />
       <div {...ROWS} ref={body} className="relative" style={{ height: virtual.getTotalSize() }}>
         {shown.map(({ index, start }) => {
           const row = all[index];
           if (row === undefined) return null;
+          const selected = selection.ids.has(row.id);
           return (
             <div
               key={row.id}
               {...rowRole(index + 2)}
+              data-selected={selected}
               data-testid="session-row"
               data-session={row.id}
               className={cn(
                 GRID,
-                "absolute inset-x-0 border-t py-1.5 focus-within:bg-track/40 hover:bg-track/40",
+                "absolute inset-x-0 scroll-mt-12 border-t py-1.5 focus-within:bg-track/40 hover:bg-track/40",
+                selected && "bg-accent/10",
               )}
               style={{ height: size, transform: `translateY(${start - offset}px)` }}
             >
-              {row.getAllCells().map((cell) => (
-                <div
-                  key={cell.id}
-                  {...CELL}
-                  className={cn(
-                    "min-w-0",
-                    RIGHT.has(cell.column.id) && "text-right",
-                    ON_CARD[cell.column.id],
-                  )}
-                >
-                  <table.FlexRender cell={cell} />
-                </div>
-              ))}
+              <div {...CELL} className="flex items-center max-xl:row-span-3">
+                <CheckBox
+                  label={`Select ${titleOf(row.original)}`}
+                  checked={selected}
+                  onClick={(shift) =>
+                    select(shift ? extendTo(selection, row.id, order) : toggleRow(selection, row.id))
+                  }
+                />
+              </div>
+              {row
+                .getAllCells()
+                .filter((cell) => visible.has(cell.column.id))
+                .map((cell) => (
+                  <div
+                    key={cell.id}
+                    {...CELL}
+                    className={cn(
+                      "min-w-0",
+                      RIGHT.has(cell.column.id) && "text-right",
+                      ON_CARD[cell.column.id as ColumnId],
+                    )}
+                  >
+                    <table.FlexRender cell={cell} />
+                  </div>
+                ))}
             </div>
           );
         })}
       </div>
     </div>
+  );
+}
+
+type Checked = boolean | "mixed";
+
+function checkedState({ ids }: Selection, order: readonly string[]): Checked {
+  const selected = order.filter((id) => ids.has(id)).length;
+  if (selected === 0) return false;
+  return selected === order.length ? true : "mixed";
+}
+
+function CheckBox({
+  label,
+  checked,
+  onClick,
+}: {
+  label: string;
+  checked: Checked;
+  onClick: (shift: boolean) => void;
+}) {
+  return (
+    <label className="relative z-10 -m-2 inline-flex cursor-pointer p-2 pointer-coarse:-m-3 pointer-coarse:p-3">
+      <input
+        type="checkbox"
+        aria-label={label}
+        checked={checked === true}
+        ref={(box) => {
+          if (box !== null) box.indeterminate = checked === "mixed";
+        }}
+        onChange={({ nativeEvent }) => onClick(nativeEvent instanceof MouseEvent && nativeEvent.shiftKey)}
+        // Shift-click would select text.
+        onMouseDown={(event) => event.shiftKey && event.preventDefault()}
+        className="size-4 cursor-pointer accent-accent"
+      />
+    </label>
   );
 }
 
@@ -102,40 +221,46 @@ function useWide(): boolean {
   return wide;
 }
 
-function SessionTableHead({
-  table,
-}: {
+interface HeadProps {
   table: ReturnType<typeof useTable<typeof features, SessionSummary>>;
-}) {
+  visible: ReadonlySet<string>;
+  checked: Checked;
+  onCheckAll: () => void;
+}
+
+function SessionTableHead({ table, visible, checked, onCheckAll }: HeadProps) {
   const [{ sort, order }, set] = useSessionFilters();
-  function sortBy(id: string) {
-    const next = SORTS[id];
-    if (next === undefined) return;
-    void set({ sort: next, order: next === sort && order === "desc" ? "asc" : "desc" });
+  function sortBy(id: ColumnId) {
+    const next = SORT_OF[id];
+    const first = ASCENDING_FIRST.has(next) ? "asc" : "desc";
+    const other = first === "asc" ? "desc" : "asc";
+    void set({ sort: next, order: next === sort && order === first ? other : first });
   }
   return (
     <div {...ROWS} className="max-xl:sr-only">
       {table.getHeaderGroups().map((group) => (
         <div key={group.id} {...rowRole(1)} className={cn(GRID, "py-2 text-xs text-faint")}>
-          {group.headers.map((header) => {
-            const id = header.column.id;
-            const active = SORTS[id] === sort;
-            const direction = active ? (order === "desc" ? "descending" : "ascending") : undefined;
-            return (
-              <div
-                key={header.id}
-                {...headRole(direction)}
-                title={COLUMN_HINTS[id]}
-                className={cn(RIGHT.has(id) && "text-right", id === "boundaries" && "pl-5")}
-              >
-                {SORTS[id] === undefined ? (
-                  <table.FlexRender header={header} />
-                ) : (
+          <div {...headRole()} className="flex items-center">
+            <CheckBox label="Select all loaded sessions" checked={checked} onClick={onCheckAll} />
+          </div>
+          {group.headers
+            .filter((header) => visible.has(header.column.id))
+            .map((header) => {
+              const id = header.column.id as ColumnId;
+              const active = SORT_OF[id] === sort;
+              const direction = active ? (order === "desc" ? "descending" : "ascending") : undefined;
+              return (
+                <div
+                  key={header.id}
+                  {...headRole(direction)}
+                  title={COLUMN_HINTS[id]}
+                  className={cn(RIGHT.has(id) && "text-right", id === "boundaries" && "pl-5")}
+                >
                   <button
                     type="button"
                     onClick={() => sortBy(id)}
                     className={cn(
-                      "inline-flex items-center gap-1 rounded hover:text-ink",
+                      "inline-flex items-center gap-1 rounded whitespace-nowrap hover:text-ink",
                       active && "font-medium text-ink",
                     )}
                   >
@@ -143,10 +268,9 @@ function SessionTableHead({
                     {active && order === "asc" && <ArrowUp aria-hidden className="size-3" />}
                     <table.FlexRender header={header} />
                   </button>
-                )}
-              </div>
-            );
-          })}
+                </div>
+              );
+            })}
         </div>
       ))}
     </div>

@@ -1,58 +1,64 @@
 "use client";
 
-import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
-import { Download, X } from "lucide-react";
-import { useCallback, useDeferredValue, useMemo } from "react";
-import { exact } from "../format.ts";
+import { Download, RefreshCw, X } from "lucide-react";
+import { useState } from "react";
+import { exact, plural } from "../format.ts";
 import { withProject } from "../projects/address.ts";
 import { useProject } from "../projects/current.tsx";
 import { Link } from "../projects/link.tsx";
 import { HarnessFilter } from "../shell/harness-filter.tsx";
 import { PageHeader } from "../shell/page-header.tsx";
 import { RangePicker } from "../shell/range-picker.tsx";
-import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
-import { SelectMenu } from "../ui/select-menu.tsx";
 import { EmptyState, ErrorState } from "../ui/states.tsx";
-import { useHarness, usePeriod } from "../url.ts";
-import { KINDS, listQuery, type SessionKind, STATUSES, type StatusChoice } from "./filters.ts";
+import { useHarness } from "../url.ts";
+import { DisplayMenu } from "./display-menu.tsx";
+import { FilterChips } from "./filter-chips.tsx";
+import { FilterMenu } from "./filter-menu.tsx";
+import { CHOOSING } from "./filters.ts";
+import { NOTHING_SELECTED, type Selection } from "./select-rows.ts";
+import { SelectionBar } from "./selection-bar.tsx";
 import { SessionTable, SessionTableSkeleton } from "./session-table.tsx";
-import { useSessionFilters } from "./use-session-filters.ts";
+import { useInside } from "./use-held-rows.ts";
+import { BrowserColumns, useColumns, useSessionFilters } from "./use-session-filters.ts";
+import { useSessionList } from "./use-session-list.ts";
+import { ViewsMenu } from "./views-menu.tsx";
 
-const ANY = "any";
-
-export function SessionsPage() {
-  const trpc = useTRPC();
-  const [harness, setHarness] = useHarness();
-  const [filters, setFilters] = useSessionFilters();
-  const q = useDeferredValue(filters.q);
-  const input = listQuery(usePeriod(), { ...filters, q }, harness);
-  const query = useInfiniteQuery(
-    trpc.sessions.list.infiniteQueryOptions(input, {
-      getNextPageParam: (page) => page.next_cursor ?? undefined,
-      placeholderData: keepPreviousData,
-    }),
-  );
-  const rows = useMemo(() => query.data?.pages.flatMap((page) => page.items) ?? [], [query.data]);
-  const { fetchNextPage, isFetchingNextPage } = query;
-  const loadMore = useCallback(() => {
-    if (!isFetchingNextPage) void fetchNextPage();
-  }, [fetchNextPage, isFetchingNextPage]);
-
-  const filtered = filters.q !== "" || filters.kind !== null || filters.status !== null || harness !== null;
-  function clear() {
-    void setFilters({ q: null, kind: null, status: null });
-    void setHarness(null);
-  }
-  const { limit: _all, ...listed } = input;
-  const csv = withProject(`/api/v1/sessions.csv?${new URLSearchParams(listed)}`, useProject());
+/** @param columns the columns chosen in this browser, as its cookie says */
+export function SessionsPage({ columns }: { columns: string | null }) {
   return (
-    <>
+    <BrowserColumns value={columns}>
       <PageHeader title="Sessions">
         <HarnessFilter />
         <RangePicker />
       </PageHeader>
-      <div className="mb-3 flex flex-wrap items-center gap-2">
+      <Toolbar />
+      <SessionList />
+    </BrowserColumns>
+  );
+}
+
+function useClearFilters() {
+  const [harness, setHarness] = useHarness();
+  const [filters, setFilters] = useSessionFilters();
+  return {
+    filtered: harness !== null || CHOOSING.some((id) => filters[id] !== null && filters[id] !== ""),
+    clear() {
+      void setFilters({
+        ...(Object.fromEntries(CHOOSING.map((id) => [id, null])) as Record<(typeof CHOOSING)[number], null>),
+        view: "all",
+      });
+      void setHarness(null);
+    },
+  };
+}
+
+function Toolbar() {
+  const [filters, setFilters] = useSessionFilters();
+  const { filtered, clear } = useClearFilters();
+  return (
+    <>
+      <div className="mb-2 flex flex-wrap items-center gap-2">
         <input
           type="search"
           aria-label="Search sessions"
@@ -61,59 +67,93 @@ export function SessionsPage() {
           onChange={(event) => void setFilters({ q: event.target.value === "" ? null : event.target.value })}
           className="h-8 w-full rounded-[7px] border border-edge bg-panel px-3 text-[13px] placeholder:text-faint pointer-coarse:h-10 sm:w-72"
         />
-        <SelectMenu
-          name="Kind"
-          value={filters.kind ?? ANY}
-          options={[{ value: ANY, label: "All kinds" }, ...KINDS.map((value) => ({ value, label: value }))]}
-          onChange={(next) => void setFilters({ kind: next === ANY ? null : (next as SessionKind) })}
-        />
-        <SelectMenu
-          name="Status"
-          value={filters.status ?? ANY}
-          options={[
-            { value: ANY, label: "All statuses" },
-            ...STATUSES.map((value) => ({ value, label: value })),
-          ]}
-          onChange={(next) => void setFilters({ status: next === ANY ? null : (next as StatusChoice) })}
-        />
-        {filtered && (
-          <Button look="ghost" onClick={clear}>
+        <FilterMenu />
+        <ViewsMenu />
+        <DisplayMenu />
+      </div>
+      {filtered && (
+        <div className="mb-1 flex flex-wrap items-center gap-2">
+          <FilterChips />
+          <Button look="ghost" size="small" onClick={clear}>
             <X aria-hidden /> Clear filters
           </Button>
-        )}
-        <div className="ml-auto flex items-center gap-2">
-          <span className="text-[13px] text-muted" role="status" data-testid="session-count">
-            {query.data !== undefined && `${exact(rows.length)}${query.hasNextPage ? "+" : ""} shown`}
-          </span>
-          <Button asChild>
-            <a href={csv} download>
-              <Download aria-hidden /> <span className="max-sm:sr-only">CSV</span>
-            </a>
-          </Button>
         </div>
-      </div>
-      {query.data === undefined ? (
-        query.isError ? (
-          <section className="panel">
-            <ErrorState what="the sessions" error={query.error} retry={() => query.refetch()} />
-          </section>
+      )}
+    </>
+  );
+}
+
+function SessionList() {
+  const { inside, props: region } = useInside();
+  const [selection, select] = useState<Selection>(NOTHING_SELECTED);
+  const [columns] = useColumns();
+  const { filtered, clear } = useClearFilters();
+  const { query, rows, updates, release, loadMore, total, csv } = useSessionList(
+    inside || selection.ids.size > 0,
+  );
+  const csvHref = withProject(`/api/v1/sessions.csv?${new URLSearchParams(csv)}`, useProject());
+
+  if (query.data === undefined) {
+    return query.isError ? (
+      <section className="panel">
+        <ErrorState what="the sessions" error={query.error} retry={() => query.refetch()} />
+      </section>
+    ) : (
+      <>
+        <div className="h-10" />
+        <SessionTableSkeleton />
+      </>
+    );
+  }
+
+  function showUpdates() {
+    release();
+    // The button goes away, and the focus must not go with it.
+    const first = () => region.ref.current?.querySelector<HTMLElement>("[data-row-link]")?.focus();
+    requestAnimationFrame(first);
+  }
+  return (
+    <div {...region}>
+      <div className="sticky top-0 z-20 flex h-10 items-center gap-2 bg-bg">
+        {selection.ids.size === 0 ? (
+          <span className="text-[13px] text-muted" role="status" data-testid="session-count">
+            {total !== undefined && totalText(total)}
+          </span>
         ) : (
-          <SessionTableSkeleton />
-        )
-      ) : rows.length === 0 ? (
+          <SelectionBar ids={[...selection.ids]} rows={rows} clear={() => select(NOTHING_SELECTED)} />
+        )}
+        {updates > 0 && (
+          <Button size="small" look="primary" onClick={showUpdates} data-testid="show-updates">
+            <RefreshCw aria-hidden /> {plural(updates, "update")}
+          </Button>
+        )}
+        <Button asChild className="ml-auto">
+          <a href={csvHref} download>
+            <Download aria-hidden /> <span className="max-sm:sr-only">CSV</span>
+          </a>
+        </Button>
+      </div>
+      {rows.length === 0 ? (
         <section className="panel">
           <NoSessions filtered={filtered} clear={clear} />
         </section>
       ) : (
         <SessionTable
           rows={rows}
+          chosen={columns}
+          selection={selection}
+          select={select}
           more={query.hasNextPage}
           loadMore={loadMore}
           stale={query.isPlaceholderData}
         />
       )}
-    </>
+    </div>
   );
+}
+
+function totalText({ sessions, more }: { sessions: number; more: boolean }): string {
+  return more ? `${exact(sessions)}+ sessions` : plural(sessions, "session");
 }
 
 function NoSessions({ filtered, clear }: { filtered: boolean; clear: () => void }) {

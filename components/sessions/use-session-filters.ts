@@ -1,8 +1,55 @@
 "use client";
 
 import { useQueryStates } from "nuqs";
-import { sessionFilters } from "./filters.ts";
+import { createContext, useContext, useState } from "react";
+import { type Period, serializeRange } from "../range.ts";
+import { usePeriod, useRange } from "../url.ts";
+import { COLUMNS_COOKIE, type ColumnId, parseColumns, serializeColumns } from "./column-choice.ts";
+import { PINNED_FOR_MS, sessionFilters } from "./filters.ts";
 
 export function useSessionFilters() {
   return useQueryStates(sessionFilters);
+}
+
+/** The columns chosen in this browser, as its cookie says. */
+export const BrowserColumns = createContext<string | null>(null);
+
+const YEAR_MS = 31_536_000_000;
+
+/** The columns to show: those of the URL, else those of this browser. A choice is kept in this browser. */
+export function useColumns(): [readonly ColumnId[], (columns: readonly ColumnId[]) => void] {
+  const [filters, set] = useSessionFilters();
+  const cookie = useContext(BrowserColumns);
+  const [chosen, setChosen] = useState<string | null>(null);
+  return [
+    parseColumns(filters.columns ?? chosen ?? cookie),
+    (columns) => {
+      const text = serializeColumns(columns);
+      setChosen(text);
+      // Absent without HTTPS on another machine; the choice then lasts as long as the page.
+      void window.cookieStore?.set({
+        name: COLUMNS_COOKIE,
+        value: text,
+        expires: Date.now() + YEAR_MS,
+        sameSite: "strict",
+      });
+      if (filters.columns !== null) void set({ columns: text });
+    },
+  ];
+}
+
+/**
+ * The range of a page, which moves on with every minute. While it is pinned it stays, for up to an hour, so that the rows
+ * already loaded stay loaded.
+ */
+export function usePinnedPeriod(pinned: boolean): Period {
+  const [choice] = useRange();
+  const period = usePeriod();
+  const range = serializeRange(choice);
+  const [kept, setKept] = useState({ range, period });
+  const age = Date.parse(period.to) - Date.parse(kept.period.to);
+  const stays = kept.range === range && (age === 0 || (pinned && age > 0 && age < PINNED_FOR_MS));
+  if (stays && kept.period.from <= period.from) return kept.period;
+  setKept({ range, period });
+  return period;
 }

@@ -5,10 +5,10 @@ import { Popover } from "radix-ui";
 import { type FormEvent, useState } from "react";
 import { useMinute, useZone } from "../clock.tsx";
 import { rangeText } from "../format.ts";
-import { QUICK_RANGES, quickLabel, type RangeChoice, resolveRange } from "../range.ts";
+import { QUICK_RANGES, quickLabel, type RangeChoice } from "../range.ts";
 import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
-import { useRange } from "../url.ts";
+import { usePeriod, useRange } from "../url.ts";
 
 /** Formats epoch ms for `<input type=datetime-local>`: local time without an offset. */
 function toField(at: number): string {
@@ -47,7 +47,7 @@ export function RangePicker() {
           aria-label="Time range"
           className="z-50 w-72 rounded-lg border border-edge bg-raised p-2 text-[13px] shadow-xl"
         >
-          <div className="grid grid-cols-5 gap-1">
+          <div className="grid grid-cols-4 gap-1">
             {QUICK_RANGES.map((last) => {
               const on = "last" in choice && choice.last === last;
               return (
@@ -58,24 +58,25 @@ export function RangePicker() {
                   aria-label={quickLabel(last)}
                   onClick={() => pick({ last })}
                   className={cn(
-                    "rounded-md py-1.5 hover:bg-edge/35",
+                    "rounded-md py-1.5 whitespace-nowrap hover:bg-edge/35",
+                    last === "all" && "col-span-2",
                     on && "bg-accent font-medium text-accent-ink hover:bg-accent",
                   )}
                 >
-                  {last}
+                  {last === "all" ? quickLabel(last) : last}
                 </button>
               );
             })}
           </div>
-          <Custom choice={choice} onPick={pick} />
+          <Custom onPick={pick} />
         </Popover.Content>
       </Popover.Portal>
     </Popover.Root>
   );
 }
 
-function Custom({ choice, onPick }: { choice: RangeChoice; onPick: (choice: RangeChoice) => void }) {
-  const period = resolveRange(choice, useMinute());
+function Custom({ onPick }: { onPick: (choice: RangeChoice) => void }) {
+  const period = usePeriod();
   const [from, setFrom] = useState(() => toField(Date.parse(period.from)));
   const [to, setTo] = useState(() => toField(Date.parse(period.to)));
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;

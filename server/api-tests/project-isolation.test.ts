@@ -1,5 +1,11 @@
 import { randomUUID } from "node:crypto";
-import type { DoctorReport, KeyView, ProjectView, SavedSessionViewList, SessionPage } from "@plimsoll/protocol";
+import type {
+  DoctorReport,
+  KeyView,
+  ProjectView,
+  SavedSessionViewList,
+  SessionPage,
+} from "@plimsoll/protocol";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { TestServer } from "../testing/server.ts";
 import { appRouter } from "../trpc/router.ts";

@@ -28,7 +28,13 @@ const SESSION_COLUMNS = Object.keys(SessionSummary.shape);
 const TURN_COLUMNS = Object.keys(TurnView.shape).filter((name) => !["composition", "key"].includes(name));
 
 /** `/api/v1/sessions.csv`, also for a selection, and `/api/v1/sessions/{id}/turns.csv`: everything the filters match, page by page. */
-export function csvRoutes({ log, access, sessions, selected, turns }: CsvDeps): (app: Hono<MachineEnv>) => void {
+export function csvRoutes({
+  log,
+  access,
+  sessions,
+  selected,
+  turns,
+}: CsvDeps): (app: Hono<MachineEnv>) => void {
   return (app) => {
     app.get("/api/v1/sessions.csv", async (c) => {
       const { projectId } = await access.authorizeRead(c.env.incoming);

@@ -1,5 +1,6 @@
 import { HydrationBoundary } from "@tanstack/react-query";
 import type { Metadata } from "next";
+import { DEFAULT_RANGE, resolveRange } from "../../../components/range.ts";
 import { activityQuery } from "../../../components/setup/activity-query.ts";
 import { SetupPage } from "../../../components/setup/setup-page.tsx";
 import { now } from "../../now.ts";
@@ -10,10 +11,11 @@ export const metadata: Metadata = { title: "Setup" };
 
 export default async function Page({ searchParams }: { searchParams: SearchParams }) {
   const params = await searchParams;
-  const { from, to } = periodOf(one(params.range), now());
-  const recent = periodOf(undefined, now());
-  const state = await prefetch(
-    (trpc, client) => [
+  const at = now();
+  const recent = resolveRange(DEFAULT_RANGE, at);
+  const state = await prefetch(async (trpc, client) => {
+    const { from, to } = await periodOf(one(params.range), at, { trpc, client });
+    return [
       client.prefetchQuery(trpc.status.queryOptions({ from, to })),
       // The first-event status always covers the last day, whatever range is selected.
       client.prefetchQuery(trpc.status.queryOptions({ from: recent.from, to: recent.to })),
@@ -28,9 +30,8 @@ export default async function Page({ searchParams }: { searchParams: SearchParam
       ),
       client.prefetchQuery(trpc.demo.get.queryOptions()),
       client.prefetchQuery(trpc.instance.queryOptions()),
-    ],
-    projectOf(params),
-  );
+    ];
+  }, projectOf(params));
   return (
     <HydrationBoundary state={state}>
       <SetupPage />

@@ -19,8 +19,8 @@ export function normalizeTag(text: string): string {
 }
 
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/u;
-/** Notes may have lines and tabs, and emoji joined by U+200D. */
-const HIDDEN_IN_NOTE = /[\p{Cs}\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\u202a-\u202e\u2066-\u2069]/u;
+/** Notes may have lines, tabs and joined emoji, and no characters that change the direction of what follows. */
+const HIDDEN_IN_NOTE = /[\p{Cs}\u202a-\u202e\u2066-\u2069]|(?![\n\r\t])\p{Cc}/u;
 
 export const SessionTagName = z
   .string()

@@ -1,0 +1,47 @@
+/** The columns of the session list that a person can choose, in order. The session itself is always shown. */
+export const COLUMNS = [
+  { id: "session", label: "Session", width: "minmax(130px,1.7fr)" },
+  { id: "harness", label: "Harness", width: "minmax(96px,1fr)" },
+  { id: "model", label: "Model", width: "minmax(110px,1fr)" },
+  { id: "status", label: "Status", width: "60px" },
+  { id: "now", label: "Current", width: "76px" },
+  { id: "load", label: "Load", width: "80px" },
+  { id: "peak", label: "Peak", width: "62px" },
+  { id: "turns", label: "Turns", width: "48px" },
+  { id: "boundaries", label: "Boundaries", width: "minmax(158px,0.8fr)" },
+  { id: "warnings", label: "Warnings", width: "68px" },
+  { id: "started", label: "Started", width: "80px" },
+  { id: "last", label: "Last turn", width: "80px" },
+] as const;
+export type ColumnId = (typeof COLUMNS)[number]["id"];
+
+export const DEFAULT_COLUMNS: readonly ColumnId[] = COLUMNS.map(({ id }) => id).filter(
+  (id) => id !== "model" && id !== "started",
+);
+
+/** The cookie that keeps the choice of this browser, so that the server renders the same columns. */
+export const COLUMNS_COOKIE = "plimsoll_columns";
+
+/** The columns that a text names. Unknown names are ignored; the default if none is left. */
+export function parseColumns(text: string | null | undefined): readonly ColumnId[] {
+  if (text === null || text === undefined) return DEFAULT_COLUMNS;
+  const named = new Set(text.split(","));
+  const chosen = COLUMNS.map(({ id }) => id).filter((id) => id === "session" || named.has(id));
+  return chosen.length === 1 ? DEFAULT_COLUMNS : chosen;
+}
+
+export function serializeColumns(columns: readonly ColumnId[]): string {
+  return columns.filter((id) => id !== "session").join(",");
+}
+
+/** Adds or removes a column. At least one remains beside the session. */
+export function toggleColumn(columns: readonly ColumnId[], id: ColumnId): readonly ColumnId[] {
+  const next = columns.includes(id) ? columns.filter((one) => one !== id) : [...columns, id];
+  return next.length <= 1 ? columns : parseColumns(serializeColumns(next));
+}
+
+/** As CSS, with the check box in front. */
+export function gridTemplate(columns: readonly ColumnId[]): string {
+  const shown = new Set(columns);
+  return ["20px", ...COLUMNS.filter(({ id }) => shown.has(id)).map(({ width }) => width)].join(" ");
+}

@@ -1,0 +1,105 @@
+"use client";
+
+import type { SavedSessionView } from "@plimsoll/protocol";
+import { Bookmark, Check, ChevronDown, Star } from "lucide-react";
+import { useRouter, useSearchParams } from "next/navigation";
+import { DropdownMenu } from "radix-ui";
+import { useState } from "react";
+import { withProject } from "../projects/address.ts";
+import { useProject } from "../projects/current.tsx";
+import { Button } from "../ui/button.tsx";
+import { CHECKED_ITEM, MENU_ITEM, MenuContent } from "../ui/menu.tsx";
+import { useSavedViews } from "./use-saved-views.ts";
+import { useSessionFilters } from "./use-session-filters.ts";
+import { ViewDialog } from "./view-dialog.tsx";
+import { ALL_SESSIONS_HREF, viewHref, viewQuery } from "./view-query.ts";
+
+const SEPARATOR = <DropdownMenu.Separator className="my-1 h-px bg-rule" />;
+
+/** Opens, saves and manages views of the list. */
+export function ViewsMenu() {
+  const router = useRouter();
+  const project = useProject();
+  const [filters, setFilters] = useSessionFilters();
+  const query = viewQuery(useSearchParams());
+  const { views, makeDefault, update, remove } = useSavedViews();
+  const [naming, setNaming] = useState<"new" | "rename">();
+  const current = views.find(({ id }) => id === filters.view);
+  const isChanged = current !== undefined && viewQuery(new URLSearchParams(current.query)) !== query;
+  const open = (href: string) => router.push(withProject(href, project), { scroll: false });
+  const label = current === undefined ? "Views" : `${current.name}${isChanged ? " (changed)" : ""}`;
+
+  function saved(view: SavedSessionView) {
+    setNaming(undefined);
+    void setFilters({ view: view.id });
+  }
+  function removeCurrent(view: SavedSessionView) {
+    remove(view);
+    void setFilters({ view: null });
+  }
+  return (
+    <>
+      <DropdownMenu.Root modal={false}>
+        <DropdownMenu.Trigger asChild>
+          <Button aria-label={current === undefined ? "Views" : `View: ${label}`}>
+            <Bookmark aria-hidden className="text-faint" />
+            <span className="max-w-40 truncate">{label}</span>
+            <ChevronDown aria-hidden className="text-faint" />
+          </Button>
+        </DropdownMenu.Trigger>
+        <MenuContent align="start" className="max-h-96 min-w-56">
+          <DropdownMenu.Item className={CHECKED_ITEM} onSelect={() => open(ALL_SESSIONS_HREF)}>
+            All sessions
+          </DropdownMenu.Item>
+          {views.map((view) => (
+            <DropdownMenu.Item
+              key={view.id}
+              className={CHECKED_ITEM}
+              onSelect={() => open(viewHref(view))}
+              aria-current={view.id === current?.id}
+            >
+              {view.id === current?.id && (
+                <Check aria-hidden className="absolute left-2 size-3.5 text-accent" />
+              )}
+              <span className="min-w-0 wrap-anywhere">{view.name}</span>
+              {view.is_default && <Star aria-label="opens first" className="ml-auto size-3.5 text-faint" />}
+            </DropdownMenu.Item>
+          ))}
+          {SEPARATOR}
+          <DropdownMenu.Item className={MENU_ITEM} onSelect={() => setNaming("new")}>
+            Save as new view…
+          </DropdownMenu.Item>
+          {current !== undefined && (
+            <>
+              {isChanged && (
+                <DropdownMenu.Item className={MENU_ITEM} onSelect={() => update(current, query)}>
+                  Save changes
+                </DropdownMenu.Item>
+              )}
+              <DropdownMenu.Item className={MENU_ITEM} onSelect={() => setNaming("rename")}>
+                Rename…
+              </DropdownMenu.Item>
+              <DropdownMenu.Item
+                className={MENU_ITEM}
+                onSelect={() => makeDefault(current, !current.is_default)}
+              >
+                {current.is_default ? "Do not open first" : "Open first"}
+              </DropdownMenu.Item>
+              <DropdownMenu.Item className={MENU_ITEM} onSelect={() => removeCurrent(current)}>
+                Delete view
+              </DropdownMenu.Item>
+            </>
+          )}
+        </MenuContent>
+      </DropdownMenu.Root>
+      {naming !== undefined && (
+        <ViewDialog
+          view={naming === "rename" ? current : undefined}
+          query={query}
+          onSaved={saved}
+          onClose={() => setNaming(undefined)}
+        />
+      )}
+    </>
+  );
+}
