@@ -31,7 +31,7 @@ test("sixty agents with long names fit and are sorted by load @phone", async ({ 
   await expect(rows).toHaveCount(AGENTS);
 
   await page.goto(`/sessions?harness=${harness}&sort=load`);
-  await expect(page.getByTestId("session-count")).toHaveText(`${AGENTS} shown`);
+  await expect(page.getByTestId("session-count")).toHaveText(`${AGENTS} sessions`);
   await fits(page);
   await page.goto(`/sessions?harness=${harness}&q=reconciliation`);
   await page.locator("[data-row-link]").first().click();

@@ -8,6 +8,7 @@ import { Ago, useZone } from "../clock.tsx";
 import { compact, exact, loadPercent, NONE, percent } from "../format.ts";
 import { GLOSSARY } from "../glossary.ts";
 import { Link } from "../projects/link.tsx";
+import { cn } from "../ui/cn.ts";
 import { SessionStatusLabel } from "../ui/session-status.tsx";
 import { rowHint, titleOf } from "../words.ts";
 import type { ColumnId } from "./column-choice.ts";
@@ -101,12 +102,19 @@ function RowAdditions({ row: { tags, note_excerpt: note } }: { row: SessionSumma
       )}
       {tags.length > 0 && (
         <span className="flex min-w-0 shrink gap-x-1" title={tags.join(", ")}>
-          {tags.slice(0, 2).map((tag) => (
-            <span key={tag} className="max-w-28 truncate rounded border border-rule px-1 text-muted">
+          {tags.slice(0, 2).map((tag, index) => (
+            <span
+              key={tag}
+              className={cn(
+                "max-w-28 truncate rounded border border-rule px-1 text-muted",
+                index > 0 && "max-sm:hidden",
+              )}
+            >
               {tag}
             </span>
           ))}
-          {tags.length > 2 && <span className="shrink-0">+{tags.length - 2}</span>}
+          {tags.length > 1 && <span className="shrink-0 sm:hidden">+{tags.length - 1}</span>}
+          {tags.length > 2 && <span className="shrink-0 max-sm:hidden">+{tags.length - 2}</span>}
         </span>
       )}
     </>

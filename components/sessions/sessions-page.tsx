@@ -127,11 +127,13 @@ function SessionList() {
             <RefreshCw aria-hidden /> {plural(updates, "update")}
           </Button>
         )}
-        <Button asChild className="ml-auto">
-          <a href={csvHref} download>
-            <Download aria-hidden /> <span className="max-sm:sr-only">CSV</span>
-          </a>
-        </Button>
+        {selection.ids.size === 0 && (
+          <Button size="small" asChild className="ml-auto">
+            <a href={csvHref} download>
+              <Download aria-hidden /> <span className="max-sm:sr-only">CSV</span>
+            </a>
+          </Button>
+        )}
       </div>
       {rows.length === 0 ? (
         <section className="panel">

@@ -278,12 +278,14 @@ describe("saved views", () => {
     const many = Array.from({ length: MOST_SAVED_VIEWS + 3 }, (_, n) =>
       view(`View ${n}`, { is_default: true }),
     );
-    const answers = await Promise.all(many.map(save));
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(MOST_SAVED_VIEWS);
+    const statuses: number[] = [];
+    for (let from = 0; from < many.length; from += 8)
+      for (const { status } of await Promise.all(many.slice(from, from + 8).map(save))) statuses.push(status);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(MOST_SAVED_VIEWS);
     const saved = await views();
     expect(saved).toHaveLength(MOST_SAVED_VIEWS);
     expect(saved.filter((one) => one.is_default)).toHaveLength(1);
-    await Promise.all(saved.map((one) => remove(one.id)));
+    for (const { id } of saved) await remove(id);
   });
 });
 
