@@ -142,7 +142,8 @@ describe("authenticate", () => {
     for (let i = 0; i < 100; i++) {
       await expect(ask(one)).rejects.toMatchObject({
         code: "unauthenticated",
-        message: "This key expired on 3 March 2027. Make another under Setup, or with `npx plimsoll key create`.",
+        message:
+          "This key expired on 3 March 2027. Make another under Setup, or with `npx plimsoll key create`.",
         details: { reason: "key_expired", expired_at: "2027-03-03T14:00:00.000Z" },
       });
     }
