@@ -60,6 +60,20 @@ test("a selection by pointer and keyboard is tagged, exported and cleared", asyn
   await expect(bar).toContainText("5 selected");
 });
 
+test("selected sessions are deleted, and an undo brings them back", async ({ page, harness }) => {
+  await page.goto(`/sessions?harness=${harness}`);
+  const rows = page.getByTestId("session-row");
+  await page.getByRole("checkbox", { name: "Select beta" }).click();
+  await page.getByRole("checkbox", { name: "Select delta" }).click();
+  const remove = page.getByRole("button", { name: "Delete the selected sessions" });
+  await remove.click();
+  await expect(rows).toHaveCount(3);
+  await expect(rows.filter({ hasText: "beta" })).toHaveCount(0);
+  await expect(page.getByTestId("session-count")).toHaveText("3 sessions");
+  await page.getByRole("button", { name: "Undo" }).click();
+  await expect(rows).toHaveCount(5);
+});
+
 test("tags and a note are changed on the session and found in the list", async ({ page, harness }) => {
   await page.goto(`/sessions?harness=${harness}`);
   await page.getByRole("link", { name: "gamma" }).click();

@@ -1,8 +1,9 @@
 "use client";
 
-import { Columns2, Download, X } from "lucide-react";
-import type { ReactNode } from "react";
+import { MOST_DELETED } from "@plimsoll/protocol/pure";
+import { Columns2, Download, Trash2, X } from "lucide-react";
 import { toast } from "sonner";
+import { useDeletion } from "../deletion/use-deletion.ts";
 import { exact } from "../format.ts";
 import { Link } from "../projects/link.tsx";
 import { Button } from "../ui/button.tsx";
@@ -15,13 +16,15 @@ interface Props {
   /** The loaded rows; the selected ones are among them. */
   rows: readonly Tagged[];
   clear: () => void;
-  /** Further actions on the selected sessions. */
-  children?: ReactNode;
+  /** Called once the selected sessions are deleted. */
+  deleted: () => void;
 }
 
 /** What can be done with the selected sessions. */
-export function SelectionBar({ ids, rows, clear, children }: Props) {
+export function SelectionBar({ ids, rows, clear, deleted }: Props) {
   const [first, second] = ids;
+  const deletion = useDeletion().sessions;
+  const tooMany = ids.length > MOST_DELETED;
   return (
     <div role="toolbar" aria-label="Selected sessions" className="flex min-w-0 items-center gap-1.5">
       <span role="status" className="mr-1 text-[13px] font-medium whitespace-nowrap">
@@ -46,7 +49,15 @@ export function SelectionBar({ ids, rows, clear, children }: Props) {
       >
         <Download aria-hidden /> CSV
       </Button>
-      {children}
+      <Button
+        size="small"
+        aria-label="Delete the selected sessions"
+        title={tooMany ? `At most ${exact(MOST_DELETED)} sessions at once` : undefined}
+        disabled={deletion.isPending || tooMany}
+        onClick={() => deletion.mutate({ ids: [...ids] }, { onSuccess: deleted })}
+      >
+        <Trash2 aria-hidden /> <span className="max-sm:sr-only">Delete</span>
+      </Button>
       <Button size="small" look="ghost" aria-label="Clear the selection" onClick={clear}>
         <X aria-hidden /> <span className="max-sm:sr-only">Clear</span>
       </Button>

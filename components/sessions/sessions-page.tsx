@@ -84,7 +84,7 @@ function Toolbar() {
 }
 
 function SessionList() {
-  const { inside, props: region } = useInside();
+  const { inside, leave, props: region } = useInside();
   const [selection, select] = useState<Selection>(NOTHING_SELECTED);
   const [columns] = useColumns();
   const { filtered, clear } = useClearFilters();
@@ -120,7 +120,16 @@ function SessionList() {
             {total !== undefined && totalText(total)}
           </span>
         ) : (
-          <SelectionBar ids={[...selection.ids]} rows={rows} clear={() => select(NOTHING_SELECTED)} />
+          <SelectionBar
+            ids={[...selection.ids]}
+            rows={rows}
+            clear={() => select(NOTHING_SELECTED)}
+            deleted={() => {
+              select(NOTHING_SELECTED);
+              // A held list would go on showing them.
+              leave();
+            }}
+          />
         )}
         {updates > 0 && (
           <Button size="small" look="primary" onClick={showUpdates} data-testid="show-updates">

@@ -50,6 +50,11 @@ export function useInside() {
   }, []);
   return {
     inside: pointer || focus,
+    /** Acts as if both had left, until the next one enters. */
+    leave() {
+      setPointer(false);
+      setFocus(false);
+    },
     props: {
       ref,
       onPointerEnter: () => setPointer(true),

@@ -16,6 +16,7 @@ export * from "./api/alerts.ts";
 export * from "./api/audit.ts";
 export * from "./api/browsers.ts";
 export * from "./api/deletion.ts";
+export * from "./api/deletion-limit.ts";
 export * from "./api/demo.ts";
 export * from "./api/demo-harnesses.ts";
 export * from "./api/key-state.ts";

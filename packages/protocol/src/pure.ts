@@ -7,6 +7,7 @@ export * from "./alerts/alert-end-text.ts";
 export * from "./alerts/alert-presets.ts";
 export * from "./alerts/delivery-state.ts";
 export * from "./alerts/matcher-text.ts";
+export * from "./api/deletion-limit.ts";
 export * from "./api/demo-harnesses.ts";
 export * from "./api/key-state.ts";
 export * from "./api/project-address.ts";

@@ -1,9 +1,7 @@
 import { z } from "zod";
+import { MOST_DELETED } from "./deletion-limit.ts";
 
 const time = z.iso.datetime({ offset: true });
-
-/** Most sessions, and most harness instances, of one call. */
-export const MOST_DELETED = 1_000;
 
 const ids = z.array(z.uuid()).min(1).max(MOST_DELETED);
 const instances = z.array(z.string().min(1).max(256)).min(1).max(100);
