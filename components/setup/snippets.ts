@@ -40,7 +40,7 @@ export function snippets(url: string, key: string): Snippet[] {
     {
       id: "claude-code",
       label: "Claude Code",
-      note: "Imports existing transcripts, then follows new turns.",
+      note: "Imports existing transcripts, then follows new turns. Run it in a folder where Plimsoll is installed.",
       code: `export PLIMSOLL_URL=${url}
 export PLIMSOLL_KEY=${key}
 npx plimsoll import ~/.claude/projects
@@ -49,7 +49,7 @@ npx plimsoll tail ~/.claude/projects`,
     {
       id: "codex",
       label: "Codex",
-      note: "Imports Codex CLI session files, then follows new turns.",
+      note: "Imports Codex CLI session files, then follows new turns. Run it in a folder where Plimsoll is installed.",
       code: `export PLIMSOLL_URL=${url}
 export PLIMSOLL_KEY=${key}
 npx plimsoll import ~/.codex/sessions
@@ -58,7 +58,7 @@ npx plimsoll tail ~/.codex/sessions`,
     {
       id: "ouroboros",
       label: "Ouroboros",
-      note: "Follows the logs of a loop, which are next to its workspace.",
+      note: "Follows the logs of a loop, which are next to its workspace. Run it in a folder where Plimsoll is installed.",
       code: `export PLIMSOLL_URL=${url}
 export PLIMSOLL_KEY=${key}
 npx plimsoll tail ./.ouro-logs`,
@@ -66,7 +66,7 @@ npx plimsoll tail ./.ouro-logs`,
     {
       id: "agentd",
       label: "agentd",
-      note: "Imports recorded runs; use npx plimsoll tail to follow a running one.",
+      note: "Imports recorded runs; use npx plimsoll tail to follow a running one. Run it in a folder where Plimsoll is installed.",
       code: `export PLIMSOLL_URL=${url}
 export PLIMSOLL_KEY=${key}
 npx plimsoll import ./runs`,

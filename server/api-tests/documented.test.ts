@@ -101,6 +101,7 @@ const QUERIES: Record<string, string[]> = {
   "/api/v1/policy/versions": ["", "limit=1", "cursor=2"],
   "/api/v1/alerts": ["", "state=ended&limit=1"],
   "/api/v1/alerts/deliveries": ["", "state=failed&limit=1"],
+  "/api/v1/retention/preview": ["", "session_days=30", "session_days=30&rollup_days=60"],
   "/api/v1/audit": ["", "limit=1", "action=project_created", "topic=keys", rangeQuery],
 };
 
@@ -136,6 +137,8 @@ const PROCEDURES: Record<string, string> = {
   "/api/v1/alerts/endpoints/{id}": "alerts.endpoints.get",
   "/api/v1/alerts/deliveries": "alerts.deliveries.list",
   "/api/v1/alerts/endpoints/{endpoint}/deliveries/{id}": "alerts.deliveries.get",
+  "/api/v1/retention": "retention.get",
+  "/api/v1/retention/preview": "retention.preview",
   "/api/v1/projects": "projects.list",
   "/api/v1/audit": "audit.list",
 };
@@ -147,6 +150,11 @@ const OTHERS = [
   "put /api/v1/sessions/{id}/note",
   "put /api/v1/session-views/{id}",
   "delete /api/v1/session-views/{id}",
+  "post /api/v1/sessions/delete",
+  "post /api/v1/sessions/undelete",
+  "post /api/v1/harnesses/delete",
+  "post /api/v1/harnesses/undelete",
+  "put /api/v1/retention",
   "get /api/v1/policy",
   "put /api/v1/policy",
   "post /api/v1/policy/replays",
@@ -195,7 +203,9 @@ function resolved(schema: Record<string, unknown>): unknown {
 
 /** Figures of the moment differ from one call to the next. */
 const timeless = (value: unknown) =>
-  JSON.parse(JSON.stringify(value, (key, inner) => (key === "generated_at" ? "now" : inner)));
+  JSON.parse(
+    JSON.stringify(value, (key, inner) => (key === "generated_at" || key === "disk" ? "now" : inner)),
+  );
 
 describe("/openapi.json", () => {
   it("is valid OpenAPI 3.1, open to all, and names this server", async () => {

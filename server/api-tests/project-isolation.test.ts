@@ -52,6 +52,8 @@ interface Row {
   persons?: boolean;
 }
 
+const harnessOf = ({ project }: Side): string => `${project.name.replace("project-", "")}@host`;
+
 /** Every procedure there is. */
 const PROCEDURES: Record<string, Row> = {
   status: { kind: "query", input: () => dayRange, shows: true },
@@ -99,6 +101,44 @@ const PROCEDURES: Record<string, Row> = {
   "sessions.get": { kind: "query", input: ({ sessionId: id }) => ({ id }), shows: true, foreign: 404 },
   "sessions.turns": { kind: "query", input: ({ sessionId: id }) => ({ id }), shows: true, foreign: 404 },
   "sessions.chart": { kind: "query", input: ({ sessionId: id }) => ({ id }), shows: true, foreign: 404 },
+  "sessions.delete": {
+    kind: "mutation",
+    input: ({ sessionId }) => ({ ids: [sessionId] }),
+    shows: false,
+    foreign: 200,
+  },
+  "sessions.undelete": {
+    kind: "mutation",
+    input: ({ sessionId }) => ({ ids: [sessionId] }),
+    shows: false,
+    foreign: 200,
+  },
+  "harness.count": {
+    kind: "query",
+    input: (side) => ({ instances: [harnessOf(side)] }),
+    shows: false,
+    foreign: 200,
+  },
+  "harness.delete": {
+    kind: "mutation",
+    input: (side) => ({ instances: [harnessOf(side)] }),
+    shows: false,
+    foreign: 200,
+  },
+  "harness.undelete": {
+    kind: "mutation",
+    input: (side) => ({ instances: [harnessOf(side)] }),
+    shows: false,
+    foreign: 200,
+  },
+  "demo.delete": { kind: "mutation", shows: false },
+  "retention.get": { kind: "query", shows: false },
+  "retention.preview": { kind: "query", input: () => ({ session_days: 1 }), shows: false },
+  "retention.set": {
+    kind: "mutation",
+    input: () => ({ session_days: 1, rollup_days: 1 }),
+    shows: false,
+  },
   "keys.list": { kind: "query", shows: true },
   "keys.create": { kind: "mutation", input: () => ({ name: "another", scopes: ["read"] }), shows: false },
   "keys.rotate": { kind: "mutation", input: ({ key }) => ({ id: key.id }), shows: true, foreign: 404 },
@@ -366,6 +406,14 @@ describe("a key never reaches another project through a procedure", () => {
       "query",
     );
     expect(views.map(({ name }) => name)).toEqual([`view-${MARKER}`]);
+    const sessions = await call<{ items: unknown[] }>(
+      server,
+      b.key.secret,
+      "sessions.list",
+      dayRange,
+      "query",
+    );
+    expect(sessions.items).toMatchObject([{ id: b.sessionId, harness: harnessOf(b) }]);
     const { keys } = await call<{ keys: KeyView[] }>(server, b.key.secret, "keys.list", {}, "query");
     expect(keys).toMatchObject([{ id: b.key.id, revoked_at: null }]);
     const { projects } = await call<{ projects: ProjectView[] }>(

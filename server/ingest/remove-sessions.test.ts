@@ -88,6 +88,12 @@ const frame = () => eventsOf("frame", 120, START - 100 * MINUTE);
 const idOf = (session: string) => sessionId(1, HARNESS, session);
 const by = { projectId: 1, actor: ACTOR };
 
+/** Keeps what is deleted from being removed, however long a test takes. */
+async function holdUndo(): Promise<void> {
+  await prisma.$executeRaw`UPDATE sessions SET deleted_at = deleted_at + interval '1 hour' WHERE deleted_at IS NOT NULL`;
+  await prisma.$executeRaw`UPDATE harnesses SET deleted_at = deleted_at + interval '1 hour' WHERE deleted_at IS NOT NULL`;
+}
+
 /** Ends the time for undo, and waits until nothing deleted is left. */
 async function removed(): Promise<void> {
   await prisma.$executeRaw`UPDATE sessions SET deleted_at = deleted_at - interval '1 minute' WHERE deleted_at IS NOT NULL`;
@@ -193,6 +199,7 @@ describe("deleted sessions", () => {
     const events = eventsOf("s");
     await server.send(...frame(), ...events.slice(0, 30));
     await deletions.deleteSessions([idOf("s")], by);
+    await holdUndo();
     await server.send(...events.slice(30));
     expect(await deletions.undeleteSessions([idOf("s")], by)).toEqual({ harnesses: 0, sessions: 1 });
     expect(await faults()).toBe("");
@@ -353,6 +360,7 @@ describe("deleted harnesses", () => {
     await server.send(hello(HARNESS), ...eventsOf("a"), ...eventsOf("b"));
     await deletions.deleteSessions([idOf("a")], by);
     await deletions.deleteHarnesses([HARNESS], by);
+    await holdUndo();
     expect(await deletions.undeleteHarnesses([HARNESS], by)).toEqual({ harnesses: 1, sessions: 1 });
     const visible = await prisma.session.findMany({ where: { deletedAt: null } });
     expect(visible.map(({ name }) => name)).toEqual(["b"]);
