@@ -48,7 +48,9 @@ async function query<Row extends object>(text: string): Promise<Row[]> {
 /** Keeps what is deleted from being removed, however long a test takes. */
 async function holdUndo(): Promise<void> {
   for (const table of ["sessions", "harnesses"])
-    await query(`UPDATE ${table} SET deleted_at = deleted_at + interval '1 hour' WHERE deleted_at IS NOT NULL`);
+    await query(
+      `UPDATE ${table} SET deleted_at = deleted_at + interval '1 hour' WHERE deleted_at IS NOT NULL`,
+    );
 }
 
 const sessionsOf = async (server: TestServer, q: string) =>
