@@ -8,7 +8,7 @@ export function BoundaryCounts({ row }: { row: SessionSummary }) {
   const some = BOUNDARY_COUNTS.filter(([, field]) => row[field] > 0);
   if (some.length === 0) {
     return (
-      <span className="text-faint max-xl:hidden" title="No boundaries">
+      <span className="text-faint max-lg:hidden" title="No boundaries">
         {NONE}
       </span>
     );

@@ -19,6 +19,15 @@ export const DEFAULT_COLUMNS: readonly ColumnId[] = COLUMNS.map(({ id }) => id).
   (id) => id !== "model" && id !== "started",
 );
 
+/** Columns that only wide screens have room for. */
+export const WIDE_ONLY: ReadonlySet<string> = new Set<ColumnId>([
+  "harness",
+  "model",
+  "peak",
+  "warnings",
+  "started",
+]);
+
 /** The cookie that keeps the choice of this browser, so that the server renders the same columns. */
 export const COLUMNS_COOKIE = "plimsoll_columns";
 

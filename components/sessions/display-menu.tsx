@@ -48,7 +48,7 @@ export function DisplayMenu() {
               {order === "desc" ? <ArrowDown aria-hidden /> : <ArrowUp aria-hidden />}
             </Button>
           </div>
-          <fieldset className="mt-3 border-t pt-2 max-xl:hidden">
+          <fieldset className="mt-3 border-t pt-2 max-lg:hidden">
             <legend className="sr-only">Columns</legend>
             <div className="flex items-center justify-between">
               <span aria-hidden className="text-muted">

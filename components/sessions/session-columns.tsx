@@ -16,9 +16,9 @@ import type { ColumnId } from "./column-choice.ts";
 export const features = tableFeatures({});
 const helper = createColumnHelper<typeof features, SessionSummary>();
 
-/** Rows are cards below the `xl` width, and a grid of the chosen columns above. */
+/** Rows are cards below the `lg` width, and a grid of the chosen columns above: without the least needed below `xl`. */
 export const GRID =
-  "grid gap-x-3 px-4 grid-cols-[20px_minmax(0,1fr)_auto] xl:grid-cols-(--columns) xl:items-center";
+  "grid gap-x-3 px-4 grid-cols-[20px_minmax(0,1fr)_auto] lg:grid-cols-(--few-columns) lg:items-center lg:gap-x-2 xl:grid-cols-(--columns) xl:gap-x-3";
 
 /** Sort key of each column. */
 export const SORT_OF: Readonly<Record<ColumnId, SessionSort>> = {
@@ -61,18 +61,18 @@ export const RIGHT: ReadonlySet<string> = new Set([
 
 /** Position of each cell on narrow screens, where a row is a card. */
 export const ON_CARD: Readonly<Record<ColumnId, string>> = {
-  session: "max-xl:col-start-2 max-xl:row-start-1",
+  session: "max-lg:col-start-2 max-lg:row-start-1",
   harness: "max-xl:hidden",
   model: "max-xl:hidden",
-  status: "max-xl:col-start-3 max-xl:row-start-1 max-xl:text-right max-xl:text-[13px]",
-  now: "max-xl:col-start-2 max-xl:row-start-2 max-xl:text-left",
-  load: "max-xl:col-start-3 max-xl:row-start-2",
+  status: "max-lg:col-start-3 max-lg:row-start-1 max-lg:text-right max-lg:text-[13px]",
+  now: "max-lg:col-start-2 max-lg:row-start-2 max-lg:text-left",
+  load: "max-lg:col-start-3 max-lg:row-start-2",
   peak: "max-xl:hidden",
-  turns: "max-xl:hidden",
-  boundaries: "max-xl:col-start-2 max-xl:row-start-3 xl:pl-5",
+  turns: "max-lg:hidden",
+  boundaries: "max-lg:col-start-2 max-lg:row-start-3 lg:pl-5",
   warnings: "max-xl:hidden",
   started: "max-xl:hidden",
-  last: "max-xl:col-start-3 max-xl:row-start-3",
+  last: "max-lg:col-start-3 max-lg:row-start-3",
 };
 
 function Title({ row }: { row: SessionSummary }) {
@@ -171,13 +171,13 @@ export const columns = helper.columns([
       <span title={row.context_tokens === null ? "not counted" : `${exact(row.context_tokens)} tokens`}>
         {row.context_tokens === null ? (
           <>
-            <span className="max-xl:hidden">{NONE}</span>
-            <span className="text-xs text-faint xl:hidden">not counted</span>
+            <span className="max-lg:hidden">{NONE}</span>
+            <span className="text-xs text-faint lg:hidden">not counted</span>
           </>
         ) : (
           <>
             {compact(row.context_tokens)}
-            <span className="text-xs text-faint xl:block max-xl:ml-1.5">
+            <span className="text-xs text-faint lg:block max-lg:ml-1.5">
               {row.utilization === null ? "size unknown" : percent(row.utilization)}
             </span>
           </>
@@ -190,7 +190,7 @@ export const columns = helper.columns([
     header: "Load",
     cell: ({ row: { original: row } }) =>
       row.load === null ? (
-        <span className="max-xl:hidden">{NONE}</span>
+        <span className="max-lg:hidden">{NONE}</span>
       ) : (
         <span className={`inline-flex items-center gap-1 font-semibold ${row.load >= 1 ? "text-hard" : ""}`}>
           {row.load >= 1 && <TriangleAlert aria-label="over its line" className="size-3.5" />}

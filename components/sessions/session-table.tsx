@@ -18,7 +18,7 @@ import { moveBetweenRows } from "../ui/row-keys.ts";
 import { Skeleton } from "../ui/states.tsx";
 import { CELL, headRole, ROWS, rowRole, tableRole } from "../ui/table-roles.ts";
 import { titleOf } from "../words.ts";
-import { type ColumnId, gridTemplate } from "./column-choice.ts";
+import { type ColumnId, gridTemplate, WIDE_ONLY } from "./column-choice.ts";
 import { extendTo, type Selection, toggleAll, toggleRow } from "./select-rows.ts";
 import {
   ASCENDING_FIRST,
@@ -34,7 +34,7 @@ import { useSessionFilters } from "./use-session-filters.ts";
 
 const ROW_PX = 54;
 const CARD_PX = 92;
-const WIDE = "(min-width: 80rem)";
+const WIDE = "(min-width: 64rem)";
 
 interface Props {
   rows: SessionSummary[];
@@ -113,8 +113,13 @@ export function SessionTable({ rows, chosen, selection, select, more, loadMore, 
     <div
       {...tableRole("Sessions", onKeyDown, more ? -1 : rows.length + 1)}
       {...trackFocus}
-      className={cn("panel xl:overflow-x-auto", stale && "opacity-60 transition-opacity delay-300")}
-      style={{ "--columns": gridTemplate(chosen) } as CSSProperties}
+      className={cn("panel lg:overflow-x-auto", stale && "opacity-60 transition-opacity delay-300")}
+      style={
+        {
+          "--columns": gridTemplate(chosen),
+          "--few-columns": gridTemplate(chosen.filter((id) => !WIDE_ONLY.has(id))),
+        } as CSSProperties
+      }
     >
       <SessionTableHead
         table={table}
@@ -136,12 +141,14 @@ export function SessionTable({ rows, chosen, selection, select, more, loadMore, 
               data-session={row.id}
               className={cn(
                 GRID,
-                "absolute inset-x-0 scroll-mt-12 border-t py-1.5 focus-within:bg-track/40 hover:bg-track/40",
-                selected && "bg-accent/10",
+                "absolute inset-x-0 scroll-mt-12 border-t py-1.5",
+                selected
+                  ? "bg-accent/10 focus-within:bg-accent/15 hover:bg-accent/15"
+                  : "focus-within:bg-track/40 hover:bg-track/40",
               )}
               style={{ height: size, transform: `translateY(${start - offset}px)` }}
             >
-              <div {...CELL} className="flex items-center max-xl:row-span-3">
+              <div {...CELL} className="flex items-center max-lg:row-span-3">
                 <CheckBox
                   label={`Select ${titleOf(row.original)}`}
                   checked={selected}
@@ -237,7 +244,7 @@ function SessionTableHead({ table, visible, checked, onCheckAll }: HeadProps) {
     void set({ sort: next, order: next === sort && order === first ? other : first });
   }
   return (
-    <div {...ROWS} className="max-xl:sr-only">
+    <div {...ROWS} className="max-lg:sr-only">
       {table.getHeaderGroups().map((group) => (
         <div key={group.id} {...rowRole(1)} className={cn(GRID, "py-2 text-xs text-faint")}>
           <div {...headRole()} className="flex items-center">
@@ -254,7 +261,11 @@ function SessionTableHead({ table, visible, checked, onCheckAll }: HeadProps) {
                   key={header.id}
                   {...headRole(direction)}
                   title={COLUMN_HINTS[id]}
-                  className={cn(RIGHT.has(id) && "text-right", id === "boundaries" && "pl-5")}
+                  className={cn(
+                    RIGHT.has(id) && "text-right",
+                    id === "boundaries" && "pl-5",
+                    WIDE_ONLY.has(id) && "max-xl:hidden",
+                  )}
                 >
                   <button
                     type="button"
@@ -280,12 +291,12 @@ function SessionTableHead({ table, visible, checked, onCheckAll }: HeadProps) {
 export function SessionTableSkeleton() {
   return (
     <div className="panel" aria-hidden>
-      <div className="h-[33px] max-xl:hidden" />
+      <div className="h-[33px] max-lg:hidden" />
       {Array.from({ length: 12 }, (_, row) => (
         <div
           // biome-ignore lint/suspicious/noArrayIndexKey: placeholders have no other identity
           key={row}
-          className="flex h-[92px] items-center gap-6 border-t px-4 xl:h-[54px]"
+          className="flex h-[92px] items-center gap-6 border-t px-4 lg:h-[54px]"
         >
           <Skeleton className="h-8 w-1/4" />
           <Skeleton className="h-4 flex-1" />

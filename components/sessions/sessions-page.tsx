@@ -58,7 +58,7 @@ function Toolbar() {
   const { filtered, clear } = useClearFilters();
   return (
     <>
-      <div className="mb-2 flex flex-wrap items-center gap-2">
+      <div data-wide className="mb-2 flex flex-wrap items-center gap-2">
         <input
           type="search"
           aria-label="Search sessions"

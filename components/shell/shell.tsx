@@ -140,7 +140,7 @@ export function Shell({ children }: { children: ReactNode }) {
           <main
             id="main"
             tabIndex={-1}
-            className="max-w-[1280px] min-w-0 px-4 pt-4 pb-24 md:px-7 md:pt-5 md:pb-10"
+            className="max-w-[1280px] min-w-0 has-data-wide:max-w-none px-4 pt-4 pb-24 md:px-7 md:pt-5 md:pb-10"
           >
             <Suspense>{children}</Suspense>
           </main>
