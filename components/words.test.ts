@@ -4,9 +4,14 @@ import {
   boundaryLabel,
   boundaryText,
   crossingText,
+  forecastGoal,
   forecastReason,
   forecastText,
+  lastFallText,
   levelText,
+  lineName,
+  lineTitle,
+  recentText,
   rowHint,
   titleOf,
   windowText,
@@ -34,16 +39,50 @@ function boundary(type: string, more: Partial<BoundaryView> = {}): BoundaryView 
 }
 
 test.each([
-  [{ reason: "rising", turns: 4, growth: 2100 }, "4 turns"],
-  [{ reason: "rising", turns: 1, growth: 2100 }, "1 turn"],
-  [{ reason: "rising", turns: 61, growth: 2 }, "60+ turns"],
-  [{ reason: "over", turns: null, growth: null }, "over the line"],
-  [{ reason: "steady", turns: null, growth: 1 }, "steady"],
-  [{ reason: "no_trend", turns: null, growth: null }, "no trend"],
-  [{ reason: "no_line", turns: null, growth: null }, "—"],
-] as const)("forecast %o reads %s", (forecast, words) => {
+  [{ reason: "rising", turns: 4, growth: 2100 }, "4 turns", "to the line"],
+  [{ reason: "rising", turns: 4, minutes: 6.4 }, "4 turns · 6 min", "to the line"],
+  [{ reason: "rising", turns: 1, minutes: 0.4 }, "1 turn · <1 min", "to the line"],
+  [{ reason: "rising", turns: 50, minutes: 150 }, "50 turns · 3 h", "to the line"],
+  [{ reason: "rising", turns: 61, growth: 2, minutes: 9 }, "60+ turns", "to the line"],
+  [{ reason: "over" }, "over the line", ""],
+  [{ reason: "over", end_turns: 12, end_minutes: 20 }, "12 turns · 20 min", "over, to window end"],
+  [{ reason: "steady", growth: 1 }, "steady", ""],
+  [{ reason: "no_trend" }, "no trend", ""],
+  [{ reason: "no_line" }, "—", ""],
+] as const)("forecast %o reads %s %s", (given, words, goal) => {
+  const forecast = {
+    turns: null,
+    growth: null,
+    minutes: null,
+    end_turns: null,
+    end_minutes: null,
+    ...given,
+  };
   expect(forecastText(forecast)).toBe(words);
+  expect(forecastGoal(forecast)).toBe(goal);
   expect(forecastReason(forecast)).not.toBe("");
+});
+
+test.each([
+  ["ceiling", "acknowledged", "The line is the agent's ceiling, at 1,000 tokens. The harness acknowledged"],
+  ["compaction", "default", "The line is where the harness compacts by itself, at 1,000 tokens. No policy"],
+  ["window_end", "default", "The line is the end of the window, at 1,000 tokens. No policy"],
+] as const)("a line of kind %s, %s, is named", (kind, source, words) => {
+  const line = { threshold: "ceiling", tokens: 1_000, kind, source } as const;
+  expect(lineTitle(line)).toContain(words);
+  expect(lineName(line)).not.toBe("");
+});
+
+test("the last fall names its type, and its tokens if they are known", () => {
+  expect(lastFallText({ type: "compacted", at, reclaimed_tokens: 92_000 })).toEqual(["compacted", "−92k"]);
+  expect(lastFallText({ type: "unexplained", at, reclaimed_tokens: null })).toEqual(["unexplained", ""]);
+});
+
+test("a sparkline has a text alternative", () => {
+  expect(recentText({ levels: [12_000, 96_000, 4_000], falls: [{ index: 2, type: "subtick" }] })).toBe(
+    "Last 3 turns: 12k to 4k tokens, sub-tick",
+  );
+  expect(recentText({ levels: [], falls: [] })).toBe("No counted turns");
 });
 
 test.each([

@@ -3,6 +3,8 @@ import type {
   BoundaryView,
   CrossingView,
   FleetAgent,
+  LastFall,
+  RecentLevels,
   SessionSummary,
   ThresholdOrigin,
   WindowSource,
@@ -14,13 +16,19 @@ import { compact, exact, fullTime, NONE, percent, plural } from "./format.ts";
 /** Forecasts beyond this many turns are too uncertain to show. */
 const FORECAST_LIMIT = 60;
 
-export function forecastText({ reason, turns }: AgentView["forecast"]): string {
+/** Turns to the line, or past the line to the end of the window, with the minutes they take. */
+export function forecastText({
+  reason,
+  turns,
+  minutes,
+  end_turns,
+  end_minutes,
+}: AgentView["forecast"]): string {
   switch (reason) {
     case "rising":
-      if (turns === null) return "no trend";
-      return turns > FORECAST_LIMIT ? `${FORECAST_LIMIT}+ turns` : plural(turns, "turn");
+      return turns === null ? "no trend" : turnsText(turns, minutes);
     case "over":
-      return "over the line";
+      return end_turns === null ? "over the line" : turnsText(end_turns, end_minutes);
     case "steady":
       return "steady";
     case "no_trend":
@@ -30,13 +38,32 @@ export function forecastText({ reason, turns }: AgentView["forecast"]): string {
   }
 }
 
-export function forecastReason({ reason, turns, growth }: AgentView["forecast"]): string {
+function turnsText(turns: number, minutes: number | null): string {
+  if (turns > FORECAST_LIMIT) return `${FORECAST_LIMIT}+ turns`;
+  return minutes === null ? plural(turns, "turn") : `${plural(turns, "turn")} · ${minutesText(minutes)}`;
+}
+
+function minutesText(minutes: number): string {
+  if (minutes < 1) return "<1 min";
+  return minutes < 90 ? `${Math.round(minutes)} min` : `${Math.round(minutes / 60)} h`;
+}
+
+/** What the turns of `forecastText` lead to; empty if it names no turns. */
+export function forecastGoal({ reason, turns, end_turns }: AgentView["forecast"]): string {
+  if (reason === "over") return end_turns === null ? "" : "over, to window end";
+  return reason === "rising" && turns !== null ? "to the line" : "";
+}
+
+export function forecastReason(forecast: AgentView["forecast"]): string {
+  const { reason, turns, growth, end_turns } = forecast;
   const pace = growth === null ? "" : ` at a median growth of ${exact(Math.round(growth))} tokens per turn`;
   switch (reason) {
     case "rising":
       return `The agent reaches its line ${turns === null ? "later" : `in ${plural(turns, "turn")}`}${pace}.`;
     case "over":
-      return "The agent is at or over its line.";
+      return `The agent is at or over its line.${
+        end_turns === null ? "" : ` Its window is full in ${plural(end_turns, "turn")}${pace}.`
+      }`;
     case "steady":
       return "At the current growth, the agent needs more than 400 turns to reach its line.";
     case "no_trend":
@@ -44,6 +71,44 @@ export function forecastReason({ reason, turns, growth }: AgentView["forecast"])
     case "no_line":
       return "This agent has no known line, so there is no forecast.";
   }
+}
+
+type KnownLine = NonNullable<AgentView["line"]>;
+
+const LINE_NAMES: Readonly<Record<KnownLine["kind"], string>> = {
+  ceiling: "ceiling",
+  hard: "hard limit",
+  reserve: "reserve",
+  compaction: "compaction",
+  window_end: "window end",
+};
+const LINE_MEANINGS: Readonly<Record<KnownLine["kind"], string>> = {
+  ceiling: "the agent's ceiling",
+  hard: "the agent's hard limit",
+  reserve: "where the agent's reserve begins",
+  compaction: "where the harness compacts by itself",
+  window_end: "the end of the window",
+};
+
+export const lineName = ({ kind }: KnownLine) => LINE_NAMES[kind];
+
+/** The line of an agent in a sentence, with its source. */
+export function lineTitle({ kind, tokens, source }: KnownLine): string {
+  return `The line is ${LINE_MEANINGS[kind]}, at ${exact(tokens)} tokens. ${lineSourceTitle(source)}`;
+}
+
+/** `compacted`, and `−92k` if the tokens are known. */
+export function lastFallText({ type, reclaimed_tokens: tokens }: LastFall): [name: string, tokens: string] {
+  return [boundaryName(type), tokens === null || tokens === 0 ? "" : compact(-tokens)];
+}
+
+/** Text alternative of a sparkline. */
+export function recentText({ levels, falls }: RecentLevels): string {
+  const first = levels[0];
+  const last = levels.at(-1);
+  if (first === undefined || last === undefined) return "No counted turns";
+  const marks = falls.length === 0 ? "no falls" : falls.map(({ type }) => boundaryName(type)).join(", ");
+  return `Last ${plural(levels.length, "turn")}: ${compact(first)} to ${compact(last)} tokens, ${marks}`;
 }
 
 const SOURCES: Readonly<Record<WindowSource, string>> = {
@@ -105,6 +170,14 @@ export function lineSourceText(source: ThresholdOrigin, generation = 0): string 
   if (generation > 0 && source === "policy") return `policy ${generation}, not acknowledged`;
   return LINE_SOURCES[source][0];
 }
+const LINE_SOURCE_NAMES: Readonly<Record<KnownLine["source"], string>> = {
+  acknowledged: "acknowledged",
+  reported: "reported",
+  policy: "policy",
+  default: "default",
+};
+export const lineSourceName = ({ source }: KnownLine) => LINE_SOURCE_NAMES[source];
+
 /** The same in a sentence. */
 export const lineSourceTitle = (source: ThresholdOrigin) => LINE_SOURCES[source][1];
 
@@ -113,12 +186,13 @@ export function levelText(agent: AgentView): string {
   const level =
     agent.context_tokens === null ? "Tokens not counted" : `${exact(agent.context_tokens)} tokens`;
   const line =
-    agent.line === null ? "no known line" : `line (${agent.line.threshold}) at ${exact(agent.line.tokens)}`;
+    agent.line === null ? "no known line" : `line (${lineName(agent.line)}) at ${exact(agent.line.tokens)}`;
   const others = agent.thresholds
     .filter(({ name }) => name !== agent.line?.threshold)
     .map(({ name, tokens }) => `${name} at ${exact(tokens)}`);
   const peak = agent.peak === null ? [] : [`peak ${exact(agent.peak.tokens)}`];
-  return [level, line, ...others, ...peak].join(", ");
+  const end = agent.window_tokens === null ? [] : [`window of ${exact(agent.window_tokens)}`];
+  return [level, line, ...others, ...peak, ...end].join(", ");
 }
 
 const BOUNDARY_NAMES: Readonly<Record<string, string>> = {

@@ -1,28 +1,34 @@
 import type { AgentView } from "@plimsoll/protocol";
 import { ChevronRight, ChevronsRight } from "lucide-react";
-import { exact, loadPercent } from "../format.ts";
+import { exact, loadPercent, percent } from "../format.ts";
 import { cn } from "../ui/cn.ts";
 import { levelText } from "../words.ts";
 import { type LevelState, levelBarLayout, type ThresholdMark } from "./level.ts";
 
 const FILLS: Readonly<Record<LevelState, string>> = {
   unknown: "hatched",
+  suspect: "hatched",
   under: "bg-water",
   warning: "bg-warn",
-  over: "bg-hard",
+  over: "bg-line",
+  danger: "bg-hard",
 };
 
+const DASHED = "border-l-[1.5px] border-dashed";
 const STROKES: Readonly<Record<ThresholdMark["name"], string>> = {
-  warning: "border-l-[1.5px] border-dashed border-warn",
+  warning: `${DASHED} border-warn`,
   ceiling: "border-l-2 border-line",
-  soft: "border-l-[1.5px] border-dashed border-soft",
-  hard: "border-l-2 border-hard",
-  reserve: "border-l-2 border-hard",
+  soft: `${DASHED} border-soft`,
+  hard: "border-l-2 border-line",
+  reserve: "border-l-2 border-line",
 };
 
 const at = (share: number) => `${(share * 100).toFixed(3)}%`;
 
-/** Context tokens against the agent's thresholds. A level beyond the end of the bar shows its load as a number. */
+/**
+ * Context tokens in the agent's window, with its thresholds, its peak and the end of the window. A level beyond the end shows
+ * its share of the window as a number.
+ */
 export function LevelBar({ agent, small = false }: { agent: AgentView; small?: boolean }) {
   const bar = levelBarLayout(agent);
   const confirmed = agent.after_boundary?.tokens ?? null;
@@ -49,6 +55,15 @@ export function LevelBar({ agent, small = false }: { agent: AgentView; small?: b
           style={{ transform: `translateX(${at(bar.fill - 1)})` }}
         />
       </div>
+      {bar.scale === "window" && (
+        <span
+          data-testid="window-end"
+          className={cn(
+            "absolute right-0 border-l-2 border-muted",
+            small ? "inset-y-[2px]" : "inset-y-[7px]",
+          )}
+        />
+      )}
       {bar.peak !== null && bar.peak > 1 && !bar.overflow && (
         <ChevronRight
           aria-hidden
@@ -73,23 +88,28 @@ export function LevelBar({ agent, small = false }: { agent: AgentView; small?: b
           style={{ left: at(mark.at) }}
         >
           {!small && mark.showLabel && (
-            <span className="absolute -top-[7px] left-1 text-[10px] leading-none whitespace-nowrap text-faint">
+            <span
+              className={cn(
+                "absolute -top-[7px] text-[10px] leading-none whitespace-nowrap text-faint",
+                mark.labelSide === "left" ? "right-1.5" : "left-1",
+              )}
+            >
               {mark.label}
             </span>
           )}
         </span>
       ))}
-      {bar.overflow && agent.load !== null && (
+      {bar.overflow && (
         <span
           className={cn(
-            "absolute right-0 inline-flex items-center bg-panel pl-1 text-hard",
+            "absolute right-0 inline-flex items-center bg-panel pl-1 text-warn-ink",
             small
               ? "inset-y-0 text-[10px] in-aria-pressed:bg-track"
               : "inset-y-[6px] text-[11px] font-semibold",
           )}
           title={`${exact(agent.context_tokens ?? 0)} tokens, beyond the end of the bar`}
         >
-          {!small && loadPercent(agent.load)}
+          {!small && (agent.utilization === null ? loadPercent(agent.load ?? 0) : percent(agent.utilization))}
           <ChevronsRight aria-hidden className="size-3.5" />
         </span>
       )}

@@ -2,12 +2,21 @@ import type { AgentView, AppliedThreshold } from "@plimsoll/protocol";
 import { thresholdLabel } from "./threshold-label.ts";
 import { textWidth, visibleLabels } from "./visible-labels.ts";
 
-/** Position of the line on every bar, so that agents with different windows compare at a glance. */
+/** Position of the line on the bar of an agent whose window size is unknown. */
 export const LINE_AT = 0.8;
 /** Minimum width of a bar in px. Labels that fit there always fit. */
 const MIN_WIDTH_PX = 230;
+/** Beyond this share of the bar, a label stands left of its mark. */
+const LABEL_LEFT_FROM = 0.85;
+/** An agent over its line with so few turns to the end of its window is in danger. */
+const DANGER_TURNS = 10;
+const DANGER_UTILIZATION = 0.95;
 
-export type LevelState = "unknown" | "under" | "warning" | "over";
+/**
+ * `suspect`: the level exceeds the window size, which is then wrong. `over`: past the line, with room left. `danger`: about
+ * to overflow.
+ */
+export type LevelState = "unknown" | "suspect" | "under" | "warning" | "over" | "danger";
 
 export interface ThresholdMark {
   name: AppliedThreshold["name"];
@@ -17,6 +26,7 @@ export interface ThresholdMark {
   at: number;
   isLine: boolean;
   showLabel: boolean;
+  labelSide: "left" | "right";
 }
 
 export interface LevelBarLayout {
@@ -28,55 +38,61 @@ export interface LevelBarLayout {
   marks: ThresholdMark[];
   /** True if the level is beyond the end of the bar. */
   overflow: boolean;
-  /** False without a known line: the bar then compares the level with its own peak. */
-  scaled: boolean;
+  /** What the full width of the bar is. */
+  scale: "window" | "line" | "peak";
 }
 
-export type Levelled = Pick<AgentView, "context_tokens" | "peak" | "thresholds" | "line" | "load">;
+export type Levelled = Pick<
+  AgentView,
+  "context_tokens" | "window_tokens" | "peak" | "thresholds" | "line" | "load" | "forecast"
+>;
 
+/** The bar is the whole window. If its size is unknown, the line is at 80% of the bar, or the peak if there is no line. */
 export function levelBarLayout(agent: Levelled): LevelBarLayout {
   const level = agent.context_tokens ?? 0;
   const peak = agent.peak?.tokens ?? null;
-  if (agent.line === null) {
-    const top = Math.max(level, peak ?? 0) / LINE_AT;
-    return {
-      state: "unknown",
-      fill: top > 0 ? level / top : 0,
-      peak: peak !== null && top > 0 ? peak / top : null,
-      marks: [],
-      overflow: false,
-      scaled: false,
-    };
-  }
-  const top = agent.line.tokens / LINE_AT;
+  const scale = agent.window_tokens !== null ? "window" : agent.line !== null ? "line" : "peak";
+  const top =
+    agent.window_tokens ?? (agent.line === null ? Math.max(level, peak ?? 0) : agent.line.tokens) / LINE_AT;
   return {
     state: levelState(agent),
-    fill: Math.min(1, level / top),
-    peak: peak === null ? null : peak / top,
-    marks: thresholdMarks(agent, agent.line.threshold, top),
+    fill: top > 0 ? Math.min(1, level / top) : 0,
+    peak: peak !== null && top > 0 ? peak / top : null,
+    marks: top > 0 ? thresholdMarks(agent, top) : [],
     overflow: level > top,
-    scaled: true,
+    scale,
   };
 }
 
 export function levelState(agent: Levelled): LevelState {
-  if (agent.context_tokens === null || agent.line === null) return "unknown";
-  if (agent.context_tokens >= agent.line.tokens) return "over";
-  const first = agent.thresholds.filter(({ tokens }) => tokens > 0 && tokens < agent.line!.tokens);
-  return first.some(({ tokens }) => agent.context_tokens! >= tokens) ? "warning" : "under";
+  const { context_tokens: level, window_tokens: window, line, thresholds } = agent;
+  if (level === null) return "unknown";
+  if (window !== null && level > window) return "suspect";
+  if (line === null) return "unknown";
+  if (level >= line.tokens) return isInDanger(agent) ? "danger" : "over";
+  const first = thresholds.filter(({ tokens }) => tokens > 0 && tokens < line.tokens);
+  return first.some(({ tokens }) => level >= tokens) ? "warning" : "under";
 }
 
-function thresholdMarks(agent: Levelled, line: AppliedThreshold["name"], top: number): ThresholdMark[] {
+/** Of an agent at or over its line. */
+function isInDanger({ context_tokens: level, window_tokens: window, forecast }: Levelled): boolean {
+  if (window !== null && level !== null && level >= window * DANGER_UTILIZATION) return true;
+  return forecast.end_turns !== null && forecast.end_turns <= DANGER_TURNS;
+}
+
+function thresholdMarks(agent: Levelled, top: number): ThresholdMark[] {
   // Thresholds beyond the bar are left out; the text alternative still lists them.
   const within = agent.thresholds
     .filter(({ tokens }) => tokens <= top)
     .map((threshold) => ({ ...threshold, label: thresholdLabel(threshold) }));
+  const line = agent.line?.threshold;
+  const sideOf = (tokens: number) => (tokens / top > LABEL_LEFT_FROM ? "left" : "right");
   const shown = visibleLabels(
-    within.map(({ name, label, tokens }) => ({
-      at: (tokens / top) * MIN_WIDTH_PX + textWidth(label) / 2,
-      size: textWidth(label),
-      rank: name === line ? 1 : 0,
-    })),
+    within.map(({ name, label, tokens }) => {
+      const size = textWidth(label);
+      const toCenter = sideOf(tokens) === "left" ? -size / 2 : size / 2;
+      return { at: (tokens / top) * MIN_WIDTH_PX + toCenter, size, rank: name === line ? 1 : 0 };
+    }),
   );
   return within.map(({ name, label, tokens }, index) => ({
     name,
@@ -85,5 +101,8 @@ function thresholdMarks(agent: Levelled, line: AppliedThreshold["name"], top: nu
     at: tokens / top,
     isLine: name === line,
     showLabel: shown[index]!,
+    labelSide: sideOf(tokens),
   }));
 }
+
+export const isPastLine = (state: LevelState) => state === "over" || state === "danger";

@@ -45,8 +45,16 @@ export function FleetPage() {
       ) : (
         <>
           <KeyNumbers />
-          <Agents />
-          <History />
+          {/* On a very wide screen the charts stand beside the agents. */}
+          <div
+            data-wide
+            className="grid items-start gap-4 min-[1900px]:grid-cols-[minmax(0,1.5fr)_minmax(0,1fr)]"
+          >
+            <div className="min-w-0">
+              <Agents />
+            </div>
+            <History />
+          </div>
         </>
       )}
     </>
@@ -100,7 +108,7 @@ function History() {
     void refetchP95();
   }, [refetchPeak, refetchP95]);
   return (
-    <div className="mt-4 grid gap-4 xl:grid-cols-[1.6fr_1fr]">
+    <div className="grid min-w-0 gap-4 min-[1280px]:max-[1900px]:grid-cols-[minmax(0,1.6fr)_minmax(0,1fr)]">
       <UtilizationPanel
         peak={peak.data}
         p95={p95.data}

@@ -1,13 +1,14 @@
 "use client";
 
 import type { AlertView, FleetAgent, FleetView } from "@plimsoll/protocol";
-import { ChevronDown, ChevronUp, CircleHelp, TriangleAlert } from "lucide-react";
-import { type FocusEvent, memo, type ReactNode, useEffect, useRef, useState } from "react";
+import { ChevronDown, ChevronUp, CircleHelp, OctagonAlert, TriangleAlert } from "lucide-react";
+import { type FocusEvent, memo, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { AlertBell } from "../alerts/alert-bell.tsx";
 import { useFiringAgents } from "../alerts/use-firing.ts";
+import { BoundaryGlyph } from "../charts/boundary-glyph.tsx";
 import { type LevelState, levelState } from "../charts/level.ts";
 import { LevelBar } from "../charts/level-bar.tsx";
-import { Ago, useZone } from "../clock.tsx";
+import { Ago, useMinute, useZone } from "../clock.tsx";
 import { compact, exact, loadPercent, NONE, plural } from "../format.ts";
 import { GLOSSARY } from "../glossary.ts";
 import { adjustHref } from "../policy/scope-key.ts";
@@ -17,17 +18,39 @@ import { cn } from "../ui/cn.ts";
 import { moveBetweenRows } from "../ui/row-keys.ts";
 import { Skeleton } from "../ui/states.tsx";
 import { CELL, headRole, rowRole, tableRole } from "../ui/table-roles.ts";
+import { Hint } from "../ui/tooltip.tsx";
 import { useAllAgents } from "../url.ts";
-import { forecastReason, forecastText, rowHint, sourceText, titleOf, windowText } from "../words.ts";
-import { COLLAPSE_ABOVE, COLLAPSED_ROWS, visibleAgents } from "./visible-agents.ts";
+import {
+  forecastGoal,
+  forecastReason,
+  forecastText,
+  lastFallText,
+  lineName,
+  lineSourceName,
+  lineTitle,
+  rowHint,
+  sourceText,
+  titleOf,
+  windowText,
+} from "../words.ts";
+import { isSilent, sortFleet } from "./fleet-order.ts";
+import { LevelSparkline } from "./level-sparkline.tsx";
+import { useIsWide } from "./use-is-wide.ts";
+import { COLLAPSED_ROWS, COLLAPSED_ROWS_WIDE, visibleAgents } from "./visible-agents.ts";
 
-const GRID =
-  "grid gap-x-[18px] gap-y-1 px-4 grid-cols-[minmax(0,1fr)_auto] lg:grid-cols-[minmax(190px,1.7fr)_minmax(230px,2.4fr)_76px_154px_92px_80px] lg:items-center";
+// The panel is the container: three layouts by its width, one row of columns from 1150 px on.
+const GRID = cn(
+  "grid gap-x-[18px] gap-y-1 px-4 grid-cols-[minmax(0,1fr)_auto]",
+  "@min-[600px]:grid-cols-[minmax(0,1fr)_132px_104px_120px]",
+  "@min-[1150px]:grid-cols-[minmax(180px,1.3fr)_minmax(230px,2fr)_180px_130px_100px_120px_60px] @min-[1150px]:items-center",
+);
 
 const STATE_WORDS: Readonly<Record<LevelState, string>> = {
+  danger: "over its line and about to overflow",
   over: "over its line",
   warning: "over a threshold",
   under: "below all thresholds",
+  suspect: "above the window size, which is probably wrong",
   unknown: "no known line",
 };
 
@@ -38,7 +61,11 @@ export function FleetRows({ view: { agents, more } }: { view: FleetView }) {
   const [all, setAll] = useAllAgents();
   const alerts = useFiringAgents();
   const [focused, setFocused] = useState<string | null>(null);
-  const { shown, hidden, hiddenOver } = visibleAgents(agents, all, focused);
+  // An agent falls silent without an event, so the order also depends on the minute.
+  const minute = useMinute();
+  const sorted = useMemo(() => sortFleet(agents, minute), [agents, minute]);
+  const few = useIsWide() ? COLLAPSED_ROWS_WIDE : COLLAPSED_ROWS;
+  const { collapsible, shown, hidden, hiddenOver } = visibleAgents(sorted, all, focused, few);
   const rows = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
   const toggled = useRef(false);
@@ -47,10 +74,10 @@ export function FleetRows({ view: { agents, more } }: { view: FleetView }) {
     toggled.current = false;
     // The button has moved away, so move the focus to the first new row.
     if (all) {
-      const next = rows.current?.querySelectorAll<HTMLElement>("[data-row-link]")[COLLAPSED_ROWS];
+      const next = rows.current?.querySelectorAll<HTMLElement>("[data-row-link]")[few];
       next?.focus({ preventScroll: true });
     } else button.current?.scrollIntoView({ block: "nearest" });
-  }, [all]);
+  }, [all, few]);
   const trackFocus = {
     onFocus: ({ target }: FocusEvent<HTMLElement>) =>
       setFocused(target.closest<HTMLElement>("[data-agent]")?.dataset.agent ?? null),
@@ -58,14 +85,14 @@ export function FleetRows({ view: { agents, more } }: { view: FleetView }) {
   };
 
   return (
-    <div className="panel">
+    <div className="panel @container min-w-0">
       <div ref={rows} id={ROWS_ID} {...ROLE} {...trackFocus}>
         <FleetTableHead />
         {shown.map((agent) => (
-          <Row key={agent.id} agent={agent} alerts={alerts.get(agent.id)} />
+          <Row key={agent.id} agent={agent} alerts={alerts.get(agent.id)} silent={isSilent(agent, minute)} />
         ))}
       </div>
-      {agents.length > COLLAPSE_ABOVE && (
+      {collapsible && (
         <div className="flex flex-wrap items-center gap-x-3 gap-y-1 border-t px-4 py-2 text-[13px] text-muted">
           <Button
             size="small"
@@ -79,7 +106,7 @@ export function FleetRows({ view: { agents, more } }: { view: FleetView }) {
           >
             {all ? (
               <>
-                <ChevronUp aria-hidden /> Show top {COLLAPSED_ROWS}
+                <ChevronUp aria-hidden /> Show top {few}
               </>
             ) : (
               <>
@@ -108,24 +135,30 @@ export function FleetRows({ view: { agents, more } }: { view: FleetView }) {
 }
 
 function FleetTableHead() {
-  const cell = "lg:text-right";
+  const cell = "@min-[1150px]:text-right";
   return (
-    <div {...rowRole()} className={cn(GRID, "py-2.5 text-xs text-faint max-lg:sr-only")}>
+    <div {...rowRole()} className={cn(GRID, "py-2.5 text-xs text-faint @max-[1150px]:sr-only")}>
       <span {...headRole()}>Agent</span>
-      <span
-        {...headRole()}
-        title="Context tokens against the agent's own thresholds, with its line at 80% of the bar."
-      >
-        Level
+      <span {...headRole()}>
+        <Explained text="The full width is the context window: its level, its peak and the agent's own lines.">
+          Window
+        </Explained>
       </span>
-      <span {...headRole()} className={cell} title={GLOSSARY.load}>
-        Load
+      <span {...headRole()}>
+        <Explained text={`The levels of the last 30 turns, with a mark at each fall. ${GLOSSARY.boundary}`}>
+          Last 30 turns
+        </Explained>
       </span>
-      <span {...headRole()} className={cell} title={GLOSSARY.window}>
-        Window
+      <span {...headRole()} className={cell}>
+        <Explained text={`${GLOSSARY.load} ${GLOSSARY.line}`}>Load</Explained>
       </span>
-      <span {...headRole()} className={cell} title={GLOSSARY.line}>
-        To the line
+      <span {...headRole()} className={cell}>
+        <Explained text="The context tokens of the latest turn, and their share of the window.">
+          Tokens
+        </Explained>
+      </span>
+      <span {...headRole()} className={cell}>
+        <Explained text={`Turns and minutes at the present pace. ${GLOSSARY.line}`}>To the line</Explained>
       </span>
       <span {...headRole()} className={cell}>
         Last turn
@@ -134,7 +167,13 @@ function FleetTableHead() {
   );
 }
 
-const Row = memo(function Row({ agent, alerts }: { agent: FleetAgent; alerts: AlertView[] | undefined }) {
+interface RowProps {
+  agent: FleetAgent;
+  alerts: AlertView[] | undefined;
+  silent: boolean;
+}
+
+const Row = memo(function Row({ agent, alerts, silent }: RowProps) {
   const state = levelState(agent);
   const title = titleOf(agent);
   const sub = agent.name === "main" ? null : agent.name;
@@ -144,18 +183,22 @@ const Row = memo(function Row({ agent, alerts }: { agent: FleetAgent; alerts: Al
       {...rowRole()}
       data-testid="fleet-row"
       data-state={state}
+      data-silent={silent || undefined}
       data-agent={agent.id}
       className={cn(
         GRID,
-        "fleet-row relative border-t py-2 max-lg:nth-2:border-t-0 hover:bg-track/40 focus-within:bg-track/40",
+        "fleet-row relative border-t py-2 @max-[1150px]:nth-2:border-t-0 hover:bg-track/40 focus-within:bg-track/40",
       )}
     >
-      <div {...CELL} className="min-w-0 max-lg:col-start-1">
+      <div {...CELL} className="min-w-0 @max-[600px]:col-start-1">
         <Link
           href={`/sessions/${agent.session_id}?agent=${agent.id}`}
           data-row-link
           title={rowHint([title, sub, agent.harness, agent.place, agent.model], agent, zone)}
-          className="flex gap-x-1.5 font-medium after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent"
+          className={cn(
+            "flex gap-x-1.5 font-medium after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent",
+            silent && "text-muted",
+          )}
         >
           <span className="truncate">{title}</span>
           {sub !== null && <span className="max-w-[60%] shrink-0 truncate text-muted">› {sub}</span>}
@@ -163,33 +206,97 @@ const Row = memo(function Row({ agent, alerts }: { agent: FleetAgent; alerts: Al
         </Link>
         <Origin agent={agent} />
       </div>
-      <div {...CELL} className="max-lg:order-last max-lg:col-span-2">
+      <div
+        {...CELL}
+        className={cn("self-center @max-[1150px]:order-last @max-[600px]:col-span-full", silent && DIMMED)}
+      >
         <LevelBar agent={agent} />
-      </div>
-      <div {...CELL} className="text-right font-semibold max-lg:row-start-1 max-lg:col-start-2">
-        <Load agent={agent} state={state} />
-      </div>
-      <div {...CELL} className="min-w-0 max-lg:col-start-1 max-lg:row-start-2 lg:text-right">
-        <Window agent={agent} />
       </div>
       <div
         {...CELL}
-        className="text-right max-lg:col-start-2 max-lg:row-start-2"
+        className={cn(
+          "min-w-0 @max-[1150px]:order-last @max-[600px]:col-span-full @min-[600px]:@max-[1150px]:col-span-2",
+          "@max-[600px]:flex @max-[600px]:items-center @max-[600px]:gap-x-3",
+          silent && DIMMED,
+        )}
+      >
+        <LevelSparkline agent={agent} />
+        <LastFallNote agent={agent} />
+      </div>
+      <div
+        {...CELL}
+        className="min-w-0 text-right font-semibold @max-[600px]:col-start-2 @max-[600px]:row-start-1"
+      >
+        <Load agent={agent} state={state} silent={silent} />
+      </div>
+      <div
+        {...CELL}
+        className="min-w-0 @max-[600px]:col-start-1 @max-[600px]:row-start-2 @min-[600px]:text-right"
+      >
+        <Tokens agent={agent} silent={silent} />
+      </div>
+      <div
+        {...CELL}
+        className="min-w-0 text-right @max-[600px]:col-start-2 @max-[600px]:row-start-2"
         title={forecastReason(agent.forecast)}
       >
-        <span className={agent.forecast.reason === "over" ? "text-hard" : ""}>
+        <span
+          className={cn(
+            "whitespace-nowrap",
+            silent && "text-muted",
+            state === "danger" && !silent && "text-hard",
+          )}
+        >
           {forecastText(agent.forecast)}
         </span>
-        <span className="block text-xs text-muted lg:hidden">
-          <Ago at={agent.last_at} />
+        <span className="block truncate text-xs text-faint @max-[600px]:hidden">
+          {forecastGoal(agent.forecast)}
+        </span>
+        <span className="block text-xs text-muted @min-[600px]:hidden">
+          <Ago at={agent.active_at} />
         </span>
       </div>
-      <div {...CELL} className="text-right text-muted max-lg:hidden">
-        <Ago at={agent.last_at} />
+      <div
+        {...CELL}
+        className="text-right text-muted @max-[600px]:hidden @min-[600px]:@max-[1150px]:order-last @min-[600px]:@max-[1150px]:self-end @min-[600px]:@max-[1150px]:text-xs"
+      >
+        {silent && <span className="@min-[1150px]:sr-only">silent, </span>}
+        <Ago at={agent.active_at} />
+        <WrongClock agent={agent} />
       </div>
     </div>
   );
 });
+
+const DIMMED = "opacity-45";
+
+/** "compacted 4 min ago, −92k" */
+function LastFallNote({ agent: { last_fall: fall } }: { agent: FleetAgent }) {
+  if (fall === null) return <span className="block truncate text-xs text-faint">no falls</span>;
+  const [name, tokens] = lastFallText(fall);
+  return (
+    <span className="flex items-center gap-x-1 text-xs whitespace-nowrap text-muted" data-testid="last-fall">
+      <BoundaryGlyph type={fall.type} className="size-2.5 shrink-0" />
+      <span className="min-w-0 truncate">
+        {name} <Ago at={fall.at} />
+        {tokens !== "" && `, ${tokens}`}
+      </span>
+    </span>
+  );
+}
+
+/** Differences between clocks below this are not worth a note. */
+const CLOCK_NOTE_MS = 5 * 60_000;
+
+function WrongClock({ agent: { active_at, last_at } }: { agent: FleetAgent }) {
+  const ahead = Date.parse(last_at) - Date.parse(active_at);
+  if (Math.abs(ahead) < CLOCK_NOTE_MS) return null;
+  return (
+    <Note title="The events of this harness have times that differ from the server's clock. Set the clock of its machine.">
+      clock {ahead > 0 ? "ahead" : "behind"}
+    </Note>
+  );
+}
 
 /** Harness, place and model. Long names are truncated; the tooltip of the row shows them in full. */
 function Origin({ agent: { harness, place, model } }: { agent: FleetAgent }) {
@@ -202,39 +309,50 @@ function Origin({ agent: { harness, place, model } }: { agent: FleetAgent }) {
   );
 }
 
-function Load({ agent, state }: { agent: FleetAgent; state: LevelState }) {
-  if (agent.load === null) return <span title="This agent has no known line">{NONE}</span>;
+function Load({ agent, state, silent }: { agent: FleetAgent; state: LevelState; silent: boolean }) {
+  if (agent.load === null || agent.line === null)
+    return <span title="This agent has no known line">{NONE}</span>;
+  const colour = silent || state === "suspect" ? "text-muted" : LOAD_COLOURS[state];
   return (
-    <span
-      data-testid="load"
-      className={cn(
-        "inline-flex items-center justify-end gap-1",
-        state === "over" && "text-hard",
-        state === "warning" && "text-warn-ink",
-      )}
-    >
-      {state === "over" && <TriangleAlert aria-hidden className="size-3.5" />}
-      {/* Not among the tab stops of a long table: the page of the session has the same link. */}
-      <Link
-        href={adjustHref(agent.harness)}
-        tabIndex={-1}
-        title="Adjust this line"
-        className="relative z-10 underline-offset-2 hover:underline"
+    <>
+      <span data-testid="load" className={cn("inline-flex items-center justify-end gap-1", colour)}>
+        {!silent && state === "danger" && <OctagonAlert aria-hidden className="size-3.5" />}
+        {!silent && state === "over" && <TriangleAlert aria-hidden className="size-3.5" />}
+        {/* Not among the tab stops of a long table: the page of the session has the same link. */}
+        <Link
+          href={adjustHref(agent.harness)}
+          tabIndex={-1}
+          title="Adjust this line"
+          className="relative z-10 underline-offset-2 hover:underline"
+        >
+          {loadPercent(agent.load)}
+        </Link>
+        <span className="sr-only">, {STATE_WORDS[state]}</span>
+      </span>
+      <span
+        data-testid="line"
+        title={lineTitle(agent.line)}
+        className="block truncate text-xs font-normal text-faint"
       >
-        {loadPercent(agent.load)}
-      </Link>
-      <span className="sr-only">, {STATE_WORDS[state]}</span>
-    </span>
+        {lineName(agent.line)} · {lineSourceName(agent.line)}
+      </span>
+    </>
   );
 }
 
-function Window({ agent }: { agent: FleetAgent }) {
+const LOAD_COLOURS: Readonly<Partial<Record<LevelState, string>>> = {
+  danger: "text-hard",
+  over: "text-line",
+  warning: "text-warn-ink",
+};
+
+function Tokens({ agent, silent }: { agent: FleetAgent; silent: boolean }) {
   const after = agent.after_boundary;
   return (
     <>
       <span
         data-testid="context-tokens"
-        className="font-semibold"
+        className={cn("font-semibold", silent && "text-muted")}
         title={agent.context_tokens === null ? undefined : `${exact(agent.context_tokens)} tokens`}
       >
         {agent.context_tokens === null ? "not counted" : compact(agent.context_tokens)}
@@ -254,7 +372,8 @@ function Window({ agent }: { agent: FleetAgent }) {
           className="block truncate text-xs text-faint"
           title={`${exact(agent.window_tokens)} tokens, ${sourceText(agent.window_source)}`}
         >
-          {windowText(agent)} · {agent.window_source}
+          {windowText(agent)}
+          {agent.window_source !== "reported" && ` · ${agent.window_source}`}
         </span>
       )}
       {agent.window_suspect && (
@@ -278,7 +397,7 @@ function Window({ agent }: { agent: FleetAgent }) {
 
 function Note({ title, children }: { title: string; children: ReactNode }) {
   return (
-    <span title={title} className="flex items-center gap-1 text-xs text-warn-ink lg:justify-end">
+    <span title={title} className="flex items-center gap-1 text-xs text-warn-ink @min-[600px]:justify-end">
       {children}
     </span>
   );
@@ -287,19 +406,37 @@ function Note({ title, children }: { title: string; children: ReactNode }) {
 /** Same height as the loaded rows, so that the page does not shift. */
 export function FleetRowsSkeleton() {
   return (
-    <div className="panel" aria-hidden>
+    <div className="panel @container min-w-0" aria-hidden>
       <FleetTableHead />
       {Array.from({ length: COLLAPSED_ROWS }, (_, row) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: placeholders have no other identity
-        <div key={row} className={cn(GRID, "fleet-row h-[127.5px] border-t py-2 lg:h-[53.5px]")}>
+        <div
+          // biome-ignore lint/suspicious/noArrayIndexKey: placeholders have no other identity
+          key={row}
+          className={cn(
+            GRID,
+            "fleet-row h-[157.5px] border-t py-2 @min-[600px]:h-[105px] @min-[1150px]:h-[59px]",
+          )}
+        >
           <Skeleton className="h-8 w-4/5" />
-          <Skeleton className="h-2 max-lg:order-last max-lg:col-span-2" />
-          <Skeleton className="h-4 w-10 justify-self-end" />
-          <Skeleton className="h-8 w-24 lg:justify-self-end" />
-          <Skeleton className="h-4 w-14 justify-self-end" />
-          <Skeleton className="h-4 w-14 justify-self-end max-lg:hidden" />
+          <Skeleton className="h-2 @max-[1150px]:hidden" />
+          <Skeleton className="h-8 @max-[600px]:hidden" />
+          <Skeleton className="h-8 w-16 justify-self-end" />
+          <Skeleton className="h-8 w-20 justify-self-end @max-[600px]:hidden" />
+          <Skeleton className="h-8 w-16 justify-self-end @max-[600px]:hidden" />
+          <Skeleton className="h-4 w-12 justify-self-end @max-[1150px]:hidden" />
         </div>
       ))}
     </div>
+  );
+}
+
+/** A word with an explanation on hover and focus. */
+function Explained({ text, children }: { text: string; children: ReactNode }) {
+  return (
+    <Hint text={text}>
+      <button type="button" className="cursor-help underline decoration-dotted underline-offset-3">
+        {children}
+      </button>
+    </Hint>
   );
 }

@@ -1,6 +1,6 @@
 import type { FleetAgent } from "@plimsoll/protocol";
 import { expect, test } from "vitest";
-import { COLLAPSE_ABOVE, COLLAPSED_ROWS, visibleAgents } from "./visible-agents.ts";
+import { COLLAPSED_ROWS, COLLAPSED_ROWS_WIDE, visibleAgents } from "./visible-agents.ts";
 
 /** Agents with these loads and a line at 100 tokens. */
 const agents = (...loads: number[]) =>
@@ -9,15 +9,17 @@ const agents = (...loads: number[]) =>
       ({
         id: `agent-${index}`,
         context_tokens: load * 100,
+        window_tokens: 1_000,
         line: { threshold: "ceiling", tokens: 100 },
+        forecast: { end_turns: null },
         thresholds: [],
       }) as unknown as FleetAgent,
   );
 const many = (count: number, load = 0.5) => agents(...Array.from({ length: count }, () => load));
 
 test("a small fleet is shown in full", () => {
-  const { shown, hidden } = visibleAgents(many(COLLAPSE_ABOVE), false, null);
-  expect([shown.length, hidden]).toEqual([COLLAPSE_ABOVE, 0]);
+  const { shown, hidden } = visibleAgents(many(COLLAPSED_ROWS + 2), false, null);
+  expect([shown.length, hidden]).toEqual([COLLAPSED_ROWS + 2, 0]);
 });
 
 test("a large fleet shows the highest loads and counts the rest", () => {
@@ -29,11 +31,21 @@ test("a large fleet shows the highest loads and counts the rest", () => {
 
 test("all agents are shown on request", () => {
   const fleet = many(60);
-  expect(visibleAgents(fleet, true, null)).toEqual({ shown: fleet, hidden: 0, hiddenOver: 0 });
+  expect(visibleAgents(fleet, true, null)).toEqual({
+    collapsible: true,
+    shown: fleet,
+    hidden: 0,
+    hiddenOver: 0,
+  });
 });
 
 test("the focused agent stays visible, sorted by load", () => {
   const { shown, hidden } = visibleAgents(many(30), false, "agent-20");
   expect(shown.map(({ id }) => id).slice(-2)).toEqual([`agent-${COLLAPSED_ROWS - 1}`, "agent-20"]);
   expect(hidden).toBe(30 - COLLAPSED_ROWS - 1);
+});
+
+test("a wide screen shows more of a large fleet", () => {
+  const { shown, hidden } = visibleAgents(many(30), false, null, COLLAPSED_ROWS_WIDE);
+  expect([shown.length, hidden]).toEqual([COLLAPSED_ROWS_WIDE, 30 - COLLAPSED_ROWS_WIDE]);
 });

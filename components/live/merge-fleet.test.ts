@@ -2,10 +2,15 @@ import type { FleetAgent, FleetPart, FleetView } from "@plimsoll/protocol";
 import { describe, expect, it } from "vitest";
 import { mergeFleetPart, namedSessions } from "./merge-fleet.ts";
 
+const NOW = "2026-11-24T09:00:00Z";
 const agent = (id: string, load: number | null, session = id) =>
-  ({ id, session_id: session, load }) as FleetAgent;
-const view = (agents: FleetAgent[], more = 0): FleetView => ({ generated_at: "before", agents, more });
-const part = (agents: FleetAgent[], live: number): FleetPart => ({ generated_at: "now", agents, live });
+  ({ id, session_id: session, load, active_at: NOW }) as FleetAgent;
+const view = (agents: FleetAgent[], more = 0): FleetView => ({
+  generated_at: "2026-11-24T08:59:00Z",
+  agents,
+  more,
+});
+const part = (agents: FleetAgent[], live: number): FleetPart => ({ generated_at: NOW, agents, live });
 const ids = (merged: FleetView | null) => merged?.agents.map(({ id }) => id);
 
 describe("namedSessions", () => {
@@ -27,7 +32,7 @@ describe("mergeFleetPart", () => {
   it("replaces the rows of its sessions and sorts by load", () => {
     const merged = mergeFleetPart(before, part([agent("b", 1.2), agent("b2", 0.4, "b")], 4), ["b"], 200);
     expect(ids(merged)).toEqual(["b", "a", "b2", "c"]);
-    expect(merged).toMatchObject({ generated_at: "now", more: 0 });
+    expect(merged).toMatchObject({ generated_at: NOW, more: 0 });
   });
 
   it("adds new agents and removes ended ones", () => {

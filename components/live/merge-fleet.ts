@@ -1,4 +1,5 @@
-import type { ChangedMessage, FleetAgent, FleetPart, FleetView } from "@plimsoll/protocol";
+import type { ChangedMessage, FleetPart, FleetView } from "@plimsoll/protocol";
+import { sortFleet } from "../fleet/fleet-order.ts";
 
 /** The sessions named by these messages; null if there are none, more than `most`, or a message names none. */
 export function namedSessions(messages: readonly ChangedMessage[], most: number): string[] | null {
@@ -25,10 +26,9 @@ export function mergeFleetPart(
   // Updated agents come first among equal loads, as in the full query.
   const agents = [...part.agents, ...view.agents.filter((agent) => !updated.has(agent.session_id))];
   if (view.more > 0 || agents.length > most || agents.length !== part.live) return null;
-  return { generated_at: part.generated_at, agents: agents.sort(byLoad), more: 0 };
-}
-
-/** Highest first; agents without a line come last. */
-function byLoad(a: FleetAgent, b: FleetAgent): number {
-  return (b.load ?? -1) - (a.load ?? -1);
+  return {
+    generated_at: part.generated_at,
+    agents: sortFleet(agents, Date.parse(part.generated_at)),
+    more: 0,
+  };
 }

@@ -1,7 +1,7 @@
 "use client";
 
 import type { AgentView } from "@plimsoll/protocol";
-import { levelState } from "../charts/level.ts";
+import { isPastLine, levelState } from "../charts/level.ts";
 import { LevelBar } from "../charts/level-bar.tsx";
 import { compact, exact, loadPercent, plural } from "../format.ts";
 import { cn } from "../ui/cn.ts";
@@ -56,7 +56,7 @@ export function AgentsPanel({ agents, more, ended, chosen, onChoose }: Props) {
               <span
                 className={cn(
                   "text-right text-xs",
-                  levelState(agent) === "over" ? "text-hard" : "text-faint",
+                  isPastLine(levelState(agent)) ? "text-hard" : "text-faint",
                 )}
               >
                 {agent.load === null ? "—" : loadPercent(agent.load)}

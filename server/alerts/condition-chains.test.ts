@@ -73,9 +73,15 @@ const sights: fc.Arbitrary<AgentSight> = fc.record({
   contextTokens: fc.option(few(2 * WINDOW), { nil: undefined }),
   windowTokens: fc.option(few(WINDOW), { nil: undefined }),
   windowSource: fc.constant("reported" as const),
-  line: fc.option(fc.record({ threshold: fc.constantFrom(...THRESHOLD_NAMES), tokens: few(WINDOW) }), {
-    nil: undefined,
-  }),
+  line: fc.option(
+    fc.record({
+      threshold: fc.constantFrom("ceiling" as const, "hard" as const, "reserve" as const),
+      tokens: few(WINDOW),
+    }),
+    {
+      nil: undefined,
+    },
+  ),
   above: fc.subarray([...THRESHOLD_NAMES]),
   recent: fc.array(few(2 * WINDOW), { maxLength: 12 }),
   msPerTurn: fc.option(fc.constantFrom(1_000, 60_000), { nil: undefined }),

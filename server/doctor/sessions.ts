@@ -22,7 +22,8 @@ SELECT a.session_id AS id, count(*)::float8 AS agents, sum(a.turns)::float8 AS t
   sum(a.restarts)::float8 AS restarts, sum(a.cleared)::float8 AS cleared, sum(a.unexplained)::float8 AS unexplained,
   sum(a.reclaimed)::float8 AS reclaimed, sum(a.warnings)::float8 AS warnings, max(a.peak_tokens) AS "peakTokens",
   max(a.peak_utilization) AS "peakUtilization", ${ms("min(a.first_at)")} AS "firstAt",
-  ${ms("max(a.last_at)")} AS "lastAt", ${ms("max(a.last_received_at)")} AS "lastReceivedAt"
+  ${ms("max(a.last_at)")} AS "lastAt", ${ms("max(a.last_received_at)")} AS "lastReceivedAt",
+  ${ms("min(a.first_received_at)")} AS "firstReceivedAt"
 FROM agents a WHERE a.project_id = $1 AND a.session_id = ANY($2::uuid[]) GROUP BY a.session_id`;
 const MAINS = `
 SELECT DISTINCT ON (t.session_id) ${agents.select("t")} FROM agents t

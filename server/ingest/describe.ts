@@ -9,6 +9,7 @@ const slot = (time: string): string => `floor(extract(epoch FROM ${time}) * 1000
 /** Sums sessions over all their agents. */
 export const SUM_SESSIONS = `
 UPDATE sessions s SET first_at = a.first_at, last_at = a.last_at, last_received_at = a.last_received_at,
+  first_received_at = a.first_received_at,
   first_slot = ${slot("a.first_at")}, last_slot = ${slot("a.last_at")},
   open_slot = CASE WHEN s.ended_at >= a.last_at THEN -1 ELSE ${slot("a.last_received_at")} END,
   agents = a.agents, turns = a.turns, windows = a.windows, masked = a.masked, compacted = a.compacted,
@@ -21,6 +22,7 @@ UPDATE sessions s SET first_at = a.first_at, last_at = a.last_at, last_received_
 FROM unnest($2::uuid[]) AS r(id)
 CROSS JOIN LATERAL (
   SELECT min(a.first_at) AS first_at, max(a.last_at) AS last_at, max(a.last_received_at) AS last_received_at,
+    min(a.first_received_at) AS first_received_at,
     count(*) AS agents, sum(a.turns) AS turns, sum(a.windows) AS windows, sum(a.masked) AS masked,
     sum(a.compacted) AS compacted, sum(a.subticks) AS subticks, sum(a.restarts) AS restarts,
     sum(a.cleared) AS cleared, sum(a.unexplained) AS unexplained, sum(a.reclaimed) AS reclaimed,

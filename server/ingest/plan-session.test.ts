@@ -24,6 +24,7 @@ function agent(id: string, rest: Partial<AgentRow> = {}): AgentRow {
     firstAt: 10,
     lastAt: 20,
     lastReceivedAt: 30,
+    firstReceivedAt: 25,
     turns: 2,
     windows: 1,
     ...EMPTY_TALLY,

@@ -39,7 +39,7 @@ export async function freshReader(reader: Reader, freshness: FreshnessSource): P
   return { ...reader, lag: await freshness.wait(reader.projectId) };
 }
 
-/** An agent heard from within this many milliseconds, whose session has not ended, is live. */
+/** An agent that was active within this many milliseconds, and whose session has not ended, is live; see liveness.ts. */
 export const LIVE_FOR = 30 * 60_000;
 
 export interface Span {

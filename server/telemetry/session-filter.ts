@@ -1,6 +1,7 @@
 import type { FallReason, SessionFilter } from "@plimsoll/protocol";
 import { Prisma } from "../db/client.ts";
 import { slotOf } from "../store/buckets.ts";
+import { activeAtSql } from "./liveness.ts";
 import { LIVE_FOR, type Span, spanOf } from "./reader.ts";
 
 /** The column of a session that counts its falls for a reason. */
@@ -47,9 +48,9 @@ function hasStatus(status: NonNullable<SessionFilter["status"]>, now: number): P
     case "ended":
       return ended;
     case "live":
-      return Prisma.sql`s.open_slot >= ${slotOf(now - LIVE_FOR)} AND NOT ${ended} AND s.last_received_at > ${since}`;
+      return Prisma.sql`s.open_slot >= ${slotOf(now - LIVE_FOR)} AND NOT ${ended} AND ${activeAtSql("s")} > ${since}`;
     case "idle":
-      return Prisma.sql`NOT ${ended} AND s.last_received_at <= ${since}`;
+      return Prisma.sql`NOT ${ended} AND ${activeAtSql("s")} <= ${since}`;
   }
 }
 

@@ -68,12 +68,10 @@ export async function readSession(reader: FreshReader, id: string): Promise<Sess
     note: noteText(note),
     main_agent_id: main?.id ?? null,
     agents: agents.map((agent) =>
-      agentView(
-        agent,
-        timeline,
-        judgedAt(agent, status !== "live", reader.now),
-        linesReportedBy(crossings, agent),
-      ),
+      agentView(agent, timeline, judgedAt(agent, status !== "live", reader.now), {
+        harness: session.harness,
+        linesBefore: linesReportedBy(crossings, agent),
+      }),
     ),
     more_agents: Math.max(0, session.agents - agents.length),
     windows: windowViews(agents, windows),

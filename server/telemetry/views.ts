@@ -11,8 +11,10 @@ import {
   EMPTY_STATE,
   forecast,
   judgedBy,
+  lineKind,
   lineOf,
   loadOf,
+  minutesFor,
   reportedLine,
   THRESHOLD_NAMES,
   thresholdText,
@@ -22,6 +24,7 @@ import {
 import type { Agent, Session } from "../db/generated/client.ts";
 import { sourceOf } from "../store/codes.ts";
 import { unpackStored } from "../store/packed-state.ts";
+import { activeAt, type HeardDates, heardTimes } from "./liveness.ts";
 import { iso, LIVE_FOR } from "./reader.ts";
 import type { SessionAdditions } from "./session-additions.ts";
 
@@ -65,6 +68,7 @@ export type AgentFacts = Omit<
   Agent,
   | "projectId"
   | "lastReceivedAt"
+  | "firstReceivedAt"
   | "load"
   | "number"
   | "hasState"
@@ -80,15 +84,24 @@ export type AgentFacts = Omit<
   | "warnings"
 >;
 
+/** What a view needs beside the agent's row. */
+interface ViewContext {
+  /** Of its session. */
+  harness: string;
+  /** What its harness reported of its lines, for an agent whose state is gone. */
+  linesBefore?: readonly ReportedLine[];
+  /** Of its latest turns, in order, epoch ms. */
+  turnTimes?: readonly number[];
+}
+
 /**
  * @param at see `judgedAt`
- * @param linesBefore what its harness reported of its lines, for an agent whose state is gone
  */
 export function agentView(
   agent: AgentFacts,
   timeline: ThresholdTimeline,
   at: number,
-  linesBefore: readonly ReportedLine[] = [],
+  { harness, linesBefore = [], turnTimes = [] }: ViewContext,
 ): AgentView {
   const {
     recent,
@@ -101,8 +114,11 @@ export function agentView(
   const windowTokens = agent.currentWindow ?? undefined;
   const contextTokens = agent.currentTokens ?? undefined;
   const line = lineOf(judgedBy(judgement.inForce, reportedLines, model), windowTokens);
+  const thresholds = appliedThresholds(judgement, model, windowTokens);
+  const source = thresholds.find(({ name }) => name === line?.threshold)?.source ?? "default";
   const utilization = utilizationOf(contextTokens, windowTokens);
   const ahead = forecast(recent, line?.tokens);
+  const end = ahead.reason === "over" ? forecast(recent, windowTokens) : undefined;
   const pending = marks.at(-1);
   return {
     id: agent.id,
@@ -126,11 +142,19 @@ export function agentView(
             utilization: utilizationOf(agent.peakTokens, agent.peakWindow ?? undefined) ?? null,
             at: iso(agent.peakAt),
           },
-    thresholds: appliedThresholds(judgement, model, windowTokens),
+    thresholds,
     policy_generation: judgement.inForce.generation,
-    line: line ?? null,
+    line:
+      line === undefined ? null : { ...line, kind: lineKind(harness, line, source, windowTokens), source },
     load: loadOf(contextTokens, line) ?? null,
-    forecast: { reason: ahead.reason, turns: ahead.turns ?? null, growth: ahead.growth ?? null },
+    forecast: {
+      reason: ahead.reason,
+      turns: ahead.turns ?? null,
+      growth: ahead.growth ?? null,
+      minutes: minutesFor(ahead.turns, turnTimes) ?? null,
+      end_turns: end?.turns ?? null,
+      end_minutes: minutesFor(end?.turns, turnTimes) ?? null,
+    },
     turns: agent.turns,
     windows: agent.windows,
     first_at: iso(agent.firstAt),
@@ -138,13 +162,10 @@ export function agentView(
   };
 }
 
-/** Ended when its harness said so and nothing came after; live when heard from lately; idle otherwise. */
-export function sessionStatus(
-  session: Pick<Session, "endedAt" | "lastAt" | "lastReceivedAt">,
-  now: number,
-): SessionStatus {
+/** Ended when its harness said so and nothing came after; live when active lately; idle otherwise. */
+export function sessionStatus(session: Pick<Session, "endedAt"> & HeardDates, now: number): SessionStatus {
   if (session.endedAt !== null && session.lastAt <= session.endedAt) return "ended";
-  return session.lastReceivedAt.getTime() > now - LIVE_FOR ? "live" : "idle";
+  return activeAt(heardTimes(session)) > now - LIVE_FOR ? "live" : "idle";
 }
 
 export function sessionRow(session: Session, additions: SessionAdditions, now: number): SessionSummary {

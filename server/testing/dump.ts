@@ -3,8 +3,8 @@ import { storedTurns } from "./turns.ts";
 
 /** What two databases must agree on: everything but when, and in how many batches, the server heard of it. */
 const COLUMNS: Record<string, string> = {
-  sessions: "to_jsonb(t) - 'last_received_at' - 'version' - 'open_slot'",
-  agents: `to_jsonb(t) - 'last_received_at' - 'version' - 'number' - 'state' || jsonb_build_object(
+  sessions: "to_jsonb(t) - 'last_received_at' - 'first_received_at' - 'version' - 'open_slot'",
+  agents: `to_jsonb(t) - 'last_received_at' - 'first_received_at' - 'version' - 'number' - 'state' || jsonb_build_object(
     'state', t.state::jsonb->0, 'window', t.state::jsonb->1)`,
   harnesses: "to_jsonb(t) - 'last_received_at' - 'added_at'",
   windows: "to_jsonb(t)",

@@ -10,7 +10,11 @@ describe("bar", () => {
   it("draws the line at 80 % for any window size", () => {
     for (const tokens of [8_000, 200_000]) {
       const drawn = bar(
-        fleetAgent({ context_tokens: 0, thresholds: [], line: { threshold: "hard", tokens } }),
+        fleetAgent({
+          context_tokens: 0,
+          thresholds: [],
+          line: { threshold: "hard", tokens, kind: "hard", source: "policy" },
+        }),
         20,
       );
       expect(drawn).toBe("················┃···");
@@ -80,7 +84,7 @@ describe("statusLines", () => {
       line: null,
       load: null,
       thresholds: [],
-      forecast: { reason: "no_line", turns: null, growth: null },
+      forecast: { ...fleetAgent().forecast, reason: "no_line", turns: null, growth: null, minutes: null },
     });
     const row = statusLines(fleetStatus(), fleetView([unknown]), layout(140)).at(-1)!;
     expect(row).toContain("192,000");
@@ -94,9 +98,9 @@ describe("statusLines", () => {
       window_tokens: 2_000,
       utilization: 2.5575,
       window_suspect: true,
-      line: { threshold: "ceiling", tokens: 400 },
+      line: { threshold: "ceiling", tokens: 400, kind: "ceiling", source: "policy" },
       load: 12.79,
-      forecast: { reason: "over", turns: null, growth: null },
+      forecast: { ...fleetAgent().forecast, reason: "over", turns: null, growth: null, minutes: null },
     });
     const row = statusLines(fleetStatus(), fleetView([over]), layout(140)).at(-1)!;
     expect(row).toContain("window suspect");

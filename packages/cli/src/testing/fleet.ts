@@ -24,9 +24,9 @@ export function fleetAgent(given: Partial<FleetAgent> = {}): FleetAgent {
       { name: "ceiling", label: "20%", tokens: 200_000, source: "policy" },
     ],
     policy_generation: 1,
-    line: { threshold: "ceiling", tokens: 200_000 },
+    line: { threshold: "ceiling", tokens: 200_000, kind: "ceiling", source: "policy" },
     load: 0.96,
-    forecast: { reason: "rising", turns: 4, growth: 2_000 },
+    forecast: { reason: "rising", turns: 4, growth: 2_000, minutes: 6, end_turns: null, end_minutes: null },
     turns: 31,
     windows: 2,
     first_at: time(7_200_000),
@@ -36,6 +36,9 @@ export function fleetAgent(given: Partial<FleetAgent> = {}): FleetAgent {
     kind: "loop",
     harness: "phantom@vm-3",
     place: "tick 4.2",
+    active_at: time(18_000),
+    recent: { levels: [188_000, 190_000, 192_000], falls: [] },
+    last_fall: null,
     ...given,
   };
 }

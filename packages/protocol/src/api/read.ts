@@ -4,6 +4,7 @@ import { FORECAST_REASONS } from "../history/forecast.ts";
 import { BOUNDARY_TYPES } from "../history/mark.ts";
 import { THRESHOLD_NAMES, Thresholds } from "../history/thresholds.ts";
 import { WINDOW_SOURCES } from "../history/window.ts";
+import { LINE_KINDS } from "../policy/family-defaults.ts";
 import { THRESHOLD_SOURCES } from "../policy/in-force.ts";
 
 /** What the metrics API answers. Tokens are whole numbers, shares are fractions, times RFC 3339. */
@@ -32,6 +33,11 @@ export const ForecastView = z.object({
   turns: z.number().int().nullable(),
   /** Median tokens a turn. */
   growth: z.number().nullable(),
+  /** Minutes for `turns`, at the median pace of the latest turns. Null without `turns`, and where no pace is known. */
+  minutes: z.number().nullable().default(null),
+  /** Past the line: turns and minutes to the end of the window. */
+  end_turns: z.number().int().nullable().default(null),
+  end_minutes: z.number().nullable().default(null),
 });
 
 export const AgentView = z.object({
@@ -57,7 +63,15 @@ export const AgentView = z.object({
   thresholds: z.array(AppliedThreshold),
   /** Of the policy that is in force; 0 without one. */
   policy_generation: z.number().int(),
-  line: z.object({ threshold: z.enum(THRESHOLD_NAMES), tokens }).nullable(),
+  line: z
+    .object({
+      threshold: z.enum(THRESHOLD_NAMES),
+      tokens,
+      /** What happens there. */
+      kind: z.enum(LINE_KINDS),
+      source: z.enum(THRESHOLD_SOURCES),
+    })
+    .nullable(),
   /** context_tokens ÷ tokens at the line. */
   load: z.number().nullable(),
   forecast: ForecastView,
@@ -67,6 +81,26 @@ export const AgentView = z.object({
   last_at: time,
 });
 export type AgentView = z.infer<typeof AgentView>;
+
+/** Levels shown of an agent's latest turns. */
+export const RECENT_LEVELS = 30;
+
+/** The latest levels of an agent, oldest first, and where they fell. */
+export const RecentLevels = z.object({
+  /** Context tokens by counted turn; at most 30. */
+  levels: z.array(tokens),
+  /** `index` of the first level after the boundary. */
+  falls: z.array(z.object({ index: z.number().int(), type: z.enum(BOUNDARY_TYPES) })),
+});
+export type RecentLevels = z.infer<typeof RecentLevels>;
+
+export const LastFall = z.object({
+  type: z.enum(BOUNDARY_TYPES),
+  at: time,
+  /** Null if the level before or after is unknown. */
+  reclaimed_tokens: tokens.nullable(),
+});
+export type LastFall = z.infer<typeof LastFall>;
 
 export const SessionStatus = z.enum(["live", "idle", "ended"]);
 export type SessionStatus = z.infer<typeof SessionStatus>;
@@ -78,12 +112,20 @@ export const FleetAgent = AgentView.extend({
   harness: z.string(),
   /** What the agent is at, in its harness' words: `tick 4.2`, `session 3`. */
   place: z.string().nullable(),
+  /** When it was last active, by the clock of the server: `last_at`, unless the clock of its harness is wrong. */
+  active_at: time,
+  recent: RecentLevels,
+  /** The latest boundary. */
+  last_fall: LastFall.nullable(),
 });
 export type FleetAgent = z.infer<typeof FleetAgent>;
 
 export const FleetView = z.object({
   generated_at: time,
-  /** Sorted by load, highest first; agents whose window is unknown come last. */
+  /**
+   * Sorted by load, highest first; agents without a load come last. Those with a suspect window follow, then those without
+   * activity for 10 minutes.
+   */
   agents: z.array(FleetAgent),
   /** Live agents beyond those listed. */
   more: z.number().int(),

@@ -36,3 +36,17 @@ function median(values: readonly number[]): number {
   const middle = sorted.length >> 1;
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
+
+/** Fewer turns do not show a pace. */
+const FEWEST_TIMES = 4;
+
+/**
+ * Minutes that some turns take at the median pace of earlier ones, so that one long pause does not count. Undefined without
+ * turns, and where no pace is known.
+ * @param times of turns in order, epoch ms
+ */
+export function minutesFor(turns: number | undefined, times: readonly number[]): number | undefined {
+  if (turns === undefined || times.length < FEWEST_TIMES) return undefined;
+  const pace = median(times.slice(1).map((at, index) => Math.max(0, at - times[index]!)));
+  return (turns * pace) / 60_000;
+}

@@ -55,7 +55,7 @@ export function thresholdText(value: ThresholdValue): string {
 }
 
 export interface Line {
-  threshold: ThresholdName;
+  threshold: Extract<ThresholdName, "ceiling" | "hard" | "reserve">;
   tokens: number;
 }
 

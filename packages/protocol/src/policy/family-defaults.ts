@@ -1,3 +1,5 @@
+import type { Line } from "../history/threshold-rules.ts";
+import type { ThresholdSource } from "./in-force.ts";
 import type { PolicySettings } from "./policy-schema.ts";
 import { POLICY_PRESETS } from "./presets.ts";
 import { familyOf } from "./resolve-policy.ts";
@@ -43,4 +45,20 @@ export function familyDefaults(harness: string): PolicySettings {
   if (family === "phantom" || family === "ouroboros") return POLICY_PRESETS[family];
   const own = Object.hasOwn(OWN_LINES, family) ? OWN_LINES[family] : undefined;
   return { thresholds: own ?? WINDOW_END };
+}
+
+/** What happens at a line. Known harnesses compact by themselves; an unknown one is only known to meet the window's end. */
+export const LINE_KINDS = ["ceiling", "hard", "reserve", "compaction", "window_end"] as const;
+export type LineKind = (typeof LINE_KINDS)[number];
+
+/** @param windowTokens undefined if unknown */
+export function lineKind(
+  harness: string,
+  { threshold, tokens }: Line,
+  source: ThresholdSource,
+  windowTokens: number | undefined,
+): LineKind {
+  if (windowTokens !== undefined && tokens >= windowTokens) return "window_end";
+  if (source === "default" && Object.hasOwn(OWN_LINES, familyOf(harness))) return "compaction";
+  return threshold;
 }
