@@ -194,7 +194,8 @@ test("a session without a title is named by its ID", () => {
 test("the text alternative of a level bar lists every mark", () => {
   const agent = {
     context_tokens: 192_004,
-    line: { threshold: "ceiling", tokens: 200_000 },
+    window_tokens: 1_000_000,
+    line: { threshold: "ceiling", tokens: 200_000, kind: "ceiling" },
     thresholds: [
       { name: "warning", label: "15%", tokens: 150_000 },
       { name: "ceiling", label: "20%", tokens: 200_000 },
@@ -202,7 +203,7 @@ test("the text alternative of a level bar lists every mark", () => {
     peak: { tokens: 211_480, window_tokens: null, utilization: null, at },
   } as AgentView;
   expect(levelText(agent)).toBe(
-    "192,004 tokens, line (ceiling) at 200,000, warning at 150,000, peak 211,480",
+    "192,004 tokens, line (ceiling) at 200,000, warning at 150,000, peak 211,480, window of 1,000,000",
   );
 });
 

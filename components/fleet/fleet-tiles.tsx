@@ -1,17 +1,18 @@
 "use client";
 
 import type { FleetStatus } from "@plimsoll/protocol";
-import { exact, loadPercent, NONE, percent, signed } from "../format.ts";
+import { compact, exact, loadPercent, NONE, percent, plural, signed } from "../format.ts";
 import { GLOSSARY } from "../glossary.ts";
 import { Tile, TileSkeletons } from "../ui/tile.tsx";
 import { type Change, periodChange } from "./period-change.ts";
+import { useSessionsHref } from "./use-sessions-href.ts";
 
 const LABELS = [
-  "Highest load",
+  "Current utilization",
   "Peak utilization",
-  "Sub-tick boundaries",
   "Sessions over warning",
   "Masking events",
+  "Sub-tick boundaries",
   "Restarts",
 ];
 
@@ -24,58 +25,38 @@ export function FleetTiles({ status }: { status: FleetStatus | undefined }) {
 }
 
 function Tiles({ status }: { status: FleetStatus }) {
-  const { totals, previous, highest_load: highest, current } = status;
+  const { totals, previous, suspects } = status;
+  const hrefTo = useSessionsHref();
   const change = (field: Counted) =>
     periodChange(totals[field], previous.turns === 0 ? null : previous[field]);
   return (
     <>
-      <Tile
-        testid="tile-load"
-        label="Highest load"
-        value={highest === null ? NONE : loadPercent(highest.load)}
-        note={highest === null ? "no live agent with a line" : "of its line"}
-        explain={
-          <>
-            {GLOSSARY.load}
-            {highest !== null && ` Highest: ${highest.title} (${highest.agent}).`}
-            {current !== null &&
-              current.context_tokens !== null &&
-              ` Latest turn: ${current.title}, ${exact(current.context_tokens)} tokens${
-                current.utilization === null ? "" : `, ${percent(current.utilization)} of its window`
-              }.`}
-          </>
-        }
-      />
+      <CurrentTile status={status} />
       <Tile
         testid="tile-peak"
         label="Peak utilization"
+        href={hrefTo({ sort: "peak_utilization" })}
         value={totals.peak_utilization === null ? NONE : percent(totals.peak_utilization)}
         exactly={
           totals.peak_tokens === null ? undefined : `highest level: ${exact(totals.peak_tokens)} tokens`
         }
         note={
           <Delta
-            change={
-              totals.peak_utilization === null
-                ? { reason: "nothing" }
-                : periodChange(totals.peak_utilization, previous.peak_utilization, 0.0005)
-            }
+            change={shareChange(totals.peak_utilization, previous.peak_utilization)}
             format={percent}
-            formatChange={(share) => `${(share * 100).toFixed(1).replace("-", "−")} points`}
+            formatChange={points}
           />
         }
-        explain="The highest share of its context window that any agent used in the range."
-      />
-      <Tile
-        testid="tile-subticks"
-        label="Sub-tick boundaries"
-        value={exact(totals.subticks)}
-        note={<Delta change={change("subticks")} />}
-        explain="How often an agent handed its work over to a fresh window because it neared its ceiling."
+        explain={`The highest share of its context window that any agent used in the range.${
+          suspects.count === 0
+            ? ""
+            : ` ${plural(suspects.count, "session")} with a wrong window size left out.`
+        }`}
       />
       <Tile
         testid="tile-warnings"
         label="Sessions over warning"
+        href={hrefTo({ warned: "1" })}
         value={exact(totals.sessions_past_warning)}
         note={
           <>
@@ -89,19 +70,80 @@ function Tiles({ status }: { status: FleetStatus }) {
       <Tile
         testid="tile-masked"
         label="Masking events"
+        href={hrefTo({ reason: "masked" })}
         value={exact(totals.masked)}
-        note={<Delta change={change("masked")} neutral />}
-        explain="How often a harness replaced old tool results with placeholders to free tokens."
+        note={
+          <>
+            {totals.masked_tokens > 0 && (
+              <span className="mr-1.5" title={`${exact(totals.masked_tokens)} tokens freed by masking`}>
+                {compact(totals.masked_tokens)} freed
+              </span>
+            )}
+            <Delta change={change("masked")} neutral />
+          </>
+        }
+        explain="How often a harness replaced old tool results with placeholders, and the tokens that this freed."
+      />
+      <Tile
+        testid="tile-subticks"
+        label="Sub-tick boundaries"
+        href={hrefTo({ reason: "subtick" })}
+        value={exact(totals.subticks)}
+        note={<Delta change={change("subticks")} />}
+        explain="How often an agent handed its work over to a fresh window because it neared its ceiling."
       />
       <Tile
         testid="tile-restarts"
         label="Restarts"
+        href={hrefTo({ reason: "restarted" })}
         value={exact(totals.restarts)}
         note={<Delta change={change("restarts")} />}
         explain="How often a harness started a new window and carried only recent turns over."
       />
     </>
   );
+}
+
+function CurrentTile({ status }: { status: FleetStatus }) {
+  const { utilization_now: now, utilization_before: before, highest_load: highest } = status;
+  const hrefTo = useSessionsHref();
+  return (
+    <Tile
+      testid="tile-current"
+      label="Current utilization"
+      href={hrefTo({ status: "live", sort: "load" })}
+      value={now.highest === null ? NONE : percent(now.highest)}
+      note={
+        now.median === null ? (
+          "no live agent with a known window"
+        ) : (
+          <>
+            <span className="mr-1.5">median {percent(now.median)}</span>
+            <Delta
+              change={shareChange(now.highest, before.highest)}
+              format={percent}
+              formatChange={points}
+              previous="30 minutes before the range"
+            />
+          </>
+        )
+      }
+      explain={
+        <>
+          The highest and the median share of the context window among live agents now.
+          {now.agent !== null && ` Highest: ${now.agent.title} (${now.agent.agent}).`}
+          {highest !== null &&
+            ` ${GLOSSARY.load} Highest load: ${loadPercent(highest.load)}, ${highest.title}.`}
+        </>
+      }
+    />
+  );
+}
+
+const points = (share: number) => `${(share * 100).toFixed(1).replace("-", "−")} points`;
+
+function shareChange(now: number | null, before: number | null): Change {
+  return now === null ? { reason: "nothing" } : periodChange(now, before, 0.0005);
 }
 
 type Counted = "subticks" | "sessions_past_warning" | "masked" | "restarts";
@@ -114,14 +156,22 @@ interface DeltaProps {
   neutral?: boolean;
   format?: (value: number) => string;
   formatChange?: (value: number) => string;
+  /** What the change is from. */
+  previous?: string;
 }
 
 /** The change from the previous period. The sign carries the direction; color repeats it. */
-function Delta({ change, neutral = false, format = exact, formatChange = format }: DeltaProps) {
+function Delta({
+  change,
+  neutral = false,
+  format = exact,
+  formatChange = format,
+  previous = PREVIOUS,
+}: DeltaProps) {
   if (change.reason === "nothing") return null;
   if (change.reason === "no_trend") {
     return (
-      <span className="text-faint" title={`No data in the ${PREVIOUS}`}>
+      <span className="text-faint" title={`No data in the ${previous}`}>
         no trend
       </span>
     );
@@ -129,7 +179,7 @@ function Delta({ change, neutral = false, format = exact, formatChange = format 
   const { before, by } = change;
   const colour = neutral || by === 0 ? "text-faint" : by > 0 ? "text-line" : "text-ok";
   return (
-    <span className={colour} title={`${format(before)} in the ${PREVIOUS}`}>
+    <span className={colour} title={`${format(before)} in the ${previous}`}>
       {signed(by, formatChange)}
     </span>
   );

@@ -1,6 +1,8 @@
 "use client";
 
 import type { ReactNode } from "react";
+import { Link } from "../projects/link.tsx";
+import { cn } from "./cn.ts";
 import { Skeleton } from "./states.tsx";
 import { Hint } from "./tooltip.tsx";
 
@@ -13,26 +15,39 @@ interface Props {
   exactly?: string;
   note?: ReactNode;
   testid?: string;
+  href?: string;
 }
 
-/** A number with a label, and an explanation on hover and focus. */
-export function Tile({ label, explain, value, exactly, note, testid }: Props) {
+const BOX = "flex w-full flex-col justify-start px-4 py-3 text-left outline-offset-[-3px]";
+
+/** A number with a label, and an explanation on hover and focus. With `href` it links to what the number counts. */
+export function Tile({ label, explain, value, exactly, note, testid, href }: Props) {
+  const content = (
+    <>
+      <span className="max-w-full text-xs text-muted">{label}</span>
+      <span className="flex max-w-full flex-wrap items-baseline gap-x-2 gap-y-0">
+        <span className="text-[23px] leading-8 font-semibold tracking-tight" title={exactly} data-value>
+          {value}
+        </span>
+        {note !== undefined && note !== false && (
+          <span className="min-w-0 truncate text-xs text-faint">{note}</span>
+        )}
+      </span>
+    </>
+  );
+  if (href !== undefined) {
+    return (
+      <Hint text={explain} tap="passes">
+        <Link href={href} data-testid={testid} className={cn(BOX, "hover:bg-track/40")}>
+          {content}
+        </Link>
+      </Hint>
+    );
+  }
   return (
     <Hint text={explain}>
-      <button
-        type="button"
-        data-testid={testid}
-        className="flex w-full cursor-help flex-col justify-start px-4 py-3 text-left outline-offset-[-3px]"
-      >
-        <span className="max-w-full text-xs text-muted">{label}</span>
-        <span className="flex max-w-full flex-wrap items-baseline gap-x-2 gap-y-0">
-          <span className="text-[23px] leading-8 font-semibold tracking-tight" title={exactly} data-value>
-            {value}
-          </span>
-          {note !== undefined && note !== false && (
-            <span className="min-w-0 truncate text-xs text-faint">{note}</span>
-          )}
-        </span>
+      <button type="button" data-testid={testid} className={cn(BOX, "cursor-help")}>
+        {content}
       </button>
     </Hint>
   );

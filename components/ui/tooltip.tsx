@@ -7,15 +7,18 @@ export function TooltipProvider({ children }: { children: ReactNode }) {
   return <Tooltip.Provider delayDuration={250}>{children}</Tooltip.Provider>;
 }
 
-/** A tooltip on hover, focus and tap. `children` must be one focusable element. */
+/** A tooltip on hover and focus, and on tap unless `children` is a link. `children` must be one focusable element. */
 export function Hint({
   text,
   children,
   side = "bottom",
+  tap = "opens",
 }: {
   text: ReactNode;
   children: ReactNode;
   side?: "top" | "bottom";
+  /** What a click does: opens the tooltip, or what the child itself does. */
+  tap?: "opens" | "passes";
 }) {
   const [open, setOpen] = useState(false);
   return (
@@ -23,6 +26,7 @@ export function Hint({
       <Tooltip.Trigger
         asChild
         onClick={(event) => {
+          if (tap === "passes") return;
           // By default a click closes the tooltip.
           event.preventDefault();
           setOpen(true);

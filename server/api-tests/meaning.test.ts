@@ -281,11 +281,11 @@ describe("levels", () => {
       expect(Date.parse(row.received_at)).toBeGreaterThanOrEqual(before);
       expect(Date.parse(row.received_at)).toBeLessThanOrEqual(Date.now());
     }
-    // Live is decided by our own clock, so that a sender a day behind is not taken for idle.
+    // A clock that is ahead does not keep a session live for longer than others.
     expect((await sessionNamed(session)).session.status).toBe("live");
-    const slow = unique("session");
-    await sent(turn(slow, 1_000, { at: past }));
-    expect((await sessionNamed(slow)).session.status).toBe("live");
+    const history = unique("session");
+    await sent(turn(history, 1_000, { at: past }), turn(history, 2_000, { at: past + 60_000 }));
+    expect((await sessionNamed(history)).session.status).toBe("idle");
   });
 
   it("keeps two agents with one turn id apart, and a sub-agent off its parent's meter", async () => {
@@ -321,7 +321,7 @@ describe("levels", () => {
 
   it("shows tokens and no percentage for a window nobody knows", async () => {
     const session = unique("session");
-    await sent(turn(session, 40_000, { model: UNKNOWN_MODEL }));
+    await sent(turn(session, 40_000, { model: UNKNOWN_MODEL, at: Date.now() }));
     expect(await agentOf(session)).toMatchObject({
       context_tokens: 40_000,
       window_tokens: null,

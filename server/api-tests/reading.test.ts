@@ -295,7 +295,11 @@ describe("figures", () => {
   });
 
   it("are the same for a part of the fleet as for the whole", async () => {
+    await server.send(
+      [1_000, 2_000, 3_000, 4_000].map((tokens) => turn(unique("live"), tokens, { at: Date.now() })),
+    );
     const whole = await server.trpc<FleetView>("fleet", { limit: 500 });
+    expect(whole.agents.length).toBeGreaterThanOrEqual(4);
     const sessions = whole.agents.slice(0, 3).map((agent) => agent.session_id);
     const part = await server.trpc<FleetPart>("fleetPart", { sessions });
     expect(part.live).toBe(whole.agents.length);
@@ -310,6 +314,7 @@ describe("figures", () => {
     const families = new Map(parsePrometheusTextFormat(text).map((family) => [family.name, family]));
     const { agents } = await server.trpc<FleetView>("fleet", { limit: 500 });
     const gauges = families.get("plimsoll_agent_context_tokens")?.metrics ?? [];
+    expect(gauges).not.toHaveLength(0);
     const counted = agents.filter((agent) => agent.context_tokens !== null);
     expect(gauges).toHaveLength(counted.length);
     for (const agent of counted) {
@@ -349,7 +354,15 @@ describe("a window size somebody sets", () => {
     expect(set).toMatchObject({ model, tokens: 40_000 });
     await until(async () => (await agent()).utilization === 1.25);
     expect(await agent()).toMatchObject({ window_source: "configured", window_suspect: true });
-    expect(await peak()).toBeCloseTo(1.25);
+    // A level above the window says that its size is wrong, so the peak is that of the other turn.
+    expect(await peak()).toBeCloseTo(0.75, 1);
+    const { suspects } = await server.trpc<FleetStatus>("status", dayRange);
+    expect(suspects.sessions.find(({ session_id }) => session_id === id)).toMatchObject({
+      model: `vendor/${model}`,
+      peak_tokens: 50_000,
+      window_tokens: 40_000,
+      window_source: "configured",
+    });
     await server.expectHealthy();
     await server.mutate("windows.set", { model, tokens: 100_000 });
     await until(async () => (await agent()).utilization === 0.5);

@@ -5,6 +5,7 @@ import { PlimsollError } from "../errors.ts";
 import { ALL } from "../store/buckets.ts";
 import { OTHER } from "../store/rollup-names.ts";
 import { grainFor } from "./buckets.ts";
+import { PEAK_WITHIN } from "./peak-within.ts";
 import type { Reader, Span } from "./reader.ts";
 
 /** Where the values of a metric come from. */
@@ -18,6 +19,8 @@ export interface SeriesSource {
   value: Prisma.Sql;
   /** Of a percentile: which share of the turns lies below it. */
   share?: number;
+  /** Whether the value is a utilization that may exceed 1. */
+  mayExceed?: boolean;
 }
 
 /** One value of a bucket and a group. */
@@ -25,6 +28,8 @@ export interface SeriesPoint {
   at: Date;
   group: string | null;
   value: number | null;
+  /** Of a peak above 1: the highest value up to 1. */
+  within?: number | null;
 }
 
 /** The names with the highest values of a range. */
@@ -73,6 +78,7 @@ export function sourceOf(reader: Reader, query: SeriesQuery, span: Span, step: n
         name: nameColumn(query, { harness: Prisma.sql`harness`, model: Prisma.sql`model` }),
         value: TURN_VALUES[query.metric] ?? SUMMED_BINS,
         share: SHARES[query.metric],
+        mayExceed: query.metric === "utilization_peak",
       };
   }
 }
@@ -150,16 +156,17 @@ function binOfShare(share: number): Prisma.Sql {
  */
 export async function readPoints(
   reader: Reader,
-  { rows, at, name, value, share }: SeriesSource,
+  { rows, at, name, value, share, mayExceed = false }: SeriesSource,
   top: readonly string[] | undefined,
   step: number,
 ): Promise<SeriesPoint[]> {
   const group =
     top === undefined ? name : Prisma.sql`CASE WHEN ${name} = ANY(${top}::text[]) THEN ${name} END`;
   // Steps are counted from the epoch, so that a bucket is the same whichever range it is asked in.
+  const within = mayExceed ? Prisma.sql`, ${PEAK_WITHIN} AS within` : Prisma.empty;
   const found = await reader.prisma.$queryRaw<(SeriesPoint & { bins: bigint[]; peak: number | null })[]>`
     SELECT date_bin(${step} * interval '1 second', ${at}, 'epoch') AS at, ${group} AS group,
-      ${share === undefined ? Prisma.sql`${value} AS value` : Prisma.sql`${value} AS bins, max(peak_utilization)::float8 AS peak`}
+      ${share === undefined ? Prisma.sql`${value} AS value ${within}` : Prisma.sql`${value} AS bins, max(peak_utilization)::float8 AS peak`}
     FROM ${rows} GROUP BY 1, 2 ORDER BY 1, 2`;
   if (share === undefined) return found;
   return found.flatMap(({ at, group, bins, peak }) => {

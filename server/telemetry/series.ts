@@ -29,7 +29,13 @@ export async function readSeries(reader: FreshReader, query: SeriesQuery): Promi
   const gauge = unit === "fraction" || query.metric === "context_tokens_peak";
   const pointsOf = (group: string | null): Series["groups"][number]["points"] => {
     const own = rows.filter((row) => row.group === group);
-    if (gauge) return own.map(({ at, value }) => ({ at: iso(at), value }));
+    if (gauge) {
+      return own.map(({ at, value, within }) => ({
+        at: iso(at),
+        value,
+        ...(within !== undefined && (value ?? 0) > 1 && { within }),
+      }));
+    }
     const values = new Map(own.map(({ at, value }) => [at.getTime(), value]));
     return allBuckets(span, step).map((at) => ({ at: iso(at), value: values.get(at) ?? 0 }));
   };

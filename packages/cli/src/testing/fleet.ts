@@ -51,6 +51,7 @@ export function totals(given: Partial<FleetTotals> = {}): FleetTotals {
     sessions_past_warning: 5,
     subticks: 14,
     masked: 212,
+    masked_tokens: 3_000_000,
     compacted: 2,
     restarts: 3,
     cleared: 0,
@@ -68,6 +69,9 @@ export function fleetStatus(given: Partial<FleetStatus> = {}): FleetStatus {
     behind: null,
     has_events: true,
     live: { agents: 2, sessions: 2, harnesses: 1 },
+    utilization_now: { highest: 0.192, median: 0.1, agent: null },
+    utilization_before: { highest: 0.15, median: 0.09 },
+    suspects: { count: 0, sessions: [] },
     highest_load: {
       load: 0.96,
       session_id: "0199aaaa-0000-7000-8000-000000000002",

@@ -142,6 +142,7 @@ export const FleetPart = z.object({
 export type FleetPart = z.infer<typeof FleetPart>;
 
 export const FleetTotals = z.object({
+  /** The highest up to 1: above 1, the window size is wrong. Exact to 1.25 points in a minute with such a level. */
   peak_utilization: z.number().nullable(),
   peak_tokens: tokens.nullable(),
   sessions: z.number().int(),
@@ -149,6 +150,8 @@ export const FleetTotals = z.object({
   sessions_past_warning: z.number().int(),
   subticks: z.number().int(),
   masked: z.number().int(),
+  /** Freed by masking alone. */
+  masked_tokens: tokens,
   compacted: z.number().int(),
   restarts: z.number().int(),
   cleared: z.number().int(),
@@ -158,6 +161,22 @@ export const FleetTotals = z.object({
 });
 export type FleetTotals = z.infer<typeof FleetTotals>;
 
+/** A session with a level above its window size. */
+export const SuspectSession = z.object({
+  session_id: z.string(),
+  title: z.string(),
+  harness: z.string(),
+  model: z.string().nullable(),
+  peak_tokens: tokens,
+  /** Of the turn with the peak. */
+  window_tokens: tokens,
+  window_source: z.enum(WINDOW_SOURCES),
+});
+export type SuspectSession = z.infer<typeof SuspectSession>;
+
+/** Utilization of several agents at one time; agents with a suspect or unknown window are left out. */
+const UtilizationNow = z.object({ highest: z.number().nullable(), median: z.number().nullable() });
+
 export const FleetStatus = z.object({
   generated_at: time,
   /** Events acknowledged but not counted yet, and the age of the oldest in ms; null while there are none. */
@@ -166,7 +185,22 @@ export const FleetStatus = z.object({
   /** False until the first event ever arrives. */
   has_events: z.boolean(),
   live: z.object({ agents: z.number().int(), sessions: z.number().int(), harnesses: z.number().int() }),
-  /** The live agent nearest to (or furthest past) its line. */
+  /** Of the live agents. */
+  utilization_now: UtilizationNow.extend({
+    /** The agent with the highest. */
+    agent: z
+      .object({ session_id: z.string(), agent_id: z.string(), title: z.string(), agent: z.string() })
+      .nullable(),
+  }),
+  /** Of the turns in the 30 minutes before the range. */
+  utilization_before: UtilizationNow,
+  /** Sessions of the range with a level above their window size. */
+  suspects: z.object({
+    count: z.number().int(),
+    /** The latest ones, at most 5. */
+    sessions: z.array(SuspectSession),
+  }),
+  /** The live agent nearest to (or furthest past) its line, except those with a suspect window. */
   highest_load: z
     .object({ load: z.number(), session_id: z.string(), title: z.string(), agent: z.string() })
     .nullable(),
@@ -239,7 +273,14 @@ export const Series = z.object({
       /** The names beyond `top` that this group adds up; null for every other group. */
       other: OtherNames.nullable(),
       /** A bucket in which nothing happened is left out of gauges and zero in counts. */
-      points: z.array(z.object({ at: time, value: z.number().nullable() })),
+      points: z.array(
+        z.object({
+          at: time,
+          value: z.number().nullable(),
+          /** Only of `utilization_peak` above 1, where a window size is wrong: the highest value up to 1, if any. */
+          within: z.number().nullable().optional(),
+        }),
+      ),
     }),
   ),
 });
