@@ -12,7 +12,7 @@ test("Fleet says how many events are still being processed @phone", async ({ pag
   const backlog = page.getByTestId("backlog");
   await expect(backlog).toBeEmpty();
   await live(page);
-  const top = () => page.getByTestId("tile-load").evaluate((tile) => tile.getBoundingClientRect().top);
+  const top = () => page.getByTestId("tile-current").evaluate((tile) => tile.getBoundingClientRect().top);
   const before = await top();
   behind = { events: 1_200, ms: 3_000 };
   await send(agent.turn(12_000).take());

@@ -21,7 +21,7 @@ test("the fleet updates levels, order, totals and agents without a reload", asyn
   await expect(rows.first()).toContainText("busy");
   await expect(rows.first().getByTestId("load")).toContainText("60%");
   await expect(rows.first()).toContainText("8 turns");
-  await expect(page.getByTestId("tile-load")).toContainText("60%");
+  await expect(page.getByTestId("tile-current")).toContainText("12.0%");
   await live(page);
   // A reload would clear this.
   await page.evaluate(() => Object.assign(window, { stillHere: true }));
@@ -32,13 +32,13 @@ test("the fleet updates levels, order, totals and agents without a reload", asyn
   await expect(rows.first().getByTestId("load")).toContainText("98%");
   await expect(rows.first().getByTestId("context-tokens")).toHaveAttribute("title", "39,000 tokens");
   await expect(rows.first()).toHaveAttribute("data-state", "warning");
-  await expect(page.getByTestId("tile-load")).toContainText("98%");
+  await expect(page.getByTestId("tile-current")).toContainText("19.5%");
   await expect(page.getByTestId("tile-warnings")).toContainText("1");
 
   calm.turn(44_000);
   await send(calm.take());
   await expect(rows.first()).toHaveAttribute("data-state", "over");
-  await expect(rows.first()).toContainText("over the line");
+  await expect(rows.first()).toContainText("over, to window end");
 
   await send(new EventBuilder({ harness, session: "newcomer", window: 200_000 }).turn(4_000).take());
   await expect(rows).toHaveCount(3);

@@ -21,7 +21,7 @@ for (const ahead of [0, 5]) {
     await expect(page.getByTestId("load-line")).toContainText("15.0%");
     await expect(page.getByTestId("versions")).toContainText("the lines of tests");
     await page.goto(`/?harness=${harness}`);
-    await expect(page.getByTestId("tile-load")).toContainText("23%");
+    await expect(page.getByTestId("tile-current")).toContainText("4.5%");
     await expect(page.getByTestId("fleet-row")).toHaveCount(1);
     await page.goto(`/sessions?harness=${harness}`);
     await expect(page.getByTestId("session-row")).toHaveCount(1);
