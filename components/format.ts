@@ -52,6 +52,12 @@ export function agoStep(at: number, now: number): number {
   return passed < HOUR ? 10 * SECOND : MINUTE;
 }
 
+/** US dollars: cents from one dollar up, four decimals below. */
+export function money(usd: number): string {
+  const digits = usd >= 1 || usd === 0 ? 2 : 4;
+  return `$${new Intl.NumberFormat(LOCALE, { minimumFractionDigits: digits, maximumFractionDigits: digits }).format(usd)}`;
+}
+
 export function duration(ms: number): string {
   if (ms < SECOND) return `${Math.round(ms)} ms`;
   if (ms < MINUTE) return `${(ms / SECOND).toFixed(1)} s`;

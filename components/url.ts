@@ -13,6 +13,7 @@ import {
   serializeRange,
 } from "./range.ts";
 import { useTRPC } from "./trpc.ts";
+import { parseTurnSpan, serializeTurnSpan, type TurnSpan } from "./turn-span.ts";
 
 /** Every choice is stored in the URL, so that any view can be shared. */
 const range = createParser<RangeChoice>({
@@ -66,6 +67,14 @@ const session = {
   /** The key of a turn of that agent, as links of alerts name it. */
   turn: parseAsString.withOptions({ history: "replace" }),
   axis: parseAsStringLiteral(["turns", "time"]).withDefault("turns").withOptions({ history: "replace" }),
+  /** The turns that the chart is zoomed to. */
+  zoom: createParser<TurnSpan>({
+    parse: parseTurnSpan,
+    serialize: serializeTurnSpan,
+    eq: (a, b) => serializeTurnSpan(a) === serializeTurnSpan(b),
+  }).withOptions({ history: "replace" }),
+  /** The id of the boundary whose card is open. */
+  fall: parseAsString.withOptions({ history: "replace" }),
 };
 
 export function useSessionView() {

@@ -376,8 +376,11 @@ export const BOUNDARY_COUNTS = [
   ["unexplained", "unexplained"],
 ] as const satisfies readonly (readonly [string, keyof SessionSummary])[];
 
-/** `9 masked, 2 sub-tick`; empty if the session has no boundaries. */
-export function countsText(row: SessionSummary): string {
+/** How often each boundary happened, to a session or to one agent. */
+export type BoundaryTally = Pick<SessionSummary, (typeof BOUNDARY_COUNTS)[number][1]>;
+
+/** `9 masked, 2 sub-tick`; empty if there are no boundaries. */
+export function countsText(row: BoundaryTally): string {
   return BOUNDARY_COUNTS.filter(([, field]) => row[field] > 0)
     .map(([type, field]) => `${exact(row[field])} ${boundaryName(type)}`)
     .join(", ");

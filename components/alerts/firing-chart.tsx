@@ -2,11 +2,14 @@
 
 import type { AlertBacktest, AlertSeverity } from "@plimsoll/protocol";
 import { useQuery } from "@tanstack/react-query";
+import { useRouter } from "next/navigation";
 import { useMemo, useState } from "react";
+import type { ChartChoice } from "../charts/saw/panel.tsx";
 import type { AlertSpan } from "../charts/saw/place-alert-spans.ts";
-import type { Axis } from "../charts/saw/shape.ts";
 import { LocalTime } from "../clock.tsx";
 import { duration, fullTime } from "../format.ts";
+import { withProject } from "../projects/address.ts";
+import { useProject } from "../projects/current.tsx";
 import { SessionSaw } from "../session/session-saw.tsx";
 import { useSessionTurns } from "../session/use-session-turns.ts";
 import { useTRPC } from "../trpc.ts";
@@ -27,7 +30,11 @@ interface Props {
 export default function FiringChart({ rule, firings, chosen }: Props) {
   const trpc = useTRPC();
   const { session_id: id, agent_id: agentId } = chosen;
-  const [axis, setAxis] = useState<Axis>("turns");
+  const [choice, setChoice] = useState<ChartChoice>({ axis: "turns", zoom: null, fall: null });
+  const router = useRouter();
+  const project = useProject();
+  const open = (search: Record<string, string>) =>
+    router.push(withProject(`/sessions/${id}?${new URLSearchParams(search)}`, project));
   const detail = useQuery(trpc.sessions.get.queryOptions({ id }));
   const turn = new URLSearchParams(chosen.path.split("?")[1]).get("turn");
   const { linked } = useSessionTurns(id, agentId, turn);
@@ -65,8 +72,10 @@ export default function FiringChart({ rule, firings, chosen }: Props) {
       detail={detail.data}
       agent={agent}
       chart={chart.data}
-      axis={axis}
-      onAxis={setAxis}
+      choice={choice}
+      onChoice={(next) => setChoice({ ...choice, ...next })}
+      onTurn={(key) => open({ agent: agentId, turn: key })}
+      onAgent={(other) => open({ agent: other })}
       linked={linked}
       alerts={spans}
       alertCard={(shown) => {

@@ -1,10 +1,9 @@
-import type { SessionSummary } from "@plimsoll/protocol";
 import { compact, NONE } from "../format.ts";
-import { BOUNDARY_COUNTS, countsText } from "../words.ts";
+import { BOUNDARY_COUNTS, type BoundaryTally, countsText } from "../words.ts";
 import { BoundaryGlyph } from "./boundary-glyph.tsx";
 
 /** The symbol and count of each boundary type, with a text alternative. */
-export function BoundaryCounts({ row }: { row: SessionSummary }) {
+export function BoundaryCounts({ row }: { row: BoundaryTally }) {
   const some = BOUNDARY_COUNTS.filter(([, field]) => row[field] > 0);
   if (some.length === 0) {
     return (

@@ -1,5 +1,5 @@
 /** The color and shape of each boundary type. The shape keeps types distinct without color. */
-export const GLYPH_SHAPES = ["square", "triangle", "circle", "diamond", "cross", "ring"] as const;
+export const GLYPH_SHAPES = ["square", "triangle", "circle", "diamond", "cross", "ring", "alert"] as const;
 export type GlyphShape = (typeof GLYPH_SHAPES)[number];
 
 export interface BoundaryLook {
@@ -11,9 +11,9 @@ const LOOKS: Readonly<Record<string, BoundaryLook>> = {
   masked: { colour: "var(--soft)", shape: "square" },
   compacted: { colour: "var(--ok)", shape: "triangle" },
   subtick: { colour: "var(--water)", shape: "circle" },
-  restarted: { colour: "var(--hard)", shape: "diamond" },
+  restarted: { colour: "var(--warn)", shape: "diamond" },
   cleared: { colour: "var(--line)", shape: "cross" },
-  unexplained: { colour: "var(--faint)", shape: "ring" },
+  unexplained: { colour: "var(--hard)", shape: "alert" },
 };
 
 export function boundaryLook(type: string): BoundaryLook {

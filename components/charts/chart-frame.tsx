@@ -17,6 +17,8 @@ interface Props {
   chart: ReactNode;
   table: ReactNode;
   height: number;
+  /** True if the chart is at least that high, and sets its own height. */
+  grows?: boolean;
   /** Why the data failed to load; null if it did not. Replaces the chart and the table. */
   error?: unknown;
   /** Loads the data again after an error. */
@@ -25,7 +27,19 @@ interface Props {
 
 /** A chart with a title, a text summary and a table view of the same numbers. */
 export function ChartFrame(props: Props) {
-  const { title, hint, summary, legend, controls, chart, table, height, error = null, retry } = props;
+  const {
+    title,
+    hint,
+    summary,
+    legend,
+    controls,
+    chart,
+    table,
+    height,
+    grows = false,
+    error = null,
+    retry,
+  } = props;
   const [asTable, setAsTable] = useState(false);
   const section = useRef<HTMLElement>(null);
   function tryAgain() {
@@ -59,7 +73,7 @@ export function ChartFrame(props: Props) {
           {table}
         </ScrollRegion>
       ) : (
-        <div style={{ height }}>{chart}</div>
+        <div style={grows ? { minHeight: height } : { height }}>{chart}</div>
       )}
     </section>
   );
@@ -86,9 +100,18 @@ export function Swatch({
   );
 }
 
-export function DataTable({ head, rows }: { head: readonly string[]; rows: readonly (readonly string[])[] }) {
+export function DataTable({
+  label,
+  head,
+  rows,
+}: {
+  /** Its name, where a view has several tables. */
+  label?: string;
+  head: readonly string[];
+  rows: readonly (readonly string[])[];
+}) {
   return (
-    <table className="w-full text-[13px]">
+    <table aria-label={label} className="w-full text-[13px]">
       <thead>
         <tr className="text-left text-xs text-faint">
           {head.map((name) => (
@@ -103,8 +126,8 @@ export function DataTable({ head, rows }: { head: readonly string[]; rows: reado
         </tr>
       </thead>
       <tbody>
-        {rows.map((row) => (
-          <tr key={row.join("|")} className="border-t">
+        {keyed(rows).map(({ key, row }) => (
+          <tr key={key} className="border-t">
             {row.map((cell, index) => (
               <td key={head[index]} className="py-1 pr-4 whitespace-nowrap">
                 {cell}
@@ -115,6 +138,17 @@ export function DataTable({ head, rows }: { head: readonly string[]; rows: reado
       </tbody>
     </table>
   );
+}
+
+/** Rows with keys by what they say. Two rows may say the same. */
+function keyed(rows: readonly (readonly string[])[]): { key: string; row: readonly string[] }[] {
+  const seen = new Map<string, number>();
+  return rows.map((row) => {
+    const words = row.join("|");
+    const before = seen.get(words) ?? 0;
+    seen.set(words, before + 1);
+    return { key: `${words}|${before}`, row };
+  });
 }
 
 export function NoData({ children }: { children: ReactNode }) {

@@ -9,6 +9,7 @@ function point(
 ): ChartPoint {
   const none = { system: null, tools: null, memory: null, history: null, tool_output: null, other: null };
   return {
+    key: String(number),
     number,
     at: "2026-11-20T10:00:00Z",
     window: 0,

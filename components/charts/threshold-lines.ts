@@ -18,6 +18,14 @@ export const THRESHOLD_COLOURS: Readonly<Record<ThresholdName, string>> = {
   hard: "var(--hard)",
   reserve: "var(--hard)",
 };
+/** Dash patterns, so that thresholds differ without color. */
+export const THRESHOLD_DASHES: Readonly<Record<ThresholdName, string | undefined>> = {
+  warning: "5 4",
+  ceiling: undefined,
+  soft: "1.5 3.5",
+  hard: "11 3",
+  reserve: "11 3 2 3",
+};
 export const DASHED_THRESHOLDS: ReadonlySet<ThresholdName> = new Set(["warning", "soft"]);
 
 export type SetThresholds = Pick<FleetStatus, "thresholds" | "threshold_origin" | "threshold_steps">;

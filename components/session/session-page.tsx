@@ -3,11 +3,12 @@
 import type { AgentView, SessionDetail } from "@plimsoll/protocol";
 import { useQuery } from "@tanstack/react-query";
 import { Link2 } from "lucide-react";
-import { type ComponentProps, useEffect, useMemo } from "react";
+import { type ComponentProps, useEffect, useMemo, useRef, useState } from "react";
 import { toast } from "sonner";
 import { alertSpans } from "../alerts/alert-spans.ts";
 import { AlertDetails, SessionAlertsPanel } from "../alerts/session-alerts.tsx";
 import { useSessionAlerts } from "../alerts/use-session-alerts.ts";
+import { TurnCursor } from "../charts/saw/turn-cursor.ts";
 import { compact, exact, plural } from "../format.ts";
 import { adjustHref } from "../policy/scope-key.ts";
 import { Link } from "../projects/link.tsx";
@@ -23,7 +24,6 @@ import { useSessionView } from "../url.ts";
 import { lineSourceText, lineSourceTitle, sourceText, titleOf } from "../words.ts";
 import { defaultAgent } from "./agent-tree.ts";
 import { AgentsPanel } from "./agents-panel.tsx";
-import { CompositionPanel } from "./composition-panel.tsx";
 import { linkProblem, linkProblemText } from "./link-problem.ts";
 import { SessionMenu } from "./session-menu.tsx";
 import { SessionSaw } from "./session-saw.tsx";
@@ -97,11 +97,21 @@ function SessionDetails({ id, detail }: { id: string; detail: SessionDetail }) {
     linked: turns.linked,
   });
   const found = useSessionAlerts(id);
+  const [cursor] = useState(() => new TurnCursor());
+  const log = useRef<HTMLElement>(null);
+  const canvas = useRef<HTMLDivElement>(null);
+  const openTurn = (turn: string) => {
+    void setView({ agent: agent?.id ?? null, turn, fall: null });
+    log.current?.scrollIntoView({ block: "nearest" });
+  };
+  const chooseAgent = (next: string) =>
+    void setView({ agent: next === first?.id ? null : next, turn: null, zoom: null, fall: null });
   const spans = useMemo(
     () => (agent === undefined ? [] : alertSpans(found.alerts, agent.id)),
     [found, agent],
   );
-  const points = chart.data?.agents.find(({ agent_id }) => agent_id === agent?.id)?.points;
+  const own = chart.data?.agents.find(({ agent_id }) => agent_id === agent?.id);
+  const points = own?.points;
   const peakTurn = useMemo(
     () => points?.find(({ context_tokens }) => context_tokens === agent?.peak?.tokens)?.number ?? null,
     [points, agent?.peak?.tokens],
@@ -126,6 +136,7 @@ function SessionDetails({ id, detail }: { id: string; detail: SessionDetail }) {
           </span>
         }
         chips={<Chips detail={detail} agent={agent} />}
+        isOver={session.status === "ended"}
       >
         <ShareButton className="max-md:hidden" />
         <SessionMenu session={session} className="max-md:hidden" />
@@ -163,6 +174,7 @@ function SessionDetails({ id, detail }: { id: string; detail: SessionDetail }) {
             session={session}
             agent={agent}
             windows={detail.windows.filter(({ agent_id }) => agent_id === agent.id)}
+            spent={own}
             peakTurn={peakTurn}
           />
           {chart.isError && chart.data === undefined ? (
@@ -170,22 +182,34 @@ function SessionDetails({ id, detail }: { id: string; detail: SessionDetail }) {
               <ErrorState what="the chart" error={chart.error} retry={() => chart.refetch()} />
             </section>
           ) : (
-            <SessionSaw
-              detail={detail}
-              agent={agent}
-              chart={chart.data}
-              axis={view.axis}
-              onAxis={(axis) => void setView({ axis })}
-              linked={turns.linked}
-              alerts={spans}
-              alertCard={(shown) => {
-                const alert = found.alerts.find(({ id }) => id === shown);
-                return alert && <AlertDetails alert={alert} />;
-              }}
-            />
+            <div ref={canvas}>
+              <SessionSaw
+                detail={detail}
+                agent={agent}
+                chart={chart.data}
+                choice={view}
+                onChoice={(choice) => void setView(choice)}
+                onTurn={openTurn}
+                onAgent={chooseAgent}
+                cursor={cursor}
+                linked={turns.linked}
+                alerts={spans}
+                alertCard={(shown) => {
+                  const alert = found.alerts.find(({ id }) => id === shown);
+                  return alert && <AlertDetails alert={alert} />;
+                }}
+              />
+            </div>
           )}
           <div className="mt-4 grid items-start gap-4 xl:grid-cols-[1.6fr_1fr]">
             <TurnLog
+              ref={log}
+              cursor={cursor}
+              onTurn={openTurn}
+              onFall={(fall) => {
+                void setView({ fall });
+                canvas.current?.scrollIntoView({ block: "nearest" });
+              }}
               sessionId={id}
               agent={agent}
               boundaries={detail.boundaries}
@@ -200,9 +224,8 @@ function SessionDetails({ id, detail }: { id: string; detail: SessionDetail }) {
                 more={detail.more_agents}
                 ended={session.status === "ended"}
                 chosen={agent.id}
-                onChoose={(next) => void setView({ agent: next === first?.id ? null : next, turn: null })}
+                onChoose={chooseAgent}
               />
-              {points !== undefined && <CompositionPanel points={points} />}
             </div>
           </div>
         </>

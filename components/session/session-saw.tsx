@@ -3,9 +3,9 @@
 import type { AgentView, SessionChart, SessionDetail } from "@plimsoll/protocol";
 import { type ReactNode, useMemo, useState } from "react";
 import { chartAround } from "../charts/saw/chart-around.ts";
-import { SawPanel } from "../charts/saw/panel.tsx";
+import { type ChartChoice, SawPanel } from "../charts/saw/panel.tsx";
 import type { AlertSpan } from "../charts/saw/place-alert-spans.ts";
-import type { Axis } from "../charts/saw/shape.ts";
+import type { TurnCursor } from "../charts/saw/turn-cursor.ts";
 import { exact } from "../format.ts";
 import { Button } from "../ui/button.tsx";
 import type { LinkedTurn } from "./use-session-turns.ts";
@@ -17,19 +17,24 @@ interface Props {
   detail: SessionDetail;
   agent: AgentView;
   chart: SessionChart | undefined;
-  axis: Axis;
-  onAxis: (axis: Axis) => void;
+  choice: ChartChoice;
+  onChoice: (choice: Partial<ChartChoice>) => void;
+  /** Selects a turn by its key. */
+  onTurn: (key: string) => void;
+  onAgent: (id: string) => void;
+  cursor?: TurnCursor;
   linked: LinkedTurn;
   alerts: readonly AlertSpan[];
   alertCard: (id: string) => ReactNode;
 }
 
 /** The saw-tooth of a session with its alerts, and the turn that a link opens. */
-export function SessionSaw({ detail, agent, chart, axis, onAxis, linked, alerts, alertCard }: Props) {
+export function SessionSaw(props: Props) {
+  const { detail, agent, chart, choice, onChoice, linked, alerts } = props;
   const [unzoomed, setUnzoomed] = useState<string>();
   const found = linked.state === "found" ? linked : undefined;
   const around = agent.turns > MOST_AT_ONCE ? found?.around : undefined;
-  const zooms = found !== undefined && unzoomed !== found.turn.key;
+  const zooms = found !== undefined && choice.zoom === null && unzoomed !== found.turn.key;
   const { boundaries } = detail;
   const part = useMemo(
     () =>
@@ -38,30 +43,45 @@ export function SessionSaw({ detail, agent, chart, axis, onAxis, linked, alerts,
         : chartAround({ agent, chart, boundaries, alerts }, around),
     [chart, around, zooms, agent, boundaries, alerts],
   );
-  // The whole chart would be replaced at once.
-  const waits = linked.state === "loading" && agent.turns > MOST_AT_ONCE;
-  const { agent: drawn, ...shown } = part ?? { agent, chart, boundaries, alerts };
+  // The whole chart would be replaced at once, unless the reader chose the turn in it.
+  const waits = linked.state === "loading" && agent.turns > MOST_AT_ONCE && unzoomed === undefined;
+  const windows = useMemo(
+    () => detail.windows.filter(({ agent_id }) => agent_id === agent.id),
+    [detail.windows, agent.id],
+  );
   return (
     <SawPanel
-      agent={drawn}
-      chart={waits ? undefined : shown.chart}
-      boundaries={shown.boundaries}
-      windows={detail.windows.filter(({ agent_id }) => agent_id === agent.id)}
+      agent={agent}
+      harness={detail.session.harness}
+      chart={waits ? undefined : chart}
+      boundaries={boundaries}
+      windows={windows}
       ended={detail.session.status === "ended"}
-      axis={axis}
-      onAxis={onAxis}
+      choice={choice}
+      onChoice={(next) => {
+        // A zoom replaces the part around the linked turn, also a zoom to everything.
+        if (next.zoom !== undefined && found !== undefined) setUnzoomed(found.turn.key);
+        onChoice(next);
+      }}
+      onTurn={(key) => {
+        setUnzoomed(key);
+        props.onTurn(key);
+      }}
+      onAgent={props.onAgent}
+      cursor={props.cursor}
       linkedTurn={found?.turn}
       part={part}
       control={
         around !== undefined &&
-        found !== undefined && (
+        found !== undefined &&
+        choice.zoom === null && (
           <Button size="small" look="ghost" onClick={() => setUnzoomed(zooms ? found.turn.key : undefined)}>
             {zooms ? "Show all turns" : `Show around turn ${exact(found.turn.number)}`}
           </Button>
         )
       }
-      alerts={shown.alerts}
-      alertCard={alertCard}
+      alerts={alerts}
+      alertCard={props.alertCard}
     />
   );
 }

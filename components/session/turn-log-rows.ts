@@ -2,7 +2,13 @@ import type { BoundaryView, CrossingView, TurnView } from "@plimsoll/protocol";
 
 /** A row of the turn log: a turn, a boundary or crossing between turns, or a day heading. */
 export type LogRow =
-  | { kind: "turn"; key: string; turn: TurnView }
+  | {
+      kind: "turn";
+      key: string;
+      turn: TurnView;
+      change: number | null /** Whether `change` is since a fall. */;
+      afterFall: boolean;
+    }
   | { kind: "boundary"; key: string; boundary: BoundaryView }
   | { kind: "crossing"; key: string; crossing: CrossingView }
   | { kind: "day"; key: string; day: string };
@@ -57,10 +63,31 @@ export function turnLogRows(
       rows.push(entry.row);
       next += 1;
     }
-    rows.push({ kind: "turn", key: `${turn.agent_id}/${turn.number}`, turn });
+    const { change } = turn;
+    rows.push({ kind: "turn", key: `${turn.agent_id}/${turn.number}`, turn, change, afterFall: false });
   }
   rows.push(...entries.slice(next).map(({ row }) => row));
-  return rows;
+  return sinceFalls(rows);
+}
+
+/**
+ * Counts the change of a turn after a fall from the level after that fall. The fall has a row with its own number, so
+ * that the changes add up to the level and no number stands for two things.
+ */
+function sinceFalls(rows: readonly LogRow[]): LogRow[] {
+  let fall: BoundaryView | undefined;
+  return rows
+    .toReversed()
+    .map((row): LogRow => {
+      if (row.kind === "boundary" && row.boundary.explains_fall) fall = row.boundary;
+      if (row.kind !== "turn") return row;
+      const { context_tokens: tokens, compaction } = row.turn;
+      if (fall === undefined || tokens === null || compaction) return row;
+      const after = fall.tokens_after;
+      fall = undefined;
+      return { ...row, change: after === null ? null : tokens - after, afterFall: true };
+    })
+    .reverse();
 }
 
 /** Adds a heading above the rows of each day, unless all rows are of `today`. */

@@ -3,14 +3,16 @@
 import type { AgentView, BoundaryView, CrossingView } from "@plimsoll/protocol";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { ArrowDown, ArrowUp, Download } from "lucide-react";
-import { useCallback, useEffect, useMemo, useRef } from "react";
+import { type ReactNode, type Ref, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { BoundaryGlyph } from "../charts/boundary-glyph.tsx";
+import { type TurnCursor, useIsAtCursor } from "../charts/saw/turn-cursor.ts";
 import { LocalTime, useMinute, useZone, Zone } from "../clock.tsx";
-import { clock, compact, day, duration, exact, NONE, percent, plural, signed } from "../format.ts";
+import { clock, compact, day, duration, exact, money, NONE, percent, plural, signed } from "../format.ts";
 import { withProject } from "../projects/address.ts";
 import { useProject } from "../projects/current.tsx";
 import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
+import { moveBetweenRows } from "../ui/row-keys.ts";
 import { ScrollRegion } from "../ui/scroll-region.tsx";
 import { NotLoaded } from "../ui/states.tsx";
 import { CELL, headRole, ROWS, rowRole, tableRole } from "../ui/table-roles.ts";
@@ -20,7 +22,13 @@ import type { useSessionTurns } from "./use-session-turns.ts";
 
 const ROW_PX = 34;
 const GRID =
-  "grid grid-cols-[38px_58px_minmax(0,1fr)_46px_68px] items-center gap-x-2 px-3 text-[13px] sm:gap-x-3 sm:px-4 sm:grid-cols-[52px_76px_1fr_72px_1fr_1fr_1fr]";
+  "grid grid-cols-[38px_58px_minmax(0,1fr)_46px_68px] items-center gap-x-2 px-3 text-[13px] sm:gap-x-3 sm:px-4";
+/** By how many of the columns for cost and latency are shown. */
+const COLUMNS = [
+  "sm:grid-cols-[52px_76px_1fr_72px_1fr_1fr_1fr]",
+  "sm:grid-cols-[46px_70px_1fr_60px_1fr_1fr_64px_1fr]",
+  "sm:grid-cols-[46px_70px_1fr_56px_1fr_0.8fr_58px_66px_1fr]",
+] as const;
 const WIDE_ONLY = "max-sm:hidden";
 
 interface Props {
@@ -29,12 +37,20 @@ interface Props {
   boundaries: BoundaryView[];
   crossings: CrossingView[];
   turns: ReturnType<typeof useSessionTurns>;
+  /** Shared with the chart. */
+  cursor: TurnCursor;
+  /** Selects a turn by its key. */
+  onTurn: (key: string) => void;
+  /** Opens the card of a boundary by its id. */
+  onFall: (id: string) => void;
   /** Forgets the linked turn. */
   onShowNewest: () => void;
+  ref?: Ref<HTMLElement>;
 }
 
 /** The turns of one agent, newest first, with boundaries and crossings between them. */
-export function TurnLog({ sessionId, agent, boundaries, crossings, turns, onShowNewest }: Props) {
+export function TurnLog(props: Props) {
+  const { sessionId, agent, boundaries, crossings, turns, onShowNewest } = props;
   const { query, linked } = turns;
   const linkedTurn = linked.state === "found" ? linked.turn : undefined;
   const { data, hasNextPage, isFetchingNextPage, fetchNextPage } = query;
@@ -60,7 +76,7 @@ export function TurnLog({ sessionId, agent, boundaries, crossings, turns, onShow
   }, [hasNextPage, isFetchingNextPage, fetchNextPage]);
 
   return (
-    <section aria-label="Turns" className="panel min-w-0 overflow-hidden">
+    <section ref={props.ref} aria-label="Turns" className="panel min-w-0 scroll-my-4 overflow-hidden">
       <div className="flex items-center justify-between gap-3 px-4 pt-3 pb-2">
         <h2 className="truncate text-[13px] font-semibold">
           Turns of {agent.name} <span className="font-normal text-faint">{exact(agent.turns)}</span>
@@ -86,7 +102,15 @@ export function TurnLog({ sessionId, agent, boundaries, crossings, turns, onShow
       {data === undefined ? (
         <NotLoaded query={query} what="the turns" className="m-4 h-[440px]" />
       ) : (
-        <Rows rows={rows} complete={!hasNextPage} loadMore={loadMore} linked={linkedTurn?.key} />
+        <Rows
+          rows={rows}
+          complete={!hasNextPage}
+          loadMore={loadMore}
+          linked={linkedTurn?.key}
+          cursor={props.cursor}
+          onTurn={props.onTurn}
+          onFall={props.onFall}
+        />
       )}
     </section>
   );
@@ -97,7 +121,10 @@ function Rows({
   complete,
   loadMore,
   linked,
-}: {
+  cursor,
+  onTurn,
+  onFall,
+}: Pick<Props, "cursor" | "onTurn" | "onFall"> & {
   rows: readonly LogRow[];
   complete: boolean;
   loadMore: () => void;
@@ -123,7 +150,28 @@ function Rows({
     scrolledTo.current = linked;
     virtual.scrollToIndex(linkedIndex, { align: "center" });
   }, [linked, linkedIndex, virtual]);
+  useEffect(
+    () =>
+      cursor.follow(() => {
+        const { place } = cursor;
+        if (place?.by !== "chart") return;
+        const index = rows.findIndex((row) => row.kind === "turn" && row.turn.number === place.turn);
+        if (index !== -1) virtual.scrollToIndex(index, { align: "auto" });
+      }),
+    [cursor, rows, virtual],
+  );
+  const extra = useMemo(
+    () => ({
+      duration: rows.some((row) => row.kind === "turn" && row.turn.duration_ms !== null),
+      cost: rows.some((row) => row.kind === "turn" && row.turn.cost_usd !== null),
+    }),
+    [rows],
+  );
+  const columns = cn(GRID, COLUMNS[Number(extra.duration) + Number(extra.cost)]);
+  const [active, setActive] = useState<string>();
   const items = virtual.getVirtualItems();
+  const turnItems = items.filter(({ index }) => rows[index]?.kind === "turn");
+  const stop = (turnItems.find(({ key }) => key === active) ?? turnItems[0])?.key;
   const last = items.at(-1)?.index ?? 0;
   useEffect(() => {
     if (!complete && last >= rows.length - 20) loadMore();
@@ -135,9 +183,9 @@ function Rows({
       label="Turn log"
       className="max-h-[474px] overflow-y-auto border-t -outline-offset-2"
     >
-      <div {...tableRole("Turns, newest first", undefined, complete ? rows.length + 1 : -1)}>
+      <div {...tableRole("Turns, newest first", moveBetweenRows, complete ? rows.length + 1 : -1)}>
         <div {...ROWS} className="sticky top-0 z-10 bg-panel">
-          <div {...rowRole(1)} className={cn(GRID, "border-b py-1.5 text-xs text-faint")}>
+          <div {...rowRole(1)} className={cn(columns, "border-b py-1.5 text-xs text-faint")}>
             <span {...headRole()}>Turn</span>
             <span {...headRole()}>When</span>
             <span {...headRole()} className="text-right">
@@ -152,6 +200,16 @@ function Rows({
             <span {...headRole()} className={cn("text-right", WIDE_ONLY)}>
               Output
             </span>
+            {extra.duration && (
+              <span {...headRole()} className={cn("text-right", WIDE_ONLY)}>
+                Took
+              </span>
+            )}
+            {extra.cost && (
+              <span {...headRole()} className={cn("text-right", WIDE_ONLY)}>
+                Cost
+              </span>
+            )}
             <span {...headRole()} className="text-right">
               Change
             </span>
@@ -162,25 +220,29 @@ function Rows({
             const row = rows[index];
             if (row === undefined) return null;
             return (
-              <div
+              <Row
                 key={key}
-                ref={virtual.measureElement}
-                data-index={index}
-                {...rowRole(index + 2)}
-                data-testid={`log-${row.kind}`}
-                aria-current={isLinked(row) ? "true" : undefined}
-                className={cn(
-                  GRID,
-                  "absolute inset-x-0 border-b border-rule",
-                  row.kind !== "turn" && "bg-track/55 text-muted",
-                  isLinked(row) && "bg-accent/10 shadow-[inset_3px_0_0_var(--accent)]",
-                )}
-                style={{ minHeight: ROW_PX, transform: `translateY(${start}px)` }}
+                measure={virtual.measureElement}
+                index={index}
+                row={row}
+                start={start}
+                isLinked={isLinked(row)}
+                cursor={cursor}
+                columns={columns}
               >
                 {row.kind === "turn" ? (
-                  <TurnCells row={row} />
+                  <TurnCells
+                    row={row}
+                    extra={extra}
+                    isStop={key === stop}
+                    onFocus={() => {
+                      setActive(row.key);
+                      cursor.move(row.turn.number, "log");
+                    }}
+                    onTurn={onTurn}
+                  />
                 ) : row.kind === "boundary" ? (
-                  <BoundaryCells row={row} />
+                  <BoundaryCells row={row} onFall={onFall} />
                 ) : row.kind === "crossing" ? (
                   <CrossingCells row={row} />
                 ) : (
@@ -188,7 +250,7 @@ function Rows({
                     {row.day}
                   </span>
                 )}
-              </div>
+              </Row>
             );
           })}
         </div>
@@ -197,19 +259,88 @@ function Rows({
   );
 }
 
-function TurnCells({ row: { turn } }: { row: Extract<LogRow, { kind: "turn" }> }) {
+/** A row of the log. The cursor of the chart marks the row of its turn, and the row moves the cursor. */
+function Row({
+  measure,
+  index,
+  row,
+  start,
+  isLinked,
+  cursor,
+  columns,
+  children,
+}: {
+  measure: (row: HTMLElement | null) => void;
+  index: number;
+  row: LogRow;
+  start: number;
+  isLinked: boolean;
+  cursor: TurnCursor;
+  columns: string;
+  children: ReactNode;
+}) {
+  const turn = row.kind === "turn" ? row.turn.number : undefined;
+  const isAtCursor = useIsAtCursor(cursor, turn ?? Number.NaN);
+  return (
+    <div
+      ref={measure}
+      data-index={index}
+      {...rowRole(index + 2)}
+      data-testid={`log-${row.kind}`}
+      data-cursor={isAtCursor || undefined}
+      aria-current={isLinked ? "true" : undefined}
+      className={cn(
+        columns,
+        "absolute inset-x-0 border-b border-rule",
+        row.kind !== "turn" && "bg-track/55 text-muted",
+        isAtCursor && "bg-track",
+        isLinked && "bg-accent/10 shadow-[inset_3px_0_0_var(--accent)]",
+      )}
+      style={{ minHeight: ROW_PX, transform: `translateY(${start}px)` }}
+      onPointerEnter={() => cursor.move(turn, "log")}
+      onPointerLeave={() => cursor.move(undefined, "log")}
+    >
+      {children}
+    </div>
+  );
+}
+
+function TurnCells({
+  row: { turn, change, afterFall },
+  extra,
+  isStop,
+  onFocus,
+  onTurn,
+}: {
+  row: Extract<LogRow, { kind: "turn" }>;
+  extra: { duration: boolean; cost: boolean };
+  /** Whether Tab stops at this row; arrow keys move between rows. */
+  isStop: boolean;
+  onFocus: () => void;
+  onTurn: (key: string) => void;
+}) {
   const detail = [
     turn.model,
     `window ${turn.window}`,
     turn.duration_ms === null ? null : `took ${duration(turn.duration_ms)}`,
-    turn.cost_usd === null ? null : `$${turn.cost_usd.toFixed(4)}`,
+    turn.cost_usd === null ? null : money(turn.cost_usd),
   ]
     .filter(Boolean)
     .join(", ");
   return (
     <>
       <span {...CELL} title={detail}>
-        {exact(turn.number)}
+        <button
+          type="button"
+          data-row-link
+          tabIndex={isStop ? 0 : -1}
+          aria-label={`Turn ${exact(turn.number)}`}
+          className="-mx-1 rounded-sm px-1 text-left hover:underline"
+          onFocus={onFocus}
+          onClick={() => onTurn(turn.key)}
+        >
+          {exact(turn.number)}
+        </button>
       </span>
       <span {...CELL} className="text-muted">
         <LocalTime at={turn.at} format={clock} />
@@ -242,6 +373,16 @@ function TurnCells({ row: { turn } }: { row: Extract<LogRow, { kind: "turn" }> }
       <span {...CELL} className={cn("text-right text-muted", WIDE_ONLY)}>
         {turn.output_tokens === null ? NONE : exact(turn.output_tokens)}
       </span>
+      {extra.duration && (
+        <span {...CELL} className={cn("text-right text-muted", WIDE_ONLY)}>
+          {turn.duration_ms === null ? NONE : duration(turn.duration_ms)}
+        </span>
+      )}
+      {extra.cost && (
+        <span {...CELL} className={cn("text-right text-muted", WIDE_ONLY)}>
+          {turn.cost_usd === null ? NONE : money(turn.cost_usd)}
+        </span>
+      )}
       <span {...CELL} className="text-right">
         {turn.compaction ? (
           <span
@@ -250,10 +391,10 @@ function TurnCells({ row: { turn } }: { row: Extract<LogRow, { kind: "turn" }> }
           >
             compaction
           </span>
-        ) : turn.change === null ? (
-          NONE
+        ) : change === null || (afterFall && change === 0) ? (
+          <span title={afterFall ? "The fall before this turn explains the change" : undefined}>{NONE}</span>
         ) : (
-          signed(turn.change)
+          <span title={afterFall ? "Since the fall before this turn" : undefined}>{signed(change)}</span>
         )}
       </span>
     </>
@@ -262,15 +403,31 @@ function TurnCells({ row: { turn } }: { row: Extract<LogRow, { kind: "turn" }> }
 
 /** Phones have no hover, so long text wraps instead of being truncated. */
 const WORDS = "max-sm:py-1.5 max-sm:leading-snug sm:truncate";
-const SPAN = "col-span-4 flex min-w-0 items-center gap-1.5 sm:col-span-6";
+const SPAN = "col-[1/-2] flex min-w-0 items-center gap-1.5";
 
-function BoundaryCells({ row: { boundary } }: { row: Extract<LogRow, { kind: "boundary" }> }) {
+function BoundaryCells({
+  row: { boundary },
+  onFall,
+}: {
+  row: Extract<LogRow, { kind: "boundary" }>;
+  onFall: (id: string) => void;
+}) {
   const words = boundaryText(boundary);
   return (
     <>
       <span {...CELL} className={SPAN} title={words}>
         <BoundaryGlyph type={boundary.type} className="shrink-0" />
-        <span className={WORDS}>{words}</span>
+        {boundary.explains_fall ? (
+          <button
+            type="button"
+            className={cn(WORDS, "min-w-0 text-left hover:underline")}
+            onClick={() => onFall(boundary.id)}
+          >
+            {words}
+          </button>
+        ) : (
+          <span className={WORDS}>{words}</span>
+        )}
       </span>
       <span {...CELL} className="text-right" title="Tokens reclaimed">
         {boundary.reclaimed_tokens === null ? "" : <Reclaimed tokens={boundary.reclaimed_tokens} />}

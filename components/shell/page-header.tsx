@@ -14,11 +14,13 @@ interface Props {
   title: string;
   crumb?: ReactNode;
   chips?: ReactNode;
+  /** True if nothing on the page changes any more, so that it does not claim to be live. */
+  isOver?: boolean;
   /** Controls of this page, left of the search. */
   children?: ReactNode;
 }
 
-export function PageHeader({ title, crumb, chips, children }: Props) {
+export function PageHeader({ title, crumb, chips, isOver = false, children }: Props) {
   const { openSearch } = useShellActions();
   return (
     <div className="mb-4 flex flex-wrap items-center justify-between gap-x-6 gap-y-3">
@@ -27,7 +29,7 @@ export function PageHeader({ title, crumb, chips, children }: Props) {
         <span className="text-sm font-semibold">Plimsoll</span>
         <ProjectSwitcher />
         <span className="ml-auto" />
-        <LiveIndicator />
+        {!isOver && <LiveIndicator />}
         <Button look="ghost" size="icon" onClick={openSearch} aria-label="Search">
           <Search aria-hidden />
         </Button>
@@ -47,9 +49,11 @@ export function PageHeader({ title, crumb, chips, children }: Props) {
         </div>
       </div>
       <div className={cn("flex flex-wrap items-center gap-2", !children && "max-md:hidden")}>
-        <span className="mr-1 hidden md:inline-flex">
-          <LiveIndicator />
-        </span>
+        {!isOver && (
+          <span className="mr-1 hidden md:inline-flex">
+            <LiveIndicator />
+          </span>
+        )}
         {children}
         <Button onClick={openSearch} aria-keyshortcuts="Control+K" className="max-md:hidden">
           <Search aria-hidden /> Search <kbd className="ml-1 font-sans text-faint">Ctrl K</kbd>

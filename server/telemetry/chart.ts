@@ -6,6 +6,7 @@ import { lineSteps } from "./line-steps.ts";
 import { iso, type Reader } from "./reader.ts";
 import { findSession } from "./session.ts";
 import { agentBatches, readAgentTurns, type TurnOwner } from "./session-turns.ts";
+import { spentOf } from "./spent.ts";
 import type { NumberedTurn } from "./turn-order.ts";
 import { compositionView } from "./turns.ts";
 
@@ -44,7 +45,14 @@ export async function readChart(reader: Reader, id: string): Promise<SessionChar
       const points = thinned(levels, turns.length).map(pointOf);
       const reports = reported.filter(({ agentId }) => agentId === agent.id);
       const lines = lineSteps(levels, { timeline, reports, modelName });
-      agents.push({ agent_id: agent.id, agent: agent.name, turns: levels.length, points, lines });
+      agents.push({
+        agent_id: agent.id,
+        agent: agent.name,
+        turns: levels.length,
+        ...spentOf(turns),
+        points,
+        lines,
+      });
     }
   }
   return { agents };
@@ -93,6 +101,7 @@ function levelOrNone({ turn }: NumberedTurn): number {
 
 function pointOf({ turn, number }: NumberedTurn): ChartPoint {
   return {
+    key: turn.key,
     number,
     at: iso(turn.at),
     window: turn.windowIndex,

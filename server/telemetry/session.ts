@@ -67,12 +67,19 @@ export async function readSession(reader: FreshReader, id: string): Promise<Sess
     session: sessionRow(session, additionsOf(id), reader.now),
     note: noteText(note),
     main_agent_id: main?.id ?? null,
-    agents: agents.map((agent) =>
-      agentView(agent, timeline, judgedAt(agent, status !== "live", reader.now), {
+    agents: agents.map((agent) => ({
+      ...agentView(agent, timeline, judgedAt(agent, status !== "live", reader.now), {
         harness: session.harness,
         linesBefore: linesReportedBy(crossings, agent),
       }),
-    ),
+      masked: agent.masked,
+      compacted: agent.compacted,
+      subticks: agent.subticks,
+      restarts: agent.restarts,
+      cleared: agent.cleared,
+      unexplained: agent.unexplained,
+      reclaimed_tokens: Number(agent.reclaimed),
+    })),
     more_agents: Math.max(0, session.agents - agents.length),
     windows: windowViews(agents, windows),
     boundaries: firstOf(boundaries)

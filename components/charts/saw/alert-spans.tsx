@@ -2,9 +2,9 @@
 
 import type { AlertSeverity } from "@plimsoll/protocol";
 import { useId } from "react";
-import type { Scales } from "./labels.ts";
 import type { PlacedSpan } from "./place-alert-spans.ts";
 import { useRovingFocus } from "./roving-focus.ts";
+import type { Scales } from "./scales.ts";
 
 /** Height of one row of spans. */
 export const LANE_PX = 14;

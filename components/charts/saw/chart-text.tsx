@@ -5,12 +5,14 @@ export function ChartText({
   place,
   colour,
   title,
+  isStrong = false,
   children,
 }: {
   place: PlacedText;
   colour: string;
   /** Shown on hover. */
   title?: string;
+  isStrong?: boolean;
   children: string;
 }) {
   return (
@@ -20,7 +22,13 @@ export function ChartText({
       textAnchor={place.anchor}
       className="chart-text"
       aria-hidden
-      style={{ fill: colour, paintOrder: "stroke", stroke: "var(--panel)", strokeWidth: 3 }}
+      style={{
+        fill: colour,
+        paintOrder: "stroke",
+        stroke: "var(--panel)",
+        strokeWidth: 3,
+        fontWeight: isStrong ? 600 : undefined,
+      }}
     >
       {title !== undefined && <title>{title}</title>}
       {children}

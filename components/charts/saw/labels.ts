@@ -5,14 +5,8 @@ import { thresholdLabel } from "../threshold-label.ts";
 import { textWidth } from "../visible-labels.ts";
 import type { StoodLines } from "./lines-over-time.ts";
 import { type Box, placeLabels, type Wish } from "./place-labels.ts";
-import type { LinkedPoint, OtherAgent, Point, Saw, SawMarker } from "./shape.ts";
-
-/** Converts data to pixels; `area` is the plot area. */
-export interface Scales {
-  x: (value: number) => number;
-  y: (value: number) => number;
-  area: { x: number; y: number; width: number; height: number };
-}
+import type { Scales } from "./scales.ts";
+import type { LinkedPoint, Point, Saw, SawMarker } from "./shape.ts";
 
 /** A placed label; `y` is its baseline. */
 export interface PlacedText extends Box {
@@ -24,17 +18,18 @@ export interface PlacedText extends Box {
 export interface SawLabels {
   thresholds: (PlacedText | undefined)[];
   markers: (PlacedText | undefined)[];
-  agents: (PlacedText | undefined)[];
+  windowEnd: PlacedText | undefined;
   linkedTurn: PlacedText | undefined;
 }
 
 interface Drawn {
   saw: Saw;
-  others: readonly OtherAgent[];
   /** Thresholds within the visible range. */
   thresholds: readonly AppliedThreshold[];
   stood: StoodLines;
   line: AppliedThreshold["name"] | undefined;
+  /** Where the window ends, in tokens, if that is in view and no threshold. */
+  windowEnd: number | undefined;
   linkedTurn: LinkedPoint | undefined;
 }
 
@@ -42,10 +37,6 @@ interface Drawn {
 const SYMBOL_PX = 7;
 /** Distance of a symbol above its level. */
 const SYMBOL_OFFSET_PX = 10;
-/** Plots narrower than this show a threshold's share without its tokens. */
-const WIDE_PLOT_PX = 420;
-/** Longer agent names are truncated. */
-const NAME_LENGTH = 22;
 
 export const markerTop = ({ y, area }: Scales, { from, to }: SawMarker) =>
   Math.max(area.y + SYMBOL_PX + 1, y(from ?? to ?? 0) - SYMBOL_OFFSET_PX);
@@ -56,14 +47,14 @@ export const linkedX = ({ x, area }: Scales, { x: at }: LinkedPoint) =>
 
 export const linkedText = ({ number }: LinkedPoint) => `turn ${exact(number)}`;
 
-export function thresholdText(threshold: AppliedThreshold, { area }: Scales): string {
+/** A threshold with its value, such as `ceiling 20% · 40k`. */
+export function thresholdText(threshold: AppliedThreshold): string {
   const { name, tokens } = threshold;
   const [label, at] = [thresholdLabel(threshold), compact(tokens)];
-  return area.width < WIDE_PLOT_PX || label === at ? `${name} ${label}` : `${name} ${label} · ${at}`;
+  return label === at ? `${name} ${label}` : `${name} ${label} · ${at}`;
 }
 
-export const agentText = ({ name }: OtherAgent) =>
-  name.length > NAME_LENGTH ? `${name.slice(0, NAME_LENGTH - 1)}…` : name;
+export const windowEndText = (tokens: number) => `window ends · ${compact(tokens)}`;
 
 function text(words: string, x: number, y: number, anchor: PlacedText["anchor"]): PlacedText {
   const width = textWidth(words);
@@ -73,10 +64,10 @@ function text(words: string, x: number, y: number, anchor: PlacedText["anchor"])
 
 const finite = (value: number, edge: number, x: Scales["x"]) => (Number.isFinite(value) ? x(value) : edge);
 
-/** Places every label: the linked turn and thresholds first, then boundaries by reclaimed tokens, then other agents. */
+/** Places every label: the linked turn and thresholds first, then unexplained falls, then boundaries by reclaimed tokens. */
 export function sawLabels(
   scales: Scales,
-  { saw, others, thresholds, stood, line, linkedTurn }: Drawn,
+  { saw, thresholds, stood, line, windowEnd, linkedTurn }: Drawn,
 ): SawLabels {
   const { x, y, area } = scales;
   const right = area.x + area.width;
@@ -89,11 +80,10 @@ export function sawLabels(
     bottom: level + half,
   });
   const symbols = saw.markers.map((marker) => ({ x: x(marker.x), y: markerTop(scales, marker) }));
-  const ends = others.map(({ points }) => points.at(-1)).map((end) => end && px(end));
   const last = saw.points.at(-1);
 
   const thresholdWishes = thresholds.map((threshold): Wish<PlacedText> => {
-    const words = thresholdText(threshold, scales);
+    const words = threshold.name;
     const level = y(threshold.tokens);
     // On the piece that stands now: its level means nothing where the threshold stood elsewhere.
     const from = stood.lines.find(({ name }) => name === threshold.name)?.pieces.at(-1)?.from ?? area.x;
@@ -105,7 +95,7 @@ export function sawLabels(
       text(words, right - 4, at, "end"),
       ...along.map((middle) => text(words, middle, at, "middle")),
     ]);
-    return { places, rank: threshold.name === line ? 1e12 : 1e11, required: true };
+    return { places, rank: threshold.name === line ? 1e12 : 1e11 };
   });
   const markerWishes = saw.markers.map(({ boundary }, index): Wish<PlacedText> => {
     const words = boundaryLabel(boundary);
@@ -119,24 +109,21 @@ export function sawLabels(
         text(words, at + SYMBOL_PX + 5, top + 4, "start"),
         text(words, at - SYMBOL_PX - 5, top + 4, "end"),
       ],
-      rank: boundary.reclaimed_tokens ?? 0,
+      rank: (boundary.type === "unexplained" ? 1e10 : 0) + (boundary.reclaimed_tokens ?? 0),
     };
   });
-  const agentWishes = others.map((other, index): Wish<PlacedText> => {
-    const end = ends[index];
-    if (end === undefined) return { places: [], rank: -1 };
-    const words = agentText(other);
-    return {
-      places: [
-        text(words, end.x + 6, end.y + 4, "start"),
-        text(words, end.x + 3, end.y - 7, "end"),
-        text(words, end.x + 3, end.y + 15, "end"),
-        text(words, end.x, end.y - 7, "start"),
-        text(words, end.x, end.y + 15, "start"),
-      ],
-      rank: -1,
-    };
-  });
+  const endWishes: Wish<PlacedText>[] =
+    windowEnd === undefined
+      ? []
+      : [
+          {
+            places: [y(windowEnd) + 13, y(windowEnd) - 5].flatMap((at) => [
+              text(windowEndText(windowEnd), right - 4, at, "end"),
+              text(windowEndText(windowEnd), area.x + 4, at, "start"),
+            ]),
+            rank: 1e11,
+          },
+        ];
 
   const linked = linkedTurn && { x: linkedX(scales, linkedTurn), words: linkedText(linkedTurn) };
   const linkedWishes: Wish<PlacedText>[] = linked
@@ -152,17 +139,16 @@ export function sawLabels(
       ]
     : [];
 
-  const placed = placeLabels([...thresholdWishes, ...markerWishes, ...agentWishes, ...linkedWishes], {
+  const placed = placeLabels([...thresholdWishes, ...markerWishes, ...endWishes, ...linkedWishes], {
     area: { left: area.x, right: right + 8, top: 0, bottom },
     taken: [
       ...symbols.map((symbol) => around(symbol, SYMBOL_PX)),
       ...stood.changes.map((change) => around({ x: x(change.x), y: y(change.tokens) }, SYMBOL_PX)),
-      ...ends.flatMap((end) => (end === undefined ? [] : [around(end, 3)])),
       ...(last === undefined ? [] : [around(px(last), 5)]),
     ],
     lines: [
       saw.path.map(px),
-      ...others.map(({ points }) => points.map(px)),
+      ...(windowEnd === undefined ? [] : [[area.x, right].map((at) => ({ x: at, y: y(windowEnd) }))]),
       ...symbols.map((symbol) => [symbol, { x: symbol.x, y: bottom }]),
       ...(linked ? [[area.y, bottom].map((y) => ({ x: linked.x, y }))] : []),
       ...stood.lines.flatMap(({ pieces }) =>
@@ -173,11 +159,11 @@ export function sawLabels(
       ),
     ],
   });
-  const from = thresholds.length + saw.markers.length;
+  const marked = thresholds.length + saw.markers.length;
   return {
     thresholds: placed.slice(0, thresholds.length),
-    markers: placed.slice(thresholds.length, from),
-    agents: placed.slice(from, from + others.length),
-    linkedTurn: placed[from + others.length],
+    markers: placed.slice(thresholds.length, marked),
+    windowEnd: endWishes.length === 0 ? undefined : placed[marked],
+    linkedTurn: placed[marked + endWishes.length],
   };
 }

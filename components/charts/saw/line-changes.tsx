@@ -1,9 +1,9 @@
 "use client";
 
 import type { AppliedThreshold } from "@plimsoll/protocol";
-import { DASHED_THRESHOLDS, THRESHOLD_COLOURS } from "../threshold-lines.ts";
-import type { Scales } from "./labels.ts";
+import { THRESHOLD_COLOURS, THRESHOLD_DASHES } from "../threshold-lines.ts";
 import type { LineChange, StoodLines } from "./lines-over-time.ts";
+import type { Scales } from "./scales.ts";
 
 const round = (value: number) => value.toFixed(1);
 
@@ -41,11 +41,29 @@ export function StoodPaths({
         fill="none"
         stroke={THRESHOLD_COLOURS[name]}
         strokeWidth={name === line ? 1.8 : 1.4}
-        strokeDasharray={DASHED_THRESHOLDS.has(name) ? "5 4" : undefined}
+        strokeDasharray={THRESHOLD_DASHES[name]}
         data-testid={`saw-threshold-${name}`}
       />
     );
   });
+}
+
+/** The line of a threshold, for a legend. */
+export function ThresholdSwatch({ name }: { name: AppliedThreshold["name"] }) {
+  return (
+    <svg aria-hidden width={26} height={8} className="shrink-0">
+      <line
+        x1={0}
+        x2={26}
+        y1={4}
+        y2={4}
+        stroke={THRESHOLD_COLOURS[name]}
+        strokeWidth={2}
+        strokeDasharray={THRESHOLD_DASHES[name]}
+        data-dash={THRESHOLD_DASHES[name] ?? "solid"}
+      />
+    </svg>
+  );
 }
 
 /** A mark where the thresholds changed, that says what changed. */

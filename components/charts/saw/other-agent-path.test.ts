@@ -7,6 +7,7 @@ const iso = (seconds: number) => new Date(START + seconds * 1000).toISOString();
 
 function point(number: number, tokens: number | null, window = 0): ChartPoint {
   return {
+    key: String(number),
     number,
     at: iso(number * 10),
     window,
@@ -22,6 +23,8 @@ const masked = (seconds: number, before: number, after: number | null) =>
     id: `masked-${seconds}`,
     type: "masked",
     at: iso(seconds),
+    window: 0,
+    inferred: false,
     explains_fall: true,
     tokens_before: before,
     tokens_after: after,

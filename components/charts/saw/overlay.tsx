@@ -1,46 +1,31 @@
 "use client";
 
 import type { AppliedThreshold } from "@plimsoll/protocol";
-import { usePlotArea, useXAxisScale, useYAxisScale } from "recharts";
+import { useId, useMemo } from "react";
 import { exact } from "../../format.ts";
 import { THRESHOLD_COLOURS } from "../threshold-lines.ts";
 import { textWidth } from "../visible-labels.ts";
 import { AlertSpans, type ShownSpan } from "./alert-spans.tsx";
 import { Markers } from "./boundary-markers.tsx";
 import { ChartText } from "./chart-text.tsx";
-import {
-  agentText,
-  linkedText,
-  linkedX,
-  type PlacedText,
-  type Scales,
-  sawLabels,
-  thresholdText,
-} from "./labels.ts";
+import { linkedText, linkedX, type PlacedText, sawLabels, windowEndText } from "./labels.ts";
 import { LineChanges, StoodPaths } from "./line-changes.tsx";
 import { type LineChange, type StoodLines, thresholdSource } from "./lines-over-time.ts";
 import type { PlacedSpan } from "./place-alert-spans.ts";
 import type { PlacedAgents } from "./place-other-agents.ts";
-import type { ForecastLine, LinkedPoint, OtherAgent, Saw, SawMarker } from "./shape.ts";
-
-/** Undefined until Recharts has measured the chart. */
-function useScales(): Scales | undefined {
-  const x = useXAxisScale();
-  const y = useYAxisScale();
-  const area = usePlotArea();
-  if (x === undefined || y === undefined || area === undefined) return undefined;
-  return { x: (value: number) => x(value) ?? 0, y: (value: number) => y(value) ?? 0, area };
-}
+import type { Scales } from "./scales.ts";
+import type { ForecastLine, LinkedPoint, Point, Saw, SawMarker } from "./shape.ts";
 
 const round = (value: number) => value.toFixed(1);
-const svgPath = (points: readonly { x: number; y: number }[], { x, y }: Scales) =>
+/** A line through points of data, as the `d` of an SVG path. */
+export const svgPath = (points: readonly Point[], { x, y }: Scales) =>
   points
     .map((point, index) => `${index === 0 ? "M" : "L"}${round(x(point.x))} ${round(y(point.y))}`)
     .join("");
 
 interface Props {
+  scales: Scales;
   saw: Saw;
-  others: readonly OtherAgent[];
   placed: Pick<PlacedAgents, "before" | "after">;
   next: ForecastLine | null;
   thresholds: readonly AppliedThreshold[];
@@ -50,30 +35,60 @@ interface Props {
   /** Highest level that is drawn, in tokens. */
   top: number;
   line: AppliedThreshold["name"] | undefined;
+  /** Where the window ends, in tokens, if that is in view and no threshold. */
+  windowEnd: number | undefined;
   /** Whether the last turn that is drawn is the newest. */
   isLatest: boolean;
   linkedTurn: LinkedPoint | undefined;
   alerts: readonly PlacedSpan[];
   onShowAlert: (shown: ShownSpan) => void;
   onHideAlert: (to: EventTarget | null) => void;
+  /** Id of the boundary whose card is open. */
+  opened: string | null;
+  onOpen: (id: string) => void;
   onShow: (shown: { marker: SawMarker; x: number; y: number } | null) => void;
   onShowChange: (shown: { change: LineChange; x: number; y: number } | null) => void;
 }
 
 /** Everything the saw-tooth chart draws between its axes. */
 export function SawOverlay(props: Props) {
-  const { saw, others, placed, next, thresholds, generation, stood, top, line, linkedTurn } = props;
-  const scales = useScales();
-  if (scales === undefined) return null;
-  const labels = sawLabels(scales, { saw, others, thresholds, stood, line, linkedTurn });
+  const { scales, saw, placed, next, thresholds, generation, stood, top, line, windowEnd, linkedTurn } =
+    props;
+  const labels = useMemo(
+    () => sawLabels(scales, { saw, thresholds, stood, line, windowEnd, linkedTurn }),
+    [scales, saw, thresholds, stood, line, windowEnd, linkedTurn],
+  );
+  const clip = useId();
+  const { area } = scales;
   return (
     <>
+      <clipPath id={clip}>
+        <rect x={area.x} y={0} width={Math.max(0, area.width + 8)} height={area.y + area.height + 1} />
+      </clipPath>
       <OtherAgentsOnly scales={scales} saw={saw} placed={placed} />
       {linkedTurn !== undefined && (
         <LinkedTurnMark scales={scales} point={linkedTurn} place={labels.linkedTurn} />
       )}
-      <Curves scales={scales} saw={saw} others={others} next={next} isLatest={props.isLatest} />
-      <StoodPaths scales={scales} stood={stood} line={line} top={top} />
+      <g clipPath={`url(#${clip})`} pointerEvents="none">
+        <Curves scales={scales} saw={saw} next={next} isLatest={props.isLatest} />
+        <StoodPaths scales={scales} stood={stood} line={line} top={top} />
+        {windowEnd !== undefined && (
+          <line
+            x1={area.x}
+            x2={area.x + area.width}
+            y1={scales.y(windowEnd)}
+            y2={scales.y(windowEnd)}
+            stroke="var(--ink)"
+            strokeWidth={2}
+            data-testid="saw-window-end"
+          />
+        )}
+      </g>
+      {windowEnd !== undefined && labels.windowEnd !== undefined && (
+        <ChartText place={labels.windowEnd} colour="var(--ink)">
+          {windowEndText(windowEnd)}
+        </ChartText>
+      )}
       {thresholds.map((threshold, index) => {
         const place = labels.thresholds[index];
         return (
@@ -84,23 +99,25 @@ export function SawOverlay(props: Props) {
               colour={LINE_INK[threshold.name]}
               title={thresholdSource(threshold, generation)}
             >
-              {thresholdText(threshold, scales)}
+              {threshold.name}
             </ChartText>
           )
         );
       })}
-      {others.map((other, index) => {
-        const place = labels.agents[index];
-        return (
-          place !== undefined && (
-            <ChartText key={other.id} place={place} colour="var(--muted)">
-              {agentText(other)}
-            </ChartText>
-          )
-        );
-      })}
-      <Markers scales={scales} markers={saw.markers} labels={labels.markers} onShow={props.onShow} />
-      <LineChanges scales={scales} changes={stood.changes} top={top} onShow={props.onShowChange} />
+      <Markers
+        scales={scales}
+        markers={saw.markers}
+        labels={labels.markers}
+        opened={props.opened}
+        onShow={props.onShow}
+        onOpen={props.onOpen}
+      />
+      <LineChanges
+        scales={scales}
+        changes={changesInView(stood.changes, scales)}
+        top={top}
+        onShow={props.onShowChange}
+      />
       <AlertSpans
         scales={scales}
         spans={props.alerts}
@@ -110,6 +127,9 @@ export function SawOverlay(props: Props) {
     </>
   );
 }
+
+const changesInView = (changes: readonly LineChange[], { x, area }: Scales) =>
+  changes.filter((change) => x(change.x) >= area.x && x(change.x) <= area.x + area.width);
 
 /** A line at the turn that a link opens, with a ring around its level. */
 function LinkedTurnMark({
@@ -151,8 +171,9 @@ function OtherAgentsOnly({ scales, saw, placed }: { scales: Scales; saw: Saw; pl
   ] as const;
   return parts.map(({ span, anchor, turn, words: [long, short] }) => {
     if (span === null) return null;
-    const left = x(span.from);
-    const right = x(span.to);
+    const left = Math.max(area.x, x(span.from));
+    const right = Math.min(area.x + area.width, x(span.to));
+    if (left >= right) return null;
     // Half of the neighboring tick label may extend into this part.
     const room = right - left - 26;
     const words = [`${long} ${exact(turn.point.number)}`, short].find((text) => textWidth(text) <= room);
@@ -184,13 +205,11 @@ function OtherAgentsOnly({ scales, saw, placed }: { scales: Scales; saw: Saw; pl
 function Curves({
   scales,
   saw,
-  others,
   next,
   isLatest,
 }: {
   scales: Scales;
   saw: Saw;
-  others: readonly OtherAgent[];
   next: ForecastLine | null;
   isLatest: boolean;
 }) {
@@ -222,21 +241,6 @@ function Curves({
           opacity={0.13}
         />
       )}
-      {others.map(({ id, points }) => {
-        const end = points.at(-1);
-        return (
-          <g key={id} data-testid="saw-other">
-            <path
-              d={svgPath(points, scales)}
-              fill="none"
-              stroke="var(--faint)"
-              strokeWidth={1.4}
-              strokeLinejoin="round"
-            />
-            {end !== undefined && <circle cx={x(end.x)} cy={y(end.y)} r={2.4} fill="var(--faint)" />}
-          </g>
-        );
-      })}
       <path
         d={line}
         fill="none"

@@ -1,152 +1,193 @@
 "use client";
 
 import type { AgentView, BoundaryView, SessionChart, TurnView, WindowView } from "@plimsoll/protocol";
-import dynamic from "next/dynamic";
-import { type ReactNode, useMemo } from "react";
+import { type ReactNode, useMemo, useState } from "react";
 import { useMinute, useZone } from "../../clock.tsx";
-import { exact, fullTime, percent, plural, rangeText } from "../../format.ts";
+import { exact, percent, plural, rangeText } from "../../format.ts";
+import type { TurnSpan } from "../../turn-span.ts";
 import { Button } from "../../ui/button.tsx";
 import { Skeleton } from "../../ui/states.tsx";
 import { boundaryName, forecastReason } from "../../words.ts";
 import { BoundaryGlyph } from "../boundary-glyph.tsx";
 import { BOUNDARY_ORDER } from "../boundary-looks.ts";
-import { ChartFrame, DataTable, NoData, Swatch } from "../chart-frame.tsx";
+import { ChartFrame, NoData, Swatch } from "../chart-frame.tsx";
+import { compositionRows } from "../composition-parts.ts";
 import { SeverityBar } from "./alert-spans.tsx";
 import { domainOf } from "./axis-domain.ts";
+import { SAW_PX, SawCanvas } from "./canvas.tsx";
 import type { ChartPart } from "./chart-around.ts";
-import { highestOf, linesOverTime } from "./lines-over-time.ts";
-import { otherAgentPath } from "./other-agent-path.ts";
+import { thresholdText } from "./labels.ts";
+import { ThresholdSwatch } from "./line-changes.tsx";
+import { highestOf, linesOverTime, thresholdSource } from "./lines-over-time.ts";
+import { placeAgents } from "./place-agents.ts";
 import { type AlertSpan, placeAlertSpans, SEVERITY_ORDER } from "./place-alert-spans.ts";
-import { placeOtherAgents } from "./place-other-agents.ts";
 import { type Axis, forecastLine, linkedPoint, type Saw, shapeSaw, topOf } from "./shape.ts";
+import { SawTables } from "./tables.tsx";
+import { TurnCursor } from "./turn-cursor.ts";
+import { sawWithin, zoomDomain } from "./zoom.ts";
 
-const SawTooth = dynamic(() => import("./chart.tsx"), {
-  ssr: false,
-  loading: () => <Skeleton className="h-full" />,
-});
+/** What a reader chooses to see of a chart. */
+export interface ChartChoice {
+  axis: Axis;
+  zoom: TurnSpan | null;
+  /** Id of the boundary whose card is open. */
+  fall: string | null;
+}
 
 interface Props {
   agent: AgentView;
+  harness: string;
   chart: SessionChart | undefined;
   boundaries: BoundaryView[];
   windows: WindowView[];
   /** True if the session has ended, so that no forecast is shown. */
   ended: boolean;
-  axis: Axis;
-  onAxis: (axis: Axis) => void;
+  choice: ChartChoice;
+  onChoice: (choice: Partial<ChartChoice>) => void;
+  /** Opens a turn, by its key, in the log. */
+  onTurn: (key: string) => void;
+  onAgent: (id: string) => void;
+  /** Shared with the log, if there is one. */
+  cursor?: TurnCursor | undefined;
   /** The turn that a link opens. */
   linkedTurn?: TurnView | undefined;
-  /** The turns that the chart is about; all of them without it. */
-  part?: Pick<ChartPart, "from" | "to" | "isLatest"> | undefined;
+  /** The turns around the linked one, all of them, where the chart as a whole is thinned. */
+  part?: ChartPart | undefined;
   /** Another control, such as one for the part. */
   control?: ReactNode;
   /** Alerts of the agent, and of its session as a whole. */
-  alerts?: readonly AlertSpan[];
+  alerts: readonly AlertSpan[];
   /** What to show about an alert that is pointed at or has the focus. */
-  alertCard?: (id: string) => ReactNode;
+  alertCard: (id: string) => ReactNode;
 }
-
-const NO_ALERTS: readonly AlertSpan[] = [];
 
 /** Context tokens by turn across windows, with every boundary and its reason. */
 export function SawPanel({
   agent,
+  harness,
   chart,
   boundaries,
   windows,
   ended,
-  axis,
-  onAxis,
+  choice: { axis, zoom, fall },
+  onChoice,
+  onTurn,
+  onAgent,
+  cursor: shared,
   linkedTurn,
   part,
   control,
-  alerts = NO_ALERTS,
-  alertCard = () => null,
+  alerts,
+  alertCard,
 }: Props) {
-  const shaped = useMemo(() => {
-    const own = chart?.agents.find(({ agent_id }) => agent_id === agent.id);
-    if (chart === undefined) return undefined;
-    const saw = shapeSaw(
-      own?.points ?? [],
-      boundaries.filter(({ agent_id }) => agent_id === agent.id),
-      axis,
-    );
-    const siblings = chart.agents.filter(({ agent_id }) => agent_id !== agent.id);
-    const placed = placeOtherAgents(
-      siblings.map(({ points }) => points),
-      saw.points,
-      axis,
-    );
-    const others = siblings.map(({ agent_id: id, agent: name, points }, index) => ({
-      id,
-      name,
-      points: otherAgentPath(
-        points,
-        boundaries.filter(({ agent_id }) => agent_id === id),
-        placed.agents[index]!,
-        axis,
-      ),
-    }));
-    // Fewer points than turns: the server downsampled them.
-    const downsampled = own !== undefined && own.points.length < own.turns ? own : undefined;
-    return { saw, placed, others, downsampled, steps: own?.lines ?? [] };
-  }, [chart, agent.id, boundaries, axis]);
+  const [own] = useState(() => new TurnCursor());
+  const cursor = shared ?? own;
+  const all = useMemo(() => shapeOf(agent.id, chart, boundaries, axis), [agent.id, chart, boundaries, axis]);
+  const near = useMemo(
+    () => (part === undefined ? undefined : shapeOf(agent.id, part.chart, part.boundaries, axis)),
+    [agent.id, part, axis],
+  );
+  const shaped = near ?? all;
+  const drawn = part?.agent ?? agent;
   const stood = useMemo(
-    () => shaped && linesOverTime(shaped.steps, agent, shaped.saw, axis),
-    [shaped, agent, axis],
+    () => shaped && linesOverTime(shaped.steps, drawn, shaped.saw, axis),
+    [shaped, drawn, axis],
   );
   const line = agent.line?.tokens ?? null;
-  const hasForecast = !ended && part?.isLatest !== false;
-  const next =
-    shaped === undefined || !hasForecast ? null : forecastLine(shaped.saw, agent.forecast, line, axis);
-  const top =
-    shaped === undefined
-      ? 1
-      : topOf(
-          shaped.saw,
-          shaped.others.map(({ points }) => points),
-          Math.max(line ?? 0, highestOf(stood, agent.line?.threshold)) || null,
-        );
-  const domain = shaped && domainOf(shaped.saw, shaped.placed, next, axis);
-  const spans = domain && placeAlertSpans(alerts, shaped.saw, axis, domain);
+  const zoomed =
+    shaped === undefined || zoom === null || near ? undefined : zoomDomain(shaped.saw.points, zoom, axis);
+  const lastDrawn =
+    zoomed === undefined ? (part?.isLatest ?? true) : zoomed[1] >= (shaped?.saw.points.at(-1)?.x ?? 0);
+  const next = useMemo(
+    () => (shaped === undefined || ended ? null : forecastLine(shaped.saw, agent.forecast, line, axis)),
+    [shaped, ended, agent.forecast, line, axis],
+  );
+  const [zoomFrom, zoomTo] = zoomed ?? [];
+  const view = useMemo(() => {
+    if (shaped === undefined || stood === undefined) return undefined;
+    const isWhole = zoomFrom === undefined || zoomTo === undefined;
+    const forecast = isWhole && lastDrawn ? next : null;
+    const domain = isWhole
+      ? domainOf(shaped.saw, shaped.placed, forecast, axis)
+      : ([zoomFrom, zoomTo] as const);
+    const saw = isWhole ? shaped.saw : sawWithin(shaped.saw, domain);
+    const reach = Math.max(line ?? 0, highestOf(stood, agent.line?.threshold)) || null;
+    return {
+      saw,
+      domain,
+      forecast,
+      top: topOf(saw, reach),
+      spans: placeAlertSpans(part?.alerts ?? alerts, shaped.saw, axis, domain),
+    };
+  }, [
+    shaped,
+    stood,
+    zoomFrom,
+    zoomTo,
+    lastDrawn,
+    next,
+    axis,
+    line,
+    agent.line?.threshold,
+    part?.alerts,
+    alerts,
+  ]);
+  const whole = useMemo(
+    () =>
+      all && { saw: all.saw, domain: domainOf(all.saw, all.placed, null, axis), top: topOf(all.saw, null) },
+    [all, axis],
+  );
+  const linked = useMemo(() => linkedTurn && linkedPoint(linkedTurn, axis), [linkedTurn, axis]);
+  const inView = view?.saw;
   const kinds = BOUNDARY_ORDER.filter((type) =>
-    shaped?.saw.markers.some(({ boundary }) => boundary.type === type),
+    inView?.markers.some(({ boundary }) => boundary.type === type),
   );
   const nothing = shaped?.saw.points.length === 0;
-  const beyond = nothing ? [] : agent.thresholds.filter(({ tokens }) => tokens > top);
+  const beyond =
+    nothing || view === undefined
+      ? []
+      : [
+          ...drawn.thresholds.map(({ name, label, tokens }) => ({ words: `${name} ${label}`, tokens })),
+          ...(drawn.window_tokens === null
+            ? []
+            : [{ words: `window ends at ${exact(drawn.window_tokens)}`, tokens: drawn.window_tokens }]),
+        ].filter(({ tokens }) => tokens > view.top);
+  const span = near !== undefined && part !== undefined ? part : zoomed === undefined ? undefined : zoom!;
   return (
     <ChartFrame
       title={`Context tokens of ${agent.name}`}
-      summary={summaryOf({ agent, saw: shaped?.saw, windows, ended, linkedTurn, part, alerts })}
+      summary={summaryOf({ agent, saw: inView, windows, ended, linkedTurn, part: span, alerts })}
+      grows
       legend={
         <>
           <Swatch colour="var(--water)">{agent.name}</Swatch>
-          {shaped !== undefined && shaped.others.length > 0 && (
-            <Swatch colour="var(--faint)" line="solid">
-              other agents
-            </Swatch>
-          )}
+          {view !== undefined &&
+            linesInLegend(drawn, view.top).map(({ name, words, source }) => (
+              <span key={name} title={source} className="inline-flex items-center gap-1.5 whitespace-nowrap">
+                <ThresholdSwatch name={name} /> {words}
+              </span>
+            ))}
           {kinds.map((type) => (
             <span key={type} className="inline-flex items-center gap-1 whitespace-nowrap">
               <BoundaryGlyph type={type} /> {boundaryName(type)}
             </span>
           ))}
-          {SEVERITY_ORDER.filter((one) => spans?.spans.some(({ span }) => span.severity === one)).map(
+          {SEVERITY_ORDER.filter((one) => view?.spans.spans.some(({ span }) => span.severity === one)).map(
             (severity) => (
               <span key={severity} className="inline-flex items-center gap-1.5 whitespace-nowrap">
                 <SeverityBar severity={severity} /> {severity} alert
               </span>
             ),
           )}
-          {spans !== undefined && spans.hidden > 0 && (
-            <span className="text-faint">{plural(spans.hidden, "more alert")} not drawn</span>
+          {view !== undefined && view.spans.hidden > 0 && (
+            <span className="text-faint">{plural(view.spans.hidden, "more alert")} not drawn</span>
           )}
-          {part !== undefined && (
+          {span !== undefined && (
             <span className="text-faint">
-              turns {exact(part.from)} to {exact(part.to)} of {exact(agent.turns)}
+              turns {exact(span.from)} to {exact(span.to)} of {exact(agent.turns)}
             </span>
           )}
-          {axis === "time" && shaped !== undefined && <Span saw={shaped.saw} />}
+          {axis === "time" && inView !== undefined && <Span saw={inView} />}
           {stood !== undefined && stood.changes.length > 0 && (
             <span className="inline-flex items-center gap-1 whitespace-nowrap">
               <svg aria-hidden viewBox="-6 -6 12 12" className="size-3">
@@ -157,11 +198,9 @@ export function SawPanel({
             </span>
           )}
           {beyond.length > 0 && (
-            <span className="text-faint">
-              off the chart: {beyond.map(({ name, label }) => `${name} ${label}`).join(", ")}
-            </span>
+            <span className="text-faint">off the chart: {beyond.map(({ words }) => words).join(", ")}</span>
           )}
-          {shaped?.downsampled !== undefined && (
+          {shaped?.downsampled !== undefined && near === undefined && (
             <span className="text-faint">
               showing {exact(shaped.downsampled.points.length)} of {exact(shaped.downsampled.turns)} turns,
               peaks kept
@@ -172,6 +211,11 @@ export function SawPanel({
       controls={
         <div className="flex flex-wrap items-center gap-1.5">
           {control}
+          {zoomed !== undefined && (
+            <Button size="small" look="ghost" onClick={() => onChoice({ zoom: null })}>
+              Show all turns
+            </Button>
+          )}
           <fieldset className="flex rounded-[7px] border border-rule p-px">
             <legend className="sr-only">Horizontal axis</legend>
             {(["turns", "time"] as const).map((value) => (
@@ -180,7 +224,7 @@ export function SawPanel({
                 size="small"
                 look="ghost"
                 aria-pressed={axis === value}
-                onClick={() => onAxis(value)}
+                onClick={() => onChoice({ axis: value })}
                 className="h-6 pointer-coarse:h-9 aria-pressed:bg-track aria-pressed:text-ink"
               >
                 {value === "turns" ? "Turns" : "Time"}
@@ -189,33 +233,83 @@ export function SawPanel({
           </fieldset>
         </div>
       }
-      height={320}
+      height={SAW_PX}
       chart={
-        shaped === undefined ? (
-          <Skeleton className="h-full" />
+        view === undefined || shaped === undefined || whole === undefined ? (
+          <Skeleton className="h-80" />
         ) : nothing ? (
           <NoData>No turn with a token count yet</NoData>
         ) : (
-          <SawTooth
-            saw={shaped.saw}
-            others={shaped.others}
-            placed={shaped.placed}
-            next={next}
-            agent={agent}
+          <SawCanvas
+            agent={drawn}
+            harness={harness}
             axis={axis}
-            top={top}
+            saw={view.saw}
+            domain={view.domain}
+            top={view.top}
+            whole={whole}
+            placed={shaped.placed}
+            lanes={shaped.lanes}
+            composition={shaped.composition}
+            next={view.forecast}
             stood={stood!}
-            isLatest={part?.isLatest !== false}
-            linkedTurn={linkedTurn && linkedPoint(linkedTurn, axis)}
-            domain={domain!}
-            alerts={spans!}
+            isLatest={lastDrawn}
+            linkedTurn={linked}
+            alerts={view.spans}
             alertCard={alertCard}
+            cursor={cursor}
+            zoom={span ?? null}
+            onZoom={(next) => onChoice({ zoom: next })}
+            fall={fall}
+            onFall={(next) => onChoice({ fall: next })}
+            onTurn={onTurn}
+            onAgent={onAgent}
           />
         )
       }
-      table={<WindowTable windows={windows} />}
+      table={<SawTables saw={inView} windows={windows} lanes={shaped?.lanes ?? []} />}
     />
   );
+}
+
+/** The thresholds in view, with their values: the chart only has room for their names. */
+function linesInLegend({ thresholds, policy_generation }: AgentView, top: number) {
+  return thresholds
+    .filter(({ tokens }) => tokens <= top)
+    .map((threshold) => ({
+      name: threshold.name,
+      words: thresholdText(threshold),
+      source: thresholdSource(threshold, policy_generation),
+    }));
+}
+
+/** Everything about a chart that its zoom does not change; undefined until the chart is loaded. */
+function shapeOf(
+  agentId: string,
+  chart: SessionChart | undefined,
+  boundaries: readonly BoundaryView[],
+  axis: Axis,
+) {
+  if (chart === undefined) return undefined;
+  const own = chart.agents.find(({ agent_id }) => agent_id === agentId);
+  const saw = shapeSaw(
+    own?.points ?? [],
+    boundaries.filter(({ agent_id }) => agent_id === agentId),
+    axis,
+  );
+  return {
+    saw,
+    ...placeAgents(
+      chart.agents.filter(({ agent_id }) => agent_id !== agentId),
+      boundaries,
+      saw,
+      axis,
+    ),
+    composition: compositionRows(own?.points ?? []),
+    // Fewer points than turns: the server thinned them.
+    downsampled: own !== undefined && own.points.length < own.turns ? own : undefined,
+    steps: own?.lines ?? [],
+  };
 }
 
 /** The first and last turn with their days, because the axis names a day only at midnight. */
@@ -235,8 +329,9 @@ function summaryOf({
   linkedTurn,
   part,
   alerts,
-}: Pick<Props, "agent" | "windows" | "ended" | "linkedTurn" | "part"> & {
+}: Pick<Props, "agent" | "windows" | "ended" | "linkedTurn"> & {
   saw: Saw | undefined;
+  part: TurnSpan | undefined;
   alerts: readonly AlertSpan[];
 }): string {
   if (saw === undefined) return "";
@@ -260,23 +355,4 @@ function summaryOf({
   ]
     .filter(Boolean)
     .join(" ");
-}
-
-function WindowTable({ windows }: { windows: readonly WindowView[] }) {
-  const tokens = (value: number | null) => (value === null ? "" : exact(value));
-  return (
-    <DataTable
-      head={["Window", "Started", "Turns", "First", "Last", "Peak", "Peak utilization", "Size"]}
-      rows={windows.map((window) => [
-        String(window.index),
-        fullTime(Date.parse(window.first_at)),
-        exact(window.turns),
-        tokens(window.first_tokens),
-        tokens(window.last_tokens),
-        tokens(window.peak_tokens),
-        window.peak_utilization === null ? "" : percent(window.peak_utilization),
-        window.window_tokens === null ? "unknown" : exact(window.window_tokens),
-      ])}
-    />
-  );
 }

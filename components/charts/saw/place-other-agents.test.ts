@@ -9,6 +9,7 @@ const START = Date.UTC(2026, 10, 20, 10);
 
 function point(number: number, tokens: number | null, seconds = number * 10): ChartPoint {
   return {
+    key: String(number),
     number,
     at: new Date(START + seconds * 1000).toISOString(),
     window: 0,

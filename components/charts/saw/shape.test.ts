@@ -7,6 +7,7 @@ const at = (seconds: number) => new Date(START + seconds * 1000).toISOString();
 
 function point(number: number, tokens: number | null, window = 0, seconds = number * 10): ChartPoint {
   return {
+    key: String(number),
     number,
     at: at(seconds),
     window,
@@ -148,9 +149,9 @@ describe("the forecast line", () => {
 
 test("the axis includes the line and the highest level", () => {
   const saw = shapeSaw([point(1, 100)], [], "turns");
-  expect(topOf(saw, [], 1000)).toBeCloseTo(1140);
-  expect(topOf(saw, [[{ y: 2000 }]], 1000)).toBeCloseTo(2280);
-  expect(topOf(shapeSaw([], [], "turns"), [], null)).toBeGreaterThan(0);
+  expect(topOf(saw, 1000)).toBeCloseTo(1140);
+  expect(topOf(shapeSaw([point(1, 2000)], [], "turns"), 1000)).toBeCloseTo(2280);
+  expect(topOf(shapeSaw([], [], "turns"), null)).toBeGreaterThan(0);
 });
 
 test("on the time axis a window starts at its boundary", () => {

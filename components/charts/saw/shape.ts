@@ -18,6 +18,9 @@ export interface SawMarker {
   /** Level before the drop, in tokens; null if unknown. The marker is drawn above it. */
   from: number | null;
   to: number | null;
+  /** The drawn turns around it. */
+  before: SawPoint | undefined;
+  after: SawPoint | undefined;
 }
 
 /** Another agent of the same session, drawn behind the selected one. */
@@ -74,19 +77,18 @@ export function shapeSaw(
   return { points: counted, path: pathOf(counted, edges), markers, windows: windowsOf(counted, edges) };
 }
 
-/** Index of the first point after the boundary; `points.length` if there is none. */
-function indexAfter(points: readonly SawPoint[], boundary: BoundaryView): number {
-  const at = Date.parse(boundary.at);
-  let next = points.findIndex(({ point }) => Date.parse(point.at) >= at);
-  if (next === -1) return points.length;
-  // A boundary in the same millisecond as a turn belongs after that turn if the level drops there.
-  const falls = (index: number) => {
-    const here = points[index];
-    const before = points[index - 1];
-    return here !== undefined && before !== undefined && here.y < before.y;
-  };
-  if (!falls(next) && falls(next + 1) && Date.parse(points[next]!.point.at) === at) next += 1;
-  return next;
+/**
+ * Index of the first point after the boundary; `points.length` if there is none. The same order as on the server: a
+ * mark precedes the later turns of its window, and an inferred one the turn that shows it.
+ */
+function indexAfter(points: readonly SawPoint[], { at, window, inferred }: BoundaryView): number {
+  const time = Date.parse(at);
+  const next = points.findIndex(({ point }) => {
+    if (point.window !== window) return point.window > window;
+    const turn = Date.parse(point.at);
+    return inferred ? turn >= time : turn > time;
+  });
+  return next === -1 ? points.length : next;
 }
 
 function markerAt(points: readonly SawPoint[], boundary: BoundaryView, next: number, axis: Axis): SawMarker {
@@ -97,6 +99,8 @@ function markerAt(points: readonly SawPoint[], boundary: BoundaryView, next: num
     x: edgeOf(before, after, Date.parse(boundary.at), axis),
     from: boundary.tokens_before ?? before?.y ?? null,
     to: boundary.tokens_after ?? after?.y ?? null,
+    before,
+    after,
   };
 }
 
@@ -115,8 +119,8 @@ function pathOf(points: readonly SawPoint[], edges: ReadonlyMap<number, readonly
     const point = points[index];
     for (const marker of edges.get(index) ?? []) {
       const level = path.at(-1)?.y;
-      // An edge needs a level on both sides.
-      if (level === undefined || marker.to === null) continue;
+      // An edge needs a level on both sides, and a boundary that did not lower the level has no edge.
+      if (level === undefined || marker.to === null || marker.to >= (marker.from ?? level)) continue;
       path.push({ x: marker.x, y: marker.from ?? level }, { x: marker.x, y: marker.to });
     }
     const before = points[index - 1];
@@ -179,13 +183,12 @@ function paceOf(points: readonly SawPoint[]): number {
 }
 
 /** Top of the vertical axis: the highest level or the line, plus room for a marker. */
-export function topOf(saw: Saw, others: readonly { y: number }[][], line: number | null): number {
+export function topOf(saw: Pick<Saw, "points" | "markers">, line: number | null): number {
   const highest = Math.max(
     1,
     line ?? 0,
     ...saw.points.map(({ y }) => y),
     ...saw.markers.map(({ from }) => from ?? 0),
-    ...others.flatMap((points) => points.map(({ y }) => y)),
   );
   return highest * 1.14;
 }

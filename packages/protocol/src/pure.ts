@@ -22,3 +22,4 @@ export * from "./history/window.ts";
 export * from "./numbers.ts";
 export { canonicalJson } from "./policy/canonical-json.ts";
 export type { PolicySettings } from "./policy/policy-schema.ts";
+export { familyOf } from "./policy/resolve-policy.ts";

@@ -124,13 +124,26 @@ export const WindowView = z.object({
 });
 export type WindowView = z.infer<typeof WindowView>;
 
+/** An agent of a session, with what it alone went through. */
+export const SessionAgent = AgentView.extend({
+  masked: z.number().int(),
+  compacted: z.number().int(),
+  subticks: z.number().int(),
+  restarts: z.number().int(),
+  cleared: z.number().int(),
+  unexplained: z.number().int(),
+  /** The sum of `reclaimed_tokens` over all of its boundaries. */
+  reclaimed_tokens: tokens,
+});
+export type SessionAgent = z.infer<typeof SessionAgent>;
+
 export const SessionDetail = z.object({
   session: SessionSummary,
   note: SessionNoteText,
   /** The agent that stands for the session. */
   main_agent_id: z.string().nullable(),
   /** At most 500: the main agent and those with the most turns. */
-  agents: z.array(AgentView),
+  agents: z.array(SessionAgent),
   /** Agents beyond those listed. */
   more_agents: z.number().int(),
   /** Of the listed agents. At most 2,000 that are over, the latest, and those that agents are in. */
@@ -185,6 +198,8 @@ export type TurnPage = z.infer<typeof TurnPage>;
 
 /** One point of the saw-tooth. Beyond 1,000 turns a bucket keeps its highest and its last turn. */
 export const ChartPoint = z.object({
+  /** As in `TurnView`. */
+  key: z.string(),
   number: z.number().int(),
   at: time,
   window: z.number().int(),
@@ -213,6 +228,10 @@ export const SessionChart = z.object({
       agent: z.string(),
       /** Those that could be drawn: a call made only to compact does not move the level. */
       turns: z.number().int(),
+      /** Of all its turns with a cost, compaction calls included; null if none has one. */
+      cost: z.object({ usd: z.number(), turns: z.number().int() }).nullable(),
+      /** Of all its turns with a duration, in ms; null if none has one. */
+      latency: z.object({ p50_ms: z.number(), p95_ms: z.number(), turns: z.number().int() }).nullable(),
       points: z.array(ChartPoint),
       /** By turn. Only where they changed; at most the newest 50. */
       lines: z.array(LineStep),
