@@ -83,9 +83,13 @@ test("every boundary has a marker with its reason and reclaimed tokens", async (
     /^policy \d+, not acknowledged$/,
   );
 
-  // The table view has the same numbers.
+  // The table view has everything that is drawn.
   await chart.getByRole("button", { name: "View as table" }).click();
-  const windows = chart.getByRole("table").getByRole("row");
+  await expect(chart.getByRole("table", { name: "Boundaries" }).getByRole("row")).toHaveCount(
+    1 + BOUNDARIES.length,
+  );
+  await expect(chart.getByRole("table", { name: "Turns" }).getByRole("row")).toHaveCount(19);
+  const windows = chart.getByRole("table", { name: "Windows" }).getByRole("row");
   await expect(windows).toHaveCount(4);
   await expect(windows.nth(1)).toContainText("41,000");
   await expect(windows.nth(2)).toContainText("33,000");
@@ -149,6 +153,9 @@ test("an ended session shows no forecast", async ({ page, send, harness }) => {
   await send(agent.event("session", { status: "ended", reason: "done" }).take());
   await expect(page.getByTestId("tile-line")).toContainText("session ended");
   await expect(page.getByTestId("saw-forecast")).toHaveCount(0);
+  // Nothing on the page claims to be live.
+  await expect(page.getByTestId("live").filter({ visible: true })).toHaveCount(0);
+  await expect(page.getByTestId("tile-now")).toContainText("Last level");
 });
 
 test("the window composition is shown only if the harness reports it", async ({ page, send, harness }) => {

@@ -16,6 +16,7 @@ function point(
     context_tokens: tokens,
     window_tokens: null,
     estimated: false,
+    composition_estimated: false,
     composition: parts === null ? null : { ...none, ...parts },
   };
 }

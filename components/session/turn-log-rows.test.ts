@@ -106,3 +106,38 @@ test("days have headings unless all rows are of today", () => {
   });
   expect(withDayRows([], "20 November", dayOf)).toEqual([]);
 });
+
+test("changes after a fall count from the level after it, so that the log adds up", () => {
+  const counted = (number: number, tokens: number | null, change: number | null, compaction = false) =>
+    ({ ...turn(number), context_tokens: tokens, change, compaction }) as TurnView;
+  const fall = (id: string, seconds: number, after: number | null) =>
+    ({ ...boundary(id, seconds), explains_fall: true, tokens_after: after }) as BoundaryView;
+  const changes = (all: TurnView[], falls: BoundaryView[]) =>
+    turnLogRows(all, falls, [], WHOLE).flatMap((row) =>
+      row.kind === "turn" ? [[row.turn.number, row.change, row.afterFall]] : [],
+    );
+  const history = [counted(4, 30, 4), counted(3, 26, -10), counted(2, 36, 26), counted(1, 10, null)];
+  expect(changes(history, [fall("masked", 25, 24)])).toEqual([
+    [4, 4, false],
+    [3, 2, true],
+    [2, 26, false],
+    [1, null, false],
+  ]);
+  // Of two falls in a row, the later one has the level that the next turn starts from.
+  expect(changes(history, [fall("masked", 22, 30), fall("compacted", 25, 20)])[1]).toEqual([3, 6, true]);
+  expect(changes(history, [fall("masked", 25, null)])[1]).toEqual([3, null, true]);
+  // Turns without a level of their own are passed over.
+  const passed = [
+    counted(4, 26, -10),
+    counted(3, null, null),
+    counted(2, 36, 26, true),
+    counted(1, 36, null),
+  ];
+  expect(changes(passed, [fall("masked", 15, 24)])[0]).toEqual([4, 2, true]);
+  // A sign that lowers no level changes nothing.
+  expect(changes(history, [{ ...fall("wind_down", 25, 1), explains_fall: false }])[1]).toEqual([
+    3,
+    -10,
+    false,
+  ]);
+});

@@ -267,6 +267,7 @@ export function sameTurn(a: TurnFacts, b: TurnFacts): boolean {
     a.usage.reasoning_tokens === b.usage.reasoning_tokens &&
     a.durationMs === b.durationMs &&
     a.costUsd === b.costUsd &&
+    a.compositionEstimated === b.compositionEstimated &&
     JSON.stringify(a.composition) === JSON.stringify(b.composition)
   );
 }

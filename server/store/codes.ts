@@ -19,18 +19,24 @@ export interface Facets {
   estimated: boolean;
   /** Whether the call was made to compact the context: its prompt is not a level. */
   compaction: boolean;
+  /** Whether the parts of the context were estimated from what was sent. */
+  compositionEstimated: boolean;
 }
 
 /** Bit of `facets` that marks a compaction call. */
 export const COMPACTION_BIT = 32;
 
-/** Four small facts in one number: a column each would cost every turn eight bytes of padding. */
-export function packFacets({ basis, windowSource, estimated, compaction }: Facets): number {
+const COMPOSITION_ESTIMATED_BIT = 64;
+
+/** Five small facts in one number: a column each would cost every turn eight bytes of padding. */
+export function packFacets(facets: Facets): number {
+  const { basis, windowSource, estimated, compaction, compositionEstimated } = facets;
   return (
     (basis ? BASES.indexOf(basis) : 0) |
     (sourceCode(windowSource) << 2) |
     (estimated ? 16 : 0) |
-    (compaction ? COMPACTION_BIT : 0)
+    (compaction ? COMPACTION_BIT : 0) |
+    (compositionEstimated ? COMPOSITION_ESTIMATED_BIT : 0)
   );
 }
 
@@ -40,6 +46,7 @@ export function unpackFacets(code: number): Facets {
     windowSource: sourceOf((code >> 2) & 3),
     estimated: (code & 16) !== 0,
     compaction: (code & COMPACTION_BIT) !== 0,
+    compositionEstimated: (code & COMPOSITION_ESTIMATED_BIT) !== 0,
   };
 }
 

@@ -93,13 +93,14 @@ export function turnRow({ turn, ...reading }: TurnReading, place: TurnPlace): Tu
       windowSource: reading.windowSource,
       estimated: turn.estimated,
       compaction: turn.compaction,
+      compositionEstimated: turn.compositionEstimated,
     }),
     composition: turn.composition && COMPOSITION_PARTS.map((part) => turn.composition![part]),
   };
 }
 
 export function turnFactsOf(row: TurnRow, model: string): TurnFacts {
-  const { basis, estimated, compaction } = unpackFacets(row.facets);
+  const { basis, estimated, compaction, compositionEstimated } = unpackFacets(row.facets);
   return {
     key: row.key,
     at: row.at,
@@ -118,6 +119,7 @@ export function turnFactsOf(row: TurnRow, model: string): TurnFacts {
     estimated,
     compaction,
     composition: compositionOf(row.composition),
+    compositionEstimated,
     durationMs: row.durationMs,
     costUsd: row.costMicros === undefined ? undefined : row.costMicros / 1e6,
   };

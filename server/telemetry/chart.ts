@@ -100,6 +100,7 @@ function levelOrNone({ turn }: NumberedTurn): number {
 }
 
 function pointOf({ turn, number }: NumberedTurn): ChartPoint {
+  const { estimated, compositionEstimated } = unpackFacets(turn.facets);
   return {
     key: turn.key,
     number,
@@ -107,7 +108,8 @@ function pointOf({ turn, number }: NumberedTurn): ChartPoint {
     window: turn.windowIndex,
     context_tokens: turn.contextTokens ?? null,
     window_tokens: turn.windowTokens ?? null,
-    estimated: unpackFacets(turn.facets).estimated,
+    estimated,
     composition: compositionView(turn.composition),
+    composition_estimated: compositionEstimated,
   };
 }

@@ -175,6 +175,7 @@ function turnView({ turn, number, change, agentId, agentName }: ListedTurn, mode
     duration_ms: turn.durationMs ?? null,
     cost_usd: turn.costMicros === undefined ? null : turn.costMicros / 1e6,
     composition: compositionView(turn.composition),
+    composition_estimated: facets.compositionEstimated,
   };
 }
 

@@ -40,6 +40,7 @@ export function Composition({
   const shown = new Set(points.map(({ point }) => point.number));
   const inView = rows.filter(({ number }) => shown.has(number));
   const top = highestStack(inView);
+  const isEstimated = points.some(({ point }) => point.composition_estimated);
   const area = { x: left, y: 6, width: plot, height: HEIGHT_PX - 12 };
   const scales = linearScales(area, domain, top);
   const bottom = area.y + area.height;
@@ -47,6 +48,14 @@ export function Composition({
     <section aria-label="Window composition" className="mt-2 border-t pt-2">
       <div className="mb-0.5 flex flex-wrap items-center gap-x-3.5 gap-y-0.5 text-xs text-muted">
         <h3 className="font-medium">What fills the window</h3>
+        {isEstimated && (
+          <span
+            className="rounded-full border border-edge px-1.5 text-faint"
+            title="Estimated from the text of the transcript. Tokens that it does not show, such as the system prompt and tool definitions, are unattributed."
+          >
+            estimated
+          </span>
+        )}
         <Legend id={id} rows={inView} parts={parts} cursor={cursor} />
       </div>
       {inView.length === 0 ? (

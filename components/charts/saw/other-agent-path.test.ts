@@ -14,6 +14,7 @@ function point(number: number, tokens: number | null, window = 0): ChartPoint {
     context_tokens: tokens,
     window_tokens: 200_000,
     estimated: false,
+    composition_estimated: false,
     composition: null,
   };
 }

@@ -16,6 +16,7 @@ function point(number: number, tokens: number | null, seconds = number * 10): Ch
     context_tokens: tokens,
     window_tokens: 200_000,
     estimated: false,
+    composition_estimated: false,
     composition: null,
   };
 }

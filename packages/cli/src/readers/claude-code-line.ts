@@ -2,6 +2,7 @@ import type { Usage } from "@plimsoll/protocol";
 import type { JsonObject } from "./json.ts";
 import { asObject, asText, asTime, asTokens, parseObject } from "./json.ts";
 import type { SkipReason } from "./reader.ts";
+import { type LineParts, textTokens } from "./transcript-parts.ts";
 
 export interface ClaudeTurn {
   key: string;
@@ -36,6 +37,8 @@ export interface ClaudeLine {
   forked: boolean;
   turn?: ClaudeTurn;
   mark?: ClaudeMark;
+  /** What the line adds to the context, unless it adds nothing. */
+  parts?: LineParts;
   /** The text of a prompt written by a person. */
   prompt?: string;
   /** A title of the session. Rank 3: given by a person. Rank 2: given by the harness. A summary has rank 1. */
@@ -48,6 +51,7 @@ export function readClaudeLine(text: string): ClaudeLine | SkipReason {
   const json = parseObject(text);
   if (json === undefined) return "unreadable";
   const line: ClaudeLine = {
+    ...partsOf(json),
     session: asText(json.sessionId),
     at: asTime(json.timestamp),
     uuid: asText(json.uuid),
@@ -82,6 +86,27 @@ export function readClaudeLine(text: string): ClaudeLine | SkipReason {
     default:
       return "not_needed";
   }
+}
+
+/** Notices and progress are shown to the user, and are not sent to the model. */
+function partsOf(json: JsonObject): Pick<ClaudeLine, "parts"> {
+  const at = asTime(json.timestamp);
+  if (at === undefined || (json.type !== "assistant" && json.type !== "user")) return {};
+  const message = asObject(json.message);
+  const content = message?.content;
+  const blocks = Array.isArray(content) ? content.map(asObject) : [{ type: "text", text: content }];
+  let history = 0;
+  let output = 0;
+  for (const block of blocks) {
+    if (block === undefined) continue;
+    if (block.type === "tool_result") output += textTokens(block.content);
+    else if (block.type === "tool_use")
+      history += textTokens(block.name) + textTokens(JSON.stringify(block.input ?? {}));
+    // The thinking of earlier turns is not sent again.
+    else if (block.type !== "thinking" && block.type !== "redacted_thinking") history += textTokens(block);
+  }
+  if (history + output === 0) return {};
+  return { parts: { at, history, tool_output: output, system: 0 } };
 }
 
 function readAssistant(line: ClaudeLine, json: JsonObject): ClaudeLine {

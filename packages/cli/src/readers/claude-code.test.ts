@@ -317,4 +317,55 @@ describe("Claude Code transcripts", () => {
     expect(new Set(reader.take(false).events.map((event) => event.session))).toEqual(new Set([T]));
     expect(reader.take(false).events).toEqual([]);
   });
+
+  it("estimates what fills the window from the transcript, and says so", () => {
+    const words = (count: number) => "alpha beta gamma ".repeat(count);
+    const answered = (second: number, key: string, level: number, content: object[]) => {
+      const line = said(second, key, usage(level));
+      return { ...line, message: { ...line.message, content } };
+    };
+    const result = (second: number, text: string) =>
+      asked(second, [{ type: "tool_result", tool_use_id: "x", content: [{ type: "text", text }] }]);
+    const { events } = read(
+      asked(0, words(100)),
+      answered(1, "m1", 20_000, [{ type: "tool_use", name: "Bash", input: { command: words(20) } }]),
+      result(2, words(1_000)),
+      answered(3, "m2", 30_000, [{ type: "thinking", thinking: words(9_000) }]),
+      compacted(4, "b1", { trigger: "auto", preTokens: 30_000 }),
+      asked(5, words(50), { isCompactSummary: true }),
+      answered(6, "m3", 20_000, []),
+    );
+    const parts = turns(events).map((event) => ("composition" in event ? event.composition : undefined));
+    const [first, second, third] = parts as { history: number; tool_output: number }[];
+    expect(first!.tool_output).toBe(0);
+    expect(first!.history).toBeGreaterThan(300);
+    expect(second!.history).toBeGreaterThan(first!.history);
+    expect(second!.tool_output).toBeGreaterThan(3_000);
+    // The thinking of an earlier call is not in the context, and the compaction emptied it.
+    expect(second!.history).toBeLessThan(1_000);
+    expect(third!.tool_output).toBe(0);
+    expect(third!.history).toBeLessThan(first!.history);
+    for (const event of turns(events)) expect(event).toMatchObject({ composition_estimated: true });
+    expect(foldEvents(events).get(`${S} main`)!.turns[1]!.turn).toMatchObject({ compositionEstimated: true });
+  });
+
+  it("keeps the parts of a sub-agent apart", () => {
+    const side = { isSidechain: true, agentId: "abc" };
+    const { events } = read(
+      asked(0, "alpha beta ".repeat(500)),
+      said(1, "m1", usage(5_000)),
+      asked(2, "gamma ".repeat(100), { ...side, uuid: "s0" }),
+      said(3, "s1", usage(5_000), { ...side, uuid: "s1", parentUuid: "s0" }),
+      said(4, "m2", usage(5_000)),
+    );
+    const history = Object.fromEntries(
+      turns(events).map((event) => [
+        event.id,
+        "composition" in event ? event.composition?.history : undefined,
+      ]),
+    );
+    expect(history.m2).toBe(history.m1);
+    expect(history.s1).toBeGreaterThan(0);
+    expect(history.s1).toBeLessThan(history.m1! / 5);
+  });
 });

@@ -1,11 +1,13 @@
+import { tokenizerScale } from "@plimsoll/guard/measure";
 import type { PlimsollEventInput } from "@plimsoll/protocol";
-import { mergeUsage } from "@plimsoll/protocol";
+import { contextTokens, mergeUsage } from "@plimsoll/protocol";
 import type { ClaudeLine, ClaudeMark, ClaudeTurn } from "./claude-code-line.ts";
 import { fileAgent, fileSession, readClaudeLine } from "./claude-code-line.ts";
 import { sessionFields, sessionStarted } from "./envelope.ts";
 import type { FileHint, HarnessReader, ReaderOptions, Reading, SkipReason } from "./reader.ts";
 import { append, Skips } from "./reader.ts";
 import { fit } from "./text.ts";
+import { type LineParts, type PartsReset, partsAtTurns } from "./transcript-parts.ts";
 
 /** Two boundaries with equal counts within this time are one compaction. */
 const SAME_COMPACTION_MS = 10_000;
@@ -25,6 +27,8 @@ interface Session {
   side: Map<string, ClaudeTurn>;
   links: Map<string, SideLink>;
   marks: Map<string, ClaudeMark>;
+  /** By the uuid of the line. */
+  parts: Map<string, LineParts & { isSide: boolean }>;
   prompt: { at: number; text: string } | undefined;
   /** The title of the highest rank, and the number of titles so far. */
   named: { rank: number; text: string; count: number } | undefined;
@@ -77,6 +81,8 @@ export function claudeCodeReader(options: ReaderOptions): HarnessReader {
     if (!side && line.prompt !== undefined && (session.prompt === undefined || line.at < session.prompt.at)) {
       session.prompt = { at: line.at, text: line.prompt };
     }
+    if (line.parts !== undefined && line.uuid !== undefined)
+      session.parts.set(line.uuid, { ...line.parts, isSide: side });
     if (line.mark !== undefined) {
       session.marks.set(line.mark.id, side ? { ...line.mark, uuid: line.uuid } : line.mark);
     } else if (line.turn !== undefined) {
@@ -111,6 +117,7 @@ export function claudeCodeReader(options: ReaderOptions): HarnessReader {
       side: new Map(),
       links: new Map(),
       marks: new Map(),
+      parts: new Map(),
       prompt: undefined,
       named: undefined,
       touched: true,
@@ -161,6 +168,9 @@ export function claudeCodeReader(options: ReaderOptions): HarnessReader {
     const fields = sessionFields(options, session.id);
     const chains = new Map<string, string>();
     const events: PlimsollEventInput[] = [];
+    const marks = distinct([...session.marks.values()]);
+    const partsOf = agentParts(session, marks, chains);
+    const mainParts = partsOf(undefined, session.main);
     let firstTurnAt = Number.POSITIVE_INFINITY;
     for (const turn of session.main.values()) {
       if (ownerOf(turn.key) !== session.id) {
@@ -168,19 +178,20 @@ export function claudeCodeReader(options: ReaderOptions): HarnessReader {
         continue;
       }
       firstTurnAt = Math.min(firstTurnAt, turn.at);
-      events.push({ ...fields, ...turnEvent(turn) });
+      events.push({ ...fields, ...turnEvent(turn, mainParts) });
     }
     for (const [agentId, turns] of sideAgents(session, chains)) {
+      const parts = partsOf(agentId, turns);
       for (const turn of turns.values()) {
         const compaction = agentId.startsWith("acompact");
         events.push(
           compaction
             ? { ...fields, ...turnEvent(turn), purpose: "compaction" }
-            : { ...fields, ...turnEvent(turn), agent: agentName(agentId), parent_agent: "main" },
+            : { ...fields, ...turnEvent(turn, parts), agent: agentName(agentId), parent_agent: "main" },
         );
       }
     }
-    for (const mark of distinct([...session.marks.values()])) {
+    for (const mark of marks) {
       if (mark.event.type === "cleared" && mark.event.at <= firstTurnAt) {
         skips.add("before_first_turn");
         continue;
@@ -252,13 +263,57 @@ function merged(a: ClaudeTurn | undefined, b: ClaudeTurn): ClaudeTurn {
   return { ...a, at: Math.min(a.at, b.at), usage: mergeUsage(a.usage, b.usage) };
 }
 
-function turnEvent(turn: ClaudeTurn) {
+/**
+ * What fills the window of one agent at each of its turns.
+ * @returns a function of an agent, which is undefined for the main one
+ */
+function agentParts(session: Session, marks: readonly ClaudeMark[], chains: Map<string, string>) {
+  const byAgent = <T>(all: Iterable<T>, agentOf: (one: T) => string | undefined) => {
+    const groups = new Map<string | undefined, T[]>();
+    for (const one of all) {
+      const agent = agentOf(one);
+      const group = groups.get(agent);
+      if (group === undefined) groups.set(agent, [one]);
+      else group.push(one);
+    }
+    return groups;
+  };
+  const lines = byAgent(session.parts, ([uuid, { isSide }]) =>
+    isSide ? chainAgent(session, uuid, chains) : undefined,
+  );
+  const resets = byAgent(marks, ({ uuid }) =>
+    uuid === undefined ? undefined : chainAgent(session, uuid, chains),
+  );
+  return (agent: string | undefined, turns: ReadonlyMap<string, ClaudeTurn>): TurnParts =>
+    partsAtTurns(
+      [...turns.values()].map(({ key, at, model, usage }) => ({
+        key,
+        at,
+        level: contextTokens(usage) ?? 0,
+        scale: tokenizerScale(model),
+      })),
+      (lines.get(agent) ?? []).map(([, parts]) => parts),
+      (resets.get(agent) ?? []).map(({ event }) => resetOf(event)),
+    );
+}
+
+function resetOf(event: ClaudeMark["event"]): PartsReset {
+  if (event.type !== "masked") return { at: event.at };
+  const { tokens_before: before = 0, tokens_after: after = before } = event;
+  return { at: event.at, cleared: before - after };
+}
+
+type TurnParts = ReturnType<typeof partsAtTurns>;
+
+function turnEvent(turn: ClaudeTurn, parts?: TurnParts) {
+  const composition = parts?.get(turn.key);
   return {
     id: fit(turn.key, 128),
     type: "turn" as const,
     at: turn.at,
     model: fit(turn.model, 200),
     usage: turn.usage,
+    ...(composition && { composition, composition_estimated: true }),
   };
 }
 

@@ -2,6 +2,7 @@ import type { Usage } from "@plimsoll/protocol";
 import type { JsonObject } from "./json.ts";
 import { asCount, asObject, asText, asTime, asTokens, parseObject } from "./json.ts";
 import type { SkipReason } from "./reader.ts";
+import { type LineParts, textTokens } from "./transcript-parts.ts";
 
 export interface CodexCount {
   id: string;
@@ -28,6 +29,8 @@ export interface CodexRollout {
   models: { at: number; value: string }[];
   windows: { at: number; value: number }[];
   compactions: Map<string, number>;
+  /** What the items of the conversation add to the context. The model wrote some of them. */
+  parts: (LineParts & { isWritten: boolean })[];
   prompt: { at: number; text: string } | undefined;
   firstAt: number;
   lastAt: number;
@@ -54,7 +57,15 @@ export function readCodexLine(rollout: CodexRollout, text: string): SkipReason |
     }
     case "token_usage_record":
       return readRecord(rollout, payload, at);
+    case "response_item": {
+      const parts = partsOf(payload, at);
+      if (parts !== undefined) rollout.parts.push(parts);
+      return parts === undefined ? "not_needed" : undefined;
+    }
     case "compacted": {
+      const summary = textTokens(payload.message);
+      if (summary > 0)
+        rollout.parts.push({ at, history: summary, tool_output: 0, system: 0, isWritten: false });
       const id = `compacted/${asText(payload.window_id) ?? at}`;
       const seen = rollout.compactions.get(id);
       rollout.compactions.set(id, Math.min(seen ?? at, at));
@@ -65,6 +76,24 @@ export function readCodexLine(rollout: CodexRollout, text: string): SkipReason |
     default:
       return "not_needed";
   }
+}
+
+function partsOf(payload: JsonObject, at: number): CodexRollout["parts"][number] | undefined {
+  const type = asText(payload.type) ?? "";
+  const parts = { at, history: 0, tool_output: 0, system: 0, isWritten: false };
+  if (type === "message") {
+    const tokens = textTokens(payload.content);
+    if (payload.role === "developer" || payload.role === "system") parts.system = tokens;
+    else parts.history = tokens;
+    parts.isWritten = payload.role === "assistant";
+  } else if (type.endsWith("_output")) {
+    parts.tool_output = textTokens(payload.output);
+  } else if (type.endsWith("_call")) {
+    parts.history =
+      textTokens(payload.name) + textTokens(payload.arguments ?? payload.input ?? payload.action);
+    parts.isWritten = true;
+  }
+  return parts.history + parts.tool_output + parts.system === 0 ? undefined : parts;
 }
 
 function readMeta(rollout: CodexRollout, payload: JsonObject, at: number): SkipReason | undefined {

@@ -190,4 +190,41 @@ describe("Codex rollouts", () => {
     expect(models([...lines].reverse())).toEqual(models(lines));
     expect(models(lines).map(([, name]) => name)).toEqual(["gpt-6", "gpt-6-mini"]);
   });
+
+  it("estimates what fills the window from the items before each count, and says so", () => {
+    const item = (ms: number, payload: object) => line(ms, "response_item", payload);
+    const text = (count: number) => "alpha beta gamma ".repeat(count);
+    const message = (ms: number, role: string, count: number) =>
+      item(ms, { type: "message", role, content: [{ type: "input_text", text: text(count) }] });
+    const { events } = read([
+      file(A),
+      [
+        meta(0, A),
+        model(1, "gpt-6"),
+        message(2, "developer", 200),
+        message(3, "user", 100),
+        item(4, { type: "function_call", name: "shell", arguments: text(1_000) }),
+        count(5_000, tokens(20_000, 20_000)),
+        item(5_001, { type: "function_call_output", call_id: "x", output: text(2_000) }),
+        count(9_000, tokens(40_000, 60_000)),
+        line(9_500, "compacted", { message: text(50) }),
+        count(12_000, tokens(9_000, 69_000)),
+      ],
+    ]);
+    const parts = events.flatMap((event) =>
+      event.type === "turn"
+        ? [event.composition as { system: number; history: number; tool_output: number }]
+        : [],
+    );
+    const [first, second, third] = parts;
+    expect(first!.system).toBeGreaterThan(500);
+    expect(first!.tool_output).toBe(0);
+    // What the model writes enters the context of the next call.
+    expect(first!.history).toBeLessThan(500);
+    expect(second!.history).toBeGreaterThan(3_000);
+    expect(second!.tool_output).toBeGreaterThan(6_000);
+    expect(third).toMatchObject({ system: first!.system, tool_output: 0 });
+    expect(third!.history).toBeLessThan(300);
+    for (const event of events) if (event.type === "turn") expect(event.composition_estimated).toBe(true);
+  });
 });

@@ -1,4 +1,6 @@
+import { tokenizerScale } from "@plimsoll/guard/measure";
 import type { PlimsollEventInput } from "@plimsoll/protocol";
+import { contextTokens } from "@plimsoll/protocol";
 import type { CodexCount, CodexRollout } from "./codex-line.ts";
 import { readCodexLine } from "./codex-line.ts";
 import { ValuesByTime } from "./dated.ts";
@@ -6,6 +8,7 @@ import { sessionFields, sessionStarted } from "./envelope.ts";
 import type { FileHint, HarnessReader, ReaderOptions, Reading } from "./reader.ts";
 import { append, Skips } from "./reader.ts";
 import { fit } from "./text.ts";
+import { type LineParts, partsAtTurns } from "./transcript-parts.ts";
 
 /** Lines this close together were written at once, such as the parent's history at the start of a fork's file. */
 const SAME_MOMENT_MS = 1_000;
@@ -70,7 +73,11 @@ export function codexReader(options: ReaderOptions): HarnessReader {
     const models = new ValuesByTime(rollout.models);
     const windows = new ValuesByTime(rollout.windows);
     const events: PlimsollEventInput[] = [];
-    for (const count of chosenCounts(rollout, thread, replayed, final)) {
+    const counts = chosenCounts(rollout, thread, replayed, final);
+    const modelAt = (at: number) => models.at(at) ?? models.first ?? "unknown";
+    const partsAt = rolloutParts(rollout, counts, modelAt);
+    for (const count of counts) {
+      const composition = partsAt.get(count.id);
       // For a record, the `token_count` just after it has the size.
       const limit = count.window ?? windows.at(count.at + SAME_MOMENT_MS) ?? windows.first;
       events.push({
@@ -79,10 +86,11 @@ export function codexReader(options: ReaderOptions): HarnessReader {
         type: "turn",
         at: count.at,
         // Logs from early September 2025 contain no model.
-        model: fit(models.at(count.at) ?? models.first ?? "unknown", 200),
+        model: fit(modelAt(count.at), 200),
         usage: count.usage,
         // Codex reports the effective window, 95 % of the model's window, and stops there.
         ...(limit !== undefined && limit > 0 && { context_window: limit }),
+        ...(composition && { composition, composition_estimated: true }),
       });
     }
     for (const [id, at] of rollout.compactions) {
@@ -136,6 +144,7 @@ function emptyRollout(path: string): CodexRollout {
     models: [],
     windows: [],
     compactions: new Map(),
+    parts: [],
     prompt: undefined,
     firstAt: Number.POSITIVE_INFINITY,
     lastAt: Number.NEGATIVE_INFINITY,
@@ -149,6 +158,33 @@ function ownMeta(rollout: CodexRollout) {
   return (
     metas.find((meta) => rollout.path.endsWith(`${meta.id}.jsonl`)) ??
     metas.sort((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? -1 : 1))[0]
+  );
+}
+
+/** What fills the window at each count. Codex writes a count after the items of its response, which are not in it. */
+function rolloutParts(
+  { parts, compactions }: CodexRollout,
+  counts: readonly CodexCount[],
+  modelAt: (at: number) => string,
+) {
+  const times = counts.map(({ at }) => at).sort((a, b) => a - b);
+  let next = 0;
+  const lines = [...parts]
+    .sort((a, b) => a.at - b.at)
+    .map((line): LineParts => {
+      while (next < times.length && times[next]! < line.at) next += 1;
+      const answered = times[next];
+      return !line.isWritten || answered === undefined ? line : { ...line, at: answered };
+    });
+  return partsAtTurns(
+    counts.map(({ id, at, usage }) => ({
+      key: id,
+      at,
+      level: contextTokens(usage) ?? 0,
+      scale: tokenizerScale(modelAt(at)),
+    })),
+    lines,
+    [...compactions.values()].map((at) => ({ at })),
   );
 }
 

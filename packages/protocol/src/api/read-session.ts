@@ -189,6 +189,7 @@ export const TurnView = z.object({
   duration_ms: z.number().int().nullable(),
   cost_usd: z.number().nullable(),
   composition: CompositionView.nullable(),
+  composition_estimated: z.boolean(),
 });
 export type TurnView = z.infer<typeof TurnView>;
 
@@ -207,6 +208,7 @@ export const ChartPoint = z.object({
   window_tokens: tokens.nullable(),
   estimated: z.boolean(),
   composition: CompositionView.nullable(),
+  composition_estimated: z.boolean(),
 });
 export type ChartPoint = z.infer<typeof ChartPoint>;
 

@@ -99,6 +99,7 @@ export const TurnEvent = z.object({
   context_window: tokens.min(1).optional(),
   estimated: z.boolean().optional(),
   composition: Composition.optional(),
+  composition_estimated: z.boolean().optional(),
   duration_ms: z.number().min(0).max(LARGEST.integer).transform(Math.round).optional(),
   cost_usd: z.number().min(0).max(LARGEST.costUsd).optional(),
   purpose: z.enum(["compaction"]).optional(),

@@ -11,6 +11,7 @@ const NOT_PLAIN = -1;
 export function readPlainTurn(value: object): TurnEvent | undefined {
   const sent = value as Record<keyof TurnEvent, unknown>;
   const { id, harness, session, agent = DEFAULT_AGENT, parent_agent, model, estimated, purpose } = sent;
+  const { composition_estimated } = sent;
   if (
     !isText(id, LONGEST.id) ||
     !isText(harness, LONGEST.harness) ||
@@ -19,6 +20,7 @@ export function readPlainTurn(value: object): TurnEvent | undefined {
     !isText(model, LONGEST.model) ||
     !(parent_agent === undefined || isText(parent_agent, LONGEST.agent)) ||
     !(estimated === undefined || typeof estimated === "boolean") ||
+    !(composition_estimated === undefined || typeof composition_estimated === "boolean") ||
     !(purpose === undefined || purpose === "compaction")
   ) {
     return undefined;
@@ -59,6 +61,7 @@ export function readPlainTurn(value: object): TurnEvent | undefined {
     context_window: limit,
     estimated,
     composition,
+    composition_estimated,
     duration_ms: duration === undefined ? undefined : Math.round(duration),
     cost_usd: cost,
     purpose,

@@ -19,6 +19,8 @@ export interface TurnFacts {
   /** The call was made to compact the context: its prompt is not a level. */
   compaction: boolean;
   composition: Composition | undefined;
+  /** The parts were estimated from what was sent, not counted. False without parts. */
+  compositionEstimated: boolean;
   durationMs: number | undefined;
   costUsd: number | undefined;
 }
@@ -35,6 +37,7 @@ export function turnFacts(event: TurnEvent, key: string): TurnFacts {
     estimated: event.estimated ?? false,
     compaction: event.purpose === "compaction",
     composition: event.composition,
+    compositionEstimated: event.composition !== undefined && event.composition_estimated === true,
     durationMs: event.duration_ms,
     costUsd: event.cost_usd,
   };
@@ -61,7 +64,7 @@ export function mergeTurns(a: TurnFacts, b: TurnFacts): TurnFacts {
     sentLimit: larger(a.sentLimit, b.sentLimit),
     estimated: even ? a.estimated && b.estimated : weightA > weightB ? a.estimated : b.estimated,
     compaction: a.compaction || b.compaction,
-    composition: mergeComposition(a.composition, b.composition),
+    ...mergeParts(a, b),
     durationMs: larger(a.durationMs, b.durationMs),
     costUsd: larger(a.costUsd, b.costUsd),
   };
@@ -85,6 +88,16 @@ function withoutPrompt(usage: Usage): Usage {
     cache_write_tokens: undefined,
     basis: undefined,
   };
+}
+
+/** Counted parts replace estimated ones. */
+function mergeParts(a: TurnFacts, b: TurnFacts): Pick<TurnFacts, "composition" | "compositionEstimated"> {
+  const countedOf = (facts: TurnFacts) => facts.composition !== undefined && !facts.compositionEstimated;
+  const [counted, other] = countedOf(a) ? [a, b] : [b, a];
+  if (countedOf(counted) && !countedOf(other))
+    return { composition: counted.composition, compositionEstimated: false };
+  const composition = mergeComposition(a.composition, b.composition);
+  return { composition, compositionEstimated: a.compositionEstimated || b.compositionEstimated };
 }
 
 function mergeComposition(a: Composition | undefined, b: Composition | undefined): Composition | undefined {
