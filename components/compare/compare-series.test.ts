@@ -11,6 +11,7 @@ const point = (
   context_tokens: number | null,
   window_tokens: number | null,
 ) => ({
+  key: String(number),
   number,
   at: at(second),
   window: 0,
@@ -18,6 +19,7 @@ const point = (
   window_tokens,
   estimated: false,
   composition: null,
+  composition_estimated: false,
 });
 
 const fall = (second: number, more: Partial<BoundaryView> = {}): BoundaryView => ({

@@ -11,6 +11,7 @@ import { LevelBar } from "../charts/level-bar.tsx";
 import { Ago, useMinute, useZone } from "../clock.tsx";
 import { compact, exact, loadPercent, NONE, plural } from "../format.ts";
 import { GLOSSARY } from "../glossary.ts";
+import { isSilent, sortFleet } from "../live/fleet-order.ts";
 import { adjustHref } from "../policy/scope-key.ts";
 import { Link } from "../projects/link.tsx";
 import { Button } from "../ui/button.tsx";
@@ -33,7 +34,6 @@ import {
   titleOf,
   windowText,
 } from "../words.ts";
-import { isSilent, sortFleet } from "./fleet-order.ts";
 import { LevelSparkline } from "./level-sparkline.tsx";
 import { useIsWide } from "./use-is-wide.ts";
 import { COLLAPSED_ROWS, COLLAPSED_ROWS_WIDE, visibleAgents } from "./visible-agents.ts";
