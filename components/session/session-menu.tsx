@@ -22,11 +22,9 @@ export function SessionMenu({ session, ...button }: Props) {
   const project = useProject();
   const deletion = useDeletion();
   function remove() {
-    deletion.sessions.mutate(
-      { ids: [session.id] },
-      // The page of a deleted session has nothing to show.
-      { onSuccess: () => router.push(withProject("/sessions", project)) },
-    );
+    // First: the page of a deleted session has nothing to show.
+    router.push(withProject("/sessions", project));
+    deletion.sessions.mutate({ ids: [session.id] });
   }
   return (
     <DropdownMenu.Root modal={false}>

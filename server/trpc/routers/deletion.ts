@@ -4,10 +4,10 @@ import {
   DeleteHarnessesInput,
   DeleteSessionsInput,
   DeletionView,
+  RetentionDays,
   RetentionPreview,
   RetentionPreviewQuery,
   RetentionView,
-  SetRetentionInput,
   UndeleteHarnessesInput,
   UndeleteSessionsInput,
   UndeletionView,
@@ -143,7 +143,7 @@ export const retention = router({
         summary: "Set how long the project keeps its data; null keeps it for good",
       },
     })
-    .input(SetRetentionInput)
+    .input(RetentionDays)
     .output(RetentionView)
     .mutation(({ ctx: { principal, services }, input }) =>
       services.retention.set(principal.projectId, input, actorOf(principal)),

@@ -7,8 +7,6 @@ const days = z.number().int().min(1).max(36_500).nullable();
 export const RetentionDays = z.object({ session_days: days, rollup_days: days });
 export type RetentionDays = z.infer<typeof RetentionDays>;
 
-export const SetRetentionInput = RetentionDays;
-
 /** What a setting would remove. */
 export const RetentionPreview = z.object({
   sessions: z.number().int(),
