@@ -477,6 +477,8 @@ describe("a key never reaches another project over HTTP", () => {
     `/api/v1/alerts/endpoints/${endpointId}`,
     "/api/v1/alerts/deliveries",
     `/api/v1/alerts/endpoints/${endpointId}/deliveries/${deliveryId}`,
+    "/api/v1/retention",
+    "/api/v1/retention/preview?session_days=1",
     "/api/v1/projects",
     "/api/v1/audit",
   ];
@@ -507,7 +509,9 @@ describe("a key never reaches another project over HTTP", () => {
       expect(status, path).toBe(200);
       expectNothingOfB(text, path);
     }
-    for (const path of paths(b).filter((path) => !/ingest|rejudging|extent|session-count/.test(path))) {
+    for (const path of paths(b).filter(
+      (path) => !/ingest|rejudging|retention|extent|session-count/.test(path),
+    )) {
       const { text } = await server.get(path, b.key.secret);
       expect(
         [MARKER, b.sessionId, b.agentId, b.ruleId].some((trace) => text.includes(trace)),

@@ -338,9 +338,16 @@ export class Projector {
   /** Does a step of upkeep if one may be due. Returns false if nothing is left to do. */
   async #doUpkeep(project: HeldProject): Promise<boolean> {
     if (!this.#upkeep) return false;
-    const sessions = await upkeepStep(project);
-    this.#upkeep = sessions !== undefined;
-    if (sessions !== undefined) this.#committed(NO_ENTRIES, { ...NOTHING, sessions });
+    // Whoever asks for upkeep during the step sets it again.
+    this.#upkeep = false;
+    const sessions = await upkeepStep(project).catch((error: unknown) => {
+      this.#upkeep = true;
+      throw error;
+    });
+    if (sessions !== undefined) {
+      this.#upkeep = true;
+      this.#committed(NO_ENTRIES, { ...NOTHING, sessions });
+    }
     return this.#upkeep;
   }
 

@@ -22,7 +22,13 @@ const add = (name: string, more: { deletingAt?: Date; archivedAt?: Date } = {}) 
 describe("the directory of projects", () => {
   it("finds a project by id and by name", async () => {
     const { id } = await add("billing", { archivedAt: new Date(5) });
-    const project = { id, name: "billing", createdAt: new Date(0), archivedAt: new Date(5) };
+    const project = {
+      id,
+      name: "billing",
+      createdAt: new Date(0),
+      archivedAt: new Date(5),
+      sessionDays: null,
+    };
     expect(await directory.get(id)).toEqual(project);
     expect(await directory.find(String(id))).toEqual(project);
     expect(await directory.find("billing")).toEqual(project);
