@@ -42,12 +42,12 @@ test("filters are chosen from one list, shown as chips and removed one by one", 
   await page.getByRole("button", { name: "Remove filter Fell by" }).click();
   await expect(rows).toHaveCount(3);
   await filter.click();
-  await page.getByRole("option", { name: "qwen3-coder" }).click();
+  await page.getByRole("option", { name: /^(in force )?qwen3-coder$/ }).click();
   await expect(page).toHaveURL(/model=qwen3-coder/);
   await expect(rows).toHaveText([/calm/]);
   // Choosing the filter in force removes it.
   await filter.click();
-  await page.getByRole("option", { name: "qwen3-coder" }).click();
+  await page.getByRole("option", { name: /^(in force )?qwen3-coder$/ }).click();
   await expect(rows).toHaveCount(3);
   await page.goBack();
   await expect(rows).toHaveText([/calm/]);
@@ -74,7 +74,7 @@ test("every column sorts, and hidden columns stay hidden in this browser", async
   await page.goto(`/sessions?harness=${harness}`);
   const rows = page.getByTestId("session-row");
   await expect(rows).toHaveCount(3);
-  const head = (name: string) => page.getByRole("columnheader", { name });
+  const head = (name: string) => page.getByRole("columnheader", { name, exact: true });
   for (const [name, sort, first] of [
     ["Session", "title", /calm/],
     ["Turns", "turns", /calm/],

@@ -44,7 +44,7 @@ test("search, filters and sorting are in the URL and open in another browser", a
 
   await page.goto(`/sessions?harness=${harness}`);
   await page.getByRole("button", { name: "Filter", exact: true }).click();
-  await page.getByRole("option", { name: "loop" }).click();
+  await page.getByRole("option", { name: "loop", exact: true }).click();
   await expect(rows).toHaveCount(2);
   const load = page.getByRole("columnheader", { name: "Load" }).getByRole("button");
   await load.click();
@@ -68,7 +68,7 @@ test("search, filters and sorting are in the URL and open in another browser", a
 
   await page.getByRole("button", { name: "Remove filter Kind" }).click();
   await page.getByRole("button", { name: "Filter", exact: true }).click();
-  await page.getByRole("option", { name: "ended" }).click();
+  await page.getByRole("option", { name: "ended", exact: true }).click();
   await expect(rows).toHaveText([/Plan the incident review/]);
 });
 

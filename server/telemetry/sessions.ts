@@ -22,9 +22,9 @@ interface SortKey {
 const int4 = Prisma.sql`int4`;
 const float4 = Prisma.sql`float4`;
 const time = Prisma.sql`timestamptz`;
-/** Sorts the same in every database. Cut, so that a cursor stays short; the id settles the rest. */
-const name = (text: Prisma.Sql): SortKey => ({
-  columns: [Prisma.sql`left(lower(${text}), 60) COLLATE "C"`],
+/** Sorts the same in every database, and four times as fast as by the rules of a language. */
+const plainText = (text: Prisma.Sql): SortKey => ({
+  columns: [Prisma.sql`${text} COLLATE "C"`],
   types: [Prisma.sql`text`],
 });
 
@@ -35,9 +35,10 @@ const name = (text: Prisma.Sql): SortKey => ({
 const SORT_KEYS: Record<SessionSort, SortKey> = {
   last_at: { columns: [Prisma.sql`s.last_slot`, Prisma.sql`s.last_at`], types: [int4, time] },
   first_at: { columns: [Prisma.sql`s.first_at`], types: [time] },
-  title: name(Prisma.sql`COALESCE(s.title, s.name)`),
-  harness: name(Prisma.sql`s.harness`),
-  model: name(Prisma.sql`COALESCE(s.model, '')`),
+  // Cut, so that a cursor stays short; the id settles the rest.
+  title: plainText(Prisma.sql`left(lower(COALESCE(s.title, s.name) COLLATE "C"), 60)`),
+  harness: plainText(Prisma.sql`s.harness`),
+  model: plainText(Prisma.sql`COALESCE(s.model, '')`),
   // Live sessions have the latest slots, ended ones none.
   status: { columns: [Prisma.sql`s.open_slot`, Prisma.sql`s.last_at`], types: [int4, time] },
   context_tokens: { columns: [Prisma.sql`COALESCE(s.current_tokens, -1)`], types: [int4] },
@@ -79,7 +80,7 @@ export async function readSessions(reader: FreshReader, query: SessionsQuery): P
   );
   const found = await prisma.$queryRaw<{ id: string; position: string }[]>`
     SELECT s.id, json_build_array(${position})::text AS position FROM sessions s
-    WHERE ${sessionCondition(projectId, query, now)} ${past} ORDER BY ${order} LIMIT ${query.limit + 1}`.catch(
+    WHERE ${sessionCondition(projectId, query, { now, byTime: query.sort === "last_at" })} ${past} ORDER BY ${order} LIMIT ${query.limit + 1}`.catch(
     (error) => {
       // A cursor of another sort holds values that are no values of this one.
       const foreign = error instanceof Prisma.PrismaClientKnownRequestError && !isUnavailable(error);
@@ -113,22 +114,42 @@ export async function readRows(reader: Reader, ids: readonly string[]): Promise<
   });
 }
 
-/** Above this, sessions are counted only where an index alone tells the number. */
+/** Sessions that are counted, except where an index alone tells the number. */
 const MOST_COUNTED = 10_000;
+/** Sessions that are searched for a text, which takes longer than all other filters. */
+const MOST_SEARCHED = 10_000;
 
 /** How many sessions match a filter. */
 export async function countSessions(reader: FreshReader, filter: SessionFilter): Promise<SessionCount> {
-  const { prisma, projectId, now } = reader;
-  const { from, to, harness, warned, ...rest } = filter;
-  if (Object.values(rest).every((value) => value === undefined || value === "")) {
-    const counted = await countActiveSessions(reader, spanOf({ from, to }), harness);
-    return { sessions: warned === undefined ? counted.sessions : counted.warned, more: false };
-  }
+  const { from, to, harness, warned, q, ...rest } = filter;
+  if (q !== undefined && q.trim() !== "") return countFound(reader, filter);
+  if (Object.values(rest).some((value) => value !== undefined)) return countMatching(reader, filter);
+  const counted = await countActiveSessions(reader, spanOf({ from, to }), harness);
+  return { sessions: warned === undefined ? counted.sessions : counted.warned, more: false };
+}
+
+async function countMatching(
+  { prisma, projectId, now }: Reader,
+  filter: SessionFilter,
+): Promise<SessionCount> {
   const [row] = await prisma.$queryRaw<{ sessions: number }[]>`
     SELECT count(*)::int4 AS sessions FROM (
-      SELECT 1 FROM sessions s WHERE ${sessionCondition(projectId, filter, now)} LIMIT ${MOST_COUNTED + 1}) found`;
+      SELECT 1 FROM sessions s WHERE ${sessionCondition(projectId, filter, { now, byTime: false })}
+      LIMIT ${MOST_COUNTED + 1}) found`;
   const sessions = row?.sessions ?? 0;
   return { sessions: Math.min(sessions, MOST_COUNTED), more: sessions > MOST_COUNTED };
+}
+
+/** Searches only the latest sessions. */
+async function countFound({ prisma, projectId, now }: Reader, filter: SessionFilter): Promise<SessionCount> {
+  const options = { now, byTime: true };
+  const [row] = await prisma.$queryRaw<{ sessions: number; searched: number }[]>`
+    SELECT count(*) FILTER (WHERE ${sessionCondition(projectId, filter, options)})::int4 AS sessions,
+      count(*)::int4 AS searched
+    FROM (
+      SELECT * FROM sessions s WHERE ${sessionCondition(projectId, { from: filter.from, to: filter.to }, options)}
+      ORDER BY s.last_slot DESC LIMIT ${MOST_SEARCHED + 1}) s`;
+  return { sessions: row?.sessions ?? 0, more: (row?.searched ?? 0) > MOST_SEARCHED };
 }
 
 export function encodeCursor(value: string, id: string): string {

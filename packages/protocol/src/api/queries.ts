@@ -54,7 +54,7 @@ export type SessionFilter = z.infer<typeof SessionFilter>;
 export const SessionsQuery = SessionFilter.extend({
   sort: SessionSort.default("last_at"),
   order: z.enum(["asc", "desc"]).default("desc"),
-  cursor: z.string().max(1_000).optional(),
+  cursor: z.string().max(2_000).optional(),
   limit: z.coerce.number().int().min(1).max(500).default(100),
 });
 export type SessionsQuery = z.infer<typeof SessionsQuery>;

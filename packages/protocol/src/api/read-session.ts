@@ -73,7 +73,7 @@ export type SessionPage = z.infer<typeof SessionPage>;
 
 export const SessionCount = z.object({
   sessions: z.number().int(),
-  /** Whether there are more: some filters are counted up to 10,000 sessions. */
+  /** Whether there are more: 10,000 sessions are counted at most, and a text is looked for in the latest 10,000. */
   more: z.boolean(),
 });
 export type SessionCount = z.infer<typeof SessionCount>;
