@@ -20,14 +20,14 @@ import { NOTHING_SELECTED, type Selection } from "./select-rows.ts";
 import { SelectionBar } from "./selection-bar.tsx";
 import { SessionTable, SessionTableSkeleton } from "./session-table.tsx";
 import { useInside } from "./use-held-rows.ts";
-import { BrowserColumns, useColumns, useSessionFilters } from "./use-session-filters.ts";
+import { BrowserColumns, useBrowserChoice, useColumns, useSessionFilters } from "./use-session-filters.ts";
 import { useSessionList } from "./use-session-list.ts";
 import { ViewsMenu } from "./views-menu.tsx";
 
 /** @param columns the columns chosen in this browser, as its cookie says */
 export function SessionsPage({ columns }: { columns: string | null }) {
   return (
-    <BrowserColumns value={columns}>
+    <BrowserColumns value={useBrowserChoice(columns)}>
       <PageHeader title="Sessions">
         <HarnessFilter />
         <RangePicker />

@@ -11,21 +11,24 @@ export function useSessionFilters() {
   return useQueryStates(sessionFilters);
 }
 
-/** The columns chosen in this browser, as its cookie says. */
-export const BrowserColumns = createContext<string | null>(null);
+interface BrowserChoice {
+  /** Names of columns, as in the URL; null before a first choice. */
+  columns: string | null;
+  choose: (columns: string) => void;
+}
+
+/** The columns chosen in this browser. All parts of the page share it. */
+export const BrowserColumns = createContext<BrowserChoice>({ columns: null, choose: () => {} });
 
 const YEAR_MS = 31_536_000_000;
 
-/** The columns to show: those of the URL, else those of this browser. A choice is kept in this browser. */
-export function useColumns(): [readonly ColumnId[], (columns: readonly ColumnId[]) => void] {
-  const [filters, set] = useSessionFilters();
-  const cookie = useContext(BrowserColumns);
-  const [chosen, setChosen] = useState<string | null>(null);
-  return [
-    parseColumns(filters.columns ?? chosen ?? cookie),
-    (columns) => {
-      const text = serializeColumns(columns);
-      setChosen(text);
+/** @param cookie the choice that this browser sent with its request */
+export function useBrowserChoice(cookie: string | null): BrowserChoice {
+  const [columns, setColumns] = useState(cookie);
+  return {
+    columns,
+    choose(text) {
+      setColumns(text);
       // Absent without HTTPS on another machine; the choice then lasts as long as the page.
       void window.cookieStore?.set({
         name: COLUMNS_COOKIE,
@@ -33,6 +36,19 @@ export function useColumns(): [readonly ColumnId[], (columns: readonly ColumnId[
         expires: Date.now() + YEAR_MS,
         sameSite: "strict",
       });
+    },
+  };
+}
+
+/** The columns to show: those of the URL, else those of this browser. */
+export function useColumns(): [readonly ColumnId[], (columns: readonly ColumnId[]) => void] {
+  const [filters, set] = useSessionFilters();
+  const { columns, choose } = useContext(BrowserColumns);
+  return [
+    parseColumns(filters.columns ?? columns),
+    (next) => {
+      const text = serializeColumns(next);
+      choose(text);
       if (filters.columns !== null) void set({ columns: text });
     },
   ];

@@ -9,8 +9,9 @@ import { withProject } from "../projects/address.ts";
 import { useProject } from "../projects/current.tsx";
 import { Button } from "../ui/button.tsx";
 import { CHECKED_ITEM, MENU_ITEM, MenuContent } from "../ui/menu.tsx";
+import { DEFAULT_COLUMNS, serializeColumns } from "./column-choice.ts";
 import { useSavedViews } from "./use-saved-views.ts";
-import { useSessionFilters } from "./use-session-filters.ts";
+import { useColumns, useSessionFilters } from "./use-session-filters.ts";
 import { ViewDialog } from "./view-dialog.tsx";
 import { ALL_SESSIONS_HREF, viewHref, viewQuery } from "./view-query.ts";
 
@@ -21,7 +22,9 @@ export function ViewsMenu() {
   const router = useRouter();
   const project = useProject();
   const [filters, setFilters] = useSessionFilters();
-  const query = viewQuery(useSearchParams());
+  const params = useSearchParams();
+  const query = viewQuery(params);
+  const [columns] = useColumns();
   const { views, makeDefault, update, remove } = useSavedViews();
   const [naming, setNaming] = useState<"new" | "rename">();
   const current = views.find(({ id }) => id === filters.view);
@@ -29,9 +32,16 @@ export function ViewsMenu() {
   const open = (href: string) => router.push(withProject(href, project), { scroll: false });
   const label = current === undefined ? "Views" : `${current.name}${isChanged ? " (changed)" : ""}`;
 
+  /** What a new view holds: also the columns that this browser shows. */
+  function wholeQuery(): string {
+    const whole = new URLSearchParams(params.toString());
+    if (columns !== DEFAULT_COLUMNS) whole.set("columns", serializeColumns(columns));
+    return viewQuery(whole);
+  }
   function saved(view: SavedSessionView) {
     setNaming(undefined);
-    void setFilters({ view: view.id });
+    const named = new URLSearchParams(view.query).get("columns");
+    void setFilters({ view: view.id, ...(naming === "new" && { columns: named }) });
   }
   function removeCurrent(view: SavedSessionView) {
     remove(view);
@@ -95,7 +105,7 @@ export function ViewsMenu() {
       {naming !== undefined && (
         <ViewDialog
           view={naming === "rename" ? current : undefined}
-          query={query}
+          query={wholeQuery()}
           onSaved={saved}
           onClose={() => setNaming(undefined)}
         />
