@@ -52,7 +52,7 @@ test.describe("without a policy", () => {
       await expect(row(page, `of ${harness}`)).not.toContainText("ceiling");
   });
 
-  test("history that is sent late does not fill the page, and a clock that is ahead does not keep it full", async ({
+  test("history that is sent late does not fill the page, and a clock that is ahead does not empty it", async ({
     page,
     send,
   }) => {
@@ -66,12 +66,11 @@ test.describe("without a policy", () => {
         old(`imported ${index}`, (index + 1) * 60 * MINUTE).take(),
       ).flat(),
       ...old("working", MINUTE).take(),
-      ...old("ahead", -3 * 60 * MINUTE).take(),
+      ...old("ahead", -3 * MINUTE).take(),
     ]);
     await page.goto("/");
     await expect(page.getByTestId("fleet-row")).toHaveCount(2);
-    await expect(row(page, "ahead")).toContainText("clock ahead");
-    await expect(row(page, "working")).not.toContainText("clock");
+    await expect(row(page, "ahead")).toContainText("just now");
     await page.goto("/sessions?range=24h&status=live");
     await expect(page.getByTestId("session-row")).toHaveCount(2);
   });

@@ -285,15 +285,14 @@ function LastFallNote({ agent: { last_fall: fall } }: { agent: FleetAgent }) {
   );
 }
 
-/** Differences between clocks below this are not worth a note. */
+/** A smaller difference between clocks is not worth a note. The server rejects events that are far ahead. */
 const CLOCK_NOTE_MS = 5 * 60_000;
 
 function WrongClock({ agent: { active_at, last_at } }: { agent: FleetAgent }) {
-  const ahead = Date.parse(last_at) - Date.parse(active_at);
-  if (Math.abs(ahead) < CLOCK_NOTE_MS) return null;
+  if (Date.parse(active_at) - Date.parse(last_at) < CLOCK_NOTE_MS) return null;
   return (
-    <Note title="The events of this harness have times that differ from the server's clock. Set the clock of its machine.">
-      clock {ahead > 0 ? "ahead" : "behind"}
+    <Note title="The events of this harness have times behind the server's clock. Set the clock of its machine.">
+      clock behind
     </Note>
   );
 }

@@ -20,6 +20,7 @@ const SLOW: ReadonlySet<string> = new Set([
   "sessions.count",
   "sessions.values",
   "series",
+  "restarts",
   "harnesses",
   "ingest.counts",
   "windows.list",

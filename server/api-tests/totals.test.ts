@@ -140,6 +140,7 @@ describe("a session that ended", () => {
 describe("the place of an agent", () => {
   it("is the latest it was said to be at, whatever came in when", async () => {
     const base = { harness: "h-0", session: "placed" };
+    const begin = Date.now() - 10_000;
     const said = [
       { type: "restarted", number: 2, previous_turns: 9, carryover_turns: 0, reason: "context", minute: 1 },
       { type: "phase", phase: "20a", status: "running", minute: 4 },
@@ -156,7 +157,7 @@ describe("the place of an agent", () => {
       { type: "masked", observations: 3, minute: 5 },
     ].map(({ minute, ...more }) => ({
       id: `place-${minute}`,
-      at: START + minute * MINUTE,
+      at: begin + minute * 1_000,
       tokens_before: 9_000,
       tokens_after: 5_000,
       ...base,
@@ -168,7 +169,7 @@ describe("the place of an agent", () => {
       ).body;
       return agents.find((agent) => agent.session === "placed")?.place;
     };
-    await server.send([turn("placed", LOW, { at: START, harness: "h-0" })]);
+    await server.send([turn("placed", LOW, { at: begin, harness: "h-0" })]);
     expect(await place()).toBeNull();
     for (const [event, expected] of [
       [said[2], "tick 4.2"],

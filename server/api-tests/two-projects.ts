@@ -117,6 +117,17 @@ async function makeSide(server: TestServer, name: string, word: string, turns: n
         tokens_before: 9,
         tokens_after: 1,
       },
+      {
+        ...fields,
+        id: "r",
+        type: "restarted",
+        at: Date.now(),
+        session: `session-${word}`,
+        number: 2,
+        previous_turns: 1,
+        carryover_turns: 0,
+        reason: "context",
+      },
     ],
     key.secret,
   );

@@ -3,7 +3,7 @@ import { audit, browsers } from "./routers/account.ts";
 import { alerts } from "./routers/alerts.ts";
 import { harness, retention } from "./routers/deletion.ts";
 import { demo } from "./routers/demo.ts";
-import { extent, fleet, fleetPart, harnesses, series, status } from "./routers/fleet.ts";
+import { extent, fleet, fleetPart, harnesses, restarts, series, status } from "./routers/fleet.ts";
 import { policies } from "./routers/policies.ts";
 import { projects } from "./routers/projects.ts";
 import { replays } from "./routers/replays.ts";
@@ -18,6 +18,7 @@ export const appRouter = router({
   extent,
   harnesses,
   harness,
+  restarts,
   sessions,
   projects,
   policies,

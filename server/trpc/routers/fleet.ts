@@ -6,6 +6,7 @@ import {
   FleetStatus,
   FleetView,
   HarnessList,
+  RestartList,
   Series,
   SeriesQuery,
   StatusQuery,
@@ -14,6 +15,7 @@ import { z } from "zod";
 import { readExtent } from "../../telemetry/extent.ts";
 import { readFleet, readFleetPart } from "../../telemetry/fleet.ts";
 import { readHarnesses } from "../../telemetry/harnesses.ts";
+import { readRestarts } from "../../telemetry/restarts.ts";
 import { readSeries } from "../../telemetry/series.ts";
 import { readStatus } from "../../telemetry/status.ts";
 import { answer, freshProcedure, procedure } from "../init.ts";
@@ -70,6 +72,19 @@ export const extent = procedure("read")
   .input(z.object({}).optional())
   .output(answer(Extent))
   .query(({ ctx }) => readExtent(ctx.reader));
+
+export const restarts = freshProcedure("read")
+  .meta({
+    openapi: {
+      method: "GET",
+      path: "/api/v1/restarts",
+      tags: ["metrics"],
+      summary: "Restarts in a range by harness and model",
+    },
+  })
+  .input(StatusQuery)
+  .output(answer(RestartList))
+  .query(({ ctx, input }) => ctx.shared(input, () => readRestarts(ctx.reader, input)));
 
 export const harnesses = freshProcedure("read")
   .meta({

@@ -293,6 +293,22 @@ export const Extent = z.object({
 });
 export type Extent = z.infer<typeof Extent>;
 
+export const RestartList = z.object({
+  range: Range,
+  /** Those with the most restarts first; at most 8. */
+  restarts: z.array(
+    z.object({
+      harness: z.string(),
+      /** The latest model of the agents; null if none had a turn. */
+      model: z.string().nullable(),
+      count: z.number().int(),
+    }),
+  ),
+  /** Restarts of other harnesses and models. */
+  others: z.number().int(),
+});
+export type RestartList = z.infer<typeof RestartList>;
+
 export const HarnessView = z.object({
   instance: z.string(),
   name: z.string().nullable(),

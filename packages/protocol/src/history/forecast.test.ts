@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { forecast } from "./forecast.ts";
+import { forecast, minutesFor } from "./forecast.ts";
 
 describe("turns to the line", () => {
   test.each<[string, number[], number | undefined, ReturnType<typeof forecast>]>([
@@ -45,5 +45,18 @@ describe("turns to the line", () => {
         },
       ),
     );
+  });
+});
+
+describe("minutes for some turns", () => {
+  const minute = 60_000;
+  test.each<[string, number | undefined, number[], number | undefined]>([
+    ["at the median pace", 10, [0, 1, 2, 3].map((at) => at * minute), 10],
+    ["one long pause does not count", 10, [0, 1, 2, 90, 91].map((at) => at * minute), 10],
+    ["turns out of order in time take no time", 10, [3, 2, 1, 0].map((at) => at * minute), 0],
+    ["too few turns to know a pace", 10, [0, minute, 2 * minute], undefined],
+    ["no turns to wait for", undefined, [0, 1, 2, 3], undefined],
+  ])("%s", (_, turns, times, minutes) => {
+    expect(minutesFor(turns, times)).toBe(minutes);
   });
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { lineOf, type Thresholds } from "../history/threshold-rules.ts";
-import { familyDefaults } from "./family-defaults.ts";
+import { familyDefaults, lineKind } from "./family-defaults.ts";
 import { readPolicy } from "./policy-rules.ts";
 
 const line = (harness: string, windowTokens: number) =>
@@ -26,4 +26,19 @@ test.each([
 test("the defaults have no mistake", () => {
   for (const harness of ["phantom", "ouroboros", "claude-code", "codex", "kimi", "constructor", "x"])
     expect(readPolicy({ settings: familyDefaults(harness) })).toMatchObject({ ok: true });
+});
+
+test.each([
+  ["claude-code@host", "ceiling", 167_000, "default", 200_000, "compaction"],
+  // A harness that reports a ceiling, or runs a policy, has one.
+  ["claude-code@host", "ceiling", 100_000, "reported", 200_000, "ceiling"],
+  ["claude-code@host", "ceiling", 100_000, "policy", 200_000, "ceiling"],
+  ["phantom@vm-3", "ceiling", 200_000, "default", 1_000_000, "ceiling"],
+  ["ouroboros@host", "hard", 29_491, "default", 32_768, "hard"],
+  ["my-bot@host", "hard", 128_000, "default", 128_000, "window_end"],
+  ["my-bot@host", "hard", 128_000, "reported", undefined, "hard"],
+  ["constructor", "hard", 100, "default", 128_000, "hard"],
+] as const)("a line of %s, %s at %i, %s, in a window of %s is of kind %s", (...row) => {
+  const [harness, threshold, tokens, source, windowTokens, kind] = row;
+  expect(lineKind(harness, { threshold, tokens }, source, windowTokens)).toBe(kind);
 });
