@@ -21,7 +21,8 @@ import { BOUNDARY_COUNTS, countsText, forecastReason, forecastText, windowText }
 
 const LABELS = ["Current", "Load", "Peak", "To the line", "Boundaries", "Reclaimed"];
 /** Fills the last row, however many tiles there are. */
-const GRID = "flex flex-wrap gap-px overflow-hidden bg-rule *:min-w-[138px] sm:*:min-w-[118px] *:flex-1 *:bg-panel";
+const GRID =
+  "flex flex-wrap gap-px overflow-hidden bg-rule *:min-w-[138px] sm:*:min-w-[118px] *:flex-1 *:bg-panel";
 const CAPTION = "flex flex-wrap items-baseline gap-x-2 border-b px-4 py-2 text-xs text-muted";
 
 export function SessionTilesSkeleton() {
