@@ -13,6 +13,7 @@ import { openSecretBox } from "./alerts/delivery/secret-box.ts";
 import { openAlerts } from "./alerts/index.ts";
 import { analyzeTables, restoreBackup } from "./backup/restore.ts";
 import { writeBackup } from "./backup/write-backup.ts";
+import { openDatabaseWatch } from "./db/database-watch.ts";
 import { startDatabase } from "./db/index.ts";
 import { openWriters } from "./db/sql.ts";
 import { createDeletions } from "./deletion/deletions.ts";
@@ -122,6 +123,8 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
   const database = await startDatabase(settings, log, ended);
   stops.push(() => database.stop());
   const { prisma, control, url } = database;
+  const watch = openDatabaseWatch({ url, log });
+  stops.push(() => watch.stop());
 
   const hub = createLiveHub({ connectionString: url, log });
   stops.push(() => hub.stop());
@@ -225,6 +228,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     }),
     ...sessionChanges({ prisma: control, clock, changed: (projectId, ids) => hub.changed(projectId, ids) }),
     sharedReads: new SharedReads(),
+    watch,
     clock,
   };
   const readerOf = async (projectId: number): Promise<Reader> => ({
@@ -251,7 +255,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
 
   const hostRules = { port: settings.PORT, names: settings.PLIMSOLL_ALLOWED_HOSTS };
   const onClients = (count: number) => instruments.liveClients(count);
-  const streams = createLiveStreams({ hub, policies, access, onEnded, onClients });
+  const streams = createLiveStreams({ hub, policies, access, watch, onEnded, onClients });
   const machine = createMachineApp({
     log,
     version,
@@ -261,6 +265,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     localToken,
     streams,
     instruments,
+    watch,
     gauges: async (projectId) => {
       const reader = await freshReader(await readerOf(projectId), freshness);
       const [fleet, policies, health, open] = await Promise.all([
@@ -321,6 +326,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
       ingest,
       quota: eventQuota(settings.PLIMSOLL_QUOTA_EVENTS_PER_SECOND, clock),
       room,
+      databaseFailure: watch.failure,
       generationOf: (projectId) => policies.recall(projectId)?.generation,
       keptDaysOf: (projectId) => projects.keptDays(projectId),
     }),
@@ -329,6 +335,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     pageUpgrade: pages?.upgrade,
     access,
     browsers,
+    databaseFailure: watch.failure,
     streams,
     instruments,
     log,

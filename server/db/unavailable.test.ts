@@ -36,7 +36,7 @@ describe("unavailableReason", () => {
     ["too_many_connections", failure({ code: "53300" })],
     ["pool_timeout", failure({ code: "P2024" })],
     ["pool_timeout", new Error("timeout exceeded when trying to connect")],
-    ["timeout", new Error("Query read timeout")],
+    ["no_answer", new Error("Query read timeout")],
     ["timeout", failure({ code: "57014" })],
     ["timeout", failure({ code: "25P03" })],
     ["lock_timeout", failure({ code: "55P03" })],
@@ -76,7 +76,7 @@ describe("unavailableReason", () => {
 describe("databaseUnavailable", () => {
   it.each<[code: string, error: unknown, words: RegExp]>([
     ["disk_full", failure({ code: "53100" }), /^The disk is full/],
-    ["overloaded", new Error("Query read timeout"), /too long to answer/],
+    ["database_unreachable", new Error("Query read timeout"), /does not answer/],
     ["overloaded", failure({ code: "55P03" }), /another transaction/],
     ["overloaded", failure({ code: "53300" }), /no connection left/],
     ["database_unreachable", failure({ code: "25006" }), /read-only/],
@@ -199,7 +199,7 @@ describe("errors that PostgreSQL and the drivers really throw", () => {
       await writers.transaction((sql) => sql.query("SELECT 1"));
       proxy.silence();
       const error = await writers.transaction((sql) => sql.query("SELECT 1")).catch((e: unknown) => e);
-      expect(unavailableReason(error)).toBe("timeout");
+      expect(unavailableReason(error)).toBe("no_answer");
       proxy.resume();
       await expect(writers.transaction((sql) => sql.query("SELECT 1 AS one"))).resolves.toEqual([{ one: 1 }]);
       await writers.end();

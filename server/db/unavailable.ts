@@ -9,6 +9,7 @@ export type UnavailableReason =
   | "too_many_connections"
   | "pool_timeout"
   | "timeout"
+  | "no_answer"
   | "lock_timeout"
   | "conflict"
   | "stale_statement"
@@ -39,6 +40,7 @@ const MEANINGS: Record<UnavailableReason, Meaning> = {
   too_many_connections: { code: "overloaded", words: "The database has no connection left.", retryAfter: 5 },
   pool_timeout: { code: "overloaded", words: "Every connection to the database is busy.", retryAfter: 2 },
   timeout: { code: "overloaded", words: "The database took too long to answer.", retryAfter: 2 },
+  no_answer: { code: "database_unreachable", words: "The database does not answer.", retryAfter: 1 },
   lock_timeout: {
     code: "overloaded",
     words: "The database waited too long for another transaction.",
@@ -111,7 +113,7 @@ const CODES: Record<string, UnavailableReason> = {
 const MESSAGES: [pattern: RegExp, reason: UnavailableReason][] = [
   [/No space left on device|Disk quota exceeded/i, "disk_full"],
   [/Read-only file system/i, "read_only"],
-  [/^Query read timeout/, "timeout"],
+  [/^Query read timeout/, "no_answer"],
   [/timeout exceeded when trying to connect/, "pool_timeout"],
   [/Unable to start a transaction in the given time/, "pool_timeout"],
   [/Transaction API error/, "timeout"],

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
-import { LOCAL_PROOF_PATH, LocalProofQuery } from "@plimsoll/protocol";
+import { type Health, LOCAL_PROOF_PATH, LocalProofQuery } from "@plimsoll/protocol";
 import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import type { Logger } from "pino";
@@ -10,6 +10,7 @@ import { type Browsers, expiredCookie, sessionCookie, sessionOf } from "../acces
 import type { LocalToken } from "../access/local-token.ts";
 import { checkHost, checkOrigin, type HostRules } from "../access/origin.ts";
 import { type Access, actorOf, factsOf, type Principal } from "../access/principal.ts";
+import type { DatabaseWatch } from "../db/database-watch.ts";
 import { PlimsollError } from "../errors.ts";
 import { MACHINE_HEADERS } from "./headers.ts";
 import type { Readiness } from "./health.ts";
@@ -40,6 +41,7 @@ export interface MachineAppDeps {
   streams: LiveStreams;
   instruments: Instruments;
   gauges: GaugeSource;
+  watch: Pick<DatabaseWatch, "outage">;
   readiness: Readiness;
   /** Of parts that stand by themselves. */
   routes?: ((app: Hono<MachineEnv>) => void)[];
@@ -65,7 +67,10 @@ export function createMachineApp(deps: MachineAppDeps): MachineApp {
 
   for (const route of deps.routes ?? []) route(app);
 
-  app.get("/healthz", (c) => c.json({ status: "ok", version: deps.version }));
+  app.get("/healthz", (c) => {
+    const database = deps.watch.outage() ?? null;
+    return c.json({ status: "ok", version: deps.version, database } satisfies Health);
+  });
 
   app.get("/readyz", async (c) => {
     const { reasons, fullProjects } = await deps.readiness();

@@ -2,17 +2,20 @@ import type { IncomingMessage } from "node:http";
 import { GENERATION_HEADER, type IngestAnswer, LIMITS } from "@plimsoll/protocol";
 import type { Access } from "../access/principal.ts";
 import type { Quota } from "../access/quota.ts";
-import { PlimsollError } from "../errors.ts";
+import { PlimsollError, statusOf } from "../errors.ts";
 import { decodeBody, tooManyBytes } from "../ingest/decode.ts";
 import { FairTurns } from "../ingest/fair-turns.ts";
 import type { Ingest } from "../ingest/ingest.ts";
 import type { BodyHold, BodyRoom } from "./body-room.ts";
+import { foreseen } from "./respond.ts";
 
 export interface EventsDeps {
   access: Pick<Access, "authorize">;
   ingest: Ingest;
   quota: Quota;
   room: BodyRoom;
+  /** Why the database does not answer; undefined while it does. */
+  databaseFailure: () => PlimsollError | undefined;
   /** The newest generation of a project's policy; undefined while it is unknown. */
   generationOf: (projectId: number) => number | undefined;
   /** Days for which the project keeps sessions; null for good. */
@@ -57,12 +60,19 @@ export function takeEvents(deps: EventsDeps): (incoming: IncomingMessage) => Pro
       });
       return { answer, headers: generationHeader(deps.generationOf(projectId)) };
     } catch (error) {
-      ingest.refused(projectId, error instanceof PlimsollError ? error.code : "internal", events);
-      throw error;
+      const { refusal, outcome } = refusalOf(error, deps.databaseFailure());
+      ingest.refused(projectId, outcome, events);
+      throw refusal;
     } finally {
       hold.leave();
     }
   };
+}
+
+/** The error for the sender, and what the events count as. An outage is never called overload or a fault. */
+function refusalOf(thrown: unknown, down: PlimsollError | undefined): { refusal: unknown; outcome: string } {
+  const refusal = down !== undefined && statusOf(foreseen(thrown)) === 503 ? down : foreseen(thrown);
+  return { refusal, outcome: refusal instanceof PlimsollError ? refusal.code : "server_fault" };
 }
 
 /** A harness with one outbound channel learns of a new policy from it. */

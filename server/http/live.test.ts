@@ -1,12 +1,12 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import { type AddressInfo, connect } from "node:net";
-import { LiveMessage } from "@plimsoll/protocol";
+import { HealthNotice, LiveMessage } from "@plimsoll/protocol";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { statusOf } from "../errors.ts";
+import { PlimsollError, statusOf } from "../errors.ts";
 import type { ChangeListener } from "../live/hub.ts";
 import { PolicyBook } from "../policy/policy-book.ts";
 import { LOCAL } from "../testing/actor.ts";
-import { type HttpStack, startHttpStack } from "../testing/http-stack.ts";
+import { ANSWERING, type HttpStack, startHttpStack } from "../testing/http-stack.ts";
 import { createLiveStreams } from "./live.ts";
 
 let server: HttpStack;
@@ -235,6 +235,7 @@ it("ends its streams when the database is lost, refuses new ones meanwhile, and 
   let lose = () => {};
   const streams = createLiveStreams({
     onEnded: () => () => {},
+    watch: ANSWERING,
     policies: NO_POLICIES,
     hub: {
       subscribe: () => () => {},
@@ -274,6 +275,7 @@ it("gives a reader that falls behind the sum of what it missed, from bounded mem
   let tell: ChangeListener = () => {};
   const streams = createLiveStreams({
     onEnded: () => () => {},
+    watch: ANSWERING,
     policies: NO_POLICIES,
     hub: {
       subscribe: (_, listener) => {
@@ -322,5 +324,56 @@ it("gives a reader that falls behind the sum of what it missed, from bounded mem
     socket.destroy();
     streams.close();
     http.close();
+  }
+});
+
+it("tells pages every moment, and at once when it changes, whether the database answers", async () => {
+  let outage: { message: string; for_ms: number } | undefined;
+  let change = () => {};
+  const streams = createLiveStreams({
+    onEnded: () => () => {},
+    policies: NO_POLICIES,
+    watch: {
+      outage: () => outage,
+      failure: () => outage && new PlimsollError("database_unreachable", outage.message),
+      onChange: (listener) => {
+        change = listener;
+        return () => {};
+      },
+    },
+    hub: { subscribe: () => () => {}, connected: () => true, onLost: () => () => {} },
+    access: {
+      authorize: async ({ headers }) => ({
+        kind: "key",
+        projectId: 1,
+        scopes: new Set([headers["x-scope"] as "read" | "policy:read"]),
+      }),
+    },
+    healthMs: 20,
+  });
+  const http = createServer((incoming, outgoing) => {
+    streams.serve(incoming, outgoing).catch((error: unknown) => outgoing.writeHead(statusOf(error)).end());
+  });
+  await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
+  const { port } = http.address() as AddressInfo;
+  const healthIn = (text: string) =>
+    [...text.matchAll(/^event: health\ndata: (.*)$/gm)].map(([, data]) =>
+      HealthNotice.parse(JSON.parse(data!)),
+    );
+  try {
+    const page = await open({ "x-scope": "read" }, port);
+    const harness = await open({ "x-scope": "policy:read" }, port);
+    await vi.waitFor(() => expect(healthIn(page.text()).length).toBeGreaterThan(2));
+    expect(healthIn(page.text()).at(-1)).toEqual({ database: null });
+    outage = { message: "The database does not answer.", for_ms: 2_000 };
+    change();
+    await vi.waitFor(() => expect(healthIn(page.text()).at(-1)).toEqual({ database: outage }));
+    expect(healthIn(harness.text())).toEqual([]);
+    expect((await open({ "x-scope": "read" }, port)).incoming.statusCode).toBe(503);
+    page.leave();
+    harness.leave();
+  } finally {
+    streams.close();
+    await new Promise((resolve) => http.close(resolve));
   }
 });

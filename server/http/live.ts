@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { LiveMessage } from "@plimsoll/protocol";
+import type { HealthNotice, LiveMessage } from "@plimsoll/protocol";
 import type { Access } from "../access/principal.ts";
+import type { DatabaseWatch } from "../db/database-watch.ts";
 import { databaseUnavailable } from "../db/unavailable.ts";
 import { PlimsollError, statusOf } from "../errors.ts";
 import { addChanges, type Changes } from "../live/coalesce.ts";
@@ -12,12 +13,15 @@ export interface LiveStreamsOptions {
   policies: Pick<Policies, "bookOf" | "onChanged">;
   hub: Pick<LiveHub, "subscribe" | "connected" | "onLost">;
   access: Pick<Access, "authorize">;
+  watch: Pick<DatabaseWatch, "outage" | "failure" | "onChange">;
   /** Calls back whenever a credential ended. */
   onEnded: (listener: () => void) => () => void;
   /** Told whenever it changes. */
   onClients?: (count: number) => void;
   /** Milliseconds between signs of life. Proxies close what is silent for a minute. */
   heartbeatMs?: number;
+  /** Milliseconds between events `health` on the streams of pages. */
+  healthMs?: number;
   /** Connections this process holds at most. */
   maxClients?: number;
 }
@@ -36,6 +40,8 @@ export interface LiveStreams {
 
 /** Harnesses that wait for policies are many; an idle stream takes some 30 kB. */
 const MOST_CLIENTS = 20_000;
+/** A page that hears nothing for 4 s says so. */
+const HEALTH_MS = 1_500;
 /** Heartbeats a reader may fall behind before its connection is given up. */
 const PATIENCE = 4;
 /** Milliseconds after which a browser whose stream ended comes back. */
@@ -57,9 +63,11 @@ export function createLiveStreams(options: LiveStreamsOptions): LiveStreams {
     hub,
     policies,
     access,
+    watch,
     onEnded,
     onClients,
     heartbeatMs = 15_000,
+    healthMs = HEALTH_MS,
     maxClients = MOST_CLIENTS,
   } = options;
   const open = new Set<() => void>();
@@ -80,6 +88,8 @@ export function createLiveStreams(options: LiveStreamsOptions): LiveStreams {
   }
 
   async function serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const failure = watch.failure();
+    if (failure !== undefined) throw failure;
     const { projectId, scopes } = await access.authorize(incoming, SCOPES);
     const onlyPolicy = !(scopes.has("read") || scopes.has("admin")) || asksForPolicy(incoming);
     const { generation } = await policies.bookOf(projectId);
@@ -117,9 +127,16 @@ export function createLiveStreams(options: LiveStreamsOptions): LiveStreams {
       missed = new Map();
       say({ type: "changed", sessions: sessions && [...sessions] });
     };
+    const sayHealth = () => {
+      if (!ready) return;
+      const notice: HealthNotice = { database: watch.outage() ?? null };
+      ready = outgoing.write(`event: health\ndata: ${JSON.stringify(notice)}\n\n`);
+    };
     const end = () => {
       if (!open.delete(end)) return;
       clearInterval(heartbeat);
+      clearInterval(health);
+      forgetOutage();
       checks.delete(check);
       unsubscribe();
       forgetPolicy();
@@ -143,6 +160,8 @@ export function createLiveStreams(options: LiveStreamsOptions): LiveStreams {
     };
 
     const heartbeat = setInterval(beat, heartbeatMs);
+    const health = onlyPolicy ? undefined : setInterval(sayHealth, healthMs);
+    const forgetOutage = onlyPolicy ? () => {} : watch.onChange(sayHealth);
     checks.add(check);
     const unsubscribe = onlyPolicy
       ? () => {}

@@ -1,12 +1,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Server as NetServer } from "node:net";
 import type { Duplex } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
 import { getRequestListener } from "@hono/node-server";
 import type { Logger } from "pino";
-import { type Browsers, sessionCookie, sessionOf } from "../access/browser.ts";
+import { type Browsers, type BrowserVisit, sessionCookie, sessionOf } from "../access/browser.ts";
 import { checkHost, type HostRules } from "../access/origin.ts";
 import { type Access, factsOf } from "../access/principal.ts";
-import { databaseUnavailable } from "../db/unavailable.ts";
+import { databaseUnavailable, isUnavailable } from "../db/unavailable.ts";
 import { PlimsollError, statusOf, toErrorBody } from "../errors.ts";
 import { foreignHost, type MachineApp } from "./app.ts";
 import { limitConnections } from "./connection-limit.ts";
@@ -35,6 +36,8 @@ export interface ServeOptions {
   pageUpgrade?: ((incoming: IncomingMessage, socket: Duplex, head: Buffer) => unknown) | undefined;
   access: Pick<Access, "clientOf">;
   browsers: Pick<Browsers, "verify">;
+  /** Why the database does not answer; undefined while it does. */
+  databaseFailure: () => PlimsollError | undefined;
   streams: Pick<LiveStreams, "close">;
   instruments: Pick<Instruments, "request">;
   log: Logger;
@@ -52,6 +55,8 @@ export interface RunningServer {
 
 /** Longer than the minute after which load balancers drop an idle connection: they must be the ones to. */
 const KEEP_ALIVE_MS = 65_000;
+/** Milliseconds a page waits for the check of its cookie. */
+const VERIFY_MS = 1_500;
 /** For all of a request to arrive. */
 const REQUEST_MS = 120_000;
 
@@ -68,6 +73,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     pages,
     access,
     browsers,
+    databaseFailure,
     streams,
     instruments,
     log,
@@ -142,12 +148,18 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     outgoing.end(forPeople ? failurePage(error) : JSON.stringify(toErrorBody(error)));
   }
 
-  /** @returns false when it has answered with the way to the login page */
+  /**
+   * A page is let in unverified while the database does not answer. It holds no data then: its calls are verified by
+   * themselves.
+   * @returns false when it has answered with the way to the login page
+   */
   async function letIn(incoming: IncomingMessage, outgoing: ServerResponse, url: string): Promise<boolean> {
     const { cookie, host } = incoming.headers;
     const session = sessionOf({ cookie, host });
+    if (session !== undefined && databaseFailure() !== undefined) return true;
     const visit =
       session === undefined ? undefined : await verified(session, access.clientOf(factsOf(incoming)));
+    if (visit === "unknown") return true;
     if (session === undefined || !visit) {
       if (incoming.method !== "GET" && incoming.method !== "HEAD") {
         throw new PlimsollError("unauthenticated", "Log in first.");
@@ -163,11 +175,17 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     return true;
   }
 
-  async function verified(session: string, address: string) {
+  async function verified(session: string, address: string): Promise<BrowserVisit | "unknown" | undefined> {
+    const late = new AbortController();
+    const unknown = sleep(VERIFY_MS, "unknown" as const, { signal: late.signal });
+    unknown.catch(() => {});
     try {
-      return await browsers.verify(session, address);
+      return await Promise.race([browsers.verify(session, address), unknown]);
     } catch (cause) {
+      if (isUnavailable(cause)) return "unknown";
       throw databaseUnavailable(cause);
+    } finally {
+      late.abort();
     }
   }
 

@@ -22,6 +22,9 @@ import { LOCAL } from "./actor.ts";
 import { type TestDatabase, testDatabase } from "./database.ts";
 import { EMPTY_GAUGES } from "./gauges.ts";
 
+/** The watch of a database that always answers. */
+export const ANSWERING = { outage: () => undefined, failure: () => undefined, onChange: () => () => {} };
+
 /** The HTTP layer in this process, on a new database and a free port. Options replace its parts. */
 export async function startHttpStack(
   options: Partial<Pick<MachineAppDeps, "routes" | "trpc" | "rest">> &
@@ -58,6 +61,7 @@ export async function startHttpStack(
     hub,
     policies,
     access,
+    watch: ANSWERING,
     onEnded,
     onClients: instruments.liveClients,
     heartbeatMs: options.heartbeatMs,
@@ -73,6 +77,7 @@ export async function startHttpStack(
     localToken,
     streams,
     instruments,
+    watch: ANSWERING,
     gauges: options.gauges ?? (async () => EMPTY_GAUGES),
     readiness: createReadiness({
       probeWrite: () => probeWrite(prisma),
@@ -93,6 +98,7 @@ export async function startHttpStack(
     pages: options.pages ?? ((_: IncomingMessage, outgoing: ServerResponse) => void outgoing.end("a page")),
     access,
     browsers,
+    databaseFailure: ANSWERING.failure,
     streams,
     instruments,
     log,

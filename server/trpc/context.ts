@@ -7,6 +7,7 @@ import type { Audit } from "../audit/audit.ts";
 import type { PrismaClient } from "../db/client.ts";
 import type { Deletions } from "../deletion/deletions.ts";
 import type { Retention } from "../deletion/retention.ts";
+import type { DatabaseWatch } from "../db/database-watch.ts";
 import type { Demo } from "../demo/run.ts";
 import type { Command } from "../ingest/journal-entry.ts";
 import type { Policies } from "../policy/policies.ts";
@@ -48,6 +49,7 @@ export interface Services {
   deletions: Deletions;
   retention: Retention;
   sharedReads: SharedReads;
+  watch: Pick<DatabaseWatch, "failure" | "during">;
   clock: () => number;
 }
 

@@ -55,21 +55,31 @@ const CODES = {
 } as const;
 
 /** An error whose status is ours to say; undefined for what tRPC says itself, and for bugs. */
-function foreseen(error: TRPCError): PlimsollError | undefined {
+function foreseen(
+  error: TRPCError,
+  databaseFailure: () => PlimsollError | undefined,
+): PlimsollError | undefined {
   if (error.cause instanceof PlimsollError) return error.cause;
   if (error.code !== "INTERNAL_SERVER_ERROR" || !isUnavailable(error)) return undefined;
-  return databaseUnavailable(error);
+  return databaseFailure() ?? databaseUnavailable(error);
 }
 
-const statusKept = t.procedure.use(async ({ next }) => {
-  const result = await next();
-  if (!result.ok) {
-    const cause = foreseen(result.error);
+const statusKept = t.procedure.use(async ({ ctx, next, type }) => {
+  const { watch } = ctx.services;
+  try {
+    const down = watch.failure();
+    // A call that waited for the database would hold one of its connections, and fail late.
+    if (down !== undefined) throw down;
+    // A mutation may still succeed, so its caller waits for the outcome.
+    const result = await (type === "query" ? watch.during(next()) : next());
+    const cause = result.ok ? undefined : foreseen(result.error, watch.failure);
     if (cause === undefined) return result;
-    const code = CODES[cause.status as keyof typeof CODES] ?? "INTERNAL_SERVER_ERROR";
-    throw new TRPCError({ code, message: cause.message, cause });
+    throw cause;
+  } catch (error) {
+    if (!(error instanceof PlimsollError)) throw error;
+    const code = CODES[error.status as keyof typeof CODES] ?? "INTERNAL_SERVER_ERROR";
+    throw new TRPCError({ code, message: error.message, cause: error });
   }
-  return result;
 });
 
 /** A procedure that needs a scope; it gets the reader of its caller's project. */

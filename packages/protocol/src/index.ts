@@ -19,6 +19,7 @@ export * from "./api/deletion.ts";
 export * from "./api/deletion-limit.ts";
 export * from "./api/demo.ts";
 export * from "./api/demo-harnesses.ts";
+export * from "./api/health.ts";
 export * from "./api/key-state.ts";
 export * from "./api/local-proof.ts";
 export * from "./api/policy.ts";
