@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { type DehydratedState, dehydrate, type QueryClient } from "@tanstack/react-query";
 import { createTRPCOptionsProxy, type TRPCOptionsProxy } from "@trpc/tanstack-react-query";
 import { headers } from "next/headers";
@@ -23,6 +24,9 @@ function pageApi(): PageApi | undefined {
   return (globalThis as Record<symbol, unknown>)[Symbol.for("plimsoll.page-api")] as PageApi | undefined;
 }
 
+/** Milliseconds a page waits for its numbers. Without them it shows placeholders, and the browser asks again. */
+const DEADLINE_MS = 1_000;
+
 /**
  * Runs a page's first queries in process, so that its HTML already holds the numbers.
  * The browser repeats a query that fails here, and shows the error if it fails again.
@@ -40,11 +44,16 @@ export async function prefetch(
   if (api === undefined) return dehydrate(queryClient);
   const ctx = api.contextOf(await headers(), project);
   const trpc = createTRPCOptionsProxy<AppRouter>({ router: api.router, ctx, queryClient });
+  const late = new AbortController();
+  const deadline = sleep(DEADLINE_MS, undefined, { signal: late.signal }).catch(() => {});
+  const loaded = async () => Promise.allSettled(await load(trpc, queryClient));
   try {
-    await Promise.allSettled(await load(trpc, queryClient));
+    await Promise.race([loaded(), deadline]);
   } catch (error) {
     // What later queries need failed. A redirect is thrown too, and is for Next.
     unstable_rethrow(error);
+  } finally {
+    late.abort();
   }
   return dehydrate(queryClient);
 }

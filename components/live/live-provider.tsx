@@ -1,23 +1,48 @@
 "use client";
 
-import type { ChangedMessage, LiveMessage } from "@plimsoll/protocol";
+import type { ChangedMessage, HealthNotice, LiveMessage } from "@plimsoll/protocol";
 import { type QueryClient, useQueryClient } from "@tanstack/react-query";
-import { createContext, type ReactNode, useContext, useEffect, useState } from "react";
+import { createContext, type ReactNode, useContext, useEffect, useState, useSyncExternalStore } from "react";
 import { projectUrl } from "../projects/current.tsx";
 import { useProjects } from "../projects/use-projects.ts";
 import { useTRPCClient } from "../trpc.ts";
 import { refetchUrgency, type Urgency } from "./affected-queries.ts";
 import { coalesce } from "./coalesce.ts";
+import type { Connection } from "./connection.ts";
+import { monitorConnection, probeHealth } from "./connection-monitor.ts";
 import { onHydrated } from "./hydrated-queries.ts";
 import { invalidate } from "./invalidate.ts";
 import { isFleet, refreshFleet } from "./refresh-fleet.ts";
 
-export type LiveState = "connecting" | "live" | "reconnecting" | "paused";
+const CONNECTING: Connection = { state: "connecting" };
 
-const Live = createContext<LiveState | null>("connecting");
-/** Null if the page needs no stream. */
-export function useLive(): LiveState | null {
-  return useContext(Live);
+/** Not a context value: a boundary may hydrate after the connection has changed, and must then start from the server's. */
+class ConnectionStore {
+  #connection = CONNECTING;
+  readonly #listeners = new Set<() => void>();
+
+  readonly get = (): Connection => this.#connection;
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  };
+
+  set(connection: Connection): void {
+    this.#connection = connection;
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+const Live = createContext<ConnectionStore | null>(null);
+const noSubscription = () => () => {};
+
+/** The connection of the page to the server; null if the page needs none. */
+export function useConnection(): Connection | null {
+  const store = useContext(Live);
+  return useSyncExternalStore(store?.subscribe ?? noSubscription, store?.get ?? (() => null), () =>
+    store === null ? null : CONNECTING,
+  );
 }
 
 type ApiClient = ReturnType<typeof useTRPCClient>;
@@ -28,7 +53,9 @@ const SLOW_MS = 2000;
 const SLOW_DELAY_MS = 600;
 /** Delay before refetching what a new page brought, so that the page is on screen by then. */
 const HYDRATED_DELAY_MS = 100;
-const RETRY_MS = [500, 1000, 2000, 5000];
+const RETRY_MS = [500, 1000, 2000];
+/** Seconds between two reads of all numbers while the stream is cut. */
+export const POLL_SECONDS = 10;
 const EVERYTHING: ChangedMessage = { type: "changed", sessions: null };
 
 function refetch(client: QueryClient, urgency: Urgency, messages: ChangedMessage[]): Promise<void> {
@@ -70,7 +97,7 @@ export function LiveProvider({ children }: { children: ReactNode }) {
   const api = useTRPCClient();
   const { projects, current } = useProjects();
   const noProject = projects !== undefined && current === undefined;
-  const [state, setState] = useState<LiveState>("connecting");
+  const [store] = useState(() => new ConnectionStore());
 
   useEffect(() => {
     if (noProject) return;
@@ -90,19 +117,37 @@ export function LiveProvider({ children }: { children: ReactNode }) {
     let heard = false;
     let retry: ReturnType<typeof setTimeout> | undefined;
     let failures = 0;
+    // The server does not resend messages missed while disconnected.
     let missed = false;
+    let poll: ReturnType<typeof setInterval> | undefined;
+
+    const monitor = monitorConnection(probeHealth, {
+      changed(next) {
+        clearInterval(poll);
+        if (next.state === "live" && missed) {
+          missed = false;
+          void client.invalidateQueries();
+        } else if (next.state !== "live" && next.state !== "connecting") missed = true;
+        if (next.state === "stream_cut") {
+          void client.invalidateQueries();
+          poll = setInterval(() => void client.invalidateQueries(), POLL_SECONDS * 1000);
+        }
+        store.set(next);
+      },
+      silent: reopen,
+    });
 
     function open(): void {
       source = new EventSource(projectUrl("/api/v1/live"));
       source.onopen = () => {
         failures = 0;
-        setState("live");
-        // The server does not resend messages missed while disconnected.
-        if (missed) void client.invalidateQueries();
-        missed = false;
       };
+      source.addEventListener("health", ({ data }) => {
+        monitor.reported((JSON.parse(data) as HealthNotice).database);
+      });
       source.onmessage = ({ data }) => {
         heard = true;
+        monitor.heard();
         const message = JSON.parse(data) as LiveMessage;
         if (message.type === "policy") void invalidate(client, ({ queryKey }) => isOfPolicies(queryKey));
         // A policy moves the lines of any agent.
@@ -112,14 +157,17 @@ export function LiveProvider({ children }: { children: ReactNode }) {
       };
       source.onerror = () => {
         // The browser stops reconnecting after some HTTP errors, so retry here.
-        close();
-        missed = true;
         // A browser that was signed out learns it from an ordinary answer, and goes to the login page.
         if (failures === 0) void client.fetchQuery(stillSignedIn(api)).catch(() => {});
-        setState("reconnecting");
-        retry = setTimeout(open, RETRY_MS[Math.min(failures, RETRY_MS.length - 1)]);
-        failures += 1;
+        monitor.failed();
+        reopen();
       };
+    }
+
+    function reopen(): void {
+      close();
+      retry = setTimeout(open, RETRY_MS[Math.min(failures, RETRY_MS.length - 1)]);
+      failures += 1;
     }
 
     function close(): void {
@@ -131,12 +179,9 @@ export function LiveProvider({ children }: { children: ReactNode }) {
 
     function onVisibilityChange(): void {
       close();
-      if (document.visibilityState === "hidden") {
-        missed = true;
-        setState("paused");
-      } else {
-        open();
-      }
+      const visible = document.visibilityState !== "hidden";
+      monitor.show(visible);
+      if (visible) open();
     }
 
     const stopWatching = onHydrated(client, (hash) => {
@@ -147,12 +192,14 @@ export function LiveProvider({ children }: { children: ReactNode }) {
     return () => {
       document.removeEventListener("visibilitychange", onVisibilityChange);
       stopWatching();
+      monitor.stop();
+      clearInterval(poll);
       close();
       fast.stop();
       slow.stop();
       hydrated.stop();
     };
-  }, [client, api, noProject]);
+  }, [client, api, noProject, store]);
 
-  return <Live value={noProject ? null : state}>{children}</Live>;
+  return <Live value={noProject ? null : store}>{children}</Live>;
 }

@@ -4,8 +4,10 @@ import dynamic from "next/dynamic";
 import { useRouter } from "next/navigation";
 import { type MouseEvent, type ReactNode, Suspense, useCallback, useEffect, useMemo, useState } from "react";
 import { LiveProvider } from "../live/live-provider.tsx";
+import { OutageBanner } from "../live/outage-banner.tsx";
 import { focusFirstRow } from "../ui/row-keys.ts";
 import { Nav } from "./nav.tsx";
+import { PageFrame } from "./page-frame.tsx";
 import { PAGES, withSharedParams } from "./pages.ts";
 import { useRestoreRowFocus } from "./restore-row-focus.ts";
 import { Actions, type ShellActions } from "./shell-actions.ts";
@@ -142,9 +144,12 @@ export function Shell({ children }: { children: ReactNode }) {
             tabIndex={-1}
             className="max-w-[1280px] min-w-0 has-data-wide:max-w-none px-4 pt-4 pb-24 md:px-7 md:pt-5 md:pb-10"
           >
-            <Suspense>{children}</Suspense>
+            <PageFrame>
+              <Suspense>{children}</Suspense>
+            </PageFrame>
           </main>
         </div>
+        <OutageBanner />
         <Suspense>{searching && <Palette open onOpenChange={setSearching} takeEarly={takeEarly} />}</Suspense>
         {helping && <ShortcutsDialog open onOpenChange={setHelping} />}
       </Actions>

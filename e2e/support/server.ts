@@ -5,8 +5,11 @@ import { promisify } from "node:util";
 import { DEFAULT_THRESHOLDS, type IngestAnswer, type Scope } from "@plimsoll/protocol";
 import { pino } from "pino";
 import { startEmbedded } from "../../server/db/embedded.ts";
+import { layoutOf } from "../../server/db/layout.ts";
+import { readPostmasterPid } from "../../server/db/postmaster-pid.ts";
 import { connectTo } from "../../server/testing/backends.ts";
 import { type LaunchedServer, launchServer, makeHome, removeHome } from "../../server/testing/launch.ts";
+import { freeze } from "./freeze.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const run = promisify(execFile);
@@ -80,6 +83,13 @@ export class PlimsollServer {
     } finally {
       await removeHome(this.home);
     }
+  }
+
+  /** Stops its PostgreSQL with SIGSTOP, as a stuck disk or a paused machine does. @returns what lets it go on */
+  async freezeDatabase(): Promise<() => void> {
+    const postmaster = await readPostmasterPid(layoutOf(this.home).data);
+    if (postmaster === undefined) throw new Error("The server runs no PostgreSQL of its own.");
+    return freeze(postmaster.pid);
   }
 
   /** Lets statements that need a table wait. @returns what ends that */
