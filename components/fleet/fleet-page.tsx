@@ -19,6 +19,7 @@ import { useHarness, usePeriod } from "../url.ts";
 import { Backlog } from "./backlog.tsx";
 import { FleetRows, FleetRowsSkeleton } from "./fleet-table.tsx";
 import { FleetTiles } from "./fleet-tiles.tsx";
+import { RefusalNotice } from "./refusal-notice.tsx";
 import { SuspectNotice } from "./suspect-notice.tsx";
 import { keep, useFleetQueries } from "./use-fleet-queries.ts";
 
@@ -45,6 +46,7 @@ export function FleetPage() {
         <NoEvents />
       ) : (
         <>
+          <RefusalNotice />
           <KeyNumbers />
           <SuspectNotice />
           {/* On a very wide screen the charts stand beside the agents. */}

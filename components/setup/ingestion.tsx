@@ -7,6 +7,7 @@ import { NotLoaded } from "../ui/states.tsx";
 import { usePeriod } from "../url.ts";
 import { namesText } from "./names-text.ts";
 import { outcomeText } from "./outcome-text.ts";
+import { Refusals } from "./refusals.tsx";
 import { Section } from "./section.tsx";
 
 /** Counts of all received events by outcome, including rejected ones. */
@@ -41,6 +42,7 @@ export function Ingestion() {
           ))}
         </dl>
       )}
+      <Refusals />
     </Section>
   );
 }

@@ -153,6 +153,7 @@ const PROCEDURES: Record<string, Row> = {
     foreign: 200,
   },
   "ingest.counts": { kind: "query", input: () => dayRange, shows: false },
+  "ingest.refusals": { kind: "query", shows: false },
   doctor: { kind: "query", shows: false },
   instance: { kind: "query", shows: false },
   "demo.get": { kind: "query", shows: false },

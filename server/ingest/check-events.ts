@@ -2,6 +2,13 @@ import type { IngestAnswer, PlimsollEvent } from "@plimsoll/protocol";
 import { LIMITS, parseEvent } from "@plimsoll/protocol";
 import { DAY_MS, eventCut } from "../deletion/retention-cut.ts";
 import type { RawEvent } from "./decode.ts";
+import { redactEvent } from "./redact-event.ts";
+import { type RefusedEvents, refusalKey } from "./refusal-book.ts";
+
+/** Faults of one request that are remembered at most. */
+const MOST_FAULTS = 20;
+const LONGEST_NAME = 128;
+const LONGEST_MESSAGE = 300;
 
 /** How far ahead of the database's clock an event may be, ms. */
 const FUTURE_MS = 5 * 60_000;
@@ -18,6 +25,7 @@ export interface EventRules {
 export class EventCheck {
   readonly events: PlimsollEvent[] = [];
   readonly rejected: IngestAnswer["rejected"] = [];
+  readonly #faults = new Map<string, RefusedEvents>();
   readonly #now: number;
   readonly #types: ReadonlySet<string> | undefined;
   readonly #keptDays: number | null;
@@ -39,24 +47,47 @@ export class EventCheck {
   readonly add = (raw: RawEvent): void => {
     const index = this.count;
     if ("unreadable" in raw) {
-      this.rejected.push({ index, code: "invalid_json", path: "", message: raw.unreadable });
+      this.#reject({ index, code: "invalid_json", path: "", message: raw.unreadable }, undefined);
       return;
     }
     if ("bytes" in raw) {
       const message = `has ${raw.bytes} bytes; at most ${LIMITS.eventBytes} are allowed`;
-      this.rejected.push({ index, code: "too_large", path: "", message });
+      this.#reject({ index, code: "too_large", path: "", message }, undefined);
       return;
     }
     const parsed = parseEvent(raw.value);
-    if (!parsed.ok) this.rejected.push({ index, id: idOf(raw.value), ...parsed.rejection });
+    if (!parsed.ok) this.#reject({ index, id: idOf(raw.value), ...parsed.rejection }, raw.value);
     else if (parsed.event.at > this.#now + FUTURE_MS)
-      this.rejected.push({ index, ...inTheFuture(parsed.event, this.#now) });
+      this.#reject({ index, ...inTheFuture(parsed.event, this.#now) }, raw.value);
     else if (parsed.event.at < this.#oldest && parsed.event.session !== undefined)
-      this.rejected.push({ index, ...pastRetention(parsed.event, this.#now, this.#keptDays!) });
+      this.#reject({ index, ...pastRetention(parsed.event, this.#now, this.#keptDays!) }, raw.value);
     else if (this.#types?.has(parsed.event.type) === false)
-      this.rejected.push({ index, ...forbiddenType(parsed.event) });
+      this.#reject({ index, ...forbiddenType(parsed.event) }, raw.value);
     else this.events.push(parsed.event);
   };
+
+  #reject(rejection: IngestAnswer["rejected"][number], value: unknown): void {
+    this.rejected.push(rejection);
+    const fault = {
+      harness: textOf(value, "harness"),
+      type: textOf(value, "type"),
+      code: rejection.code,
+      path: stored(rejection.path, LONGEST_NAME),
+    };
+    const key = refusalKey(fault);
+    const known = this.#faults.get(key);
+    if (known !== undefined) known.count += 1;
+    else if (this.#faults.size < MOST_FAULTS) {
+      const message = stored(rejection.message, LONGEST_MESSAGE);
+      const example = value === undefined ? "" : stored(redactEvent(value), Number.POSITIVE_INFINITY);
+      this.#faults.set(key, { ...fault, message, example, count: 1 });
+    }
+  }
+
+  /** What is wrong with the rejected events. */
+  faults(): Iterable<RefusedEvents> {
+    return this.#faults.values();
+  }
 
   /** How many events were rejected, by code. */
   rejections(): Record<string, number> {
@@ -81,6 +112,17 @@ function pastRetention({ id, at }: PlimsollEvent, now: number, keptDays: number)
 function forbiddenType({ id, type }: PlimsollEvent) {
   const message = `${type} needs a key with the scope ingest; this key sends policy_ack only`;
   return { id, code: "forbidden_type" as const, path: "type", message };
+}
+
+/** PostgreSQL stores neither U+0000 nor half of a surrogate pair. */
+function stored(text: string, longest: number): string {
+  return text.slice(0, longest).replaceAll("\0", "").toWellFormed();
+}
+
+function textOf(value: unknown, field: "harness" | "type"): string {
+  const text =
+    typeof value === "object" && value !== null ? (value as Record<string, unknown>)[field] : undefined;
+  return typeof text === "string" ? stored(text, LONGEST_NAME) : "";
 }
 
 function idOf(value: unknown): string | undefined {

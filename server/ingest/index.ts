@@ -8,6 +8,7 @@ import { Ingest } from "./ingest.ts";
 import { JournalWriter } from "./journal-writer.ts";
 import type { Projected } from "./projector.ts";
 import { type JournalSignals, Projectors } from "./projectors.ts";
+import { RefusalBook } from "./refusal-book.ts";
 
 export interface OpenIngestOptions {
   /** Connection URL. */
@@ -71,7 +72,13 @@ export async function openIngest(options: OpenIngestOptions): Promise<OpenedInge
     ...(options.journaled && { measured: options.journaled }),
   });
   const freshness = new Freshness(writers, projectors);
-  const ingest = new Ingest({ journal, projectors, freshness, clock });
+  const ingest = new Ingest({
+    journal,
+    projectors,
+    freshness,
+    clock,
+    refusals: new RefusalBook(writers, log),
+  });
   return {
     ingest,
     freshness,

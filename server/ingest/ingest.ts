@@ -9,12 +9,14 @@ import type { Freshness } from "./freshness.ts";
 import type { Command } from "./journal-entry.ts";
 import type { JournalRequest, JournalWriter } from "./journal-writer.ts";
 import type { Projectors } from "./projectors.ts";
+import type { RefusalBook } from "./refusal-book.ts";
 
 export interface IngestOptions {
   journal: JournalWriter;
   projectors: Projectors;
   freshness: Freshness;
   clock: DatabaseClock;
+  refusals: Pick<RefusalBook, "note" | "flush">;
 }
 
 export interface AcceptOptions {
@@ -81,6 +83,7 @@ export class Ingest {
         RETRY,
       );
     const { events, rejected } = checked;
+    if (rejected.length > 0) this.#options.refusals.note(projectId, checked.faults());
     if (events.length === 0) {
       for (const { code } of rejected) this.refused(projectId, code, 1);
       return answer({ accepted: 0, duplicates: 0 }, options, rejected);
@@ -119,7 +122,7 @@ export class Ingest {
     const timeUp = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, DRAIN_MS);
     });
-    await Promise.race([journal.drained(), timeUp]);
+    await Promise.race([Promise.all([journal.drained(), this.#options.refusals.flush()]), timeUp]);
     clearTimeout(timer);
     journal.refuseWaiting(
       new PlimsollError("overloaded", "The server is stopping. Send the same events again after 1 s.", RETRY),

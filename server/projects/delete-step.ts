@@ -32,6 +32,7 @@ export const PROJECT_TABLES: Readonly<Record<string, string>> = {
   rollup_names: "day, harness, model",
   ingest_counts: "day, outcome",
   removed_counts: "counted_in, what",
+  ingest_refusals: "harness, type, code, path",
   policy_versions: "generation",
   policy_steps: "revision",
   policy_rollouts: "generation",

@@ -28,6 +28,7 @@ export * from "./api/projects.ts";
 export * from "./api/queries.ts";
 export * from "./api/read.ts";
 export * from "./api/read-session.ts";
+export * from "./api/refusals.ts";
 export * from "./api/replay.ts";
 export * from "./api/retention.ts";
 export * from "./api/rollout.ts";

@@ -5,6 +5,7 @@ import {
   DoctorQuery,
   DoctorReport,
   IngestCounts,
+  IngestRefusals,
   KeyView,
   ModelWindowList,
   ModelWindowView,
@@ -20,6 +21,7 @@ import { BUDGET_MS, examine } from "../../doctor/examine.ts";
 import { PlimsollError } from "../../errors.ts";
 import { readCounts } from "../../telemetry/counts.ts";
 import { freshReader, iso } from "../../telemetry/reader.ts";
+import { readRefusals } from "../../telemetry/refusals.ts";
 import { findModelWindow, readModelWindows } from "../../telemetry/windows.ts";
 import { freshProcedure, procedure, router } from "../init.ts";
 
@@ -103,6 +105,19 @@ export const ingest = router({
     .input(CountsQuery)
     .output(IngestCounts)
     .query(({ ctx, input }) => readCounts(ctx.reader, input)),
+
+  refusals: procedure("read")
+    .meta({
+      openapi: {
+        method: "GET",
+        path: "/api/v1/ingest/refusals",
+        tags: ["metrics"],
+        summary: "What is wrong with refused events: field, harness and a redacted example",
+      },
+    })
+    .input(z.object({}).optional())
+    .output(IngestRefusals)
+    .query(({ ctx }) => readRefusals(ctx.reader)),
 });
 
 /** A report, in parts if `answer_within_ms` is given or everything is examined. */

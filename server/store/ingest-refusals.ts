@@ -1,0 +1,2 @@
+/** Faults of refused events that a project keeps; older ones are deleted. */
+export const KEPT_REFUSALS = 50;
