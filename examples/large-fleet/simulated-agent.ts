@@ -1,0 +1,190 @@
+import type { PlimsollEventInput } from "@plimsoll/protocol/pure";
+import { between, pick, type Random } from "./random.ts";
+
+/** What ends a rise of the level. `unexplained` sends nothing, as a model server that truncates silently. */
+export type FallKind = "masked" | "compacted" | "subtick" | "restarted" | "cleared" | "unexplained";
+
+/** How the agents of one harness fill their window. Levels are shares of the window. */
+export interface Shape {
+  harness: string;
+  model: string;
+  kind: "conversation" | "loop" | "phase" | "agent";
+  /** Tokens, as the harness reports them; absent if it reports none. */
+  reported?: number;
+  /** The real size of the window, in tokens. */
+  window: number;
+  start: number;
+  /** Levels at which the harness acts, and after it did. */
+  high: number;
+  low: number;
+  falls: readonly FallKind[];
+  /** Share of the window that one turn adds, at most. */
+  growth: number;
+  /** US dollars for a million tokens of input; absent if the harness reports no cost. */
+  pricePerMillion?: number;
+}
+
+export interface AgentPlan {
+  shape: Shape;
+  session: string;
+  title: string;
+  agent?: string;
+  parent?: string;
+  /** The level that it begins at; the shape's start by default. */
+  level?: number;
+}
+
+const TOOLS = ["bash", "read_file", "search", "web_fetch", "apply_patch"];
+
+/** One agent that works: each step is a turn, and at the shape's high mark something lowers its level. */
+export class SimulatedAgent {
+  readonly plan: AgentPlan;
+  readonly #random: Random;
+  #level: number;
+  #high: number;
+  #turns = 0;
+  #marks = 0;
+  #subtick = 0;
+  #restarts = 0;
+  #sinceFall = 0;
+
+  constructor(plan: AgentPlan, random: Random) {
+    this.plan = plan;
+    this.#random = random;
+    this.#level = plan.level ?? plan.shape.start;
+    this.#high = this.#nextHigh();
+  }
+
+  /** The level as a share of the window. */
+  get level(): number {
+    return this.#level;
+  }
+
+  /** The event that opens the session; none for a sub-agent. */
+  begin(at: number): PlimsollEventInput[] {
+    const { agent, title, shape } = this.plan;
+    return agent === undefined
+      ? [this.#mark("session", at, { status: "started", kind: shape.kind, title })]
+      : [];
+  }
+
+  /** One turn, and the boundary before it if the level was at the high mark. */
+  step(at: number): PlimsollEventInput[] {
+    const events = this.#level >= this.#high ? this.#fall(at - 300) : [];
+    return [...events, this.#turn(at)];
+  }
+
+  end(at: number, reason: string): PlimsollEventInput[] {
+    return this.plan.agent === undefined ? [this.#mark("session", at, { status: "ended", reason })] : [];
+  }
+
+  #nextHigh(): number {
+    return this.plan.shape.high * between(this.#random, 0.96, 1.02);
+  }
+
+  #turn(at: number): PlimsollEventInput {
+    const { shape } = this.plan;
+    const random = this.#random;
+    const before = this.#level;
+    this.#level = before + shape.growth * (0.05 + random() ** 3);
+    const tokens = Math.max(900, Math.round(this.#level * shape.window));
+    const fresh = Math.min(tokens, Math.max(300, Math.round((this.#level - before) * shape.window)));
+    const base = Math.min(Math.round(tokens / 2), Math.round(0.03 * shape.window));
+    const rest = tokens - base;
+    const output = Math.round(120 + random() ** 2 * 1_900);
+    this.#turns += 1;
+    this.#sinceFall += 1;
+    return {
+      ...this.#identity(`t${this.#turns}`, at),
+      type: "turn",
+      model: shape.model,
+      usage: {
+        input_tokens: fresh,
+        cache_read_tokens: tokens - fresh,
+        output_tokens: output,
+        basis: "exclusive",
+      },
+      ...(shape.reported === undefined ? {} : { context_window: shape.reported }),
+      duration_ms: Math.round(2_500 + random() ** 2 * 26_000),
+      ...(shape.pricePerMillion === undefined
+        ? {}
+        : { cost_usd: ((fresh + (tokens - fresh) / 10 + output * 5) * shape.pricePerMillion) / 1e6 }),
+      composition: {
+        system: Math.round(base * 0.45),
+        tools: Math.round(base * 0.55),
+        memory: Math.round(rest * 0.09),
+        history: Math.round(rest * 0.27),
+        tool_output: Math.round(rest * 0.64),
+      },
+    } as PlimsollEventInput;
+  }
+
+  #fall(at: number): PlimsollEventInput[] {
+    const { shape } = this.plan;
+    const random = this.#random;
+    const before = Math.round(this.#level * shape.window);
+    const fall = pick(random, shape.falls);
+    this.#level = fall === "cleared" ? shape.start : shape.low * between(random, 0.9, 1.15);
+    this.#high = this.#nextHigh();
+    const after = Math.round(this.#level * shape.window);
+    const turns = this.#sinceFall;
+    this.#sinceFall = 0;
+    const sizes = { tokens_before: before, tokens_after: after };
+    switch (fall) {
+      case "masked":
+        return [
+          this.#mark("masked", at, {
+            observations: 4 + Math.floor(random() * 14),
+            tools: TOOLS.slice(0, 1 + Math.floor(random() * TOOLS.length)),
+            ...sizes,
+          }),
+        ];
+      case "compacted":
+        return [this.#mark("compacted", at, { trigger: random() < 0.85 ? "auto" : "manual", ...sizes })];
+      case "cleared":
+        return [this.#mark("cleared", at, sizes)];
+      case "subtick":
+        this.#subtick += 1;
+        return [
+          this.#mark("subtick", at, {
+            loop: "7c1e",
+            tick: 4,
+            sub: this.#subtick,
+            tokens_before: before,
+            handoff_tokens: Math.round(after * 0.4),
+            reason: "The context ceiling was crossed",
+            visible: true,
+          }),
+        ];
+      case "restarted":
+        this.#restarts += 1;
+        return [
+          this.#mark("restarted", at, {
+            number: this.#restarts + 1,
+            previous_turns: turns,
+            carryover_turns: 4,
+            reason: "The hard limit was near",
+          }),
+        ];
+      case "unexplained":
+        return [];
+    }
+  }
+
+  #identity(id: string, at: number) {
+    const { shape, session, agent, parent } = this.plan;
+    return {
+      id: `${agent ?? "main"}-${id}`,
+      at: Math.round(at),
+      harness: shape.harness,
+      session,
+      ...(agent === undefined ? {} : { agent }),
+      ...(parent === undefined ? {} : { parent_agent: parent }),
+    };
+  }
+
+  #mark(type: string, at: number, fields: Record<string, unknown>): PlimsollEventInput {
+    this.#marks += 1;
+    return { ...this.#identity(`m${this.#marks}`, at), type, ...fields } as PlimsollEventInput;
+  }
+}
