@@ -17,6 +17,7 @@ import {
   tableOf,
   withRatios,
 } from "./measurement.ts";
+import { pageSpeed } from "./page-speed.ts";
 import { live, memory } from "./pages.ts";
 import { policyPush } from "./policy-push.ts";
 import { closeAll } from "./processes.ts";
@@ -87,6 +88,7 @@ async function main(): Promise<void> {
     storageYear,
     live,
     memory,
+    pageSpeed,
     await guardGroup(note),
     guardPolicy,
     policyPush,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { chromium } from "@playwright/test";
-import type { FleetView } from "@plimsoll/protocol";
+import { chromium, type Page } from "@playwright/test";
+import type { FleetAgent, FleetView } from "@plimsoll/protocol";
 import { findChromium } from "../scripts/chromium.ts";
 import { busyFleet } from "./ingest.ts";
 import type { BenchGroup, Measurement } from "./measurement.ts";
@@ -114,36 +114,9 @@ async function latency(server: BenchServer, executablePath: string): Promise<Mea
       .locator('[data-testid="live"][data-state="live"]:visible')
       .first()
       .waitFor({ timeout: 60_000 });
-    // tsx wraps named functions in a call of this helper, which a page does not have.
-    await page.evaluate("globalThis.__name ??= (named) => named");
     const { agents } = await server.query<FleetView>("fleet", {});
     const agent = agents.find(({ name }) => name === "main")!;
-    const times: number[] = [];
-    for (let probe = 0; probe < PROBES; probe++) {
-      const tokens = 40_000 + probe * 101;
-      const seen = page.evaluate(whenShown, { agent: agent.id, tokens, limit: PROBE_LIMIT });
-      // The observer must be in place before the event is sent. Random pauses avoid synchronising with timers.
-      await sleep(400 + Math.random() * 600);
-      const response = await fetch(`${server.url}/api/v1/events`, {
-        method: "POST",
-        headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-        body: JSON.stringify({
-          id: `probe-${probe}`,
-          type: "turn",
-          at: Date.now() + 60_000,
-          harness: agent.harness,
-          session: agent.session,
-          agent: agent.name,
-          model: agent.model,
-          usage: { input_tokens: 1, cache_read_tokens: tokens - 1, output_tokens: 10, basis: "exclusive" },
-        }),
-      });
-      const accepted = Date.now();
-      if (response.status !== 200) throw new Error(`A probe was answered with ${response.status}.`);
-      const shown = await seen;
-      if (shown === null) throw new Error(`A number did not change in ${PROBE_LIMIT} ms.`);
-      times.push(shown - accepted);
-    }
+    const times = await latencyTimes({ server, page, key, agent });
     return {
       name: "live.latency",
       value: rounded(percentileOf(times, 0.95)),
@@ -155,6 +128,49 @@ async function latency(server: BenchServer, executablePath: string): Promise<Mea
   } finally {
     await close();
   }
+}
+
+/** Times from the acknowledgement of events of an agent until the open page shows their numbers, in ms. */
+export async function latencyTimes({
+  server,
+  page,
+  key,
+  agent,
+}: {
+  server: BenchServer;
+  page: Page;
+  key: string;
+  agent: FleetAgent;
+}): Promise<number[]> {
+  // tsx wraps named functions in a call of this helper, which a page does not have.
+  await page.evaluate("globalThis.__name ??= (named) => named");
+  const times: number[] = [];
+  for (let probe = 0; probe < PROBES; probe++) {
+    const tokens = 40_000 + probe * 101;
+    const seen = page.evaluate(whenShown, { agent: agent.id, tokens, limit: PROBE_LIMIT });
+    // The observer must be in place before the event is sent. Random pauses avoid synchronising with timers.
+    await sleep(400 + Math.random() * 600);
+    const response = await fetch(`${server.url}/api/v1/events`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify({
+        id: `probe-${probe}`,
+        type: "turn",
+        at: Date.now() + 60_000,
+        harness: agent.harness,
+        session: agent.session,
+        agent: agent.name,
+        model: agent.model,
+        usage: { input_tokens: 1, cache_read_tokens: tokens - 1, output_tokens: 10, basis: "exclusive" },
+      }),
+    });
+    const accepted = Date.now();
+    if (response.status !== 200) throw new Error(`A probe was answered with ${response.status}.`);
+    const shown = await seen;
+    if (shown === null) throw new Error(`A number did not change in ${PROBE_LIMIT} ms.`);
+    times.push(shown - accepted);
+  }
+  return times;
 }
 
 /** Runs in the page. Resolves with the time at which the agent's row shows these tokens, in epoch ms; null if it never does. */

@@ -1,0 +1,273 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Browser, type BrowserContext, chromium, type Page } from "@playwright/test";
+import type { FleetView, SessionPage } from "@plimsoll/protocol";
+import { type LargeFleet, largeFleet } from "../examples/large-fleet/history.ts";
+import { letThemWork, sendAll, targetOf } from "../examples/large-fleet/send-fleet.ts";
+import { findChromium } from "../scripts/chromium.ts";
+import type { BenchContext, BenchGroup, Measurement } from "./measurement.ts";
+import { percentileOf, rounded } from "./measurement.ts";
+import { latencyTimes } from "./pages.ts";
+import { owned } from "./processes.ts";
+import { type BenchServer, makeHome, startServer } from "./server.ts";
+
+const PAGES = ["fleet", "sessions", "session", "login"] as const;
+type PageName = (typeof PAGES)[number];
+
+/** Slower than the machine, as a phone or an old laptop is. */
+const CPU_THROTTLE = 4;
+/** Loads of each page; a row is their median. */
+const LOADS = 5;
+/** Milliseconds without a request after which a page counts as loaded. */
+const QUIET_MS = 1_500;
+const DAY_MS = 86_400_000;
+
+/** The dashboard with 300 sessions, one of them with 1,000 turns, and 30 agents at work. */
+export const pageSpeed: BenchGroup = {
+  names: [
+    ...PAGES.map((name) => `script.${name}`),
+    ...PAGES.map((name) => `lcp.${name}`),
+    "interaction.fleet",
+    "interaction.sessions",
+    "interaction.session",
+    "live.large",
+  ],
+  async *run(context) {
+    const executablePath = findChromium();
+    if (executablePath === undefined) {
+      context.note("The rows of pages are skipped: no Chromium found. Set PLIMSOLL_CHROMIUM to its path.");
+      return;
+    }
+    const home = await makeHome();
+    try {
+      const server = await startServer({ home, pages: true });
+      const key = await server.makeKey("ingest");
+      const fleet = largeFleet({ run: "bench", now: Date.now() });
+      context.note(`page speed: ${fleet.history.length} events ...`);
+      await sendAll(targetOf(server.url, key), fleet.history);
+      const browser = await chromium.launch({
+        executablePath,
+        args: ["--disable-gpu", ...(process.getuid?.() === 0 ? ["--no-sandbox"] : [])],
+      });
+      const close = owned(() => browser.close());
+      try {
+        yield* measurePages(context, server, browser);
+        if (context.wanted("live.large")) yield await measureLive(server, browser, key, fleet);
+      } finally {
+        await close();
+      }
+      await server.stop();
+    } finally {
+      await home.remove();
+    }
+  },
+};
+
+async function* measurePages(
+  context: BenchContext,
+  server: BenchServer,
+  browser: Browser,
+): AsyncGenerator<Measurement> {
+  const paths = await pathsOf(server);
+  const visitor = await signedIn(server, browser);
+  const guest = await browser.newContext({ viewport: { width: 1440, height: 900 } });
+  for (const name of PAGES) {
+    const own = name === "login" ? guest : visitor;
+    const address = `${server.url}${paths[name]}`;
+    if (context.wanted(`script.${name}`)) {
+      context.note(`script.${name} ...`);
+      yield await scriptBytes(own, name, address);
+    }
+    if (context.wanted(`lcp.${name}`)) {
+      context.note(`lcp.${name} ...`);
+      yield await largestPaint(own, name, address);
+    }
+    if (name !== "login" && context.wanted(`interaction.${name}`)) {
+      context.note(`interaction.${name} ...`);
+      yield await interactions(own, name, address);
+    }
+  }
+}
+
+async function pathsOf(server: BenchServer): Promise<Record<PageName, string>> {
+  const to = new Date(Date.now() + 60_000).toISOString();
+  const from = new Date(Date.now() - 30 * DAY_MS).toISOString();
+  const { items } = await server.query<SessionPage>("sessions.list", {
+    from,
+    to,
+    q: "past-bench-0",
+    limit: 1,
+  });
+  const [longest] = items;
+  if (longest === undefined) throw new Error("The session with 1,000 turns is missing.");
+  return {
+    fleet: "/?range=7d",
+    sessions: "/sessions?range=7d",
+    session: `/sessions/${longest.id}`,
+    login: "/login",
+  };
+}
+
+async function signedIn(server: BenchServer, browser: Browser): Promise<BrowserContext> {
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
+  const page = await context.newPage();
+  const { url } = await server.mutate<{ url: string }>("login.create");
+  await page.goto(url);
+  await page.waitForURL(`${server.url}/`);
+  await page.close();
+  return context;
+}
+
+/** Waits until no request has begun or ended for a while. The live stream stays open. */
+async function quiet(page: Page): Promise<void> {
+  let last = performance.now();
+  const note = () => {
+    last = performance.now();
+  };
+  page.on("request", note).on("requestfinished", note);
+  while (performance.now() - last < QUIET_MS) await sleep(100);
+}
+
+/** Bytes of scripts as they are transferred (gzip), until the page is quiet, with an empty cache. */
+async function scriptBytes(context: BrowserContext, name: PageName, address: string): Promise<Measurement> {
+  const page = await context.newPage();
+  const session = await context.newCDPSession(page);
+  await session.send("Network.setCacheDisabled", { cacheDisabled: true });
+  await page.goto(address);
+  await quiet(page);
+  const [transferred, decoded] = await page.evaluate(() => {
+    const scripts = performance
+      .getEntriesByType("resource")
+      .filter((entry) => /\.js(\?|$)/.test(entry.name)) as PerformanceResourceTiming[];
+    return [
+      scripts.reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0),
+      scripts.reduce((sum, { decodedBodySize }) => sum + decodedBodySize, 0),
+    ] as const;
+  });
+  await page.close();
+  return {
+    name: `script.${name}`,
+    value: rounded(transferred / 1e3),
+    unit: "kB",
+    decoded_kb: rounded(decoded / 1e3),
+  };
+}
+
+async function throttled(context: BrowserContext): Promise<Page> {
+  const page = await context.newPage();
+  const session = await context.newCDPSession(page);
+  await session.send("Emulation.setCPUThrottlingRate", { rate: CPU_THROTTLE });
+  return page;
+}
+
+const median = (values: number[]) => percentileOf(values, 0.5);
+
+async function largestPaint(context: BrowserContext, name: PageName, address: string): Promise<Measurement> {
+  const times: number[] = [];
+  for (let load = 0; load < LOADS; load++) {
+    const page = await throttled(context);
+    await page.goto(address);
+    await quiet(page);
+    times.push(
+      await page.evaluate(
+        () =>
+          new Promise<number>((resolve) => {
+            new PerformanceObserver((list) => resolve(list.getEntries().at(-1)!.startTime)).observe({
+              type: "largest-contentful-paint",
+              buffered: true,
+            });
+          }),
+      ),
+    );
+    await page.close();
+  }
+  return { name: `lcp.${name}`, value: rounded(median(times)), unit: "ms", max_ms: rounded(times.at(-1)!) };
+}
+
+/** What a reader does on each page, by keyboard: opening the range, moving between rows, opening the search. */
+const KEYS: Readonly<Record<Exclude<PageName, "login">, readonly string[]>> = {
+  fleet: ["Control+k", "a", "Escape", "ArrowDown", "ArrowDown", "ArrowDown", "?", "Escape"],
+  sessions: ["/", "b", "i", "l", "Escape", "Control+k", "Escape", "?", "Escape"],
+  session: ["Control+k", "a", "Escape", "Tab", "Tab", "Tab", "ArrowRight", "?", "Escape"],
+};
+
+/** The longest time from a key to the next paint, as `Interaction to Next Paint` measures it. */
+async function interactions(
+  context: BrowserContext,
+  name: Exclude<PageName, "login">,
+  address: string,
+): Promise<Measurement> {
+  const worst: number[] = [];
+  for (let load = 0; load < LOADS; load++) {
+    const page = await throttled(context);
+    await page.addInitScript(() => {
+      const times: number[] = [];
+      Object.assign(globalThis, { interactionTimes: times });
+      new PerformanceObserver((list) => {
+        for (const entry of list.getEntries()) {
+          if ((entry as PerformanceEventTiming & { interactionId: number }).interactionId > 0) {
+            times.push(entry.duration);
+          }
+        }
+      }).observe({ type: "event", durationThreshold: 16, buffered: true } as PerformanceObserverInit);
+    });
+    await page.goto(address);
+    await quiet(page);
+    for (const key of KEYS[name]) {
+      await page.keyboard.press(key);
+      await sleep(400);
+    }
+    const times = await page.evaluate(
+      () => (globalThis as unknown as { interactionTimes: number[] }).interactionTimes,
+    );
+    worst.push(Math.max(0, ...times));
+    await page.close();
+  }
+  return {
+    name: `interaction.${name}`,
+    value: rounded(median(worst)),
+    unit: "ms",
+    max_ms: rounded(worst.at(-1)!),
+  };
+}
+
+/** From the acknowledgement of an event to its number on the page, while the other agents work. */
+async function measureLive(
+  server: BenchServer,
+  browser: Browser,
+  key: string,
+  fleet: LargeFleet,
+): Promise<Measurement> {
+  const stop = new AbortController();
+  const work = letThemWork({
+    target: targetOf(server.url, key),
+    agents: fleet.live.slice(1),
+    durationMs: 10 * 60_000,
+    signal: stop.signal,
+  });
+  try {
+    const page = await (await signedIn(server, browser)).newPage();
+    await page.goto(`${server.url}/?agents=all`);
+    await page
+      .locator('[data-testid="live"][data-state="live"]:visible')
+      .first()
+      .waitFor({ timeout: 60_000 });
+    const { agents } = await server.query<FleetView>("fleet", {});
+    const times = await latencyTimes({
+      server,
+      page,
+      key,
+      agent: agents.find(({ name }) => name === "main")!,
+    });
+    return {
+      name: "live.large",
+      value: rounded(percentileOf(times, 0.95)),
+      unit: "ms",
+      p50_ms: rounded(percentileOf(times, 0.5)),
+      max_ms: rounded(times.at(-1)!),
+      rows: agents.length,
+    };
+  } finally {
+    stop.abort();
+    await work;
+  }
+}
