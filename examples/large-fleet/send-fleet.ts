@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { type SendTarget, sendEvents } from "@plimsoll/guard/report";
 import type { PlimsollEventInput } from "@plimsoll/protocol/pure";
 import { between, seededRandom } from "./random.ts";
@@ -63,6 +64,8 @@ export interface WorkOptions {
 export async function letThemWork(options: WorkOptions): Promise<number> {
   const { target, agents, durationMs, slower = 1 } = options;
   const until = Date.now() + durationMs;
+  // Every agent waits for it.
+  if (options.signal !== undefined) setMaxListeners(agents.length + 1, options.signal);
   let count = 0;
   const work = async (agent: SimulatedAgent, seed: number) => {
     const random = seededRandom(seed);
