@@ -18,9 +18,10 @@ test("Fleet says that events are refused, and Setup which field, which harness a
 
   const key = await server.createKey("wrong", ["ingest"]);
   const sendWrong = () =>
-    page.request.post(`${server.url}/api/v1/events`, {
-      headers: { authorization: `Bearer ${key}` },
-      data: [
+    fetch(`${server.url}/api/v1/events`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify([
         {
           type: "turn",
           id: "a secret id",
@@ -30,9 +31,9 @@ test("Fleet says that events are refused, and Setup which field, which harness a
           model: "claude-opus-4-6",
           usage: { input_tokens: "many" },
         },
-      ],
+      ]),
     });
-  expect((await sendWrong()).status()).toBe(200);
+  expect((await sendWrong()).status).toBe(200);
   await expect(notice).toContainText("Events from claude-code@laptop are being refused", { timeout: 30_000 });
   await expect(notice).toContainText("usage.input_tokens");
   expect(await violations(page)).toEqual([]);
