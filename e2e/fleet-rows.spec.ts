@@ -12,9 +12,7 @@ test.describe("without a policy", () => {
   test("each row names its line, where it comes from, and the end of the window", async ({ page, send }) => {
     const agent = (harness: string, window: number) =>
       new EventBuilder({ harness, session: `of ${harness}`, window }).turns(
-        window * 0.1,
-        window * 0.11,
-        window * 0.12,
+        ...[0.1, 0.11, 0.12].map((share) => Math.round(window * share)),
       );
     await send([
       ...agent("claude-code@mac", 200_000).take(),
