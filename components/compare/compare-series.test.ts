@@ -93,6 +93,11 @@ test("a fall is marked at the level before it, and marks of others are not", () 
   ]);
 });
 
+test("an inferred fall is marked at the turn before the one that fell", () => {
+  const { falls } = compareLine(source([fall(180, { inferred: true })]), "turns", "tokens");
+  expect(falls.map(({ x, y }) => [x, y])).toEqual([[3, 400]]);
+});
+
 test("a session without turns has no line", () => {
   const empty = { detail: { main_agent_id: null, boundaries: [fall(1)] }, chart: { agents: [] } };
   expect(compareLine(empty, "time", "share")).toEqual({ points: [], falls: [] });

@@ -35,8 +35,8 @@ export function compareLine({ detail, chart }: Source, axis: CompareAxis, unit: 
   });
   const falls = detail.boundaries.flatMap((boundary): CompareFall[] => {
     if (!boundary.explains_fall || boundary.agent_id !== drawn?.agent_id) return [];
-    // A fall is marked where the level was before it.
-    const at = Date.parse(boundary.at);
+    // A fall is marked where the level was before it. An inferred one has the time of the turn that fell.
+    const at = Date.parse(boundary.at) - (boundary.inferred ? 1 : 0);
     const before = known.findLast((point) => point.at <= at) ?? known[0];
     return before === undefined ? [] : [{ x: before.x, y: before.y, boundary }];
   });
