@@ -42,11 +42,21 @@ const fall = (second: number, more: Partial<BoundaryView> = {}): BoundaryView =>
 function source(boundaries: BoundaryView[] = []) {
   const chart: SessionChart = {
     agents: [
-      { agent_id: "child-id", agent: "child", turns: 1, points: [point(1, 0, 7, 10)], lines: [] },
+      {
+        agent_id: "child-id",
+        agent: "child",
+        turns: 1,
+        cost: null,
+        latency: null,
+        points: [point(1, 0, 7, 10)],
+        lines: [],
+      },
       {
         agent_id: "main-id",
         agent: "main",
         turns: 4,
+        cost: null,
+        latency: null,
         points: [
           point(1, 60, 100, 1_000),
           point(2, 90, null, 1_000),
