@@ -268,7 +268,8 @@ const Row = memo(function Row({ agent, alerts, silent }: RowProps) {
   );
 });
 
-const DIMMED = "opacity-45";
+/** Without color, and not paler: pale text has too little contrast. */
+const DIMMED = "grayscale";
 
 /** "compacted 4 min ago, −92k" */
 function LastFallNote({ agent: { last_fall: fall } }: { agent: FleetAgent }) {
