@@ -60,6 +60,7 @@ test("pages and rows are reachable by keyboard", async ({ page, harness }) => {
   await search.fill("");
   await search.blur();
 
+  await expect(page.locator("[data-row-link]")).toHaveCount(3);
   await page.keyboard.press("j");
   await expect(page.locator("[data-row-link]").first()).toBeFocused();
   await page.keyboard.press("g");
