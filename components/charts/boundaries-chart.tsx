@@ -1,15 +1,32 @@
 "use client";
 
-import { Bar, BarChart, CartesianGrid, ResponsiveContainer, Tooltip, XAxis, YAxis } from "recharts";
+import { type BoundaryType, isBoundary } from "@plimsoll/protocol/pure";
+import { useRef } from "react";
+import {
+  Bar,
+  BarChart,
+  CartesianGrid,
+  ReferenceArea,
+  ReferenceDot,
+  ReferenceLine,
+  ResponsiveContainer,
+  Tooltip,
+  XAxis,
+  YAxis,
+} from "recharts";
 import { exact, fullTime } from "../format.ts";
 import { boundaryName } from "../words.ts";
 import { BARE_AXIS, timeAxis } from "./axes.ts";
 import { boundaryLook } from "./boundary-looks.ts";
+import type { ChartActions } from "./chart-actions.ts";
 import { tooltipBox } from "./chart-frame.tsx";
+import { OutlierMark } from "./outlier-mark.tsx";
+import { axisTop } from "./outliers.ts";
 import { barDomain, type SeriesRow } from "./series-rows.ts";
 import { wholeTicks } from "./ticks.ts";
+import { useBrush } from "./use-brush.ts";
 
-interface Props {
+interface Props extends ChartActions {
   rows: SeriesRow[];
   groups: string[];
   from: number;
@@ -20,31 +37,41 @@ interface Props {
 
 const MARGIN = { top: 12, right: 4, bottom: 0, left: 0 };
 
-export default function BoundariesChart({ rows, groups, from, to, step }: Props) {
-  const highest = rows.reduce(
-    (most, row) =>
-      Math.max(
-        most,
-        groups.reduce((sum, group) => sum + (row[group] ?? 0), 0),
-      ),
-    1,
-  );
-  const ticks = wholeTicks(0, Math.max(highest, 2), 4);
+export default function BoundariesChart(props: Props) {
+  const { rows, groups, from, to, step, crosshair, onHover, onBrush } = props;
+  const sums = rows.map((row) => groups.reduce((sum, group) => sum + (row[group] ?? 0), 0));
+  const highest = Math.max(2, axisTop(sums));
+  const ticks = wholeTicks(0, highest, 4);
+  const domain = barDomain(rows, groups, { from, to, step });
+  // The part of a bar under the press; its handler runs before that of the chart.
+  const pressed = useRef<BoundaryType>(undefined);
+  const { selected, handlers } = useBrush({
+    step,
+    range: { from: domain[0], to: domain[1] },
+    bucketOf: (label) => label - step / 2,
+    onHover,
+    onBrush(brushed) {
+      onBrush(brushed, pressed.current);
+      pressed.current = undefined;
+    },
+  });
   // Center each bar in its bucket.
   const centred = rows.map((row) => ({ ...row, middle: row.at + step / 2 }));
   return (
     <ResponsiveContainer width="100%" height="100%">
-      <BarChart data={centred} margin={MARGIN} barCategoryGap="18%">
+      <BarChart
+        data={centred}
+        margin={MARGIN}
+        barCategoryGap="18%"
+        className="cursor-pointer select-none"
+        {...handlers}
+      >
         <CartesianGrid vertical={false} horizontalValues={ticks} stroke="var(--rule)" />
-        <XAxis
-          dataKey="middle"
-          domain={barDomain(rows, groups, { from, to, step })}
-          allowDataOverflow
-          {...timeAxis(from, to, 4)}
-        />
+        <XAxis dataKey="middle" domain={domain} allowDataOverflow {...timeAxis(from, to, 4)} />
         <YAxis
           {...BARE_AXIS}
-          domain={[0, Math.max(highest, 2) * 1.05]}
+          domain={[0, highest * 1.05]}
+          allowDataOverflow
           ticks={ticks}
           width={34}
           interval={0}
@@ -79,8 +106,31 @@ export default function BoundariesChart({ rows, groups, from, to, step }: Props)
             strokeWidth={1}
             maxBarSize={14}
             isAnimationActive={false}
+            onMouseDown={() => {
+              pressed.current = isBoundary(group) ? group : undefined;
+            }}
           />
         ))}
+        {rows.map(({ at }, index) =>
+          sums[index]! > highest ? (
+            <ReferenceDot
+              key={at}
+              x={at + step / 2}
+              y={highest * 1.05}
+              shape={({ cx, cy }: { cx?: number; cy?: number }) => (
+                <OutlierMark
+                  {...(cx !== undefined && { cx })}
+                  {...(cy !== undefined && { cy })}
+                  label={exact(sums[index]!)}
+                />
+              )}
+            />
+          ) : null,
+        )}
+        {crosshair !== null && <ReferenceLine x={crosshair} stroke="var(--edge)" />}
+        {selected !== null && (
+          <ReferenceArea x1={selected.from} x2={selected.to} fill="var(--accent)" fillOpacity={0.18} />
+        )}
       </BarChart>
     </ResponsiveContainer>
   );

@@ -9,6 +9,7 @@ import { Skeleton } from "../ui/states.tsx";
 import { boundaryName } from "../words.ts";
 import { BoundaryGlyph } from "./boundary-glyph.tsx";
 import { BOUNDARY_ORDER } from "./boundary-looks.ts";
+import type { ChartActions } from "./chart-actions.ts";
 import { ChartFrame, DataTable, NoData } from "./chart-frame.tsx";
 import { stackedRows } from "./series-rows.ts";
 
@@ -17,7 +18,7 @@ const Chart = dynamic(() => import("./boundaries-chart.tsx"), {
   loading: () => <Skeleton className="h-full" />,
 });
 
-interface Props {
+interface Props extends ChartActions {
   series: Series | undefined;
   /** Tokens reclaimed by all boundaries in the range; undefined while loading. */
   reclaimed: number | undefined;
@@ -27,7 +28,8 @@ interface Props {
 }
 
 /** Boundary counts over time, by type. */
-export const BoundariesPanel = memo(function BoundariesPanel({ series, reclaimed, error, retry }: Props) {
+export const BoundariesPanel = memo(function BoundariesPanel(props: Props) {
+  const { series, reclaimed, error, retry, ...actions } = props;
   const stack = useMemo(() => {
     if (series === undefined) return undefined;
     const shaped = stackedRows(series);
@@ -40,6 +42,10 @@ export const BoundariesPanel = memo(function BoundariesPanel({ series, reclaimed
     .map((group) => `${exact(stack?.totals[group] ?? 0)} ${boundaryName(group)}`)
     .join(", ");
   const sum = reclaimed === undefined || reclaimed === 0 ? "" : ` ${exact(reclaimed)} tokens reclaimed.`;
+  const some = (stack?.rows ?? [])
+    .filter((row) => groups.some((group) => (row[group] ?? 0) > 0))
+    .toReversed();
+  const step = (series?.step ?? 0) * 1_000;
   return (
     <ChartFrame
       title="Boundaries over time"
@@ -78,16 +84,15 @@ export const BoundariesPanel = memo(function BoundariesPanel({ series, reclaimed
             from={Date.parse(series.range.from)}
             to={Date.parse(series.range.to)}
             step={series.step * 1000}
+            {...actions}
           />
         )
       }
       table={
         <DataTable
           head={["From", ...groups.map(boundaryName)]}
-          rows={(stack?.rows ?? [])
-            .filter((row) => groups.some((group) => (row[group] ?? 0) > 0))
-            .toReversed()
-            .map((row) => [fullTime(row.at), ...groups.map((group) => exact(row[group] ?? 0))])}
+          hrefs={some.map(({ at }) => actions.hrefOf({ from: at, to: at + step }))}
+          rows={some.map((row) => [fullTime(row.at), ...groups.map((group) => exact(row[group] ?? 0))])}
         />
       }
     />

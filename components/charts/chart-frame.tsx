@@ -2,6 +2,7 @@
 
 import type { ReactNode } from "react";
 import { useRef, useState } from "react";
+import { Link } from "../projects/link.tsx";
 import { Button } from "../ui/button.tsx";
 import { ScrollRegion } from "../ui/scroll-region.tsx";
 import { ErrorState } from "../ui/states.tsx";
@@ -100,16 +101,17 @@ export function Swatch({
   );
 }
 
-export function DataTable({
-  label,
-  head,
-  rows,
-}: {
+interface DataTableProps {
   /** Its name, where a view has several tables. */
   label?: string;
   head: readonly string[];
   rows: readonly (readonly string[])[];
-}) {
+  /** Where the first cell of each row leads. */
+  hrefs?: readonly string[];
+}
+
+export function DataTable({ label, head, rows, hrefs }: DataTableProps) {
+  const link = "text-accent underline underline-offset-2";
   return (
     <table aria-label={label} className="w-full text-[13px]">
       <thead>
@@ -126,11 +128,17 @@ export function DataTable({
         </tr>
       </thead>
       <tbody>
-        {keyed(rows).map(({ key, row }) => (
+        {keyed(rows).map(({ key, row }, at) => (
           <tr key={key} className="border-t">
             {row.map((cell, index) => (
               <td key={head[index]} className="py-1 pr-4 whitespace-nowrap">
-                {cell}
+                {index === 0 && hrefs?.[at] !== undefined ? (
+                  <Link href={hrefs[at]} className={link}>
+                    {cell}
+                  </Link>
+                ) : (
+                  cell
+                )}
               </td>
             ))}
           </tr>

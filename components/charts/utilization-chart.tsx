@@ -5,6 +5,8 @@ import {
   CartesianGrid,
   ComposedChart,
   Line,
+  ReferenceArea,
+  ReferenceDot,
   ReferenceLine,
   ResponsiveContainer,
   Tooltip,
@@ -13,26 +15,51 @@ import {
 } from "recharts";
 import { fullTime, percent } from "../format.ts";
 import { BARE_AXIS, timeAxis } from "./axes.ts";
+import type { ChartActions } from "./chart-actions.ts";
 import { tooltipBox } from "./chart-frame.tsx";
+import { OutlierMark } from "./outlier-mark.tsx";
+import type { Outlier } from "./outliers.ts";
 import { isolatedPoints, type SeriesRow } from "./series-rows.ts";
 import type { ThresholdPiece } from "./threshold-lines.ts";
 import { levelTicks } from "./ticks.ts";
+import { useBrush } from "./use-brush.ts";
 
-interface Props {
+interface Props extends ChartActions {
   rows: SeriesRow[];
   from: number;
   to: number;
+  /** Bucket length in ms. */
+  step: number;
   /** The lines by part of the range; one part if they did not change. */
   pieces: ThresholdPiece[];
+  /** Levels above the window. */
+  outliers: readonly Outlier[];
+  /** The highest utilization now, if the range reaches until now. `at` in epoch ms. */
+  current: Outlier | null;
 }
 
 const MARGIN = { top: 12, right: 8, bottom: 0, left: 0 };
+/** Outliers with a number beside their mark; more would overlap. */
+const LABELLED = 3;
 
-export default function UtilizationChart({ rows, from, to, pieces }: Props) {
-  const highest = Math.max(0.01, ...rows.flatMap(({ peak }) => (typeof peak === "number" ? [peak] : [])));
+export default function UtilizationChart(props: Props) {
+  const { rows, from, to, step, pieces, outliers, current, crosshair, onHover, onBrush } = props;
+  const highest = Math.max(
+    0.01,
+    current?.value ?? 0,
+    ...rows.flatMap(({ peak }) => (typeof peak === "number" ? [peak] : [])),
+  );
   const top = Math.max(highest, ...pieces.flatMap(({ lines }) => lines.map(({ share }) => share))) * 1.12;
   const ticks = levelTicks(top * 100, 5).map((tick) => tick / 100);
   const alone = { peak: isolatedPoints(rows, "peak"), p95: isolatedPoints(rows, "p95") };
+  const beyond = new Map(outliers.map(({ at, value }) => [at, value]));
+  const { selected, handlers } = useBrush({
+    step,
+    range: { from, to },
+    bucketOf: (label) => label,
+    onHover,
+    onBrush,
+  });
 
   function dotOf(name: "peak" | "p95", colour: string) {
     return ({ cx, cy, payload }: { cx?: number; cy?: number; payload?: SeriesRow }) =>
@@ -45,7 +72,7 @@ export default function UtilizationChart({ rows, from, to, pieces }: Props) {
 
   return (
     <ResponsiveContainer width="100%" height="100%">
-      <ComposedChart data={rows} margin={MARGIN}>
+      <ComposedChart data={rows} margin={MARGIN} className="cursor-crosshair select-none" {...handlers}>
         <CartesianGrid vertical={false} horizontalValues={ticks} stroke="var(--rule)" />
         <XAxis dataKey="at" domain={[from, to]} {...timeAxis(from, to)} />
         <YAxis
@@ -67,6 +94,12 @@ export default function UtilizationChart({ rows, from, to, pieces }: Props) {
                 <div className="text-faint">{fullTime(row.at)}</div>
                 <div>peak {typeof row.peak === "number" ? percent(row.peak) : "no turn"}</div>
                 <div>p95 {typeof row.p95 === "number" ? percent(row.p95) : "no turn"}</div>
+                <div>median {typeof row.p50 === "number" ? percent(row.p50) : "no turn"}</div>
+                {beyond.has(row.at) && (
+                  <div className="text-warn-ink">
+                    {percent(beyond.get(row.at)!)} of a wrong window size, left out
+                  </div>
+                )}
               </div>
             );
           }}
@@ -91,6 +124,43 @@ export default function UtilizationChart({ rows, from, to, pieces }: Props) {
           dot={dotOf("p95", "var(--water-2)")}
           activeDot={{ r: 3 }}
         />
+        <Line
+          dataKey="p50"
+          type="linear"
+          stroke="var(--muted)"
+          strokeWidth={1.2}
+          strokeDasharray="2 3"
+          isAnimationActive={false}
+          dot={false}
+          activeDot={{ r: 2.5 }}
+        />
+        {outliers.map(({ at, value }, index) => (
+          <ReferenceDot
+            key={at}
+            x={at}
+            y={top}
+            shape={({ cx, cy }: { cx?: number; cy?: number }) => (
+              <OutlierMark
+                {...(cx !== undefined && { cx })}
+                {...(cy !== undefined && { cy })}
+                label={index >= outliers.length - LABELLED ? percent(value) : ""}
+              />
+            )}
+          />
+        ))}
+        {current !== null && (
+          <ReferenceDot
+            x={Math.min(current.at, to)}
+            y={current.value}
+            r={4}
+            fill="var(--ink)"
+            stroke="var(--panel)"
+          />
+        )}
+        {crosshair !== null && <ReferenceLine x={crosshair} stroke="var(--edge)" />}
+        {selected !== null && (
+          <ReferenceArea x1={selected.from} x2={selected.to} fill="var(--accent)" fillOpacity={0.18} />
+        )}
         {pieces.slice(1).map((piece) => (
           <ReferenceLine key={piece.from} x={piece.from} stroke="var(--edge)" strokeDasharray="1 3" />
         ))}

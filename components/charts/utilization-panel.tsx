@@ -7,7 +7,9 @@ import { Zone } from "../clock.tsx";
 import { fullTime, percent } from "../format.ts";
 import { Skeleton } from "../ui/states.tsx";
 import { lineSourceText, lineSourceTitle } from "../words.ts";
+import type { ChartActions } from "./chart-actions.ts";
 import { ChartFrame, DataTable, NoData, Swatch } from "./chart-frame.tsx";
+import { withinWindow } from "./outliers.ts";
 import { bucketRows } from "./series-rows.ts";
 import { linesInView, type SetThresholds, thresholdLines, thresholdPieces } from "./threshold-lines.ts";
 
@@ -18,18 +20,28 @@ const Chart = dynamic(() => import("./utilization-chart.tsx"), {
 
 const HEIGHT = 200;
 
-interface Props {
+interface Props extends ChartActions {
   peak: Series | undefined;
   p95: Series | undefined;
+  p50: Series | undefined;
+  /** The highest utilization now. */
+  current: number | null;
   status: SetThresholds | undefined;
   /** Why one of the series failed to load; null if both loaded. */
   error: unknown;
   retry: () => void;
 }
 
-/** Peak and p95 utilization over time, with the thresholds given as shares of the window. */
-export const UtilizationPanel = memo(function UtilizationPanel({ peak, p95, status, error, retry }: Props) {
-  const rows = useMemo(() => bucketRows({ peak, p95 }), [peak, p95]);
+/** Current, median, p95 and peak utilization over time, with the thresholds given as shares of the window. */
+export const UtilizationPanel = memo(function UtilizationPanel(props: Props) {
+  const { peak, p95, p50, current, status, error, retry, ...actions } = props;
+  const { series: peakWithin, outliers } = useMemo(() => withinWindow(peak), [peak]);
+  const rows = useMemo(
+    () => bucketRows({ peak: peakWithin, p95: withinWindow(p95).series, p50: withinWindow(p50).series }),
+    [peakWithin, p95, p50],
+  );
+  const step = (peak?.step ?? 0) * 1_000;
+  const to = peak === undefined ? 0 : Date.parse(peak.range.to);
   const lines = useMemo(() => thresholdLines(status), [status]);
   const known = rows.filter((row) => typeof row.peak === "number" || typeof row.p95 === "number");
   const highest = known.reduce((most, row) => Math.max(most, row.peak ?? 0), 0);
@@ -48,12 +60,21 @@ export const UtilizationPanel = memo(function UtilizationPanel({ peak, p95, stat
     ) : known.length === 0 ? (
       <NoData>No turn with a known window size in this range</NoData>
     ) : (
-      <Chart rows={rows} pieces={pieces} from={Date.parse(peak.range.from)} to={Date.parse(peak.range.to)} />
+      <Chart
+        rows={rows}
+        pieces={pieces}
+        from={Date.parse(peak.range.from)}
+        to={to}
+        step={step}
+        outliers={outliers}
+        current={current === null ? null : { at: to, value: current }}
+        {...actions}
+      />
     );
   return (
     <ChartFrame
       title="Context window utilization"
-      hint="The peak and the 95th percentile of context tokens as a share of the window."
+      hint="The peak, the 95th percentile and the median of context tokens as a share of the window. Drag to zoom; click for the sessions."
       summary={
         known.length === 0
           ? "No turn with a known window size in this range."
@@ -65,6 +86,25 @@ export const UtilizationPanel = memo(function UtilizationPanel({ peak, p95, stat
           <Swatch colour="var(--water-2)" line="solid">
             p95
           </Swatch>
+          <Swatch colour="var(--muted)" line="dashed">
+            median
+          </Swatch>
+          {current !== null && (
+            <span
+              className="inline-flex items-center gap-1.5"
+              title="The highest utilization of a live agent now"
+            >
+              <span aria-hidden className="size-2 rounded-full bg-ink" /> now {percent(current)}
+            </span>
+          )}
+          {outliers.length > 0 && (
+            <span
+              className="inline-flex items-center gap-1.5 text-warn-ink"
+              title="Levels above 100% of the window say that its size is wrong. The chart leaves them out."
+            >
+              <span aria-hidden>▲</span> above 100%, left out
+            </span>
+          )}
           {near.map(({ name, label, colour, dashed }) => (
             <Swatch key={name} colour={colour} line={dashed ? "dashed" : "solid"}>
               {label}
@@ -85,13 +125,15 @@ export const UtilizationPanel = memo(function UtilizationPanel({ peak, p95, stat
       chart={chart}
       table={
         <DataTable
-          head={["From", "Peak", "p95"]}
+          head={["From", "Peak", "p95", "Median"]}
+          hrefs={known.toReversed().map(({ at }) => actions.hrefOf({ from: at, to: at + step }))}
           rows={known
             .toReversed()
             .map((row) => [
               fullTime(row.at),
               typeof row.peak === "number" ? percent(row.peak) : "",
               typeof row.p95 === "number" ? percent(row.p95) : "",
+              typeof row.p50 === "number" ? percent(row.p50) : "",
             ])}
         />
       }

@@ -15,13 +15,16 @@ import { PageHeader } from "../shell/page-header.tsx";
 import { RangePicker } from "../shell/range-picker.tsx";
 import { useTRPC } from "../trpc.ts";
 import { EmptyState, ErrorState } from "../ui/states.tsx";
-import { useHarness, usePeriod } from "../url.ts";
+import { useHarness, usePeriod, useRange } from "../url.ts";
 import { Backlog } from "./backlog.tsx";
 import { FleetRows, FleetRowsSkeleton } from "./fleet-table.tsx";
 import { FleetTiles } from "./fleet-tiles.tsx";
 import { RefusalNotice } from "./refusal-notice.tsx";
+import { RestartsPanel } from "./restarts-panel.tsx";
 import { SuspectNotice } from "./suspect-notice.tsx";
+import { useChartActions } from "./use-chart-actions.ts";
 import { keep, useFleetQueries } from "./use-fleet-queries.ts";
+import { useSessionsHref } from "./use-sessions-href.ts";
 
 const PEAK_BUCKETS = 120;
 const BAR_BUCKETS = 48;
@@ -90,12 +93,14 @@ function History() {
   const fine = { ...range, step: stepFor(span, PEAK_BUCKETS) };
   const peak = useQuery(trpc.series.queryOptions({ metric: "utilization_peak", ...fine }, keep));
   const p95 = useQuery(trpc.series.queryOptions({ metric: "utilization_p95", ...fine }, keep));
+  const p50 = useQuery(trpc.series.queryOptions({ metric: "utilization_p50", ...fine }, keep));
   const falls = useQuery(
     trpc.series.queryOptions(
       { metric: "boundaries", group_by: "type", ...range, step: stepFor(span, BAR_BUCKETS) },
       keep,
     ),
   );
+  const restarts = useQuery(trpc.restarts.queryOptions(range, keep));
   const thresholds = useQuery({
     ...status,
     select: ({ thresholds, threshold_origin, threshold_steps }) => ({
@@ -105,27 +110,38 @@ function History() {
     }),
   });
   const reclaimed = useQuery({ ...status, select: ({ totals }) => totals.reclaimed_tokens });
+  const highest = useQuery({ ...status, select: ({ utilization_now }) => utilization_now.highest });
+  const [choice] = useRange();
   const { refetch: refetchPeak } = peak;
   const { refetch: refetchP95 } = p95;
+  const { refetch: refetchP50 } = p50;
   const retryUtilization = useCallback(() => {
     void refetchPeak();
     void refetchP95();
-  }, [refetchPeak, refetchP95]);
+    void refetchP50();
+  }, [refetchPeak, refetchP95, refetchP50]);
+  const hrefTo = useSessionsHref();
+  const { utilization, boundaries } = useChartActions(hrefTo);
   return (
     <div className="grid min-w-0 gap-4 min-[1280px]:max-[1900px]:grid-cols-[minmax(0,1.6fr)_minmax(0,1fr)]">
       <UtilizationPanel
         peak={peak.data}
         p95={p95.data}
+        p50={p50.data}
+        current={"last" in choice ? (highest.data ?? null) : null}
         status={thresholds.data}
         error={peak.error ?? p95.error}
         retry={retryUtilization}
+        {...utilization}
       />
       <BoundariesPanel
         series={falls.data}
         reclaimed={reclaimed.data}
         error={falls.error}
         retry={falls.refetch}
+        {...boundaries}
       />
+      <RestartsPanel list={restarts.data} error={restarts.error} retry={restarts.refetch} hrefTo={hrefTo} />
     </div>
   );
 }

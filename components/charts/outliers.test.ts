@@ -1,0 +1,51 @@
+import type { Series } from "@plimsoll/protocol";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { axisTop, withinWindow } from "./outliers.ts";
+
+test.each([
+  [[], 0],
+  [[0, 0, 3], 3],
+  [[1, 1, 1, 500], 500],
+  [[1, 2, 2, 3, 3, 4, 4, 4, 4, 20], 20],
+  [[1, 2, 2, 3, 3, 4, 4, 4, 4, 21], 6],
+  [[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7], 7],
+])("the axis of %j reaches to %d", (values, top) => {
+  expect(axisTop(values)).toBe(top);
+});
+
+test("the axis holds at least nine tenths of the values above zero", () => {
+  fc.assert(
+    fc.property(fc.array(fc.nat(10_000)), (values) => {
+      const top = axisTop(values);
+      const positive = values.filter((value) => value > 0);
+      expect(positive.filter((value) => value > top).length).toBeLessThanOrEqual(positive.length * 0.1);
+      expect(top).toBeLessThanOrEqual(Math.max(0, ...values));
+    }),
+  );
+});
+
+test("levels above the window are left out, and their buckets keep the others", () => {
+  const at = (minute: number) => new Date(Date.UTC(2026, 10, 24, 9, minute)).toISOString();
+  const peak = {
+    groups: [
+      {
+        group: null,
+        other: null,
+        points: [
+          { at: at(0), value: 1 },
+          { at: at(1), value: 3.6, within: 0.4 },
+          { at: at(2), value: 1.2, within: null },
+          { at: at(3), value: null },
+        ],
+      },
+    ],
+  } as unknown as Series;
+  const { series, outliers } = withinWindow(peak);
+  expect(series?.groups[0]?.points.map(({ value }) => value)).toEqual([1, 0.4, null, null]);
+  expect(outliers).toEqual([
+    { at: Date.parse(at(1)), value: 3.6 },
+    { at: Date.parse(at(2)), value: 1.2 },
+  ]);
+  expect(withinWindow(undefined)).toEqual({ series: undefined, outliers: [] });
+});
