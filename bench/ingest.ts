@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "pg";
-import { createAlertRules } from "./alert-rules.ts";
 import { type CpuCost, type CpuTimes, cpuPerEvent, readCpu } from "./cpu.ts";
 import {
   createProjects,
@@ -44,8 +43,6 @@ export interface LoadShape
   servers?: number;
   /** Projects besides the default one; each connection sends to one of them. */
   projects?: number;
-  /** Alert rules about all agents. */
-  rules?: number;
 }
 
 /** One session. Each connection has a part of it, and an agent has a turn every 5 s, as elsewhere. */
@@ -78,7 +75,6 @@ const SHAPES: Readonly<Record<string, LoadShape>> = {
   "ingest.repeated": { traffic: { repeated: 0.05 } },
   "ingest.projects": { projects: 8 },
   "ingest.agents1000": { fleet: AGENTS_1000 },
-  "ingest.alerts": { fleet: AGENTS_1000, rules: 1_000 },
   "ingest.agents5000": { fleet: AGENTS_5000 },
   "ingest.sessions5000": { fleet: SESSIONS_5000 },
   "work.agents200": atWork(200, {}),
@@ -132,7 +128,6 @@ async function measured(
     }
     const measurement = await home.sql(async (client) => {
       const keys = await createKeys(shape, servers[0]!, client);
-      if (shape.rules !== undefined) await createAlertRules(servers[0]!, shape.rules);
       const measurement = await underLoad(name, shape, seed, { home, client, servers, keys });
       await settle(client);
       await servers[0]!.examine();

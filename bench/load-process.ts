@@ -4,6 +4,7 @@ import type { IngestAnswer } from "@plimsoll/protocol";
 import { type Answer, LoadConnection, requestBytes } from "./connection.ts";
 import type { FleetShape } from "./fleet.ts";
 import { percentileOf } from "./measurement.ts";
+import { type Shift, sliceAt } from "./shift.ts";
 import { eventsOf, type Traffic } from "./traffic.ts";
 
 export interface LoadTarget {
@@ -33,6 +34,8 @@ export interface Job {
   patience?: number;
   /** Milliseconds between two requests of a connection. Without this, each follows at once on the answer before. */
   interval?: number;
+  /** Takes turns with another load. */
+  shift?: Shift;
 }
 
 /** Sent when the counted part begins and when it ends. */
@@ -59,6 +62,8 @@ export interface LoadReport {
   timeouts: number;
   /** Events acknowledged in the slowest whole second of the counted part. */
   slowestSecond: number;
+  /** With a `shift`: events acknowledged in the counted part, by slice. */
+  bySlice: Readonly<Record<number, number>>;
   /** Share of one core that this process used. */
   cpu: number;
 }
@@ -118,6 +123,7 @@ class Load {
   readonly #latencies: number[] = [];
   readonly #deliveries: number[] = [];
   readonly #bySecond: number[] = [];
+  readonly #bySlice: Record<number, number> = {};
   #events = 0;
   #accepted = 0;
   #refused = 0;
@@ -206,6 +212,7 @@ class Load {
       if (request === undefined) break;
       await this.#step.next(connection, request.position);
       if (interval !== undefined) await sleep(Math.max(0, from + sent * interval - performance.now()));
+      await this.#ownSlice();
       const started = performance.now();
       const accepted = await this.#deliver(connection, request.bytes);
       this.#accepted += accepted;
@@ -215,10 +222,24 @@ class Load {
       this.#deliveries.push(now - started);
       const second = Math.floor((now - this.#from) / 1_000);
       this.#bySecond[second] = (this.#bySecond[second] ?? 0) + accepted;
+      if (this.#job.shift === undefined) continue;
+      const slice = sliceAt(this.#job.shift.slice, Date.now());
+      this.#bySlice[slice] = (this.#bySlice[slice] ?? 0) + accepted;
     }
     this.#step.end();
     // The load is smaller once a connection has no requests left, so nothing after this counts.
     this.#finish();
+  }
+
+  /** Resolves while it is this load's turn. */
+  async #ownSlice(): Promise<void> {
+    const { shift } = this.#job;
+    if (shift === undefined) return;
+    for (;;) {
+      const now = Date.now();
+      if ((sliceAt(shift.slice, now) % 2 === 1) === shift.odd) return;
+      await sleep(shift.slice - (now % shift.slice));
+    }
   }
 
   /** Returns how many events were accepted; 0 if the run ended before the request was answered. */
@@ -283,6 +304,7 @@ class Load {
       refused: this.#refused,
       timeouts: this.#timeouts,
       slowestSecond: wholeSeconds.length === 0 ? 0 : Math.min(...wholeSeconds),
+      bySlice: this.#bySlice,
       cpu: (this.#cpu!.user + this.#cpu!.system) / 1e6 / seconds,
     };
   }

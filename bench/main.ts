@@ -4,6 +4,7 @@ import { mkdir } from "node:fs/promises";
 import { cpus, loadavg } from "node:os";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { alertCost } from "./alert-cost.ts";
 import { alertWebhook } from "./alert-webhook.ts";
 import { baseline } from "./baseline.ts";
 import { guardPolicy } from "./guard-policy.ts";
@@ -92,6 +93,7 @@ async function main(): Promise<void> {
     await guardGroup(note),
     guardPolicy,
     policyPush,
+    alertCost,
     alertWebhook,
     replayRows,
     start,

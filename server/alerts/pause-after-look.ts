@@ -11,8 +11,8 @@ export interface LookWork {
 
 const LEAST_MS = 50;
 const MOST_MS = 10_000;
-/** About twenty times what it costs to read and judge an agent, or to write an alert, so that rules cost a share of one core. */
-const MS_PER_ITEM = 1;
+/** About forty times what it costs to read and judge an agent, or to write an alert, so that rules cost a small share of one core. */
+const MS_PER_ITEM = 2;
 const MS_PER_COUNTED_AGENT = 5;
 const MS_PER_OPEN_ALERT = 0.05;
 
