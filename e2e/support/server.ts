@@ -6,7 +6,8 @@ import { DEFAULT_THRESHOLDS, type IngestAnswer, type Scope } from "@plimsoll/pro
 import { pino } from "pino";
 import { startEmbedded } from "../../server/db/embedded.ts";
 import { connectTo } from "../../server/testing/backends.ts";
-import { type LaunchedServer, launchServer, makeHome, removeHome } from "../../server/testing/launch.ts";
+import { type LaunchedServer, launchServer, removeHome } from "../../server/testing/launch.ts";
+import { makeHomeFromTemplate } from "./template.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const run = promisify(execFile);
@@ -32,7 +33,7 @@ export class PlimsollServer {
 
   /** @param settings environment variables of the server */
   static async start(settings: Readonly<Record<string, string>> = {}): Promise<PlimsollServer> {
-    const server = new PlimsollServer(await makeHome("e2e"), settings);
+    const server = new PlimsollServer(await makeHomeFromTemplate(), settings);
     await server.begin();
     return server;
   }
