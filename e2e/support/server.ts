@@ -8,8 +8,9 @@ import { startEmbedded } from "../../server/db/embedded.ts";
 import { layoutOf } from "../../server/db/layout.ts";
 import { readPostmasterPid } from "../../server/db/postmaster-pid.ts";
 import { connectTo } from "../../server/testing/backends.ts";
-import { type LaunchedServer, launchServer, makeHome, removeHome } from "../../server/testing/launch.ts";
+import { type LaunchedServer, launchServer, removeHome } from "../../server/testing/launch.ts";
 import { freeze } from "./freeze.ts";
+import { makeHomeFromTemplate } from "./template.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const run = promisify(execFile);
@@ -35,7 +36,7 @@ export class PlimsollServer {
 
   /** @param settings environment variables of the server */
   static async start(settings: Readonly<Record<string, string>> = {}): Promise<PlimsollServer> {
-    const server = new PlimsollServer(await makeHome("e2e"), settings);
+    const server = new PlimsollServer(await makeHomeFromTemplate(), settings);
     await server.begin();
     return server;
   }
