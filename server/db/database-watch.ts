@@ -8,6 +8,8 @@ import { CLOSE_LIMIT, within } from "./within.ts";
 
 /** Milliseconds between two pings. */
 const PING_EVERY_MS = 1_000;
+/** The same during an outage, so that reads are possible soon after it. */
+const PING_AGAIN_MS = 250;
 /** Milliseconds a ping may take. A page says within 5 s that the database does not answer. */
 const PATIENCE_MS = 1_500;
 /** Milliseconds after that in which a busy event loop reads an answer that has arrived already. */
@@ -74,7 +76,10 @@ export function watchDatabase(options: DatabaseWatchOptions): DatabaseWatch {
     clearTimeout(late);
     if (stopped) return;
     set(reason !== undefined && NO_ANSWER.has(reason) ? reason : undefined, startedAt);
-    timer = setTimeout(() => void round(), everyMs);
+    timer = setTimeout(
+      () => void round(),
+      current === undefined ? everyMs : Math.min(everyMs, PING_AGAIN_MS),
+    );
     timer.unref();
   }
   void round();

@@ -26,20 +26,25 @@ export const refusalKey = ({
   path,
 }: Omit<RefusedEvents, "message" | "example" | "count">) => JSON.stringify([harness, type, code, path]);
 
+const ALIVE = `
+SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now FROM projects
+WHERE id = $1 AND deleting_at IS NULL FOR KEY SHARE`;
+
 const ADD = `
 INSERT INTO ingest_refusals AS kept
   (project_id, harness, type, code, path, message, example, count, first_at, last_at)
-SELECT $1, r.harness, r.type, r.code, r.path, r.message, r.example, r.count, now(), now()
+SELECT $1, r.harness, r.type, r.code, r.path, r.message, r.example, r.count, t.now, t.now
 FROM jsonb_to_recordset($2::jsonb)
   AS r(harness text, type text, code text, path text, message text, example text, count bigint)
+CROSS JOIN (SELECT to_timestamp($3::float8 / 1000) AS now) t
 ORDER BY r.harness, r.type, r.code, r.path
 ON CONFLICT (project_id, harness, type, code, path) DO UPDATE
 SET message = EXCLUDED.message, example = EXCLUDED.example, count = kept.count + EXCLUDED.count,
   last_at = EXCLUDED.last_at`;
 
 const TRIM = `
-DELETE FROM ingest_refusals WHERE project_id = $1 AND (harness, type, code, path) IN (
-  SELECT harness, type, code, path FROM ingest_refusals WHERE project_id = $1
+DELETE FROM ingest_refusals kept WHERE kept.project_id = $1 AND (kept.harness, kept.type, kept.code, kept.path) IN (
+  SELECT harness, type, code, path FROM ingest_refusals r WHERE r.project_id = $1
   ORDER BY last_at DESC, harness, type, code, path OFFSET ${KEPT_REFUSALS})`;
 
 /** Remembers what is wrong with refused events. Writes once a second, and forgets what it cannot write. */
@@ -90,11 +95,8 @@ export class RefusalBook {
 
 async function addRefusals(sql: Sql, projectId: number, refused: RefusedEvents[]): Promise<void> {
   // A project that is being deleted must not get new rows.
-  const alive = await sql.query(
-    "SELECT 1 FROM projects WHERE id = $1 AND deleting_at IS NULL FOR KEY SHARE",
-    projectId,
-  );
-  if (alive.length === 0) return;
-  await sql.execute(ADD, projectId, JSON.stringify(refused));
+  const [alive] = await sql.query<{ now: number }>(ALIVE, projectId);
+  if (alive === undefined) return;
+  await sql.execute(ADD, projectId, JSON.stringify(refused), alive.now);
   await sql.execute(TRIM, projectId);
 }

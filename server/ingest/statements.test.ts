@@ -203,6 +203,7 @@ describe("every statement of the write path", () => {
       "crossings",
       "harnesses",
       "ingest_counts",
+      "ingest_refusals",
       "journal",
       "model_windows",
       "models",
