@@ -41,7 +41,7 @@ test("the page of a deleted session says that it is gone", async ({
   expectedErrors,
 }) => {
   expectedErrors.push(/404/);
-  await send(new EventBuilder({ harness, session: "gone", window: 200_000 }).turns(20_000).take());
+  await send(new EventBuilder({ harness, session: "gone", window: 200_000 }).turns(20_000, 30_000).take());
   await page.goto(`/sessions?harness=${harness}`);
   await page.getByRole("link", { name: "gone" }).click();
   await expect(page.getByTestId("saw-path")).toBeVisible();

@@ -5,7 +5,9 @@ import { textWidth, visibleLabels } from "./visible-labels.ts";
 /** Position of the line on the bar of an agent whose window size is unknown. */
 export const LINE_AT = 0.8;
 /** Minimum width of a bar in px. Labels that fit there always fit. */
-const MIN_WIDTH_PX = 230;
+const MIN_WIDTH_PX = 250;
+/** Between a mark and its label, px. */
+const LABEL_OFFSET_PX = 6;
 /** Beyond this share of the bar, a label stands left of its mark. */
 const LABEL_LEFT_FROM = 0.85;
 /** An agent over its line with so few turns to the end of its window is in danger. */
@@ -90,7 +92,7 @@ function thresholdMarks(agent: Levelled, top: number): ThresholdMark[] {
   const shown = visibleLabels(
     within.map(({ name, label, tokens }) => {
       const size = textWidth(label);
-      const toCenter = sideOf(tokens) === "left" ? -size / 2 : size / 2;
+      const toCenter = (size / 2 + LABEL_OFFSET_PX) * (sideOf(tokens) === "left" ? -1 : 1);
       return { at: (tokens / top) * MIN_WIDTH_PX + toCenter, size, rank: name === line ? 1 : 0 };
     }),
   );

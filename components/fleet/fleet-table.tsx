@@ -42,7 +42,7 @@ import { COLLAPSED_ROWS, COLLAPSED_ROWS_WIDE, visibleAgents } from "./visible-ag
 const GRID = cn(
   "grid gap-x-[18px] gap-y-1 px-4 grid-cols-[minmax(0,1fr)_auto]",
   "@min-[600px]:grid-cols-[minmax(0,1fr)_132px_104px_120px]",
-  "@min-[1150px]:grid-cols-[minmax(180px,1.3fr)_minmax(230px,2fr)_180px_130px_100px_120px_60px] @min-[1150px]:items-center",
+  "@min-[1150px]:grid-cols-[minmax(170px,1.4fr)_minmax(250px,2fr)_160px_130px_96px_118px_72px] @min-[1150px]:items-center",
 );
 
 const STATE_WORDS: Readonly<Record<LevelState, string>> = {
@@ -258,7 +258,7 @@ const Row = memo(function Row({ agent, alerts, silent }: RowProps) {
       </div>
       <div
         {...CELL}
-        className="text-right text-muted @max-[600px]:hidden @min-[600px]:@max-[1150px]:order-last @min-[600px]:@max-[1150px]:self-end @min-[600px]:@max-[1150px]:text-xs"
+        className="text-right whitespace-nowrap text-muted @max-[600px]:hidden @min-[600px]:@max-[1150px]:order-last @min-[600px]:@max-[1150px]:self-end @min-[600px]:@max-[1150px]:text-xs"
       >
         {silent && <span className="@min-[1150px]:sr-only">silent, </span>}
         <Ago at={agent.active_at} />

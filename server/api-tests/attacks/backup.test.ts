@@ -190,7 +190,7 @@ describe("a backup of an external database in an embedded one", () => {
       duplicates: 1,
     });
     expect((await totalsOf(target)).turns).toBe(turns + 1);
-    await sendAndWait(target, [turn("new", 1_000, { model: UNKNOWN_MODEL })]);
+    await sendAndWait(target, [turn("new", 1_000, { model: UNKNOWN_MODEL, at: Date.now() })]);
     const fleet = await target.get<{ agents: { session: string; window_tokens: number }[] }>("/api/v1/fleet");
     expect(fleet.body.agents.find(({ session }) => session === "new")).toMatchObject({
       window_tokens: 54_321,
