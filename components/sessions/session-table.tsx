@@ -127,8 +127,8 @@ export function SessionTable({ rows, chosen, selection, select, more, loadMore, 
         checked={checkedState(selection, order)}
         onCheckAll={() => select(toggleAll(selection, order))}
       />
-      <div {...ROWS} ref={body} className="relative" style={{ height: virtual.getTotalSize() }}>
-        {shown.map(({ index, start }) => {
+      <div {...ROWS} ref={body} className="relative" style={{ height: rows.length * size }}>
+        {shown.map(({ index }) => {
           const row = all[index];
           if (row === undefined) return null;
           const selected = selection.ids.has(row.id);
@@ -146,7 +146,7 @@ export function SessionTable({ rows, chosen, selection, select, more, loadMore, 
                   ? "bg-accent/10 focus-within:bg-accent/15 hover:bg-accent/15"
                   : "focus-within:bg-track/40 hover:bg-track/40",
               )}
-              style={{ height: size, transform: `translateY(${start - offset}px)` }}
+              style={{ height: size, transform: `translateY(${index * size}px)` }}
             >
               <div {...CELL} className="flex items-center max-lg:row-span-3">
                 <CheckBox
