@@ -16,7 +16,7 @@ export default defineConfig({
   forbidOnly: inCi,
   retries: inCi ? 1 : 0,
   // Generous limits for busy machines. A test continues as soon as the page is ready.
-  timeout: 120_000,
+  timeout: 240_000,
   expect: { timeout: 20_000 },
   reporter: [["list"], ["html", { open: "never" }]],
   use: {

@@ -248,23 +248,18 @@ test("scopes and presets", async ({ page, server }) => {
   await expect(page.getByRole("button", { name: "phantom", exact: true })).toHaveCount(0);
 });
 
-for (const colorScheme of ["light", "dark"] as const) {
-  test.describe(`in the ${colorScheme} theme`, () => {
-    test.use({ colorScheme });
-    test("Policies passes axe, empty and with data @phone", async ({ page, server, send }) => {
-      await page.goto("/policies");
-      await expect(page.getByText("Nothing saved yet.")).toBeVisible();
-      expect(await violations(page), "empty").toEqual([]);
-      await save(server, { thresholds: { ceiling: "70%" }, masking: { enabled: true } });
-      await send(
-        new EventBuilder({ harness: "mine@host", session: "work", window: 200_000 }).turns(20_000).take(),
-      );
-      await acknowledge(server, "mine@host", { status: "rejected", code: "invalid", message: "no" });
-      await expect(page.getByText("rejected: the policy is not valid for it")).toBeVisible();
-      for (const group of await page.locator("summary").all()) {
-        if ((await group.locator("..").getAttribute("open")) === null) await group.click();
-      }
-      expect(await violations(page), "with data").toEqual([]);
-    });
-  });
-}
+test("Policies passes axe, empty and with data @phone", async ({ page, server, send }) => {
+  await page.goto("/policies");
+  await expect(page.getByText("Nothing saved yet.")).toBeVisible();
+  expect(await violations(page), "empty").toEqual([]);
+  await save(server, { thresholds: { ceiling: "70%" }, masking: { enabled: true } });
+  await send(
+    new EventBuilder({ harness: "mine@host", session: "work", window: 200_000 }).turns(20_000).take(),
+  );
+  await acknowledge(server, "mine@host", { status: "rejected", code: "invalid", message: "no" });
+  await expect(page.getByText("rejected: the policy is not valid for it")).toBeVisible();
+  for (const group of await page.locator("summary").all()) {
+    if ((await group.locator("..").getAttribute("open")) === null) await group.click();
+  }
+  expect(await violations(page), "with data").toEqual([]);
+});
