@@ -71,6 +71,8 @@ export const test = base.extend<Options & TestFixtures, { servers: Servers }>({
     const errors = listen(page);
     settleAfterLoading(page);
     await use(page);
+    // A request that a test answers itself may be under way, and fails with the page.
+    await page.unrouteAll({ behavior: "ignoreErrors" });
     expect(
       errors.filter((error) => !expectedErrors.some((pattern) => pattern.test(error))),
       "browser errors",

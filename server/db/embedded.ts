@@ -32,8 +32,8 @@ const BUSY_LIMIT = 10 * 60_000;
 /** Milliseconds after which a server that calls itself ready must have answered. */
 const READY_LIMIT = 5_000;
 
-/** Milliseconds between two log lines while a start waits for the server. */
-const WAITING_LOG = 10_000;
+/** Milliseconds after which a start that waits for the server says so; again after twice that, and so on. */
+const WAITING_LOG = 1_000;
 
 export interface EmbeddedDatabase {
   /** Connection URL of the application's role. Contains a password. Stays valid across restarts. */
@@ -152,7 +152,7 @@ class Supervisor {
     const began = Date.now();
     let readySince: number | undefined;
     let unreadableSince: number | undefined;
-    let toldAt = began;
+    let tellAfter = WAITING_LOG;
     try {
       for (;;) {
         const now = Date.now();
@@ -166,8 +166,8 @@ class Supervisor {
         readySince = file?.status === "ready" && answer === "busy" ? (readySince ?? now) : undefined;
         if (readySince !== undefined && Date.now() - readySince > READY_LIMIT) throw this.silent(file!);
         if (now - began > BUSY_LIMIT) throw this.stuck();
-        if (now - toldAt > WAITING_LOG) {
-          toldAt = now;
+        if (Date.now() - began > tellAfter) {
+          tellAfter *= 2;
           this.log.info({ status: file?.status }, "waiting for the embedded PostgreSQL");
         }
         if (answer === "absent") {
