@@ -14,7 +14,14 @@ function sample(harness: string) {
       .turns(30_000, 60_000)
       .event("masked", { observations: 3, tokens_before: 60_000, tokens_after: 40_000 })
       .turns(41_000, 80_000)
-      .event("subtick", { loop: "l", tick: 1, sub: 1, tokens_before: 80_000, handoff_tokens: 900 })
+      .event("subtick", {
+        loop: "l",
+        tick: 1,
+        sub: 1,
+        tokens_before: 80_000,
+        handoff_tokens: 900,
+        reason: "the ceiling",
+      })
       .turns(9_000, 70_000)
       .event("restarted", { number: 2, previous_turns: 2, carryover_turns: 1, reason: "hard limit" })
       .turns(8_000, 90_000, 20_000)
