@@ -1,4 +1,4 @@
-/** One-sentence definitions of Plimsoll's own words, shown on hover where they first appear on a page. */
+/** One-sentence definitions of Plimsoll's own words. `Term` shows them where a word first appears on a page. */
 export const GLOSSARY = {
   load: "Context tokens as a share of the agent's line: at 100%, the harness masks, hands over or restarts.",
   line: "The threshold at which the harness acts: the agent's ceiling, else its hard limit, else its reserve.",
@@ -7,4 +7,20 @@ export const GLOSSARY = {
   window: "The context window: the most tokens the model accepts in one call.",
   peak: "The highest level recorded, which later drops do not lower.",
   warnings: "How often an agent rose above its warning threshold.",
+  masked: "Masked: the harness replaced old tool results with placeholders.",
+  compacted: "Compacted: a summary replaced the older messages.",
+  subtick: "Sub-tick: the agent handed its work over to a fresh window with a handoff note.",
+  restarted: "Restarted: the harness began a new window. Its carry-over is the recent turns it copied there.",
+  cleared: "Cleared: the context was emptied, and the agent started afresh.",
+  unexplained:
+    "Unexplained: the level fell, but no event says why. The server or the harness may have cut the prompt.",
+  carryover: "The carry-over: what the next window keeps of the one before, such as recent turns or a note.",
+  suspect: "Window suspect: a level exceeds the window size, so the size is probably wrong.",
 } as const;
+
+export type Word = keyof typeof GLOSSARY;
+
+/** The word that explains a type of boundary. */
+export function boundaryWord(type: string): Word {
+  return Object.hasOwn(GLOSSARY, type) ? (type as Word) : "boundary";
+}

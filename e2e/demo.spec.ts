@@ -65,7 +65,9 @@ const BOUNDARIES: readonly {
     times: 1,
   },
 ];
-const EXAMPLES = ["phantom", "ouroboros", "autopilot", "watcher"];
+const EXAMPLES = ["phantom", "ouroboros", "autopilot", "watcher", "workers"];
+/** What a finished run has produced. While agents are live, it also names the one nearest to its line. */
+const SIGHTS = ["unexplained", "suspect", "compacted", "subtick", "masked", "restarted", "agents"];
 
 const demo = (page: Page) => page.getByTestId("demo");
 const start = (page: Page) => page.getByRole("button", { name: "Start demo fleet" }).click();
@@ -73,7 +75,7 @@ const start = (page: Page) => page.getByRole("button", { name: "Start demo fleet
 /** Links of the finished demo, by session ID in the harness. */
 async function sessionsOf(page: Page): Promise<Map<string, string>> {
   const links = await demo(page)
-    .getByRole("link")
+    .locator("[data-testid^=demo-] a[title]")
     .evaluateAll((all) =>
       all.map((link) => [link.getAttribute("title")!, link.getAttribute("href")!] as const),
     );
@@ -88,12 +90,17 @@ test("the demo fleet records boundaries, and the session pages show each with it
   test.slow();
   await page.goto("/setup");
   await expect(demo(page)).toHaveAttribute("data-state", "idle");
-  await start(page);
+  // A click runs it for five minutes.
+  await server.mutate("demo.start", { minutes: 1 });
+  await page.reload();
   await expect(demo(page)).toHaveAttribute("data-state", "running");
+  const sights = page.getByTestId("demo-sights");
+  await expect(sights).toContainText(/[0-7] of 8 so far/);
+  await expect(sights.locator("[data-sight=nearest]")).toBeVisible();
   await expect(page.getByTestId("demo-phantom")).toHaveAttribute("data-state", "running");
   expect(await violations(page), "while it runs").toEqual([]);
-  await expect(demo(page)).toHaveAttribute("data-state", "finished", { timeout: 120_000 });
-  await expect(demo(page)).toContainText("All 4 examples finished");
+  await expect(demo(page)).toHaveAttribute("data-state", "finished", { timeout: 180_000 });
+  await expect(demo(page)).toContainText("All 5 examples finished");
   for (const name of EXAMPLES) {
     await expect(page.getByTestId(`demo-${name}`)).toHaveAttribute("data-state", "finished");
   }
@@ -106,7 +113,7 @@ test("the demo fleet records boundaries, and the session pages show each with it
   ]);
 
   const sessions = await sessionsOf(page);
-  expect(sessions.size).toBe(5);
+  expect(sessions.size).toBe(8);
   for (const { session, type, words, times } of BOUNDARIES) {
     const [name, address] = [...sessions].find(([one]) => session.test(one))!;
     await test.step(`${name}: ${type}`, async () => {
@@ -155,6 +162,37 @@ test("the demo fleet records boundaries, and the session pages show each with it
         expect.stringContaining("Asked to split phase 20 into 6. 6 issues over about 12 files"),
       );
   });
+});
+
+test("the demo names what to look at once it has produced it, and is deleted as a whole", async ({
+  page,
+  server,
+}) => {
+  test.slow();
+  await server.mutate("demo.start", { minutes: 1 });
+  await page.goto("/setup");
+  await expect(demo(page)).toHaveAttribute("data-state", "finished", { timeout: 180_000 });
+  const sights = page.getByTestId("demo-sights");
+  for (const kind of SIGHTS) await expect(sights.locator(`[data-sight=${kind}]`)).toBeVisible();
+  await expect(sights).not.toContainText("so far");
+  await expect(sights.locator("[data-sight=suspect]")).toContainText("worker-3 exceeds 100% of its window");
+  expect(await violations(page)).toEqual([]);
+  const unexplained = sights.locator("[data-sight=unexplained]");
+  await unexplained.getByRole("button", { name: "unexplained" }).focus();
+  await expect(page.getByRole("tooltip")).toContainText("no event says why");
+  await unexplained.getByRole("link", { name: "worker-2" }).click();
+  await page.getByTestId("saw-markers").locator("[data-marker=unexplained]").first().click();
+  await expect(page.getByTestId("fall-card")).toContainText("Usual causes");
+
+  await page.goto("/setup");
+  await page.getByRole("button", { name: "Delete demo data" }).click();
+  await expect(page.getByText(/^Deleted 5 harnesses with 8 sessions/)).toBeVisible();
+  await expect(sights).toHaveCount(0);
+  await expect(page.getByRole("button", { name: "Delete demo data" })).toHaveCount(0);
+  await page.goto("/sessions?range=all");
+  await expect(page.getByTestId("session-row")).toHaveCount(0);
+  const { harnesses } = await server.query<{ harnesses: unknown[] }>("harnesses", {});
+  expect(harnesses).toEqual([]);
 });
 
 test("the demo starts from an empty fleet and can be stopped @phone", async ({ page }) => {

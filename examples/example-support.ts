@@ -32,14 +32,18 @@ export interface ExampleContext {
 /** Examples that take the project's policy. */
 const FOLLOWING: ReadonlySet<string> = new Set(["phantom"]);
 
-/** Runs one example and sends its events before it returns. */
+/** Delay of each scripted answer of an example that runs alone, in ms. */
+const ALONE_PACE_MS = 30;
+
+/** Runs one example and sends its events before it returns. `paceMs` delays each scripted answer. */
 export async function runExample<R>(
   name: string,
   harness: (context: ExampleContext) => Promise<R>,
+  paceMs = Number(process.env.PLIMSOLL_DEMO_PACE_MS ?? ALONE_PACE_MS),
 ): Promise<R> {
   reportProgress({ type: "running", example: name });
   try {
-    return await runWithContext(name, harness);
+    return await runWithContext(name, harness, paceMs);
   } catch (error) {
     reportProgress({
       type: "failed",
@@ -50,13 +54,17 @@ export async function runExample<R>(
   }
 }
 
-async function runWithContext<R>(name: string, harness: (context: ExampleContext) => Promise<R>): Promise<R> {
+async function runWithContext<R>(
+  name: string,
+  harness: (context: ExampleContext) => Promise<R>,
+  paceMs: number,
+): Promise<R> {
   const url = process.env.PLIMSOLL_URL ?? `http://127.0.0.1:${process.env.PORT ?? "4180"}`;
   const say = (text: string) => {
     console.log(text.replace(/^/gm, `${name.padEnd(10)} `));
     reportProgress({ type: "said", example: name, text });
   };
-  return withKey(url, say, (key) => runWithKey({ name, url, key, say, harness }));
+  return withKey(url, say, (key) => runWithKey({ name, url, key, say, harness, paceMs }));
 }
 
 async function runWithKey<R>(options: {
@@ -65,8 +73,9 @@ async function runWithKey<R>(options: {
   key: string | undefined;
   say: (text: string) => void;
   harness: (context: ExampleContext) => Promise<R>;
+  paceMs: number;
 }): Promise<R> {
-  const { name, url, key, say, harness } = options;
+  const { name, url, key, say, harness, paceMs } = options;
   const folder = await mkdtemp(join(tmpdir(), `plimsoll-${name}-`));
   const reporter = createReporter({
     url: key === undefined ? undefined : url,
@@ -94,7 +103,6 @@ async function runWithKey<R>(options: {
       ...(FOLLOWING.has(name) ? ["policy"] : []),
     ],
   });
-  const paceMs = Number(process.env.PLIMSOLL_DEMO_PACE_MS ?? 30);
   const result = await harness({
     reporter,
     harness: instance,

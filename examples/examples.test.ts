@@ -21,6 +21,7 @@ import { ouroboros } from "./ouroboros/main.ts";
 import { phantom } from "./phantom/main.ts";
 import { phantomOpenAi } from "./phantom/openai.ts";
 import { watcher } from "./watcher/main.ts";
+import { workers } from "./workers/main.ts";
 
 let folder = "";
 let events: PlimsollEvent[] = [];
@@ -187,8 +188,31 @@ describe("the example harnesses", () => {
     expectExplained();
   });
 
+  it("workers near their window, fall without an explanation and exceed a wrong window", async () => {
+    await workers(testContext("workers"), 0);
+    const levels = (title: string) =>
+      of("turn")
+        .filter(({ session }) => session === `${title}:r1`)
+        .map(({ usage, context_window: size }) => {
+          return (usage.input_tokens! + usage.cache_read_tokens!) / size!;
+        });
+    const [near, cut, wrong] = ["worker-1", "worker-2", "worker-3"].map(levels);
+    expect(near!.at(-1)).toBeGreaterThan(0.75);
+    expect(Math.max(...near!)).toBeLessThan(1);
+    expect(Math.max(...cut!)).toBeLessThan(1);
+    const falls = cut!.filter((level, at) => at > 0 && level < 0.8 * cut![at - 1]!);
+    expect(falls.length).toBeGreaterThan(1);
+    // The first within the first half, so that a viewer sees it.
+    expect(cut!.findIndex((level, at) => at > 0 && level < 0.8 * cut![at - 1]!)).toBeLessThan(45);
+    expect(wrong!.findIndex((level) => level > 1)).toBeLessThan(60);
+    expect(Math.max(...wrong!)).toBeGreaterThan(1.2);
+    expect(of("session").filter(({ status }) => status === "ended")).toHaveLength(3);
+    // Nothing of them explains the falls of worker-2.
+    expect(events.filter(({ type }) => type !== "turn" && type !== "session")).toEqual([]);
+  });
+
   it("each have fewer than 200 lines", async () => {
-    for (const name of ["phantom", "ouroboros", "autopilot", "watcher"]) {
+    for (const name of ["phantom", "ouroboros", "autopilot", "watcher", "workers"]) {
       const text = await readFile(fileURLToPath(new URL(`./${name}/main.ts`, import.meta.url)), "utf8");
       expect(text.split("\n").length, name).toBeLessThan(200);
     }

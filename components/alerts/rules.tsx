@@ -15,6 +15,7 @@ import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
 import { MENU_ITEM, MenuContent } from "../ui/menu.tsx";
 import { NotLoaded } from "../ui/states.tsx";
+import { Term } from "../ui/term.tsx";
 import { conditionText } from "./alert-text.ts";
 import { RuleStrip } from "./rule-strip.tsx";
 import { Severity } from "./severity.tsx";
@@ -43,7 +44,13 @@ export function Rules() {
     <Section
       id="rules"
       title="Rules"
-      note="What each rule watches, where it notifies, and when it fired in the last 24 hours."
+      note={
+        <>
+          What each rule watches, where it notifies, and when it fired in the last 24 hours. Rules can watch
+          an agent's <Term word="load">load</Term>, its <Term word="line">line</Term> and its{" "}
+          <Term word="boundary">boundaries</Term>.
+        </>
+      }
       action={
         <div className="flex gap-2">
           <Button look="primary" onClick={() => setEditing({ rule: undefined })}>

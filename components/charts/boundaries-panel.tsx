@@ -4,8 +4,9 @@ import type { Series } from "@plimsoll/protocol";
 import dynamic from "next/dynamic";
 import { memo, useMemo } from "react";
 import { compact, exact, fullTime } from "../format.ts";
-import { GLOSSARY } from "../glossary.ts";
+import { boundaryWord } from "../glossary.ts";
 import { Skeleton } from "../ui/states.tsx";
+import { Term } from "../ui/term.tsx";
 import { boundaryName } from "../words.ts";
 import { BoundaryGlyph } from "./boundary-glyph.tsx";
 import { BOUNDARY_ORDER } from "./boundary-looks.ts";
@@ -49,13 +50,13 @@ export const BoundariesPanel = memo(function BoundariesPanel(props: Props) {
   return (
     <ChartFrame
       title="Boundaries over time"
-      hint={GLOSSARY.boundary}
+      word="boundary"
       summary={counts === "" ? "No boundaries in this range." : `Boundaries over time: ${counts}.${sum}`}
       legend={
         <>
           {groups.map((group) => (
             <span key={group} className="inline-flex items-center gap-1 whitespace-nowrap">
-              <BoundaryGlyph type={group} /> {boundaryName(group)}
+              <BoundaryGlyph type={group} /> <Term word={boundaryWord(group)}>{boundaryName(group)}</Term>
             </span>
           ))}
           {reclaimed !== undefined && reclaimed > 0 && (

@@ -2,15 +2,19 @@
 
 import type { ReactNode } from "react";
 import { useRef, useState } from "react";
+import type { Word } from "../glossary.ts";
 import { Link } from "../projects/link.tsx";
 import { Button } from "../ui/button.tsx";
 import { ScrollRegion } from "../ui/scroll-region.tsx";
 import { ErrorState } from "../ui/states.tsx";
+import { Term } from "../ui/term.tsx";
 
 interface Props {
   title: string;
-  /** Explains the title, on hover. */
+  /** Explains the title. */
   hint?: string;
+  /** The word of the glossary that explains the title. */
+  word?: Word;
   /** Text alternative of the chart. */
   summary: string;
   legend: ReactNode;
@@ -31,6 +35,7 @@ export function ChartFrame(props: Props) {
   const {
     title,
     hint,
+    word,
     summary,
     legend,
     controls,
@@ -51,8 +56,14 @@ export function ChartFrame(props: Props) {
   return (
     <section ref={section} tabIndex={-1} aria-label={title} className="panel min-w-0 px-4 py-3.5">
       <div className="mb-0.5 flex flex-wrap items-center justify-between gap-x-3 gap-y-1">
-        <h2 title={hint} className="min-w-0 text-[13px] font-semibold wrap-anywhere">
-          {title}
+        <h2 className="min-w-0 text-[13px] font-semibold wrap-anywhere">
+          {hint === undefined && word === undefined ? (
+            title
+          ) : (
+            <Term here={hint} word={word}>
+              {title}
+            </Term>
+          )}
         </h2>
         <div className="-mr-2 flex shrink-0 items-center gap-1.5">
           {controls !== undefined && <div className={asTable ? "invisible" : undefined}>{controls}</div>}

@@ -10,7 +10,6 @@ import { type LevelState, levelState } from "../charts/level.ts";
 import { LevelBar } from "../charts/level-bar.tsx";
 import { Ago, useMinute, useZone } from "../clock.tsx";
 import { compact, exact, loadPercent, NONE, plural } from "../format.ts";
-import { GLOSSARY } from "../glossary.ts";
 import { isSilent, sortFleet } from "../live/fleet-order.ts";
 import { adjustHref } from "../policy/scope-key.ts";
 import { Link } from "../projects/link.tsx";
@@ -19,7 +18,7 @@ import { cn } from "../ui/cn.ts";
 import { moveBetweenRows } from "../ui/row-keys.ts";
 import { Skeleton } from "../ui/states.tsx";
 import { CELL, headRole, rowRole, tableRole } from "../ui/table-roles.ts";
-import { Hint } from "../ui/tooltip.tsx";
+import { Term } from "../ui/term.tsx";
 import { useAllAgents } from "../url.ts";
 import {
   forecastGoal,
@@ -136,31 +135,38 @@ export function FleetRows({ view: { agents, more } }: { view: FleetView }) {
 
 function FleetTableHead() {
   const cell = "@min-[1150px]:text-right";
+  const wide = "@max-[1150px]:sr-only";
+  // Where rows have no columns, the words are one line above them.
   return (
-    <div {...rowRole()} className={cn(GRID, "py-2.5 text-xs text-faint @max-[1150px]:sr-only")}>
-      <span {...headRole()}>Agent</span>
+    <div
+      {...rowRole()}
+      className={cn(GRID, "relative py-2.5 text-xs text-faint @max-[1150px]:flex @max-[1150px]:flex-wrap")}
+    >
+      <span {...headRole()} className={wide}>
+        Agent
+      </span>
       <span {...headRole()}>
-        <Explained text="The full width is the context window: its level, its peak and the agent's own lines.">
+        <Term here="The full width is the context window: its level, its peak and the agent's own lines.">
           Window
-        </Explained>
+        </Term>
       </span>
       <span {...headRole()}>
-        <Explained text={`The levels of the last 30 turns, with a mark at each fall. ${GLOSSARY.boundary}`}>
+        <Term word="boundary" here="The levels of the last 30 turns, with a mark at each fall.">
           Last 30 turns
-        </Explained>
+        </Term>
       </span>
       <span {...headRole()} className={cell}>
-        <Explained text={`${GLOSSARY.load} ${GLOSSARY.line}`}>Load</Explained>
+        <Term word={["load", "line"]}>Load</Term>
       </span>
       <span {...headRole()} className={cell}>
-        <Explained text="The context tokens of the latest turn, and their share of the window.">
-          Tokens
-        </Explained>
+        <Term here="The context tokens of the latest turn, and their share of the window.">Tokens</Term>
       </span>
       <span {...headRole()} className={cell}>
-        <Explained text={`Turns and minutes at the present pace. ${GLOSSARY.line}`}>To the line</Explained>
+        <Term word="line" here="Turns and minutes at the present pace.">
+          To the line
+        </Term>
       </span>
-      <span {...headRole()} className={cell}>
+      <span {...headRole()} className={cn(cell, wide)}>
         Last turn
       </span>
     </div>
@@ -185,10 +191,7 @@ const Row = memo(function Row({ agent, alerts, silent }: RowProps) {
       data-state={state}
       data-silent={silent || undefined}
       data-agent={agent.id}
-      className={cn(
-        GRID,
-        "fleet-row relative border-t py-2 @max-[1150px]:nth-2:border-t-0 hover:bg-track/40 focus-within:bg-track/40",
-      )}
+      className={cn(GRID, "fleet-row relative border-t py-2 hover:bg-track/40 focus-within:bg-track/40")}
     >
       <div {...CELL} className="min-w-0 @max-[600px]:col-start-1">
         <Link
@@ -377,8 +380,11 @@ function Tokens({ agent, silent }: { agent: FleetAgent; silent: boolean }) {
         </span>
       )}
       {agent.window_suspect && (
-        <Note title="The level exceeds the window size, so the size is probably wrong.">
-          <CircleHelp aria-hidden className="size-3" /> window suspect
+        <Note>
+          <CircleHelp aria-hidden className="size-3" />
+          <Term word="suspect" className="relative z-10">
+            window suspect
+          </Term>
         </Note>
       )}
       {agent.uncounted_turns > 0 && (
@@ -395,7 +401,7 @@ function Tokens({ agent, silent }: { agent: FleetAgent; silent: boolean }) {
   );
 }
 
-function Note({ title, children }: { title: string; children: ReactNode }) {
+function Note({ title, children }: { title?: string; children: ReactNode }) {
   return (
     <span title={title} className="flex items-center gap-1 text-xs text-warn-ink @min-[600px]:justify-end">
       {children}
@@ -427,16 +433,5 @@ export function FleetRowsSkeleton() {
         </div>
       ))}
     </div>
-  );
-}
-
-/** A word with an explanation on hover and focus. */
-function Explained({ text, children }: { text: string; children: ReactNode }) {
-  return (
-    <Hint text={text}>
-      <button type="button" className="cursor-help underline decoration-dotted underline-offset-3">
-        {children}
-      </button>
-    </Hint>
   );
 }

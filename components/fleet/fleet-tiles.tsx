@@ -82,7 +82,7 @@ function Tiles({ status }: { status: FleetStatus }) {
             <Delta change={change("masked")} neutral />
           </>
         }
-        explain="How often a harness replaced old tool results with placeholders, and the tokens that this freed."
+        explain={`How often it happened in the range, and the tokens that it freed. ${GLOSSARY.masked}`}
       />
       <Tile
         testid="tile-subticks"
@@ -90,7 +90,7 @@ function Tiles({ status }: { status: FleetStatus }) {
         href={hrefTo({ reason: "subtick" })}
         value={exact(totals.subticks)}
         note={<Delta change={change("subticks")} />}
-        explain="How often an agent handed its work over to a fresh window because it neared its ceiling."
+        explain={`How often it happened in the range. ${GLOSSARY.subtick}`}
       />
       <Tile
         testid="tile-restarts"
@@ -98,7 +98,7 @@ function Tiles({ status }: { status: FleetStatus }) {
         href={hrefTo({ reason: "restarted" })}
         value={exact(totals.restarts)}
         note={<Delta change={change("restarts")} />}
-        explain="How often a harness started a new window and carried only recent turns over."
+        explain={`How often it happened in the range. ${GLOSSARY.restarted}`}
       />
     </>
   );

@@ -4,6 +4,7 @@ import { familyDefaults, resolveForHarness } from "@plimsoll/protocol/policy";
 import { THRESHOLD_NAMES, type Thresholds } from "@plimsoll/protocol/pure";
 import { useState } from "react";
 import { SelectMenu } from "../ui/select-menu.tsx";
+import { Term } from "../ui/term.tsx";
 import { LoadLine } from "./load-line.tsx";
 import { subjectOf } from "./scope.ts";
 import type { EditedScope } from "./scope-key.ts";
@@ -27,7 +28,9 @@ export function LinePreview({ draft, scope }: { draft: Draft; scope: EditedScope
   return (
     <div className="mt-4">
       <div className="flex items-center justify-between gap-2">
-        <h2 className="text-[13px] font-medium">Where the lines stand</h2>
+        <h2 className="text-[13px] font-medium">
+          Where the <Term word="line">lines</Term> are
+        </h2>
         <SelectMenu name="Window" value={window} options={WINDOWS} onChange={setWindow} />
       </div>
       <LoadLine thresholds={thresholds} window={Number(window)} />

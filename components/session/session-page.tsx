@@ -20,6 +20,7 @@ import { Button } from "../ui/button.tsx";
 import { copyText } from "../ui/copy.tsx";
 import { SessionStatusLabel } from "../ui/session-status.tsx";
 import { EmptyState, ErrorState, Skeleton } from "../ui/states.tsx";
+import { Term } from "../ui/term.tsx";
 import { useSessionView } from "../url.ts";
 import { lineSourceText, lineSourceTitle, sourceText, titleOf } from "../words.ts";
 import { defaultAgent } from "./agent-tree.ts";
@@ -266,8 +267,8 @@ function Chips({ detail, agent }: { detail: SessionDetail; agent: AgentView | un
         </Chip>
       )}
       {agent?.window_suspect && (
-        <Chip tone="warn" title="The level exceeds the window size, so the size is probably wrong.">
-          window suspect
+        <Chip tone="warn">
+          <Term word="suspect">window suspect</Term>
         </Chip>
       )}
       {agent !== undefined && agent.uncounted_turns > 0 && (

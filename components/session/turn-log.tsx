@@ -417,6 +417,9 @@ function BoundaryCells({
     <>
       <span {...CELL} className={SPAN} title={words}>
         <BoundaryGlyph type={boundary.type} className="shrink-0" />
+        <span className="shrink-0 text-muted">
+          <LocalTime at={boundary.at} format={clock} />
+        </span>
         {boundary.explains_fall ? (
           <button
             type="button"

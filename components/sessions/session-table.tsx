@@ -8,6 +8,7 @@ import {
   type CSSProperties,
   type FocusEvent,
   type KeyboardEvent,
+  type ReactElement,
   useCallback,
   useEffect,
   useRef,
@@ -17,6 +18,7 @@ import { cn } from "../ui/cn.ts";
 import { moveBetweenRows } from "../ui/row-keys.ts";
 import { Skeleton } from "../ui/states.tsx";
 import { CELL, headRole, ROWS, rowRole, tableRole } from "../ui/table-roles.ts";
+import { Hint } from "../ui/tooltip.tsx";
 import { titleOf } from "../words.ts";
 import { type ColumnId, gridTemplate, WIDE_ONLY } from "./column-choice.ts";
 import { extendTo, type Selection, toggleAll, toggleRow } from "./select-rows.ts";
@@ -260,31 +262,43 @@ function SessionTableHead({ table, visible, checked, onCheckAll }: HeadProps) {
                 <div
                   key={header.id}
                   {...headRole(direction)}
-                  title={COLUMN_HINTS[id]}
                   className={cn(
                     RIGHT.has(id) && "text-right",
                     id === "boundaries" && "pl-5",
                     WIDE_ONLY.has(id) && "max-xl:hidden",
                   )}
                 >
-                  <button
-                    type="button"
-                    onClick={() => sortBy(id)}
-                    className={cn(
-                      "inline-flex items-center gap-1 rounded whitespace-nowrap hover:text-ink",
-                      active && "font-medium text-ink",
-                    )}
-                  >
-                    {active && order === "desc" && <ArrowDown aria-hidden className="size-3" />}
-                    {active && order === "asc" && <ArrowUp aria-hidden className="size-3" />}
-                    <table.FlexRender header={header} />
-                  </button>
+                  <Explained text={COLUMN_HINTS[id]}>
+                    <button
+                      type="button"
+                      onClick={() => sortBy(id)}
+                      className={cn(
+                        "inline-flex items-center gap-1 rounded whitespace-nowrap hover:text-ink",
+                        COLUMN_HINTS[id] !== undefined && "underline decoration-dotted underline-offset-3",
+                        active && "font-medium text-ink",
+                      )}
+                    >
+                      {active && order === "desc" && <ArrowDown aria-hidden className="size-3" />}
+                      {active && order === "asc" && <ArrowUp aria-hidden className="size-3" />}
+                      <table.FlexRender header={header} />
+                    </button>
+                  </Explained>
                 </div>
               );
             })}
         </div>
       ))}
     </div>
+  );
+}
+
+/** A click sorts, so the tooltip stays open beside it. */
+function Explained({ text, children }: { text: string | undefined; children: ReactElement }) {
+  if (text === undefined) return children;
+  return (
+    <Hint text={text} tap="both">
+      {children}
+    </Hint>
   );
 }
 

@@ -11,6 +11,7 @@ import { PageHeader } from "../shell/page-header.tsx";
 import { RangePicker } from "../shell/range-picker.tsx";
 import { Button } from "../ui/button.tsx";
 import { EmptyState, ErrorState } from "../ui/states.tsx";
+import { Term } from "../ui/term.tsx";
 import { useHarness } from "../url.ts";
 import { DisplayMenu } from "./display-menu.tsx";
 import { FilterChips } from "./filter-chips.tsx";
@@ -116,9 +117,16 @@ function SessionList() {
     <div {...region}>
       <div className="sticky top-0 z-20 flex h-10 items-center gap-2 bg-bg">
         {selection.ids.size === 0 ? (
-          <span className="text-[13px] text-muted" role="status" data-testid="session-count">
-            {total !== undefined && totalText(total)}
-          </span>
+          <>
+            <span className="text-[13px] text-muted" role="status" data-testid="session-count">
+              {total !== undefined && totalText(total)}
+            </span>
+            {/* Cards have no column headers that could explain the words. */}
+            <span className="flex gap-x-2 text-xs text-faint lg:hidden">
+              <Term word={["load", "line"]}>Load</Term>
+              <Term word="boundary">Boundaries</Term>
+            </span>
+          </>
         ) : (
           <SelectionBar
             ids={[...selection.ids]}

@@ -22,6 +22,7 @@ import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
 import { CodeText } from "../ui/code-text.tsx";
 import { NotLoaded } from "../ui/states.tsx";
+import { DemoSightList } from "./demo-sight-list.tsx";
 import { demoAdvice, demoStatusText, saidText } from "./demo-status.ts";
 import { Section } from "./section.tsx";
 
@@ -75,7 +76,7 @@ export function DemoFleet() {
     <Section
       id="demo"
       title="Demo fleet"
-      note="Runs four small harnesses on this machine against a scripted model, without an account or network access. Their sessions stay recorded until you delete them."
+      note="Runs five small harnesses on this machine against scripted models for five minutes, without an account or network access. Their sessions stay recorded until you delete them."
       action={
         <div className="flex flex-wrap gap-2">
           {running ? (
@@ -117,6 +118,7 @@ export function DemoFleet() {
               ))}
             </ul>
           )}
+          {(running || hasData) && <DemoSightList running={running} />}
         </div>
       )}
     </Section>
@@ -179,7 +181,7 @@ export function DemoOffer() {
       <p className="text-muted">
         {running
           ? "The demo fleet is starting."
-          : "No harness to connect yet? Run four example harnesses on this machine."}
+          : "No harness to connect yet? Run five example harnesses on this machine."}
       </p>
       <Button
         disabled={running || start.isPending || query.data === undefined}

@@ -15,9 +15,9 @@ function run(state: DemoView["state"], finished: number): DemoView {
 
 describe("the status of the demo fleet", () => {
   it("counts finished examples", () => {
-    expect(demoStatusText(run("running", 1))).toBe("Running: 1 of 4 examples finished.");
-    expect(demoStatusText(run("failed", 3))).toBe("Failed: 3 of 4 examples finished.");
-    expect(demoStatusText(run("finished", 4))).toBe("All 4 examples finished. Their sessions are recorded.");
+    expect(demoStatusText(run("running", 1))).toBe("Running: 1 of 5 examples finished.");
+    expect(demoStatusText(run("failed", 3))).toBe("Failed: 3 of 5 examples finished.");
+    expect(demoStatusText(run("finished", 5))).toBe("All 5 examples finished. Their sessions are recorded.");
   });
 
   it("has advice for every failure", () => {

@@ -1,5 +1,6 @@
 "use client";
 
+import { CircleHelp } from "lucide-react";
 import type { ReactNode } from "react";
 import { Link } from "../projects/link.tsx";
 import { cn } from "./cn.ts";
@@ -20,7 +21,7 @@ interface Props {
 
 const BOX = "flex w-full flex-col justify-start px-4 py-3 text-left outline-offset-[-3px]";
 
-/** A number with a label, and an explanation on hover and focus. With `href` it links to what the number counts. */
+/** A number with a label, and an explanation on hover, on focus and on tap. With `href` it links to what the number counts. */
 export function Tile({ label, explain, value, exactly, note, testid, href }: Props) {
   const content = (
     <>
@@ -37,11 +38,23 @@ export function Tile({ label, explain, value, exactly, note, testid, href }: Pro
   );
   if (href !== undefined) {
     return (
-      <Hint text={explain} tap="passes">
-        <Link href={href} data-testid={testid} className={cn(BOX, "hover:bg-track/40")}>
-          {content}
-        </Link>
-      </Hint>
+      <div className="relative flex">
+        <Hint text={explain} tap="passes">
+          <Link href={href} data-testid={testid} className={cn(BOX, "hover:bg-track/40")}>
+            {content}
+          </Link>
+        </Hint>
+        {/* A tap on the tile follows the link, so a touch screen needs another place for the explanation. */}
+        <Hint text={explain}>
+          <button
+            type="button"
+            aria-label={`What is “${label}”?`}
+            className="absolute top-0 right-0 hidden size-9 place-items-center text-faint pointer-coarse:grid"
+          >
+            <CircleHelp aria-hidden className="size-3.5" />
+          </button>
+        </Hint>
+      </div>
     );
   }
   return (

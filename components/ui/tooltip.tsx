@@ -17,8 +17,8 @@ export function Hint({
   text: ReactNode;
   children: ReactNode;
   side?: "top" | "bottom";
-  /** What a click does: opens the tooltip, or what the child itself does. */
-  tap?: "opens" | "passes";
+  /** What a click does: opens the tooltip, what the child itself does, or both. */
+  tap?: "opens" | "passes" | "both";
 }) {
   const [open, setOpen] = useState(false);
   return (

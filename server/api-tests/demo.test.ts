@@ -36,8 +36,8 @@ describe("the demo fleet", () => {
     expect(await demoKeys()).toEqual([]);
   });
 
-  it("runs the four examples once, records what they did here, and leaves no key that works", async () => {
-    expect((await server.mutate<DemoView>("demo.start")).state).toBe("starting");
+  it("runs the examples for as long as it is asked to, records what they did, and leaves no key that works", async () => {
+    expect((await server.mutate<DemoView>("demo.start", { minutes: 0.5 })).state).toBe("starting");
     await expect(server.mutate("demo.start")).rejects.toThrow("409");
     await until(async () => (await view()).ended_at !== null, 120_000);
     const { state, failure, examples } = await view();
@@ -48,7 +48,10 @@ describe("the demo fleet", () => {
       for (const { id, session } of sessions) {
         const detail = await server.trpc<SessionDetail>("sessions.get", { id });
         expect(detail.session).toMatchObject({ session, harness: `${name}@demo` });
-        expect(detail.boundaries.filter(({ type }) => type === "unexplained")).toEqual([]);
+        const unexplained = detail.boundaries.filter(({ type }) => type === "unexplained");
+        // Only the worker whose model server truncates falls without an event.
+        if (detail.session.title === "worker-2") expect(unexplained.length).toBeGreaterThan(0);
+        else expect(unexplained, `${name} ${session}`).toEqual([]);
       }
     }
     await until(async () => (await demoKeys()).every(({ revoked_at }) => revoked_at !== null));

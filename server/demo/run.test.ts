@@ -59,7 +59,7 @@ async function until(what: () => boolean): Promise<void> {
   }
 }
 
-const EXAMPLES = ["phantom", "ouroboros", "autopilot", "watcher"];
+const EXAMPLES = ["phantom", "ouroboros", "autopilot", "watcher", "workers"];
 const ALL_FINISH = `
 for (const example of ${JSON.stringify(EXAMPLES)}) {
   process.send({ type: "running", example });
@@ -74,7 +74,7 @@ describe("the demo's process", () => {
   it("is followed to its end, and its key ends with it", async () => {
     const { demo, made, revoked, ended } = await demoOf(ALL_FINISH);
     expect(demo.view(1).state).toBe("idle");
-    expect(demo.start(1).state).toBe("starting");
+    expect(demo.start(1, 0).state).toBe("starting");
     await ended();
     const { state, examples } = demo.view(1);
     expect(state).toBe("finished");
@@ -96,24 +96,24 @@ describe("the demo's process", () => {
        writeFileSync(${JSON.stringify(seen)}, JSON.stringify({ argv: argv.slice(2), cwd: process.cwd(), env }));
        ${ALL_FINISH}`,
     );
-    demo.start(1);
+    demo.start(1, 0);
     await ended();
     const { argv, cwd, env } = JSON.parse(await readFile(seen, "utf8"));
     expect(argv).toEqual([]);
     expect(env).toMatchObject({ PLIMSOLL_URL: "http://127.0.0.1:4999", PLIMSOLL_KEY: "plim_secret" });
     expect(env.HOME).toBe(cwd);
     const allowed =
-      /^(PATH|SystemRoot|HOME|USERPROFILE|TMPDIR|TEMP|TMP|NODE_ENV|PLIMSOLL_(URL|KEY|DEMO_PACE_MS)|PWD|__CF.*)$/;
+      /^(PATH|SystemRoot|HOME|USERPROFILE|TMPDIR|TEMP|TMP|NODE_ENV|PLIMSOLL_(URL|KEY|DEMO_MINUTES)|PWD|__CF.*)$/;
     expect(Object.keys(env).filter((name) => !allowed.test(name))).toEqual([]);
     expect(existsSync(cwd)).toBe(false);
   });
 
   it("is one at a time", async () => {
     const { demo, made } = await demoOf(NEVER_ENDS);
-    demo.start(1);
-    expect(() => demo.start(1)).toThrow("running already");
+    demo.start(1, 0);
+    expect(() => demo.start(1, 0)).toThrow("running already");
     await until(() => demo.view(1).state === "running");
-    expect(() => demo.start(1)).toThrow("running already");
+    expect(() => demo.start(1, 0)).toThrow("running already");
     expect(made).toHaveLength(1);
   });
 
@@ -123,27 +123,27 @@ describe("the demo's process", () => {
        process.send({ type: "said", example: "phantom", text: String(process.pid) });
        ${NEVER_ENDS}`,
     );
-    demo.start(1);
+    demo.start(1, 0);
     await until(() => demo.view(1).examples[0]?.said !== null && demo.view(1).state === "running");
     const pid = Number(demo.view(1).examples[0]!.said);
     expect((await demo.stop(1)).state).toBe("stopped");
     expect(() => process.kill(pid, 0)).toThrow("ESRCH");
     expect(revoked).toEqual(["key-1"]);
-    expect(demo.start(1).state).toBe("starting");
+    expect(demo.start(1, 0).state).toBe("starting");
     await until(() => demo.view(1).state === "running");
   });
 
   it("may be stopped before it was there", async () => {
     const { demo, revoked } = await demoOf(NEVER_ENDS);
-    demo.start(1);
+    demo.start(1, 0);
     expect((await demo.stop(1)).state).toBe("stopped");
     expect(revoked).toEqual(["key-1"]);
     expect(demo.view(1).examples[0]?.state).toBe("stopped");
   });
 
   it("is ended when it takes too long", async () => {
-    const { demo, revoked, ended } = await demoOf(NEVER_ENDS, { longestMs: 300 });
-    demo.start(1);
+    const { demo, revoked, ended } = await demoOf(NEVER_ENDS, { spareMs: 300 });
+    demo.start(1, 0);
     await ended();
     expect(demo.view(1)).toMatchObject({ state: "failed", failure: { reason: "timed_out" } });
     expect(revoked).toHaveLength(1);
@@ -151,7 +151,7 @@ describe("the demo's process", () => {
 
   it("that dies says its last words", async () => {
     const { demo, revoked, ended } = await demoOf(`${NEVER_ENDS}\nthrow new Error("no such model");`);
-    demo.start(1);
+    demo.start(1, 0);
     await ended();
     expect(demo.view(1).failure?.message).toBe("Error: no such model");
     expect(revoked).toHaveLength(1);
@@ -177,7 +177,7 @@ describe("the demo's process", () => {
       key("somebody's", "ci", day, false),
     ];
     const { demo, revoked, ended } = await demoOf(ALL_FINISH);
-    demo.start(1);
+    demo.start(1, 0);
     await ended();
     expect(revoked).toEqual(["left behind", "key-1"]);
   });
@@ -187,7 +187,7 @@ describe("the demo's process", () => {
     const { demo, ended } = await demoOf(ALL_FINISH, {
       keys: { create, list: async () => [], revoke: async () => ({}) as never },
     });
-    demo.start(1);
+    demo.start(1, 0);
     await ended();
     expect(demo.view(1)).toMatchObject({ state: "failed", failure: { reason: "not_started" } });
   });

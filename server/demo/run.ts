@@ -9,15 +9,15 @@ import { PlimsollError } from "../errors.ts";
 import { sessionId } from "../history/identity.ts";
 import { DemoMessage, type DemoStep, IDLE, isUnderWay, newRun, nextDemo } from "./progress.ts";
 
-/** No example works this long; one that does hangs, in ms. */
-const LONGEST_MS = 10 * 60_000;
+/** How much longer than asked a run may take, in ms. One that takes longer hangs. */
+const SPARE_MS = 5 * 60_000;
+/** No run takes this long, in ms. */
+const LONGEST_MS = 65 * 60_000;
 const KEY_NAME = "demo fleet";
 /** Who makes and revokes the key. */
 const SERVER = { kind: "server" } as const;
 /** Between asking the process to end and ending it, in ms. */
 const GRACE_MS = 2_000;
-/** How long the scripted model takes to answer, in ms: the fleet is there to be watched. */
-const PACE_MS = 400;
 /** Most of what the process said last that is kept, in characters. */
 const LAST_WORDS = 2_000;
 
@@ -29,8 +29,16 @@ export interface DemoOptions {
   keys: Pick<Keys, "create" | "list" | "revoke">;
   log: Logger;
   clock: () => number;
-  paceMs?: number;
-  longestMs?: number;
+  spareMs?: number;
+}
+
+interface ProgramOptions {
+  /** Its temporary folder. */
+  home: string;
+  /** The secret of its key. */
+  secret: string;
+  /** How long the fleet runs. */
+  minutes: number;
 }
 
 export type Demo = ReturnType<typeof createDemo>;
@@ -52,7 +60,7 @@ export function createDemo({ program, publicUrl, keys, log, clock, ...limits }: 
   }
 
   /** From the key to its revocation, and only then the end: whoever sees it sees what it leaves. Never rejects. */
-  async function run(projectId: number): Promise<void> {
+  async function run(projectId: number, minutes: number): Promise<void> {
     let keyId: string | undefined;
     let home: string | undefined;
     let outcome: DemoStep | undefined;
@@ -61,7 +69,7 @@ export function createDemo({ program, publicUrl, keys, log, clock, ...limits }: 
       const key = await keys.create(projectId, { name: KEY_NAME, scopes: ["ingest", "policy:read"] }, SERVER);
       keyId = key.id;
       home = await mkdtemp(join(tmpdir(), "plimsoll-demo-"));
-      if (ending === undefined) outcome = await runProgram(projectId, home, key.secret);
+      if (ending === undefined) outcome = await runProgram(projectId, { home, secret: key.secret, minutes });
     } catch (err) {
       log.error({ err }, "the demo fleet did not start");
       outcome = { type: "not_started", message: "The server could not prepare the run.", at: clock() };
@@ -87,10 +95,10 @@ export function createDemo({ program, publicUrl, keys, log, clock, ...limits }: 
     await work.catch((err: unknown) => log.warn({ err, what }, "something of the demo fleet stays behind"));
   }
 
-  function runProgram(projectId: number, home: string, secret: string): Promise<DemoStep> {
+  function runProgram(projectId: number, { home, secret, minutes }: ProgramOptions): Promise<DemoStep> {
     const own = spawn(process.execPath, [program], {
       cwd: home,
-      env: environment(home, publicUrl(), secret, limits.paceMs ?? PACE_MS),
+      env: environment(publicUrl(), { home, secret, minutes }),
       stdio: ["ignore", "ignore", "pipe", "ipc"],
     });
     child = own;
@@ -104,7 +112,7 @@ export function createDemo({ program, publicUrl, keys, log, clock, ...limits }: 
       const id = (harness: string, session: string) => sessionId(projectId, harness, session);
       step({ type: "message", message: data, sessionId: id });
     });
-    const late = setTimeout(() => endChild("timed_out"), limits.longestMs ?? LONGEST_MS);
+    const late = setTimeout(() => endChild("timed_out"), minutes * 60_000 + (limits.spareMs ?? SPARE_MS));
     return new Promise<DemoStep>((resolve) => {
       own.once("error", ({ message }) => resolve({ type: "not_started", message, at: clock() }));
       own.once("close", (code) =>
@@ -136,12 +144,12 @@ export function createDemo({ program, publicUrl, keys, log, clock, ...limits }: 
     view: viewOf,
 
     /** @throws PlimsollError `conflict` until the run before is over, its process gone and its key revoked */
-    start(projectId: number): DemoView {
+    start(projectId: number, minutes: number): DemoView {
       if (isUnderWay(view)) throw new PlimsollError("conflict", "The demo fleet is running already.");
       projectOfRun = projectId;
       ending = undefined;
       view = newRun(clock());
-      running = run(projectId);
+      running = run(projectId, minutes);
       return view;
     },
 
@@ -157,7 +165,7 @@ export function createDemo({ program, publicUrl, keys, log, clock, ...limits }: 
 }
 
 /** All that the demo's process is given: nothing of the server's own settings or secrets. */
-function environment(home: string, url: string, key: string, paceMs: number): NodeJS.ProcessEnv {
+function environment(url: string, { home, secret, minutes }: ProgramOptions): NodeJS.ProcessEnv {
   const { PATH, SystemRoot } = process.env;
   return {
     PATH,
@@ -169,8 +177,8 @@ function environment(home: string, url: string, key: string, paceMs: number): No
     TMP: home,
     NODE_ENV: "production",
     PLIMSOLL_URL: url,
-    PLIMSOLL_KEY: key,
-    PLIMSOLL_DEMO_PACE_MS: String(paceMs),
+    PLIMSOLL_KEY: secret,
+    PLIMSOLL_DEMO_MINUTES: String(minutes),
   } as NodeJS.ProcessEnv;
 }
 

@@ -2,10 +2,12 @@
 
 import type { BoundaryView } from "@plimsoll/protocol";
 import { X } from "lucide-react";
-import { useEffect, useRef } from "react";
+import { type ReactNode, useEffect, useRef } from "react";
 import { LocalTime } from "../../clock.tsx";
 import { exact, fullTime, percent, signed } from "../../format.ts";
+import { boundaryWord } from "../../glossary.ts";
 import { Button } from "../../ui/button.tsx";
+import { Term } from "../../ui/term.tsx";
 import { boundaryName, boundaryText } from "../../words.ts";
 import { BoundaryGlyph } from "../boundary-glyph.tsx";
 import { tooltipBox } from "../chart-frame.tsx";
@@ -51,8 +53,10 @@ export function FallCard({ marker, harness, model, place, onTurn, onClose }: Pro
     >
       <div className="flex items-center gap-2">
         <BoundaryGlyph type={boundary.type} className="size-4 shrink-0" />
-        <h3 className="min-w-0 flex-1 text-[13px] font-semibold first-letter:uppercase">
-          {boundary.type === "unexplained" ? "Unexplained drop" : boundaryName(boundary.type)}
+        <h3 className="min-w-0 flex-1 text-[13px] font-semibold">
+          <Term word={boundaryWord(boundary.type)}>
+            {boundary.type === "unexplained" ? "Unexplained drop" : capitalized(boundaryName(boundary.type))}
+          </Term>
         </h3>
         <Button look="ghost" size="icon" aria-label="Close" className="-my-1.5 -mr-2" onClick={onClose}>
           <X aria-hidden />
@@ -67,7 +71,7 @@ export function FallCard({ marker, harness, model, place, onTurn, onClose }: Pro
           <LocalTime at={boundary.at} format={fullTime} />
         </Fact>
         <Fact name="Says who">{sourceOfFall(boundary, harness)}</Fact>
-        <Fact name="Kept">{keptText(boundary)}</Fact>
+        <Fact name={<Term word="carryover">Kept</Term>}>{keptText(boundary)}</Fact>
       </dl>
       {causes.length > 0 && (
         <div>
@@ -99,7 +103,9 @@ export function FallCard({ marker, harness, model, place, onTurn, onClose }: Pro
   );
 }
 
-function Fact({ name, children }: { name: string; children: React.ReactNode }) {
+const capitalized = (name: string) => name.charAt(0).toUpperCase() + name.slice(1);
+
+function Fact({ name, children }: { name: ReactNode; children: ReactNode }) {
   return (
     <>
       <dt className="text-faint">{name}</dt>

@@ -4,9 +4,11 @@ import type { AgentView, BoundaryView, SessionChart, TurnView, WindowView } from
 import { type ReactNode, useMemo, useState } from "react";
 import { useMinute, useZone } from "../../clock.tsx";
 import { exact, percent, plural, rangeText } from "../../format.ts";
+import { boundaryWord } from "../../glossary.ts";
 import type { TurnSpan } from "../../turn-span.ts";
 import { Button } from "../../ui/button.tsx";
 import { Skeleton } from "../../ui/states.tsx";
+import { Term } from "../../ui/term.tsx";
 import { boundaryName, forecastReason } from "../../words.ts";
 import { BoundaryGlyph } from "../boundary-glyph.tsx";
 import { BOUNDARY_ORDER } from "../boundary-looks.ts";
@@ -169,7 +171,7 @@ export function SawPanel({
             ))}
           {kinds.map((type) => (
             <span key={type} className="inline-flex items-center gap-1 whitespace-nowrap">
-              <BoundaryGlyph type={type} /> {boundaryName(type)}
+              <BoundaryGlyph type={type} /> <Term word={boundaryWord(type)}>{boundaryName(type)}</Term>
             </span>
           ))}
           {SEVERITY_ORDER.filter((one) => view?.spans.spans.some(({ span }) => span.severity === one)).map(

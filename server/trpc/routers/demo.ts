@@ -1,4 +1,4 @@
-import { DemoView } from "@plimsoll/protocol";
+import { DEMO_MINUTES, DemoView, StartDemoInput } from "@plimsoll/protocol";
 import { z } from "zod";
 import { procedure, router } from "../init.ts";
 import { deleteDemo } from "./deletion.ts";
@@ -15,11 +15,11 @@ export const demo = router({
     .query(({ ctx }) => ctx.services.demo.view(ctx.principal.projectId)),
 
   start: procedure("admin")
-    .input(none)
+    .input(StartDemoInput.default({ minutes: DEMO_MINUTES }))
     .output(DemoView)
-    .mutation(async ({ ctx: { principal, services } }) => {
+    .mutation(async ({ ctx: { principal, services }, input: { minutes } }) => {
       await services.projects.requireOpen(principal.projectId);
-      return services.demo.start(principal.projectId);
+      return services.demo.start(principal.projectId, minutes);
     }),
 
   stop: procedure("admin")

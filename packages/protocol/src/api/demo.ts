@@ -1,7 +1,7 @@
 import { z } from "zod";
 
 /** The demo fleet: the example harnesses, run by the server against a scripted model and reporting to it. */
-export const DEMO_EXAMPLES = ["phantom", "ouroboros", "autopilot", "watcher"] as const;
+export const DEMO_EXAMPLES = ["phantom", "ouroboros", "autopilot", "watcher", "workers"] as const;
 export const DemoExampleName = z.enum(DEMO_EXAMPLES);
 export type DemoExampleName = z.infer<typeof DemoExampleName>;
 
@@ -39,6 +39,15 @@ export const DemoExampleView = z.object({
   sessions: z.array(z.object({ id: z.string(), session: z.string(), title: z.string().nullable() })),
 });
 export type DemoExampleView = z.infer<typeof DemoExampleView>;
+
+/** How long the demo fleet runs unless it is told otherwise, in minutes. */
+export const DEMO_MINUTES = 5;
+
+export const StartDemoInput = z.object({
+  /** How long it runs, in minutes. */
+  minutes: z.number().min(0.1).max(60).default(DEMO_MINUTES),
+});
+export type StartDemoInput = z.infer<typeof StartDemoInput>;
 
 /** The latest run in this process; `idle` when there was none. */
 export const DemoView = z.object({
