@@ -2,11 +2,10 @@
 
 import { useEffect } from "react";
 import { Toaster as SonnerToaster, toast } from "sonner";
-import { provideToasts } from "./toast.ts";
 
-/** Shows what `toast` announces. */
-export function Toaster() {
-  useEffect(() => provideToasts(toast), []);
+/** Shows toasts. `onReady` receives the function that makes them: a toast made earlier would be lost. */
+export function Toaster({ onReady }: { onReady: (toasts: typeof toast) => void }) {
+  useEffect(() => onReady(toast), [onReady]);
   return (
     <SonnerToaster
       position="bottom-right"
