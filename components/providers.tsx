@@ -6,12 +6,11 @@ import { setNonce } from "get-nonce";
 import { ThemeProvider } from "next-themes";
 import { NuqsAdapter } from "nuqs/adapters/next/app";
 import { type ReactNode, useState } from "react";
-import { Toaster } from "sonner";
 import type { AppRouter } from "../server/trpc/router.ts";
 import { projectHeaders } from "./projects/current.tsx";
 import { codeOf, makeQueryClient } from "./query-client.ts";
 import { TRPCProvider } from "./trpc.ts";
-import { TooltipProvider } from "./ui/tooltip.tsx";
+import { Toasts } from "./ui/toasts.tsx";
 
 const API = "/api/trpc";
 /** Sent alone: a batch is answered only when its slowest procedure is, and these queries drive live updates. */
@@ -62,30 +61,11 @@ export function Providers({ nonce, children }: { nonce: string; children: ReactN
       <NuqsAdapter>
         <QueryClientProvider client={queryClient}>
           <TRPCProvider trpcClient={trpcClient} queryClient={queryClient}>
-            <TooltipProvider>
-              {children}
-              <Notices />
-            </TooltipProvider>
+            {children}
+            <Toasts />
           </TRPCProvider>
         </QueryClientProvider>
       </NuqsAdapter>
     </ThemeProvider>
-  );
-}
-
-function Notices() {
-  return (
-    <Toaster
-      position="bottom-right"
-      style={{ fontFamily: "inherit" }}
-      toastOptions={{
-        style: {
-          background: "var(--raised)",
-          color: "var(--ink)",
-          border: "1px solid var(--edge)",
-          overflowWrap: "anywhere",
-        },
-      }}
-    />
   );
 }

@@ -4,9 +4,7 @@ import type { AlertAttempt, AlertEndpointView } from "@plimsoll/protocol";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Ellipsis, Plus, Send, TriangleAlert } from "lucide-react";
 import dynamic from "next/dynamic";
-import { DropdownMenu } from "radix-ui";
 import { useState } from "react";
-import { toast } from "sonner";
 import { Ago } from "../clock.tsx";
 import { plural } from "../format.ts";
 import { Section } from "../setup/section.tsx";
@@ -14,8 +12,9 @@ import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { Modal } from "../ui/dialog.tsx";
 import { FormError } from "../ui/field.tsx";
-import { MENU_ITEM, MenuContent } from "../ui/menu.tsx";
+import { Menu, MenuItem } from "../ui/menu.tsx";
 import { NotLoaded } from "../ui/states.tsx";
+import { toast } from "../ui/toast.ts";
 import { ENDPOINT_KIND_TEXT, endpointProblem, outcomeText } from "./alert-text.ts";
 import { AttemptView } from "./attempt-view.tsx";
 import { SigningSecret } from "./signing-secret.tsx";
@@ -137,35 +136,28 @@ function Row({ endpoint, onEdit, onSecret }: RowProps) {
         >
           <Send aria-hidden /> {test.isPending ? "Sending…" : "Send test"}
         </Button>
-        <DropdownMenu.Root modal={false}>
-          <DropdownMenu.Trigger asChild>
+        <Menu
+          trigger={
             <Button look="ghost" size="icon" aria-label={`Actions for ${name}`} className="-mt-0.5">
               <Ellipsis aria-hidden />
             </Button>
-          </DropdownMenu.Trigger>
-          <MenuContent align="end" className="min-w-40">
-            <DropdownMenu.Item className={MENU_ITEM} onSelect={onEdit}>
-              Edit
-            </DropdownMenu.Item>
-            {kind === "webhook" && (
-              <DropdownMenu.Item className={MENU_ITEM} onSelect={() => rotate.mutate({ id })}>
-                New signing secret
-              </DropdownMenu.Item>
-            )}
-            {pause_reason === null ? (
-              <DropdownMenu.Item className={MENU_ITEM} onSelect={() => pause.mutate({ id })}>
-                Pause
-              </DropdownMenu.Item>
-            ) : (
-              <DropdownMenu.Item className={MENU_ITEM} onSelect={() => resume.mutate({ id })}>
-                Resume
-              </DropdownMenu.Item>
-            )}
-            <DropdownMenu.Item className={`${MENU_ITEM} text-hard`} onSelect={() => setDeleting(true)}>
-              Delete
-            </DropdownMenu.Item>
-          </MenuContent>
-        </DropdownMenu.Root>
+          }
+          align="end"
+          className="min-w-40"
+        >
+          <MenuItem onSelect={onEdit}>Edit</MenuItem>
+          {kind === "webhook" && (
+            <MenuItem onSelect={() => rotate.mutate({ id })}>New signing secret</MenuItem>
+          )}
+          {pause_reason === null ? (
+            <MenuItem onSelect={() => pause.mutate({ id })}>Pause</MenuItem>
+          ) : (
+            <MenuItem onSelect={() => resume.mutate({ id })}>Resume</MenuItem>
+          )}
+          <MenuItem className="text-hard" onSelect={() => setDeleting(true)}>
+            Delete
+          </MenuItem>
+        </Menu>
       </div>
       {problem !== null && (
         <p className="col-span-2 flex items-start gap-1.5 text-warn-ink">

@@ -11,11 +11,11 @@ import {
 } from "@plimsoll/protocol";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
-import { toast } from "sonner";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { Modal } from "../ui/dialog.tsx";
 import { FormError, TextField } from "../ui/field.tsx";
+import { toast } from "../ui/toast.ts";
 import { CONDITION_TEXT, durationText, SEVERITY_TEXT } from "./alert-text.ts";
 import { Backtest } from "./backtest.tsx";
 import { CONDITION_FIELDS, type ConditionField, NEW_CONDITION } from "./condition-fields.ts";

@@ -5,17 +5,15 @@ import { ALERT_PRESET_NAMES, ALERT_PRESETS } from "@plimsoll/protocol/pure";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Ellipsis, Plus } from "lucide-react";
 import dynamic from "next/dynamic";
-import { DropdownMenu } from "radix-ui";
 import { useState } from "react";
-import { toast } from "sonner";
 import { plural } from "../format.ts";
 import { Section } from "../setup/section.tsx";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
-import { cn } from "../ui/cn.ts";
-import { MENU_ITEM, MenuContent } from "../ui/menu.tsx";
+import { Menu, MenuItem } from "../ui/menu.tsx";
 import { NotLoaded } from "../ui/states.tsx";
 import { Term } from "../ui/term.tsx";
+import { toast } from "../ui/toast.ts";
 import { conditionText } from "./alert-text.ts";
 import { RuleStrip } from "./rule-strip.tsx";
 import { Severity } from "./severity.tsx";
@@ -97,25 +95,24 @@ function FileMenu({ hasRules, onImport }: { hasRules: boolean; onImport: () => v
     URL.revokeObjectURL(href);
   }
   return (
-    <DropdownMenu.Root modal={false}>
-      <DropdownMenu.Trigger asChild>
+    <Menu
+      trigger={
         <Button size="icon" aria-label="Import or export rules">
           <Ellipsis aria-hidden />
         </Button>
-      </DropdownMenu.Trigger>
-      <MenuContent align="end" className="min-w-40">
-        <DropdownMenu.Item className={MENU_ITEM} onSelect={onImport}>
-          Import YAML
-        </DropdownMenu.Item>
-        <DropdownMenu.Item
-          className={cn(MENU_ITEM, !hasRules && "text-faint")}
-          disabled={!hasRules}
-          onSelect={() => void download().catch(failed("export the rules"))}
-        >
-          Export as YAML
-        </DropdownMenu.Item>
-      </MenuContent>
-    </DropdownMenu.Root>
+      }
+      align="end"
+      className="min-w-40"
+    >
+      <MenuItem onSelect={onImport}>Import YAML</MenuItem>
+      <MenuItem
+        {...(!hasRules && { className: "text-faint" })}
+        disabled={!hasRules}
+        onSelect={() => void download().catch(failed("export the rules"))}
+      >
+        Export as YAML
+      </MenuItem>
+    </Menu>
   );
 }
 
@@ -230,21 +227,20 @@ function Row({ view, timeline, onEdit }: RowProps) {
       <div className="min-w-0 max-md:order-1 max-md:col-span-3">
         {timeline !== undefined && <RuleStrip timeline={timeline} ruleId={id} firing={firing} />}
       </div>
-      <DropdownMenu.Root modal={false}>
-        <DropdownMenu.Trigger asChild>
+      <Menu
+        trigger={
           <Button look="ghost" size="icon" aria-label={`Actions for ${rule.name}`}>
             <Ellipsis aria-hidden />
           </Button>
-        </DropdownMenu.Trigger>
-        <MenuContent align="end" className="min-w-36">
-          <DropdownMenu.Item className={MENU_ITEM} onSelect={onEdit}>
-            Edit
-          </DropdownMenu.Item>
-          <DropdownMenu.Item className={`${MENU_ITEM} text-hard`} onSelect={() => remove.mutate({ id })}>
-            Delete
-          </DropdownMenu.Item>
-        </MenuContent>
-      </DropdownMenu.Root>
+        }
+        align="end"
+        className="min-w-36"
+      >
+        <MenuItem onSelect={onEdit}>Edit</MenuItem>
+        <MenuItem className="text-hard" onSelect={() => remove.mutate({ id })}>
+          Delete
+        </MenuItem>
+      </Menu>
     </li>
   );
 }

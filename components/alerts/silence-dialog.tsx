@@ -3,12 +3,12 @@
 import type { AlertView } from "@plimsoll/protocol";
 import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
-import { toast } from "sonner";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { Modal } from "../ui/dialog.tsx";
 import { FormError, TextField } from "../ui/field.tsx";
 import { Radios } from "../ui/radios.tsx";
+import { toast } from "../ui/toast.ts";
 import { MatchersField, readMatcherLines } from "./matchers-field.tsx";
 import { useAlertAction } from "./use-alert-action.ts";
 

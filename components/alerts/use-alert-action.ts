@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { toast } from "sonner";
 import { useTRPC } from "../trpc.ts";
+import { toast } from "../ui/toast.ts";
 
 /** What every change of rules, silences, endpoints and alerts is followed by. */
 export function useAlertAction() {

@@ -1,5 +1,5 @@
 import { useSyncExternalStore } from "react";
-import { toast } from "sonner";
+import { toast } from "../ui/toast.ts";
 
 const KEY = "plimsoll.desktop-alerts";
 const CHANGED = "plimsoll:desktop-alerts";

@@ -3,8 +3,8 @@
 import type { DeletionView, UndeletionView } from "@plimsoll/protocol";
 import { DEMO_HARNESSES } from "@plimsoll/protocol/pure";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { toast } from "sonner";
 import { useTRPC } from "../trpc.ts";
+import { toast } from "../ui/toast.ts";
 import { amountText } from "./amount-text.ts";
 
 /** Milliseconds for which the notice offers to undo, as long as the server accepts it. */

@@ -1,6 +1,7 @@
 "use client";
 
 import { useQuery } from "@tanstack/react-query";
+import dynamic from "next/dynamic";
 import { useCallback } from "react";
 import { BoundariesPanel } from "../charts/boundaries-panel.tsx";
 import { UtilizationPanel } from "../charts/utilization-panel.tsx";
@@ -9,7 +10,6 @@ import { plural } from "../format.ts";
 import { Link } from "../projects/link.tsx";
 import { useProjects } from "../projects/use-projects.ts";
 import { stepFor } from "../range.ts";
-import { FirstEvent } from "../setup/first-event.tsx";
 import { HarnessFilter } from "../shell/harness-filter.tsx";
 import { PageHeader } from "../shell/page-header.tsx";
 import { RangePicker } from "../shell/range-picker.tsx";
@@ -25,6 +25,8 @@ import { SuspectNotice } from "./suspect-notice.tsx";
 import { useChartActions } from "./use-chart-actions.ts";
 import { keep, useFleetQueries } from "./use-fleet-queries.ts";
 import { useSessionsHref } from "./use-sessions-href.ts";
+
+const FirstEvent = dynamic(() => import("../setup/first-event.tsx").then(({ FirstEvent }) => FirstEvent));
 
 const PEAK_BUCKETS = 120;
 const BAR_BUCKETS = 48;

@@ -2,12 +2,12 @@
 
 import type { RolloutAction, RolloutView, WholePolicy } from "@plimsoll/protocol";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { toast } from "sonner";
 import { Ago, Remaining } from "../clock.tsx";
 import { exact, plural } from "../format.ts";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { FormError } from "../ui/field.tsx";
+import { toast } from "../ui/toast.ts";
 import { haltText, riseText, stageText } from "./rollout-text.ts";
 
 /** Milliseconds between two looks at a rollout that only time moves. */

@@ -3,12 +3,12 @@
 import type { PolicyBody, WholePolicy } from "@plimsoll/protocol";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
-import { toast } from "sonner";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { Modal } from "../ui/dialog.tsx";
 import { FormError, TextField } from "../ui/field.tsx";
 import { Radios } from "../ui/radios.tsx";
+import { toast } from "../ui/toast.ts";
 import { conflictOf } from "./conflict.ts";
 import { PolicyDiff } from "./policy-diff.tsx";
 import { AT_ONCE, planOf, RolloutChoice } from "./rollout-choice.tsx";

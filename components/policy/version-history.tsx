@@ -3,7 +3,6 @@
 import type { PolicyVersionView, WholePolicy } from "@plimsoll/protocol";
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
-import { toast } from "sonner";
 import { Ago } from "../clock.tsx";
 import { Section } from "../setup/section.tsx";
 import { useTRPC } from "../trpc.ts";
@@ -11,6 +10,7 @@ import { Button } from "../ui/button.tsx";
 import { Modal } from "../ui/dialog.tsx";
 import { FormError, TextField } from "../ui/field.tsx";
 import { NotLoaded } from "../ui/states.tsx";
+import { toast } from "../ui/toast.ts";
 import { PolicyDiff } from "./policy-diff.tsx";
 import { Rejudging } from "./rejudging.tsx";
 import { versionsQuery } from "./versions-query.ts";

@@ -3,11 +3,11 @@
 import type { ProjectView } from "@plimsoll/protocol";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
-import { toast } from "sonner";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { Modal } from "../ui/dialog.tsx";
 import { FormError, TextField } from "../ui/field.tsx";
+import { toast } from "../ui/toast.ts";
 import { useProjects } from "./use-projects.ts";
 
 /** Deletes a project once its name is typed. Render it to open it. */

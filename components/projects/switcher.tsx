@@ -1,11 +1,10 @@
 "use client";
 
 import type { ProjectView } from "@plimsoll/protocol";
-import { Check, ChevronsUpDown } from "lucide-react";
-import { DropdownMenu } from "radix-ui";
+import { ChevronsUpDown } from "lucide-react";
 import { useState } from "react";
 import { cn } from "../ui/cn.ts";
-import { CHECKED_ITEM, MenuContent } from "../ui/menu.tsx";
+import { CHECKED_ITEM, Menu, MenuItem, MenuRadioGroup, MenuRadioItem, MenuSeparator } from "../ui/menu.tsx";
 import { switchHref } from "./address.ts";
 import { CreateProject } from "./create-project.tsx";
 import { Link } from "./link.tsx";
@@ -30,50 +29,50 @@ export function ProjectSwitcher({ wide = false }: { wide?: boolean }) {
   const name = current?.name ?? "No such project";
   return (
     <>
-      {/* Not modal, as in ui/select-menu.tsx. */}
-      <DropdownMenu.Root modal={false}>
-        <DropdownMenu.Trigger
-          data-testid="project-switcher"
-          aria-label={several ? `Project: ${name}` : "Projects"}
-          title={several ? name : "Projects"}
-          className={cn(
-            "inline-flex items-center gap-1.5 rounded-[7px] text-[13px] text-muted hover:bg-track hover:text-ink",
-            several
-              ? "h-8 min-w-0 border border-rule px-2 pointer-coarse:h-10"
-              : "size-7 shrink-0 justify-center pointer-coarse:size-10",
-            several && wide && "w-full",
-          )}
-        >
-          {several && <span className="min-w-0 flex-1 truncate text-left text-ink">{name}</span>}
-          <ChevronsUpDown aria-hidden className="size-3.5 shrink-0 text-faint" />
-        </DropdownMenu.Trigger>
-        <MenuContent align="start" className="max-h-96 min-w-48">
-          {several && (
-            <>
-              <DropdownMenu.RadioGroup value={String(current?.id)} onValueChange={openProject}>
-                {inMenuOrder(projects).map(({ id, name, archived_at }) => (
-                  <DropdownMenu.RadioItem key={id} value={String(id)} className={CHECKED_ITEM}>
-                    <DropdownMenu.ItemIndicator className="absolute left-2">
-                      <Check aria-hidden className="size-3.5 text-accent" />
-                    </DropdownMenu.ItemIndicator>
-                    <span className="min-w-0 wrap-anywhere">{name}</span>
-                    {archived_at !== null && <span className="ml-auto text-xs text-muted">archived</span>}
-                  </DropdownMenu.RadioItem>
-                ))}
-              </DropdownMenu.RadioGroup>
-              <DropdownMenu.Separator className="my-1 h-px bg-rule" />
-            </>
-          )}
-          <DropdownMenu.Item className={CHECKED_ITEM} onSelect={() => setCreating(true)}>
-            New project
-          </DropdownMenu.Item>
-          {several && (
-            <DropdownMenu.Item className={CHECKED_ITEM} asChild>
-              <Link href="/setup#projects">Manage projects</Link>
-            </DropdownMenu.Item>
-          )}
-        </MenuContent>
-      </DropdownMenu.Root>
+      <Menu
+        trigger={
+          <button
+            type="button"
+            data-testid="project-switcher"
+            aria-label={several ? `Project: ${name}` : "Projects"}
+            title={several ? name : "Projects"}
+            className={cn(
+              "inline-flex items-center gap-1.5 rounded-[7px] text-[13px] text-muted hover:bg-track hover:text-ink",
+              several
+                ? "h-8 min-w-0 border border-rule px-2 pointer-coarse:h-10"
+                : "size-7 shrink-0 justify-center pointer-coarse:size-10",
+              several && wide && "w-full",
+            )}
+          >
+            {several && <span className="min-w-0 flex-1 truncate text-left text-ink">{name}</span>}
+            <ChevronsUpDown aria-hidden className="size-3.5 shrink-0 text-faint" />
+          </button>
+        }
+        align="start"
+        className="max-h-96 min-w-48"
+      >
+        {several && (
+          <>
+            <MenuRadioGroup value={String(current?.id)} onValueChange={openProject}>
+              {inMenuOrder(projects).map(({ id, name, archived_at }) => (
+                <MenuRadioItem key={id} value={String(id)}>
+                  <span className="min-w-0 wrap-anywhere">{name}</span>
+                  {archived_at !== null && <span className="ml-auto text-xs text-muted">archived</span>}
+                </MenuRadioItem>
+              ))}
+            </MenuRadioGroup>
+            <MenuSeparator />
+          </>
+        )}
+        <MenuItem className={CHECKED_ITEM} onSelect={() => setCreating(true)}>
+          New project
+        </MenuItem>
+        {several && (
+          <MenuItem className={CHECKED_ITEM} asChild>
+            <Link href="/setup#projects">Manage projects</Link>
+          </MenuItem>
+        )}
+      </Menu>
       {creating && <CreateProject onClose={() => setCreating(false)} />}
     </>
   );

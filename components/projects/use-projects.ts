@@ -1,8 +1,8 @@
 "use client";
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { toast } from "sonner";
 import { useTRPC } from "../trpc.ts";
+import { toast } from "../ui/toast.ts";
 import { currentProject } from "./address.ts";
 import { useProject } from "./current.tsx";
 

@@ -3,14 +3,12 @@
 import type { SessionSummary } from "@plimsoll/protocol";
 import { EllipsisVertical, Trash2 } from "lucide-react";
 import { useRouter } from "next/navigation";
-import { DropdownMenu } from "radix-ui";
 import type { ComponentProps } from "react";
 import { useDeletion } from "../deletion/use-deletion.ts";
 import { withProject } from "../projects/address.ts";
 import { useProject } from "../projects/current.tsx";
 import { Button } from "../ui/button.tsx";
-import { cn } from "../ui/cn.ts";
-import { MENU_ITEM, MenuContent } from "../ui/menu.tsx";
+import { Menu, MenuItem } from "../ui/menu.tsx";
 
 interface Props extends Pick<ComponentProps<typeof Button>, "className" | "look"> {
   session: Pick<SessionSummary, "id" | "status">;
@@ -27,26 +25,26 @@ export function SessionMenu({ session, ...button }: Props) {
     deletion.sessions.mutate({ ids: [session.id] });
   }
   return (
-    <DropdownMenu.Root modal={false}>
-      <DropdownMenu.Trigger asChild>
+    <Menu
+      trigger={
         <Button size="icon" aria-label="More actions" title="More actions" {...button}>
           <EllipsisVertical aria-hidden />
         </Button>
-      </DropdownMenu.Trigger>
-      <MenuContent align="end">
-        <DropdownMenu.Item
-          className={cn(MENU_ITEM, "flex items-center gap-2 text-hard")}
-          disabled={deletion.sessions.isPending}
-          onSelect={remove}
-        >
-          <Trash2 aria-hidden className="size-3.5" /> Delete session
-        </DropdownMenu.Item>
-        {session.status === "live" && (
-          <p className="max-w-60 px-3 pb-1.5 text-xs text-muted">
-            The harness still runs. Its next turn starts the session anew.
-          </p>
-        )}
-      </MenuContent>
-    </DropdownMenu.Root>
+      }
+      align="end"
+    >
+      <MenuItem
+        className="flex items-center gap-2 text-hard"
+        disabled={deletion.sessions.isPending}
+        onSelect={remove}
+      >
+        <Trash2 aria-hidden className="size-3.5" /> Delete session
+      </MenuItem>
+      {session.status === "live" && (
+        <p className="max-w-60 px-3 pb-1.5 text-xs text-muted">
+          The harness still runs. Its next turn starts the session anew.
+        </p>
+      )}
+    </Menu>
   );
 }

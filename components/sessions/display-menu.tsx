@@ -1,8 +1,8 @@
 "use client";
 
 import { ArrowDown, ArrowUp, SlidersHorizontal } from "lucide-react";
-import { Popover } from "radix-ui";
 import { Button } from "../ui/button.tsx";
+import { Popover } from "../ui/popover.tsx";
 import { SelectMenu } from "../ui/select-menu.tsx";
 import { COLUMNS, DEFAULT_COLUMNS, toggleColumn } from "./column-choice.ts";
 import { ASCENDING_FIRST, SORT_OF } from "./session-columns.tsx";
@@ -13,21 +13,19 @@ export function DisplayMenu() {
   const [{ sort, order }, setFilters] = useSessionFilters();
   const [columns, setColumns] = useColumns();
   return (
-    <Popover.Root>
-      <Popover.Trigger asChild>
+    <Popover
+      trigger={
         <Button>
           <SlidersHorizontal aria-hidden className="text-faint" />
           <span className="max-sm:sr-only">Display</span>
         </Button>
-      </Popover.Trigger>
-      <Popover.Portal>
-        <Popover.Content
-          align="start"
-          sideOffset={6}
-          collisionPadding={10}
-          aria-label="Display"
-          className="z-50 max-h-[80vh] w-72 overflow-auto rounded-lg border border-edge bg-raised p-3 text-[13px] shadow-xl"
-        >
+      }
+      label="Display"
+      align="start"
+      className="max-h-[80vh] w-72 overflow-auto p-3"
+    >
+      {() => (
+        <>
           <div className="flex items-center gap-2">
             <span className="mr-auto text-muted">Sort by</span>
             <SelectMenu
@@ -70,8 +68,8 @@ export function DisplayMenu() {
               </label>
             ))}
           </fieldset>
-        </Popover.Content>
-      </Popover.Portal>
-    </Popover.Root>
+        </>
+      )}
+    </Popover>
   );
 }

@@ -2,9 +2,8 @@
 
 import { ListFilter } from "lucide-react";
 import dynamic from "next/dynamic";
-import { Popover } from "radix-ui";
-import { useState } from "react";
 import { Button } from "../ui/button.tsx";
+import { Popover } from "../ui/popover.tsx";
 import { Skeleton } from "../ui/states.tsx";
 
 const FilterOptions = dynamic(() => import("./filter-options.tsx").then((module) => module.FilterOptions), {
@@ -14,25 +13,18 @@ const FilterOptions = dynamic(() => import("./filter-options.tsx").then((module)
 
 /** A button that opens a searchable list of all filters. */
 export function FilterMenu() {
-  const [open, setOpen] = useState(false);
   return (
-    <Popover.Root open={open} onOpenChange={setOpen}>
-      <Popover.Trigger asChild>
+    <Popover
+      trigger={
         <Button>
           <ListFilter aria-hidden className="text-faint" /> Filter
         </Button>
-      </Popover.Trigger>
-      <Popover.Portal>
-        <Popover.Content
-          align="start"
-          sideOffset={6}
-          collisionPadding={10}
-          aria-label="Filters"
-          className="z-50 w-72 rounded-lg border border-edge bg-raised p-1 text-[13px] shadow-xl"
-        >
-          <FilterOptions onPick={() => setOpen(false)} />
-        </Popover.Content>
-      </Popover.Portal>
-    </Popover.Root>
+      }
+      label="Filters"
+      align="start"
+      className="w-72 p-1"
+    >
+      {(close) => <FilterOptions onPick={close} />}
+    </Popover>
   );
 }

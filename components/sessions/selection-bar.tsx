@@ -2,11 +2,11 @@
 
 import { MOST_DELETED } from "@plimsoll/protocol/pure";
 import { Columns2, Download, Trash2, X } from "lucide-react";
-import { toast } from "sonner";
 import { useDeletion } from "../deletion/use-deletion.ts";
 import { exact } from "../format.ts";
 import { Link } from "../projects/link.tsx";
 import { Button } from "../ui/button.tsx";
+import { toast } from "../ui/toast.ts";
 import { compareHref } from "./compare-href.ts";
 import { downloadCsv } from "./download-csv.ts";
 import { type Tagged, TagMenu } from "./tag-menu.tsx";

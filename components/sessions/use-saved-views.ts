@@ -2,8 +2,8 @@
 
 import type { SavedSessionView, SaveSessionViewCall } from "@plimsoll/protocol";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { toast } from "sonner";
 import { useTRPC } from "../trpc.ts";
+import { toast } from "../ui/toast.ts";
 
 const UNDO_MS = 10_000;
 

@@ -2,9 +2,9 @@
 
 import type { TaggedSessions, TagSessionsCall } from "@plimsoll/protocol";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { toast } from "sonner";
 import { plural } from "../format.ts";
 import { useTRPC } from "../trpc.ts";
+import { toast } from "../ui/toast.ts";
 
 /** How long an action can be undone, in ms. */
 const UNDO_MS = 10_000;

@@ -3,19 +3,16 @@
 import type { SavedSessionView } from "@plimsoll/protocol";
 import { Bookmark, Check, ChevronDown, Star } from "lucide-react";
 import { useRouter, useSearchParams } from "next/navigation";
-import { DropdownMenu } from "radix-ui";
 import { useState } from "react";
 import { withProject } from "../projects/address.ts";
 import { useProject } from "../projects/current.tsx";
 import { Button } from "../ui/button.tsx";
-import { CHECKED_ITEM, MENU_ITEM, MenuContent } from "../ui/menu.tsx";
+import { CHECKED_ITEM, Menu, MenuItem, MenuSeparator } from "../ui/menu.tsx";
 import { DEFAULT_COLUMNS, serializeColumns } from "./column-choice.ts";
 import { useSavedViews } from "./use-saved-views.ts";
 import { useColumns, useSessionFilters } from "./use-session-filters.ts";
 import { ViewDialog } from "./view-dialog.tsx";
 import { ALL_SESSIONS_HREF, viewHref, viewQuery } from "./view-query.ts";
-
-const SEPARATOR = <DropdownMenu.Separator className="my-1 h-px bg-rule" />;
 
 /** Opens, saves and manages views of the list. */
 export function ViewsMenu() {
@@ -49,59 +46,47 @@ export function ViewsMenu() {
   }
   return (
     <>
-      <DropdownMenu.Root modal={false}>
-        <DropdownMenu.Trigger asChild>
+      <Menu
+        trigger={
           <Button aria-label={current === undefined ? "Views" : `View: ${label}`}>
             <Bookmark aria-hidden className="text-faint" />
             <span className="max-w-40 truncate">{label}</span>
             <ChevronDown aria-hidden className="text-faint" />
           </Button>
-        </DropdownMenu.Trigger>
-        <MenuContent align="start" className="max-h-96 min-w-56">
-          <DropdownMenu.Item className={CHECKED_ITEM} onSelect={() => open(ALL_SESSIONS_HREF)}>
-            All sessions
-          </DropdownMenu.Item>
-          {views.map((view) => (
-            <DropdownMenu.Item
-              key={view.id}
-              className={CHECKED_ITEM}
-              onSelect={() => open(viewHref(view))}
-              aria-current={view.id === current?.id}
-            >
-              {view.id === current?.id && (
-                <Check aria-hidden className="absolute left-2 size-3.5 text-accent" />
-              )}
-              <span className="min-w-0 wrap-anywhere">{view.name}</span>
-              {view.is_default && <Star aria-label="opens first" className="ml-auto size-3.5 text-faint" />}
-            </DropdownMenu.Item>
-          ))}
-          {SEPARATOR}
-          <DropdownMenu.Item className={MENU_ITEM} onSelect={() => setNaming("new")}>
-            Save as new view…
-          </DropdownMenu.Item>
-          {current !== undefined && (
-            <>
-              {isChanged && (
-                <DropdownMenu.Item className={MENU_ITEM} onSelect={() => update(current, query)}>
-                  Save changes
-                </DropdownMenu.Item>
-              )}
-              <DropdownMenu.Item className={MENU_ITEM} onSelect={() => setNaming("rename")}>
-                Rename…
-              </DropdownMenu.Item>
-              <DropdownMenu.Item
-                className={MENU_ITEM}
-                onSelect={() => makeDefault(current, !current.is_default)}
-              >
-                {current.is_default ? "Do not open first" : "Open first"}
-              </DropdownMenu.Item>
-              <DropdownMenu.Item className={MENU_ITEM} onSelect={() => removeCurrent(current)}>
-                Delete view
-              </DropdownMenu.Item>
-            </>
-          )}
-        </MenuContent>
-      </DropdownMenu.Root>
+        }
+        align="start"
+        className="max-h-96 min-w-56"
+      >
+        <MenuItem className={CHECKED_ITEM} onSelect={() => open(ALL_SESSIONS_HREF)}>
+          All sessions
+        </MenuItem>
+        {views.map((view) => (
+          <MenuItem
+            key={view.id}
+            className={CHECKED_ITEM}
+            onSelect={() => open(viewHref(view))}
+            aria-current={view.id === current?.id}
+          >
+            {view.id === current?.id && (
+              <Check aria-hidden className="absolute left-2 size-3.5 text-accent" />
+            )}
+            <span className="min-w-0 wrap-anywhere">{view.name}</span>
+            {view.is_default && <Star aria-label="opens first" className="ml-auto size-3.5 text-faint" />}
+          </MenuItem>
+        ))}
+        <MenuSeparator />
+        <MenuItem onSelect={() => setNaming("new")}>Save as new view…</MenuItem>
+        {current !== undefined && (
+          <>
+            {isChanged && <MenuItem onSelect={() => update(current, query)}>Save changes</MenuItem>}
+            <MenuItem onSelect={() => setNaming("rename")}>Rename…</MenuItem>
+            <MenuItem onSelect={() => makeDefault(current, !current.is_default)}>
+              {current.is_default ? "Do not open first" : "Open first"}
+            </MenuItem>
+            <MenuItem onSelect={() => removeCurrent(current)}>Delete view</MenuItem>
+          </>
+        )}
+      </Menu>
       {naming !== undefined && (
         <ViewDialog
           view={naming === "rename" ? current : undefined}

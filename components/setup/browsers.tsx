@@ -4,7 +4,6 @@ import type { BrowserView } from "@plimsoll/protocol";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { LogOut } from "lucide-react";
 import { useState } from "react";
-import { toast } from "sonner";
 import { Ago, useMinute } from "../clock.tsx";
 import { plural } from "../format.ts";
 import { signOut } from "../shell/sign-out.ts";
@@ -13,6 +12,7 @@ import { Button } from "../ui/button.tsx";
 import { Modal } from "../ui/dialog.tsx";
 import { FormError } from "../ui/field.tsx";
 import { NotLoaded } from "../ui/states.tsx";
+import { toast } from "../ui/toast.ts";
 import { Section } from "./section.tsx";
 
 const HOUR = 3_600_000;

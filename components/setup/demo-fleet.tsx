@@ -14,7 +14,6 @@ import {
   TriangleAlert,
 } from "lucide-react";
 import { useEffect } from "react";
-import { toast } from "sonner";
 import { useDeletion } from "../deletion/use-deletion.ts";
 import { Link } from "../projects/link.tsx";
 import { useTRPC } from "../trpc.ts";
@@ -22,6 +21,7 @@ import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
 import { CodeText } from "../ui/code-text.tsx";
 import { NotLoaded } from "../ui/states.tsx";
+import { toast } from "../ui/toast.ts";
 import { DemoSightList } from "./demo-sight-list.tsx";
 import { demoAdvice, demoStatusText, saidText } from "./demo-status.ts";
 import { Section } from "./section.tsx";

@@ -2,11 +2,11 @@
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { KeyRound } from "lucide-react";
-import { toast } from "sonner";
 import { Link } from "../projects/link.tsx";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { CodeBlock } from "../ui/copy.tsx";
+import { toast } from "../ui/toast.ts";
 import { DemoOffer } from "./demo-fleet.tsx";
 import { FirstEventStatus } from "./first-event-status.tsx";
 import { curlSnippet, KEY_PLACEHOLDER } from "./snippets.ts";

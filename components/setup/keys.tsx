@@ -4,17 +4,16 @@ import type { KeyView } from "@plimsoll/protocol";
 import { keyState } from "@plimsoll/protocol/pure";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Ellipsis, KeyRound, TriangleAlert } from "lucide-react";
-import { DropdownMenu } from "radix-ui";
 import { useState } from "react";
-import { toast } from "sonner";
 import { Ago, useNow, useZone } from "../clock.tsx";
 import { fullTime } from "../format.ts";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { Modal } from "../ui/dialog.tsx";
 import { FormError } from "../ui/field.tsx";
-import { MENU_ITEM, MenuContent } from "../ui/menu.tsx";
+import { Menu, MenuItem } from "../ui/menu.tsx";
 import { NotLoaded } from "../ui/states.tsx";
+import { toast } from "../ui/toast.ts";
 import { CreateKey } from "./create-key.tsx";
 import { expiryStep, expiryText, relationText } from "./key-expiry.ts";
 import { RotateKey } from "./rotate-key.tsx";
@@ -101,23 +100,20 @@ function Row({ view, all, now, onRotate, onRevoke }: RowProps) {
       </span>
       <span className="text-right max-sm:col-start-2 max-sm:row-start-1">
         {works && (
-          <DropdownMenu.Root modal={false}>
-            <DropdownMenu.Trigger asChild>
+          <Menu
+            trigger={
               <Button look="ghost" size="icon" aria-label={`Actions for ${name}`}>
                 <Ellipsis aria-hidden />
               </Button>
-            </DropdownMenu.Trigger>
-            <MenuContent align="end" className="min-w-36">
-              {state !== "replaced" && (
-                <DropdownMenu.Item className={MENU_ITEM} onSelect={onRotate}>
-                  Rotate
-                </DropdownMenu.Item>
-              )}
-              <DropdownMenu.Item className={`${MENU_ITEM} text-hard`} onSelect={onRevoke}>
-                Revoke
-              </DropdownMenu.Item>
-            </MenuContent>
-          </DropdownMenu.Root>
+            }
+            align="end"
+            className="min-w-36"
+          >
+            {state !== "replaced" && <MenuItem onSelect={onRotate}>Rotate</MenuItem>}
+            <MenuItem className="text-hard" onSelect={onRevoke}>
+              Revoke
+            </MenuItem>
+          </Menu>
         )}
       </span>
     </li>

@@ -2,13 +2,13 @@
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
-import { toast } from "sonner";
 import { Ago } from "../clock.tsx";
 import { exact, plural } from "../format.ts";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { TextField } from "../ui/field.tsx";
 import { NotLoaded } from "../ui/states.tsx";
+import { toast } from "../ui/toast.ts";
 import { parseTokens } from "./parse-tokens.ts";
 import { recomputingText } from "./recomputing-text.ts";
 import { Section } from "./section.tsx";

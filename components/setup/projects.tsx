@@ -3,9 +3,7 @@
 import type { ProjectView } from "@plimsoll/protocol";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Ellipsis, Plus } from "lucide-react";
-import { DropdownMenu } from "radix-ui";
 import { useState } from "react";
-import { toast } from "sonner";
 import { Ago } from "../clock.tsx";
 import { switchHref } from "../projects/address.ts";
 import { CreateProject } from "../projects/create-project.tsx";
@@ -14,8 +12,9 @@ import { NameDialog } from "../projects/name-dialog.tsx";
 import { useArchiving, useProjects } from "../projects/use-projects.ts";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
-import { MENU_ITEM, MenuContent } from "../ui/menu.tsx";
+import { Menu, MenuItem } from "../ui/menu.tsx";
 import { NotLoaded } from "../ui/states.tsx";
+import { toast } from "../ui/toast.ts";
 import { Section } from "./section.tsx";
 
 type Dialog = { kind: "create" } | { kind: "rename" | "delete"; project: ProjectView };
@@ -104,31 +103,27 @@ function Actions({ project, onRename, onDelete }: Omit<RowProps, "isCurrent">) {
   const { archive, unarchive } = useArchiving();
   const { id, name, is_default, archived_at } = project;
   return (
-    <DropdownMenu.Root modal={false}>
-      <DropdownMenu.Trigger asChild>
+    <Menu
+      trigger={
         <Button look="ghost" size="icon" aria-label={`Actions for ${name}`}>
           <Ellipsis aria-hidden />
         </Button>
-      </DropdownMenu.Trigger>
-      <MenuContent align="end" className="min-w-36">
-        <DropdownMenu.Item className={MENU_ITEM} onSelect={onRename}>
-          Rename
-        </DropdownMenu.Item>
-        {!is_default && (
-          <>
-            <DropdownMenu.Item
-              className={MENU_ITEM}
-              onSelect={() => (archived_at === null ? archive : unarchive).mutate({ id })}
-            >
-              {archived_at === null ? "Archive" : "Unarchive"}
-            </DropdownMenu.Item>
-            <DropdownMenu.Item className={`${MENU_ITEM} text-hard`} onSelect={onDelete}>
-              Delete
-            </DropdownMenu.Item>
-          </>
-        )}
-      </MenuContent>
-    </DropdownMenu.Root>
+      }
+      align="end"
+      className="min-w-36"
+    >
+      <MenuItem onSelect={onRename}>Rename</MenuItem>
+      {!is_default && (
+        <>
+          <MenuItem onSelect={() => (archived_at === null ? archive : unarchive).mutate({ id })}>
+            {archived_at === null ? "Archive" : "Unarchive"}
+          </MenuItem>
+          <MenuItem className="text-hard" onSelect={onDelete}>
+            Delete
+          </MenuItem>
+        </>
+      )}
+    </Menu>
   );
 }
 

@@ -3,12 +3,12 @@
 import type { RetentionView } from "@plimsoll/protocol";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
-import { toast } from "sonner";
 import { plural, shortTime } from "../format.ts";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { FormError, TextField } from "../ui/field.tsx";
 import { NotLoaded } from "../ui/states.tsx";
+import { toast } from "../ui/toast.ts";
 import { bytesText, daysProblem, parseDays, previewText } from "./retention-text.ts";
 import { Section } from "./section.tsx";
 

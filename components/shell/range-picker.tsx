@@ -1,13 +1,13 @@
 "use client";
 
 import { CalendarRange, ChevronDown } from "lucide-react";
-import { Popover } from "radix-ui";
 import { type FormEvent, useState } from "react";
 import { useMinute, useZone } from "../clock.tsx";
 import { rangeText } from "../format.ts";
 import { QUICK_RANGES, quickLabel, type RangeChoice } from "../range.ts";
 import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
+import { Popover } from "../ui/popover.tsx";
 import { usePeriod, useRange } from "../url.ts";
 
 /** Formats epoch ms for `<input type=datetime-local>`: local time without an offset. */
@@ -24,29 +24,22 @@ function useLabel(choice: RangeChoice): string {
 
 export function RangePicker() {
   const [choice, setChoice] = useRange();
-  const [open, setOpen] = useState(false);
   const label = useLabel(choice);
-  function pick(next: RangeChoice) {
-    setOpen(false);
-    void setChoice(next);
-  }
   return (
-    <Popover.Root open={open} onOpenChange={setOpen}>
-      <Popover.Trigger asChild>
+    <Popover
+      trigger={
         <Button aria-label={`Time range: ${label}`} data-testid="range">
           <CalendarRange aria-hidden className="text-faint" />
           <span className="max-w-76 truncate">{label}</span>
           <ChevronDown aria-hidden className="text-faint" />
         </Button>
-      </Popover.Trigger>
-      <Popover.Portal>
-        <Popover.Content
-          align="end"
-          sideOffset={6}
-          collisionPadding={10}
-          aria-label="Time range"
-          className="z-50 w-72 rounded-lg border border-edge bg-raised p-2 text-[13px] shadow-xl"
-        >
+      }
+      label="Time range"
+      align="end"
+      className="w-72 p-2"
+    >
+      {(close) => (
+        <>
           <div className="grid grid-cols-4 gap-1">
             {QUICK_RANGES.map((last) => {
               const on = "last" in choice && choice.last === last;
@@ -56,7 +49,10 @@ export function RangePicker() {
                   type="button"
                   aria-pressed={on}
                   aria-label={quickLabel(last)}
-                  onClick={() => pick({ last })}
+                  onClick={() => {
+                    close();
+                    void setChoice({ last });
+                  }}
                   className={cn(
                     "rounded-md py-1.5 whitespace-nowrap hover:bg-edge/35",
                     last === "all" && "col-span-2",
@@ -68,10 +64,15 @@ export function RangePicker() {
               );
             })}
           </div>
-          <Custom onPick={pick} />
-        </Popover.Content>
-      </Popover.Portal>
-    </Popover.Root>
+          <Custom
+            onPick={(next) => {
+              close();
+              void setChoice(next);
+            }}
+          />
+        </>
+      )}
+    </Popover>
   );
 }
 

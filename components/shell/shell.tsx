@@ -5,7 +5,10 @@ import { useRouter } from "next/navigation";
 import { type MouseEvent, type ReactNode, Suspense, useCallback, useEffect, useMemo, useState } from "react";
 import { LiveProvider } from "../live/live-provider.tsx";
 import { OutageBanner } from "../live/outage-banner.tsx";
+import { onFirstAction } from "../ui/lazy-module.ts";
+import { overlays } from "../ui/lazy-overlays.ts";
 import { focusFirstRow } from "../ui/row-keys.ts";
+import { toaster } from "../ui/toast.ts";
 import { Nav } from "./nav.tsx";
 import { PageFrame } from "./page-frame.tsx";
 import { PAGES, withSharedParams } from "./pages.ts";
@@ -13,7 +16,6 @@ import { useRestoreRowFocus } from "./restore-row-focus.ts";
 import { Actions, type ShellActions } from "./shell-actions.ts";
 
 const loadPalette = () => import("./command-palette.tsx").then(({ Palette }) => Palette);
-// Loaded on demand, or when the browser is idle.
 const Palette = dynamic(loadPalette);
 const ShortcutsDialog = dynamic(() =>
   import("./shortcuts-dialog.tsx").then(({ ShortcutsDialog }) => ShortcutsDialog),
@@ -84,19 +86,17 @@ function useShortcuts({ openSearch, openHelp }: ShellActions, early: EarlyInput)
   }, [router, openSearch, openHelp, early]);
 }
 
-/** Milliseconds after which the palette is loaded if the browser never reports idle time. */
-const IDLE_MS = 2_000;
-
-function usePreloadPalette(): void {
-  useEffect(() => {
-    const load = () => void loadPalette().catch(() => {});
-    if (typeof requestIdleCallback === "undefined") {
-      const timer = setTimeout(load, IDLE_MS);
-      return () => clearTimeout(timer);
-    }
-    const idle = requestIdleCallback(load, { timeout: IDLE_MS });
-    return () => cancelIdleCallback(idle);
-  }, []);
+/** Loads what opens over the page with the reader's first action: it opens at once, and the first load is small. */
+function usePreload(): void {
+  useEffect(
+    () =>
+      onFirstAction(() => {
+        void overlays.load();
+        void toaster.load();
+        void loadPalette().catch(() => {});
+      }),
+    [],
+  );
 }
 
 /** Focuses the content without a history entry: Next.js cannot restore entries it did not create. */
@@ -126,7 +126,7 @@ export function Shell({ children }: { children: ReactNode }) {
     return text;
   }, [early]);
   useShortcuts(actions, early);
-  usePreloadPalette();
+  usePreload();
   useRestoreRowFocus();
   return (
     <LiveProvider>

@@ -1,4 +1,4 @@
-import { toast } from "sonner";
+import { toast } from "../ui/toast.ts";
 
 /** Ends the session of this browser and opens the login page. */
 export async function signOut(): Promise<void> {

@@ -2,10 +2,10 @@
 
 import { Check, Copy } from "lucide-react";
 import { useEffect, useState } from "react";
-import { toast } from "sonner";
 import { Button } from "./button.tsx";
 import { cn } from "./cn.ts";
 import { ScrollRegion } from "./scroll-region.tsx";
+import { toast } from "./toast.ts";
 
 /** Copies text. Returns false if the browser blocks the clipboard, as it does on plain HTTP. */
 export async function copyText(text: string): Promise<boolean> {

@@ -1,9 +1,8 @@
 "use client";
 
-import { Check, ChevronDown } from "lucide-react";
-import { DropdownMenu } from "radix-ui";
+import { ChevronDown } from "lucide-react";
 import { Button } from "./button.tsx";
-import { CHECKED_ITEM, MenuContent } from "./menu.tsx";
+import { Menu, MenuRadioGroup, MenuRadioItem } from "./menu.tsx";
 
 export interface Option<T extends string> {
   value: T;
@@ -24,27 +23,24 @@ interface Props<T extends string> {
 export function SelectMenu<T extends string>({ name, value, options, onChange, className }: Props<T>) {
   const current = options.find((option) => option.value === value)?.label ?? value;
   return (
-    // Not modal: a modal menu hides the page from assistive technology while its controls stay focusable.
-    <DropdownMenu.Root modal={false}>
-      <DropdownMenu.Trigger asChild>
+    <Menu
+      trigger={
         <Button aria-label={`${name}: ${current}`} className={className}>
           <span className="max-w-40 truncate">{current}</span>
           <ChevronDown aria-hidden className="text-faint" />
         </Button>
-      </DropdownMenu.Trigger>
-      <MenuContent align="end" className="max-h-80 min-w-44">
-        <DropdownMenu.RadioGroup value={value} onValueChange={(next) => onChange(next as T)}>
-          {options.map((option) => (
-            <DropdownMenu.RadioItem key={option.value} value={option.value} className={CHECKED_ITEM}>
-              <DropdownMenu.ItemIndicator className="absolute left-2">
-                <Check aria-hidden className="size-3.5 text-accent" />
-              </DropdownMenu.ItemIndicator>
-              <span className="min-w-0 wrap-anywhere">{option.label}</span>
-              {option.note !== undefined && <span className="ml-auto text-xs text-faint">{option.note}</span>}
-            </DropdownMenu.RadioItem>
-          ))}
-        </DropdownMenu.RadioGroup>
-      </MenuContent>
-    </DropdownMenu.Root>
+      }
+      align="end"
+      className="max-h-80 min-w-44"
+    >
+      <MenuRadioGroup value={value} onValueChange={(next) => onChange(next as T)}>
+        {options.map((option) => (
+          <MenuRadioItem key={option.value} value={option.value}>
+            <span className="min-w-0 wrap-anywhere">{option.label}</span>
+            {option.note !== undefined && <span className="ml-auto text-xs text-faint">{option.note}</span>}
+          </MenuRadioItem>
+        ))}
+      </MenuRadioGroup>
+    </Menu>
   );
 }

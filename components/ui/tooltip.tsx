@@ -1,11 +1,15 @@
 "use client";
 
-import { Tooltip } from "radix-ui";
-import { type ReactNode, useState } from "react";
+import { Slot } from "radix-ui";
+import { type PointerEvent, type ReactNode, useEffect, useId, useRef, useState } from "react";
+import { useOverlays } from "./lazy-overlays.ts";
 
-export function TooltipProvider({ children }: { children: ReactNode }) {
-  return <Tooltip.Provider delayDuration={250}>{children}</Tooltip.Provider>;
-}
+/** Milliseconds that the pointer rests before the tooltip opens, and in which it may move onto the tooltip. */
+const OPEN_MS = 250;
+const LEAVE_MS = 120;
+
+/** Closes the open tooltip: at most one is open. */
+let closeOther: (() => void) | undefined;
 
 /** A tooltip on hover and focus, and on tap unless `children` is a link. `children` must be one focusable element. */
 export function Hint({
@@ -21,29 +25,63 @@ export function Hint({
   tap?: "opens" | "passes" | "both";
 }) {
   const [open, setOpen] = useState(false);
+  const id = useId();
+  const anchor = useRef<HTMLElement>(null);
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const [close] = useState(() => () => {
+    clearTimeout(timer.current);
+    setOpen(false);
+  });
+  const overlays = useOverlays(open, close);
+  useEffect(
+    () => () => {
+      clearTimeout(timer.current);
+      if (closeOther === close) closeOther = undefined;
+    },
+    [close],
+  );
+  function show() {
+    clearTimeout(timer.current);
+    if (closeOther !== close) closeOther?.();
+    closeOther = close;
+    setOpen(true);
+  }
+  function enter({ pointerType }: PointerEvent) {
+    if (pointerType === "touch") return;
+    clearTimeout(timer.current);
+    timer.current = setTimeout(show, OPEN_MS);
+  }
+  function leave({ pointerType }: PointerEvent) {
+    if (pointerType === "touch") return;
+    clearTimeout(timer.current);
+    timer.current = setTimeout(close, LEAVE_MS);
+  }
   return (
-    <Tooltip.Root open={open} onOpenChange={setOpen}>
-      <Tooltip.Trigger
-        asChild
-        onClick={(event) => {
-          if (tap === "passes") return;
-          // By default a click closes the tooltip.
-          event.preventDefault();
-          setOpen(true);
-        }}
+    <>
+      <Slot.Root
+        ref={anchor}
+        aria-describedby={open ? id : undefined}
+        onPointerEnter={enter}
+        onPointerLeave={leave}
+        // A click focuses too; it decides for itself.
+        onFocus={({ currentTarget }) => currentTarget.matches(":focus-visible") && show()}
+        onBlur={close}
+        onClick={tap === "opens" ? show : close}
       >
         {children}
-      </Tooltip.Trigger>
-      <Tooltip.Portal>
-        <Tooltip.Content
+      </Slot.Root>
+      {open && overlays && (
+        <overlays.TooltipPanel
+          anchor={anchor}
+          id={id}
           side={side}
-          sideOffset={6}
-          collisionPadding={10}
-          className="z-50 max-w-72 rounded-lg border border-edge bg-raised px-3 py-2 text-xs leading-relaxed text-ink shadow-lg"
+          onClose={close}
+          onPointerEnter={show}
+          onPointerLeave={leave}
         >
           {text}
-        </Tooltip.Content>
-      </Tooltip.Portal>
-    </Tooltip.Root>
+        </overlays.TooltipPanel>
+      )}
+    </>
   );
 }

@@ -1,0 +1,53 @@
+import type { Page } from "@playwright/test";
+import { expect, test } from "./fixtures.ts";
+import { EventBuilder } from "./support/event-builder.ts";
+
+const CHUNK = /\/_next\/static\/chunks\/.*\.js/;
+
+test.beforeEach(async ({ send, harness }) => {
+  await send(new EventBuilder({ harness, session: "a", window: 200_000 }).turns(8_000, 9_000).take());
+});
+
+/** Opens Sessions, which shows no chart, and waits until the page asks for no more scripts. */
+async function openSessions(page: Page, harness: string): Promise<void> {
+  await page.goto(`/sessions?harness=${harness}`);
+  await expect(page.getByTestId("session-row")).toHaveCount(1);
+  await page.waitForLoadState("networkidle").catch(() => {});
+}
+
+test("a page loads menus with the reader's first action, which is not lost", async ({ page, harness }) => {
+  await openSessions(page, harness);
+  let later = 0;
+  await page.route(CHUNK, async (route) => {
+    later++;
+    // Longer than a key press and the frame after it.
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    await route.continue();
+  });
+  const views = page.getByRole("button", { name: "Views", exact: true });
+  // Through the DOM, so that no pointer event comes before the key.
+  await views.evaluate((button: HTMLElement) => button.focus());
+  await page.keyboard.press("Enter");
+  await expect(views).toHaveAttribute("aria-expanded", "true");
+  await expect(page.getByRole("menu")).toBeVisible();
+  expect(later).toBeGreaterThan(0);
+  await page.keyboard.press("Escape");
+  await expect(page.getByRole("menu")).toHaveCount(0);
+  await expect(views).toBeFocused();
+});
+
+test("a menu that cannot be loaded stays closed, and the page goes on", async ({
+  page,
+  harness,
+  expectedErrors,
+}) => {
+  expectedErrors.push(/net::ERR_FAILED/);
+  await openSessions(page, harness);
+  await page.route(CHUNK, (route) => route.abort());
+  const views = page.getByRole("button", { name: "Views", exact: true });
+  const failed = page.waitForEvent("requestfailed", (request) => CHUNK.test(request.url()));
+  await views.click();
+  await failed;
+  await expect(views).toHaveAttribute("aria-expanded", "false");
+  await expect(page.getByTestId("session-row")).toBeVisible();
+});
