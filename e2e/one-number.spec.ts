@@ -7,7 +7,6 @@ import { expect, test } from "./fixtures.ts";
 import { readTurnLog } from "./support/read-turn-log.ts";
 
 const RECORDINGS = fileURLToPath(new URL("../../shared/fixtures/", import.meta.url));
-const FOLDERS = [RECORDINGS].filter((folder) => existsSync(folder));
 
 test.use({ fresh: true });
 
@@ -15,9 +14,9 @@ test("a fall has one number in tiles, chart, table and log, over real recordings
   page,
   server,
 }) => {
-  test.skip(FOLDERS.length === 0, "needs the recordings");
+  test.skip(!existsSync(RECORDINGS), "needs the recordings");
   for (const kind of ["agentd", "claude-code"]) {
-    const { code, stderr } = await server.plimsoll("import", `${FOLDERS[0]}${kind}`);
+    const { code, stderr } = await server.plimsoll("import", `${RECORDINGS}${kind}`);
     expect(code, stderr).toBe(0);
   }
   const range = { from: "2020-01-01T00:00:00Z", to: new Date().toISOString() };
@@ -51,7 +50,7 @@ test("a fall has one number in tiles, chart, table and log, over real recordings
         await expect(mark).toHaveAttribute("data-after", String(fall.tokens_after));
         const number = fall.reclaimed_tokens === null ? "" : signed(-fall.reclaimed_tokens);
         expect(
-          log.filter((row) => row.startsWith(boundaryText(fall)) && row.includes(number)).length,
+          log.filter((row) => row.includes(boundaryText(fall)) && row.includes(number)).length,
         ).toBeGreaterThan(0);
       }
     }

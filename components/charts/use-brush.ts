@@ -28,26 +28,29 @@ interface Brush {
 
 /** Selects a range of a chart by dragging, or one bucket by a click. */
 export function useBrush({ step, range, bucketOf, onHover, onBrush }: BrushOptions): Brush {
-  const [drag, setDrag] = useState<{ pressed: number; reached: number } | null>(null);
+  // Recharts may not know the bucket yet when the button is pressed at once after a move.
+  const [drag, setDrag] = useState<{ pressed?: number; reached?: number } | null>(null);
   const labelOf = ({ activeLabel }: Pointed) =>
     activeLabel === undefined ? undefined : bucketOf(Number(activeLabel));
-  const chosen = drag === null ? null : brushed(drag.pressed, drag.reached, step, range);
+  const chosen =
+    drag?.pressed === undefined ? null : brushed(drag.pressed, drag.reached ?? drag.pressed, step, range);
   return {
     selected: chosen?.intent === "zoom" ? chosen : null,
     handlers: {
       onMouseDown(pointed) {
         const at = labelOf(pointed);
-        if (at !== undefined) setDrag({ pressed: at, reached: at });
+        setDrag(at === undefined ? {} : { pressed: at, reached: at });
       },
       onMouseMove(pointed) {
         const at = labelOf(pointed);
         onHover(at ?? null);
-        if (at !== undefined && drag !== null && drag.reached !== at) setDrag({ ...drag, reached: at });
+        if (at !== undefined && drag !== null && drag.reached !== at)
+          setDrag({ pressed: drag.pressed ?? at, reached: at });
       },
       onMouseUp(pointed) {
         const at = labelOf(pointed) ?? drag?.reached;
         setDrag(null);
-        if (drag !== null && at !== undefined) onBrush(brushed(drag.pressed, at, step, range));
+        if (drag !== null && at !== undefined) onBrush(brushed(drag.pressed ?? at, at, step, range));
       },
       onMouseLeave() {
         onHover(null);

@@ -40,9 +40,11 @@ const CRUMB = (
 
 export function SessionPage({ id }: { id: string }) {
   const query = useQuery(useTRPC().sessions.get.queryOptions({ id }));
-  if (query.data !== undefined) return <SessionDetails id={id} detail={query.data} />;
+  const code = query.isError ? codeOf(query.error) : undefined;
+  // Also if it was there before: somebody may have deleted it.
+  const absent = code === "NOT_FOUND" || code === "BAD_REQUEST";
+  if (query.data !== undefined && !absent) return <SessionDetails id={id} detail={query.data} />;
   if (!query.isError) return <Loading />;
-  const absent = codeOf(query.error) === "NOT_FOUND" || codeOf(query.error) === "BAD_REQUEST";
   return (
     <>
       <PageHeader title={absent ? "Session not found" : "Session"} crumb={CRUMB} />

@@ -32,7 +32,8 @@ export function Term({ word = [], here, className, children }: Props) {
         type="button"
         data-term
         className={cn(
-          "max-w-full cursor-help rounded-sm text-left underline decoration-dotted underline-offset-3",
+          // A target of 24 px that leaves the line its height.
+          "-my-1 max-w-full cursor-help rounded-sm py-1 text-left underline decoration-dotted underline-offset-3",
           className,
         )}
       >
