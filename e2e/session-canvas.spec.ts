@@ -143,7 +143,7 @@ test("chart, composition and log share one cursor", async ({ page, send, harness
   await page.keyboard.press("Enter");
   await expect(page).toHaveURL(/turn=/);
   await expect(rows.nth(1)).toHaveAttribute("aria-current", "true");
-  await page.getByRole("button", { name: "Turn 3" }).focus();
+  await page.getByRole("button", { name: "Turn 3", exact: true }).focus();
   await expect(lines.first()).toHaveAttribute("data-turn", "3");
   await page.keyboard.press("ArrowDown");
   await expect(page.getByRole("button", { name: "Turn 2" })).toBeFocused();
@@ -197,7 +197,7 @@ test("the title of the tab is the session's, in the HTML and after a new title",
 }) => {
   const agent = new EventBuilder({ harness, session: "named", window: 200_000 })
     .event("session", { status: "started", title: "First <name> & more" })
-    .turns(10_000);
+    .turns(10_000, 20_000);
   await send(agent.take());
   await open(page, harness, "First <name> & more");
   await expect(page).toHaveTitle("First <name> & more · Plimsoll");

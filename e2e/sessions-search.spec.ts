@@ -46,7 +46,7 @@ test("search, filters and sorting are in the URL and open in another browser", a
   await page.getByRole("button", { name: "Filter", exact: true }).click();
   await page.getByRole("option", { name: "loop", exact: true }).click();
   await expect(rows).toHaveCount(2);
-  const load = page.getByRole("columnheader", { name: "Load" }).getByRole("button");
+  const load = page.getByRole("columnheader", { name: "Load", exact: true }).getByRole("button");
   await load.click();
   await expect(page).toHaveURL(/sort=load/);
   await expect(rows).toHaveText([/Refactor billing webhooks/, /Nightly dependency sweep/]);
@@ -62,7 +62,10 @@ test("search, filters and sorting are in the URL and open in another browser", a
     /Refactor billing webhooks/,
   ]);
   await expect(other.getByRole("list", { name: "Filters" })).toContainText("Kind loop");
-  await expect(other.getByRole("columnheader", { name: "Load" })).toHaveAttribute("aria-sort", "ascending");
+  await expect(other.getByRole("columnheader", { name: "Load", exact: true })).toHaveAttribute(
+    "aria-sort",
+    "ascending",
+  );
   expect(errors).toEqual([]);
   await elsewhere.close();
 

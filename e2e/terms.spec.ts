@@ -20,6 +20,7 @@ function sample(harness: string) {
         sub: 1,
         tokens_before: 80_000,
         handoff_tokens: 900,
+        visible: false,
         reason: "the ceiling",
       })
       .turns(9_000, 70_000)
