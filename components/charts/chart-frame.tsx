@@ -72,7 +72,7 @@ export function ChartFrame(props: Props) {
           </Button>
         </div>
       </div>
-      <div className="mb-1 flex min-h-[22px] flex-wrap items-center gap-x-3.5 gap-y-2 text-xs text-muted">
+      <div className="mb-1 flex min-h-[22px] flex-wrap items-center gap-x-3.5 gap-y-2.5 text-xs text-muted">
         {!asTable && error === null && legend}
       </div>
       {error === null && <p className="sr-only">{summary}</p>}

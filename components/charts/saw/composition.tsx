@@ -46,7 +46,7 @@ export function Composition({
   const bottom = area.y + area.height;
   return (
     <section aria-label="Window composition" className="mt-2 border-t pt-2">
-      <div className="mb-0.5 flex flex-wrap items-center gap-x-3.5 gap-y-2 text-xs text-muted">
+      <div className="mb-0.5 flex flex-wrap items-center gap-x-3.5 gap-y-2.5 text-xs text-muted">
         <h3 className="font-medium">What fills the window</h3>
         {isEstimated && (
           <span
