@@ -24,7 +24,7 @@ export default defineConfig({
     hookTimeout: 120_000,
     // A test, its server and its database already fill two cores.
     maxWorkers: 2,
-    // As in the browser tests: a machine that stalls for seconds must not fail thousands of tests. The report lists retries.
+    // As in the browser tests: one timeout on a stalled machine must not fail the whole run. The report lists retries.
     retry: process.env.CI ? 1 : 0,
   },
 });

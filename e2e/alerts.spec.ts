@@ -231,8 +231,8 @@ test.describe("mistakes and what cannot be undone", () => {
   });
 });
 
-test("the desktop is told of an alert that begins while the page is open", async ({ page, send }) => {
-  // A test cannot look at the desktop, and a browser without a window has none. This records what the page asks for.
+test("a desktop notification appears when an alert starts while the page is open", async ({ page, send }) => {
+  // A headless browser shows no notifications. This records the ones that the page creates.
   await page.addInitScript(() => {
     const shown: string[] = [];
     class Recorder extends EventTarget {

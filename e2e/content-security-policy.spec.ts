@@ -19,40 +19,43 @@ async function violationsOf(page: Page): Promise<() => Promise<string[]>> {
   };
 }
 
-test("nothing of ours breaks the content security policy", async ({
-  page,
-  send,
-  harness,
-  expectedErrors,
-}) => {
-  expectedErrors.push(/404 \(Not Found\)/);
-  const builder = new EventBuilder({ harness, session: "strict", window: 200_000 });
-  await send(builder.turns(40_000, 80_000, 120_000, 30_000).take());
-  const violations = await violationsOf(page);
+for (const colorScheme of ["light", "dark"] as const) {
+  test(`nothing of ours breaks the content security policy, in ${colorScheme}`, async ({
+    page,
+    send,
+    harness,
+    expectedErrors,
+  }) => {
+    expectedErrors.push(/404 \(Not Found\)/);
+    await page.emulateMedia({ colorScheme });
+    const builder = new EventBuilder({ harness, session: "strict", window: 200_000 });
+    await send(builder.turns(40_000, 80_000, 120_000, 30_000).take());
+    const violations = await violationsOf(page);
 
-  await page.goto(`/?harness=${harness}`);
-  await expect(page.getByText("strict").first()).toBeVisible();
-  // Menus and dialogs lock scrolling with a style element of their own.
-  await page.keyboard.press("Control+k");
-  await expect(page.getByRole("dialog")).toBeVisible();
-  await page.keyboard.press("Escape");
-  await page.getByRole("button", { name: /theme/i }).first().click();
-  await page.keyboard.press("Escape");
-  expect(await violations(), "Fleet").toEqual([]);
+    await page.goto(`/?harness=${harness}`);
+    await expect(page.getByText("strict").first()).toBeVisible();
+    // Menus and dialogs lock scrolling with a style element of their own.
+    await page.keyboard.press("Control+k");
+    await expect(page.getByRole("dialog")).toBeVisible();
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: /theme/i }).first().click();
+    await page.keyboard.press("Escape");
+    expect(await violations(), "Fleet").toEqual([]);
 
-  await page.goto(`/sessions?harness=${harness}`);
-  await page.getByTestId("session-row").first().click();
-  await expect(page).toHaveURL(/\/sessions\/.+/);
-  expect(await violations(), "Session").toEqual([]);
+    await page.goto(`/sessions?harness=${harness}`);
+    await page.getByTestId("session-row").first().click();
+    await expect(page).toHaveURL(/\/sessions\/.+/);
+    expect(await violations(), "Session").toEqual([]);
 
-  await page.goto("/setup");
-  await page.getByRole("button", { name: /copy/i }).first().click();
-  expect(await violations(), "Setup").toEqual([]);
+    await page.goto("/setup");
+    await page.getByRole("button", { name: /copy/i }).first().click();
+    expect(await violations(), "Setup").toEqual([]);
 
-  await page.goto("/login");
-  await page.goto("/nothing-is-here");
-  expect(await violations(), "Login, not found").toEqual([]);
-});
+    await page.goto("/login");
+    await page.goto("/nothing-is-here");
+    expect(await violations(), "Login, not found").toEqual([]);
+  });
+}
 
 test("a script that was put into a page does not run", async ({ page, expectedErrors }) => {
   expectedErrors.push(/Content Security Policy/, /ERR_UNKNOWN_URL_SCHEME/);
