@@ -55,7 +55,7 @@ export function ChartFrame(props: Props) {
   }
   return (
     <section ref={section} tabIndex={-1} aria-label={title} className="panel min-w-0 px-4 py-3.5">
-      <div className="mb-0.5 flex flex-wrap items-center justify-between gap-x-3 gap-y-1">
+      <div className="mb-1 flex flex-wrap items-center justify-between gap-x-3 gap-y-1">
         <h2 className="min-w-0 text-[13px] font-semibold wrap-anywhere">
           {hint === undefined && word === undefined ? (
             title

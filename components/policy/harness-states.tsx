@@ -50,7 +50,8 @@ function Progress({ harnesses }: { harnesses: readonly PolicyHarnessView[] }) {
         <div className="h-full bg-accent" style={{ width: `${(there / managed.length) * 100}%` }} />
       </div>
       <p className="mt-1 text-xs text-muted" role="status">
-        {there} of {plural(managed.length, "harness", "harnesses")} that take policies run the one they are
+        {there} of {plural(managed.length, "harness", "harnesses")} that{" "}
+        {managed.length === 1 ? "takes policies runs the one it is" : "take policies run the one they are"}{" "}
         offered
       </p>
     </div>

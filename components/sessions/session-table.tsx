@@ -95,7 +95,7 @@ export function SessionTable({ rows, chosen, selection, select, more, loadMore, 
   const order = rows.map(({ id }) => id);
   function onKeyDown(event: KeyboardEvent<HTMLElement>) {
     const row = (event.target as HTMLElement).closest<HTMLElement>("[data-session]")?.dataset.session;
-    if (row === undefined) return;
+    if (row === undefined || event.defaultPrevented) return;
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "x") select(toggleRow(selection, row));
     else if (event.key === "X") select(extendTo(selection, row, order));

@@ -66,7 +66,7 @@ export function Hint({
         // A click focuses too; it decides for itself.
         onFocus={({ currentTarget }) => currentTarget.matches(":focus-visible") && show()}
         onBlur={close}
-        onClick={tap === "opens" ? show : close}
+        onClick={tap === "passes" ? close : show}
       >
         {children}
       </Slot.Root>

@@ -69,7 +69,7 @@ test("an agent whose clock is two hours behind is live, at the time of the recei
 test("silent and suspect agents come after the others", async () => {
   const [silent, suspect, low] = [name(), name(), name()];
   await server.send(
-    turn(silent, 11 * MINUTE, 190_000),
+    turn(silent, 11 * MINUTE, 191_000),
     turn(suspect, MINUTE, 90_000, 10_000),
     turn(low, MINUTE, 1_000),
   );
@@ -90,7 +90,8 @@ test("silent and suspect agents come after the others", async () => {
   });
   expect(status.utilization_now.highest).toBeLessThanOrEqual(1);
   expect(status.highest_load!.title).not.toBe(suspect);
-  expect(status.totals.peak_utilization).toBeLessThanOrEqual(1);
+  // Exact, although the level above 1 is in the same bucket of the rollups.
+  expect(status.totals.peak_utilization).toBeCloseTo(0.955, 6);
 });
 
 test("a row has its latest levels, their falls and the last fall", async () => {

@@ -1,7 +1,7 @@
 import type { FleetStatus, FleetTotals, StatusQuery } from "@plimsoll/protocol";
 import { percentile, utilizationOf } from "@plimsoll/protocol";
 import { Prisma } from "../db/client.ts";
-import { ALL } from "../store/buckets.ts";
+import { ALL, slotOf } from "../store/buckets.ts";
 import { sourceOf } from "../store/codes.ts";
 import { activeSessions } from "./active-sessions.ts";
 import { sumBins } from "./bins.ts";
@@ -9,7 +9,7 @@ import { coveringBuckets } from "./buckets.ts";
 import { readCommonLines } from "./common-lines.ts";
 import { liveAgents } from "./fleet.ts";
 import { activeAtSql } from "./liveness.ts";
-import { BINS_WITHIN, PEAK_WITHIN } from "./peak-within.ts";
+import { BINS_WITHIN, PEAK_BY_BIN, PEAK_EXACTLY, PEAK_WITHIN, peakWithin } from "./peak-within.ts";
 import { type FreshReader, iso, LIVE_FOR, type Reader, type Span, spanOf } from "./reader.ts";
 
 /** The fleet's totals over a range, beside the period of equal length before it. */
@@ -89,7 +89,8 @@ async function readSuspects(
 interface TotalsRow {
   turns: number | null;
   tokens: number | null;
-  utilization: number | null;
+  exactly: number | null;
+  by_bin: number | null;
   sessions: number;
   warned: number;
   /** By type: how many, and the tokens they reclaimed. */
@@ -106,13 +107,16 @@ async function readTotals(reader: Reader, span: Span, harness: string | undefine
          SELECT type, sum(count) AS count, sum(reclaimed) AS reclaimed FROM boundary_rollups WHERE ${rollup}
          GROUP BY type) b) AS boundaries
     FROM (
-      SELECT sum(turns)::float8 AS turns, max(peak_tokens) AS tokens, ${PEAK_WITHIN} AS utilization
+      SELECT sum(turns)::float8 AS turns, max(peak_tokens) AS tokens,
+        ${PEAK_EXACTLY} AS exactly, ${PEAK_BY_BIN} AS by_bin
       FROM rollups WHERE ${rollup}
     ) r CROSS JOIN (${activeSessions(projectId, span, ofHarness)}) active`;
+  const ofSessions =
+    row === undefined || row.by_bin === null ? null : await readPeakOfSessions(reader, span, ofHarness);
   const boundaries = row?.boundaries ?? {};
   const counted = (type: string) => boundaries[type]?.[0] ?? 0;
   return {
-    peak_utilization: row?.utilization ?? null,
+    peak_utilization: peakWithin(row?.exactly ?? null, row?.by_bin ?? null, ofSessions),
     peak_tokens: row?.tokens ?? null,
     sessions: row?.sessions ?? 0,
     sessions_past_warning: row?.warned ?? 0,
@@ -126,6 +130,19 @@ async function readTotals(reader: Reader, span: Span, harness: string | undefine
     reclaimed_tokens: Object.values(boundaries).reduce((sum, [, reclaimed]) => sum + reclaimed, 0),
     turns: row?.turns ?? 0,
   };
+}
+
+/** The highest utilization up to 1 of the sessions that lie in a span, exactly. */
+async function readPeakOfSessions(
+  { prisma, projectId }: Reader,
+  { from, to }: Span,
+  ofHarness: Prisma.Sql,
+): Promise<number | null> {
+  const [row] = await prisma.$queryRaw<{ peak: number | null }[]>`
+    SELECT max(peak_utilization) AS peak FROM sessions
+    WHERE project_id = ${projectId} AND peak_utilization <= 1 AND deleted_at IS NULL
+      AND last_slot >= ${slotOf(from)} AND first_at >= ${new Date(from)} AND last_at < ${new Date(to)} ${ofHarness}`;
+  return row?.peak ?? null;
 }
 
 interface NowRow {

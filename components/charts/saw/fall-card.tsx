@@ -46,7 +46,8 @@ export function FallCard({ marker, harness, model, place, onTurn, onClose }: Pro
       className={`${tooltipBox} absolute z-20 grid w-80 max-w-full gap-2 outline-none`}
       style={{ left: `clamp(0px, ${place.x - 160}px, calc(100% - 320px))`, top: place.y + 14 }}
       onKeyDown={(event) => {
-        if (event.key !== "Escape") return;
+        // The first Escape closes a tooltip of the card, and prevents the default.
+        if (event.key !== "Escape" || event.defaultPrevented) return;
         event.stopPropagation();
         onClose();
       }}
