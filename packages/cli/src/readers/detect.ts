@@ -1,6 +1,7 @@
 import { agentdReader } from "./agentd.ts";
 import { claudeCodeReader } from "./claude-code.ts";
 import { codexReader } from "./codex.ts";
+import type { JsonObject } from "./json.ts";
 import { asObject, asText, parseObject } from "./json.ts";
 import { ouroborosReader } from "./ouroboros.ts";
 import type { Format, HarnessReader, ReaderOptions } from "./reader.ts";
@@ -24,27 +25,66 @@ export function createReader(format: Format, options: ReaderOptions): HarnessRea
   return READERS[format](options);
 }
 
-const CLAUDE_TYPES = new Set([
-  "user",
-  "assistant",
-  "system",
-  "summary",
-  "file-history-snapshot",
-  "queue-operation",
-  "attachment",
-  "custom-title",
-  "ai-title",
-]);
+/** Whether a JSON object can only be a line of the format. Each test needs two fields, because `type` alone is common. */
+const TESTS: readonly [Format, (json: JsonObject) => boolean][] = [
+  ["ouroboros", (json) => typeof json.event_type === "string" && typeof json.timestamp === "string"],
+  ["agentd", isAgentd],
+  ["codex", isCodex],
+  ["claude-code", isClaudeCode],
+];
 
 /** Returns the format of a line, or undefined if the line does not identify one. */
 export function detectFormat(line: string): Format | undefined {
   const json = parseObject(line);
-  if (json === undefined) return undefined;
-  if (typeof json.event_type === "string" && typeof json.timestamp === "string") return "ouroboros";
+  return json === undefined ? undefined : TESTS.find(([, test]) => test(json))?.[0];
+}
+
+function isAgentd(json: JsonObject): boolean {
   const event = asObject(json.event) ?? json;
-  if (asText(event.event) !== undefined && asText(event.run_id) !== undefined) return "agentd";
-  if (asObject(json.meta) !== undefined && Object.keys(json).length === 1) return "agentd";
-  if (asText(json.type) === undefined) return undefined;
-  if (asObject(json.payload) !== undefined && typeof json.timestamp === "string") return "codex";
-  return CLAUDE_TYPES.has(json.type as string) ? "claude-code" : undefined;
+  if (asText(event.event) !== undefined && asText(event.run_id) !== undefined) return true;
+  const meta = asObject(json.meta);
+  if (meta === undefined || Object.keys(json).length !== 1) return false;
+  return "context_budget" in meta || "fixture" in meta || "model" in meta || "parent_model" in meta;
+}
+
+const CODEX_TYPES = new Set([
+  "session_meta",
+  "turn_context",
+  "response_item",
+  "event_msg",
+  "compacted",
+  "token_usage_record",
+]);
+
+function isCodex(json: JsonObject): boolean {
+  if (asObject(json.payload) === undefined || typeof json.timestamp !== "string") return false;
+  return CODEX_TYPES.has(asText(json.type) ?? "");
+}
+
+/** The field that a line of Claude Code has beside its type and its session id. */
+const CLAUDE_FIELDS: Record<string, (json: JsonObject) => boolean> = {
+  user: hasClaudeMessage,
+  assistant: hasClaudeMessage,
+  system: (json) => asText(json.uuid) !== undefined && !("systemPayload" in json),
+  "queue-operation": (json) => asText(json.operation) !== undefined,
+  attachment: (json) => asObject(json.attachment) !== undefined,
+  "custom-title": (json) => asText(json.customTitle) !== undefined,
+  "ai-title": (json) => asText(json.aiTitle) !== undefined,
+};
+
+function isClaudeCode(json: JsonObject): boolean {
+  const type = asText(json.type) ?? "";
+  // These two have no session id.
+  if (type === "summary") return asText(json.summary) !== undefined && asText(json.leafUuid) !== undefined;
+  if (type === "file-history-snapshot") return asObject(json.snapshot) !== undefined && "messageId" in json;
+  return (
+    asText(json.sessionId) !== undefined && Object.hasOwn(CLAUDE_FIELDS, type) && CLAUDE_FIELDS[type]!(json)
+  );
+}
+
+/** Anthropic's messages have `content`. Qwen Code writes the same envelope around Google's, which have `parts`. */
+function hasClaudeMessage(json: JsonObject): boolean {
+  const message = asObject(json.message);
+  if (message === undefined || "usageMetadata" in json) return false;
+  return typeof message.content === "string" || Array.isArray(message.content) || "usage" in message;
 }
