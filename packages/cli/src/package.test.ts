@@ -84,8 +84,13 @@ describe("the packed command line", () => {
 
   it("imports a recording", async () => {
     const path = join(folder, "rollout.jsonl");
-    const line = { timestamp: "2026-11-20T10:00:00Z", type: "session_meta", payload: { id: "t" } };
-    await writeFile(path, `${JSON.stringify(line)}\n`);
+    const info = { last_token_usage: { input_tokens: 5 } };
+    const line = (type: string, payload: object) =>
+      `${JSON.stringify({ timestamp: "2026-11-20T10:00:00Z", type, payload })}\n`;
+    await writeFile(
+      path,
+      line("session_meta", { id: "t" }) + line("event_msg", { type: "token_count", info }),
+    );
     const { code, stdout } = await bin("plimsoll", "import", path, "--dry-run", "--json");
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ files: { codex: 1 } });

@@ -3,7 +3,7 @@ import type { PlimsollEventInput } from "@plimsoll/protocol";
 import type { Connection } from "../connection.ts";
 import { createReader, HARNESS_NAME } from "../readers/detect.ts";
 import type { Format, HarnessReader, SkipCounts } from "../readers/reader.ts";
-import { addSkips } from "../readers/reader.ts";
+import { addSkips, append, Skips } from "../readers/reader.ts";
 import { linesOf } from "./lines.ts";
 import type { ImportedSession } from "./links.ts";
 import type { ImportGroup, Plan } from "./plan.ts";
@@ -23,6 +23,8 @@ export interface ImportSummary {
   /** Number of events read, sent or not. */
   events: number;
   skipped: SkipCounts;
+  /** Files of which no line was used, with the reasons. */
+  unused: { path: string; location: string; skipped: SkipCounts }[];
   /** Undefined in a dry run. */
   sent: SendTotals | undefined;
 }
@@ -57,18 +59,20 @@ export async function runImport(
     agents: 0,
     events: 0,
     skipped: {},
+    unused: [],
     sent: connection === undefined ? undefined : emptyTotals(),
   };
   const totalBytes = plan.groups.flatMap((group) => group.files).reduce((sum, file) => sum + file.bytes, 0);
   let bytes = 0;
   for (const group of plan.groups) {
-    const { events, skipped } = await readGroup(group, options, (read) => {
+    const { events, skipped, unused } = await readGroup(group, options, (read) => {
       bytes += read;
       options.onProgress?.({ bytes: Math.min(bytes, totalBytes), totalBytes, events: summary.events });
     });
     const own = group.files.filter((file) => file.contextOnly !== true).length;
     summary.files[group.format] = (summary.files[group.format] ?? 0) + own;
     addSkips(summary.skipped, skipped);
+    append(summary.unused, unused);
     for (const event of events) {
       if (event.session === undefined) continue;
       addSession(sessions, event.harness, event.session, event.at as number);
@@ -107,16 +111,22 @@ async function readGroup(
   group: ImportGroup,
   options: ImportOptions,
   onBytes: (bytes: number) => void,
-): Promise<{ events: PlimsollEventInput[]; skipped: SkipCounts }> {
+): Promise<{ events: PlimsollEventInput[]; skipped: SkipCounts; unused: ImportSummary["unused"] }> {
   const reader = readerFor(group.format, options);
+  const unused: ImportSummary["unused"] = [];
   for (const file of group.files) {
+    const skips = new Skips();
+    let isUsed = file.contextOnly === true;
     for await (const { lines, bytes } of linesOf(file.location)) {
-      for (const line of lines) reader.read(line, file);
+      for (const line of lines) {
+        if (skips.count(reader.read(line, file)) === undefined) isUsed = true;
+      }
       if (file.contextOnly !== true) onBytes(bytes);
     }
+    if (!isUsed) unused.push({ path: file.path, location: file.location, skipped: skips.drain() });
   }
   const { events, skipped } = reader.take(true);
-  return { events: inOrder([...events, ...importedEnds(events)]), skipped };
+  return { events: inOrder([...events, ...importedEnds(events)]), skipped, unused };
 }
 
 /** Sorts events by time, which is the server's fast path. */

@@ -1,6 +1,6 @@
 import type { Dirent } from "node:fs";
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
-import { dirname, join, sep } from "node:path";
+import { basename, dirname, join, sep } from "node:path";
 import { ouroContextLimit } from "@plimsoll/guard/config";
 import { CliError } from "../errors.ts";
 import { detectFormat } from "../readers/detect.ts";
@@ -24,8 +24,23 @@ export interface ImportGroup {
 export interface Plan {
   groups: ImportGroup[];
   /** Skipped files with the reason. */
-  unknown: { path: string; why: "unknown format" | "empty" | "unreadable" }[];
+  unknown: SkippedFile[];
 }
+
+/** Reasons why a file is not read. */
+export const SKIPPED_FILE_REASONS = ["unknown_format", "empty", "unreadable"] as const;
+
+export interface SkippedFile {
+  path: string;
+  location: string;
+  why: (typeof SKIPPED_FILE_REASONS)[number];
+}
+
+export const WHY_TEXT: Record<SkippedFile["why"], string> = {
+  unknown_format: "unknown format",
+  empty: "empty",
+  unreadable: "unreadable",
+};
 
 export interface PlanOptions {
   contextLimit?: number | undefined;
@@ -36,6 +51,7 @@ export interface PlanOptions {
 }
 
 const LOOK_AT_LINES = 50;
+const CLAUDE_SESSION = /^[0-9a-f]{8}-[0-9a-f-]{27}\.jsonl$/i;
 
 /**
  * Finds the recordings under the given paths and groups them by reader.
@@ -49,6 +65,7 @@ export async function planImport(paths: readonly string[], options: PlanOptions 
   }
   for (const group of groups.values()) {
     if (group.format === "ouroboros") await addEarlierLogs(group);
+    if (group.format === "claude-code") await addOtherSessions(group);
     group.files.sort((a, b) => (a.path < b.path ? -1 : 1));
   }
   plan.groups = [...groups.values()];
@@ -68,11 +85,11 @@ async function place(
     bytes = (await stat(location)).size;
     format = options.formats?.get(location) ?? (bytes === 0 ? "empty" : await formatOf(location));
   } catch {
-    plan.unknown.push({ path, why: "unreadable" });
+    plan.unknown.push({ path, location, why: "unreadable" });
     return;
   }
   if (format === "empty" || format === undefined) {
-    plan.unknown.push({ path, why: format === "empty" ? "empty" : "unknown format" });
+    plan.unknown.push({ path, location, why: format === "empty" ? "empty" : "unknown_format" });
     return;
   }
   options.formats?.set(location, format);
@@ -164,6 +181,25 @@ async function configuredLimit(location: string): Promise<number | undefined> {
     if (limit !== undefined) return limit;
   }
   return undefined;
+}
+
+/** Adds the other sessions of a project as context, because a resumed session can begin with a copy of one of them. */
+async function addOtherSessions(group: ImportGroup): Promise<void> {
+  const known = new Set(group.files.map((file) => file.path));
+  for (const folder of new Set(group.files.map((file) => projectFolder(file.location)))) {
+    for (const name of await readdir(folder).catch(() => [])) {
+      const location = join(folder, name);
+      const path = location.split(sep).join("/");
+      if (!CLAUDE_SESSION.test(name) || known.has(path)) continue;
+      known.add(path);
+      group.files.push({ path, location, bytes: 0, contextOnly: true });
+    }
+  }
+}
+
+function projectFolder(location: string): string {
+  const folder = dirname(location);
+  return basename(folder) === "subagents" ? dirname(dirname(folder)) : folder;
 }
 
 /** Adds earlier logs as context, because a log that continues an earlier one belongs to the same session. */

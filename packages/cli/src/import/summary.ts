@@ -3,10 +3,9 @@ import type { SkipReason } from "../readers/reader.ts";
 import { SKIP_REASONS, SKIP_TEXT } from "../readers/reader.ts";
 import { printable } from "../terminal.ts";
 import type { ImportSummary } from "./import.ts";
-import type { Plan } from "./plan.ts";
+import { type Plan, WHY_TEXT } from "./plan.ts";
 
 const SHOWN_REJECTIONS = 5;
-const SHOWN_FILES = 5;
 
 export function summaryLines(summary: ImportSummary, plan: Plan): string[] {
   const files = Object.entries(summary.files).map(([format, count]) => `${format} ${number(count)}`);
@@ -32,10 +31,7 @@ export function summaryLines(summary: ImportSummary, plan: Plan): string[] {
     lines.push(`  ${number(count).padStart(9)}  ${reason.padEnd(17)}  ${SKIP_TEXT[reason]}`);
   }
   if (plan.unknown.length > 0) lines.push(`skipped ${plural(plan.unknown.length, "file")}`);
-  for (const { path, why } of plan.unknown.slice(0, SHOWN_FILES)) lines.push(`  ${printable(path)}: ${why}`);
-  if (plan.unknown.length > SHOWN_FILES) {
-    lines.push(`  and ${number(plan.unknown.length - SHOWN_FILES)} more`);
-  }
+  for (const { path, why } of plan.unknown) lines.push(`  ${printable(path)}: ${WHY_TEXT[why]}`);
   return lines;
 }
 

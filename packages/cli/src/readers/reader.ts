@@ -63,7 +63,8 @@ export interface Reading {
 
 /** Converts the lines of one group of files into events. The result depends on the set of lines, not on their order. */
 export interface HarnessReader {
-  read(line: string, file: FileHint): void;
+  /** Returns the reason if the line adds nothing. */
+  read(line: string, file: FileHint): SkipReason | undefined;
   /**
    * Returns the events of every session with new lines since the last call. `final` means that no more lines follow;
    * without it, a line that a later one may correct is held back.
@@ -77,6 +78,12 @@ export class Skips {
 
   add(reason: SkipReason): void {
     this.#counts[reason] = (this.#counts[reason] ?? 0) + 1;
+  }
+
+  /** Counts the reason if there is one, and returns it. */
+  count(reason: SkipReason | undefined): SkipReason | undefined {
+    if (reason !== undefined) this.add(reason);
+    return reason;
   }
 
   drain(): SkipCounts {
