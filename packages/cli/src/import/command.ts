@@ -76,7 +76,7 @@ Examples:
         connection === undefined ? [] : await importLinks(createClient(connection), imported, connection);
       context.out.write(
         flags.json
-          ? `${printableJson({ ...jsonSummary(summary), unknown_files: plan.unknown.map(fileJson), links })}\n`
+          ? `${printableJson({ ...jsonSummary(summary), unknown_files: [...plan.unknown, ...summary.unreadable].map(fileJson), links })}\n`
           : `${[...summaryLines(summary, plan), ...linkLines(links)].join("\n")}\n`,
       );
       const nothing = nothingImported(paths, plan, summary);
@@ -131,7 +131,7 @@ Examples:
 
 const fileJson = ({ path, why }: SkippedFile) => ({ path, why });
 
-function jsonSummary({ unused, ...summary }: ImportSummary) {
+function jsonSummary({ unused, unreadable: _, ...summary }: ImportSummary) {
   return { ...summary, unused_files: unused.map(({ path, skipped }) => ({ path, skipped })) };
 }
 

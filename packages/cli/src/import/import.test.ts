@@ -1,4 +1,4 @@
-import { mkdir, symlink, writeFile } from "node:fs/promises";
+import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FIXTURES, hasFixtures } from "../testing/fold.ts";
@@ -123,6 +123,16 @@ describe("plimsoll import", () => {
     await writeFile(path, `\ufeff${JSON.stringify(turnLine(1, 100))}\n`);
     const summary = await runImport(await planImport([path]), undefined, IMPORT_OPTIONS);
     expect(summary).toMatchObject({ events: 3, skipped: {} });
+  });
+
+  it("reads the other files if one was deleted meanwhile, and names it", async () => {
+    await target.write(`p/${SESSION}.jsonl`, turnLine(1, 100));
+    const gone = await target.write(`p/${RESUMED}.jsonl`, turnLine(2, 200, RESUMED));
+    const plan = await planImport([target.folder]);
+    await rm(gone);
+    const summary = await runImport(plan, target.connection(), IMPORT_OPTIONS);
+    expect(summary).toMatchObject({ sessions: 1, unreadable: [{ path: gone, why: "unreadable" }] });
+    expect(summaryLines(summary, plan).join("\n")).toContain(`${gone}: unreadable`);
   });
 
   it("names every skipped file", async () => {

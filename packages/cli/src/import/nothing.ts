@@ -11,12 +11,12 @@ import { type Plan, WHY_TEXT } from "./plan.ts";
 export function nothingImported(
   paths: readonly string[],
   plan: Plan,
-  summary: Pick<ImportSummary, "events" | "unused">,
+  summary: Pick<ImportSummary, "events" | "unused" | "unreadable">,
 ): string[] {
   const named = new Set(paths);
   const isReported = summary.events === 0 ? () => true : (location: string) => named.has(location);
   const lines = [
-    ...plan.unknown.flatMap(({ path, location, why }) =>
+    ...[...plan.unknown, ...summary.unreadable].flatMap(({ path, location, why }) =>
       isReported(location) ? [`${path}: ${WHY_TEXT[why]}`] : [],
     ),
     ...summary.unused.flatMap(({ path, location, skipped }) =>

@@ -5,8 +5,8 @@ import { ouroContextLimit } from "@plimsoll/guard/config";
 import { CliError } from "../errors.ts";
 import { detectFormat } from "../readers/detect.ts";
 import { logPlace } from "../readers/ouroboros-chain.ts";
-import type { FileHint, Format } from "../readers/reader.ts";
-import { linesOf } from "./lines.ts";
+import { type FileHint, FORMATS, type Format } from "../readers/reader.ts";
+import { isRecordingName, LARGEST_DOCUMENT, sourceKind, sourceLines } from "./source.ts";
 
 export interface PlannedFile extends FileHint {
   /** The path with the separators of the system; `path` has `/`. */
@@ -28,7 +28,7 @@ export interface Plan {
 }
 
 /** Reasons why a file is not read. */
-export const SKIPPED_FILE_REASONS = ["unknown_format", "empty", "unreadable"] as const;
+export const SKIPPED_FILE_REASONS = ["unknown_format", "empty", "unreadable", "too_large"] as const;
 
 export interface SkippedFile {
   path: string;
@@ -40,6 +40,7 @@ export const WHY_TEXT: Record<SkippedFile["why"], string> = {
   unknown_format: "unknown format",
   empty: "empty",
   unreadable: "unreadable",
+  too_large: "too large for a JSON document",
 };
 
 export interface PlanOptions {
@@ -79,19 +80,20 @@ async function place(
   options: PlanOptions,
 ): Promise<void> {
   const path = location.split(sep).join("/");
-  let format: Format | "empty" | undefined;
+  let found: Format | SkippedFile["why"];
   let bytes: number;
   try {
     bytes = (await stat(location)).size;
-    format = options.formats?.get(location) ?? (bytes === 0 ? "empty" : await formatOf(location));
+    found = options.formats?.get(location) ?? (await recognize(location, bytes));
   } catch {
-    plan.unknown.push({ path, location, why: "unreadable" });
+    found = "unreadable";
+    bytes = 0;
+  }
+  if (!isFormat(found)) {
+    plan.unknown.push({ path, location, why: found });
     return;
   }
-  if (format === "empty" || format === undefined) {
-    plan.unknown.push({ path, location, why: format === "empty" ? "empty" : "unknown_format" });
-    return;
-  }
+  const format = found;
   options.formats?.set(location, format);
   const contextLimit =
     format === "ouroboros" ? (options.contextLimit ?? (await configuredLimit(location))) : undefined;
@@ -126,7 +128,7 @@ async function recordings(paths: readonly string[], options: PlanOptions): Promi
 }
 
 /**
- * Finds `.jsonl` files below a folder. It follows links, but visits each folder once, because links can form cycles.
+ * Finds files with the name of a recording below a folder. It follows links, but visits each folder once, because links can form cycles.
  * An unreadable folder is added itself, so that the summary lists it.
  */
 async function search(folder: string, found: Set<string>, visited: Set<string>): Promise<void> {
@@ -146,7 +148,7 @@ async function search(folder: string, found: Set<string>, visited: Set<string>):
       if (entry.isSymbolicLink() !== links || entry.name === "node_modules") continue;
       const path = join(folder, entry.name);
       if (links ? await isFolder(path) : entry.isDirectory()) await search(path, found, visited);
-      else if (entry.name.endsWith(".jsonl")) found.add(path);
+      else if (isRecordingName(entry.name)) found.add(path);
     }
   }
 }
@@ -159,18 +161,24 @@ const isFolder = (path: string) =>
 
 const LOOK_AT_BYTES = 1 << 16;
 
-async function formatOf(location: string): Promise<Format | undefined> {
+/** Returns the format of a file, or why it is not read. */
+async function recognize(location: string, bytes: number): Promise<Format | SkippedFile["why"]> {
+  if (bytes === 0) return "empty";
+  if (sourceKind(location) === "document" && bytes > LARGEST_DOCUMENT) return "too_large";
   let looked = 0;
-  for await (const { lines } of linesOf(location, LOOK_AT_BYTES)) {
+  for await (const { lines } of sourceLines(location, LOOK_AT_BYTES)) {
     for (const line of lines) {
-      const format = detectFormat(line);
-      if (format !== undefined) return format;
+      const found = detectFormat(line);
+      if (found !== undefined) return found;
       looked += 1;
-      if (looked >= LOOK_AT_LINES) return undefined;
+      if (looked >= LOOK_AT_LINES) return "unknown_format";
     }
   }
-  return undefined;
+  return "unknown_format";
 }
+
+const isFormat = (found: Format | SkippedFile["why"]): found is Format =>
+  (FORMATS as readonly string[]).includes(found);
 
 /** Reads the window size from `ouro.toml`, which is next to the log folder or in the workspace next to it. */
 async function configuredLimit(location: string): Promise<number | undefined> {

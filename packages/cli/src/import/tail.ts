@@ -2,6 +2,7 @@ import type { PlimsollEventInput } from "@plimsoll/protocol";
 import type { Connection } from "../connection.ts";
 import type { Format, HarnessReader } from "../readers/reader.ts";
 import { sleep } from "../sleep.ts";
+import { FollowedDocument } from "./followed-document.ts";
 import { FollowedFile, OpenFiles } from "./followed-file.ts";
 import type { ImportOptions } from "./import.ts";
 import { inOrder, readerFor } from "./import.ts";
@@ -10,6 +11,7 @@ import { planImport } from "./plan.ts";
 import type { SendOptions, SendTotals } from "./send.ts";
 import { addTotals, batches, emptyTotals, sendBatch } from "./send.ts";
 import { importedEnds } from "./session-ends.ts";
+import { sourceKind } from "./source.ts";
 
 const POLL_MS = 500;
 /** Scanning folders for new files costs more than polling known files, so it happens less often. */
@@ -36,7 +38,7 @@ interface Followed {
   group: ImportGroup;
   reader: HarnessReader;
   /** By path. A file that was renamed stays here until it was read to its end. */
-  files: Map<string, { hint: PlannedFile; followed: FollowedFile }>;
+  files: Map<string, { hint: PlannedFile; followed: FollowedFile | FollowedDocument }>;
 }
 
 /**
@@ -107,9 +109,15 @@ function followGroup(
     const known = followed.files.get(hint.path);
     followed.files.set(hint.path, {
       hint,
-      followed: known?.followed ?? new FollowedFile(hint.location, open),
+      followed: known?.followed ?? followedSource(hint.location, open),
     });
   }
+}
+
+function followedSource(location: string, open: OpenFiles): FollowedFile | FollowedDocument {
+  return sourceKind(location) === "lines"
+    ? new FollowedFile(location, open)
+    : new FollowedDocument(location, () => performance.now());
 }
 
 async function readNew({ group, reader, files }: Followed, outbox: Outbox, now: number): Promise<void> {

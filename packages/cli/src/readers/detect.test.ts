@@ -12,6 +12,7 @@ describe("detectFormat", () => {
     [{ type: "summary", summary: "text", leafUuid: "u" }],
     [{ type: "file-history-snapshot", messageId: "m", snapshot: {} }],
     [{ type: "queue-operation", operation: "enqueue", sessionId: "s" }],
+    [{ type: "user", uuid: "u", parentUuid: null, message: { role: "user", content: "hi" } }],
     [{ type: "custom-title", customTitle: "t", sessionId: "s" }],
   ])("recognizes the Claude Code line %j", (line) => {
     expect(formatOf(line)).toBe("claude-code");

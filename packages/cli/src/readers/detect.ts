@@ -1,41 +1,39 @@
 import { agentdReader } from "./agentd.ts";
 import { claudeCodeReader } from "./claude-code.ts";
 import { codexReader } from "./codex.ts";
+import { geminiCliReader } from "./gemini-cli.ts";
 import type { JsonObject } from "./json.ts";
 import { asObject, asText, parseObject } from "./json.ts";
 import { ouroborosReader } from "./ouroboros.ts";
 import type { Format, HarnessReader, ReaderOptions } from "./reader.ts";
 
-/** The name part of a recording's default harness instance, `<name>@<host>`. */
-export const HARNESS_NAME: Record<Format, string> = {
-  "claude-code": "claude-code",
-  agentd: "agentd",
-  ouroboros: "ouroboros",
-  codex: "codex",
-};
-
 const READERS: Record<Format, (options: ReaderOptions) => HarnessReader> = {
   "claude-code": claudeCodeReader,
-  agentd: agentdReader,
-  ouroboros: ouroborosReader,
   codex: codexReader,
+  "gemini-cli": geminiCliReader,
+  ouroboros: ouroborosReader,
+  agentd: agentdReader,
 };
 
 export function createReader(format: Format, options: ReaderOptions): HarnessReader {
   return READERS[format](options);
 }
 
-/** Whether a JSON object can only be a line of the format. Each test needs two fields, because `type` alone is common. */
+/**
+ * Whether a JSON object can only be a line or a document of the format. Each test needs two fields, because one alone is
+ * common. The tests exclude each other, so their order does not matter.
+ */
 const TESTS: readonly [Format, (json: JsonObject) => boolean][] = [
   ["ouroboros", (json) => typeof json.event_type === "string" && typeof json.timestamp === "string"],
   ["agentd", isAgentd],
   ["codex", isCodex],
   ["claude-code", isClaudeCode],
+  ["gemini-cli", (json) => asText(json.sessionId) !== undefined && asText(json.projectHash) !== undefined],
 ];
 
-/** Returns the format of a line, or undefined if the line does not identify one. */
-export function detectFormat(line: string): Format | undefined {
-  const json = parseObject(line);
+/** Returns the format of a line or a document, or undefined if it does not identify one. */
+export function detectFormat(text: string): Format | undefined {
+  const json = parseObject(text);
   return json === undefined ? undefined : TESTS.find(([, test]) => test(json))?.[0];
 }
 
@@ -61,7 +59,7 @@ function isCodex(json: JsonObject): boolean {
   return CODEX_TYPES.has(asText(json.type) ?? "");
 }
 
-/** The field that a line of Claude Code has beside its type and its session id. */
+/** The field that a line of Claude Code has beside its type, and beside its session or its place in the chain of lines. */
 const CLAUDE_FIELDS: Record<string, (json: JsonObject) => boolean> = {
   user: hasClaudeMessage,
   assistant: hasClaudeMessage,
@@ -78,7 +76,9 @@ function isClaudeCode(json: JsonObject): boolean {
   if (type === "summary") return asText(json.summary) !== undefined && asText(json.leafUuid) !== undefined;
   if (type === "file-history-snapshot") return asObject(json.snapshot) !== undefined && "messageId" in json;
   return (
-    asText(json.sessionId) !== undefined && Object.hasOwn(CLAUDE_FIELDS, type) && CLAUDE_FIELDS[type]!(json)
+    (asText(json.sessionId) !== undefined || "parentUuid" in json) &&
+    Object.hasOwn(CLAUDE_FIELDS, type) &&
+    CLAUDE_FIELDS[type]!(json)
   );
 }
 

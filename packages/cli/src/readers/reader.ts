@@ -37,7 +37,8 @@ export const SKIP_TEXT: Record<SkipReason, string> = {
   no_level: "wind-down without a known level",
 };
 
-export const FORMATS = ["claude-code", "agentd", "ouroboros", "codex"] as const;
+/** Formats of recordings. Each is also the name part of its default harness instance, `<name>@<host>`. */
+export const FORMATS = ["claude-code", "codex", "gemini-cli", "ouroboros", "agentd"] as const;
 export type Format = (typeof FORMATS)[number];
 
 /** The file of a line. Paths use `/`. */

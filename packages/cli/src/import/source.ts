@@ -1,0 +1,56 @@
+import { readFile } from "node:fs/promises";
+import { parseJson } from "../readers/json.ts";
+import { Lines, linesOf } from "./lines.ts";
+
+/** How a file holds what a reader reads: lines, or one JSON value. */
+export const SOURCE_KINDS = ["lines", "document"] as const;
+export type SourceKind = (typeof SOURCE_KINDS)[number];
+
+/** Largest JSON document in bytes. */
+export const LARGEST_DOCUMENT = 256 << 20;
+
+export function sourceKind(path: string): SourceKind {
+  return path.endsWith(".json") ? "document" : "lines";
+}
+
+/** Names that harnesses give their recordings, for folders that hold other files too. A file named by the user may have any. */
+const RECORDING_NAMES = [
+  /\.jsonl$/,
+  // Gemini CLI before 2026, Amp, Cline
+  /^session-.*\.json$/,
+  /^T-.*\.json$/,
+  /^ui_messages\.json$/,
+  /\.messages\.json$/,
+];
+
+export function isRecordingName(name: string): boolean {
+  return RECORDING_NAMES.some((pattern) => pattern.test(name));
+}
+
+/**
+ * Yields what a reader reads of a file, with the number of bytes read. `step` is the chunk size in bytes.
+ * @throws if the file cannot be read, or is not what its name says
+ */
+export async function* sourceLines(
+  location: string,
+  step?: number,
+): AsyncGenerator<{ lines: string[]; bytes: number }> {
+  switch (sourceKind(location)) {
+    case "lines":
+      yield* linesOf(location, step);
+      return;
+    case "document": {
+      const bytes = await readFile(location);
+      yield { lines: documentLines(bytes), bytes: bytes.length };
+      return;
+    }
+  }
+}
+
+/** The whole text of a JSON document; the lines of a file that is none. */
+export function documentLines(bytes: Buffer): string[] {
+  const lines = new Lines();
+  const text = bytes.toString("utf8").replace(/^\ufeff/, "");
+  if (parseJson(text) !== undefined) return [text];
+  return [...lines.push(bytes), ...lines.end()];
+}
