@@ -5,12 +5,14 @@ import { geminiCliReader } from "./gemini-cli.ts";
 import type { JsonObject } from "./json.ts";
 import { asObject, asText, parseObject } from "./json.ts";
 import { ouroborosReader } from "./ouroboros.ts";
+import { qwenCodeReader } from "./qwen-code.ts";
 import type { Format, HarnessReader, ReaderOptions } from "./reader.ts";
 
 const READERS: Record<Format, (options: ReaderOptions) => HarnessReader> = {
   "claude-code": claudeCodeReader,
   codex: codexReader,
   "gemini-cli": geminiCliReader,
+  "qwen-code": qwenCodeReader,
   ouroboros: ouroborosReader,
   agentd: agentdReader,
 };
@@ -29,6 +31,7 @@ const TESTS: readonly [Format, (json: JsonObject) => boolean][] = [
   ["codex", isCodex],
   ["claude-code", isClaudeCode],
   ["gemini-cli", (json) => asText(json.sessionId) !== undefined && asText(json.projectHash) !== undefined],
+  ["qwen-code", isQwenCode],
 ];
 
 /** Returns the format of a line or a document, or undefined if it does not identify one. */
@@ -87,4 +90,11 @@ function hasClaudeMessage(json: JsonObject): boolean {
   const message = asObject(json.message);
   if (message === undefined || "usageMetadata" in json) return false;
   return typeof message.content === "string" || Array.isArray(message.content) || "usage" in message;
+}
+
+/** Records of Qwen Code always have an id and a version beside the session. */
+function isQwenCode(json: JsonObject): boolean {
+  if (asText(json.sessionId) === undefined || asText(json.uuid) === undefined) return false;
+  if (asObject(json.systemPayload) !== undefined) return json.type === "system";
+  return Array.isArray(asObject(json.message)?.parts) || asObject(json.usageMetadata) !== undefined;
 }

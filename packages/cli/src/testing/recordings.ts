@@ -93,5 +93,66 @@ const geminiCli: SampleRecording = {
   boundaries: { "gemini-1 main": ["compacted"] },
 };
 
+/** As `ChatRecord` of Qwen Code 0.21 describes it. */
+const qwen = (second: number, type: string, more: object) => ({
+  uuid: `q-${second}`,
+  parentUuid: null,
+  sessionId: "qwen-1",
+  timestamp: at(second),
+  type,
+  cwd: "/w",
+  version: "0.21.0",
+  ...more,
+});
+const qwenUsage = (prompt: number) => ({
+  model: "qwen3-coder-plus",
+  contextWindowSize: 262_144,
+  message: { role: "model", parts: [{ text: "done" }] },
+  usageMetadata: {
+    promptTokenCount: prompt,
+    cachedContentTokenCount: Math.floor(prompt / 2),
+    candidatesTokenCount: 90,
+    thoughtsTokenCount: 30,
+    totalTokenCount: prompt + 90,
+  },
+});
+const qwenCode: SampleRecording = {
+  format: "qwen-code",
+  files: [
+    {
+      path: "qwen/projects/-w/chats/qwen-1.jsonl",
+      lines: [
+        qwen(0, "user", { message: { role: "user", parts: [{ text: "Fix the billing webhooks" }] } }),
+        qwen(1, "assistant", qwenUsage(20_000)),
+        qwen(2, "tool_result", { message: { role: "user", parts: [{ functionResponse: {} }] } }),
+        qwen(3, "assistant", qwenUsage(180_000)),
+        qwen(4, "system", {
+          subtype: "ui_telemetry",
+          systemPayload: { uiEvent: { "event.name": "qwen-code.api_response", input_token_count: 180_000 } },
+        }),
+        qwen(5, "system", {
+          subtype: "chat_compression",
+          systemPayload: {
+            info: { originalTokenCount: 180_000, newTokenCount: 30_000, compressionStatus: 1 },
+            compressedHistory: [],
+          },
+        }),
+        qwen(6, "assistant", qwenUsage(31_000)),
+        qwen(7, "assistant", { ...qwenUsage(4_000), isSidechain: true, agentId: "explore-7f3c" }),
+        qwen(8, "assistant", {
+          ...qwenUsage(99_000),
+          forkedFrom: { sessionId: "qwen-0", messageUuid: "q-8" },
+        }),
+        qwen(9, "system", {
+          subtype: "custom_title",
+          systemPayload: { customTitle: "Webhooks", titleSource: "manual" },
+        }),
+      ],
+    },
+  ],
+  levels: { "qwen-1 main": [20_000, 180_000, 31_000], "qwen-1 agent-explore-7f3c": [4_000] },
+  boundaries: { "qwen-1 main": ["compacted"] },
+};
+
 /** Recordings of the harnesses that keep one history for each agent. */
-export const SAMPLES: readonly SampleRecording[] = [geminiCli];
+export const SAMPLES: readonly SampleRecording[] = [geminiCli, qwenCode];
