@@ -4,6 +4,7 @@ import { codexReader } from "./codex.ts";
 import { geminiCliReader } from "./gemini-cli.ts";
 import type { JsonObject } from "./json.ts";
 import { asObject, asText, parseObject } from "./json.ts";
+import { kimiReader } from "./kimi.ts";
 import { ouroborosReader } from "./ouroboros.ts";
 import { qwenCodeReader } from "./qwen-code.ts";
 import type { Format, HarnessReader, ReaderOptions } from "./reader.ts";
@@ -13,6 +14,7 @@ const READERS: Record<Format, (options: ReaderOptions) => HarnessReader> = {
   codex: codexReader,
   "gemini-cli": geminiCliReader,
   "qwen-code": qwenCodeReader,
+  kimi: kimiReader,
   ouroboros: ouroborosReader,
   agentd: agentdReader,
 };
@@ -32,6 +34,7 @@ const TESTS: readonly [Format, (json: JsonObject) => boolean][] = [
   ["claude-code", isClaudeCode],
   ["gemini-cli", (json) => asText(json.sessionId) !== undefined && asText(json.projectHash) !== undefined],
   ["qwen-code", isQwenCode],
+  ["kimi", isKimi],
 ];
 
 /** Returns the format of a line or a document, or undefined if it does not identify one. */
@@ -97,4 +100,15 @@ function isQwenCode(json: JsonObject): boolean {
   if (asText(json.sessionId) === undefined || asText(json.uuid) === undefined) return false;
   if (asObject(json.systemPayload) !== undefined) return json.type === "system";
   return Array.isArray(asObject(json.message)?.parts) || asObject(json.usageMetadata) !== undefined;
+}
+
+function isKimi(json: JsonObject): boolean {
+  if (json.type === "metadata") return asText(json.protocol_version) !== undefined;
+  if (json.type === "usage.record") return asObject(json.usage) !== undefined;
+  const message = asObject(json.message);
+  return (
+    typeof json.timestamp === "number" &&
+    asText(message?.type) !== undefined &&
+    asObject(message?.payload) !== undefined
+  );
 }

@@ -38,7 +38,15 @@ export const SKIP_TEXT: Record<SkipReason, string> = {
 };
 
 /** Formats of recordings. Each is also the name part of its default harness instance, `<name>@<host>`. */
-export const FORMATS = ["claude-code", "codex", "gemini-cli", "qwen-code", "ouroboros", "agentd"] as const;
+export const FORMATS = [
+  "claude-code",
+  "codex",
+  "gemini-cli",
+  "qwen-code",
+  "kimi",
+  "ouroboros",
+  "agentd",
+] as const;
 export type Format = (typeof FORMATS)[number];
 
 /** The file of a line. Paths use `/`. */

@@ -154,5 +154,69 @@ const qwenCode: SampleRecording = {
   boundaries: { "qwen-1 main": ["compacted"] },
 };
 
+/** As the wire mode of Kimi CLI 1.49 documents it, and `records/types.ts` of Kimi Code. */
+const wire = (second: number, type: string, payload: object) => ({
+  timestamp: ms(second) / 1_000,
+  message: { type, payload },
+});
+const status = (id: string, other: number, read: number) => ({
+  context_usage: (other + read) / 262_144,
+  context_tokens: other + read + 50,
+  max_context_tokens: 262_144,
+  token_usage: { input_other: other, output: 50, input_cache_read: read, input_cache_creation: 0 },
+  message_id: id,
+});
+const kimiSub = wire(4, "StatusUpdate", status("k-sub", 3_000, 0));
+const kimiCodeUsage = (second: number, other: number, read: number, usageScope: string) => ({
+  type: "usage.record",
+  time: ms(second),
+  model: "kimi-code/kimi-k3",
+  usage: { inputOther: other, output: 20, inputCacheRead: read, inputCacheCreation: 0 },
+  usageScope,
+});
+const kimi: SampleRecording = {
+  format: "kimi",
+  files: [
+    {
+      path: "kimi/sessions/0a/kimi-1/wire.jsonl",
+      lines: [
+        { type: "metadata", protocol_version: "1.9" },
+        wire(0, "TurnBegin", { user_input: "Fix the billing webhooks" }),
+        wire(1, "StatusUpdate", status("k-1", 2_000, 60_000)),
+        wire(2, "StatusUpdate", { context_usage: 0.3 }),
+        wire(3, "StatusUpdate", status("k-2", 9_000, 200_000)),
+        wire(4.5, "SubagentEvent", { agent_id: "a7", event: kimiSub.message }),
+        wire(6, "CompactionBegin", {}),
+        wire(7, "CompactionEnd", {}),
+        wire(8, "StatusUpdate", status("k-3", 15_000, 6_000)),
+      ],
+    },
+    { path: "kimi/sessions/0a/kimi-1/subagents/a7/wire.jsonl", lines: [kimiSub] },
+    {
+      path: "kimi-code/sessions/wd/kimi-2/agents/main/wire.jsonl",
+      lines: [
+        { type: "metadata", protocol_version: "1", created_at: ms(20) },
+        { type: "turn.prompt", input: [{ type: "text", text: "Explain this" }], time: ms(20) },
+        kimiCodeUsage(21, 900, 3_000, "turn"),
+        kimiCodeUsage(22, 1_200, 3_900, "turn"),
+        kimiCodeUsage(23, 70_000, 0, "session"),
+        { type: "context.apply_compaction", tokensBefore: 5_100, tokensAfter: 1_000, time: ms(24) },
+        kimiCodeUsage(25, 1_500, 0, "turn"),
+      ],
+    },
+    {
+      path: "kimi-code/sessions/wd/kimi-2/agents/agent-0/wire.jsonl",
+      lines: [kimiCodeUsage(22.5, 500, 0, "turn")],
+    },
+  ],
+  levels: {
+    "kimi-1 main": [62_000, 209_000, 21_000],
+    "kimi-1 agent-a7": [3_000],
+    "kimi-2 main": [3_900, 5_100, 1_500],
+    "kimi-2 agent-agent-0": [500],
+  },
+  boundaries: { "kimi-1 main": ["compacted"], "kimi-2 main": ["compacted"] },
+};
+
 /** Recordings of the harnesses that keep one history for each agent. */
-export const SAMPLES: readonly SampleRecording[] = [geminiCli, qwenCode];
+export const SAMPLES: readonly SampleRecording[] = [geminiCli, qwenCode, kimi];
