@@ -6,6 +6,7 @@ import type { JsonObject } from "./json.ts";
 import { asObject, asText, parseObject } from "./json.ts";
 import { kimiReader } from "./kimi.ts";
 import { ouroborosReader } from "./ouroboros.ts";
+import { piReader } from "./pi.ts";
 import { qwenCodeReader } from "./qwen-code.ts";
 import type { Format, HarnessReader, ReaderOptions } from "./reader.ts";
 
@@ -15,6 +16,7 @@ const READERS: Record<Format, (options: ReaderOptions) => HarnessReader> = {
   "gemini-cli": geminiCliReader,
   "qwen-code": qwenCodeReader,
   kimi: kimiReader,
+  pi: piReader,
   ouroboros: ouroborosReader,
   agentd: agentdReader,
 };
@@ -35,6 +37,7 @@ const TESTS: readonly [Format, (json: JsonObject) => boolean][] = [
   ["gemini-cli", (json) => asText(json.sessionId) !== undefined && asText(json.projectHash) !== undefined],
   ["qwen-code", isQwenCode],
   ["kimi", isKimi],
+  ["pi", isPi],
 ];
 
 /** Returns the format of a line or a document, or undefined if it does not identify one. */
@@ -111,4 +114,10 @@ function isKimi(json: JsonObject): boolean {
     asText(message?.type) !== undefined &&
     asObject(message?.payload) !== undefined
   );
+}
+
+function isPi(json: JsonObject): boolean {
+  if (asText(json.timestamp) === undefined || asText(json.id) === undefined) return false;
+  if (json.type === "session") return asText(json.cwd) !== undefined;
+  return json.type === "message" && "parentId" in json && asText(asObject(json.message)?.role) !== undefined;
 }

@@ -44,6 +44,7 @@ export const FORMATS = [
   "gemini-cli",
   "qwen-code",
   "kimi",
+  "pi",
   "ouroboros",
   "agentd",
 ] as const;

@@ -218,5 +218,67 @@ const kimi: SampleRecording = {
   boundaries: { "kimi-1 main": ["compacted"], "kimi-2 main": ["compacted"] },
 };
 
+/** As `docs/session.md` of pi describes it. */
+const PI = "01234567-89ab-4cde-8f01-23456789abcd";
+const PI_FORK = "11234567-89ab-4cde-8f01-23456789abcd";
+const pi = (second: number, id: string, type: string, more: object) => ({
+  type,
+  id,
+  parentId: null,
+  timestamp: at(second),
+  ...more,
+});
+const piSaid = (second: number, id: string, input: number, cacheRead: number) =>
+  pi(second, id, "message", {
+    message: {
+      role: "assistant",
+      content: [{ type: "text", text: "done" }],
+      provider: "anthropic",
+      model: "claude-sonnet-5",
+      usage: {
+        input,
+        output: 30,
+        cacheRead,
+        cacheWrite: 100,
+        totalTokens: input + cacheRead + 130,
+        cost: { total: 0.01 },
+      },
+      stopReason: "stop",
+      timestamp: ms(second),
+    },
+  });
+const piHistory = [
+  pi(1, "a1", "message", { message: { role: "user", content: "Fix the billing webhooks" } }),
+  piSaid(2, "a2", 5, 20_000),
+  piSaid(3, "a3", 400, 170_000),
+];
+const piSessions: SampleRecording = {
+  format: "pi",
+  files: [
+    {
+      path: `pi/sessions/--w--/2026-11-20T10-00-00_${PI}.jsonl`,
+      lines: [
+        { type: "session", version: 3, id: PI, timestamp: at(0), cwd: "/w" },
+        ...piHistory,
+        pi(4, "a4", "compaction", { summary: "…", firstKeptEntryId: "a3", tokensBefore: 170_500 }),
+        piSaid(5, "a5", 900, 24_000),
+        pi(6, "a6", "session_info", { name: "Webhooks" }),
+        pi(7, "a7", "branch_summary", { fromId: "a5", summary: "…" }),
+        piSaid(8, "a8", 900, 19_000),
+      ],
+    },
+    {
+      path: `pi/sessions/--w--/2026-11-20T10-01-00_${PI_FORK}.jsonl`,
+      lines: [
+        { type: "session", version: 3, id: PI_FORK, timestamp: at(60), cwd: "/w", parentSession: "/x.jsonl" },
+        ...piHistory,
+        piSaid(61, "f1", 10, 170_400),
+      ],
+    },
+  ],
+  levels: { [`${PI} main`]: [20_105, 170_500, 25_000, 20_000], [`${PI_FORK} main`]: [170_510] },
+  boundaries: { [`${PI} main`]: ["compacted", "compacted"] },
+};
+
 /** Recordings of the harnesses that keep one history for each agent. */
-export const SAMPLES: readonly SampleRecording[] = [geminiCli, qwenCode, kimi];
+export const SAMPLES: readonly SampleRecording[] = [geminiCli, qwenCode, kimi, piSessions];
