@@ -1,6 +1,7 @@
 import { agentdReader } from "./agentd.ts";
 import { claudeCodeReader } from "./claude-code.ts";
 import { codexReader } from "./codex.ts";
+import { copilotReader } from "./copilot.ts";
 import { geminiCliReader } from "./gemini-cli.ts";
 import type { JsonObject } from "./json.ts";
 import { asObject, asText, parseObject } from "./json.ts";
@@ -17,6 +18,7 @@ const READERS: Record<Format, (options: ReaderOptions) => HarnessReader> = {
   "qwen-code": qwenCodeReader,
   kimi: kimiReader,
   pi: piReader,
+  copilot: copilotReader,
   ouroboros: ouroborosReader,
   agentd: agentdReader,
 };
@@ -38,6 +40,7 @@ const TESTS: readonly [Format, (json: JsonObject) => boolean][] = [
   ["qwen-code", isQwenCode],
   ["kimi", isKimi],
   ["pi", isPi],
+  ["copilot", isCopilot],
 ];
 
 /** Returns the format of a line or a document, or undefined if it does not identify one. */
@@ -120,4 +123,11 @@ function isPi(json: JsonObject): boolean {
   if (asText(json.timestamp) === undefined || asText(json.id) === undefined) return false;
   if (json.type === "session") return asText(json.cwd) !== undefined;
   return json.type === "message" && "parentId" in json && asText(asObject(json.message)?.role) !== undefined;
+}
+
+function isCopilot(json: JsonObject): boolean {
+  if (asText(json.timestamp) === undefined || asObject(json.data) === undefined) return false;
+  return (
+    "parentId" in json && /^(session|assistant|user|tool|subagent)\.[a-z_.]+$/.test(asText(json.type) ?? "")
+  );
 }

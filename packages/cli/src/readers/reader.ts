@@ -45,6 +45,7 @@ export const FORMATS = [
   "qwen-code",
   "kimi",
   "pi",
+  "copilot",
   "ouroboros",
   "agentd",
 ] as const;

@@ -280,5 +280,52 @@ const piSessions: SampleRecording = {
   boundaries: { [`${PI} main`]: ["compacted", "compacted"] },
 };
 
+/** As `session-events.ts` of the Copilot SDK describes it. */
+const copilotEvent = (second: number, type: string, data: object, more: object = {}) => ({
+  id: `c-${second}`,
+  timestamp: at(second),
+  parentId: null,
+  type,
+  data,
+  ...more,
+});
+const copilot: SampleRecording = {
+  format: "copilot",
+  files: [
+    {
+      path: "copilot/session-state/copilot-1/events.jsonl",
+      lines: [
+        copilotEvent(0, "session.start", { sessionId: "copilot-1", selectedModel: "auto" }),
+        copilotEvent(1, "user.message", { content: "Fix the billing webhooks" }),
+        copilotEvent(2, "assistant.message", { messageId: "cm-1", model: "gpt-6", outputTokens: 80 }),
+        copilotEvent(3, "assistant.message", { messageId: "cm-2", inputTokens: 90_000, outputTokens: 60 }),
+        copilotEvent(4, "session.truncation", {
+          tokenLimit: 128_000,
+          preTruncationTokensInMessages: 94_000,
+          postTruncationTokensInMessages: 90_000,
+          messagesRemovedDuringTruncation: 3,
+        }),
+        copilotEvent(5, "assistant.message", { messageId: "cs-1", outputTokens: 50 }, { agentId: "agent-1" }),
+        copilotEvent(6, "session.compaction_complete", {
+          success: true,
+          preCompactionTokens: 120_000,
+          postCompactionTokens: 20_000,
+          compactionTokensUsed: { inputTokens: 118_000, outputTokens: 900, cacheReadTokens: 110_000 },
+        }),
+        copilotEvent(7, "assistant.message", { messageId: "cm-3", inputTokens: 24_000, outputTokens: 60 }),
+        copilotEvent(9, "session.shutdown", {
+          shutdownType: "routine",
+          modelMetrics: { "gpt-6": { usage: { inputTokens: 4_924_749, outputTokens: 23_611 } } },
+        }),
+      ],
+    },
+  ],
+  levels: {
+    "copilot-1 main": [undefined, 90_000, 118_000, 24_000],
+    "copilot-1 agent-agent-1": [undefined],
+  },
+  boundaries: { "copilot-1 main": ["masked", "compacted"] },
+};
+
 /** Recordings of the harnesses that keep one history for each agent. */
-export const SAMPLES: readonly SampleRecording[] = [geminiCli, qwenCode, kimi, piSessions];
+export const SAMPLES: readonly SampleRecording[] = [geminiCli, qwenCode, kimi, piSessions, copilot];
