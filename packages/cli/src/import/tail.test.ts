@@ -101,6 +101,23 @@ describe("plimsoll tail", () => {
     await again();
   });
 
+  it("follows a document that its harness rewrites as a whole", async () => {
+    const message = (id: number) => ({
+      role: "assistant",
+      messageId: id,
+      usage: { model: "m", inputTokens: id, timestamp: new Date(START + id * 1_000).toISOString() },
+    });
+    const path = join(target.folder, "T-1.json");
+    const rewrite = (...messages: object[]) =>
+      writeFile(path, JSON.stringify({ id: "T-1", created: START, messages }));
+    await rewrite(message(1));
+    const stop = following(target.folder);
+    await until(() => turns() === 1);
+    await rewrite(message(1), message(2));
+    await until(() => turns() === 2);
+    await stop();
+  });
+
   it("names each skipped file once", async () => {
     await target.write("notes.jsonl", { hello: "world" });
     await target.write(`${SESSION}.jsonl`, turnLine(1, 100));

@@ -1,4 +1,5 @@
 import { agentdReader } from "./agentd.ts";
+import { ampReader } from "./amp.ts";
 import { claudeCodeReader } from "./claude-code.ts";
 import { codexReader } from "./codex.ts";
 import { copilotReader } from "./copilot.ts";
@@ -19,6 +20,7 @@ const READERS: Record<Format, (options: ReaderOptions) => HarnessReader> = {
   kimi: kimiReader,
   pi: piReader,
   copilot: copilotReader,
+  amp: ampReader,
   ouroboros: ouroborosReader,
   agentd: agentdReader,
 };
@@ -41,6 +43,7 @@ const TESTS: readonly [Format, (json: JsonObject) => boolean][] = [
   ["kimi", isKimi],
   ["pi", isPi],
   ["copilot", isCopilot],
+  ["amp", (json) => /^T-/.test(asText(json.id) ?? "") && Array.isArray(json.messages)],
 ];
 
 /** Returns the format of a line or a document, or undefined if it does not identify one. */

@@ -22,6 +22,11 @@ export function asObject(value: unknown): JsonObject | undefined {
     : undefined;
 }
 
+/** An empty list for any other value. */
+export function asArray(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
 export function asText(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }

@@ -46,6 +46,7 @@ export const FORMATS = [
   "kimi",
   "pi",
   "copilot",
+  "amp",
   "ouroboros",
   "agentd",
 ] as const;

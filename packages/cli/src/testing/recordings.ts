@@ -327,5 +327,52 @@ const copilot: SampleRecording = {
   boundaries: { "copilot-1 main": ["masked", "compacted"] },
 };
 
+const ampSaid = (id: number, second: number, input: number, read: number) => ({
+  role: "assistant",
+  messageId: id,
+  usage: {
+    model: "claude-opus-5",
+    inputTokens: input,
+    outputTokens: 178,
+    cacheCreationInputTokens: 986,
+    cacheReadInputTokens: read,
+    totalInputTokens: input + 986 + read,
+    maxInputTokens: 168_000,
+    timestamp: at(second),
+  },
+});
+const amp: SampleRecording = {
+  format: "amp",
+  files: [
+    {
+      path: "amp/threads/T-amp-1.json",
+      lines: [
+        {
+          id: "T-amp-1",
+          created: ms(0),
+          title: "Webhooks",
+          messages: [
+            { role: "user", content: "hi", messageId: 0 },
+            ampSaid(1, 1, 10, 11_372),
+            { role: "assistant", messageId: 2 },
+            {
+              ...ampSaid(3, 2, 5, 13_000),
+              usage: { ...ampSaid(3, 2, 5, 13_000).usage, timestamp: undefined },
+            },
+          ],
+          usageLedger: {
+            events: [
+              { id: "e", timestamp: at(1), model: "claude-opus-5", tokens: { input: 10 }, toMessageId: 1 },
+              { id: "f", timestamp: at(3), model: "claude-opus-5", tokens: { input: 5 }, toMessageId: 3 },
+            ],
+          },
+        },
+      ],
+    },
+  ],
+  levels: { "T-amp-1 main": [12_368, 13_991] },
+  boundaries: {},
+};
+
 /** Recordings of the harnesses that keep one history for each agent. */
-export const SAMPLES: readonly SampleRecording[] = [geminiCli, qwenCode, kimi, piSessions, copilot];
+export const SAMPLES: readonly SampleRecording[] = [geminiCli, qwenCode, kimi, piSessions, copilot, amp];
