@@ -1,11 +1,12 @@
 import { agentdReader } from "./agentd.ts";
 import { ampReader } from "./amp.ts";
 import { claudeCodeReader } from "./claude-code.ts";
+import { clineReader } from "./cline.ts";
 import { codexReader } from "./codex.ts";
 import { copilotReader } from "./copilot.ts";
 import { geminiCliReader } from "./gemini-cli.ts";
 import type { JsonObject } from "./json.ts";
-import { asObject, asText, parseObject } from "./json.ts";
+import { asObject, asText, parseJson, parseObject } from "./json.ts";
 import { kimiReader } from "./kimi.ts";
 import { ouroborosReader } from "./ouroboros.ts";
 import { piReader } from "./pi.ts";
@@ -21,6 +22,7 @@ const READERS: Record<Format, (options: ReaderOptions) => HarnessReader> = {
   pi: piReader,
   copilot: copilotReader,
   amp: ampReader,
+  cline: clineReader,
   ouroboros: ouroborosReader,
   agentd: agentdReader,
 };
@@ -44,12 +46,15 @@ const TESTS: readonly [Format, (json: JsonObject) => boolean][] = [
   ["pi", isPi],
   ["copilot", isCopilot],
   ["amp", (json) => /^T-/.test(asText(json.id) ?? "") && Array.isArray(json.messages)],
+  ["cline", isClineSession],
 ];
 
 /** Returns the format of a line or a document, or undefined if it does not identify one. */
 export function detectFormat(text: string): Format | undefined {
-  const json = parseObject(text);
-  return json === undefined ? undefined : TESTS.find(([, test]) => test(json))?.[0];
+  const json = parseJson(text);
+  if (Array.isArray(json)) return isClineTask(json) ? "cline" : undefined;
+  const object = asObject(json);
+  return object === undefined ? undefined : TESTS.find(([, test]) => test(object))?.[0];
 }
 
 function isAgentd(json: JsonObject): boolean {
@@ -133,4 +138,19 @@ function isCopilot(json: JsonObject): boolean {
   return (
     "parentId" in json && /^(session|assistant|user|tool|subagent)\.[a-z_.]+$/.test(asText(json.type) ?? "")
   );
+}
+
+/** Roo Code writes the same list, and names the protocol in each request. */
+function isClineTask(messages: readonly unknown[]): boolean {
+  return messages.some((value) => {
+    const message = asObject(value);
+    if (message?.type !== "say" || message.say !== "api_req_started" || typeof message.ts !== "number")
+      return false;
+    return !("apiProtocol" in (parseObject(asText(message.text) ?? "") ?? {}));
+  });
+}
+
+function isClineSession(json: JsonObject): boolean {
+  if (!Array.isArray(json.messages) || asText(json.agent) === undefined) return false;
+  return asText(json.sessionId) !== undefined && "updated_at" in json;
 }

@@ -47,6 +47,7 @@ export const FORMATS = [
   "pi",
   "copilot",
   "amp",
+  "cline",
   "ouroboros",
   "agentd",
 ] as const;

@@ -374,5 +374,78 @@ const amp: SampleRecording = {
   boundaries: {},
 };
 
+const clineRequest = (
+  second: number,
+  tokensIn: number | undefined,
+  cacheReads: number,
+  more: object = {},
+) => ({
+  ts: ms(second),
+  type: "say",
+  say: "api_req_started",
+  text: JSON.stringify({ request: "…", tokensIn, tokensOut: 40, cacheWrites: 0, cacheReads, cost: 0.02 }),
+  modelInfo: { providerId: "anthropic", modelId: "claude-sonnet-5", mode: "act" },
+  ...more,
+});
+const cline: SampleRecording = {
+  format: "cline",
+  files: [
+    {
+      path: "saoudrizwan.claude-dev/tasks/1795000000000/ui_messages.json",
+      lines: [
+        [
+          { ts: ms(0), type: "say", say: "task", text: "Fix the billing webhooks" },
+          clineRequest(1, 12, 30_000),
+          clineRequest(2, 800, 190_000),
+          clineRequest(3, 700, 80_000, { conversationHistoryDeletedRange: [2, 41] }),
+          clineRequest(4, 700, 81_000, { conversationHistoryDeletedRange: [2, 41] }),
+          clineRequest(5, undefined, 0),
+        ],
+      ],
+    },
+    {
+      path: ".cline/data/sessions/1795000000001_AB/1795000000001_AB.messages.json",
+      lines: [
+        {
+          version: 1,
+          agent: "lead",
+          sessionId: "1795000000001_AB",
+          updated_at: at(9),
+          messages: [
+            { role: "user", ts: ms(6), content: [{ type: "text", text: "Explain this" }] },
+            {
+              role: "assistant",
+              id: "cl-1",
+              ts: ms(7),
+              modelInfo: { id: "gpt-6", provider: "openai" },
+              metrics: { inputTokens: 40_000, outputTokens: 9, cacheReadTokens: 30_000, cost: 0.1 },
+            },
+            { role: "user", ts: ms(8), metadata: { kind: "compaction_summary", tokensBefore: 40_000 } },
+            {
+              role: "assistant",
+              id: "cl-2",
+              ts: ms(9),
+              metrics: { inputTokens: 10, outputTokens: 9, cacheReadTokens: 8_000 },
+            },
+          ],
+        },
+      ],
+    },
+  ],
+  levels: {
+    "1795000000000 main": [30_012, 190_800, 80_700, 81_700],
+    "1795000000001_AB main": [40_000, 8_010],
+  },
+  boundaries: { "1795000000000 main": ["masked"], "1795000000001_AB main": ["compacted"] },
+};
+
 /** Recordings of the harnesses that keep one history for each agent. */
-export const SAMPLES: readonly SampleRecording[] = [geminiCli, qwenCode, kimi, piSessions, copilot, amp];
+export const SAMPLES: readonly SampleRecording[] = [
+  geminiCli,
+  qwenCode,
+  kimi,
+  piSessions,
+  copilot,
+  amp,
+  cline,
+];
