@@ -3,7 +3,7 @@ import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, sep } from "node:path";
 import { ouroContextLimit } from "@plimsoll/guard/config";
 import { CliError } from "../errors.ts";
-import { detectFormat } from "../readers/detect.ts";
+import { detectFormat, isRooHistory } from "../readers/detect.ts";
 import { logPlace } from "../readers/ouroboros-chain.ts";
 import { type FileHint, FORMATS, type Format } from "../readers/reader.ts";
 import { isRecordingName, LARGEST_DOCUMENT, sourceKind, sourceLines } from "./source.ts";
@@ -28,7 +28,15 @@ export interface Plan {
 }
 
 /** Reasons why a file is not read. */
-export const SKIPPED_FILE_REASONS = ["unknown_format", "empty", "unreadable", "too_large"] as const;
+export const SKIPPED_FILE_REASONS = [
+  "unknown_format",
+  "empty",
+  "unreadable",
+  "too_large",
+  "goose",
+  "crush",
+  "roo-code",
+] as const;
 
 export interface SkippedFile {
   path: string;
@@ -41,6 +49,10 @@ export const WHY_TEXT: Record<SkippedFile["why"], string> = {
   empty: "empty",
   unreadable: "unreadable",
   too_large: "too large for a JSON document",
+  goose: "Goose stores only the totals of a session. A total is a sum over requests, not a context",
+  crush: "Crush stores only the totals of a session. A total is a sum over requests, not a context",
+  "roo-code":
+    "Roo Code's history has only the totals of a task. A total is a sum over requests, not a context",
 };
 
 export interface PlanOptions {
@@ -164,11 +176,16 @@ const LOOK_AT_BYTES = 1 << 16;
 /** Returns the format of a file, or why it is not read. */
 async function recognize(location: string, bytes: number): Promise<Format | SkippedFile["why"]> {
   if (bytes === 0) return "empty";
-  if (sourceKind(location) === "document" && bytes > LARGEST_DOCUMENT) return "too_large";
+  const kind = sourceKind(location);
+  if (kind === "document" && bytes > LARGEST_DOCUMENT) return "too_large";
+  if (kind === "database") {
+    const { databaseOwner } = await import("./database.ts");
+    return (await databaseOwner(location)) ?? "unknown_format";
+  }
   let looked = 0;
   for await (const { lines } of sourceLines(location, LOOK_AT_BYTES)) {
     for (const line of lines) {
-      const found = detectFormat(line);
+      const found = detectFormat(line) ?? (isRooHistory(line) ? "roo-code" : undefined);
       if (found !== undefined) return found;
       looked += 1;
       if (looked >= LOOK_AT_LINES) return "unknown_format";

@@ -2,25 +2,31 @@ import { readFile } from "node:fs/promises";
 import { parseJson } from "../readers/json.ts";
 import { Lines, linesOf } from "./lines.ts";
 
-/** How a file holds what a reader reads: lines, or one JSON value. */
-export const SOURCE_KINDS = ["lines", "document"] as const;
+/** How a file holds what a reader reads: lines, one JSON value, or a SQLite database. */
+export const SOURCE_KINDS = ["lines", "document", "database"] as const;
 export type SourceKind = (typeof SOURCE_KINDS)[number];
 
 /** Largest JSON document in bytes. */
 export const LARGEST_DOCUMENT = 256 << 20;
 
 export function sourceKind(path: string): SourceKind {
-  return path.endsWith(".json") ? "document" : "lines";
+  if (path.endsWith(".json")) return "document";
+  return /\.(db|sqlite3?)$/.test(path) ? "database" : "lines";
 }
 
 /** Names that harnesses give their recordings, for folders that hold other files too. A file named by the user may have any. */
 const RECORDING_NAMES = [
   /\.jsonl$/,
-  // Gemini CLI before 2026, Amp, Cline
+  // Gemini CLI before 2026, Amp, Cline, opencode before its database, and the history of Roo Code
   /^session-.*\.json$/,
   /^T-.*\.json$/,
   /^ui_messages\.json$/,
   /\.messages\.json$/,
+  /^(msg|ses)_.*\.json$/,
+  /^history_item\.json$/,
+  // opencode, Kilo, Zed, Goose and Crush
+  /^(opencode|kilo)[\w.-]*\.db$/,
+  /^(threads|sessions|crush)\.db$/,
 ];
 
 export function isRecordingName(name: string): boolean {
@@ -43,6 +49,11 @@ export async function* sourceLines(
       const bytes = await readFile(location);
       yield { lines: documentLines(bytes), bytes: bytes.length };
       return;
+    }
+    case "database": {
+      // SQLite is a megabyte of WebAssembly, which only these files need.
+      const { databaseRows } = await import("./database.ts");
+      yield* databaseRows(location);
     }
   }
 }

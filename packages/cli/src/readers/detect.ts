@@ -8,10 +8,12 @@ import { geminiCliReader } from "./gemini-cli.ts";
 import type { JsonObject } from "./json.ts";
 import { asObject, asText, parseJson, parseObject } from "./json.ts";
 import { kimiReader } from "./kimi.ts";
+import { opencodeReader } from "./opencode.ts";
 import { ouroborosReader } from "./ouroboros.ts";
 import { piReader } from "./pi.ts";
 import { qwenCodeReader } from "./qwen-code.ts";
 import type { Format, HarnessReader, ReaderOptions } from "./reader.ts";
+import { zedReader } from "./zed.ts";
 
 const READERS: Record<Format, (options: ReaderOptions) => HarnessReader> = {
   "claude-code": claudeCodeReader,
@@ -23,6 +25,8 @@ const READERS: Record<Format, (options: ReaderOptions) => HarnessReader> = {
   copilot: copilotReader,
   amp: ampReader,
   cline: clineReader,
+  opencode: opencodeReader,
+  zed: zedReader,
   ouroboros: ouroborosReader,
   agentd: agentdReader,
 };
@@ -47,6 +51,8 @@ const TESTS: readonly [Format, (json: JsonObject) => boolean][] = [
   ["copilot", isCopilot],
   ["amp", (json) => /^T-/.test(asText(json.id) ?? "") && Array.isArray(json.messages)],
   ["cline", isClineSession],
+  ["opencode", isOpencode],
+  ["zed", (json) => json.table === "threads" && asObject(json.thread) !== undefined],
 ];
 
 /** Returns the format of a line or a document, or undefined if it does not identify one. */
@@ -55,6 +61,12 @@ export function detectFormat(text: string): Format | undefined {
   if (Array.isArray(json)) return isClineTask(json) ? "cline" : undefined;
   const object = asObject(json);
   return object === undefined ? undefined : TESTS.find(([, test]) => test(object))?.[0];
+}
+
+/** Whether a document is an entry of Roo Code's history, which has only totals. */
+export function isRooHistory(text: string): boolean {
+  const json = parseObject(text);
+  return json !== undefined && "tokensIn" in json && "totalCost" in json && "task" in json;
 }
 
 function isAgentd(json: JsonObject): boolean {
@@ -153,4 +165,10 @@ function isClineTask(messages: readonly unknown[]): boolean {
 function isClineSession(json: JsonObject): boolean {
   if (!Array.isArray(json.messages) || asText(json.agent) === undefined) return false;
   return asText(json.sessionId) !== undefined && "updated_at" in json;
+}
+
+function isOpencode(json: JsonObject): boolean {
+  if (json.table === "session" || json.table === "message") return asText(json.id) !== undefined;
+  if (asText(json.sessionID) !== undefined) return /^msg_/.test(asText(json.id) ?? "") && "role" in json;
+  return /^ses_/.test(asText(json.id) ?? "") && asText(json.projectID) !== undefined;
 }

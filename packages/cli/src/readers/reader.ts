@@ -48,6 +48,8 @@ export const FORMATS = [
   "copilot",
   "amp",
   "cline",
+  "opencode",
+  "zed",
   "ouroboros",
   "agentd",
 ] as const;

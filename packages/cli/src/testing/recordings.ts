@@ -439,6 +439,116 @@ const cline: SampleRecording = {
   boundaries: { "1795000000000 main": ["masked"], "1795000000001_AB main": ["compacted"] },
 };
 
+const opencodeSession = (id: string, parent: string | null) => ({
+  table: "session",
+  id,
+  parent_id: parent,
+  title: "Webhooks",
+  time_created: ms(0),
+});
+export const opencodeMessage = (second: number, id: string, session: string, more: object) => ({
+  table: "message",
+  id,
+  session_id: session,
+  time_created: ms(second),
+  data: JSON.stringify({
+    role: "assistant",
+    time: { created: ms(second), completed: ms(second + 0.5) },
+    modelID: "claude-opus-5",
+    providerID: "anthropic",
+    cost: 0.01,
+    ...more,
+  }),
+});
+const opencodeTokens = (input: number, read: number) => ({
+  tokens: { input, output: 20, reasoning: 5, cache: { read, write: 0 }, total: input + read + 25 },
+});
+const opencode: SampleRecording = {
+  format: "opencode",
+  files: [
+    {
+      path: "opencode/opencode.db",
+      lines: [
+        opencodeSession("ses_1", null),
+        opencodeSession("ses_2", "ses_1"),
+        opencodeSession("ses_3", "ses_2"),
+        opencodeMessage(1, "msg_1", "ses_1", opencodeTokens(30, 50_000)),
+        opencodeMessage(2, "msg_2", "ses_1", opencodeTokens(3_000, 170_000)),
+        opencodeMessage(3, "msg_3", "ses_1", opencodeTokens(0, 0)),
+        opencodeMessage(4, "msg_4", "ses_1", {
+          ...opencodeTokens(172_000, 0),
+          summary: true,
+          mode: "compaction",
+          parentID: "msg_u",
+        }),
+        {
+          table: "part",
+          id: "prt_1",
+          message_id: "msg_u",
+          session_id: "ses_1",
+          time_created: ms(4),
+          data: JSON.stringify({ type: "compaction", auto: false }),
+        },
+        opencodeMessage(6, "msg_5", "ses_1", opencodeTokens(9_000, 11_000)),
+        opencodeMessage(3, "msg_6", "ses_2", opencodeTokens(4_000, 0)),
+        opencodeMessage(3, "msg_7", "ses_3", opencodeTokens(700, 0)),
+      ],
+    },
+    {
+      path: "opencode/storage/session/p/ses_old.json",
+      lines: [{ id: "ses_old", projectID: "p", directory: "/w", title: "Old", time: { created: ms(0) } }],
+    },
+    {
+      path: "opencode/storage/message/ses_old/msg_old.json",
+      lines: [
+        {
+          id: "msg_old",
+          sessionID: "ses_old",
+          role: "assistant",
+          time: { created: ms(1) },
+          modelID: "gpt-6",
+          ...opencodeTokens(100, 900),
+        },
+      ],
+    },
+  ],
+  levels: {
+    "ses_1 main": [50_030, 173_000, 172_000, 20_000],
+    "ses_1 agent-ses_2": [4_000],
+    "ses_1 agent-ses_3": [700],
+    "ses_old main": [1_000],
+  },
+  boundaries: { "ses_1 main": ["compacted"] },
+};
+
+const zedThread = (id: string, second: number, input: number, more: object = {}) => ({
+  table: "threads",
+  id,
+  summary: "Webhooks",
+  updated_at: at(second),
+  parent_id: null,
+  thread: {
+    model: { provider: "anthropic", model: "claude-opus-5" },
+    prompts: ["u1", "u2"],
+    request_token_usage: {
+      u1: { input_tokens: 9_000, output_tokens: 10 },
+      u2: { input_tokens: input, output_tokens: 10, cache_read_input_tokens: 40_000 },
+    },
+  },
+  ...more,
+});
+const zed: SampleRecording = {
+  format: "zed",
+  files: [
+    {
+      path: "zed/threads/threads.db",
+      lines: [zedThread("zed-1", 5, 1_000), zedThread("zed-2", 4, 500, { parent_id: "zed-1" })],
+    },
+  ],
+  levels: { "zed-1 main": [41_000], "zed-1 agent-zed-2": [40_500] },
+  boundaries: {},
+};
+
 /** Recordings of the harnesses that keep one history for each agent. */
 export const SAMPLES: readonly SampleRecording[] = [
   geminiCli,
@@ -448,4 +558,6 @@ export const SAMPLES: readonly SampleRecording[] = [
   copilot,
   amp,
   cline,
+  opencode,
+  zed,
 ];
