@@ -24,9 +24,20 @@ interface ReadFlags extends ConnectionFlags {
 const FORMATS = `
 Formats, detected from the file content:
   Claude Code  ~/.claude/projects, a project folder, or a session file
-  Codex        ~/.codex/sessions, ~/.codex/archived_sessions, or a rollout file
+  Codex        ~/.codex/sessions, ~/.codex/archived_sessions, or a rollout file (.jsonl, .jsonl.zst)
+  Gemini CLI   ~/.gemini/tmp, or a session file
+  Qwen Code    ~/.qwen/projects, or a session file
+  Kimi         ~/.kimi/sessions, ~/.kimi-code/sessions, or a wire.jsonl
+  pi           ~/.pi/agent/sessions, or a session file
+  Copilot CLI  ~/.copilot/session-state, or an events.jsonl
+  Amp          ~/.local/share/amp/threads, or a thread
+  Cline        its globalStorage/saoudrizwan.claude-dev/tasks, or ~/.cline/data/sessions
+  opencode     ~/.local/share/opencode, or an opencode.db
+  Zed          ~/.local/share/zed/threads, or a threads.db
   Ouroboros    <workspace>/../.ouro-logs; window size from [safety] context_limit in the ouro.toml next to it
   agentd       recordings with a meta line, and live traces
+
+Goose, Crush and the history of Roo Code are not read: they hold totals, which are sums over requests.
 
 Event ids are derived from the recording, so importing a file again changes nothing.`;
 
@@ -42,9 +53,11 @@ export function addImportCommands(program: Command, context: CommandContext): vo
       `${FORMATS}
 Imported sessions end with the reason "imported", so that they do not appear as live. For running sessions use
 npx plimsoll tail.
+The exit code is 1 if a named file yields nothing, no file contains turns, or the server rejects an event.
 
 Examples:
   npx plimsoll import ~/.claude/projects --dry-run
+  npx plimsoll import ~/.local/share/opencode
   npx plimsoll import runs/*.jsonl --harness agentd@lab
   npx plimsoll import garden/.ouro-logs --context-limit 32768`,
     )
