@@ -38,6 +38,9 @@ export class FollowedDocument {
     return lines;
   }
 
+  /** Nothing stays open between polls. */
+  async close(): Promise<void> {}
+
   /** Changes of a database are in its write-ahead log first. */
   async #version(): Promise<string | undefined> {
     const versions = await Promise.all(

@@ -88,6 +88,18 @@ describe("FollowedFile", () => {
     await few.closeAll();
   });
 
+  it("releases a file that no longer exists", async () => {
+    await append("1\n");
+    const file = new FollowedFile(path, open);
+    await file.poll();
+    await rm(path);
+    expect(await file.poll()).toBeUndefined();
+    await file.close();
+    expect(open.get(file)).toBeUndefined();
+    await append("2\n");
+    expect(await file.poll()).toEqual(["2"]);
+  });
+
   it("returns nothing for a missing file, and its lines once it exists", async () => {
     const file = new FollowedFile(path, open);
     expect(await file.poll()).toBeUndefined();

@@ -84,6 +84,11 @@ export class FollowedFile {
     return lines;
   }
 
+  /** Releases a file that no longer exists, so that its space is freed. */
+  async close(): Promise<void> {
+    await this.#open.close(this);
+  }
+
   async #handle(): Promise<FileHandle> {
     const handle = this.#open.get(this) ?? (await open(this.#location, "r"));
     await this.#open.keep(this, handle);

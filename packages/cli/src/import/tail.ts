@@ -125,7 +125,10 @@ async function readNew({ group, reader, files }: Followed, outbox: Outbox, now: 
   const present = new Set(group.files.map(({ path }) => path));
   for (const [path, { hint, followed }] of files) {
     const lines = await followed.poll();
-    if (lines === undefined && !present.has(path)) files.delete(path);
+    if (lines === undefined && !present.has(path)) {
+      files.delete(path);
+      await followed.close();
+    }
     for (const line of lines ?? []) {
       reader.read(line, hint);
       read = true;
