@@ -3,7 +3,7 @@ import { constants, copyFile, mkdtemp, open, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { decompress } from "fzstd";
-import { Database } from "node-sqlite3-wasm";
+import sqlite, { type Database } from "node-sqlite3-wasm";
 import { asArray, asObject, asText, parseObject } from "../readers/json.ts";
 import { sleep } from "../sleep.ts";
 
@@ -108,7 +108,7 @@ async function withSnapshot<T>(location: string, use: (database: Database) => T)
   try {
     const copy = join(folder, "copy.db");
     await copyDatabase(location, copy);
-    const database = new Database(copy, { fileMustExist: true });
+    const database = new sqlite.Database(copy, { fileMustExist: true });
     try {
       // Without shared memory, SQLite reads a write-ahead log only in this mode.
       database.exec("PRAGMA locking_mode = EXCLUSIVE");
