@@ -92,7 +92,12 @@ export function kimiReader(options: ReaderOptions): HarnessReader {
         });
         if (typeof usage === "string") return usage;
         const id = `usage/${at}/${digest(JSON.stringify(usage))}`;
-        return history.addTurn({ id, at, model: asText(json.model)?.replace(/^kimi-code\//, ""), usage });
+        return history.addTurn({
+          id,
+          at,
+          model: asText(asText(json.model)?.replace(/^kimi-code\//, "")),
+          usage,
+        });
       }
       case "context.apply_compaction":
         return history.addMark({
