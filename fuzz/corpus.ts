@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { z } from "zod";
+import { FORMATS } from "../packages/cli/src/readers/reader.ts";
 import { CALLERS, type HttpInput } from "./http-input.ts";
 
 export const TARGETS = ["bodies", "queries", "recordings"] as const;
@@ -32,7 +33,7 @@ export const KeptRequest = Kept.extend({
 export type KeptRequest = z.input<typeof KeptRequest>;
 
 export const KeptRecording = Kept.extend({
-  format: z.enum(["claude-code", "agentd", "ouroboros", "codex"]),
+  format: z.enum(FORMATS),
   files: z.array(z.object({ path: z.string(), content: Bytes })),
 });
 export type KeptRecording = z.input<typeof KeptRecording>;

@@ -1,4 +1,5 @@
 import type { Format } from "../packages/cli/src/readers/reader.ts";
+import { SAMPLES } from "../packages/cli/src/testing/recordings.ts";
 
 /** A recording file as values, one a line. */
 export interface SeedFile {
@@ -232,4 +233,4 @@ const agentd: Seed = {
   ],
 };
 
-export const SEEDS: readonly Seed[] = [claudeCode, codex, ouroboros, agentd];
+export const SEEDS: readonly Seed[] = [claudeCode, codex, ouroboros, agentd, ...SAMPLES];

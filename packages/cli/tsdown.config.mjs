@@ -13,6 +13,8 @@ export default defineConfig({
   deps: { alwaysBundle: /./, onlyBundle: false },
   plugins: [thirdPartyLicenses()],
   tsconfig: "../../tsconfig.json",
-  copy: "../../LICENSE",
+  // SQLite is loaded from the folder of its script, and only for a database.
+  define: { __dirname: "import.meta.dirname" },
+  copy: ["../../LICENSE", "../../node_modules/node-sqlite3-wasm/dist/node-sqlite3-wasm.wasm"],
   logLevel: "warn",
 });

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { Database } from "node-sqlite3-wasm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const run = promisify(execFile);
@@ -84,11 +85,39 @@ describe("the packed command line", () => {
 
   it("imports a recording", async () => {
     const path = join(folder, "rollout.jsonl");
-    const line = { timestamp: "2026-11-20T10:00:00Z", type: "session_meta", payload: { id: "t" } };
-    await writeFile(path, `${JSON.stringify(line)}\n`);
+    const info = { last_token_usage: { input_tokens: 5 } };
+    const line = (type: string, payload: object) =>
+      `${JSON.stringify({ timestamp: "2026-11-20T10:00:00Z", type, payload })}\n`;
+    await writeFile(
+      path,
+      line("session_meta", { id: "t" }) + line("event_msg", { type: "token_count", info }),
+    );
     const { code, stdout } = await bin("plimsoll", "import", path, "--dry-run", "--json");
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ files: { codex: 1 } });
+  });
+
+  it("imports a database, for which it brings SQLite", async () => {
+    const path = join(folder, "opencode.db");
+    const database = new Database(path);
+    database.exec(`
+      CREATE TABLE session (id TEXT, parent_id TEXT, title TEXT, time_created INTEGER);
+      CREATE TABLE message (id TEXT, session_id TEXT, time_created INTEGER, data TEXT);
+      CREATE TABLE part (id TEXT, message_id TEXT, session_id TEXT, time_created INTEGER, data TEXT);
+      INSERT INTO message VALUES ('msg_1', 'ses_1', 1795168800000,
+        '{"role": "assistant", "modelID": "m", "tokens": {"input": 5}}');`);
+    database.close();
+    const { code, stdout } = await bin("plimsoll", "import", path, "--dry-run", "--json");
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ files: { opencode: 1 }, events: 3 });
+  });
+
+  it("names a file that yields nothing and exits with 1", async () => {
+    const path = join(folder, "notes.jsonl");
+    await writeFile(path, '{"hello": "world"}\n');
+    const { code, stderr } = await bin("plimsoll", "import", path, "--dry-run");
+    expect(code).toBe(1);
+    expect(stderr).toContain(`${path}: unknown format`);
   });
 
   it("prints an error without a stack trace and exits with 1 if the server is unreachable", async () => {

@@ -5,11 +5,12 @@ import { wholeNumber, withConnection } from "../command-context.ts";
 import type { ConnectionFlags } from "../connection.ts";
 import { connect } from "../connection.ts";
 import { CliError } from "../errors.ts";
-import { number } from "../number-format.ts";
+import { number, plural } from "../number-format.ts";
 import { printable, printableJson } from "../terminal.ts";
-import { runImport } from "./import.ts";
+import { type ImportSummary, runImport } from "./import.ts";
 import { type ImportedSession, importLinks } from "./links.ts";
-import { planImport } from "./plan.ts";
+import { nothingImported } from "./nothing.ts";
+import { planImport, type SkippedFile, WHY_TEXT } from "./plan.ts";
 import { progressBar } from "./progress.ts";
 import { summaryLines } from "./summary.ts";
 import { tail } from "./tail.ts";
@@ -23,11 +24,24 @@ interface ReadFlags extends ConnectionFlags {
 const FORMATS = `
 Formats, detected from the file content:
   Claude Code  ~/.claude/projects, a project folder, or a session file
-  Codex        ~/.codex/sessions, ~/.codex/archived_sessions, or a rollout file
+  Codex        ~/.codex/sessions, ~/.codex/archived_sessions, or a rollout file (.jsonl, .jsonl.zst)
+  Gemini CLI   ~/.gemini/tmp, or a session file
+  Qwen Code    ~/.qwen/projects, or a session file
+  Kimi         ~/.kimi/sessions, ~/.kimi-code/sessions, or a wire.jsonl
+  pi           ~/.pi/agent/sessions, or a session file
+  Copilot CLI  ~/.copilot/session-state, or an events.jsonl
+  Amp          ~/.local/share/amp/threads, or a thread
+  Cline        its globalStorage/saoudrizwan.claude-dev/tasks, or ~/.cline/data/sessions
+  opencode     ~/.local/share/opencode, or an opencode.db
+  Zed          ~/.local/share/zed/threads, or a threads.db
   Ouroboros    <workspace>/../.ouro-logs; window size from [safety] context_limit in the ouro.toml next to it
   agentd       recordings with a meta line, and live traces
 
+Goose, Crush and the history of Roo Code are not read: they hold totals, which are sums over requests.
+
 Event ids are derived from the recording, so importing a file again changes nothing.`;
+
+const READABLE = "Run npx plimsoll import --help for the formats.";
 
 export function addImportCommands(program: Command, context: CommandContext): void {
   withReading(withConnection(program.command("import")))
@@ -39,16 +53,18 @@ export function addImportCommands(program: Command, context: CommandContext): vo
       `${FORMATS}
 Imported sessions end with the reason "imported", so that they do not appear as live. For running sessions use
 npx plimsoll tail.
+The exit code is 1 if a named file yields nothing, no file contains turns, or the server rejects an event.
 
 Examples:
   npx plimsoll import ~/.claude/projects --dry-run
+  npx plimsoll import ~/.local/share/opencode
   npx plimsoll import runs/*.jsonl --harness agentd@lab
   npx plimsoll import garden/.ouro-logs --context-limit 32768`,
     )
     .action(async (paths: string[], flags: ReadFlags & { dryRun?: boolean; json?: boolean }) => {
       const plan = await planImport(paths, { contextLimit: flags.contextLimit });
       if (plan.groups.length === 0 && plan.unknown.length === 0) {
-        throw new CliError("No .jsonl files found.", {
+        throw new CliError(`No recordings found in ${paths.join(", ")}.`, {
           hint: "Give a recording or a folder that contains one.",
         });
       }
@@ -73,10 +89,19 @@ Examples:
         connection === undefined ? [] : await importLinks(createClient(connection), imported, connection);
       context.out.write(
         flags.json
-          ? `${printableJson({ ...summary, unknown_files: plan.unknown, links })}\n`
+          ? `${printableJson({ ...jsonSummary(summary), unknown_files: [...plan.unknown, ...summary.unreadable].map(fileJson), links })}\n`
           : `${[...summaryLines(summary, plan), ...linkLines(links)].join("\n")}\n`,
       );
-      if (plan.groups.length === 0 || (summary.sent?.rejected.length ?? 0) > 0) process.exitCode = 1;
+      const nothing = nothingImported(paths, plan, summary);
+      if (nothing.length > 0) {
+        throw new CliError(
+          summary.events === 0
+            ? "Nothing was imported: the files contain no turns that Plimsoll can read."
+            : `Nothing was imported from ${plural(nothing.length, "file")}.`,
+          { hint: [...nothing.map((line) => `  ${line}`), READABLE].join("\n") },
+        );
+      }
+      if ((summary.sent?.rejected.length ?? 0) > 0) process.exitCode = 1;
     });
 
   withReading(withConnection(program.command("tail")))
@@ -103,6 +128,7 @@ Examples:
           context.err.write(
             `Following the recordings and sending events to ${connection.url}. Press Ctrl+C to stop.\n`,
           ),
+        onSkipped: ({ path, why }) => context.err.write(`Skipped ${printable(path)}: ${WHY_TEXT[why]}\n`),
         onSent: ({ accepted, duplicates, rejected }) => {
           trouble = undefined;
           const refused = rejected.length === 0 ? "" : `, ${number(rejected.length)} rejected`;
@@ -114,6 +140,12 @@ Examples:
         },
       });
     });
+}
+
+const fileJson = ({ path, why }: SkippedFile) => ({ path, why });
+
+function jsonSummary({ unused, unreadable: _, ...summary }: ImportSummary) {
+  return { ...summary, unused_files: unused.map(({ path, skipped }) => ({ path, skipped })) };
 }
 
 function linkLines(links: readonly string[]): string[] {

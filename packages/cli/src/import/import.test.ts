@@ -1,4 +1,4 @@
-import { symlink, writeFile } from "node:fs/promises";
+import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FIXTURES, hasFixtures } from "../testing/fold.ts";
@@ -10,6 +10,7 @@ import {
   turnLine,
 } from "../testing/import-target.ts";
 import { runImport } from "./import.ts";
+import { nothingImported } from "./nothing.ts";
 import { planImport } from "./plan.ts";
 import { summaryLines } from "./summary.ts";
 
@@ -71,6 +72,74 @@ describe("plimsoll import", () => {
     expect([...target.stored.values()].filter((event) => event.status === "ended")).toMatchObject([
       { reason: "completed" },
     ]);
+  });
+
+  const copied = (session: string, second: number) => turnLine(second, 100 * second, session);
+  const RESUMED = "22222222-2222-4222-8222-222222222222";
+  it.each([[[SESSION, RESUMED]], [[RESUMED, SESSION]]])(
+    "counts history that a second file copied once, when %j are imported one by one",
+    async (order) => {
+      await target.write(`p/${SESSION}.jsonl`, copied(SESSION, 1), copied(SESSION, 2));
+      await target.write(`p/${RESUMED}.jsonl`, copied(RESUMED, 1), copied(RESUMED, 2), copied(RESUMED, 3));
+      for (const session of order) {
+        const plan = await planImport([join(target.folder, `p/${session}.jsonl`)]);
+        const { files } = await runImport(plan, target.connection(), IMPORT_OPTIONS);
+        expect(files).toEqual({ "claude-code": 1 });
+      }
+      const turns = [...target.stored.values()].filter((event) => event.type === "turn");
+      expect(turns.map(({ session, id }) => [session, id]).sort()).toEqual([
+        [SESSION, "m-1"],
+        [SESSION, "m-2"],
+        [RESUMED, "m-3"],
+      ]);
+    },
+  );
+
+  it("explains a named file that yields nothing, and an import that finds no turns", async () => {
+    const good = await target.write(`p/${SESSION}.jsonl`, turnLine(1, 100));
+    const bad = await target.write("notes.jsonl", { hello: "world" });
+    const quiet = await target.write("quiet.jsonl", {
+      type: "queue-operation",
+      operation: "enqueue",
+      sessionId: "s",
+    });
+    const explain = async (...paths: string[]) => {
+      const plan = await planImport(paths);
+      return nothingImported(paths, plan, await runImport(plan, undefined, IMPORT_OPTIONS));
+    };
+    expect(await explain(good)).toEqual([]);
+    expect(await explain(target.folder)).toEqual([]);
+    expect(await explain(good, bad)).toEqual([`${bad}: unknown format`]);
+    expect(await explain(good, quiet)).toEqual([`${quiet}: 1 line with no context window data`]);
+    expect(await explain(bad, quiet)).toHaveLength(2);
+    await mkdir(join(target.folder, "nothing"));
+    expect(await explain(join(target.folder, "nothing"))).toEqual([
+      expect.stringContaining("nothing: no recordings in this folder"),
+    ]);
+  });
+
+  it("reads a file with a byte order mark", async () => {
+    const path = await target.write(`${SESSION}.jsonl`);
+    await writeFile(path, `\ufeff${JSON.stringify(turnLine(1, 100))}\n`);
+    const summary = await runImport(await planImport([path]), undefined, IMPORT_OPTIONS);
+    expect(summary).toMatchObject({ events: 3, skipped: {} });
+  });
+
+  it("reads the other files if one was deleted meanwhile, and names it", async () => {
+    await target.write(`p/${SESSION}.jsonl`, turnLine(1, 100));
+    const gone = await target.write(`p/${RESUMED}.jsonl`, turnLine(2, 200, RESUMED));
+    const plan = await planImport([target.folder]);
+    await rm(gone);
+    const summary = await runImport(plan, target.connection(), IMPORT_OPTIONS);
+    expect(summary).toMatchObject({ sessions: 1, unreadable: [{ path: gone, why: "unreadable" }] });
+    expect(summaryLines(summary, plan).join("\n")).toContain(`${gone}: unreadable`);
+  });
+
+  it("names every skipped file", async () => {
+    for (let n = 0; n < 12; n += 1) await target.write(`notes-${n}.jsonl`, { hello: n });
+    const plan = await planImport([target.folder]);
+    const text = summaryLines(await runImport(plan, undefined, IMPORT_OPTIONS), plan).join("\n");
+    for (let n = 0; n < 12; n += 1) expect(text).toContain(`notes-${n}.jsonl: unknown format`);
   });
 
   it("sends nothing in a dry run", async () => {

@@ -1,15 +1,15 @@
 import { hostname } from "node:os";
 import type { PlimsollEventInput } from "@plimsoll/protocol";
 import type { Connection } from "../connection.ts";
-import { createReader, HARNESS_NAME } from "../readers/detect.ts";
+import { createReader } from "../readers/detect.ts";
 import type { Format, HarnessReader, SkipCounts } from "../readers/reader.ts";
-import { addSkips } from "../readers/reader.ts";
-import { linesOf } from "./lines.ts";
+import { addSkips, append, Skips } from "../readers/reader.ts";
 import type { ImportedSession } from "./links.ts";
-import type { ImportGroup, Plan } from "./plan.ts";
+import type { ImportGroup, Plan, SkippedFile } from "./plan.ts";
 import type { SendOptions, SendTotals } from "./send.ts";
 import { addTotals, batches, emptyTotals, sendBatch } from "./send.ts";
 import { importedEnds } from "./session-ends.ts";
+import { sourceLines } from "./source.ts";
 
 export interface ImportOptions {
   harness?: string | undefined;
@@ -23,6 +23,10 @@ export interface ImportSummary {
   /** Number of events read, sent or not. */
   events: number;
   skipped: SkipCounts;
+  /** Files of which no line was used, with the reasons. */
+  unused: { path: string; location: string; skipped: SkipCounts }[];
+  /** Files that could not be read to the end. */
+  unreadable: SkippedFile[];
   /** Undefined in a dry run. */
   sent: SendTotals | undefined;
 }
@@ -34,7 +38,7 @@ export interface ImportProgress {
 }
 
 export function readerFor(format: Format, options: ImportOptions): HarnessReader {
-  const harness = options.harness ?? `${HARNESS_NAME[format]}@${hostname()}`;
+  const harness = options.harness ?? `${format}@${hostname()}`;
   return createReader(format, { harness, titles: options.titles });
 }
 
@@ -57,18 +61,22 @@ export async function runImport(
     agents: 0,
     events: 0,
     skipped: {},
+    unused: [],
+    unreadable: [],
     sent: connection === undefined ? undefined : emptyTotals(),
   };
   const totalBytes = plan.groups.flatMap((group) => group.files).reduce((sum, file) => sum + file.bytes, 0);
   let bytes = 0;
   for (const group of plan.groups) {
-    const { events, skipped } = await readGroup(group, options, (read) => {
+    const { events, skipped, unused, unreadable } = await readGroup(group, options, (read) => {
       bytes += read;
       options.onProgress?.({ bytes: Math.min(bytes, totalBytes), totalBytes, events: summary.events });
     });
     const own = group.files.filter((file) => file.contextOnly !== true).length;
     summary.files[group.format] = (summary.files[group.format] ?? 0) + own;
     addSkips(summary.skipped, skipped);
+    append(summary.unused, unused);
+    append(summary.unreadable, unreadable);
     for (const event of events) {
       if (event.session === undefined) continue;
       addSession(sessions, event.harness, event.session, event.at as number);
@@ -107,16 +115,29 @@ async function readGroup(
   group: ImportGroup,
   options: ImportOptions,
   onBytes: (bytes: number) => void,
-): Promise<{ events: PlimsollEventInput[]; skipped: SkipCounts }> {
+): Promise<Pick<ImportSummary, "skipped" | "unused" | "unreadable"> & { events: PlimsollEventInput[] }> {
   const reader = readerFor(group.format, options);
+  const unused: ImportSummary["unused"] = [];
+  const unreadable: SkippedFile[] = [];
   for (const file of group.files) {
-    for await (const { lines, bytes } of linesOf(file.location)) {
-      for (const line of lines) reader.read(line, file);
-      if (file.contextOnly !== true) onBytes(bytes);
+    const skips = new Skips();
+    let isUsed = file.contextOnly === true;
+    try {
+      for await (const { lines, bytes } of sourceLines(file.location)) {
+        for (const line of lines) {
+          if (skips.count(reader.read(line, file)) === undefined) isUsed = true;
+        }
+        if (file.contextOnly !== true) onBytes(bytes);
+      }
+    } catch {
+      // It may have been deleted since the plan. The other files are still read.
+      unreadable.push({ path: file.path, location: file.location, why: "unreadable" });
+      continue;
     }
+    if (!isUsed) unused.push({ path: file.path, location: file.location, skipped: skips.drain() });
   }
   const { events, skipped } = reader.take(true);
-  return { events: inOrder([...events, ...importedEnds(events)]), skipped };
+  return { events: inOrder([...events, ...importedEnds(events)]), skipped, unused, unreadable };
 }
 
 /** Sorts events by time, which is the server's fast path. */

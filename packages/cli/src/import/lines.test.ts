@@ -23,10 +23,16 @@ describe("Lines", () => {
         (written, step) => {
           const whole = written.map((line) => line.replaceAll("\n", ""));
           const expected = whole.filter((line) => line.trim() !== "");
-          expect(read(Buffer.from(whole.join("\n")), step)).toEqual(expected);
+          expect(read(Buffer.from(`\ufeff${whole.join("\n")}`), step)).toEqual(expected);
         },
       ),
     );
+  });
+
+  it("drops a byte order mark at the start of a file, and only there", () => {
+    for (const step of [1, 2, 64]) {
+      expect(read(Buffer.from('\ufeff{"a":1}\n\ufeff{"b":2}'), step)).toEqual(['{"a":1}', '\ufeff{"b":2}']);
+    }
   });
 
   it("cuts a line that is too long, so that it is not JSON, and keeps the other lines", () => {

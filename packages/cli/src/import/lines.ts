@@ -5,6 +5,7 @@ const LONGEST = 64 << 20;
 /** Bytes kept of a longer line, so that it is counted as a line that is not JSON. */
 const KEPT = 1_024;
 const LINE_FEED = 0x0a;
+const BYTE_ORDER_MARK = "\ufeff";
 
 /**
  * Splits chunks of bytes into lines. Only `\n` ends a line, because JSON can contain the other separators that readline
@@ -14,6 +15,7 @@ export class Lines {
   readonly #longest: number;
   #parts: Buffer[] = [];
   #bytes = 0;
+  #isFirst = true;
 
   constructor(longest = LONGEST) {
     this.#longest = longest;
@@ -46,8 +48,15 @@ export class Lines {
     const text = Buffer.concat([...this.#parts, rest]).toString("utf8");
     this.#parts = [];
     this.#bytes = 0;
-    return text.split("\n").filter((line) => line.trim() !== "");
+    if (!this.#isFirst) return linesIn(text);
+    this.#isFirst = false;
+    // Editors and PowerShell write a mark at the start of a file, which is not JSON.
+    return linesIn(text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text);
   }
+}
+
+function linesIn(text: string): string[] {
+  return text.split("\n").filter((line) => line.trim() !== "");
 }
 
 function firstLineEnd(bytes: Buffer): number {

@@ -1,12 +1,12 @@
 import type { Dirent } from "node:fs";
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
-import { dirname, join, sep } from "node:path";
+import { basename, dirname, join, sep } from "node:path";
 import { ouroContextLimit } from "@plimsoll/guard/config";
 import { CliError } from "../errors.ts";
-import { detectFormat } from "../readers/detect.ts";
+import { detectFormat, isRooHistory } from "../readers/detect.ts";
 import { logPlace } from "../readers/ouroboros-chain.ts";
-import type { FileHint, Format } from "../readers/reader.ts";
-import { linesOf } from "./lines.ts";
+import { type FileHint, FORMATS, type Format } from "../readers/reader.ts";
+import { isRecordingName, LARGEST_DOCUMENT, sourceKind, sourceLines } from "./source.ts";
 
 export interface PlannedFile extends FileHint {
   /** The path with the separators of the system; `path` has `/`. */
@@ -24,8 +24,36 @@ export interface ImportGroup {
 export interface Plan {
   groups: ImportGroup[];
   /** Skipped files with the reason. */
-  unknown: { path: string; why: "unknown format" | "empty" | "unreadable" }[];
+  unknown: SkippedFile[];
 }
+
+/** Reasons why a file is not read. */
+export const SKIPPED_FILE_REASONS = [
+  "unknown_format",
+  "empty",
+  "unreadable",
+  "too_large",
+  "goose",
+  "crush",
+  "roo-code",
+] as const;
+
+export interface SkippedFile {
+  path: string;
+  location: string;
+  why: (typeof SKIPPED_FILE_REASONS)[number];
+}
+
+export const WHY_TEXT: Record<SkippedFile["why"], string> = {
+  unknown_format: "unknown format",
+  empty: "empty",
+  unreadable: "unreadable",
+  too_large: "too large for a JSON document",
+  goose: "Goose stores only the totals of a session. A total is a sum over requests, not a context",
+  crush: "Crush stores only the totals of a session. A total is a sum over requests, not a context",
+  "roo-code":
+    "Roo Code's history has only the totals of a task. A total is a sum over requests, not a context",
+};
 
 export interface PlanOptions {
   contextLimit?: number | undefined;
@@ -36,6 +64,7 @@ export interface PlanOptions {
 }
 
 const LOOK_AT_LINES = 50;
+const CLAUDE_SESSION = /^[0-9a-f]{8}-[0-9a-f-]{27}\.jsonl$/i;
 
 /**
  * Finds the recordings under the given paths and groups them by reader.
@@ -49,6 +78,7 @@ export async function planImport(paths: readonly string[], options: PlanOptions 
   }
   for (const group of groups.values()) {
     if (group.format === "ouroboros") await addEarlierLogs(group);
+    if (group.format === "claude-code") await addOtherSessions(group);
     group.files.sort((a, b) => (a.path < b.path ? -1 : 1));
   }
   plan.groups = [...groups.values()];
@@ -62,19 +92,20 @@ async function place(
   options: PlanOptions,
 ): Promise<void> {
   const path = location.split(sep).join("/");
-  let format: Format | "empty" | undefined;
+  let found: Format | SkippedFile["why"];
   let bytes: number;
   try {
     bytes = (await stat(location)).size;
-    format = options.formats?.get(location) ?? (bytes === 0 ? "empty" : await formatOf(location));
+    found = options.formats?.get(location) ?? (await recognize(location, bytes));
   } catch {
-    plan.unknown.push({ path, why: "unreadable" });
+    found = "unreadable";
+    bytes = 0;
+  }
+  if (!isFormat(found)) {
+    plan.unknown.push({ path, location, why: found });
     return;
   }
-  if (format === "empty" || format === undefined) {
-    plan.unknown.push({ path, why: format === "empty" ? "empty" : "unknown format" });
-    return;
-  }
+  const format = found;
   options.formats?.set(location, format);
   const contextLimit =
     format === "ouroboros" ? (options.contextLimit ?? (await configuredLimit(location))) : undefined;
@@ -109,7 +140,7 @@ async function recordings(paths: readonly string[], options: PlanOptions): Promi
 }
 
 /**
- * Finds `.jsonl` files below a folder. It follows links, but visits each folder once, because links can form cycles.
+ * Finds files with the name of a recording below a folder. It follows links, but visits each folder once, because links can form cycles.
  * An unreadable folder is added itself, so that the summary lists it.
  */
 async function search(folder: string, found: Set<string>, visited: Set<string>): Promise<void> {
@@ -129,7 +160,7 @@ async function search(folder: string, found: Set<string>, visited: Set<string>):
       if (entry.isSymbolicLink() !== links || entry.name === "node_modules") continue;
       const path = join(folder, entry.name);
       if (links ? await isFolder(path) : entry.isDirectory()) await search(path, found, visited);
-      else if (entry.name.endsWith(".jsonl")) found.add(path);
+      else if (isRecordingName(entry.name)) found.add(path);
     }
   }
 }
@@ -142,18 +173,29 @@ const isFolder = (path: string) =>
 
 const LOOK_AT_BYTES = 1 << 16;
 
-async function formatOf(location: string): Promise<Format | undefined> {
+/** Returns the format of a file, or why it is not read. */
+async function recognize(location: string, bytes: number): Promise<Format | SkippedFile["why"]> {
+  if (bytes === 0) return "empty";
+  const kind = sourceKind(location);
+  if (kind === "document" && bytes > LARGEST_DOCUMENT) return "too_large";
+  if (kind === "database") {
+    const { databaseOwner } = await import("./database.ts");
+    return (await databaseOwner(location)) ?? "unknown_format";
+  }
   let looked = 0;
-  for await (const { lines } of linesOf(location, LOOK_AT_BYTES)) {
+  for await (const { lines } of sourceLines(location, LOOK_AT_BYTES)) {
     for (const line of lines) {
-      const format = detectFormat(line);
-      if (format !== undefined) return format;
+      const found = detectFormat(line) ?? (isRooHistory(line) ? "roo-code" : undefined);
+      if (found !== undefined) return found;
       looked += 1;
-      if (looked >= LOOK_AT_LINES) return undefined;
+      if (looked >= LOOK_AT_LINES) return "unknown_format";
     }
   }
-  return undefined;
+  return "unknown_format";
 }
+
+const isFormat = (found: Format | SkippedFile["why"]): found is Format =>
+  (FORMATS as readonly string[]).includes(found);
 
 /** Reads the window size from `ouro.toml`, which is next to the log folder or in the workspace next to it. */
 async function configuredLimit(location: string): Promise<number | undefined> {
@@ -164,6 +206,25 @@ async function configuredLimit(location: string): Promise<number | undefined> {
     if (limit !== undefined) return limit;
   }
   return undefined;
+}
+
+/** Adds the other sessions of a project as context, because a resumed session can begin with a copy of one of them. */
+async function addOtherSessions(group: ImportGroup): Promise<void> {
+  const known = new Set(group.files.map((file) => file.path));
+  for (const folder of new Set(group.files.map((file) => projectFolder(file.location)))) {
+    for (const name of await readdir(folder).catch(() => [])) {
+      const location = join(folder, name);
+      const path = location.split(sep).join("/");
+      if (!CLAUDE_SESSION.test(name) || known.has(path)) continue;
+      known.add(path);
+      group.files.push({ path, location, bytes: 0, contextOnly: true });
+    }
+  }
+}
+
+function projectFolder(location: string): string {
+  const folder = dirname(location);
+  return basename(folder) === "subagents" ? dirname(dirname(folder)) : folder;
 }
 
 /** Adds earlier logs as context, because a log that continues an earlier one belongs to the same session. */

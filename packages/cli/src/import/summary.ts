@@ -3,16 +3,15 @@ import type { SkipReason } from "../readers/reader.ts";
 import { SKIP_REASONS, SKIP_TEXT } from "../readers/reader.ts";
 import { printable } from "../terminal.ts";
 import type { ImportSummary } from "./import.ts";
-import type { Plan } from "./plan.ts";
+import { type Plan, WHY_TEXT } from "./plan.ts";
 
 const SHOWN_REJECTIONS = 5;
-const SHOWN_FILES = 5;
 
 export function summaryLines(summary: ImportSummary, plan: Plan): string[] {
-  const files = Object.entries(summary.files).map(([format, count]) => `${format} ${number(count)}`);
+  const formats = Object.entries(summary.files).map(([format, count]) => `${format} ${number(count)}`);
   const total = Object.values(summary.files).reduce((sum, count) => sum + count, 0);
   const lines = [
-    `files       ${number(total)}${files.length === 0 ? "" : ` (${files.join(", ")})`}`,
+    `files       ${number(total)}${formats.length === 0 ? "" : ` (${formats.join(", ")})`}`,
     `sessions    ${number(summary.sessions)} with ${plural(summary.agents, "agent")}`,
     `events      ${number(summary.events)}${sentText(summary)}`,
   ];
@@ -31,11 +30,9 @@ export function summaryLines(summary: ImportSummary, plan: Plan): string[] {
   for (const [reason, count] of reasons) {
     lines.push(`  ${number(count).padStart(9)}  ${reason.padEnd(17)}  ${SKIP_TEXT[reason]}`);
   }
-  if (plan.unknown.length > 0) lines.push(`skipped ${plural(plan.unknown.length, "file")}`);
-  for (const { path, why } of plan.unknown.slice(0, SHOWN_FILES)) lines.push(`  ${printable(path)}: ${why}`);
-  if (plan.unknown.length > SHOWN_FILES) {
-    lines.push(`  and ${number(plan.unknown.length - SHOWN_FILES)} more`);
-  }
+  const files = [...plan.unknown, ...summary.unreadable];
+  if (files.length > 0) lines.push(`skipped ${plural(files.length, "file")}`);
+  for (const { path, why } of files) lines.push(`  ${printable(path)}: ${WHY_TEXT[why]}`);
   return lines;
 }
 

@@ -29,6 +29,7 @@ describe("plimsoll tail", () => {
   const turns = () => [...target.stored.values()].filter((event) => event.type === "turn").length;
   const START = Date.UTC(2026, 10, 20, 10, 0, 0);
   const onBegun = vi.fn();
+  const onSkipped = vi.fn();
   const following = (path: string, from = START) => {
     onBegun.mockClear();
     const begun = Date.now();
@@ -40,6 +41,7 @@ describe("plimsoll tail", () => {
       pollMs: 10,
       scanMs: 20,
       onBegun,
+      onSkipped,
     });
     return async () => {
       stop.abort();
@@ -97,6 +99,38 @@ describe("plimsoll tail", () => {
     await until(() => turns() === 7);
     expect(target.stored.size).toBe(size + 1);
     await again();
+  });
+
+  it("follows a document that its harness rewrites as a whole", async () => {
+    const message = (id: number) => ({
+      role: "assistant",
+      messageId: id,
+      usage: { model: "m", inputTokens: id, timestamp: new Date(START + id * 1_000).toISOString() },
+    });
+    const path = join(target.folder, "T-1.json");
+    const rewrite = (...messages: object[]) =>
+      writeFile(path, JSON.stringify({ id: "T-1", created: START, messages }));
+    await rewrite(message(1));
+    const stop = following(target.folder);
+    await until(() => turns() === 1);
+    await rewrite(message(1), message(2));
+    await until(() => turns() === 2);
+    await stop();
+  });
+
+  it("names each skipped file once", async () => {
+    await target.write("notes.jsonl", { hello: "world" });
+    await target.write(`${SESSION}.jsonl`, turnLine(1, 100));
+    onSkipped.mockClear();
+    const stop = following(target.folder);
+    await until(() => turns() === 1);
+    const other = "33333333-3333-4333-8333-333333333333";
+    await target.write(`${other}.jsonl`, turnLine(2, 200, other));
+    await until(() => turns() === 2);
+    await stop();
+    expect(onSkipped.mock.calls).toEqual([
+      [expect.objectContaining({ path: expect.stringMatching(/notes\.jsonl$/), why: "unknown_format" })],
+    ]);
   });
 
   it("sends a changed turn again and an unchanged one once", async () => {

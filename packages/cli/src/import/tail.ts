@@ -2,14 +2,16 @@ import type { PlimsollEventInput } from "@plimsoll/protocol";
 import type { Connection } from "../connection.ts";
 import type { Format, HarnessReader } from "../readers/reader.ts";
 import { sleep } from "../sleep.ts";
-import { FollowedFile } from "./followed-file.ts";
+import { FollowedDocument } from "./followed-document.ts";
+import { FollowedFile, OpenFiles } from "./followed-file.ts";
 import type { ImportOptions } from "./import.ts";
 import { inOrder, readerFor } from "./import.ts";
-import type { ImportGroup } from "./plan.ts";
+import type { ImportGroup, PlannedFile, SkippedFile } from "./plan.ts";
 import { planImport } from "./plan.ts";
 import type { SendOptions, SendTotals } from "./send.ts";
 import { addTotals, batches, emptyTotals, sendBatch } from "./send.ts";
 import { importedEnds } from "./session-ends.ts";
+import { sourceKind } from "./source.ts";
 
 const POLL_MS = 500;
 /** Scanning folders for new files costs more than polling known files, so it happens less often. */
@@ -26,6 +28,8 @@ export interface TailOptions extends ImportOptions {
   send?: SendOptions;
   /** Called once, after the first scan. */
   onBegun?: () => void;
+  /** Called once for each file that is not read, except an empty one, and again if the reason changes. */
+  onSkipped?: (file: SkippedFile) => void;
   onSent?: (totals: SendTotals) => void;
   onTrouble?: (message: string) => void;
 }
@@ -33,7 +37,8 @@ export interface TailOptions extends ImportOptions {
 interface Followed {
   group: ImportGroup;
   reader: HarnessReader;
-  files: Map<string, FollowedFile>;
+  /** By path. A file that was renamed stays here until it was read to its end. */
+  files: Map<string, { hint: PlannedFile; followed: FollowedFile | FollowedDocument }>;
 }
 
 /**
@@ -48,47 +53,84 @@ export async function tail(
   const groups = new Map<string, Followed>();
   const outbox = new Outbox();
   const formats = new Map<string, Format>();
+  const skipped = new Map<string, SkippedFile["why"]>();
+  const open = new OpenFiles();
   let scannedAt = Number.NEGATIVE_INFINITY;
-  while (!options.signal.aborted) {
-    if (options.now() - scannedAt >= (options.scanMs ?? SCAN_MS)) {
-      const plan = await planImport(paths, {
-        contextLimit: options.contextLimit,
-        formats,
-        mayBeMissing: formats.size > 0,
-      });
-      for (const group of plan.groups) follow(groups, group, options);
-      if (scannedAt === Number.NEGATIVE_INFINITY) options.onBegun?.();
-      scannedAt = options.now();
+  try {
+    await follow();
+  } finally {
+    await open.closeAll();
+  }
+
+  async function follow(): Promise<void> {
+    while (!options.signal.aborted) {
+      if (options.now() - scannedAt >= (options.scanMs ?? SCAN_MS)) {
+        const plan = await planImport(paths, {
+          contextLimit: options.contextLimit,
+          formats,
+          mayBeMissing: formats.size > 0,
+        });
+        for (const group of plan.groups) followGroup(groups, group, open, options);
+        for (const file of plan.unknown) {
+          // An empty file is read once it has lines.
+          if (file.why === "empty" || skipped.get(file.path) === file.why) continue;
+          skipped.set(file.path, file.why);
+          options.onSkipped?.(file);
+        }
+        if (scannedAt === Number.NEGATIVE_INFINITY) options.onBegun?.();
+        scannedAt = options.now();
+      }
+      for (const followed of groups.values()) await readNew(followed, outbox, options.now());
+      try {
+        await outbox.send(connection, options);
+      } catch (error) {
+        if (options.signal.aborted) return;
+        throw error;
+      }
+      await sleep(options.pollMs ?? POLL_MS, options.signal);
     }
-    for (const followed of groups.values()) await readNew(followed, outbox, options.now());
-    try {
-      await outbox.send(connection, options);
-    } catch (error) {
-      if (options.signal.aborted) return;
-      throw error;
-    }
-    await sleep(options.pollMs ?? POLL_MS, options.signal);
   }
 }
 
-function follow(groups: Map<string, Followed>, group: ImportGroup, options: TailOptions): void {
-  const followed = groups.get(group.key) ?? {
+function followGroup(
+  groups: Map<string, Followed>,
+  group: ImportGroup,
+  open: OpenFiles,
+  options: TailOptions,
+): void {
+  const followed: Followed = groups.get(group.key) ?? {
     group,
     reader: readerFor(group.format, options),
-    files: new Map<string, FollowedFile>(),
+    files: new Map(),
   };
   groups.set(group.key, followed);
   followed.group = group;
-  for (const file of group.files) {
-    if (!followed.files.has(file.path)) followed.files.set(file.path, new FollowedFile(file.location));
+  for (const hint of group.files) {
+    const known = followed.files.get(hint.path);
+    followed.files.set(hint.path, {
+      hint,
+      followed: known?.followed ?? followedSource(hint.location, open),
+    });
   }
+}
+
+function followedSource(location: string, open: OpenFiles): FollowedFile | FollowedDocument {
+  return sourceKind(location) === "lines"
+    ? new FollowedFile(location, open)
+    : new FollowedDocument(location, () => performance.now());
 }
 
 async function readNew({ group, reader, files }: Followed, outbox: Outbox, now: number): Promise<void> {
   let read = false;
-  for (const file of group.files) {
-    for (const line of (await files.get(file.path)!.poll()) ?? []) {
-      reader.read(line, file);
+  const present = new Set(group.files.map(({ path }) => path));
+  for (const [path, { hint, followed }] of files) {
+    const lines = await followed.poll();
+    if (lines === undefined && !present.has(path)) {
+      files.delete(path);
+      await followed.close();
+    }
+    for (const line of lines ?? []) {
+      reader.read(line, hint);
       read = true;
     }
   }

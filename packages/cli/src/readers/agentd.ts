@@ -58,9 +58,8 @@ export function agentdReader(options: ReaderOptions): HarnessReader {
 
   return { read, take };
 
-  function read(text: string, file: FileHint): void {
-    const skip = readLine(text, file);
-    if (skip !== undefined) skips.add(skip);
+  function read(text: string, file: FileHint): SkipReason | undefined {
+    return skips.count(readLine(text, file));
   }
 
   function readLine(text: string, file: FileHint): SkipReason | undefined {

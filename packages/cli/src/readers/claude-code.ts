@@ -32,6 +32,8 @@ interface Session {
   prompt: { at: number; text: string } | undefined;
   /** The title of the highest rank, and the number of titles so far. */
   named: { rank: number; text: string; count: number } | undefined;
+  /** False if all lines so far are context for another session. */
+  isOwn: boolean;
   touched: boolean;
 }
 
@@ -39,7 +41,7 @@ interface Session {
  * Reads Claude Code transcripts of one project folder: session files and their `subagents/agent-*.jsonl`.
  *
  * All lines with one message id are one turn with the maximum of each count. A sidechain is a separate agent. The
- * server counts windows from `cleared`.
+ * server counts windows from `cleared`. Other sessions of the folder show which history was copied from them.
  */
 export function claudeCodeReader(options: ReaderOptions): HarnessReader {
   const skips = new Skips();
@@ -51,9 +53,29 @@ export function claudeCodeReader(options: ReaderOptions): HarnessReader {
 
   return { read, take };
 
-  function read(text: string, file: FileHint): void {
-    const skip = readLine(text, file);
-    if (skip !== undefined) skips.add(skip);
+  function read(text: string, file: FileHint): SkipReason | undefined {
+    if (file.contextOnly === true) {
+      readContext(text, file);
+      return undefined;
+    }
+    return skips.count(readLine(text, file));
+  }
+
+  /** Notes which messages a session has that is not imported. */
+  function readContext(text: string, file: FileHint): void {
+    const line = readClaudeLine(text);
+    if (typeof line === "string" || line.forked || line.sidechain || line.at === undefined) return;
+    const id = line.session ?? fileSession(file.path);
+    if (id === undefined) return;
+    const session = sessionOf(id, line.at);
+    session.firstAt = Math.min(session.firstAt, line.at);
+    session.lastAt = Math.max(session.lastAt, line.at);
+    if (line.turn !== undefined) hold(session, line.turn.key);
+  }
+
+  function hold(session: Session, key: string): void {
+    const holding = holders.get(key) ?? new Set();
+    holders.set(key, holding.add(session.id));
   }
 
   function readLine(text: string, file: FileHint): SkipReason | undefined {
@@ -67,6 +89,7 @@ export function claudeCodeReader(options: ReaderOptions): HarnessReader {
     const id = line.session ?? fileSession(file.path);
     if (id === undefined) return "no_session";
     const session = sessionOf(id, line.at);
+    session.isOwn = true;
     if (line.title !== undefined) name(session, line.title.rank, line.title.text);
     if (line.at === undefined) return line.title === undefined ? "no_time" : "not_needed";
     session.touched = true;
@@ -102,8 +125,7 @@ export function claudeCodeReader(options: ReaderOptions): HarnessReader {
     const seen = session.main.get(turn.key);
     if (seen !== undefined) skips.add("repeated");
     session.main.set(turn.key, merged(seen, turn));
-    const holding = holders.get(turn.key) ?? new Set();
-    holders.set(turn.key, holding.add(session.id));
+    hold(session, turn.key);
   }
 
   function sessionOf(id: string, at: number | undefined): Session {
@@ -120,6 +142,7 @@ export function claudeCodeReader(options: ReaderOptions): HarnessReader {
       parts: new Map(),
       prompt: undefined,
       named: undefined,
+      isOwn: false,
       touched: true,
     };
     sessions.set(id, session);
@@ -143,7 +166,7 @@ export function claudeCodeReader(options: ReaderOptions): HarnessReader {
     }
     const events: PlimsollEventInput[] = [];
     for (const session of sessions.values()) {
-      if (!session.touched || !Number.isFinite(session.firstAt)) continue;
+      if (!session.touched || !session.isOwn || !Number.isFinite(session.firstAt)) continue;
       session.touched = false;
       const found = eventsOf(session);
       if (found.length > 0) {

@@ -97,17 +97,25 @@ function partsOf(payload: JsonObject, at: number): CodexRollout["parts"][number]
 }
 
 function readMeta(rollout: CodexRollout, payload: JsonObject, at: number): SkipReason | undefined {
-  const id = asText(payload.id);
-  if (id === undefined) return "no_session";
   const subagent = asObject(asObject(payload.source)?.subagent);
-  const spawn = asObject(subagent?.thread_spawn);
+  const spawnedBy = asText(asObject(subagent?.thread_spawn)?.parent_thread_id);
+  const session = asText(payload.session_id);
+  // The session id of a spawned thread is that of the thread that spawned it.
+  const id = asText(payload.id) ?? (session === spawnedBy ? undefined : session) ?? fileThread(rollout.path);
   rollout.metas.set(id, {
     id,
     createdAt: asTime(payload.timestamp) ?? at,
-    spawnedBy: asText(spawn?.parent_thread_id),
+    spawnedBy,
     forkedFrom: asText(payload.forked_from_id),
   });
   return undefined;
+}
+
+/** The thread that a file's name gives: its UUID, else the whole name without extensions. */
+export function fileThread(path: string): string {
+  const name = path.split("/").at(-1) ?? path;
+  const uuid = /([0-9a-f]{8}-[0-9a-f-]{27})\.jsonl/i.exec(name)?.[1];
+  return uuid ?? name.replace(/\.jsonl.*$/, "");
 }
 
 function readMessage(rollout: CodexRollout, payload: JsonObject, at: number): SkipReason | undefined {

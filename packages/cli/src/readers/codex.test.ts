@@ -169,6 +169,28 @@ describe("Codex rollouts", () => {
     expect(fold.inferred.size).toBe(0);
   });
 
+  it("without an id, takes the session id, then the file name", () => {
+    const sessionOf = (path: string, payload: object) =>
+      read([path, [line(0, "session_meta", payload), count(5_000, tokens(900, 900))]]).events[0]!.session;
+    expect(sessionOf(file(A), { session_id: B })).toBe(B);
+    expect(sessionOf(file(A), {})).toBe(A);
+    expect(sessionOf("logs/rollout-monday.jsonl", {})).toBe("rollout-monday");
+    expect(read(["logs/.jsonl", [count(5_000, tokens(900, 900))]]).events[0]!.session).toBe("unnamed");
+  });
+
+  it("a spawned thread without an id stays apart from the session that it names", () => {
+    const { events } = read(
+      [file(A), [meta(0, A), count(5_000, tokens(100, 100))]],
+      [
+        file(B),
+        [line(6_000, "session_meta", { session_id: A, ...spawned(A) }), count(9_000, tokens(200, 200))],
+      ],
+    );
+    const folds = foldEvents(events);
+    expect(levels(folds.get(`${A} main`))).toEqual([100]);
+    expect(levels(folds.get(`${A} agent-${B}`))).toEqual([200]);
+  });
+
   it("a log without a model has the model unknown", () => {
     const { events } = read([file(A), [meta(0, A), count(5_000, tokens(900, 900))]]);
     expect(events.find((event) => event.type === "turn")).toMatchObject({ model: "unknown" });

@@ -2,10 +2,10 @@ import { tokenizerScale } from "@plimsoll/guard/measure";
 import type { PlimsollEventInput } from "@plimsoll/protocol";
 import { contextTokens } from "@plimsoll/protocol";
 import type { CodexCount, CodexRollout } from "./codex-line.ts";
-import { readCodexLine } from "./codex-line.ts";
+import { fileThread, readCodexLine } from "./codex-line.ts";
 import { ValuesByTime } from "./dated.ts";
 import { sessionFields, sessionStarted } from "./envelope.ts";
-import type { FileHint, HarnessReader, ReaderOptions, Reading } from "./reader.ts";
+import type { FileHint, HarnessReader, ReaderOptions, Reading, SkipReason } from "./reader.ts";
 import { append, Skips } from "./reader.ts";
 import { fit } from "./text.ts";
 import { type LineParts, partsAtTurns } from "./transcript-parts.ts";
@@ -23,14 +23,13 @@ export function codexReader(options: ReaderOptions): HarnessReader {
 
   return { read, take };
 
-  function read(text: string, file: FileHint): void {
+  function read(text: string, file: FileHint): SkipReason | undefined {
     let rollout = rollouts.get(file.path);
     if (rollout === undefined) {
       rollout = emptyRollout(file.path);
       rollouts.set(file.path, rollout);
     }
-    const skip = readCodexLine(rollout, text);
-    if (skip !== undefined) skips.add(skip);
+    return skips.count(readCodexLine(rollout, text));
   }
 
   function take(final: boolean): Reading {
@@ -39,7 +38,7 @@ export function codexReader(options: ReaderOptions): HarnessReader {
     for (const rollout of rollouts.values()) {
       const thread = threadOf(rollout);
       const parent = parentOf(rollout);
-      if (thread !== undefined && parent !== undefined) parents.set(thread, parent);
+      if (parent !== undefined) parents.set(thread, parent);
     }
     for (const rollout of rollouts.values()) {
       if (!rollout.touched) continue;
@@ -55,10 +54,6 @@ export function codexReader(options: ReaderOptions): HarnessReader {
     final: boolean,
   ): PlimsollEventInput[] {
     const thread = threadOf(rollout);
-    if (thread === undefined) {
-      skips.add("no_session");
-      return [];
-    }
     const parent = parents.get(thread);
     const root = rootOf(rollout, thread, parents);
     const nested = parent !== undefined && root !== thread;
@@ -156,7 +151,7 @@ function emptyRollout(path: string): CodexRollout {
 function ownMeta(rollout: CodexRollout) {
   const metas = [...rollout.metas.values()];
   return (
-    metas.find((meta) => rollout.path.endsWith(`${meta.id}.jsonl`)) ??
+    metas.find((meta) => meta.id === fileThread(rollout.path)) ??
     metas.sort((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? -1 : 1))[0]
   );
 }
@@ -188,8 +183,8 @@ function rolloutParts(
   );
 }
 
-function threadOf(rollout: CodexRollout): string | undefined {
-  return ownMeta(rollout)?.id ?? /([0-9a-f]{8}-[0-9a-f-]{27})\.jsonl$/i.exec(rollout.path)?.[1];
+function threadOf(rollout: CodexRollout): string {
+  return ownMeta(rollout)?.id ?? fileThread(rollout.path);
 }
 
 function parentOf(rollout: CodexRollout): string | undefined {

@@ -3,18 +3,28 @@ import { LARGEST } from "@plimsoll/protocol";
 /** Safe access to untrusted JSON: each function returns undefined if the value does not have the expected type. */
 export type JsonObject = Record<string, unknown>;
 
-export function parseObject(line: string): JsonObject | undefined {
+/** Returns undefined for a text that is not JSON. */
+export function parseJson(text: string): unknown {
   try {
-    return asObject(JSON.parse(line));
+    return JSON.parse(text);
   } catch {
     return undefined;
   }
+}
+
+export function parseObject(line: string): JsonObject | undefined {
+  return asObject(parseJson(line));
 }
 
 export function asObject(value: unknown): JsonObject | undefined {
   return typeof value === "object" && value !== null && !Array.isArray(value)
     ? (value as JsonObject)
     : undefined;
+}
+
+/** An empty list for any other value. */
+export function asArray(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
 }
 
 export function asText(value: unknown): string | undefined {

@@ -43,9 +43,9 @@ export function ouroborosReader(options: ReaderOptions): HarnessReader {
 
   return { read, take };
 
-  function read(text: string, file: FileHint): void {
+  function read(text: string, file: FileHint): SkipReason | undefined {
     const skip = readLine(text, file);
-    if (skip !== undefined && file.contextOnly !== true) skips.add(skip);
+    return file.contextOnly === true ? skip : skips.count(skip);
   }
 
   function readLine(text: string, file: FileHint): SkipReason | undefined {

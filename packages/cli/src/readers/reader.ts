@@ -37,7 +37,22 @@ export const SKIP_TEXT: Record<SkipReason, string> = {
   no_level: "wind-down without a known level",
 };
 
-export const FORMATS = ["claude-code", "agentd", "ouroboros", "codex"] as const;
+/** Formats of recordings. Each is also the name part of its default harness instance, `<name>@<host>`. */
+export const FORMATS = [
+  "claude-code",
+  "codex",
+  "gemini-cli",
+  "qwen-code",
+  "kimi",
+  "pi",
+  "copilot",
+  "amp",
+  "cline",
+  "opencode",
+  "zed",
+  "ouroboros",
+  "agentd",
+] as const;
 export type Format = (typeof FORMATS)[number];
 
 /** The file of a line. Paths use `/`. */
@@ -63,7 +78,8 @@ export interface Reading {
 
 /** Converts the lines of one group of files into events. The result depends on the set of lines, not on their order. */
 export interface HarnessReader {
-  read(line: string, file: FileHint): void;
+  /** Returns the reason if the line adds nothing. */
+  read(line: string, file: FileHint): SkipReason | undefined;
   /**
    * Returns the events of every session with new lines since the last call. `final` means that no more lines follow;
    * without it, a line that a later one may correct is held back.
@@ -77,6 +93,12 @@ export class Skips {
 
   add(reason: SkipReason): void {
     this.#counts[reason] = (this.#counts[reason] ?? 0) + 1;
+  }
+
+  /** Counts the reason if there is one, and returns it. */
+  count(reason: SkipReason | undefined): SkipReason | undefined {
+    if (reason !== undefined) this.add(reason);
+    return reason;
   }
 
   drain(): SkipCounts {

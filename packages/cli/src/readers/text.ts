@@ -26,3 +26,25 @@ export function fit(text: string, length: number): string {
   // The cut may split a pair.
   return clean.length <= length ? clean : `${clean.slice(0, length - 13).toWellFormed()}-${digest(clean)}`;
 }
+
+/** The name of a file without its folders and extensions. */
+export function fileStem(path: string): string {
+  const name = path.split("/").at(-1) ?? path;
+  return name.replace(/\.(jsonl|json)(\.zst)?$/, "");
+}
+
+/** The text of a message: a string, or the first block with text. */
+export function firstText(content: unknown): string | undefined {
+  if (typeof content === "string") return content.trim() === "" ? undefined : content;
+  if (!Array.isArray(content)) return undefined;
+  for (const block of content) {
+    const text = typeof block === "string" ? block : (block as { text?: unknown } | null)?.text;
+    if (typeof text === "string" && text.trim() !== "") return text;
+  }
+  return undefined;
+}
+
+/** False for what a harness wrote in the name of the user: reminders, commands and their echoes. */
+export function isPrompt(text: string): boolean {
+  return !/^\s*[</]/.test(text);
+}

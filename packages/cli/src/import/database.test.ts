@@ -1,0 +1,167 @@
+import { copyFile, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Database } from "node-sqlite3-wasm";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createReader } from "../readers/detect.ts";
+import type { Format } from "../readers/reader.ts";
+import { foldEvents, levels } from "../testing/fold.ts";
+import { opencodeMessage } from "../testing/recordings.ts";
+import { databaseOwner } from "./database.ts";
+import { planImport, WHY_TEXT } from "./plan.ts";
+import { sourceLines } from "./source.ts";
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "plimsoll-db-"));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+const OPENCODE = `
+  CREATE TABLE session (id TEXT PRIMARY KEY, parent_id TEXT, title TEXT NOT NULL, time_created INTEGER NOT NULL);
+  CREATE TABLE message (id TEXT PRIMARY KEY, session_id TEXT, time_created INTEGER, data TEXT NOT NULL);
+  CREATE TABLE part (id TEXT PRIMARY KEY, message_id TEXT, session_id TEXT, time_created INTEGER, data TEXT NOT NULL);
+  INSERT INTO session VALUES ('ses_1', NULL, 'Webhooks', 1795168800000);`;
+const ZED = `CREATE TABLE threads (id TEXT PRIMARY KEY, summary TEXT NOT NULL, updated_at TEXT NOT NULL,
+  data_type TEXT NOT NULL, data BLOB NOT NULL)`;
+
+const path = () => join(folder, "opencode.db");
+const create = (file: string, sql: string) => {
+  const database = new Database(file);
+  database.exec(sql);
+  return database;
+};
+const tokens = (input: number) => ({ tokens: { input, output: 1, cache: { read: 0, write: 0 } } });
+const insert = (database: Database, second: number, input: number, more: object = {}) => {
+  const { id, session_id, time_created, data } = opencodeMessage(second, `msg_${second}`, "ses_1", {
+    ...tokens(input),
+    ...more,
+  });
+  database.run("INSERT INTO message VALUES (?, ?, ?, ?)", [id, session_id, time_created, data]);
+};
+async function read(format: Format, file: string) {
+  const reader = createReader(format, { harness: "h", titles: true });
+  for await (const { lines } of sourceLines(file))
+    for (const line of lines) reader.read(line, { path: file });
+  return reader.take(true).events;
+}
+const levelsOf = async (format: Format, file: string, agent: string) =>
+  levels(foldEvents(await read(format, file)).get(agent));
+
+describe("databases", () => {
+  it("opencode: reads turns, the trigger of a compaction, and no user messages", async () => {
+    const database = create(path(), OPENCODE);
+    insert(database, 1, 90_000);
+    database.run("INSERT INTO message VALUES ('msg_u', 'ses_1', 1795168802000, ?)", [
+      JSON.stringify({ role: "user", summary: { diffs: ["x".repeat(10_000)] } }),
+    ]);
+    database.run("INSERT INTO part VALUES ('prt_1', 'msg_u', 'ses_1', 1795168802000, ?)", [
+      JSON.stringify({ type: "compaction", auto: false }),
+    ]);
+    insert(database, 3, 91_000, { summary: true, mode: "compaction", parentID: "msg_u" });
+    insert(database, 5, 12_000);
+    database.run("INSERT INTO message VALUES ('msg_bad', 'ses_1', 1, 'not json')");
+    database.close();
+    expect(await databaseOwner(path())).toBe("opencode");
+    const events = await read("opencode", path());
+    expect(events.map(({ type }) => type)).toEqual(["session", "turn", "turn", "turn", "compacted"]);
+    expect(events.at(-1)).toMatchObject({ trigger: "manual" });
+    expect(events[0]).toMatchObject({ title: "Webhooks" });
+  });
+
+  it("reads what is only in the write-ahead log, and changes nothing beside the database", async () => {
+    const live = join(folder, "live.db");
+    const database = create(live, "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL;");
+    database.exec(OPENCODE);
+    insert(database, 1, 10_000);
+    database.exec("PRAGMA wal_checkpoint(PASSIVE)");
+    insert(database, 2, 20_000);
+    // The owner keeps the log open; this is what another program finds beside the database.
+    await copyFile(live, path());
+    await copyFile(`${live}-wal`, `${path()}-wal`);
+    database.close();
+    const before = [await readFile(path()), await readFile(`${path()}-wal`), await readdir(folder)];
+    expect(await levelsOf("opencode", path(), "ses_1 main")).toEqual([10_000, 20_000]);
+    expect([await readFile(path()), await readFile(`${path()}-wal`), await readdir(folder)]).toEqual(before);
+  });
+
+  it("zed: reads threads as JSON and compressed, and skips a broken one", async () => {
+    const file = join(folder, "threads.db");
+    const database = create(file, ZED);
+    const thread = (input: number) => ({
+      version: "0.3.0",
+      model: { provider: "anthropic", model: "claude-opus-5" },
+      messages: [{ User: { id: "u1", content: [] } }, { Agent: { content: [] } }, "Resume"],
+      request_token_usage: { u1: { input_tokens: input, output_tokens: 1, cache_read_input_tokens: 500 } },
+    });
+    const add = (id: string, type: string, data: Buffer) =>
+      database.run("INSERT INTO threads VALUES (?, 'Webhooks', '2026-11-20T10:00:00Z', ?, ?)", [
+        id,
+        type,
+        data,
+      ]);
+    add("t1", "json", Buffer.from(JSON.stringify(thread(1_000))));
+    add("t2", "zstd", zstdFrame(JSON.stringify(thread(2_000))));
+    add("t3", "zstd", Buffer.from("broken"));
+    database.close();
+    expect(await databaseOwner(file)).toBe("zed");
+    expect(await levelsOf("zed", file, "t1 main")).toEqual([1_500]);
+    expect(await levelsOf("zed", file, "t2 main")).toEqual([2_500]);
+    expect(foldEvents(await read("zed", file)).size).toBe(2);
+  });
+
+  it.each([
+    [
+      "goose",
+      "sessions.db",
+      "CREATE TABLE sessions (id TEXT, total_tokens INT, accumulated_total_tokens INT)",
+    ],
+    ["crush", "crush.db", "CREATE TABLE sessions (id TEXT, prompt_tokens INT, summary_message_id TEXT)"],
+  ] as const)("declines %s with the reason", async (why, name, sql) => {
+    create(join(folder, name), sql).close();
+    const plan = await planImport([folder]);
+    expect(plan.groups).toEqual([]);
+    expect(plan.unknown).toMatchObject([{ path: expect.stringContaining(name), why }]);
+    expect(WHY_TEXT[why]).toMatch(/only the totals/);
+  });
+
+  it("declines the history of Roo Code with the reason", async () => {
+    const item = { id: "x", ts: 1, task: "t", tokensIn: 5_000_000, tokensOut: 1, totalCost: 2 };
+    await writeFile(join(folder, "history_item.json"), JSON.stringify(item));
+    expect((await planImport([folder])).unknown).toMatchObject([{ why: "roo-code" }]);
+  });
+
+  it("names a database that it does not know, and a file that is none", async () => {
+    const other = join(folder, "other.db");
+    create(other, "CREATE TABLE message (id TEXT, text TEXT)").close();
+    const broken = join(folder, "broken.db");
+    await writeFile(broken, "SQLite format 3\u0000 and then nothing");
+    const plan = await planImport([other, broken]);
+    expect(plan.unknown.map(({ location, why }) => [location, why])).toEqual([
+      [broken, "unreadable"],
+      [other, "unknown_format"],
+    ]);
+  });
+
+  it("leaves no copy behind", async () => {
+    create(path(), OPENCODE).close();
+    const copies = async () =>
+      (await readdir(tmpdir())).filter((name) => name.startsWith("plimsoll-database-")).sort();
+    const before = await copies();
+    await databaseOwner(path());
+    expect((await copies()).filter((name) => !before.includes(name))).toEqual([]);
+    expect((await stat(path())).size).toBeGreaterThan(0);
+  });
+});
+
+/** A Zstandard frame with one uncompressed block. */
+function zstdFrame(text: string): Buffer {
+  const content = Buffer.from(text);
+  const header = Buffer.alloc(12);
+  header.writeUInt32LE(0xfd2fb528, 0);
+  // A single segment with a content size of four bytes.
+  header.writeUInt8(0xa0, 4);
+  header.writeUInt32LE(content.length, 5);
+  header.writeUIntLE((content.length << 3) | 1, 9, 3);
+  return Buffer.concat([header, content]);
+}

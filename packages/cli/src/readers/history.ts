@@ -1,0 +1,220 @@
+import type { PlimsollEventInput, Usage } from "@plimsoll/protocol";
+import { mergeUsage } from "@plimsoll/protocol";
+import { type Dated, ValuesByTime } from "./dated.ts";
+import { sessionFields, sessionStarted } from "./envelope.ts";
+import type { ReaderOptions, SkipReason, Skips } from "./reader.ts";
+import { fit } from "./text.ts";
+
+/** One inference. Times are epoch ms. */
+export interface RecordedTurn {
+  id: string;
+  at: number;
+  /** Undefined if the model is that of the time, or unknown. */
+  model?: string | undefined;
+  usage: Usage;
+  /** Tokens. Undefined if the size is that of the time, or unknown. */
+  window?: number | undefined;
+  costUsd?: number | undefined;
+  /** True if the inference wrote the summary of a compaction. */
+  isCompaction?: boolean;
+}
+
+/** A boundary. Token counts are levels of the whole context, or undefined. */
+export interface RecordedMark {
+  id: string;
+  at: number;
+  event:
+    | {
+        type: "compacted";
+        trigger: "auto" | "manual";
+        tokens_before?: number | undefined;
+        tokens_after?: number | undefined;
+      }
+    | { type: "masked"; observations: number };
+}
+
+/** How much a title says. A prompt stands in for a title until the harness or a person gives one. */
+export const TITLE_RANKS = { prompt: 1, harness: 2, person: 3 } as const;
+type TitleRank = keyof typeof TITLE_RANKS;
+
+/** What a recording says about one agent. The result depends on the set of lines, not on their order. */
+export class AgentHistory {
+  readonly turns = new Map<string, RecordedTurn>();
+  readonly marks = new Map<string, RecordedMark>();
+  readonly models: Dated<string>[] = [];
+  readonly windows: Dated<number>[] = [];
+  title: { rank: TitleRank; at: number; text: string } | undefined;
+  ended: { at: number; reason: string } | undefined;
+  firstAt = Number.POSITIVE_INFINITY;
+  isTouched = false;
+
+  /** Notes the time of a line. */
+  see(at: number): void {
+    this.firstAt = Math.min(this.firstAt, at);
+    this.isTouched = true;
+  }
+
+  addTurn(turn: RecordedTurn): SkipReason | undefined {
+    this.see(turn.at);
+    const seen = this.turns.get(turn.id);
+    this.turns.set(turn.id, seen === undefined ? turn : mergeTurns(seen, turn));
+    return seen === undefined ? undefined : "repeated";
+  }
+
+  addMark(mark: RecordedMark): SkipReason | undefined {
+    this.see(mark.at);
+    const seen = this.marks.get(mark.id);
+    if (seen === undefined || mark.at < seen.at) this.marks.set(mark.id, mark);
+    return seen === undefined ? undefined : "repeated";
+  }
+
+  /** The first prompt counts, and the last title of the highest rank. */
+  addTitle(rank: TitleRank, at: number, text: string): void {
+    this.see(at);
+    const before = this.title;
+    if (before !== undefined && !isBetterTitle({ rank, at, text }, before)) return;
+    this.title = { rank, at, text };
+  }
+
+  end(at: number, reason: string): void {
+    this.see(at);
+    if (this.ended === undefined || at > this.ended.at) this.ended = { at, reason };
+  }
+}
+
+function isBetterTitle(title: NonNullable<AgentHistory["title"]>, before: typeof title): boolean {
+  if (title.rank !== before.rank) return TITLE_RANKS[title.rank] > TITLE_RANKS[before.rank];
+  if (title.at === before.at) return title.text < before.text;
+  return title.rank === "prompt" ? title.at < before.at : title.at > before.at;
+}
+
+/** Merges two lines of one inference. Commutative and idempotent. */
+function mergeTurns(a: RecordedTurn, b: RecordedTurn): RecordedTurn {
+  return {
+    id: a.id,
+    at: Math.min(a.at, b.at),
+    model: larger(a.model, b.model),
+    usage: mergeUsage(a.usage, b.usage),
+    window: larger(a.window, b.window),
+    costUsd: larger(a.costUsd, b.costUsd),
+    isCompaction: a.isCompaction === true || b.isCompaction === true,
+  };
+}
+
+function larger<T extends number | string>(a: T | undefined, b: T | undefined): T | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return a > b ? a : b;
+}
+
+/** Whose history it is. */
+export interface HistoryOwner {
+  session: string;
+  /** Undefined for the main agent. */
+  agent?: string | undefined;
+  parent?: string | undefined;
+  /** Epoch ms of a fork. What is older was copied from another session. */
+  forkedAt?: number | undefined;
+}
+
+/** The name of a sub-agent. */
+export const agentName = (id: string): string => fit(`agent-${id}`, 128);
+
+/** Returns the events of every session with new lines. */
+export function sessionEvents(
+  histories: Iterable<readonly [AgentHistory, HistoryOwner]>,
+  options: ReaderOptions,
+  skips: Skips,
+): PlimsollEventInput[] {
+  const sessions = new Map<string, (readonly [AgentHistory, HistoryOwner])[]>();
+  for (const entry of histories) {
+    const session = sessions.get(entry[1].session);
+    if (session === undefined) sessions.set(entry[1].session, [entry]);
+    else session.push(entry);
+  }
+  return [...sessions].flatMap(([session, agents]) => {
+    if (!agents.some(([history]) => history.isTouched)) return [];
+    const events = agents.flatMap(([history, owner]) => {
+      history.isTouched = false;
+      return agentEvents(history, owner, options, skips);
+    });
+    return events.length === 0 ? [] : [...sessionFrame(session, agents, options), ...events];
+  });
+}
+
+/** The start of a session, and its end if the recording has one. */
+function sessionFrame(
+  session: string,
+  agents: readonly (readonly [AgentHistory, HistoryOwner])[],
+  options: ReaderOptions,
+): PlimsollEventInput[] {
+  const joined = new AgentHistory();
+  for (const [{ firstAt, title, ended }, { agent, forkedAt }] of agents) {
+    if (agent !== undefined) continue;
+    joined.see(Math.max(firstAt, forkedAt ?? firstAt));
+    if (title !== undefined)
+      joined.addTitle(title.rank, Math.max(title.at, forkedAt ?? title.at), title.text);
+    if (ended !== undefined) joined.end(ended.at, ended.reason);
+  }
+  // The recording of the main agent may be missing.
+  if (!Number.isFinite(joined.firstAt)) for (const [{ firstAt }] of agents) joined.see(firstAt);
+  const fields = sessionFields(options, session);
+  const title = options.titles ? joined.title : undefined;
+  const start = sessionStarted(fields, {
+    // The newest event sets the title, so each later title gets a later time.
+    at: title === undefined || title.rank === "prompt" ? joined.firstAt : title.at,
+    kind: "conversation",
+    title: title?.text,
+  });
+  const { ended } = joined;
+  if (ended === undefined) return [start];
+  return [
+    start,
+    {
+      ...fields,
+      id: `ended/${ended.at}`,
+      type: "session",
+      status: "ended",
+      at: ended.at,
+      reason: ended.reason,
+    },
+  ];
+}
+
+function agentEvents(
+  history: AgentHistory,
+  owner: HistoryOwner,
+  options: ReaderOptions,
+  skips: Skips,
+): PlimsollEventInput[] {
+  const fields = {
+    ...sessionFields(options, owner.session),
+    ...(owner.agent !== undefined && { agent: owner.agent, parent_agent: owner.parent ?? "main" }),
+  };
+  const models = new ValuesByTime(history.models);
+  const windows = new ValuesByTime(history.windows);
+  const isCopied = (at: number) => owner.forkedAt !== undefined && at < owner.forkedAt;
+  const events: PlimsollEventInput[] = [];
+  for (const turn of history.turns.values()) {
+    if (isCopied(turn.at)) {
+      skips.add("copied");
+      continue;
+    }
+    const window = turn.window ?? windows.at(turn.at);
+    events.push({
+      ...fields,
+      id: fit(turn.id, 128),
+      type: "turn",
+      at: turn.at,
+      model: fit(turn.model ?? models.at(turn.at) ?? models.first ?? "unknown", 200),
+      usage: turn.usage,
+      ...(window !== undefined && window > 0 && { context_window: window }),
+      ...(turn.costUsd !== undefined && turn.costUsd <= 2_000 && { cost_usd: turn.costUsd }),
+      ...(turn.isCompaction === true && { purpose: "compaction" as const }),
+    });
+  }
+  for (const { id, at, event } of history.marks.values()) {
+    if (isCopied(at)) skips.add("copied");
+    else events.push({ ...fields, id: fit(id, 128), at, ...event });
+  }
+  return events;
+}
