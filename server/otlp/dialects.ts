@@ -1,0 +1,15 @@
+import { genAi } from "./dialects/gen-ai.ts";
+import { noEvent, type RecordReading, type TelemetryDialect } from "./reading.ts";
+import type { TelemetryRecord } from "./telemetry-record.ts";
+
+/** The first one that recognizes a record reads it: harnesses, then libraries, and last what any of them may follow. */
+export const DIALECTS: readonly TelemetryDialect[] = [genAi];
+
+/** Reads one record. */
+export function readRecord(record: TelemetryRecord): { dialect: string | undefined; reading: RecordReading } {
+  const dialect = DIALECTS.find((one) => one.speaks(record));
+  // Points of a metric are sums over calls, or lack the session: none of them is the level of an agent.
+  if (record.signal === "metrics") return { dialect: dialect?.name, reading: noEvent("metric") };
+  if (dialect === undefined) return { dialect: undefined, reading: noEvent("unknown_dialect") };
+  return { dialect: dialect.name, reading: dialect.read(record) };
+}
