@@ -2,12 +2,20 @@ import { claudeCode } from "./dialects/claude-code.ts";
 import { codex } from "./dialects/codex.ts";
 import { geminiCli } from "./dialects/gemini-cli.ts";
 import { genAi } from "./dialects/gen-ai.ts";
+import { openInference } from "./dialects/openinference.ts";
 import { vercelAi } from "./dialects/vercel-ai.ts";
 import { noEvent, type RecordReading, type TelemetryDialect } from "./reading.ts";
 import type { TelemetryRecord } from "./telemetry-record.ts";
 
 /** The first one that recognizes a record reads it: harnesses, then libraries, and last what any of them may follow. */
-export const DIALECTS: readonly TelemetryDialect[] = [claudeCode, codex, geminiCli, vercelAi, genAi];
+export const DIALECTS: readonly TelemetryDialect[] = [
+  claudeCode,
+  codex,
+  geminiCli,
+  vercelAi,
+  openInference,
+  genAi,
+];
 
 /** Reads one record. */
 export function readRecord(record: TelemetryRecord): { dialect: string | undefined; reading: RecordReading } {
