@@ -1,5 +1,6 @@
 import { claudeCode } from "./dialects/claude-code.ts";
 import { codex } from "./dialects/codex.ts";
+import { copilot } from "./dialects/copilot.ts";
 import { geminiCli } from "./dialects/gemini-cli.ts";
 import { genAi } from "./dialects/gen-ai.ts";
 import { openInference } from "./dialects/openinference.ts";
@@ -12,6 +13,7 @@ export const DIALECTS: readonly TelemetryDialect[] = [
   claudeCode,
   codex,
   geminiCli,
+  copilot,
   vercelAi,
   openInference,
   genAi,
