@@ -4,6 +4,7 @@ import { copilot } from "./dialects/copilot.ts";
 import { geminiCli } from "./dialects/gemini-cli.ts";
 import { genAi } from "./dialects/gen-ai.ts";
 import { openInference } from "./dialects/openinference.ts";
+import { qwenCode } from "./dialects/qwen-code.ts";
 import { vercelAi } from "./dialects/vercel-ai.ts";
 import { noEvent, type RecordReading, type TelemetryDialect } from "./reading.ts";
 import type { TelemetryRecord } from "./telemetry-record.ts";
@@ -13,6 +14,7 @@ export const DIALECTS: readonly TelemetryDialect[] = [
   claudeCode,
   codex,
   geminiCli,
+  qwenCode,
   copilot,
   vercelAi,
   openInference,
