@@ -1,4 +1,5 @@
 import { claudeCode } from "./dialects/claude-code.ts";
+import { cline } from "./dialects/cline.ts";
 import { codex } from "./dialects/codex.ts";
 import { copilot } from "./dialects/copilot.ts";
 import { geminiCli } from "./dialects/gemini-cli.ts";
@@ -16,6 +17,7 @@ export const DIALECTS: readonly TelemetryDialect[] = [
   geminiCli,
   qwenCode,
   copilot,
+  cline,
   vercelAi,
   openInference,
   genAi,
