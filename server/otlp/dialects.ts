@@ -5,6 +5,7 @@ import { copilot } from "./dialects/copilot.ts";
 import { geminiCli } from "./dialects/gemini-cli.ts";
 import { genAi } from "./dialects/gen-ai.ts";
 import { openInference } from "./dialects/openinference.ts";
+import { openLlmetry } from "./dialects/openllmetry.ts";
 import { qwenCode } from "./dialects/qwen-code.ts";
 import { vercelAi } from "./dialects/vercel-ai.ts";
 import { noEvent, type RecordReading, type TelemetryDialect } from "./reading.ts";
@@ -20,6 +21,7 @@ export const DIALECTS: readonly TelemetryDialect[] = [
   cline,
   vercelAi,
   openInference,
+  openLlmetry,
   genAi,
 ];
 
