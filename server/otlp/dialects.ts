@@ -5,6 +5,7 @@ import { copilot } from "./dialects/copilot.ts";
 import { geminiCli } from "./dialects/gemini-cli.ts";
 import { genAi } from "./dialects/gen-ai.ts";
 import { openInference } from "./dialects/openinference.ts";
+import { openLit } from "./dialects/openlit.ts";
 import { openLlmetry } from "./dialects/openllmetry.ts";
 import { qwenCode } from "./dialects/qwen-code.ts";
 import { vercelAi } from "./dialects/vercel-ai.ts";
@@ -22,6 +23,7 @@ export const DIALECTS: readonly TelemetryDialect[] = [
   vercelAi,
   openInference,
   openLlmetry,
+  openLit,
   genAi,
 ];
 
