@@ -7,6 +7,7 @@ import { genAi } from "./dialects/gen-ai.ts";
 import { openInference } from "./dialects/openinference.ts";
 import { openLit } from "./dialects/openlit.ts";
 import { openLlmetry } from "./dialects/openllmetry.ts";
+import { pydanticAi } from "./dialects/pydantic-ai.ts";
 import { qwenCode } from "./dialects/qwen-code.ts";
 import { vercelAi } from "./dialects/vercel-ai.ts";
 import { noEvent, type RecordReading, type TelemetryDialect } from "./reading.ts";
@@ -24,6 +25,7 @@ export const DIALECTS: readonly TelemetryDialect[] = [
   openInference,
   openLlmetry,
   openLit,
+  pydanticAi,
   genAi,
 ];
 
