@@ -1,3 +1,4 @@
+import { agentFramework } from "./dialects/agent-framework.ts";
 import { claudeCode } from "./dialects/claude-code.ts";
 import { cline } from "./dialects/cline.ts";
 import { codex } from "./dialects/codex.ts";
@@ -26,6 +27,7 @@ export const DIALECTS: readonly TelemetryDialect[] = [
   openLlmetry,
   openLit,
   pydanticAi,
+  agentFramework,
   genAi,
 ];
 
