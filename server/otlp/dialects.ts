@@ -5,6 +5,7 @@ import { codex } from "./dialects/codex.ts";
 import { copilot } from "./dialects/copilot.ts";
 import { geminiCli } from "./dialects/gemini-cli.ts";
 import { genAi } from "./dialects/gen-ai.ts";
+import { openHands } from "./dialects/openhands.ts";
 import { openInference } from "./dialects/openinference.ts";
 import { openLit } from "./dialects/openlit.ts";
 import { openLlmetry } from "./dialects/openllmetry.ts";
@@ -24,6 +25,7 @@ export const DIALECTS: readonly TelemetryDialect[] = [
   cline,
   vercelAi,
   openInference,
+  openHands,
   openLlmetry,
   openLit,
   pydanticAi,
