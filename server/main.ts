@@ -29,6 +29,7 @@ import { takeEvents } from "./http/events.ts";
 import { createReadiness } from "./http/health.ts";
 import { createInstruments } from "./http/instruments.ts";
 import { createLiveStreams } from "./http/live.ts";
+import { otlpRoutes } from "./http/otlp.ts";
 import { policyRoutes } from "./http/policy.ts";
 import { errorResponse } from "./http/respond.ts";
 import { checkPort, type RunningServer, type ServeOptions, serve } from "./http/serve.ts";
@@ -256,6 +257,14 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
   const hostRules = { port: settings.PORT, names: settings.PLIMSOLL_ALLOWED_HOSTS };
   const onClients = (count: number) => instruments.liveClients(count);
   const streams = createLiveStreams({ hub, policies, access, watch, onEnded, onClients });
+  const sending = {
+    access,
+    ingest,
+    quota: eventQuota(settings.PLIMSOLL_QUOTA_EVENTS_PER_SECOND, clock),
+    room,
+    databaseFailure: watch.failure,
+    keptDaysOf: (projectId: number) => projects.keptDays(projectId),
+  };
   const machine = createMachineApp({
     log,
     version,
@@ -283,6 +292,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
       stopping: () => ended.aborted,
     }),
     routes: [
+      otlpRoutes({ ...sending, unmapped: pipeline.unmapped, log }),
       policyRoutes({ access, policies }),
       csvRoutes({
         log,
@@ -322,13 +332,8 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     port: settings.PORT,
     hostRules,
     events: takeEvents({
-      access,
-      ingest,
-      quota: eventQuota(settings.PLIMSOLL_QUOTA_EVENTS_PER_SECOND, clock),
-      room,
-      databaseFailure: watch.failure,
+      ...sending,
       generationOf: (projectId) => policies.recall(projectId)?.generation,
-      keptDaysOf: (projectId) => projects.keptDays(projectId),
     }),
     machine,
     pages: pages?.handle ?? noPages,

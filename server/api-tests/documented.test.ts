@@ -100,6 +100,7 @@ const QUERIES: Record<string, string[]> = {
   "/api/v1/ingest/counts": [rangeQuery],
   "/api/v1/restarts": [rangeQuery, `${rangeQuery}&harness=nobody`],
   "/api/v1/ingest/refusals": [""],
+  "/api/v1/ingest/unmapped": [""],
   "/api/v1/policy/versions": ["", "limit=1", "cursor=2"],
   "/api/v1/alerts": ["", "state=ended&limit=1"],
   "/api/v1/alerts/deliveries": ["", "state=failed&limit=1"],
@@ -124,6 +125,7 @@ const PROCEDURES: Record<string, string> = {
   "/api/v1/sessions/{id}/chart": "sessions.chart",
   "/api/v1/ingest/counts": "ingest.counts",
   "/api/v1/ingest/refusals": "ingest.refusals",
+  "/api/v1/ingest/unmapped": "ingest.unmapped",
   "/api/v1/policy/versions": "policies.versions",
   "/api/v1/policy/versions/{generation}": "policies.version",
   "/api/v1/policy/harnesses": "policies.harnesses",
@@ -150,6 +152,9 @@ const PROCEDURES: Record<string, string> = {
 /** Operations that change something or belong to no procedure, and so are not called below. */
 const OTHERS = [
   "post /api/v1/events",
+  "post /otlp/v1/traces",
+  "post /otlp/v1/logs",
+  "post /otlp/v1/metrics",
   "post /api/v1/session-tags",
   "put /api/v1/sessions/{id}/note",
   "put /api/v1/session-views/{id}",

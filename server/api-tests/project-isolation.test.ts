@@ -154,6 +154,7 @@ const PROCEDURES: Record<string, Row> = {
   },
   "ingest.counts": { kind: "query", input: () => dayRange, shows: false },
   "ingest.refusals": { kind: "query", shows: false },
+  "ingest.unmapped": { kind: "query", shows: false },
   doctor: { kind: "query", shows: false },
   instance: { kind: "query", shows: false },
   "demo.get": { kind: "query", shows: false },

@@ -3,10 +3,11 @@ import { GENERATION_HEADER, type IngestAnswer, LIMITS } from "@plimsoll/protocol
 import type { Access } from "../access/principal.ts";
 import type { Quota } from "../access/quota.ts";
 import { PlimsollError, statusOf } from "../errors.ts";
-import { decodeBody, tooManyBytes } from "../ingest/decode.ts";
+import { decodeBody } from "../ingest/decode.ts";
 import { FairTurns } from "../ingest/fair-turns.ts";
 import type { Ingest } from "../ingest/ingest.ts";
-import type { BodyHold, BodyRoom } from "./body-room.ts";
+import type { BodyRoom } from "./body-room.ts";
+import { readBody } from "./read-body.ts";
 import { foreseen } from "./respond.ts";
 
 export interface EventsDeps {
@@ -44,7 +45,7 @@ export function takeEvents(deps: EventsDeps): (incoming: IncomingMessage) => Pro
       const checked = ingest.check({ types, keptDays: deps.keptDaysOf(projectId) });
       await decodeBody(
         {
-          bytes: await readBody(incoming, hold),
+          bytes: await readBody(incoming, hold, LIMITS.compressedBytes),
           contentType: incoming.headers["content-type"],
           contentEncoding: incoming.headers["content-encoding"],
           reserve: (bytes) => hold.take(bytes),
@@ -70,7 +71,10 @@ export function takeEvents(deps: EventsDeps): (incoming: IncomingMessage) => Pro
 }
 
 /** The error for the sender, and what the events count as. An outage is never called overload or a fault. */
-function refusalOf(thrown: unknown, down: PlimsollError | undefined): { refusal: unknown; outcome: string } {
+export function refusalOf(
+  thrown: unknown,
+  down: PlimsollError | undefined,
+): { refusal: unknown; outcome: string } {
   const refusal = down !== undefined && statusOf(foreseen(thrown)) === 503 ? down : foreseen(thrown);
   return { refusal, outcome: refusal instanceof PlimsollError ? refusal.code : "server_fault" };
 }
@@ -85,41 +89,4 @@ function prefersWait({ headers }: IncomingMessage): boolean {
   if (headers.prefer === undefined) return false;
   const preferences = [headers.prefer].flat().join(",").split(",");
   return preferences.some((preference) => /^\s*wait\s*(=|$)/i.test(preference));
-}
-
-/** Reads the body from the socket and stops as soon as it is too large or finds no room, whatever Content-Length says. */
-function readBody(incoming: IncomingMessage, hold: BodyHold): Promise<Buffer> {
-  const declared = Number(incoming.headers["content-length"]);
-  if (declared > LIMITS.compressedBytes) {
-    incoming.resume();
-    return Promise.reject(tooManyBytes(declared));
-  }
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    const refuse = (error: unknown) => {
-      chunks.length = 0;
-      incoming.removeAllListeners("data");
-      incoming.resume();
-      reject(error);
-    };
-    incoming.on("data", (chunk: Buffer) => {
-      size += chunk.length;
-      if (size > LIMITS.compressedBytes) return refuse(tooManyBytes(undefined));
-      try {
-        hold.take(chunk.length);
-      } catch (error) {
-        return refuse(error);
-      }
-      chunks.push(chunk);
-    });
-    incoming.on("end", () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)));
-    // Nobody is left to read an answer; what matters is that the log does not call it a fault of ours.
-    const gone = () =>
-      reject(new PlimsollError("bad_request", "The sender went away in the middle of its body."));
-    incoming.on("error", gone);
-    incoming.on("close", () => {
-      if (!incoming.complete) gone();
-    });
-  });
 }

@@ -65,17 +65,18 @@ function checkCount(events: number, orMore = ""): void {
 }
 
 function plainBytes({ bytes, contentEncoding, reserve }: EncodedBody): Buffer | Promise<Buffer> {
-  if (bytes.length > LIMITS.compressedBytes) throw tooManyBytes(bytes.length);
+  if (bytes.length > LIMITS.compressedBytes) throw tooManyBytes(bytes.length, LIMITS.compressedBytes);
   const encoding = (contentEncoding ?? "identity").trim().toLowerCase();
   return encoding === "identity" || encoding === "" ? bytes : inflateBody(bytes, encoding, reserve);
 }
 
-export function tooManyBytes(bytes: number | undefined): PlimsollError {
+/** @param limit in bytes */
+export function tooManyBytes(bytes: number | undefined, limit: number): PlimsollError {
   const size = bytes === undefined ? "" : ` of ${bytes} bytes`;
   return new PlimsollError(
     "too_large",
-    `The body${size} is over the limit of ${LIMITS.compressedBytes} bytes. Compress it or send smaller batches.`,
-    { details: { limit: LIMITS.compressedBytes, unit: "bytes" } },
+    `The body${size} is over the limit of ${limit} bytes. Compress it or send smaller batches.`,
+    { details: { limit, unit: "bytes" } },
   );
 }
 

@@ -8,7 +8,8 @@ import { Ingest } from "./ingest.ts";
 import { JournalWriter } from "./journal-writer.ts";
 import type { Projected } from "./projector.ts";
 import { type JournalSignals, Projectors } from "./projectors.ts";
-import { RefusalBook } from "./refusal-book.ts";
+import { createRefusalBook } from "./refusal-book.ts";
+import { createUnmappedBook, type UnmappedBook } from "./unmapped-book.ts";
 
 export interface OpenIngestOptions {
   /** Connection URL. */
@@ -32,6 +33,8 @@ export interface OpenIngestOptions {
 export interface OpenedIngest {
   ingest: Ingest;
   freshness: Freshness;
+  /** Telemetry that became no event. */
+  unmapped: UnmappedBook;
   /** Why the database refused the last write; undefined when it took it. */
   writeFailure: Writers["failure"];
   /** See Projectors. */
@@ -77,15 +80,18 @@ export async function openIngest(options: OpenIngestOptions): Promise<OpenedInge
     projectors,
     freshness,
     clock,
-    refusals: new RefusalBook(writers, log),
+    refusals: createRefusalBook(writers, log),
   });
+  const unmapped = createUnmappedBook(writers, log);
   return {
     ingest,
     freshness,
+    unmapped,
     writeFailure: writers.failure,
     tidy: () => projectors.tidy(),
     async close() {
       await ingest.close();
+      await unmapped.flush();
       await projectors.close();
       await writers.end();
     },

@@ -33,6 +33,7 @@ export const PROJECT_TABLES: Readonly<Record<string, string>> = {
   ingest_counts: "day, outcome",
   removed_counts: "counted_in, what",
   ingest_refusals: "harness, type, code, path",
+  unmapped_telemetry: "signal, service, scope, name, reason",
   policy_versions: "generation",
   policy_steps: "revision",
   policy_rollouts: "generation",

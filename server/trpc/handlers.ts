@@ -5,6 +5,7 @@ import {
   PlimsollEvent,
   PolicyAnswer,
   SavePolicyInput,
+  TELEMETRY_SIGNALS,
   WholePolicy,
 } from "@plimsoll/protocol";
 import type { TRPCError } from "@trpc/server";
@@ -141,7 +142,12 @@ export function openApiDocument(version: string, baseUrl: string): OpenAPIObject
       operation.security = [{ key: [] }];
     }
   }
-  document.paths = { ...eventsPath(errorSchema), ...policyPath(errorSchema), ...document.paths };
+  document.paths = {
+    ...eventsPath(errorSchema),
+    ...otlpPaths(),
+    ...policyPath(errorSchema),
+    ...document.paths,
+  };
   return document;
 }
 
@@ -260,4 +266,44 @@ function eventsPath(errorSchema: object): NonNullable<OpenAPIObject["paths"]> {
       },
     },
   } as NonNullable<OpenAPIObject["paths"]>;
+}
+
+/** OTLP/HTTP: bodies as opentelemetry-proto 1.x defines them, errors as google.rpc.Status. */
+function otlpPaths(): NonNullable<OpenAPIObject["paths"]> {
+  const encoded = (schema: object) => ({
+    ...json(schema),
+    "application/x-protobuf": { schema: { type: "string", format: "binary" } },
+  });
+  const status = {
+    type: "object",
+    required: ["code", "message"],
+    properties: { code: { type: "integer" }, message: { type: "string" } },
+  };
+  const error = (description: string) => ({ description, content: encoded(status) });
+  const paths = TELEMETRY_SIGNALS.map((signal) => [
+    `/otlp/v1/${signal}`,
+    {
+      post: {
+        operationId: `otlp-${signal}`,
+        tags: ["events"],
+        summary: `Send OpenTelemetry ${signal}; answered once the events made of them are in the journal`,
+        security: [{ key: [] }],
+        requestBody: { required: true, content: encoded({ type: "object" }) },
+        responses: {
+          200: {
+            description: "Stored; `partialSuccess` says how many records were not, and why",
+            content: encoded({ type: "object" }),
+          },
+          400: error("The body cannot be read"),
+          401: error("No key, or a wrong one"),
+          403: error("The key lacks the scope ingest, or its project is archived"),
+          413: error("Too large"),
+          415: error("A content type or encoding that is not understood"),
+          429: error("Over the key's quota; nothing was stored, see Retry-After"),
+          503: error("Overloaded; nothing was stored, see Retry-After"),
+        },
+      },
+    },
+  ]);
+  return Object.fromEntries(paths) as NonNullable<OpenAPIObject["paths"]>;
 }

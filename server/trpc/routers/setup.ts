@@ -14,6 +14,7 @@ import {
   RotatedKey,
   RotateKeyInput,
   SetModelWindowInput,
+  UnmappedTelemetryList,
 } from "@plimsoll/protocol";
 import { z } from "zod";
 import { actorOf } from "../../access/principal.ts";
@@ -22,6 +23,7 @@ import { PlimsollError } from "../../errors.ts";
 import { readCounts } from "../../telemetry/counts.ts";
 import { freshReader, iso } from "../../telemetry/reader.ts";
 import { readRefusals } from "../../telemetry/refusals.ts";
+import { readUnmapped } from "../../telemetry/unmapped.ts";
 import { findModelWindow, readModelWindows } from "../../telemetry/windows.ts";
 import { freshProcedure, procedure, router } from "../init.ts";
 
@@ -118,6 +120,19 @@ export const ingest = router({
     .input(z.object({}).optional())
     .output(IngestRefusals)
     .query(({ ctx }) => readRefusals(ctx.reader)),
+
+  unmapped: procedure("read")
+    .meta({
+      openapi: {
+        method: "GET",
+        path: "/api/v1/ingest/unmapped",
+        tags: ["metrics"],
+        summary: "Which OpenTelemetry data became no event: source, reason and names of attributes",
+      },
+    })
+    .input(z.object({}).optional())
+    .output(UnmappedTelemetryList)
+    .query(({ ctx }) => readUnmapped(ctx.reader)),
 });
 
 /** A report, in parts if `answer_within_ms` is given or everything is examined. */

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { PolicySettings } from "../policy/policy-schema.ts";
 import { DEFAULT_AGENT, instantMs, isInRange, LARGEST, LONGEST } from "./event-rules.ts";
 
-export { DEFAULT_AGENT, LARGEST };
+export { DEFAULT_AGENT, instantMs, LARGEST, LONGEST };
 
 /** Limits of one request to `POST /api/v1/events`. Sizes in bytes. */
 export const LIMITS = {

@@ -1,0 +1,89 @@
+import { OTLPLogExporter as JsonLogExporter } from "@opentelemetry/exporter-logs-otlp-http";
+import { OTLPLogExporter as ProtobufLogExporter } from "@opentelemetry/exporter-logs-otlp-proto";
+import { OTLPTraceExporter as JsonTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
+import { OTLPTraceExporter as ProtobufTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
+import { resourceFromAttributes } from "@opentelemetry/resources";
+import { LoggerProvider, SimpleLogRecordProcessor } from "@opentelemetry/sdk-logs";
+import { BasicTracerProvider, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
+
+type Attributes = Record<string, string | number | boolean | string[]>;
+export type Protocol = "http/protobuf" | "http/json";
+
+interface EmitterOptions {
+  /** The base URL of the server. */
+  url: string;
+  key: string;
+  protocol: Protocol;
+  resource: Attributes;
+  scope?: string;
+}
+
+const EXPORTERS = {
+  "http/protobuf": { traces: ProtobufTraceExporter, logs: ProtobufLogExporter },
+  "http/json": { traces: JsonTraceExporter, logs: JsonLogExporter },
+};
+
+/** The OpenTelemetry SDK, set up as its users do. Every record is exported as soon as it ends. */
+export function createEmitter({ url, key, protocol, resource, scope = "test" }: EmitterOptions) {
+  const { traces: TraceExporter, logs: LogExporter } = EXPORTERS[protocol];
+  const headers = { "x-api-key": key };
+  const described = resourceFromAttributes(resource);
+  const tracers = new BasicTracerProvider({
+    resource: described,
+    spanProcessors: [new SimpleSpanProcessor(new TraceExporter({ url: `${url}/otlp/v1/traces`, headers }))],
+  });
+  const loggers = new LoggerProvider({
+    resource: described,
+    processors: [
+      new SimpleLogRecordProcessor({ exporter: new LogExporter({ url: `${url}/otlp/v1/logs`, headers }) }),
+    ],
+  });
+  return {
+    tracer: tracers.getTracer(scope),
+    /** @param at epoch ms */
+    span(name: string, at: number, attributes: Attributes): void {
+      tracers
+        .getTracer(scope)
+        .startSpan(name, { startTime: at - 1_000, attributes })
+        .end(at);
+    },
+    /** @param at epoch ms */
+    log(eventName: string, at: number, attributes: Attributes): void {
+      loggers.getLogger(scope).emit({ body: eventName, timestamp: at, attributes });
+    },
+    /** Waits for all exports and ends the SDK. */
+    async end(): Promise<void> {
+      await tracers.forceFlush();
+      await loggers.forceFlush();
+      await tracers.shutdown();
+      await loggers.shutdown();
+    },
+  };
+}
+
+/** A request body in OTLP/JSON. */
+export function jsonBody(
+  signal: "traces" | "logs",
+  records: readonly object[],
+  resource: Attributes = {},
+): string {
+  const [outer, inner, list] =
+    signal === "traces"
+      ? (["resourceSpans", "scopeSpans", "spans"] as const)
+      : (["resourceLogs", "scopeLogs", "logRecords"] as const);
+  return JSON.stringify({
+    [outer]: [{ resource: { attributes: pairs(resource) }, [inner]: [{ [list]: records }] }],
+  });
+}
+
+export function pairs(attributes: Attributes): object[] {
+  return Object.entries(attributes).map(([key, value]) => ({
+    key,
+    value:
+      typeof value === "number"
+        ? { intValue: String(value) }
+        : typeof value === "boolean"
+          ? { boolValue: value }
+          : { stringValue: String(value) },
+  }));
+}

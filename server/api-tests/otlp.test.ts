@@ -1,0 +1,284 @@
+import { gzipSync } from "node:zlib";
+import type {
+  IngestRefusals,
+  ProjectView,
+  SessionDetail,
+  SessionPage,
+  UnmappedTelemetryList,
+} from "@plimsoll/protocol";
+import { generateText } from "ai";
+import { MockLanguageModelV3 } from "ai/test";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startTestServer, type TestServer } from "../testing/server.ts";
+import { until } from "../testing/until.ts";
+import { createEmitter, jsonBody, type Protocol, pairs } from "./otlp-client.ts";
+import { caughtUp, dayRange, makeKey, START, unique } from "./support.ts";
+
+let server: TestServer;
+let key: string;
+beforeAll(async () => {
+  server = await startTestServer();
+  key = (await makeKey(server, "ingest")).secret;
+});
+afterAll(() => server?.stop());
+
+const JSON_TYPE = { "content-type": "application/json" };
+
+async function sessionsOf(session: string): Promise<SessionPage["items"]> {
+  await caughtUp(server);
+  return (await server.trpc<SessionPage>("sessions.list", { ...dayRange, q: session })).items;
+}
+
+/** What is stored of a session. */
+async function stored(session: string): Promise<unknown> {
+  const [found] = await sessionsOf(session);
+  const { id } = found!;
+  const [{ agents, windows }, turns] = await Promise.all([
+    server.trpc<SessionDetail>("sessions.get", { id }),
+    server.trpc("sessions.turns", { id }),
+  ]);
+  return { agents, windows, turns };
+}
+
+const call = (session: string, n: number, more: Record<string, string | number> = {}) => ({
+  "gen_ai.operation.name": "chat",
+  "gen_ai.request.model": "claude-sonnet-4-5",
+  "gen_ai.conversation.id": session,
+  "gen_ai.response.id": `msg-${n}`,
+  "gen_ai.usage.input_tokens": 1_000 * n,
+  "gen_ai.usage.output_tokens": 10,
+  ...more,
+});
+
+const spanJson = (session: string, n: number, more = {}) => ({
+  spanId: n.toString(16).padStart(16, "0"),
+  traceId: "0af7651916cd43dd8448eb211c80319c",
+  startTimeUnixNano: `${START + n * 1_000 - 500}000000`,
+  endTimeUnixNano: `${START + n * 1_000}000000`,
+  attributes: pairs(call(session, n, more)),
+});
+
+const post = (signal: string, body: BodyInit, headers: Record<string, string> = {}) =>
+  server.request<Record<string, unknown>>(`/otlp/v1/${signal}`, {
+    method: "POST",
+    headers: { ...JSON_TYPE, authorization: `Bearer ${key}`, ...headers },
+    body,
+  });
+
+describe("the OpenTelemetry SDK", () => {
+  it.each<Protocol>(["http/protobuf", "http/json"])("sends model calls over %s", async (protocol) => {
+    const session = unique("sdk");
+    const emitter = createEmitter({
+      url: server.url,
+      key,
+      protocol,
+      resource: { "service.name": "loop-bot" },
+    });
+    for (const n of [1, 2, 3]) emitter.span("chat", START + n * 1_000, call(session, n));
+    emitter.span("invoke_agent", START + 4_000, {
+      ...call(session, 6),
+      "gen_ai.operation.name": "invoke_agent",
+    });
+    await emitter.end();
+    await until(async () => (await sessionsOf(session)).some(({ turns }) => turns === 3));
+    expect(await sessionsOf(session)).toMatchObject([
+      { session, harness: "loop-bot", turns: 3, peak_tokens: 3_000 },
+    ]);
+  });
+});
+
+describe("the Vercel AI SDK", () => {
+  it("reports each call once, and not the runs around them", async () => {
+    const session = unique("ai-sdk");
+    const emitter = createEmitter({ url: server.url, key, protocol: "http/protobuf", resource: {} });
+    for (const n of [1, 2]) {
+      await generateText({
+        model: answering(`resp-${n}`, 1_000 * n),
+        prompt: "a prompt",
+        experimental_telemetry: { isEnabled: true, tracer: emitter.tracer, metadata: { sessionId: session } },
+      });
+    }
+    await emitter.end();
+    await until(async () => (await sessionsOf(session)).some(({ turns }) => turns === 2));
+    expect(await sessionsOf(session)).toMatchObject([
+      { session, harness: "vercel-ai", turns: 2, peak_tokens: 2_000, model: "gpt-5" },
+    ]);
+  });
+});
+
+describe("OTLP", () => {
+  it("gives the same database, whatever the order, batching and repetition", async () => {
+    const numbers = [1, 2, 3, 4, 5, 6];
+    const [one, other] = [unique("ordered"), unique("shuffled")];
+    await post(
+      "traces",
+      jsonBody(
+        "traces",
+        numbers.map((n) => spanJson(one, n)),
+      ),
+    );
+    for (const n of [4, 6, 1, 5, 3, 2, 3, 6]) await post("traces", jsonBody("traces", [spanJson(other, n)]));
+    await post(
+      "traces",
+      jsonBody(
+        "traces",
+        [...numbers].reverse().map((n) => spanJson(other, n)),
+      ),
+    );
+    const rename = (value: unknown) => JSON.parse(JSON.stringify(value).replaceAll(other, one)) as unknown;
+    expect(strip(rename(await stored(other)))).toEqual(strip(await stored(one)));
+  });
+
+  it("answers an accepted request with an empty message in its own encoding", async () => {
+    const json = await post("traces", jsonBody("traces", [spanJson(unique("answer"), 1)]));
+    expect([json.status, json.text, json.headers.get("content-type")]).toEqual([
+      200,
+      "{}",
+      "application/json",
+    ]);
+    const protobuf = await post("logs", new Uint8Array(), { "content-type": "application/x-protobuf" });
+    expect(protobuf).toMatchObject({ status: 200, text: "" });
+    expect(protobuf.headers.get("content-type")).toBe("application/x-protobuf");
+  });
+
+  it("takes gzip, and keys in each of the ways that exporters can send them", async () => {
+    const session = unique("keys");
+    const ways: Record<string, string>[] = [
+      { authorization: `Bearer ${key}` },
+      { authorization: `Bearer%20${key}` },
+      { authorization: key },
+      { authorization: "", "x-api-key": key },
+    ];
+    for (const [n, headers] of ways.entries()) {
+      const body = gzipSync(jsonBody("traces", [spanJson(session, n + 1)]));
+      expect((await post("traces", body, { ...headers, "content-encoding": "gzip" })).status).toBe(200);
+    }
+    expect(await sessionsOf(session)).toMatchObject([{ turns: 4 }]);
+  });
+
+  it("says how many records were not stored and why, and stores the others", async () => {
+    const session = unique("partial");
+    const late = { ...spanJson(session, 2), endTimeUnixNano: `${Date.now() + 3_600_000}000000` };
+    const { status, body } = await post(
+      "traces",
+      jsonBody("traces", [spanJson(session, 1), late, 7 as never]),
+    );
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ partialSuccess: { rejectedSpans: "2" } });
+    expect(await sessionsOf(session)).toMatchObject([{ turns: 1 }]);
+    await until(async () =>
+      (await server.trpc<IngestRefusals>("ingest.refusals")).refusals.some(
+        ({ code }) => code === "in_the_future",
+      ),
+    );
+  });
+
+  it("rejects metrics, whose points are no levels", async () => {
+    const metrics = [{ name: "claude_code.token.usage", sum: { dataPoints: [{}, {}] } }];
+    const { status, body } = await post(
+      "metrics",
+      JSON.stringify({ resourceMetrics: [{ scopeMetrics: [{ metrics }] }] }),
+    );
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ partialSuccess: { rejectedDataPoints: "2" } });
+  });
+
+  it.each([
+    [400, 3, "traces", "{", {}],
+    [400, 3, "traces", "{", { "content-encoding": "gzip" }],
+    [401, 16, "traces", "{}", { authorization: "Bearer nothing" }],
+    [415, 3, "logs", "{}", { "content-type": "text/plain" }],
+    [413, 8, "logs", new Uint8Array(33 * 1024 * 1024), {}],
+  ] as [number, number, string, BodyInit, Record<string, string>][])(
+    "answers %i with the status of gRPC %i",
+    async (status, code, signal, body, headers) => {
+      const answer = await post(signal, body, headers);
+      expect(answer.status).toBe(status);
+      expect(answer.body).toEqual({ code, message: expect.any(String) });
+    },
+  );
+
+  it("needs the scope ingest", async () => {
+    const { secret } = await makeKey(server, "read");
+    const { status, text } = await post("traces", new Uint8Array(), {
+      authorization: `Bearer ${secret}`,
+      "content-type": "application/x-protobuf",
+    });
+    expect(status).toBe(403);
+    expect(text).toContain("lacks the scope ingest");
+  });
+
+  it("keeps names of attributes of what it does not understand, never values, and in its project only", async () => {
+    const name = unique("project");
+    const { id } = await server.mutate<ProjectView>("projects.create", { name });
+    const service = unique("service");
+    const record = {
+      attributes: pairs({ "acme.tokens.prompt": 12, "acme.question": "a secret" }),
+      eventName: "acme.call",
+    };
+    const headers = { authorization: `Bearer ${server.token}`, "plimsoll-project": String(id) };
+    // A busy database may lose a count, so one is sent until a repeat has been added.
+    await until(async () => {
+      const { status } = await post("logs", jsonBody("logs", [record], { "service.name": service }), headers);
+      expect(status).toBe(200);
+      return (await unmapped(id)).sources.some(({ count }) => count > 1);
+    });
+    expect(await unmapped(id)).toMatchObject({
+      sources: [
+        {
+          signal: "logs",
+          service,
+          name: "acme.call",
+          reason: "unknown_dialect",
+          dialect: null,
+          attributes: ["acme.question", "acme.tokens.prompt"],
+          counts_tokens: true,
+        },
+      ],
+    });
+    expect(JSON.stringify(await unmapped(id))).not.toContain("secret");
+    expect(JSON.stringify(await server.trpc("ingest.unmapped"))).not.toContain(service);
+  });
+
+  it("keeps the 50 newest sources of many, whatever their names", async () => {
+    const { id } = await server.mutate<ProjectView>("projects.create", { name: unique("project") });
+    const headers = { authorization: `Bearer ${server.token}`, "plimsoll-project": String(id) };
+    const names = ["n\u0000\ud800".repeat(300), ...Array.from({ length: 200 }, (_, n) => `event-${n}`)];
+    for (let from = 0; from < names.length; from += 20) {
+      const part = names.slice(from, from + 20).map((eventName) => ({ eventName }));
+      expect((await post("logs", jsonBody("logs", part), headers)).status).toBe(200);
+    }
+    await until(async () => (await unmapped(id)).sources.length === 50);
+  });
+});
+
+async function unmapped(project: number): Promise<UnmappedTelemetryList> {
+  const headers = { "plimsoll-project": String(project) };
+  return (await server.request<UnmappedTelemetryList>("/api/v1/ingest/unmapped", { headers })).body;
+}
+
+/** A model with one answer. */
+function answering(id: string, inputTokens: number): MockLanguageModelV3 {
+  return new MockLanguageModelV3({
+    modelId: "gpt-5",
+    doGenerate: {
+      content: [{ type: "text", text: "an answer" }],
+      finishReason: { unified: "stop", raw: "stop" },
+      usage: {
+        inputTokens: { total: inputTokens, noCache: inputTokens - 400, cacheRead: 400, cacheWrite: 0 },
+        outputTokens: { total: 3, text: 3, reasoning: 0 },
+      },
+      response: { id, modelId: "gpt-5" },
+      warnings: [],
+    },
+  });
+}
+
+/** Without ids that follow from the session's name, and times of receipt. */
+function strip(value: unknown): unknown {
+  return JSON.parse(
+    JSON.stringify(value, (name, inner: unknown) =>
+      ["id", "agent_id", "session_id", "first_received_at"].includes(name) ? undefined : inner,
+    ),
+  ) as unknown;
+}

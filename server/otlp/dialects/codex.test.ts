@@ -1,0 +1,57 @@
+import { describe, expect, it } from "vitest";
+import type { SampleAttributes } from "../../testing/otlp.ts";
+import { eventOf, expectEvents, expectNone } from "../../testing/otlp-dialect.ts";
+
+// Sample: sse_event_completed of codex-rs/otel/src/events/session_telemetry.rs at 0136a73.
+const completed: SampleAttributes = {
+  "event.name": "codex.sse_event",
+  "event.kind": "response.completed",
+  "event.timestamp": "2026-11-20T10:00:01.250Z",
+  "conversation.id": "thread-1",
+  model: "gpt-5-codex",
+  input_token_count: "88000",
+  output_token_count: "900",
+  cached_token_count: 84_000,
+  reasoning_token_count: 300,
+  tool_token_count: "88900",
+};
+const log = (attributes: SampleAttributes) => ({
+  log: { resource: { "service.name": "codex_exec" }, name: "codex.sse_event", at: 0, attributes },
+});
+
+describe("Codex", () => {
+  it("reports a completed response, at the time in its attributes", () => {
+    expectEvents("codex", log(completed), [
+      {
+        type: "turn",
+        at: Date.UTC(2026, 10, 20, 10, 0, 1, 250),
+        harness: "codex",
+        session: "thread-1",
+        model: "gpt-5-codex",
+        usage: {
+          input_tokens: 88_000,
+          cache_read_tokens: 84_000,
+          output_tokens: 900,
+          reasoning_tokens: 300,
+          basis: "inclusive",
+        },
+      },
+    ]);
+    expect(eventOf(log(completed)).id).toBe(eventOf(log({ ...completed })).id);
+  });
+
+  it("counts two responses at different times as two", () => {
+    const later = { ...completed, "event.timestamp": "2026-11-20T10:00:09Z" };
+    expect(eventOf(log(later)).id).not.toBe(eventOf(log(completed)).id);
+  });
+
+  it("needs only completed responses, and no span repeats them", () => {
+    expectNone("codex", log({ ...completed, "event.kind": "response.created" }), "not_needed");
+    expectNone("codex", log({ "event.kind": "response.completed", "conversation.id": "t" }), "no_usage");
+    const span = {
+      resource: { "service.name": "codex_tui" },
+      attributes: { "gen_ai.usage.input_tokens": 5 },
+    };
+    expectNone("codex", { span }, "reported_elsewhere");
+  });
+});

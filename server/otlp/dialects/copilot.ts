@@ -1,0 +1,71 @@
+import type { PlimsollEventInput } from "@plimsoll/protocol";
+import { textOf, tokensOf, truthOf } from "../attributes.ts";
+import { eventEnvelope, harnessName } from "../event-envelope.ts";
+import { noEvent, type RecordReading, type TelemetryDialect } from "../reading.ts";
+import type { SpanEvent, SpanRecord } from "../telemetry-record.ts";
+import { comesFrom, GEN_AI_CALL, readGenAiSpan } from "./gen-ai.ts";
+
+const FAMILY = "copilot";
+
+/** The extension for VS Code reports the size of the prompt that the model takes. */
+const CALL = { ...GEN_AI_CALL, window: [...GEN_AI_CALL.window, "copilot_chat.request.max_prompt_tokens"] };
+
+/**
+ * GitHub Copilot CLI and Copilot Chat: `chat` spans, and truncations and compactions as events of any span. Names:
+ * docs.github.com "Copilot CLI command reference", 2026.
+ */
+export const copilot: TelemetryDialect = {
+  name: FAMILY,
+  speaks: (record) => comesFrom(record, /^(github[.-]copilot|copilot-chat)\b/),
+  read(record) {
+    if (record.signal !== "traces") return noEvent("reported_elsewhere");
+    const session = textOf(record.attributes, ["gen_ai.conversation.id"]);
+    const marks =
+      session === undefined ? [] : record.events.flatMap((event) => markOf(record, event, session));
+    const call = readGenAiSpan(record, {
+      family: FAMILY,
+      session,
+      agent: textOf(record.attributes, ["gen_ai.agent.name"]),
+      names: CALL,
+    });
+    return withMarks(call, marks);
+  },
+};
+
+function withMarks(call: RecordReading, marks: PlimsollEventInput[]): RecordReading {
+  if (call.events !== undefined) return { events: [...marks, ...call.events] };
+  return marks.length > 0 ? { events: marks } : call;
+}
+
+const names = (name: string) => [`github.copilot.${name}`, name];
+
+function markOf(span: SpanRecord, event: SpanEvent, session: string): PlimsollEventInput[] {
+  const { attributes } = event;
+  const agent = textOf(span.attributes, ["gen_ai.agent.name"]);
+  const owner = { harness: harnessName(span.resource, FAMILY), session, agent };
+  const tokens = {
+    tokens_before: tokensOf(attributes, names("pre_tokens")),
+    tokens_after: tokensOf(attributes, names("post_tokens")),
+  };
+  if (event.name === "github.copilot.session.truncation") {
+    const observations = tokensOf(attributes, names("messages_removed")) ?? 0;
+    return [
+      {
+        ...eventEnvelope(owner, `truncation/${span.spanId}/${event.at}`, event.at),
+        type: "masked",
+        observations,
+        ...tokens,
+      },
+    ];
+  }
+  if (event.name !== "github.copilot.session.compaction_complete") return [];
+  if (names("success").some((name) => truthOf(attributes, name) === false)) return [];
+  return [
+    {
+      ...eventEnvelope(owner, `compaction/${span.spanId}/${event.at}`, event.at),
+      type: "compacted",
+      trigger: "auto",
+      ...tokens,
+    },
+  ];
+}

@@ -1,0 +1,109 @@
+import type { PlimsollEventInput } from "@plimsoll/protocol";
+import { numberOf, textOf, tokensOf } from "../attributes.ts";
+import { type EventOwner, eventEnvelope, harnessName } from "../event-envelope.ts";
+import { type ModelCallNames, modelCall } from "../model-call.ts";
+import { noEvent, type RecordReading, type TelemetryDialect } from "../reading.ts";
+import type { Attributes, LogRecord } from "../telemetry-record.ts";
+import { comesFrom } from "./gen-ai.ts";
+
+const FAMILY = "gemini-cli";
+
+const CALL: ModelCallNames = {
+  model: ["model"],
+  input: ["input_token_count"],
+  cacheRead: ["cached_content_token_count"],
+  cacheWrite: [],
+  output: ["output_token_count"],
+  reasoning: ["thoughts_token_count"],
+  window: ["gen_ai.context.window_size"],
+  costUsd: [],
+  basis: "inclusive",
+};
+
+/**
+ * Gemini CLI: log events `api_response`, `chat_compression` and `tool_output_masking`. Its spans and `gen_ai` events repeat the
+ * calls. Names: google-gemini/gemini-cli docs/cli/telemetry.md at 04bcbc6, 2026.
+ */
+export const geminiCli: TelemetryDialect = {
+  name: FAMILY,
+  speaks: (record) => comesFrom(record, /^gemini-cli\b/) || /^gemini_cli\./.test(record.name),
+  read(record) {
+    if (record.signal === "traces" || record.name.startsWith("gen_ai.")) return noEvent("reported_elsewhere");
+    const readEvent = EVENTS[record.name];
+    if (readEvent === undefined) return noEvent("not_needed");
+    const session = textOf(record.attributes, ["session.id", "gen_ai.conversation.id"]);
+    if (session === undefined) return noEvent("no_session");
+    return readEvent(record, { harness: harnessName(record.resource, FAMILY), session });
+  },
+};
+
+const EVENTS: Readonly<Record<string, (record: LogRecord, main: EventOwner) => RecordReading>> = {
+  "gemini_cli.api_response": readResponse,
+  "gemini_cli.chat_compression": readCompression,
+  "gemini_cli.tool_output_masking": readMasking,
+};
+
+type Caller = { kind: "main" | "compressor" | "auxiliary" } | { kind: "subagent"; agent: string };
+
+/** A turn of the conversation has the prompt id `<session>########<turn>`, one of a sub-agent `<agent>#<turn>`. */
+function callerOf(attributes: Attributes): Caller {
+  const role = textOf(attributes, ["role"]);
+  const prompt = textOf(attributes, ["prompt_id"]) ?? "";
+  if (role === "utility_compressor") return { kind: "compressor" };
+  const agent = /^([^#]+)#\d+$/.exec(prompt)?.[1];
+  if (agent !== undefined && (role === undefined || role === "subagent")) return { kind: "subagent", agent };
+  if (role !== undefined) return { kind: role === "main" ? "main" : "auxiliary" };
+  return { kind: prompt === "" || prompt.includes("########") ? "main" : "auxiliary" };
+}
+
+function readResponse({ attributes, at }: LogRecord, main: EventOwner): RecordReading {
+  const caller = callerOf(attributes);
+  if (caller.kind === "auxiliary") return noEvent("auxiliary");
+  const owner = caller.kind === "subagent" ? { ...main, agent: caller.agent, parent: "main" } : main;
+  const turn = modelCall(withToolPrompt(attributes), CALL, {
+    owner,
+    id: `${textOf(attributes, ["prompt_id"]) ?? "response"}/${at}`,
+    at,
+    durationMs: numberOf(attributes, ["duration_ms"]),
+    ...(caller.kind === "compressor" && { more: { purpose: "compaction" as const } }),
+  });
+  return turn === undefined ? noEvent("no_usage") : { events: [turn] };
+}
+
+/** The prompt of tools that the provider runs is counted apart. */
+function withToolPrompt(attributes: Attributes): Attributes {
+  const input = tokensOf(attributes, CALL.input);
+  const tool = tokensOf(attributes, ["tool_token_count"]);
+  return input === undefined || !tool
+    ? attributes
+    : new Map(attributes).set("input_token_count", input + tool);
+}
+
+function readCompression({ attributes, at }: LogRecord, main: EventOwner): RecordReading {
+  const before = tokensOf(attributes, ["tokens_before"]);
+  const after = tokensOf(attributes, ["tokens_after"]);
+  // Gemini CLI also reports a summary that it rejected because it was no smaller.
+  if (before !== undefined && after !== undefined && after >= before) return noEvent("not_needed");
+  const event: PlimsollEventInput = {
+    ...eventEnvelope(main, `compression/${at}`, at),
+    type: "compacted",
+    trigger: "auto",
+    tokens_before: before,
+    tokens_after: after,
+  };
+  return { events: [event] };
+}
+
+/** Its counts are those of the tool outputs, not the level. */
+function readMasking({ attributes, at }: LogRecord, main: EventOwner): RecordReading {
+  const observations = tokensOf(attributes, ["masked_count"]) ?? 0;
+  if (observations === 0) return noEvent("not_needed");
+  const event: PlimsollEventInput = {
+    ...eventEnvelope(main, `masking/${at}`, at),
+    type: "masked",
+    observations,
+    tokens_before: undefined,
+    tokens_after: undefined,
+  };
+  return { events: [event] };
+}

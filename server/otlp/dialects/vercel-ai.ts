@@ -1,0 +1,49 @@
+import { textOf } from "../attributes.ts";
+import { serviceFamily } from "../event-envelope.ts";
+import { noEvent, type TelemetryDialect } from "../reading.ts";
+import { GEN_AI_CALL, readGenAiSpan } from "./gen-ai.ts";
+
+/** The AI SDK adds its own names, of which the newer ones tell reads of the cache from writes. */
+const CALL = {
+  ...GEN_AI_CALL,
+  model: [...GEN_AI_CALL.model, "ai.response.model", "ai.model.id"],
+  input: [...GEN_AI_CALL.input, "ai.usage.inputTokens", "ai.usage.promptTokens"],
+  cacheRead: [
+    ...GEN_AI_CALL.cacheRead,
+    "ai.usage.inputTokenDetails.cacheReadTokens",
+    "ai.usage.cachedInputTokens",
+  ],
+  cacheWrite: [...GEN_AI_CALL.cacheWrite, "ai.usage.inputTokenDetails.cacheWriteTokens"],
+  output: [...GEN_AI_CALL.output, "ai.usage.outputTokens", "ai.usage.completionTokens"],
+  reasoning: [
+    ...GEN_AI_CALL.reasoning,
+    "ai.usage.outputTokenDetails.reasoningTokens",
+    "ai.usage.reasoningTokens",
+  ],
+};
+
+const METADATA = "ai.telemetry.metadata.";
+const SESSION = ["sessionId", "session_id", "conversationId", "threadId", "chatId"].map(
+  (name) => METADATA + name,
+);
+const AGENT = [`${METADATA}agent`, `${METADATA}agentName`, "ai.telemetry.functionId"];
+/** Spans around calls of the provider have its name; those around them sum up. */
+const CALLS = /\.(doGenerate|doStream)$/;
+
+/** Spans of the Vercel AI SDK 4 to 6 (`experimental_telemetry`). Version 7 follows the GenAI conventions. */
+export const vercelAi: TelemetryDialect = {
+  name: "vercel-ai",
+  speaks: ({ attributes, signal }) => signal === "traces" && attributes.has("ai.operationId"),
+  read(record) {
+    if (record.signal !== "traces") return noEvent("not_needed");
+    const operation = textOf(record.attributes, ["ai.operationId"]) ?? "";
+    if (!CALLS.test(operation))
+      return noEvent(record.attributes.has("ai.usage.inputTokens") ? "aggregate" : "not_needed");
+    return readGenAiSpan(record, {
+      family: serviceFamily(record.resource, "vercel-ai"),
+      session: textOf(record.attributes, SESSION),
+      agent: textOf(record.attributes, AGENT),
+      names: CALL,
+    });
+  },
+};

@@ -1,0 +1,40 @@
+import { LONGEST } from "@plimsoll/protocol";
+import { textOf } from "./attributes.ts";
+import { fitName } from "./fit-name.ts";
+import type { Attributes } from "./telemetry-record.ts";
+
+/** A harness instance, such as `claude-code@laptop`: set by the user, else the family and the host. */
+export function harnessName(resource: Attributes, family: string): string {
+  const own = textOf(resource, ["plimsoll.harness"]);
+  const host = textOf(resource, ["host.name"]);
+  return fitName(own ?? (host === undefined ? family : `${family}@${host}`), LONGEST.harness);
+}
+
+const UNNAMED_SERVICE = /^unknown_service\b/;
+
+/** The family of an instrumented program: its service name, without what would name an instance. */
+export function serviceFamily(resource: Attributes, fallback: string): string {
+  const service = textOf(resource, ["service.name"]);
+  if (service === undefined || UNNAMED_SERVICE.test(service)) return fallback;
+  return service.replaceAll("@", "-");
+}
+
+export interface EventOwner {
+  harness: string;
+  session: string;
+  /** Undefined for the main agent. */
+  agent?: string | undefined;
+  parent?: string | undefined;
+}
+
+/** The fields that all events share. */
+export function eventEnvelope({ harness, session, agent, parent }: EventOwner, id: string, at: number) {
+  return {
+    id: fitName(id, LONGEST.id),
+    at,
+    harness,
+    session: fitName(session, LONGEST.session),
+    ...(agent !== undefined && { agent: fitName(agent, LONGEST.agent) }),
+    ...(parent !== undefined && { parent_agent: fitName(parent, LONGEST.agent) }),
+  };
+}

@@ -1,0 +1,63 @@
+import { type Basis, LARGEST, LONGEST, type PlimsollEventInput } from "@plimsoll/protocol";
+import { type AttributeNames, numberOf, textOf, tokensOf } from "./attributes.ts";
+import { type EventOwner, eventEnvelope } from "./event-envelope.ts";
+import { fitName } from "./fit-name.ts";
+import type { Attributes } from "./telemetry-record.ts";
+
+/** Under which names a dialect reports one model call. */
+export interface ModelCallNames {
+  model: AttributeNames;
+  input: AttributeNames;
+  cacheRead: AttributeNames;
+  cacheWrite: AttributeNames;
+  output: AttributeNames;
+  reasoning: AttributeNames;
+  window: AttributeNames;
+  costUsd: AttributeNames;
+  /** Whether input includes cached tokens. Undefined if emitters disagree: then the numbers decide. */
+  basis?: Basis;
+}
+
+/** What a record says of a call besides its attributes. */
+export interface ModelCallFacts {
+  owner: EventOwner;
+  id: string;
+  /** When the answer was complete, epoch ms. */
+  at: number;
+  durationMs?: number | undefined;
+  more?: Partial<Extract<PlimsollEventInput, { type: "turn" }>>;
+}
+
+/** A turn; undefined if no prompt was counted, such as in a call that failed. */
+export function modelCall(
+  attributes: Attributes,
+  names: ModelCallNames,
+  { owner, id, at, durationMs, more }: ModelCallFacts,
+): PlimsollEventInput | undefined {
+  const input = tokensOf(attributes, names.input);
+  const cacheRead = tokensOf(attributes, names.cacheRead);
+  const cacheWrite = tokensOf(attributes, names.cacheWrite);
+  const output = tokensOf(attributes, names.output);
+  if (input === undefined || !(input || cacheRead || cacheWrite || output)) return undefined;
+  const window = tokensOf(attributes, names.window);
+  const cost = numberOf(attributes, names.costUsd);
+  return {
+    ...eventEnvelope(owner, id, at),
+    type: "turn",
+    model: fitName(textOf(attributes, names.model) ?? "unknown", LONGEST.model),
+    usage: {
+      input_tokens: input,
+      cache_read_tokens: cacheRead,
+      cache_write_tokens: cacheWrite,
+      output_tokens: output,
+      reasoning_tokens: tokensOf(attributes, names.reasoning),
+      ...(names.basis && { basis: names.basis }),
+    },
+    ...(window && { context_window: window }),
+    ...(durationMs !== undefined && inRange(durationMs, LARGEST.integer) && { duration_ms: durationMs }),
+    ...(cost !== undefined && inRange(cost, LARGEST.costUsd) && { cost_usd: cost }),
+    ...more,
+  };
+}
+
+const inRange = (value: number, largest: number) => value >= 0 && value <= largest;
