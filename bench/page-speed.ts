@@ -127,28 +127,36 @@ async function quiet(page: Page): Promise<void> {
   while (performance.now() - last < QUIET_MS) await sleep(100);
 }
 
-/** Bytes of scripts as they are transferred (gzip), until the page is quiet, with an empty cache. */
+/**
+ * Bytes of the scripts that the page names, as they are transferred (Brotli), with an empty cache. `later_kb` are those that it
+ * loads by itself afterwards, such as charts.
+ */
 async function scriptBytes(context: BrowserContext, name: PageName, address: string): Promise<Measurement> {
   const page = await context.newPage();
   const session = await context.newCDPSession(page);
   await session.send("Network.setCacheDisabled", { cacheDisabled: true });
-  await page.goto(address);
+  const answer = await page.goto(address);
+  const document = await answer!.text();
   await quiet(page);
-  const [transferred, decoded] = await page.evaluate(() => {
-    const scripts = performance
-      .getEntriesByType("resource")
-      .filter((entry) => /\.js(\?|$)/.test(entry.name)) as PerformanceResourceTiming[];
-    return [
-      scripts.reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0),
-      scripts.reduce((sum, { decodedBodySize }) => sum + decodedBodySize, 0),
-    ] as const;
-  });
+  const scripts = await page.evaluate(() =>
+    (performance.getEntriesByType("resource") as PerformanceResourceTiming[])
+      .map(({ name, encodedBodySize, decodedBodySize }) => ({
+        path: new URL(name).pathname,
+        encodedBodySize,
+        decodedBodySize,
+      }))
+      .filter(({ path }) => path.endsWith(".js")),
+  );
   await page.close();
+  const named = scripts.filter(({ path }) => document.includes(path));
+  const kilobytes = (of: typeof scripts, size: "encodedBodySize" | "decodedBodySize") =>
+    rounded(of.reduce((sum, script) => sum + script[size], 0) / 1e3);
   return {
     name: `script.${name}`,
-    value: rounded(transferred / 1e3),
+    value: kilobytes(named, "encodedBodySize"),
     unit: "kB",
-    decoded_kb: rounded(decoded / 1e3),
+    later_kb: rounded(kilobytes(scripts, "encodedBodySize") - kilobytes(named, "encodedBodySize")),
+    decoded_kb: kilobytes(named, "decodedBodySize"),
   };
 }
 

@@ -111,6 +111,17 @@ for (const type of ["deuteranopia", "protanopia"] as const)
     const seen = await page.screenshot({ clip: (await mark.boundingBox())! });
     await info.attach(`unexplained, ${type}`, { body: seen, contentType: "image/png" });
     expect(await contrastIn(page, seen), "contrast of the mark").toBeGreaterThan(3);
+
+    await page.goto(`/?harness=${harness}`);
+    const bars = page.getByRole("region", { name: "Boundaries over time" });
+    await expect(bars.locator(".recharts-bar-rectangle path[d]").first()).toBeVisible();
+    const fills = await bars
+      .locator("[data-texture]")
+      .evaluateAll((paths) => paths.map((path) => path.getAttribute("d")));
+    expect(fills).toHaveLength(6);
+    expect(distinct(fills), "textures of bars and of their legend").toBe(6);
+    for (const bar of await bars.locator(".recharts-bar-rectangle path[d]").all())
+      expect(await bar.getAttribute("fill")).toMatch(/^url\(#/);
   });
 
 /** The WCAG contrast of the darkest and the lightest pixel of a picture. */

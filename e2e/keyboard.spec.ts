@@ -59,6 +59,7 @@ test("pages and rows are reachable by keyboard", async ({ page, harness }) => {
   await expect(page).toHaveURL(/\/sessions\?.*q=/);
   await search.fill("");
   await search.blur();
+  await expect(page).not.toHaveURL(/q=/);
 
   await expect(page.locator("[data-row-link]")).toHaveCount(3);
   await page.keyboard.press("j");

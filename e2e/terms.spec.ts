@@ -84,9 +84,10 @@ test("each page explains its words where they first appear, on focus and on tap 
     const card = page.getByTestId("fall-card");
     await explains(page, term(card, "Kept"), /what the next window keeps/);
     await expect(card).toBeVisible();
-    expect(await violations(page)).toEqual([]);
+    expect(await violations(page, "[data-testid=fall-card]")).toEqual([]);
     await page.keyboard.press("Escape");
     await expect(card).toHaveCount(0);
+    expect(await violations(page)).toEqual([]);
   });
 
   await test.step("Alerts and Policies", async () => {

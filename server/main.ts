@@ -24,6 +24,7 @@ import { describeError, PlimsollError } from "./errors.ts";
 import { createMachineApp } from "./http/app.ts";
 import { backupRoutes } from "./http/backup.ts";
 import { BodyRoom } from "./http/body-room.ts";
+import { builtAssets } from "./http/built-assets.ts";
 import { csvRoutes } from "./http/csv.ts";
 import { takeEvents } from "./http/events.ts";
 import { createReadiness } from "./http/health.ts";
@@ -32,6 +33,7 @@ import { createLiveStreams } from "./http/live.ts";
 import { otlpRoutes } from "./http/otlp.ts";
 import { policyRoutes } from "./http/policy.ts";
 import { errorResponse } from "./http/respond.ts";
+import { BUILT } from "./http/routes.ts";
 import { checkPort, type RunningServer, type ServeOptions, serve } from "./http/serve.ts";
 import { openIngest } from "./ingest/index.ts";
 import { createLiveHub } from "./live/hub.ts";
@@ -377,11 +379,13 @@ async function openPages(settings: Settings, root: string, log: Logger): Promise
   const app = next({ dev, dir: root, hostname: settings.HOST, port: settings.PORT, httpServer });
   await app.prepare();
   const handle = app.getRequestHandler();
+  const asset = dev ? handle : builtAssets(join(root, ".next"), handle);
   const { parseAndValidateFlightRouterState } = createRequire(import.meta.url)(
     "next/dist/server/app-render/parse-and-validate-flight-router-state.js",
   ) as typeof import("next/dist/server/app-render/parse-and-validate-flight-router-state.js");
   return {
     handle(incoming, outgoing) {
+      if (incoming.url?.startsWith(BUILT)) return asset(incoming, outgoing);
       try {
         parseAndValidateFlightRouterState(incoming.headers["next-router-state-tree"]);
       } catch {

@@ -1,6 +1,6 @@
 "use client";
 
-import { type BoundaryType, isBoundary } from "@plimsoll/protocol/pure";
+import { isBoundary } from "@plimsoll/protocol/pure";
 import { useRef } from "react";
 import {
   Bar,
@@ -17,18 +17,19 @@ import {
 import { exact, fullTime } from "../format.ts";
 import { boundaryName } from "../words.ts";
 import { BARE_AXIS, timeAxis } from "./axes.ts";
-import { boundaryLook } from "./boundary-looks.ts";
 import type { ChartActions } from "./chart-actions.ts";
 import { tooltipBox } from "./chart-frame.tsx";
 import { OutlierMark } from "./outlier-mark.tsx";
 import { axisTop } from "./outliers.ts";
 import { barDomain, type SeriesRow } from "./series-rows.ts";
 import { wholeTicks } from "./ticks.ts";
-import { useBrush } from "./use-brush.ts";
+import { type Mark, useBrush } from "./use-brush.ts";
 
 interface Props extends ChartActions {
   rows: SeriesRow[];
   groups: string[];
+  /** The fill of the bars of a group. */
+  fillOf: (group: string) => string;
   from: number;
   to: number;
   /** Bucket length in ms. */
@@ -38,22 +39,24 @@ interface Props extends ChartActions {
 const MARGIN = { top: 12, right: 4, bottom: 0, left: 0 };
 
 export default function BoundariesChart(props: Props) {
-  const { rows, groups, from, to, step, crosshair, onHover, onBrush } = props;
+  const { rows, groups, fillOf, from, to, step, crosshair, onHover, onBrush } = props;
   const sums = rows.map((row) => groups.reduce((sum, group) => sum + (row[group] ?? 0), 0));
   const highest = Math.max(2, axisTop(sums));
   const ticks = wholeTicks(0, highest, 4);
   const domain = barDomain(rows, groups, { from, to, step });
   // The part of a bar under the press; its handler runs before that of the chart.
-  const pressed = useRef<BoundaryType>(undefined);
+  const pressed = useRef<Mark>(undefined);
   const { selected, handlers } = useBrush({
     step,
     range: { from: domain[0], to: domain[1] },
     bucketOf: (label) => label - step / 2,
-    onHover,
-    onBrush(brushed) {
-      onBrush(brushed, pressed.current);
+    takeMark() {
+      const mark = pressed.current;
       pressed.current = undefined;
+      return mark;
     },
+    onHover,
+    onBrush,
   });
   // Center each bar in its bucket.
   const centred = rows.map((row) => ({ ...row, middle: row.at + step / 2 }));
@@ -101,13 +104,14 @@ export default function BoundariesChart(props: Props) {
             key={group}
             dataKey={group}
             stackId="boundaries"
-            fill={boundaryLook(group).colour}
+            fill={fillOf(group)}
             stroke="var(--panel)"
             strokeWidth={1}
             maxBarSize={14}
             isAnimationActive={false}
-            onMouseDown={() => {
-              pressed.current = isBoundary(group) ? group : undefined;
+            onMouseDown={({ payload }: { payload?: SeriesRow }) => {
+              if (payload !== undefined)
+                pressed.current = { at: payload.at, reason: isBoundary(group) ? group : undefined };
             }}
           />
         ))}

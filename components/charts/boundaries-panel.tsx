@@ -2,17 +2,17 @@
 
 import type { Series } from "@plimsoll/protocol";
 import dynamic from "next/dynamic";
-import { memo, useMemo } from "react";
+import { memo, useId, useMemo } from "react";
 import { compact, exact, fullTime } from "../format.ts";
 import { boundaryWord } from "../glossary.ts";
 import { Skeleton } from "../ui/states.tsx";
 import { Term } from "../ui/term.tsx";
 import { boundaryName } from "../words.ts";
-import { BoundaryGlyph } from "./boundary-glyph.tsx";
-import { BOUNDARY_ORDER } from "./boundary-looks.ts";
+import { BOUNDARY_ORDER, boundaryLook } from "./boundary-looks.ts";
 import type { ChartActions } from "./chart-actions.ts";
 import { ChartFrame, DataTable, NoData } from "./chart-frame.tsx";
 import { stackedRows } from "./series-rows.ts";
+import { TextureSwatch, Textures } from "./textures.tsx";
 
 const Chart = dynamic(() => import("./boundaries-chart.tsx"), {
   ssr: false,
@@ -39,6 +39,7 @@ export const BoundariesPanel = memo(function BoundariesPanel(props: Props) {
     return { ...shaped, groups: shaped.groups.sort((a, b) => order(a) - order(b)) };
   }, [series]);
   const groups = stack?.groups ?? [];
+  const id = useId();
   const counts = groups
     .map((group) => `${exact(stack?.totals[group] ?? 0)} ${boundaryName(group)}`)
     .join(", ");
@@ -54,9 +55,13 @@ export const BoundariesPanel = memo(function BoundariesPanel(props: Props) {
       summary={counts === "" ? "No boundaries in this range." : `Boundaries over time: ${counts}.${sum}`}
       legend={
         <>
+          <svg aria-hidden className="absolute size-0">
+            <Textures id={id} fills={groups.map((name) => ({ name, ...boundaryLook(name) }))} />
+          </svg>
           {groups.map((group) => (
             <span key={group} className="inline-flex items-center gap-1 whitespace-nowrap">
-              <BoundaryGlyph type={group} /> <Term word={boundaryWord(group)}>{boundaryName(group)}</Term>
+              <TextureSwatch id={id} name={group} />{" "}
+              <Term word={boundaryWord(group)}>{boundaryName(group)}</Term>
             </span>
           ))}
           {reclaimed !== undefined && reclaimed > 0 && (
@@ -82,6 +87,7 @@ export const BoundariesPanel = memo(function BoundariesPanel(props: Props) {
           <Chart
             rows={stack.rows}
             groups={groups}
+            fillOf={(group) => `url(#${id}${group})`}
             from={Date.parse(series.range.from)}
             to={Date.parse(series.range.to)}
             step={series.step * 1000}

@@ -6,6 +6,8 @@ export interface CompositionPart {
   name: PartName | "rest";
   label: string;
   colour: string;
+  /** See `Textured`. */
+  texture: string;
   /** Tokens at the latest turn with a known composition. */
   tokens: number;
   share: number;
@@ -13,14 +15,14 @@ export interface CompositionPart {
 
 export type CompositionRow = { number: number } & Partial<Record<PartName | "rest", number>>;
 
-const PARTS: readonly { name: PartName | "rest"; label: string; colour: string }[] = [
-  { name: "system", label: "system", colour: "var(--faint)" },
-  { name: "tools", label: "tool definitions", colour: "var(--warn)" },
-  { name: "memory", label: "memory", colour: "var(--soft)" },
-  { name: "history", label: "history", colour: "var(--water-2)" },
-  { name: "tool_output", label: "tool output", colour: "var(--water)" },
-  { name: "other", label: "other", colour: "var(--edge)" },
-  { name: "rest", label: "unattributed", colour: "var(--track)" },
+const PARTS: readonly Pick<CompositionPart, "name" | "label" | "colour" | "texture">[] = [
+  { name: "system", label: "system", colour: "var(--faint)", texture: "" },
+  { name: "tools", label: "tool definitions", colour: "var(--warn)", texture: "M-1 1L1-1M0 6L6 0M5 7L7 5" },
+  { name: "memory", label: "memory", colour: "var(--soft)", texture: "M1.5 3h.01M4.5 0h.01M4.5 6h.01" },
+  { name: "history", label: "history", colour: "var(--water-2)", texture: "M0 1.5H6" },
+  { name: "tool_output", label: "tool output", colour: "var(--water)", texture: "M-1 5L1 7M0 0L6 6M5-1L7 1" },
+  { name: "other", label: "other", colour: "var(--edge)", texture: "M0 3H6M3 0V6" },
+  { name: "rest", label: "unattributed", colour: "var(--track)", texture: "M1.5 0V6M4.5 0V6" },
 ];
 
 /**

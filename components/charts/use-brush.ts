@@ -1,5 +1,12 @@
+import type { BoundaryType } from "@plimsoll/protocol";
 import { useState } from "react";
 import { type Brushed, brushed, type TimeRange } from "./brush.ts";
+
+/** A part of a bar: the start of its bucket, epoch ms, and what it counts. */
+export interface Mark {
+  at: number;
+  reason: BoundaryType | undefined;
+}
 
 interface BrushOptions {
   /** Bucket length in ms. */
@@ -7,9 +14,18 @@ interface BrushOptions {
   range: TimeRange;
   /** The start of the bucket that a label of the axis stands for. */
   bucketOf: (label: number) => number;
+  /** Takes the mark under a press, if there is one. Its bucket is surer than the label that Recharts knows. */
+  takeMark?: () => Mark | undefined;
   /** The bucket under the pointer, epoch ms; null if there is none. */
   onHover: (at: number | null) => void;
-  onBrush: (brushed: Brushed) => void;
+  onBrush: (brushed: Brushed, reason?: BoundaryType) => void;
+}
+
+interface Drag {
+  pressed?: number;
+  reached?: number;
+  moved: boolean;
+  mark?: Mark;
 }
 
 /** What Recharts says of the pointer. */
@@ -27,9 +43,9 @@ interface Brush {
 }
 
 /** Selects a range of a chart by dragging, or one bucket by a click. */
-export function useBrush({ step, range, bucketOf, onHover, onBrush }: BrushOptions): Brush {
+export function useBrush({ step, range, bucketOf, takeMark, onHover, onBrush }: BrushOptions): Brush {
   // Recharts may not know the bucket yet when the button is pressed at once after a move.
-  const [drag, setDrag] = useState<{ pressed?: number; reached?: number } | null>(null);
+  const [drag, setDrag] = useState<Drag | null>(null);
   const labelOf = ({ activeLabel }: Pointed) =>
     activeLabel === undefined ? undefined : bucketOf(Number(activeLabel));
   const chosen =
@@ -38,19 +54,27 @@ export function useBrush({ step, range, bucketOf, onHover, onBrush }: BrushOptio
     selected: chosen?.intent === "zoom" ? chosen : null,
     handlers: {
       onMouseDown(pointed) {
-        const at = labelOf(pointed);
-        setDrag(at === undefined ? {} : { pressed: at, reached: at });
+        const mark = takeMark?.();
+        const at = mark?.at ?? labelOf(pointed);
+        setDrag({
+          moved: false,
+          ...(at !== undefined && { pressed: at, reached: at }),
+          ...(mark !== undefined && { mark }),
+        });
       },
       onMouseMove(pointed) {
         const at = labelOf(pointed);
         onHover(at ?? null);
         if (at !== undefined && drag !== null && drag.reached !== at)
-          setDrag({ pressed: drag.pressed ?? at, reached: at });
+          setDrag({ ...drag, pressed: drag.pressed ?? at, reached: at, moved: true });
       },
       onMouseUp(pointed) {
-        const at = labelOf(pointed) ?? drag?.reached;
+        // A click without a move is on what was pressed, whatever label Recharts has caught up with.
+        const at = drag?.moved ? (labelOf(pointed) ?? drag.reached) : (drag?.pressed ?? labelOf(pointed));
         setDrag(null);
-        if (drag !== null && at !== undefined) onBrush(brushed(drag.pressed ?? at, at, step, range));
+        if (drag !== null && at !== undefined) {
+          onBrush(brushed(drag.pressed ?? at, at, step, range), drag.mark?.reason);
+        }
       },
       onMouseLeave() {
         onHover(null);

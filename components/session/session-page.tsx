@@ -3,6 +3,7 @@
 import type { AgentView, SessionDetail } from "@plimsoll/protocol";
 import { useQuery } from "@tanstack/react-query";
 import { Link2 } from "lucide-react";
+import dynamic from "next/dynamic";
 import { type ComponentProps, useEffect, useMemo, useRef, useState } from "react";
 import { alertSpans } from "../alerts/alert-spans.ts";
 import { AlertDetails, SessionAlertsPanel } from "../alerts/session-alerts.tsx";
@@ -27,10 +28,15 @@ import { defaultAgent } from "./agent-tree.ts";
 import { AgentsPanel } from "./agents-panel.tsx";
 import { linkProblem, linkProblemText } from "./link-problem.ts";
 import { SessionMenu } from "./session-menu.tsx";
-import { SessionSaw } from "./session-saw.tsx";
 import { SessionTiles, SessionTilesSkeleton } from "./session-tiles.tsx";
 import { TurnLog } from "./turn-log.tsx";
 import { useSessionTurns } from "./use-session-turns.ts";
+
+// The chart is a third of the page's scripts, and its data comes later than the rest.
+const SessionSaw = dynamic(() => import("./session-saw.tsx").then(({ SessionSaw }) => SessionSaw), {
+  ssr: false,
+  loading: ChartSkeleton,
+});
 
 const CRUMB = (
   <Link href="/sessions" className="hover:text-ink hover:underline">
@@ -69,9 +75,7 @@ function Loading() {
     <>
       <PageHeader title="Session" crumb={CRUMB} />
       <SessionTilesSkeleton />
-      <div className="panel h-[401px] p-4">
-        <Skeleton className="h-full" />
-      </div>
+      <ChartSkeleton />
       <div className="mt-4 grid gap-4 xl:grid-cols-[1.6fr_1fr]">
         <div className="panel h-[520px] p-4">
           <Skeleton className="h-full" />
@@ -81,6 +85,14 @@ function Loading() {
         </div>
       </div>
     </>
+  );
+}
+
+function ChartSkeleton() {
+  return (
+    <div className="panel h-[401px] p-4">
+      <Skeleton className="h-full" />
+    </div>
   );
 }
 

@@ -293,7 +293,7 @@ function Row({
         columns,
         "absolute inset-x-0 border-b border-rule",
         row.kind !== "turn" && "bg-track/55 text-muted",
-        isAtCursor && "bg-track",
+        isAtCursor && !isLinked && "bg-track",
         isLinked && "bg-accent/10 shadow-[inset_3px_0_0_var(--accent)]",
       )}
       style={{ minHeight: ROW_PX, transform: `translateY(${start}px)` }}

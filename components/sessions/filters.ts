@@ -35,7 +35,7 @@ const replace = { history: "replace" } as const;
 const name = createParser<string>({ parse: (text) => text || null, serialize: (text) => text });
 
 export const sessionFilters = {
-  q: parseAsString.withDefault("").withOptions({ ...replace, throttleMs: 150 }),
+  q: parseAsString.withDefault("").withOptions(replace),
   kind: parseAsStringLiteral(KINDS).withOptions(push),
   status: parseAsStringLiteral(STATUSES).withOptions(push),
   model: name.withOptions(push),

@@ -52,8 +52,8 @@ export function Nav() {
               href={withSharedParams(href, params)}
               aria-current={current ? "page" : undefined}
               className={cn(
-                "flex flex-1 flex-col items-center gap-0.5 px-2.5 py-2 text-xs text-muted outline-offset-[-2px] hover:text-ink md:flex-none md:flex-row md:gap-2.5 md:rounded-[7px] md:py-[7px] md:text-sm",
-                current && "font-medium text-ink md:bg-track",
+                "flex flex-1 flex-col items-center gap-0.5 px-2.5 py-2 text-xs outline-offset-[-2px] md:flex-none md:flex-row md:gap-2.5 md:rounded-[7px] md:py-[7px] md:text-sm",
+                current ? "font-medium text-ink md:bg-track" : "text-muted hover:text-ink",
               )}
             >
               <Icon aria-hidden className={cn("size-4", current ? "text-accent" : "text-faint")} />

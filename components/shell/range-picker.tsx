@@ -54,9 +54,9 @@ export function RangePicker() {
                     void setChoice({ last });
                   }}
                   className={cn(
-                    "rounded-md py-1.5 whitespace-nowrap hover:bg-edge/35",
+                    "rounded-md py-1.5 whitespace-nowrap",
                     last === "all" && "col-span-2",
-                    on && "bg-accent font-medium text-accent-ink hover:bg-accent",
+                    on ? "bg-accent font-medium text-accent-ink" : "hover:bg-edge/35",
                   )}
                 >
                   {last === "all" ? quickLabel(last) : last}

@@ -4,7 +4,7 @@ import type { ComponentProps } from "react";
 import { cn } from "./cn.ts";
 
 const button = cva(
-  "inline-flex items-center justify-center gap-1.5 rounded-[7px] text-[13px] whitespace-nowrap transition-colors disabled:pointer-events-none disabled:opacity-55 [&_svg]:size-3.5 [&_svg]:shrink-0",
+  "inline-flex items-center justify-center gap-1.5 rounded-[7px] whitespace-nowrap transition-colors disabled:pointer-events-none disabled:opacity-55 [&_svg]:size-3.5 [&_svg]:shrink-0",
   {
     variants: {
       look: {
@@ -15,8 +15,8 @@ const button = cva(
       },
       // Touch targets are larger on coarse pointers.
       size: {
-        normal: "h-8 px-2.5 pointer-coarse:h-10",
-        icon: "size-8 shrink-0 pointer-coarse:size-10",
+        normal: "h-8 px-2.5 text-[13px] pointer-coarse:h-10",
+        icon: "size-8 shrink-0 text-[13px] pointer-coarse:size-10",
         small: "h-7 px-2 text-xs pointer-coarse:h-9",
       },
     },

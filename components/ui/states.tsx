@@ -20,11 +20,11 @@ interface Failure {
 }
 
 /** Error message with a retry button. */
-export function ErrorState({ what, error, retry, className }: Failure) {
+export function ErrorState({ what, error, retry, className = "py-10" }: Failure) {
   const unreachable = codeOf(error) === undefined;
   const message = error instanceof Error ? error.message : String(error);
   return (
-    <div role="alert" className={cn("flex flex-col items-center gap-2 px-6 py-10 text-center", className)}>
+    <div role="alert" className={cn("flex flex-col items-center gap-2 px-6 text-center", className)}>
       <TriangleAlert aria-hidden className="size-5 text-hard" />
       <p className="font-medium">Failed to load {what}</p>
       <p className="max-w-md text-[13px] text-muted wrap-anywhere">

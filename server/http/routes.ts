@@ -26,7 +26,8 @@ const MACHINE_PREFIXES: [prefix: string, route: Route][] = [
 
 /** Needed before, or whether or not, somebody is logged in. */
 const FREE_PREFIXES = ["/_next/", "/__nextjs", "/fonts/", "/icon", "/apple-icon"];
-const BUILT = "/_next/static/";
+/** Where the files of the build are. */
+export const BUILT = "/_next/static/";
 const FREE_PATHS = ["/login", "/login.js", "/favicon.ico", "/robots.txt", "/manifest.webmanifest"];
 
 /** @param url as in the request line, with its query */

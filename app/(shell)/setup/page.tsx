@@ -28,6 +28,9 @@ export default async function Page({ searchParams }: { searchParams: SearchParam
           getNextPageParam: (page) => page.next_cursor ?? undefined,
         }),
       ),
+      client.prefetchQuery(trpc.harnesses.queryOptions({})),
+      client.prefetchQuery(trpc.ingest.refusals.queryOptions()),
+      client.prefetchQuery(trpc.retention.get.queryOptions({})),
       client.prefetchQuery(trpc.demo.get.queryOptions()),
       client.prefetchQuery(trpc.instance.queryOptions()),
     ];

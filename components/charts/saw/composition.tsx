@@ -3,7 +3,7 @@
 import { useId } from "react";
 import { compact, exact, percent } from "../../format.ts";
 import type { CompositionPart, CompositionRow } from "../composition-parts.ts";
-import { PartPatterns, PartSwatch } from "../part-pattern.tsx";
+import { TextureSwatch, Textures } from "../textures.tsx";
 import { compositionBands, highestStack } from "./composition-bands.ts";
 import { CursorLine } from "./cursor-mark.tsx";
 import { svgPath } from "./overlay.tsx";
@@ -62,7 +62,7 @@ export function Composition({
         <p className="py-2 text-xs text-faint">No turn in view reports its parts.</p>
       ) : (
         <svg width={width} height={HEIGHT_PX} aria-hidden className="block">
-          <PartPatterns id={id} parts={parts} />
+          <Textures id={id} fills={parts} />
           <text x={left - 8} y={area.y + 8} textAnchor="end" className="chart-text">
             {compact(top)}
           </text>
@@ -129,7 +129,7 @@ function Legend({
               className="inline-flex items-center gap-1.5 whitespace-nowrap"
               title={`${exact(tokens)} tokens at turn ${exact(row.number)}`}
             >
-              <PartSwatch id={id} name={name} />
+              <TextureSwatch id={id} name={name} />
               {label} {percent(total === 0 ? 0 : tokens / total)}
             </li>
           );
