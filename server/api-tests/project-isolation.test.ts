@@ -464,6 +464,7 @@ describe("a key never reaches another project over HTTP", () => {
     "/api/v1/session-views",
     `/api/v1/ingest/counts?${rangeQuery}`,
     "/api/v1/ingest/refusals",
+    "/api/v1/ingest/unmapped",
     "/api/v1/policy",
     "/api/v1/policy/versions",
     "/api/v1/policy/versions/1",
