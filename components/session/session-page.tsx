@@ -29,13 +29,17 @@ import { AgentsPanel } from "./agents-panel.tsx";
 import { linkProblem, linkProblemText } from "./link-problem.ts";
 import { SessionMenu } from "./session-menu.tsx";
 import { SessionTiles, SessionTilesSkeleton } from "./session-tiles.tsx";
-import { TurnLog } from "./turn-log.tsx";
 import { useSessionTurns } from "./use-session-turns.ts";
 
-// The chart is a third of the page's scripts, and its data comes later than the rest.
+// Two thirds of the page's own scripts. The tiles appear without them.
 const SessionSaw = dynamic(() => import("./session-saw.tsx").then(({ SessionSaw }) => SessionSaw), {
   ssr: false,
   loading: ChartSkeleton,
+});
+
+const TurnLog = dynamic(() => import("./turn-log.tsx").then(({ TurnLog }) => TurnLog), {
+  ssr: false,
+  loading: LogSkeleton,
 });
 
 const CRUMB = (
@@ -77,9 +81,7 @@ function Loading() {
       <SessionTilesSkeleton />
       <ChartSkeleton />
       <div className="mt-4 grid gap-4 xl:grid-cols-[1.6fr_1fr]">
-        <div className="panel h-[520px] p-4">
-          <Skeleton className="h-full" />
-        </div>
+        <LogSkeleton />
         <div className="panel h-[300px] p-4">
           <Skeleton className="h-full" />
         </div>
@@ -91,6 +93,14 @@ function Loading() {
 function ChartSkeleton() {
   return (
     <div className="panel h-[401px] p-4">
+      <Skeleton className="h-full" />
+    </div>
+  );
+}
+
+function LogSkeleton() {
+  return (
+    <div className="panel h-[520px] p-4">
       <Skeleton className="h-full" />
     </div>
   );

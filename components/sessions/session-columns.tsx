@@ -1,8 +1,8 @@
 "use client";
 
 import type { SessionSort, SessionSummary } from "@plimsoll/protocol";
-import { createColumnHelper, tableFeatures } from "@tanstack/react-table";
 import { StickyNote, TriangleAlert } from "lucide-react";
+import type { ReactNode } from "react";
 import { BoundaryCounts } from "../charts/boundary-counts.tsx";
 import { Ago, useZone } from "../clock.tsx";
 import { compact, exact, loadPercent, NONE, percent } from "../format.ts";
@@ -13,8 +13,11 @@ import { SessionStatusLabel } from "../ui/session-status.tsx";
 import { rowHint, titleOf } from "../words.ts";
 import type { ColumnId } from "./column-choice.ts";
 
-export const features = tableFeatures({});
-const helper = createColumnHelper<typeof features, SessionSummary>();
+interface Column {
+  id: ColumnId;
+  header: string;
+  cell: (row: SessionSummary) => ReactNode;
+}
 
 /** Rows are cards below the `lg` width, and a grid of the chosen columns above: without the least needed below `xl`. */
 export const GRID =
@@ -121,11 +124,12 @@ function RowAdditions({ row: { tags, note_excerpt: note } }: { row: SessionSumma
   );
 }
 
-export const columns = helper.columns([
-  helper.display({
+/** In the order in which they stand. */
+export const COLUMNS: readonly Column[] = [
+  {
     id: "session",
     header: "Session",
-    cell: ({ row: { original: row } }) => (
+    cell: (row) => (
       <>
         <Title row={row} />
         <span className="flex gap-x-1 text-xs text-faint">
@@ -140,34 +144,34 @@ export const columns = helper.columns([
         </span>
       </>
     ),
-  }),
-  helper.display({
+  },
+  {
     id: "harness",
     header: "Harness",
-    cell: ({ row: { original: row } }) => (
+    cell: (row) => (
       <span className="block truncate" title={row.harness}>
         {row.harness}
       </span>
     ),
-  }),
-  helper.display({
+  },
+  {
     id: "model",
     header: "Model",
-    cell: ({ row: { original: row } }) => (
+    cell: (row) => (
       <span className="block truncate" title={row.model ?? undefined}>
         {row.model ?? NONE}
       </span>
     ),
-  }),
-  helper.display({
+  },
+  {
     id: "status",
     header: "Status",
-    cell: ({ row: { original: row } }) => <SessionStatusLabel status={row.status} reason={row.end_reason} />,
-  }),
-  helper.display({
+    cell: (row) => <SessionStatusLabel status={row.status} reason={row.end_reason} />,
+  },
+  {
     id: "now",
     header: "Current",
-    cell: ({ row: { original: row } }) => (
+    cell: (row) => (
       <span title={row.context_tokens === null ? "not counted" : `${exact(row.context_tokens)} tokens`}>
         {row.context_tokens === null ? (
           <>
@@ -184,11 +188,11 @@ export const columns = helper.columns([
         )}
       </span>
     ),
-  }),
-  helper.display({
+  },
+  {
     id: "load",
     header: "Load",
-    cell: ({ row: { original: row } }) =>
+    cell: (row) =>
       row.load === null ? (
         <span className="max-lg:hidden">{NONE}</span>
       ) : (
@@ -197,11 +201,11 @@ export const columns = helper.columns([
           {loadPercent(row.load)}
         </span>
       ),
-  }),
-  helper.display({
+  },
+  {
     id: "peak",
     header: "Peak",
-    cell: ({ row: { original: row } }) => (
+    cell: (row) => (
       <span title={row.peak_tokens === null ? undefined : `${exact(row.peak_tokens)} tokens`}>
         {row.peak_utilization !== null
           ? percent(row.peak_utilization)
@@ -210,27 +214,26 @@ export const columns = helper.columns([
             : compact(row.peak_tokens)}
       </span>
     ),
-  }),
-  helper.display({ id: "turns", header: "Turns", cell: ({ row }) => exact(row.original.turns) }),
-  helper.display({
+  },
+  { id: "turns", header: "Turns", cell: (row) => exact(row.turns) },
+  {
     id: "boundaries",
     header: "Boundaries",
-    cell: ({ row }) => <BoundaryCounts row={row.original} />,
-  }),
-  helper.display({
+    cell: (row) => <BoundaryCounts row={row} />,
+  },
+  {
     id: "warnings",
     header: "Warnings",
-    cell: ({ row: { original: row } }) =>
-      row.warnings === 0 ? <span className="text-faint">0</span> : exact(row.warnings),
-  }),
-  helper.display({
+    cell: (row) => (row.warnings === 0 ? <span className="text-faint">0</span> : exact(row.warnings)),
+  },
+  {
     id: "started",
     header: "Started",
-    cell: ({ row }) => <Ago at={row.original.first_at} className="text-muted" />,
-  }),
-  helper.display({
+    cell: (row) => <Ago at={row.first_at} className="text-muted" />,
+  },
+  {
     id: "last",
     header: "Last turn",
-    cell: ({ row }) => <Ago at={row.original.last_at} className="text-muted" />,
-  }),
-]);
+    cell: (row) => <Ago at={row.last_at} className="text-muted" />,
+  },
+];

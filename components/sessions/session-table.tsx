@@ -1,7 +1,6 @@
 "use client";
 
 import type { SessionSummary } from "@plimsoll/protocol";
-import { useTable } from "@tanstack/react-table";
 import { defaultRangeExtractor, type Range, useWindowVirtualizer } from "@tanstack/react-virtual";
 import { ArrowDown, ArrowUp } from "lucide-react";
 import {
@@ -22,16 +21,7 @@ import { Hint } from "../ui/tooltip.tsx";
 import { titleOf } from "../words.ts";
 import { type ColumnId, gridTemplate, WIDE_ONLY } from "./column-choice.ts";
 import { extendTo, type Selection, toggleAll, toggleRow } from "./select-rows.ts";
-import {
-  ASCENDING_FIRST,
-  COLUMN_HINTS,
-  columns,
-  features,
-  GRID,
-  ON_CARD,
-  RIGHT,
-  SORT_OF,
-} from "./session-columns.tsx";
+import { ASCENDING_FIRST, COLUMN_HINTS, COLUMNS, GRID, ON_CARD, RIGHT, SORT_OF } from "./session-columns.tsx";
 import { useSessionFilters } from "./use-session-filters.ts";
 
 const ROW_PX = 54;
@@ -49,7 +39,6 @@ interface Props {
 }
 
 export function SessionTable({ rows, chosen, selection, select, more, loadMore, stale }: Props) {
-  const table = useTable({ features, columns, data: rows, getRowId: (row) => row.id });
   const body = useRef<HTMLDivElement>(null);
   const [offset, setOffset] = useState(0);
   const [focused, setFocused] = useState<string | null>(null);
@@ -109,8 +98,7 @@ export function SessionTable({ rows, chosen, selection, select, more, loadMore, 
     onBlur: () => setFocused(null),
   };
 
-  const all = table.getRowModel().rows;
-  const visible = new Set<string>(chosen);
+  const columns = COLUMNS.filter(({ id }) => chosen.includes(id));
   return (
     <div
       {...tableRole("Sessions", onKeyDown, more ? -1 : rows.length + 1)}
@@ -124,14 +112,13 @@ export function SessionTable({ rows, chosen, selection, select, more, loadMore, 
       }
     >
       <SessionTableHead
-        table={table}
-        visible={visible}
+        columns={columns}
         checked={checkedState(selection, order)}
         onCheckAll={() => select(toggleAll(selection, order))}
       />
       <div {...ROWS} ref={body} className="relative" style={{ height: rows.length * size }}>
         {shown.map(({ index }) => {
-          const row = all[index];
+          const row = rows[index];
           if (row === undefined) return null;
           const selected = selection.ids.has(row.id);
           return (
@@ -152,29 +139,18 @@ export function SessionTable({ rows, chosen, selection, select, more, loadMore, 
             >
               <div {...CELL} className="flex items-center max-lg:row-span-3">
                 <CheckBox
-                  label={`Select ${titleOf(row.original)}`}
+                  label={`Select ${titleOf(row)}`}
                   checked={selected}
                   onClick={(shift) =>
                     select(shift ? extendTo(selection, row.id, order) : toggleRow(selection, row.id))
                   }
                 />
               </div>
-              {row
-                .getAllCells()
-                .filter((cell) => visible.has(cell.column.id))
-                .map((cell) => (
-                  <div
-                    key={cell.id}
-                    {...CELL}
-                    className={cn(
-                      "min-w-0",
-                      RIGHT.has(cell.column.id) && "text-right",
-                      ON_CARD[cell.column.id as ColumnId],
-                    )}
-                  >
-                    <table.FlexRender cell={cell} />
-                  </div>
-                ))}
+              {columns.map(({ id, cell }) => (
+                <div key={id} {...CELL} className={cn("min-w-0", RIGHT.has(id) && "text-right", ON_CARD[id])}>
+                  {cell(row)}
+                </div>
+              ))}
             </div>
           );
         })}
@@ -231,13 +207,12 @@ function useWide(): boolean {
 }
 
 interface HeadProps {
-  table: ReturnType<typeof useTable<typeof features, SessionSummary>>;
-  visible: ReadonlySet<string>;
+  columns: typeof COLUMNS;
   checked: Checked;
   onCheckAll: () => void;
 }
 
-function SessionTableHead({ table, visible, checked, onCheckAll }: HeadProps) {
+function SessionTableHead({ columns, checked, onCheckAll }: HeadProps) {
   const [{ sort, order }, set] = useSessionFilters();
   function sortBy(id: ColumnId) {
     const next = SORT_OF[id];
@@ -247,47 +222,42 @@ function SessionTableHead({ table, visible, checked, onCheckAll }: HeadProps) {
   }
   return (
     <div {...ROWS} className="max-lg:sr-only">
-      {table.getHeaderGroups().map((group) => (
-        <div key={group.id} {...rowRole(1)} className={cn(GRID, "py-2 text-xs text-faint")}>
-          <div {...headRole()} className="flex items-center">
-            <CheckBox label="Select all loaded sessions" checked={checked} onClick={onCheckAll} />
-          </div>
-          {group.headers
-            .filter((header) => visible.has(header.column.id))
-            .map((header) => {
-              const id = header.column.id as ColumnId;
-              const active = SORT_OF[id] === sort;
-              const direction = active ? (order === "desc" ? "descending" : "ascending") : undefined;
-              return (
-                <div
-                  key={header.id}
-                  {...headRole(direction)}
+      <div {...rowRole(1)} className={cn(GRID, "py-2 text-xs text-faint")}>
+        <div {...headRole()} className="flex items-center">
+          <CheckBox label="Select all loaded sessions" checked={checked} onClick={onCheckAll} />
+        </div>
+        {columns.map(({ id, header }) => {
+          const active = SORT_OF[id] === sort;
+          const direction = active ? (order === "desc" ? "descending" : "ascending") : undefined;
+          return (
+            <div
+              key={id}
+              {...headRole(direction)}
+              className={cn(
+                RIGHT.has(id) && "text-right",
+                id === "boundaries" && "pl-5",
+                WIDE_ONLY.has(id) && "max-xl:hidden",
+              )}
+            >
+              <Explained text={COLUMN_HINTS[id]}>
+                <button
+                  type="button"
+                  onClick={() => sortBy(id)}
                   className={cn(
-                    RIGHT.has(id) && "text-right",
-                    id === "boundaries" && "pl-5",
-                    WIDE_ONLY.has(id) && "max-xl:hidden",
+                    "inline-flex items-center gap-1 rounded whitespace-nowrap hover:text-ink",
+                    COLUMN_HINTS[id] !== undefined && "underline decoration-dotted underline-offset-3",
+                    active && "font-medium text-ink",
                   )}
                 >
-                  <Explained text={COLUMN_HINTS[id]}>
-                    <button
-                      type="button"
-                      onClick={() => sortBy(id)}
-                      className={cn(
-                        "inline-flex items-center gap-1 rounded whitespace-nowrap hover:text-ink",
-                        COLUMN_HINTS[id] !== undefined && "underline decoration-dotted underline-offset-3",
-                        active && "font-medium text-ink",
-                      )}
-                    >
-                      {active && order === "desc" && <ArrowDown aria-hidden className="size-3" />}
-                      {active && order === "asc" && <ArrowUp aria-hidden className="size-3" />}
-                      <table.FlexRender header={header} />
-                    </button>
-                  </Explained>
-                </div>
-              );
-            })}
-        </div>
-      ))}
+                  {active && order === "desc" && <ArrowDown aria-hidden className="size-3" />}
+                  {active && order === "asc" && <ArrowUp aria-hidden className="size-3" />}
+                  {header}
+                </button>
+              </Explained>
+            </div>
+          );
+        })}
+      </div>
     </div>
   );
 }
