@@ -1,6 +1,7 @@
 "use client";
 
 import { Download, RefreshCw, X } from "lucide-react";
+import dynamic from "next/dynamic";
 import { useState } from "react";
 import { exact, plural } from "../format.ts";
 import { withProject } from "../projects/address.ts";
@@ -18,12 +19,15 @@ import { FilterChips } from "./filter-chips.tsx";
 import { FilterMenu } from "./filter-menu.tsx";
 import { CHOOSING } from "./filters.ts";
 import { NOTHING_SELECTED, type Selection } from "./select-rows.ts";
-import { SelectionBar } from "./selection-bar.tsx";
 import { SessionTable, SessionTableSkeleton } from "./session-table.tsx";
 import { useInside } from "./use-held-rows.ts";
 import { BrowserColumns, useBrowserChoice, useColumns, useSessionFilters } from "./use-session-filters.ts";
 import { useSessionList } from "./use-session-list.ts";
 import { ViewsMenu } from "./views-menu.tsx";
+
+const SelectionBar = dynamic(() => import("./selection-bar.tsx").then(({ SelectionBar }) => SelectionBar), {
+  ssr: false,
+});
 
 /** @param columns the columns chosen in this browser, as its cookie says */
 export function SessionsPage({ columns }: { columns: string | null }) {

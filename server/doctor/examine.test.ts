@@ -134,7 +134,10 @@ describe("an examination", () => {
     for (const text of texts) {
       const uses = [...text.matchAll(tables)].filter(([, table]) => table !== "unnest");
       for (const [use, table, alias] of uses) {
-        const named = [`${alias}.project_id = $1`, `${table} WHERE project_id = $1`];
+        const named =
+          table === "projects"
+            ? [`${alias}.id = $1`]
+            : [`${alias}.project_id = $1`, `${table} WHERE project_id = $1`];
         expect(
           named.some((condition) => text.includes(condition)),
           `${use} in ${text}`,

@@ -45,6 +45,8 @@ const session = (id: string, name: string, harness = "h@lab") => ({
   first_at: new Date(NOW - 7_200_000).toISOString(),
   last_at: new Date(NOW - 3_600_000).toISOString(),
   last_received_at: new Date(NOW - 3_600_000).toISOString(),
+  tags: [],
+  note_excerpt: null,
 });
 
 interface Ran {

@@ -182,6 +182,9 @@ const NEWER_CLAUDE = /claude-(?:opus-(?:4-[7-9]|[5-9])|(?:sonnet|haiku|fable)-[5
 /**
  * Returns a model's tokens per o200k token, as a first guess that real counts correct. Anthropic documents about 30 %
  * more tokens for Opus 4.7 and the fifth generation.
+ *
+ * @example
+ * estimateTokens("const answer = 42;") * tokenizerScale("claude-opus-4-7"); // about 8.7
  */
 export function tokenizerScale(model: string | undefined): number {
   if (model === undefined || !/claude/i.test(model)) return 1;
