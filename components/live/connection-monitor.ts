@@ -1,8 +1,8 @@
 import type { DatabaseOutageView } from "@plimsoll/protocol";
 import {
-  type Connection,
   isSilent,
   judgeConnection,
+  type LiveConnection,
   nextOutage,
   PROBE_LIMIT_MS,
   type Signs,
@@ -26,7 +26,7 @@ export interface ConnectionMonitor {
 }
 
 interface Listeners {
-  changed(connection: Connection): void;
+  changed(connection: LiveConnection): void;
   /** The stream is silent and must be opened again. */
   silent(): void;
 }
@@ -41,7 +41,7 @@ export function monitorConnection(probeServer: ProbeServer, listeners: Listeners
     probe: undefined,
     outage: undefined,
   };
-  let shown: Connection = { state: "connecting" };
+  let shown: LiveConnection = { state: "connecting" };
   let probing = false;
   let tickedAt = Date.now();
 

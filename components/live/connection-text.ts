@@ -1,7 +1,7 @@
 import { clock } from "../format.ts";
-import type { Connection } from "./connection.ts";
+import type { LiveConnection } from "./connection.ts";
 
-type Interrupted = Extract<Connection, { since: number }>;
+type Interrupted = Extract<LiveConnection, { since: number }>;
 
 /** What happened, and since when. */
 export function outageTitle(connection: Interrupted): string {

@@ -11,7 +11,7 @@ export const PROBE_MS = 1_000;
 export const PROBE_LIMIT_MS = 1_500;
 
 /** What the page shows about its connection. Times are epoch ms of the browser's clock. */
-export type Connection =
+export type LiveConnection =
   | { state: "connecting" | "live" | "reconnecting" | "paused" }
   | { state: "server_down" | "stream_cut"; since: number }
   | { state: "database_down"; since: number; message: string };
@@ -37,7 +37,7 @@ export interface Signs {
 }
 
 /** Decides what the page shows about its connection. */
-export function judgeConnection(signs: Signs, now: number): Connection {
+export function judgeConnection(signs: Signs, now: number): LiveConnection {
   const { visible, startedAt, heardAt, probe, outage } = signs;
   if (!visible) return { state: "paused" };
   const since = heardAt ?? startedAt;
@@ -80,7 +80,7 @@ export function nextOutage(
 }
 
 /** Whether two connections look the same on the page. */
-export function sameConnection(a: Connection, b: Connection): boolean {
+export function sameConnection(a: LiveConnection, b: LiveConnection): boolean {
   if (a.state !== b.state) return false;
   if (a.state === "database_down" && b.state === "database_down") {
     return a.since === b.since && a.message === b.message;
@@ -90,7 +90,7 @@ export function sameConnection(a: Connection, b: Connection): boolean {
 
 /** True while the numbers on the page may be old. */
 export function isStale(
-  connection: Connection,
-): connection is Exclude<Connection, { state: "live" | "connecting" | "paused" | "reconnecting" }> {
+  connection: LiveConnection,
+): connection is Exclude<LiveConnection, { state: "live" | "connecting" | "paused" | "reconnecting" }> {
   return "since" in connection;
 }

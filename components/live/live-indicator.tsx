@@ -1,10 +1,10 @@
 "use client";
 
 import { clock } from "../format.ts";
-import { type Connection, isStale } from "./connection.ts";
+import { isStale, type LiveConnection } from "./connection.ts";
 import { useConnection } from "./live-provider.tsx";
 
-const STATES: Readonly<Record<Connection["state"], { label: string; hint: string; dot: string }>> = {
+const STATES: Readonly<Record<LiveConnection["state"], { label: string; hint: string; dot: string }>> = {
   connecting: { label: "Connecting", hint: "Connecting to the live stream", dot: "border border-faint" },
   live: { label: "Live", hint: "Numbers update as events arrive", dot: "bg-ok" },
   reconnecting: {

@@ -8,27 +8,27 @@ import { useProjects } from "../projects/use-projects.ts";
 import { useTRPCClient } from "../trpc.ts";
 import { refetchUrgency, type Urgency } from "./affected-queries.ts";
 import { coalesce } from "./coalesce.ts";
-import type { Connection } from "./connection.ts";
+import type { LiveConnection } from "./connection.ts";
 import { monitorConnection, probeHealth } from "./connection-monitor.ts";
 import { onHydrated } from "./hydrated-queries.ts";
 import { invalidate } from "./invalidate.ts";
 import { isFleet, refreshFleet } from "./refresh-fleet.ts";
 
-const CONNECTING: Connection = { state: "connecting" };
+const CONNECTING: LiveConnection = { state: "connecting" };
 
 /** Not a context value: a boundary may hydrate after the connection has changed, and must then start from the server's. */
 class ConnectionStore {
   #connection = CONNECTING;
   readonly #listeners = new Set<() => void>();
 
-  readonly get = (): Connection => this.#connection;
+  readonly get = (): LiveConnection => this.#connection;
 
   readonly subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   };
 
-  set(connection: Connection): void {
+  set(connection: LiveConnection): void {
     this.#connection = connection;
     for (const listener of this.#listeners) listener();
   }
@@ -38,7 +38,7 @@ const Live = createContext<ConnectionStore | null>(null);
 const noSubscription = () => () => {};
 
 /** The connection of the page to the server; null if the page needs none. */
-export function useConnection(): Connection | null {
+export function useConnection(): LiveConnection | null {
   const store = useContext(Live);
   return useSyncExternalStore(store?.subscribe ?? noSubscription, store?.get ?? (() => null), () =>
     store === null ? null : CONNECTING,

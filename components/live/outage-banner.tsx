@@ -1,11 +1,11 @@
 "use client";
 
 import { CloudOff, DatabaseZap, type LucideIcon, Unplug } from "lucide-react";
-import { type Connection, isStale } from "./connection.ts";
+import { isStale, type LiveConnection } from "./connection.ts";
 import { outageAdvice, outageTitle } from "./connection-text.ts";
 import { POLL_SECONDS, useConnection } from "./live-provider.tsx";
 
-const ICONS: Readonly<Partial<Record<Connection["state"], LucideIcon>>> = {
+const ICONS: Readonly<Partial<Record<LiveConnection["state"], LucideIcon>>> = {
   server_down: CloudOff,
   database_down: DatabaseZap,
   stream_cut: Unplug,

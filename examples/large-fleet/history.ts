@@ -1,7 +1,7 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol/pure";
 import { between, pick, seededRandom } from "./random.ts";
 import { SHAPES, SUB_AGENT_SHAPE, WRONG_WINDOW } from "./shapes.ts";
-import { type AgentPlan, type Shape, SimulatedAgent } from "./simulated-agent.ts";
+import { type AgentPlan, type AgentShape, SimulatedAgent } from "./simulated-agent.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -21,7 +21,7 @@ const TASKS = [
   "Update the Terraform modules",
 ];
 const REASONS = ["completed", "completed", "completed", "failed", "cancelled"];
-const SHAPE_LIST: readonly Shape[] = [...Object.values(SHAPES), SHAPES.claudeCode, SHAPES.ouroboros];
+const SHAPE_LIST: readonly AgentShape[] = [...Object.values(SHAPES), SHAPES.claudeCode, SHAPES.ouroboros];
 
 export interface LargeFleetOptions {
   /** Makes session names of this run unique. */

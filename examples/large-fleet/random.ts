@@ -1,7 +1,7 @@
-export type Random = () => number;
+export type RandomSource = () => number;
 
 /** A seeded random generator (mulberry32), so that every run makes the same fleet. */
-export function seededRandom(seed: number): Random {
+export function seededRandom(seed: number): RandomSource {
   let state = seed;
   return () => {
     state = (state + 0x6d2b79f5) | 0;
@@ -11,8 +11,9 @@ export function seededRandom(seed: number): Random {
   };
 }
 
-export const between = (random: Random, low: number, high: number): number => low + random() * (high - low);
+export const between = (random: RandomSource, low: number, high: number): number =>
+  low + random() * (high - low);
 
-export function pick<T>(random: Random, items: readonly T[]): T {
+export function pick<T>(random: RandomSource, items: readonly T[]): T {
   return items[Math.floor(random() * items.length)]!;
 }

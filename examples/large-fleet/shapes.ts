@@ -1,4 +1,4 @@
-import type { Shape } from "./simulated-agent.ts";
+import type { AgentShape } from "./simulated-agent.ts";
 
 /** How six harnesses fill their windows: where they act, what they do there, and what is left. */
 export const SHAPES = {
@@ -77,17 +77,17 @@ export const SHAPES = {
     falls: ["unexplained"],
     growth: 0.12,
   },
-} as const satisfies Record<string, Shape>;
+} as const satisfies Record<string, AgentShape>;
 
 /** The harness states half of the window that its model really has, so levels exceed it. */
-export const WRONG_WINDOW: Shape = {
+export const WRONG_WINDOW: AgentShape = {
   ...SHAPES.codex,
   harness: "inhouse@batch",
   reported: 128_000,
   high: 0.72,
 };
 
-export const SUB_AGENT_SHAPE: Shape = {
+export const SUB_AGENT_SHAPE: AgentShape = {
   ...SHAPES.claudeCode,
   model: "claude-haiku-4-5",
   kind: "agent",

@@ -1,11 +1,11 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol/pure";
-import { between, pick, type Random } from "./random.ts";
+import { between, pick, type RandomSource } from "./random.ts";
 
 /** What ends a rise of the level. `unexplained` sends nothing, as a model server that truncates silently. */
 export type FallKind = "masked" | "compacted" | "subtick" | "restarted" | "cleared" | "unexplained";
 
 /** How the agents of one harness fill their window. Levels are shares of the window. */
-export interface Shape {
+export interface AgentShape {
   harness: string;
   model: string;
   kind: "conversation" | "loop" | "phase" | "agent";
@@ -25,7 +25,7 @@ export interface Shape {
 }
 
 export interface AgentPlan {
-  shape: Shape;
+  shape: AgentShape;
   session: string;
   title: string;
   agent?: string;
@@ -39,7 +39,7 @@ const TOOLS = ["bash", "read_file", "search", "web_fetch", "apply_patch"];
 /** One agent that works: each step is a turn, and at the shape's high mark something lowers its level. */
 export class SimulatedAgent {
   readonly plan: AgentPlan;
-  readonly #random: Random;
+  readonly #random: RandomSource;
   #level: number;
   #high: number;
   #turns = 0;
@@ -48,7 +48,7 @@ export class SimulatedAgent {
   #restarts = 0;
   #sinceFall = 0;
 
-  constructor(plan: AgentPlan, random: Random) {
+  constructor(plan: AgentPlan, random: RandomSource) {
     this.plan = plan;
     this.#random = random;
     this.#level = plan.level ?? plan.shape.start;

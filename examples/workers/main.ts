@@ -1,13 +1,13 @@
 import { type ExampleContext, isMain, runExample, sleep } from "../example-support.ts";
 import { seededRandom } from "../large-fleet/random.ts";
-import { type Shape, SimulatedAgent } from "../large-fleet/simulated-agent.ts";
+import { type AgentShape, SimulatedAgent } from "../large-fleet/simulated-agent.ts";
 
 /** Turns of each worker. At this count all three have shown what they are there for. */
 const TURNS = 90;
 const LOCAL_MODEL = "qwen3:8b";
 const LOCAL_WINDOW = 32_768;
 
-type WorkerShape = Omit<Shape, "harness">;
+type WorkerShape = Omit<AgentShape, "harness">;
 
 const WORKERS: readonly { title: string; shape: WorkerShape }[] = [
   {

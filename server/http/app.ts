@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
-import { type Health, LOCAL_PROOF_PATH, LocalProofQuery } from "@plimsoll/protocol";
+import { LOCAL_PROOF_PATH, LocalProofQuery, type ServerHealth } from "@plimsoll/protocol";
 import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import type { Logger } from "pino";
@@ -69,7 +69,7 @@ export function createMachineApp(deps: MachineAppDeps): MachineApp {
 
   app.get("/healthz", (c) => {
     const database = deps.watch.outage() ?? null;
-    return c.json({ status: "ok", version: deps.version, database } satisfies Health);
+    return c.json({ status: "ok", version: deps.version, database } satisfies ServerHealth);
   });
 
   app.get("/readyz", async (c) => {

@@ -6,7 +6,7 @@ import type { ReaderOptions, SkipReason, Skips } from "./reader.ts";
 import { fit } from "./text.ts";
 
 /** One inference. Times are epoch ms. */
-export interface RecordedTurn {
+export interface HistoryTurn {
   id: string;
   at: number;
   /** Undefined if the model is that of the time, or unknown. */
@@ -39,7 +39,7 @@ type TitleRank = keyof typeof TITLE_RANKS;
 
 /** What a recording says about one agent. The result depends on the set of lines, not on their order. */
 export class AgentHistory {
-  readonly turns = new Map<string, RecordedTurn>();
+  readonly turns = new Map<string, HistoryTurn>();
   readonly marks = new Map<string, RecordedMark>();
   readonly models: Dated<string>[] = [];
   readonly windows: Dated<number>[] = [];
@@ -54,7 +54,7 @@ export class AgentHistory {
     this.isTouched = true;
   }
 
-  addTurn(turn: RecordedTurn): SkipReason | undefined {
+  addTurn(turn: HistoryTurn): SkipReason | undefined {
     this.see(turn.at);
     const seen = this.turns.get(turn.id);
     this.turns.set(turn.id, seen === undefined ? turn : mergeTurns(seen, turn));
@@ -89,7 +89,7 @@ function isBetterTitle(title: NonNullable<AgentHistory["title"]>, before: typeof
 }
 
 /** Merges two lines of one inference. Commutative and idempotent. */
-function mergeTurns(a: RecordedTurn, b: RecordedTurn): RecordedTurn {
+function mergeTurns(a: HistoryTurn, b: HistoryTurn): HistoryTurn {
   return {
     id: a.id,
     at: Math.min(a.at, b.at),

@@ -10,13 +10,13 @@ export const DatabaseOutageView = z.object({
 export type DatabaseOutageView = z.infer<typeof DatabaseOutageView>;
 
 /** Whether the database answers; `database` is null while it does. The browser asks for this without a key. */
-export const Health = z.object({
+export const ServerHealth = z.object({
   status: z.literal("ok"),
   version: z.string(),
   database: DatabaseOutageView.nullable(),
 });
-export type Health = z.infer<typeof Health>;
+export type ServerHealth = z.infer<typeof ServerHealth>;
 
 /** The event `health` of `/api/v1/live`: a sign of life for readers of the metrics. */
-export const HealthNotice = Health.pick({ database: true });
+export const HealthNotice = ServerHealth.pick({ database: true });
 export type HealthNotice = z.infer<typeof HealthNotice>;
