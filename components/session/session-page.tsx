@@ -31,14 +31,13 @@ import { SessionMenu } from "./session-menu.tsx";
 import { SessionTiles, SessionTilesSkeleton } from "./session-tiles.tsx";
 import { useSessionTurns } from "./use-session-turns.ts";
 
-// Two thirds of the page's own scripts. The tiles appear without them.
+// The two largest parts of the page, whose scripts load after the others'. The log is in the HTML before.
 const SessionSaw = dynamic(() => import("./session-saw.tsx").then(({ SessionSaw }) => SessionSaw), {
   ssr: false,
   loading: ChartSkeleton,
 });
 
 const TurnLog = dynamic(() => import("./turn-log.tsx").then(({ TurnLog }) => TurnLog), {
-  ssr: false,
   loading: LogSkeleton,
 });
 

@@ -2,15 +2,19 @@
 
 import type { SessionDetail } from "@plimsoll/protocol";
 import { StickyNote, X } from "lucide-react";
+import dynamic from "next/dynamic";
 import { useState } from "react";
 import { LocalTime } from "../clock.tsx";
 import { shortTime } from "../format.ts";
 import { Link } from "../projects/link.tsx";
 import { Button } from "../ui/button.tsx";
 import { ScrollRegion } from "../ui/scroll-region.tsx";
-import { NoteDialog } from "./note-dialog.tsx";
 import { TagMenu } from "./tag-menu.tsx";
 import { useTagging } from "./use-tagging.ts";
+
+const NoteDialog = dynamic(() => import("./note-dialog.tsx").then(({ NoteDialog }) => NoteDialog), {
+  ssr: false,
+});
 
 /** Tags and note of a session, with what changes them. */
 export function SessionAdditions({ detail }: { detail: Pick<SessionDetail, "session" | "note"> }) {
