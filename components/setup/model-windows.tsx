@@ -62,10 +62,9 @@ export function ModelWindows({ requestedModel }: { requestedModel: string | null
             {query.data?.unknown.map((name) => (
               <Button
                 key={name}
-                size="small"
+                size="wrapped"
                 onClick={() => setModel(name)}
                 aria-label={`Set the size of ${name}`}
-                className="h-auto min-h-7 max-w-full py-1 text-left whitespace-normal wrap-anywhere pointer-coarse:h-auto pointer-coarse:min-h-9"
               >
                 {name}
               </Button>
@@ -98,7 +97,7 @@ export function ModelWindows({ requestedModel }: { requestedModel: string | null
         <Button
           type="submit"
           look="primary"
-          className="h-9"
+          size="field"
           disabled={tokens === null || model.trim() === "" || set.isPending}
         >
           Set size

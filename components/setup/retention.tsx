@@ -84,7 +84,7 @@ function RetentionForm({ stored }: { stored: RetentionView }) {
         <Button
           type="submit"
           look="primary"
-          className="h-9"
+          size="field"
           disabled={!changed || problem !== undefined || save.isPending}
         >
           Save

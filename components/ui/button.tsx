@@ -4,7 +4,7 @@ import type { ComponentProps } from "react";
 import { cn } from "./cn.ts";
 
 const button = cva(
-  "inline-flex items-center justify-center gap-1.5 rounded-[7px] whitespace-nowrap transition-colors disabled:pointer-events-none disabled:opacity-55 [&_svg]:size-3.5 [&_svg]:shrink-0",
+  "inline-flex items-center justify-center gap-1.5 rounded-[7px] transition-colors disabled:pointer-events-none disabled:opacity-55 [&_svg]:size-3.5 [&_svg]:shrink-0",
   {
     variants: {
       look: {
@@ -15,9 +15,15 @@ const button = cva(
       },
       // Touch targets are larger on coarse pointers.
       size: {
-        normal: "h-8 px-2.5 text-[13px] pointer-coarse:h-10",
+        normal: "h-8 px-2.5 text-[13px] whitespace-nowrap pointer-coarse:h-10",
+        /** As high as a field beside it. */
+        field: "h-9 px-2.5 text-[13px] whitespace-nowrap pointer-coarse:h-10",
         icon: "size-8 shrink-0 text-[13px] pointer-coarse:size-10",
-        small: "h-7 px-2 text-xs pointer-coarse:h-9",
+        small: "h-7 px-2 text-xs whitespace-nowrap pointer-coarse:h-9",
+        /** One of several in a row with a common border. */
+        segment: "h-6 px-2 text-xs whitespace-nowrap pointer-coarse:h-9",
+        /** For text of any length. */
+        wrapped: "min-h-7 max-w-full px-2 py-1 text-left text-xs wrap-anywhere pointer-coarse:min-h-9",
       },
     },
     defaultVariants: { look: "plain", size: "normal" },

@@ -223,11 +223,11 @@ export function SawPanel({
             {(["turns", "time"] as const).map((value) => (
               <Button
                 key={value}
-                size="small"
+                size="segment"
                 look="ghost"
                 aria-pressed={axis === value}
                 onClick={() => onChoice({ axis: value })}
-                className="h-6 pointer-coarse:h-9 aria-pressed:bg-track aria-pressed:text-ink"
+                className="aria-pressed:bg-track aria-pressed:text-ink"
               >
                 {value === "turns" ? "Turns" : "Time"}
               </Button>
