@@ -365,7 +365,7 @@ function Tokens({ agent, silent }: { agent: FleetAgent; silent: boolean }) {
           size unknown:{" "}
           <Link
             href={`/setup${agent.model === null ? "" : `?model=${encodeURIComponent(agent.model)}`}#windows`}
-            className="relative z-10 text-accent underline underline-offset-2"
+            className="relative z-10 text-accent underline underline-offset-2 whitespace-nowrap"
           >
             set it
           </Link>

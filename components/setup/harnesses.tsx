@@ -30,7 +30,7 @@ export function Harnesses() {
       ) : harnesses.length === 0 ? (
         <p className="text-[13px] text-muted">No harness has sent an event yet.</p>
       ) : (
-        <ScrollRegion label="Harnesses" className="max-h-72">
+        <ScrollRegion label="Harnesses" className="max-h-72 overflow-y-auto">
           <ul data-testid="harnesses">
             {harnesses.map(({ instance, version, last_at }) => (
               <li
