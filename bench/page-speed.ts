@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Browser, type BrowserContext, chromium, type Page } from "@playwright/test";
-import type { FleetView, SessionPage } from "@plimsoll/protocol";
+import type { SessionPage } from "@plimsoll/protocol";
 import { type LargeFleet, largeFleet } from "../examples/large-fleet/history.ts";
 import { letThemWork, sendAll, targetOf } from "../examples/large-fleet/send-fleet.ts";
 import { findChromium } from "../scripts/chromium.ts";
 import type { BenchContext, BenchGroup, Measurement } from "./measurement.ts";
 import { percentileOf, rounded } from "./measurement.ts";
-import { latencyTimes } from "./pages.ts";
+import { measureLatency } from "./pages.ts";
 import { owned } from "./processes.ts";
 import { type BenchServer, makeHome, startServer } from "./server.ts";
 
@@ -254,26 +254,7 @@ async function measureLive(
   });
   try {
     const page = await (await signedIn(server, browser)).newPage();
-    await page.goto(`${server.url}/?agents=all`);
-    await page
-      .locator('[data-testid="live"][data-state="live"]:visible')
-      .first()
-      .waitFor({ timeout: 60_000 });
-    const { agents } = await server.query<FleetView>("fleet", {});
-    const times = await latencyTimes({
-      server,
-      page,
-      key,
-      agent: agents.find(({ name }) => name === "main")!,
-    });
-    return {
-      name: "live.large",
-      value: rounded(percentileOf(times, 0.95)),
-      unit: "ms",
-      p50_ms: rounded(percentileOf(times, 0.5)),
-      max_ms: rounded(times.at(-1)!),
-      rows: agents.length,
-    };
+    return await measureLatency("live.large", { server, page, key });
   } finally {
     stop.abort();
     await work;

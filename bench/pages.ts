@@ -108,30 +108,35 @@ async function latency(server: BenchServer, executablePath: string): Promise<Mea
     const { url } = await server.mutate<{ url: string }>("login.create");
     await page.goto(url);
     await page.getByTestId("fleet-row").first().waitFor({ timeout: 60_000 });
-    // By default the page shows only the fullest agents of a large fleet.
-    await page.goto(`${server.url}/?agents=all`);
-    await page
-      .locator('[data-testid="live"][data-state="live"]:visible')
-      .first()
-      .waitFor({ timeout: 60_000 });
-    const { agents } = await server.query<FleetView>("fleet", {});
-    const agent = agents.find(({ name }) => name === "main")!;
-    const times = await latencyTimes({ server, page, key, agent });
-    return {
-      name: "live.latency",
-      value: rounded(percentileOf(times, 0.95)),
-      unit: "ms",
-      p50_ms: rounded(percentileOf(times, 0.5)),
-      max_ms: rounded(times.at(-1)!),
-      rows: agents.length,
-    };
+    return await measureLatency("live.latency", { server, page, key });
   } finally {
     await close();
   }
 }
 
+/** The time from the acknowledgement of an event until an open Fleet page shows its number. The page is logged in. */
+export async function measureLatency(
+  name: string,
+  { server, page, key }: { server: BenchServer; page: Page; key: string },
+): Promise<Measurement> {
+  // By default the page shows only the fullest agents of a large fleet.
+  await page.goto(`${server.url}/?agents=all`);
+  await page.locator('[data-testid="live"][data-state="live"]:visible').first().waitFor({ timeout: 60_000 });
+  const { agents } = await server.query<FleetView>("fleet", {});
+  const agent = agents.find(({ name }) => name === "main")!;
+  const times = await latencyTimes({ server, page, key, agent });
+  return {
+    name,
+    value: rounded(percentileOf(times, 0.95)),
+    unit: "ms",
+    p50_ms: rounded(percentileOf(times, 0.5)),
+    max_ms: rounded(times.at(-1)!),
+    rows: agents.length,
+  };
+}
+
 /** Times from the acknowledgement of events of an agent until the open page shows their numbers, in ms. */
-export async function latencyTimes({
+async function latencyTimes({
   server,
   page,
   key,

@@ -188,7 +188,7 @@ test("the page has no sideways scroll from 1024 to 2560 px", async ({ page, send
       `at ${width} px`,
     ).toBe(0);
   }
-  // The charts stand beside the agents, so that half of a wide screen is not empty.
+  // The charts are next to the agents, so that half of a wide screen is not empty.
   const chart = page.getByRole("region", { name: "Context window utilization" });
   const box = (await chart.boundingBox())!;
   expect(box.x).toBeGreaterThan(1_280);

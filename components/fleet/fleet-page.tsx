@@ -54,7 +54,7 @@ export function FleetPage() {
           <RefusalNotice />
           <KeyNumbers />
           <SuspectNotice />
-          {/* On a very wide screen the charts stand beside the agents. */}
+          {/* Very wide screens show the charts next to the agents. */}
           <div
             data-wide
             className="grid items-start gap-4 min-[1900px]:grid-cols-[minmax(0,1.5fr)_minmax(0,1fr)]"

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from "react";
 
-/** The width from which the Fleet page has its charts beside the agents; `fleet-page.tsx` repeats it. */
+/** The width from which the Fleet page shows its charts next to the agents; `fleet-page.tsx` repeats it. */
 const WIDE = "(min-width: 1900px)";
 
 function onChange(notify: () => void): () => void {

@@ -3,7 +3,7 @@ import { isPastLine, levelState } from "../charts/level.ts";
 
 /** Rows shown of a large fleet, so that the charts below fit on the first screen. */
 export const COLLAPSED_ROWS = 8;
-/** The same on a screen so wide that the charts stand beside the agents. */
+/** The same on very wide screens, which show the charts next to the agents. */
 export const COLLAPSED_ROWS_WIDE = 16;
 /** Rows beyond those that are shown all the same: a button is not worth it for two rows. */
 const SPARE_ROWS = 2;

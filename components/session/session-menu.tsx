@@ -42,7 +42,7 @@ export function SessionMenu({ session, ...button }: Props) {
       </MenuItem>
       {session.status === "live" && (
         <p className="max-w-60 px-3 pb-1.5 text-xs text-muted">
-          The harness still runs. Its next turn starts the session anew.
+          The harness still runs. Its next turn starts the session again.
         </p>
       )}
     </Menu>

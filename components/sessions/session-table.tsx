@@ -265,11 +265,7 @@ function SessionTableHead({ columns, checked, onCheckAll }: HeadProps) {
 /** A click sorts, so the tooltip stays open beside it. */
 function Explained({ text, children }: { text: string | undefined; children: ReactElement }) {
   if (text === undefined) return children;
-  return (
-    <Hint text={text} tap="both">
-      {children}
-    </Hint>
-  );
+  return <Hint text={text}>{children}</Hint>;
 }
 
 export function SessionTableSkeleton() {

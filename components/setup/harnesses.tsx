@@ -70,7 +70,7 @@ function DeleteHarness({ instance, onClose }: { instance: string; onClose: () =>
       open
       onOpenChange={(open) => !open && onClose()}
       title={`Delete “${instance}”?`}
-      description="Its sessions, their turns and their part of the charts are deleted. You can undo it for ten seconds. If the harness goes on, its next event starts it anew."
+      description="This deletes its sessions, their turns and their part of the charts. You can undo it for ten seconds. If the harness is still running, its next event adds it again."
     >
       <p role="status" className="min-h-5 text-[13px]">
         {counted.data !== undefined && `This deletes ${amountText(counted.data)}.`}

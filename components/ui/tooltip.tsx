@@ -21,8 +21,8 @@ export function Hint({
   text: ReactNode;
   children: ReactNode;
   side?: "top" | "bottom";
-  /** What a click does: opens the tooltip, what the child itself does, or both. */
-  tap?: "opens" | "passes" | "both";
+  /** Whether a click opens the tooltip, beside what the child itself does, or only does what the child does. */
+  tap?: "opens" | "passes";
 }) {
   const [open, setOpen] = useState(false);
   const id = useId();

@@ -21,7 +21,7 @@ export const targetOf = (url: string, key: string): SendTarget => ({
 
 /**
  * Sends events in batches, each again until the server has stored it.
- * @param sent is told how many events are stored so far
+ * @param sent called with the number of events stored so far
  * @throws Error if the server refuses a batch for good
  */
 export async function sendAll(

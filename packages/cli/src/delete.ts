@@ -46,8 +46,8 @@ export function addDeleteCommand(program: Command, context: CommandContext): voi
       "after",
       `
 Lists what it deletes and asks first. Needs a key with the scope admin, or the server's machine. For ten seconds after,
-\`POST /api/v1/sessions/undelete\` and the notice on a page bring it back. A session of a harness that goes on starts anew
-with its next event.
+\`POST /api/v1/sessions/undelete\` and the notice on a page bring it back. If a harness is still running, its next event
+creates the session again.
 
 Examples:
   npx plimsoll delete 0f8f2a1c-5d7e-8c4b-9a31-2f6d8e7b9c10
