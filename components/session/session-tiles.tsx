@@ -88,7 +88,7 @@ export function SessionTiles({ session, agent, windows, spent, peakTurn }: Props
           label="Load"
           value={agent.load === null ? NONE : loadPercent(agent.load)}
           note={
-            line === null ? "no known line" : agent.load === null ? "not counted" : `of its ${line.threshold}`
+            line === null ? "no known line" : agent.load === null ? "not counted" : `of its ${line.threshold} line`
           }
           explain={
             line === null
