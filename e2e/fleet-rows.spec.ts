@@ -16,7 +16,7 @@ test.describe("without a policy", () => {
       );
     await send([
       ...agent("claude-code@mac", 200_000).take(),
-      ...agent("codex@ws", 272_000).take(),
+      ...agent("codex@ws", 258_400).take(),
       ...agent("phantom@vm", 1_000_000).take(),
       ...agent("ouroboros@gpu", 32_768).take(),
       ...agent("my-harness@lab", 128_000).take(),
@@ -33,7 +33,7 @@ test.describe("without a policy", () => {
     await expect(page.getByTestId("fleet-row")).toHaveCount(6);
     for (const [harness, line, title] of [
       ["claude-code@mac", "compaction · default", "where the harness compacts by itself, at 167,000 tokens"],
-      ["codex@ws", "compaction · default", "where the harness compacts by itself, at 244,800 tokens"],
+      ["codex@ws", "compaction · default", "where the harness compacts by itself, at 244,705 tokens"],
       ["phantom@vm", "ceiling · default", "the agent's ceiling, at 200,000 tokens"],
       ["ouroboros@gpu", "hard limit · default", "the agent's hard limit, at 29,491 tokens"],
       ["my-harness@lab", "window end · default", "the end of the window, at 128,000 tokens"],

@@ -116,7 +116,7 @@ test("ten questions are answered in at most two clicks from Fleet", async ({ pag
   await server.mutate<WholePolicy>("policies.save", { policy: { settings }, expected: 0, reason: "mask" });
   await send([
     ...events,
-    ...new EventBuilder({ harness: "codex@ci", session: "Refactor billing", window: 272_000 })
+    ...new EventBuilder({ harness: "codex@ci", session: "Refactor billing", window: 258_400 })
       .turns(190_000, 200_000, 210_000, 220_000, 230_000)
       .take(),
     ...restarting("ouroboros@vm-2", "Study the project", 2),

@@ -22,6 +22,7 @@ const SLOW: ReadonlySet<string> = new Set([
   "series",
   "restarts",
   "harnesses",
+  "harnessLines",
   "ingest.counts",
   "windows.list",
 ]);

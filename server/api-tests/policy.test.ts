@@ -328,21 +328,23 @@ describe("an acknowledgement", () => {
         effective: { thresholds: { ceiling: 67_000 } },
         differences,
       }),
-      turn(session, 160_000, { harness, at: at + 1_000 }),
-      {
-        id: "compacted",
-        type: "compacted",
-        at: at + 2_000,
-        harness,
-        session,
-        trigger: "auto",
-        tokens_before: 160_000,
-        tokens_after: 20_000,
-      },
+      ...[0, 1, 2].flatMap((n) => [
+        turn(session, 160_000 + n, { harness, id: `turn-${n}`, at: at + 1_000 + n * 10_000 }),
+        {
+          id: `compacted-${n}`,
+          type: "compacted",
+          at: at + 2_000 + n * 10_000,
+          harness,
+          session,
+          trigger: "auto",
+          tokens_before: 160_000 + n,
+          tokens_after: 20_000,
+        },
+      ]),
     ]);
     const view = await viewOf(harness);
     expect(view).toMatchObject({ state: "overridden", said: { differences } });
-    expect(view.not_effective).toMatchObject({ compactions: 1, median: expect.closeTo(160 / 67, 3) });
+    expect(view.not_effective).toMatchObject({ compactions: 3, median: expect.closeTo(160 / 67, 3) });
   });
 
   it("of other settings than were saved is not taken for the saved ones", async () => {

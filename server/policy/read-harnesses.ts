@@ -1,13 +1,13 @@
-import type { PolicyHarnessList, PolicyHarnessView, ThresholdTimeline } from "@plimsoll/protocol";
-import { convergenceOf, latestSaid, lineOf, notEffective } from "@plimsoll/protocol";
+import type { ObservedHarnessLine, PolicyHarnessList, PolicyHarnessView } from "@plimsoll/protocol";
+import { convergenceOf, isDifferent, latestSaid } from "@plimsoll/protocol";
 import type { PrismaClient } from "../db/client.ts";
 import type { Harness } from "../db/generated/client.ts";
+import { readHarnessLines } from "../telemetry/harness-lines.ts";
 import { type FreshReader, iso, LIVE_FOR, queriesOf, type Reader } from "../telemetry/reader.ts";
 import { type HarnessAcks, readAcknowledgements, saidIn } from "./acknowledgements.ts";
 
-/** Instances in one answer, and compactions that are looked at. */
+/** Instances in one answer. */
 const MOST_HARNESSES = 500;
-const MOST_COMPACTIONS = 2_000;
 const MOST_MODELS = 200;
 
 /** How far each harness instance is with its policy: those heard from last, first. */
@@ -27,11 +27,11 @@ export async function readPolicyHarnesses(reader: FreshReader): Promise<PolicyHa
     readAcknowledgements(queriesOf(reader), projectId, instances),
     knownModels(prisma, projectId),
   ]);
-  const shares = await readCompactions(reader, instances, acks);
+  const { lines } = await readHarnessLines(reader, {});
   return {
     generation: policy.generation,
     harnesses: rows.map((row) =>
-      harnessView(reader, row, acks.get(row.instance)!, models, shares.get(row.instance) ?? []),
+      harnessView(reader, row, acks.get(row.instance)!, models, lines),
     ),
     more: Math.max(0, total - rows.length),
   };
@@ -53,7 +53,7 @@ function harnessView(
   row: Harness,
   known: HarnessAcks,
   models: readonly string[],
-  shares: readonly number[],
+  lines: readonly ObservedHarnessLine[],
 ): PolicyHarnessView {
   const { instance } = row;
   const { generation, hash } = policy.answerFor(instance, undefined);
@@ -83,44 +83,22 @@ function harnessView(
             differences: latest.differences ?? [],
           },
     running: isAcknowledged ? runs.generation : null,
-    not_effective: notEffective(shares) ?? null,
+    not_effective: notEffective(instance, lines),
   };
 }
 
-interface CompactionRow {
-  harness: string;
-  at: Date;
-  tokens: number;
-  model: string | null;
-  window: number | null;
-}
-
-/** Where each harness compacted since it acknowledged its line, as shares of that line. By instance. */
-async function readCompactions(
-  { prisma, projectId, policy }: Reader,
-  instances: readonly string[],
-  acks: ReadonlyMap<string, HarnessAcks>,
-): Promise<Map<string, number[]>> {
-  const managed = instances.filter((instance) => acks.get(instance)!.acks.length > 0);
-  const shares = new Map<string, number[]>();
-  if (managed.length === 0) return shares;
-  const rows = await prisma.$queryRaw<CompactionRow[]>`
-    SELECT s.harness, b.at, b.tokens_before AS tokens, a.model, a.current_window AS window
-    FROM sessions s JOIN agents a ON a.project_id = ${projectId} AND a.session_id = s.id
-    JOIN boundaries b ON b.project_id = ${projectId} AND b.agent_id = a.id AND b.type = 'compacted'
-    WHERE s.project_id = ${projectId} AND s.harness = ANY(${managed}) AND b.origin = 0 AND b.tokens_before IS NOT NULL
-    ORDER BY b.at DESC LIMIT ${MOST_COMPACTIONS}`;
-  const timelines = new Map(
-    managed.map((instance): [string, ThresholdTimeline] => [
-      instance,
-      policy.timelineOf(instance, acks.get(instance)!.acks),
-    ]),
-  );
-  for (const { harness, at, tokens, model, window } of rows) {
-    const { thresholds, sources } = timelines.get(harness)!.at(at.getTime(), model ?? undefined);
-    const line = lineOf(thresholds, window ?? undefined);
-    if (line === undefined || sources[line.threshold] !== "acknowledged") continue;
-    shares.set(harness, [...(shares.get(harness) ?? []), tokens / line.tokens]);
-  }
-  return shares;
+/** How often and where, in its line, an instance compacts elsewhere than at the line that it acknowledged. */
+function notEffective(
+  instance: string,
+  lines: readonly ObservedHarnessLine[],
+): PolicyHarnessView["not_effective"] {
+  const elsewhere = lines
+    .filter(
+      ({ harness, line, verdict }) =>
+        harness === instance && line?.basis === "acknowledged" && isDifferent(verdict),
+    )
+    .sort((one, other) => other.observed.falls - one.observed.falls)[0];
+  if (elsewhere === undefined) return null;
+  const { observed, line } = elsewhere;
+  return { compactions: observed.falls, median: observed.median / line!.tokens! };
 }

@@ -10,6 +10,8 @@ import type {
 import {
   EMPTY_STATE,
   forecast,
+  harnessLine,
+  hasOwnLine,
   judgedBy,
   lineKind,
   lineOf,
@@ -24,6 +26,7 @@ import {
 import type { Agent, Session } from "../db/generated/client.ts";
 import { sourceOf } from "../store/codes.ts";
 import { unpackStored } from "../store/packed-state.ts";
+import { lineView } from "./harness-lines.ts";
 import { activeAt, type HeardDates, heardTimes } from "./liveness.ts";
 import { iso, LIVE_FOR } from "./reader.ts";
 import type { SessionAdditions } from "./session-additions.ts";
@@ -146,6 +149,9 @@ export function agentView(
     policy_generation: judgement.inForce.generation,
     line:
       line === undefined ? null : { ...line, kind: lineKind(harness, line, source, windowTokens), source },
+    harness_line: hasOwnLine(harness)
+      ? lineView(harnessLine(harness, judgement.inForce, windowTokens))
+      : null,
     load: loadOf(contextTokens, line) ?? null,
     forecast: {
       reason: ahead.reason,

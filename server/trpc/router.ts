@@ -3,7 +3,16 @@ import { audit, browsers } from "./routers/account.ts";
 import { alerts } from "./routers/alerts.ts";
 import { harness, retention } from "./routers/deletion.ts";
 import { demo } from "./routers/demo.ts";
-import { extent, fleet, fleetPart, harnesses, restarts, series, status } from "./routers/fleet.ts";
+import {
+  extent,
+  fleet,
+  fleetPart,
+  harnesses,
+  harnessLines,
+  restarts,
+  series,
+  status,
+} from "./routers/fleet.ts";
 import { policies } from "./routers/policies.ts";
 import { projects } from "./routers/projects.ts";
 import { replays } from "./routers/replays.ts";
@@ -17,6 +26,7 @@ export const appRouter = router({
   series,
   extent,
   harnesses,
+  harnessLines,
   harness,
   restarts,
   sessions,

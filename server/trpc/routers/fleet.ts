@@ -5,7 +5,9 @@ import {
   FleetQuery,
   FleetStatus,
   FleetView,
+  HarnessLinesQuery,
   HarnessList,
+  ObservedHarnessLines,
   RestartList,
   Series,
   SeriesQuery,
@@ -14,6 +16,7 @@ import {
 import { z } from "zod";
 import { readExtent } from "../../telemetry/extent.ts";
 import { readFleet, readFleetPart } from "../../telemetry/fleet.ts";
+import { readHarnessLines } from "../../telemetry/harness-lines.ts";
 import { readHarnesses } from "../../telemetry/harnesses.ts";
 import { readRestarts } from "../../telemetry/restarts.ts";
 import { readSeries } from "../../telemetry/series.ts";
@@ -85,6 +88,19 @@ export const restarts = freshProcedure("read")
   .input(StatusQuery)
   .output(answer(RestartList))
   .query(({ ctx, input }) => ctx.shared(input, () => readRestarts(ctx.reader, input)));
+
+export const harnessLines = freshProcedure("read")
+  .meta({
+    openapi: {
+      method: "GET",
+      path: "/api/v1/harness-lines",
+      tags: ["metrics"],
+      summary: "Where harnesses compact by themselves, computed and observed",
+    },
+  })
+  .input(HarnessLinesQuery)
+  .output(answer(ObservedHarnessLines))
+  .query(({ ctx, input }) => ctx.shared(input, () => readHarnessLines(ctx.reader, input)));
 
 export const harnesses = freshProcedure("read")
   .meta({

@@ -1,4 +1,11 @@
-import { lineOf, type PolicySettings, type Thresholds, type ThresholdValue } from "@plimsoll/protocol";
+import {
+  lineOf,
+  OWN_LINE_FAMILIES,
+  ownLine,
+  type PolicySettings,
+  type Thresholds,
+  type ThresholdValue,
+} from "@plimsoll/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Fields, HarnessAdapter, Known } from "./adapter.ts";
@@ -64,12 +71,30 @@ const knownOf = (windowTokens: number, model?: string): Known => ({
   commandLines: [],
 });
 
-function ownSettings(family: string, window: number): Fields {
-  const limit = { context: window, output: 16_000 };
+const ownSettings = (family: string, window: number) => limitsOf(family, window, 16_000);
+
+function limitsOf(family: string, context: number, output: number): Fields {
+  const limit = { context, output };
   return family === "opencode" || family === "kilo"
     ? { provider: { openai: { models: { "gpt-x": { limit } } } } }
     : {};
 }
+
+it.each(ADAPTERS.filter(({ family, grade }) => grade !== "none" && OWN_LINE_FAMILIES.includes(family)))(
+  "the line of $family without settings is the one that the server computes",
+  (adapter) => {
+    for (const window of [64_000, ...WINDOWS]) {
+      const { line } = adapter.line(
+        limitsOf(adapter.family, window, 32_000),
+        knownOf(window, "openai/gpt-x"),
+      );
+      // Codex reports 95 % of the window that its settings name.
+      const computed = ownLine(adapter.family, adapter.family === "codex" ? window * 0.95 : window)!;
+      const tokens = line.kind === "tokens" ? line.tokens : Number.NaN;
+      expect(Math.abs(tokens - computed) / computed).toBeLessThan(0.001);
+    }
+  },
+);
 
 const threshold: fc.Arbitrary<ThresholdValue> = fc.oneof(
   fc.integer({ min: 1, max: 100 }).map((percent) => `${percent}%`),

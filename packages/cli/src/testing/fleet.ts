@@ -25,6 +25,7 @@ export function fleetAgent(given: Partial<FleetAgent> = {}): FleetAgent {
     ],
     policy_generation: 1,
     line: { threshold: "ceiling", tokens: 200_000, kind: "ceiling", source: "policy" },
+    harness_line: null,
     load: 0.96,
     forecast: { reason: "rising", turns: 4, growth: 2_000, minutes: 6, end_turns: null, end_minutes: null },
     turns: 31,

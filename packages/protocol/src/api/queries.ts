@@ -27,6 +27,9 @@ export type StatusQuery = z.infer<typeof StatusQuery>;
 export const FleetQuery = z.object({ harness, limit: z.coerce.number().int().min(1).max(500).default(200) });
 export type FleetQuery = z.infer<typeof FleetQuery>;
 
+export const HarnessLinesQuery = z.object({ harness });
+export type HarnessLinesQuery = z.infer<typeof HarnessLinesQuery>;
+
 /** Sessions of which the rows of a fleet are asked for anew. */
 export const FLEET_PART_SESSIONS = 20;
 export const FleetPartQuery = z.object({ harness, sessions: z.array(id).min(1).max(FLEET_PART_SESSIONS) });

@@ -6,6 +6,7 @@ import { THRESHOLD_NAMES, Thresholds } from "../history/thresholds.ts";
 import { WINDOW_SOURCES } from "../history/window.ts";
 import { LINE_KINDS } from "../policy/family-defaults.ts";
 import { THRESHOLD_SOURCES } from "../policy/in-force.ts";
+import { HarnessLineView } from "./harness-lines.ts";
 
 /** What the metrics API answers. Tokens are whole numbers, shares are fractions, times RFC 3339. */
 const time = z.iso.datetime({ offset: true });
@@ -72,6 +73,8 @@ export const AgentView = z.object({
       source: z.enum(THRESHOLD_SOURCES),
     })
     .nullable(),
+  /** Where its harness compacts by itself, whatever a policy asks for. Null for a harness of unknown kind. */
+  harness_line: HarnessLineView.nullable().default(null),
   /** context_tokens ÷ tokens at the line. */
   load: z.number().nullable(),
   forecast: ForecastView,

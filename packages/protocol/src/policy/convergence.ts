@@ -46,18 +46,3 @@ export function convergenceOf(
   if (claims && !isKnown(latest.generation, latest.hash)) return "mismatched";
   return latest.status === "overridden" && latest.code === "drifted" ? "drifted" : latest.status;
 }
-
-/** Share of the line by which compactions may differ from it. */
-const TOLERANCE = 0.15;
-
-/**
- * Whether a harness compacts elsewhere than at its line.
- * @param shares context tokens before each compaction ÷ tokens at the line of that time
- * @returns undefined if it obeys, or has not compacted
- */
-export function notEffective(shares: readonly number[]): { compactions: number; median: number } | undefined {
-  if (shares.length === 0) return undefined;
-  const ordered = [...shares].sort((one, other) => one - other);
-  const median = ordered[ordered.length >> 1]!;
-  return Math.abs(median - 1) <= TOLERANCE ? undefined : { compactions: shares.length, median };
-}

@@ -11,7 +11,7 @@ test.each([
   ["ouroboros@host", 32_768, "hard", 29_491],
   ["claude-code@host", 200_000, "ceiling", 167_000],
   ["Claude-Code@host", 1_000_000, "ceiling", 967_000],
-  ["codex@host", 400_000, "ceiling", 360_000],
+  ["codex@host", 258_400, "ceiling", 244_705],
   ["gemini-cli@host", 1_048_576, "ceiling", 524_288],
   ["pi@host", 200_000, "ceiling", 183_616],
   ["my-bot@host", 128_000, "hard", 128_000],

@@ -1,0 +1,42 @@
+import { lineOf } from "../history/threshold-rules.ts";
+import type { InForce } from "./in-force.ts";
+import { hasOwnLine, ownLine } from "./own-lines.ts";
+
+/**
+ * How the own line of a harness is known. `acknowledged`: the harness stated it, with its settings. `computed`: from its defaults.
+ * `off`: it acknowledged that it does not compact. `unknown`: its window is of unknown size, or too small to compact in.
+ */
+export const HARNESS_LINE_BASES = ["acknowledged", "computed", "off", "unknown"] as const;
+export type HarnessLineBasis = (typeof HARNESS_LINE_BASES)[number];
+
+/** Where a harness compacts by itself. */
+export interface OwnHarnessLine {
+  /** Undefined if it is off or unknown. */
+  tokens: number | undefined;
+  basis: HarnessLineBasis;
+}
+
+/**
+ * Where a harness compacts by itself. A policy that the harness has not acknowledged does not move it.
+ * @returns undefined if the harness acknowledged no line, and that of its family is not known here
+ */
+export function harnessLine(
+  harness: string,
+  { thresholds, sources }: InForce,
+  windowTokens: number | undefined,
+): OwnHarnessLine | undefined {
+  const computed = hasOwnLine(harness) ? withTokens("computed", ownLine(harness, windowTokens)) : undefined;
+  if (sources.ceiling !== "acknowledged") return computed;
+  const size = windowTokens ?? ANY_WINDOW;
+  const line = lineOf(thresholds, size);
+  if (line === undefined) return computed;
+  // A harness that does not compact acknowledges a hard line at the end of its window.
+  if (thresholds.ceiling === null && line.tokens >= size) return { tokens: undefined, basis: "off" };
+  return withTokens("acknowledged", lineOf(thresholds, windowTokens)?.tokens);
+}
+
+/** Any size tells whether a line is the end of the window. */
+const ANY_WINDOW = 1_000_000;
+
+const withTokens = (basis: HarnessLineBasis, tokens: number | undefined): OwnHarnessLine =>
+  tokens === undefined ? { tokens, basis: "unknown" } : { tokens, basis };
