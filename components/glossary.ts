@@ -2,6 +2,8 @@
 export const GLOSSARY = {
   load: "Context tokens as a share of the agent's line: at 100%, the harness masks, hands over or restarts.",
   line: "The threshold at which the harness acts: the agent's ceiling, else its hard limit, else its reserve.",
+  harness_line:
+    "The harness compacts by itself at this level. Computed: from its default settings. Acknowledged: the harness stated it. Observed: compactions of the last 30 days, with the same model and window, that no person began.",
   boundary:
     "An event that lowers an agent's context tokens: masking, compaction, a restart or an unexplained drop.",
   window: "The context window: the most tokens the model accepts in one call.",

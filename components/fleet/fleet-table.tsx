@@ -1,6 +1,6 @@
 "use client";
 
-import type { AlertView, FleetAgent, FleetView } from "@plimsoll/protocol";
+import type { AlertView, FleetAgent, FleetView, ObservedHarnessLine } from "@plimsoll/protocol";
 import { ChevronDown, ChevronUp, CircleHelp, OctagonAlert, TriangleAlert } from "lucide-react";
 import { type FocusEvent, memo, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { AlertBell } from "../alerts/alert-bell.tsx";
@@ -10,6 +10,8 @@ import { type LevelState, levelState } from "../charts/level.ts";
 import { LevelBar } from "../charts/level-bar.tsx";
 import { Ago, useMinute, useZone } from "../clock.tsx";
 import { compact, exact, loadPercent, NONE, plural } from "../format.ts";
+import { observedOf } from "../harness-line/observed-lines.ts";
+import { useObservedLines } from "../harness-line/use-observed-lines.ts";
 import { isSilent, sortFleet } from "../live/fleet-order.ts";
 import { adjustHref } from "../policy/scope-key.ts";
 import { Link } from "../projects/link.tsx";
@@ -19,7 +21,7 @@ import { moveBetweenRows } from "../ui/row-keys.ts";
 import { Skeleton } from "../ui/states.tsx";
 import { CELL, headRole, rowRole, tableRole } from "../ui/table-roles.ts";
 import { Term } from "../ui/term.tsx";
-import { useAllAgents } from "../url.ts";
+import { useAllAgents, useHarness } from "../url.ts";
 import {
   forecastGoal,
   forecastReason,
@@ -33,6 +35,7 @@ import {
   titleOf,
   windowText,
 } from "../words.ts";
+import { HarnessLineNote } from "./harness-line-note.tsx";
 import { LevelSparkline } from "./level-sparkline.tsx";
 import { useIsWide } from "./use-is-wide.ts";
 import { COLLAPSED_ROWS, COLLAPSED_ROWS_WIDE, visibleAgents } from "./visible-agents.ts";
@@ -59,6 +62,7 @@ const ROWS_ID = "fleet-rows";
 export function FleetRows({ view: { agents, more } }: { view: FleetView }) {
   const [all, setAll] = useAllAgents();
   const alerts = useFiringAgents();
+  const lines = useObservedLines(useHarness()[0]);
   const [focused, setFocused] = useState<string | null>(null);
   // An agent falls silent without an event, so the order also depends on the minute.
   const minute = useMinute();
@@ -88,7 +92,13 @@ export function FleetRows({ view: { agents, more } }: { view: FleetView }) {
       <div ref={rows} id={ROWS_ID} {...ROLE} {...trackFocus}>
         <FleetTableHead />
         {shown.map((agent) => (
-          <Row key={agent.id} agent={agent} alerts={alerts.get(agent.id)} silent={isSilent(agent, minute)} />
+          <Row
+            key={agent.id}
+            agent={agent}
+            observed={observedOf(lines, agent.harness, agent)}
+            alerts={alerts.get(agent.id)}
+            silent={isSilent(agent, minute)}
+          />
         ))}
       </div>
       {collapsible && (
@@ -175,11 +185,12 @@ function FleetTableHead() {
 
 interface RowProps {
   agent: FleetAgent;
+  observed: ObservedHarnessLine | undefined;
   alerts: AlertView[] | undefined;
   silent: boolean;
 }
 
-const Row = memo(function Row({ agent, alerts, silent }: RowProps) {
+const Row = memo(function Row({ agent, observed, alerts, silent }: RowProps) {
   const state = levelState(agent);
   const title = titleOf(agent);
   const sub = agent.name === "main" ? null : agent.name;
@@ -214,6 +225,7 @@ const Row = memo(function Row({ agent, alerts, silent }: RowProps) {
         className={cn("self-center @max-[1150px]:order-last @max-[600px]:col-span-full", silent && DIMMED)}
       >
         <LevelBar agent={agent} />
+        <HarnessLineNote agent={agent} observed={observed} />
       </div>
       <div
         {...CELL}

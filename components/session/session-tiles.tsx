@@ -18,6 +18,7 @@ import { GLOSSARY } from "../glossary.ts";
 import { Skeleton } from "../ui/states.tsx";
 import { Tile, TileSkeletons } from "../ui/tile.tsx";
 import { BOUNDARY_COUNTS, countsText, forecastReason, forecastText, windowText } from "../words.ts";
+import { HarnessLine } from "./harness-line.tsx";
 
 const LABELS = ["Current", "Load", "Peak", "To the line", "Boundaries", "Reclaimed"];
 /** Fills the last row, however many tiles there are. */
@@ -88,7 +89,11 @@ export function SessionTiles({ session, agent, windows, spent, peakTurn }: Props
           label="Load"
           value={agent.load === null ? NONE : loadPercent(agent.load)}
           note={
-            line === null ? "no known line" : agent.load === null ? "not counted" : `of its ${line.threshold} line`
+            line === null
+              ? "no known line"
+              : agent.load === null
+                ? "not counted"
+                : `of its ${line.threshold} line`
           }
           explain={
             line === null
@@ -156,6 +161,7 @@ export function SessionTiles({ session, agent, windows, spent, peakTurn }: Props
           />
         )}
       </div>
+      <HarnessLine harness={session.harness} agent={agent} />
     </section>
   );
 }

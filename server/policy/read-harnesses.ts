@@ -30,9 +30,7 @@ export async function readPolicyHarnesses(reader: FreshReader): Promise<PolicyHa
   const { lines } = await readHarnessLines(reader, {});
   return {
     generation: policy.generation,
-    harnesses: rows.map((row) =>
-      harnessView(reader, row, acks.get(row.instance)!, models, lines),
-    ),
+    harnesses: rows.map((row) => harnessView(reader, row, acks.get(row.instance)!, models, lines)),
     more: Math.max(0, total - rows.length),
   };
 }

@@ -1,10 +1,10 @@
-import { FleetQuery, StatusQuery } from "@plimsoll/protocol";
+import { FleetQuery, HarnessLinesQuery, StatusQuery } from "@plimsoll/protocol";
 import { afterEach, describe, expect, it } from "vitest";
 import { CliError } from "../errors.ts";
 import type { Terminal } from "../terminal.ts";
 import type { FakeServer } from "../testing/fake-server.ts";
 import { json, Refusal, startFakeServer } from "../testing/fake-server.ts";
-import { fleetStatus, fleetView, NOW } from "../testing/fleet.ts";
+import { fleetAgent, fleetStatus, fleetView, NOW } from "../testing/fleet.ts";
 import { runStatus } from "./command.ts";
 import { watchStatus } from "./watch.ts";
 
@@ -33,7 +33,14 @@ const procedures = {
   },
   fleet: (input: unknown) => {
     FleetQuery.parse(input);
-    return fleetView();
+    return fleetView([
+      fleetAgent({ harness: "claude-code@mac", harness_line: { tokens: 167_000, basis: "computed" } }),
+      fleetAgent({ name: "other" }),
+    ]);
+  },
+  harnessLines: (input: unknown) => {
+    HarnessLinesQuery.parse(input);
+    return { since: new Date(NOW).toISOString(), lines: [] };
   },
 };
 const connection = (url: string, token?: string) => ({
@@ -58,6 +65,9 @@ describe("plimsoll status", () => {
     const out = terminal();
     await runStatus(connection(server.url, "k1"), out, options);
     expect(out.text).toContain("192,000  past warning");
+    expect(out.text).toContain(
+      "claude-code@mac, claude-opus-5, 1M window: Harness compacts at 167k (computed).",
+    );
     expect(server.seen[0]!.authorization).toBe("Bearer k1");
   });
 
@@ -69,6 +79,7 @@ describe("plimsoll status", () => {
       url: server.url,
       status: { live: { agents: 2 } },
       fleet: { more: 0 },
+      harness_lines: [],
     });
   });
 

@@ -1,11 +1,16 @@
-import type { FleetStatus as Status, FleetView as View } from "@plimsoll/protocol";
-import { FleetStatus, FleetView } from "@plimsoll/protocol";
+import type {
+  ObservedHarnessLines as HarnessLines,
+  FleetStatus as Status,
+  FleetView as View,
+} from "@plimsoll/protocol";
+import { FleetStatus, FleetView, ObservedHarnessLines } from "@plimsoll/protocol";
 import type { Client } from "../client.ts";
 import { createClient } from "../client.ts";
 import type { Connection } from "../connection.ts";
 import type { Terminal } from "../terminal.ts";
 import { painter, printableJson } from "../terminal.ts";
 import { statusLines } from "./format.ts";
+import { harnessLineLines } from "./harness-lines.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -23,6 +28,11 @@ export async function readFleet(client: Client, now: number, harness?: string): 
   return { status, fleet };
 }
 
+/** Where harnesses compact. Costs more than the fleet, so it is not read again for every change. */
+function readLines(client: Client, harness?: string): Promise<HarnessLines> {
+  return client.query("harnessLines", { harness }, ObservedHarnessLines);
+}
+
 export function drawFleet({ status, fleet }: FleetReading, terminal: Terminal, now: number): string[] {
   return statusLines(status, fleet, { width: terminal.width, paint: painter(terminal.color), now });
 }
@@ -32,7 +42,19 @@ export async function runStatus(
   terminal: Terminal,
   options: { json: boolean; harness?: string | undefined; now: number },
 ): Promise<void> {
-  const fleet = await readFleet(createClient(connection), options.now, options.harness);
-  if (options.json) terminal.write(`${printableJson({ url: connection.url, ...fleet })}\n`);
-  else terminal.write(`${drawFleet(fleet, terminal, options.now).join("\n")}\n`);
+  const client = createClient(connection);
+  const fleet = await readFleet(client, options.now, options.harness);
+  const harnessLines = await readLines(client, options.harness);
+  if (options.json)
+    terminal.write(
+      `${printableJson({ url: connection.url, ...fleet, harness_lines: harnessLines.lines })}\n`,
+    );
+  else {
+    const paint = painter(terminal.color);
+    const lines = [
+      ...drawFleet(fleet, terminal, options.now),
+      ...harnessLineLines(fleet.fleet.agents, harnessLines.lines, paint),
+    ];
+    terminal.write(`${lines.join("\n")}\n`);
+  }
 }
