@@ -7,9 +7,11 @@ import {
   type CSSProperties,
   type FocusEvent,
   type KeyboardEvent,
+  memo,
   type ReactElement,
   useCallback,
   useEffect,
+  useMemo,
   useRef,
   useState,
 } from "react";
@@ -81,7 +83,11 @@ export function SessionTable({ rows, chosen, selection, select, more, loadMore, 
     if (more && last >= rows.length - 20) loadMore();
   }, [more, last, rows.length, loadMore]);
 
-  const order = rows.map(({ id }) => id);
+  const order = useMemo(() => rows.map(({ id }) => id), [rows]);
+  const check = useCallback(
+    (id: string, shift: boolean) => select(shift ? extendTo(selection, id, order) : toggleRow(selection, id)),
+    [select, selection, order],
+  );
   function onKeyDown(event: KeyboardEvent<HTMLElement>) {
     const row = (event.target as HTMLElement).closest<HTMLElement>("[data-session]")?.dataset.session;
     if (row === undefined || event.defaultPrevented) return;
@@ -98,7 +104,7 @@ export function SessionTable({ rows, chosen, selection, select, more, loadMore, 
     onBlur: () => setFocused(null),
   };
 
-  const columns = COLUMNS.filter(({ id }) => chosen.includes(id));
+  const columns = useMemo(() => COLUMNS.filter(({ id }) => chosen.includes(id)), [chosen]);
   return (
     <div
       {...tableRole("Sessions", onKeyDown, more ? -1 : rows.length + 1)}
@@ -120,44 +126,64 @@ export function SessionTable({ rows, chosen, selection, select, more, loadMore, 
         {shown.map(({ index }) => {
           const row = rows[index];
           if (row === undefined) return null;
-          const selected = selection.ids.has(row.id);
           return (
-            <div
+            <SessionRow
               key={row.id}
-              {...rowRole(index + 2)}
-              data-selected={selected}
-              data-testid="session-row"
-              data-session={row.id}
-              className={cn(
-                GRID,
-                "absolute inset-x-0 scroll-mt-12 border-t py-1.5",
-                selected
-                  ? "bg-accent/10 focus-within:bg-accent/15 hover:bg-accent/15"
-                  : "focus-within:bg-track/40 hover:bg-track/40",
-              )}
-              style={{ height: size, transform: `translateY(${index * size}px)` }}
-            >
-              <div {...CELL} className="flex items-center max-lg:row-span-3">
-                <CheckBox
-                  label={`Select ${titleOf(row)}`}
-                  checked={selected}
-                  onClick={(shift) =>
-                    select(shift ? extendTo(selection, row.id, order) : toggleRow(selection, row.id))
-                  }
-                />
-              </div>
-              {columns.map(({ id, cell }) => (
-                <div key={id} {...CELL} className={cn("min-w-0", RIGHT.has(id) && "text-right", ON_CARD[id])}>
-                  {cell(row)}
-                </div>
-              ))}
-            </div>
+              row={row}
+              index={index}
+              size={size}
+              columns={columns}
+              selected={selection.ids.has(row.id)}
+              check={check}
+            />
           );
         })}
       </div>
     </div>
   );
 }
+
+interface RowProps {
+  row: SessionSummary;
+  index: number;
+  size: number;
+  columns: typeof COLUMNS;
+  selected: boolean;
+  check: (id: string, shift: boolean) => void;
+}
+
+/** Rendered again only if something of it changes: a key in the search would otherwise render every row. */
+const SessionRow = memo(function SessionRow({ row, index, size, columns, selected, check }: RowProps) {
+  return (
+    <div
+      {...rowRole(index + 2)}
+      data-selected={selected}
+      data-testid="session-row"
+      data-session={row.id}
+      className={cn(
+        GRID,
+        "absolute inset-x-0 scroll-mt-12 border-t py-1.5",
+        selected
+          ? "bg-accent/10 focus-within:bg-accent/15 hover:bg-accent/15"
+          : "focus-within:bg-track/40 hover:bg-track/40",
+      )}
+      style={{ height: size, transform: `translateY(${index * size}px)` }}
+    >
+      <div {...CELL} className="flex items-center max-lg:row-span-3">
+        <CheckBox
+          label={`Select ${titleOf(row)}`}
+          checked={selected}
+          onClick={(shift) => check(row.id, shift)}
+        />
+      </div>
+      {columns.map(({ id, cell }) => (
+        <div key={id} {...CELL} className={cn("min-w-0", RIGHT.has(id) && "text-right", ON_CARD[id])}>
+          {cell(row)}
+        </div>
+      ))}
+    </div>
+  );
+});
 
 type Checked = boolean | "mixed";
 

@@ -18,6 +18,7 @@ import { DisplayMenu } from "./display-menu.tsx";
 import { FilterChips } from "./filter-chips.tsx";
 import { FilterMenu } from "./filter-menu.tsx";
 import { CHOOSING } from "./filters.ts";
+import { SearchField } from "./search-field.tsx";
 import { NOTHING_SELECTED, type Selection } from "./select-rows.ts";
 import { SessionTable, SessionTableSkeleton } from "./session-table.tsx";
 import { useInside } from "./use-held-rows.ts";
@@ -59,19 +60,11 @@ function useClearFilters() {
 }
 
 function Toolbar() {
-  const [filters, setFilters] = useSessionFilters();
   const { filtered, clear } = useClearFilters();
   return (
     <>
       <div data-wide className="mb-2 flex flex-wrap items-center gap-2">
-        <input
-          type="search"
-          aria-label="Search sessions"
-          placeholder="Title, ID, harness or model"
-          value={filters.q}
-          onChange={(event) => void setFilters({ q: event.target.value === "" ? null : event.target.value })}
-          className="h-8 w-full rounded-[7px] border border-edge bg-panel px-3 text-[13px] placeholder:text-faint pointer-coarse:h-10 sm:w-72"
-        />
+        <SearchField />
         <FilterMenu />
         <ViewsMenu />
         <DisplayMenu />

@@ -1,6 +1,6 @@
 "use client";
 
-import { type FocusEvent, type PointerEvent, useEffect, useRef, useState } from "react";
+import { type FocusEvent, type PointerEvent, useEffect, useMemo, useRef, useState } from "react";
 import { type HeldList, holdOrder } from "./hold-order.ts";
 
 interface Snapshot<Row> {
@@ -26,7 +26,10 @@ export function useHeldRows<Row extends { id: string }>(
   const usable = held && key !== undefined;
   if (!usable && snapshot !== null) setSnapshot(null);
   const kept = usable && snapshot?.key === key ? snapshot.rows : latest;
-  const result = usable ? holdOrder(kept, latest) : { rows: latest, updates: 0 };
+  const result = useMemo(
+    () => (usable ? holdOrder(kept, latest) : { rows: latest, updates: 0 }),
+    [usable, kept, latest],
+  );
   // The next page is held from now on, too.
   const grown = result.rows.length > (snapshot?.rows.length ?? -1);
   if (usable && (snapshot?.key !== key || grown)) setSnapshot({ key, rows: result.rows });

@@ -1,7 +1,7 @@
 "use client";
 
 import { useQueryStates } from "nuqs";
-import { createContext, useContext, useState } from "react";
+import { createContext, useContext, useMemo, useState } from "react";
 import { type Period, serializeRange } from "../range.ts";
 import { usePeriod, useRange } from "../url.ts";
 import { COLUMNS_COOKIE, type ColumnId, parseColumns, serializeColumns } from "./column-choice.ts";
@@ -44,12 +44,13 @@ export function useBrowserChoice(cookie: string | null): BrowserChoice {
 export function useColumns(): [readonly ColumnId[], (columns: readonly ColumnId[]) => void] {
   const [filters, set] = useSessionFilters();
   const { columns, choose } = useContext(BrowserColumns);
+  const text = filters.columns ?? columns;
   return [
-    parseColumns(filters.columns ?? columns),
+    useMemo(() => parseColumns(text), [text]),
     (next) => {
-      const text = serializeColumns(next);
-      choose(text);
-      if (filters.columns !== null) void set({ columns: text });
+      const chosen = serializeColumns(next);
+      choose(chosen);
+      if (filters.columns !== null) void set({ columns: chosen });
     },
   ];
 }

@@ -12,6 +12,7 @@ import { withProject } from "../projects/address.ts";
 import { useProject } from "../projects/current.tsx";
 import { QUICK_RANGES, quickLabel, resolveRange } from "../range.ts";
 import { useTRPC } from "../trpc.ts";
+import { Modal } from "../ui/modal.tsx";
 import { useRange } from "../url.ts";
 import { titleOf } from "../words.ts";
 import { PAGES, withSharedParams } from "./pages.ts";
@@ -56,70 +57,68 @@ export function Palette({ open, onOpenChange, takeEarly }: Props) {
   }
 
   return (
-    <Command.Dialog
+    <Modal
       open={open}
       onOpenChange={onOpenChange}
       label="Search"
-      loop
-      value={chosen}
-      onValueChange={setChosen}
-      overlayClassName="fixed inset-0 z-40 bg-black/45"
-      contentClassName="fixed top-[12vh] left-1/2 z-50 w-[min(36rem,calc(100vw-2rem))] -translate-x-1/2 overflow-hidden rounded-xl border border-edge bg-raised shadow-2xl"
+      className="w-[min(36rem,calc(100vw-2rem))] overflow-hidden"
     >
-      <div className="flex items-center gap-2.5 border-b px-4">
-        <Search aria-hidden className="size-4 text-faint" />
-        <Command.Input
-          // Without this the dialog focuses the input too, but selects the text typed early.
-          autoFocus
-          value={text}
-          onValueChange={setText}
-          placeholder="Search sessions, pages, ranges"
-          className="h-12 w-full bg-transparent text-[15px] outline-none placeholder:text-faint"
-        />
-      </div>
-      {/* Outside the list: a listbox may contain only options. */}
-      <Command.Empty className="px-3 py-6 text-center text-[13px] text-muted">No results</Command.Empty>
-      <Command.List className="max-h-[50vh] overflow-auto p-1.5">
-        <Sessions
-          text={text}
-          onArrive={setChosen}
-          onNone={selectVisibleRow}
-          onPick={(id) => run(() => router.push(withProject(`/sessions/${id}`, project)))}
-        />
-        <Command.Group heading="Pages" className={GROUP}>
-          {PAGES.map(({ href, label, icon: Icon, key }) => (
-            <Item
-              key={href}
-              value={`page ${label}`}
-              onSelect={() =>
-                run(() => router.push(withSharedParams(href, new URLSearchParams(window.location.search))))
-              }
-              note={<kbd className="font-mono pointer-coarse:hidden">{`g ${key}`}</kbd>}
-            >
-              <Icon aria-hidden /> {label}
-            </Item>
-          ))}
-        </Command.Group>
-        <Command.Group heading="Time range" className={GROUP}>
-          {QUICK_RANGES.map((last) => (
-            <Item
-              key={last}
-              value={`range ${quickLabel(last)} ${last}`}
-              onSelect={() => run(() => setRange({ last }))}
-            >
-              <Clock aria-hidden /> {quickLabel(last)}
-            </Item>
-          ))}
-        </Command.Group>
-        <Command.Group heading="Theme" className={GROUP}>
-          {THEMES.map((theme) => (
-            <Item key={theme} value={`theme ${theme}`} onSelect={() => run(() => setTheme(theme))}>
-              <Moon aria-hidden /> Theme: {theme}
-            </Item>
-          ))}
-        </Command.Group>
-      </Command.List>
-    </Command.Dialog>
+      <Command label="Search" loop value={chosen} onValueChange={setChosen}>
+        <div className="flex items-center gap-2.5 border-b px-4">
+          <Search aria-hidden className="size-4 text-faint" />
+          <Command.Input
+            // Without this the dialog focuses the input too, but selects the text typed early.
+            autoFocus
+            value={text}
+            onValueChange={setText}
+            placeholder="Search sessions, pages, ranges"
+            className="h-12 w-full bg-transparent text-[15px] outline-none placeholder:text-faint"
+          />
+        </div>
+        {/* Outside the list: a listbox may contain only options. */}
+        <Command.Empty className="px-3 py-6 text-center text-[13px] text-muted">No results</Command.Empty>
+        <Command.List className="max-h-[50vh] overflow-auto p-1.5">
+          <Sessions
+            text={text}
+            onArrive={setChosen}
+            onNone={selectVisibleRow}
+            onPick={(id) => run(() => router.push(withProject(`/sessions/${id}`, project)))}
+          />
+          <Command.Group heading="Pages" className={GROUP}>
+            {PAGES.map(({ href, label, icon: Icon, key }) => (
+              <Item
+                key={href}
+                value={`page ${label}`}
+                onSelect={() =>
+                  run(() => router.push(withSharedParams(href, new URLSearchParams(window.location.search))))
+                }
+                note={<kbd className="font-mono pointer-coarse:hidden">{`g ${key}`}</kbd>}
+              >
+                <Icon aria-hidden /> {label}
+              </Item>
+            ))}
+          </Command.Group>
+          <Command.Group heading="Time range" className={GROUP}>
+            {QUICK_RANGES.map((last) => (
+              <Item
+                key={last}
+                value={`range ${quickLabel(last)} ${last}`}
+                onSelect={() => run(() => setRange({ last }))}
+              >
+                <Clock aria-hidden /> {quickLabel(last)}
+              </Item>
+            ))}
+          </Command.Group>
+          <Command.Group heading="Theme" className={GROUP}>
+            {THEMES.map((theme) => (
+              <Item key={theme} value={`theme ${theme}`} onSelect={() => run(() => setTheme(theme))}>
+                <Moon aria-hidden /> Theme: {theme}
+              </Item>
+            ))}
+          </Command.Group>
+        </Command.List>
+      </Command>
+    </Modal>
   );
 }
 

@@ -5,7 +5,7 @@ import { useRouter } from "next/navigation";
 import { type MouseEvent, type ReactNode, Suspense, useCallback, useEffect, useMemo, useState } from "react";
 import { LiveProvider } from "../live/live-provider.tsx";
 import { OutageBanner } from "../live/outage-banner.tsx";
-import { onFirstAction } from "../ui/lazy-module.ts";
+import { onFirstActionOrIdle } from "../ui/lazy-module.ts";
 import { overlays } from "../ui/lazy-overlays.ts";
 import { focusFirstRow } from "../ui/row-keys.ts";
 import { toaster } from "../ui/toast.ts";
@@ -86,11 +86,11 @@ function useShortcuts({ openSearch, openHelp }: ShellActions, early: EarlyInput)
   }, [router, openSearch, openHelp, early]);
 }
 
-/** Loads what opens over the page with the reader's first action: it opens at once, and the first load is small. */
+/** Loads what opens over the page once the page is idle: it opens at once, and the first load is small. */
 function usePreload(): void {
   useEffect(
     () =>
-      onFirstAction(() => {
+      onFirstActionOrIdle(() => {
         void overlays.load();
         void toaster.load();
         void loadPalette().catch(() => {});

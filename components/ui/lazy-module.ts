@@ -64,18 +64,37 @@ export function useLazyModule<T>(
 }
 
 const FIRST_ACTIONS = ["pointermove", "pointerdown", "keydown", "focusin"] as const;
+/** How long after its load event a page waits before it uses idle time, in ms: its charts and live data come first. */
+const SETTLED_MS = 1000;
 
-/** Calls `start` once, with the reader's first action on the page. Returns a function that cancels it. */
-export function onFirstAction(start: () => void): () => void {
+/**
+ * Calls `start` once: with the reader's first action on the page, or before it, when the loaded page is idle. Code that is
+ * first evaluated by an action delays its paint. Returns a function that cancels the call.
+ */
+export function onFirstActionOrIdle(start: () => void): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let idle: number | undefined;
   function stop() {
     for (const action of FIRST_ACTIONS) window.removeEventListener(action, act, { capture: true });
+    window.removeEventListener("load", settle);
+    clearTimeout(timer);
+    if (idle !== undefined) window.cancelIdleCallback(idle);
   }
   function act() {
     stop();
     start();
   }
+  function settle() {
+    timer = setTimeout(() => {
+      // Safari has no idle callbacks by default.
+      if (window.requestIdleCallback === undefined) act();
+      else idle = window.requestIdleCallback(act);
+    }, SETTLED_MS);
+  }
   for (const action of FIRST_ACTIONS) {
     window.addEventListener(action, act, { capture: true, passive: true });
   }
+  if (document.readyState === "complete") settle();
+  else window.addEventListener("load", settle, { once: true });
   return stop;
 }

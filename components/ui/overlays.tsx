@@ -6,6 +6,7 @@ import { DismissableLayer, Menu, Popper } from "radix-ui/internal";
 import { type ComponentProps, type ReactNode, type RefObject, useRef } from "react";
 import { Button } from "./button.tsx";
 import { cn } from "./cn.ts";
+import { Modal } from "./modal.tsx";
 
 // Only lazy-overlays.ts imports this file: it brings most of Radix with it.
 
@@ -147,29 +148,26 @@ interface DialogProps {
 
 export function DialogPanel({ open, onOpenChange, title, description, children }: DialogProps) {
   return (
-    <Dialog.Root open={open} onOpenChange={onOpenChange}>
-      <Dialog.Portal>
-        <Dialog.Overlay className="fixed inset-0 z-40 bg-black/45" />
-        <Dialog.Content
-          {...(description === undefined ? { "aria-describedby": undefined } : {})}
-          className="fixed top-[12vh] left-1/2 z-50 max-h-[76vh] w-[min(34rem,calc(100vw-2rem))] -translate-x-1/2 overflow-auto rounded-xl border border-edge bg-raised p-5 shadow-2xl"
-        >
-          <div className="mb-3 flex items-start justify-between gap-4">
-            <div className="min-w-0 wrap-anywhere">
-              <Dialog.Title className="text-[15px] font-semibold">{title}</Dialog.Title>
-              {description !== undefined && (
-                <Dialog.Description className="mt-1 text-[13px] text-muted">{description}</Dialog.Description>
-              )}
-            </div>
-            <Dialog.Close asChild>
-              <Button look="ghost" size="icon" aria-label="Close" className="-mt-1.5 -mr-1.5">
-                <X aria-hidden />
-              </Button>
-            </Dialog.Close>
-          </div>
-          {children}
-        </Dialog.Content>
-      </Dialog.Portal>
-    </Dialog.Root>
+    <Modal
+      open={open}
+      onOpenChange={onOpenChange}
+      isDescribed={description !== undefined}
+      className="max-h-[76vh] w-[min(34rem,calc(100vw-2rem))] overflow-auto p-5"
+    >
+      <div className="mb-3 flex items-start justify-between gap-4">
+        <div className="min-w-0 wrap-anywhere">
+          <Dialog.Title className="text-[15px] font-semibold">{title}</Dialog.Title>
+          {description !== undefined && (
+            <Dialog.Description className="mt-1 text-[13px] text-muted">{description}</Dialog.Description>
+          )}
+        </div>
+        <Dialog.Close asChild>
+          <Button look="ghost" size="icon" aria-label="Close" className="-mt-1.5 -mr-1.5">
+            <X aria-hidden />
+          </Button>
+        </Dialog.Close>
+      </div>
+      {children}
+    </Modal>
   );
 }
