@@ -70,7 +70,7 @@ type TimeZone = string | undefined;
 
 /** 2026-11-20 10:41:18 GMT+1, in the viewer's time zone by default. */
 export function fullTime(at: number, timeZone?: TimeZone): string {
-  const parts = partsOf(at, timeZone, { timeZoneName: "short" });
+  const parts = partsOf(at, timeZone, WITH_ZONE);
   return `${parts.year}-${parts.month}-${parts.day} ${parts.hour}:${parts.minute}:${parts.second} ${parts.timeZoneName}`;
 }
 
@@ -88,7 +88,7 @@ export function clockMinute(at: number, timeZone?: TimeZone): string {
 /** A tick label: 10:41, 10:41:15 between minutes, 20 Nov at midnight, and Nov 2026 in spans over 300 days. */
 export function axisTime(at: number, span: number, timeZone?: TimeZone): string {
   const { year, day, hour, minute, second } = partsOf(at, timeZone);
-  const month = new Intl.DateTimeFormat(LOCALE, { month: "short", timeZone }).format(at);
+  const month = formatOf(SHORT_MONTH, timeZone).format(at);
   if (span > 300 * DAY) return `${month} ${year}`;
   if (second !== "00") return `${hour}:${minute}:${second}`;
   return hour === "00" && minute === "00" ? `${Number(day)} ${month}` : `${hour}:${minute}`;
@@ -97,13 +97,13 @@ export function axisTime(at: number, span: number, timeZone?: TimeZone): string 
 /** 20 November 2026. */
 export function day(at: number, timeZone?: TimeZone): string {
   const parts = partsOf(at, timeZone);
-  const month = new Intl.DateTimeFormat(LOCALE, { month: "long", timeZone }).format(at);
+  const month = formatOf(LONG_MONTH, timeZone).format(at);
   return `${Number(parts.day)} ${month} ${parts.year}`;
 }
 
 export function shortTime(at: number, timeZone?: TimeZone, { year = false } = {}): string {
   const parts = partsOf(at, timeZone);
-  const month = new Intl.DateTimeFormat(LOCALE, { month: "short", timeZone }).format(at);
+  const month = formatOf(SHORT_MONTH, timeZone).format(at);
   return `${Number(parts.day)} ${month}${year ? ` ${parts.year}` : ""} ${parts.hour}:${parts.minute}`;
 }
 
@@ -113,21 +113,37 @@ export function rangeText(from: number, to: number, now: number, timeZone?: Time
   return [from, to].map((at) => shortTime(at, timeZone, { year: years.size > 1 })).join(" – ");
 }
 
-function partsOf(
-  at: number,
-  timeZone: TimeZone,
-  more: Intl.DateTimeFormatOptions = {},
-): Record<string, string> {
-  const format = new Intl.DateTimeFormat(LOCALE, {
-    year: "numeric",
-    month: "2-digit",
-    day: "2-digit",
-    hour: "2-digit",
-    minute: "2-digit",
-    second: "2-digit",
-    hourCycle: "h23",
-    timeZone,
-    ...more,
-  });
-  return Object.fromEntries(format.formatToParts(at).map((part) => [part.type, part.value]));
+const PARTS: Intl.DateTimeFormatOptions = {
+  year: "numeric",
+  month: "2-digit",
+  day: "2-digit",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  hourCycle: "h23",
+};
+const WITH_ZONE: Intl.DateTimeFormatOptions = { ...PARTS, timeZoneName: "short" };
+const SHORT_MONTH: Intl.DateTimeFormatOptions = { month: "short" };
+const LONG_MONTH: Intl.DateTimeFormatOptions = { month: "long" };
+
+const formats = new Map<Intl.DateTimeFormatOptions, Map<TimeZone, Intl.DateTimeFormat>>();
+
+/** Creating a format takes longer than using it, and a page formats hundreds of times. `options` is a constant above. */
+function formatOf(options: Intl.DateTimeFormatOptions, timeZone: TimeZone): Intl.DateTimeFormat {
+  let byZone = formats.get(options);
+  if (byZone === undefined) {
+    byZone = new Map();
+    formats.set(options, byZone);
+  }
+  let format = byZone.get(timeZone);
+  if (format === undefined) {
+    format = new Intl.DateTimeFormat(LOCALE, { ...options, timeZone });
+    byZone.set(timeZone, format);
+  }
+  return format;
+}
+
+function partsOf(at: number, timeZone: TimeZone, options = PARTS): Record<string, string> {
+  const parts = formatOf(options, timeZone).formatToParts(at);
+  return Object.fromEntries(parts.map(({ type, value }) => [type, value]));
 }

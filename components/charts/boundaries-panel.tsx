@@ -44,9 +44,11 @@ export const BoundariesPanel = memo(function BoundariesPanel(props: Props) {
     .map((group) => `${exact(stack?.totals[group] ?? 0)} ${boundaryName(group)}`)
     .join(", ");
   const sum = reclaimed === undefined || reclaimed === 0 ? "" : ` ${exact(reclaimed)} tokens reclaimed.`;
-  const some = (stack?.rows ?? [])
-    .filter((row) => groups.some((group) => (row[group] ?? 0) > 0))
-    .toReversed();
+  const some = useMemo(
+    () =>
+      (stack?.rows ?? []).filter((row) => stack?.groups.some((group) => (row[group] ?? 0) > 0)).toReversed(),
+    [stack],
+  );
   const step = (series?.step ?? 0) * 1_000;
   return (
     <ChartFrame
@@ -95,13 +97,13 @@ export const BoundariesPanel = memo(function BoundariesPanel(props: Props) {
           />
         )
       }
-      table={
+      table={() => (
         <DataTable
           head={["From", ...groups.map(boundaryName)]}
           hrefs={some.map(({ at }) => actions.hrefOf({ from: at, to: at + step }))}
           rows={some.map((row) => [fullTime(row.at), ...groups.map((group) => exact(row[group] ?? 0))])}
         />
-      }
+      )}
     />
   );
 });

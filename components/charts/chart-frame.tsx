@@ -20,7 +20,8 @@ interface Props {
   legend: ReactNode;
   controls?: ReactNode;
   chart: ReactNode;
-  table: ReactNode;
+  /** Renders the table. Called only while the table is shown. */
+  table: () => ReactNode;
   height: number;
   /** True if the chart is at least that high, and sets its own height. */
   grows?: boolean;
@@ -82,7 +83,7 @@ export function ChartFrame(props: Props) {
         </div>
       ) : asTable ? (
         <ScrollRegion label={`${title}, as a table`} className="overflow-auto" style={{ height }}>
-          {table}
+          {table()}
         </ScrollRegion>
       ) : (
         <div style={grows ? { minHeight: height } : { height }}>{chart}</div>

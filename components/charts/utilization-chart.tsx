@@ -61,7 +61,9 @@ export default function UtilizationChart(props: Props) {
     onBrush,
   });
 
+  /** Dots for points without neighbours, which a line does not show. */
   function dotOf(name: "peak" | "p95", colour: string) {
+    if (alone[name].size === 0) return false;
     return ({ cx, cy, payload }: { cx?: number; cy?: number; payload?: SeriesRow }) =>
       payload !== undefined && alone[name].has(payload.at) ? (
         <circle key={payload.at} cx={cx} cy={cy} r={2.5} fill={colour} />

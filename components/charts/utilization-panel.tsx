@@ -123,7 +123,7 @@ export const UtilizationPanel = memo(function UtilizationPanel(props: Props) {
       error={peak === undefined || p95 === undefined ? error : null}
       retry={retry}
       chart={chart}
-      table={
+      table={() => (
         <DataTable
           head={["From", "Peak", "p95", "Median"]}
           hrefs={known.toReversed().map(({ at }) => actions.hrefOf({ from: at, to: at + step }))}
@@ -136,7 +136,7 @@ export const UtilizationPanel = memo(function UtilizationPanel(props: Props) {
               typeof row.p50 === "number" ? percent(row.p50) : "",
             ])}
         />
-      }
+      )}
     />
   );
 });

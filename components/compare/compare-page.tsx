@@ -164,7 +164,7 @@ function Levels({ details, charts }: LevelsProps) {
           <CompareChart lines={lines} axis={axis} unit={unit} />
         )
       }
-      table={
+      table={() => (
         <DataTable
           head={[axis === "turns" ? "Turn" : "Since the start, s", "Session", "Level"]}
           rows={lines
@@ -174,7 +174,7 @@ function Levels({ details, charts }: LevelsProps) {
             .sort((one, other) => one.x - other.x)
             .map(({ x, y, name }) => [exact(axis === "turns" ? x : Math.round(x / 1_000)), name, format(y)])}
         />
-      }
+      )}
     />
   );
 }

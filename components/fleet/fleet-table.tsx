@@ -14,7 +14,7 @@ import { observedOf } from "../harness-line/observed-lines.ts";
 import { useObservedLines } from "../harness-line/use-observed-lines.ts";
 import { isSilent, sortFleet } from "../live/fleet-order.ts";
 import { adjustHref } from "../policy/scope-key.ts";
-import { Link } from "../projects/link.tsx";
+import { Link, RowLink } from "../projects/link.tsx";
 import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
 import { moveBetweenRows } from "../ui/row-keys.ts";
@@ -205,9 +205,8 @@ const Row = memo(function Row({ agent, observed, alerts, silent }: RowProps) {
       className={cn(GRID, "fleet-row relative border-t py-2 hover:bg-track/40 focus-within:bg-track/40")}
     >
       <div {...CELL} className="min-w-0 @max-[600px]:col-start-1">
-        <Link
+        <RowLink
           href={`/sessions/${agent.session_id}?agent=${agent.id}`}
-          data-row-link
           title={rowHint([title, sub, agent.harness, agent.place, agent.model], agent, zone)}
           className={cn(
             "flex gap-x-1.5 font-medium after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent",
@@ -217,7 +216,7 @@ const Row = memo(function Row({ agent, observed, alerts, silent }: RowProps) {
           <span className="truncate">{title}</span>
           {sub !== null && <span className="max-w-[60%] shrink-0 truncate text-muted">› {sub}</span>}
           {alerts !== undefined && <AlertBell alerts={alerts} />}
-        </Link>
+        </RowLink>
         <Origin agent={agent} />
       </div>
       <div

@@ -6,7 +6,9 @@ const some: ChangedMessage[] = [{ type: "changed", sessions: ["a", "b"] }];
 const all: ChangedMessage[] = [{ type: "changed", sessions: null }];
 
 test.each([
-  ["status", {}, undefined, some, "fast"],
+  ["status", {}, undefined, some, "soon"],
+  ["alerts.deliveries.list", {}, 2, some, "soon"],
+  ["alerts.deliveries.list", {}, 3, some, "slow"],
   ["fleet", {}, undefined, all, null],
   ["series", {}, undefined, some, "slow"],
   ["sessions.list", {}, 1, some, "fast"],

@@ -1,12 +1,11 @@
 import type { ChangedMessage } from "@plimsoll/protocol";
 
-/** How soon to refetch a query after a change: `fast` for live numbers, `slow` for charts and history. */
-export type Urgency = "fast" | "slow";
+/** How soon to refetch a query after a change: `fast` for live numbers, `soon` for their totals, `slow` for charts and history. */
+export type Urgency = "fast" | "soon" | "slow";
 
 // The fleet query has its own refresh: see refresh-fleet.ts.
-const FAST: ReadonlySet<string> = new Set([
+const SOON: ReadonlySet<string> = new Set([
   "status",
-  "sessions.list",
   "policies.harnesses",
   "policies.rejudging",
   "policies.rollout",
@@ -45,7 +44,8 @@ export function refetchUrgency(
   const path = Array.isArray(key[0]) ? key[0].join(".") : "";
   if (SLOW.has(path)) return "slow";
   const many = pages !== undefined && pages > FEW_PAGES;
-  if (FAST.has(path)) return many ? "slow" : "fast";
+  if (SOON.has(path)) return many ? "slow" : "soon";
+  if (path === "sessions.list") return many ? "slow" : "fast";
   if (!PER_SESSION.has(path)) return null;
   const id = (key[1] as { input?: { id?: string } } | undefined)?.input?.id;
   const named = messages.some(

@@ -48,7 +48,9 @@ export function useConnection(): LiveConnection | null {
 type ApiClient = ReturnType<typeof useTRPCClient>;
 
 const FAST_MS = 100;
-const SLOW_MS = 2000;
+/** Totals are read apart from the rows: they take the server longer, and rows would wait for them. */
+const SOON_MS = 500;
+const SLOW_MS = 5000;
 /** Delay before refetching charts, so that the live numbers load first. */
 const SLOW_DELAY_MS = 600;
 /** Delay before refetching what a new page brought, so that the page is on screen by then. */
@@ -65,10 +67,11 @@ function refetch(client: QueryClient, urgency: Urgency, messages: ChangedMessage
   });
 }
 
-/** Refreshes the fleet rows first; other queries must not delay them. */
 async function refresh(client: QueryClient, api: ApiClient, messages: ChangedMessage[]): Promise<void> {
-  await refreshFleet(client, (query) => api.fleetPart.query(query), messages);
-  await refetch(client, "fast", messages);
+  await Promise.all([
+    refreshFleet(client, (query) => api.fleetPart.query(query), messages),
+    refetch(client, "fast", messages),
+  ]);
 }
 
 /** Refetches queries whose data was read before the page could hear of changes to it. */
@@ -102,6 +105,7 @@ export function LiveProvider({ children }: { children: ReactNode }) {
   useEffect(() => {
     if (noProject) return;
     const fast = coalesce<ChangedMessage>(FAST_MS, (messages) => refresh(client, api, messages));
+    const soon = coalesce<ChangedMessage>(SOON_MS, (messages) => refetch(client, "soon", messages), FAST_MS);
     const slow = coalesce<ChangedMessage>(
       SLOW_MS,
       (messages) => refetch(client, "slow", messages),
@@ -153,6 +157,7 @@ export function LiveProvider({ children }: { children: ReactNode }) {
         // A policy moves the lines of any agent.
         const changed: ChangedMessage = message.type === "policy" ? EVERYTHING : message;
         fast.push(changed);
+        soon.push(changed);
         slow.push(changed);
       };
       source.onerror = () => {
@@ -196,6 +201,7 @@ export function LiveProvider({ children }: { children: ReactNode }) {
       clearInterval(poll);
       close();
       fast.stop();
+      soon.stop();
       slow.stop();
       hydrated.stop();
     };

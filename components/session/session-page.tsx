@@ -31,13 +31,14 @@ import { SessionMenu } from "./session-menu.tsx";
 import { SessionTiles, SessionTilesSkeleton } from "./session-tiles.tsx";
 import { useSessionTurns } from "./use-session-turns.ts";
 
-// The two largest parts of the page, whose scripts load after the others'. The log is in the HTML before.
+// The two largest parts of the page. Their scripts load after the others'.
 const SessionSaw = dynamic(() => import("./session-saw.tsx").then(({ SessionSaw }) => SessionSaw), {
   ssr: false,
   loading: ChartSkeleton,
 });
 
 const TurnLog = dynamic(() => import("./turn-log.tsx").then(({ TurnLog }) => TurnLog), {
+  ssr: false,
   loading: LogSkeleton,
 });
 

@@ -7,7 +7,7 @@ import { BoundaryCounts } from "../charts/boundary-counts.tsx";
 import { Ago, useZone } from "../clock.tsx";
 import { compact, exact, loadPercent, NONE, percent } from "../format.ts";
 import { GLOSSARY } from "../glossary.ts";
-import { Link } from "../projects/link.tsx";
+import { RowLink } from "../projects/link.tsx";
 import { cn } from "../ui/cn.ts";
 import { SessionStatusLabel } from "../ui/session-status.tsx";
 import { rowHint, titleOf } from "../words.ts";
@@ -81,14 +81,13 @@ export const ON_CARD: Readonly<Record<ColumnId, string>> = {
 function Title({ row }: { row: SessionSummary }) {
   const zone = useZone();
   return (
-    <Link
+    <RowLink
       href={`/sessions/${row.id}`}
-      data-row-link
       title={rowHint([titleOf(row), row.title === null ? null : row.session, row.harness], row, zone)}
       className="block truncate font-medium after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent"
     >
       {titleOf(row)}
-    </Link>
+    </RowLink>
   );
 }
 

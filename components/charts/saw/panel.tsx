@@ -269,7 +269,7 @@ export function SawPanel({
           />
         )
       }
-      table={<SawTables saw={inView} windows={windows} lanes={shaped?.lanes ?? []} />}
+      table={() => <SawTables saw={inView} windows={windows} lanes={shaped?.lanes ?? []} />}
     />
   );
 }
