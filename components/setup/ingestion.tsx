@@ -9,6 +9,7 @@ import { namesText } from "./names-text.ts";
 import { outcomeText } from "./outcome-text.ts";
 import { Refusals } from "./refusals.tsx";
 import { Section } from "./section.tsx";
+import { Unmapped } from "./unmapped.tsx";
 
 /** Counts of all received events by outcome, including rejected ones. */
 export function Ingestion() {
@@ -43,6 +44,7 @@ export function Ingestion() {
         </dl>
       )}
       <Refusals />
+      <Unmapped />
     </Section>
   );
 }

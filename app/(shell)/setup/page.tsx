@@ -30,6 +30,7 @@ export default async function Page({ searchParams }: { searchParams: SearchParam
       ),
       client.prefetchQuery(trpc.harnesses.queryOptions({})),
       client.prefetchQuery(trpc.ingest.refusals.queryOptions()),
+      client.prefetchQuery(trpc.ingest.unmapped.queryOptions()),
       client.prefetchQuery(trpc.retention.get.queryOptions({})),
       client.prefetchQuery(trpc.demo.get.queryOptions()),
       client.prefetchQuery(trpc.instance.queryOptions()),
