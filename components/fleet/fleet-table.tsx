@@ -1,19 +1,18 @@
 "use client";
 
 import type { AlertView, FleetAgent, FleetView, ObservedHarnessLine } from "@plimsoll/protocol";
-import { ChevronDown, ChevronUp, CircleHelp, OctagonAlert, TriangleAlert } from "lucide-react";
-import { type FocusEvent, memo, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
+import { ChevronDown, ChevronUp } from "lucide-react";
+import { type FocusEvent, memo, useEffect, useMemo, useRef, useState } from "react";
 import { AlertBell } from "../alerts/alert-bell.tsx";
 import { useFiringAgents } from "../alerts/use-firing.ts";
 import { BoundaryGlyph } from "../charts/boundary-glyph.tsx";
-import { type LevelState, levelState } from "../charts/level.ts";
+import { levelState } from "../charts/level.ts";
 import { LevelBar } from "../charts/level-bar.tsx";
 import { Ago, useMinute, useZone } from "../clock.tsx";
-import { compact, exact, loadPercent, NONE, plural } from "../format.ts";
+import { exact, plural } from "../format.ts";
 import { observedOf } from "../harness-line/observed-lines.ts";
 import { useObservedLines } from "../harness-line/use-observed-lines.ts";
 import { isSilent, sortFleet } from "../live/fleet-order.ts";
-import { adjustHref } from "../policy/scope-key.ts";
 import { Link, RowLink } from "../projects/link.tsx";
 import { Button } from "../ui/button.tsx";
 import { cn } from "../ui/cn.ts";
@@ -22,21 +21,10 @@ import { Skeleton } from "../ui/states.tsx";
 import { CELL, headRole, rowRole, tableRole } from "../ui/table-roles.ts";
 import { Term } from "../ui/term.tsx";
 import { useAllAgents, useHarness } from "../url.ts";
-import {
-  forecastGoal,
-  forecastReason,
-  forecastText,
-  lastFallText,
-  lineName,
-  lineSourceName,
-  lineTitle,
-  rowHint,
-  sourceText,
-  titleOf,
-  windowText,
-} from "../words.ts";
+import { forecastGoal, forecastReason, forecastText, lastFallText, rowHint, titleOf } from "../words.ts";
 import { HarnessLineNote } from "./harness-line-note.tsx";
 import { LevelSparkline } from "./level-sparkline.tsx";
+import { Load, Tokens, WrongClock } from "./row-numbers.tsx";
 import { useIsWide } from "./use-is-wide.ts";
 import { COLLAPSED_ROWS, COLLAPSED_ROWS_WIDE, visibleAgents } from "./visible-agents.ts";
 
@@ -46,15 +34,6 @@ const GRID = cn(
   "@min-[600px]:grid-cols-[minmax(0,1fr)_132px_104px_120px]",
   "@min-[1150px]:grid-cols-[minmax(170px,1.4fr)_minmax(250px,2fr)_160px_130px_96px_118px_72px] @min-[1150px]:items-center",
 );
-
-const STATE_WORDS: Readonly<Record<LevelState, string>> = {
-  danger: "over its line and about to overflow",
-  over: "over its line",
-  warning: "over a threshold",
-  under: "below all thresholds",
-  suspect: "above the window size, which is probably wrong",
-  unknown: "no known line",
-};
 
 const ROLE = tableRole("Live agents, highest load first", moveBetweenRows);
 const ROWS_ID = "fleet-rows";
@@ -300,18 +279,6 @@ function LastFallNote({ agent: { last_fall: fall } }: { agent: FleetAgent }) {
   );
 }
 
-/** A smaller difference between clocks is not worth a note. The server rejects events that are far ahead. */
-const CLOCK_NOTE_MS = 5 * 60_000;
-
-function WrongClock({ agent: { active_at, last_at } }: { agent: FleetAgent }) {
-  if (Date.parse(active_at) - Date.parse(last_at) < CLOCK_NOTE_MS) return null;
-  return (
-    <Note title="The events of this harness have times behind the server's clock. Set the clock of its machine.">
-      clock behind
-    </Note>
-  );
-}
-
 /** Harness, place and model. Long names are truncated; the tooltip of the row shows them in full. */
 function Origin({ agent: { harness, place, model } }: { agent: FleetAgent }) {
   return (
@@ -319,103 +286,6 @@ function Origin({ agent: { harness, place, model } }: { agent: FleetAgent }) {
       <span className="max-w-3/5 shrink-0 truncate">{harness}</span>
       {place !== null && <span className="max-w-2/5 shrink-0 truncate">· {place}</span>}
       {model !== null && <span className="min-w-0 truncate">· {model}</span>}
-    </span>
-  );
-}
-
-function Load({ agent, state, silent }: { agent: FleetAgent; state: LevelState; silent: boolean }) {
-  if (agent.load === null || agent.line === null)
-    return <span title="This agent has no known line">{NONE}</span>;
-  const colour = silent || state === "suspect" ? "text-muted" : LOAD_COLOURS[state];
-  return (
-    <>
-      <span data-testid="load" className={cn("inline-flex items-center justify-end gap-1", colour)}>
-        {!silent && state === "danger" && <OctagonAlert aria-hidden className="size-3.5" />}
-        {!silent && state === "over" && <TriangleAlert aria-hidden className="size-3.5" />}
-        {/* Not among the tab stops of a long table: the page of the session has the same link. */}
-        <Link
-          href={adjustHref(agent.harness)}
-          tabIndex={-1}
-          title="Adjust this line"
-          className="relative z-10 underline-offset-2 hover:underline"
-        >
-          {loadPercent(agent.load)}
-        </Link>
-        <span className="sr-only">, {STATE_WORDS[state]}</span>
-      </span>
-      <span
-        data-testid="line"
-        title={lineTitle(agent.line)}
-        className="block truncate text-xs font-normal text-faint"
-      >
-        {lineName(agent.line)} · {lineSourceName(agent.line)}
-      </span>
-    </>
-  );
-}
-
-const LOAD_COLOURS: Readonly<Partial<Record<LevelState, string>>> = {
-  danger: "text-hard",
-  over: "text-line",
-  warning: "text-warn-ink",
-};
-
-function Tokens({ agent, silent }: { agent: FleetAgent; silent: boolean }) {
-  const after = agent.after_boundary;
-  return (
-    <>
-      <span
-        data-testid="context-tokens"
-        className={cn("font-semibold", silent && "text-muted")}
-        title={agent.context_tokens === null ? undefined : `${exact(agent.context_tokens)} tokens`}
-      >
-        {agent.context_tokens === null ? "not counted" : compact(agent.context_tokens)}
-      </span>
-      {agent.window_tokens === null ? (
-        <span className="block text-xs text-faint">
-          size unknown:{" "}
-          <Link
-            href={`/setup${agent.model === null ? "" : `?model=${encodeURIComponent(agent.model)}`}#windows`}
-            className="relative z-10 text-accent underline underline-offset-2 whitespace-nowrap"
-          >
-            set it
-          </Link>
-        </span>
-      ) : (
-        <span
-          className="block truncate text-xs text-faint"
-          title={`${exact(agent.window_tokens)} tokens, ${sourceText(agent.window_source)}`}
-        >
-          {windowText(agent)}
-          {agent.window_source !== "reported" && ` · ${agent.window_source}`}
-        </span>
-      )}
-      {agent.window_suspect && (
-        <Note>
-          <CircleHelp aria-hidden className="size-3" />
-          <Term word="suspect" className="relative z-10">
-            window suspect
-          </Term>
-        </Note>
-      )}
-      {agent.uncounted_turns > 0 && (
-        <Note title="The latest turns have no token count, so the level is from an earlier turn.">
-          {plural(agent.uncounted_turns, "uncounted turn")}
-        </Note>
-      )}
-      {after !== null && (
-        <Note title="A boundary followed the latest turn; the next turn confirms the new level.">
-          {after.tokens === null ? "dropped, not confirmed" : `now about ${compact(after.tokens)}`}
-        </Note>
-      )}
-    </>
-  );
-}
-
-function Note({ title, children }: { title?: string; children: ReactNode }) {
-  return (
-    <span title={title} className="flex items-center gap-1 text-xs text-warn-ink @min-[600px]:justify-end">
-      {children}
     </span>
   );
 }

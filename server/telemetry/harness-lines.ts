@@ -12,7 +12,7 @@ import { type FallOfAgent, readAutomaticFalls } from "./automatic-falls.ts";
 import { type FreshReader, iso } from "./reader.ts";
 
 const DAY = 86_400_000;
-/** Harnesses and their settings change, so older compactions say little. */
+/** Whole UTC days. Harnesses and their settings change, so older compactions say little. */
 const DAYS = 30;
 const MOST_LINES = 500;
 
@@ -21,7 +21,7 @@ export async function readHarnessLines(
   reader: FreshReader,
   { harness }: HarnessLinesQuery,
 ): Promise<ObservedHarnessLines> {
-  const since = reader.now - DAYS * DAY;
+  const since = (Math.floor(reader.now / DAY) - DAYS) * DAY;
   const falls = await readAutomaticFalls(reader, since, harness);
   const timelineOf = await readTimelines(
     reader,
