@@ -180,7 +180,7 @@ test("ten questions are answered in at most two clicks from Fleet", async ({ pag
     await expect(page.getByTestId("suspects")).toContainText("mixtral: 150k of 128k");
     await expect(row(page, "Nightly")).toContainText("window suspect");
     await click(openRow(page, "Refactor billing"));
-    await expect(page.getByTitle("272,000 tokens, reported by the harness")).toBeVisible();
+    await expect(page.getByTitle("258,400 tokens, reported by the harness")).toBeVisible();
     await expect(page.getByText("default lines")).toBeVisible();
   });
 
