@@ -7,6 +7,7 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^@plimsoll\/protocol$/, replacement: at("packages/protocol/src/index.ts") },
+      { find: /^@plimsoll\/protocol\/connect$/, replacement: at("packages/protocol/src/connect.ts") },
       { find: /^@plimsoll\/protocol\/policy$/, replacement: at("packages/protocol/src/policy.ts") },
       { find: /^@plimsoll\/protocol\/pure$/, replacement: at("packages/protocol/src/pure.ts") },
       { find: /^@plimsoll\/guard$/, replacement: at("packages/guard/src/index.ts") },

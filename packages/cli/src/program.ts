@@ -9,6 +9,7 @@ import { addBridgeCommand } from "./bridge/command.ts";
 import { createClient } from "./client.ts";
 import type { CommandContext } from "./command-context.ts";
 import { withConnection, withServer } from "./command-context.ts";
+import { addConnectCommands } from "./connect/command.ts";
 import type { ConnectionFlags } from "./connection.ts";
 import { connect } from "./connection.ts";
 import { addDeleteCommand } from "./delete.ts";
@@ -27,6 +28,7 @@ Examples:
   npx plimsoll status                                  show the fleet and the load of each agent
   npx plimsoll status --watch                          the same, kept up to date
   npx plimsoll status --json | jq .status.totals       the same for a script
+  npx plimsoll connect                                 have Claude Code, Codex and others report here
   npx plimsoll import ~/.claude/projects               import Claude Code transcripts
   npx plimsoll tail ~/.codex/sessions                  import Codex rollouts and follow them
   npx plimsoll bridge claude-code                      write the policy into its settings
@@ -81,6 +83,7 @@ State   "window suspect" means that context tokens exceed the window size, which
     });
 
   addImportCommands(program, context);
+  addConnectCommands(program, context);
   addBridgeCommand(program, context);
   addDeleteCommand(program, context);
 

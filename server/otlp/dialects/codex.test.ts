@@ -45,6 +45,24 @@ describe("Codex", () => {
     expect(eventOf(log(later)).id).not.toBe(eventOf(log(completed)).id);
   });
 
+  it("names its events in an attribute, because the exporter names records after lines of its source", () => {
+    // Seen from codex 0.169.0, which sends two records of a completed response.
+    const record = (attributes: SampleAttributes) => ({
+      log: {
+        resource: { "service.name": "codex_exec", "host.name": "laptop" },
+        name: "event otel/src/events/session_telemetry.rs:1153",
+        at: 0,
+        attributes,
+      },
+    });
+    expectEvents("codex", record(completed), [
+      { type: "turn", harness: "codex@laptop", session: "thread-1" },
+    ]);
+    const { "event.name": name, "event.kind": kind, "conversation.id": id, model } = completed;
+    const duration = { "event.name": name!, "event.kind": kind!, "conversation.id": id!, model: model! };
+    expectNone("codex", record({ ...duration, duration_ms: "0" }), "not_needed");
+  });
+
   it("needs only completed responses, and no span repeats them", () => {
     expectNone("codex", log({ ...completed, "event.kind": "response.created" }), "not_needed");
     expectNone("codex", log({ "event.kind": "response.completed", "conversation.id": "t" }), "no_usage");

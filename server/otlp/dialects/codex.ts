@@ -3,6 +3,7 @@ import { textOf } from "../attributes.ts";
 import { harnessName } from "../event-envelope.ts";
 import { type ModelCallNames, modelCall } from "../model-call.ts";
 import { noEvent, type TelemetryDialect } from "../reading.ts";
+import type { TelemetryRecord } from "../telemetry-record.ts";
 import { comesFrom } from "./gen-ai.ts";
 
 const FAMILY = "codex";
@@ -22,7 +23,7 @@ const CALL: ModelCallNames = {
 
 /**
  * Codex: log events `codex.sse_event` of kind `response.completed`. Its spans repeat them. Names:
- * codex-rs/otel/src/events/session_telemetry.rs at 0136a73, September 2026.
+ * codex-rs/otel/src/events/session_telemetry.rs at 0136a73, September 2026; seen from 0.169.0.
  */
 export const codex: TelemetryDialect = {
   name: FAMILY,
@@ -30,7 +31,7 @@ export const codex: TelemetryDialect = {
   read(record) {
     if (record.signal === "traces") return noEvent("reported_elsewhere");
     const { attributes } = record;
-    if (record.name !== "codex.sse_event" || attributes.get("event.kind") !== "response.completed")
+    if (nameOf(record) !== "codex.sse_event" || attributes.get("event.kind") !== "response.completed")
       return noEvent("not_needed");
     const session = textOf(attributes, ["conversation.id"]);
     if (session === undefined) return noEvent("no_session");
@@ -43,9 +44,14 @@ export const codex: TelemetryDialect = {
       at,
     });
     if (turn !== undefined) return { events: [turn] };
-    return noEvent(attributes.has("error.message") ? "not_needed" : "no_usage");
+    // Another record of the same response has its duration in place of counts.
+    const isOther = attributes.has("error.message") || attributes.has("duration_ms");
+    return noEvent(isOther ? "not_needed" : "no_usage");
   },
 };
+
+/** The name of the record itself is a line of Codex's source, such as `event otel/src/events/session_telemetry.rs:1153`. */
+const nameOf = ({ name, attributes }: TelemetryRecord) => textOf(attributes, ["event.name"]) ?? name;
 
 /** The exporter leaves the time of the record empty. */
 function timeOf(recordAt: number, eventAt: string | undefined): number {

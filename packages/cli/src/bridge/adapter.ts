@@ -3,7 +3,8 @@ import type { HarnessLine, WantedLine } from "./line.ts";
 
 /** Settings as a parser returns them. */
 export type Fields = Readonly<Record<string, unknown>>;
-export type SettingsFormat = "json" | "toml" | "yaml";
+/** `env`: lines NAME=value. `shell`: functions in the start file of a shell. */
+export type SettingsFormat = "json" | "toml" | "yaml" | "env" | "shell";
 
 /**
  * When a harness obeys a changed setting. `on_off`: it has a switch but no line. `none`: nothing can be set. No harness takes a new

@@ -27,7 +27,7 @@ const Journal = z.object({
   path: z.string(),
   /** Whether the file existed before the first change. */
   existed: z.boolean(),
-  /** A copy of the file from before the first change; its name in the folder of the journal. */
+  /** A copy of the file from before the first change: its name in the folder of the journal, or its path. */
   backup: z.string().nullable(),
   entries: z.array(ChangedKey),
   /** A write began and may not have ended. */
@@ -45,10 +45,18 @@ export interface DriftedKey {
   found: unknown;
 }
 
-/** Where the bridge keeps what it knows of one settings file. */
-export function stateFolder(home: string, family: string, realPath: string): string {
+/** Which command changes settings. Each has a record of its own, so that one can be undone without the other. */
+export type Keeper = "bridge" | "connect";
+
+/** Where a command keeps what it knows of one settings file. */
+export function stateFolder(
+  home: string,
+  family: string,
+  realPath: string,
+  keeper: Keeper = "bridge",
+): string {
   const hash = createHash("sha256").update(realPath).digest("hex").slice(0, 12);
-  return join(home, "bridge", `${family}-${hash}`);
+  return join(home, keeper, `${family}-${hash}`);
 }
 
 /** @returns undefined if the bridge changed nothing, or its record is damaged */
@@ -83,10 +91,25 @@ export async function removeJournal(folder: string): Promise<void> {
 /** Copies the file from before the first change. It may hold secrets, so only its owner can read the copy. */
 export async function backUp(folder: string, realPath: string, text: string, now: number): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const name = `backup-${new Date(now).toISOString().replaceAll(":", "")}-${basename(realPath)}`;
+  const name = `backup-${stampOf(now)}-${basename(realPath)}`;
   await writeFile(join(folder, name), text, { mode: 0o600 });
   return name;
 }
+
+/** The same beside the file, under a name that nothing has. Returns its path. */
+export async function backUpBeside(realPath: string, text: string, now: number): Promise<string> {
+  for (let number = 0; ; number += 1) {
+    const path = `${realPath}.${stampOf(now)}${number === 0 ? "" : `-${number}`}.backup`;
+    try {
+      await writeFile(path, text, { mode: 0o600, flag: "wx" });
+      return path;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    }
+  }
+}
+
+const stampOf = (now: number) => new Date(now).toISOString().replaceAll(":", "");
 
 /** Whether the bridge's value is there. A write that was under way may not have happened. */
 function holds(entry: ChangedKey, settings: Fields, pending: boolean): boolean {

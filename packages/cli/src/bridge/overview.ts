@@ -68,7 +68,8 @@ export async function dryRun(target: BridgeTarget, policy: PolicyAnswer, now: nu
   return [...lines, ...plan.differences.map((difference) => differenceText(adapter, difference))];
 }
 
-function diffLines(path: string, before: string, after: string): string[] {
+/** A unified diff of two texts of a file, one line each. */
+export function diffLines(path: string, before: string, after: string): string[] {
   const patch = createTwoFilesPatch(path, path, before, after, undefined, undefined, { context: 1 });
   // The first line is a ruler.
   return patch.trimEnd().split("\n").slice(1);

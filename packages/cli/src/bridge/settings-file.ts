@@ -117,7 +117,7 @@ async function assertUnchanged(path: string, before: string | undefined): Promis
     throw error;
   });
   if (now !== before)
-    throw new SettingsFileError("changed_meanwhile", `${path} was changed while the bridge worked on it.`);
+    throw new SettingsFileError("changed_meanwhile", `${path} was changed while Plimsoll worked on it.`);
 }
 
 /** Makes the rename survive a power loss. Windows cannot open a folder. */

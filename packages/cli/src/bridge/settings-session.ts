@@ -1,16 +1,18 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Fields, HarnessAdapter, SettingsChange } from "./adapter.ts";
+import type { Fields, HarnessAdapter } from "./adapter.ts";
 import { editSettings, parseSettings } from "./edit/edit.ts";
 import type { KeyEdit } from "./edit/key-edit.ts";
 import { at, withChanges } from "./fields.ts";
 import {
   backUp,
+  backUpBeside,
   type ChangedKey,
   type DriftedKey,
   depthOf,
   driftedKeys,
   emptyGroups,
   type Journal,
+  type Keeper,
   readJournal,
   removeJournal,
   stateFolder,
@@ -19,8 +21,12 @@ import {
 } from "./journal.ts";
 import { readSettingsFile, replaceSettingsFile, type SettingsText } from "./settings-file.ts";
 
-/** A settings file with what the bridge wrote into it. */
+/** Whose settings they are, and in which format. */
+type SettingsOwner = Pick<HarnessAdapter, "family" | "format">;
+
+/** A settings file with what a command wrote into it. */
 export interface SettingsReading {
+  keeper: Keeper;
   file: SettingsText;
   /** Where the record of the bridge is. */
   folder: string;
@@ -32,19 +38,21 @@ export interface SettingsReading {
 }
 
 /**
- * Reads a settings file and the record of the bridge's changes.
+ * Reads a settings file and the record of a command's changes.
  * @throws {SettingsFileError} or {UnreadableSettings}
  */
 export async function readSettings(
-  adapter: HarnessAdapter,
+  adapter: SettingsOwner,
   path: string,
   home: string,
+  keeper: Keeper = "bridge",
 ): Promise<SettingsReading> {
   const file = await readSettingsFile(path);
-  const folder = stateFolder(home, adapter.family, file.realPath);
+  const folder = stateFolder(home, adapter.family, file.realPath, keeper);
   const journal = await readJournal(folder);
   const settings = parseSettings(adapter.format, file.text ?? "");
   return {
+    keeper,
     file,
     folder,
     journal,
@@ -66,9 +74,9 @@ export interface SettingsEdit {
  * @param putBack whether keys that somebody changed are set again
  */
 export function editFor(
-  adapter: HarnessAdapter,
+  adapter: Pick<SettingsOwner, "format">,
   { file, journal, settings, own, drifted }: SettingsReading,
-  changes: readonly SettingsChange[],
+  changes: readonly KeyEdit[],
   putBack: boolean,
 ): SettingsEdit {
   const isDrifted = (path: readonly string[]) => drifted.some((key) => isDeepStrictEqual(key.path, path));
@@ -115,8 +123,8 @@ function changedKey(
  * @throws {SettingsFileError}
  */
 export async function writeEdit(
-  adapter: HarnessAdapter,
-  { file, folder, journal }: SettingsReading,
+  adapter: Pick<SettingsOwner, "family">,
+  { keeper, file, folder, journal }: SettingsReading,
   { text, edits, entries }: SettingsEdit,
   now: number,
 ): Promise<void> {
@@ -129,7 +137,7 @@ export async function writeEdit(
     existed: journal?.existed ?? file.text !== undefined,
     backup:
       journal?.backup ??
-      (isFirst && file.text !== undefined ? await backUp(folder, file.realPath, file.text, now) : null),
+      (isFirst && file.text !== undefined ? await backUpFor(keeper, folder, file, file.text, now) : null),
     entries: [...entries],
     pending: edits.length > 0,
     at: edits.length > 0 ? now : (journal?.at ?? now),
@@ -147,6 +155,16 @@ export async function writeEdit(
   await writeJournal(folder, { ...record, pending: false });
 }
 
+/** A person who connects a harness finds the copy beside the file. */
+const backUpFor = (
+  keeper: Keeper,
+  folder: string,
+  { realPath }: SettingsText,
+  text: string,
+  now: number,
+): Promise<string> =>
+  keeper === "connect" ? backUpBeside(realPath, text, now) : backUp(folder, realPath, text, now);
+
 /** What an undo did. */
 export interface UndoResult {
   restored: readonly KeyEdit[];
@@ -161,7 +179,7 @@ export interface UndoResult {
  * @throws {SettingsFileError} or {UnreadableSettings}
  */
 export async function undo(
-  adapter: HarnessAdapter,
+  adapter: Pick<SettingsOwner, "format">,
   reading: SettingsReading,
 ): Promise<UndoResult | undefined> {
   const { file, folder, journal, settings, drifted } = reading;

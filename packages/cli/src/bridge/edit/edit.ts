@@ -3,8 +3,10 @@ import { type ParseError, parse as parseJson, printParseErrorCode } from "jsonc-
 import { parseDocument } from "yaml";
 import type { Fields, SettingsFormat } from "../adapter.ts";
 import { isFields, withChanges } from "../fields.ts";
+import { editEnv, parseEnv } from "./env.ts";
 import { editJson } from "./json.ts";
 import type { KeyEdit } from "./key-edit.ts";
+import { editShell, parseShell } from "./shell.ts";
 import { editYaml } from "./yaml.ts";
 
 /** Why a settings file cannot be read as its format. */
@@ -14,7 +16,7 @@ export class UnreadableSettings extends Error {
 
 /**
  * Reads the text of a settings file. An empty file holds no settings.
- * @throws {UnreadableSettings} if the text is no valid JSON (comments and trailing commas are allowed), TOML or YAML
+ * @throws {UnreadableSettings} if the text is not valid; JSON may hold comments and trailing commas
  */
 export function parseSettings(format: SettingsFormat, text: string): Fields {
   const plain = text.replace(/^\uFEFF/, "");
@@ -36,7 +38,7 @@ const PARSERS: Record<SettingsFormat, (text: string) => unknown> = {
   },
   toml(text) {
     try {
-      return parseToml(text);
+      return withPlainTables(parseToml(text));
     } catch (error) {
       throw new UnreadableSettings(firstLine(error));
     }
@@ -47,7 +49,16 @@ const PARSERS: Record<SettingsFormat, (text: string) => unknown> = {
     if (first !== undefined) throw new UnreadableSettings(firstLine(first));
     return document.toJS();
   },
+  env: parseEnv,
+  shell: parseShell,
 };
+
+/** The parser's tables have no prototype, so that they equal no object of ours. Its dates stay. */
+function withPlainTables(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withPlainTables);
+  if (typeof value !== "object" || value === null || value instanceof Date) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, withPlainTables(part)]));
+}
 
 const firstLine = (error: unknown) => String((error as Error).message).split("\n", 1)[0]!;
 
@@ -64,8 +75,11 @@ export function editSettings(format: SettingsFormat, text: string, edits: readon
 const EDITORS: Record<SettingsFormat, (text: string, edits: readonly KeyEdit[], before: Fields) => string> = {
   json: (text, edits) => edits.reduce(editJson, text),
   toml(text, edits, before) {
-    const edited = patch(text, withChanges(before, edits));
-    return text.trim() === "" && !edited.endsWith("\n") ? `${edited}\n` : edited;
+    const mark = text.startsWith("\uFEFF") ? "\uFEFF" : "";
+    const edited = patch(text.slice(mark.length), withChanges(before, edits));
+    return mark + (text.trim() === "" && !edited.endsWith("\n") ? `${edited}\n` : edited);
   },
   yaml: (text, edits) => edits.reduce(editYaml, text),
+  env: (text, edits) => edits.reduce(editEnv, text),
+  shell: (text, edits) => edits.reduce(editShell, text),
 };

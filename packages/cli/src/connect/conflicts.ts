@@ -1,0 +1,165 @@
+import { isDeepStrictEqual } from "node:util";
+import type { HarnessFile, HarnessSetting } from "@plimsoll/protocol/connect";
+import type { Fields } from "../bridge/adapter.ts";
+import type { KeyEdit } from "../bridge/edit/key-edit.ts";
+import { at, isTrue, pathText, textAt } from "../bridge/fields.ts";
+
+export const CONFLICT_REASONS = ["other_exporter", "other_server", "own_function"] as const;
+/** `other_exporter`: it sends elsewhere or is switched off. `other_server`: it sends to another Plimsoll. */
+export type ConflictReason = (typeof CONFLICT_REASONS)[number];
+
+/** A setting of somebody else that keeps the harness from reporting to this server. */
+export interface Conflict {
+  path: readonly string[];
+  reason: ConflictReason;
+  /** Undefined if a value would give away a secret. */
+  found: string | undefined;
+}
+
+/** What to write into a file, and what somebody must decide first. */
+export interface FileChanges {
+  changes: readonly KeyEdit[];
+  conflicts: readonly Conflict[];
+}
+
+/**
+ * What a file needs for a connection.
+ * @param settings of the file
+ * @param isOurs whether Plimsoll wrote the value that is there
+ */
+export function changesOf(
+  family: string,
+  file: HarnessFile,
+  settings: Fields,
+  isOurs: (path: readonly string[]) => boolean,
+): FileChanges {
+  const changes: KeyEdit[] = [];
+  const conflicts: Conflict[] = [];
+  for (const setting of file.settings) {
+    const { path } = setting;
+    const found = at(settings, path);
+    const value = wantedValue(setting, found, settings, isOurs(path));
+    changes.push({ path, value });
+    if (found === undefined || isDeepStrictEqual(found, value) || isOurs(path)) continue;
+    if (setting.mode === undefined ? !isUnset(family, found) : takesOverMetrics(path, found, settings))
+      conflicts.push(conflictAt(path, found));
+    else if (setting.mode === undefined) continue;
+    // A list to which something is added loses nothing.
+    else if (setting.mode === "keep") changes.pop();
+  }
+  for (const path of rivalsOf(family, file)) {
+    const found = at(settings, path);
+    if (found === undefined || isOurs(path)) continue;
+    conflicts.push(conflictAt(path, found));
+    changes.push({ path, value: undefined });
+  }
+  return { changes: changes.filter(({ path }, index) => !isRepeated(changes, path, index)), conflicts };
+}
+
+const isRepeated = (changes: readonly KeyEdit[], path: readonly string[], index: number) =>
+  changes.findIndex((change) => isDeepStrictEqual(change.path, path)) < index;
+
+function wantedValue(
+  { mode, value, path }: HarnessSetting,
+  found: unknown,
+  settings: Fields,
+  isOurs: boolean,
+): unknown {
+  if (mode === "keep" && found !== undefined && !isOurs && !takesOverMetrics(path, found, settings))
+    return found;
+  if (mode !== "add" || typeof found !== "string" || found.trim() === "" || isOurs) return value;
+  const name = String(value).split("=", 1)[0]!;
+  const names = found.split(",").map((part) => part.split("=", 1)[0]!.trim());
+  return names.includes(name) ? found : `${found.replace(/[,\s]+$/, "")},${String(value)}`;
+}
+
+/** Codex sends nothing by default and says so in these ways. */
+const isUnset = (family: string, found: unknown) => family === "codex" && found === "none";
+
+/** Metrics that go to somebody's collector would follow the endpoint to Plimsoll, which stores none. */
+function takesOverMetrics(path: readonly string[], found: unknown, settings: Fields): boolean {
+  if (path.at(-1) !== "OTEL_METRICS_EXPORTER" || typeof found !== "string") return false;
+  const own = textAt(settings, [...path.slice(0, -1), "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"]);
+  return found.split(",").some((name) => name.trim() === "otlp") && own === undefined;
+}
+
+const SIGNALS = ["LOGS", "TRACES"] as const;
+const perSignal = (...kinds: string[]) =>
+  SIGNALS.flatMap((signal) => kinds.map((kind) => `OTEL_EXPORTER_OTLP_${signal}_${kind}`));
+const TELEMETRY_VARIABLES = ["ENABLED", "TARGET", "OTLP_ENDPOINT", "OTLP_PROTOCOL", "OUTFILE"];
+
+/** Settings that win over those of a connection, by family and kind of file. */
+function rivalsOf(family: string, { id }: HarnessFile): string[][] {
+  const inEnv = (names: readonly string[]) => names.map((name) => ["env", name]);
+  switch (`${family}/${id}`) {
+    case "claude-code/settings":
+      return inEnv(perSignal("ENDPOINT", "HEADERS", "PROTOCOL"));
+    case "gemini-cli/settings":
+      return [["telemetry", "outfile"]];
+    case "gemini-cli/env":
+      return [
+        ...TELEMETRY_VARIABLES.map((name) => [`GEMINI_TELEMETRY_${name}`]),
+        ...perSignal("HEADERS").map((name) => [name]),
+      ];
+    case "qwen-code/settings":
+      return [
+        ...["outfile", "otlpTracesEndpoint", "otlpLogsEndpoint"].map((name) => ["telemetry", name]),
+        ...inEnv(TELEMETRY_VARIABLES.map((name) => `QWEN_TELEMETRY_${name}`)),
+        ...inEnv(perSignal("ENDPOINT", "HEADERS")),
+      ];
+    default:
+      return [];
+  }
+}
+
+/** Variables of the command's own environment that a harness prefers to its files. */
+export function winningVariables(
+  family: string,
+  env: Readonly<Record<string, string | undefined>>,
+): string[] {
+  const prefix = { "gemini-cli": "GEMINI_TELEMETRY_", "qwen-code": "QWEN_TELEMETRY_" }[family];
+  if (prefix === undefined) return [];
+  const names = [
+    "OTEL_EXPORTER_OTLP_HEADERS",
+    ...perSignal("HEADERS"),
+    ...TELEMETRY_VARIABLES.map((name) => prefix + name),
+  ];
+  const isOn = `${prefix}ENABLED`;
+  return names.filter((name) => env[name] !== undefined && !(name === isOn && isTrue(env[name])));
+}
+
+function conflictAt(path: readonly string[], found: unknown): Conflict {
+  const text = JSON.stringify(found);
+  const isPlimsoll = /plim_\w/.test(text) || /\/otlp(?:\/v1\/\w+)?\/?"/.test(text);
+  return {
+    path,
+    reason: isPlimsoll ? "other_server" : "other_exporter",
+    found: shownValue(path, found),
+  };
+}
+
+function shownValue(path: readonly string[], found: unknown): string | undefined {
+  if (/header/i.test(pathText({ path }))) return undefined;
+  if (typeof found === "object" && found !== null) {
+    const endpoint = /"endpoint":"([^"]*)"/.exec(JSON.stringify(found))?.[1];
+    return endpoint === undefined ? undefined : withoutPassword(endpoint);
+  }
+  return withoutPassword(String(found));
+}
+
+const withoutPassword = (text: string) => text.replace(/\/\/[^/@]*@/, "//").slice(0, 200);
+
+/** Aliases and functions of a shell's start file that hide the function of a program. */
+export function ownFunctions(program: string, text: string): Conflict[] {
+  const others = text.replace(/^# >>> plimsoll (\S+) >>>[\s\S]*?^# <<< plimsoll \1 <<<$/gm, "");
+  const name = program.replace(/[^\w-]/g, "");
+  const pattern = new RegExp(
+    `^[ \\t]*(?:alias[ \\t]+${name}=|(?:function[ \\t]+)?${name}[ \\t]*\\(\\)|function[ \\t]+${name}\\b).*$`,
+    "gm",
+  );
+  return [...others.matchAll(pattern)].map(([line]) => ({
+    path: [program],
+    reason: "own_function",
+    found: line.trim().slice(0, 80),
+  }));
+}

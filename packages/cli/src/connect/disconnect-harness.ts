@@ -1,0 +1,99 @@
+import { readFile, rm } from "node:fs/promises";
+import { CONNECTABLE_HARNESSES } from "@plimsoll/protocol/connect";
+import { pathText } from "../bridge/fields.ts";
+import { undo } from "../bridge/settings-session.ts";
+import { type Client, createClient } from "../client.ts";
+import type { CommandContext } from "../command-context.ts";
+import { connect } from "../connection.ts";
+import { CliError } from "../errors.ts";
+import { printable } from "../terminal.ts";
+import { explained } from "./connect-harness.ts";
+import { dropKey } from "./key.ts";
+import { readNamed } from "./plan.ts";
+import { type ConnectionRecord, removeRecord } from "./record.ts";
+
+/** A connection of this machine. */
+export interface KnownConnection {
+  folder: string;
+  record: ConnectionRecord;
+}
+
+const FORMATS = new Map(
+  CONNECTABLE_HARNESSES.flatMap(({ family, files }) =>
+    files({ url: "", key: "", host: "" }).map(({ id, format }) => [`${family}/${id}`, format] as const),
+  ),
+);
+
+/**
+ * Puts back what a connection changed and revokes its key. Edits of somebody else stay.
+ * @param keepKey leaves the key as it is
+ * @throws CliError if a file cannot be read or written; the connection is then still known
+ */
+export async function disconnectHarness(
+  { folder, record }: KnownConnection,
+  home: string,
+  keepKey: boolean,
+  context: CommandContext,
+): Promise<void> {
+  const { out } = context;
+  try {
+    // The shell's function goes first, because it uses the file with variables.
+    for (const { id, path } of [...record.files].reverse()) {
+      const format = FORMATS.get(`${record.family}/${id}`)!;
+      await restore(await readNamed({ family: record.family, format }, path, home), format, path, context);
+    }
+  } catch (error) {
+    throw explained(error);
+  }
+  if (!keepKey) await revoke(record, context);
+  await removeRecord(folder);
+  out.write(`Disconnected ${nameOf(record)}.\n`);
+}
+
+export const nameOf = ({ family }: Pick<ConnectionRecord, "family">) =>
+  CONNECTABLE_HARNESSES.find((harness) => harness.family === family)?.name ?? printable(family);
+
+async function restore(
+  reading: Awaited<ReturnType<typeof readNamed>>,
+  format: Awaited<Parameters<typeof undo>[0]>["format"],
+  path: string,
+  { out }: CommandContext,
+): Promise<void> {
+  const { journal } = reading;
+  const result = await undo({ format }, reading);
+  if (result === undefined) {
+    out.write(`${printable(path)} holds nothing of this connection.\n`);
+    return;
+  }
+  for (const { path: key, found } of result.kept) {
+    const what = found === undefined ? "removed" : "changed";
+    out.write(`${printable(`Kept ${pathText({ path: key })} in ${path}: somebody ${what} it since.`)}\n`);
+  }
+  if (result.removed) out.write(`Removed ${printable(path)}, which the connection had created.\n`);
+  else if (result.restored.length > 0) out.write(`Restored ${printable(path)}.\n`);
+  const backup = journal?.backup;
+  if (backup == null) return;
+  const [before, after] = await Promise.all(
+    [backup, path].map((file) => readFile(file, "utf8").catch(() => undefined)),
+  );
+  if (before === after) await rm(backup, { force: true });
+  else if (before !== undefined)
+    out.write(`Kept the copy ${printable(backup)}, because the file was changed since.\n`);
+}
+
+async function revoke({ key, url, project }: ConnectionRecord, context: CommandContext): Promise<void> {
+  if (key === null) return;
+  const client = await clientFor(url, project, context).catch((error: unknown) => {
+    if (error instanceof CliError) return undefined;
+    throw error;
+  });
+  if (client !== undefined && (await dropKey(client, key.id)))
+    context.out.write(`Revoked the key ${printable(key.prefix)}.\n`);
+  else
+    context.out.write(
+      `The key ${printable(key.prefix)} could not be revoked at ${printable(url)}. Revoke it there with: npx plimsoll key revoke ${printable(key.id)}\n`,
+    );
+}
+
+const clientFor = async (url: string, project: string | null, { env }: CommandContext): Promise<Client> =>
+  createClient(await connect({ url, project: project ?? undefined }, env));

@@ -1,0 +1,193 @@
+import { stat } from "node:fs/promises";
+import { isDeepStrictEqual } from "node:util";
+import type { HarnessFile } from "@plimsoll/protocol/connect";
+import { parseSettings, UnreadableSettings } from "../bridge/edit/edit.ts";
+import { at, pathText } from "../bridge/fields.ts";
+import { readSettingsFile } from "../bridge/settings-file.ts";
+import {
+  editFor,
+  readSettings,
+  type SettingsEdit,
+  type SettingsReading,
+} from "../bridge/settings-session.ts";
+import { type Conflict, changesOf, ownFunctions, winningVariables } from "./conflicts.ts";
+import { adapterOf, hidingEnvFile, type PathQuery, pathOf, variablesFolder } from "./harness-paths.ts";
+import { type ConnectionRecord, readRecord } from "./record.ts";
+
+/** Stands for a key in a preview, because none is made before somebody agreed. */
+export const NEW_KEY = "plim_NEW_KEY";
+
+/** One file of a connection, as it is and as it will be. */
+export interface PlannedFile {
+  file: HarnessFile;
+  path: string;
+  reading: SettingsReading;
+  edit: SettingsEdit;
+  conflicts: readonly Conflict[];
+}
+
+/** What a connection would change. */
+export interface ConnectionPlan {
+  files: readonly PlannedFile[];
+  /** Where the record of the connection is. */
+  folder: string;
+  record: ConnectionRecord | undefined;
+  /** The ingest key that the files hold for this server. */
+  key: string | undefined;
+  conflicts: readonly (Conflict & { file: string })[];
+  /** What may keep the harness from using the settings, in sentences. */
+  warnings: readonly string[];
+}
+
+export interface PlanQuery extends PathQuery {
+  url: string;
+  host: string;
+  /** Undefined if the key that is there, or a new one, should serve. */
+  key: string | undefined;
+}
+
+/**
+ * Reads the files of a harness and plans what a connection changes in them. Writes nothing.
+ * @throws CliError, SettingsFileError or UnreadableSettings
+ */
+export async function planConnection(query: PlanQuery): Promise<ConnectionPlan> {
+  const { harness, places, home } = query;
+  const folderOfVariables = variablesFolder(home);
+  const filesWith = (key: string) =>
+    harness.files({ url: query.url, host: query.host, key, folder: folderOfVariables });
+  const readings = new Map<string, { path: string; reading: SettingsReading }>();
+  for (const { id, format } of filesWith(NEW_KEY)) {
+    const path = pathOf(id, query);
+    const owner = { family: harness.family, format };
+    readings.set(id, { path, reading: await readNamed(owner, path, home) });
+  }
+  const first = [...readings.values()][0]!.reading;
+  const record = await readRecord(first.folder);
+  const kept = keyIn(query.url, filesWith, readings);
+  const files = filesWith(query.key ?? kept ?? NEW_KEY).map((file): PlannedFile => {
+    const { path, reading } = readings.get(file.id)!;
+    const entries = reading.journal?.entries ?? [];
+    const isOurs = (key: readonly string[]) =>
+      entries.some(
+        (entry) =>
+          isDeepStrictEqual(entry.path, key) && isDeepStrictEqual(entry.after, at(reading.settings, key)),
+      );
+    const { changes, conflicts } = changesOf(harness.family, file, reading.settings, isOurs);
+    const functions =
+      file.id === "profile"
+        ? file.settings.flatMap((one) => ownFunctions(one.path[0]!, reading.file.text ?? ""))
+        : [];
+    return {
+      file,
+      path,
+      reading,
+      edit: editFor(file, reading, changes, true),
+      conflicts: [...conflicts, ...functions],
+    };
+  });
+  return {
+    files,
+    folder: first.folder,
+    record,
+    key: query.key === NEW_KEY ? undefined : (query.key ?? kept),
+    conflicts: files.flatMap(({ path, conflicts }) =>
+      conflicts.map((conflict) => ({ ...conflict, file: path })),
+    ),
+    warnings: await warningsFor(query, files, places),
+  };
+}
+
+/** Like `readSettings`, with the file in its message. */
+export async function readNamed(
+  owner: { family: string; format: HarnessFile["format"] },
+  path: string,
+  home: string,
+): Promise<SettingsReading> {
+  try {
+    return await readSettings(owner, path, home, "connect");
+  } catch (error) {
+    if (!(error instanceof UnreadableSettings)) throw error;
+    throw new UnreadableSettings(`${path} is not valid ${owner.format.toUpperCase()}: ${error.message}`);
+  }
+}
+
+const mentions = (value: unknown, ...parts: string[]) =>
+  parts.some((part) => JSON.stringify(value).includes(part));
+
+/** The key that the settings hold for this server. */
+function keyIn(
+  url: string,
+  filesWith: (key: string) => readonly HarnessFile[],
+  byFile: ReadonlyMap<string, { reading: SettingsReading }>,
+): string | undefined {
+  for (const { reading } of byFile.values()) {
+    const { settings } = reading;
+    const keys = new Set(JSON.stringify(settings).match(/plim_\w+/g) ?? []);
+    for (const key of keys) {
+      const isHere = filesWith(key).every(({ id, settings: wanted }) =>
+        wanted.every(
+          ({ path, value }) =>
+            !mentions(value, key, url) ||
+            isDeepStrictEqual(at(byFile.get(id)!.reading.settings, path), value),
+        ),
+      );
+      if (isHere) return key;
+    }
+  }
+  return undefined;
+}
+
+async function warningsFor(
+  { harness, scope }: PathQuery,
+  files: readonly PlannedFile[],
+  places: PathQuery["places"],
+): Promise<string[]> {
+  const warnings: string[] = [];
+  for (const { file, path, reading } of files) {
+    const mode = (await stat(reading.file.realPath).catch(() => undefined))?.mode ?? 0;
+    const holdsKey = JSON.stringify(file.settings).includes("plim_");
+    if (holdsKey && (mode & 0o044) !== 0 && process.platform !== "win32")
+      warnings.push(
+        `Other users of this machine can read ${path}, which will hold the key. To prevent it: chmod 600 ${path}`,
+      );
+  }
+  const names = winningVariables(harness.family, places.env);
+  if (names.length > 0)
+    warnings.push(
+      `${harness.name} prefers variables of the shell to these settings: ${names.join(", ")}. Unset them.`,
+    );
+  const hiding = harness.family === "gemini-cli" && scope === "user" ? hidingEnvFile(places) : undefined;
+  if (hiding !== undefined)
+    warnings.push(`In this folder Gemini CLI loads ${hiding} only, so it sends no key. Use --project here.`);
+  return [...warnings, ...(await layerWarnings({ harness, places }, files))];
+}
+
+/** Settings of an organization or a project that win over those of a connection. */
+async function layerWarnings(
+  { harness, places }: Pick<PathQuery, "harness" | "places">,
+  files: readonly PlannedFile[],
+): Promise<string[]> {
+  const own = files.find(({ file }) => file.id === "settings");
+  if (own === undefined) return [];
+  const warnings: string[] = [];
+  const adapter = adapterOf(harness);
+  for (const layer of adapter.layers(places)) {
+    // Codex ignores telemetry settings of a project.
+    if (harness.family === "codex" && layer.startsWith(places.project)) continue;
+    try {
+      const { text, realPath } = await readSettingsFile(layer);
+      if (text === undefined || files.some(({ reading }) => reading.file.realPath === realPath)) continue;
+      const settings = parseSettings(adapter.format, text);
+      const names = own.file.settings
+        .filter(({ path, value, mode }) => {
+          const found = at(settings, path);
+          return mode === undefined && found !== undefined && !isDeepStrictEqual(found, value);
+        })
+        .map(pathText);
+      if (names.length > 0) warnings.push(`${layer} wins over these settings: ${names.join(", ")}.`);
+    } catch {
+      // A layer that cannot be read overrides nothing that could be named.
+    }
+  }
+  return warnings;
+}

@@ -1,0 +1,56 @@
+import { randomBytes } from "node:crypto";
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+
+const ConnectionRecord = z.object({
+  version: z.literal(1),
+  family: z.string(),
+  scope: z.enum(["user", "project"]),
+  /** Base URL of the server. */
+  url: z.string(),
+  /** Name or id of the Plimsoll project, as it was given; null for the default or that of a key. */
+  project: z.string().nullable(),
+  /** The key that was made for this connection; null if it was given. Never the secret. */
+  key: z.object({ id: z.string(), prefix: z.string() }).nullable(),
+  /** Name of this machine in the settings. */
+  host: z.string(),
+  files: z.array(z.object({ id: z.enum(["settings", "env", "variables", "profile"]), path: z.string() })),
+  /** Epoch ms of the last change. */
+  at: z.number(),
+});
+/** What `plimsoll connect` remembers of one connection. */
+export type ConnectionRecord = z.infer<typeof ConnectionRecord>;
+
+const NAME = "connection.json";
+
+/** @returns undefined if there is none, or it is damaged */
+export async function readRecord(folder: string): Promise<ConnectionRecord | undefined> {
+  try {
+    return ConnectionRecord.parse(JSON.parse(await readFile(join(folder, NAME), "utf8")));
+  } catch {
+    return undefined;
+  }
+}
+
+export async function writeRecord(folder: string, record: ConnectionRecord): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const draft = join(folder, `${NAME}.${randomBytes(6).toString("hex")}`);
+  await writeFile(draft, `${JSON.stringify(record, null, 2)}\n`, { mode: 0o600, flag: "wx" });
+  await rename(draft, join(folder, NAME));
+}
+
+export const removeRecord = (folder: string) => rm(join(folder, NAME), { force: true });
+
+/** Every connection of this PLIMSOLL_HOME, with its folder. */
+export async function allRecords(home: string): Promise<{ folder: string; record: ConnectionRecord }[]> {
+  const parent = join(home, "connect");
+  const names = await readdir(parent).catch(() => []);
+  const found = [];
+  for (const name of names.sort()) {
+    const folder = join(parent, name);
+    const record = await readRecord(folder);
+    if (record !== undefined) found.push({ folder, record });
+  }
+  return found;
+}
