@@ -12,7 +12,8 @@ const ChangedKey = z.object({
   path: z.array(z.string()).min(1),
   /** The value of the person. */
   before: z.unknown().optional(),
-  after: z.unknown(),
+  /** Absent if the key was removed. */
+  after: z.unknown().optional(),
   /** The value until the write that is under way. */
   previous: z.unknown().optional(),
   /** How many names of the path existed before. Undo removes the groups that the bridge created. */

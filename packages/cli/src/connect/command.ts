@@ -59,12 +59,14 @@ export function addConnectCommands(program: Command, context: CommandContext): v
     .option("-y, --yes", "write without asking")
     .option("--replace", "replace settings of another exporter; disconnect puts them back")
     .addOption(
-      new Option("--ingest-key <key>", "use this key instead of a new one").env("PLIMSOLL_INGEST_KEY"),
+      new Option("--ingest-key <key>", "use this key instead of a new one (env PLIMSOLL_INGEST_KEY)"),
     )
     .option("--wait", "wait for the first event, also without a terminal")
     .option("--no-wait", "do not wait for the first event")
     .addHelpText("after", HELP)
-    .action(async (names: string[], flags: ConnectFlags) => {
+    .action(async (names: string[], given: ConnectFlags) => {
+      const ingestKey = given.ingestKey || context.env.PLIMSOLL_INGEST_KEY || undefined;
+      const flags = { ...given, ingestKey };
       const run = await startRun(flags, context);
       const harnesses = names.map(harnessOf);
       if (flags.print) await print(harnesses, run, flags, context);

@@ -12,7 +12,7 @@ import type { CommandContext } from "../command-context.ts";
 import { CliError } from "../errors.ts";
 import { printable, printableLines } from "../terminal.ts";
 import type { Conflict } from "./conflicts.ts";
-import { dropKey, isKeyAccepted, makeKey } from "./key.ts";
+import { clientOf, dropKey, isKeyAccepted, makeKey } from "./key.ts";
 import { maskedText } from "./masked-text.ts";
 import { type ConnectionPlan, NEW_KEY, type PlannedFile, type PlanQuery, planConnection } from "./plan.ts";
 import { writeRecord } from "./record.ts";
@@ -111,16 +111,17 @@ function previewLines({ files, warnings }: ConnectionPlan): string[] {
   return [...lines, ...warnings.map((warning) => `Note: ${printable(warning)}`)];
 }
 
-const CONFLICT_TEXT: Record<Conflict["reason"], string> = {
-  other_exporter: "already set",
-  other_server: "already set for another Plimsoll server or key",
-  own_function: "hides the function that Plimsoll would add",
+const CONFLICT_TEXT: Record<Conflict["reason"], (key: string, value: string) => string> = {
+  other_exporter: (key, value) => `${key} is already set${value}.`,
+  other_server: (key, value) => `${key} is already set${value}, for another Plimsoll server or key.`,
+  own_function: (key) =>
+    `${key} has an alias or a function of yours, which hides the one that Plimsoll would add.`,
 };
 
 function conflictLines({ conflicts, files }: ConnectionPlan): string[] {
   const lines = conflicts.map(
     ({ file, path, reason, found }) =>
-      `Conflict in ${file}: ${pathText({ path })} is ${found === undefined ? "" : `${JSON.stringify(maskedText(found))}, `}${CONFLICT_TEXT[reason]}.`,
+      `Conflict in ${file}: ${CONFLICT_TEXT[reason](pathText({ path }), found === undefined ? "" : ` to ${JSON.stringify(maskedText(found))}`)}`,
   );
   const isReplaceable = conflicts.every(({ reason }) => reason !== "own_function");
   const more = isReplaceable
@@ -156,7 +157,7 @@ async function write(
       at: now(),
     });
     await sayWritten(plan, made, context);
-    await dropOldKey(query, plan, made !== undefined || options.ingestKey !== undefined, options, context);
+    await dropOldKey(plan, made !== undefined || options.ingestKey !== undefined, context);
   } catch (error) {
     if (made !== undefined && !(await dropKey(options.client, made.id)))
       out.write(
@@ -217,15 +218,15 @@ async function sayWritten(
 }
 
 async function dropOldKey(
-  { url }: Omit<PlanQuery, "key">,
   { record }: ConnectionPlan,
   isReplaced: boolean,
-  { client }: ConnectOptions,
-  { out }: CommandContext,
+  context: CommandContext,
 ): Promise<void> {
   if (!isReplaced || record?.key == null) return;
-  if (record.url === url && (await dropKey(client, record.key.id))) return;
-  out.write(`The old key ${record.key.prefix} still works at ${printable(record.url)}. Revoke it there.\n`);
+  if (await dropKey(await clientOf(record, context), record.key.id)) return;
+  context.out.write(
+    `The old key ${record.key.prefix} still works at ${printable(record.url)}. Revoke it there.\n`,
+  );
 }
 
 async function withClaim(folder: string, run: () => Promise<void>): Promise<void> {

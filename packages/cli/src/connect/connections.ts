@@ -3,9 +3,8 @@ import { CONNECTABLE_HARNESSES } from "@plimsoll/protocol/connect";
 import { z } from "zod";
 import type { Places } from "../bridge/adapter.ts";
 import { pathText } from "../bridge/fields.ts";
-import { type Client, createClient } from "../client.ts";
+import type { Client } from "../client.ts";
 import type { CommandContext } from "../command-context.ts";
-import { connect } from "../connection.ts";
 import { CliError } from "../errors.ts";
 import { ago } from "../number-format.ts";
 import { type TableRow, writeTable } from "../table.ts";
@@ -14,6 +13,7 @@ import type { KnownConnection } from "./disconnect-harness.ts";
 import { isInstanceOf, lastHeard } from "./first-event.ts";
 import { adapterOf } from "./harness-paths.ts";
 import { installation } from "./installed.ts";
+import { clientOf } from "./key.ts";
 import { readNamed } from "./plan.ts";
 import type { ConnectionRecord } from "./record.ts";
 
@@ -62,13 +62,11 @@ interface ServerFacts {
   unmapped: UnmappedTelemetryList["sources"];
 }
 
-async function serverFacts(
-  { url, project }: ConnectionRecord,
-  { env }: CommandContext,
-): Promise<ServerFacts> {
+async function serverFacts(record: ConnectionRecord, context: CommandContext): Promise<ServerFacts> {
+  const { url } = record;
   const nothing: ServerFacts = { trouble: undefined, harnesses: undefined, keys: undefined, unmapped: [] };
   try {
-    const client = createClient(await connect({ url, project: project ?? undefined }, env));
+    const client = await clientOf(record, context);
     const harnesses = await lastHeard(client);
     if (harnesses === undefined) return { ...nothing, trouble: `no key that may read at ${url}` };
     const [keys, unmapped] = await Promise.all([keysOf(client), unmappedOf(client)]);

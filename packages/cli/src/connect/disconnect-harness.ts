@@ -2,13 +2,11 @@ import { readFile, rm } from "node:fs/promises";
 import { CONNECTABLE_HARNESSES } from "@plimsoll/protocol/connect";
 import { pathText } from "../bridge/fields.ts";
 import { undo } from "../bridge/settings-session.ts";
-import { type Client, createClient } from "../client.ts";
 import type { CommandContext } from "../command-context.ts";
-import { connect } from "../connection.ts";
 import { CliError } from "../errors.ts";
 import { printable } from "../terminal.ts";
 import { explained } from "./connect-harness.ts";
-import { dropKey } from "./key.ts";
+import { clientOf, dropKey } from "./key.ts";
 import { readNamed } from "./plan.ts";
 import { type ConnectionRecord, removeRecord } from "./record.ts";
 
@@ -81,9 +79,10 @@ async function restore(
     out.write(`Kept the copy ${printable(backup)}, because the file was changed since.\n`);
 }
 
-async function revoke({ key, url, project }: ConnectionRecord, context: CommandContext): Promise<void> {
+async function revoke(record: ConnectionRecord, context: CommandContext): Promise<void> {
+  const { key, url } = record;
   if (key === null) return;
-  const client = await clientFor(url, project, context).catch((error: unknown) => {
+  const client = await clientOf(record, context).catch((error: unknown) => {
     if (error instanceof CliError) return undefined;
     throw error;
   });
@@ -94,6 +93,3 @@ async function revoke({ key, url, project }: ConnectionRecord, context: CommandC
       `The key ${printable(key.prefix)} could not be revoked at ${printable(url)}. Revoke it there with: npx plimsoll key revoke ${printable(key.id)}\n`,
     );
 }
-
-const clientFor = async (url: string, project: string | null, { env }: CommandContext): Promise<Client> =>
-  createClient(await connect({ url, project: project ?? undefined }, env));

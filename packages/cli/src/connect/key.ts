@@ -1,7 +1,10 @@
 import { CreatedKey, KeyView } from "@plimsoll/protocol";
 import type { Client } from "../client.ts";
-import { unreachable } from "../client.ts";
+import { createClient, unreachable } from "../client.ts";
+import type { CommandContext } from "../command-context.ts";
+import { connect } from "../connection.ts";
 import { CliError } from "../errors.ts";
+import type { ConnectionRecord } from "./record.ts";
 
 /** Longest wait for the answer to an empty request, ms. */
 const PROBE_MS = 10_000;
@@ -33,8 +36,24 @@ export async function isKeyAccepted(url: string, key: string): Promise<boolean> 
   });
 }
 
-export const makeKey = (client: Client, name: string): Promise<CreatedKey> =>
-  client.mutate("keys.create", { name, scopes: ["ingest"] }, CreatedKey);
+/** The server and the project of a connection. */
+export const clientOf = async (
+  { url, project }: Pick<ConnectionRecord, "url" | "project">,
+  { env }: CommandContext,
+): Promise<Client> => createClient(await connect({ url, project: project ?? undefined }, env));
+
+/** @throws CliError if this user may not make keys */
+export async function makeKey(client: Client, name: string): Promise<CreatedKey> {
+  try {
+    return await client.mutate("keys.create", { name, scopes: ["ingest"] }, CreatedKey);
+  } catch (error) {
+    if (!(error instanceof CliError) || !error.message.startsWith("Not allowed")) throw error;
+    throw new CliError(error.message, {
+      hint: "Have an administrator create a key with the scope ingest, and pass it as PLIMSOLL_INGEST_KEY.",
+      cause: error,
+    });
+  }
+}
 
 /** Revokes a key that nothing uses any more. @returns whether the server did */
 export async function dropKey(client: Client, id: string): Promise<boolean> {

@@ -7,5 +7,6 @@ export function maskedText(line: string): string {
     .replace(NAMED, (found, name: string, quote: string, value: string) =>
       /plim_/.test(value) ? found : `${name}${quote}…`,
     )
+    .replace(/:\/\/[^/@\s"']*@/g, "://…@")
     .replace(/plim_\w+/g, "plim_…");
 }
