@@ -141,6 +141,47 @@ extensions:
   });
 });
 
+describe("a .env file", () => {
+  const text = "# mine\nexport A='it is'\n\nB = \"x # y\" # note\nC=1\nbroken line\nC=2";
+
+  it("is read as shells and dotenv read it", () => {
+    expect(parseSettings("env", text)).toEqual({ A: "it is", B: "x # y", C: "2" });
+  });
+
+  it("keeps its lines, and loses what it got", () => {
+    const edited = editSettings("env", text, [{ path: ["D"], value: "x-api-key=plim_1" }]);
+    expect(edited).toBe(`${text}\nD=x-api-key=plim_1\n`);
+    expect(editSettings("env", edited, [{ path: ["D"], value: undefined }])).toBe(`${text}\n`);
+    expect(editSettings("env", text, [{ path: ["A"], value: "b" }])).toContain("# mine\nexport A=b\n\nB");
+    expect(editSettings("env", "\uFEFFA=1\r\n", [{ path: ["A"], value: "2" }])).toBe("\uFEFFA=2\r\n");
+  });
+
+  it("holds every value that it was given", () => {
+    fc.assert(
+      fc.property(fc.stringMatching(/^[ -~]{0,30}$/), (value) => {
+        const edited = editSettings("env", text, [{ path: ["D"], value }]);
+        expect(parseSettings("env", edited)).toMatchObject({ A: "it is", C: "2", D: value });
+      }),
+    );
+  });
+});
+
+describe("the start file of a shell", () => {
+  it("keeps everything around a function, which can be replaced and removed", () => {
+    const text = "# mine\nPATH=x";
+    const one = editSettings("shell", text, [{ path: ["a"], value: "a() { b; }" }]);
+    const two = editSettings("shell", one, [{ path: ["c"], value: "c() { d; }" }]);
+    expect(parseSettings("shell", two)).toEqual({ a: "a() { b; }", c: "c() { d; }" });
+    const other = editSettings("shell", two, [{ path: ["a"], value: "a() { e; }" }]);
+    expect(parseSettings("shell", other)).toEqual({ a: "a() { e; }", c: "c() { d; }" });
+    const gone = ["a", "c"].reduce(
+      (left, key) => editSettings("shell", left, [{ path: [key], value: undefined }]),
+      other,
+    );
+    expect(gone).toBe(`${text}\n`);
+  });
+});
+
 const name = fc.stringMatching(/^[a-z_]{1,8}$/).filter((text) => text !== "__proto__");
 const leaf = fc.oneof(
   fc.integer({ min: -1_000_000, max: 1_000_000 }),
