@@ -44,6 +44,15 @@ describe("the Vercel AI SDK", () => {
     });
   });
 
+  it("has the main agent in opencode, whose function names no agent", () => {
+    const record = {
+      resource: { "service.name": "opencode", "host.name": "laptop" },
+      attributes: { ...call, "ai.telemetry.functionId": "session.llm" },
+    };
+    expectEvents("vercel-ai", { span: record }, [{ type: "turn", harness: "opencode@laptop", session: "chat-1" }]);
+    expect(eventOf({ span: record })).not.toHaveProperty("agent");
+  });
+
   it("4 and 5 are read by their older names", () => {
     const old = {
       "ai.operationId": "ai.streamText.doStream",

@@ -30,6 +30,9 @@ const AGENT = [`${METADATA}agent`, `${METADATA}agentName`, "ai.telemetry.functio
 /** Spans around calls of the provider have its name; those around them sum up. */
 const CALLS = /\.(doGenerate|doStream)$/;
 
+/** opencode names the function of every session so; its sub-agents have sessions of their own. */
+const agentOf = (name: string | undefined) => (name === "session.llm" ? undefined : name);
+
 /** Spans of the Vercel AI SDK 4 to 6 (`experimental_telemetry`). Version 7 follows the GenAI conventions. */
 export const vercelAi: TelemetryDialect = {
   name: "vercel-ai",
@@ -42,7 +45,7 @@ export const vercelAi: TelemetryDialect = {
     return readGenAiSpan(record, {
       family: serviceFamily(record.resource, "vercel-ai"),
       session: textOf(record.attributes, SESSION),
-      agent: textOf(record.attributes, AGENT),
+      agent: agentOf(textOf(record.attributes, AGENT)),
       names: CALL,
     });
   },
