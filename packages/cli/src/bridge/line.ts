@@ -1,4 +1,5 @@
-import { type PolicySettings, type ThresholdValue, thresholdTokens } from "@plimsoll/protocol";
+import type { ThresholdValue } from "@plimsoll/protocol";
+import { type PolicySettings, thresholdTokens } from "@plimsoll/protocol/pure";
 
 /** Where a harness compacts. `share` is a fraction of its window; `unknown` if it depends on a window of unknown size. */
 export type HarnessLine =

@@ -1,0 +1,60 @@
+import { readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import type { Fields, Known } from "../bridge/adapter.ts";
+import { claudeCode } from "../bridge/adapters/claude-code.ts";
+import { isFields, textAt } from "../bridge/fields.ts";
+import type { Env } from "../connection.ts";
+import type { StatusSample } from "./status-input.ts";
+
+/** Claude Code's settings with the layers that win over them. */
+export function claudeSettings(
+  { windowTokens, project }: StatusSample,
+  env: Env,
+): { settings: Fields; known: Known } {
+  const home = env.HOME || homedir();
+  const places = { home, project: project ?? process.cwd(), env, platform: process.platform };
+  const layers = claudeCode.layers(places).flatMap((name) => {
+    const settings = fieldsIn(name);
+    return settings === undefined ? [] : [{ name, settings }];
+  });
+  const known = { windowTokens, env, layers, commandLines: [] };
+  return { settings: fieldsIn(claudeCode.settingsFile(places)) ?? {}, known };
+}
+
+function fieldsIn(path: string): Fields | undefined {
+  const value = parsed(textOf(path) ?? "");
+  return isFields(value) ? value : undefined;
+}
+
+export function textOf(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return undefined;
+  }
+}
+
+export function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text.replace(/^\uFEFF/, ""));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Where to report, and with which key. */
+export interface ReportTarget {
+  /** Base URL of the server. */
+  url: string;
+  key: string;
+}
+
+/** The server that `plimsoll connect` wrote into Claude Code's settings; undefined if there is none. */
+export function targetIn(settings: unknown): ReportTarget | undefined {
+  const endpoint = textAt(settings, ["env", "OTEL_EXPORTER_OTLP_ENDPOINT"]);
+  const key = /(?:^|,)x-api-key=(plim_\w+)/.exec(
+    textAt(settings, ["env", "OTEL_EXPORTER_OTLP_HEADERS"]) ?? "",
+  )?.[1];
+  const url = /^(https?:\/\/.+)\/otlp\/?$/.exec(endpoint ?? "")?.[1];
+  return url === undefined || key === undefined ? undefined : { url, key };
+}

@@ -1,0 +1,44 @@
+import { forecast } from "@plimsoll/protocol/pure";
+import { percent, tokens } from "../number-format.ts";
+import { type Paint, painter } from "../terminal.ts";
+import type { SessionMemory } from "./session-memory.ts";
+import type { StatusSample } from "./status-input.ts";
+
+/** Load from which the level is shown in yellow, and in red. */
+const CLOSE = 0.8;
+const AT_LINE = 1;
+
+/**
+ * One line for a harness' status line: the level against its line, the peak, turns to the line, the cost.
+ * @param line tokens at which the harness compacts; undefined if unknown or switched off
+ */
+export function statusText(
+  sample: Pick<StatusSample, "tokens" | "windowTokens" | "costUsd">,
+  memory: SessionMemory,
+  line: number | undefined,
+  color: boolean,
+): string {
+  const { tokens: level, windowTokens, costUsd } = sample;
+  const parts = [levelText(level, line, windowTokens, painter(color))];
+  if (memory.peak > 0 && memory.peak !== level) parts.push(`peak ${tokens(memory.peak)}`);
+  const { turns } = forecast(memory.recent, line ?? windowTokens);
+  if (turns !== undefined && level !== undefined)
+    parts.push(`${turns} ${turns === 1 ? "turn" : "turns"} to the ${line === undefined ? "end" : "line"}`);
+  if (costUsd !== undefined && costUsd > 0) parts.push(`$${costUsd.toFixed(2)}`);
+  return parts.join(" · ");
+}
+
+function levelText(
+  level: number | undefined,
+  line: number | undefined,
+  window: number | undefined,
+  paint: Paint,
+): string {
+  const limit = line ?? window;
+  if (level === undefined) return limit === undefined ? "no call yet" : `no call yet of ${tokens(limit)}`;
+  if (limit === undefined || limit <= 0) return `${tokens(level)} tokens`;
+  const load = level / limit;
+  const text = `${percent(load)} of the ${line === undefined ? "window" : "line"} (${tokens(level)} of ${tokens(limit)})`;
+  if (load < CLOSE) return text;
+  return paint(load < AT_LINE ? "yellow" : "red", text);
+}

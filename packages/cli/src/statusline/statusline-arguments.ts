@@ -1,0 +1,13 @@
+/** What the status line was asked to do. */
+export interface StatuslineArguments {
+  /** A command of the person, whose output comes first. */
+  wrap: string | undefined;
+  /** Whether this run only reports to the server. */
+  isReport: boolean;
+}
+
+/** @param words after the name of the program */
+export function statuslineArguments(words: readonly string[]): StatuslineArguments {
+  const place = words.indexOf("--wrap");
+  return { wrap: place < 0 ? undefined : words[place + 1], isReport: words.includes("--report") };
+}
