@@ -14,6 +14,7 @@ import type { ConnectionFlags } from "./connection.ts";
 import { connect } from "./connection.ts";
 import { addDeleteCommand } from "./delete.ts";
 import { DOCTOR_MS, type DoctorFlags, runDoctor } from "./doctor.ts";
+import { CliError } from "./errors.ts";
 import { addImportCommands } from "./import/command.ts";
 import { createKey, listKeys, parseExpiry, parseScopes, revokeKey, rotateKey } from "./keys.ts";
 import { addPolicyCommands } from "./policy/command.ts";
@@ -104,6 +105,18 @@ State   "window suspect" means that context tokens exceed the window size, which
   addProjectCommands(program, context);
   addAuditCommand(program, context);
   addBackupCommands(program, context);
+
+  program
+    .command("statusline")
+    .description(
+      "Print one line for the status line of Claude Code or Copilot CLI; reads its JSON on standard input",
+    )
+    .option("--wrap <command>", "run this command first, with the same input, and show its output above")
+    .action(() => {
+      throw new CliError(
+        "Run it as the program plimsoll, which starts it without the rest of the command line.",
+      );
+    });
 
   withServer(program.command("login"))
     .description("Print a one-time login link for the browser")

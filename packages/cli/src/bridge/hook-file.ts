@@ -5,7 +5,7 @@ import { stateFolder } from "./journal.ts";
 import { readSettingsFile, replaceSettingsFile } from "./settings-file.ts";
 
 /** How this program is started again. */
-const PROGRAM = [process.execPath, process.argv[1] ?? fileURLToPath(import.meta.url)];
+export const PROGRAM = [process.execPath, process.argv[1] ?? fileURLToPath(import.meta.url)];
 
 /**
  * Adds the hook to the settings file.

@@ -31,6 +31,7 @@ interface ConnectFlags extends Omit<ConnectionFlags, "project"> {
   replace?: boolean;
   ingestKey?: string;
   wait?: boolean;
+  statusline?: boolean;
 }
 
 const FAMILIES = CONNECTABLE_HARNESSES.map(({ family }) => family).join(", ");
@@ -61,6 +62,7 @@ export function addConnectCommands(program: Command, context: CommandContext): v
     .addOption(
       new Option("--ingest-key <key>", "use this key instead of a new one (env PLIMSOLL_INGEST_KEY)"),
     )
+    .option("--statusline", "show the level in Claude Code's status line too")
     .option("--wait", "wait for the first event, also without a terminal")
     .option("--no-wait", "do not wait for the first event")
     .addHelpText("after", HELP)
@@ -125,6 +127,7 @@ async function startRun(flags: ConnectFlags, context: CommandContext): Promise<C
       host: hostname(),
       places: placesOf(context),
       home: homeFolder(context.env),
+      statusLine: flags.statusline === true,
     },
   };
 }

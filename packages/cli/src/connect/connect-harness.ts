@@ -39,13 +39,18 @@ export type ConnectOutcome = (typeof CONNECT_OUTCOMES)[number];
  * @throws CliError if the server, a key or a file prevents it; then nothing has changed
  */
 export async function connectHarness(
-  query: Omit<PlanQuery, "key">,
+  given: Omit<PlanQuery, "key">,
   options: ConnectOptions,
   context: CommandContext,
 ): Promise<ConnectOutcome> {
   const { out } = context;
-  const { harness } = query;
+  const { harness } = given;
+  let query = given;
   let plan = await plannedWith(query, options.ingestKey);
+  if (await wantsStatusLine(query, plan, context)) {
+    query = { ...query, statusLine: true };
+    plan = await plannedWith(query, options.ingestKey);
+  }
   if (options.ingestKey !== undefined && !(await isKeyAccepted(query.url, options.ingestKey)))
     throw refusedKey(query.url);
   const isMoved =
@@ -70,6 +75,20 @@ export async function connectHarness(
   await withClaim(plan.folder, () => write(query, plan, options, context));
   return "connected";
 }
+
+/** Nobody is asked who connects with a flag, or who has it. */
+async function wantsStatusLine(
+  { harness, statusLine }: Omit<PlanQuery, "key">,
+  plan: ConnectionPlan,
+  { ask }: CommandContext,
+): Promise<boolean> {
+  if (harness.family !== "claude-code" || statusLine || plan.hasStatusLine || ask === undefined) return false;
+  if (isComplete(plan)) return false;
+  const answer = await ask("Show the level in Claude Code's status line too? What is there stays. [y/N] ");
+  return isYes(answer);
+}
+
+const isYes = (answer: string) => /^y(es)?$/i.test(answer.trim());
 
 const plannedWith = async (
   query: Omit<PlanQuery, "key">,
@@ -98,7 +117,7 @@ async function agrees(question: string, { ask }: CommandContext): Promise<boolea
         hint: "Pass --yes to write without asking, or --print to see the settings.",
       },
     );
-  return /^y(es)?$/i.test((await ask(question)).trim());
+  return isYes(await ask(question));
 }
 
 /** The files with their changes, without secrets. */

@@ -377,7 +377,11 @@ describe.runIf(hasServer)("plimsoll connect, against a real server", () => {
       },
     });
     expect(text).toMatch(/Found Claude Code\.\nFound Codex CLI\./);
-    expect(questions).toEqual(["Connect Claude Code? [y/N] ", "Connect Codex CLI? [y/N] "]);
+    expect(questions).toEqual([
+      expect.stringContaining("status line"),
+      "Connect Claude Code? [y/N] ",
+      "Connect Codex CLI? [y/N] ",
+    ]);
     await expect(stat(person.path(CLAUDE))).rejects.toThrow("ENOENT");
     const toml = await person.read(".codex/config.toml");
     expect(toml).toContain('model = "gpt-5.1" # mine');
@@ -466,6 +470,19 @@ describe.runIf(hasServer)("plimsoll connect, against a real server", () => {
     await unlink(person.path(CLAUDE));
     expect(await person.run(["connections"])).toContain("env.OTEL_EXPORTER_OTLP_ENDPOINT in");
     expect(await person.run(["disconnect", "claude-code"])).toContain("somebody removed it since");
+  });
+
+  it("adds the level to a status line that is there, keeps it, and restores the old one", async () => {
+    const before = JSON.stringify({ statusLine: { type: "command", command: "echo 'my line'", padding: 0 } });
+    await person.write(CLAUDE, before);
+    await connect("--statusline");
+    const line = at(await settings(), ["statusLine"]) as { command: string; padding: number };
+    expect(line.padding).toBe(0);
+    expect(line.command).toMatch(/ statusline --wrap 'echo .*my line/);
+    expect(await connect()).toContain("Nothing to change.");
+    expect(await connect("--statusline")).toContain("Nothing to change.");
+    await person.run(["disconnect", "claude-code"]);
+    expect(await settings()).toEqual(JSON.parse(before));
   });
 
   it("has no settings of a project for Codex", async () => {

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { HarnessFile } from "@plimsoll/protocol/connect";
 import { parseSettings, UnreadableSettings } from "../bridge/edit/edit.ts";
 import { at, pathText } from "../bridge/fields.ts";
+import { PROGRAM } from "../bridge/hook-file.ts";
 import { readSettingsFile } from "../bridge/settings-file.ts";
 import {
   editFor,
@@ -13,6 +14,7 @@ import {
 import { type Conflict, changesOf, ownFunctions, winningVariables } from "./conflicts.ts";
 import { adapterOf, hidingEnvFile, type PathQuery, pathOf, variablesFolder } from "./harness-paths.ts";
 import { type ConnectionRecord, readRecord } from "./record.ts";
+import { hasStatusLine, statusLineSetting } from "./status-line-setting.ts";
 
 /** Stands for a key in a preview, because none is made before somebody agreed. */
 export const NEW_KEY = "plim_NEW_KEY";
@@ -32,6 +34,8 @@ export interface ConnectionPlan {
   /** Where the record of the connection is. */
   folder: string;
   record: ConnectionRecord | undefined;
+  /** Whether the level is in the status line already. */
+  hasStatusLine: boolean;
   /** The ingest key that the files hold for this server. */
   key: string | undefined;
   conflicts: readonly (Conflict & { file: string })[];
@@ -44,6 +48,8 @@ export interface PlanQuery extends PathQuery {
   host: string;
   /** Undefined if the key that is there, or a new one, should serve. */
   key: string | undefined;
+  /** Adds the level to Claude Code's status line. One that is there stays. */
+  statusLine: boolean;
 }
 
 /**
@@ -72,7 +78,13 @@ export async function planConnection(query: PlanQuery): Promise<ConnectionPlan> 
         (entry) =>
           isDeepStrictEqual(entry.path, key) && isDeepStrictEqual(entry.after, at(reading.settings, key)),
       );
-    const { changes, conflicts } = changesOf(harness.family, file, reading.settings, isOurs);
+    const hasLine = hasStatusLine(reading.journal, reading.settings);
+    const isLined = harness.family === "claude-code" && (query.statusLine || hasLine);
+    const settings = isLined
+      ? [...file.settings, statusLineSetting(PROGRAM, reading.journal, reading.settings)]
+      : file.settings;
+    const wanted = { ...file, settings };
+    const { changes, conflicts } = changesOf(harness.family, wanted, reading.settings, isOurs);
     const functions =
       file.id === "profile"
         ? file.settings.flatMap((one) => ownFunctions(one.path[0]!, reading.file.text ?? ""))
@@ -89,6 +101,7 @@ export async function planConnection(query: PlanQuery): Promise<ConnectionPlan> 
     files,
     folder: first.folder,
     record,
+    hasStatusLine: hasStatusLine(first.journal, first.settings),
     key: query.key === NEW_KEY ? undefined : (query.key ?? kept),
     conflicts: files.flatMap(({ path, conflicts }) =>
       conflicts.map((conflict) => ({ ...conflict, file: path })),

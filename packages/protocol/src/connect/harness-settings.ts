@@ -16,8 +16,11 @@ export type HarnessFileFormat = "json" | "toml" | "env" | "shell";
 export interface HarnessSetting {
   path: readonly string[];
   value: unknown;
-  /** `keep`: a value that is there stays. `add`: a comma-separated list, to which what is missing is added. */
-  mode?: "keep" | "add";
+  /**
+   * `keep`: a value that is there stays. `add`: a comma-separated list, to which what is missing is added. `wrap`: the value
+   * contains what is there.
+   */
+  mode?: "keep" | "add" | "wrap";
 }
 
 /** What to write into one file. */

@@ -1,0 +1,36 @@
+import { isDeepStrictEqual } from "node:util";
+import type { HarnessSetting } from "@plimsoll/protocol/connect";
+import type { Fields } from "../bridge/adapter.ts";
+import { at, isFields, textAt } from "../bridge/fields.ts";
+import type { Journal } from "../bridge/journal.ts";
+
+const PATH = ["statusLine"];
+
+/** Whether Plimsoll's status line is in the settings, and nobody changed it. */
+export function hasStatusLine(journal: Journal | undefined, settings: Fields): boolean {
+  const entry = journal?.entries.find(({ path }) => isDeepStrictEqual(path, PATH));
+  return entry !== undefined && isDeepStrictEqual(entry.after, at(settings, PATH));
+}
+
+/**
+ * The status line of Claude Code with the level. It runs a command that was there, and shows its output first.
+ * @param program how the command line is started
+ */
+export function statusLineSetting(
+  program: readonly string[],
+  journal: Journal | undefined,
+  settings: Fields,
+): HarnessSetting {
+  const entry = journal?.entries.find(({ path }) => isDeepStrictEqual(path, PATH));
+  const own = hasStatusLine(journal, settings) ? entry?.before : at(settings, PATH);
+  const old = textAt(own, ["command"]);
+  const words = [...program, "statusline", ...(old === undefined ? [] : ["--wrap", old])];
+  return {
+    path: PATH,
+    value: { ...(isFields(own) ? own : {}), type: "command", command: words.map(quoted).join(" ") },
+    mode: "wrap",
+  };
+}
+
+/** A word for `sh`; on Windows, Claude Code runs the command with Git Bash. */
+const quoted = (word: string) => (/^[\w./@:+=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
