@@ -62,8 +62,8 @@ function remember(
   const after = remembered(before, sample.tokens);
   if (after === before) return after;
   try {
-    if (before === undefined) forgetOld(folder, now());
     mkdirSync(folder, { recursive: true, mode: 0o700 });
+    if (before === undefined) forgetOld(folder, now());
     // Two windows of one session may draw at once.
     const draft = `${file}.${process.pid}`;
     writeFileSync(draft, JSON.stringify(after), { mode: 0o600 });

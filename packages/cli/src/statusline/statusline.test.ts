@@ -1,0 +1,255 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { hostname, tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { connectHome } from "../testing/connect-run.ts";
+import { hasServer, startPlimsoll } from "../testing/real-server.ts";
+import { reportStatus, turnOf } from "./report.ts";
+import { runStatusline } from "./run-statusline.ts";
+import { parseMemory, remembered } from "./session-memory.ts";
+import { readStatus } from "./status-input.ts";
+import { statusText } from "./status-text.ts";
+
+// As code.claude.com/docs/en/statusline describes the input of 2.1.240.
+const claude = (read: number, more: object = {}) => ({
+  session_id: "s-1",
+  model: { id: "claude-opus-5", display_name: "Opus" },
+  cost: { total_cost_usd: 1.234 },
+  context_window: {
+    total_input_tokens: read + 3_000,
+    context_window_size: 200_000,
+    current_usage: {
+      input_tokens: 3,
+      output_tokens: 10,
+      cache_creation_input_tokens: 2_997,
+      cache_read_input_tokens: read,
+    },
+  },
+  ...more,
+});
+
+describe("the status of a harness", () => {
+  it("of Claude Code has the parts of the prompt", () => {
+    expect(readStatus(claude(100_000))).toMatchObject({
+      family: "claude-code",
+      session: "s-1",
+      tokens: 103_000,
+      windowTokens: 200_000,
+      usage: { input: 3, cacheRead: 100_000, cacheWrite: 2_997, output: 10 },
+    });
+  });
+
+  it("of Copilot CLI has its own names and limit", () => {
+    const window = {
+      current_context_tokens: 9_000,
+      displayed_context_limit: 128_000,
+      context_window_size: null,
+    };
+    expect(readStatus({ session_id: "c", context_window: window })).toMatchObject({
+      family: "copilot",
+      tokens: 9_000,
+      windowTokens: 128_000,
+    });
+  });
+
+  it.each([
+    [
+      "before the first call",
+      claude(0, { context_window: { context_window_size: 200_000, current_usage: null } }),
+    ],
+    ["with no window", { session_id: "s" }],
+    ["with odd types", { session_id: "s", context_window: { current_usage: { input_tokens: "9" } } }],
+  ])("has no level %s", (_, status) => {
+    expect(readStatus(status)?.tokens).toBeUndefined();
+  });
+
+  it.each([undefined, null, [], "x", {}, { session_id: 4 }])("is none if it is %j", (status) => {
+    expect(readStatus(status)).toBeUndefined();
+  });
+});
+
+describe("the line", () => {
+  const memory = { peak: 120_000, recent: [100_000, 101_000, 102_000, 103_000] };
+  const sample = { tokens: 103_000, windowTokens: 200_000, costUsd: 1.234 };
+
+  it.each([
+    [sample, memory, 167_000, "61.7% of the line (103k of 167k) · peak 120k · 64 turns to the line · $1.23"],
+    [
+      sample,
+      memory,
+      undefined,
+      "51.5% of the window (103k of 200k) · peak 120k · 97 turns to the end · $1.23",
+    ],
+    [{ ...sample, windowTokens: undefined, costUsd: 0 }, memory, undefined, "103k tokens · peak 120k"],
+    [{ ...sample, tokens: undefined }, { peak: 0, recent: [] }, 167_000, "no call yet of 167k · $1.23"],
+    [
+      { ...sample, tokens: 180_000 },
+      { peak: 180_000, recent: [180_000] },
+      167_000,
+      "108% of the line (180k of 167k) · $1.23",
+    ],
+  ])("of %j with %j is %s", (given, known, line, text) => {
+    expect(statusText(given, known, line, false)).toBe(text);
+  });
+
+  it("warns in color near the line", () => {
+    expect(statusText({ ...sample, tokens: 150_000 }, memory, 167_000, true)).toContain("\u001b[33m");
+    expect(statusText({ ...sample, tokens: 170_000 }, memory, 167_000, true)).toContain("\u001b[31m");
+  });
+});
+
+describe("the memory of a session", () => {
+  it("has the highest level, the turns since the last fall, and survives a file", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.integer({ min: 1, max: 1_000_000 }), { minLength: 1, maxLength: 40 }),
+        (levels) => {
+          let memory = remembered(undefined, undefined);
+          for (const level of levels) memory = parseMemory(JSON.stringify(remembered(memory, level)))!;
+          expect(memory.peak).toBe(Math.max(...levels));
+          expect(memory.recent.at(-1)).toBe(levels.at(-1));
+          expect([...memory.recent].sort((one, other) => one - other)).toEqual(memory.recent);
+          expect(remembered(memory, levels.at(-1))).toBe(memory);
+        },
+      ),
+    );
+  });
+
+  it.each(["", "{", "[]", '{"peak":"x"}', "null"])("is forgotten if its file holds %j", (text) => {
+    expect(parseMemory(text)).toBeUndefined();
+  });
+});
+
+const recorded = (requestId: string, read: number, more: object = {}) =>
+  JSON.stringify({
+    type: "assistant",
+    requestId,
+    timestamp: new Date().toISOString(),
+    message: {
+      model: "claude-opus-5",
+      usage: {
+        input_tokens: 3,
+        output_tokens: 1,
+        cache_creation_input_tokens: 2_997,
+        cache_read_input_tokens: read,
+      },
+    },
+    ...more,
+  });
+
+describe("the report", () => {
+  const sample = readStatus(claude(100_000))!;
+
+  it("names the last call of the recording if it is the one of the status", () => {
+    const recording = [recorded("req_1", 5), recorded("req_2", 100_000), '{"type":"user"}', ""].join("\n");
+    expect(turnOf(sample, recording, "laptop")).toMatchObject({
+      id: "req_2",
+      harness: "claude-code@laptop",
+      context_window: 200_000,
+    });
+  });
+
+  it.each([
+    ["an older call", recorded("req_1", 5)],
+    ["a call of a sub-agent", recorded("req_1", 100_000, { isSidechain: true })],
+    ["nothing", ""],
+    ["half a line", recorded("req_1", 100_000).slice(20)],
+  ])("is not sent if the recording ends with %s", (_, recording) => {
+    expect(turnOf(sample, recording, "laptop")).toBeUndefined();
+  });
+});
+
+describe("plimsoll statusline", () => {
+  let home = "";
+  beforeEach(async () => {
+    home = await mkdtemp(join(tmpdir(), "statusline-"));
+    await mkdir(join(home, ".claude"));
+  });
+  afterEach(() => rm(home, { recursive: true, force: true }));
+
+  async function draw(status: unknown, wrap?: string) {
+    let text = "";
+    const reports: string[] = [];
+    await runStatusline(typeof status === "string" ? status : JSON.stringify(status), wrap, {
+      env: { HOME: home, PLIMSOLL_HOME: join(home, "plimsoll"), NO_COLOR: "1", PATH: process.env.PATH },
+      now: Date.now,
+      write: (more) => {
+        text += more;
+      },
+      report: async (input) => void reports.push(input),
+    });
+    return { text, reports };
+  }
+
+  it("knows the line that settings move, and the peak of the session", async () => {
+    await writeFile(join(home, ".claude/settings.json"), '{ "autoCompactWindow": 133000 }');
+    await draw(claude(90_000));
+    const { text } = await draw(claude(47_000));
+    expect(text).toBe("50.0% of the line (50k of 100k) · peak 93k · $1.23\n");
+  });
+
+  it("shows a wrapped command first, which gets the same input, and survives one that fails", async () => {
+    const status = claude(100_000);
+    expect((await draw(status, "grep -o s-1")).text).toMatch(/^s-1\n61\.7% of the line/);
+    expect((await draw(status, "exit 3")).text).toMatch(/^61\.7% of the line/);
+    expect((await draw(status, "echo early")).text).toMatch(/^early\n61\.7%/);
+  });
+
+  it.each(["", "{", "[]", "null"])("says what it reads when it gets %j", async (input) => {
+    expect((await draw(input)).text).toContain("reads the status of Claude Code or Copilot CLI");
+  });
+
+  it("reports only where Plimsoll is connected, and each level once", async () => {
+    expect((await draw(claude(90_000))).reports).toEqual([]);
+    const env = {
+      OTEL_EXPORTER_OTLP_ENDPOINT: "http://x/otlp",
+      OTEL_EXPORTER_OTLP_HEADERS: "x-api-key=plim_a",
+    };
+    await writeFile(join(home, ".claude/settings.json"), JSON.stringify({ env }));
+    expect((await draw(claude(91_000))).reports).toHaveLength(1);
+    expect((await draw(claude(91_000))).reports).toEqual([]);
+  });
+
+  it.runIf(hasServer)("gives the turn of the telemetry its window, and adds no second turn", async () => {
+    const server = await startPlimsoll();
+    try {
+      const person = connectHome(home, server);
+      await person.run(["connect", "claude-code", "--yes", "--no-wait"]);
+      const key = /plim_\w+/.exec(await person.read(".claude/settings.json"))![0];
+      const turn = {
+        type: "turn",
+        id: "req_7",
+        at: Date.now(),
+        harness: `claude-code@${hostname()}`,
+        session: "s-1",
+        model: "house-model",
+        usage: {
+          input_tokens: 3,
+          cache_read_tokens: 100_000,
+          cache_write_tokens: 2_997,
+          output_tokens: 9,
+          basis: "exclusive",
+        },
+      };
+      await fetch(`${server.url}/api/v1/events`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+        body: JSON.stringify({ events: [turn] }),
+      });
+      const transcript = await person.write("t.jsonl", `${recorded("req_7", 100_000)}\n`);
+      const status = claude(100_000, { transcript_path: transcript, model: { id: "house-model" } });
+      expect(await reportStatus(JSON.stringify(status), { HOME: home })).toBe(true);
+      expect(await reportStatus(JSON.stringify(status), { HOME: home })).toBe(true);
+      const { fleet, status: totals } = JSON.parse(await person.run(["status", "--json"])) as {
+        fleet: { agents: object[] };
+        status: { totals: { turns: number } };
+      };
+      expect(fleet.agents).toMatchObject([{ context_tokens: 103_000, window_tokens: 200_000 }]);
+      expect(totals.totals.turns).toBe(1);
+      await person.run(["disconnect", "--all"]);
+    } finally {
+      await server.stop();
+    }
+  });
+});
