@@ -49,7 +49,9 @@ describe("the Vercel AI SDK", () => {
       resource: { "service.name": "opencode", "host.name": "laptop" },
       attributes: { ...call, "ai.telemetry.functionId": "session.llm" },
     };
-    expectEvents("vercel-ai", { span: record }, [{ type: "turn", harness: "opencode@laptop", session: "chat-1" }]);
+    expectEvents("vercel-ai", { span: record }, [
+      { type: "turn", harness: "opencode@laptop", session: "chat-1" },
+    ]);
     expect(eventOf({ span: record })).not.toHaveProperty("agent");
   });
 
