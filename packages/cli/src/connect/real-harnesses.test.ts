@@ -1,0 +1,144 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { hostname } from "node:os";
+import { delimiter, join } from "node:path";
+import { startScriptedModel } from "@plimsoll/guard/scripted-model";
+import { describe, expect, it } from "vitest";
+import { connectStage } from "../testing/connect-run.ts";
+import { hasServer } from "../testing/real-server.ts";
+import { isInstanceOf } from "./first-event.ts";
+
+/** Folders with the programs of harnesses, which are too large to install with the others. */
+const FOLDERS = (process.env.VITEST_PLIMSOLL_HARNESSES ?? "").split(delimiter).filter(Boolean);
+const isHere = (name: string) => FOLDERS.some((folder) => existsSync(join(folder, name)));
+const PATIENCE = 240_000;
+
+interface Trial {
+  family: string;
+  /** Its program, and the command that runs one prompt in a shell. */
+  program: string;
+  command: string;
+  /** Its settings besides those of the connection, by path in the home. */
+  files?(url: string): Record<string, string>;
+  env?(url: string): Record<string, string>;
+}
+
+const TRIALS: readonly Trial[] = [
+  {
+    family: "claude-code",
+    program: "claude",
+    command: "claude -p --dangerously-skip-permissions Hi",
+    env: (url) => ({
+      ANTHROPIC_API_KEY: "dummy",
+      ANTHROPIC_BASE_URL: url,
+      IS_SANDBOX: "1",
+      DISABLE_AUTOUPDATER: "1",
+    }),
+  },
+  {
+    family: "codex",
+    program: "codex",
+    command: "codex exec --skip-git-repo-check Hi",
+    files: (url) => ({
+      ".codex/config.toml": `model = "scripted"\nmodel_provider = "local"\n\n[model_providers.local]\nname = "local"\nbase_url = "${url}/v1"\nwire_api = "responses"\nenv_key = "OPENAI_API_KEY"\n`,
+    }),
+  },
+  {
+    family: "gemini-cli",
+    program: "gemini",
+    command: "gemini --yolo --model gemini-2.5-pro --prompt Hi",
+    files: () => ({
+      ".gemini/settings.json": '{ "security": { "auth": { "selectedType": "gemini-api-key" } } }\n',
+    }),
+    env: (url) => ({
+      GEMINI_API_KEY: "dummy",
+      GOOGLE_GEMINI_BASE_URL: url,
+      GEMINI_CLI_TRUST_WORKSPACE: "true",
+    }),
+  },
+  {
+    family: "qwen-code",
+    program: "qwen",
+    command: "qwen --auth-type openai --yolo --model gpt-4o Hi",
+    env: (url) => ({ OPENAI_BASE_URL: `${url}/v1`, OPENAI_MODEL: "gpt-4o" }),
+  },
+  {
+    family: "opencode",
+    program: "opencode",
+    command: "opencode run Hi",
+    files: (url) => ({
+      ".config/opencode/opencode.json": JSON.stringify({
+        model: "local/scripted",
+        small_model: "local/scripted",
+        autoupdate: false,
+        provider: {
+          local: {
+            npm: "@ai-sdk/openai-compatible",
+            options: { baseURL: `${url}/v1`, apiKey: "dummy" },
+            models: { scripted: { limit: { context: 200_000, output: 8_000 } } },
+          },
+        },
+      }),
+    }),
+  },
+  {
+    family: "copilot",
+    program: "copilot",
+    command: "copilot -p Hi --allow-all-tools",
+    env: (url) => ({
+      COPILOT_PROVIDER_BASE_URL: `${url}/v1`,
+      COPILOT_PROVIDER_API_KEY: "dummy",
+      COPILOT_MODEL: "gpt-4.1",
+      COPILOT_OFFLINE: "true",
+    }),
+  },
+];
+
+describe.runIf(hasServer && FOLDERS.length > 0)("a connected harness", () => {
+  const stage = connectStage();
+
+  for (const { family, program, command, files, env } of TRIALS) {
+    it.runIf(isHere(program))(
+      `${family} reports its call, if ${program} is in a folder of VITEST_PLIMSOLL_HARNESSES`,
+      async () => {
+        const model = await startScriptedModel(() => ({ text: "Hello.", promptTokens: 12_345 }));
+        const { person } = stage;
+        for (const [name, text] of Object.entries(files?.(model.url) ?? {})) await person.write(name, text);
+        await mkdir(person.path("project"));
+        await person.run(["connect", family, "--yes", "--no-wait"]);
+        // An interactive shell reads the start file with the function of connect.
+        const child = spawn("bash", ["-ic", command], {
+          cwd: person.path("project"),
+          env: {
+            NODE_ENV: "test",
+            PATH: [...FOLDERS, process.env.PATH].join(delimiter),
+            HOME: person.home,
+            OPENAI_API_KEY: "dummy",
+            CI: "1",
+            ...env?.(model.url),
+          },
+          stdio: ["ignore", "pipe", "pipe"],
+        });
+        let output = "";
+        child.stdout.on("data", (chunk) => (output += chunk));
+        child.stderr.on("data", (chunk) => (output += chunk));
+        const timer = setTimeout(() => child.kill("SIGKILL"), 120_000);
+        await once(child, "exit");
+        clearTimeout(timer);
+        await model.close();
+        const { fleet } = JSON.parse(await person.run(["status", "--json"])) as {
+          fleet: { agents: { harness: string; context_tokens: number }[] };
+        };
+        const own = fleet.agents.filter(({ harness }) => isInstanceOf(harness, family, hostname()));
+        expect(
+          own.map(({ context_tokens }) => context_tokens),
+          output,
+        ).toContain(12_345);
+        expect(await person.run(["connections"])).toMatch(new RegExp(`${family} .* ok `));
+      },
+      PATIENCE,
+    );
+  }
+});
