@@ -37,10 +37,10 @@ const SessionSaw = dynamic(() => import("./session-saw.tsx").then(({ SessionSaw 
   loading: ChartSkeleton,
 });
 
-const TurnLog = dynamic(() => import("./turn-log.tsx").then(({ TurnLog }) => TurnLog), {
-  ssr: false,
-  loading: LogSkeleton,
-});
+const loadTurnLog = () => import("./turn-log.tsx").then(({ TurnLog }) => TurnLog);
+const TurnLog = dynamic(loadTurnLog, { ssr: false, loading: LogSkeleton });
+/** The log of a link to a turn is in the HTML: a reader of an alert came for that turn. */
+const LinkedTurnLog = dynamic(loadTurnLog, { loading: LogSkeleton });
 
 const CRUMB = (
   <Link href="/sessions" className="hover:text-ink hover:underline">
@@ -124,6 +124,7 @@ function SessionDetails({ id, detail }: { id: string; detail: SessionDetail }) {
   const found = useSessionAlerts(id);
   const [cursor] = useState(() => new TurnCursor());
   const log = useRef<HTMLElement>(null);
+  const [Log] = useState(() => (view.turn === null ? TurnLog : LinkedTurnLog));
   const canvas = useRef<HTMLDivElement>(null);
   const openTurn = (turn: string) => {
     void setView({ agent: agent?.id ?? null, turn, fall: null });
@@ -227,7 +228,7 @@ function SessionDetails({ id, detail }: { id: string; detail: SessionDetail }) {
             </div>
           )}
           <div className="mt-4 grid items-start gap-4 xl:grid-cols-[1.6fr_1fr]">
-            <TurnLog
+            <Log
               ref={log}
               cursor={cursor}
               onTurn={openTurn}
