@@ -119,6 +119,16 @@ async function makeSide(server: TestServer, name: string, word: string, turns: n
       },
       {
         ...fields,
+        id: "c",
+        type: "compacted",
+        at: Date.now(),
+        session: `session-${word}`,
+        trigger: "auto",
+        tokens_before: 900,
+        tokens_after: 100,
+      },
+      {
+        ...fields,
         id: "r",
         type: "restarted",
         at: Date.now(),
