@@ -129,7 +129,10 @@ function FleetTableHead() {
   return (
     <div
       {...rowRole()}
-      className={cn(GRID, "relative py-2.5 text-xs text-faint @max-[1150px]:flex @max-[1150px]:flex-wrap")}
+      className={cn(
+        GRID,
+        "relative py-2.5 text-xs text-faint @max-[1150px]:flex @max-[1150px]:flex-wrap @max-[1150px]:gap-y-2",
+      )}
     >
       <span {...headRole()} className={wide}>
         Agent
