@@ -72,6 +72,8 @@ test("keyboard focus stays on its row while sessions move, come and go", async (
   await page.keyboard.press("j");
   await expect(link("delta")).toBeFocused();
 
+  // The last round has arrived: updates after the click would bring the button back.
+  await expect(page.getByTestId("session-count")).toHaveText("7 sessions");
   // The button goes away once it is used, and the focus goes to the first row.
   await page.getByTestId("show-updates").focus();
   await page.keyboard.press("Enter");
