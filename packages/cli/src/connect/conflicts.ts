@@ -9,7 +9,7 @@ export const CONFLICT_REASONS = ["other_exporter", "other_server", "own_function
 export type ConflictReason = (typeof CONFLICT_REASONS)[number];
 
 /** A setting of somebody else that keeps the harness from reporting to this server. */
-export interface Conflict {
+export interface SettingsConflict {
   path: readonly string[];
   reason: ConflictReason;
   /** Undefined if a value would give away a secret. */
@@ -19,7 +19,7 @@ export interface Conflict {
 /** What to write into a file, and what somebody must decide first. */
 export interface FileChanges {
   changes: readonly KeyEdit[];
-  conflicts: readonly Conflict[];
+  conflicts: readonly SettingsConflict[];
 }
 
 /**
@@ -34,7 +34,7 @@ export function changesOf(
   isOurs: (path: readonly string[]) => boolean,
 ): FileChanges {
   const changes: KeyEdit[] = [];
-  const conflicts: Conflict[] = [];
+  const conflicts: SettingsConflict[] = [];
   for (const setting of file.settings) {
     const { path } = setting;
     const found = at(settings, path);
@@ -128,7 +128,7 @@ export function winningVariables(
   return names.filter((name) => env[name] !== undefined && !(name === isOn && isTrue(env[name])));
 }
 
-function conflictAt(path: readonly string[], found: unknown): Conflict {
+function conflictAt(path: readonly string[], found: unknown): SettingsConflict {
   const text = JSON.stringify(found);
   const isPlimsoll = /plim_\w/.test(text) || /\/otlp(?:\/v1\/\w+)?\/?"/.test(text);
   return {
@@ -150,7 +150,7 @@ function shownValue(path: readonly string[], found: unknown): string | undefined
 const withoutPassword = (text: string) => text.replace(/\/\/[^/@]*@/, "//").slice(0, 200);
 
 /** Aliases and functions of a shell's start file that hide the function of a program. */
-export function ownFunctions(program: string, text: string): Conflict[] {
+export function ownFunctions(program: string, text: string): SettingsConflict[] {
   const others = text.replace(/^# >>> plimsoll (\S+) >>>[\s\S]*?^# <<< plimsoll \1 <<<$/gm, "");
   const name = program.replace(/[^\w-]/g, "");
   const pattern = new RegExp(

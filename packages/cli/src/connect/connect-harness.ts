@@ -11,10 +11,10 @@ import type { Client } from "../client.ts";
 import type { CommandContext } from "../command-context.ts";
 import { CliError } from "../errors.ts";
 import { printable, printableLines } from "../terminal.ts";
-import type { Conflict } from "./conflicts.ts";
+import type { SettingsConflict } from "./conflicts.ts";
 import { clientOf, dropKey, isKeyAccepted, makeKey } from "./key.ts";
 import { maskedText } from "./masked-text.ts";
-import { type ConnectionPlan, NEW_KEY, type PlannedFile, type PlanQuery, planConnection } from "./plan.ts";
+import { type ConnectionPlan, type FileChange, NEW_KEY, type PlanQuery, planConnection } from "./plan.ts";
 import { writeRecord } from "./record.ts";
 
 /** How a harness is to be connected. */
@@ -130,7 +130,7 @@ function previewLines({ files, warnings }: ConnectionPlan): string[] {
   return [...lines, ...warnings.map((warning) => `Note: ${printable(warning)}`)];
 }
 
-const CONFLICT_TEXT: Record<Conflict["reason"], (key: string, value: string) => string> = {
+const CONFLICT_TEXT: Record<SettingsConflict["reason"], (key: string, value: string) => string> = {
   other_exporter: (key, value) => `${key} is already set${value}.`,
   other_server: (key, value) => `${key} is already set${value}, for another Plimsoll server or key.`,
   own_function: (key) =>
@@ -203,7 +203,7 @@ async function writeAll(
   { files }: ConnectionPlan,
   now: number,
 ): Promise<void> {
-  const written: PlannedFile[] = [];
+  const written: FileChange[] = [];
   try {
     for (const planned of files) {
       await writeEdit(harness, planned.reading, planned.edit, now);

@@ -11,7 +11,7 @@ import {
   type SettingsEdit,
   type SettingsReading,
 } from "../bridge/settings-session.ts";
-import { type Conflict, changesOf, ownFunctions, winningVariables } from "./conflicts.ts";
+import { changesOf, ownFunctions, type SettingsConflict, winningVariables } from "./conflicts.ts";
 import { adapterOf, hidingEnvFile, type PathQuery, pathOf, variablesFolder } from "./harness-paths.ts";
 import { type ConnectionRecord, readRecord } from "./record.ts";
 import { hasStatusLine, statusLineSetting } from "./status-line-setting.ts";
@@ -20,17 +20,17 @@ import { hasStatusLine, statusLineSetting } from "./status-line-setting.ts";
 export const NEW_KEY = "plim_NEW_KEY";
 
 /** One file of a connection, as it is and as it will be. */
-export interface PlannedFile {
+export interface FileChange {
   file: HarnessFile;
   path: string;
   reading: SettingsReading;
   edit: SettingsEdit;
-  conflicts: readonly Conflict[];
+  conflicts: readonly SettingsConflict[];
 }
 
 /** What a connection would change. */
 export interface ConnectionPlan {
-  files: readonly PlannedFile[];
+  files: readonly FileChange[];
   /** Where the record of the connection is. */
   folder: string;
   record: ConnectionRecord | undefined;
@@ -38,7 +38,7 @@ export interface ConnectionPlan {
   hasStatusLine: boolean;
   /** The ingest key that the files hold for this server. */
   key: string | undefined;
-  conflicts: readonly (Conflict & { file: string })[];
+  conflicts: readonly (SettingsConflict & { file: string })[];
   /** What may keep the harness from using the settings, in sentences. */
   warnings: readonly string[];
 }
@@ -70,7 +70,7 @@ export async function planConnection(query: PlanQuery): Promise<ConnectionPlan> 
   const first = [...readings.values()][0]!.reading;
   const record = await readRecord(first.folder);
   const kept = keyIn(query.url, filesWith, readings);
-  const files = filesWith(query.key ?? kept ?? NEW_KEY).map((file): PlannedFile => {
+  const files = filesWith(query.key ?? kept ?? NEW_KEY).map((file): FileChange => {
     const { path, reading } = readings.get(file.id)!;
     const entries = reading.journal?.entries ?? [];
     const isOurs = (key: readonly string[]) =>
@@ -152,7 +152,7 @@ function keyIn(
 
 async function warningsFor(
   { harness, scope }: PathQuery,
-  files: readonly PlannedFile[],
+  files: readonly FileChange[],
   places: PathQuery["places"],
 ): Promise<string[]> {
   const warnings: string[] = [];
@@ -178,7 +178,7 @@ async function warningsFor(
 /** Settings of an organization or a project that win over those of a connection. */
 async function layerWarnings(
   { harness, places }: Pick<PathQuery, "harness" | "places">,
-  files: readonly PlannedFile[],
+  files: readonly FileChange[],
 ): Promise<string[]> {
   const own = files.find(({ file }) => file.id === "settings");
   if (own === undefined) return [];
