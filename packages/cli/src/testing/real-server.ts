@@ -67,7 +67,7 @@ async function launch(home: string, url: string): Promise<{ end(): Promise<void>
     server.kill("SIGTERM");
     await ended;
   };
-  for (let tries = 0; tries < 300; tries += 1) {
+  for (let tries = 0; tries < 900; tries += 1) {
     if (server.exitCode !== null) break;
     const ready = await fetch(`${url}/readyz`).then(
       (response) => response.ok,
