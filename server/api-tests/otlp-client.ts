@@ -5,6 +5,7 @@ import { OTLPTraceExporter as ProtobufTraceExporter } from "@opentelemetry/expor
 import { resourceFromAttributes } from "@opentelemetry/resources";
 import { LoggerProvider, SimpleLogRecordProcessor } from "@opentelemetry/sdk-logs";
 import { BasicTracerProvider, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
+import { START } from "./support.ts";
 
 type Attributes = Record<string, string | number | boolean | string[]>;
 export type Protocol = "http/protobuf" | "http/json";
@@ -87,3 +88,23 @@ export function pairs(attributes: Attributes): object[] {
           : { stringValue: String(value) },
   }));
 }
+
+/** Attributes of the nth model call of a session, by the GenAI conventions. */
+export const modelCall = (session: string, n: number, more: Record<string, string | number> = {}) => ({
+  "gen_ai.operation.name": "chat",
+  "gen_ai.request.model": "claude-sonnet-4-5",
+  "gen_ai.conversation.id": session,
+  "gen_ai.response.id": `msg-${n}`,
+  "gen_ai.usage.input_tokens": 1_000 * n,
+  "gen_ai.usage.output_tokens": 10,
+  ...more,
+});
+
+/** The span of the nth model call, in OTLP/JSON. */
+export const modelCallSpan = (session: string, n: number, more: Record<string, string | number> = {}) => ({
+  spanId: n.toString(16).padStart(16, "0"),
+  traceId: "0af7651916cd43dd8448eb211c80319c",
+  startTimeUnixNano: `${START + n * 1_000 - 500}000000`,
+  endTimeUnixNano: `${START + n * 1_000}000000`,
+  attributes: pairs(modelCall(session, n, more)),
+});

@@ -2,7 +2,7 @@ import type { SessionPage } from "@plimsoll/protocol";
 import { afterEach, expect, it } from "vitest";
 import { startTestServer, type TestServer, type TestServerOptions } from "../testing/server.ts";
 import { until } from "../testing/until.ts";
-import { createEmitter, jsonBody, pairs } from "./otlp-client.ts";
+import { createEmitter, jsonBody, modelCall, modelCallSpan } from "./otlp-client.ts";
 import { processesOf } from "./processes.ts";
 import { dayRange, makeKey, START, unique } from "./support.ts";
 
@@ -21,26 +21,11 @@ async function start(options: TestServerOptions): Promise<TestServer> {
   return server;
 }
 
-const call = (session: string, n: number) => ({
-  "gen_ai.operation.name": "chat",
-  "gen_ai.request.model": "claude-sonnet-4-5",
-  "gen_ai.conversation.id": session,
-  "gen_ai.response.id": `msg-${n}`,
-  "gen_ai.usage.input_tokens": 1_000 * n,
-  "gen_ai.usage.output_tokens": 10,
-});
-
 function spans(session: string, from: number, to: number): string {
   const numbers = Array.from({ length: to - from + 1 }, (_, index) => from + index);
   return jsonBody(
     "traces",
-    numbers.map((n) => ({
-      spanId: n.toString(16).padStart(16, "0"),
-      traceId: "0af7651916cd43dd8448eb211c80319c",
-      startTimeUnixNano: `${START + n * 1_000 - 500}000000`,
-      endTimeUnixNano: `${START + n * 1_000}000000`,
-      attributes: pairs(call(session, n)),
-    })),
+    numbers.map((n) => modelCallSpan(session, n)),
   );
 }
 
@@ -79,13 +64,13 @@ it("answers a sender above its quota with 429 and the time to wait, and stores n
   await until(async () => (await turnsOf(of, session)) === 10 * (accepted + 1));
 });
 
-it("delivers everything of an SDK that waits as long as it is told", async () => {
+it("stores everything that an SDK sends again after Retry-After", async () => {
   const of = await start({ env: { PLIMSOLL_QUOTA_EVENTS_PER_SECOND: "2" } });
   const { secret } = await makeKey(of, "ingest");
   const session = unique("session");
   const emitter = createEmitter({ url: of.url, key: secret, protocol: "http/protobuf", resource: {} });
   // Five more than the allowance.
-  for (let n = 1; n <= 25; n++) emitter.span("chat", START + n * 1_000, call(session, n));
+  for (let n = 1; n <= 25; n++) emitter.span("chat", START + n * 1_000, modelCall(session, n));
   await emitter.end();
   await until(async () => (await turnsOf(of, session)) === 25);
 });

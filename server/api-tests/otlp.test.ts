@@ -11,7 +11,7 @@ import { MockLanguageModelV3 } from "ai/test";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { until } from "../testing/until.ts";
-import { createEmitter, jsonBody, type Protocol, pairs } from "./otlp-client.ts";
+import { createEmitter, jsonBody, modelCall, modelCallSpan, type Protocol, pairs } from "./otlp-client.ts";
 import { caughtUp, dayRange, makeKey, START, unique } from "./support.ts";
 
 let server: TestServer;
@@ -40,24 +40,6 @@ async function stored(session: string): Promise<unknown> {
   return { agents, windows, turns };
 }
 
-const call = (session: string, n: number, more: Record<string, string | number> = {}) => ({
-  "gen_ai.operation.name": "chat",
-  "gen_ai.request.model": "claude-sonnet-4-5",
-  "gen_ai.conversation.id": session,
-  "gen_ai.response.id": `msg-${n}`,
-  "gen_ai.usage.input_tokens": 1_000 * n,
-  "gen_ai.usage.output_tokens": 10,
-  ...more,
-});
-
-const spanJson = (session: string, n: number, more = {}) => ({
-  spanId: n.toString(16).padStart(16, "0"),
-  traceId: "0af7651916cd43dd8448eb211c80319c",
-  startTimeUnixNano: `${START + n * 1_000 - 500}000000`,
-  endTimeUnixNano: `${START + n * 1_000}000000`,
-  attributes: pairs(call(session, n, more)),
-});
-
 const post = (signal: string, body: BodyInit, headers: Record<string, string> = {}) =>
   server.request<Record<string, unknown>>(`/otlp/v1/${signal}`, {
     method: "POST",
@@ -74,9 +56,9 @@ describe("the OpenTelemetry SDK", () => {
       protocol,
       resource: { "service.name": "loop-bot" },
     });
-    for (const n of [1, 2, 3]) emitter.span("chat", START + n * 1_000, call(session, n));
+    for (const n of [1, 2, 3]) emitter.span("chat", START + n * 1_000, modelCall(session, n));
     emitter.span("invoke_agent", START + 4_000, {
-      ...call(session, 6),
+      ...modelCall(session, 6),
       "gen_ai.operation.name": "invoke_agent",
     });
     await emitter.end();
@@ -114,15 +96,16 @@ describe("OTLP", () => {
       "traces",
       jsonBody(
         "traces",
-        numbers.map((n) => spanJson(one, n)),
+        numbers.map((n) => modelCallSpan(one, n)),
       ),
     );
-    for (const n of [4, 6, 1, 5, 3, 2, 3, 6]) await post("traces", jsonBody("traces", [spanJson(other, n)]));
+    for (const n of [4, 6, 1, 5, 3, 2, 3, 6])
+      await post("traces", jsonBody("traces", [modelCallSpan(other, n)]));
     await post(
       "traces",
       jsonBody(
         "traces",
-        [...numbers].reverse().map((n) => spanJson(other, n)),
+        [...numbers].reverse().map((n) => modelCallSpan(other, n)),
       ),
     );
     const rename = (value: unknown) => JSON.parse(JSON.stringify(value).replaceAll(other, one)) as unknown;
@@ -130,7 +113,7 @@ describe("OTLP", () => {
   });
 
   it("answers an accepted request with an empty message in its own encoding", async () => {
-    const json = await post("traces", jsonBody("traces", [spanJson(unique("answer"), 1)]));
+    const json = await post("traces", jsonBody("traces", [modelCallSpan(unique("answer"), 1)]));
     expect([json.status, json.text, json.headers.get("content-type")]).toEqual([
       200,
       "{}",
@@ -150,7 +133,7 @@ describe("OTLP", () => {
       { authorization: "", "x-api-key": key },
     ];
     for (const [n, headers] of ways.entries()) {
-      const body = gzipSync(jsonBody("traces", [spanJson(session, n + 1)]));
+      const body = gzipSync(jsonBody("traces", [modelCallSpan(session, n + 1)]));
       expect((await post("traces", body, { ...headers, "content-encoding": "gzip" })).status).toBe(200);
     }
     expect(await sessionsOf(session)).toMatchObject([{ turns: 4 }]);
@@ -158,10 +141,10 @@ describe("OTLP", () => {
 
   it("says how many records were not stored and why, and stores the others", async () => {
     const session = unique("partial");
-    const late = { ...spanJson(session, 2), endTimeUnixNano: `${Date.now() + 3_600_000}000000` };
+    const late = { ...modelCallSpan(session, 2), endTimeUnixNano: `${Date.now() + 3_600_000}000000` };
     const { status, body } = await post(
       "traces",
-      jsonBody("traces", [spanJson(session, 1), late, 7 as never]),
+      jsonBody("traces", [modelCallSpan(session, 1), late, 7 as never]),
     );
     expect(status).toBe(200);
     expect(body).toMatchObject({ partialSuccess: { rejectedSpans: "2" } });

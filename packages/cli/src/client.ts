@@ -94,6 +94,7 @@ function explain(error: unknown, connection: Connection, path: string): CliError
     const said = connection.token === undefined ? undefined : data?.error?.message;
     return new CliError(said === undefined ? what : `${what} ${said}`, {
       hint: accessHint(connection, status),
+      refusal: status === 401 ? "unauthenticated" : "forbidden",
       cause: error,
     });
   }

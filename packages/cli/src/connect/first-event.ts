@@ -11,7 +11,7 @@ export async function lastHeard(client: Client): Promise<HarnessList["harnesses"
   try {
     return (await client.query("harnesses", {}, HarnessList)).harnesses;
   } catch (error) {
-    if (error instanceof CliError && error.message.startsWith("Not a")) return undefined;
+    if (error instanceof CliError && error.refusal !== undefined) return undefined;
     throw error;
   }
 }

@@ -47,7 +47,7 @@ export async function makeKey(client: Client, name: string): Promise<CreatedKey>
   try {
     return await client.mutate("keys.create", { name, scopes: ["ingest"] }, CreatedKey);
   } catch (error) {
-    if (!(error instanceof CliError) || !error.message.startsWith("Not allowed")) throw error;
+    if (!(error instanceof CliError) || error.refusal !== "forbidden") throw error;
     throw new CliError(error.message, {
       hint: "Have an administrator create a key with the scope ingest, and pass it as PLIMSOLL_INGEST_KEY.",
       cause: error,

@@ -9,7 +9,7 @@ import { type CallUsage, readStatus, type StatusSample } from "./status-input.ts
 const TAIL = 64 * 1024;
 
 /**
- * The turn that a status line tells of. It has the id that Claude Code's telemetry gives the call, so both are one turn, which
+ * The turn that a status describes. It has the id that Claude Code's telemetry gives the call, so both are one turn, which
  * gets the size of the window from here. Undefined if the recording does not prove which call it was.
  */
 export function turnOf(sample: StatusSample, recording: string, host: string): { id: string } | undefined {
@@ -91,7 +91,7 @@ export function tailOf(path: string): string {
 /** Longest time to wait for the server, ms. Nobody waits for the report. */
 const PATIENCE_MS = 5_000;
 
-/** Sends one turn. A report that fails is lost: the telemetry or the next turn tells the same. */
+/** Sends one turn. A report that fails is lost: the telemetry or the next turn reports the same. */
 export async function sendTurn({ url, key }: ReportTarget, turn: unknown): Promise<boolean> {
   try {
     const response = await fetch(`${url}/api/v1/events`, {
@@ -107,7 +107,7 @@ export async function sendTurn({ url, key }: ReportTarget, turn: unknown): Promi
   }
 }
 
-/** Reports the turn that a status told of. @returns whether the server has it */
+/** Reports the turn that a status describes. @returns whether the server has it */
 export async function reportStatus(input: string, env: Env): Promise<boolean> {
   const sample = readStatus(parsed(input));
   if (sample?.transcript === undefined) return false;
