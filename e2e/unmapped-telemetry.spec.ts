@@ -56,7 +56,7 @@ test("Setup shows which OpenTelemetry data became no event, with names and witho
   for (let number = 1; number <= 6; number++)
     await send(`agent-${number}`, [span("run", { [`attribute.${number}`]: 1 })]);
   await expect(unmapped.getByText("2 more")).toBeVisible();
-  await expect(unmapped).toContainText("None of them is named like a count of tokens.");
+  await expect(unmapped).toContainText("No attribute is named like a count of tokens.");
   await unmapped.getByText("2 more").click();
   await expect(unmapped).toContainText("house-agent");
   expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);

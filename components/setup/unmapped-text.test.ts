@@ -36,8 +36,8 @@ test("each reason says what to change", () => {
 });
 
 test("attributes without a count of tokens are said to have none", () => {
-  expect(unmappedReason(source({ counts_tokens: false }))).toContain("None of them");
-  expect(unmappedReason(source({ counts_tokens: false, reason: "metric" }))).not.toContain("None of them");
+  expect(unmappedReason(source({ counts_tokens: false }))).toContain("No attribute");
+  expect(unmappedReason(source({ counts_tokens: false, reason: "metric" }))).not.toContain("No attribute");
 });
 
 test("records have a singular", () => {

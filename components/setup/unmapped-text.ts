@@ -29,7 +29,7 @@ export function unmappedTitle({ signal, service, scope, name }: UnmappedTelemetr
 export function unmappedReason({ reason, counts_tokens }: UnmappedTelemetry): string {
   const text = REASONS[reason];
   return reason === "unknown_dialect" && !counts_tokens
-    ? `${text} None of them is named like a count of tokens.`
+    ? `${text} No attribute is named like a count of tokens.`
     : text;
 }
 
