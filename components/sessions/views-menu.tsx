@@ -2,6 +2,7 @@
 
 import type { SavedSessionView } from "@plimsoll/protocol";
 import { Bookmark, Check, ChevronDown, Star } from "lucide-react";
+import dynamic from "next/dynamic";
 import { useRouter, useSearchParams } from "next/navigation";
 import { useState } from "react";
 import { withProject } from "../projects/address.ts";
@@ -11,8 +12,11 @@ import { CHECKED_ITEM, Menu, MenuItem, MenuSeparator } from "../ui/menu.tsx";
 import { DEFAULT_COLUMNS, serializeColumns } from "./column-choice.ts";
 import { useSavedViews } from "./use-saved-views.ts";
 import { useColumns, useSessionFilters } from "./use-session-filters.ts";
-import { ViewDialog } from "./view-dialog.tsx";
 import { ALL_SESSIONS_HREF, viewHref, viewQuery } from "./view-query.ts";
+
+const ViewDialog = dynamic(() => import("./view-dialog.tsx").then((module) => module.ViewDialog), {
+  ssr: false,
+});
 
 /** Opens, saves and manages views of the list. */
 export function ViewsMenu() {
