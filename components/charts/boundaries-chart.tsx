@@ -20,7 +20,7 @@ import { BARE_AXIS, timeAxis } from "./axes.ts";
 import type { ChartActions } from "./chart-actions.ts";
 import { tooltipBox } from "./chart-frame.tsx";
 import { OutlierMark } from "./outlier-mark.tsx";
-import { axisTop } from "./outliers.ts";
+import { axisTop, labelledOutliers } from "./outliers.ts";
 import { barDomain, type SeriesRow } from "./series-rows.ts";
 import { wholeTicks } from "./ticks.ts";
 import { type Mark, useBrush } from "./use-brush.ts";
@@ -44,6 +44,13 @@ export default function BoundariesChart(props: Props) {
   const highest = Math.max(2, axisTop(sums));
   const ticks = wholeTicks(0, highest, 4);
   const domain = barDomain(rows, groups, { from, to, step });
+  const outliers = rows.flatMap(({ at }, index) =>
+    sums[index]! > highest ? [{ at: at + step / 2, value: sums[index]! }] : [],
+  );
+  const labelled = labelledOutliers(
+    outliers.map(({ at }) => at),
+    ...domain,
+  );
   // The part of a bar under the press; its handler runs before that of the chart.
   const pressed = useRef<Mark>(undefined);
   const { selected, handlers } = useBrush({
@@ -115,22 +122,21 @@ export default function BoundariesChart(props: Props) {
             }}
           />
         ))}
-        {rows.map(({ at }, index) =>
-          sums[index]! > highest ? (
-            <ReferenceDot
-              key={at}
-              x={at + step / 2}
-              y={highest * 1.05}
-              shape={({ cx, cy }: { cx?: number; cy?: number }) => (
-                <OutlierMark
-                  {...(cx !== undefined && { cx })}
-                  {...(cy !== undefined && { cy })}
-                  label={exact(sums[index]!)}
-                />
-              )}
-            />
-          ) : null,
-        )}
+        {outliers.map(({ at, value }) => (
+          <ReferenceDot
+            key={at}
+            x={at}
+            y={highest * 1.05}
+            shape={({ cx, cy }: { cx?: number; cy?: number }) => (
+              <OutlierMark
+                {...(cx !== undefined && { cx })}
+                {...(cy !== undefined && { cy })}
+                label={exact(value)}
+                isLabelled={labelled.has(at)}
+              />
+            )}
+          />
+        ))}
         {crosshair !== null && <ReferenceLine x={crosshair} stroke="var(--edge)" />}
         {selected !== null && (
           <ReferenceArea x1={selected.from} x2={selected.to} fill="var(--accent)" fillOpacity={0.18} />

@@ -1,7 +1,7 @@
 import type { Series } from "@plimsoll/protocol";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { axisTop, withinWindow } from "./outliers.ts";
+import { axisTop, labelledOutliers, withinWindow } from "./outliers.ts";
 
 test.each([
   [[], 0],
@@ -48,4 +48,21 @@ test("levels above the window are left out, and their buckets keep the others", 
     { at: Date.parse(at(2)), value: 1.2 },
   ]);
   expect(withinWindow(undefined)).toEqual({ series: undefined, outliers: [] });
+});
+
+test.each([
+  [[], []],
+  [[10], []],
+  [[20], [20]],
+  [
+    [20, 30, 36, 60, 95],
+    [20, 60, 95],
+  ],
+  [
+    [20, 40, 60, 80],
+    [40, 60, 80],
+  ],
+  [[94, 95, 96, 97, 98, 99], [94]],
+])("of outliers at %j in a range from 0 to 100, those at %j have room for a number", (times, labelled) => {
+  expect([...labelledOutliers(times, 0, 100)]).toEqual(labelled);
 });

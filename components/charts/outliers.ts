@@ -6,6 +6,11 @@ export interface Outlier {
   value: number;
 }
 
+/** At most so many outliers have a number next to their mark. */
+const MOST_LABELLED = 3;
+/** Share of the range that a number needs before its mark, also on a phone. */
+const LABEL_ROOM = 1 / 6;
+
 /** With fewer values, none is unusual. */
 const FEWEST = 8;
 /** A value so many times above nine tenths of the others is an outlier. */
@@ -19,6 +24,18 @@ export function axisTop(values: readonly number[]): number {
   if (sorted.length < FEWEST) return highest;
   const most = sorted[Math.ceil(sorted.length * 0.9) - 1]!;
   return highest > most * TIMES ? most * ROOM : highest;
+}
+
+/**
+ * The outliers that get a number: the newest that have room for it.
+ * @param times of all outliers, ascending, in epoch ms
+ * @param from start of the range, in epoch ms
+ * @param to end of the range, in epoch ms
+ */
+export function labelledOutliers(times: readonly number[], from: number, to: number): ReadonlySet<number> {
+  const room = (to - from) * LABEL_ROOM;
+  const free = times.filter((at, index) => at - Math.max(from, times[index - 1] ?? from) >= room);
+  return new Set(free.slice(-MOST_LABELLED));
 }
 
 /**

@@ -18,7 +18,7 @@ import { BARE_AXIS, timeAxis } from "./axes.ts";
 import type { ChartActions } from "./chart-actions.ts";
 import { tooltipBox } from "./chart-frame.tsx";
 import { OutlierMark } from "./outlier-mark.tsx";
-import type { Outlier } from "./outliers.ts";
+import { labelledOutliers, type Outlier } from "./outliers.ts";
 import { isolatedPoints, type SeriesRow } from "./series-rows.ts";
 import type { ThresholdPiece } from "./threshold-lines.ts";
 import { levelTicks } from "./ticks.ts";
@@ -39,8 +39,6 @@ interface Props extends ChartActions {
 }
 
 const MARGIN = { top: 12, right: 8, bottom: 0, left: 0 };
-/** Outliers with a number beside their mark; more would overlap. */
-const LABELLED = 3;
 
 export default function UtilizationChart(props: Props) {
   const { rows, from, to, step, pieces, outliers, current, crosshair, onHover, onBrush } = props;
@@ -52,6 +50,11 @@ export default function UtilizationChart(props: Props) {
   const top = Math.max(highest, ...pieces.flatMap(({ lines }) => lines.map(({ share }) => share))) * 1.12;
   const ticks = levelTicks(top * 100, 5).map((tick) => tick / 100);
   const alone = { peak: isolatedPoints(rows, "peak"), p95: isolatedPoints(rows, "p95") };
+  const labelled = labelledOutliers(
+    outliers.map(({ at }) => at),
+    from,
+    to,
+  );
   const beyond = new Map(outliers.map(({ at, value }) => [at, value]));
   const { selected, handlers } = useBrush({
     step,
@@ -136,7 +139,7 @@ export default function UtilizationChart(props: Props) {
           dot={false}
           activeDot={{ r: 2.5 }}
         />
-        {outliers.map(({ at, value }, index) => (
+        {outliers.map(({ at, value }) => (
           <ReferenceDot
             key={at}
             x={at}
@@ -145,7 +148,8 @@ export default function UtilizationChart(props: Props) {
               <OutlierMark
                 {...(cx !== undefined && { cx })}
                 {...(cy !== undefined && { cy })}
-                label={index >= outliers.length - LABELLED ? percent(value) : ""}
+                label={percent(value)}
+                isLabelled={labelled.has(at)}
               />
             )}
           />

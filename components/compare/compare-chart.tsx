@@ -34,7 +34,7 @@ export default function CompareChart({ lines, axis, unit }: Props) {
           dataKey="x"
           domain={[left, right]}
           ticks={axis === "turns" ? wholeTicks(left, right) : elapsedTicks(right)}
-          tickFormatter={(x: number) => (axis === "turns" ? exact(x) : elapsedText(x))}
+          tickFormatter={(x: number) => (axis === "turns" ? `turn ${exact(x)}` : elapsedText(x))}
           height={22}
           interval="preserveStartEnd"
         />

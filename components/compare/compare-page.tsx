@@ -205,6 +205,9 @@ function Choice<T extends string>({ name, value, options, onChange }: ChoiceProp
   );
 }
 
+/** A phone shows long names on two lines, and has room for both sessions and their difference. */
+const FACT = "py-1.5 pr-3 text-right max-sm:max-w-24 max-sm:wrap-anywhere sm:max-w-56 sm:truncate sm:pr-4";
+
 function Facts({ a, b }: { a: SessionDetail; b: SessionDetail }) {
   return (
     <section aria-label="Facts" className="panel mt-4">
@@ -219,14 +222,16 @@ function Facts({ a, b }: { a: SessionDetail; b: SessionDetail }) {
                 <th
                   key={COMPARE_LOOKS[index]!.name}
                   scope="col"
-                  className="max-w-56 py-1.5 pr-4 text-right font-medium"
+                  className="max-w-56 py-1.5 pr-3 text-right font-medium sm:pr-4"
                 >
                   <Link
                     href={`/sessions/${session.id}`}
                     className="block truncate text-ink hover:underline"
                     title={titleOf(session)}
                   >
-                    {COMPARE_LOOKS[index]!.name}: {titleOf(session)}
+                    {COMPARE_LOOKS[index]!.name}
+                    {/* The legend above names both sessions, and a phone has no room for it twice. */}
+                    <span className="max-sm:sr-only">: {titleOf(session)}</span>
                   </Link>
                 </th>
               ))}
@@ -238,13 +243,16 @@ function Facts({ a, b }: { a: SessionDetail; b: SessionDetail }) {
           <tbody>
             {compareRows(a.session, b.session).map(({ name, a: first, b: second, change }) => (
               <tr key={name} className="border-t">
-                <th scope="row" className="py-1.5 pr-4 text-left font-normal whitespace-nowrap text-muted">
+                <th
+                  scope="row"
+                  className="py-1.5 pr-3 text-left font-normal text-muted sm:pr-4 sm:whitespace-nowrap"
+                >
                   {name}
                 </th>
-                <td className="max-w-56 truncate py-1.5 pr-4 text-right" title={first}>
+                <td className={FACT} title={first}>
                   {first}
                 </td>
-                <td className="max-w-56 truncate py-1.5 pr-4 text-right" title={second}>
+                <td className={FACT} title={second}>
                   {second}
                 </td>
                 <td className="py-1.5 text-right whitespace-nowrap text-muted">{change}</td>

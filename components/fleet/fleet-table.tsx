@@ -32,7 +32,7 @@ import { COLLAPSED_ROWS, COLLAPSED_ROWS_WIDE, visibleAgents } from "./visible-ag
 const GRID = cn(
   "grid gap-x-[18px] gap-y-1 px-4 grid-cols-[minmax(0,1fr)_auto]",
   "@min-[600px]:grid-cols-[minmax(0,1fr)_132px_104px_120px]",
-  "@min-[1150px]:grid-cols-[minmax(170px,1.4fr)_minmax(250px,2fr)_160px_130px_96px_118px_72px] @min-[1150px]:items-center",
+  "@min-[1140px]:grid-cols-[minmax(160px,1.4fr)_minmax(250px,2fr)_180px_130px_96px_118px_72px] @min-[1140px]:items-center @min-[1140px]:gap-x-4",
 );
 
 const ROLE = tableRole("Live agents, highest load first", moveBetweenRows);
@@ -123,15 +123,15 @@ export function FleetRows({ view: { agents, more } }: { view: FleetView }) {
 }
 
 function FleetTableHead() {
-  const cell = "@min-[1150px]:text-right";
-  const wide = "@max-[1150px]:sr-only";
+  const cell = "@min-[1140px]:text-right";
+  const wide = "@max-[1140px]:sr-only";
   // Where rows have no columns, the words are one line above them.
   return (
     <div
       {...rowRole()}
       className={cn(
         GRID,
-        "relative py-2.5 text-xs text-faint @max-[1150px]:flex @max-[1150px]:flex-wrap @max-[1150px]:gap-y-2",
+        "relative py-2.5 text-xs text-faint @max-[1140px]:flex @max-[1140px]:flex-wrap @max-[1140px]:gap-y-2",
       )}
     >
       <span {...headRole()} className={wide}>
@@ -203,7 +203,7 @@ const Row = memo(function Row({ agent, observed, alerts, silent }: RowProps) {
       </div>
       <div
         {...CELL}
-        className={cn("self-center @max-[1150px]:order-last @max-[600px]:col-span-full", silent && DIMMED)}
+        className={cn("self-center @max-[1140px]:order-last @max-[600px]:col-span-full", silent && DIMMED)}
       >
         <LevelBar agent={agent} />
         <HarnessLineNote agent={agent} observed={observed} />
@@ -211,7 +211,7 @@ const Row = memo(function Row({ agent, observed, alerts, silent }: RowProps) {
       <div
         {...CELL}
         className={cn(
-          "min-w-0 @max-[1150px]:order-last @max-[600px]:col-span-full @min-[600px]:@max-[1150px]:col-span-2",
+          "min-w-0 @max-[1140px]:order-last @max-[600px]:col-span-full @min-[600px]:@max-[1140px]:col-span-2",
           "@max-[600px]:flex @max-[600px]:items-center @max-[600px]:gap-x-3",
           silent && DIMMED,
         )}
@@ -254,9 +254,9 @@ const Row = memo(function Row({ agent, observed, alerts, silent }: RowProps) {
       </div>
       <div
         {...CELL}
-        className="text-right whitespace-nowrap text-muted @max-[600px]:hidden @min-[600px]:@max-[1150px]:order-last @min-[600px]:@max-[1150px]:self-end @min-[600px]:@max-[1150px]:text-xs"
+        className="text-right whitespace-nowrap text-muted @max-[600px]:hidden @min-[600px]:@max-[1140px]:order-last @min-[600px]:@max-[1140px]:self-end @min-[600px]:@max-[1140px]:text-xs"
       >
-        {silent && <span className="@min-[1150px]:sr-only">silent, </span>}
+        {silent && <span className="@min-[1140px]:sr-only">silent, </span>}
         <Ago at={agent.active_at} />
         <WrongClock agent={agent} />
       </div>
@@ -304,16 +304,16 @@ export function FleetRowsSkeleton() {
           key={row}
           className={cn(
             GRID,
-            "fleet-row h-[157.5px] border-t py-2 @min-[600px]:h-[105px] @min-[1150px]:h-[59px]",
+            "fleet-row h-[157.5px] border-t py-2 @min-[600px]:h-[105px] @min-[1140px]:h-[59px]",
           )}
         >
           <Skeleton className="h-8 w-4/5" />
-          <Skeleton className="h-2 @max-[1150px]:hidden" />
+          <Skeleton className="h-2 @max-[1140px]:hidden" />
           <Skeleton className="h-8 @max-[600px]:hidden" />
           <Skeleton className="h-8 w-16 justify-self-end" />
           <Skeleton className="h-8 w-20 justify-self-end @max-[600px]:hidden" />
           <Skeleton className="h-8 w-16 justify-self-end @max-[600px]:hidden" />
-          <Skeleton className="h-4 w-12 justify-self-end @max-[1150px]:hidden" />
+          <Skeleton className="h-4 w-12 justify-self-end @max-[1140px]:hidden" />
         </div>
       ))}
     </div>

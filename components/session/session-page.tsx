@@ -92,7 +92,7 @@ function Loading() {
 
 function ChartSkeleton() {
   return (
-    <div className="panel h-[401px] p-4">
+    <div data-wide className="panel h-[401px] p-4">
       <Skeleton className="h-full" />
     </div>
   );
@@ -227,7 +227,7 @@ function SessionDetails({ id, detail }: { id: string; detail: SessionDetail }) {
               />
             </div>
           )}
-          <div className="mt-4 grid items-start gap-4 xl:grid-cols-[1.6fr_1fr]">
+          <div data-wide className="mt-4 grid items-start gap-4 xl:grid-cols-[1.6fr_1fr]">
             <Log
               ref={log}
               cursor={cursor}

@@ -22,8 +22,9 @@ import { HarnessLine } from "./harness-line.tsx";
 
 const LABELS = ["Current", "Load", "Peak", "To the line", "Boundaries", "Reclaimed"];
 /** Fills the last row, however many tiles there are. */
+/** All in one row, or else rows of four or two: with cost and latency there are eight. */
 const GRID =
-  "flex flex-wrap gap-px overflow-hidden bg-rule *:min-w-[138px] sm:*:min-w-[118px] *:flex-1 *:bg-panel";
+  "flex flex-wrap gap-px overflow-hidden bg-rule *:min-w-[138px] *:flex-1 *:bg-panel sm:*:min-w-[118px] @max-[960px]:has-[>:nth-child(7)]:*:basis-1/5";
 const CAPTION = "flex flex-wrap items-baseline gap-x-2 border-b px-4 py-2 text-xs text-muted";
 
 export function SessionTilesSkeleton() {
@@ -57,7 +58,7 @@ export function SessionTiles({ session, agent, windows, spent, peakTurn }: Props
   const cost = spent?.cost ?? null;
   const latency = spent?.latency ?? null;
   return (
-    <section aria-label="Key numbers" className="panel mb-4 overflow-hidden">
+    <section aria-label="Key numbers" className="@container panel mb-4 overflow-hidden">
       <p className={CAPTION} data-testid="tiles-scope">
         <span className="min-w-0 font-medium text-ink wrap-anywhere">{agent.name}</span>
         <span>

@@ -137,7 +137,7 @@ export const COLUMNS: readonly Column[] = [
             <span className="xl:hidden">· </span>
             {row.session}
           </span>
-          {row.kind !== null && <span className="shrink-0">· {row.kind}</span>}
+          {row.kind !== null && <span className="shrink-0 lg:max-xl:hidden">· {row.kind}</span>}
           {row.agents > 1 && <span className="shrink-0">· {exact(row.agents)} agents</span>}
           <RowAdditions row={row} />
         </span>

@@ -19,6 +19,9 @@ interface Props {
   href?: string;
 }
 
+/** Characters above which a value is set smaller, such as `10 h 19 min`: tiles are narrow where eight stand in a row. */
+const LONG = 9;
+
 const BOX = "flex w-full flex-col justify-start px-4 py-3 text-left outline-offset-[-3px]";
 
 /** A number with a label, and an explanation on hover, on focus and on tap. With `href` it links to what the number counts. */
@@ -27,11 +30,18 @@ export function Tile({ label, explain, value, exactly, note, testid, href }: Pro
     <>
       <span className="max-w-full text-xs text-muted">{label}</span>
       <span className="flex max-w-full flex-wrap items-baseline gap-x-2 gap-y-0">
-        <span className="text-[23px] leading-8 font-semibold tracking-tight" title={exactly} data-value>
+        <span
+          className={cn(
+            "leading-8 font-semibold tracking-tight whitespace-nowrap",
+            value.length > LONG ? "text-[18px]" : "text-[23px]",
+          )}
+          title={exactly}
+          data-value
+        >
           {value}
         </span>
         {note !== undefined && note !== false && (
-          <span className="min-w-0 truncate text-xs text-faint">{note}</span>
+          <span className="min-w-0 text-xs wrap-anywhere text-faint">{note}</span>
         )}
       </span>
     </>

@@ -118,7 +118,7 @@ export function SawPanel({
       saw,
       domain,
       forecast,
-      top: topOf(saw, reach),
+      top: topOf(saw, reach, drawn.window_tokens),
       spans: placeAlertSpans(part?.alerts ?? alerts, shaped.saw, axis, domain),
     };
   }, [
@@ -131,12 +131,17 @@ export function SawPanel({
     axis,
     line,
     agent.line?.threshold,
+    drawn.window_tokens,
     part?.alerts,
     alerts,
   ]);
   const whole = useMemo(
     () =>
-      all && { saw: all.saw, domain: domainOf(all.saw, all.placed, null, axis), top: topOf(all.saw, null) },
+      all && {
+        saw: all.saw,
+        domain: domainOf(all.saw, all.placed, null, axis),
+        top: topOf(all.saw, null, null),
+      },
     [all, axis],
   );
   const linked = useMemo(() => linkedTurn && linkedPoint(linkedTurn, axis), [linkedTurn, axis]);

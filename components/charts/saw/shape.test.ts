@@ -150,9 +150,18 @@ describe("the forecast line", () => {
 
 test("the axis includes the line and the highest level", () => {
   const saw = shapeSaw([point(1, 100)], [], "turns");
-  expect(topOf(saw, 1000)).toBeCloseTo(1140);
-  expect(topOf(shapeSaw([point(1, 2000)], [], "turns"), 1000)).toBeCloseTo(2280);
-  expect(topOf(shapeSaw([], [], "turns"), null)).toBeGreaterThan(0);
+  expect(topOf(saw, 1000, null)).toBeCloseTo(1140);
+  expect(topOf(shapeSaw([point(1, 2000)], [], "turns"), 1000, null)).toBeCloseTo(2280);
+  expect(topOf(shapeSaw([], [], "turns"), null, null)).toBeGreaterThan(0);
+});
+
+test.each([
+  ["the end of the window is just above the line", 167_000, 200_000, 228_000],
+  ["half of the height would be empty, at most", 100_000, 200_000, 228_000],
+  ["a line far below the end", 40_000, 200_000, 45_600],
+  ["a level above a wrong window size", 210_000, 200_000, 239_400],
+])("the axis, if %s", (_, line, windowEnd, top) => {
+  expect(topOf(shapeSaw([], [], "turns"), line, windowEnd)).toBeCloseTo(top);
 });
 
 test("on the time axis a window starts at its boundary", () => {

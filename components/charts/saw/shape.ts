@@ -182,13 +182,25 @@ function paceOf(points: readonly SawPoint[]): number {
   return gaps[gaps.length >> 1] ?? 1;
 }
 
-/** Top of the vertical axis: the highest level or the line, plus room for a marker. */
-export function topOf(saw: Pick<Saw, "points" | "markers">, line: number | null): number {
+/** The end of the window is on the chart unless everything else would fill less than this share of the height. */
+const LEAST_FILLED = 0.5;
+
+/**
+ * Top of the vertical axis: the highest level, the line or the end of the window, plus room for a marker.
+ * @param line highest threshold, in tokens
+ * @param windowEnd in tokens; left out if it is far above everything else
+ */
+export function topOf(
+  saw: Pick<Saw, "points" | "markers">,
+  line: number | null,
+  windowEnd: number | null,
+): number {
   const highest = Math.max(
     1,
     line ?? 0,
     ...saw.points.map(({ y }) => y),
     ...saw.markers.map(({ from }) => from ?? 0),
   );
-  return highest * 1.14;
+  const isNear = windowEnd !== null && highest >= windowEnd * LEAST_FILLED;
+  return (isNear ? Math.max(highest, windowEnd) : highest) * 1.14;
 }
