@@ -21,8 +21,7 @@ import { BOUNDARY_COUNTS, countsText, forecastReason, forecastText, windowText }
 import { HarnessLine } from "./harness-line.tsx";
 
 const LABELS = ["Current", "Load", "Peak", "To the line", "Boundaries", "Reclaimed"];
-/** Fills the last row, however many tiles there are. */
-/** All in one row, or else rows of four or two: with cost and latency there are eight. */
+/** Fills the last row, however many tiles there are: eight with cost and latency, which stand in one row or in two of four. */
 const GRID =
   "flex flex-wrap gap-px overflow-hidden bg-rule *:min-w-[138px] *:flex-1 *:bg-panel sm:*:min-w-[118px] @max-[960px]:has-[>:nth-child(7)]:*:basis-1/5";
 const CAPTION = "flex flex-wrap items-baseline gap-x-2 border-b px-4 py-2 text-xs text-muted";

@@ -68,3 +68,40 @@ it("a projector that was idle before a restore folds the agents again that the b
     await Promise.all([source.close(), target.close()]);
   }
 });
+
+it("sessions that were being deleted when the backup was written are removed after a restore, and the others stay", async () => {
+  const source = await testIngest();
+  const target = await testIngest({ lines: false });
+  try {
+    const turn = (session: string) => ({
+      id: `t-${session}`,
+      type: "turn" as const,
+      at: Date.now(),
+      harness: "h",
+      session,
+      model: "m",
+      usage: { input_tokens: 10 },
+    });
+    await source.sendOnce([turn("kept"), turn("gone")]);
+    await source.prisma.session.updateMany({
+      where: { name: "gone" },
+      data: { deletedAt: new Date(Date.now() - 60_000) },
+    });
+    const body = writeBackup({ url: source.databaseUrl, version: "1", now: Date.now(), signal });
+    await restoreBackup({ url: target.databaseUrl, version: "1", body, signal });
+    expect(await target.prisma.session.count()).toBe(2);
+    const pipeline = await target.start();
+    for (let tries = 0; (await target.prisma.session.count()) > 1; tries += 1) {
+      if (tries > 300) throw new Error("nobody removes the session");
+      pipeline.tidy();
+      await sleep(100);
+    }
+    expect(await target.prisma.session.findMany({ select: { name: true } })).toEqual([{ name: "kept" }]);
+    expect(await target.prisma.agent.count()).toBe(1);
+    const rollups = await target.prisma.rollup.findMany({ where: { harness: "" }, select: { turns: true } });
+    expect(rollups.length).toBeGreaterThan(0);
+    expect(rollups.every(({ turns }) => turns === 1)).toBe(true);
+  } finally {
+    await Promise.all([source.close(), target.close()]);
+  }
+});
