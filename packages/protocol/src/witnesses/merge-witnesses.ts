@@ -1,12 +1,11 @@
 import type { TurnFacts } from "../history/turn.ts";
 import { larger } from "../history/usage.ts";
 import {
-  isSingle,
+  claimsOf,
   packProvenance,
   rankOf,
   trustedClaim,
   WITNESSED_FIELDS,
-  type WindowClaims,
   type WitnessedField,
   witnessCode,
   witnessMask,
@@ -59,12 +58,4 @@ export function mergeLimits(a: TurnFacts, b: TurnFacts): Pick<TurnFacts, "sentLi
     larger(one[code], other[code]),
   );
   return { sentLimit: trustedClaim(limitClaims), limitClaims };
-}
-
-function claimsOf({ sentLimit, limitClaims, provenance }: TurnFacts): WindowClaims {
-  if (limitClaims !== undefined) return limitClaims;
-  const mask = witnessMask(provenance);
-  if (sentLimit === undefined || !isSingle(mask)) return [];
-  const code = 31 - Math.clz32(mask);
-  return Array.from({ length: code + 1 }, (_, index) => (index === code ? sentLimit : undefined));
 }

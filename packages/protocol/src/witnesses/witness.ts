@@ -58,13 +58,16 @@ export function witnessesOf(provenance: Provenance): Witness[] {
 /** The position in `WITNESSES` of the one whose value a field has. */
 export function witnessCode(provenance: Provenance, field: WitnessedField): number {
   const mask = witnessMask(provenance);
-  if (isSingle(mask)) return 31 - Math.clz32(mask);
+  if (isSingle(mask)) return codeOf(mask);
   return (provenance >> (WITNESS_BITS + CODE_BITS * WITNESSED_FIELDS.indexOf(field))) & CODE;
 }
 
 export function isSingle(mask: number): boolean {
   return (mask & (mask - 1)) === 0;
 }
+
+/** The position of the only witness of a mask. */
+const codeOf = (mask: number) => 31 - Math.clz32(mask);
 
 /** @param codes of the fields that the turn has, in the order of `WITNESSED_FIELDS`; 0 for the others */
 export function packProvenance(mask: number, codes: readonly number[]): Provenance {
@@ -92,15 +95,28 @@ export function trustedClaim(claims: WindowClaims): number | undefined {
   return undefined;
 }
 
+/** What a turn keeps of the window sizes that were reported with it. */
+export interface ReportedSizes {
+  provenance: Provenance;
+  /** The size of the most trusted witness. */
+  sentLimit: number | undefined;
+  limitClaims: WindowClaims | undefined;
+}
+
+/** A turn with one witness has no claims of its own: its only size is `sentLimit`. */
+export function claimsOf({ provenance, sentLimit, limitClaims }: ReportedSizes): WindowClaims {
+  if (limitClaims !== undefined) return limitClaims;
+  const mask = witnessMask(provenance);
+  if (sentLimit === undefined || !isSingle(mask)) return [];
+  const code = codeOf(mask);
+  return Array.from({ length: code + 1 }, (_, index) => (index === code ? sentLimit : undefined));
+}
+
 /** What each witness said of the window, most trusted first. Tokens. */
-export function claimsByWitness(claims: WindowClaims): { witness: Witness; tokens: number }[] {
+export function claimsByWitness(sizes: ReportedSizes): { witness: Witness; tokens: number }[] {
+  const claims = claimsOf(sizes);
   return WINDOW_TRUST.flatMap((witness) => {
     const tokens = claims[WITNESSES.indexOf(witness)];
     return tokens === undefined ? [] : [{ witness, tokens }];
   });
-}
-
-/** Whether the claims name more than one size. */
-export function claimsDisagree(claims: WindowClaims): boolean {
-  return new Set(claims.filter((tokens) => tokens !== undefined)).size > 1;
 }
