@@ -69,25 +69,26 @@ export function turnFacts(event: TurnEvent, key: string): TurnFacts {
  */
 export function mergeTurns(a: TurnFacts, b: TurnFacts): TurnFacts {
   const choices = choicesOf(a, b);
-  const { prompt, output, reasoning, model, composition, duration, cost } = choices;
+  const { prompt, model, duration, cost } = choices;
+  const { sentLimit, limitClaims } = mergeLimits(a, b);
+  const { composition, compositionEstimated } = mergeParts(choices.composition, a, b);
+  // One literal, written out: a stream repeats its turn, and spreading takes longer than the merge.
   const merged: TurnFacts = {
     key: a.key,
     at: Math.min(a.at, b.at),
     model: model === "both" ? laterText(a.model, b.model) : (model === "a" ? a : b).model,
-    usage: {
-      ...mergePrompt(prompt, a.usage, b.usage),
-      output_tokens: take(output, a.usage.output_tokens, b.usage.output_tokens),
-      reasoning_tokens: take(reasoning, a.usage.reasoning_tokens, b.usage.reasoning_tokens),
-    },
+    usage: mergeUsages(choices, a.usage, b.usage),
     seq: larger(a.seq, b.seq),
     sentWindow: larger(a.sentWindow, b.sentWindow),
-    ...mergeLimits(a, b),
+    sentLimit,
     estimated: prompt === "both" ? a.estimated && b.estimated : (prompt === "a" ? a : b).estimated,
     compaction: a.compaction || b.compaction,
-    ...mergeParts(composition, a, b),
+    composition,
+    compositionEstimated,
     durationMs: take(duration, a.durationMs, b.durationMs),
     costUsd: take(cost, a.costUsd, b.costUsd),
     provenance: a.provenance,
+    limitClaims,
   };
   merged.provenance = mergeProvenance(a, b, choices, (field) => WEIGHTS[field](merged) > 0);
   return merged;
@@ -110,14 +111,16 @@ const weightOf = (value: unknown): 0 | 1 => (value === undefined ? 0 : 1);
 
 function choicesOf(a: TurnFacts, b: TurnFacts): Choices {
   const of = (field: WitnessedField) => choose(field, a, b, WEIGHTS[field](a), WEIGHTS[field](b));
+  // Reports of the same witnesses, as most repeats are: only an estimate makes way.
+  const isSame = a.provenance === b.provenance;
   return {
     prompt: of("prompt"),
-    output: of("output"),
-    reasoning: of("reasoning"),
-    model: of("model"),
+    output: isSame ? "both" : of("output"),
+    reasoning: isSame ? "both" : of("reasoning"),
+    model: isSame ? "both" : of("model"),
     composition: of("composition"),
-    duration: of("duration"),
-    cost: of("cost"),
+    duration: isSame ? "both" : of("duration"),
+    cost: isSame ? "both" : of("cost"),
   };
 }
 
@@ -127,20 +130,16 @@ function take(choice: Choice, a: number | undefined, b: number | undefined): num
 
 const laterText = (a: string, b: string) => (compareText(a, b) > 0 ? a : b);
 
-type Prompt = Pick<Usage, "input_tokens" | "cache_read_tokens" | "cache_write_tokens" | "basis">;
-
-/** As a whole, because the basis says what the input includes. */
-function mergePrompt(choice: Choice, a: Usage, b: Usage): Prompt {
-  if (choice === "both") {
-    return {
-      input_tokens: larger(a.input_tokens, b.input_tokens),
-      cache_read_tokens: larger(a.cache_read_tokens, b.cache_read_tokens),
-      cache_write_tokens: larger(a.cache_write_tokens, b.cache_write_tokens),
-      basis: mergeBasis(a.basis, b.basis),
-    };
-  }
-  const { input_tokens, cache_read_tokens, cache_write_tokens, basis } = choice === "a" ? a : b;
-  return { input_tokens, cache_read_tokens, cache_write_tokens, basis };
+/** The prompt is taken as a whole, because the basis says what the input includes. */
+function mergeUsages({ prompt, output, reasoning }: Choices, a: Usage, b: Usage): Usage {
+  return {
+    input_tokens: take(prompt, a.input_tokens, b.input_tokens),
+    cache_read_tokens: take(prompt, a.cache_read_tokens, b.cache_read_tokens),
+    cache_write_tokens: take(prompt, a.cache_write_tokens, b.cache_write_tokens),
+    output_tokens: take(output, a.output_tokens, b.output_tokens),
+    reasoning_tokens: take(reasoning, a.reasoning_tokens, b.reasoning_tokens),
+    basis: prompt === "both" ? mergeBasis(a.basis, b.basis) : (prompt === "a" ? a : b).basis,
+  };
 }
 
 /** A report that only counts the output says nothing of the prompt, measured or not. */
