@@ -142,6 +142,8 @@ function turnRows(): () => TurnRow[] {
       costMicros: isThorough ? Math.floor(random() * 200_000) : undefined,
       facets: 14,
       composition: undefined,
+      provenance: undefined,
+      limitClaims: undefined,
     };
   };
   return () => Array.from({ length: ROWS_A_STATEMENT }, row);

@@ -1,6 +1,6 @@
 "use client";
 
-import type { AgentView, SessionDetail } from "@plimsoll/protocol";
+import type { AgentView, SessionDetail, TurnView } from "@plimsoll/protocol";
 import { useQuery } from "@tanstack/react-query";
 import { Link2 } from "lucide-react";
 import dynamic from "next/dynamic";
@@ -29,6 +29,7 @@ import { AgentsPanel } from "./agents-panel.tsx";
 import { linkProblem, linkProblemText } from "./link-problem.ts";
 import { SessionMenu } from "./session-menu.tsx";
 import { SessionTiles, SessionTilesSkeleton } from "./session-tiles.tsx";
+import { sourcesText, windowReport } from "./turn-sources.ts";
 import { useSessionTurns } from "./use-session-turns.ts";
 
 // The two largest parts of the page. Their scripts load after the others'.
@@ -115,6 +116,8 @@ function SessionDetails({ id, detail }: { id: string; detail: SessionDetail }) {
   // The turn belongs to the agent that the link names.
   const isNamed = view.agent === null || view.agent === agent?.id;
   const turns = useSessionTurns(id, agent?.id, isNamed ? view.turn : null);
+  const pages = turns.query.data?.pages;
+  const items = useMemo(() => pages?.flatMap((page) => page.items) ?? [], [pages]);
   const problem = linkProblem({
     agent: view.agent,
     agents: detail.agents,
@@ -161,7 +164,7 @@ function SessionDetails({ id, detail }: { id: string; detail: SessionDetail }) {
             </span>
           </span>
         }
-        chips={<Chips detail={detail} agent={agent} />}
+        chips={<Chips detail={detail} agent={agent} turns={items} />}
         isOver={session.status === "ended"}
       >
         <ShareButton className="max-md:hidden" />
@@ -260,8 +263,19 @@ function SessionDetails({ id, detail }: { id: string; detail: SessionDetail }) {
   );
 }
 
-function Chips({ detail, agent }: { detail: SessionDetail; agent: AgentView | undefined }) {
+function Chips({
+  detail,
+  agent,
+  turns,
+}: {
+  detail: SessionDetail;
+  agent: AgentView | undefined;
+  /** The agent's latest turns that are loaded, newest first. */
+  turns: readonly TurnView[];
+}) {
   const { session } = detail;
+  const sources = sourcesText(turns);
+  const size = agent === undefined ? undefined : windowReport(turns, agent);
   const line = agent?.thresholds.find(({ name }) => name === agent.line?.threshold);
   return (
     <>
@@ -279,7 +293,7 @@ function Chips({ detail, agent }: { detail: SessionDetail; agent: AgentView | un
           title={`${agent.model}: ${
             agent.window_tokens === null
               ? "unknown window size; set it in Setup"
-              : `${exact(agent.window_tokens)} tokens, ${sourceText(agent.window_source)}`
+              : `${exact(agent.window_tokens)} tokens, ${size?.by ? `reported by ${size.by}` : sourceText(agent.window_source)}`
           }`}
         >
           <span className="truncate">{agent.model}</span>
@@ -291,6 +305,12 @@ function Chips({ detail, agent }: { detail: SessionDetail; agent: AgentView | un
           </span>
         </Chip>
       )}
+      {size?.conflict && (
+        <Chip tone="warn" title="The sources of the latest turn report different window sizes.">
+          {size.conflict}
+        </Chip>
+      )}
+      {sources !== null && <Chip title="Who reported the turns that are loaded">from {sources}</Chip>}
       {agent?.window_suspect && (
         <Chip tone="warn">
           <Term word="suspect">window suspect</Term>

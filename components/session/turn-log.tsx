@@ -18,6 +18,7 @@ import { NotLoaded } from "../ui/states.tsx";
 import { CELL, headRole, ROWS, rowRole, tableRole } from "../ui/table-roles.ts";
 import { boundaryText, crossingText } from "../words.ts";
 import { type LogRow, turnLogRows, withDayRows } from "./turn-log-rows.ts";
+import { sourcesText } from "./turn-sources.ts";
 import type { useSessionTurns } from "./use-session-turns.ts";
 
 const ROW_PX = 34;
@@ -319,11 +320,13 @@ function TurnCells({
   onFocus: () => void;
   onTurn: (key: string) => void;
 }) {
+  const sources = sourcesText([turn]);
   const detail = [
     turn.model,
     `window ${turn.window}`,
     turn.duration_ms === null ? null : `took ${duration(turn.duration_ms)}`,
     turn.cost_usd === null ? null : money(turn.cost_usd),
+    sources === null ? null : `reported by ${sources}`,
   ]
     .filter(Boolean)
     .join(", ");

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import type { Logger } from "pino";
-import { type Columns, defineTable } from "../store/table.ts";
+import { type Columns, defineTable, type RowOf } from "../store/table.ts";
 import { BLOCK_TURNS, blocksOf, packBlock, turnBlocks, unpackBlock } from "../store/turn-blocks.ts";
 import type { TurnRow } from "../store/turns.ts";
 import { throwIfStopped } from "./stopped.ts";
@@ -159,7 +159,8 @@ function splitAtCuts(turns: readonly TurnRow[], cuts: ReadonlyMap<number, readon
   return stretches;
 }
 
-/** The driver gives missing parts of a composition as null. */
-function turnRow(turn: TurnRow): TurnRow {
-  return { ...turn, composition: turn.composition?.map((part) => part ?? undefined) };
+/** The driver gives missing parts of a composition as null. These turns name no witness. */
+function turnRow(turn: RowOf<typeof turnsToPack>): TurnRow {
+  const composition = turn.composition?.map((part) => part ?? undefined);
+  return { ...turn, composition, provenance: undefined, limitClaims: undefined };
 }

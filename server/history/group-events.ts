@@ -268,6 +268,8 @@ export function sameTurn(a: TurnFacts, b: TurnFacts): boolean {
     a.durationMs === b.durationMs &&
     a.costUsd === b.costUsd &&
     a.compositionEstimated === b.compositionEstimated &&
+    a.provenance === b.provenance &&
+    JSON.stringify(a.limitClaims) === JSON.stringify(b.limitClaims) &&
     JSON.stringify(a.composition) === JSON.stringify(b.composition)
   );
 }

@@ -25,7 +25,8 @@ export interface CsvDeps {
 const PAGE = 500;
 /** From the schemas, so that a list without rows names its columns too. Nested values and keys have no place in a table. */
 const SESSION_COLUMNS = Object.keys(SessionSummary.shape);
-const TURN_COLUMNS = Object.keys(TurnView.shape).filter((name) => !["composition", "key"].includes(name));
+const NOT_IN_CSV: ReadonlySet<string> = new Set(["composition", "key", "window_claims"]);
+const TURN_COLUMNS = Object.keys(TurnView.shape).filter((name) => !NOT_IN_CSV.has(name));
 
 /** `/api/v1/sessions.csv`, also for a selection, and `/api/v1/sessions/{id}/turns.csv`: everything the filters match, page by page. */
 export function csvRoutes({

@@ -44,6 +44,7 @@ export function modelCall(
   return {
     ...eventEnvelope(owner, id, at),
     type: "turn",
+    witness: "otlp",
     model: fitName(textOf(attributes, names.model) ?? "unknown", LONGEST.model),
     usage: {
       input_tokens: input,

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { anyTurnRow } from "../testing/any-turns.ts";
 import { packKeys, packTurns, unpackTurns } from "./packed-turns.ts";
-import type { TurnRow } from "./turns.ts";
+import { emptyTurn, type TurnRow } from "./turns.ts";
 
 const AGENT = 7;
 const anyRow = anyTurnRow(AGENT);
@@ -58,6 +58,23 @@ describe("packed turns", () => {
     expect(unpack(keys, data)).toEqual([row]);
   });
 
+  it("of a version without witnesses are read, and are written the same", () => {
+    const rows: TurnRow[] = [
+      {
+        ...emptyTurn(AGENT, "1"),
+        at: 1_795_169_800_123,
+        modelId: 3,
+        contextTokens: 900,
+        facets: 64,
+        composition: [10, undefined, 5],
+      },
+      { ...emptyTurn(AGENT, "2"), at: 1_795_169_800_456, modelId: 3, contextTokens: 1_200 },
+    ];
+    const data = Buffer.from("0102af800ca18004f8beaa87bf689c050208028a0eda048201020416000c00", "hex");
+    expect(unpack(packKeys(rows), data)).toEqual(rows);
+    expect(packTurns(rows)).toEqual(data);
+  });
+
   it("take some 20 bytes a turn and its key 8", () => {
     const turns = Array.from({ length: 256 }, (_, index): TurnRow => {
       const contextTokens = 20_000 + index * 700 + ((index * 7919) % 500);
@@ -81,6 +98,8 @@ describe("packed turns", () => {
         costMicros: (index * 7919) % 90_000,
         facets: 5,
         composition: undefined,
+        provenance: 8,
+        limitClaims: undefined,
       };
     });
     expect(packTurns(turns).length / turns.length).toBeLessThan(22);

@@ -17,7 +17,7 @@ interface Column {
   write: (row: TurnRow, value: number) => void;
 }
 
-/** Their order is stored: append, never reorder. At most 30, because a bit of a mask stands for each. */
+/** Their order is stored: append, never reorder. At most 29 with the lists, because a bit of a mask stands for each. */
 const COLUMNS: readonly Column[] = [
   { coding: "difference", read: (row) => row.at, write: (row, value) => (row.at = value) },
   { coding: "plain", read: (row) => row.delay, write: (row, value) => (row.delay = value) },
@@ -40,9 +40,19 @@ const COLUMNS: readonly Column[] = [
   { coding: "plain", read: (row) => row.durationMs, write: (row, value) => (row.durationMs = value) },
   { coding: "plain", read: (row) => row.costMicros, write: (row, value) => (row.costMicros = value) },
   { coding: "plain", read: (row) => row.facets, write: (row, value) => (row.facets = value) },
+  // The bits of both lists are between the columns of before and after.
+  { coding: "plain", read: (row) => row.provenance, write: (row, value) => (row.provenance = value) },
 ];
-/** Bit of the first mask that says that some turn has a composition. */
-const COMPOSITION = 1 << COLUMNS.length;
+
+/** Bits of the first mask that say that some turn has such a list. */
+const COMPOSITION = 1 << 17;
+const LIMIT_CLAIMS = 1 << 18;
+const LIST_BITS = 2;
+/** Columns before the bits of the lists. */
+const FIRST_COLUMNS = 17;
+
+/** The bit of a column in both masks. */
+const bitOf = (index: number) => 1 << (index < FIRST_COLUMNS ? index : index + LIST_BITS);
 
 const FORMAT = 1;
 const KEY_BYTES = 8;
@@ -52,31 +62,39 @@ const KEY_BYTES = 8;
  * @throws RangeError for a number that is no safe integer
  */
 export function packTurns(rows: readonly TurnRow[]): Buffer {
-  const parts = rows.reduce((sum, { composition }) => sum + (composition?.length ?? 0) + 1, 0);
+  const parts = rows.reduce(
+    (sum, { composition, limitClaims }) => sum + (composition?.length ?? 0) + (limitClaims?.length ?? 0) + 2,
+    0,
+  );
   const writer = new VarintWriter(LONGEST_VALUE * (4 + COLUMNS.length * rows.length + parts));
   writer.number(FORMAT);
   writer.number(rows.length);
-  let present = rows.some(({ composition }) => composition !== undefined) ? COMPOSITION : 0;
+  let present = 0;
+  for (const { composition, limitClaims } of rows) {
+    if (composition !== undefined) present |= COMPOSITION;
+    if (limitClaims !== undefined) present |= LIMIT_CLAIMS;
+  }
   let varying = 0;
   for (let index = 0; index < COLUMNS.length; index++) {
     const { read } = COLUMNS[index]!;
     const first = read(rows[0]!);
     for (let row = 1; row < rows.length; row++) {
       if (read(rows[row]!) === first) continue;
-      varying |= 1 << index;
+      varying |= bitOf(index);
       break;
     }
-    if (first !== undefined || (varying & (1 << index)) !== 0) present |= 1 << index;
+    if (first !== undefined || (varying & bitOf(index)) !== 0) present |= bitOf(index);
   }
   writer.number(present);
   writer.number(varying);
   for (let index = 0; index < COLUMNS.length; index++) {
-    if ((present & (1 << index)) === 0) continue;
+    if ((present & bitOf(index)) === 0) continue;
     const { read, coding } = COLUMNS[index]!;
-    if ((varying & (1 << index)) === 0) writer.value(read(rows[0]!), 0);
+    if ((varying & bitOf(index)) === 0) writer.value(read(rows[0]!), 0);
     else writeColumn(writer, rows, read, coding);
   }
-  if ((present & COMPOSITION) !== 0) for (const row of rows) writeParts(writer, row.composition);
+  if ((present & COMPOSITION) !== 0) for (const row of rows) writeList(writer, row.composition);
+  if ((present & LIMIT_CLAIMS) !== 0) for (const row of rows) writeList(writer, row.limitClaims);
   return writer.end();
 }
 
@@ -99,9 +117,9 @@ export function unpackTurns(agent: number, keys: Uint8Array, data: Uint8Array): 
     const present = reader.number();
     const varying = reader.number();
     for (let index = 0; index < COLUMNS.length; index++) {
-      if ((present & (1 << index)) === 0) continue;
+      if ((present & bitOf(index)) === 0) continue;
       const { write, coding } = COLUMNS[index]!;
-      if ((varying & (1 << index)) !== 0) {
+      if ((varying & bitOf(index)) !== 0) {
         readColumn(reader, rows, from, write, coding);
         continue;
       }
@@ -109,8 +127,12 @@ export function unpackTurns(agent: number, keys: Uint8Array, data: Uint8Array): 
       if (value === undefined) throw new RangeError("packed turns miss a value");
       for (let row = from; row < end; row++) write(rows[row]!, value);
     }
-    if ((present & COMPOSITION) === 0) continue;
-    for (let row = from; row < end; row++) rows[row]!.composition = readParts(reader);
+    if ((present & COMPOSITION) !== 0) {
+      for (let row = from; row < end; row++) rows[row]!.composition = readList(reader);
+    }
+    if ((present & LIMIT_CLAIMS) !== 0) {
+      for (let row = from; row < end; row++) rows[row]!.limitClaims = readList(reader);
+    }
   }
   if (rows.length * KEY_BYTES !== keys.length) throw new RangeError("packed turns have too many keys");
   return rows;
@@ -154,12 +176,14 @@ function readColumn(
   }
 }
 
-function writeParts(writer: VarintWriter, parts: TurnRow["composition"]): void {
-  writer.number(parts === undefined ? 0 : parts.length + 1);
-  for (const part of parts ?? []) writer.value(part, 0);
+type NumberList = readonly (number | undefined)[] | undefined;
+
+function writeList(writer: VarintWriter, list: NumberList): void {
+  writer.number(list === undefined ? 0 : list.length + 1);
+  for (const value of list ?? []) writer.value(value, 0);
 }
 
-function readParts(reader: VarintReader): TurnRow["composition"] {
+function readList(reader: VarintReader): NumberList {
   const length = reader.number();
   if (length === 0) return undefined;
   return Array.from({ length: length - 1 }, () => reader.value(0));

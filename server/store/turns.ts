@@ -28,6 +28,10 @@ export interface TurnRow {
   /** Basis, source of the window size, estimate, compaction call; see codes.ts. */
   facets: number;
   composition: readonly (number | undefined)[] | undefined;
+  /** Who reported the turn; undefined for the harness alone. */
+  provenance: number | undefined;
+  /** Window sizes by witness. Undefined unless there are several witnesses. */
+  limitClaims: readonly (number | undefined)[] | undefined;
 }
 
 /** A turn of which nothing else is known. It has every field, so that all rows have the same shape in the engine. */
@@ -53,6 +57,8 @@ export function emptyTurn(agent: number, key: string): TurnRow {
     costMicros: undefined,
     facets: 0,
     composition: undefined,
+    provenance: undefined,
+    limitClaims: undefined,
   };
 }
 
@@ -96,6 +102,8 @@ export function turnRow({ turn, ...reading }: TurnReading, place: TurnPlace): Tu
       compositionEstimated: turn.compositionEstimated,
     }),
     composition: turn.composition && COMPOSITION_PARTS.map((part) => turn.composition![part]),
+    provenance: turn.provenance === 0 ? undefined : turn.provenance,
+    limitClaims: turn.limitClaims,
   };
 }
 
@@ -122,6 +130,8 @@ export function turnFactsOf(row: TurnRow, model: string): TurnFacts {
     compositionEstimated,
     durationMs: row.durationMs,
     costUsd: row.costMicros === undefined ? undefined : row.costMicros / 1e6,
+    provenance: row.provenance ?? 0,
+    limitClaims: row.limitClaims,
   };
 }
 

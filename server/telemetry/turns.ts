@@ -1,5 +1,11 @@
 import type { Composition, TurnPage, TurnsQuery, TurnView } from "@plimsoll/protocol";
-import { COMPOSITION_PARTS, normaliseUsage, utilizationOf } from "@plimsoll/protocol";
+import {
+  COMPOSITION_PARTS,
+  claimsByWitness,
+  normaliseUsage,
+  utilizationOf,
+  witnessesOf,
+} from "@plimsoll/protocol";
 import { PlimsollError } from "../errors.ts";
 import { unpackFacets } from "../store/codes.ts";
 import type { TurnRow } from "../store/turns.ts";
@@ -176,7 +182,15 @@ function turnView({ turn, number, change, agentId, agentName }: ListedTurn, mode
     cost_usd: turn.costMicros === undefined ? null : turn.costMicros / 1e6,
     composition: compositionView(turn.composition),
     composition_estimated: facets.compositionEstimated,
+    sources: witnessesOf(turn.provenance ?? 0),
+    window_claims: claimsOf(turn),
   };
+}
+
+function claimsOf({ provenance, sentLimit, limitClaims }: TurnRow): TurnView["window_claims"] {
+  return claimsByWitness({ provenance: provenance ?? 0, sentLimit, limitClaims }).map(
+    ({ witness, tokens }) => ({ source: witness, tokens }),
+  );
 }
 
 export function compositionView(parts: TurnRow["composition"]): TurnView["composition"] {

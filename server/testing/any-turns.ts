@@ -33,6 +33,8 @@ export function anyTurnRow(agent: number): fc.Arbitrary<TurnRow> {
     costMicros: maybe,
     facets: anyInt,
     composition: fc.option(fc.array(maybe, { maxLength: 6 }), { nil: undefined }),
+    provenance: maybe,
+    limitClaims: fc.option(fc.array(maybe, { maxLength: 5 }), { nil: undefined }),
   });
 }
 

@@ -71,3 +71,4 @@ export * from "./policy/policy-versions.ts";
 export * from "./policy/presets.ts";
 export * from "./policy/resolve-policy.ts";
 export * from "./policy/rollout.ts";
+export * from "./witnesses/witness.ts";

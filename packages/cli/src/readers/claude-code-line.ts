@@ -5,7 +5,10 @@ import type { SkipReason } from "./reader.ts";
 import { type LineParts, textTokens } from "./transcript-parts.ts";
 
 export interface ClaudeTurn {
+  /** Equal for all lines of one message. */
   key: string;
+  /** The provider's id of the request, under which telemetry and the status line report the call. */
+  request: string | undefined;
   at: number;
   model: string;
   usage: Usage;
@@ -122,7 +125,7 @@ function readAssistant(line: ClaudeLine, json: JsonObject): ClaudeLine {
   // Gateways omit the request id, and some omit the message id; fall back to the line's id.
   const key = asText(message?.id) ?? asText(json.requestId) ?? line.uuid;
   if (key === undefined) return { ...line, skip: "no_usage" };
-  return { ...line, turn: { key, at: line.at, model, usage } };
+  return { ...line, turn: { key, request: asText(json.requestId), at: line.at, model, usage } };
 }
 
 /**

@@ -60,6 +60,22 @@ const main = (events: PlimsollEventInput[], session = S) => levels(foldEvents(ev
 const turns = (events: PlimsollEventInput[]) => events.filter((event) => event.type === "turn");
 
 describe("Claude Code transcripts", () => {
+  it("a turn has the id of the request, as in telemetry, whichever line is read first", () => {
+    const retried = said(1, "m1", usage(5), { requestId: "req-b" });
+    const lines = [retried, said(2, "m1", usage(5), { requestId: "req-a" })];
+    const gateway = said(3, "m2", usage(6), { requestId: undefined });
+    for (const all of [
+      [...lines, gateway],
+      [gateway, ...lines.toReversed()],
+    ]) {
+      expect(
+        turns(read(...all).events)
+          .map(({ id }) => id)
+          .sort(),
+      ).toEqual(["m2", "req-a"]);
+    }
+  });
+
   it("a response over several lines is one turn with the largest output and the first time", () => {
     const { events, skipped } = read(
       said(1, "m1", usage(3, 100, 20, 1)),
@@ -68,7 +84,7 @@ describe("Claude Code transcripts", () => {
     );
     expect(turns(events)).toHaveLength(1);
     expect(turns(events)[0]).toMatchObject({
-      id: "m1",
+      id: "req-m1",
       at: Date.parse(at(1)),
       usage: { output_tokens: 412, basis: "exclusive" },
     });
@@ -124,7 +140,7 @@ describe("Claude Code transcripts", () => {
     expect(levels(folds.get(`${S} main`))).toEqual([100, 200]);
     expect(levels(folds.get(`${S} agent-abc`))).toEqual([40]);
     expect(skipped.replayed).toBe(1);
-    expect(events.find((event) => event.id === "s1")).toMatchObject({ parent_agent: "main" });
+    expect(events.find((event) => event.id === "req-s1")).toMatchObject({ parent_agent: "main" });
   });
 
   it("sidechain lines without an agent id are grouped by the first line of their chain", () => {
@@ -364,8 +380,8 @@ describe("Claude Code transcripts", () => {
         "composition" in event ? event.composition?.history : undefined,
       ]),
     );
-    expect(history.m2).toBe(history.m1);
-    expect(history.s1).toBeGreaterThan(0);
-    expect(history.s1).toBeLessThan(history.m1! / 5);
+    expect(history["req-m2"]).toBe(history["req-m1"]);
+    expect(history["req-s1"]).toBeGreaterThan(0);
+    expect(history["req-s1"]).toBeLessThan(history["req-m1"]! / 5);
   });
 });

@@ -283,7 +283,10 @@ export function claudeCodeReader(options: ReaderOptions): HarnessReader {
 
 function merged(a: ClaudeTurn | undefined, b: ClaudeTurn): ClaudeTurn {
   if (a === undefined) return b;
-  return { ...a, at: Math.min(a.at, b.at), usage: mergeUsage(a.usage, b.usage) };
+  // A retry of a message has another request id.
+  const request =
+    a.request === undefined || (b.request !== undefined && b.request < a.request) ? b.request : a.request;
+  return { ...a, request, at: Math.min(a.at, b.at), usage: mergeUsage(a.usage, b.usage) };
 }
 
 /**
@@ -331,7 +334,7 @@ type TurnParts = ReturnType<typeof partsAtTurns>;
 function turnEvent(turn: ClaudeTurn, parts?: TurnParts) {
   const composition = parts?.get(turn.key);
   return {
-    id: fit(turn.key, 128),
+    id: fit(turn.request ?? turn.key, 128),
     type: "turn" as const,
     at: turn.at,
     model: fit(turn.model, 200),

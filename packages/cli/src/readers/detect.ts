@@ -1,3 +1,4 @@
+import type { PlimsollEventInput } from "@plimsoll/protocol";
 import { agentdReader } from "./agentd.ts";
 import { ampReader } from "./amp.ts";
 import { claudeCodeReader } from "./claude-code.ts";
@@ -32,8 +33,18 @@ const READERS: Record<Format, (options: ReaderOptions) => HarnessReader> = {
 };
 
 export function createReader(format: Format, options: ReaderOptions): HarnessReader {
-  return READERS[format](options);
+  const reader = READERS[format](options);
+  return {
+    ...reader,
+    take(final) {
+      const { events, skipped } = reader.take(final);
+      return { events: events.map(byTranscript), skipped };
+    },
+  };
 }
+
+const byTranscript = (event: PlimsollEventInput): PlimsollEventInput =>
+  event.type === "turn" ? { ...event, witness: "transcript" } : event;
 
 /**
  * Whether a JSON object can only be a line or a document of the format. Each test needs two fields, because one alone is

@@ -19,6 +19,7 @@ export function turnOf(sample: StatusSample, recording: string, host: string): {
   if (call === undefined || !isSame(call.usage, usage)) return undefined;
   const turn = {
     type: "turn",
+    witness: "status_line",
     id: call.id,
     at: call.at,
     harness: `claude-code@${host}`,

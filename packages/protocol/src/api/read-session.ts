@@ -3,6 +3,7 @@ import { COMPOSITION_PARTS, SESSION_KINDS } from "../events/events.ts";
 import { CROSSING_ORIGINS } from "../history/crossings.ts";
 import { BOUNDARY_TYPES, DROP_HINTS } from "../history/mark.ts";
 import { WINDOW_SOURCES } from "../history/window.ts";
+import { WITNESSES } from "../witnesses/witness.ts";
 import { AgentView, AppliedThreshold, SessionStatus } from "./read.ts";
 import { SessionNoteText } from "./session-notes.ts";
 
@@ -190,6 +191,10 @@ export const TurnView = z.object({
   cost_usd: z.number().nullable(),
   composition: CompositionView.nullable(),
   composition_estimated: z.boolean(),
+  /** Who reported the turn, most trusted first. */
+  sources: z.array(z.enum(WITNESSES)),
+  /** What each of them reported as the size of the window, most trusted first. */
+  window_claims: z.array(z.object({ source: z.enum(WITNESSES), tokens })),
 });
 export type TurnView = z.infer<typeof TurnView>;
 

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { PolicySettings } from "../policy/policy-schema.ts";
+import { WITNESSES } from "../witnesses/witness.ts";
 import { DEFAULT_AGENT, instantMs, isInRange, LARGEST, LONGEST } from "./event-rules.ts";
 
 export { DEFAULT_AGENT, instantMs, LARGEST, LONGEST };
@@ -103,6 +104,8 @@ export const TurnEvent = z.object({
   duration_ms: z.number().min(0).max(LARGEST.integer).transform(Math.round).optional(),
   cost_usd: z.number().min(0).max(LARGEST.costUsd).optional(),
   purpose: z.enum(["compaction"]).optional(),
+  /** Who reports the call, if not the harness itself. */
+  witness: z.enum(WITNESSES).optional(),
 });
 export type TurnEvent = z.infer<typeof TurnEvent>;
 

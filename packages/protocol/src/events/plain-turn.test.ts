@@ -28,6 +28,7 @@ const whole = {
   duration_ms: 1_204.5,
   cost_usd: 0.0123,
   purpose: "compaction",
+  witness: "otlp",
 };
 
 /** What senders write and what they get wrong, whatever the field. */
@@ -40,6 +41,7 @@ const anything = fc.oneof(
     "main",
     "compaction",
     "inclusive",
+    "transcript",
     "a\u0000b",
     "\ud800",
     "x".repeat(129),

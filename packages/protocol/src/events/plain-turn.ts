@@ -1,3 +1,4 @@
+import { WITNESSES, type Witness } from "../witnesses/witness.ts";
 import { DEFAULT_AGENT, instantMs, isInRange, LARGEST, LONGEST } from "./event-rules.ts";
 import type { Basis, Composition, TurnEvent, Usage } from "./events.ts";
 
@@ -11,7 +12,7 @@ const NOT_PLAIN = -1;
 export function readPlainTurn(value: object): TurnEvent | undefined {
   const sent = value as Record<keyof TurnEvent, unknown>;
   const { id, harness, session, agent = DEFAULT_AGENT, parent_agent, model, estimated, purpose } = sent;
-  const { composition_estimated } = sent;
+  const { composition_estimated, witness } = sent;
   if (
     !isText(id, LONGEST.id) ||
     !isText(harness, LONGEST.harness) ||
@@ -21,7 +22,8 @@ export function readPlainTurn(value: object): TurnEvent | undefined {
     !(parent_agent === undefined || isText(parent_agent, LONGEST.agent)) ||
     !(estimated === undefined || typeof estimated === "boolean") ||
     !(composition_estimated === undefined || typeof composition_estimated === "boolean") ||
-    !(purpose === undefined || purpose === "compaction")
+    !(purpose === undefined || purpose === "compaction") ||
+    !isWitness(witness)
   ) {
     return undefined;
   }
@@ -65,6 +67,7 @@ export function readPlainTurn(value: object): TurnEvent | undefined {
     duration_ms: duration === undefined ? undefined : Math.round(duration),
     cost_usd: cost,
     purpose,
+    witness,
   };
 }
 
@@ -129,6 +132,10 @@ function isObject<Shape>(value: unknown): value is Record<keyof Shape, unknown> 
 
 function isBasis(value: unknown): value is Basis | undefined {
   return value === undefined || value === "inclusive" || value === "exclusive";
+}
+
+function isWitness(value: unknown): value is Witness | undefined {
+  return value === undefined || (WITNESSES as readonly unknown[]).includes(value);
 }
 
 /** `null` says the same as leaving a count out. */

@@ -39,6 +39,8 @@ export function turn(
     composition: undefined,
     durationMs: undefined,
     costUsd: undefined,
+    provenance: 0,
+    limitClaims: undefined,
     ...rest,
   } as TurnFacts;
 }
@@ -169,6 +171,8 @@ function anyTurn(habit: Habit): fc.Arbitrary<TurnFacts> {
     composition: maybe(fc.constant({ system: 10, tools: 5 } as TurnFacts["composition"]), 1),
     durationMs: fc.constant(undefined),
     costUsd: fc.constant(undefined),
+    provenance: fc.constant(0),
+    limitClaims: fc.constant(undefined),
   }) as fc.Arbitrary<TurnFacts>;
 }
 
