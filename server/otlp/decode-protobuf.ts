@@ -13,6 +13,7 @@ import {
   nanosecondsToMs,
   type SpanEvent,
   type SpanRecord,
+  STATUS_ERROR,
   type TelemetryOrigin,
   type TelemetryRecord,
 } from "./telemetry-record.ts";
@@ -71,6 +72,7 @@ function spanOf(bytes: Uint8Array, origin: TelemetryOrigin): SpanRecord {
     spanId: "",
     startAt: 0,
     endAt: 0,
+    failed: false,
     attributes: new Map(),
     events: [],
   };
@@ -84,10 +86,22 @@ function spanOf(bytes: Uint8Array, origin: TelemetryOrigin): SpanRecord {
     else if (field === 8) span.endAt = nanosecondsToMs(reader.fixed64());
     else if (field === 9) addAttribute(reader.bytes(), attributes);
     else if (field === 11 && events.length < MOST_EVENTS) events.push(spanEvent(reader.bytes()));
+    else if (field === 15) span.failed = isError(reader.bytes());
     else return false;
     return true;
   });
   return { ...span, attributes, events };
+}
+
+/** Reads a Status. */
+function isError(bytes: Uint8Array): boolean {
+  let code = 0;
+  eachField(bytes, (field, reader) => {
+    if (field !== 3) return false;
+    code = reader.int32();
+    return true;
+  });
+  return code === STATUS_ERROR;
 }
 
 function spanEvent(bytes: Uint8Array): SpanEvent {

@@ -36,6 +36,12 @@ describe("the Vercel AI SDK", () => {
     ]);
   });
 
+  it("7 with legacy spans says the session in its runtime context", () => {
+    const { "ai.telemetry.metadata.sessionId": _, ...rest } = call;
+    const said = { "ai.settings.context.sessionId": "chat-7", "ai.settings.context.agent": "researcher" };
+    expect(eventOf(span({ ...rest, ...said }))).toMatchObject({ session: "chat-7", agent: "researcher" });
+  });
+
   it("names the agent by its function, and the session by its trace, without metadata", () => {
     const { "ai.telemetry.metadata.sessionId": _, ...rest } = call;
     expect(eventOf(span({ ...rest, "ai.telemetry.functionId": "researcher" }))).toMatchObject({
