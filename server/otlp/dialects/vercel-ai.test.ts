@@ -50,11 +50,11 @@ describe("the Vercel AI SDK", () => {
     });
   });
 
-  it("has the main agent in opencode, whose function names no agent", () => {
-    const record = {
-      resource: { "service.name": "opencode", "host.name": "laptop" },
-      attributes: { ...call, "ai.telemetry.functionId": "session.llm" },
-    };
+  it("has the main agent in opencode, whose function names no agent, and not the call for a title", () => {
+    const resource = { "service.name": "opencode", "host.name": "laptop" };
+    const title = { ...call, "ai.telemetry.functionId": "session.llm" };
+    const record = { resource, attributes: { ...title, "ai.prompt.tools": "[]" } };
+    expectNone("vercel-ai", { span: { resource, attributes: title } }, "auxiliary");
     expectEvents("vercel-ai", { span: record }, [
       { type: "turn", harness: "opencode@laptop", session: "chat-1" },
     ]);
