@@ -93,6 +93,16 @@ describe("OTLP", () => {
     },
   );
 
+  it("rejects a field that is longer than its message, although the body has more bytes", () => {
+    const span = { name: "chat", spanId: "00", endNs: 0n, status: 0, attributes: {}, events: [] };
+    const whole = toProtobuf({ resource: { "service.name": "bot" }, scope: "", spans: [span] });
+    const length = whole.indexOf("chat") - 1;
+    expect(whole[length]).toBe(4);
+    expect(refusalOf(decodeProtobuf, whole, "traces")).toBe(true);
+    whole[length] = 40;
+    expect(() => all(decodeProtobuf(whole, "traces"))).toThrow(PlimsollError);
+  });
+
   it("accepts an empty request", () => {
     expect(all(decodeProtobuf(Buffer.alloc(0), "logs"))).toEqual([]);
     expect(all(decodeJson(Buffer.from("{}"), "logs"))).toEqual([]);
