@@ -10,20 +10,22 @@ export interface Answer {
   retryAfter: number | undefined;
 }
 
-/** A complete POST request. `prefer` is the value of the `Prefer` header. */
+/** A complete POST request. A body of bytes is protobuf, a text is JSON. `prefer` is the value of the `Prefer` header. */
 export function requestBytes(options: {
   port: number;
   path: string;
   key: string;
-  body: string;
+  body: string | Buffer;
   prefer?: string;
 }): Buffer {
   const { port, path, key, body, prefer } = options;
   const preference = prefer === undefined ? "" : `Prefer: ${prefer}\r\n`;
-  return Buffer.from(
+  const type = typeof body === "string" ? "application/json" : "application/x-protobuf";
+  const bytes = Buffer.from(body);
+  const head =
     `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${key}\r\n${preference}` +
-      `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-  );
+    `Content-Type: ${type}\r\nContent-Length: ${bytes.length}\r\n\r\n`;
+  return Buffer.concat([Buffer.from(head), bytes]);
 }
 
 /**

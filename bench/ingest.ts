@@ -37,7 +37,9 @@ export function busyFleet(connections: number, turns: number, seed: number): Fle
 
 /** A row's load; what it leaves out is as in `ingest.batch`. */
 export interface LoadShape
-  extends Partial<Pick<Job, "traffic" | "batch" | "requests" | "counted" | "patience" | "interval">> {
+  extends Partial<
+    Pick<Job, "traffic" | "batch" | "format" | "requests" | "counted" | "patience" | "interval">
+  > {
   fleet?: Partial<FleetShape>;
   unit?: string;
   servers?: number;
@@ -229,6 +231,7 @@ export function jobOf(shape: LoadShape, seed: number, targets: LoadTarget[]): Jo
     fleet: { ...busyFleet(CONNECTIONS, MOST_EVENTS, seed), ...shape.fleet },
     traffic: shape.traffic,
     batch,
+    format: shape.format,
     requests: shape.requests ?? MOST_EVENTS / batch,
     ready: true,
     warmUp: WARM_UP,

@@ -1,9 +1,11 @@
 // Sends load from a process of its own, so that the measured event loop does not do this work.
+import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { IngestAnswer } from "@plimsoll/protocol";
 import { type Answer, LoadConnection, requestBytes } from "./connection.ts";
 import type { FleetShape } from "./fleet.ts";
 import { percentileOf } from "./measurement.ts";
+import { otlpBody } from "./otlp-body.ts";
 import { type Shift, sliceAt } from "./shift.ts";
 import { eventsOf, type Traffic } from "./traffic.ts";
 
@@ -12,6 +14,9 @@ export interface LoadTarget {
   key: string;
 }
 
+/** `otlp` sends turns as spans in protobuf. */
+export type LoadFormat = "events" | "otlp";
+
 export interface Job {
   /** Connection n sends to target n; the targets repeat if there are more connections. */
   targets: readonly LoadTarget[];
@@ -19,6 +24,8 @@ export interface Job {
   traffic?: Traffic;
   /** Events a request. With 1 the body is a bare event. */
   batch: number;
+  /** JSON events by default. */
+  format?: LoadFormat;
   /** Most requests, over all connections. */
   requests: number;
   /** Makes the requests before the start, so that measuring includes no work for them. */
@@ -34,12 +41,12 @@ export interface Job {
   patience?: number;
   /** Milliseconds between two requests of a connection. Without this, each follows at once on the answer before. */
   interval?: number;
-  /** Takes turns with another load. */
+  /** Takes turns with another load. It sends only after a message, once both have made their requests. */
   shift?: Shift;
 }
 
-/** Sent when the counted part begins and when it ends. */
-export type LoadPhase = "counting" | "counted";
+/** Sent when the requests are made, when the counted part begins and when it ends. */
+export type LoadPhase = "made" | "counting" | "counted";
 
 export interface LoadReport {
   /** Length of the counted part. */
@@ -109,7 +116,7 @@ class Step {
 
 /** Most bytes of requests made ahead. */
 const READY_BYTES = 2_000_000_000;
-const PATH = "/api/v1/events";
+const PATHS: Readonly<Record<LoadFormat, string>> = { events: "/api/v1/events", otlp: "/otlp/v1/traces" };
 
 class Load {
   readonly #job: Job;
@@ -135,11 +142,13 @@ class Load {
     const { next, position } = eventsOf(job.fleet, job.traffic);
     const { connections } = job.fleet;
     this.#step = new Step(job.traffic?.shared ? connections : 0, connections * job.batch);
-    this.#expected = JSON.stringify({ accepted: job.batch, rejected: [] });
+    const { batch, format = "events" } = job;
+    this.#expected = format === "otlp" ? "" : JSON.stringify({ accepted: batch, rejected: [] });
     this.#make = (connection) => {
-      const events = Array.from({ length: job.batch }, () => next(connection));
-      const body = job.batch === 1 ? events[0]! : `[${events.join(",")}]`;
-      const bytes = requestBytes({ ...this.#target(connection), path: PATH, body });
+      const events = Array.from({ length: batch }, () => next(connection));
+      const json = batch === 1 ? events[0]! : `[${events.join(",")}]`;
+      const body = format === "otlp" ? otlpBody(events) : json;
+      const bytes = requestBytes({ ...this.#target(connection), path: PATHS[format], body });
       return { bytes, position: position(connection) };
     };
   }
@@ -148,6 +157,8 @@ class Load {
     const { connections } = this.#job.fleet;
     const share = Math.ceil(this.#job.requests / connections);
     const ready = this.#job.ready ? this.#makeReady(connections, share) : undefined;
+    process.send?.("made" satisfies LoadPhase);
+    if (this.#job.shift !== undefined) await once(process, "message");
     this.#open = await Promise.all(
       Array.from({ length: connections }, (_, connection) => this.#connect(connection)),
     );
@@ -310,7 +321,7 @@ class Load {
   }
 }
 
-process.on("message", (job: Job) => {
+process.once("message", (job: Job) => {
   new Load(job).run().then(
     (report) => process.send?.({ report }),
     (error: Error) => process.send?.({ error: error.message }),

@@ -18,6 +18,7 @@ import {
   tableOf,
   withRatios,
 } from "./measurement.ts";
+import { otlp } from "./otlp.ts";
 import { pageSpeed } from "./page-speed.ts";
 import { live, memory } from "./pages.ts";
 import { policyPush } from "./policy-push.ts";
@@ -83,6 +84,7 @@ async function main(): Promise<void> {
   const groups = [
     baseline,
     ingest,
+    otlp,
     recovery,
     lateEvent,
     reads,

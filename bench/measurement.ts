@@ -58,6 +58,7 @@ const ROWS: readonly Row[] = [
     goal: ">= 0.7 of ingest.uncontended, p99 < 2 s, memory flat",
     of: "ingest.uncontended",
   },
+  { name: "otlp.spans", goal: ">= 0.5 of the JSON events" },
   { name: "read.overview", goal: "p95 < 50 ms, growth to 10M < 1.2x" },
   { name: "read.sessions", goal: "p95 < 50 ms, growth to 10M < 1.2x" },
   { name: "live.latency", goal: "p95 < 300 ms" },

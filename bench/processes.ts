@@ -59,15 +59,24 @@ async function messageOf<T>(child: ChildProcess): Promise<T> {
   return message as T;
 }
 
-/** Loads a server from another process. Calls `phase` when the measured part begins and ends. */
-export async function sendLoad(job: Job, phase: (phase: LoadPhase) => void = () => {}): Promise<LoadReport> {
+/**
+ * Loads a server from another process. Calls `phase` when the requests are made, and when the measured part begins and ends.
+ * @param start for a job with a shift: when it may begin
+ */
+export async function sendLoad(
+  job: Job,
+  phase: (phase: LoadPhase) => void = () => {},
+  start?: Promise<unknown>,
+): Promise<LoadReport> {
   const { child, close } = await forkOwn<"ready">("load-process.ts");
   try {
     child.send(job);
     for (;;) {
       const message = await messageOf<LoadPhase | { report?: LoadReport; error?: string }>(child);
-      if (typeof message === "string") phase(message);
-      else if (message.report !== undefined) return message.report;
+      if (typeof message === "string") {
+        phase(message);
+        if (message === "made" && start !== undefined) void start.then(() => child.send("start"));
+      } else if (message.report !== undefined) return message.report;
       else throw new Error(`The load generator failed: ${message.error}`);
     }
   } finally {

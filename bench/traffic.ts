@@ -8,6 +8,8 @@ export interface Traffic {
   late?: number;
   /** Share of the events that are sent again hours later. */
   repeated?: number;
+  /** Leaves out what is no turn. */
+  turnsOnly?: boolean;
 }
 
 /** Returns the next event for a connection, as JSON. */
@@ -26,10 +28,22 @@ const LONGEST_DELAY = 3;
 export function eventsOf(shape: FleetShape, traffic: Traffic = {}): Events {
   const fleet = new Fleet(shape);
   const random = randomFrom(shape.seed + 1_000_003);
-  const inOrder: Events = { next: (connection) => fleet.event(connection), position: () => 0 };
+  const inOrder: Events = {
+    next: traffic.turnsOnly ? turnsOf(fleet) : (connection) => fleet.event(connection),
+    position: () => 0,
+  };
   const { next, position } = traffic.shared ? deal(inOrder.next, shape.connections, random) : inOrder;
   const isDelayed = (traffic.late ?? traffic.repeated) !== undefined;
   return { next: isDelayed ? delay(next, shape, traffic, random) : next, position };
+}
+
+function turnsOf(fleet: Fleet): NextEvent {
+  return (connection) => {
+    for (;;) {
+      const event = fleet.event(connection);
+      if (event.includes('"type":"turn"')) return event;
+    }
+  };
 }
 
 /** Deals events in order of time to random connections. */

@@ -4,7 +4,11 @@ import { OTLPTraceExporter as JsonTraceExporter } from "@opentelemetry/exporter-
 import { OTLPTraceExporter as ProtobufTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
 import { resourceFromAttributes } from "@opentelemetry/resources";
 import { LoggerProvider, SimpleLogRecordProcessor } from "@opentelemetry/sdk-logs";
-import { BasicTracerProvider, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  SimpleSpanProcessor,
+} from "@opentelemetry/sdk-trace-base";
 import { START } from "./support.ts";
 
 type Attributes = Record<string, string | number | boolean | string[]>;
@@ -29,9 +33,11 @@ export function createEmitter({ url, key, protocol, resource, scope = "test" }: 
   const { traces: TraceExporter, logs: LogExporter } = EXPORTERS[protocol];
   const headers = { "x-api-key": key };
   const described = resourceFromAttributes(resource);
+  const traces = new TraceExporter({ url: `${url}/otlp/v1/traces`, headers });
+  const ended = new InMemorySpanExporter();
   const tracers = new BasicTracerProvider({
     resource: described,
-    spanProcessors: [new SimpleSpanProcessor(new TraceExporter({ url: `${url}/otlp/v1/traces`, headers }))],
+    spanProcessors: [new SimpleSpanProcessor(traces), new SimpleSpanProcessor(ended)],
   });
   const loggers = new LoggerProvider({
     resource: described,
@@ -40,6 +46,7 @@ export function createEmitter({ url, key, protocol, resource, scope = "test" }: 
     ],
   });
   return {
+    tracers,
     tracer: tracers.getTracer(scope),
     /** @param at epoch ms */
     span(name: string, at: number, attributes: Attributes): void {
@@ -51,6 +58,12 @@ export function createEmitter({ url, key, protocol, resource, scope = "test" }: 
     /** @param at epoch ms */
     log(eventName: string, at: number, attributes: Attributes): void {
       loggers.getLogger(scope).emit({ body: eventName, timestamp: at, attributes });
+    },
+    /** Waits for all exports, and exports every span again, the newest first. Resolves with the code of the result. */
+    async repeat(): Promise<number> {
+      await tracers.forceFlush();
+      const spans = ended.getFinishedSpans().toReversed();
+      return new Promise((resolve) => traces.export(spans, ({ code }) => resolve(code)));
     },
     /** Waits for all exports and ends the SDK. */
     async end(): Promise<void> {

@@ -1,18 +1,11 @@
 import { gzipSync } from "node:zlib";
-import type {
-  IngestRefusals,
-  ProjectView,
-  SessionDetail,
-  SessionPage,
-  UnmappedTelemetryList,
-} from "@plimsoll/protocol";
-import { generateText } from "ai";
-import { MockLanguageModelV3 } from "ai/test";
+import type { IngestRefusals, ProjectView, UnmappedTelemetryList } from "@plimsoll/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../testing/server.ts";
 import { until } from "../testing/until.ts";
 import { createEmitter, jsonBody, modelCall, modelCallSpan, type Protocol, pairs } from "./otlp-client.ts";
-import { caughtUp, dayRange, makeKey, START, unique } from "./support.ts";
+import { storedSession, sessionsOf as storedSessions } from "./stored-session.ts";
+import { makeKey, START, unique } from "./support.ts";
 
 let server: TestServer;
 let key: string;
@@ -24,21 +17,8 @@ afterAll(() => server?.stop());
 
 const JSON_TYPE = { "content-type": "application/json" };
 
-async function sessionsOf(session: string): Promise<SessionPage["items"]> {
-  await caughtUp(server);
-  return (await server.trpc<SessionPage>("sessions.list", { ...dayRange, q: session })).items;
-}
-
-/** What is stored of a session. */
-async function stored(session: string): Promise<unknown> {
-  const [found] = await sessionsOf(session);
-  const { id } = found!;
-  const [{ agents, windows }, turns] = await Promise.all([
-    server.trpc<SessionDetail>("sessions.get", { id }),
-    server.trpc("sessions.turns", { id }),
-  ]);
-  return { agents, windows, turns };
-}
+const sessionsOf = (session: string) => storedSessions(server, session);
+const stored = (session: string) => storedSession(server, session);
 
 const post = (signal: string, body: BodyInit, headers: Record<string, string> = {}) =>
   server.request<Record<string, unknown>>(`/otlp/v1/${signal}`, {
@@ -65,25 +45,6 @@ describe("the OpenTelemetry SDK", () => {
     await until(async () => (await sessionsOf(session)).some(({ turns }) => turns === 3));
     expect(await sessionsOf(session)).toMatchObject([
       { session, harness: "loop-bot", turns: 3, peak_tokens: 3_000 },
-    ]);
-  });
-});
-
-describe("the Vercel AI SDK", () => {
-  it("reports each call once, and not the runs around them", async () => {
-    const session = unique("ai-sdk");
-    const emitter = createEmitter({ url: server.url, key, protocol: "http/protobuf", resource: {} });
-    for (const n of [1, 2]) {
-      await generateText({
-        model: answering(`resp-${n}`, 1_000 * n),
-        prompt: "a prompt",
-        experimental_telemetry: { isEnabled: true, tracer: emitter.tracer, metadata: { sessionId: session } },
-      });
-    }
-    await emitter.end();
-    await until(async () => (await sessionsOf(session)).some(({ turns }) => turns === 2));
-    expect(await sessionsOf(session)).toMatchObject([
-      { session, harness: "vercel-ai", turns: 2, peak_tokens: 2_000, model: "gpt-5" },
     ]);
   });
 });
@@ -240,28 +201,11 @@ async function unmapped(project: number): Promise<UnmappedTelemetryList> {
   return (await server.request<UnmappedTelemetryList>("/api/v1/ingest/unmapped", { headers })).body;
 }
 
-/** A model with one answer. */
-function answering(id: string, inputTokens: number): MockLanguageModelV3 {
-  return new MockLanguageModelV3({
-    modelId: "gpt-5",
-    doGenerate: {
-      content: [{ type: "text", text: "an answer" }],
-      finishReason: { unified: "stop", raw: "stop" },
-      usage: {
-        inputTokens: { total: inputTokens, noCache: inputTokens - 400, cacheRead: 400, cacheWrite: 0 },
-        outputTokens: { total: 3, text: 3, reasoning: 0 },
-      },
-      response: { id, modelId: "gpt-5" },
-      warnings: [],
-    },
-  });
-}
-
 /** Without ids that follow from the session's name, and times of receipt. */
 function strip(value: unknown): unknown {
   return JSON.parse(
     JSON.stringify(value, (name, inner: unknown) =>
-      ["id", "agent_id", "session_id", "first_received_at"].includes(name) ? undefined : inner,
+      ["id", "agent_id", "session_id", "first_received_at", "received_at"].includes(name) ? undefined : inner,
     ),
   ) as unknown;
 }

@@ -13,6 +13,7 @@ import {
   nanosecondsToMs,
   type SpanEvent,
   type SpanRecord,
+  STATUS_ERROR,
   type TelemetryOrigin,
   type TelemetryRecord,
 } from "./telemetry-record.ts";
@@ -93,10 +94,14 @@ function spanOf(fields: Fields, origin: TelemetryOrigin): SpanRecord {
     spanId: textIn(fields, "spanId").toLowerCase(),
     startAt: nanosecondsToMs(fields.startTimeUnixNano),
     endAt: nanosecondsToMs(fields.endTimeUnixNano),
+    failed: isError(objectIn(fields, "status")?.code),
     attributes: attributesOf(fields),
     events: objectsIn(fields, "events").slice(0, MOST_EVENTS).map(spanEvent),
   };
 }
+
+/** Enums are numbers in OTLP, and names in the mapping of protobuf to JSON. */
+const isError = (code: unknown): boolean => code === STATUS_ERROR || code === "STATUS_CODE_ERROR";
 
 function spanEvent(fields: Fields): SpanEvent {
   return {

@@ -1,6 +1,6 @@
-import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import type { TelemetrySignal } from "@plimsoll/protocol";
 import { PlimsollError } from "../errors.ts";
+import { type ByteRange, MessageReader } from "./message-reader.ts";
 import {
   type Attributes,
   type AttributeValue,
@@ -13,6 +13,7 @@ import {
   nanosecondsToMs,
   type SpanEvent,
   type SpanRecord,
+  STATUS_ERROR,
   type TelemetryOrigin,
   type TelemetryRecord,
 } from "./telemetry-record.ts";
@@ -27,8 +28,9 @@ export function* decodeProtobuf(
   bytes: Uint8Array,
   signal: TelemetrySignal,
 ): Generator<TelemetryRecord | undefined> {
+  const reader = new MessageReader(bytes);
   try {
-    for (const entry of messages(bytes, 1)) yield* recordsOf(entry, signal);
+    for (const entry of reader.messages(reader.whole, 1)) yield* recordsOf(reader, entry, signal);
   } catch (cause) {
     if (cause instanceof PlimsollError) throw cause;
     throw new PlimsollError("bad_request", "The body is not an OTLP export request in protobuf.", { cause });
@@ -38,22 +40,32 @@ export function* decodeProtobuf(
 const READERS = { traces: spanOf, logs: logOf, metrics: metricOf };
 
 /** Reads what one resource sent: its records, below their scopes. */
-function* recordsOf(entry: Uint8Array, signal: TelemetrySignal): Generator<TelemetryRecord | undefined> {
+function* recordsOf(
+  reader: MessageReader,
+  entry: ByteRange,
+  signal: TelemetrySignal,
+): Generator<TelemetryRecord | undefined> {
   let resource: Attributes = new Map();
-  for (const found of messages(entry, 1)) resource = attributesIn(found, 1);
+  for (const found of reader.messages(entry, 1)) resource = resourceOf(reader, found);
   const read = READERS[signal];
   yield;
-  for (const group of messages(entry, 2)) {
-    const origin = { resource, scope: scopeName(group) };
+  for (const group of reader.messages(entry, 2)) {
+    const origin = { resource, scope: scopeName(reader, group) };
     yield;
-    for (const record of messages(group, 2)) yield read(record, origin);
+    for (const record of reader.messages(group, 2)) yield read(reader, record, origin);
   }
 }
 
-function scopeName(bytes: Uint8Array): string {
+function resourceOf(reader: MessageReader, range: ByteRange): Attributes {
+  const attributes = new Map<string, AttributeValue>();
+  reader.read(range, (field) => field === 1 && addAttribute(reader, attributes));
+  return attributes;
+}
+
+function scopeName(reader: MessageReader, group: ByteRange): string {
   let name = "";
-  for (const scope of messages(bytes, 1)) {
-    eachField(scope, (field, reader) => {
+  for (const scope of reader.messages(group, 1)) {
+    reader.read(scope, (field) => {
       if (field !== 1) return false;
       name = textIn(reader) ?? "";
       return true;
@@ -62,7 +74,9 @@ function scopeName(bytes: Uint8Array): string {
   return name;
 }
 
-function spanOf(bytes: Uint8Array, origin: TelemetryOrigin): SpanRecord {
+function spanOf(reader: MessageReader, range: ByteRange, origin: TelemetryOrigin): SpanRecord {
+  const attributes = new Map<string, AttributeValue>();
+  const events: SpanEvent[] = [];
   const span: SpanRecord = {
     ...origin,
     signal: "traces",
@@ -71,39 +85,50 @@ function spanOf(bytes: Uint8Array, origin: TelemetryOrigin): SpanRecord {
     spanId: "",
     startAt: 0,
     endAt: 0,
-    attributes: new Map(),
-    events: [],
+    failed: false,
+    attributes,
+    events,
   };
-  const attributes = new Map<string, AttributeValue>();
-  const events: SpanEvent[] = [];
-  eachField(bytes, (field, reader) => {
-    if (field === 1) span.traceId = hexIn(reader);
-    else if (field === 2) span.spanId = hexIn(reader);
+  reader.read(range, (field) => {
+    if (field === 1) span.traceId = reader.hex();
+    else if (field === 2) span.spanId = reader.hex();
     else if (field === 5) span.name = textIn(reader) ?? "";
     else if (field === 7) span.startAt = nanosecondsToMs(reader.fixed64());
     else if (field === 8) span.endAt = nanosecondsToMs(reader.fixed64());
-    else if (field === 9) addAttribute(reader.bytes(), attributes);
-    else if (field === 11 && events.length < MOST_EVENTS) events.push(spanEvent(reader.bytes()));
+    else if (field === 9) return addAttribute(reader, attributes);
+    else if (field === 11 && events.length < MOST_EVENTS) events.push(spanEvent(reader));
+    else if (field === 15) span.failed = isError(reader);
     else return false;
     return true;
   });
-  return { ...span, attributes, events };
+  return span;
 }
 
-function spanEvent(bytes: Uint8Array): SpanEvent {
+/** Reads a Status. */
+function isError(reader: MessageReader): boolean {
+  let code = 0;
+  reader.nested((field) => {
+    if (field !== 3) return false;
+    code = reader.int32();
+    return true;
+  });
+  return code === STATUS_ERROR;
+}
+
+function spanEvent(reader: MessageReader): SpanEvent {
   const attributes = new Map<string, AttributeValue>();
   const event = { name: "", at: 0, attributes };
-  eachField(bytes, (field, reader) => {
+  reader.nested((field) => {
     if (field === 1) event.at = nanosecondsToMs(reader.fixed64());
     else if (field === 2) event.name = textIn(reader) ?? "";
-    else if (field === 3) addAttribute(reader.bytes(), attributes);
+    else if (field === 3) return addAttribute(reader, attributes);
     else return false;
     return true;
   });
   return event;
 }
 
-function logOf(bytes: Uint8Array, origin: TelemetryOrigin): LogRecord {
+function logOf(reader: MessageReader, range: ByteRange, origin: TelemetryOrigin): LogRecord {
   const attributes = new Map<string, AttributeValue>();
   let at = 0;
   let observedAt = 0;
@@ -111,12 +136,12 @@ function logOf(bytes: Uint8Array, origin: TelemetryOrigin): LogRecord {
   let traceId = "";
   let spanId = "";
   let name = "";
-  eachField(bytes, (field, reader) => {
+  reader.read(range, (field) => {
     if (field === 1) at = nanosecondsToMs(reader.fixed64());
-    else if (field === 5) body = valueIn(reader.bytes());
-    else if (field === 6) addAttribute(reader.bytes(), attributes);
-    else if (field === 9) traceId = hexIn(reader);
-    else if (field === 10) spanId = hexIn(reader);
+    else if (field === 5) body = valueIn(reader);
+    else if (field === 6) return addAttribute(reader, attributes);
+    else if (field === 9) traceId = reader.hex();
+    else if (field === 10) spanId = reader.hex();
     else if (field === 11) observedAt = nanosecondsToMs(reader.fixed64());
     else if (field === 12) name = textIn(reader) ?? "";
     else return false;
@@ -142,51 +167,51 @@ const POINTS: ReadonlyMap<number, number> = new Map([
   [11, 7],
 ]);
 
-function metricOf(bytes: Uint8Array, origin: TelemetryOrigin): MetricRecord {
+function metricOf(reader: MessageReader, range: ByteRange, origin: TelemetryOrigin): MetricRecord {
+  const attributes = new Map<string, AttributeValue>();
   let name = "";
   let points = 0;
-  let attributes: Attributes = new Map();
-  eachField(bytes, (field, reader) => {
+  /** Reads a list of points, and the attributes of the first. */
+  const pointsIn = (attributeField: number) =>
+    reader.nested((field) => {
+      if (field !== 1) return false;
+      const isFirst = points === 0;
+      points += 1;
+      reader.nested((one) => isFirst && one === attributeField && addAttribute(reader, attributes));
+      return true;
+    });
+  reader.read(range, (field) => {
     const attributeField = POINTS.get(field);
     if (field === 1) name = textIn(reader) ?? "";
-    else if (attributeField !== undefined) {
-      for (const point of messages(reader.bytes(), 1)) {
-        if (points === 0) attributes = attributesIn(point, attributeField);
-        points += 1;
-      }
-    } else return false;
+    else if (attributeField !== undefined) pointsIn(attributeField);
+    else return false;
     return true;
   });
   return { ...origin, signal: "metrics", name, points, attributes };
 }
 
-function attributesIn(bytes: Uint8Array, field: number): Attributes {
-  const attributes = new Map<string, AttributeValue>();
-  for (const pair of messages(bytes, field)) addAttribute(pair, attributes);
-  return attributes;
-}
-
-/** Reads a KeyValue. */
-function addAttribute(bytes: Uint8Array, attributes: Map<string, AttributeValue>): void {
-  if (attributes.size >= MOST_ATTRIBUTES) return;
+/** Reads a KeyValue. Returns false, and leaves it to be skipped, if there are as many as are read. */
+function addAttribute(reader: MessageReader, attributes: Map<string, AttributeValue>): boolean {
+  if (attributes.size >= MOST_ATTRIBUTES) return false;
   let key = "";
   let value: AttributeValue = null;
-  eachField(bytes, (field, reader) => {
+  reader.nested((field) => {
     if (field === 1) key = textIn(reader) ?? "";
-    else if (field === 2) value = valueIn(reader.bytes());
+    else if (field === 2) value = valueIn(reader);
     else return false;
     return true;
   });
   if (key !== "") attributes.set(key, value);
+  return true;
 }
 
 /** Reads an AnyValue. */
-function valueIn(bytes: Uint8Array): AttributeValue {
+function valueIn(reader: MessageReader): AttributeValue {
   let value: AttributeValue = null;
-  eachField(bytes, (field, reader) => {
+  reader.nested((field) => {
     if (field === 1) value = textIn(reader) ?? null;
     else if (field === 2) value = reader.bool();
-    else if (field === 3) value = Number(reader.int64());
+    else if (field === 3) value = reader.int64();
     else if (field === 4) value = reader.double();
     else return false;
     return true;
@@ -194,31 +219,5 @@ function valueIn(bytes: Uint8Array): AttributeValue {
   return value;
 }
 
-const decoder = new TextDecoder();
-
 /** @returns undefined if the text is longer than `LONGEST_TEXT` */
-function textIn(reader: BinaryReader): string | undefined {
-  const bytes = reader.bytes();
-  return bytes.length > LONGEST_TEXT ? undefined : decoder.decode(bytes);
-}
-
-const hexIn = (reader: BinaryReader): string => Buffer.from(reader.bytes()).toString("hex");
-
-/** The messages in one repeated field. They share the memory of the whole. */
-function* messages(bytes: Uint8Array, wanted: number): Generator<Uint8Array> {
-  const reader = new BinaryReader(bytes);
-  while (reader.pos < reader.len) {
-    const [field, wireType] = reader.tag();
-    if (field === wanted && wireType === WireType.LengthDelimited) yield reader.bytes();
-    else reader.skip(wireType, field);
-  }
-}
-
-/** @param take reads the field, or returns false to skip it */
-function eachField(bytes: Uint8Array, take: (field: number, reader: BinaryReader) => boolean): void {
-  const reader = new BinaryReader(bytes);
-  while (reader.pos < reader.len) {
-    const [field, wireType] = reader.tag();
-    if (!take(field, reader)) reader.skip(wireType, field);
-  }
-}
+const textIn = (reader: MessageReader): string | undefined => reader.text(LONGEST_TEXT);

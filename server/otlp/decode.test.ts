@@ -1,20 +1,20 @@
-import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import type { TelemetrySignal } from "@plimsoll/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { PlimsollError } from "../errors.ts";
+import { encodeSpans, type OtlpValue } from "../testing/otlp-protobuf.ts";
 import { decodeJson } from "./decode-json.ts";
 import { decodeProtobuf } from "./decode-protobuf.ts";
 
-type Value = string | number | boolean;
 interface Sample {
-  resource: Record<string, Value>;
+  resource: Record<string, OtlpValue>;
   scope: string;
   spans: {
     name: string;
     spanId: string;
     endNs: bigint;
-    attributes: Record<string, Value>;
+    status: number;
+    attributes: Record<string, OtlpValue>;
     events: string[];
   }[];
 }
@@ -37,6 +37,7 @@ const samples: fc.Arbitrary<Sample> = fc.record({
       name: fc.string({ unit: "grapheme" }),
       spanId: fc.stringMatching(/^[0-9a-f]{16}$/),
       endNs: fc.bigInt({ min: 0n, max: 2n ** 63n }),
+      status: fc.nat(3),
       attributes,
       events: fc.array(fc.string(), { maxLength: 3 }),
     }),
@@ -58,6 +59,7 @@ describe("OTLP", () => {
             spanId: span.spanId,
             scope: sample.scope,
             endAt: Number(span.endNs / 1_000_000n),
+            failed: span.status === 2,
             attributes: new Map(Object.entries(span.attributes)),
             resource: new Map(Object.entries(sample.resource)),
           });
@@ -90,6 +92,16 @@ describe("OTLP", () => {
       );
     },
   );
+
+  it("rejects a field that is longer than its message, although the body has more bytes", () => {
+    const span = { name: "chat", spanId: "00", endNs: 0n, status: 0, attributes: {}, events: [] };
+    const whole = toProtobuf({ resource: { "service.name": "bot" }, scope: "", spans: [span] });
+    const length = whole.indexOf("chat") - 1;
+    expect(whole[length]).toBe(4);
+    expect(refusalOf(decodeProtobuf, whole, "traces")).toBe(true);
+    whole[length] = 40;
+    expect(() => all(decodeProtobuf(whole, "traces"))).toThrow(PlimsollError);
+  });
 
   it("accepts an empty request", () => {
     expect(all(decodeProtobuf(Buffer.alloc(0), "logs"))).toEqual([]);
@@ -151,7 +163,16 @@ describe("OTLP", () => {
     const sample = {
       resource: {},
       scope: "",
-      spans: [{ name: "", spanId: "00", endNs: 0n, attributes: { prompt: "p".repeat(5_000) }, events: [] }],
+      spans: [
+        {
+          name: "",
+          spanId: "00",
+          endNs: 0n,
+          status: 0,
+          attributes: { prompt: "p".repeat(5_000) },
+          events: [],
+        },
+      ],
     };
     for (const [record] of [
       all(decodeProtobuf(toProtobuf(sample), "traces")),
@@ -201,48 +222,15 @@ function refusalOf(
 }
 
 function toProtobuf({ resource, scope, spans }: Sample): Buffer {
-  const writer = new BinaryWriter();
-  const message = (field: number, write: () => void) => {
-    writer.tag(field, WireType.LengthDelimited).fork();
-    write();
-    writer.join();
-  };
-  const text = (field: number, content: string) =>
-    writer.tag(field, WireType.LengthDelimited).string(content);
-  const pairs = (field: number, all: Record<string, Value>) => {
-    for (const [key, one] of Object.entries(all)) {
-      message(field, () => {
-        text(1, key);
-        message(2, () => {
-          if (typeof one === "string") text(1, one);
-          else if (typeof one === "boolean") writer.tag(2, WireType.Varint).bool(one);
-          else if (Number.isInteger(one)) writer.tag(3, WireType.Varint).int64(one);
-          else writer.tag(4, WireType.Bit64).double(one);
-        });
-      });
-    }
-  };
-  message(1, () => {
-    message(2, () => {
-      for (const span of spans) {
-        message(2, () => {
-          writer.tag(2, WireType.LengthDelimited).bytes(Buffer.from(span.spanId, "hex"));
-          text(5, span.name);
-          writer.tag(8, WireType.Bit64).fixed64(span.endNs);
-          pairs(9, span.attributes);
-          for (const name of span.events) message(11, () => text(2, name));
-          writer.tag(99, WireType.Varint).uint32(7);
-        });
-      }
-      message(1, () => text(1, scope));
-    });
-    message(1, () => pairs(1, resource));
-  });
-  return Buffer.from(writer.finish());
+  return encodeSpans(
+    resource,
+    scope,
+    spans.map((span) => ({ ...span, hasUnknownField: true })),
+  );
 }
 
 function toJson({ resource, scope, spans }: Sample, scopesFirst: boolean): Buffer {
-  const pairs = (all: Record<string, Value>) =>
+  const pairs = (all: Record<string, OtlpValue>) =>
     Object.entries(all).map(([key, one]) => ({
       key,
       value:
@@ -258,6 +246,7 @@ function toJson({ resource, scope, spans }: Sample, scopesFirst: boolean): Buffe
     spanId: span.spanId.toUpperCase(),
     name: span.name,
     endTimeUnixNano: String(span.endNs),
+    status: { code: span.status === 2 && scopesFirst ? "STATUS_CODE_ERROR" : span.status },
     attributes: pairs(span.attributes),
     events: span.events.map((name) => ({ name })),
     unknownField: [{ deep: [1] }],

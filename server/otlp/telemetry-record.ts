@@ -32,6 +32,8 @@ export interface SpanRecord extends TelemetryOrigin {
   spanId: string;
   startAt: number;
   endAt: number;
+  /** Whether its status is an error. */
+  failed: boolean;
   attributes: Attributes;
   events: readonly SpanEvent[];
 }
@@ -57,6 +59,9 @@ export interface MetricRecord extends TelemetryOrigin {
 }
 
 export type TelemetryRecord = SpanRecord | LogRecord | MetricRecord;
+
+/** The code of a span's status that says that it failed. */
+export const STATUS_ERROR = 2;
 
 const NAME = /^[\w.-]{1,128}$/;
 

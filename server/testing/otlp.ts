@@ -14,6 +14,7 @@ export interface SpanSample {
   spanId?: string;
   startAt?: number;
   endAt?: number;
+  failed?: boolean;
   attributes?: SampleAttributes;
   events?: { name: string; at?: number; attributes?: SampleAttributes }[];
 }
@@ -29,6 +30,7 @@ export function spanSample(sample: SpanSample): SpanRecord {
     spanId: sample.spanId ?? "b7ad6b7169203331",
     startAt,
     endAt,
+    failed: sample.failed ?? false,
     attributes: mapOf(sample.attributes),
     events: (sample.events ?? []).map(({ name, at = endAt - 1_000, attributes }) => ({
       name,

@@ -107,6 +107,13 @@ it("says when a call has no counts", () => {
   expect(read({ ...call, "gen_ai.usage.input_tokens": 0 }).reading).toEqual({ reason: "no_usage" });
 });
 
+it("needs nothing of a call that failed, unless it was counted", () => {
+  const failed = (attributes: SampleAttributes) =>
+    readRecord(spanSample({ failed: true, attributes: { ...call, ...attributes } })).reading;
+  expect(failed({})).toEqual({ reason: "not_needed" });
+  expect(failed({ "gen_ai.usage.input_tokens": 5 }).events).toHaveLength(1);
+});
+
 it.each([
   [{ "plimsoll.harness": "my bot" }, "my bot"],
   [{ ...service, "host.name": "vm-3" }, "loop-bot@vm-3"],

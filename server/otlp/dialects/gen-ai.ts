@@ -92,7 +92,7 @@ export function readGenAiSpan(
     at: span.endAt,
     durationMs: spanDuration(span),
   });
-  return turn === undefined ? noEvent("no_usage") : { events: [turn] };
+  return turn === undefined ? noEvent(withoutUsage(span)) : { events: [turn] };
 }
 
 function otherThanCall(attributes: Attributes): "not_needed" | "aggregate" | undefined {
@@ -112,6 +112,9 @@ export function callId({ attributes, spanId }: SpanRecord): string {
   const response = textOf(attributes, ["gen_ai.response.id"]);
   return response === undefined || SHORT_ID.test(response) ? `span/${spanId}` : response;
 }
+
+/** Why a call without counts is no turn. A call that failed has none, which nobody can change. */
+export const withoutUsage = ({ failed }: SpanRecord) => (failed ? "not_needed" : "no_usage");
 
 export const spanDuration = ({ startAt, endAt }: SpanRecord): number | undefined =>
   startAt > 0 && endAt >= startAt ? endAt - startAt : undefined;

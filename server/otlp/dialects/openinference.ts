@@ -2,7 +2,7 @@ import { textOf } from "../attributes.ts";
 import { harnessName, serviceFamily } from "../event-envelope.ts";
 import { type ModelCallNames, modelCall } from "../model-call.ts";
 import { noEvent, type TelemetryDialect } from "../reading.ts";
-import { spanDuration } from "./gen-ai.ts";
+import { spanDuration, withoutUsage } from "./gen-ai.ts";
 
 const CALL: ModelCallNames = {
   model: ["llm.model_name", "gen_ai.response.model", "gen_ai.request.model"],
@@ -36,6 +36,6 @@ export const openInference: TelemetryDialect = {
       at: endAt,
       durationMs: spanDuration(record),
     });
-    return turn === undefined ? noEvent("no_usage") : { events: [turn] };
+    return turn === undefined ? noEvent(withoutUsage(record)) : { events: [turn] };
   },
 };

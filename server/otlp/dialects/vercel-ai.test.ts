@@ -36,6 +36,12 @@ describe("the Vercel AI SDK", () => {
     ]);
   });
 
+  it("7 with legacy spans says the session in its runtime context", () => {
+    const { "ai.telemetry.metadata.sessionId": _, ...rest } = call;
+    const said = { "ai.settings.context.sessionId": "chat-7", "ai.settings.context.agent": "researcher" };
+    expect(eventOf(span({ ...rest, ...said }))).toMatchObject({ session: "chat-7", agent: "researcher" });
+  });
+
   it("names the agent by its function, and the session by its trace, without metadata", () => {
     const { "ai.telemetry.metadata.sessionId": _, ...rest } = call;
     expect(eventOf(span({ ...rest, "ai.telemetry.functionId": "researcher" }))).toMatchObject({
@@ -44,11 +50,11 @@ describe("the Vercel AI SDK", () => {
     });
   });
 
-  it("has the main agent in opencode, whose function names no agent", () => {
-    const record = {
-      resource: { "service.name": "opencode", "host.name": "laptop" },
-      attributes: { ...call, "ai.telemetry.functionId": "session.llm" },
-    };
+  it("has the main agent in opencode, whose function names no agent, and not the call for a title", () => {
+    const resource = { "service.name": "opencode", "host.name": "laptop" };
+    const title = { ...call, "ai.telemetry.functionId": "session.llm" };
+    const record = { resource, attributes: { ...title, "ai.prompt.tools": "[]" } };
+    expectNone("vercel-ai", { span: { resource, attributes: title } }, "auxiliary");
     expectEvents("vercel-ai", { span: record }, [
       { type: "turn", harness: "opencode@laptop", session: "chat-1" },
     ]);

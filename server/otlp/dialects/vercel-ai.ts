@@ -22,18 +22,21 @@ const CALL = {
   ],
 };
 
-const METADATA = "ai.telemetry.metadata.";
-const SESSION = ["sessionId", "session_id", "conversationId", "threadId", "chatId"].map(
-  (name) => METADATA + name,
-);
-const AGENT = [`${METADATA}agent`, `${METADATA}agentName`, "ai.telemetry.functionId"];
+/** What the program says of a call: metadata up to version 6, the runtime context in version 7. */
+const saidAs = (names: readonly string[]) =>
+  ["ai.telemetry.metadata.", "ai.settings.context."].flatMap((prefix) => names.map((name) => prefix + name));
+const SESSION = saidAs(["sessionId", "session_id", "conversationId", "threadId", "chatId"]);
+const AGENT = [...saidAs(["agent", "agentName"]), "ai.telemetry.functionId"];
 /** Spans around calls of the provider have its name; those around them sum up. */
 const CALLS = /\.(doGenerate|doStream)$/;
 
-/** opencode names the function of every session so; its sub-agents have sessions of their own. */
-const agentOf = (name: string | undefined) => (name === "session.llm" ? undefined : name);
+/** opencode names the function of every call so; its sub-agents have sessions of their own. */
+const OPENCODE_FUNCTION = "session.llm";
 
-/** Spans of the Vercel AI SDK 4 to 6 (`experimental_telemetry`). Version 7 follows the GenAI conventions. */
+/**
+ * Spans of the Vercel AI SDK 4 to 6 (`experimental_telemetry`), and of version 7 with `LegacyOpenTelemetry`. Otherwise version 7
+ * follows the GenAI conventions.
+ */
 export const vercelAi: TelemetryDialect = {
   name: "vercel-ai",
   speaks: ({ attributes, signal }) => signal === "traces" && attributes.has("ai.operationId"),
@@ -42,10 +45,13 @@ export const vercelAi: TelemetryDialect = {
     const operation = textOf(record.attributes, ["ai.operationId"]) ?? "";
     if (!CALLS.test(operation))
       return noEvent(record.attributes.has("ai.usage.inputTokens") ? "aggregate" : "not_needed");
+    const agent = textOf(record.attributes, AGENT);
+    // opencode offers tools in each call of a conversation, and none for a title or a summary.
+    if (agent === OPENCODE_FUNCTION && !record.attributes.has("ai.prompt.tools")) return noEvent("auxiliary");
     return readGenAiSpan(record, {
       family: serviceFamily(record.resource, "vercel-ai"),
       session: textOf(record.attributes, SESSION),
-      agent: agentOf(textOf(record.attributes, AGENT)),
+      agent: agent === OPENCODE_FUNCTION ? undefined : agent,
       names: CALL,
     });
   },

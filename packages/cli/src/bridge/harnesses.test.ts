@@ -1,25 +1,18 @@
 import "../../../guard/src/testing/clean-environment.ts";
 
-import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { once } from "node:events";
-import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { delimiter, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { type ModelRequest, startScriptedModel } from "@plimsoll/guard/scripted-model";
 import { canonicalJson, type PolicySettings } from "@plimsoll/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { harnessProgram, piModels, runHarness, shellCall } from "../testing/real-harness.ts";
 import { ADAPTERS } from "./adapters.ts";
 import { applyPolicy, type BridgeTarget } from "./harness-bridge.ts";
 
 const PATIENCE = 180_000;
-/** Its name begins so that the clean environment keeps it. */
-const FOLDERS = (process.env.VITEST_PLIMSOLL_HARNESSES ?? "").split(delimiter);
-
-/** A program of a harness, in the folders of VITEST_PLIMSOLL_HARNESSES. Harnesses are too large to install with the others. */
-const programOf = (name: string) =>
-  FOLDERS.map((folder) => join(folder, name)).find((path) => existsSync(path));
+const isOff = process.env.VITEST_PLIMSOLL_BRIDGE === "off";
 
 let home = "";
 beforeEach(async () => {
@@ -124,28 +117,7 @@ const TRIALS: readonly Trial[] = [
     program: "pi",
     settings: () =>
       '{\n  "defaultProvider": "local",\n  "defaultModel": "scripted",\n  "compaction": { "keepRecentTokens": 1 }\n}\n',
-    files: (url) => ({
-      ".pi/agent/models.json": JSON.stringify({
-        providers: {
-          local: {
-            baseUrl: `${url}/v1`,
-            api: "openai-completions",
-            apiKey: "dummy",
-            models: [
-              {
-                id: "scripted",
-                name: "scripted",
-                reasoning: false,
-                input: ["text"],
-                contextWindow: 200_000,
-                maxTokens: 8_000,
-                cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
-              },
-            ],
-          },
-        },
-      }),
-    }),
+    files: (url) => piModels(url, "scripted"),
     args: ["--print", "Begin"],
     again: ["--continue", "--print", "Again"],
     env: () => ({ PI_OFFLINE: "1" }),
@@ -153,20 +125,9 @@ const TRIALS: readonly Trial[] = [
   },
 ];
 
-const SHELL = /^(?:shell|bash|exec_command|shell_command|run_shell_command|local_shell)$/i;
-
-function shellCall({ body }: ModelRequest): { name: string; arguments: Record<string, unknown> } | undefined {
-  const text = JSON.stringify(body.tools ?? []);
-  const names = [...text.matchAll(/"name":"([^"]+)"/g)].map(([, name]) => name!);
-  const name = names.find((one) => SHELL.test(one));
-  if (name === undefined) return undefined;
-  const key = name === "exec_command" ? "cmd" : "command";
-  return { name, arguments: { [key]: "true", description: "nothing", is_background: false } };
-}
-
 /** Runs a harness over a few calls of the same size. */
 async function requestsOf(trial: Trial, ceiling: number, used: number) {
-  const program = programOf(trial.program)!;
+  const program = harnessProgram(trial.program)!;
   const model = await startScriptedModel((request) => {
     const call = trial.again === undefined ? shellCall(request) : undefined;
     const isLong = request.call > 4 || call === undefined;
@@ -199,29 +160,18 @@ async function requestsOf(trial: Trial, ceiling: number, used: number) {
   const report = await applyPolicy(target, { generation: 1, hash, settings }, Date.now);
   let output = "";
   for (const args of [trial.args, ...(trial.again === undefined ? [] : [trial.again])]) {
-    const child = spawn(program, [...args], {
+    output += await runHarness([program, ...args], {
+      home,
       cwd: places.project,
-      env: {
-        NODE_ENV: "test",
-        PATH: process.env.PATH,
-        HOME: home,
-        OPENAI_API_KEY: "dummy",
-        CI: "1",
-        ...trial.env(model.url),
-      },
-      stdio: ["ignore", "pipe", "pipe"],
+      env: trial.env(model.url),
+      limit: 45_000,
     });
-    child.stdout.on("data", (chunk) => (output += chunk));
-    child.stderr.on("data", (chunk) => (output += chunk));
-    const timer = setTimeout(() => child.kill("SIGKILL"), 45_000);
-    await once(child, "exit");
-    clearTimeout(timer);
   }
   await model.close();
   return { line: report.line, output, requests: model.requests };
 }
 
-const CLINE = programOf("cline");
+const CLINE = harnessProgram("cline");
 
 /** Runs Cline over many long tool results, and returns whether it asked for a summary. */
 async function clineSummarizes(settings: PolicySettings): Promise<boolean> {
@@ -231,16 +181,8 @@ async function clineSummarizes(settings: PolicySettings): Promise<boolean> {
       : { text: "done" },
   );
   const places = { home, project: join(home, "project"), env: {}, platform: process.platform };
-  const run = async (...args: string[]) => {
-    const child = spawn(CLINE!, args, {
-      cwd: places.project,
-      env: { NODE_ENV: "test", PATH: process.env.PATH, HOME: home, CI: "1" },
-      stdio: "ignore",
-    });
-    const timer = setTimeout(() => child.kill("SIGKILL"), 80_000);
-    await once(child, "exit");
-    clearTimeout(timer);
-  };
+  const run = (...args: string[]) =>
+    runHarness([CLINE!, ...args], { home, cwd: places.project, env: {}, limit: 80_000 });
   await run("auth", "-p", "openai", "-k", "dummy", "-m", "gpt-4o", "-b", `${model.url}/v1`);
   const adapter = ADAPTERS.find(({ family }) => family === "cline")!;
   const path = adapter.settingsFile(places);
@@ -265,7 +207,7 @@ async function endLeftovers(): Promise<void> {
 }
 
 describe("cline, if it is in a folder of VITEST_PLIMSOLL_HARNESSES,", () => {
-  it.skipIf(CLINE === undefined).each([
+  it.skipIf(isOff || CLINE === undefined).each([
     ["on", true],
     ["off", false],
   ])(
@@ -284,7 +226,7 @@ const isCompaction = ({ messages }: ModelRequest) =>
 
 describe.each(TRIALS)("$family, if $program is in a folder of VITEST_PLIMSOLL_HARNESSES,", (trial) => {
   const { used, below, above } = trial.lines ?? { used: 90_000, below: 80_000, above: 96_000 };
-  it.skipIf(programOf(trial.program) === undefined).each([
+  it.skipIf(isOff || harnessProgram(trial.program) === undefined).each([
     [below, true],
     [above, false],
   ])(

@@ -1,18 +1,13 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { hostname } from "node:os";
-import { delimiter, join } from "node:path";
 import { startScriptedModel } from "@plimsoll/guard/scripted-model";
 import { describe, expect, it } from "vitest";
 import { connectStage } from "../testing/connect-run.ts";
+import { harnessProgram, runHarness, shellCall } from "../testing/real-harness.ts";
 import { hasServer } from "../testing/real-server.ts";
+import { storedSessions } from "../testing/stored-sessions.ts";
 import { isInstanceOf } from "./first-event.ts";
 
-/** Folders with the programs of harnesses, which are too large to install with the others. */
-const FOLDERS = (process.env.VITEST_PLIMSOLL_HARNESSES ?? "").split(delimiter).filter(Boolean);
-const isHere = (name: string) => FOLDERS.some((folder) => existsSync(join(folder, name)));
 const PATIENCE = 240_000;
 
 interface Trial {
@@ -96,46 +91,43 @@ const TRIALS: readonly Trial[] = [
   },
 ];
 
-describe.runIf(hasServer && FOLDERS.length > 0)("a connected harness", () => {
+const FIRST = 12_345;
+const SECOND = 14_000;
+
+describe.runIf(hasServer)("a connected harness", () => {
   const stage = connectStage();
 
   for (const { family, program, command, files, env } of TRIALS) {
-    it.runIf(isHere(program))(
-      `${family} reports its call, if ${program} is in a folder of VITEST_PLIMSOLL_HARNESSES`,
+    it.skipIf(harnessProgram(program) === undefined)(
+      `${family} reports each call once, if ${program} is in a folder of VITEST_PLIMSOLL_HARNESSES`,
       async () => {
-        const model = await startScriptedModel(() => ({ text: "Hello.", promptTokens: 12_345 }));
-        const { person } = stage;
+        const { person, server } = stage;
+        let steps = 0;
+        const model = await startScriptedModel((request) => {
+          const call = shellCall(request);
+          // Without tools, a harness asks for something beside the conversation, such as a title.
+          if (call === undefined) return { text: "Aside.", promptTokens: 77 };
+          steps += 1;
+          return steps === 1
+            ? { calls: [call], promptTokens: FIRST }
+            : { text: "Done.", promptTokens: SECOND, cachedTokens: FIRST };
+        });
         for (const [name, text] of Object.entries(files?.(model.url) ?? {})) await person.write(name, text);
         await mkdir(person.path("project"));
         await person.run(["connect", family, "--yes", "--no-wait"]);
         // An interactive shell reads the start file with the function of connect.
-        const child = spawn("bash", ["-ic", command], {
+        const output = await runHarness(["bash", "-ic", command], {
+          home: person.home,
           cwd: person.path("project"),
-          env: {
-            NODE_ENV: "test",
-            PATH: [...FOLDERS, process.env.PATH].join(delimiter),
-            HOME: person.home,
-            OPENAI_API_KEY: "dummy",
-            CI: "1",
-            ...env?.(model.url),
-          },
-          stdio: ["ignore", "pipe", "pipe"],
+          env: env?.(model.url) ?? {},
+          limit: 120_000,
         });
-        let output = "";
-        child.stdout.on("data", (chunk) => (output += chunk));
-        child.stderr.on("data", (chunk) => (output += chunk));
-        const timer = setTimeout(() => child.kill("SIGKILL"), 120_000);
-        await once(child, "exit");
-        clearTimeout(timer);
         await model.close();
-        const { fleet } = JSON.parse(await person.run(["status", "--json"])) as {
-          fleet: { agents: { harness: string; context_tokens: number }[] };
-        };
-        const own = fleet.agents.filter(({ harness }) => isInstanceOf(harness, family, hostname()));
-        expect(
-          own.map(({ context_tokens }) => context_tokens),
-          output,
-        ).toContain(12_345);
+        expect(steps, output).toBe(2);
+        const sessions = await storedSessions(server);
+        const own = sessions.filter(({ harness }) => isInstanceOf(harness, family, hostname()));
+        const levels = own.flatMap(({ turns }) => turns.map(({ context_tokens }) => context_tokens));
+        expect(levels.sort(), output).toEqual([FIRST, SECOND]);
         expect(await person.run(["connections"])).toMatch(new RegExp(`${family} .* ok `));
       },
       PATIENCE,

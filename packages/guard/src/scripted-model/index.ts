@@ -26,6 +26,8 @@ export interface ModelReply {
   calls?: readonly { name: string; arguments: Record<string, unknown> }[];
   /** Prompt tokens to report. Default: an estimate from the request. */
   promptTokens?: number;
+  /** Those of the prompt tokens that the cache had. Default: none for OpenAI, half for Gemini, 9 of 10 for Anthropic. */
+  cachedTokens?: number;
   /** Output tokens to report. Default: an estimate from the reply. */
   outputTokens?: number;
   /** Refuses the request instead, as a server does that demands a strict order of roles. */
@@ -105,6 +107,7 @@ export async function startScriptedModel(script: Script, contextLength = 32_768)
       calls: (reply.calls ?? []).map((call, place) => ({ id: `call_${received.call}_${place}`, ...call })),
       promptTokens: reply.promptTokens ?? received.promptTokens,
       outputTokens: reply.outputTokens ?? Math.ceil(estimateTokens(replyText)),
+      cachedTokens: reply.cachedTokens,
     };
     writeReply(response, api, finished, body);
   }

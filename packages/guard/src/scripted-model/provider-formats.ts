@@ -18,6 +18,8 @@ export interface FinishedReply {
   calls: readonly { id: string; name: string; arguments: Record<string, unknown> }[];
   promptTokens: number;
   outputTokens: number;
+  /** Undefined for the API's own share. */
+  cachedTokens: number | undefined;
 }
 
 /** Writes a reply in the provider's format, streamed if the request asks for it. */
@@ -176,12 +178,12 @@ function chatCall(call: FinishedReply["calls"][number]) {
   };
 }
 
-function chatUsage({ promptTokens, outputTokens }: FinishedReply) {
+function chatUsage({ promptTokens, outputTokens, cachedTokens = 0 }: FinishedReply) {
   return {
     prompt_tokens: promptTokens,
     completion_tokens: outputTokens,
     total_tokens: promptTokens + outputTokens,
-    prompt_tokens_details: { cached_tokens: 0 },
+    prompt_tokens_details: { cached_tokens: cachedTokens },
   };
 }
 
@@ -220,7 +222,7 @@ function response(reply: FinishedReply, status: "in_progress" | "completed") {
     usage: done
       ? {
           input_tokens: reply.promptTokens,
-          input_tokens_details: { cached_tokens: 0 },
+          input_tokens_details: { cached_tokens: reply.cachedTokens ?? 0 },
           output_tokens: reply.outputTokens,
           output_tokens_details: { reasoning_tokens: 0 },
           total_tokens: reply.promptTokens + reply.outputTokens,
@@ -230,11 +232,11 @@ function response(reply: FinishedReply, status: "in_progress" | "completed") {
 }
 
 /**
- * Reports a tenth of the prompt as fresh input and the rest as cache read, so a test notices if the guard only reads
- * `input_tokens`.
+ * By default reports a tenth of the prompt as fresh input and the rest as cache read, so a test notices if the guard only
+ * reads `input_tokens`.
  */
 function anthropicHead(reply: FinishedReply, outputTokens: number) {
-  const fresh = Math.ceil(reply.promptTokens / 10);
+  const { promptTokens, cachedTokens = promptTokens - Math.ceil(promptTokens / 10) } = reply;
   return {
     id: `msg_${reply.id}`,
     type: "message",
@@ -242,9 +244,9 @@ function anthropicHead(reply: FinishedReply, outputTokens: number) {
     model: reply.model,
     stop_sequence: null,
     usage: {
-      input_tokens: fresh,
+      input_tokens: promptTokens - cachedTokens,
       cache_creation_input_tokens: 0,
-      cache_read_input_tokens: reply.promptTokens - fresh,
+      cache_read_input_tokens: cachedTokens,
       output_tokens: outputTokens,
     },
   };

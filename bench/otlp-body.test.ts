@@ -1,0 +1,41 @@
+import { contextTokens, parseEvent } from "@plimsoll/protocol";
+import { expect, it } from "vitest";
+import { decodeProtobuf } from "../server/otlp/decode-protobuf.ts";
+import { readRecord } from "../server/otlp/dialects.ts";
+import { otlpBody } from "./otlp-body.ts";
+import { eventsOf } from "./traffic.ts";
+
+/** What must be alike in a turn, whichever way it was sent. */
+function factsOf(value: unknown): object {
+  const parsed = parseEvent(value);
+  if (!parsed.ok || parsed.event.type !== "turn") throw new Error("not a turn");
+  const { id, at, session, agent, model, cost_usd, usage } = parsed.event;
+  return {
+    id,
+    at,
+    session,
+    agent,
+    model,
+    cost_usd,
+    tokens: contextTokens(usage),
+    output: usage.output_tokens,
+  };
+}
+
+it("makes spans that become the same turns as the JSON events", () => {
+  const shape = {
+    connections: 2,
+    sessions: 6,
+    turns: 2_000,
+    spacing: 5_000,
+    sessionTurns: 0,
+    end: 1.7e12,
+    seed: 7,
+  };
+  const { next } = eventsOf(shape, { turnsOnly: true });
+  const events = Array.from({ length: 400 }, () => next(0));
+  const records = [...decodeProtobuf(otlpBody(events), "traces")].filter((record) => record !== undefined);
+  const turns = records.flatMap((record) => readRecord(record).reading.events ?? []);
+  expect(turns.map(factsOf)).toEqual(events.map((event) => factsOf(JSON.parse(event))));
+  expect(new Set(turns.map(({ harness }) => harness))).toEqual(new Set(["fleet@vm-0"]));
+});

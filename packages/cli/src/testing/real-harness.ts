@@ -1,0 +1,87 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import type { ModelRequest } from "@plimsoll/guard/scripted-model";
+
+/**
+ * Folders with programs of harnesses, which are too large to install with the others. The variable's name begins so that a clean
+ * environment keeps it.
+ */
+const FOLDERS = (process.env.VITEST_PLIMSOLL_HARNESSES ?? "").split(delimiter).filter(Boolean);
+
+/** Path of a program in the folders of VITEST_PLIMSOLL_HARNESSES. */
+export const harnessProgram = (name: string): string | undefined =>
+  FOLDERS.map((folder) => join(folder, name)).find((path) => existsSync(path));
+
+interface HarnessRun {
+  home: string;
+  cwd: string;
+  env: Readonly<Record<string, string>>;
+  /** Milliseconds after which the process is killed. */
+  limit: number;
+}
+
+/** Runs a command in an environment without settings of the developer, and returns what it printed. */
+export async function runHarness(
+  [program, ...args]: readonly [string, ...string[]],
+  { home, cwd, env, limit }: HarnessRun,
+): Promise<string> {
+  const child = spawn(program, args, {
+    cwd,
+    env: {
+      NODE_ENV: "test",
+      PATH: [...FOLDERS, process.env.PATH].join(delimiter),
+      HOME: home,
+      OPENAI_API_KEY: "dummy",
+      CI: "1",
+      ...env,
+    },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  child.stdout.on("data", (chunk) => (output += chunk));
+  child.stderr.on("data", (chunk) => (output += chunk));
+  const timer = setTimeout(() => child.kill("SIGKILL"), limit);
+  await once(child, "exit");
+  clearTimeout(timer);
+  return output;
+}
+
+const SHELL = /^(?:shell|bash|exec_command|shell_command|run_shell_command|local_shell)$/i;
+
+/** A call of the harness' own shell tool that does nothing. Undefined if the request offers no such tool. */
+export function shellCall({
+  body,
+}: ModelRequest): { name: string; arguments: Record<string, unknown> } | undefined {
+  const text = JSON.stringify(body.tools ?? []);
+  const names = [...text.matchAll(/"name":"([^"]+)"/g)].map(([, name]) => name!);
+  const name = names.find((one) => SHELL.test(one));
+  if (name === undefined) return undefined;
+  const key = name === "exec_command" ? "cmd" : "command";
+  return { name, arguments: { [key]: "true", description: "nothing", is_background: false } };
+}
+
+/** pi's settings for a scripted model, by path in the home. */
+export const piModels = (url: string, model: string): Record<string, string> => ({
+  ".pi/agent/models.json": JSON.stringify({
+    providers: {
+      local: {
+        baseUrl: `${url}/v1`,
+        api: "openai-completions",
+        apiKey: "dummy",
+        models: [
+          {
+            id: model,
+            name: model,
+            reasoning: false,
+            input: ["text"],
+            contextWindow: 200_000,
+            maxTokens: 8_000,
+            cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
+          },
+        ],
+      },
+    },
+  }),
+});
