@@ -48,6 +48,9 @@ Settings:
 
 Exit code: 0 on success, 1 on failure, 2 if an alert fires. Errors go to standard error.`;
 
+const RUN_AS_PROGRAM =
+  "Run it as the program plimsoll, which starts it without the rest of the command line.";
+
 export function createProgram(context: CommandContext): Command {
   const program = new Command("plimsoll")
     .description("Show how full the context window of every agent is.")
@@ -113,9 +116,17 @@ State   "window suspect" means that context tokens exceed the window size, which
     )
     .option("--wrap <command>", "run this command first, with the same input, and show its output above")
     .action(() => {
-      throw new CliError(
-        "Run it as the program plimsoll, which starts it without the rest of the command line.",
-      );
+      throw new CliError(RUN_AS_PROGRAM);
+    });
+
+  program
+    .command("hook")
+    .description("Report why a level fell; a harness runs it as a hook, with its JSON on standard input")
+    .argument("<harness>", "claude-code, codex, gemini-cli or kimi")
+    .option("--harness <instance>", "harness instance of the events (default: <harness>@<this host>)")
+    .option("--connection <folder>", "record of the connection that wrote the hook")
+    .action(() => {
+      throw new CliError(RUN_AS_PROGRAM);
     });
 
   withServer(program.command("login"))

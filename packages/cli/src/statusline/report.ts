@@ -1,8 +1,9 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { hostname } from "node:os";
+import { sendReport } from "../background-report.ts";
 import { at, numberAt, textAt } from "../bridge/fields.ts";
 import type { Env } from "../connection.ts";
-import { claudeSettings, parsed, type ReportTarget, targetIn } from "./claude-settings.ts";
+import { claudeSettings, parsed, targetIn } from "./claude-settings.ts";
 import { type CallUsage, readStatus, type StatusSample } from "./status-input.ts";
 
 /** How much of a recording is read for its last call, in bytes. */
@@ -88,30 +89,11 @@ export function tailOf(path: string): string {
   }
 }
 
-/** Longest time to wait for the server, ms. Nobody waits for the report. */
-const PATIENCE_MS = 5_000;
-
-/** Sends one turn. A report that fails is lost: the telemetry or the next turn reports the same. */
-export async function sendTurn({ url, key }: ReportTarget, turn: unknown): Promise<boolean> {
-  try {
-    const response = await fetch(`${url}/api/v1/events`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-      body: JSON.stringify({ events: [turn] }),
-      signal: AbortSignal.timeout(PATIENCE_MS),
-    });
-    await response.body?.cancel();
-    return response.ok;
-  } catch {
-    return false;
-  }
-}
-
-/** Reports the turn that a status describes. @returns whether the server has it */
+/** Reports the turn that a status describes. A report that fails is lost: the next turn tells the same. @returns whether the server has it */
 export async function reportStatus(input: string, env: Env): Promise<boolean> {
   const sample = readStatus(parsed(input));
   if (sample?.transcript === undefined) return false;
   const target = targetIn(claudeSettings(sample, env).settings);
   const turn = turnOf(sample, tailOf(sample.transcript), hostname());
-  return target !== undefined && turn !== undefined && (await sendTurn(target, turn));
+  return target !== undefined && turn !== undefined && (await sendReport(target, [turn]));
 }

@@ -52,9 +52,19 @@ export interface ConnectableHarness {
   /** Which settings it can take: those of the person, or also those of one project. */
   scopes: readonly ConnectionScope[];
   files(values: ConnectionValues): readonly HarnessFile[];
+  /** Absent if it has no hook that proves the cause of a fall beyond its telemetry. */
+  hooks?: HarnessHooks;
   /** What it reports, and what it does not, in a sentence each. */
   reports: string;
   lacks: string;
+}
+
+/** The hooks of a harness that tell why a level fell. */
+export interface HarnessHooks {
+  /** Names of the events, which are keys under `hooks` in its settings. */
+  events: readonly string[];
+  /** Whether the instance of its telemetry names the machine. */
+  namesHost: boolean;
 }
 
 export type ConnectionScope = "user" | "project";
@@ -132,8 +142,9 @@ export const CONNECTABLE_HARNESSES: readonly ConnectableHarness[] = [
         ]),
       },
     ],
-    reports: "Reports each call, its cost, sub-agents and compactions.",
-    lacks: "Does not report the window size, /clear, or the level right after a compaction.",
+    hooks: { events: ["PostCompact", "SessionEnd"], namesHost: true },
+    reports: "Reports each call, its cost, sub-agents, compactions and /clear.",
+    lacks: "Does not report the window size, or the level right after a compaction.",
   },
   {
     family: "codex",
@@ -158,8 +169,9 @@ export const CONNECTABLE_HARNESSES: readonly ConnectableHarness[] = [
         ],
       },
     ],
-    reports: "Reports each call.",
-    lacks: "Does not report the window size or compactions; a compaction is an unexplained drop.",
+    hooks: { events: ["PostCompact"], namesHost: false },
+    reports: "Reports each call, and compactions once you trust its hook with /hooks.",
+    lacks: "Does not report the window size. Without the hook, a compaction is an unexplained drop.",
   },
   {
     family: "gemini-cli",
@@ -179,7 +191,9 @@ export const CONNECTABLE_HARNESSES: readonly ConnectableHarness[] = [
         settings: [env("OTEL_EXPORTER_OTLP_HEADERS", headerOf(values))],
       },
     ],
-    reports: "Reports each call, sub-agents, compressions and masked tool outputs.",
+    // Its PreCompress hook also runs before calls that compress nothing, so it proves nothing.
+    hooks: { events: ["SessionEnd"], namesHost: false },
+    reports: "Reports each call, sub-agents, compressions, masked tool outputs and /clear.",
     lacks: "Does not report the window size. Sends nothing useful from a folder that it does not trust.",
   },
   {
