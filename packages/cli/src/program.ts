@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import { GRACES, type Grace } from "@plimsoll/protocol";
 import { Command, Option } from "commander";
 import { z } from "zod";
+import { addAcpCommand } from "./acp/command.ts";
 import { addAlertCommands } from "./alerts/command.ts";
 import { addAuditCommand } from "./audit.ts";
 import { addBackupCommands } from "./backup/command.ts";
@@ -128,6 +129,8 @@ State   "window suspect" means that context tokens exceed the window size, which
     .action(() => {
       throw new CliError(RUN_AS_PROGRAM);
     });
+
+  addAcpCommand(program, context);
 
   withServer(program.command("login"))
     .description("Print a one-time login link for the browser")
