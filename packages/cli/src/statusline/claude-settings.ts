@@ -9,7 +9,7 @@ import type { StatusSample } from "./status-input.ts";
 
 /** Claude Code's settings with the layers that win over them. */
 export function claudeSettings(
-  { windowTokens, project }: StatusSample,
+  { windowTokens, project }: Pick<StatusSample, "windowTokens" | "project">,
   env: Env,
 ): { settings: Fields; known: Known } {
   const home = env.HOME || homedir();
