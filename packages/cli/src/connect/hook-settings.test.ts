@@ -5,7 +5,7 @@ import { CLAUDE_SETTINGS, connectStage } from "../testing/connect-run.ts";
 import { hasServer } from "../testing/real-server.ts";
 import { hookSettings } from "./hook-settings.ts";
 
-const CODEX = { family: "codex", hooks: { events: ["PostCompact"], namesHost: false } };
+const CODEX = { family: "codex", hooks: ["PostCompact"] };
 const program = ["node", "/bin/plimsoll.js"];
 const settingsFor = (settings: Record<string, unknown>) =>
   hookSettings(CODEX, program, "/home/me/p/connect/codex-1", settings);

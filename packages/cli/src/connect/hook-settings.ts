@@ -15,7 +15,7 @@ export function hookSettings(
   settings: Fields,
 ): HarnessSetting[] {
   const command = shellCommand([...program, "hook", family, "--connection", folder]);
-  return (hooks?.events ?? []).flatMap((event): HarnessSetting[] => {
+  return (hooks ?? []).flatMap((event): HarnessSetting[] => {
     const path = ["hooks", event];
     const found = at(settings, path) ?? [];
     // What is no list of hooks is left for the harness to explain.

@@ -29,8 +29,8 @@ describe.runIf(hasServer)("a hook of a connection", () => {
   }
 
   it.each([
-    ["codex", "codex"],
-    ["gemini-cli", "gemini-cli"],
+    ["codex", `codex@${hostname()}`],
+    ["gemini-cli", `gemini-cli@${hostname()}`],
     ["claude-code", `claude-code@${hostname()}`],
   ])("of %s gives the cause of a fall of %s, and the turns give its numbers", async (family, harness) => {
     const folder = await folderOf(family);

@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
-import { CONNECTABLE_HARNESSES } from "@plimsoll/protocol/connect";
 import { type ReportTarget, sendReport } from "../background-report.ts";
 import { type ConnectionRecord, readRecord } from "../connect/record.ts";
 import { connect, type Env } from "../connection.ts";
@@ -50,8 +49,6 @@ export async function connectedTarget(folder: string): Promise<HookTarget | unde
 
 /** The instance that the telemetry of the harness has, so that both tell of the same sessions. */
 function instanceOf({ family, host }: ConnectionRecord, texts: readonly string[]): string {
-  const harness = CONNECTABLE_HARNESSES.find((one) => one.family === family);
-  if (harness?.hooks?.namesHost !== true) return family;
   const attribute = (name: string) => {
     const pattern = new RegExp(`[",=]${name.replace(".", "\\.")}=([^",]+)`);
     const found = texts.map((text) => pattern.exec(text)?.[1]).find((value) => value !== undefined);

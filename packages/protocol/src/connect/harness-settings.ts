@@ -52,19 +52,11 @@ export interface ConnectableHarness {
   /** Which settings it can take: those of the person, or also those of one project. */
   scopes: readonly ConnectionScope[];
   files(values: ConnectionValues): readonly HarnessFile[];
-  /** Absent if it has no hook that proves the cause of a fall beyond its telemetry. */
-  hooks?: HarnessHooks;
+  /** Events of its hooks that tell why a level fell, which are keys under `hooks` in its settings. */
+  hooks?: readonly string[];
   /** What it reports, and what it does not, in a sentence each. */
   reports: string;
   lacks: string;
-}
-
-/** The hooks of a harness that tell why a level fell. */
-export interface HarnessHooks {
-  /** Names of the events, which are keys under `hooks` in its settings. */
-  events: readonly string[];
-  /** Whether the instance of its telemetry names the machine. */
-  namesHost: boolean;
 }
 
 export type ConnectionScope = "user" | "project";
@@ -142,7 +134,7 @@ export const CONNECTABLE_HARNESSES: readonly ConnectableHarness[] = [
         ]),
       },
     ],
-    hooks: { events: ["PostCompact", "SessionEnd"], namesHost: true },
+    hooks: ["PostCompact", "SessionEnd"],
     reports: "Reports each call, its cost, sub-agents, compactions and /clear.",
     lacks: "Does not report the window size, or the level right after a compaction.",
   },
@@ -169,7 +161,7 @@ export const CONNECTABLE_HARNESSES: readonly ConnectableHarness[] = [
         ],
       },
     ],
-    hooks: { events: ["PostCompact"], namesHost: false },
+    hooks: ["PostCompact"],
     reports: "Reports each call, and compactions once you trust its hook with /hooks.",
     lacks: "Does not report the window size. Without the hook, a compaction is an unexplained drop.",
   },
@@ -192,7 +184,7 @@ export const CONNECTABLE_HARNESSES: readonly ConnectableHarness[] = [
       },
     ],
     // Its PreCompress hook also runs before calls that compress nothing, so it proves nothing.
-    hooks: { events: ["SessionEnd"], namesHost: false },
+    hooks: ["SessionEnd"],
     reports: "Reports each call, sub-agents, compressions, masked tool outputs and /clear.",
     lacks: "Does not report the window size. Sends nothing useful from a folder that it does not trust.",
   },
