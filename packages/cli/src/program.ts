@@ -113,7 +113,7 @@ State   "window suspect" means that context tokens exceed the window size, which
   program
     .command("statusline")
     .description(
-      "Print one line for the status line of Claude Code or Copilot CLI; reads its JSON on standard input",
+      "Print one line for the status line of Claude Code or Copilot CLI, or one for each sub-agent; reads its JSON on standard input",
     )
     .option("--wrap <command>", "run this command first, with the same input, and show its output above")
     .action(() => {
