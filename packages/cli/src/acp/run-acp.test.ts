@@ -14,17 +14,19 @@ const AGENT = fileURLToPath(new URL("../testing/acp-agent.ts", import.meta.url))
 const PROGRAM = fileURLToPath(new URL("../plimsoll.ts", import.meta.url));
 const node = (script: string) => [process.execPath, "-e", script];
 
-function stage(more: Partial<AcpContext> = {}) {
+function stage(more: Partial<Pick<AcpContext, "output" | "harness" | "reporter">> = {}) {
   const events: PlimsollEventInput[] = [];
-  const context = {
-    input: new PassThrough(),
-    output: new PassThrough(),
+  const input = new PassThrough();
+  const output = new PassThrough();
+  const context: AcpContext = {
+    input,
+    output,
     reporter: { record: (event: PlimsollEventInput) => void events.push(event), close: async () => {} },
     harness: undefined,
     now: () => 1_795_000_000_000,
     ...more,
   };
-  return { context: context as typeof context & AcpContext, events };
+  return { context, input, output, events };
 }
 
 async function textOf(stream: Readable): Promise<Buffer> {
@@ -41,7 +43,7 @@ const update = (used: number) =>
 
 describe("plimsoll acp", () => {
   it("between a client and an agent of the SDK changes nothing, and reports each level", async () => {
-    const { context, events } = stage();
+    const { context, input, output, events } = stage();
     const ended = runAcp([process.execPath, "--import", "tsx", AGENT], context);
     const said: string[] = [];
     const stop = await client({ name: "editor" })
@@ -51,8 +53,8 @@ describe("plimsoll acp", () => {
       })
       .connectWith(
         ndJsonStream(
-          Writable.toWeb(context.input) as WritableStream<Uint8Array>,
-          Readable.toWeb(context.output) as ReadableStream<Uint8Array>,
+          Writable.toWeb(input) as WritableStream<Uint8Array>,
+          Readable.toWeb(output) as ReadableStream<Uint8Array>,
         ),
         async (agent) => {
           await agent.request(methods.agent.initialize, {
@@ -71,7 +73,7 @@ describe("plimsoll acp", () => {
           return stopReason;
         },
       );
-    context.input.end();
+    input.end();
     expect(await ended).toBe(0);
     expect(stop).toBe("end_turn");
     expect(said.map(({ length }) => length)).toEqual([1, 1_000_000]);
@@ -89,7 +91,7 @@ describe("plimsoll acp", () => {
   });
 
   it("passes all bytes of both directions, whatever they are", async () => {
-    const { context, events } = stage({ harness: "mine" });
+    const { context, input, output, events } = stage({ harness: "mine" });
     const bytes = Buffer.concat([
       randomBytes(3_000_000),
       Buffer.from(
@@ -97,11 +99,10 @@ describe("plimsoll acp", () => {
       ),
     ]);
     const ended = runAcp(node("process.stdin.pipe(process.stdout)"), context);
-    context.input.end(bytes);
-    context.output.on("pipe", () => {});
-    const passed = textOf(context.output);
+    input.end(bytes);
+    const passed = textOf(output);
     expect(await ended).toBe(0);
-    context.output.end();
+    output.end();
     expect(
       createHash("sha256")
         .update(await passed)
@@ -130,16 +131,16 @@ describe("plimsoll acp", () => {
     const talks =
       "setInterval(() => process.stdout.write('x'.repeat(99_999)), 1); process.stdout.on('error', () => process.exit(5))";
     expect(await runAcp(node(talks), stage({ output: gone }).context)).toBe(5);
-    const { context } = stage();
+    const { context, input } = stage();
     const ended = runAcp(node("process.stdin.destroy(); setTimeout(() => process.exit(6), 50)"), context);
-    context.input.write(Buffer.alloc(2_000_000));
+    input.write(Buffer.alloc(2_000_000));
     expect(await ended).toBe(6);
   });
 
   it("works without a server", async () => {
     const reporter = createReporter({ url: "http://127.0.0.1:9", key: "plim_x" });
-    const { context } = stage({ reporter });
-    context.output.resume();
+    const { context, output } = stage({ reporter });
+    output.resume();
     expect(await runAcp(node(`console.log(${JSON.stringify(update(9))})`), context)).toBe(0);
     expect(reporter.stats.recorded).toBe(1);
   });
@@ -156,7 +157,10 @@ describe("plimsoll acp", () => {
     const program = spawn(
       process.execPath,
       ["--import", "tsx", PROGRAM, "acp", "--harness", "x", "--", ...node(script)],
-      { env: { PATH: process.env.PATH, PLIMSOLL_HOME: "/nowhere" }, stdio: ["pipe", "pipe", "inherit"] },
+      {
+        env: { NODE_ENV: "test", PATH: process.env.PATH, PLIMSOLL_HOME: "/nowhere" },
+        stdio: ["pipe", "pipe", "inherit"],
+      },
     );
     const [ready] = (await once(program.stdout, "data")) as [Buffer];
     expect(ready.toString()).toBe("ready\n");

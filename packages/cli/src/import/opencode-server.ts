@@ -47,15 +47,13 @@ const MOST_SESSIONS = 1_000;
 
 /** The sessions of every folder that the server knows, the latest first. */
 export async function listSessions(server: OpencodeServer): Promise<ListedSession[]> {
-  const folders = asArray(await server.read("/project")).flatMap(
-    (project) => asText(asObject(project)?.worktree) ?? [],
-  );
+  const projects = objects(await server.read("/project"));
+  const folders = projects.flatMap(({ worktree }) => asText(worktree) ?? []);
   const found = new Map<string, ListedSession>();
   for (const query of ["", ...folders.map((folder) => `&directory=${encodeURIComponent(folder)}`)]) {
-    for (const item of asArray(await server.read(`/session?limit=${MOST_SESSIONS}${query}`))) {
-      const info = asObject(item);
-      const id = asText(info?.id);
-      if (info !== undefined && id !== undefined)
+    for (const info of objects(await server.read(`/session?limit=${MOST_SESSIONS}${query}`))) {
+      const id = asText(info.id);
+      if (id !== undefined)
         found.set(id, { id, info, updatedAt: asNumber(asObject(info.time)?.updated) ?? 0 });
     }
   }
@@ -67,23 +65,25 @@ export async function readMessages(
   server: OpencodeServer,
   session: string,
 ): Promise<{ infos: JsonObject[]; parts: JsonObject[] }> {
-  const messages = asArray(await server.read(`/session/${encodeURIComponent(session)}/message`)).flatMap(
-    (message) => asObject(message) ?? [],
-  );
+  const messages = objects(await server.read(`/session/${encodeURIComponent(session)}/message`));
   return {
-    infos: messages.flatMap(({ info }) => asObject(info) ?? []),
-    parts: messages.flatMap(({ parts }) => asArray(parts).flatMap((part) => asObject(part) ?? [])),
+    infos: objects(messages.map(({ info }) => info)),
+    parts: messages.flatMap(({ parts }) => objects(parts)),
   };
 }
+
+const objects = (value: unknown): JsonObject[] =>
+  asArray(value)
+    .map(asObject)
+    .filter((item) => item !== undefined);
 
 /** Window sizes in tokens, by provider and model. */
 export async function readWindows(server: OpencodeServer): Promise<ReadonlyMap<string, number>> {
   const windows = new Map<string, number>();
-  for (const item of asArray(asObject(await server.read("/config/providers"))?.providers)) {
-    const provider = asObject(item);
-    for (const [model, facts] of Object.entries(asObject(provider?.models) ?? {})) {
+  for (const provider of objects(asObject(await server.read("/config/providers"))?.providers)) {
+    for (const [model, facts] of Object.entries(asObject(provider.models) ?? {})) {
       const window = asNumber(asObject(asObject(facts)?.limit)?.context);
-      if (window !== undefined && window > 0) windows.set(`${asText(provider?.id)}/${model}`, window);
+      if (window !== undefined && window > 0) windows.set(`${asText(provider.id)}/${model}`, window);
     }
   }
   return windows;
