@@ -7,7 +7,7 @@ import { connect } from "../connection.ts";
 import { CliError } from "../errors.ts";
 import { number, plural } from "../number-format.ts";
 import { printable, printableJson } from "../terminal.ts";
-import { type FollowOptions, followOpencode } from "./follow-opencode.ts";
+import { followOpencode, type OpencodeFollowOptions } from "./follow-opencode.ts";
 import { type ImportSummary, runImport } from "./import.ts";
 import { type ImportedSession, importLinks } from "./links.ts";
 import { nothingImported } from "./nothing.ts";
@@ -139,7 +139,7 @@ Examples:
           if (message !== trouble) context.err.write(`${printable(message)} Retrying.\n`);
           trouble = message;
         },
-      } satisfies FollowOptions;
+      } satisfies OpencodeFollowOptions;
       const target = `sending events to ${connection.url}. Press Ctrl+C to stop.`;
       const followed = servers.map((server) =>
         followOpencode(server, connection, {

@@ -8,7 +8,7 @@ import { type ImportOptions, readerFor } from "./import.ts";
 import { listSessions, type OpencodeServer, readMessages, readWindows } from "./opencode-server.ts";
 import { Outbox, type OutboxOptions } from "./outbox.ts";
 
-export interface FollowOptions extends ImportOptions, OutboxOptions {
+export interface OpencodeFollowOptions extends ImportOptions, OutboxOptions {
   now: () => number;
   /** Called each time the stream is open and what was missed is read. */
   onRead?: (sessions: number) => void;
@@ -32,7 +32,7 @@ const OVERLAP_MS = 10 * 60_000;
 export async function followOpencode(
   server: OpencodeServer,
   connection: Connection,
-  options: FollowOptions,
+  options: OpencodeFollowOptions,
 ): Promise<void> {
   const reader = readerFor("opencode", options);
   const outbox = new Outbox();
