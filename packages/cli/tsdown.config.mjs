@@ -3,7 +3,7 @@ import { thirdPartyLicenses } from "./third-party-licenses.mjs";
 
 // Everything is bundled, so the package installs without dependencies.
 export default defineConfig({
-  entry: ["src/plimsoll.ts", "src/phantom.ts", "src/statusline.ts"],
+  entry: ["src/plimsoll.ts", "src/phantom.ts", "src/statusline.ts", "src/hook.ts"],
   platform: "node",
   target: "node20.19",
   fixedExtension: false,

@@ -194,6 +194,30 @@ describe("sending again", () => {
     expect(await sessionNamed(session)).toEqual(before);
   });
 
+  it.each([
+    ["in order", ["before", "hook", "log", "transcript", "after"]],
+    ["after the turn that shows the level", ["before", "after", "transcript", "hook", "log"]],
+    ["backwards", ["after", "transcript", "log", "hook", "before"]],
+  ])("counts a compaction once that a hook, a log and a transcript report, %s", async (_, order) => {
+    const session = unique("session");
+    const compacted = (at: number, rest: Record<string, unknown> = {}) =>
+      mark(session, "compacted", START + at, { trigger: "manual", ...rest });
+    const events: Record<string, Sendable> = {
+      before: turn(session, 9_000, { at: START }),
+      hook: compacted(20_000),
+      log: compacted(20_500, { tokens_before: 9_500 }),
+      transcript: compacted(21_000, { tokens_before: 9_500 }),
+      after: turn(session, 2_000, { at: START + 60_000 }),
+    };
+    for (const name of order) await sent(events[name]!);
+    for (const name of order) expect(await sent(events[name]!)).toMatchObject({ duplicates: 1 });
+    const detail = await sessionNamed(session);
+    expect(detail.session).toMatchObject({ compacted: 1, unexplained: 0, reclaimed_tokens: 7_500 });
+    expect(detail.boundaries).toMatchObject([
+      { id: events.hook!.id, type: "compacted", tokens_before: 9_500, tokens_after: 2_000 },
+    ]);
+  });
+
   it("merges a turn that is reported again field by field", async () => {
     const session = unique("session");
     const first = turn(session, 3_000, { usage: { input_tokens: 3_000, output_tokens: 1 } });

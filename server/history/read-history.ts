@@ -1,5 +1,5 @@
 import type { TurnFacts } from "@plimsoll/protocol";
-import { BOUNDARY_TYPES, EVENT_TYPES } from "@plimsoll/protocol";
+import { BOUNDARY_TYPES, EVENT_TYPES, REPEATED } from "@plimsoll/protocol";
 import type { Sql } from "../db/sql.ts";
 import { arrayLiteral } from "../store/binary-arrays.ts";
 import { type BoundaryRow, boundaries } from "../store/boundaries.ts";
@@ -49,7 +49,7 @@ const CROSSINGS = `SELECT ${crossings.select("t")} FROM crossings t WHERE t.proj
   AND t.at > ${time("$3")} AND t.at <= ${time("$4")}`;
 const WINDOWS = `SELECT ${windows.select("t")} FROM windows t WHERE t.project_id = $1 AND t.agent_id = $2::uuid`;
 
-const TYPES = arrayLiteral([...new Set<string>([...EVENT_TYPES, ...BOUNDARY_TYPES])]);
+const TYPES = arrayLiteral([...new Set<string>([...EVENT_TYPES, ...BOUNDARY_TYPES, REPEATED])]);
 
 export function openHistory(
   sql: Pick<Sql, "query">,

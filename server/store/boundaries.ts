@@ -46,11 +46,15 @@ export interface ReportedMark {
   detail: Record<string, unknown>;
 }
 
+/** Holds the type of an event that reads otherwise. */
+const REPORTED_TYPE = "reported_type";
+
 export function reportedRow(
-  { facts, detail }: ReportedMark,
+  { facts, detail: reported }: ReportedMark,
   reading: BoundaryReading,
   place: MarkPlace,
 ): BoundaryRow {
+  const detail = reading.type === facts.type ? reported : { ...reported, [REPORTED_TYPE]: facts.type };
   return rowOf(reading, place, { origin: BOUNDARY_ORIGIN.reported, sentWindow: facts.sentWindow, detail });
 }
 
@@ -73,13 +77,13 @@ export function readingOfRow(row: BoundaryRow): BoundaryReading {
 }
 
 export function markOfRow(row: BoundaryRow): ReportedMark {
-  const detail = row.detail as Record<string, unknown>;
+  const { [REPORTED_TYPE]: type = row.type, ...detail } = row.detail as Record<string, unknown>;
   return {
     detail,
     facts: {
       id: row.id,
       at: row.at,
-      type: row.type as MarkFacts["type"],
+      type: type as MarkFacts["type"],
       sentWindow: row.sentWindow,
       tokensBefore: detail.tokens_before as number | undefined,
       tokensAfter: detail.tokens_after as number | undefined,

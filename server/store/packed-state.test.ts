@@ -55,6 +55,7 @@ const anyState: fc.Arbitrary<AgentState> = fc.record({
       window: index,
       tokensBefore: maybe(tokens),
       tokensAfter: maybe(tokens),
+      statesBefore: fc.boolean(),
     }),
     { maxLength: 3 },
   ),

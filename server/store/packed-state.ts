@@ -1,11 +1,11 @@
 import type {
   AgentState,
-  BoundaryReading,
   CrossingOrigin,
   CrossingReport,
   KnownCrossing,
   KnownLevel,
   Peak,
+  PendingBoundary,
   Summary,
   ThresholdName,
   WindowSummary,
@@ -63,6 +63,8 @@ type PackedBoundary = [
   window: number,
   tokensBefore: Maybe<number>,
   tokensAfter: Maybe<number>,
+  /** Left out if no report gave `tokensBefore`. */
+  statesBefore?: 1,
 ];
 
 type PackedLevel = [
@@ -134,14 +136,7 @@ export function packState(state: AgentState): string {
     state.uncounted,
     state.recent,
     state.above,
-    state.pending.map(({ id, type, at, window, tokensBefore, tokensAfter }) => [
-      id,
-      type,
-      at,
-      window,
-      tokensBefore,
-      tokensAfter,
-    ]),
+    state.pending.map(packBoundary),
     state.levels.map(({ turnKey, at, contextTokens, windowTokens, crossed }) => [
       turnKey,
       at,
@@ -185,6 +180,12 @@ export function packSummary({ turns, peak, peakUtilization, windows }: Summary):
 
 export function unpackSummary(text: string): Summary {
   return summaryOf(JSON.parse(text) as PackedSummary);
+}
+
+function packBoundary(boundary: PendingBoundary): Nullish<PackedBoundary> {
+  const { id, type, at, window, tokensBefore, tokensAfter, statesBefore } = boundary;
+  if (statesBefore) return [id, type, at, window, tokensBefore, tokensAfter, 1];
+  return [id, type, at, window, tokensBefore, tokensAfter];
 }
 
 function packWindow(window: WindowSummary): (number | undefined)[] {
@@ -273,7 +274,8 @@ function levelOf(
   };
 }
 
-function boundaryOf([id, type, at, window, tokensBefore, tokensAfter]: PackedBoundary): BoundaryReading {
+function boundaryOf(packed: PackedBoundary): PendingBoundary {
+  const [id, type, at, window, tokensBefore, tokensAfter, statesBefore] = packed;
   return {
     id,
     type,
@@ -281,6 +283,7 @@ function boundaryOf([id, type, at, window, tokensBefore, tokensAfter]: PackedBou
     window,
     tokensBefore: tokensBefore ?? undefined,
     tokensAfter: tokensAfter ?? undefined,
+    statesBefore: statesBefore === 1,
   };
 }
 

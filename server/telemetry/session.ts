@@ -7,7 +7,7 @@ import type {
   WindowSummary,
   WindowView,
 } from "@plimsoll/protocol";
-import { DEFAULT_AGENT, isBoundary, rememberLine } from "@plimsoll/protocol";
+import { DEFAULT_AGENT, isBoundary, REPEATED, rememberLine } from "@plimsoll/protocol";
 import type { Agent, Boundary, Crossing, Session, Window } from "../db/generated/client.ts";
 import { PlimsollError } from "../errors.ts";
 import { readTimelines } from "../policy/reader-timelines.ts";
@@ -47,7 +47,7 @@ export async function readSession(reader: FreshReader, id: string): Promise<Sess
       take: MOST_WINDOWS,
     }),
     prisma.boundary.findMany({
-      where: { ...owned, type: { not: "threshold_crossed" } },
+      where: { ...owned, type: { notIn: ["threshold_crossed", REPEATED] } },
       orderBy: [{ at: "desc" }, { id: "desc" }],
       take: MOST_MARKS,
     }),

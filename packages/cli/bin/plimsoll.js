@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { runProgram } from "./run-program.js";
 
-// A status line is drawn after every message, so it loads nothing else.
-const isStatusline = process.argv[2] === "statusline" && !process.argv.includes("--help");
-await runProgram(isStatusline ? "statusline" : "plimsoll");
+// A harness waits for its status line and its hooks, so they load nothing else.
+const isQuick = ["statusline", "hook"].includes(process.argv[2]) && !process.argv.includes("--help");
+await runProgram(isQuick ? process.argv[2] : "plimsoll");

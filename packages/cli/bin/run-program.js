@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 /**
  * Runs dist/NAME.js. These files are committed because npm links only programs that exist when it installs, and a
  * checkout is built later.
- * @param {"plimsoll" | "phantom" | "statusline"} name
+ * @param {"plimsoll" | "phantom" | "statusline" | "hook"} name
  */
 export async function runProgram(name) {
   const program = new URL(`../dist/${name}.js`, import.meta.url);

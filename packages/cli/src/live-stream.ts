@@ -1,5 +1,3 @@
-import type { Connection } from "./connection.ts";
-import { request } from "./request.ts";
 import { sleep } from "./sleep.ts";
 import { eventParser, type ServerEvent } from "./sse-parser.ts";
 
@@ -14,19 +12,21 @@ export interface LiveHandlers {
   onEvents: (events: readonly ServerEvent[]) => void;
 }
 
-/**
- * Keeps a live stream open until the signal aborts. Reconnects with exponential backoff.
- * @param path of the stream, such as `/api/v1/live`
- */
+/** Opens a stream of server-sent events. */
+export type OpenStream = (init: {
+  headers: Record<string, string>;
+  signal: AbortSignal;
+}) => Promise<Response>;
+
+/** Keeps a live stream open until the signal aborts. Reconnects with exponential backoff. */
 export async function followLive(
-  connection: Connection,
-  path: string,
+  open: OpenStream,
   signal: AbortSignal,
   handlers: LiveHandlers,
 ): Promise<void> {
   let retry = 1_000;
   while (!signal.aborted) {
-    const opened = await readStream(connection, path, signal, handlers).catch(() => false);
+    const opened = await readStream(open, signal, handlers).catch(() => false);
     handlers.onClose();
     if (opened) retry = 1_000;
     await sleep(retry, signal);
@@ -34,16 +34,11 @@ export async function followLive(
   }
 }
 
-async function readStream(
-  connection: Connection,
-  path: string,
-  signal: AbortSignal,
-  handlers: LiveHandlers,
-): Promise<boolean> {
+async function readStream(open: OpenStream, signal: AbortSignal, handlers: LiveHandlers): Promise<boolean> {
   const silence = new AbortController();
   let alive = setTimeout(() => silence.abort(), SILENCE_MS);
   try {
-    const response = await request(connection, path, {
+    const response = await open({
       headers: { accept: "text/event-stream" },
       signal: AbortSignal.any([signal, silence.signal]),
     });

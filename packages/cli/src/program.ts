@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import { GRACES, type Grace } from "@plimsoll/protocol";
 import { Command, Option } from "commander";
 import { z } from "zod";
+import { addAcpCommand } from "./acp/command.ts";
 import { addAlertCommands } from "./alerts/command.ts";
 import { addAuditCommand } from "./audit.ts";
 import { addBackupCommands } from "./backup/command.ts";
@@ -47,6 +48,9 @@ Settings:
   NO_COLOR             disable colors
 
 Exit code: 0 on success, 1 on failure, 2 if an alert fires. Errors go to standard error.`;
+
+const RUN_AS_PROGRAM =
+  "Run it as the program plimsoll, which starts it without the rest of the command line.";
 
 export function createProgram(context: CommandContext): Command {
   const program = new Command("plimsoll")
@@ -109,14 +113,24 @@ State   "window suspect" means that context tokens exceed the window size, which
   program
     .command("statusline")
     .description(
-      "Print one line for the status line of Claude Code or Copilot CLI; reads its JSON on standard input",
+      "Print one line for the status line of Claude Code or Copilot CLI, or one for each sub-agent; reads its JSON on standard input",
     )
     .option("--wrap <command>", "run this command first, with the same input, and show its output above")
     .action(() => {
-      throw new CliError(
-        "Run it as the program plimsoll, which starts it without the rest of the command line.",
-      );
+      throw new CliError(RUN_AS_PROGRAM);
     });
+
+  program
+    .command("hook")
+    .description("Report why a level fell; a harness runs it as a hook, with its JSON on standard input")
+    .argument("<harness>", "claude-code, codex, gemini-cli or kimi")
+    .option("--harness <instance>", "harness instance of the events (default: <harness>@<this host>)")
+    .option("--connection <folder>", "record of the connection that wrote the hook")
+    .action(() => {
+      throw new CliError(RUN_AS_PROGRAM);
+    });
+
+  addAcpCommand(program, context);
 
   withServer(program.command("login"))
     .description("Print a one-time login link for the browser")

@@ -1,4 +1,6 @@
-import { readFileSync, writeSync } from "node:fs";
+import { writeSync } from "node:fs";
+import { startReport } from "./background-report.ts";
+import { readInput } from "./read-input.ts";
 import { runStatusline } from "./statusline/run-statusline.ts";
 import { statuslineArguments } from "./statusline/statusline-arguments.ts";
 
@@ -14,27 +16,5 @@ if (isReport) {
     env: process.env,
     now: Date.now,
     write: (text) => void writeSync(1, text),
-    report,
+    report: (status) => startReport(["statusline", "--report"], status),
   });
-
-/** Streams take longer to load than a file takes to read. */
-async function readInput(): Promise<string> {
-  try {
-    return readFileSync(0, "utf8");
-  } catch {
-    // A terminal, or a pipe that does not wait.
-    let text = "";
-    if (!process.stdin.isTTY) for await (const chunk of process.stdin) text += String(chunk);
-    return text;
-  }
-}
-
-async function report(status: string): Promise<void> {
-  const { spawn } = await import("node:child_process");
-  const program = [process.argv[1]!, "statusline", "--report"];
-  const child = spawn(process.execPath, program, { detached: true, stdio: ["pipe", "ignore", "ignore"] });
-  child.on("error", () => {});
-  child.stdin.on("error", () => {});
-  child.stdin.end(status);
-  child.unref();
-}

@@ -1,6 +1,7 @@
 import type { Connection } from "./connection.ts";
 import { messageOf } from "./errors.ts";
 import { followLive } from "./live-stream.ts";
+import { request } from "./request.ts";
 import { sleep } from "./sleep.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -58,7 +59,7 @@ export async function watchScreen<Reading>(
   if (terminal.isTty) terminal.write("\u001b[?1049h\u001b[?25l\u001b[2J");
   try {
     draw();
-    const stream = followLive(connection, "/api/v1/live", signal, {
+    const stream = followLive((init) => request(connection, "/api/v1/live", init), signal, {
       onOpen: () => {
         streaming = true;
         refreshSoon();

@@ -115,7 +115,30 @@ const stampOf = (now: number) => new Date(now).toISOString().replaceAll(":", "")
 /** Whether the bridge's value is there. A write that was under way may not have happened. */
 function holds(entry: ChangedKey, settings: Fields, pending: boolean): boolean {
   const found = at(settings, entry.path);
-  return isDeepStrictEqual(found, entry.after) || (pending && isDeepStrictEqual(found, entry.previous));
+  if (isDeepStrictEqual(found, entry.after) || (pending && isDeepStrictEqual(found, entry.previous)))
+    return true;
+  const added = addedElements(entry);
+  return Array.isArray(found) && added.length > 0 && added.every((element) => includes(found, element));
+}
+
+const includes = (list: readonly unknown[], element: unknown) =>
+  list.some((one) => isDeepStrictEqual(one, element));
+
+/** What a write added to a list of objects. Others may add and remove theirs without changing it. */
+function addedElements({ before = [], after }: ChangedKey): readonly unknown[] {
+  if (!Array.isArray(before) || !Array.isArray(after)) return [];
+  return after.filter((element) => isFields(element) && !includes(before, element));
+}
+
+/** The value of a person at a key: what was there before, and in a list also what was added since. */
+function ownValue(entry: ChangedKey, settings: Fields): unknown {
+  const found = at(settings, entry.path);
+  const added = addedElements(entry);
+  if (!Array.isArray(found) || added.length === 0 || isDeepStrictEqual(found, entry.after))
+    return entry.before;
+  const left = found.filter((element) => !includes(added, element));
+  if (left.length > 0) return left;
+  return entry.before === undefined ? undefined : [];
 }
 
 /** Keys that somebody else changed after the bridge wrote them. */
@@ -129,8 +152,8 @@ export function driftedKeys(journal: Journal | undefined, settings: Fields): Dri
 export function undoEdits(journal: Journal | undefined, settings: Fields): KeyEdit[] {
   return (journal?.entries ?? [])
     .filter((entry) => holds(entry, settings, journal!.pending))
-    .filter((entry) => !isDeepStrictEqual(at(settings, entry.path), entry.before))
-    .map(({ path, before }) => ({ path, value: before }));
+    .map((entry) => ({ path: entry.path, value: ownValue(entry, settings) }))
+    .filter(({ path, value }) => !isDeepStrictEqual(at(settings, path), value));
 }
 
 /** The groups that only the bridge needed and that are empty after an undo, innermost first. */

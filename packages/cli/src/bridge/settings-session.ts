@@ -108,7 +108,8 @@ function changedKey(
   after: unknown,
   previous: unknown,
 ): ChangedKey {
-  const before = entry === undefined ? at(own, path) : entry.before;
+  // Somebody may have added to a list since.
+  const before = entry === undefined || Array.isArray(after) ? at(own, path) : entry.before;
   return {
     path: [...path],
     after,

@@ -32,6 +32,7 @@ interface ConnectFlags extends Omit<ConnectionFlags, "project"> {
   ingestKey?: string;
   wait?: boolean;
   statusline?: boolean;
+  hooks?: boolean;
 }
 
 const FAMILIES = CONNECTABLE_HARNESSES.map(({ family }) => family).join(", ");
@@ -63,6 +64,7 @@ export function addConnectCommands(program: Command, context: CommandContext): v
       new Option("--ingest-key <key>", "use this key instead of a new one (env PLIMSOLL_INGEST_KEY)"),
     )
     .option("--statusline", "show the level in Claude Code's status line too")
+    .option("--no-hooks", "add no hooks, which tell why a level fell")
     .option("--wait", "wait for the first event, also without a terminal")
     .option("--no-wait", "do not wait for the first event")
     .addHelpText("after", HELP)
@@ -128,6 +130,7 @@ async function startRun(flags: ConnectFlags, context: CommandContext): Promise<C
       places: placesOf(context),
       home: homeFolder(context.env),
       statusLine: flags.statusline === true,
+      hooks: flags.hooks !== false,
     },
   };
 }

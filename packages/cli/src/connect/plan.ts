@@ -13,6 +13,7 @@ import {
 } from "../bridge/settings-session.ts";
 import { changesOf, ownFunctions, type SettingsConflict, winningVariables } from "./conflicts.ts";
 import { adapterOf, hidingEnvFile, type PathQuery, pathOf, variablesFolder } from "./harness-paths.ts";
+import { hookSettings } from "./hook-settings.ts";
 import { type ConnectionRecord, readRecord } from "./record.ts";
 import { hasStatusLine, statusLineSetting } from "./status-line-setting.ts";
 
@@ -50,6 +51,8 @@ export interface PlanQuery extends PathQuery {
   key: string | undefined;
   /** Adds the level to Claude Code's status line. One that is there stays. */
   statusLine: boolean;
+  /** Adds hooks that tell why a level fell, if the harness has any. */
+  hooks: boolean;
 }
 
 /**
@@ -80,9 +83,13 @@ export async function planConnection(query: PlanQuery): Promise<ConnectionPlan> 
       );
     const hasLine = hasStatusLine(reading.journal, reading.settings);
     const isLined = harness.family === "claude-code" && (query.statusLine || hasLine);
-    const settings = isLined
-      ? [...file.settings, statusLineSetting(PROGRAM, reading.journal, reading.settings)]
-      : file.settings;
+    const settings = [
+      ...file.settings,
+      ...(isLined ? [statusLineSetting(PROGRAM, reading.journal, reading.settings)] : []),
+      ...(file.id === "settings" && query.hooks
+        ? hookSettings(harness, PROGRAM, first.folder, reading.settings)
+        : []),
+    ];
     const wanted = { ...file, settings };
     const { changes, conflicts } = changesOf(harness.family, wanted, reading.settings, isOurs);
     const functions =

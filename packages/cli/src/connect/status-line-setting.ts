@@ -27,10 +27,12 @@ export function statusLineSetting(
   const words = [...program, "statusline", ...(old === undefined ? [] : ["--wrap", old])];
   return {
     path: PATH,
-    value: { ...(isFields(own) ? own : {}), type: "command", command: words.map(quoted).join(" ") },
+    value: { ...(isFields(own) ? own : {}), type: "command", command: shellCommand(words) },
     mode: "wrap",
   };
 }
 
-/** A word for `sh`; on Windows, Claude Code runs the command with Git Bash. */
+/** A command for `sh`; on Windows, Claude Code runs the command with Git Bash. */
+export const shellCommand = (words: readonly string[]) => words.map(quoted).join(" ");
+
 const quoted = (word: string) => (/^[\w./@:+=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);

@@ -7,9 +7,11 @@ import { connect } from "../connection.ts";
 import { CliError } from "../errors.ts";
 import { number, plural } from "../number-format.ts";
 import { printable, printableJson } from "../terminal.ts";
+import { followOpencode, type OpencodeFollowOptions } from "./follow-opencode.ts";
 import { type ImportSummary, runImport } from "./import.ts";
 import { type ImportedSession, importLinks } from "./links.ts";
 import { nothingImported } from "./nothing.ts";
+import { type OpencodeServer, opencodeServer } from "./opencode-server.ts";
 import { planImport, type SkippedFile, WHY_TEXT } from "./plan.ts";
 import { progressBar } from "./progress.ts";
 import { summaryLines } from "./summary.ts";
@@ -105,30 +107,29 @@ Examples:
     });
 
   withReading(withConnection(program.command("tail")))
-    .description("Import recordings and follow them as they grow")
+    .description("Import recordings and follow them as they grow, or follow a server of opencode")
     .addHelpText(
       "after",
       `${FORMATS}
+  A URL        a running server of opencode or Kilo, such as of opencode serve; OPENCODE_SERVER_PASSWORD if it has one
+
 After a restart, tail reads all files again; the server stores only new events.
 
 Examples:
   npx plimsoll tail ~/.claude/projects
+  npx plimsoll tail http://127.0.0.1:4096
   npx plimsoll tail garden/.ouro-logs --harness ouroboros@garden`,
     )
     .action(async (paths: string[], flags: ReadFlags) => {
       const connection = await connect(flags, context.env);
+      const servers = paths.filter((path) => /^https?:\/\//.test(path)).map(serverAt);
+      const files = paths.filter((path) => !/^https?:\/\//.test(path));
       let trouble: string | undefined;
-      await tail(paths, connection, {
+      const options = {
         harness: flags.harness,
         titles: flags.titles,
-        contextLimit: flags.contextLimit,
         now: context.now,
         signal: context.untilStopped(),
-        onBegun: () =>
-          context.err.write(
-            `Following the recordings and sending events to ${connection.url}. Press Ctrl+C to stop.\n`,
-          ),
-        onSkipped: ({ path, why }) => context.err.write(`Skipped ${printable(path)}: ${WHY_TEXT[why]}\n`),
         onSent: ({ accepted, duplicates, rejected }) => {
           trouble = undefined;
           const refused = rejected.length === 0 ? "" : `, ${number(rejected.length)} rejected`;
@@ -138,8 +139,31 @@ Examples:
           if (message !== trouble) context.err.write(`${printable(message)} Retrying.\n`);
           trouble = message;
         },
-      });
+      } satisfies OpencodeFollowOptions;
+      const target = `sending events to ${connection.url}. Press Ctrl+C to stop.`;
+      const followed = servers.map((server) =>
+        followOpencode(server, connection, {
+          ...options,
+          onRead: (sessions) =>
+            context.err.write(`Read ${plural(sessions, "session")}; following the server and ${target}\n`),
+        }),
+      );
+      if (files.length > 0)
+        followed.push(
+          tail(files, connection, {
+            ...options,
+            contextLimit: flags.contextLimit,
+            onBegun: () => context.err.write(`Following the recordings and ${target}\n`),
+            onSkipped: ({ path, why }) => context.err.write(`Skipped ${printable(path)}: ${WHY_TEXT[why]}\n`),
+          }),
+        );
+      await Promise.all(followed);
     });
+
+  function serverAt(url: string): OpencodeServer {
+    if (!URL.canParse(url)) throw new CliError(`${JSON.stringify(url)} is not a URL.`);
+    return opencodeServer(url, context.env.OPENCODE_SERVER_PASSWORD || undefined);
+  }
 }
 
 const fileJson = ({ path, why }: SkippedFile) => ({ path, why });
@@ -154,7 +178,7 @@ function linkLines(links: readonly string[]): string[] {
 
 function withReading(command: Command): Command {
   return command
-    .argument("<path...>", "files or folders")
+    .argument("<path...>", "files, folders, or for tail also URLs")
     .option("--harness <instance>", "harness instance of the events (default: <format>@<this host>)")
     .option("--context-limit <tokens>", "window size for Ouroboros logs", wholeNumber)
     .option("--no-titles", "send no titles, because they quote prompts and summaries");

@@ -1,15 +1,13 @@
-import type { PlimsollEventInput } from "@plimsoll/protocol";
 import type { Connection } from "../connection.ts";
 import type { Format, HarnessReader } from "../readers/reader.ts";
 import { sleep } from "../sleep.ts";
 import { FollowedDocument } from "./followed-document.ts";
 import { FollowedFile, OpenFiles } from "./followed-file.ts";
 import type { ImportOptions } from "./import.ts";
-import { inOrder, readerFor } from "./import.ts";
+import { readerFor } from "./import.ts";
+import { Outbox, type OutboxOptions } from "./outbox.ts";
 import type { ImportGroup, PlannedFile, SkippedFile } from "./plan.ts";
 import { planImport } from "./plan.ts";
-import type { SendOptions, SendTotals } from "./send.ts";
-import { addTotals, batches, emptyTotals, sendBatch } from "./send.ts";
 import { importedEnds } from "./session-ends.ts";
 import { sourceKind } from "./source.ts";
 
@@ -19,19 +17,15 @@ const SCAN_MS = 2_000;
 /** A session without events for this long is ended. It continues when new lines arrive. */
 const HISTORY_MS = 30 * 60_000;
 
-export interface TailOptions extends ImportOptions {
+export interface TailOptions extends ImportOptions, OutboxOptions {
   contextLimit?: number | undefined;
-  signal: AbortSignal;
   pollMs?: number;
   scanMs?: number;
   now: () => number;
-  send?: SendOptions;
   /** Called once, after the first scan. */
   onBegun?: () => void;
   /** Called once for each file that is not read, except an empty one, and again if the reason changes. */
   onSkipped?: (file: SkippedFile) => void;
-  onSent?: (totals: SendTotals) => void;
-  onTrouble?: (message: string) => void;
 }
 
 interface Followed {
@@ -137,45 +131,4 @@ async function readNew({ group, reader, files }: Followed, outbox: Outbox, now: 
   if (!read) return;
   const { events } = reader.take(false);
   outbox.offer([...events, ...importedEnds(events, now - HISTORY_MS)]);
-}
-
-/** Holds new and changed events until the server has stored them. */
-class Outbox {
-  readonly #stored = new Map<string, string>();
-  #waiting = new Map<string, { event: PlimsollEventInput; text: string }>();
-
-  offer(events: readonly PlimsollEventInput[]): void {
-    for (const event of events) {
-      const key = JSON.stringify([event.session, event.agent, event.id]);
-      const text = JSON.stringify(event);
-      if (this.#stored.get(key) !== text) this.#waiting.set(key, { event, text });
-    }
-  }
-
-  async send(connection: Connection, options: TailOptions): Promise<void> {
-    if (this.#waiting.size === 0) return;
-    const waiting = [...this.#waiting].sort(
-      ([, a], [, b]) => (a.event.at as number) - (b.event.at as number),
-    );
-    const totals = emptyTotals();
-    for (const batch of batches(waiting)) {
-      if (options.signal.aborted) return;
-      const events = inOrder(batch.map(([, { event }]) => event));
-      addTotals(
-        totals,
-        await sendBatch(connection, events, {
-          ...options.send,
-          // Retry without limit: only an error that a retry cannot fix ends tail.
-          patienceMs: Number.POSITIVE_INFINITY,
-          onWait: (_, why) => options.onTrouble?.(why),
-          signal: options.signal,
-        }),
-      );
-      for (const [key, { text }] of batch) {
-        this.#stored.set(key, text);
-        this.#waiting.delete(key);
-      }
-    }
-    options.onSent?.(totals);
-  }
 }

@@ -2,6 +2,7 @@ import type { PolicyAnswer } from "@plimsoll/protocol";
 import type { Connection } from "../connection.ts";
 import { CliError } from "../errors.ts";
 import { followLive } from "../live-stream.ts";
+import { request } from "../request.ts";
 import { sleep } from "../sleep.ts";
 import type { ServerEvent } from "../sse-parser.ts";
 import { fetchPolicy, type PolicyReader, PolicyUnavailable } from "./fetch-policy.ts";
@@ -38,7 +39,7 @@ export async function followPolicy(
   const either = AbortSignal.any([signal, stopped.signal]);
   const bell = createBell();
   let streaming = false;
-  const stream = followLive(connection, "/api/v1/live?only=policy", either, {
+  const stream = followLive((init) => request(connection, "/api/v1/live?only=policy", init), either, {
     onOpen: () => {
       streaming = true;
       bell.ring();

@@ -1,4 +1,4 @@
-import { AgentHistory, agentName, type HistoryOwner, sessionEvents } from "./history.ts";
+import { AgentHistory, agentName, type HistoryOwner, type HistoryTurn, sessionEvents } from "./history.ts";
 import type { JsonObject } from "./json.ts";
 import { asNumber, asObject, asText, asTime, asTokens, parseObject } from "./json.ts";
 import type { FileHint, HarnessReader, ReaderOptions, Reading, SkipReason } from "./reader.ts";
@@ -23,13 +23,13 @@ export function opencodeReader(options: ReaderOptions): HarnessReader {
 
   return { read, take };
 
-  function read(text: string, _file: FileHint): SkipReason | undefined {
+  function read(text: string, { contextLimit }: FileHint): SkipReason | undefined {
     const json = parseObject(text);
     if (json === undefined) return skips.count("unreadable");
-    return skips.count(readRow(json.table ?? tableOf(json), json));
+    return skips.count(readRow(json.table ?? tableOf(json), json, contextLimit));
   }
 
-  function readRow(table: unknown, json: JsonObject): SkipReason | undefined {
+  function readRow(table: unknown, json: JsonObject, window: number | undefined): SkipReason | undefined {
     const id = asText(json.id);
     const data = parseObject(asText(json.data) ?? "") ?? json;
     if (table === "session") return id === undefined ? "no_session" : readSession(sessionOf(id), json);
@@ -37,7 +37,7 @@ export function opencodeReader(options: ReaderOptions): HarnessReader {
     if (session === undefined || id === undefined) return "no_session";
     if (table === "part") return readPart(json, data);
     const at = asTime(asObject(data.time)?.created) ?? asTime(json.time_created);
-    return at === undefined ? "no_time" : readMessage(sessionOf(session), data, id, at);
+    return at === undefined ? "no_time" : readMessage(sessionOf(session), data, { id, at, window });
   }
 
   function readPart(json: JsonObject, data: JsonObject): SkipReason | undefined {
@@ -89,8 +89,7 @@ function readSession(session: OpencodeSession, json: JsonObject): SkipReason | u
 function readMessage(
   { history, summaries }: OpencodeSession,
   data: JsonObject,
-  id: string,
-  at: number,
+  { id, at, window }: Pick<HistoryTurn, "id" | "at" | "window">,
 ): SkipReason | undefined {
   history.see(at);
   if (data.role !== "assistant") return "not_needed";
@@ -113,6 +112,7 @@ function readMessage(
     id,
     at,
     model: asText(data.modelID),
+    window,
     usage: {
       input_tokens: input,
       cache_read_tokens: read,

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
+import type { ReportTarget } from "../background-report.ts";
 import type { Fields, Known } from "../bridge/adapter.ts";
 import { claudeCode } from "../bridge/adapters/claude-code.ts";
 import { isFields, textAt } from "../bridge/fields.ts";
@@ -8,7 +9,7 @@ import type { StatusSample } from "./status-input.ts";
 
 /** Claude Code's settings with the layers that win over them. */
 export function claudeSettings(
-  { windowTokens, project }: StatusSample,
+  { windowTokens, project }: Pick<StatusSample, "windowTokens" | "project">,
   env: Env,
 ): { settings: Fields; known: Known } {
   const home = env.HOME || homedir();
@@ -40,13 +41,6 @@ export function parsed(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-/** Where to report, and with which key. */
-export interface ReportTarget {
-  /** Base URL of the server. */
-  url: string;
-  key: string;
 }
 
 /** The server that `plimsoll connect` wrote into Claude Code's settings; undefined if there is none. */

@@ -1,9 +1,11 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { hostname } from "node:os";
+import { sendReport } from "../background-report.ts";
 import { at, numberAt, textAt } from "../bridge/fields.ts";
 import type { Env } from "../connection.ts";
-import { claudeSettings, parsed, type ReportTarget, targetIn } from "./claude-settings.ts";
-import { type CallUsage, readStatus, type StatusSample } from "./status-input.ts";
+import { claudeSettings, parsed, targetIn } from "./claude-settings.ts";
+import { type CallUsage, projectOf, readStatus, type StatusSample } from "./status-input.ts";
+import { readSubagents, type SubagentSample } from "./subagent-status.ts";
 
 /** How much of a recording is read for its last call, in bytes. */
 const TAIL = 64 * 1024;
@@ -15,7 +17,7 @@ const TAIL = 64 * 1024;
 export function turnOf(sample: StatusSample, recording: string, host: string): { id: string } | undefined {
   const { session, model, usage, windowTokens } = sample;
   if (usage === undefined || model === undefined || windowTokens === undefined) return undefined;
-  const call = lastCall(recording);
+  const call = lastCall(recording, false);
   if (call === undefined || !isSame(call.usage, usage)) return undefined;
   const turn = {
     type: "turn",
@@ -26,16 +28,44 @@ export function turnOf(sample: StatusSample, recording: string, host: string): {
     session,
     model: call.model ?? model,
     context_window: windowTokens,
-    usage: {
-      input_tokens: usage.input,
-      cache_read_tokens: usage.cacheRead,
-      cache_write_tokens: usage.cacheWrite,
-      output_tokens: usage.output,
-      basis: "exclusive",
-    },
+    usage: usageOf(usage),
   };
   return turn;
 }
+
+/**
+ * The latest turn of a sub-agent, with the id that a span of its call has. Undefined if the recording has no call, or the size of
+ * its window is unknown.
+ */
+export function subagentTurn(
+  { id, session, parent, windowTokens }: SubagentSample,
+  recording: string,
+  host: string,
+): { id: string } | undefined {
+  const call = lastCall(recording, true);
+  if (call?.model === undefined || windowTokens === undefined) return undefined;
+  const turn = {
+    type: "turn",
+    id: call.id,
+    at: call.at,
+    harness: `claude-code@${host}`,
+    session,
+    agent: `agent-${id}`,
+    parent_agent: parent === undefined ? "main" : `agent-${parent}`,
+    model: call.model,
+    context_window: windowTokens,
+    usage: usageOf(call.usage),
+  };
+  return turn;
+}
+
+const usageOf = ({ input, cacheRead, cacheWrite, output }: CallUsage) => ({
+  input_tokens: input,
+  cache_read_tokens: cacheRead,
+  cache_write_tokens: cacheWrite,
+  output_tokens: output,
+  basis: "exclusive",
+});
 
 interface RecordedCall {
   id: string;
@@ -44,7 +74,7 @@ interface RecordedCall {
   usage: CallUsage;
 }
 
-function lastCall(recording: string): RecordedCall | undefined {
+function lastCall(recording: string, isSubagent: boolean): RecordedCall | undefined {
   const lines = recording.split("\n");
   for (let index = lines.length - 1; index >= 0; index -= 1) {
     const line = lines[index]!;
@@ -53,7 +83,8 @@ function lastCall(recording: string): RecordedCall | undefined {
     const id = textAt(entry, ["requestId"]);
     const time = Date.parse(textAt(entry, ["timestamp"]) ?? "");
     const count = (name: string) => numberAt(entry, ["message", "usage", name]) ?? 0;
-    if (id === undefined || Number.isNaN(time) || at(entry, ["isSidechain"]) === true) continue;
+    if (id === undefined || Number.isNaN(time) || (at(entry, ["isSidechain"]) === true) !== isSubagent)
+      continue;
     return {
       id,
       at: time,
@@ -89,30 +120,23 @@ export function tailOf(path: string): string {
   }
 }
 
-/** Longest time to wait for the server, ms. Nobody waits for the report. */
-const PATIENCE_MS = 5_000;
-
-/** Sends one turn. A report that fails is lost: the telemetry or the next turn reports the same. */
-export async function sendTurn({ url, key }: ReportTarget, turn: unknown): Promise<boolean> {
-  try {
-    const response = await fetch(`${url}/api/v1/events`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-      body: JSON.stringify({ events: [turn] }),
-      signal: AbortSignal.timeout(PATIENCE_MS),
-    });
-    await response.body?.cancel();
-    return response.ok;
-  } catch {
-    return false;
-  }
-}
-
-/** Reports the turn that a status describes. @returns whether the server has it */
+/**
+ * Reports the turn that a status describes, or those of its sub-agents. A report that fails is lost: the next turn tells the same.
+ * @returns whether the server has it
+ */
 export async function reportStatus(input: string, env: Env): Promise<boolean> {
-  const sample = readStatus(parsed(input));
-  if (sample?.transcript === undefined) return false;
-  const target = targetIn(claudeSettings(sample, env).settings);
-  const turn = turnOf(sample, tailOf(sample.transcript), hostname());
-  return target !== undefined && turn !== undefined && (await sendTurn(target, turn));
+  const value = parsed(input);
+  const host = hostname();
+  const subagents = readSubagents(value);
+  const sample = readStatus(value);
+  const place = { windowTokens: undefined, project: projectOf(value) };
+  const turns =
+    subagents === undefined
+      ? [sample?.transcript === undefined ? undefined : turnOf(sample, tailOf(sample.transcript), host)]
+      : subagents.map((one) =>
+          one.transcript === undefined ? undefined : subagentTurn(one, tailOf(one.transcript), host),
+        );
+  const known = turns.filter((turn) => turn !== undefined);
+  const target = targetIn(claudeSettings(sample ?? place, env).settings);
+  return target !== undefined && known.length > 0 && (await sendReport(target, known));
 }

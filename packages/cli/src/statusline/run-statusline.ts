@@ -5,8 +5,9 @@ import { type Env, homeFolder } from "../connection.ts";
 import { allowsColor } from "../terminal.ts";
 import { claudeSettings, parsed, targetIn, textOf } from "./claude-settings.ts";
 import { parseMemory, remembered, type SessionMemory } from "./session-memory.ts";
-import { readStatus, type StatusSample } from "./status-input.ts";
+import { projectOf, readStatus, type StatusSample } from "./status-input.ts";
 import { statusText } from "./status-text.ts";
+import { readSubagents, type SubagentSample } from "./subagent-status.ts";
 
 /** What the command of a status line needs from outside. */
 export interface StatuslineContext {
@@ -29,8 +30,12 @@ export async function runStatusline(
   wrap: string | undefined,
   context: StatuslineContext,
 ): Promise<void> {
+  const value = parsed(input);
+  const subagents = readSubagents(value);
   const wrapped = wrap === undefined ? "" : await outputOf(wrap, input, context.env);
-  const own = ownLine(input, context);
+  const own =
+    subagents === undefined ? ownLine(input, context) : rowsOf(subagents, projectOf(value), input, context);
+  if (wrapped === "" && own === "") return;
   const lines = [wrapped.replace(/\n+$/, ""), own].filter((text) => text !== "");
   context.write(`${lines.join("\n")}\n`);
 }
@@ -51,13 +56,38 @@ function ownLine(input: string, context: StatuslineContext): string {
   return statusText(sample, memory, at, allowsColor(context.env, true));
 }
 
+/** One line of JSON for each sub-agent, with the text of its row. */
+function rowsOf(
+  subagents: readonly SubagentSample[],
+  project: string | undefined,
+  input: string,
+  context: StatuslineContext,
+): string {
+  let hasNews = false;
+  let isConnected = false;
+  const rows = subagents.map(({ id, session, tokens, windowTokens }) => {
+    const { settings, known } = claudeSettings({ windowTokens, project }, context.env);
+    const line = windowTokens === undefined ? undefined : claudeCode.line(settings, known).line;
+    isConnected = targetIn(settings) !== undefined;
+    const memory = remember({ session: `${session}-agent-${id}`, tokens }, context, () => {
+      hasNews = true;
+    });
+    const at = line?.kind === "tokens" ? line.tokens : undefined;
+    const sample = { tokens, windowTokens, costUsd: undefined };
+    return JSON.stringify({ id, content: statusText(sample, memory, at, allowsColor(context.env, true)) });
+  });
+  // One process for all of them.
+  if (hasNews && isConnected) void context.report(input);
+  return rows.join("\n");
+}
+
 function remember(
-  sample: StatusSample,
+  sample: Pick<StatusSample, "session" | "tokens">,
   { env, now }: StatuslineContext,
   report: (() => void) | undefined,
 ): SessionMemory {
   const folder = memoryFolder(env);
-  const file = join(folder, `${sample.session.replace(/[^\w-]/g, "_").slice(0, 100)}.json`);
+  const file = join(folder, `${sample.session.replace(/[^\w-]/g, "_").slice(0, 200)}.json`);
   const before = parseMemory(textOf(file) ?? "");
   const after = remembered(before, sample.tokens);
   if (after === before) return after;

@@ -54,9 +54,13 @@ export function readStatus(value: unknown): StatusSample | undefined {
     costUsd: numberAt(value, ["cost", "total_cost_usd"]),
     usage,
     transcript: textAt(value, ["transcript_path"]),
-    project: textAt(value, ["workspace", "project_dir"]) ?? textAt(value, ["cwd"]),
+    project: projectOf(value),
   };
 }
+
+/** The folder that the session works in. */
+export const projectOf = (value: unknown) =>
+  textAt(value, ["workspace", "project_dir"]) ?? textAt(value, ["cwd"]);
 
 function countAt(value: unknown, name: string): number | undefined {
   const count = numberAt(value, [WINDOW, name]);

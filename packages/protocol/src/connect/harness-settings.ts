@@ -52,6 +52,8 @@ export interface ConnectableHarness {
   /** Which settings it can take: those of the person, or also those of one project. */
   scopes: readonly ConnectionScope[];
   files(values: ConnectionValues): readonly HarnessFile[];
+  /** Events of its hooks that tell why a level fell, which are keys under `hooks` in its settings. */
+  hooks?: readonly string[];
   /** What it reports, and what it does not, in a sentence each. */
   reports: string;
   lacks: string;
@@ -132,8 +134,9 @@ export const CONNECTABLE_HARNESSES: readonly ConnectableHarness[] = [
         ]),
       },
     ],
-    reports: "Reports each call, its cost, sub-agents and compactions.",
-    lacks: "Does not report the window size, /clear, or the level right after a compaction.",
+    hooks: ["PostCompact", "SessionEnd"],
+    reports: "Reports each call, its cost, sub-agents, compactions and /clear.",
+    lacks: "Does not report the window size, or the level right after a compaction.",
   },
   {
     family: "codex",
@@ -158,8 +161,9 @@ export const CONNECTABLE_HARNESSES: readonly ConnectableHarness[] = [
         ],
       },
     ],
-    reports: "Reports each call.",
-    lacks: "Does not report the window size or compactions; a compaction is an unexplained drop.",
+    hooks: ["PostCompact"],
+    reports: "Reports each call, and compactions once you trust its hook with /hooks.",
+    lacks: "Does not report the window size. Without the hook, a compaction is an unexplained drop.",
   },
   {
     family: "gemini-cli",
@@ -179,7 +183,9 @@ export const CONNECTABLE_HARNESSES: readonly ConnectableHarness[] = [
         settings: [env("OTEL_EXPORTER_OTLP_HEADERS", headerOf(values))],
       },
     ],
-    reports: "Reports each call, sub-agents, compressions and masked tool outputs.",
+    // Its PreCompress hook also runs before calls that compress nothing, so it proves nothing.
+    hooks: ["SessionEnd"],
+    reports: "Reports each call, sub-agents, compressions, masked tool outputs and /clear.",
     lacks: "Does not report the window size. Sends nothing useful from a folder that it does not trust.",
   },
   {

@@ -63,7 +63,7 @@ export interface AgentState {
   recent: readonly number[];
   above: readonly ThresholdName[];
   /** Boundaries since the latest counted turn, which wait for the next level. */
-  pending: readonly BoundaryReading[];
+  pending: readonly PendingBoundary[];
   /** The latest levels, oldest first, with the crossings at each: a report may name one of them. */
   levels: readonly KnownLevel[];
   /** Reports since the latest level that match no level yet; the next level may be the one they mean. */
@@ -91,6 +91,12 @@ export interface BoundaryReading {
   window: number;
   tokensBefore: number | undefined;
   tokensAfter: number | undefined;
+}
+
+/** A boundary that waits for the next level. */
+export interface PendingBoundary extends BoundaryReading {
+  /** Whether some report of it gave `tokensBefore`; otherwise it is the level of the turn before. */
+  statesBefore: boolean;
 }
 
 /** A boundary nobody sent: the level fell, or the window index moved, without a word. */

@@ -241,6 +241,26 @@ test("an agent that sends in order is never read again from the start", () => {
   );
 });
 
+test("a compaction that is reported again without numbers changes no other reading", () => {
+  fc.assert(
+    fc.property(history, options, ({ turns, marks }, chosen) => {
+      // A space sorts before every digit, so nothing comes between a report and its echo.
+      const echoes = marks
+        .filter(({ type }) => type === "compacted")
+        .map((one) => ({ ...one, id: `${one.id} `, tokensBefore: undefined, tokensAfter: undefined }));
+      const once = foldAgent(turns, marks, chosen);
+      const twice = foldAgent(turns, [...marks, ...echoes], chosen);
+      for (const { id } of echoes) {
+        expect(twice.marks.get(id)?.type).toBe("repeated");
+        twice.marks.delete(id);
+      }
+      const { lastMark: _, ...state } = twice.state;
+      expect(stored({ ...twice, state: { ...state, lastMark: once.state.lastMark } })).toEqual(stored(once));
+    }),
+    { numRuns: RUNS },
+  );
+});
+
 const sizes = fc.record({ size: fc.integer({ min: 1, max: 6 }), keep: fc.integer({ min: 0, max: 4 }) });
 
 test("a history cut into segments of any size ends as one fold of it, and refolds alone from any cut", () => {

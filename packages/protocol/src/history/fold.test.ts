@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { EMPTY_STATE } from "./agent-state.ts";
 import { extendAgent, type FoldResult, foldAgent } from "./fold.ts";
+import type { MarkFacts } from "./mark.ts";
 import { foldStored, joinResults, mark, OPTIONS, report, stored, turn } from "./testing/agent-history.ts";
 
 /** Turns of the given levels, a second apart. */
@@ -147,6 +148,67 @@ describe("a fall", () => {
       type: "restarted",
       hint: "window_moved",
     });
+  });
+});
+
+describe("a compaction that is reported more than once", () => {
+  const around = [turn("t1", 0, 900), turn("t2", 30_000, 200)];
+  const read = (...marks: MarkFacts[]) => {
+    const folded = foldAgent(around, marks, OPTIONS);
+    expect(folded.inferred.size).toBe(0);
+    return [...folded.marks.values()].map(({ id, type, tokensBefore, tokensAfter }) => [
+      id,
+      type,
+      tokensBefore,
+      tokensAfter,
+    ]);
+  };
+
+  test("is one boundary with the numbers of any report", () => {
+    const log = mark("log", 1_200, "compacted", { tokensBefore: 950 });
+    const transcript = mark("transcript", 3_000, "compacted", { tokensBefore: 950, tokensAfter: 150 });
+    expect(read(mark("hook", 1_000, "compacted"), log, transcript)).toEqual([
+      ["hook", "compacted", 950, 150],
+      ["log", "repeated", 950, undefined],
+      ["transcript", "repeated", 950, 150],
+    ]);
+  });
+  test("takes what nobody stated from the turns around it", () => {
+    expect(read(mark("a", 1_000, "compacted"), mark("b", 1_001, "compacted"))).toEqual([
+      ["a", "compacted", 900, 200],
+      ["b", "repeated", undefined, undefined],
+    ]);
+  });
+  test("is found behind another boundary", () => {
+    const marks = [mark("a", 1, "compacted"), mark("b", 2, "masked"), mark("c", 3, "compacted")];
+    expect(read(...marks).map(([, type]) => type)).toEqual(["compacted", "masked", "repeated"]);
+  });
+  test.each([
+    ["of other numbers before", { tokensBefore: 800 }, 2_000],
+    ["of other numbers after", { tokensBefore: 900, tokensAfter: 50 }, 2_000],
+    ["much later", {}, 11_001],
+    ["of another window", { sentWindow: 1 }, 2_000],
+  ])("is two if one is %s", (_, numbers, at) => {
+    const first = mark("a", 1_000, "compacted", { tokensBefore: 900, tokensAfter: 100 });
+    expect(read(first, mark("b", at, "compacted", numbers)).map(([, type]) => type)).toEqual([
+      "compacted",
+      "compacted",
+    ]);
+  });
+  test("is another one after a turn", () => {
+    const turns = [...around, turn("t3", 30_002, 190)];
+    const marks = [mark("a", 29_999, "compacted"), mark("b", 30_001, "compacted")];
+    const folded = foldAgent(turns, marks, OPTIONS);
+    expect([...folded.marks.values()].map(({ type }) => type)).toEqual(["compacted", "compacted"]);
+  });
+  test("settles in the state as well, in any batches", () => {
+    const hook = mark("hook", 1_000, "compacted");
+    const log = mark("log", 1_200, "compacted", { tokensBefore: 950 });
+    let kept = foldAgent(around.slice(0, 1), [hook], OPTIONS);
+    kept = joinResults(kept, extendAgent(kept.state, [], [log], OPTIONS)!);
+    expect(kept.state.pending).toMatchObject([{ id: "hook", tokensBefore: 950, statesBefore: true }]);
+    kept = joinResults(kept, extendAgent(kept.state, around.slice(1), [], OPTIONS)!);
+    expect(stored(kept)).toEqual(foldStored(around, [hook, log]));
   });
 });
 

@@ -3,6 +3,7 @@ import type {
   AgentState,
   BoundaryReading,
   InferredBoundary,
+  PendingBoundary,
   Summary,
   TurnReading,
   WindowSummary,
@@ -11,7 +12,8 @@ import { EMPTY_STATE } from "./agent-state.ts";
 import type { CrossingChanges, KnownLevel } from "./crossings.ts";
 import { appendLevel, applyLevel, applyReport, crossingsOf } from "./crossings.ts";
 import type { DropHint, MarkFacts, ReportedCrossing } from "./mark.ts";
-import { isBoundary } from "./mark.ts";
+import { isBoundary, REPEATED } from "./mark.ts";
+import { isSameCompaction, joinReport, settled } from "./pending-boundary.ts";
 import { isThreshold, judgedBy, rememberLine } from "./reported-lines.ts";
 import type { ThresholdName } from "./threshold-rules.ts";
 import type { Timeline, TurnItem } from "./timeline.ts";
@@ -170,9 +172,25 @@ function readMark(result: FoldRun, mark: MarkFacts, window: number, options: Fol
     readReport(state, mark.crossing, mark.at, options);
   }
   if (!isBoundary(mark.type)) return;
+  const known = state.pending.find((one) => isSameCompaction(one, mark, window));
+  if (known !== undefined) {
+    reading.type = REPEATED;
+    readRepeated(result, known, mark);
+    return;
+  }
   const previous = state.pending.at(-1);
+  const statesBefore = reading.tokensBefore !== undefined;
   reading.tokensBefore ??= previous === undefined ? state.current : previous.tokensAfter;
-  state.pending = [...state.pending, reading];
+  state.pending = [...state.pending, { ...reading, statesBefore }];
+}
+
+/** Adds to a boundary what another report of it says. */
+function readRepeated(result: FoldRun, known: PendingBoundary, mark: MarkFacts): void {
+  const joined = joinReport(known, mark);
+  const { state } = result;
+  state.pending = state.pending.map((one) => (one === known ? joined : one));
+  if (joined.tokensBefore !== known.tokensBefore || joined.tokensAfter !== known.tokensAfter)
+    result.marks.set(joined.id, settled(joined));
 }
 
 /** Remembers the reported line. Unless the harness acknowledged another one, the report also decides on which side the agent is. */
@@ -294,7 +312,8 @@ function explainFall(
     before !== undefined && comparable && before - contextTokens > Math.max(DROP_TOKENS, before * DROP_SHARE);
   if (state.pending.length > 0) {
     const last = state.pending.at(-1)!;
-    if (last.tokensAfter === undefined) result.marks.set(last.id, { ...last, tokensAfter: contextTokens });
+    if (last.tokensAfter === undefined)
+      result.marks.set(last.id, { ...settled(last), tokensAfter: contextTokens });
     state.pending = [];
     state.recent = [contextTokens];
     return;

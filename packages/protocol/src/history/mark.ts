@@ -11,6 +11,9 @@ export const BOUNDARY_TYPES = [
 ] as const;
 export type BoundaryType = (typeof BOUNDARY_TYPES)[number];
 
+/** How a mark reads that reports a boundary again, such as the hook and the log of one compaction. It explains nothing. */
+export const REPEATED = "repeated";
+
 /** Boundaries after which the agent begins a new window. */
 const OPENERS: ReadonlySet<string> = new Set(["subtick", "restarted", "cleared"]);
 

@@ -48,6 +48,33 @@ describe("a JSON file", () => {
     for (const comment of ["// on a", "// on k", "// on b"]) expect(edited).toContain(comment);
   });
 
+  it.each([
+    ['{ "list": [1, 2] }', '{ "list": [1, 2, 3] }'],
+    [
+      '{\n  "list": [\n    1, // one\n    2 // two\n  ]\n}\n',
+      '{\n  "list": [\n    1, // one\n    2, // two\n    3\n  ]\n}\n',
+    ],
+    [
+      '{\r\n  "list": [\r\n    1,\r\n    2,\r\n  ]\r\n}',
+      '{\r\n  "list": [\r\n    1,\r\n    2,\r\n    3,\r\n  ]\r\n}',
+    ],
+  ])("keeps the comments in a list that becomes longer, and shorter again: %j", (text, longer) => {
+    const path = ["list"];
+    expect(editSettings("json", text, [{ path, value: [1, 2, 3] }])).toBe(longer);
+    expect(editSettings("json", longer, [{ path, value: [1, 2] }])).toBe(text);
+  });
+
+  it("holds any list that was set, whatever list was there", () => {
+    const lists = fc.array(fc.constantFrom<unknown>(1, "a", null, { b: [2] }), { maxLength: 5 });
+    fc.assert(
+      fc.property(lists, lists, fc.constantFrom(undefined, 2, "\t"), (before, after, space) => {
+        const text = JSON.stringify({ before: 1, list: before, after: 2 }, null, space);
+        const edited = editSettings("json", text, [{ path: ["list"], value: after }]);
+        expect(JSON.parse(edited)).toEqual({ before: 1, list: after, after: 2 });
+      }),
+    );
+  });
+
   it("keeps a byte order mark", () => {
     const edited = editSettings("json", '\uFEFF{"a":1}', [{ path: ["a"], value: 2 }]);
     expect(edited).toBe('\uFEFF{"a":2}');

@@ -1,4 +1,5 @@
-import { findNodeAtLocation, type Node, parseTree } from "jsonc-parser";
+import { isDeepStrictEqual } from "node:util";
+import { findNodeAtLocation, getNodeValue, type Node, parseTree } from "jsonc-parser";
 import type { KeyEdit } from "./key-edit.ts";
 
 /** Sets or removes one key of a JSON text. Every other character stays, comments on the same line too. */
@@ -13,6 +14,8 @@ export function editJson(text: string, { path, value }: KeyEdit): string {
     if (node === undefined) continue;
     const rest = path.slice(depth);
     if (rest.length > 0 && node.type === "object") return inserted(text, node, rest, value, style);
+    if (rest.length === 0 && node.type === "array" && Array.isArray(value))
+      return listEdited(text, path, node, value, style);
     const indent = lineIndent(text, node.offset);
     return spliced(
       text,
@@ -22,6 +25,37 @@ export function editJson(text: string, { path, value }: KeyEdit): string {
     );
   }
   return inserted(text, root, path, value, style);
+}
+
+/** Adds elements to the end of a list, or removes some, so that comments among the others stay. Else replaces the list. */
+function listEdited(
+  text: string,
+  path: readonly string[],
+  node: Node,
+  value: readonly unknown[],
+  style: Style,
+): string {
+  const before = getNodeValue(node) as unknown[];
+  if (isDeepStrictEqual(value.slice(0, before.length), before)) {
+    const [next, ...more] = value.slice(before.length);
+    if (next === undefined) return text;
+    const element = (indent: string) => pretty(next, style.unit, style.eol, indent);
+    const longer = added(text, node, element, style);
+    return more.length === 0 ? longer : editJson(longer, { path, value });
+  }
+  const gone = before.findIndex((element, index) => !isDeepStrictEqual(element, value[index]));
+  const left = before.toSpliced(gone, 1);
+  if (
+    left.length >= value.length &&
+    value.every((element) => left.some((one) => isDeepStrictEqual(one, element)))
+  )
+    return editJson(removeJson(text, [...path, gone]), { path, value });
+  return spliced(
+    text,
+    node.offset,
+    node.length,
+    pretty(value, style.unit, style.eol, lineIndent(text, node.offset)),
+  );
 }
 
 interface Style {
@@ -60,11 +94,21 @@ function inserted(
   parent: Node,
   [name, ...rest]: readonly string[],
   value: unknown,
+  style: Style,
+): string {
+  const property = (indent: string) =>
+    `${JSON.stringify(name)}: ${pretty(nested(rest, value), style.unit, style.eol, indent)}`;
+  return added(text, parent, property, style);
+}
+
+/** Adds a property or an element after the last one. */
+function added(
+  text: string,
+  parent: Node,
+  property: (indent: string) => string,
   { unit, eol }: Style,
 ): string {
   const last = parent.children?.at(-1);
-  const property = (indent: string) =>
-    `${JSON.stringify(name)}: ${pretty(nested(rest, value), unit, eol, indent)}`;
   if (last === undefined) {
     const outer = lineIndent(text, parent.offset);
     const inner = outer + unit;
@@ -142,9 +186,9 @@ export function removeJson(text: string, path: readonly (string | number)[]): st
     else if (before !== undefined) cuts.push([before, before + 1]);
   }
   const cut = cuts.reduce((current, [from, to]) => current.slice(0, from) + current.slice(to), text);
-  // An object without properties has no lines of its own.
-  return cut.replace(/\{\s+\}/g, (found, at: number) =>
-    siblings.length === 1 && at === property.parent!.offset ? "{}" : found,
+  // An object without properties has no lines of its own, nor has a list.
+  return cut.replace(/\{\s+\}|\[\s+\]/g, (found, at: number) =>
+    siblings.length === 1 && at === property.parent!.offset ? found.replace(/\s+/, "") : found,
   );
 }
 

@@ -1,0 +1,170 @@
+import { spawn } from "node:child_process";
+import { createHash, randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { hostname } from "node:os";
+import { PassThrough, Readable, Writable } from "node:stream";
+import { fileURLToPath } from "node:url";
+import { client, methods, ndJsonStream, PROTOCOL_VERSION } from "@agentclientprotocol/sdk";
+import { createReporter } from "@plimsoll/guard/report";
+import type { PlimsollEventInput } from "@plimsoll/protocol";
+import { describe, expect, it } from "vitest";
+import { type AcpContext, runAcp } from "./run-acp.ts";
+
+const AGENT = fileURLToPath(new URL("../testing/acp-agent.ts", import.meta.url));
+const PROGRAM = fileURLToPath(new URL("../plimsoll.ts", import.meta.url));
+const node = (script: string) => [process.execPath, "-e", script];
+
+function stage(more: Partial<Pick<AcpContext, "output" | "harness" | "reporter">> = {}) {
+  const events: PlimsollEventInput[] = [];
+  const input = new PassThrough();
+  const output = new PassThrough();
+  const context: AcpContext = {
+    input,
+    output,
+    reporter: { record: (event: PlimsollEventInput) => void events.push(event), close: async () => {} },
+    harness: undefined,
+    now: () => 1_795_000_000_000,
+    ...more,
+  };
+  return { context, input, output, events };
+}
+
+async function textOf(stream: Readable): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}
+
+const update = (used: number) =>
+  JSON.stringify({
+    method: "session/update",
+    params: { sessionId: "s", update: { sessionUpdate: "usage_update", used, size: 1_000 } },
+  });
+
+describe("plimsoll acp", () => {
+  it("between a client and an agent of the SDK changes nothing, and reports each level", async () => {
+    const { context, input, output, events } = stage();
+    const ended = runAcp([process.execPath, "--import", "tsx", AGENT], context);
+    const said: string[] = [];
+    const stop = await client({ name: "editor" })
+      .onNotification(methods.client.session.update, ({ params }) => {
+        if (params.update.sessionUpdate === "agent_message_chunk" && params.update.content.type === "text")
+          said.push(params.update.content.text);
+      })
+      .connectWith(
+        ndJsonStream(
+          Writable.toWeb(input) as WritableStream<Uint8Array>,
+          Readable.toWeb(output) as ReadableStream<Uint8Array>,
+        ),
+        async (agent) => {
+          await agent.request(methods.agent.initialize, {
+            protocolVersion: PROTOCOL_VERSION,
+            clientCapabilities: {},
+          });
+          const { sessionId } = await agent.request(methods.agent.session.new, {
+            cwd: "/",
+            mcpServers: [],
+          });
+          const steps = [12_000, "é", 12_000, 150_000, 30_000, "x".repeat(1_000_000)];
+          const { stopReason } = await agent.request(methods.agent.session.prompt, {
+            sessionId,
+            prompt: [{ type: "text", text: JSON.stringify(steps) }],
+          });
+          return stopReason;
+        },
+      );
+    input.end();
+    expect(await ended).toBe(0);
+    expect(stop).toBe("end_turn");
+    expect(said.map(({ length }) => length)).toEqual([1, 1_000_000]);
+    expect(events).toMatchObject(
+      [12_000, 150_000, 30_000].map((tokens) => ({
+        type: "turn",
+        harness: `tester@${hostname()}`,
+        session: "s-1",
+        model: "claude-opus-5",
+        usage: { input_tokens: tokens },
+        context_window: 200_000,
+      })),
+    );
+    expect(new Set(events.map(({ id }) => id)).size).toBe(3);
+  });
+
+  it("passes all bytes of both directions, whatever they are", async () => {
+    const { context, input, output, events } = stage({ harness: "mine" });
+    const bytes = Buffer.concat([
+      randomBytes(3_000_000),
+      Buffer.from(
+        `\n{"broken": usage_update\n${update(7)}\n"usage_update"\nnull\nusage_update without an end`,
+      ),
+    ]);
+    const ended = runAcp(node("process.stdin.pipe(process.stdout)"), context);
+    input.end(bytes);
+    const passed = textOf(output);
+    expect(await ended).toBe(0);
+    output.end();
+    expect(
+      createHash("sha256")
+        .update(await passed)
+        .digest("hex"),
+    ).toBe(createHash("sha256").update(bytes).digest("hex"));
+    expect(events).toMatchObject([{ harness: "mine", model: "unknown", usage: { input_tokens: 7 } }]);
+  });
+
+  it("makes an agent wait for a client that reads slowly", async () => {
+    let passed = 0;
+    const output = new Writable({
+      highWaterMark: 1_024,
+      write(chunk: Buffer, _, done) {
+        passed += chunk.length;
+        setImmediate(done);
+      },
+    });
+    const { context } = stage({ output });
+    const write = "process.stdout.write('x'.repeat(8_000_000), () => process.exit(3))";
+    expect(await runAcp(node(write), context)).toBe(3);
+    expect(passed).toBe(8_000_000);
+  });
+
+  it("ends with the agent's exit code if the client stops reading or the agent stops reading", async () => {
+    const gone = new Writable({ write: (_chunk, _encoding, done) => done(new Error("EPIPE")) });
+    const talks =
+      "setInterval(() => process.stdout.write('x'.repeat(99_999)), 1); process.stdout.on('error', () => process.exit(5))";
+    expect(await runAcp(node(talks), stage({ output: gone }).context)).toBe(5);
+    const { context, input } = stage();
+    const ended = runAcp(node("process.stdin.destroy(); setTimeout(() => process.exit(6), 50)"), context);
+    input.write(Buffer.alloc(2_000_000));
+    expect(await ended).toBe(6);
+  });
+
+  it("works without a server", async () => {
+    const reporter = createReporter({ url: "http://127.0.0.1:9", key: "plim_x" });
+    const { context, output } = stage({ reporter });
+    output.resume();
+    expect(await runAcp(node(`console.log(${JSON.stringify(update(9))})`), context)).toBe(0);
+    expect(reporter.stats.recorded).toBe(1);
+  });
+
+  it("names an agent that cannot be started", async () => {
+    await expect(runAcp(["/no/such/agent"], stage().context)).rejects.toThrow(
+      'The agent "/no/such/agent" cannot be started',
+    );
+  });
+
+  it("as a program passes signals to the agent and ends as it does", async () => {
+    const script =
+      "process.on('SIGTERM', () => process.exit(42)); console.log('ready'); setInterval(() => {}, 1e6)";
+    const program = spawn(
+      process.execPath,
+      ["--import", "tsx", PROGRAM, "acp", "--harness", "x", "--", ...node(script)],
+      {
+        env: { NODE_ENV: "test", PATH: process.env.PATH, PLIMSOLL_HOME: "/nowhere" },
+        stdio: ["pipe", "pipe", "inherit"],
+      },
+    );
+    const [ready] = (await once(program.stdout, "data")) as [Buffer];
+    expect(ready.toString()).toBe("ready\n");
+    program.kill("SIGTERM");
+    expect(await once(program, "close")).toEqual([42, null]);
+  });
+});

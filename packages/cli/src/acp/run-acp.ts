@@ -1,0 +1,117 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { constants, hostname } from "node:os";
+import { basename } from "node:path";
+import type { Readable, Writable } from "node:stream";
+import type { Reporter } from "@plimsoll/guard/report";
+import type { PlimsollEventInput } from "@plimsoll/protocol";
+import { CliError } from "../errors.ts";
+import { lineScanner } from "./line-scanner.ts";
+import { NO_SESSIONS, readMessage, TELLING, type UsageSample } from "./session-usage.ts";
+
+/** The streams of the client, and what reports. */
+export interface AcpContext {
+  input: Readable;
+  output: Writable;
+  reporter: Pick<Reporter, "record" | "close">;
+  /** Harness instance of the events; undefined for the name of the agent and of this host. */
+  harness: string | undefined;
+  now: () => number;
+}
+
+/** Longest time for the last events after the agent ended, ms. */
+const CLOSE_MS = 1_000;
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+/**
+ * Runs an agent of the Agent Client Protocol. Passes all bytes on as they are, with back-pressure, and signals too. Reports the
+ * levels that the agent tells its client.
+ * @returns the exit code of the agent; 128 and the number of the signal that ended it
+ * @throws CliError if the agent cannot be started
+ */
+export async function runAcp(
+  [command = "", ...words]: readonly string[],
+  context: AcpContext,
+): Promise<number> {
+  const { input, output, reporter } = context;
+  const agent = spawn(command, words, { stdio: ["pipe", "pipe", "inherit"] });
+  const pass = SIGNALS.map((signal) => [signal, () => void agent.kill(signal)] as const);
+  for (const [signal, handler] of pass) process.on(signal, handler);
+  try {
+    const ended = endOf(agent, command);
+    const read = usageReader(command, context);
+    input.on("data", lineScanner(TELLING.client, read));
+    agent.stdout!.on("data", lineScanner(TELLING.agent, read));
+    // An agent that ended, or a client that left, closes its end.
+    agent.stdin!.on("error", () => {});
+    input.pipe(agent.stdin!);
+    agent.stdout!.pipe(output, { end: false });
+    output.on("error", () => agent.stdout!.destroy());
+    return await ended;
+  } finally {
+    for (const [signal, handler] of pass) process.off(signal, handler);
+    input.unpipe();
+    input.destroy();
+    await reporter.close(CLOSE_MS);
+  }
+}
+
+/** Once the agent has ended and all that it wrote is read. */
+function endOf(agent: ChildProcess, command: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    agent.on("error", (cause) => {
+      // Also if a signal cannot be sent.
+      if (agent.pid === undefined)
+        reject(
+          new CliError(`The agent ${JSON.stringify(command)} cannot be started: ${cause.message}`, { cause }),
+        );
+    });
+    agent.on("close", (code, signal) =>
+      resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal])),
+    );
+  });
+}
+
+function usageReader(command: string, context: AcpContext): (line: string) => void {
+  let sessions = NO_SESSIONS;
+  let count = 0;
+  return (line) => {
+    let message: unknown;
+    try {
+      message = JSON.parse(line);
+    } catch {
+      return;
+    }
+    const read = readMessage(sessions, message);
+    sessions = read.sessions;
+    if (read.sample === undefined) return;
+    count += 1;
+    const harness = context.harness ?? instanceOf(sessions.agent ?? basename(command));
+    context.reporter.record(turnOf(read.sample, harness, context.now(), count));
+  };
+}
+
+/** Longest name of an instance, in characters. */
+const LONGEST_INSTANCE = 128;
+
+const instanceOf = (agent: string) =>
+  `${agent.replaceAll("@", "-").slice(0, 64)}@${hostname()}`.slice(0, LONGEST_INSTANCE);
+
+function turnOf(
+  { session, model, tokens, windowTokens, costUsd }: UsageSample,
+  harness: string,
+  at: number,
+  count: number,
+): PlimsollEventInput {
+  return {
+    type: "turn",
+    id: `acp/${at}/${process.pid}/${count}`,
+    at,
+    harness,
+    session,
+    model: model.slice(0, 200),
+    // The level is all that the protocol tells: not which part is cached, nor the output.
+    usage: { input_tokens: tokens, basis: "inclusive" },
+    ...(windowTokens !== undefined && { context_window: windowTokens }),
+    ...(costUsd !== undefined && { cost_usd: costUsd }),
+  };
+}

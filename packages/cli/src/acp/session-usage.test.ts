@@ -1,0 +1,116 @@
+import { describe, expect, it } from "vitest";
+import { type AcpSessions, NO_SESSIONS, readMessage, type UsageSample } from "./session-usage.ts";
+
+const usage = (used: unknown, more: object = {}, sessionId: unknown = "s") => ({
+  jsonrpc: "2.0",
+  method: "session/update",
+  params: { sessionId, update: { sessionUpdate: "usage_update", used, size: 200_000, ...more } },
+});
+const cost = (amount: number, currency = "USD") => ({ cost: { amount, currency } });
+const choice = (value: string) => ({ id: "which", category: "model", type: "select", currentValue: value });
+
+function read(...messages: unknown[]): { samples: UsageSample[]; sessions: AcpSessions } {
+  let sessions = NO_SESSIONS;
+  const samples: UsageSample[] = [];
+  for (const message of messages) {
+    const result = readMessage(sessions, message);
+    sessions = result.sessions;
+    if (result.sample !== undefined) samples.push(result.sample);
+  }
+  return { samples, sessions };
+}
+
+describe("the usage that an agent reports", () => {
+  it("is a sample for each new level, also after a fall", () => {
+    const { samples } = read(usage(100), usage(100), usage(300), usage(50));
+    expect(samples.map(({ tokens }) => tokens)).toEqual([100, 300, 50]);
+    expect(samples[0]).toEqual({
+      session: "s",
+      model: "unknown",
+      tokens: 100,
+      windowTokens: 200_000,
+      costUsd: undefined,
+    });
+  });
+
+  it("keeps sessions apart", () => {
+    const { samples } = read(usage(1), usage(1, {}, "other"), usage(1));
+    expect(samples.map(({ session }) => session)).toEqual(["s", "other"]);
+  });
+
+  it.each([
+    ["a new session from its start", { result: { sessionId: "s" } }, [0.5, 0.25]],
+    ["a session from before once its cost is known", undefined, [undefined, 0.25]],
+  ])("has the cost of each step: %s", (_, first, costs) => {
+    const { samples } = read(first, usage(1, cost(0.5)), usage(2, cost(0.75)));
+    expect(samples.map(({ costUsd }) => costUsd)).toEqual(costs);
+  });
+
+  it("adds the cost of a level that is repeated to the next one, and ignores other currencies", () => {
+    const start = { result: { sessionId: "s" } };
+    expect(read(start, usage(1, cost(1)), usage(1, cost(2)), usage(2, cost(3))).samples[1]?.costUsd).toBe(2);
+    expect(read(start, usage(1, cost(1, "EUR"))).samples[0]?.costUsd).toBeUndefined();
+    expect(read(start, usage(1, cost(2)), usage(2, cost(1))).samples[1]?.costUsd).toBeUndefined();
+  });
+
+  it.each([
+    ["an option", { result: { sessionId: "s", configOptions: [choice("a")] } }, "a"],
+    ["a list of models", { result: { sessionId: "s", models: { currentModelId: "b" } } }, "b"],
+    [
+      "a request of the client",
+      { method: "session/set_model", params: { sessionId: "s", modelId: "c" } },
+      "c",
+    ],
+  ])("names the model of %s", (_, message, model) => {
+    expect(read(message, usage(1)).samples[0]?.model).toBe(model);
+  });
+
+  it("follows a change of the option of the model, and no other option", () => {
+    const start = { result: { sessionId: "s", configOptions: [{ category: "mode" }, choice("a")] } };
+    const set = (configId: string, value: string) => ({
+      method: "session/set_config_option",
+      params: { sessionId: "s", configId, value },
+    });
+    const changed = {
+      method: "session/update",
+      params: {
+        sessionId: "s",
+        update: { sessionUpdate: "config_option_update", configOptions: [choice("d")] },
+      },
+    };
+    const { samples } = read(
+      start,
+      set("mode", "x"),
+      usage(1),
+      set("which", "c"),
+      usage(2),
+      changed,
+      usage(3),
+    );
+    expect(samples.map(({ model }) => model)).toEqual(["a", "c", "d"]);
+  });
+
+  it("without a size has no window", () => {
+    expect(read(usage(5, { size: 0 })).samples[0]?.windowTokens).toBeUndefined();
+  });
+
+  it.each([
+    [usage("9")],
+    [usage(-1)],
+    [usage(Number.NaN)],
+    [usage(1e300)],
+    [usage(1, {}, 7)],
+    [{ method: "session/update", params: null }],
+    [{ method: "session/update", params: { sessionId: "s", update: [] } }],
+    [[usage(1)]],
+    [null],
+    ["usage_update"],
+  ])("is nothing if it is %j", (message) => {
+    expect(read(message)).toEqual({ samples: [], sessions: NO_SESSIONS });
+  });
+
+  it("remembers a bounded number of sessions", () => {
+    const many = Array.from({ length: 500 }, (_, index) => usage(1, {}, `s${index}`));
+    expect(read(...many).sessions.byId.size).toBeLessThanOrEqual(200);
+  });
+});

@@ -1,0 +1,154 @@
+import { LARGEST } from "@plimsoll/protocol";
+import { at, numberAt, textAt } from "../bridge/fields.ts";
+
+/** A level that an agent reported. Tokens. */
+export interface UsageSample {
+  session: string;
+  model: string;
+  tokens: number;
+  windowTokens: number | undefined;
+  /** Cost since the level before in US dollars; undefined if it is unknown. */
+  costUsd: number | undefined;
+}
+
+/** What is known of the sessions of one agent. */
+export interface AcpSessions {
+  /** Name of the agent, as it said when it was started. */
+  agent: string | undefined;
+  byId: ReadonlyMap<string, AcpSession>;
+}
+
+interface AcpSession {
+  model: string | undefined;
+  /** Id of the option that chooses the model. */
+  modelOption: string | undefined;
+  level: { tokens: number; windowTokens: number | undefined } | undefined;
+  /** Cost of the session so far; undefined if it is unknown. */
+  costUsd: number | undefined;
+}
+
+const NEW_SESSION: AcpSession = {
+  model: undefined,
+  modelOption: undefined,
+  level: undefined,
+  costUsd: undefined,
+};
+
+export const NO_SESSIONS: AcpSessions = { agent: undefined, byId: new Map() };
+
+/** Sessions whose last level is remembered. Older ones only lose the cost of one step. */
+const MOST_SESSIONS = 200;
+
+/** Texts of the lines of either side that may say something of the agent, its models or its usage. */
+export const TELLING = {
+  agent: ["usage_update", "config_option_update", '"result"'],
+  client: ["session/set_config_option", "session/set_model"],
+} as const;
+
+/**
+ * Reads one message of the Agent Client Protocol, of either side. A level that is reported again is no new sample.
+ * @see https://agentclientprotocol.com/protocol/session-usage
+ */
+export function readMessage(
+  known: AcpSessions,
+  message: unknown,
+): { sessions: AcpSessions; sample?: UsageSample } {
+  const session = textAt(message, ["params", "sessionId"]);
+  switch (textAt(message, ["method"])) {
+    case "session/update":
+      return readUpdate(known, session, at(message, ["params", "update"]));
+    case "session/set_model":
+      return { sessions: withFacts(known, session, { model: textAt(message, ["params", "modelId"]) }) };
+    case "session/set_config_option": {
+      const option = session === undefined ? undefined : known.byId.get(session)?.modelOption;
+      if (option === undefined || textAt(message, ["params", "configId"]) !== option)
+        return { sessions: known };
+      return { sessions: withFacts(known, session, { model: textAt(message, ["params", "value"]) }) };
+    }
+    default:
+      return { sessions: readAnswer(known, at(message, ["result"])) };
+  }
+}
+
+function readUpdate(known: AcpSessions, session: string | undefined, update: unknown) {
+  switch (textAt(update, ["sessionUpdate"])) {
+    case "usage_update":
+      return readUsage(known, session, update);
+    case "config_option_update":
+      return { sessions: withFacts(known, session, modelIn(update)) };
+    default:
+      return { sessions: known };
+  }
+}
+
+function readAnswer(known: AcpSessions, result: unknown): AcpSessions {
+  const agent = textAt(result, ["agentInfo", "name"]);
+  if (agent !== undefined) return { ...known, agent };
+  // Only the answer to session/new names the session, which has cost nothing yet.
+  const session = textAt(result, ["sessionId"]);
+  if (session === undefined || known.byId.has(session)) return known;
+  return withFacts(known, session, { ...modelIn(result), costUsd: 0 });
+}
+
+/** The model among the options of a session, or as older agents tell it. */
+function modelIn(value: unknown): Pick<AcpSession, "model"> & Partial<AcpSession> {
+  const options = at(value, ["configOptions"]);
+  const option = Array.isArray(options)
+    ? options.find((one) => textAt(one, ["category"]) === "model")
+    : undefined;
+  if (option === undefined) return { model: textAt(value, ["models", "currentModelId"]) };
+  return { model: textAt(option, ["currentValue"]), modelOption: textAt(option, ["id"]) };
+}
+
+function readUsage(known: AcpSessions, id: string | undefined, update: unknown) {
+  const tokens = count(numberAt(update, ["used"]));
+  if (id === undefined || tokens === undefined) return { sessions: known };
+  const size = count(numberAt(update, ["size"]));
+  const windowTokens = size === 0 ? undefined : size;
+  const before = known.byId.get(id);
+  const costUsd =
+    textAt(update, ["cost", "currency"]) === "USD" ? numberAt(update, ["cost", "amount"]) : undefined;
+  const session: AcpSession = {
+    ...(before ?? NEW_SESSION),
+    level: { tokens, windowTokens },
+    costUsd: costUsd ?? before?.costUsd,
+  };
+  const sessions = withSession(known, id, session);
+  if (before?.level?.tokens === tokens && before.level.windowTokens === windowTokens) {
+    // The cost of a level that is reported again belongs to the next one.
+    return { sessions: withSession(known, id, { ...session, costUsd: before.costUsd }) };
+  }
+  const sample: UsageSample = {
+    session: id,
+    model: before?.model ?? "unknown",
+    tokens,
+    windowTokens,
+    costUsd: difference(before?.costUsd, costUsd),
+  };
+  return { sessions, sample };
+}
+
+/** A session that began elsewhere has a cost from before. */
+function difference(before: number | undefined, after: number | undefined): number | undefined {
+  if (before === undefined || after === undefined || after < before) return undefined;
+  return Math.min(after - before, LARGEST.costUsd);
+}
+
+const count = (value: number | undefined) =>
+  value === undefined || value < 0 || value > LARGEST.tokens ? undefined : Math.round(value);
+
+function withFacts(known: AcpSessions, id: string | undefined, facts: Partial<AcpSession>): AcpSessions {
+  if (id === undefined || (facts.model === undefined && facts.costUsd === undefined)) return known;
+  return withSession(known, id, { ...(known.byId.get(id) ?? NEW_SESSION), ...facts });
+}
+
+function withSession(known: AcpSessions, id: string, session: AcpSession): AcpSessions {
+  const byId = new Map(known.byId);
+  byId.delete(id);
+  byId.set(id, session);
+  for (const oldest of byId.keys()) {
+    if (byId.size <= MOST_SESSIONS) break;
+    byId.delete(oldest);
+  }
+  return { ...known, byId };
+}

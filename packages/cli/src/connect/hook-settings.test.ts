@@ -1,0 +1,94 @@
+import { describe, expect, it } from "vitest";
+import { editSettings, parseSettings } from "../bridge/edit/edit.ts";
+import { at } from "../bridge/fields.ts";
+import { CLAUDE_SETTINGS, connectStage } from "../testing/connect-run.ts";
+import { hasServer } from "../testing/real-server.ts";
+import { hookSettings } from "./hook-settings.ts";
+
+const CODEX = { family: "codex", hooks: ["PostCompact"] };
+const program = ["node", "/bin/plimsoll.js"];
+const settingsFor = (settings: Record<string, unknown>) =>
+  hookSettings(CODEX, program, "/home/me/p/connect/codex-1", settings);
+const COMMAND = "node /bin/plimsoll.js hook codex --connection /home/me/p/connect/codex-1";
+const ours = { hooks: [{ type: "command", command: COMMAND }] };
+const theirs = { matcher: "auto", hooks: [{ type: "command", command: "say done" }] };
+
+describe("the hooks of a connection", () => {
+  it.each([
+    ["nothing", {}, [ours]],
+    ["hooks of somebody", { PostCompact: [theirs] }, [theirs, ours]],
+    ["themselves", { PostCompact: [ours, theirs] }, [ours, theirs]],
+    [
+      "those of another version of the program",
+      { PostCompact: [{ hooks: [{ type: "command", command: COMMAND.replace("/bin", "/old") }] }, theirs] },
+      [theirs, ours],
+    ],
+  ])("are added to %s", (_, hooks, value) => {
+    expect(settingsFor({ hooks })).toEqual([{ path: ["hooks", "PostCompact"], value, mode: "wrap" }]);
+  });
+
+  it.each([[{ hooks: { PostCompact: "x" } }], [{ hooks: { PostCompact: { a: 1 } } }]])(
+    "leave %j alone",
+    (settings) => {
+      expect(settingsFor(settings)).toEqual([]);
+    },
+  );
+
+  it("keep a person's text of TOML", () => {
+    const text = '# mine\nmodel = "a" # best\n\n[[hooks.PreToolUse]]\nmatcher = "Bash" # here\n';
+    const [{ path, value }] = settingsFor(parseSettings("toml", text)) as [ReturnType<typeof settingsFor>[0]];
+    const edited = editSettings("toml", text, [{ path, value }]);
+    expect(at(parseSettings("toml", edited), path)).toEqual([ours]);
+    expect(edited).toContain('model = "a" # best');
+    expect(edited).toContain('matcher = "Bash" # here');
+  });
+});
+
+describe.runIf(hasServer)("plimsoll connect, with hooks", () => {
+  const stage = connectStage();
+  const events = async () => Object.keys(((await stage.settings()).hooks ?? {}) as object);
+  const groups = async (event: string) => at(await stage.settings(), ["hooks", event]) as object[];
+
+  it("shows and writes them, changes nothing the second time, and removes them", async () => {
+    const before = '{\n  "model": "opus"\n}\n';
+    await stage.person.write(CLAUDE_SETTINGS, before);
+    expect(await stage.connect()).toContain("hook claude-code --connection");
+    expect(await events()).toEqual(["PostCompact", "SessionEnd"]);
+    expect(await stage.connect()).toContain("Nothing to change.");
+    await stage.person.run(["disconnect", "claude-code"]);
+    expect(await stage.person.read(CLAUDE_SETTINGS)).toBe(before);
+  });
+
+  it("leaves them out if asked to, also later", async () => {
+    await stage.connect("--no-hooks");
+    expect(await events()).toEqual([]);
+    await stage.connect();
+    expect(await events()).toHaveLength(2);
+    await stage.connect("--no-hooks");
+    expect(await events()).toEqual([]);
+  });
+
+  it("keeps the hooks of a person, whenever they were added", async () => {
+    const early = { hooks: [{ type: "command", command: "early" }] };
+    const late = { hooks: [{ type: "command", command: "late" }] };
+    await stage.person.write(CLAUDE_SETTINGS, JSON.stringify({ hooks: { PostCompact: [early] } }));
+    await stage.connect();
+    const settings = await stage.settings();
+    const hooks = { ...(settings.hooks as object), PostCompact: [...(await groups("PostCompact")), late] };
+    await stage.person.write(CLAUDE_SETTINGS, JSON.stringify({ ...settings, hooks }));
+    expect(await stage.connect()).toContain("Nothing to change.");
+    expect(await stage.person.run(["connections"])).not.toContain("was changed");
+    await stage.person.run(["disconnect", "claude-code"]);
+    expect(await stage.settings()).toEqual({ hooks: { PostCompact: [early, late] } });
+  });
+
+  it("does not fall over hooks of another shape", async () => {
+    const before = '{ "hooks": { "PostCompact": "mine", "SessionEnd": [null, 4 /* mine */] } }\n';
+    await stage.person.write(CLAUDE_SETTINGS, before);
+    await stage.connect();
+    expect(await groups("PostCompact")).toBe("mine");
+    expect(await groups("SessionEnd")).toHaveLength(3);
+    await stage.person.run(["disconnect", "claude-code"]);
+    expect(await stage.person.read(CLAUDE_SETTINGS)).toBe(before);
+  });
+});

@@ -1,0 +1,41 @@
+import type { ConnectableHarness, HarnessSetting } from "@plimsoll/protocol/connect";
+import type { Fields } from "../bridge/adapter.ts";
+import { at, isFields } from "../bridge/fields.ts";
+import { shellCommand } from "./status-line-setting.ts";
+
+/**
+ * The settings of a harness's hooks with those of Plimsoll added. What is there stays.
+ * @param program how the command line is started
+ * @param folder with the record of the connection
+ */
+export function hookSettings(
+  { family, hooks }: Pick<ConnectableHarness, "family" | "hooks">,
+  program: readonly string[],
+  folder: string,
+  settings: Fields,
+): HarnessSetting[] {
+  const command = shellCommand([...program, "hook", family, "--connection", folder]);
+  return (hooks ?? []).flatMap((event): HarnessSetting[] => {
+    const path = ["hooks", event];
+    const found = at(settings, path) ?? [];
+    // What is no list of hooks is left for the harness to explain.
+    if (!Array.isArray(found)) return [];
+    const others = found.filter((group) => !isOurs(group, folder));
+    const [ours = { hooks: [{ type: "command", command }] }] = found.filter((group) => runs(group, command));
+    const value = found.includes(ours) ? found : [...others, ours];
+    return [{ path, value, mode: "wrap" }];
+  });
+}
+
+const commandsOf = (group: unknown): string[] => {
+  const hooks = at(group, ["hooks"]);
+  return Array.isArray(hooks)
+    ? hooks.flatMap((hook) => (isFields(hook) && typeof hook.command === "string" ? [hook.command] : []))
+    : [];
+};
+
+const runs = (group: unknown, command: string) => commandsOf(group).includes(command);
+
+/** Also a hook of another version of the program, which is replaced. */
+const isOurs = (group: unknown, folder: string) =>
+  commandsOf(group).some((command) => command.includes(" --connection ") && command.includes(folder));

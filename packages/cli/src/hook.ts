@@ -1,0 +1,22 @@
+import { existsSync } from "node:fs";
+import { startReport } from "./background-report.ts";
+import { hookArguments } from "./hook/hook-arguments.ts";
+import { type HookEvent, hookEvents } from "./hook/hook-events.ts";
+import { readInput } from "./read-input.ts";
+
+// A program of its own, which loads fast: the harness waits for it. It prints nothing and never fails.
+process.exitCode = 0;
+try {
+  const words = process.argv.slice(2);
+  const asked = hookArguments(words);
+  const input: unknown = JSON.parse(await readInput());
+  if (asked.isReport) {
+    const { reportHook } = await import("./hook/report-hook.ts");
+    await reportHook(input as HookEvent[], asked, process.env);
+  } else {
+    const events = hookEvents(input, Date.now(), existsSync);
+    if (events.length > 0) await startReport([...words, "--report"], JSON.stringify(events));
+  }
+} catch {
+  // What a hook cannot report is an unexplained fall.
+}

@@ -1,0 +1,61 @@
+import type { PlimsollEventInput } from "@plimsoll/protocol";
+import { textAt } from "../bridge/fields.ts";
+
+/** An event of a hook, before the harness instance is known. */
+export type HookEvent = WithoutHarness<PlimsollEventInput>;
+type WithoutHarness<Event> = Event extends { type: "compacted" | "cleared" | "session" }
+  ? Omit<Event, "harness">
+  : never;
+
+/** Longest names that the protocol takes, in characters. */
+const LONGEST = { session: 256, agent: 128, reason: 500 };
+
+/**
+ * What a hook proves: that a context was compacted or cleared, or that a session ended. A hook that runs before the fact, such as
+ * PreCompact, proves nothing. Hooks have no levels; the server takes them from the turns around.
+ * @param input JSON of the hook
+ * @param now epoch ms
+ * @param exists whether there is a file
+ */
+export function hookEvents(input: unknown, now: number, exists: (path: string) => boolean): HookEvent[] {
+  const session = textAt(input, ["session_id"]);
+  if (session === undefined || session.length > LONGEST.session) return [];
+  const fields = { at: now, session, ...agentOf(input) };
+  switch (textAt(input, ["hook_event_name"])) {
+    case "PostCompact": {
+      const trigger = textAt(input, ["trigger"]) === "manual" ? "manual" : "auto";
+      return [{ ...fields, type: "compacted", id: `hook/compacted/${now}`, trigger }];
+    }
+    case "SessionEnd":
+      return hasTurns(input, exists) ? ended(fields, textAt(input, ["reason"])) : [];
+    default:
+      return [];
+  }
+}
+
+/** A session that was opened and left has no transcript, and would be an empty row. */
+function hasTurns(input: unknown, exists: (path: string) => boolean): boolean {
+  const transcript = textAt(input, ["transcript_path"]);
+  return transcript === undefined || exists(transcript);
+}
+
+type OwnFields = Pick<HookEvent, "at" | "session">;
+
+/** A cleared conversation goes on under another id, so a session is cleared once: another hook of it has the same id. */
+function ended(fields: OwnFields, reason: string | undefined): HookEvent[] {
+  const end: HookEvent = {
+    ...fields,
+    type: "session",
+    status: "ended",
+    id: `hook/ended/${fields.at}`,
+    ...(reason !== undefined && { reason: reason.slice(0, LONGEST.reason) }),
+  };
+  if (reason !== "clear") return [end];
+  return [{ ...fields, type: "cleared", id: "hook/cleared", reason: "clear" }, end];
+}
+
+/** Sub-agents have the names that they have in telemetry and transcripts. */
+function agentOf(input: unknown): { agent?: string; parent_agent?: string } {
+  const agent = textAt(input, ["agent_id"]);
+  return agent === undefined ? {} : { agent: `agent-${agent}`.slice(0, LONGEST.agent), parent_agent: "main" };
+}

@@ -1,0 +1,150 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type ModelRequest, startScriptedModel } from "@plimsoll/guard/scripted-model";
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import { createClient } from "../client.ts";
+import { connect } from "../connection.ts";
+import { connectStage } from "../testing/connect-run.ts";
+import { hasServer } from "../testing/real-server.ts";
+
+/** Folders with the programs of harnesses, which are too large to install with the others. */
+const FOLDERS = (process.env.VITEST_PLIMSOLL_HARNESSES ?? "").split(delimiter).filter(Boolean);
+const isHere = (name: string) => FOLDERS.some((folder) => existsSync(join(folder, name)));
+/** The hooks run the built program. */
+const PROGRAM = fileURLToPath(new URL("../../bin/plimsoll.js", import.meta.url));
+const PATIENCE = 240_000;
+
+const Sessions = z.object({ items: z.array(z.looseObject({ harness: z.string() })) });
+
+interface Trial {
+  family: string;
+  program: string;
+  /** Its prompts, of which some call compacts. */
+  commands: readonly (readonly string[])[];
+  /** Its only session, afterwards. */
+  session: object;
+  files?(url: string): Record<string, string>;
+  env?(url: string): Record<string, string>;
+}
+
+const TRIALS: readonly Trial[] = [
+  {
+    family: "claude-code",
+    program: "claude",
+    commands: [
+      ["-p", "Hi"],
+      ["-p", "--continue", "/compact"],
+      ["-p", "--continue", "Again"],
+    ],
+    // Its log record also states a level, which is its own estimate of the scripted conversation.
+    session: { compacted: 1, unexplained: 0, end_reason: "other" },
+    env: (url) => ({
+      ANTHROPIC_API_KEY: "dummy",
+      ANTHROPIC_BASE_URL: url,
+      IS_SANDBOX: "1",
+      DISABLE_AUTOUPDATER: "1",
+      // Telemetry leaves before the program ends.
+      OTEL_LOGS_EXPORT_INTERVAL: "100",
+    }),
+  },
+  {
+    family: "codex",
+    program: "codex",
+    commands: [
+      ["exec", "--dangerously-bypass-hook-trust", "--skip-git-repo-check", "Hi"],
+      ["exec", "resume", "--last", "--dangerously-bypass-hook-trust", "--skip-git-repo-check", "Again"],
+    ],
+    session: { compacted: 1, unexplained: 0, reclaimed_tokens: 70_000 },
+    files: (url) => ({
+      ".codex/config.toml": `model = "scripted"\nmodel_provider = "local"\nmodel_context_window = 200000\nmodel_auto_compact_token_limit = 80000\n\n[model_providers.local]\nname = "local"\nbase_url = "${url}/v1"\nwire_api = "responses"\nenv_key = "OPENAI_API_KEY"\n`,
+    }),
+  },
+  {
+    family: "gemini-cli",
+    program: "gemini",
+    commands: [["--yolo", "--model", "gemini-2.5-pro", "--prompt", "Hi"]],
+    session: { turns: 1, status: "ended", end_reason: "exit" },
+    files: () => ({
+      ".gemini/settings.json": '{ "security": { "auth": { "selectedType": "gemini-api-key" } } }\n',
+    }),
+    env: (url) => ({
+      GEMINI_API_KEY: "dummy",
+      GOOGLE_GEMINI_BASE_URL: url,
+      GEMINI_CLI_TRUST_WORKSPACE: "true",
+    }),
+  },
+];
+
+/** Codex compacts in the run of the prompt that comes after. */
+const isSummary = ({ messages }: ModelRequest) =>
+  JSON.stringify(messages.at(-1) ?? {}).includes("CHECKPOINT COMPACTION");
+
+describe.runIf(hasServer && FOLDERS.length > 0)("the hooks of a real harness", () => {
+  const stage = connectStage();
+
+  async function run(program: string, args: readonly string[], env: Record<string, string>): Promise<string> {
+    const child = spawn(program, [...args], {
+      cwd: stage.person.path("project"),
+      env: {
+        NODE_ENV: "test",
+        PATH: [...FOLDERS, process.env.PATH].join(delimiter),
+        HOME: stage.person.home,
+        PLIMSOLL_HOME: stage.server.home,
+        PLIMSOLL_URL: stage.server.url,
+        OPENAI_API_KEY: "dummy",
+        CI: "1",
+        ...env,
+      },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let output = "";
+    child.stdout.on("data", (chunk) => (output += chunk));
+    child.stderr.on("data", (chunk) => (output += chunk));
+    const timer = setTimeout(() => child.kill("SIGKILL"), 60_000);
+    await once(child, "close");
+    clearTimeout(timer);
+    return output;
+  }
+
+  async function sessionsOf(family: string) {
+    const client = createClient(
+      await connect({ url: stage.server.url }, { PLIMSOLL_HOME: stage.server.home }),
+    );
+    const day = 86_400_000;
+    const range = { from: new Date(Date.now() - day), to: new Date(Date.now() + day) };
+    const { items } = await client.query("sessions.list", range, Sessions);
+    return items.filter(({ harness }) => harness.split("@")[0] === family);
+  }
+
+  for (const { family, program, commands, session, files, env } of TRIALS) {
+    it.runIf(isHere(program))(
+      `tell why the level of ${family} fell, if ${program} is in a folder of VITEST_PLIMSOLL_HARNESSES`,
+      async () => {
+        let isLast = false;
+        const model = await startScriptedModel((request) => ({
+          text: "<summary>Hello.</summary>",
+          promptTokens: isLast && !isSummary(request) ? 20_000 : 90_000,
+        }));
+        const { person } = stage;
+        for (const [name, text] of Object.entries(files?.(model.url) ?? {})) await person.write(name, text);
+        await mkdir(person.path("project"));
+        let output = await run(process.execPath, [PROGRAM, "connect", family, "--yes", "--no-wait"], {});
+        for (const args of commands) {
+          isLast = args === commands.at(-1);
+          output += await run(program, args, env?.(model.url) ?? {});
+        }
+        await model.close();
+        await expect
+          .poll(() => sessionsOf(family), { timeout: 30_000, interval: 1_000, message: output })
+          .toMatchObject([session]);
+        expect(output).not.toMatch(/hook (?:error|failed)/i);
+      },
+      PATIENCE,
+    );
+  }
+});

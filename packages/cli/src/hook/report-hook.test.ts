@@ -1,0 +1,138 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import { at } from "../bridge/fields.ts";
+import { allRecords } from "../connect/record.ts";
+import { connectStage } from "../testing/connect-run.ts";
+import { hasServer } from "../testing/real-server.ts";
+import { hookArguments } from "./hook-arguments.ts";
+import { hookEvents } from "./hook-events.ts";
+import { connectedTarget, reportHook } from "./report-hook.ts";
+
+const compacted = (session: string) =>
+  hookEvents(
+    { session_id: session, hook_event_name: "PostCompact", trigger: "auto" },
+    Date.now(),
+    () => true,
+  );
+const asked = (...words: string[]) => hookArguments(["hook", ...words]);
+
+describe.runIf(hasServer)("a hook of a connection", () => {
+  const stage = connectStage();
+
+  async function folderOf(family: string): Promise<string> {
+    await stage.person.run(["connect", family, "--yes", "--no-wait"]);
+    const found = (await allRecords(stage.server.home)).find(({ record }) => record.family === family);
+    return found!.folder;
+  }
+
+  it.each([
+    ["codex", `codex@${hostname()}`],
+    ["gemini-cli", `gemini-cli@${hostname()}`],
+    ["claude-code", `claude-code@${hostname()}`],
+  ])("of %s gives the cause of a fall of %s, and the turns give its numbers", async (family, harness) => {
+    const folder = await folderOf(family);
+    const target = await connectedTarget(folder);
+    expect(target).toMatchObject({ url: stage.server.url, harness });
+    const session = `s-${family}`;
+    const turn = (id: string, when: number, tokens: number) => ({
+      type: "turn",
+      id,
+      at: when,
+      harness,
+      session,
+      model: "claude-opus-5",
+      usage: { input_tokens: tokens, output_tokens: 1 },
+    });
+    const send = (...events: object[]) =>
+      fetch(`${stage.server.url}/api/v1/events`, {
+        method: "POST",
+        headers: {
+          authorization: `Bearer ${target!.key}`,
+          "content-type": "application/json",
+          prefer: "wait",
+        },
+        body: JSON.stringify({ events }),
+      });
+    await send(turn("1", Date.now() - 60_000, 90_000));
+    expect(await reportHook(compacted(session), asked(family, "--connection", folder), {})).toBe(true);
+    await send(turn("2", Date.now() + 1_000, 20_000));
+    const { fleet } = JSON.parse(await stage.person.run(["status", "--json", "--harness", harness])) as {
+      fleet: { agents: { session: string }[] };
+    };
+    expect(fleet.agents.find((agent) => agent.session === session)).toMatchObject({
+      last_fall: { type: "compacted", reclaimed_tokens: 70_000 },
+    });
+  });
+
+  it("takes the instance that a person named", async () => {
+    const folder = await folderOf("claude-code");
+    const settings = await stage.settings();
+    const attributes = String(at(settings, ["env", "OTEL_RESOURCE_ATTRIBUTES"]));
+    const named = attributes.replace(/host\.name=[^,]*/, "host.name=box%201");
+    await stage.person.write(".claude/settings.json", JSON.stringify(settings).replace(attributes, named));
+    expect(await connectedTarget(folder)).toMatchObject({ harness: "claude-code@box 1" });
+    const own = JSON.stringify(settings).replace(attributes, `${named},plimsoll.harness=mine`);
+    await stage.person.write(".claude/settings.json", own);
+    expect(await connectedTarget(folder)).toMatchObject({ harness: "mine" });
+  });
+
+  it("reports nothing once it is disconnected, or its settings are gone", async () => {
+    const folder = await folderOf("claude-code");
+    await stage.person.write(".claude/settings.json", "{}");
+    expect(await connectedTarget(folder)).toBeUndefined();
+    expect(await connectedTarget(join(folder, "nowhere"))).toBeUndefined();
+    expect(await reportHook(compacted("x"), asked("claude-code", "--connection", folder), {})).toBe(false);
+  });
+});
+
+describe("a hook that a person wrote", () => {
+  const closing: (() => void)[] = [];
+  afterEach(() => {
+    for (const close of closing.splice(0)) close();
+  });
+
+  /** Answers with these statuses, one after the other, and remembers the events. */
+  async function answering(...statuses: number[]) {
+    const got: { harness: string }[] = [];
+    const server = createServer((request, response) => {
+      let body = "";
+      request.on("data", (chunk) => (body += String(chunk)));
+      request.on("end", () => {
+        got.push(...(JSON.parse(body) as { events: { harness: string }[] }).events);
+        const status = statuses.shift();
+        if (status === undefined) request.socket.destroy();
+        else response.writeHead(status).end("{}");
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    closing.push(() => void server.close());
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    return { got, env: { PLIMSOLL_URL: url, PLIMSOLL_KEY: "plim_x", PLIMSOLL_HOME: "/nowhere" } };
+  }
+
+  it("reports with the variables, and as the instance it names", async () => {
+    const { got, env } = await answering(200, 200);
+    await reportHook(compacted("k"), asked("kimi"), env, []);
+    await reportHook(compacted("k"), asked("kimi", "--harness", "kimi@lab"), env, []);
+    expect(got.map(({ harness }) => harness)).toEqual([`kimi@${hostname()}`, "kimi@lab"]);
+  });
+
+  it.each([
+    ["again until the server has it", [503, 429, 200], 3, true],
+    ["once if the server refuses it", [401], 1, false],
+    ["no more after the last wait", [503, 503, 503, 503], 3, false],
+  ])("sends %s", async (_, statuses, times, isStored) => {
+    const { got, env } = await answering(...statuses);
+    expect(await reportHook(compacted("k"), asked("kimi"), env, [1, 1])).toBe(isStored);
+    expect(got).toHaveLength(times);
+  });
+
+  it("does without a server", async () => {
+    const env = { PLIMSOLL_URL: "http://127.0.0.1:9", PLIMSOLL_KEY: "plim_x" };
+    expect(await reportHook(compacted("k"), asked("kimi"), env, [])).toBe(false);
+    expect(await reportHook(compacted("k"), asked("kimi"), { PLIMSOLL_URL: "ftp://x" }, [])).toBe(false);
+  });
+});

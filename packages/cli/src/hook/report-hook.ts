@@ -1,0 +1,74 @@
+import { readFileSync } from "node:fs";
+import { hostname } from "node:os";
+import { type ReportTarget, sendReport } from "../background-report.ts";
+import { type ConnectionRecord, readRecord } from "../connect/record.ts";
+import { connect, type Env } from "../connection.ts";
+import type { HookArguments } from "./hook-arguments.ts";
+import type { HookEvent } from "./hook-events.ts";
+
+/** Times between attempts, ms. Only a hook tells the cause of a fall, so it survives a restart of the server. */
+const WAITS_MS = [1_000, 5_000, 30_000];
+
+/** Where and as whom a hook reports. */
+interface HookTarget extends ReportTarget {
+  harness: string;
+}
+
+/** Sends the events of a hook. @returns whether the server has them */
+export async function reportHook(
+  events: readonly HookEvent[],
+  asked: HookArguments,
+  env: Env,
+  waits: readonly number[] = WAITS_MS,
+): Promise<boolean> {
+  const target =
+    asked.connection === undefined ? await givenTarget(asked, env) : await connectedTarget(asked.connection);
+  if (target === undefined || events.length === 0) return false;
+  const { harness, ...server } = target;
+  return sendReport(
+    server,
+    events.map((event) => ({ ...event, harness: asked.harness ?? harness })),
+    waits,
+  );
+}
+
+/** Of a hook that a person wrote: the server and the key are in variables, as for any command. */
+async function givenTarget({ family }: HookArguments, env: Env): Promise<HookTarget | undefined> {
+  const { url, token } = await connect({}, env).catch(() => ({ url: "", token: undefined }));
+  return token === undefined ? undefined : { url, key: token, harness: `${family}@${hostname()}` };
+}
+
+/** Of a hook that `plimsoll connect` wrote: the key is in the settings that it wrote too. */
+export async function connectedTarget(folder: string): Promise<HookTarget | undefined> {
+  const record = await readRecord(folder);
+  if (record === undefined) return undefined;
+  const texts = record.files.map(({ path }) => textOf(path));
+  const key = texts.map((text) => /plim_\w+/.exec(text)?.[0]).find((found) => found !== undefined);
+  return key === undefined ? undefined : { url: record.url, key, harness: instanceOf(record, texts) };
+}
+
+/** The instance that the telemetry of the harness has, so that both tell of the same sessions. */
+function instanceOf({ family, host }: ConnectionRecord, texts: readonly string[]): string {
+  const attribute = (name: string) => {
+    const pattern = new RegExp(`[",=]${name.replace(".", "\\.")}=([^",]+)`);
+    const found = texts.map((text) => pattern.exec(text)?.[1]).find((value) => value !== undefined);
+    return found && decoded(found);
+  };
+  return attribute("plimsoll.harness") ?? `${family}@${attribute("host.name") ?? host}`;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}
