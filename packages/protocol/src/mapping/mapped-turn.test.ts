@@ -140,6 +140,11 @@ describe("a record gives no turn", () => {
     ["no_usage", { ...record, tokens: { in: [1] } }, ["usage.input", "$.tokens.in", "a list"]],
     ["no_usage", { ...record, tokens: { in: true } }, ["usage.input", "$.tokens.in", "true or false"]],
     ["no_session", { ...record, run: "" }, ["session", "$.run", "nothing"]],
+    [
+      "no_session",
+      { ...record, run: 2 ** 60, thread: undefined },
+      ["session", "$.run", "a number that is too large"],
+    ],
     ["no_session", { ...record, run: {}, thread: undefined }, ["session", "$.run", "an object"]],
     ["no_time", { ...record, at: AT / 1_000 }, ["time", "$.at", "a time outside the years 2000 to 2100"]],
     ["no_time", { ...record, at: "yesterday" }, ["time", "$.at", "a text"]],

@@ -1,5 +1,5 @@
 import { instantMs, isInRange, LARGEST, LONGEST } from "../events/event-rules.ts";
-import type { PlimsollEventInput } from "../events/events.ts";
+import type { PlimsollEventInput, Usage } from "../events/events.ts";
 import { type JsonPath, parseJsonPath, pathText, valueAt } from "./json-path.ts";
 import type { FileMatch, MappingPaths, RecordMapping, TelemetryMatch, TimeUnit } from "./record-mapping.ts";
 
@@ -30,7 +30,12 @@ export interface UnfilledField {
   found: FoundValue;
 }
 
-type MappedEvent = Extract<PlimsollEventInput, { type: "turn" }>;
+/** A turn that a mapping found. */
+export type MappedEvent = Omit<Extract<PlimsollEventInput, { type: "turn" }>, "at" | "usage"> & {
+  /** Epoch ms. */
+  at: number;
+  usage: Usage;
+};
 
 export type MappedTurn =
   /** `ignored` lists optional fields whose value could not be used. */
@@ -194,7 +199,11 @@ class FoundIn {
 /** A name or an id: a text, or a number. */
 function asName(value: unknown): string | FoundIn {
   if (typeof value === "string" && value !== "") return value;
-  return typeof value === "number" && Number.isFinite(value) ? String(value) : foundIn(value);
+  if (typeof value !== "number") return foundIn(value);
+  // The digits of a larger number are lost, so two ids could become one.
+  return Math.abs(value) <= Number.MAX_SAFE_INTEGER
+    ? String(value)
+    : new FoundIn("a number that is too large");
 }
 
 const DIGITS = /^-?\d{1,400}(\.\d{1,400})?$/;
