@@ -59,6 +59,7 @@ export * from "./history/window.ts";
 export * from "./mapping/json-path.ts";
 export * from "./mapping/map-command.ts";
 export * from "./mapping/mapped-turn.ts";
+export * from "./mapping/match-text.ts";
 export * from "./mapping/record-mapping.ts";
 export * from "./numbers.ts";
 export * from "./policy/canonical-json.ts";

@@ -21,6 +21,7 @@ export * from "./history/threshold-rules.ts";
 export * from "./history/usage.ts";
 export * from "./history/window.ts";
 export * from "./mapping/map-command.ts";
+export * from "./mapping/match-text.ts";
 export * from "./numbers.ts";
 export { canonicalJson } from "./policy/canonical-json.ts";
 export * from "./policy/harness-line-text.ts";

@@ -203,7 +203,7 @@ describe.skipIf(!hasServer)("plimsoll map with a server", () => {
     const { err } = await run("map", "propose", "house.tracer", "--name", "house", "-o", file);
     expect(err).toContain(`npx plimsoll map apply ${file}`);
     await run("map", "apply", file);
-    expect((await run("map", "list")).out).toMatch(/\nhouse +traces, house\.tracer, house\.input_tokens/);
+    expect((await run("map", "list")).out).toMatch(/\nhouse +traces, scope house\.tracer/);
     expect(await sources()).toMatchObject([{ mapped_by: "house" }]);
     expect((await send("b7ad6b7169203331", attributes)).status).toBe(200);
 

@@ -1,5 +1,6 @@
 import {
   mapSourceName,
+  matchText,
   type RecordMapping,
   SavedMapping,
   SavedMappingList,
@@ -125,13 +126,6 @@ function writeMappings(out: Terminal, { mappings }: SavedMappingList): void {
     cells: [mapping.name, matchText(mapping), updated_at],
   }));
   writeTable(out, ["name", "reads", "saved"], rows);
-}
-
-function matchText({ match: { otlp } }: RecordMapping): string {
-  if (otlp === undefined) return "files only";
-  const { signal, service, scope, name, attributes = [] } = otlp;
-  const names = [signal, service, scope, name, ...attributes.map((attribute) => attribute.name)];
-  return names.filter((text) => text !== undefined).join(", ");
 }
 
 interface Proposal {
