@@ -1,8 +1,10 @@
-import { compileMapping, parseEvent, RecordMapping } from "@plimsoll/protocol";
+import { compileMapping, mappedTurn, parseEvent, RecordMapping } from "@plimsoll/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { logSample, SAMPLE_AT, spanSample } from "../testing/otlp.ts";
 import { readRecord } from "./dialects.ts";
+import { fitName } from "./fit-name.ts";
+import { recordJson } from "./mapped-record.ts";
 
 const compiled = (change: object = {}) =>
   compileMapping(
@@ -97,6 +99,36 @@ describe("a mapping of OpenTelemetry records", () => {
     const elsewhere = compiled({ match: { otlp: { scope: "elsewhere" } } });
     expect(readRecord(spanSample({ attributes }), [elsewhere, other]).dialect).toBe("mapping:b");
     expect(readRecord(spanSample({ attributes }), [elsewhere]).reading.reason).toBe("unknown_dialect");
+  });
+
+  it("gives the same event for the same record in a file", () => {
+    const mapping = compiled({
+      id: "$.span_id",
+      agent: ["$.attributes['house.who']", "$.scope"],
+      time: { path: "$.at", unit: "ms" },
+    });
+    const value = fc.oneof(
+      fc.string(),
+      fc.nat(),
+      fc.constantFrom(-1, 0.5, "7", "x".repeat(400), 1e300, true),
+    );
+    const attributes = fc.record(
+      { "house.in": value, "house.run": value, "house.out": value, "house.who": value },
+      { requiredKeys: ["house.in"] },
+    );
+    fc.assert(
+      fc.property(attributes, fc.string(), (given, scope) => {
+        const record = spanSample({
+          attributes: given,
+          scope,
+          resource: { "plimsoll.harness": "house@here" },
+        });
+        const line = JSON.stringify(recordJson(record));
+        const place = { harness: "house@here", session: "a-file", fit: fitName };
+        const { event } = mappedTurn(mapping, JSON.parse(line), place);
+        expect(readRecord(record, [mapping]).reading.events).toEqual(event && [event]);
+      }),
+    );
   });
 
   it("gives an event that the server takes, or a reason, whatever the attributes", () => {

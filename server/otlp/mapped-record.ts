@@ -49,7 +49,7 @@ export function readMapped(compiled: CompiledMapping, record: LogRecord | SpanRe
 const timeOf = (record: LogRecord | SpanRecord) => (record.signal === "traces" ? record.endAt : record.at);
 
 /** The JSON that the paths of a mapping refer to. Ids are hexadecimal, times epoch ms. */
-function recordJson(record: LogRecord | SpanRecord): unknown {
+export function recordJson(record: LogRecord | SpanRecord): unknown {
   return {
     signal: record.signal,
     scope: record.scope,
