@@ -101,6 +101,17 @@ describe("plimsoll map propose --file", () => {
     expect((await failure("map", "propose", "--file", path)).message).toContain(message);
   });
 
+  it.each([
+    ["a record with one field", ['{"prompt_tokens":5}'], [], "match.file: must name at least two fields"],
+    ["a name that no mapping may have", [call(1)], ["--name", "Two words"], "name: must have 1 to 64"],
+  ])("writes nothing for %s", async (_, lines, flags, mistake) => {
+    const path = await write("other.jsonl", ...lines);
+    const output = join(folder, "mapping.json");
+    const error = await failure("map", "propose", "--file", path, "-o", output, ...flags);
+    expect(error.hint).toContain(mistake);
+    await expect(readFile(output)).rejects.toThrow("ENOENT");
+  });
+
   it("fails for a missing file, and without a source", async () => {
     expect((await failure("map", "propose", "--file", join(folder, "no"))).message).toContain(
       "cannot be read",

@@ -2,6 +2,7 @@ import {
   mapSourceName,
   matchText,
   type RecordMapping,
+  readMapping,
   SavedMapping,
   SavedMappingList,
   type UnmappedTelemetry,
@@ -159,6 +160,12 @@ async function writeProposal(
   { mapping, preview }: Proposal,
   { json, output, force }: ProposeFlags,
 ): Promise<void> {
+  const read = readMapping(mapping);
+  if (!read.ok) {
+    throw new CliError("No valid mapping can be proposed.", {
+      hint: read.mistakes.map((mistake) => `  ${printable(mistake)}`).join("\n"),
+    });
+  }
   const text = `${printableJson(mapping)}\n`;
   if (output !== undefined)
     await writeNewFile(output, { force: force === true }, (file) => file.writeFile(text));

@@ -3,7 +3,7 @@ import { sourceLines } from "../import/source.ts";
 import { asObject, parseJson } from "../readers/json.ts";
 import { candidateRecords } from "../readers/mapped.ts";
 import { fileStem, fit } from "../readers/text.ts";
-import { type Candidate, fieldsOf, proposeMapping } from "./propose.ts";
+import { type FieldCandidate, fieldsOf, proposeMapping } from "./propose.ts";
 
 /** Records of a file that are looked at. */
 const MOST_RECORDS = 2_000;
@@ -45,9 +45,9 @@ export function proposeForRecords(name: string, records: readonly unknown[]): Re
 
 /** Two fields at least: the count, the kind of the record if it has one, else another field of the mapping or of the record. */
 function conditionsOf(
-  input: Candidate,
-  known: readonly Candidate[],
-  all: readonly Candidate[],
+  input: FieldCandidate,
+  known: readonly FieldCandidate[],
+  all: readonly FieldCandidate[],
 ): { path: string; equals?: string }[] {
   const kind = all.find(({ name, sample }) => KIND.test(name) && typeof sample === "string");
   if (kind !== undefined) return [{ path: input.path }, { path: kind.path, equals: String(kind.sample) }];

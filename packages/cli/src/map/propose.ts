@@ -1,7 +1,7 @@
 import { instantMs, pathText, type RecordMapping, TIME_UNITS, type TimeUnit } from "@plimsoll/protocol";
 
 /** A field that may hold something of a turn. */
-export interface Candidate {
+export interface FieldCandidate {
   /** As text, such as `$.usage.input`. */
   path: string;
   /** The names along the path, joined by dots. */
@@ -74,7 +74,7 @@ const plainName = (name: string) =>
     .toLowerCase();
 
 /** The field that most likely holds a part; undefined if none is named so. */
-function guess(part: Part, candidates: readonly Candidate[]): Candidate | undefined {
+function guess(part: Part, candidates: readonly FieldCandidate[]): FieldCandidate | undefined {
   for (const pattern of NAMES[part]) {
     for (const candidate of candidates) {
       const name = plainName(candidate.name);
@@ -107,8 +107,8 @@ function unitOf(sample: unknown): TimeUnit | undefined {
 
 export interface ProposalOptions {
   name: string;
-  match: (fields: Partial<Record<Part, Candidate>>) => RecordMapping["match"];
-  candidates: readonly Candidate[];
+  match: (fields: Partial<Record<Part, FieldCandidate>>) => RecordMapping["match"];
+  candidates: readonly FieldCandidate[];
   /** True for OpenTelemetry: records have a time and an id, and samples are unknown. */
   isTelemetry: boolean;
 }
@@ -120,7 +120,7 @@ export function proposeMapping({
   candidates,
   isTelemetry,
 }: ProposalOptions): RecordMapping | undefined {
-  const fields: Partial<Record<Part, Candidate>> = {};
+  const fields: Partial<Record<Part, FieldCandidate>> = {};
   for (const part of Object.keys(NAMES) as Part[]) {
     // A field serves once: a session as the id of its calls would make them one turn.
     const free = candidates.filter((candidate) => !Object.values(fields).includes(candidate));
@@ -152,7 +152,11 @@ export function proposeMapping({
 }
 
 /** Anthropic excludes cached tokens from its input and says `cache_read_input_tokens`; OpenAI's prompt tokens include them. */
-function basisOf({ input, cacheRead, cacheWrite }: Partial<Record<Part, Candidate>>): RecordMapping["basis"] {
+function basisOf({
+  input,
+  cacheRead,
+  cacheWrite,
+}: Partial<Record<Part, FieldCandidate>>): RecordMapping["basis"] {
   const names = [cacheRead, cacheWrite].map((one) => plainName(one?.name ?? ""));
   if (names.some((name) => /cache_(read|creation)_input_tokens$/.test(name))) return "exclusive";
   if (cacheRead !== undefined && /prompt/.test(plainName(input?.name ?? ""))) return "inclusive";
@@ -165,8 +169,8 @@ const DEEPEST = 6;
 const MOST_FIELDS = 2_000;
 
 /** The scalar fields of records, each with its first value. Lists are not looked into. */
-export function fieldsOf(records: readonly unknown[]): Candidate[] {
-  const found = new Map<string, Candidate>();
+export function fieldsOf(records: readonly unknown[]): FieldCandidate[] {
+  const found = new Map<string, FieldCandidate>();
   const visit = (value: unknown, names: readonly string[]): void => {
     if (typeof value === "object" && value !== null) {
       if (Array.isArray(value) || names.length >= DEEPEST) return;

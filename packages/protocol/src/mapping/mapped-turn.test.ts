@@ -7,7 +7,7 @@ import {
   mappedTurn,
   matchesFile,
   matchesTelemetry,
-  NO_TURN_REASONS,
+  NO_MAPPED_TURN_REASONS,
   type RecordPlace,
 } from "./mapped-turn.ts";
 import { RecordMapping } from "./record-mapping.ts";
@@ -205,7 +205,7 @@ describe("any JSON", () => {
       fc.property(anyRecord, fc.constantFrom("rfc3339", "s", "ms", "us", "ns"), (value, unit) => {
         const { event, ...rest } = mapped(value, { time: { path: "$.at", unit } });
         if (event !== undefined) expect(parseEvent(event)).toMatchObject({ ok: true });
-        else expect(NO_TURN_REASONS).toContain(rest.reason);
+        else expect(NO_MAPPED_TURN_REASONS).toContain(rest.reason);
         const unfilled =
           "unfilled" in rest ? [rest.unfilled] : (rest as { ignored: readonly { found: string }[] }).ignored;
         for (const one of unfilled) if (one !== undefined) expect(FOUND_VALUES).toContain(one.found);

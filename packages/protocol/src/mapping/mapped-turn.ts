@@ -4,8 +4,8 @@ import { type JsonPath, parseJsonPath, pathText, valueAt } from "./json-path.ts"
 import type { FileMatch, MappingPaths, RecordMapping, TelemetryMatch, TimeUnit } from "./record-mapping.ts";
 
 /** Why a record that a mapping matches became no turn. */
-export const NO_TURN_REASONS = ["no_usage", "zero_usage", "no_session", "no_time"] as const;
-export type NoTurnReason = (typeof NO_TURN_REASONS)[number];
+export const NO_MAPPED_TURN_REASONS = ["no_usage", "zero_usage", "no_session", "no_time"] as const;
+export type NoMappedTurnReason = (typeof NO_MAPPED_TURN_REASONS)[number];
 
 /** What a path leads to, if it is not what the field needs. Never the value itself, which may be content. */
 export const FOUND_VALUES = [
@@ -40,7 +40,7 @@ export type MappedEvent = Omit<Extract<PlimsollEventInput, { type: "turn" }>, "a
 export type MappedTurn =
   /** `ignored` lists optional fields whose value could not be used. */
   | { event: MappedEvent; ignored: readonly UnfilledField[]; reason?: undefined }
-  | { event?: undefined; reason: NoTurnReason; unfilled: UnfilledField | undefined };
+  | { event?: undefined; reason: NoMappedTurnReason; unfilled: UnfilledField | undefined };
 
 /** What the sender knows of a record besides its JSON. */
 export interface RecordPlace {
@@ -146,7 +146,7 @@ export function mappedTurn(compiled: CompiledMapping, record: unknown, place: Re
     if (unfilled !== undefined) ignored.push(unfilled);
     return undefined;
   }
-  const none = (reason: NoTurnReason, field?: Field): MappedTurn => ({
+  const none = (reason: NoMappedTurnReason, field?: Field): MappedTurn => ({
     reason,
     unfilled: ignored.find((unfilled) => unfilled.field === field),
   });
