@@ -321,6 +321,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
           projects.changed();
           pipeline.tidy();
           policies.clear();
+          mappings.clear();
           for (const projectId of restored.projectIds) hub.changed(projectId, null);
           await analyzeTables(url, options.signal).catch((err) => log.warn({ err }, "no statistics yet"));
           return restored;

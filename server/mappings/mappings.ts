@@ -98,6 +98,11 @@ export class Mappings {
     this.#changed(projectId);
   }
 
+  /** Drops the cache after projects were restored. */
+  clear(): void {
+    this.#forget(null);
+  }
+
   stop(): void {
     for (const stop of this.#stopHearing) stop();
   }
