@@ -51,7 +51,32 @@ test("Setup shows which OpenTelemetry data became no event, with names and witho
   await unmapped.getByText("Names of the newest record's attributes").click();
   await expect(unmapped).toContainText("house.run, house.tokens.in");
   await expect(page.locator("main")).not.toContainText("secret");
+  await expect(unmapped).toContainText("npx plimsoll map propose traces/house-agent/mine");
   expect(await violations(page)).toEqual([]);
+
+  const mapping = {
+    match: { otlp: { service: "house-agent", attributes: [{ name: "house.tokens.in" }] } },
+    session: "$.attributes['house.run']",
+    usage: { input: "$.attributes['house.tokens.in']" },
+  };
+  const saved = await fetch(`${server.url}/api/v1/mappings/house`, {
+    method: "PUT",
+    headers: {
+      authorization: `Bearer ${await server.createKey("mapper", ["admin"])}`,
+      "content-type": "application/json",
+    },
+    body: JSON.stringify({ version: 1, ...mapping }),
+  });
+  expect(saved.status).toBe(200);
+  await expect(unmapped).toContainText("The mapping house reads such records from now on.");
+  await expect(unmapped).not.toContainText("npx plimsoll map propose");
+  const mappings = page.getByTestId("mappings");
+  await expect(mappings).toContainText("service house-agent, attribute house.tokens.in");
+  expect(await violations(page)).toEqual([]);
+  await page.getByRole("button", { name: "Remove the mapping house" }).click();
+  await expect(mappings).toHaveCount(0);
+  await page.getByRole("button", { name: "Undo" }).click();
+  await expect(mappings).toContainText("house");
 
   for (let number = 1; number <= 6; number++)
     await send(`agent-${number}`, [span("run", { [`attribute.${number}`]: 1 })]);

@@ -25,6 +25,7 @@ SELECT create_distributed_table('ingest_counts', 'project_id', colocate_with => 
 SELECT create_distributed_table('removed_counts', 'project_id', colocate_with => 'sessions');
 SELECT create_distributed_table('ingest_refusals', 'project_id', colocate_with => 'sessions');
 SELECT create_distributed_table('unmapped_telemetry', 'project_id', colocate_with => 'sessions');
+SELECT create_distributed_table('record_mappings', 'project_id', colocate_with => 'sessions');
 SELECT create_distributed_table('journal', 'project_id', colocate_with => 'sessions');
 SELECT create_distributed_table('projectors', 'project_id', colocate_with => 'sessions');
 SELECT create_distributed_table('refolds', 'project_id', colocate_with => 'sessions');

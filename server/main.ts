@@ -38,6 +38,7 @@ import { checkPort, type RunningServer, type ServeOptions, serve } from "./http/
 import { openIngest } from "./ingest/index.ts";
 import { createLiveHub } from "./live/hub.ts";
 import { createLogger, logConsole, printable, withoutSecrets } from "./log.ts";
+import { Mappings } from "./mappings/mappings.ts";
 import { Policies } from "./policy/policies.ts";
 import { readPolicyStates } from "./policy/read-policy-states.ts";
 import { ReplayJobs } from "./policy/replay/jobs.ts";
@@ -144,6 +145,8 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
 
   const policies = new Policies({ prisma: control, hub, log, clock });
   stops.push(() => policies.stop());
+  const mappings = new Mappings({ prisma: control, hub, log, clock });
+  stops.push(() => mappings.stop());
   const rollouts = new Rollouts({ prisma: control, policies, log, clock });
   stops.push(() => rollouts.stop());
   rollouts.start();
@@ -211,6 +214,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
     command: (projectId, command) => ingest.command(projectId, command),
     freshness,
     policies,
+    mappings,
     rollouts,
     replays,
     alerts,
@@ -294,7 +298,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
       stopping: () => ended.aborted,
     }),
     routes: [
-      otlpRoutes({ ...sending, unmapped: pipeline.unmapped, log }),
+      otlpRoutes({ ...sending, unmapped: pipeline.unmapped, mappings, log }),
       policyRoutes({ access, policies }),
       csvRoutes({
         log,
@@ -317,6 +321,7 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
           projects.changed();
           pipeline.tidy();
           policies.clear();
+          mappings.clear();
           for (const projectId of restored.projectIds) hub.changed(projectId, null);
           await analyzeTables(url, options.signal).catch((err) => log.warn({ err }, "no statistics yet"));
           return restored;

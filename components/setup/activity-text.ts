@@ -11,6 +11,8 @@ const ACTION_TEXT: Readonly<Record<AuditAction, string>> = {
   key_revoked: "Key revoked",
   window_set: "Model window set",
   window_removed: "Model window removed",
+  mapping_saved: "Mapping saved",
+  mapping_removed: "Mapping removed",
   project_created: "Project created",
   project_renamed: "Project renamed",
   project_archived: "Project archived",

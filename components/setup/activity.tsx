@@ -19,6 +19,7 @@ const TOPICS: readonly { value: AuditTopic | typeof ALL; label: string }[] = [
   { value: "logins", label: "Logins" },
   { value: "keys", label: "Keys" },
   { value: "windows", label: "Model windows" },
+  { value: "mappings", label: "Mappings" },
   { value: "projects", label: "Projects" },
   { value: "deletions", label: "Deletions" },
   { value: "policies", label: "Policies" },

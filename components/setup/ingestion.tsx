@@ -5,6 +5,7 @@ import { exact } from "../format.ts";
 import { useTRPC } from "../trpc.ts";
 import { NotLoaded } from "../ui/states.tsx";
 import { usePeriod } from "../url.ts";
+import { Mappings } from "./mappings.tsx";
 import { namesText } from "./names-text.ts";
 import { outcomeText } from "./outcome-text.ts";
 import { Refusals } from "./refusals.tsx";
@@ -45,6 +46,7 @@ export function Ingestion() {
       )}
       <Refusals />
       <Unmapped />
+      <Mappings />
     </Section>
   );
 }

@@ -11,6 +11,7 @@ const source = (given: Partial<UnmappedTelemetry>): UnmappedTelemetry => ({
   dialect: null,
   attributes: [],
   counts_tokens: true,
+  mapped_by: null,
   count: 1,
   first_at: "2026-11-20T10:00:00.000Z",
   last_at: "2026-11-20T10:00:00.000Z",
@@ -38,6 +39,17 @@ test("each reason says what to change", () => {
 test("attributes without a count of tokens are said to have none", () => {
   expect(unmappedReason(source({ counts_tokens: false }))).toContain("No attribute");
   expect(unmappedReason(source({ counts_tokens: false, reason: "metric" }))).not.toContain("No attribute");
+});
+
+test.each(["no_usage", "no_session", "no_time"] as const)("a mapping that gives %s is named", (reason) => {
+  const text = unmappedReason(source({ reason, dialect: "mapping:house" }));
+  expect(text).toMatch(/^The mapping `house` finds no .+\. Set .+\.$/);
+});
+
+test("records that a mapping reads need nothing", () => {
+  expect(unmappedReason(source({ mapped_by: "house", counts_tokens: false }))).toBe(
+    "The mapping `house` reads such records from now on.",
+  );
 });
 
 test("records have a singular", () => {

@@ -1,11 +1,13 @@
 "use client";
 
 import type { UnmappedTelemetry } from "@plimsoll/protocol";
+import { mapCommand } from "@plimsoll/protocol/pure";
 import { useQuery } from "@tanstack/react-query";
 import { Ago } from "../clock.tsx";
 import { exact } from "../format.ts";
 import { useTRPC } from "../trpc.ts";
 import { CodeText } from "../ui/code-text.tsx";
+import { CopyButton } from "../ui/copy.tsx";
 import { recordsText, unmappedReason, unmappedTitle } from "./unmapped-text.ts";
 
 const POLL_MS = 5_000;
@@ -50,6 +52,7 @@ function Source({ source }: { source: UnmappedTelemetry }) {
       <p className="text-muted wrap-anywhere">
         <CodeText>{unmappedReason(source)}</CodeText>
       </p>
+      {isMappable(source) && <MapCommand command={mapCommand(source)} />}
       {attributes.length > 0 && (
         <details className="mt-1">
           <summary className="cursor-pointer text-xs text-muted">
@@ -61,5 +64,19 @@ function Source({ source }: { source: UnmappedTelemetry }) {
         </details>
       )}
     </li>
+  );
+}
+
+const isMappable = ({ reason, counts_tokens, mapped_by }: UnmappedTelemetry) =>
+  reason === "unknown_dialect" && counts_tokens && mapped_by === null;
+
+function MapCommand({ command }: { command: string }) {
+  return (
+    <div className="mt-1 flex items-center gap-2">
+      <code className="min-w-0 flex-1 rounded bg-track px-2 py-1 font-mono text-xs wrap-anywhere">
+        {command}
+      </code>
+      <CopyButton text={command} label="Copy command" />
+    </div>
   );
 }

@@ -3,6 +3,7 @@ import type {
   DoctorReport,
   KeyView,
   ProjectView,
+  SavedMappingList,
   SavedSessionViewList,
   SessionPage,
 } from "@plimsoll/protocol";
@@ -152,6 +153,23 @@ const PROCEDURES: Record<string, Row> = {
     input: ({ project }) => ({ model: project.name.replace("project", "model") }),
     shows: false,
     foreign: 200,
+  },
+  "mappings.list": { kind: "query", shows: true },
+  "mappings.save": {
+    kind: "mutation",
+    input: () => ({
+      version: 1,
+      name: "other",
+      match: { otlp: { scope: "other" } },
+      usage: { input: "$.n" },
+    }),
+    shows: false,
+  },
+  "mappings.remove": {
+    kind: "mutation",
+    input: ({ project }) => ({ name: project.name.replace("project", "mapping") }),
+    shows: false,
+    foreign: 404,
   },
   "ingest.counts": { kind: "query", input: () => dayRange, shows: false },
   "ingest.refusals": { kind: "query", shows: false },
@@ -402,6 +420,8 @@ describe("a key never reaches another project through a procedure", () => {
     expect(windows.map(({ model }) => model)).toEqual([`model-${MARKER}`]);
     const { items } = await call<SessionPage>(server, b.key.secret, "sessions.list", dayRange, "query");
     expect(items[0]).toMatchObject({ tags: [`tag-${MARKER}`], note_excerpt: `note-${MARKER}` });
+    const { mappings } = await call<SavedMappingList>(server, b.key.secret, "mappings.list", {}, "query");
+    expect(mappings.map(({ mapping }) => mapping.name)).toEqual([`mapping-${MARKER}`]);
     const { views } = await call<SavedSessionViewList>(
       server,
       b.key.secret,
@@ -467,6 +487,7 @@ describe("a key never reaches another project over HTTP", () => {
     `/api/v1/ingest/counts?${rangeQuery}`,
     "/api/v1/ingest/refusals",
     "/api/v1/ingest/unmapped",
+    "/api/v1/mappings",
     "/api/v1/policy",
     "/api/v1/policy/versions",
     "/api/v1/policy/versions/1",

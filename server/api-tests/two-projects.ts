@@ -143,6 +143,13 @@ async function makeSide(server: TestServer, name: string, word: string, turns: n
   );
   expect(body.rejected).toEqual([]);
   await call(server, key.secret, "windows.set", { model: `model-${word}`, tokens: 50_000 }, "mutation");
+  const mapping = {
+    version: 1,
+    name: `mapping-${word}`,
+    match: { otlp: { scope: word } },
+    usage: { input: "$.n" },
+  };
+  await call(server, key.secret, "mappings.save", mapping, "mutation");
   const layers = [{ scope: { harness: `${word}@host` }, settings: { thresholds: { ceiling: 40_000 } } }];
   const rollout = { strategy: "canary", harnesses: [`harness-${word}`], bake_s: 3_600 };
   const saved = { policy: { layers }, expected: 0, reason: `for ${word}`, rollout };

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { LIMITS, TELEMETRY_SIGNALS, type TelemetrySignal } from "@plimsoll/protocol";
+import { type CompiledMapping, LIMITS, TELEMETRY_SIGNALS, type TelemetrySignal } from "@plimsoll/protocol";
 import type { Hono } from "hono";
 import type { Logger } from "pino";
 import { PlimsollError, statusOf } from "../errors.ts";
@@ -7,6 +7,7 @@ import type { EventCheck } from "../ingest/check-events.ts";
 import { FairTurns } from "../ingest/fair-turns.ts";
 import { inflateBody } from "../ingest/inflate.ts";
 import type { UnmappedBook } from "../ingest/unmapped-book.ts";
+import type { Mappings } from "../mappings/mappings.ts";
 import {
   encodeAnswer,
   encodeError,
@@ -28,6 +29,7 @@ import { dropRestOfBody } from "./rest-of-body.ts";
 export interface OtlpDeps
   extends Pick<EventsDeps, "access" | "ingest" | "quota" | "room" | "databaseFailure" | "keptDaysOf"> {
   unmapped: Pick<UnmappedBook, "note">;
+  mappings: Pick<Mappings, "of">;
   log: Logger;
 }
 
@@ -68,7 +70,7 @@ export function otlpRoutes(deps: OtlpDeps) {
 }
 
 async function takeTelemetry(
-  { access, ingest, quota, room, databaseFailure, keptDaysOf, unmapped }: OtlpDeps,
+  { access, ingest, quota, room, databaseFailure, keptDaysOf, unmapped, mappings }: OtlpDeps,
   turns: FairTurns,
   signal: TelemetrySignal,
   encoding: OtlpEncoding | undefined,
@@ -85,7 +87,8 @@ async function takeTelemetry(
     const bytes = await inflate(body, incoming.headers["content-encoding"], reserve);
     const checked = ingest.check({ keptDays: keptDaysOf(projectId) });
     const sources = new UnmappedSources();
-    const taken = await turns.run(takeRecords(bytes, signal, encoding, checked, sources));
+    const request = { bytes, signal, encoding, mappings: await mappings.of(projectId) };
+    const taken = await turns.run(takeRecords(request, checked, sources));
     events = checked.count;
     quota.take(keyId, events);
     await ingest.accept(projectId, checked, { gone: () => incoming.socket.destroyed });
@@ -110,10 +113,15 @@ interface TakenRecords {
   unreadable: string | undefined;
 }
 
+interface TelemetryRequest {
+  bytes: Buffer;
+  signal: TelemetrySignal;
+  encoding: OtlpEncoding;
+  mappings: readonly CompiledMapping[];
+}
+
 function* takeRecords(
-  bytes: Buffer,
-  signal: TelemetrySignal,
-  encoding: OtlpEncoding,
+  { bytes, signal, encoding, mappings }: TelemetryRequest,
   checked: EventCheck,
   sources: UnmappedSources,
 ): Generator<undefined, TakenRecords> {
@@ -131,7 +139,7 @@ function* takeRecords(
       taken.unreadable ??= record.unreadable;
       continue;
     }
-    const { dialect, reading } = readRecord(record);
+    const { dialect, reading } = readRecord(record, mappings);
     if (record.signal === "metrics") taken.points += record.points;
     if (reading.events === undefined) sources.add(record, dialect, reading.reason);
     else {

@@ -34,6 +34,8 @@ export type Notice =
   | { from: string; projects: true }
   /** The policy of this project changed. */
   | { from: string; policy: number }
+  /** The mappings of this project changed. */
+  | { from: string; mappings: number }
   /** The journals of these projects have new rows. */
   | { from: string; journaled: number[] }
   /** What became of requests that another process received. */
@@ -60,15 +62,14 @@ export function decodeNotice(text: string): Notice | undefined {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value !== "object" || value === null) return undefined;
-    const { from, changes, everything, ended, projects, policy, journaled, replies } = value as Record<
-      string,
-      unknown
-    >;
+    const { from, changes, everything, ended, projects, policy, mappings, journaled, replies } =
+      value as Record<string, unknown>;
     if (typeof from !== "string") return undefined;
     if (everything === true) return { from, everything };
     if (typeof ended === "string") return { from, ended };
     if (projects === true) return { from, projects };
     if (Number.isInteger(policy)) return { from, policy: policy as number };
+    if (Number.isInteger(mappings)) return { from, mappings: mappings as number };
     if (Array.isArray(journaled)) return { from, journaled: journaled.filter(Number.isInteger) };
     if (Array.isArray(replies)) return { from, replies: replies.filter(isReply) };
     if (!Array.isArray(changes) || !changes.every(isChange)) return undefined;

@@ -47,6 +47,10 @@ export interface LiveHub {
   policyChanged(projectId: number): void;
   /** Called with the project whose policy changed in another process; null: any may have. */
   onPolicyChanged(listener: (projectId: number | null) => void): () => void;
+  /** Tells the other processes that a project's mappings changed. */
+  mappingsChanged(projectId: number): void;
+  /** Called with the project whose mappings changed in another process; null: any may have. */
+  onMappingsChanged(listener: (projectId: number | null) => void): () => void;
   /** Tells the other processes that a project's journal has new rows. */
   journaled(projectId: number): void;
   onJournaled(listener: (projectId: number) => void): () => void;
@@ -74,6 +78,7 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
   const endListeners = new Set<EndListener>();
   const projectListeners = new Set<() => void>();
   const policyListeners = new Set<(projectId: number | null) => void>();
+  const mappingListeners = new Set<(projectId: number | null) => void>();
   const lossListeners = new Set<() => void>();
 
   let pending: Changes = new Map();
@@ -82,6 +87,7 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
   const unsentEnds = new Set<string>();
   let unsentProjects = false;
   const unsentPolicies = new Set<number>();
+  const unsentMappings = new Set<number>();
   const unsentJournaled = new Set<number>();
   const unsentReplies: Reply[] = [];
   const journaledListeners = new Set<(projectId: number) => void>();
@@ -104,6 +110,7 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
       for (const fn of endListeners) guarded(() => fn(null));
       for (const fn of projectListeners) guarded(fn);
       for (const fn of policyListeners) guarded(() => fn(null));
+      for (const fn of mappingListeners) guarded(() => fn(null));
       send();
     },
     onLost: () => {
@@ -118,6 +125,8 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
       for (const fn of projectListeners) guarded(fn);
     } else if ("policy" in notice) {
       for (const fn of policyListeners) guarded(() => fn(notice.policy));
+    } else if ("mappings" in notice) {
+      for (const fn of mappingListeners) guarded(() => fn(notice.mappings));
     } else if ("journaled" in notice) {
       for (const id of notice.journaled) for (const fn of journaledListeners) guarded(() => fn(id));
     } else if ("replies" in notice) {
@@ -175,8 +184,8 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
       sending = undefined;
       if (!listener.connected()) return;
       if (unsentJournaled.size > 0 || unsentReplies.length > 0) send();
-      else if (unsent.size > 0 || unsentEnds.size > 0 || unsentPolicies.size > 0 || unsentProjects)
-        schedule();
+      else if (unsent.size > 0 || unsentEnds.size > 0 || unsentProjects) schedule();
+      else if (unsentPolicies.size > 0 || unsentMappings.size > 0) schedule();
     });
   }
 
@@ -186,13 +195,8 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
       if (!(await listener.notify(JSON.stringify({ from: self, ended } satisfies Notice)))) return;
       unsentEnds.delete(ended);
     }
-    for (const policy of unsentPolicies) {
-      // First, so that a change meanwhile is sent again.
-      unsentPolicies.delete(policy);
-      if (await listener.notify(JSON.stringify({ from: self, policy } satisfies Notice))) continue;
-      unsentPolicies.add(policy);
-      return;
-    }
+    if (!(await sendProjectsOf(unsentPolicies, (policy) => ({ from: self, policy })))) return;
+    if (!(await sendProjectsOf(unsentMappings, (mappings) => ({ from: self, mappings })))) return;
     if (unsentProjects) {
       unsentProjects = false;
       if (!(await listener.notify(JSON.stringify({ from: self, projects: true } satisfies Notice)))) {
@@ -215,6 +219,18 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
     unsent = new Map();
     if (await listener.notify(encodeChanges(self, changes))) return;
     for (const [projectId, sessions] of changes) addChanges(unsent, projectId, sessions);
+  }
+
+  /** @returns false once a notice could not be sent */
+  async function sendProjectsOf(unsent: Set<number>, noticeOf: (id: number) => Notice): Promise<boolean> {
+    for (const id of unsent) {
+      // First, so that a change meanwhile is sent again.
+      unsent.delete(id);
+      if (await listener.notify(JSON.stringify(noticeOf(id)))) continue;
+      unsent.add(id);
+      return false;
+    }
+    return true;
   }
 
   return {
@@ -255,6 +271,14 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
       policyListeners.add(fn);
       return () => void policyListeners.delete(fn);
     },
+    mappingsChanged(projectId) {
+      unsentMappings.add(projectId);
+      send();
+    },
+    onMappingsChanged(fn) {
+      mappingListeners.add(fn);
+      return () => void mappingListeners.delete(fn);
+    },
     journaled(projectId) {
       unsentJournaled.add(projectId);
       send();
@@ -292,6 +316,7 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
       endListeners.clear();
       projectListeners.clear();
       policyListeners.clear();
+      mappingListeners.clear();
       lossListeners.clear();
     },
   };

@@ -10,6 +10,7 @@ import type { Deletions } from "../deletion/deletions.ts";
 import type { Retention } from "../deletion/retention.ts";
 import type { Demo } from "../demo/run.ts";
 import type { Command } from "../ingest/journal-entry.ts";
+import type { Mappings } from "../mappings/mappings.ts";
 import type { Policies } from "../policy/policies.ts";
 import type { ReplayJobs } from "../policy/replay/jobs.ts";
 import type { Rollouts } from "../policy/rollouts.ts";
@@ -37,6 +38,7 @@ export interface Services {
   command: (projectId: number, command: Command) => Promise<void>;
   freshness: FreshnessSource;
   policies: Pick<Policies, "bookOf" | "save">;
+  mappings: Pick<Mappings, "list" | "save" | "remove">;
   rollouts: Pick<Rollouts, "read" | "change">;
   alerts: Pick<Alerts, "rules" | "silences" | "backtests" | "endpoints" | "deliveries">;
   sessionTags: Pick<SessionTags, "change">;

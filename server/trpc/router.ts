@@ -13,6 +13,7 @@ import {
   series,
   status,
 } from "./routers/fleet.ts";
+import { mappings } from "./routers/mappings.ts";
 import { policies } from "./routers/policies.ts";
 import { projects } from "./routers/projects.ts";
 import { replays } from "./routers/replays.ts";
@@ -38,6 +39,7 @@ export const appRouter = router({
   browsers,
   audit,
   windows,
+  mappings,
   retention,
   ingest,
   doctor,

@@ -18,6 +18,7 @@ import { DOCTOR_MS, type DoctorFlags, runDoctor } from "./doctor.ts";
 import { CliError } from "./errors.ts";
 import { addImportCommands } from "./import/command.ts";
 import { createKey, listKeys, parseExpiry, parseScopes, revokeKey, rotateKey } from "./keys.ts";
+import { addMapCommands } from "./map/command.ts";
 import { addPolicyCommands } from "./policy/command.ts";
 import { addProjectCommands } from "./projects.ts";
 import { runStatus } from "./status/command.ts";
@@ -33,6 +34,7 @@ Examples:
   npx plimsoll connect                                 have Claude Code, Codex and others report here
   npx plimsoll import ~/.claude/projects               import Claude Code transcripts
   npx plimsoll tail ~/.codex/sessions                  import Codex rollouts and follow them
+  npx plimsoll map                                     list data that nothing reads, to map it
   npx plimsoll bridge claude-code                      write the policy into its settings
   npx plimsoll key create --name ci --scope ingest     create a key for another machine
   npx plimsoll policy get > policy.yaml                write the policy to a file
@@ -88,6 +90,7 @@ State   "window suspect" means that context tokens exceed the window size, which
     });
 
   addImportCommands(program, context);
+  addMapCommands(program, context);
   addConnectCommands(program, context);
   addBridgeCommand(program, context);
   addDeleteCommand(program, context);

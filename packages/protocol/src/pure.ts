@@ -20,6 +20,8 @@ export { isDifferent, type LineVerdict } from "./history/observed-line.ts";
 export * from "./history/threshold-rules.ts";
 export * from "./history/usage.ts";
 export * from "./history/window.ts";
+export * from "./mapping/map-command.ts";
+export * from "./mapping/match-text.ts";
 export * from "./numbers.ts";
 export { canonicalJson } from "./policy/canonical-json.ts";
 export * from "./policy/harness-line-text.ts";

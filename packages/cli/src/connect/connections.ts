@@ -36,6 +36,7 @@ const UNMAPPED_TEXT = {
   no_usage: "sends calls without token counts",
   no_session: "sends calls without a session",
   no_agent: "sends calls of sub-agents without their ids",
+  no_time: "sends calls without a time",
 };
 
 /** The health of every connection. Asks each server once. */

@@ -5,6 +5,7 @@ import { wholeNumber, withConnection } from "../command-context.ts";
 import type { ConnectionFlags } from "../connection.ts";
 import { connect } from "../connection.ts";
 import { CliError } from "../errors.ts";
+import { readMappingFile } from "../map/mapping-file.ts";
 import { number, plural } from "../number-format.ts";
 import { printable, printableJson } from "../terminal.ts";
 import { followOpencode, type OpencodeFollowOptions } from "./follow-opencode.ts";
@@ -21,6 +22,7 @@ interface ReadFlags extends ConnectionFlags {
   harness?: string;
   contextLimit?: number;
   titles: boolean;
+  map?: string;
 }
 
 const FORMATS = `
@@ -40,6 +42,8 @@ Formats, detected from the file content:
   agentd       recordings with a meta line, and live traces
 
 Goose, Crush and the history of Roo Code are not read: they hold totals, which are sums over requests.
+
+--map <file> reads other JSON lines and JSON documents by a mapping; npx plimsoll map --help says how to make one.
 
 Event ids are derived from the recording, so importing a file again changes nothing.`;
 
@@ -64,7 +68,8 @@ Examples:
   npx plimsoll import garden/.ouro-logs --context-limit 32768`,
     )
     .action(async (paths: string[], flags: ReadFlags & { dryRun?: boolean; json?: boolean }) => {
-      const plan = await planImport(paths, { contextLimit: flags.contextLimit });
+      const mapping = await fileMapping(flags);
+      const plan = await planImport(paths, { contextLimit: flags.contextLimit, mapping });
       if (plan.groups.length === 0 && plan.unknown.length === 0) {
         throw new CliError(`No recordings found in ${paths.join(", ")}.`, {
           hint: "Give a recording or a folder that contains one.",
@@ -76,6 +81,7 @@ Examples:
       const summary = await runImport(plan, connection, {
         harness: flags.harness,
         titles: flags.titles,
+        mapping,
         onProgress: bar.show,
         onSessions: (sessions) => {
           imported = sessions;
@@ -121,6 +127,7 @@ Examples:
   npx plimsoll tail garden/.ouro-logs --harness ouroboros@garden`,
     )
     .action(async (paths: string[], flags: ReadFlags) => {
+      const mapping = await fileMapping(flags);
       const connection = await connect(flags, context.env);
       const servers = paths.filter((path) => /^https?:\/\//.test(path)).map(serverAt);
       const files = paths.filter((path) => !/^https?:\/\//.test(path));
@@ -153,6 +160,7 @@ Examples:
           tail(files, connection, {
             ...options,
             contextLimit: flags.contextLimit,
+            mapping,
             onBegun: () => context.err.write(`Following the recordings and ${target}\n`),
             onSkipped: ({ path, why }) => context.err.write(`Skipped ${printable(path)}: ${WHY_TEXT[why]}\n`),
           }),
@@ -165,6 +173,9 @@ Examples:
     return opencodeServer(url, context.env.OPENCODE_SERVER_PASSWORD || undefined);
   }
 }
+
+const fileMapping = async ({ map }: ReadFlags) =>
+  map === undefined ? undefined : readMappingFile(map, "file");
 
 const fileJson = ({ path, why }: SkippedFile) => ({ path, why });
 
@@ -181,5 +192,6 @@ function withReading(command: Command): Command {
     .argument("<path...>", "files, folders, or for tail also URLs")
     .option("--harness <instance>", "harness instance of the events (default: <format>@<this host>)")
     .option("--context-limit <tokens>", "window size for Ouroboros logs", wholeNumber)
+    .option("--map <file>", "mapping for files of no known format")
     .option("--no-titles", "send no titles, because they quote prompts and summaries");
 }

@@ -1,8 +1,9 @@
 import { hostname } from "node:os";
-import type { PlimsollEventInput } from "@plimsoll/protocol";
+import type { CompiledMapping, PlimsollEventInput } from "@plimsoll/protocol";
 import type { Connection } from "../connection.ts";
 import { createReader } from "../readers/detect.ts";
-import type { Format, HarnessReader, SkipCounts } from "../readers/reader.ts";
+import { mappedReader } from "../readers/mapped.ts";
+import type { HarnessReader, SkipCounts, SourceFormat } from "../readers/reader.ts";
 import { addSkips, append, Skips } from "../readers/reader.ts";
 import type { ImportedSession } from "./links.ts";
 import type { ImportGroup, Plan, SkippedFile } from "./plan.ts";
@@ -14,10 +15,12 @@ import { sourceLines } from "./source.ts";
 export interface ImportOptions {
   harness?: string | undefined;
   titles: boolean;
+  /** For files of the format `mapped`. */
+  mapping?: CompiledMapping | undefined;
 }
 
 export interface ImportSummary {
-  files: Partial<Record<Format, number>>;
+  files: Partial<Record<SourceFormat, number>>;
   sessions: number;
   agents: number;
   /** Number of events read, sent or not. */
@@ -37,7 +40,12 @@ export interface ImportProgress {
   events: number;
 }
 
-export function readerFor(format: Format, options: ImportOptions): HarnessReader {
+export function readerFor(format: SourceFormat, options: ImportOptions): HarnessReader {
+  if (format === "mapped") {
+    const mapping = options.mapping!;
+    const harness = options.harness ?? `${mapping.mapping.name}@${hostname()}`;
+    return mappedReader(mapping, { harness, titles: options.titles });
+  }
   const harness = options.harness ?? `${format}@${hostname()}`;
   return createReader(format, { harness, titles: options.titles });
 }

@@ -2,10 +2,12 @@ import type { Dirent } from "node:fs";
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, sep } from "node:path";
 import { ouroContextLimit } from "@plimsoll/guard/config";
+import type { CompiledMapping } from "@plimsoll/protocol";
 import { CliError } from "../errors.ts";
 import { detectFormat, isRooHistory } from "../readers/detect.ts";
+import { hasMappedRecords } from "../readers/mapped.ts";
 import { logPlace } from "../readers/ouroboros-chain.ts";
-import { type FileHint, FORMATS, type Format } from "../readers/reader.ts";
+import { type FileHint, FORMATS, type SourceFormat } from "../readers/reader.ts";
 import { isRecordingName, LARGEST_DOCUMENT, sourceKind, sourceLines } from "./source.ts";
 
 export interface PlannedFile extends FileHint {
@@ -17,7 +19,7 @@ export interface PlannedFile extends FileHint {
 /** Files that one reader must read together. */
 export interface ImportGroup {
   key: string;
-  format: Format;
+  format: SourceFormat;
   files: PlannedFile[];
 }
 
@@ -58,12 +60,16 @@ export const WHY_TEXT: Record<SkippedFile["why"], string> = {
 export interface PlanOptions {
   contextLimit?: number | undefined;
   /** Known formats by path, so that a repeated scan does not open the files again. */
-  formats?: Map<string, Format>;
+  formats?: Map<string, SourceFormat>;
   /** True while following: a path may be missing at times. */
   mayBeMissing?: boolean;
+  /** Reads files of no known format that it matches. */
+  mapping?: CompiledMapping | undefined;
 }
 
 const LOOK_AT_LINES = 50;
+/** Logs of programs hold other lines too. */
+const LOOK_AT_MAPPED_LINES = 2_000;
 const CLAUDE_SESSION = /^[0-9a-f]{8}-[0-9a-f-]{27}\.jsonl$/i;
 
 /**
@@ -92,11 +98,11 @@ async function place(
   options: PlanOptions,
 ): Promise<void> {
   const path = location.split(sep).join("/");
-  let found: Format | SkippedFile["why"];
+  let found: SourceFormat | SkippedFile["why"];
   let bytes: number;
   try {
     bytes = (await stat(location)).size;
-    found = options.formats?.get(location) ?? (await recognize(location, bytes));
+    found = options.formats?.get(location) ?? (await recognize(location, bytes, options.mapping));
   } catch {
     found = "unreadable";
     bytes = 0;
@@ -116,7 +122,7 @@ async function place(
 }
 
 /** The folder that a group shares: a Claude Code project, or the logs of an Ouroboros workspace. Others link by id. */
-function groupFolder(format: Format, path: string): string {
+function groupFolder(format: SourceFormat, path: string): string {
   const folder = path.slice(0, Math.max(0, path.lastIndexOf("/")));
   if (format === "claude-code") return folder.replace(/(^|\/)[^/]+\/subagents$/, "");
   if (format === "ouroboros") return logPlace(path).parentFolder ?? folder;
@@ -173,8 +179,12 @@ const isFolder = (path: string) =>
 
 const LOOK_AT_BYTES = 1 << 16;
 
-/** Returns the format of a file, or why it is not read. */
-async function recognize(location: string, bytes: number): Promise<Format | SkippedFile["why"]> {
+/** Returns the format of a file, or why it is not read. A known format wins over the mapping. */
+async function recognize(
+  location: string,
+  bytes: number,
+  mapping: CompiledMapping | undefined,
+): Promise<SourceFormat | SkippedFile["why"]> {
   if (bytes === 0) return "empty";
   const kind = sourceKind(location);
   if (kind === "document" && bytes > LARGEST_DOCUMENT) return "too_large";
@@ -183,19 +193,22 @@ async function recognize(location: string, bytes: number): Promise<Format | Skip
     return (await databaseOwner(location)) ?? "unknown_format";
   }
   let looked = 0;
+  let isMapped = false;
   for await (const { lines } of sourceLines(location, LOOK_AT_BYTES)) {
     for (const line of lines) {
       const found = detectFormat(line) ?? (isRooHistory(line) ? "roo-code" : undefined);
       if (found !== undefined) return found;
       looked += 1;
-      if (looked >= LOOK_AT_LINES) return "unknown_format";
+      isMapped ||= mapping !== undefined && hasMappedRecords(mapping, line);
+      if (looked >= (mapping === undefined || isMapped ? LOOK_AT_LINES : LOOK_AT_MAPPED_LINES))
+        return isMapped ? "mapped" : "unknown_format";
     }
   }
-  return "unknown_format";
+  return isMapped ? "mapped" : "unknown_format";
 }
 
-const isFormat = (found: Format | SkippedFile["why"]): found is Format =>
-  (FORMATS as readonly string[]).includes(found);
+const isFormat = (found: SourceFormat | SkippedFile["why"]): found is SourceFormat =>
+  found === "mapped" || (FORMATS as readonly string[]).includes(found);
 
 /** Reads the window size from `ouro.toml`, which is next to the log folder or in the workspace next to it. */
 async function configuredLimit(location: string): Promise<number | undefined> {

@@ -1,5 +1,6 @@
 import { appendFile, rename, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { type CompiledMapping, compileMapping, RecordMapping } from "@plimsoll/protocol";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { json } from "../testing/fake-server.ts";
 import { json as lines } from "../testing/fold.ts";
@@ -30,7 +31,7 @@ describe("plimsoll tail", () => {
   const START = Date.UTC(2026, 10, 20, 10, 0, 0);
   const onBegun = vi.fn();
   const onSkipped = vi.fn();
-  const following = (path: string, from = START) => {
+  const following = (path: string, from = START, mapping?: CompiledMapping) => {
     onBegun.mockClear();
     const begun = Date.now();
     const stop = new AbortController();
@@ -42,6 +43,7 @@ describe("plimsoll tail", () => {
       scanMs: 20,
       onBegun,
       onSkipped,
+      mapping,
     });
     return async () => {
       stop.abort();
@@ -115,6 +117,28 @@ describe("plimsoll tail", () => {
     await until(() => turns() === 1);
     await rewrite(message(1), message(2));
     await until(() => turns() === 2);
+    await stop();
+  });
+
+  it("follows lines that only a mapping reads", async () => {
+    const mapping = compileMapping(
+      RecordMapping.parse({
+        version: 1,
+        name: "house",
+        match: { file: [{ path: "$.run" }, { path: "$.tokens" }] },
+        session: "$.run",
+        time: { path: "$.at", unit: "ms" },
+        usage: { input: "$.tokens" },
+      }),
+    );
+    const call = (n: number) => ({ run: "r1", at: START + n, tokens: 100 * n });
+    const path = await target.write("house.jsonl", { note: "a line of another kind" }, call(1));
+    const stop = following(target.folder, START, mapping);
+    await until(() => turns() === 1);
+    await appendFile(path, `${JSON.stringify(call(2))}\n{"run":"r1"`);
+    await until(() => turns() === 2);
+    await appendFile(path, `,"at":${START + 3},"tokens":300}\n`);
+    await until(() => turns() === 3);
     await stop();
   });
 

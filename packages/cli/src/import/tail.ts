@@ -1,5 +1,5 @@
 import type { Connection } from "../connection.ts";
-import type { Format, HarnessReader } from "../readers/reader.ts";
+import type { HarnessReader, SourceFormat } from "../readers/reader.ts";
 import { sleep } from "../sleep.ts";
 import { FollowedDocument } from "./followed-document.ts";
 import { FollowedFile, OpenFiles } from "./followed-file.ts";
@@ -46,7 +46,7 @@ export async function tail(
 ): Promise<void> {
   const groups = new Map<string, Followed>();
   const outbox = new Outbox();
-  const formats = new Map<string, Format>();
+  const formats = new Map<string, SourceFormat>();
   const skipped = new Map<string, SkippedFile["why"]>();
   const open = new OpenFiles();
   let scannedAt = Number.NEGATIVE_INFINITY;
@@ -63,6 +63,7 @@ export async function tail(
           contextLimit: options.contextLimit,
           formats,
           mayBeMissing: formats.size > 0,
+          mapping: options.mapping,
         });
         for (const group of plan.groups) followGroup(groups, group, open, options);
         for (const file of plan.unknown) {

@@ -54,6 +54,8 @@ export const FORMATS = [
   "agentd",
 ] as const;
 export type Format = (typeof FORMATS)[number];
+/** A format, or `mapped` for a file that is read by a mapping. */
+export type SourceFormat = Format | "mapped";
 
 /** The file of a line. Paths use `/`. */
 export interface FileHint {

@@ -12,6 +12,8 @@ export const AUDIT_ACTIONS = [
   "key_revoked",
   "window_set",
   "window_removed",
+  "mapping_saved",
+  "mapping_removed",
   "project_created",
   "project_renamed",
   "project_archived",
@@ -54,6 +56,7 @@ export const AUDIT_TOPICS = {
   logins: ["login", "login_failed", "logout", "browser_signed_out"],
   keys: ["key_created", "key_rotated", "key_revoked"],
   windows: ["window_set", "window_removed"],
+  mappings: ["mapping_saved", "mapping_removed"],
   projects: [
     "project_created",
     "project_renamed",

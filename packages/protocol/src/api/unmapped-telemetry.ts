@@ -5,7 +5,14 @@ export const TELEMETRY_SIGNALS = ["traces", "logs", "metrics"] as const;
 export type TelemetrySignal = (typeof TELEMETRY_SIGNALS)[number];
 
 /** Why telemetry became no event, as far as somebody can change that. */
-export const UNMAPPED_REASONS = ["unknown_dialect", "metric", "no_usage", "no_session", "no_agent"] as const;
+export const UNMAPPED_REASONS = [
+  "unknown_dialect",
+  "metric",
+  "no_usage",
+  "no_session",
+  "no_agent",
+  "no_time",
+] as const;
 export type UnmappedReason = (typeof UNMAPPED_REASONS)[number];
 
 /** Records of one source that became no event for one reason. */
@@ -18,12 +25,14 @@ export const UnmappedTelemetry = z.object({
   /** Name of the log event or metric; empty for spans, whose names can hold content. */
   name: z.string(),
   reason: z.enum(UNMAPPED_REASONS),
-  /** The dialect that recognized the records; null if none did. */
+  /** The dialect that recognized the records, or `mapping:` and the name of a mapping; null if none did. */
   dialect: z.string().nullable(),
   /** Names of the attributes of the newest record. Values are never stored. */
   attributes: z.array(z.string()),
   /** True if an attribute is named like a count of tokens: then a mapping could read these records. */
   counts_tokens: z.boolean(),
+  /** Name of the mapping that reads such records, as far as names tell; null if none does. */
+  mapped_by: z.string().nullable(),
   /** Spans, log records or data points. */
   count: z.number().int(),
   first_at: z.string(),
