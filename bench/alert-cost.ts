@@ -1,5 +1,5 @@
 import { createAlertRules } from "./alert-rules.ts";
-import { type Comparison, compareByTurns } from "./by-turns.ts";
+import { compareByTurns, type LoadComparison } from "./by-turns.ts";
 import { createProjects } from "./database.ts";
 import { AGENTS_1000 } from "./ingest.ts";
 import type { BenchGroup, Measurement } from "./measurement.ts";
@@ -29,7 +29,7 @@ export const alertCost: BenchGroup = {
   },
 };
 
-function measurementOf({ ratio, first, second, cpuRatio, ...details }: Comparison): Measurement {
+function measurementOf({ ratio, first, second, cpuRatio, ...details }: LoadComparison): Measurement {
   return {
     name: "alerts.cost",
     value: ratio,

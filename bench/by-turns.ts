@@ -15,19 +15,19 @@ const SLICE = 5_000;
 const PAIRS = 10;
 
 /** A load and the key of the project that gets it. */
-export interface Side {
+export interface ComparedLoad {
   key: string;
   shape: LoadShape;
 }
 
-export interface Stage {
+export interface ComparedStage {
   server: BenchServer;
   home: Home;
   client: Client;
 }
 
 /** Two loads on one server, of which the first is divided by the second. Rates are events a second. */
-export interface Comparison {
+export interface LoadComparison {
   ratio: number;
   lowest: number;
   median: number;
@@ -44,10 +44,10 @@ export interface Comparison {
  * @throws if the doctor finds a fault in either project afterwards
  */
 export async function compareByTurns(
-  { server, home, client }: Stage,
-  first: Side,
-  second: Side,
-): Promise<Comparison> {
+  { server, home, client }: ComparedStage,
+  first: ComparedLoad,
+  second: ComparedLoad,
+): Promise<LoadComparison> {
   const postmaster = await home.postmaster();
   const ended = new AbortController();
   const cpu = cpuBySlice([server.pid], postmaster, ended.signal);
@@ -82,7 +82,7 @@ class Barrier {
   }
 }
 
-function load({ port }: BenchServer, { key, shape }: Side, start: Barrier, odd: boolean) {
+function load({ port }: BenchServer, { key, shape }: ComparedLoad, start: Barrier, odd: boolean) {
   const job = jobOf({ counted: 2 * PAIRS * SLICE, ...shape }, odd ? 2 : 1, [{ port, key }]);
   const phase = (reached: LoadPhase) => {
     if (reached === "made") start.reach();
@@ -110,7 +110,7 @@ async function cpuBySlice(
   return used;
 }
 
-function comparisonOf(pairs: readonly Pair[], cpu: Readonly<Record<number, number>>): Comparison {
+function comparisonOf(pairs: readonly Pair[], cpu: Readonly<Record<number, number>>): LoadComparison {
   if (pairs.length === 0) throw new Error("The loads were too short to compare.");
   const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
   const first = sum(pairs.map(({ even }) => even));

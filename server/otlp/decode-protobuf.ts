@@ -1,6 +1,6 @@
 import type { TelemetrySignal } from "@plimsoll/protocol";
 import { PlimsollError } from "../errors.ts";
-import { type ByteRange, MessageReader } from "./message-reader.ts";
+import { type ByteRange, ProtobufReader } from "./protobuf-reader.ts";
 import {
   type Attributes,
   type AttributeValue,
@@ -28,7 +28,7 @@ export function* decodeProtobuf(
   bytes: Uint8Array,
   signal: TelemetrySignal,
 ): Generator<TelemetryRecord | undefined> {
-  const reader = new MessageReader(bytes);
+  const reader = new ProtobufReader(bytes);
   try {
     for (const entry of reader.messages(reader.whole, 1)) yield* recordsOf(reader, entry, signal);
   } catch (cause) {
@@ -41,7 +41,7 @@ const READERS = { traces: spanOf, logs: logOf, metrics: metricOf };
 
 /** Reads what one resource sent: its records, below their scopes. */
 function* recordsOf(
-  reader: MessageReader,
+  reader: ProtobufReader,
   entry: ByteRange,
   signal: TelemetrySignal,
 ): Generator<TelemetryRecord | undefined> {
@@ -56,13 +56,13 @@ function* recordsOf(
   }
 }
 
-function resourceOf(reader: MessageReader, range: ByteRange): Attributes {
+function resourceOf(reader: ProtobufReader, range: ByteRange): Attributes {
   const attributes = new Map<string, AttributeValue>();
   reader.read(range, (field) => field === 1 && addAttribute(reader, attributes));
   return attributes;
 }
 
-function scopeName(reader: MessageReader, group: ByteRange): string {
+function scopeName(reader: ProtobufReader, group: ByteRange): string {
   let name = "";
   for (const scope of reader.messages(group, 1)) {
     reader.read(scope, (field) => {
@@ -74,7 +74,7 @@ function scopeName(reader: MessageReader, group: ByteRange): string {
   return name;
 }
 
-function spanOf(reader: MessageReader, range: ByteRange, origin: TelemetryOrigin): SpanRecord {
+function spanOf(reader: ProtobufReader, range: ByteRange, origin: TelemetryOrigin): SpanRecord {
   const attributes = new Map<string, AttributeValue>();
   const events: SpanEvent[] = [];
   const span: SpanRecord = {
@@ -105,7 +105,7 @@ function spanOf(reader: MessageReader, range: ByteRange, origin: TelemetryOrigin
 }
 
 /** Reads a Status. */
-function isError(reader: MessageReader): boolean {
+function isError(reader: ProtobufReader): boolean {
   let code = 0;
   reader.nested((field) => {
     if (field !== 3) return false;
@@ -115,7 +115,7 @@ function isError(reader: MessageReader): boolean {
   return code === STATUS_ERROR;
 }
 
-function spanEvent(reader: MessageReader): SpanEvent {
+function spanEvent(reader: ProtobufReader): SpanEvent {
   const attributes = new Map<string, AttributeValue>();
   const event = { name: "", at: 0, attributes };
   reader.nested((field) => {
@@ -128,7 +128,7 @@ function spanEvent(reader: MessageReader): SpanEvent {
   return event;
 }
 
-function logOf(reader: MessageReader, range: ByteRange, origin: TelemetryOrigin): LogRecord {
+function logOf(reader: ProtobufReader, range: ByteRange, origin: TelemetryOrigin): LogRecord {
   const attributes = new Map<string, AttributeValue>();
   let at = 0;
   let observedAt = 0;
@@ -167,7 +167,7 @@ const POINTS: ReadonlyMap<number, number> = new Map([
   [11, 7],
 ]);
 
-function metricOf(reader: MessageReader, range: ByteRange, origin: TelemetryOrigin): MetricRecord {
+function metricOf(reader: ProtobufReader, range: ByteRange, origin: TelemetryOrigin): MetricRecord {
   const attributes = new Map<string, AttributeValue>();
   let name = "";
   let points = 0;
@@ -191,7 +191,7 @@ function metricOf(reader: MessageReader, range: ByteRange, origin: TelemetryOrig
 }
 
 /** Reads a KeyValue. Returns false, and leaves it to be skipped, if there are as many as are read. */
-function addAttribute(reader: MessageReader, attributes: Map<string, AttributeValue>): boolean {
+function addAttribute(reader: ProtobufReader, attributes: Map<string, AttributeValue>): boolean {
   if (attributes.size >= MOST_ATTRIBUTES) return false;
   let key = "";
   let value: AttributeValue = null;
@@ -206,7 +206,7 @@ function addAttribute(reader: MessageReader, attributes: Map<string, AttributeVa
 }
 
 /** Reads an AnyValue. */
-function valueIn(reader: MessageReader): AttributeValue {
+function valueIn(reader: ProtobufReader): AttributeValue {
   let value: AttributeValue = null;
   reader.nested((field) => {
     if (field === 1) value = textIn(reader) ?? null;
@@ -220,4 +220,4 @@ function valueIn(reader: MessageReader): AttributeValue {
 }
 
 /** @returns undefined if the text is longer than `LONGEST_TEXT` */
-const textIn = (reader: MessageReader): string | undefined => reader.text(LONGEST_TEXT);
+const textIn = (reader: ProtobufReader): string | undefined => reader.text(LONGEST_TEXT);

@@ -15,9 +15,14 @@ const COLUMNS: Record<string, string> = {
   rollup_names: "to_jsonb(t)",
 };
 
-/** The name of a model that a turn had until a later report of it named another stays in the list. */
-const IN_USE = `WHERE t.model = '' OR EXISTS (
-  SELECT 1 FROM rollups r WHERE r.project_id = t.project_id AND r.harness = t.harness AND r.model = t.model AND r.turns > 0)`;
+/**
+ * A name stays in the list although a later report gives the turn another model, or takes away the fall that the harness was
+ * counted for.
+ */
+const IN_USE = `WHERE CASE WHEN t.model = '' THEN EXISTS (
+  SELECT 1 FROM boundary_rollups b WHERE b.project_id = t.project_id AND b.harness = t.harness AND b.count > 0)
+ELSE EXISTS (
+  SELECT 1 FROM rollups r WHERE r.project_id = t.project_id AND r.harness = t.harness AND r.model = t.model AND r.turns > 0) END`;
 
 /** Every row of the telemetry tables, in a stable order. Rollup rows that came back to nothing are left out. */
 export async function dumpTables(

@@ -13,7 +13,7 @@ type TakeField = (field: number) => boolean;
  * Reads nested protobuf messages with one reader of the whole: a reader for each of the dozens of messages in a span would take
  * most of the time. All methods throw if a field does not end within its message.
  */
-export class MessageReader {
+export class ProtobufReader {
   readonly #bytes: Buffer;
   readonly #reader: BinaryReader;
   /** Where the message ends that is being read. */
