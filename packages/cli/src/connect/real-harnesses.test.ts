@@ -18,6 +18,8 @@ interface Trial {
   /** Its settings besides those of the connection, by path in the home. */
   files?(url: string): Record<string, string>;
   env?(url: string): Record<string, string>;
+  /** It ends without waiting for its last export, which a busy machine then loses. */
+  mayLoseLast?: true;
 }
 
 const TRIALS: readonly Trial[] = [
@@ -63,6 +65,7 @@ const TRIALS: readonly Trial[] = [
     family: "opencode",
     program: "opencode",
     command: "opencode run Hi",
+    mayLoseLast: true,
     files: (url) => ({
       ".config/opencode/opencode.json": JSON.stringify({
         model: "local/scripted",
@@ -97,9 +100,10 @@ const SECOND = 14_000;
 describe.runIf(hasServer)("a connected harness", () => {
   const stage = connectStage();
 
-  for (const { family, program, command, files, env } of TRIALS) {
+  for (const { family, program, command, files, env, mayLoseLast = false } of TRIALS) {
     it.skipIf(harnessProgram(program) === undefined)(
       `${family} reports each call once, if ${program} is in a folder of VITEST_PLIMSOLL_HARNESSES`,
+      { timeout: PATIENCE, retry: mayLoseLast ? 3 : 0 },
       async () => {
         const { person, server } = stage;
         let steps = 0;
@@ -130,7 +134,6 @@ describe.runIf(hasServer)("a connected harness", () => {
         expect(levels.sort(), output).toEqual([FIRST, SECOND]);
         expect(await person.run(["connections"])).toMatch(new RegExp(`${family} .* ok `));
       },
-      PATIENCE,
     );
   }
 });

@@ -1,22 +1,18 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { execFile } from "node:child_process";
 import { mkdir } from "node:fs/promises";
-import { delimiter, join } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { type ModelRequest, startScriptedModel } from "@plimsoll/guard/scripted-model";
-import { describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { createClient } from "../client.ts";
 import { connect } from "../connection.ts";
 import { connectStage } from "../testing/connect-run.ts";
+import { harnessProgram, runHarness } from "../testing/real-harness.ts";
 import { hasServer } from "../testing/real-server.ts";
 
-/** Folders with the programs of harnesses, which are too large to install with the others. */
-const FOLDERS = (process.env.VITEST_PLIMSOLL_HARNESSES ?? "").split(delimiter).filter(Boolean);
-const isHere = (name: string) => FOLDERS.some((folder) => existsSync(join(folder, name)));
-/** The hooks run the built program. */
-const PROGRAM = fileURLToPath(new URL("../../bin/plimsoll.js", import.meta.url));
+const PACKAGE = fileURLToPath(new URL("../..", import.meta.url));
 const PATIENCE = 240_000;
 
 const Sessions = z.object({ items: z.array(z.looseObject({ harness: z.string() })) });
@@ -84,32 +80,21 @@ const TRIALS: readonly Trial[] = [
 const isSummary = ({ messages }: ModelRequest) =>
   JSON.stringify(messages.at(-1) ?? {}).includes("CHECKPOINT COMPACTION");
 
-describe.runIf(hasServer && FOLDERS.length > 0)("the hooks of a real harness", () => {
+describe.runIf(hasServer)("the hooks of a real harness", () => {
   const stage = connectStage();
-
-  async function run(program: string, args: readonly string[], env: Record<string, string>): Promise<string> {
-    const child = spawn(program, [...args], {
+  const run = (command: readonly [string, ...string[]], env: Record<string, string> = {}) =>
+    runHarness(command, {
+      home: stage.person.home,
       cwd: stage.person.path("project"),
-      env: {
-        NODE_ENV: "test",
-        PATH: [...FOLDERS, process.env.PATH].join(delimiter),
-        HOME: stage.person.home,
-        PLIMSOLL_HOME: stage.server.home,
-        PLIMSOLL_URL: stage.server.url,
-        OPENAI_API_KEY: "dummy",
-        CI: "1",
-        ...env,
-      },
-      stdio: ["ignore", "pipe", "pipe"],
+      env: { PLIMSOLL_HOME: stage.server.home, PLIMSOLL_URL: stage.server.url, ...env },
+      limit: 60_000,
     });
-    let output = "";
-    child.stdout.on("data", (chunk) => (output += chunk));
-    child.stderr.on("data", (chunk) => (output += chunk));
-    const timer = setTimeout(() => child.kill("SIGKILL"), 60_000);
-    await once(child, "close");
-    clearTimeout(timer);
-    return output;
-  }
+
+  // The harness starts the built program.
+  beforeAll(async () => {
+    if (!TRIALS.some(({ program }) => harnessProgram(program))) return;
+    await promisify(execFile)("npm", ["run", "--silent", "build"], { cwd: PACKAGE });
+  }, PATIENCE);
 
   async function sessionsOf(family: string) {
     const client = createClient(
@@ -122,7 +107,7 @@ describe.runIf(hasServer && FOLDERS.length > 0)("the hooks of a real harness", (
   }
 
   for (const { family, program, commands, session, files, env } of TRIALS) {
-    it.runIf(isHere(program))(
+    it.skipIf(harnessProgram(program) === undefined)(
       `tell why the level of ${family} fell, if ${program} is in a folder of VITEST_PLIMSOLL_HARNESSES`,
       async () => {
         let isLast = false;
@@ -133,10 +118,17 @@ describe.runIf(hasServer && FOLDERS.length > 0)("the hooks of a real harness", (
         const { person } = stage;
         for (const [name, text] of Object.entries(files?.(model.url) ?? {})) await person.write(name, text);
         await mkdir(person.path("project"));
-        let output = await run(process.execPath, [PROGRAM, "connect", family, "--yes", "--no-wait"], {});
+        let output = await run([
+          process.execPath,
+          join(PACKAGE, "bin/plimsoll.js"),
+          "connect",
+          family,
+          "--yes",
+          "--no-wait",
+        ]);
         for (const args of commands) {
           isLast = args === commands.at(-1);
-          output += await run(program, args, env?.(model.url) ?? {});
+          output += await run([program, ...args], env?.(model.url));
         }
         await model.close();
         await expect

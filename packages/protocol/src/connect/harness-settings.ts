@@ -223,7 +223,7 @@ export const CONNECTABLE_HARNESSES: readonly ConnectableHarness[] = [
         env("OTEL_EXPORTER_OTLP_HEADERS", headerOf(values)),
         env("OTEL_RESOURCE_ATTRIBUTES", hostOf(values)),
         // `opencode run` ends without a last export, so a delay of 5 s would lose the calls of that time.
-        env("OTEL_BSP_SCHEDULE_DELAY", "200"),
+        env("OTEL_BSP_SCHEDULE_DELAY", "50"),
       ]),
     ],
     reports: "Reports each call.",
