@@ -1,20 +1,19 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { dirname, join } from "node:path";
 import { startScriptedModel } from "@plimsoll/guard/scripted-model";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { IMPORT_OPTIONS, type ImportTarget, startImportTarget } from "../testing/import-target.ts";
+import { harnessProgram } from "../testing/real-harness.ts";
 import { followOpencode } from "./follow-opencode.ts";
 import { opencodeServer } from "./opencode-server.ts";
 
-/** Folders with the programs of harnesses, which are too large to install with the others. */
-const PROGRAM = (process.env.VITEST_PLIMSOLL_HARNESSES ?? "")
-  .split(delimiter)
-  .map((folder) => join(folder, "opencode"))
-  .find((path) => path.startsWith("/") && existsSync(path));
+const SERVERS = [
+  { name: "opencode", settings: ".config/opencode/opencode.json", fetches: "OPENCODE_DISABLE_MODELS_FETCH" },
+  { name: "kilo", settings: ".config/kilo/kilo.json", fetches: "KILO_DISABLE_MODELS_FETCH" },
+].map((server) => ({ ...server, program: harnessProgram(server.name) }));
 
 let home = "";
 let target: ImportTarget;
@@ -27,78 +26,80 @@ afterEach(async () => {
   await rm(home, { recursive: true, force: true, maxRetries: 5 });
 });
 
-it.skipIf(PROGRAM === undefined)(
-  "a server of opencode reports its calls and compactions, if opencode is in a folder of VITEST_PLIMSOLL_HARNESSES",
-  async () => {
-    let level = 90_000;
-    const model = await startScriptedModel(() => ({ text: "Hello.", promptTokens: level }));
-    const project = join(home, "project");
-    await mkdir(project);
-    await mkdir(join(home, ".config/opencode"), { recursive: true });
-    const settings = {
-      model: "local/scripted",
-      small_model: "local/scripted",
-      autoupdate: false,
-      provider: {
-        local: {
-          npm: "@ai-sdk/openai-compatible",
-          options: { baseURL: `${model.url}/v1`, apiKey: "dummy" },
-          models: { scripted: { limit: { context: 200_000, output: 8_000 } } },
+for (const { name, program, settings: path, fetches } of SERVERS) {
+  it.skipIf(program === undefined)(
+    `a server of ${name} reports its calls and compactions, if ${name} is in a folder of VITEST_PLIMSOLL_HARNESSES`,
+    async () => {
+      let level = 90_000;
+      const model = await startScriptedModel(() => ({ text: "Hello.", promptTokens: level }));
+      const project = join(home, "project");
+      await mkdir(project);
+      await mkdir(dirname(join(home, path)), { recursive: true });
+      const settings = {
+        model: "local/scripted",
+        small_model: "local/scripted",
+        autoupdate: false,
+        provider: {
+          local: {
+            npm: "@ai-sdk/openai-compatible",
+            options: { baseURL: `${model.url}/v1`, apiKey: "dummy" },
+            models: { scripted: { limit: { context: 200_000, output: 8_000 } } },
+          },
         },
-      },
-    };
-    await writeFile(join(home, ".config/opencode/opencode.json"), JSON.stringify(settings));
-    const server = spawn(PROGRAM!, ["serve", "--port", "0"], {
-      cwd: project,
-      env: { PATH: process.env.PATH, HOME: home, NODE_ENV: "test", OPENCODE_DISABLE_MODELS_FETCH: "1" },
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    const stop = new AbortController();
-    const troubles: string[] = [];
-    let done: Promise<void> = Promise.resolve();
-    try {
-      let said = "";
-      server.stdout.on("data", (chunk) => (said += chunk));
-      server.stderr.on("data", (chunk) => (said += chunk));
-      const listening = () => /http:\/\/127\.0\.0\.1:\d+/.exec(said)?.[0];
-      await expect.poll(listening, { timeout: 60_000, interval: 100 }).toBeDefined();
-      const url = listening()!;
-      const post = async (path: string, body: object) => {
-        const response = await fetch(url + path, {
-          method: "POST",
-          headers: { "content-type": "application/json" },
-          body: JSON.stringify(body),
-        });
-        expect(response.status, `${path} ${said}`).toBe(200);
-        return (await response.json()) as { id: string };
       };
-      const { id } = await post("/session", {});
-      const prompt = () => post(`/session/${id}/message`, { parts: [{ type: "text", text: "Hi" }] });
-      await prompt();
-      done = followOpencode(opencodeServer(url, undefined), target.connection(), {
-        ...IMPORT_OPTIONS,
-        signal: stop.signal,
-        now: Date.now,
-        onTrouble: (text) => troubles.push(text),
+      await writeFile(join(home, path), JSON.stringify(settings));
+      const server = spawn(program!, ["serve", "--port", "0"], {
+        cwd: project,
+        env: { PATH: process.env.PATH, HOME: home, NODE_ENV: "test", [fetches]: "1" },
+        stdio: ["ignore", "pipe", "pipe"],
       });
-      const of = (type: string) =>
-        [...target.stored.values()].filter((event) => event.type === type && event.session === id);
-      const until = (type: string) => expect.poll(() => of(type), { timeout: 30_000, interval: 100 });
-      await until("turn").toMatchObject([{ usage: { input_tokens: 90_000 }, context_window: 200_000 }]);
-      await post(`/session/${id}/summarize`, { providerID: "local", modelID: "scripted" });
-      level = 20_000;
-      await prompt();
-      await until("compacted").toMatchObject([{ trigger: "manual" }]);
-      await until("turn").toHaveLength(3);
-      expect(of("turn").map(({ purpose }) => purpose)).toEqual([undefined, "compaction", undefined]);
-      expect(troubles).toEqual([]);
-    } finally {
-      stop.abort();
-      await done;
-      server.kill("SIGKILL");
-      if (server.exitCode === null && server.signalCode === null) await once(server, "exit");
-      await model.close();
-    }
-  },
-  180_000,
-);
+      const stop = new AbortController();
+      const troubles: string[] = [];
+      let done: Promise<void> = Promise.resolve();
+      try {
+        let said = "";
+        server.stdout.on("data", (chunk) => (said += chunk));
+        server.stderr.on("data", (chunk) => (said += chunk));
+        const listening = () => /http:\/\/127\.0\.0\.1:\d+/.exec(said)?.[0];
+        await expect.poll(listening, { timeout: 60_000, interval: 100 }).toBeDefined();
+        const url = listening()!;
+        const post = async (path: string, body: object) => {
+          const response = await fetch(url + path, {
+            method: "POST",
+            headers: { "content-type": "application/json" },
+            body: JSON.stringify(body),
+          });
+          expect(response.status, `${path} ${said}`).toBe(200);
+          return (await response.json()) as { id: string };
+        };
+        const { id } = await post("/session", {});
+        const prompt = () => post(`/session/${id}/message`, { parts: [{ type: "text", text: "Hi" }] });
+        await prompt();
+        done = followOpencode(opencodeServer(url, undefined), target.connection(), {
+          ...IMPORT_OPTIONS,
+          signal: stop.signal,
+          now: Date.now,
+          onTrouble: (text) => troubles.push(text),
+        });
+        const of = (type: string) =>
+          [...target.stored.values()].filter((event) => event.type === type && event.session === id);
+        const until = (type: string) => expect.poll(() => of(type), { timeout: 30_000, interval: 100 });
+        await until("turn").toMatchObject([{ usage: { input_tokens: 90_000 }, context_window: 200_000 }]);
+        await post(`/session/${id}/summarize`, { providerID: "local", modelID: "scripted" });
+        level = 20_000;
+        await prompt();
+        await until("compacted").toMatchObject([{ trigger: "manual" }]);
+        await until("turn").toHaveLength(3);
+        expect(of("turn").map(({ purpose }) => purpose)).toEqual([undefined, "compaction", undefined]);
+        expect(troubles).toEqual([]);
+      } finally {
+        stop.abort();
+        await done;
+        server.kill("SIGKILL");
+        if (server.exitCode === null && server.signalCode === null) await once(server, "exit");
+        await model.close();
+      }
+    },
+    180_000,
+  );
+}
