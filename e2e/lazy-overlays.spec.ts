@@ -80,3 +80,30 @@ test("a menu that cannot be loaded stays closed, and the page goes on", async ({
   await expect(views).toHaveAttribute("aria-expanded", "false");
   await expect(page.getByTestId("session-row")).toBeVisible();
 });
+
+test("an idle page opens its menus and dialogs while the server is down", async ({ page, harness }) => {
+  await openSessions(page, harness);
+  await page.waitForTimeout(1_500);
+  await page.evaluate(() => new Promise((resolve) => requestIdleCallback(resolve)));
+  await page.waitForTimeout(1_000);
+  await page.route(CHUNK, (route) => route.abort());
+  for (const name of ["Filter", "Display"]) {
+    await page.getByRole("button", { name, exact: true }).click();
+    const panel = page.getByRole("dialog");
+    await expect(panel.getByRole(name === "Filter" ? "option" : "button").first()).toBeVisible();
+    await page.keyboard.press("Escape");
+    await expect(panel).toBeHidden();
+  }
+  await page.getByRole("button", { name: "Views", exact: true }).click();
+  await page.getByRole("menuitem", { name: /Save/ }).first().click();
+  await expect(page.getByRole("dialog").getByRole("textbox")).toBeVisible();
+  await page.keyboard.press("Escape");
+  await page
+    .getByRole("checkbox", { name: /^Select / })
+    .first()
+    .check();
+  await expect(page.getByRole("button", { name: "Delete" })).toBeVisible();
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("?");
+  await expect(page.getByRole("dialog")).toContainText("Keyboard");
+});

@@ -12,6 +12,7 @@ import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { Modal } from "../ui/dialog.tsx";
 import { FormError } from "../ui/field.tsx";
+import { usePreload } from "../ui/lazy-module.ts";
 import { Menu, MenuItem } from "../ui/menu.tsx";
 import { NotLoaded } from "../ui/states.tsx";
 import { toast } from "../ui/toast.ts";
@@ -20,16 +21,15 @@ import { AttemptView } from "./attempt-view.tsx";
 import { SigningSecret } from "./signing-secret.tsx";
 import { useAlertAction } from "./use-alert-action.ts";
 
-const EndpointDialog = dynamic(
-  () => import("./endpoint-dialog.tsx").then(({ EndpointDialog }) => EndpointDialog),
-  { ssr: false },
-);
+const loadDialog = () => import("./endpoint-dialog.tsx").then(({ EndpointDialog }) => EndpointDialog);
+const EndpointDialog = dynamic(loadDialog, { ssr: false });
 
 type Open =
   | { kind: "edit"; endpoint: AlertEndpointView | undefined }
   | { kind: "secret"; name: string; secret: string };
 
 export function Endpoints() {
+  usePreload(loadDialog);
   const query = useQuery(useTRPC().alerts.endpoints.list.queryOptions());
   const [open, setOpen] = useState<Open>();
   const close = () => setOpen(undefined);

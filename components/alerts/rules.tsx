@@ -10,6 +10,7 @@ import { plural } from "../format.ts";
 import { Section } from "../setup/section.tsx";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
+import { usePreload } from "../ui/lazy-module.ts";
 import { Menu, MenuItem } from "../ui/menu.tsx";
 import { NotLoaded } from "../ui/states.tsx";
 import { Term } from "../ui/term.tsx";
@@ -19,19 +20,19 @@ import { RuleStrip } from "./rule-strip.tsx";
 import { Severity } from "./severity.tsx";
 import { useAlertAction } from "./use-alert-action.ts";
 
-const RuleDialog = dynamic(() => import("./rule-dialog.tsx").then(({ RuleDialog }) => RuleDialog), {
-  ssr: false,
-});
-const RulesImportDialog = dynamic(
-  () => import("./rules-import-dialog.tsx").then(({ RulesImportDialog }) => RulesImportDialog),
-  { ssr: false },
-);
+const loadRuleDialog = () => import("./rule-dialog.tsx").then(({ RuleDialog }) => RuleDialog);
+const RuleDialog = dynamic(loadRuleDialog, { ssr: false });
+const loadImportDialog = () =>
+  import("./rules-import-dialog.tsx").then(({ RulesImportDialog }) => RulesImportDialog);
+const RulesImportDialog = dynamic(loadImportDialog, { ssr: false });
+const loadDialogs = () => Promise.all([loadRuleDialog(), loadImportDialog()]);
 
 const MINUTE = 60_000;
 
 type Editing = { rule: AlertRuleView | undefined };
 
 export function Rules() {
+  usePreload(loadDialogs);
   const trpc = useTRPC();
   const query = useQuery(trpc.alerts.rules.list.queryOptions());
   const timeline = useQuery(trpc.alerts.timeline.queryOptions(undefined, { refetchInterval: MINUTE })).data;

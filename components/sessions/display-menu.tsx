@@ -3,16 +3,19 @@
 import { SlidersHorizontal } from "lucide-react";
 import dynamic from "next/dynamic";
 import { Button } from "../ui/button.tsx";
+import { usePreload } from "../ui/lazy-module.ts";
 import { Popover } from "../ui/popover.tsx";
 import { Skeleton } from "../ui/states.tsx";
 
-const DisplayOptions = dynamic(
-  () => import("./display-options.tsx").then((module) => module.DisplayOptions),
-  { ssr: false, loading: () => <Skeleton className="h-72 w-full" /> },
-);
+const loadOptions = () => import("./display-options.tsx").then(({ DisplayOptions }) => DisplayOptions);
+const DisplayOptions = dynamic(loadOptions, {
+  ssr: false,
+  loading: () => <Skeleton className="h-72 w-full" />,
+});
 
 /** A button that opens the sort order and the columns. */
 export function DisplayMenu() {
+  usePreload(loadOptions);
   return (
     <Popover
       trigger={

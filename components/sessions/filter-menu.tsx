@@ -3,16 +3,19 @@
 import { ListFilter } from "lucide-react";
 import dynamic from "next/dynamic";
 import { Button } from "../ui/button.tsx";
+import { usePreload } from "../ui/lazy-module.ts";
 import { Popover } from "../ui/popover.tsx";
 import { Skeleton } from "../ui/states.tsx";
 
-const FilterOptions = dynamic(() => import("./filter-options.tsx").then((module) => module.FilterOptions), {
+const loadOptions = () => import("./filter-options.tsx").then(({ FilterOptions }) => FilterOptions);
+const FilterOptions = dynamic(loadOptions, {
   ssr: false,
   loading: () => <Skeleton className="h-72 w-full" />,
 });
 
 /** A button that opens a searchable list of all filters. */
 export function FilterMenu() {
+  usePreload(loadOptions);
   return (
     <Popover
       trigger={

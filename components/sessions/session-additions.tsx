@@ -8,16 +8,17 @@ import { LocalTime } from "../clock.tsx";
 import { shortTime } from "../format.ts";
 import { Link } from "../projects/link.tsx";
 import { Button } from "../ui/button.tsx";
+import { usePreload } from "../ui/lazy-module.ts";
 import { ScrollRegion } from "../ui/scroll-region.tsx";
 import { TagMenu } from "./tag-menu.tsx";
 import { useTagging } from "./use-tagging.ts";
 
-const NoteDialog = dynamic(() => import("./note-dialog.tsx").then(({ NoteDialog }) => NoteDialog), {
-  ssr: false,
-});
+const loadDialog = () => import("./note-dialog.tsx").then(({ NoteDialog }) => NoteDialog);
+const NoteDialog = dynamic(loadDialog, { ssr: false });
 
 /** Tags and note of a session, with what changes them. */
 export function SessionAdditions({ detail }: { detail: Pick<SessionDetail, "session" | "note"> }) {
+  usePreload(loadDialog);
   const { session, note } = detail;
   const { change } = useTagging();
   const [editing, setEditing] = useState(false);

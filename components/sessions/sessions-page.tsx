@@ -11,6 +11,7 @@ import { HarnessFilter } from "../shell/harness-filter.tsx";
 import { PageHeader } from "../shell/page-header.tsx";
 import { RangePicker } from "../shell/range-picker.tsx";
 import { Button } from "../ui/button.tsx";
+import { usePreload } from "../ui/lazy-module.ts";
 import { EmptyState, ErrorState } from "../ui/states.tsx";
 import { Term } from "../ui/term.tsx";
 import { useHarness } from "../url.ts";
@@ -26,9 +27,8 @@ import { BrowserColumns, useBrowserChoice, useColumns, useSessionFilters } from 
 import { useSessionList } from "./use-session-list.ts";
 import { ViewsMenu } from "./views-menu.tsx";
 
-const SelectionBar = dynamic(() => import("./selection-bar.tsx").then(({ SelectionBar }) => SelectionBar), {
-  ssr: false,
-});
+const loadSelectionBar = () => import("./selection-bar.tsx").then(({ SelectionBar }) => SelectionBar);
+const SelectionBar = dynamic(loadSelectionBar, { ssr: false });
 
 /** @param columns the columns chosen in this browser, as its cookie says */
 export function SessionsPage({ columns }: { columns: string | null }) {
@@ -82,6 +82,7 @@ function Toolbar() {
 }
 
 function SessionList() {
+  usePreload(loadSelectionBar);
   const { inside, leave, props: region } = useInside();
   const [selection, select] = useState<Selection>(NOTHING_SELECTED);
   const [columns] = useColumns();

@@ -4,16 +4,19 @@ import type { SessionSummary } from "@plimsoll/protocol";
 import { Tag } from "lucide-react";
 import dynamic from "next/dynamic";
 import { Button } from "../ui/button.tsx";
+import { usePreload } from "../ui/lazy-module.ts";
 import { Popover } from "../ui/popover.tsx";
 import { Skeleton } from "../ui/states.tsx";
 
-const TagOptions = dynamic(() => import("./tag-options.tsx").then((module) => module.TagOptions), {
+const loadOptions = () => import("./tag-options.tsx").then(({ TagOptions }) => TagOptions);
+const TagOptions = dynamic(loadOptions, {
   ssr: false,
   loading: () => <Skeleton className="h-40 w-full" />,
 });
 
 /** A button that opens a list of tags to put on sessions. */
 export function TagMenu({ ids, rows }: { ids: readonly string[]; rows: readonly Tagged[] }) {
+  usePreload(loadOptions);
   return (
     <Popover
       trigger={

@@ -8,18 +8,19 @@ import { useState } from "react";
 import { withProject } from "../projects/address.ts";
 import { useProject } from "../projects/current.tsx";
 import { Button } from "../ui/button.tsx";
+import { usePreload } from "../ui/lazy-module.ts";
 import { CHECKED_ITEM, Menu, MenuItem, MenuSeparator } from "../ui/menu.tsx";
 import { DEFAULT_COLUMNS, serializeColumns } from "./column-choice.ts";
 import { useSavedViews } from "./use-saved-views.ts";
 import { useColumns, useSessionFilters } from "./use-session-filters.ts";
 import { ALL_SESSIONS_HREF, viewHref, viewQuery } from "./view-query.ts";
 
-const ViewDialog = dynamic(() => import("./view-dialog.tsx").then((module) => module.ViewDialog), {
-  ssr: false,
-});
+const loadDialog = () => import("./view-dialog.tsx").then(({ ViewDialog }) => ViewDialog);
+const ViewDialog = dynamic(loadDialog, { ssr: false });
 
 /** Opens, saves and manages views of the list. */
 export function ViewsMenu() {
+  usePreload(loadDialog);
   const router = useRouter();
   const project = useProject();
   const [filters, setFilters] = useSessionFilters();

@@ -5,7 +5,15 @@ import { Command } from "cmdk";
 import { Clock, Moon, Search, Waypoints } from "lucide-react";
 import { useRouter } from "next/navigation";
 import { useTheme } from "next-themes";
-import { type ReactNode, useCallback, useDeferredValue, useEffect, useLayoutEffect, useState } from "react";
+import {
+  memo,
+  type ReactNode,
+  useCallback,
+  useDeferredValue,
+  useEffect,
+  useLayoutEffect,
+  useState,
+} from "react";
 import { useMinute } from "../clock.tsx";
 import { compact } from "../format.ts";
 import { withProject } from "../projects/address.ts";
@@ -33,9 +41,7 @@ interface Props {
 /** Finds pages, sessions, time ranges and themes by name. */
 export function Palette({ open, onOpenChange, takeEarly }: Props) {
   const router = useRouter();
-  const [, setRange] = useRange();
   const project = useProject();
-  const { setTheme } = useTheme();
   const [text, setText] = useState("");
   const [chosen, setChosen] = useState("");
   useLayoutEffect(() => setText((now) => now + takeEarly()), [takeEarly]);
@@ -50,11 +56,14 @@ export function Palette({ open, onOpenChange, takeEarly }: Props) {
     });
   }, []);
 
-  function run(action: () => void) {
-    onOpenChange(false);
-    setText("");
-    action();
-  }
+  const run = useCallback(
+    (action: () => void) => {
+      onOpenChange(false);
+      setText("");
+      action();
+    },
+    [onOpenChange],
+  );
 
   return (
     <Modal
@@ -84,43 +93,55 @@ export function Palette({ open, onOpenChange, takeEarly }: Props) {
             onNone={selectVisibleRow}
             onPick={(id) => run(() => router.push(withProject(`/sessions/${id}`, project)))}
           />
-          <Command.Group heading="Pages" className={GROUP}>
-            {PAGES.map(({ href, label, icon: Icon, key }) => (
-              <Item
-                key={href}
-                value={`page ${label}`}
-                onSelect={() =>
-                  run(() => router.push(withSharedParams(href, new URLSearchParams(window.location.search))))
-                }
-                note={<kbd className="font-mono pointer-coarse:hidden">{`g ${key}`}</kbd>}
-              >
-                <Icon aria-hidden /> {label}
-              </Item>
-            ))}
-          </Command.Group>
-          <Command.Group heading="Time range" className={GROUP}>
-            {QUICK_RANGES.map((last) => (
-              <Item
-                key={last}
-                value={`range ${quickLabel(last)} ${last}`}
-                onSelect={() => run(() => setRange({ last }))}
-              >
-                <Clock aria-hidden /> {quickLabel(last)}
-              </Item>
-            ))}
-          </Command.Group>
-          <Command.Group heading="Theme" className={GROUP}>
-            {THEMES.map((theme) => (
-              <Item key={theme} value={`theme ${theme}`} onSelect={() => run(() => setTheme(theme))}>
-                <Moon aria-hidden /> Theme: {theme}
-              </Item>
-            ))}
-          </Command.Group>
+          <FixedGroups run={run} />
         </Command.List>
       </Command>
     </Modal>
   );
 }
+
+/** What is offered for any text. Memoized, so that a key of the search renders only what depends on it. */
+const FixedGroups = memo(function FixedGroups({ run }: { run: (action: () => void) => void }) {
+  const router = useRouter();
+  const [, setRange] = useRange();
+  const { setTheme } = useTheme();
+  return (
+    <>
+      <Command.Group heading="Pages" className={GROUP}>
+        {PAGES.map(({ href, label, icon: Icon, key }) => (
+          <Item
+            key={href}
+            value={`page ${label}`}
+            onSelect={() =>
+              run(() => router.push(withSharedParams(href, new URLSearchParams(window.location.search))))
+            }
+            note={<kbd className="font-mono pointer-coarse:hidden">{`g ${key}`}</kbd>}
+          >
+            <Icon aria-hidden /> {label}
+          </Item>
+        ))}
+      </Command.Group>
+      <Command.Group heading="Time range" className={GROUP}>
+        {QUICK_RANGES.map((last) => (
+          <Item
+            key={last}
+            value={`range ${quickLabel(last)} ${last}`}
+            onSelect={() => run(() => setRange({ last }))}
+          >
+            <Clock aria-hidden /> {quickLabel(last)}
+          </Item>
+        ))}
+      </Command.Group>
+      <Command.Group heading="Theme" className={GROUP}>
+        {THEMES.map((theme) => (
+          <Item key={theme} value={`theme ${theme}`} onSelect={() => run(() => setTheme(theme))}>
+            <Moon aria-hidden /> Theme: {theme}
+          </Item>
+        ))}
+      </Command.Group>
+    </>
+  );
+});
 
 const itemOf = (id: string) => `session ${id}`;
 

@@ -5,7 +5,7 @@ import { useRouter } from "next/navigation";
 import { type MouseEvent, type ReactNode, Suspense, useCallback, useEffect, useMemo, useState } from "react";
 import { LiveProvider } from "../live/live-provider.tsx";
 import { OutageBanner } from "../live/outage-banner.tsx";
-import { onFirstActionOrIdle } from "../ui/lazy-module.ts";
+import { usePreload } from "../ui/lazy-module.ts";
 import { overlays } from "../ui/lazy-overlays.ts";
 import { focusFirstRow } from "../ui/row-keys.ts";
 import { toaster } from "../ui/toast.ts";
@@ -17,9 +17,9 @@ import { Actions, type ShellActions } from "./shell-actions.ts";
 
 const loadPalette = () => import("./command-palette.tsx").then(({ Palette }) => Palette);
 const Palette = dynamic(loadPalette);
-const ShortcutsDialog = dynamic(() =>
-  import("./shortcuts-dialog.tsx").then(({ ShortcutsDialog }) => ShortcutsDialog),
-);
+const loadShortcuts = () => import("./shortcuts-dialog.tsx").then(({ ShortcutsDialog }) => ShortcutsDialog);
+const ShortcutsDialog = dynamic(loadShortcuts);
+const loadOverlays = () => Promise.all([overlays.load(), toaster.load(), loadPalette(), loadShortcuts()]);
 
 /** How long after `g` the second key is accepted, in ms. */
 const CHORD_MS = 2000;
@@ -86,19 +86,6 @@ function useShortcuts({ openSearch, openHelp }: ShellActions, early: EarlyInput)
   }, [router, openSearch, openHelp, early]);
 }
 
-/** Loads what opens over the page once the page is idle: it opens at once, and the first load is small. */
-function usePreload(): void {
-  useEffect(
-    () =>
-      onFirstActionOrIdle(() => {
-        void overlays.load();
-        void toaster.load();
-        void loadPalette().catch(() => {});
-      }),
-    [],
-  );
-}
-
 /** Focuses the content without a history entry: Next.js cannot restore entries it did not create. */
 function skipToContent(event: MouseEvent<HTMLAnchorElement>): void {
   event.preventDefault();
@@ -126,7 +113,7 @@ export function Shell({ children }: { children: ReactNode }) {
     return text;
   }, [early]);
   useShortcuts(actions, early);
-  usePreload();
+  usePreload(loadOverlays);
   useRestoreRowFocus();
   return (
     <LiveProvider>

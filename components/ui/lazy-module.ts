@@ -98,3 +98,18 @@ export function onFirstActionOrIdle(start: () => void): () => void {
   else window.addEventListener("load", settle, { once: true });
   return stop;
 }
+
+/**
+ * Loads what opens over the page once the page is idle: it then opens at once, and even while the server is down.
+ * @param load the same function in each render
+ */
+export function usePreload(load: () => Promise<unknown>): void {
+  useEffect(
+    () =>
+      onFirstActionOrIdle(() => {
+        // Whoever opens it tries again.
+        load().catch(() => {});
+      }),
+    [load],
+  );
+}
