@@ -2,12 +2,11 @@
 
 import type { AgentView, BoundaryView, CrossingView } from "@plimsoll/protocol";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { ArrowDown, ArrowUp, Download } from "lucide-react";
+import { Download } from "lucide-react";
 import { type ReactNode, type Ref, useCallback, useEffect, useMemo, useRef, useState } from "react";
-import { BoundaryGlyph } from "../charts/boundary-glyph.tsx";
 import { type TurnCursor, useIsAtCursor } from "../charts/saw/turn-cursor.ts";
-import { LocalTime, useMinute, useZone, Zone } from "../clock.tsx";
-import { clock, compact, day, duration, exact, money, NONE, percent, plural, signed } from "../format.ts";
+import { useMinute, useZone, Zone } from "../clock.tsx";
+import { day, exact, plural } from "../format.ts";
 import { withProject } from "../projects/address.ts";
 import { useProject } from "../projects/current.tsx";
 import { Button } from "../ui/button.tsx";
@@ -16,9 +15,8 @@ import { moveBetweenRows } from "../ui/row-keys.ts";
 import { ScrollRegion } from "../ui/scroll-region.tsx";
 import { NotLoaded } from "../ui/states.tsx";
 import { CELL, headRole, ROWS, rowRole, tableRole } from "../ui/table-roles.ts";
-import { boundaryText, crossingText } from "../words.ts";
+import { BoundaryCells, CrossingCells, type ExtraColumns, TurnCells, WIDE_ONLY } from "./turn-log-cells.tsx";
 import { type LogRow, turnLogRows, withDayRows } from "./turn-log-rows.ts";
-import { sourcesText } from "./turn-sources.ts";
 import type { useSessionTurns } from "./use-session-turns.ts";
 
 const ROW_PX = 34;
@@ -30,7 +28,6 @@ const COLUMNS = [
   "sm:grid-cols-[46px_70px_1fr_60px_1fr_1fr_64px_1fr]",
   "sm:grid-cols-[46px_70px_1fr_56px_1fr_0.8fr_58px_66px_1fr]",
 ] as const;
-const WIDE_ONLY = "max-sm:hidden";
 
 interface Props {
   sessionId: string;
@@ -161,7 +158,7 @@ function Rows({
       }),
     [cursor, rows, virtual],
   );
-  const extra = useMemo(
+  const extra = useMemo<ExtraColumns>(
     () => ({
       duration: rows.some((row) => row.kind === "turn" && row.turn.duration_ms !== null),
       cost: rows.some((row) => row.kind === "turn" && row.turn.cost_usd !== null),
@@ -303,167 +300,5 @@ function Row({
     >
       {children}
     </div>
-  );
-}
-
-function TurnCells({
-  row: { turn, change, afterFall },
-  extra,
-  isStop,
-  onFocus,
-  onTurn,
-}: {
-  row: Extract<LogRow, { kind: "turn" }>;
-  extra: { duration: boolean; cost: boolean };
-  /** Whether Tab stops at this row; arrow keys move between rows. */
-  isStop: boolean;
-  onFocus: () => void;
-  onTurn: (key: string) => void;
-}) {
-  const sources = sourcesText([turn]);
-  const detail = [
-    turn.model,
-    `window ${turn.window}`,
-    turn.duration_ms === null ? null : `took ${duration(turn.duration_ms)}`,
-    turn.cost_usd === null ? null : money(turn.cost_usd),
-    sources === null ? null : `reported by ${sources}`,
-  ]
-    .filter(Boolean)
-    .join(", ");
-  return (
-    <>
-      <span {...CELL} title={detail}>
-        <button
-          type="button"
-          data-row-link
-          tabIndex={isStop ? 0 : -1}
-          aria-label={`Turn ${exact(turn.number)}`}
-          className="-mx-1 rounded-sm px-1 text-left hover:underline"
-          onFocus={onFocus}
-          onClick={() => onTurn(turn.key)}
-        >
-          {exact(turn.number)}
-        </button>
-      </span>
-      <span {...CELL} className="text-muted">
-        <LocalTime at={turn.at} format={clock} />
-      </span>
-      <span {...CELL} className="text-right font-medium">
-        {turn.context_tokens === null ? (
-          <span className="font-normal text-warn-ink" title="The harness sent no token count">
-            not counted
-          </span>
-        ) : (
-          <>
-            {turn.estimated && (
-              <span
-                className="mr-1 text-xs font-normal text-faint"
-                title="Estimated by the harness, not counted by the provider"
-              >
-                about
-              </span>
-            )}
-            {exact(turn.context_tokens)}
-          </>
-        )}
-      </span>
-      <span {...CELL} className="text-right">
-        {turn.utilization === null ? NONE : percent(turn.utilization)}
-      </span>
-      <span {...CELL} className={cn("text-right text-muted", WIDE_ONLY)}>
-        {turn.cache_read_tokens === null ? NONE : exact(turn.cache_read_tokens)}
-      </span>
-      <span {...CELL} className={cn("text-right text-muted", WIDE_ONLY)}>
-        {turn.output_tokens === null ? NONE : exact(turn.output_tokens)}
-      </span>
-      {extra.duration && (
-        <span {...CELL} className={cn("text-right text-muted", WIDE_ONLY)}>
-          {turn.duration_ms === null ? NONE : duration(turn.duration_ms)}
-        </span>
-      )}
-      {extra.cost && (
-        <span {...CELL} className={cn("text-right text-muted", WIDE_ONLY)}>
-          {turn.cost_usd === null ? NONE : money(turn.cost_usd)}
-        </span>
-      )}
-      <span {...CELL} className="text-right">
-        {turn.compaction ? (
-          <span
-            className="text-xs text-faint"
-            title="A call that only compacts, so it does not change the level"
-          >
-            compaction
-          </span>
-        ) : change === null || (afterFall && change === 0) ? (
-          <span title={afterFall ? "The fall before this turn explains the change" : undefined}>{NONE}</span>
-        ) : (
-          <span title={afterFall ? "Since the fall before this turn" : undefined}>{signed(change)}</span>
-        )}
-      </span>
-    </>
-  );
-}
-
-/** Phones have no hover, so long text wraps instead of being truncated. */
-const WORDS = "max-sm:py-1.5 max-sm:leading-snug sm:truncate";
-const SPAN = "col-[1/-2] flex min-w-0 items-center gap-1.5";
-
-function BoundaryCells({
-  row: { boundary },
-  onFall,
-}: {
-  row: Extract<LogRow, { kind: "boundary" }>;
-  onFall: (id: string) => void;
-}) {
-  const words = boundaryText(boundary);
-  return (
-    <>
-      <span {...CELL} className={SPAN} title={words}>
-        <BoundaryGlyph type={boundary.type} className="shrink-0" />
-        <span className="shrink-0 text-muted">
-          <LocalTime at={boundary.at} format={clock} />
-        </span>
-        {boundary.explains_fall ? (
-          <button
-            type="button"
-            className={cn(WORDS, "min-w-0 text-left hover:underline")}
-            onClick={() => onFall(boundary.id)}
-          >
-            {words}
-          </button>
-        ) : (
-          <span className={WORDS}>{words}</span>
-        )}
-      </span>
-      <span {...CELL} className="text-right" title="Tokens reclaimed">
-        {boundary.reclaimed_tokens === null ? "" : <Reclaimed tokens={boundary.reclaimed_tokens} />}
-      </span>
-    </>
-  );
-}
-
-function Reclaimed({ tokens }: { tokens: number }) {
-  return (
-    <>
-      <span className="max-sm:hidden">{signed(-tokens)}</span>
-      <span className="sm:hidden">{signed(-tokens, compact)}</span>
-    </>
-  );
-}
-
-function CrossingCells({ row: { crossing } }: { row: Extract<LogRow, { kind: "crossing" }> }) {
-  const Arrow = crossing.direction === "up" ? ArrowUp : ArrowDown;
-  const words = crossingText(crossing);
-  return (
-    <>
-      <span {...CELL} className={SPAN} title={words}>
-        <Arrow
-          aria-hidden
-          className={cn("size-3 shrink-0", crossing.direction === "up" ? "text-warn-ink" : "text-ok")}
-        />
-        <span className={WORDS}>{words}</span>
-      </span>
-      <span {...CELL} />
-    </>
   );
 }
