@@ -103,7 +103,30 @@ test("an idle page opens its menus and dialogs while the server is down", async 
     .first()
     .check();
   await expect(page.getByRole("button", { name: "Delete" })).toBeVisible();
-  await page.keyboard.press("Escape");
+  await page.getByRole("heading", { name: "Sessions" }).click();
   await page.keyboard.press("?");
   await expect(page.getByRole("dialog")).toContainText("Keyboard");
+});
+
+test("a dialog that could not be loaded says so, and opens once the server is back", async ({
+  page,
+  harness,
+  expectedErrors,
+}) => {
+  expectedErrors.push(/net::ERR_|Failed to load/);
+  await keepBusy(page);
+  let isDown = true;
+  await page.route(CHUNK, async (route) => {
+    const response = await route.fetch();
+    const body = await response.text();
+    if (isDown && body.includes("Open the focused row")) await route.abort();
+    else await route.fulfill({ response, body });
+  });
+  await openSessions(page, harness);
+  await page.keyboard.press("?");
+  await expect(page.getByText("This part of the page was not loaded")).toBeVisible();
+  await expect(page.getByTestId("session-row")).toHaveCount(1);
+  isDown = false;
+  await page.keyboard.press("?");
+  await expect(page.getByRole("dialog")).toContainText("Go to Fleet");
 });

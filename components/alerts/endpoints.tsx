@@ -3,7 +3,6 @@
 import type { AlertAttempt, AlertEndpointView } from "@plimsoll/protocol";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Ellipsis, Plus, Send, TriangleAlert } from "lucide-react";
-import dynamic from "next/dynamic";
 import { useState } from "react";
 import { Ago } from "../clock.tsx";
 import { plural } from "../format.ts";
@@ -13,6 +12,7 @@ import { Button } from "../ui/button.tsx";
 import { Modal } from "../ui/dialog.tsx";
 import { FormError } from "../ui/field.tsx";
 import { usePreload } from "../ui/lazy-module.ts";
+import { lazyPart } from "../ui/lazy-part.tsx";
 import { Menu, MenuItem } from "../ui/menu.tsx";
 import { NotLoaded } from "../ui/states.tsx";
 import { toast } from "../ui/toast.ts";
@@ -21,15 +21,16 @@ import { AttemptView } from "./attempt-view.tsx";
 import { SigningSecret } from "./signing-secret.tsx";
 import { useAlertAction } from "./use-alert-action.ts";
 
-const loadDialog = () => import("./endpoint-dialog.tsx").then(({ EndpointDialog }) => EndpointDialog);
-const EndpointDialog = dynamic(loadDialog, { ssr: false });
+const EndpointDialog = lazyPart(() =>
+  import("./endpoint-dialog.tsx").then(({ EndpointDialog }) => EndpointDialog),
+);
 
 type Open =
   | { kind: "edit"; endpoint: AlertEndpointView | undefined }
   | { kind: "secret"; name: string; secret: string };
 
 export function Endpoints() {
-  usePreload(loadDialog);
+  usePreload(EndpointDialog.load);
   const query = useQuery(useTRPC().alerts.endpoints.list.queryOptions());
   const [open, setOpen] = useState<Open>();
   const close = () => setOpen(undefined);

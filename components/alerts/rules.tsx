@@ -4,13 +4,13 @@ import type { AlertPreset, AlertRuleView, AlertTimeline } from "@plimsoll/protoc
 import { ALERT_PRESET_NAMES, ALERT_PRESETS } from "@plimsoll/protocol/pure";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Ellipsis, Plus } from "lucide-react";
-import dynamic from "next/dynamic";
 import { useState } from "react";
 import { plural } from "../format.ts";
 import { Section } from "../setup/section.tsx";
 import { useTRPC } from "../trpc.ts";
 import { Button } from "../ui/button.tsx";
 import { usePreload } from "../ui/lazy-module.ts";
+import { lazyPart } from "../ui/lazy-part.tsx";
 import { Menu, MenuItem } from "../ui/menu.tsx";
 import { NotLoaded } from "../ui/states.tsx";
 import { Term } from "../ui/term.tsx";
@@ -20,12 +20,11 @@ import { RuleStrip } from "./rule-strip.tsx";
 import { Severity } from "./severity.tsx";
 import { useAlertAction } from "./use-alert-action.ts";
 
-const loadRuleDialog = () => import("./rule-dialog.tsx").then(({ RuleDialog }) => RuleDialog);
-const RuleDialog = dynamic(loadRuleDialog, { ssr: false });
-const loadImportDialog = () =>
-  import("./rules-import-dialog.tsx").then(({ RulesImportDialog }) => RulesImportDialog);
-const RulesImportDialog = dynamic(loadImportDialog, { ssr: false });
-const loadDialogs = () => Promise.all([loadRuleDialog(), loadImportDialog()]);
+const RuleDialog = lazyPart(() => import("./rule-dialog.tsx").then(({ RuleDialog }) => RuleDialog));
+const RulesImportDialog = lazyPart(() =>
+  import("./rules-import-dialog.tsx").then(({ RulesImportDialog }) => RulesImportDialog),
+);
+const loadDialogs = () => Promise.all([RuleDialog.load(), RulesImportDialog.load()]);
 
 const MINUTE = 60_000;
 

@@ -1,21 +1,20 @@
 "use client";
 
 import { SlidersHorizontal } from "lucide-react";
-import dynamic from "next/dynamic";
 import { Button } from "../ui/button.tsx";
 import { usePreload } from "../ui/lazy-module.ts";
+import { lazyPart } from "../ui/lazy-part.tsx";
 import { Popover } from "../ui/popover.tsx";
 import { Skeleton } from "../ui/states.tsx";
 
-const loadOptions = () => import("./display-options.tsx").then(({ DisplayOptions }) => DisplayOptions);
-const DisplayOptions = dynamic(loadOptions, {
-  ssr: false,
-  loading: () => <Skeleton className="h-72 w-full" />,
-});
+const DisplayOptions = lazyPart(
+  () => import("./display-options.tsx").then(({ DisplayOptions }) => DisplayOptions),
+  () => <Skeleton className="h-72 w-full" />,
+);
 
 /** A button that opens the sort order and the columns. */
 export function DisplayMenu() {
-  usePreload(loadOptions);
+  usePreload(DisplayOptions.load);
   return (
     <Popover
       trigger={

@@ -1,21 +1,20 @@
 "use client";
 
 import { ListFilter } from "lucide-react";
-import dynamic from "next/dynamic";
 import { Button } from "../ui/button.tsx";
 import { usePreload } from "../ui/lazy-module.ts";
+import { lazyPart } from "../ui/lazy-part.tsx";
 import { Popover } from "../ui/popover.tsx";
 import { Skeleton } from "../ui/states.tsx";
 
-const loadOptions = () => import("./filter-options.tsx").then(({ FilterOptions }) => FilterOptions);
-const FilterOptions = dynamic(loadOptions, {
-  ssr: false,
-  loading: () => <Skeleton className="h-72 w-full" />,
-});
+const FilterOptions = lazyPart(
+  () => import("./filter-options.tsx").then(({ FilterOptions }) => FilterOptions),
+  () => <Skeleton className="h-72 w-full" />,
+);
 
 /** A button that opens a searchable list of all filters. */
 export function FilterMenu() {
-  usePreload(loadOptions);
+  usePreload(FilterOptions.load);
   return (
     <Popover
       trigger={

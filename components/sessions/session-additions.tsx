@@ -2,23 +2,22 @@
 
 import type { SessionDetail } from "@plimsoll/protocol";
 import { StickyNote, X } from "lucide-react";
-import dynamic from "next/dynamic";
 import { useState } from "react";
 import { LocalTime } from "../clock.tsx";
 import { shortTime } from "../format.ts";
 import { Link } from "../projects/link.tsx";
 import { Button } from "../ui/button.tsx";
 import { usePreload } from "../ui/lazy-module.ts";
+import { lazyPart } from "../ui/lazy-part.tsx";
 import { ScrollRegion } from "../ui/scroll-region.tsx";
 import { TagMenu } from "./tag-menu.tsx";
 import { useTagging } from "./use-tagging.ts";
 
-const loadDialog = () => import("./note-dialog.tsx").then(({ NoteDialog }) => NoteDialog);
-const NoteDialog = dynamic(loadDialog, { ssr: false });
+const NoteDialog = lazyPart(() => import("./note-dialog.tsx").then(({ NoteDialog }) => NoteDialog));
 
 /** Tags and note of a session, with what changes them. */
 export function SessionAdditions({ detail }: { detail: Pick<SessionDetail, "session" | "note"> }) {
-  usePreload(loadDialog);
+  usePreload(NoteDialog.load);
   const { session, note } = detail;
   const { change } = useTagging();
   const [editing, setEditing] = useState(false);

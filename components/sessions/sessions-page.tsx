@@ -1,7 +1,6 @@
 "use client";
 
 import { Download, RefreshCw, X } from "lucide-react";
-import dynamic from "next/dynamic";
 import { useState } from "react";
 import { exact, plural } from "../format.ts";
 import { withProject } from "../projects/address.ts";
@@ -12,6 +11,7 @@ import { PageHeader } from "../shell/page-header.tsx";
 import { RangePicker } from "../shell/range-picker.tsx";
 import { Button } from "../ui/button.tsx";
 import { usePreload } from "../ui/lazy-module.ts";
+import { lazyPart } from "../ui/lazy-part.tsx";
 import { EmptyState, ErrorState } from "../ui/states.tsx";
 import { Term } from "../ui/term.tsx";
 import { useHarness } from "../url.ts";
@@ -27,8 +27,9 @@ import { BrowserColumns, useBrowserChoice, useColumns, useSessionFilters } from 
 import { useSessionList } from "./use-session-list.ts";
 import { ViewsMenu } from "./views-menu.tsx";
 
-const loadSelectionBar = () => import("./selection-bar.tsx").then(({ SelectionBar }) => SelectionBar);
-const SelectionBar = dynamic(loadSelectionBar, { ssr: false });
+const SelectionBar = lazyPart(() => import("./selection-bar.tsx").then(({ SelectionBar }) => SelectionBar));
+/** The bar with what opens from it. */
+const loadSelection = () => Promise.all([SelectionBar.load(), import("./tag-options.tsx")]);
 
 /** @param columns the columns chosen in this browser, as its cookie says */
 export function SessionsPage({ columns }: { columns: string | null }) {
@@ -82,7 +83,7 @@ function Toolbar() {
 }
 
 function SessionList() {
-  usePreload(loadSelectionBar);
+  usePreload(loadSelection);
   const { inside, leave, props: region } = useInside();
   const [selection, select] = useState<Selection>(NOTHING_SELECTED);
   const [columns] = useColumns();

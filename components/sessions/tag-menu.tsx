@@ -2,21 +2,20 @@
 
 import type { SessionSummary } from "@plimsoll/protocol";
 import { Tag } from "lucide-react";
-import dynamic from "next/dynamic";
 import { Button } from "../ui/button.tsx";
 import { usePreload } from "../ui/lazy-module.ts";
+import { lazyPart } from "../ui/lazy-part.tsx";
 import { Popover } from "../ui/popover.tsx";
 import { Skeleton } from "../ui/states.tsx";
 
-const loadOptions = () => import("./tag-options.tsx").then(({ TagOptions }) => TagOptions);
-const TagOptions = dynamic(loadOptions, {
-  ssr: false,
-  loading: () => <Skeleton className="h-40 w-full" />,
-});
+const TagOptions = lazyPart(
+  () => import("./tag-options.tsx").then(({ TagOptions }) => TagOptions),
+  () => <Skeleton className="h-40 w-full" />,
+);
 
 /** A button that opens a list of tags to put on sessions. */
 export function TagMenu({ ids, rows }: { ids: readonly string[]; rows: readonly Tagged[] }) {
-  usePreload(loadOptions);
+  usePreload(TagOptions.load);
   return (
     <Popover
       trigger={

@@ -2,25 +2,24 @@
 
 import type { SavedSessionView } from "@plimsoll/protocol";
 import { Bookmark, Check, ChevronDown, Star } from "lucide-react";
-import dynamic from "next/dynamic";
 import { useRouter, useSearchParams } from "next/navigation";
 import { useState } from "react";
 import { withProject } from "../projects/address.ts";
 import { useProject } from "../projects/current.tsx";
 import { Button } from "../ui/button.tsx";
 import { usePreload } from "../ui/lazy-module.ts";
+import { lazyPart } from "../ui/lazy-part.tsx";
 import { CHECKED_ITEM, Menu, MenuItem, MenuSeparator } from "../ui/menu.tsx";
 import { DEFAULT_COLUMNS, serializeColumns } from "./column-choice.ts";
 import { useSavedViews } from "./use-saved-views.ts";
 import { useColumns, useSessionFilters } from "./use-session-filters.ts";
 import { ALL_SESSIONS_HREF, viewHref, viewQuery } from "./view-query.ts";
 
-const loadDialog = () => import("./view-dialog.tsx").then(({ ViewDialog }) => ViewDialog);
-const ViewDialog = dynamic(loadDialog, { ssr: false });
+const ViewDialog = lazyPart(() => import("./view-dialog.tsx").then(({ ViewDialog }) => ViewDialog));
 
 /** Opens, saves and manages views of the list. */
 export function ViewsMenu() {
-  usePreload(loadDialog);
+  usePreload(ViewDialog.load);
   const router = useRouter();
   const project = useProject();
   const [filters, setFilters] = useSessionFilters();

@@ -32,18 +32,18 @@ const GROUP =
   "[&_[cmdk-group-heading]]:px-2.5 [&_[cmdk-group-heading]]:py-1.5 [&_[cmdk-group-heading]]:text-xs [&_[cmdk-group-heading]]:text-faint";
 
 interface Props {
-  open: boolean;
-  onOpenChange: (open: boolean) => void;
+  onClose: () => void;
   /** Returns the text typed before the input was mounted, and clears it. */
   takeEarly: () => string;
 }
 
 /** Finds pages, sessions, time ranges and themes by name. */
-export function Palette({ open, onOpenChange, takeEarly }: Props) {
+export function Palette({ onClose, takeEarly }: Props) {
   const router = useRouter();
   const project = useProject();
   const [text, setText] = useState("");
   const [chosen, setChosen] = useState("");
+  const hasRows = useNextFrame();
   useLayoutEffect(() => setText((now) => now + takeEarly()), [takeEarly]);
 
   /** If the selected session no longer matches, select the first row, so that Enter still works. */
@@ -58,17 +58,16 @@ export function Palette({ open, onOpenChange, takeEarly }: Props) {
 
   const run = useCallback(
     (action: () => void) => {
-      onOpenChange(false);
-      setText("");
+      onClose();
       action();
     },
-    [onOpenChange],
+    [onClose],
   );
 
   return (
     <Modal
-      open={open}
-      onOpenChange={onOpenChange}
+      open
+      onOpenChange={(open) => !open && onClose()}
       label="Search"
       className="w-[min(36rem,calc(100vw-2rem))] overflow-hidden"
     >
@@ -84,17 +83,21 @@ export function Palette({ open, onOpenChange, takeEarly }: Props) {
             className="h-12 w-full bg-transparent text-[15px] outline-none placeholder:text-faint"
           />
         </div>
-        {/* Outside the list: a listbox may contain only options. */}
-        <Command.Empty className="px-3 py-6 text-center text-[13px] text-muted">No results</Command.Empty>
-        <Command.List className="max-h-[50vh] overflow-auto p-1.5">
-          <Sessions
-            text={text}
-            onArrive={setChosen}
-            onNone={selectVisibleRow}
-            onPick={(id) => run(() => router.push(withProject(`/sessions/${id}`, project)))}
-          />
-          <FixedGroups run={run} />
-        </Command.List>
+        {hasRows && (
+          <>
+            {/* Outside the list: a listbox may contain only options. */}
+            <Command.Empty className="px-3 py-6 text-center text-[13px] text-muted">No results</Command.Empty>
+            <Command.List className="max-h-[50vh] overflow-auto p-1.5">
+              <Sessions
+                text={text}
+                onArrive={setChosen}
+                onNone={selectVisibleRow}
+                onPick={(id) => run(() => router.push(withProject(`/sessions/${id}`, project)))}
+              />
+              <FixedGroups run={run} />
+            </Command.List>
+          </>
+        )}
       </Command>
     </Modal>
   );
@@ -142,6 +145,16 @@ const FixedGroups = memo(function FixedGroups({ run }: { run: (action: () => voi
     </>
   );
 });
+
+/** True after the first paint: the key that opens the search paints its field, and the rows follow at once. */
+function useNextFrame(): boolean {
+  const [isPainted, setPainted] = useState(false);
+  useEffect(() => {
+    const frame = requestAnimationFrame(() => setPainted(true));
+    return () => cancelAnimationFrame(frame);
+  }, []);
+  return isPainted;
+}
 
 const itemOf = (id: string) => `session ${id}`;
 

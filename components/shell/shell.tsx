@@ -1,12 +1,12 @@
 "use client";
 
-import dynamic from "next/dynamic";
 import { useRouter } from "next/navigation";
 import { type MouseEvent, type ReactNode, Suspense, useCallback, useEffect, useMemo, useState } from "react";
 import { LiveProvider } from "../live/live-provider.tsx";
 import { OutageBanner } from "../live/outage-banner.tsx";
 import { usePreload } from "../ui/lazy-module.ts";
 import { overlays } from "../ui/lazy-overlays.ts";
+import { lazyPart } from "../ui/lazy-part.tsx";
 import { focusFirstRow } from "../ui/row-keys.ts";
 import { toaster } from "../ui/toast.ts";
 import { Nav } from "./nav.tsx";
@@ -15,11 +15,12 @@ import { PAGES, withSharedParams } from "./pages.ts";
 import { useRestoreRowFocus } from "./restore-row-focus.ts";
 import { Actions, type ShellActions } from "./shell-actions.ts";
 
-const loadPalette = () => import("./command-palette.tsx").then(({ Palette }) => Palette);
-const Palette = dynamic(loadPalette);
-const loadShortcuts = () => import("./shortcuts-dialog.tsx").then(({ ShortcutsDialog }) => ShortcutsDialog);
-const ShortcutsDialog = dynamic(loadShortcuts);
-const loadOverlays = () => Promise.all([overlays.load(), toaster.load(), loadPalette(), loadShortcuts()]);
+const Palette = lazyPart(() => import("./command-palette.tsx").then(({ Palette }) => Palette));
+const ShortcutsDialog = lazyPart(() =>
+  import("./shortcuts-dialog.tsx").then(({ ShortcutsDialog }) => ShortcutsDialog),
+);
+const loadOverlays = () =>
+  Promise.all([overlays.load(), toaster.load(), Palette.load(), ShortcutsDialog.load()]);
 
 /** How long after `g` the second key is accepted, in ms. */
 const CHORD_MS = 2000;
@@ -112,6 +113,11 @@ export function Shell({ children }: { children: ReactNode }) {
     early.text = "";
     return text;
   }, [early]);
+  const closeSearch = useCallback(() => {
+    // It may not have been loaded.
+    takeEarly();
+    setSearching(false);
+  }, [takeEarly]);
   useShortcuts(actions, early);
   usePreload(loadOverlays);
   useRestoreRowFocus();
@@ -137,8 +143,8 @@ export function Shell({ children }: { children: ReactNode }) {
           </main>
         </div>
         <OutageBanner />
-        <Suspense>{searching && <Palette open onOpenChange={setSearching} takeEarly={takeEarly} />}</Suspense>
-        {helping && <ShortcutsDialog open onOpenChange={setHelping} />}
+        {searching && <Palette onClose={closeSearch} takeEarly={takeEarly} />}
+        {helping && <ShortcutsDialog onClose={() => setHelping(false)} />}
       </Actions>
     </LiveProvider>
   );

@@ -13,15 +13,9 @@ const KEYS: readonly (readonly [string, string])[] = [
   ["?", "Show this help"],
 ];
 
-export function ShortcutsDialog({
-  open,
-  onOpenChange,
-}: {
-  open: boolean;
-  onOpenChange: (open: boolean) => void;
-}) {
+export function ShortcutsDialog({ onClose }: { onClose: () => void }) {
   return (
-    <Modal open={open} onOpenChange={onOpenChange} title="Keyboard shortcuts">
+    <Modal open onOpenChange={(open) => !open && onClose()} title="Keyboard shortcuts">
       <dl className="grid grid-cols-[auto_1fr] gap-x-6 gap-y-2 text-[13px]">
         {KEYS.map(([keys, what]) => (
           <div key={keys} className="contents">

@@ -57,6 +57,8 @@ export function MenuPanel({ anchor, id, open, onOpenChange, align, className, ch
         <Menu.Content
           id={id}
           aria-labelledby={`${id}-trigger`}
+          // A long menu scrolls, and what scrolls must take the focus. Tab does not leave an open menu.
+          tabIndex={0}
           align={align}
           sideOffset={GAP}
           collisionPadding={MARGIN}
