@@ -47,7 +47,7 @@ export function useConnection(): LiveConnection | null {
 
 type ApiClient = ReturnType<typeof useTRPCClient>;
 
-/** The server names changes at most ten times a second, so this joins only what arrives together. */
+/** The server names changes at most twenty times a second, so this joins only what arrives together. */
 const FAST_MS = 50;
 /** Totals are read apart from the rows: they take the server longer, and rows would wait for them. */
 const SOON_MS = 500;

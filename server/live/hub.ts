@@ -68,11 +68,11 @@ export interface LiveHub {
 
 /**
  * Carries "something changed" between the processes of one database, by LISTEN and NOTIFY on a connection
- * of its own. However much changes, a process sends ten messages a second at most; the first goes at once.
+ * of its own. However much changes, a process sends twenty messages a second at most; the first goes at once.
  * Losing the connection loses messages, so after each reconnect everybody is told to refetch everything.
  */
 export function createLiveHub(options: LiveHubOptions): LiveHub {
-  const { connectionString, log, now = () => performance.now(), intervalMs = 100 } = options;
+  const { connectionString, log, now = () => performance.now(), intervalMs = 50 } = options;
   const self = randomUUID();
   const subscribers = new Map<number, Set<ChangeListener>>();
   const endListeners = new Set<EndListener>();
