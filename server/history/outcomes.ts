@@ -1,5 +1,8 @@
-/** What became of an accepted event. `turn_merged` is a repeat of a turn that added something. */
-export const OUTCOMES = ["turn", "turn_merged", "mark", "duplicate"] as const;
+/**
+ * What became of an accepted event. `turn_merged` is a repeat of a turn that added something, `turn_repeated` a turn whose call
+ * another source reports under another id. A turn may become that later.
+ */
+export const OUTCOMES = ["turn", "turn_merged", "turn_repeated", "mark", "duplicate"] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
 /** What became of the events of one request. */

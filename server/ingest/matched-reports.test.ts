@@ -1,0 +1,122 @@
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { PrismaClient } from "../db/client.ts";
+import { dumpTables, emptyTables } from "../testing/dump.ts";
+import { setTestWindows, type TestIngest, testIngest } from "../testing/ingest.ts";
+import { base, HOUR } from "../testing/thread-turns.ts";
+
+let path: TestIngest;
+let prisma: PrismaClient;
+
+beforeAll(async () => {
+  path = await testIngest();
+  prisma = path.prisma;
+  await setTestWindows(prisma);
+});
+afterAll(() => path.close());
+
+const SOURCES = ["otlp", "hook", "transcript"] as const;
+type Source = (typeof SOURCES)[number] | "harness";
+
+/** What each witness adds to a call, and how far its clock is off, in ms. */
+const SAYS = {
+  otlp: { cost_usd: 0.25, duration_ms: 900 },
+  hook: { context_window: 20_000 },
+  transcript: { context_window: 10_000, composition: { system: 10 }, composition_estimated: true },
+} as const;
+
+/** Calls of few levels, some of them seconds apart, as the witnesses that saw them report them. */
+const events = fc
+  .record({
+    calls: fc.array(
+      fc.record({
+        level: fc.integer({ min: 1, max: 3 }),
+        pause: fc.constantFrom(500, 2_000, 9_000, 30_000),
+        seen: fc.subarray<Source>([...SOURCES, "harness"], { minLength: 1 }),
+        sameId: fc.integer({ min: 0, max: 5 }).map((dice) => dice === 0),
+        output: fc.option(fc.constantFrom(5, 9), { nil: undefined }),
+      }),
+      { minLength: 1, maxLength: 14 },
+    ),
+    skew: fc.record({
+      otlp: fc.constant(0),
+      hook: fc.constantFrom(0, 40),
+      transcript: fc.constantFrom(0, -3_000, 700),
+      harness: fc.constant(0),
+    }),
+    marks: fc.array(
+      fc.record({
+        after: fc.integer({ min: 0, max: 13 }),
+        type: fc.constantFrom("compacted" as const, "cleared" as const),
+      }),
+      { maxLength: 2 },
+    ),
+  })
+  .map(({ calls, skew, marks }) => {
+    const times: number[] = [];
+    for (const { pause } of calls) times.push((times.at(-1) ?? HOUR) + pause);
+    const turns = calls.flatMap(({ level, seen, sameId, output }, index) =>
+      seen.map((witness) => ({
+        ...base,
+        type: "turn" as const,
+        id: sameId ? `call-${index}` : `${witness}-${index}`,
+        at: times[index]! + skew[witness],
+        model: "model-a",
+        usage: { input_tokens: level * 2_500, ...(output !== undefined && { output_tokens: output }) },
+        witness,
+        ...(witness !== "harness" && SAYS[witness]),
+      })),
+    );
+    const boundaries = marks.map(({ after, type }, index) => ({
+      ...base,
+      type,
+      id: `mark-${index}`,
+      at: (times[after] ?? HOUR) + 250,
+      ...(type === "compacted" && { trigger: "auto" as const }),
+    }));
+    return [...turns, ...boundaries];
+  });
+
+describe("several witnesses of one session that name calls differently", () => {
+  it("give the same database in any interleaving, batching and repetition", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        events,
+        fc.array(fc.integer({ min: 0, max: 1e6 }), { minLength: 80, maxLength: 80 }),
+        fc.constantFrom("shuffled", "by_source", "by_time"),
+        fc.integer({ min: 1, max: 9 }),
+        fc.integer({ min: 1, max: 9 }),
+        fc.constantFrom(2, 3, 256),
+        async (reports, shuffle, order, size, restarted, segmentTurns) => {
+          await emptyTables(prisma);
+          await path.sendOnce(reports);
+          const expected = await dumpTables(prisma);
+
+          await emptyTables(prisma);
+          const rank = { shuffled: () => 0, by_source: sourceRank, by_time: ({ at }: { at: number }) => at }[
+            order
+          ];
+          const again = [...reports, ...reports.filter((_, index) => shuffle[index]! % 3 === 0)]
+            .map((event, index) => ({ event, dice: shuffle[index % shuffle.length]! + index / 1_000 }))
+            .sort((a, b) => rank(a.event) - rank(b.event) || a.dice - b.dice)
+            .map(({ event }) => event);
+          let server = await path.start({ segmentTurns });
+          for (let start = 0; start < again.length; start += size) {
+            await server.send(...again.slice(start, start + size));
+            if ((start / size) % restarted === 0) {
+              await server.close();
+              server = await path.start({ segmentTurns });
+            }
+          }
+          await server.close();
+          expect(await dumpTables(prisma)).toEqual(expected);
+        },
+      ),
+      { numRuns: Number(process.env.PLIMSOLL_PROPERTY_RUNS ?? 12), endOnFailure: true },
+    );
+  }, 600_000);
+});
+
+function sourceRank(event: { witness?: string }): number {
+  return ["harness", ...SOURCES].indexOf(event.witness ?? "harness");
+}
