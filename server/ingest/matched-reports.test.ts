@@ -115,6 +115,51 @@ describe("several witnesses of one session that name calls differently", () => {
       { numRuns: Number(process.env.PLIMSOLL_PROPERTY_RUNS ?? 12), endOnFailure: true },
     );
   }, 600_000);
+
+  it("count its tokens and its cost once, also after the history was cut, and no other agent's", async () => {
+    await emptyTables(prisma);
+    const turns = [1_000, 2_000, 3_000, 4_000].map((input_tokens, index) => ({
+      ...base,
+      type: "turn" as const,
+      at: HOUR + index * 20_000,
+      model: "model-a",
+      usage: { input_tokens, output_tokens: 10 },
+    }));
+    const telemetry = turns.map((turn, index) => ({
+      ...turn,
+      id: `span-${index}`,
+      witness: "otlp" as const,
+      cost_usd: 0.5,
+    }));
+    const lines = turns.map((turn, index) => ({
+      ...turn,
+      id: `line-${index}`,
+      witness: "transcript" as const,
+      at: turn.at + 200,
+      context_window: 20_000,
+    }));
+    const ofSubAgent = { ...lines[3]!, agent: "scout", parent_agent: "main" };
+    const server = await path.start({ segmentTurns: 2 });
+    for (const event of telemetry) await server.send(event);
+    await server.close();
+    const restarted = await path.start({ segmentTurns: 2 });
+    for (const event of [ofSubAgent, ...lines.toReversed()]) await restarted.send(event);
+    await restarted.close();
+
+    const agents = await prisma.agent.findMany({ orderBy: { name: "asc" } });
+    expect(agents).toMatchObject([
+      { name: "main", turns: 4, currentTokens: 4_000, currentWindow: 20_000, unexplained: 0 },
+      { name: "scout", turns: 1 },
+    ]);
+    const [all] = await prisma.rollup.findMany({ where: { grain: 360, model: "" } });
+    expect(all).toMatchObject({ turns: 5 });
+    expect([all!.output, all!.costMicros].map(Number)).toEqual([50, 2_000_000]);
+    const counts = await prisma.ingestCount.findMany({ orderBy: { outcome: "asc" } });
+    expect(counts.map(({ outcome, count }) => [outcome, Number(count)])).toEqual([
+      ["turn", 5],
+      ["turn_repeated", 4],
+    ]);
+  });
 });
 
 function sourceRank(event: { witness?: string }): number {
