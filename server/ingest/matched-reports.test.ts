@@ -160,6 +160,35 @@ describe("several witnesses of one session that name calls differently", () => {
       ["turn_repeated", 4],
     ]);
   });
+
+  it("are two calls again once a report contradicts, and no count of received events goes down", async () => {
+    await emptyTables(prisma);
+    const call = { ...base, type: "turn" as const, at: HOUR, model: "model-a" };
+    const telemetry = {
+      ...call,
+      id: "span",
+      witness: "otlp",
+      usage: { input_tokens: 900, output_tokens: 7 },
+    };
+    const line = { ...call, id: "line", witness: "transcript", usage: { input_tokens: 900 } };
+    const received: number[] = [];
+    const server = await path.start({
+      projected: ({ counts }) => void received.push(...counts.values()),
+    });
+    await server.send(telemetry);
+    await server.send(line);
+    expect(await prisma.agent.findFirst()).toMatchObject({ turns: 1 });
+    await server.send({ ...line, usage: { input_tokens: 900, output_tokens: 8 } });
+    await server.close();
+    expect(await prisma.agent.findFirst()).toMatchObject({ turns: 2 });
+    expect(Math.min(...received)).toBe(1);
+    const counts = await prisma.ingestCount.findMany({ orderBy: { outcome: "asc" } });
+    expect(counts.map(({ outcome, count }) => [outcome, Number(count)])).toEqual([
+      ["turn", 2],
+      ["turn_merged", 1],
+      ["turn_repeated", 0],
+    ]);
+  });
 });
 
 function sourceRank(event: { witness?: string }): number {

@@ -260,14 +260,10 @@ function addChanges(plan: ChunkPlan, bySession: Map<string, AgentChange[]>, chan
   else siblings.push(change);
 }
 
-/** Each call is one turn of the counts, however many turns report it. */
 function countRepeats(ledger: Ledger, { added, replaced }: AgentChanges): void {
-  let repeats = 0;
-  for (const { isRepeat } of added) repeats += Number(isRepeat);
-  for (const { before, after } of replaced) repeats += Number(after.isRepeat) - Number(before.isRepeat);
-  if (repeats === 0) return;
-  ledger.add("turn", -repeats);
-  ledger.add("turn_repeated", repeats);
+  for (const { isRepeat } of added) ledger.repeats += Number(isRepeat);
+  for (const { before, after } of replaced)
+    ledger.repeats += Number(after.isRepeat) - Number(before.isRepeat);
 }
 
 /** Continues an agent's history, or folds it again from memory. Returns undefined if the history has to be read. */
