@@ -144,6 +144,7 @@ function turnRows(): () => TurnRow[] {
       composition: undefined,
       provenance: undefined,
       limitClaims: undefined,
+      otherWitnesses: undefined,
     };
   };
   return () => Array.from({ length: ROWS_A_STATEMENT }, row);

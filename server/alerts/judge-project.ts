@@ -30,7 +30,7 @@ LIMIT ${MOST_AGENTS}`;
 const OLDEST_WAITING = `SELECT ${ms("min(received_at)")} AS at FROM journal WHERE project_id = $1`;
 const REJECTED = `
 SELECT COALESCE(sum(count), 0)::float8 AS count FROM ingest_counts
-WHERE project_id = $1 AND outcome <> ALL('{turn,turn_merged,mark,duplicate}'::text[])`;
+WHERE project_id = $1 AND outcome <> ALL('{turn,turn_merged,turn_repeated,mark,duplicate}'::text[])`;
 
 /** What the rules about the whole project see. */
 export async function judgeProject(input: LookInput): Promise<JudgedSubject[]> {

@@ -162,5 +162,5 @@ function splitAtCuts(turns: readonly TurnRow[], cuts: ReadonlyMap<number, readon
 /** The driver gives missing parts of a composition as null. These turns name no witness. */
 function turnRow(turn: RowOf<typeof turnsToPack>): TurnRow {
   const composition = turn.composition?.map((part) => part ?? undefined);
-  return { ...turn, composition, provenance: undefined, limitClaims: undefined };
+  return { ...turn, composition, provenance: undefined, limitClaims: undefined, otherWitnesses: undefined };
 }

@@ -34,6 +34,8 @@ function stored(...events: PlimsollEvent[]): StoredEvents {
         const contextTokens = facts.usage.input_tokens;
         const reading = {
           turn: facts,
+          report: facts,
+          isRepeat: false,
           window: 0,
           contextTokens,
           windowTokens: 1_000,
@@ -146,7 +148,7 @@ describe("the news of an agent", () => {
     const known = stored(turn(100, 5));
     const { changedTurns } = newsOf(arrived([turn(50, 9)]), known);
     const { before, after } = changedTurns[0]!;
-    const now = { ...before, reading: { ...before.reading, turn: after } };
+    const now = { ...before, reading: { ...before.reading, turn: after, report: after } };
     const again = newsOf(arrived([turn(50, 9), turn(100, 5)]), {
       ...known,
       turns: new Map([[after.key, now]]),

@@ -27,7 +27,7 @@ export const NOTHING_STORED: StoredEvents = { turns: new Map(), marks: new Map()
 /** What some arrived events add to what is stored of their agent. */
 export interface AgentNews {
   newTurns: { facts: TurnFacts; receivedAt: number }[];
-  /** `moves` is set if the fold reads the turn differently: its position, level or window. */
+  /** `moves` is set if the fold may read the turn differently: its position, level or window, or as a repeat. */
   changedTurns: { before: StoredTurn; after: TurnFacts; moves: boolean }[];
   newMarks: ArrivedMark[];
   replacedMarks: { row: BoundaryRow; after: ArrivedMark }[];
@@ -40,11 +40,11 @@ export function newsOf(arrived: ArrivedAgent, stored: StoredEvents): AgentNews {
   for (const turn of arrived.turns.values()) {
     const { facts, arrivals } = turn;
     const before = stored.turns.get(facts.key);
-    const after = before === undefined ? facts : mergeTurns(before.reading.turn, facts);
-    const changed = before === undefined || !sameTurn(before.reading.turn, after);
+    const after = before === undefined ? facts : mergeTurns(before.reading.report, facts);
+    const changed = before === undefined || !sameTurn(before.reading.report, after);
     if (before === undefined) news.newTurns.push(turn);
     else if (changed) {
-      news.changedTurns.push({ before, after, moves: !readsTheSame(before.reading.turn, after) });
+      news.changedTurns.push({ before, after, moves: movesTurn(before.reading, after) });
     }
     for (const [index, arrival] of arrivals.entries()) {
       const adds = changed && arrival.changed;
@@ -66,6 +66,17 @@ export function newsOf(arrived: ArrivedAgent, stored: StoredEvents): AgentNews {
     }
   }
   return news;
+}
+
+/** Whether the fold may read the turn differently, or find other reports of its call. */
+function movesTurn({ report, turn, isRepeat }: TurnReading, after: TurnFacts): boolean {
+  if (!readsTheSame(report, after) || isRepeat || turn !== report) return true;
+  if (report.provenance !== after.provenance) return true;
+  return (
+    after.provenance !== 0 &&
+    (report.usage.output_tokens !== after.usage.output_tokens ||
+      report.usage.reasoning_tokens !== after.usage.reasoning_tokens)
+  );
 }
 
 export function hasEvents({ newTurns, changedTurns, newMarks, replacedMarks }: AgentNews): boolean {

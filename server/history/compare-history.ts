@@ -5,6 +5,7 @@ import {
   type FoldResult,
   type InferredBoundary,
   originsAt,
+  type TurnReading,
 } from "@plimsoll/protocol";
 import type { Tally } from "../store/agents.ts";
 import { type BoundaryRow, inferredRow, markOfRow, readingOfRow, reportedRow } from "../store/boundaries.ts";
@@ -13,7 +14,7 @@ import { crossingOfRow, crossingRow } from "../store/crossings.ts";
 import { blocksOf } from "../store/turn-blocks.ts";
 import { sameReading, turnRow } from "../store/turns.ts";
 import { type AgentChanges, countBoundary } from "./agent-changes.ts";
-import { sameMark } from "./group-events.ts";
+import { sameMark, sameTurn } from "./group-events.ts";
 import type { StretchEvents, StretchMark } from "./news-by-time.ts";
 import type { StoredStretch } from "./read-history.ts";
 
@@ -99,7 +100,7 @@ function compareTurns(
     result.turns.map((reading) => {
       const { stored, receivedAt, facts } = events.turns.get(reading.turn.key)!;
       if (stored === undefined) changes.added.push(reading);
-      else if (stored.reading.turn !== facts || !sameReading(stored.reading, reading)) {
+      else if (stored.reading.report !== facts || !readsTheSameCall(stored.reading, reading)) {
         changes.replaced.push({ before: stored.reading, after: reading });
       } else return stored.row;
       const { number: agent, modelId } = place;
@@ -113,6 +114,13 @@ function compareTurns(
   if (!changed && !moved && !cut) return;
   changes.blockDeletes.push(...new Set(stored.turns.map(({ block }) => block)));
   changes.blockInserts.push(...rows.flatMap(blocksOf));
+}
+
+/** Whether a fold read the turn the same way, and found the same other reports of its call. */
+function readsTheSameCall(a: TurnReading, b: TurnReading): boolean {
+  if (!sameReading(a, b)) return false;
+  const isAlone = a.turn === a.report && b.turn === b.report;
+  return isAlone || sameTurn(a.turn, b.turn);
 }
 
 function compareMark(

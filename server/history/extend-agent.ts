@@ -166,7 +166,7 @@ function rowsOf(
 
   const changed = new Map<string, TurnRow>();
   for (const { before, after } of news.changedTurns) {
-    const reading = { ...before.reading, turn: after };
+    const reading = { ...before.reading, turn: after, report: after };
     const receivedAt = before.row.at + before.row.delay * 1_000;
     changed.set(after.key, turnRow(reading, { agent: number, modelId: before.row.modelId, receivedAt }));
     changes.replaced.push({ before: before.reading, after: reading });

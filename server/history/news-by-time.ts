@@ -1,4 +1,4 @@
-import type { TurnFacts } from "@plimsoll/protocol";
+import { SAME_CALL_MS, type TurnFacts } from "@plimsoll/protocol";
 import { type BoundaryRow, markOfRow } from "../store/boundaries.ts";
 import { BOUNDARY_ORIGIN } from "../store/codes.ts";
 import type { AgentNews, StoredTurn } from "./agent-news.ts";
@@ -53,6 +53,13 @@ export class NewsByTime {
     return this.#times.length === 0 ? undefined : Math.min(...this.#times);
   }
 
+  /** Events from here on are folded again with the news: those after them, and those that a turn may repeat. Epoch ms. */
+  get reachesAt(): number {
+    const at = this.nextAt ?? Number.POSITIVE_INFINITY;
+    const isWitnessed = [...this.#turns.values()].some(({ facts }) => facts.provenance !== 0);
+    return isWitnessed ? at - SAME_CALL_MS : at;
+  }
+
   /** Marks every change at or before a time as folded. */
   folded(through: number): void {
     this.#times = this.#times.filter((at) => at > through);
@@ -63,7 +70,7 @@ export class NewsByTime {
     const turns: StretchEvents["turns"] = new Map();
     const marks: StretchEvents["marks"] = new Map();
     for (const turn of stored.turns) {
-      turns.set(turn.row.key, { facts: turn.reading.turn, stored: turn, receivedAt: receivedAtOf(turn) });
+      turns.set(turn.row.key, { facts: turn.reading.report, stored: turn, receivedAt: receivedAtOf(turn) });
     }
     for (const row of stored.marks) {
       if (row.origin !== BOUNDARY_ORIGIN.reported) continue;

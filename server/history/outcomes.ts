@@ -1,5 +1,8 @@
-/** What became of an accepted event. `turn_merged` is a repeat of a turn that added something. */
-export const OUTCOMES = ["turn", "turn_merged", "mark", "duplicate"] as const;
+/**
+ * What became of an accepted event. `turn_merged` is a repeat of a turn that added something, `turn_repeated` a turn whose call
+ * another source reports under another id, which may be found later.
+ */
+export const OUTCOMES = ["turn", "turn_merged", "turn_repeated", "mark", "duplicate"] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
 /** What became of the events of one request. */
@@ -12,6 +15,8 @@ export interface RequestOutcome {
 export class Ledger {
   readonly counts = new Map<string, number>();
   readonly requests = new Map<number, RequestOutcome>();
+  /** Turns that became repeats of a call, less those that are none any more. */
+  repeats = 0;
 
   record(outcome: Outcome, request: number): void {
     this.add(outcome, 1);
@@ -22,6 +27,16 @@ export class Ledger {
     }
     if (outcome === "duplicate") entry.duplicates += 1;
     else entry.accepted += 1;
+  }
+
+  /** The counts to store, in which each call is one `turn`. Unlike the counts of events, they may go down. */
+  get storedCounts(): ReadonlyMap<string, number> {
+    if (this.repeats === 0) return this.counts;
+    return new Map([
+      ...this.counts,
+      ["turn", (this.counts.get("turn") ?? 0) - this.repeats],
+      ["turn_repeated", this.repeats],
+    ]);
   }
 
   /** Counts events without a request, such as those refused before the journal. */

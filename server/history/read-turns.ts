@@ -1,7 +1,7 @@
 import type { Sql } from "../db/sql.ts";
 import { arrayLiteral } from "../store/binary-arrays.ts";
 import { turnBlocks, unpackBlock } from "../store/turn-blocks.ts";
-import type { TurnRow } from "../store/turns.ts";
+import { countedTurns, type TurnRow } from "../store/turns.ts";
 
 /** Epoch ms; `from` is included, `to` is not. */
 export interface TimeSpan {
@@ -47,7 +47,7 @@ const BLOCKS_AT_ONCE = 250;
 const LONGEST_STRETCH_MS = 10;
 
 /**
- * All turns of some agents, read by one statement. Yields the turns of one block at a time, agent by agent.
+ * All turns of some agents that count, read by one statement. Yields the turns of one block at a time, agent by agent.
  * @param agents `agents.number`
  */
 export async function* readAllTurns(
@@ -58,7 +58,7 @@ export async function* readAllTurns(
   yield* unpacked(await sql.query(ALL_BLOCKS, projectId, arrayLiteral(agents)));
 }
 
-/** The turns of some agents in a span of time. Yields the turns of one block at a time. */
+/** The turns of some agents that count, in a span of time. Yields the turns of one block at a time. */
 export async function* readTurnsBetween(
   sql: Pick<Sql, "query">,
   projectId: number,
@@ -76,7 +76,7 @@ export async function* readTurnsBetween(
 async function* unpacked(rows: readonly Record<string, unknown>[]): AsyncGenerator<readonly TurnRow[]> {
   let since = performance.now();
   for (const row of rows) {
-    yield unpackBlock(turnBlocks.parse(row)).rows;
+    yield countedTurns(unpackBlock(turnBlocks.parse(row)).rows);
     if (performance.now() - since < LONGEST_STRETCH_MS) continue;
     await new Promise(setImmediate);
     since = performance.now();

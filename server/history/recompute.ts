@@ -182,6 +182,8 @@ function* turnDifferences({ added, replaced }: AgentChanges): Generator<string> 
       },
     );
     if (before.window !== after.window) yield "turns.window_index";
+    if (before.isRepeat !== after.isRepeat) yield "turns.facets";
+    if (before.turn.provenance !== after.turn.provenance) yield "turns.provenance";
   }
 }
 

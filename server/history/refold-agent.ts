@@ -80,7 +80,7 @@ class Refold {
   readonly #impossible: ReadonlySet<number>;
   readonly #news: NewsByTime;
   readonly #changes: AgentChanges;
-  /** The time of the first event of the news. Epoch ms. */
+  /** From when on events are folded again because of the news. Epoch ms. */
   readonly #lateFrom: number;
   #cuts: SegmentCut[] = [];
   #tally: Tally;
@@ -97,7 +97,7 @@ class Refold {
     this.#impossible = impossible;
     this.#news = new NewsByTime(input.news);
     this.#changes = noChanges(input.agent.harness, input.known.row, input.known);
-    this.#lateFrom = this.#news.nextAt ?? Number.POSITIVE_INFINITY;
+    this.#lateFrom = this.#news.reachesAt;
     // A fold of the whole history counts again what is stored, so a wrong count does not survive it.
     this.#tally = input.extent === "to_the_end" ? EMPTY_TALLY : tallyOf(input.known.row);
   }

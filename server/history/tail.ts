@@ -235,7 +235,7 @@ export function extendFromTail(
     if (stored.marks.some(({ type }) => type === "threshold_crossed")) return undefined;
     const events = byTime.merge(stored, EVERYTHING);
     const turns = [...events.turns.values()].map(({ facts }) => facts);
-    const overtaken = stored.turns.filter(({ row }) => row.at >= at).length;
+    const overtaken = stored.turns.filter(({ row }) => row.at >= byTime.reachesAt).length;
     const reach = Math.max(FADING * tail.reach, overtaken);
     // Long enough for cuts in the new events.
     if (from.open.turns + turns.length > mostOpenTurns({ reach }, options.segmentTurns)) return undefined;

@@ -1,4 +1,4 @@
-import { EMPTY_STATE, latestEventAt } from "@plimsoll/protocol";
+import { EMPTY_STATE, latestEventAt, SAME_CALL_MS } from "@plimsoll/protocol";
 import type { Sql } from "../db/sql.ts";
 import {
   type AgentChanges,
@@ -252,11 +252,18 @@ function addNews(plan: ChunkPlan, owner: ArrivedAgent, news: AgentNews): void {
 function addChanges(plan: ChunkPlan, bySession: Map<string, AgentChange[]>, changes: AgentChanges): void {
   plan.agents.push(changes);
   addToRollups(plan.rollups, changes);
+  countRepeats(plan.ledger, changes);
   const { before, after } = changes;
   const change = { before, after: after.row, refolded: false };
   const siblings = bySession.get(after.row.sessionId);
   if (siblings === undefined) bySession.set(after.row.sessionId, [change]);
   else siblings.push(change);
+}
+
+function countRepeats(ledger: Ledger, { added, replaced }: AgentChanges): void {
+  for (const { isRepeat } of added) ledger.repeats += Number(isRepeat);
+  for (const { before, after } of replaced)
+    ledger.repeats += Number(after.isRepeat) - Number(before.isRepeat);
 }
 
 /** Continues an agent's history, or folds it again from memory. Returns undefined if the history has to be read. */
@@ -313,7 +320,9 @@ function foldLate(
   options: AgentOptions,
 ): Refolded | undefined {
   const end = latestEventAt(known.stored?.state ?? EMPTY_STATE);
-  const { late, rest } = splitNews(news, end);
+  // A turn that may repeat a stored one is folded with that one, although it comes after it.
+  const isWitnessed = news.newTurns.some(({ facts }) => facts.provenance !== 0);
+  const { late, rest } = splitNews(news, isWitnessed ? end + SAME_CALL_MS : end);
   const folded = extendFromTail(agent, known, tail, late, rest.newTurns.length, options);
   const lateness = end - timesOf(late).first;
   return folded && continueWith(agent, folded, partsOf(rest, MARGIN * lateness), options);

@@ -61,7 +61,7 @@ async function projectPart(
       await project.transaction(async (sql, { alerting }) => {
         await sendChunk(sql, encodeChunk(memory, plan));
         if (alerting) leaveSignal(sql, projectId, outcome.sessions);
-        writeCounts(sql, projectId, plan.ledger.counts, receivedAt);
+        writeCounts(sql, projectId, plan.ledger.storedCounts, receivedAt);
       });
       return outcome;
     } catch (error) {

@@ -52,6 +52,8 @@ const LAST_CHUNK_MS = 1_000;
 interface PlannedChunk {
   chunk: Chunk;
   statements: readonly ChunkStatement[];
+  /** For the counts in the database. */
+  storedCounts: ReadonlyMap<string, number>;
   outcome: PartOutcome;
 }
 
@@ -300,19 +302,20 @@ export class Projector {
     for (const [code, count] of refusedOf(chunk)) plan.ledger.add(code, count);
     remember(memory, plan);
     this.#upkeep ||= plan.rollups.stale || plan.rejudged.size > 0;
-    return { chunk, statements: encodeChunk(memory, plan), outcome: outcomeOf(plan) };
+    const { storedCounts } = plan.ledger;
+    return { chunk, statements: encodeChunk(memory, plan), storedCounts, outcome: outcomeOf(plan) };
   }
 
   /** Commits a planned chunk. Never rejects: the loop looks at the failure when it needs to. */
   async #write(
     project: HeldProject,
-    { chunk, statements, outcome }: PlannedChunk,
+    { chunk, statements, storedCounts, outcome }: PlannedChunk,
   ): Promise<NotCommitted | undefined> {
     try {
       await project.commitChunk(chunk, async (sql, { alerting }) => {
         await sendChunk(sql, statements);
         if (alerting) leaveSignal(sql, project.projectId, outcome.sessions);
-        writeCounts(sql, project.projectId, outcome.counts, chunk.entries[0]!.receivedAt);
+        writeCounts(sql, project.projectId, storedCounts, chunk.entries[0]!.receivedAt);
       });
     } catch (error) {
       return new NotCommitted(chunk, error);

@@ -135,6 +135,31 @@ describe("an agent with a long history", () => {
     await server.close();
   });
 
+  it("is not read for the second report of each call, and not for a single source", async () => {
+    const line = (n: number) => ({
+      ...turn(n),
+      id: `line-${n}`,
+      witness: "transcript",
+      at: HOUR + n * 1_000 + 30,
+    });
+    const span = (n: number) => ({ ...turn(n), witness: "otlp" });
+    server = await path.start();
+    await sendAll(range(0, 2_000).map(span));
+    const alone = await readsOf(async () => {
+      for (const n of range(2_000, 2_050)) await server.send(span(n));
+    });
+    expect(alone).toMatchObject({ turnStatements: 0, segments: 0 });
+    for (const n of range(2_050, 2_060))
+      await server.send(span(n), ...(n % 5 === 4 ? range(n - 4, n + 1).map(line) : []));
+    const both = await readsOf(async () => {
+      for (const n of range(2_060, 2_200))
+        await server.send(span(n), ...(n % 5 === 4 ? range(n - 4, n + 1).map(line) : []));
+    });
+    expect(both).toMatchObject({ turnStatements: 0, segments: 0 });
+    await server.close();
+    expect(await prisma.agent.findFirst()).toMatchObject({ turns: 2_200 });
+  });
+
   it("is read up to the first unchanged cut for an event that is hours late", async () => {
     server = await path.start();
     await sendAll(range(0, 8_000).map((n) => turn(n)));

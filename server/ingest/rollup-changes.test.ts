@@ -18,21 +18,26 @@ import { RollupChanges } from "./rollup-changes.ts";
 const START = Date.UTC(2026, 10, 20, 11, 45);
 const MINUTE = 60_000;
 
-const reading = (tokens: number | undefined, more: Partial<TurnFacts> = {}): TurnReading => ({
-  turn: {
+function reading(tokens: number | undefined, more: Partial<TurnFacts> = {}): TurnReading {
+  const turn = {
     key: "1",
     at: START,
     model: "m",
     usage: { input_tokens: tokens, output_tokens: 5 },
     compaction: false,
     ...more,
-  } as TurnFacts,
-  window: 0,
-  contextTokens: tokens,
-  windowTokens: 1_000,
-  windowSource: "catalog",
-  utilization: tokens === undefined ? undefined : tokens / 1_000,
-});
+  } as TurnFacts;
+  return {
+    turn,
+    report: turn,
+    isRepeat: false,
+    window: 0,
+    contextTokens: tokens,
+    windowTokens: 1_000,
+    windowSource: "catalog",
+    utilization: tokens === undefined ? undefined : tokens / 1_000,
+  };
+}
 
 function minutesOf(change: (changes: RollupChanges) => void) {
   const changes = new RollupChanges();

@@ -5,7 +5,7 @@ import { dayOf, OTHER } from "../store/rollup-names.ts";
 import type { BoundaryRollupRow, RollupRow } from "../store/rollups.ts";
 import { costMicros } from "../store/turns.ts";
 
-/** Differences to add to the rollups. Collected by minute, harness and model; `everyGrain` derives the rest. */
+/** Differences to add to the rollups. Turns that repeat a call count nothing. Collected by minute, harness and model; `everyGrain` derives the rest. */
 export class RollupChanges {
   /** By UTC day, because each day has names of its own. */
   readonly #days = new Map<number, ChangesOfDay>();
@@ -23,11 +23,13 @@ export class RollupChanges {
   }
 
   addTurn(harness: string, reading: TurnReading): void {
+    if (reading.isRepeat) return;
     add(this.#row(harness, reading), reading, 1);
   }
 
   /** A turn that was counted is removed. */
   removeTurn(harness: string, reading: TurnReading): void {
+    if (reading.isRepeat) return;
     const row = this.#row(harness, reading);
     add(row, reading, -1);
     if (levelOf(reading) === undefined) return;
@@ -37,6 +39,11 @@ export class RollupChanges {
 
   /** A turn that was counted now reads differently. */
   replaceTurn(harness: string, before: TurnReading, after: TurnReading): void {
+    if (before.isRepeat || after.isRepeat) {
+      this.removeTurn(harness, before);
+      this.addTurn(harness, after);
+      return;
+    }
     const from = this.#row(harness, before);
     add(from, before, -1);
     const to = this.#row(harness, after);

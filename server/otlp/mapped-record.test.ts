@@ -29,6 +29,7 @@ describe("a mapping of OpenTelemetry records", () => {
         events: [
           {
             id: "span/b7ad6b7169203331",
+            witness: "otlp",
             at: SAMPLE_AT,
             harness: "bot@here",
             session: "r1",
@@ -126,7 +127,9 @@ describe("a mapping of OpenTelemetry records", () => {
         const line = JSON.stringify(recordJson(record));
         const place = { harness: "house@here", session: "a-file", fit: fitName };
         const { event } = mappedTurn(mapping, JSON.parse(line), place);
-        expect(readRecord(record, [mapping]).reading.events).toEqual(event && [event]);
+        expect(readRecord(record, [mapping]).reading.events).toEqual(
+          event && [{ ...event, witness: "otlp" }],
+        );
       }),
     );
   });

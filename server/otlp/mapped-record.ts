@@ -43,7 +43,7 @@ export function readMapped(compiled: CompiledMapping, record: LogRecord | SpanRe
     at: timeOf(record),
     fit: fitName,
   });
-  return event === undefined ? noEvent(REASONS[reason]) : { events: [event] };
+  return event === undefined ? noEvent(REASONS[reason]) : { events: [{ ...event, witness: "otlp" }] };
 }
 
 const timeOf = (record: LogRecord | SpanRecord) => (record.signal === "traces" ? record.endAt : record.at);

@@ -21,6 +21,8 @@ export interface Facets {
   compaction: boolean;
   /** Whether the parts of the context were estimated from what was sent. */
   compositionEstimated: boolean;
+  /** Whether the turn reports a call again that another turn stands for. It counts nowhere. */
+  isRepeat: boolean;
 }
 
 /** Bit of `facets` that marks a compaction call. */
@@ -28,15 +30,19 @@ export const COMPACTION_BIT = 32;
 
 const COMPOSITION_ESTIMATED_BIT = 64;
 
-/** Five small facts in one number: a column each would cost every turn eight bytes of padding. */
+/** Bit of `facets` that marks a turn that reports a call again. */
+export const REPEAT_BIT = 128;
+
+/** Six small facts in one number: a column each would cost every turn eight bytes of padding. */
 export function packFacets(facets: Facets): number {
-  const { basis, windowSource, estimated, compaction, compositionEstimated } = facets;
+  const { basis, windowSource, estimated, compaction, compositionEstimated, isRepeat } = facets;
   return (
     (basis ? BASES.indexOf(basis) : 0) |
     (sourceCode(windowSource) << 2) |
     (estimated ? 16 : 0) |
     (compaction ? COMPACTION_BIT : 0) |
-    (compositionEstimated ? COMPOSITION_ESTIMATED_BIT : 0)
+    (compositionEstimated ? COMPOSITION_ESTIMATED_BIT : 0) |
+    (isRepeat ? REPEAT_BIT : 0)
   );
 }
 
@@ -47,6 +53,7 @@ export function unpackFacets(code: number): Facets {
     estimated: (code & 16) !== 0,
     compaction: (code & COMPACTION_BIT) !== 0,
     compositionEstimated: (code & COMPOSITION_ESTIMATED_BIT) !== 0,
+    isRepeat: (code & REPEAT_BIT) !== 0,
   };
 }
 

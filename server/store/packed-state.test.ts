@@ -85,6 +85,7 @@ const anyState: fc.Arbitrary<AgentState> = fc.record({
     },
   ),
   generation: index,
+  traces: fc.array(fc.record({ at: time, tokens: maybe(tokens), witnesses: index }), { maxLength: 3 }),
 });
 
 const anyWindow: fc.Arbitrary<WindowSummary> = fc.record({

@@ -42,10 +42,14 @@ type PackedState = [
   pending: PackedBoundary[],
   levels: PackedLevel[],
   unmatched: readonly (CrossingReport | OldReport)[],
-  /** These two are left out while they say nothing. */
+  /** These two are left out while they and all after them say nothing. */
   reportedLines?: readonly PackedLine[],
   generation?: number,
+  /** Left out while there are none. */
+  traces?: readonly PackedTrace[],
 ];
+
+type PackedTrace = [at: number, tokens: Maybe<number>, witnesses: number];
 
 type PackedLine = [threshold: ThresholdName, model: Maybe<string>, tokens: number];
 
@@ -113,7 +117,7 @@ export function unpackStored(text: string): StoredState {
 
 /** Two states are the same exactly if their texts are. */
 export function packState(state: AgentState): string {
-  const { tail, lastMark, numbering, reportedLines, generation } = state;
+  const { tail, lastMark, numbering, reportedLines, generation, traces } = state;
   const { anchor, sequence } = numbering;
   const packed: Nullish<Always<PackedState>> = [
     tail && [tail.window, tail.seq, tail.at, tail.key],
@@ -146,13 +150,20 @@ export function packState(state: AgentState): string {
     ]),
     state.unmatched,
   ];
-  if (reportedLines.length === 0 && generation === 0) return JSON.stringify(packed);
+  if (reportedLines.length === 0 && generation === 0 && traces.length === 0) return JSON.stringify(packed);
   const lines = reportedLines.map(({ threshold, model, tokens }) => [threshold, model, tokens]);
-  return JSON.stringify([...packed, lines, generation]);
+  if (traces.length === 0) return JSON.stringify([...packed, lines, generation]);
+  const packedTraces = traces.map(({ at, tokens, witnesses }) => [at, tokens, witnesses]);
+  return JSON.stringify([...packed, lines, generation, packedTraces]);
 }
 
 /** A packed state without the positions that may be missing. */
-type Always<T> = T extends [...infer Rest, reportedLines?: readonly PackedLine[], generation?: number]
+type Always<T> = T extends [
+  ...infer Rest,
+  reportedLines?: readonly PackedLine[],
+  generation?: number,
+  traces?: readonly PackedTrace[],
+]
   ? Rest
   : never;
 
@@ -207,7 +218,7 @@ function stateOf(packed: PackedState): AgentState {
   const [
     tail, lastTurnAt, lastMark, [openers, anchor, countedAt, sequence], reported, model, current, currentAt,
     currentEstimated, currentWindow, windowTokens, windowSource, uncounted, recent, above, pending, levels, unmatched,
-    reportedLines = [], generation = 0,
+    reportedLines = [], generation = 0, traces = [],
   ] = packed;
   return {
     tail: tail === null ? undefined : { window: tail[0], seq: tail[1], at: tail[2], key: tail[3] },
@@ -241,6 +252,7 @@ function stateOf(packed: PackedState): AgentState {
       tokens,
     })),
     generation,
+    traces: traces.map(([at, tokens, witnesses]) => ({ at, tokens: tokens ?? undefined, witnesses })),
   };
 }
 

@@ -42,6 +42,7 @@ const COLUMNS: readonly Column[] = [
   { coding: "plain", read: (row) => row.facets, write: (row, value) => (row.facets = value) },
   // The bits of both lists are between the columns of before and after.
   { coding: "plain", read: (row) => row.provenance, write: (row, value) => (row.provenance = value) },
+  { coding: "plain", read: (row) => row.otherWitnesses, write: (row, value) => (row.otherWitnesses = value) },
 ];
 
 /** Bits of the first mask that say that some turn has such a list. */

@@ -1,6 +1,6 @@
 import type { Composition, TurnFacts, TurnReading } from "@plimsoll/protocol";
-import { COMPOSITION_PARTS, utilizationOf } from "@plimsoll/protocol";
-import { COMPACTION_BIT, packFacets, unpackFacets } from "./codes.ts";
+import { COMPOSITION_PARTS, ownReport, utilizationOf, witnessMask } from "@plimsoll/protocol";
+import { COMPACTION_BIT, packFacets, REPEAT_BIT, unpackFacets } from "./codes.ts";
 
 /** One inference call, as it is packed into a block (see turn-blocks.ts). Times in epoch ms. */
 export interface TurnRow {
@@ -32,6 +32,8 @@ export interface TurnRow {
   provenance: number | undefined;
   /** Window sizes by witness. Undefined unless there are several witnesses. */
   limitClaims: readonly (number | undefined)[] | undefined;
+  /** Witnesses that reported the call under other ids, as a mask. What only they said can be told apart; see `ownReport`. */
+  otherWitnesses: number | undefined;
 }
 
 /** A turn of which nothing else is known. It has every field, so that all rows have the same shape in the engine. */
@@ -59,6 +61,7 @@ export function emptyTurn(agent: number, key: string): TurnRow {
     composition: undefined,
     provenance: undefined,
     limitClaims: undefined,
+    otherWitnesses: undefined,
   };
 }
 
@@ -72,7 +75,7 @@ export interface TurnPlace {
   receivedAt: number;
 }
 
-export function turnRow({ turn, ...reading }: TurnReading, place: TurnPlace): TurnRow {
+export function turnRow({ turn, report, ...reading }: TurnReading, place: TurnPlace): TurnRow {
   const { usage } = turn;
   const delay = Math.round((place.receivedAt - turn.at) / 1_000);
   return {
@@ -100,13 +103,17 @@ export function turnRow({ turn, ...reading }: TurnReading, place: TurnPlace): Tu
       estimated: turn.estimated,
       compaction: turn.compaction,
       compositionEstimated: turn.compositionEstimated,
+      isRepeat: reading.isRepeat,
     }),
     composition: turn.composition && COMPOSITION_PARTS.map((part) => turn.composition![part]),
     provenance: turn.provenance === 0 ? undefined : turn.provenance,
     limitClaims: turn.limitClaims,
+    otherWitnesses:
+      turn === report ? undefined : witnessMask(turn.provenance) & ~witnessMask(report.provenance),
   };
 }
 
+/** The call that a row stands for. */
 export function turnFactsOf(row: TurnRow, model: string): TurnFacts {
   const { basis, estimated, compaction, compositionEstimated } = unpackFacets(row.facets);
   return {
@@ -137,12 +144,15 @@ export function turnFactsOf(row: TurnRow, model: string): TurnFacts {
 
 export function turnReadingOf(row: TurnRow, turn: TurnFacts): TurnReading {
   const { contextTokens, windowTokens } = row;
+  const { windowSource, isRepeat } = unpackFacets(row.facets);
   return {
     turn,
+    report: ownReport(turn, row.otherWitnesses ?? 0),
+    isRepeat,
     window: row.windowIndex,
     contextTokens,
     windowTokens,
-    windowSource: unpackFacets(row.facets).windowSource,
+    windowSource,
     utilization: utilizationOf(contextTokens, windowTokens),
   };
 }
@@ -150,6 +160,12 @@ export function turnReadingOf(row: TurnRow, turn: TurnFacts): TurnReading {
 /** Whether the turn's prompt stands for a level; the prompt of a compaction call does not. */
 export function isLevel({ facets }: Pick<TurnRow, "facets">): boolean {
   return (facets & COMPACTION_BIT) === 0;
+}
+
+/** The turns that count, without those that report a call again. */
+export function countedTurns(rows: readonly TurnRow[]): readonly TurnRow[] {
+  const isRepeat = ({ facets }: TurnRow) => (facets & REPEAT_BIT) !== 0;
+  return rows.some(isRepeat) ? rows.filter((row) => !isRepeat(row)) : rows;
 }
 
 /** The level a turn stands for, in tokens; undefined if its prompt was not counted or only compacted. */
@@ -160,6 +176,7 @@ export function levelOf(row: Pick<TurnRow, "facets" | "contextTokens">): number 
 /** Whether a fold read the turn the same way. */
 export function sameReading(a: TurnReading, b: TurnReading): boolean {
   return (
+    a.isRepeat === b.isRepeat &&
     a.window === b.window &&
     a.windowTokens === b.windowTokens &&
     a.windowSource === b.windowSource &&

@@ -4,7 +4,7 @@ import { Prisma } from "../db/client.ts";
 import { binaryArray } from "../store/binary-arrays.ts";
 import { sourceOf, unpackFacets } from "../store/codes.ts";
 import { turnBlocks, unpackBlock } from "../store/turn-blocks.ts";
-import { levelOf, type TurnRow } from "../store/turns.ts";
+import { countedTurns, levelOf, type TurnRow } from "../store/turns.ts";
 import { queriesOf, type Reader } from "./reader.ts";
 
 /** A compaction that a harness began by itself, and what its agent was at. Times in epoch ms. */
@@ -159,7 +159,7 @@ async function readTurnsBefore(
   for (const [index, block] of blocks.entries()) {
     if (index % BLOCKS_AT_ONCE === 0) await new Promise(setImmediate);
     const { agent, rows } = unpackBlock(turnBlocks.parse(block));
-    const levels = rows.filter((row) => levelOf(row) !== undefined);
+    const levels = countedTurns(rows).filter((row) => levelOf(row) !== undefined);
     turns.set(agent, [...(turns.get(agent) ?? []), ...levels]);
   }
   for (const own of turns.values()) own.sort((one, other) => one.at - other.at);

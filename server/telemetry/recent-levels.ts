@@ -2,7 +2,7 @@ import type { BoundaryType, RecentLevels } from "@plimsoll/protocol";
 import { RECENT_LEVELS } from "@plimsoll/protocol";
 import { arrayLiteral } from "../store/binary-arrays.ts";
 import { turnBlocks, unpackBlock } from "../store/turn-blocks.ts";
-import { levelOf, type TurnRow } from "../store/turns.ts";
+import { countedTurns, levelOf, type TurnRow } from "../store/turns.ts";
 import { queriesOf, type Reader } from "./reader.ts";
 import { numberTurns } from "./turn-order.ts";
 
@@ -45,8 +45,9 @@ export async function readRecentLevels(
   for (const block of blocks) {
     const { agent, rows } = unpackBlock(turnBlocks.parse(block));
     const own = turns.get(agent);
-    if (own === undefined) turns.set(agent, [...rows]);
-    else own.push(...rows);
+    const counted = countedTurns(rows);
+    if (own === undefined) turns.set(agent, [...counted]);
+    else own.push(...counted);
   }
   return new Map([...turns].map(([agent, rows]) => [agent, latestLevels(rows)]));
 }

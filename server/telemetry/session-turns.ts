@@ -31,7 +31,8 @@ export async function readAgentTurns<Owner extends TurnOwner>(
 ): Promise<AgentTurns<Owner>[]> {
   const rows = new Map<number, TurnRow[]>(agents.map(({ number }) => [number, []]));
   for await (const block of readAllTurns(queriesOf(reader), reader.projectId, [...rows.keys()])) {
-    rows.get(block[0]!.agent)!.push(...block);
+    const [first] = block;
+    if (first !== undefined) rows.get(first.agent)!.push(...block);
   }
   // Ordering a long history takes tens of milliseconds, so it starts after whatever waits.
   await new Promise(setImmediate);

@@ -35,6 +35,7 @@ export function anyTurnRow(agent: number): fc.Arbitrary<TurnRow> {
     composition: fc.option(fc.array(maybe, { maxLength: 6 }), { nil: undefined }),
     provenance: maybe,
     limitClaims: fc.option(fc.array(maybe, { maxLength: 5 }), { nil: undefined }),
+    otherWitnesses: maybe,
   });
 }
 

@@ -32,7 +32,7 @@ describe("Gemini CLI", () => {
         usage: {
           input_tokens: 50_000,
           cache_read_tokens: 40_000,
-          output_tokens: 200,
+          output_tokens: 260,
           reasoning_tokens: 60,
           basis: "inclusive",
         },
@@ -42,6 +42,11 @@ describe("Gemini CLI", () => {
 
   it("adds the prompt of tools that the provider runs", () => {
     expect(eventOf(log({ tool_token_count: 700 }))).toMatchObject({ usage: { input_tokens: 50_700 } });
+  });
+
+  it("adds thoughts to the output, unless the total says that it includes them", () => {
+    expect(eventOf(log({ total_token_count: 50_200 }))).toMatchObject({ usage: { output_tokens: 200 } });
+    expect(eventOf(log({ total_token_count: 0 }))).toMatchObject({ usage: { output_tokens: 260 } });
   });
 
   it.each([

@@ -60,7 +60,7 @@ function readResponse({ attributes, at }: LogRecord, main: EventOwner): RecordRe
   const caller = callerOf(attributes);
   if (caller.kind === "auxiliary") return noEvent("auxiliary");
   const owner = caller.kind === "subagent" ? { ...main, agent: caller.agent, parent: "main" } : main;
-  const turn = modelCall(withToolPrompt(attributes), CALL, {
+  const turn = modelCall(wholeCounts(attributes), CALL, {
     owner,
     id: `${textOf(attributes, ["prompt_id"]) ?? "response"}/${at}`,
     at,
@@ -70,13 +70,19 @@ function readResponse({ attributes, at }: LogRecord, main: EventOwner): RecordRe
   return turn === undefined ? noEvent("no_usage") : { events: [turn] };
 }
 
-/** The prompt of tools that the provider runs is counted apart. */
-function withToolPrompt(attributes: Attributes): Attributes {
-  const input = tokensOf(attributes, CALL.input);
-  const tool = tokensOf(attributes, ["tool_token_count"]);
-  return input === undefined || !tool
-    ? attributes
-    : new Map(attributes).set("input_token_count", input + tool);
+/**
+ * The prompt of tools that the provider runs is counted apart, and so are thoughts, unless the total says that the output
+ * includes them. Recordings of Gemini CLI are read the same way.
+ */
+function wholeCounts(attributes: Attributes): Attributes {
+  const whole = new Map(attributes);
+  const prompt = tokensOf(attributes, CALL.input);
+  const output = tokensOf(attributes, CALL.output);
+  const input = (prompt ?? 0) + (tokensOf(attributes, ["tool_token_count"]) ?? 0);
+  if (prompt !== undefined) whole.set("input_token_count", input);
+  if (output !== undefined && tokensOf(attributes, ["total_token_count"]) !== input + output)
+    whole.set("output_token_count", output + (tokensOf(attributes, CALL.reasoning) ?? 0));
+  return whole;
 }
 
 function readCompression({ attributes, at }: LogRecord, main: EventOwner): RecordReading {

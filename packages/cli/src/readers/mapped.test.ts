@@ -43,7 +43,7 @@ describe("the reader of a mapping", () => {
     expect(reasons).toEqual([undefined, undefined, undefined]);
     expect(events).toMatchObject([
       { id: "started", type: "session", session: "r1", at: AT + 1, harness: "house@here" },
-      { id: "c2", type: "turn", session: "r1", usage: { input_tokens: 200 } },
+      { id: "c2", type: "turn", witness: "transcript", session: "r1", usage: { input_tokens: 200 } },
       { id: "c1", session: "r1" },
       { id: "started", session: "r2" },
       { id: "c3", session: "r2", agent: "scout" },

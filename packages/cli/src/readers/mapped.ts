@@ -55,7 +55,7 @@ export function mappedReader(compiled: CompiledMapping, options: ReaderOptions):
       const turns = [...session.turns.values()];
       const at = turns.reduce((first, turn) => Math.min(first, turn.at), Number.POSITIVE_INFINITY);
       events.push(sessionStarted(sessionFields(options, id), { at, kind: "conversation", title: undefined }));
-      for (const turn of turns) events.push(turn);
+      for (const turn of turns) events.push({ ...turn, witness: "transcript" });
     }
     return { events, skipped: skips.drain() };
   }

@@ -1,3 +1,4 @@
+import type { ReportTrace } from "../witnesses/match-reports.ts";
 import type { CrossingReport, KnownLevel } from "./crossings.ts";
 import type { DropHint } from "./mark.ts";
 import type { ReportedLine } from "./reported-lines.ts";
@@ -72,10 +73,17 @@ export interface AgentState {
   reportedLines: readonly ReportedLine[];
   /** Generation of the policy in force at the latest counted turn; 0 without a policy. */
   generation: number;
+  /** The latest turns that another witness may report too. */
+  traces: readonly ReportTrace[];
 }
 
 export interface TurnReading {
+  /** The call, with what other reports add to it. */
   turn: TurnFacts;
+  /** What was reported under the id of the turn. The same object if no other report adds to it. */
+  report: TurnFacts;
+  /** Whether the turn reports a call again that another turn stands for. It counts nowhere. */
+  isRepeat: boolean;
   window: number;
   contextTokens: number | undefined;
   windowTokens: number | undefined;
@@ -134,6 +142,7 @@ export const EMPTY_STATE: AgentState = {
   unmatched: [],
   reportedLines: [],
   generation: 0,
+  traces: [],
 };
 
 /** Time of the latest event that a state has seen. Epoch ms; negative infinity if it has seen none. */

@@ -16,11 +16,14 @@ import {
   stored,
   thresholds,
   turn,
+  witnessedHistory,
 } from "./testing/agent-history.ts";
 import { DEFAULT_THRESHOLDS } from "./thresholds.ts";
 import { arrange } from "./timeline.ts";
 import type { TurnFacts } from "./turn.ts";
 import { mergeTurns } from "./turn.ts";
+
+const anyHistory = fc.oneof(history, witnessedHistory);
 
 const RUNS = Number(process.env.FUZZ_RUNS ?? 1_000);
 
@@ -136,7 +139,7 @@ const options = fc
   .map((chosen): FoldOptions => ({ ...OPTIONS, thresholds: chosen }));
 
 test("any order of the same turns and marks folds to the same result", () => {
-  const shuffled = history.chain((given) =>
+  const shuffled = anyHistory.chain((given) =>
     fc.record({
       given: fc.constant(given),
       turns: fc.shuffledSubarray(given.turns, { minLength: given.turns.length }),
@@ -153,7 +156,7 @@ test("any order of the same turns and marks folds to the same result", () => {
 
 test("an ordered history in any batches ends as one fold of it", () => {
   fc.assert(
-    fc.property(history, cuts, options, (given, at, chosen) => {
+    fc.property(anyHistory, cuts, options, (given, at, chosen) => {
       const agent = new Agent(chosen);
       receiveAll(agent, factsOf(given), at);
       expect(agent.stored()).toEqual(foldStored(given.turns, given.marks, chosen));
@@ -163,7 +166,7 @@ test("an ordered history in any batches ends as one fold of it", () => {
 });
 
 test("a history in any order of arrival and any batches ends as one fold of it", () => {
-  const arrival = history.chain((given) => {
+  const arrival = anyHistory.chain((given) => {
     const facts = factsOf(given);
     return fc.record({
       given: fc.constant(given),
@@ -190,7 +193,7 @@ test("a history in any order of arrival and any batches ends as one fold of it",
 });
 
 test("partial, repeated and reordered reports of the same turns end as one fold of the merged turns", () => {
-  const reports = history.chain((given) => {
+  const reports = anyHistory.chain((given) => {
     const facts = factsOf(given);
     const partial = (turn: TurnFacts): TurnFacts => ({
       ...turn,
@@ -243,7 +246,7 @@ test("an agent that sends in order is never read again from the start", () => {
 
 test("a compaction that is reported again without numbers changes no other reading", () => {
   fc.assert(
-    fc.property(history, options, ({ turns, marks }, chosen) => {
+    fc.property(anyHistory, options, ({ turns, marks }, chosen) => {
       // A space sorts before every digit, so nothing comes between a report and its echo.
       const echoes = marks
         .filter(({ type }) => type === "compacted")
@@ -265,7 +268,7 @@ const sizes = fc.record({ size: fc.integer({ min: 1, max: 6 }), keep: fc.integer
 
 test("a history cut into segments of any size ends as one fold of it, and refolds alone from any cut", () => {
   fc.assert(
-    fc.property(history, options, sizes, ({ turns, marks }, chosen, { size, keep }) => {
+    fc.property(anyHistory, options, sizes, ({ turns, marks }, chosen, { size, keep }) => {
       const segments = foldSegments(EMPTY_STATE, { turns, marks }, chosen, { size, openTurns: 0, keep });
       if (segments!.closed.length > 0) expect(segments!.open.turns.length).toBeGreaterThanOrEqual(keep);
       const runs = [...segments!.closed.map(({ result }) => result), segments!.open];

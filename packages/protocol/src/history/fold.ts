@@ -1,4 +1,5 @@
 import type { ThresholdTimeline } from "../policy/in-force.ts";
+import { matchReports, mayRepeat, REPEATED_TURN, withTrace } from "../witnesses/match-reports.ts";
 import type {
   AgentState,
   BoundaryReading,
@@ -101,6 +102,7 @@ function keepsSequence(state: AgentState, { items }: Timeline): boolean {
 function isAfter(state: AgentState, turns: readonly TurnFacts[], marks: readonly MarkFacts[]): boolean {
   const { lastMark, lastTurnAt } = state;
   const { anchor, countedAt } = state.numbering;
+  if (state.traces.length > 0 && turns.some((turn) => mayRepeat(state.traces, turn))) return false;
   for (const turn of turns) {
     if (lastMark !== undefined && turn.at <= lastMark.at) return false;
     const counted = turn.sentWindow === undefined;
@@ -132,11 +134,14 @@ function run(from: AgentState, { items, numbering }: Timeline, options: FoldOpti
     windows: new Map(),
     size: undefined,
   };
+  const matched = matchReports(items);
   let last: TurnItem | undefined;
   for (const item of items) {
     if (item.turn === undefined) readMark(result, item.mark, item.window, options);
     else {
-      readTurn(result, item, options);
+      const call = matched?.get(item.turn) ?? item.turn;
+      if (call === REPEATED_TURN) readRepeat(result, item);
+      else readTurn(result, item, call, options);
       last = item;
     }
   }
@@ -229,9 +234,14 @@ function aboveBefore(
   return before;
 }
 
-function readTurn(result: FoldRun, item: TurnItem, options: FoldOptions): void {
+/** @param turn the call, with what other reports add to the one of the item */
+function readTurn(
+  result: FoldRun,
+  { turn: report, window }: TurnItem,
+  turn: TurnFacts,
+  options: FoldOptions,
+): void {
   const { state, summary } = result;
-  const { turn, window } = item;
   const contextTokens = promptTokens(turn.usage);
   if (turn.sentLimit !== undefined) {
     const others = state.reported.filter((known) => known.model !== turn.model);
@@ -241,6 +251,8 @@ function readTurn(result: FoldRun, item: TurnItem, options: FoldOptions): void {
   const utilization = utilizationOf(contextTokens, resolved.tokens);
   result.turns.push({
     turn,
+    report,
+    isRepeat: false,
     window,
     contextTokens,
     windowTokens: resolved.tokens,
@@ -250,16 +262,17 @@ function readTurn(result: FoldRun, item: TurnItem, options: FoldOptions): void {
 
   const previousModel = state.model;
   state.lastTurnAt = Math.max(state.lastTurnAt ?? turn.at, turn.at);
+  if (report.provenance !== 0) state.traces = withTrace(state.traces, report);
   summary.turns += 1;
   if (turn.compaction) {
     // The model that compacts need not be the one that works: its window is not the agent's.
-    touchWindow(result, turn, window, undefined, undefined, undefined);
+    touchWindow(result, turn, window, 1, undefined, undefined, undefined);
     return;
   }
   state.model = turn.model;
   state.windowTokens = resolved.tokens;
   state.windowSource = resolved.source;
-  touchWindow(result, turn, window, contextTokens, resolved.tokens, utilization);
+  touchWindow(result, turn, window, 1, contextTokens, resolved.tokens, utilization);
   if (contextTokens === undefined) {
     state.uncounted += 1;
     return;
@@ -284,6 +297,24 @@ function readTurn(result: FoldRun, item: TurnItem, options: FoldOptions): void {
   state.above = crossed.above;
   if (crossed.crossings.length === 0 && state.unmatched.length === 0) appendLevel(state.levels, level);
   else Object.assign(state, applyLevel(state, level, crossed.crossings, result));
+}
+
+/** Reads a turn that reports a call again. Only the order of later events depends on it. */
+function readRepeat(result: FoldRun, { turn, window }: TurnItem): void {
+  const { state } = result;
+  result.turns.push({
+    turn,
+    report: turn,
+    isRepeat: true,
+    window,
+    contextTokens: promptTokens(turn.usage),
+    windowTokens: undefined,
+    windowSource: "unknown",
+    utilization: undefined,
+  });
+  state.lastTurnAt = Math.max(state.lastTurnAt ?? turn.at, turn.at);
+  state.traces = withTrace(state.traces, turn);
+  touchWindow(result, turn, window, 0, undefined, undefined, undefined);
 }
 
 function sizeOf(result: FoldRun, model: string, { lookups }: FoldOptions): ResolvedWindow {
@@ -358,6 +389,7 @@ function touchWindow(
   { windows }: FoldRun,
   turn: TurnFacts,
   index: number,
+  turns: 0 | 1,
   contextTokens: number | undefined,
   windowTokens: number | undefined,
   utilization: number | undefined,
@@ -368,7 +400,7 @@ function touchWindow(
       index,
       firstAt: turn.at,
       lastAt: turn.at,
-      turns: 1,
+      turns,
       firstTokens: contextTokens,
       lastTokens: contextTokens,
       peakTokens: contextTokens,
@@ -380,7 +412,7 @@ function touchWindow(
   // In place: the summary is this run's own.
   if (turn.at < open.firstAt) open.firstAt = turn.at;
   if (turn.at > open.lastAt) open.lastAt = turn.at;
-  open.turns += 1;
+  open.turns += turns;
   open.firstTokens ??= contextTokens;
   open.lastTokens = contextTokens ?? open.lastTokens;
   open.peakTokens = larger(open.peakTokens, contextTokens);

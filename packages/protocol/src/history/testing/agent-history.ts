@@ -1,12 +1,14 @@
 import fc from "fast-check";
 import { constantTimeline } from "../../policy/in-force.ts";
+import { SAME_CALL_MS } from "../../witnesses/match-reports.ts";
+import { provenanceOf, type Witness } from "../../witnesses/witness.ts";
 import { EMPTY_STATE } from "../agent-state.ts";
 import type { FoldOptions, FoldResult } from "../fold.ts";
 import { foldAgent } from "../fold.ts";
 import type { MarkFacts } from "../mark.ts";
 import { EMPTY_SUMMARY, joinSummaries } from "../summary.ts";
 import { DEFAULT_THRESHOLDS } from "../thresholds.ts";
-import type { TurnFacts } from "../turn.ts";
+import { mergeTurns, type TurnFacts } from "../turn.ts";
 
 /** Facts, options and random histories of one agent, for the tests of the fold. */
 
@@ -236,6 +238,46 @@ export const history: fc.Arbitrary<GeneratedHistory> = fc
       marks: fc.uniqueArray(anyMark(habit.marks), { maxLength: 7, selector: (facts) => facts.id }),
     }),
   );
+
+const anyWitness = fc.constantFrom<Witness | undefined>(
+  undefined,
+  "otlp",
+  "otlp",
+  "transcript",
+  "transcript",
+  "hook",
+);
+
+/** As `history`, with several witnesses of few levels. The times reach over and under the limit for reports of one call. */
+export const witnessedHistory: fc.Arbitrary<GeneratedHistory> = fc
+  .record({
+    given: history,
+    witnesses: fc.array(
+      fc.record({ one: anyWitness, other: maybe(anyWitness, 1), level: fc.integer({ min: 1, max: 3 }) }),
+      { minLength: 14, maxLength: 14 },
+    ),
+  })
+  .map(({ given, witnesses }) => ({
+    turns: given.turns.map((facts, index) => {
+      const { one, other, level } = witnesses[index]!;
+      const input = facts.usage.input_tokens === undefined ? undefined : level * 320;
+      const witnessed = {
+        ...facts,
+        at: facts.at * SAME_CALL_MS * 0.3,
+        usage: {
+          ...facts.usage,
+          input_tokens: input,
+          cache_read_tokens: undefined,
+          cache_write_tokens: undefined,
+        },
+      };
+      const report = { ...witnessed, provenance: provenanceOf(one) };
+      return other === undefined
+        ? report
+        : mergeTurns(report, { ...witnessed, provenance: provenanceOf(other) });
+    }),
+    marks: given.marks.map((one) => ({ ...one, at: one.at * SAME_CALL_MS * 0.3 })),
+  }));
 
 /** Any two reports of one turn differ in anything but their key. */
 export const anyReport: fc.Arbitrary<TurnFacts> = fc
