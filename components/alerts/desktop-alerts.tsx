@@ -10,7 +10,7 @@ import { type DesktopNotice, desktopNotices } from "./desktop-notices.ts";
 const MOST_READ = 500;
 
 /** Shows a notification of the desktop for each alert that begins while the page is open. Draws nothing itself. */
-export default function DesktopAlerts() {
+export function DesktopAlerts() {
   const { data } = useQuery(useTRPC().alerts.list.queryOptions({ limit: MOST_READ }));
   const project = useProject();
   const known = useRef<ReadonlySet<string>>(undefined);

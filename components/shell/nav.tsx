@@ -1,7 +1,6 @@
 "use client";
 
 import { Keyboard, LogOut } from "lucide-react";
-import dynamic from "next/dynamic";
 import Link from "next/link";
 import { usePathname, useSearchParams } from "next/navigation";
 import { useDesktopAlerts } from "../alerts/use-desktop-alerts.ts";
@@ -10,13 +9,16 @@ import { plural } from "../format.ts";
 import { ProjectSwitcher } from "../projects/switcher.tsx";
 import { useProjects } from "../projects/use-projects.ts";
 import { cn } from "../ui/cn.ts";
+import { lazyPart } from "../ui/lazy-part.tsx";
 import { Logo } from "./logo.tsx";
 import { PAGES, withSharedParams } from "./pages.ts";
 import { useShellActions } from "./shell-actions.ts";
 import { signOut } from "./sign-out.ts";
 import { ThemeButton } from "./theme-button.tsx";
 
-const DesktopAlerts = dynamic(() => import("../alerts/desktop-alerts.tsx"), { ssr: false });
+const DesktopAlerts = lazyPart(() =>
+  import("../alerts/desktop-alerts.tsx").then(({ DesktopAlerts }) => DesktopAlerts),
+);
 
 function isCurrent(path: string, href: string): boolean {
   return href === "/" ? path === "/" : path === href || path.startsWith(`${href}/`);
