@@ -79,20 +79,54 @@ describe("Claude Code", () => {
     expect(eventOf(log({ ...request, query_source: "compact" }))).toMatchObject({ purpose: "compaction" });
   });
 
+  // Spans of 2.1.331 in a terminal.
+  it.each([
+    ["repl_main_thread", {}, { type: "turn", id: "req_011" }],
+    ["compact", {}, { purpose: "compaction" }],
+    ["agent.builtin.general-purpose", { agent_id: "ae2e" }, { agent: "agent-ae2e", parent_agent: "main" }],
+  ])("reads the source %s of a span", (source, more, event) => {
+    const { query_source: _, ...rest } = request;
+    expect(eventOf(span({ ...rest, query_source_safe: source, ...more }))).toMatchObject(event);
+  });
+
+  it.each([
+    ["generate_session_title", "auxiliary"],
+    ["agent.builtin.general-purpose", "no_agent"],
+  ])("does not take the call of a span with the source %s for one of the main thread", (source, reason) => {
+    const { query_source: _, ...rest } = request;
+    expectNone("claude-code", span({ ...rest, query_source_safe: source }), reason);
+  });
+
   it("reports compactions without the level after, which leaves out the system prompt", () => {
     const compaction = {
       "session.id": "7b1c",
       "event.sequence": 50,
-      trigger: "manual",
+      trigger: "auto",
       success: "true",
       pre_tokens: 160_000,
       post_tokens: 9_000,
     };
     expectEvents("claude-code", log(compaction, "claude_code.compaction"), [
-      { type: "compacted", trigger: "manual", tokens_before: 160_000, session: "7b1c" },
+      { type: "compacted", trigger: "auto", tokens_before: 160_000, session: "7b1c" },
     ]);
     expect(eventOf(log(compaction, "compaction"))).not.toHaveProperty("tokens_after");
     expectNone("claude-code", log({ ...compaction, success: "false" }, "compaction"), "not_needed");
+  });
+
+  // 2.1.331 after a call of 95,000 tokens.
+  it("takes no level from /compact, which counts the messages alone", () => {
+    const compaction = {
+      "session.id": "7b1c",
+      "event.sequence": 25,
+      trigger: "manual",
+      success: "true",
+      duration_ms: "409",
+      pre_tokens: "2912",
+      post_tokens: "2871",
+      precompute_reuse: "miss_not_ready",
+    };
+    expectEvents("claude-code", log(compaction, "compaction"), [{ type: "compacted", trigger: "manual" }]);
+    expect(eventOf(log(compaction, "compaction"))).not.toHaveProperty("tokens_before");
   });
 
   it.each(["claude_code.tool_result", "claude_code.user_prompt", "claude_code.api_error"])(
