@@ -37,8 +37,7 @@ const TRIALS: readonly Trial[] = [
       ["-p", "--continue", "/compact"],
       ["-p", "--continue", "Again"],
     ],
-    // Its log record also states a level, which is its own estimate of the scripted conversation.
-    session: { compacted: 1, unexplained: 0, end_reason: "other" },
+    session: { compacted: 1, unexplained: 0, reclaimed_tokens: 70_000, end_reason: "other" },
     env: (url) => ({
       ANTHROPIC_API_KEY: "dummy",
       ANTHROPIC_BASE_URL: url,
