@@ -57,6 +57,19 @@ describe("Claude Code", () => {
     expectEvents("claude-code", span({ ...rest, "gen_ai.response.id": String(request_id) }), [turn]);
   });
 
+  // 2.1.331 behind a gateway that answers without the header request-id. The two last differently long.
+  it("gives a call without a request id one id in logs and spans", () => {
+    const { request_id: _, duration_ms: __, ...rest } = request;
+    const idOf = (sample: Parameters<typeof eventOf>[0]) => eventOf(sample)?.id;
+    const logged = log({ ...rest, ttft_ms: 149, duration_ms: 161 });
+    const id = idOf(logged);
+    expect(id).toBeDefined();
+    expect(idOf(span({ ...rest, ttft_ms: 149, duration_ms: 190 }))).toBe(id);
+    expect(idOf(log({ ...rest, ttft_ms: 150 }))).not.toBe(id);
+    expect(idOf(log({ ...rest, ttft_ms: 149, output_tokens: 641 }))).not.toBe(id);
+    expect(idOf(log(rest))).not.toBe(idOf(span(rest)));
+  });
+
   it("tells sub-agents apart by the ids that spans have", () => {
     const child = { ...request, query_source: "Explore", agent_id: "a1" };
     expectEvents("claude-code", span(child), [{ ...turn, agent: "agent-a1", parent_agent: "main" }]);

@@ -3,7 +3,7 @@ import { numberOf, textOf, tokensOf, truthOf } from "../attributes.ts";
 import { type EventOwner, eventEnvelope, harnessName } from "../event-envelope.ts";
 import { type ModelCallNames, modelCall } from "../model-call.ts";
 import { type NoEventReason, noEvent, type RecordReading, type TelemetryDialect } from "../reading.ts";
-import type { LogRecord, SpanRecord, TelemetryRecord } from "../telemetry-record.ts";
+import type { Attributes, LogRecord, SpanRecord, TelemetryRecord } from "../telemetry-record.ts";
 import { comesFrom } from "./gen-ai.ts";
 
 const FAMILY = "claude-code";
@@ -76,13 +76,24 @@ function readCall(record: LogRecord | SpanRecord, owner: EventOwner): RecordRead
   const at = isSpan ? record.endAt : record.at;
   const turn = modelCall(attributes, CALL, {
     owner,
-    id: textOf(attributes, ["request_id", "gen_ai.response.id", "client_request_id"]) ?? positionOf(record),
+    id:
+      textOf(attributes, ["request_id", "gen_ai.response.id", "client_request_id"]) ??
+      measuredId(attributes) ??
+      positionOf(record),
     at,
     durationMs: numberOf(attributes, ["duration_ms"]),
     ...(textOf(attributes, SOURCE) === "compact" && { more: { purpose: "compaction" as const } }),
   });
   if (turn !== undefined) return { events: [turn] };
   return noEvent(truthOf(attributes, "success") === false ? "not_needed" : "no_usage");
+}
+
+const MEASURED = ["ttft_ms", "input_tokens", "cache_read_tokens", "cache_creation_tokens", "output_tokens"];
+
+/** Log and span of one call share its counts and its time to the first token. Behind a gateway, they may have no id. */
+function measuredId(attributes: Attributes): string | undefined {
+  const values = MEASURED.map((name) => numberOf(attributes, [name]));
+  return values.includes(undefined) ? undefined : `call/${values.join("/")}`;
 }
 
 /**
