@@ -118,7 +118,8 @@ describe.runIf(hasServer)("a connected harness", () => {
         });
         for (const [name, text] of Object.entries(files?.(model.url) ?? {})) await person.write(name, text);
         await mkdir(person.path("project"));
-        await person.run(["connect", family, "--yes", "--no-wait"]);
+        // The program of a hook would be that of this test.
+        await person.run(["connect", family, "--yes", "--no-wait", "--no-hooks"]);
         // An interactive shell reads the start file with the function of connect.
         const output = await runHarness(["bash", "-ic", command], {
           home: person.home,

@@ -109,16 +109,20 @@ const STREAMED: Readonly<
       "data: [DONE]\n\n",
     ];
   },
-  openai_responses: (reply) => [
-    sse(
-      { type: "response.created", sequence_number: 0, response: response(reply, "in_progress") },
-      "response.created",
-    ),
-    sse(
-      { type: "response.completed", sequence_number: 1, response: response(reply, "completed") },
-      "response.completed",
-    ),
-  ],
+  openai_responses(reply) {
+    const completed = response(reply, "completed");
+    const items = completed.output.flatMap((item, index) => [
+      { type: "response.output_item.added", output_index: index, item },
+      // Codex takes the items from here, the client of OpenAI from the end.
+      { type: "response.output_item.done", output_index: index, item },
+    ]);
+    const events = [
+      { type: "response.created", response: response(reply, "in_progress") },
+      ...items,
+      { type: "response.completed", response: completed },
+    ];
+    return events.map((event, place) => sse({ ...event, sequence_number: place }, event.type));
+  },
   anthropic(reply) {
     const blocks = anthropicBlocks(reply);
     return [
