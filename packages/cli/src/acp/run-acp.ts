@@ -93,8 +93,12 @@ function usageReader(command: string, context: AcpContext): (line: string) => vo
 /** Longest name of an instance, in characters. */
 const LONGEST_INSTANCE = 128;
 
+/** An agent may name itself as people do, such as OpenCode. Other sources write families in small letters. */
 const instanceOf = (agent: string) =>
-  `${agent.replaceAll("@", "-").slice(0, 64)}@${hostname()}`.slice(0, LONGEST_INSTANCE);
+  `${agent
+    .toLowerCase()
+    .replace(/[@\s]+/g, "-")
+    .slice(0, 64)}@${hostname()}`.slice(0, LONGEST_INSTANCE);
 
 function turnOf(
   { session, model, tokens, windowTokens, costUsd }: UsageSample,

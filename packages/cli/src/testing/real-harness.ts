@@ -85,3 +85,19 @@ export const piModels = (url: string, model: string): Record<string, string> => 
     },
   }),
 });
+
+/** opencode's settings for a scripted model with a window of 200,000 tokens, by path in the home. */
+export const opencodeModel = (url: string): Record<string, string> => ({
+  ".config/opencode/opencode.json": JSON.stringify({
+    model: "local/scripted",
+    small_model: "local/scripted",
+    autoupdate: false,
+    provider: {
+      local: {
+        npm: "@ai-sdk/openai-compatible",
+        options: { baseURL: `${url}/v1`, apiKey: "dummy" },
+        models: { scripted: { limit: { context: 200_000, output: 8_000 } } },
+      },
+    },
+  }),
+});
