@@ -32,6 +32,8 @@ export function writeReply(
   // Ollama streams by default; the other APIs stream on request.
   const ollama = api === "ollama" || api === "ollama_generate";
   const stream = ollama ? body.stream !== false : body.stream === true;
+  // Claude Code names a call by it in telemetry and transcript.
+  if (api === "anthropic") response.setHeader("request-id", `req_${reply.id}`);
   if (!stream) {
     response.writeHead(200, { "content-type": "application/json" });
     response.end(JSON.stringify(WHOLE[api](reply)));
