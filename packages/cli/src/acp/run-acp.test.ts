@@ -111,9 +111,10 @@ describe("plimsoll acp", () => {
     expect(events).toMatchObject([{ harness: "mine", model: "unknown", usage: { input_tokens: 7 } }]);
   });
 
-  // opencode 1.18.33 says OpenCode.
+  // As opencode 1.18.33 and Kimi Code 2.1.0 name themselves.
   it.each([
     ["OpenCode", "opencode"],
+    ["Kimi Code CLI", "kimi"],
     ["An Agent", "an-agent"],
     ["mail@host", "mail-host"],
     ["x".repeat(99), "x".repeat(64)],
