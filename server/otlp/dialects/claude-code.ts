@@ -3,7 +3,7 @@ import { numberOf, textOf, tokensOf, truthOf } from "../attributes.ts";
 import { type EventOwner, eventEnvelope, harnessName } from "../event-envelope.ts";
 import { type ModelCallNames, modelCall } from "../model-call.ts";
 import { type NoEventReason, noEvent, type RecordReading, type TelemetryDialect } from "../reading.ts";
-import type { LogRecord, SpanRecord, TelemetryRecord } from "../telemetry-record.ts";
+import type { Attributes, LogRecord, SpanRecord, TelemetryRecord } from "../telemetry-record.ts";
 import { comesFrom } from "./gen-ai.ts";
 
 const FAMILY = "claude-code";
@@ -53,17 +53,19 @@ function kindOf(record: LogRecord | SpanRecord): "call" | "compaction" | "other"
   }
 }
 
+/** What asked for the call. Spans of 2.1.331 have it under another name, with dots for colons. */
+const SOURCE = ["query_source", "query_source_safe"];
 const MAIN = /^(repl_main_thread|sdk)\b/;
 const SUB_AGENT = /^(sub)?agent\b/;
 
-/** Whose call it is. Logs name only the type of a sub-agent, and two of one type may run at once; spans have its id. */
+/** Whose call it is. Older logs name only the type of a sub-agent, and two of one type may run at once; spans have its id. */
 function ownerOf({ attributes }: TelemetryRecord, main: EventOwner): EventOwner | NoEventReason {
   const agent = textOf(attributes, ["agent_id"]);
   if (agent !== undefined) {
     const parent = textOf(attributes, ["parent_agent_id"]);
     return { ...main, agent: `agent-${agent}`, parent: parent === undefined ? "main" : `agent-${parent}` };
   }
-  const source = textOf(attributes, ["query_source"]);
+  const source = textOf(attributes, SOURCE);
   if (source === undefined || source === "compact" || MAIN.test(source)) return main;
   return attributes.has("agent.name") || SUB_AGENT.test(source) ? "no_agent" : "auxiliary";
 }
@@ -74,25 +76,40 @@ function readCall(record: LogRecord | SpanRecord, owner: EventOwner): RecordRead
   const at = isSpan ? record.endAt : record.at;
   const turn = modelCall(attributes, CALL, {
     owner,
-    id: textOf(attributes, ["request_id", "gen_ai.response.id", "client_request_id"]) ?? positionOf(record),
+    id:
+      textOf(attributes, ["request_id", "gen_ai.response.id", "client_request_id"]) ??
+      measuredId(attributes) ??
+      positionOf(record),
     at,
     durationMs: numberOf(attributes, ["duration_ms"]),
-    ...(textOf(attributes, ["query_source"]) === "compact" && { more: { purpose: "compaction" as const } }),
+    ...(textOf(attributes, SOURCE) === "compact" && { more: { purpose: "compaction" as const } }),
   });
   if (turn !== undefined) return { events: [turn] };
   return noEvent(truthOf(attributes, "success") === false ? "not_needed" : "no_usage");
 }
 
-/** `post_tokens` leaves out the system prompt and the tools, so the next call gives the new level. */
+const MEASURED = ["ttft_ms", "input_tokens", "cache_read_tokens", "cache_creation_tokens", "output_tokens"];
+
+/** Log and span of one call share its counts and its time to the first token. Behind a gateway, they may have no id. */
+function measuredId(attributes: Attributes): string | undefined {
+  const values = MEASURED.map((name) => numberOf(attributes, [name]));
+  return values.includes(undefined) ? undefined : `call/${values.join("/")}`;
+}
+
+/**
+ * `post_tokens` leaves out the system prompt and the tools, so the next call gives the new level. So does `pre_tokens` of `/compact`,
+ * where the call before gives the old one.
+ */
 function readCompaction(record: LogRecord | SpanRecord, owner: EventOwner): RecordReading {
   const { attributes } = record;
   if (truthOf(attributes, "success") === false) return noEvent("not_needed");
   const at = record.signal === "traces" ? record.endAt : record.at;
+  const trigger = textOf(attributes, ["trigger"]) === "manual" ? "manual" : "auto";
   const event: PlimsollEventInput = {
     ...eventEnvelope(owner, `compaction/${positionOf(record)}`, at),
     type: "compacted",
-    trigger: textOf(attributes, ["trigger"]) === "manual" ? "manual" : "auto",
-    tokens_before: tokensOf(attributes, ["pre_tokens"]),
+    trigger,
+    ...(trigger === "auto" && { tokens_before: tokensOf(attributes, ["pre_tokens"]) }),
   };
   return { events: [event] };
 }

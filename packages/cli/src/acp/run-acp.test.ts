@@ -111,6 +111,21 @@ describe("plimsoll acp", () => {
     expect(events).toMatchObject([{ harness: "mine", model: "unknown", usage: { input_tokens: 7 } }]);
   });
 
+  // As opencode 1.18.33 and Kimi Code 2.1.0 name themselves.
+  it.each([
+    ["OpenCode", "opencode"],
+    ["Kimi Code CLI", "kimi"],
+    ["An Agent", "an-agent"],
+    ["mail@host", "mail-host"],
+    ["x".repeat(99), "x".repeat(64)],
+  ])("writes the agent %s as the family %s", async (name, family) => {
+    const { context, output, events } = stage();
+    output.resume();
+    const lines = [JSON.stringify({ id: 0, result: { agentInfo: { name } } }), update(7)];
+    expect(await runAcp(node(`console.log(${JSON.stringify(lines.join("\n"))})`), context)).toBe(0);
+    expect(events).toMatchObject([{ harness: `${family}@${hostname()}` }]);
+  });
+
   it("makes an agent wait for a client that reads slowly", async () => {
     let passed = 0;
     const output = new Writable({

@@ -93,8 +93,17 @@ function usageReader(command: string, context: AcpContext): (line: string) => vo
 /** Longest name of an instance, in characters. */
 const LONGEST_INSTANCE = 128;
 
-const instanceOf = (agent: string) =>
-  `${agent.replaceAll("@", "-").slice(0, 64)}@${hostname()}`.slice(0, LONGEST_INSTANCE);
+/** Families of agents that name themselves otherwise. */
+const FAMILIES: ReadonlyMap<string, string> = new Map([["kimi-code-cli", "kimi"]]);
+
+/** An agent may name itself as people do, such as OpenCode. Other sources write families in small letters. */
+function instanceOf(agent: string): string {
+  const name = agent
+    .toLowerCase()
+    .replace(/[@\s]+/g, "-")
+    .slice(0, 64);
+  return `${FAMILIES.get(name) ?? name}@${hostname()}`.slice(0, LONGEST_INSTANCE);
+}
 
 function turnOf(
   { session, model, tokens, windowTokens, costUsd }: UsageSample,

@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 import { startScriptedModel } from "@plimsoll/guard/scripted-model";
 import { describe, expect, it } from "vitest";
 import { connectStage } from "../testing/connect-run.ts";
-import { harnessProgram, runHarness, shellCall } from "../testing/real-harness.ts";
+import { harnessProgram, opencodeModel, runHarness, shellCall } from "../testing/real-harness.ts";
 import { hasServer } from "../testing/real-server.ts";
 import { storedSessions } from "../testing/stored-sessions.ts";
 import { isInstanceOf } from "./first-event.ts";
@@ -66,20 +66,7 @@ const TRIALS: readonly Trial[] = [
     program: "opencode",
     command: "opencode run Hi",
     mayLoseLast: true,
-    files: (url) => ({
-      ".config/opencode/opencode.json": JSON.stringify({
-        model: "local/scripted",
-        small_model: "local/scripted",
-        autoupdate: false,
-        provider: {
-          local: {
-            npm: "@ai-sdk/openai-compatible",
-            options: { baseURL: `${url}/v1`, apiKey: "dummy" },
-            models: { scripted: { limit: { context: 200_000, output: 8_000 } } },
-          },
-        },
-      }),
-    }),
+    files: (url) => opencodeModel(url),
   },
   {
     family: "copilot",
@@ -118,7 +105,8 @@ describe.runIf(hasServer)("a connected harness", () => {
         });
         for (const [name, text] of Object.entries(files?.(model.url) ?? {})) await person.write(name, text);
         await mkdir(person.path("project"));
-        await person.run(["connect", family, "--yes", "--no-wait"]);
+        // The program of a hook would be that of this test.
+        await person.run(["connect", family, "--yes", "--no-wait", "--no-hooks"]);
         // An interactive shell reads the start file with the function of connect.
         const output = await runHarness(["bash", "-ic", command], {
           home: person.home,

@@ -11,11 +11,25 @@ import { connect } from "../connection.ts";
 import { connectStage } from "../testing/connect-run.ts";
 import { harnessProgram, runHarness } from "../testing/real-harness.ts";
 import { hasServer } from "../testing/real-server.ts";
+import { startInTerminal } from "../testing/real-terminal.ts";
+import { storedSessions } from "../testing/stored-sessions.ts";
 
 const PACKAGE = fileURLToPath(new URL("../..", import.meta.url));
+const PROGRAM = join(PACKAGE, "bin/plimsoll.js");
 const PATIENCE = 240_000;
 
 const Sessions = z.object({ items: z.array(z.looseObject({ harness: z.string() })) });
+
+/** A key that Claude Code asked its person about before. */
+const CLAUDE_KEY = "sk-ant-dummy-0123456789abcdefghij";
+const CLAUDE_ENV = (url: string) => ({
+  ANTHROPIC_API_KEY: CLAUDE_KEY,
+  ANTHROPIC_BASE_URL: url,
+  IS_SANDBOX: "1",
+  DISABLE_AUTOUPDATER: "1",
+  // Telemetry leaves before the program ends.
+  OTEL_LOGS_EXPORT_INTERVAL: "100",
+});
 
 interface Trial {
   family: string;
@@ -37,16 +51,8 @@ const TRIALS: readonly Trial[] = [
       ["-p", "--continue", "/compact"],
       ["-p", "--continue", "Again"],
     ],
-    // Its log record also states a level, which is its own estimate of the scripted conversation.
-    session: { compacted: 1, unexplained: 0, end_reason: "other" },
-    env: (url) => ({
-      ANTHROPIC_API_KEY: "dummy",
-      ANTHROPIC_BASE_URL: url,
-      IS_SANDBOX: "1",
-      DISABLE_AUTOUPDATER: "1",
-      // Telemetry leaves before the program ends.
-      OTEL_LOGS_EXPORT_INTERVAL: "100",
-    }),
+    session: { compacted: 1, unexplained: 0, reclaimed_tokens: 70_000, end_reason: "other" },
+    env: CLAUDE_ENV,
   },
   {
     family: "codex",
@@ -118,14 +124,7 @@ describe.runIf(hasServer)("the hooks of a real harness", () => {
         const { person } = stage;
         for (const [name, text] of Object.entries(files?.(model.url) ?? {})) await person.write(name, text);
         await mkdir(person.path("project"));
-        let output = await run([
-          process.execPath,
-          join(PACKAGE, "bin/plimsoll.js"),
-          "connect",
-          family,
-          "--yes",
-          "--no-wait",
-        ]);
+        let output = await run([process.execPath, PROGRAM, "connect", family, "--yes", "--no-wait"]);
         for (const args of commands) {
           isLast = args === commands.at(-1);
           output += await run([program, ...args], env?.(model.url));
@@ -139,4 +138,73 @@ describe.runIf(hasServer)("the hooks of a real harness", () => {
       PATIENCE,
     );
   }
+
+  it.skipIf(harnessProgram("claude") === undefined)(
+    "and its status line work in a terminal, if claude is in a folder of VITEST_PLIMSOLL_HARNESSES",
+    async () => {
+      const model = await startScriptedModel((request) => ({
+        text: "<summary>Hello.</summary>",
+        // A title is asked for without tools.
+        promptTokens: request.body.tools === undefined ? 777 : Number(lastLevel(request)),
+      }));
+      const { person, server } = stage;
+      const project = person.path("project");
+      await mkdir(project);
+      const known = { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true };
+      await person.write(
+        ".claude.json",
+        JSON.stringify({
+          hasCompletedOnboarding: true,
+          theme: "dark",
+          customApiKeyResponses: { approved: [CLAUDE_KEY.slice(-20)], rejected: [] },
+          projects: { [project]: known },
+        }),
+      );
+      await person.write(
+        ".claude/settings.json",
+        '{ "statusLine": { "type": "command", "command": "echo OWN" } }',
+      );
+      await run([process.execPath, PROGRAM, "connect", "claude-code", "--yes", "--no-wait", "--statusline"]);
+      const terminal = startInTerminal("claude", {
+        home: person.home,
+        cwd: project,
+        env: {
+          PLIMSOLL_HOME: server.home,
+          PLIMSOLL_URL: server.url,
+          DISABLE_TELEMETRY: "1",
+          DISABLE_ERROR_REPORTING: "1",
+          ...CLAUDE_ENV(model.url),
+        },
+        limit: 150_000,
+      });
+      for (const line of ["level 30000", "level 90000", "/clear", "level 20000", "level 95000", "/compact"])
+        await terminal.type(line);
+      for (const line of ["level 25000", "/exit"]) await terminal.type(line);
+      await terminal.ended;
+      await model.close();
+      // The server also has the session of another test.
+      const latest = async () => (await sessionsOf("claude-code")).slice(0, 2);
+      await expect
+        .poll(latest, { timeout: 30_000, interval: 1_000, message: terminal.text() })
+        .toMatchObject([
+          { compacted: 1, cleared: 0, unexplained: 0, reclaimed_tokens: 70_000 },
+          { compacted: 0, cleared: 1, unexplained: 0, end_reason: "clear" },
+        ]);
+      const turns = (await storedSessions(server)).slice(0, 2).flatMap((session) => session.turns);
+      const levels = turns
+        .filter(({ compaction }) => !compaction)
+        .map(({ context_tokens }) => context_tokens);
+      expect(levels).toEqual([25_000, 95_000, 20_000, 90_000, 30_000]);
+      // Each level was drawn, so each call has a window.
+      const seen = turns.filter(({ sources }) => sources.includes("status_line"));
+      expect(seen).toHaveLength(levels.length);
+      // The terminal's cursor moves in place of spaces.
+      expect(terminal.text().replace(/\s/g, "")).toMatch(/OWNnocallyetof967k.*nolevel.*peak95k/);
+    },
+    PATIENCE,
+  );
 });
+
+/** The level that the latest prompt asks for. */
+const lastLevel = ({ messages }: ModelRequest) =>
+  [...JSON.stringify(messages).matchAll(/level (\d+)/g)].at(-1)?.[1] ?? 1_000;

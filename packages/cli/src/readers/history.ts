@@ -19,6 +19,8 @@ export interface HistoryTurn {
   isCompaction?: boolean;
 }
 
+type Trigger = "auto" | "manual";
+
 /** A boundary. Token counts are levels of the whole context, or undefined. */
 export interface RecordedMark {
   id: string;
@@ -26,7 +28,8 @@ export interface RecordedMark {
   event:
     | {
         type: "compacted";
-        trigger: "auto" | "manual";
+        /** Undefined for that of the time, else `auto`. */
+        trigger?: Trigger;
         tokens_before?: number | undefined;
         tokens_after?: number | undefined;
       }
@@ -43,6 +46,7 @@ export class AgentHistory {
   readonly marks = new Map<string, RecordedMark>();
   readonly models: Dated<string>[] = [];
   readonly windows: Dated<number>[] = [];
+  readonly triggers: Dated<Trigger>[] = [];
   title: { rank: TitleRank; at: number; text: string } | undefined;
   ended: { at: number; reason: string } | undefined;
   firstAt = Number.POSITIVE_INFINITY;
@@ -192,6 +196,7 @@ function agentEvents(
   };
   const models = new ValuesByTime(history.models);
   const windows = new ValuesByTime(history.windows);
+  const triggers = new ValuesByTime(history.triggers);
   const isCopied = (at: number) => owner.forkedAt !== undefined && at < owner.forkedAt;
   const events: PlimsollEventInput[] = [];
   for (const turn of history.turns.values()) {
@@ -214,7 +219,11 @@ function agentEvents(
   }
   for (const { id, at, event } of history.marks.values()) {
     if (isCopied(at)) skips.add("copied");
-    else events.push({ ...fields, id: fit(id, 128), at, ...event });
+    else if (event.type === "masked") events.push({ ...fields, id: fit(id, 128), at, ...event });
+    else {
+      const trigger = event.trigger ?? triggers.at(at) ?? "auto";
+      events.push({ ...fields, id: fit(id, 128), at, ...event, trigger });
+    }
   }
   return events;
 }

@@ -23,7 +23,9 @@ export function kimiReader(options: ReaderOptions): HarnessReader {
     if (json === undefined) return skips.count("unreadable");
     const place = placeOf(path);
     const message = asObject(json.message);
-    return skips.count(message === undefined ? readRecord(place, json) : readWire(place, json, message));
+    // Kimi Code writes messages too, without a timestamp.
+    const isWire = message !== undefined && json.timestamp !== undefined;
+    return skips.count(isWire ? readWire(place, json, message) : readRecord(place, json));
   }
 
   function historyOf({ session, agent }: Place): AgentHistory {
@@ -99,13 +101,15 @@ export function kimiReader(options: ReaderOptions): HarnessReader {
           usage,
         });
       }
+      case "full_compaction.begin":
+        history.triggers.push({ at, value: json.source === "manual" ? "manual" : "auto" });
+        return "not_needed";
       case "context.apply_compaction":
         return history.addMark({
           id: `compacted/${at}`,
           at,
           event: {
             type: "compacted",
-            trigger: "auto",
             tokens_before: asTokens(json.tokensBefore),
             tokens_after: asTokens(json.tokensAfter),
           },

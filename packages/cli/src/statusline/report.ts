@@ -7,8 +7,8 @@ import { claudeSettings, parsed, targetIn } from "./claude-settings.ts";
 import { type CallUsage, projectOf, readStatus, type StatusSample } from "./status-input.ts";
 import { readSubagents, type SubagentSample } from "./subagent-status.ts";
 
-/** How much of a recording is read for its last call, in bytes. */
-const TAIL = 64 * 1024;
+/** How much of a recording is read for its last call, in bytes. Claude Code 2.1.331 writes its prompt of 65 kB after a call. */
+const TAIL = 1024 * 1024;
 
 /**
  * The turn that a status describes. It has the id that Claude Code's telemetry gives the call, so both are one turn, which
@@ -46,6 +46,7 @@ export function subagentTurn(
   if (call?.model === undefined || windowTokens === undefined) return undefined;
   const turn = {
     type: "turn",
+    witness: "status_line",
     id: call.id,
     at: call.at,
     harness: `claude-code@${host}`,

@@ -19,7 +19,11 @@ export function statusText(
   color: boolean,
 ): string {
   const { tokens: level, windowTokens, costUsd } = sample;
-  const parts = [levelText(level, line, windowTokens, painter(color))];
+  // Claude Code has no level after a compaction.
+  const isBetween = level === undefined && memory.peak > 0;
+  const parts = [
+    isBetween ? "no level until the next call" : levelText(level, line, windowTokens, painter(color)),
+  ];
   if (memory.peak > 0 && memory.peak !== level) parts.push(`peak ${tokens(memory.peak)}`);
   const { turns } = forecast(memory.recent, line ?? windowTokens);
   if (turns !== undefined && level !== undefined)

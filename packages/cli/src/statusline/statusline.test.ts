@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connectHome } from "../testing/connect-run.ts";
 import { hasServer, startPlimsoll } from "../testing/real-server.ts";
-import { reportStatus, turnOf } from "./report.ts";
+import { reportStatus, tailOf, turnOf } from "./report.ts";
 import { runStatusline } from "./run-statusline.ts";
 import { parseMemory, remembered } from "./session-memory.ts";
 import { readStatus } from "./status-input.ts";
@@ -28,6 +28,13 @@ const claude = (read: number, more: object = {}) => ({
   },
   ...more,
 });
+
+const NONE = {
+  input_tokens: 0,
+  output_tokens: 0,
+  cache_creation_input_tokens: 0,
+  cache_read_input_tokens: 0,
+};
 
 describe("the status of a harness", () => {
   it("of Claude Code has the parts of the prompt", () => {
@@ -58,6 +65,11 @@ describe("the status of a harness", () => {
       "before the first call",
       claude(0, { context_window: { context_window_size: 200_000, current_usage: null } }),
     ],
+    // As 2.1.331 writes it then.
+    [
+      "after a compaction",
+      claude(0, { context_window: { context_window_size: 1_000_000, current_usage: NONE } }),
+    ],
     ["with no window", { session_id: "s" }],
     ["with odd types", { session_id: "s", context_window: { current_usage: { input_tokens: "9" } } }],
   ])("has no level %s", (_, status) => {
@@ -83,6 +95,12 @@ describe("the line", () => {
     ],
     [{ ...sample, windowTokens: undefined, costUsd: 0 }, memory, undefined, "103k tokens · peak 120k"],
     [{ ...sample, tokens: undefined }, { peak: 0, recent: [] }, 167_000, "no call yet of 167k · $1.23"],
+    [
+      { ...sample, tokens: undefined },
+      { peak: 95_000, recent: [20_000, 95_000] },
+      167_000,
+      "no level until the next call · peak 95k · $1.23",
+    ],
     [
       { ...sample, tokens: 180_000 },
       { peak: 180_000, recent: [180_000] },
@@ -148,6 +166,19 @@ describe("the report", () => {
       harness: "claude-code@laptop",
       context_window: 200_000,
     });
+  });
+
+  // 2.1.331 writes some 65 kB after the first call of a session, and after the first one that follows a compaction.
+  it("finds the call before a snapshot of the prompt", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "recording-"));
+    const file = join(folder, "s-1.jsonl");
+    const snapshot = JSON.stringify({
+      type: "attachment",
+      attachment: { type: "prompt_snapshot", systemPrompt: ["x".repeat(66_000)] },
+    });
+    await writeFile(file, [recorded("req_1", 100_000), snapshot, '{"type":"mode"}', ""].join("\n"));
+    expect(turnOf(sample, tailOf(file), "laptop")).toMatchObject({ id: "req_1" });
+    await rm(folder, { recursive: true });
   });
 
   it.each([

@@ -79,6 +79,7 @@ describe("the turn of a sub-agent", () => {
   it("is its own, with the id of its latest call", () => {
     expect(subagentTurn(sample!, call("req_1", 5) + call("req_2", 8_000), "laptop")).toMatchObject({
       id: "req_2",
+      witness: "status_line",
       harness: "claude-code@laptop",
       session: "s-1",
       agent: "agent-a1",

@@ -14,7 +14,7 @@ const FOLDERS = (process.env.VITEST_PLIMSOLL_HARNESSES ?? "").split(delimiter).f
 export const harnessProgram = (name: string): string | undefined =>
   FOLDERS.map((folder) => join(folder, name)).find((path) => existsSync(path));
 
-interface HarnessRun {
+export interface HarnessRun {
   home: string;
   cwd: string;
   env: Readonly<Record<string, string>>;
@@ -22,27 +22,30 @@ interface HarnessRun {
   limit: number;
 }
 
-/** Runs a command in an environment without settings of the developer, and returns what it printed. */
+/** An environment without settings of the developer. */
+export const harnessEnv = ({ home, env }: HarnessRun): NodeJS.ProcessEnv => ({
+  NODE_ENV: "test",
+  PATH: [...FOLDERS, process.env.PATH].join(delimiter),
+  HOME: home,
+  OPENAI_API_KEY: "dummy",
+  CI: "1",
+  ...env,
+});
+
+/** Runs a command without settings of the developer, and returns what it printed. */
 export async function runHarness(
   [program, ...args]: readonly [string, ...string[]],
-  { home, cwd, env, limit }: HarnessRun,
+  run: HarnessRun,
 ): Promise<string> {
   const child = spawn(program, args, {
-    cwd,
-    env: {
-      NODE_ENV: "test",
-      PATH: [...FOLDERS, process.env.PATH].join(delimiter),
-      HOME: home,
-      OPENAI_API_KEY: "dummy",
-      CI: "1",
-      ...env,
-    },
+    cwd: run.cwd,
+    env: harnessEnv(run),
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";
   child.stdout.on("data", (chunk) => (output += chunk));
   child.stderr.on("data", (chunk) => (output += chunk));
-  const timer = setTimeout(() => child.kill("SIGKILL"), limit);
+  const timer = setTimeout(() => child.kill("SIGKILL"), run.limit);
   await once(child, "exit");
   clearTimeout(timer);
   return output;
@@ -81,6 +84,22 @@ export const piModels = (url: string, model: string): Record<string, string> => 
             cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
           },
         ],
+      },
+    },
+  }),
+});
+
+/** opencode's settings for a scripted model with a window of 200,000 tokens, by path in the home. */
+export const opencodeModel = (url: string): Record<string, string> => ({
+  ".config/opencode/opencode.json": JSON.stringify({
+    model: "local/scripted",
+    small_model: "local/scripted",
+    autoupdate: false,
+    provider: {
+      local: {
+        npm: "@ai-sdk/openai-compatible",
+        options: { baseURL: `${url}/v1`, apiKey: "dummy" },
+        models: { scripted: { limit: { context: 200_000, output: 8_000 } } },
       },
     },
   }),

@@ -32,6 +32,8 @@ export function writeReply(
   // Ollama streams by default; the other APIs stream on request.
   const ollama = api === "ollama" || api === "ollama_generate";
   const stream = ollama ? body.stream !== false : body.stream === true;
+  // Claude Code names a call by it in telemetry and transcript.
+  if (api === "anthropic") response.setHeader("request-id", `req_${reply.id}`);
   if (!stream) {
     response.writeHead(200, { "content-type": "application/json" });
     response.end(JSON.stringify(WHOLE[api](reply)));
@@ -109,16 +111,20 @@ const STREAMED: Readonly<
       "data: [DONE]\n\n",
     ];
   },
-  openai_responses: (reply) => [
-    sse(
-      { type: "response.created", sequence_number: 0, response: response(reply, "in_progress") },
-      "response.created",
-    ),
-    sse(
-      { type: "response.completed", sequence_number: 1, response: response(reply, "completed") },
-      "response.completed",
-    ),
-  ],
+  openai_responses(reply) {
+    const completed = response(reply, "completed");
+    const items = completed.output.flatMap((item, index) => [
+      { type: "response.output_item.added", output_index: index, item },
+      // Codex takes the items from here, the client of OpenAI from the end.
+      { type: "response.output_item.done", output_index: index, item },
+    ]);
+    const events = [
+      { type: "response.created", response: response(reply, "in_progress") },
+      ...items,
+      { type: "response.completed", response: completed },
+    ];
+    return events.map((event, place) => sse({ ...event, sequence_number: place }, event.type));
+  },
   anthropic(reply) {
     const blocks = anthropicBlocks(reply);
     return [
