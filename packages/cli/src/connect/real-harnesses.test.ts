@@ -119,7 +119,8 @@ describe.runIf(hasServer)("a connected harness", () => {
         const sessions = await storedSessions(server);
         const own = sessions.filter(({ harness }) => isInstanceOf(harness, family, hostname()));
         const levels = own.flatMap(({ turns }) => turns.map(({ context_tokens }) => context_tokens));
-        expect(levels.sort(), output).toEqual([FIRST, SECOND]);
+        const isLastLost = mayLoseLast && levels.length === 1;
+        expect(levels.sort(), output).toEqual(isLastLost ? [FIRST] : [FIRST, SECOND]);
         expect(await person.run(["connections"])).toMatch(new RegExp(`${family} .* ok `));
       },
     );
