@@ -83,14 +83,18 @@ export function ComparePage() {
         </Button>
       </PageHeader>
       {first === undefined || second === undefined ? (
-        <div className="panel p-4">
+        <div data-wide className="panel p-4">
           <Skeleton className="h-[440px]" />
         </div>
       ) : (
-        <>
+        // Very wide screens show the table next to the chart.
+        <div
+          data-wide
+          className="grid items-start gap-4 min-[1900px]:grid-cols-[minmax(0,2fr)_minmax(0,1fr)]"
+        >
           <Levels details={[first, second]} charts={charts.map(({ data }) => data)} />
           <Facts a={first} b={second} />
-        </>
+        </div>
       )}
     </>
   );
@@ -210,7 +214,7 @@ const FACT = "py-1.5 pr-3 text-right max-sm:max-w-24 max-sm:wrap-anywhere sm:max
 
 function Facts({ a, b }: { a: SessionDetail; b: SessionDetail }) {
   return (
-    <section aria-label="Facts" className="panel mt-4">
+    <section aria-label="Facts" className="panel min-w-0">
       <ScrollRegion label="Facts of both sessions" className="overflow-x-auto px-4 py-3">
         <table className="w-full text-[13px]">
           <thead>
