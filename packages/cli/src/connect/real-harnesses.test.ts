@@ -18,6 +18,8 @@ interface Trial {
   /** Its settings besides those of the connection, by path in the home. */
   files?(url: string): Record<string, string>;
   env?(url: string): Record<string, string>;
+  /** Its recordings, by path in the home. */
+  recordings: string;
   /** It ends without waiting for its last export, which a busy machine then loses. */
   mayLoseLast?: true;
 }
@@ -27,6 +29,7 @@ const TRIALS: readonly Trial[] = [
     family: "claude-code",
     program: "claude",
     command: "claude -p --dangerously-skip-permissions Hi",
+    recordings: ".claude/projects",
     env: (url) => ({
       ANTHROPIC_API_KEY: "dummy",
       ANTHROPIC_BASE_URL: url,
@@ -37,6 +40,7 @@ const TRIALS: readonly Trial[] = [
   {
     family: "codex",
     program: "codex",
+    recordings: ".codex/sessions",
     command: "codex exec --skip-git-repo-check Hi",
     files: (url) => ({
       ".codex/config.toml": `model = "scripted"\nmodel_provider = "local"\n\n[model_providers.local]\nname = "local"\nbase_url = "${url}/v1"\nwire_api = "responses"\nenv_key = "OPENAI_API_KEY"\n`,
@@ -46,6 +50,7 @@ const TRIALS: readonly Trial[] = [
     family: "gemini-cli",
     program: "gemini",
     command: "gemini --yolo --model gemini-2.5-pro --prompt Hi",
+    recordings: ".gemini/tmp",
     files: () => ({
       ".gemini/settings.json": '{ "security": { "auth": { "selectedType": "gemini-api-key" } } }\n',
     }),
@@ -59,12 +64,14 @@ const TRIALS: readonly Trial[] = [
     family: "qwen-code",
     program: "qwen",
     command: "qwen --auth-type openai --yolo --model gpt-4o Hi",
+    recordings: ".qwen",
     env: (url) => ({ OPENAI_BASE_URL: `${url}/v1`, OPENAI_MODEL: "gpt-4o" }),
   },
   {
     family: "opencode",
     program: "opencode",
     command: "opencode run Hi",
+    recordings: ".local/share/opencode",
     mayLoseLast: true,
     files: (url) => opencodeModel(url),
   },
@@ -72,6 +79,7 @@ const TRIALS: readonly Trial[] = [
     family: "copilot",
     program: "copilot",
     command: "copilot -p Hi --allow-all-tools",
+    recordings: ".copilot",
     env: (url) => ({
       COPILOT_PROVIDER_BASE_URL: `${url}/v1`,
       COPILOT_PROVIDER_API_KEY: "dummy",
@@ -87,7 +95,7 @@ const SECOND = 14_000;
 describe.runIf(hasServer)("a connected harness", () => {
   const stage = connectStage();
 
-  for (const { family, program, command, files, env, mayLoseLast = false } of TRIALS) {
+  for (const { family, program, command, recordings, files, env, mayLoseLast = false } of TRIALS) {
     it.skipIf(harnessProgram(program) === undefined)(
       `${family} reports each call once, if ${program} is in a folder of VITEST_PLIMSOLL_HARNESSES`,
       { timeout: PATIENCE, retry: mayLoseLast ? 3 : 0 },
@@ -116,12 +124,22 @@ describe.runIf(hasServer)("a connected harness", () => {
         });
         await model.close();
         expect(steps, output).toBe(2);
-        const sessions = await storedSessions(server);
-        const own = sessions.filter(({ harness }) => isInstanceOf(harness, family, hostname()));
-        const levels = own.flatMap(({ turns }) => turns.map(({ context_tokens }) => context_tokens));
+        const stored = async () => {
+          const sessions = await storedSessions(server);
+          const own = sessions.filter(({ harness }) => isInstanceOf(harness, family, hostname()));
+          return own.flatMap(({ turns }) => turns);
+        };
+        const levels = (await stored()).map(({ context_tokens }) => context_tokens);
         const isLastLost = mayLoseLast && levels.length === 1;
         expect(levels.sort(), output).toEqual(isLastLost ? [FIRST] : [FIRST, SECOND]);
         expect(await person.run(["connections"])).toMatch(new RegExp(`${family} .* ok `));
+        // The recording of the same calls adds no turn.
+        const report = await person.run(["import", person.path(recordings)]);
+        const both = await stored();
+        expect(both.map(({ context_tokens, sources }) => [context_tokens, sources]).sort(), report).toEqual([
+          [FIRST, ["otlp", "transcript"]],
+          [SECOND, isLastLost ? ["transcript"] : ["otlp", "transcript"]],
+        ]);
       },
     );
   }

@@ -24,7 +24,7 @@ const message = (id: string, sessionID: string, input: number, more: object = {}
   modelID: "scripted",
   providerID: "local",
   cost: 0.5,
-  time: { created: NOW + input },
+  time: { created: NOW + input, completed: NOW + input + 20_000 },
   tokens: { input, output: 10, reasoning: 0, cache: { read: 0, write: 0 } },
   ...more,
 });
@@ -138,13 +138,14 @@ describe("plimsoll tail of a server of opencode", () => {
     opencode.say(message("m1", "a", 1_000));
     void follow();
     await until(turns).toHaveLength(1);
-    opencode.say(message("m2", "a", 0));
+    opencode.say(message("m2", "a", 0, { time: { created: NOW } }));
+    opencode.say(message("m2", "a", 2_000, { time: { created: NOW } }));
     opencode.say(message("m2", "a", 2_000));
     opencode.say(message("m2", "a", 2_000, { tokens: { input: 2_000, output: 90 } }));
     await until(turns).toHaveLength(2);
     expect(turns()).toMatchObject([
       { id: "m1", session: "a", harness: "opencode@host", context_window: 200_000 },
-      { id: "m2", model: "scripted", usage: { input_tokens: 2_000 } },
+      { id: "m2", at: NOW + 22_000, model: "scripted", usage: { input_tokens: 2_000 } },
     ]);
     expect(target.server.seen[0]?.authorization).toBe("Bearer k");
     expect(opencode.server.seen[0]?.authorization).toBe(`Basic ${btoa("opencode:secret")}`);

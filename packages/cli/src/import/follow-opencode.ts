@@ -111,9 +111,12 @@ export async function followOpencode(
       case "session.updated":
         read("session", asObject(properties.info));
         break;
-      case "message.updated":
-        read("message", asObject(properties.info));
+      case "message.updated": {
+        const info = asObject(properties.info);
+        // The counts come a moment before the time at which the message was complete.
+        if (asObject(info?.time)?.completed !== undefined) read("message", info);
         break;
+      }
       case "message.part.updated":
         read("part", asObject(properties.part));
         break;

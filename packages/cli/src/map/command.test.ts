@@ -229,8 +229,8 @@ describe.skipIf(!hasServer)("plimsoll map with a server", () => {
     await run("map", "apply", both);
     const recording = await write("spans.jsonl", { span_id: "b7ad6b7169203331", at: AT, attributes });
     const { out } = await run("import", recording, "--map", both, "--harness", "house@here", "--json");
-    // The start and the end of the session are new.
-    expect(JSON.parse(out)).toMatchObject({ events: 3, sent: { accepted: 2, duplicates: 1, rejected: [] } });
+    // The start and the end of the session are new, and the recording is another witness of the turn.
+    expect(JSON.parse(out)).toMatchObject({ events: 3, sent: { accepted: 3, duplicates: 0, rejected: [] } });
     const { out: read } = await run("key", "create", "--scope", "read", "--quiet");
     const range = new URLSearchParams({
       from: new Date(AT - 60_000).toISOString(),

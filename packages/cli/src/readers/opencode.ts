@@ -36,7 +36,9 @@ export function opencodeReader(options: ReaderOptions): HarnessReader {
     const session = asText(json.session_id) ?? asText(json.sessionID);
     if (session === undefined || id === undefined) return "no_session";
     if (table === "part") return readPart(json, data);
-    const at = asTime(asObject(data.time)?.created) ?? asTime(json.time_created);
+    // A message is created when its call begins, and completed after the tools that the call asked for.
+    const { completed, created } = asObject(data.time) ?? {};
+    const at = asTime(completed) ?? asTime(created) ?? asTime(json.time_created);
     return at === undefined ? "no_time" : readMessage(sessionOf(session), data, { id, at, window });
   }
 
@@ -102,10 +104,7 @@ function readMessage(
   // A message has zeros until its request ends.
   if (input + (read ?? 0) + (write ?? 0) === 0) return "zero_usage";
   const isCompaction = data.summary === true || data.mode === "compaction";
-  if (isCompaction) {
-    const done = asTime(asObject(data.time)?.completed) ?? at;
-    summaries.set(id, { at: done, asked: asText(data.parentID) });
-  }
+  if (isCompaction) summaries.set(id, { at, asked: asText(data.parentID) });
   const cost = asNumber(data.cost);
   const reasoning = asTokens(counts.reasoning);
   return history.addTurn({
