@@ -12,8 +12,8 @@ interface CopilotFile {
 }
 
 /**
- * Reads `events.jsonl` of Copilot CLI. It records the level only where it changes by force: at compactions. A message has
- * output tokens, and the prompt only in some versions; a prompt that is not recorded stays unknown. The sums of
+ * Reads `events.jsonl` of Copilot CLI. 1.0.102 records the usage of each call (`session.usage_record`). In older versions a
+ * message has output tokens, and the prompt only in some; a prompt that is not recorded stays unknown. The sums of
  * `session.shutdown` are not read.
  */
 export function copilotReader(options: ReaderOptions): HarnessReader {
@@ -65,6 +65,12 @@ function readEvent(file: CopilotFile, json: JsonObject): SkipReason | undefined 
     }
     case "assistant.message":
       return readMessage(agentHistory(file, agent), data, id, at);
+    case "session.usage_record":
+      return readUsage(agentHistory(file, agent), asObject(data.usage) ?? {}, {
+        id,
+        at,
+        isMain: agent === "",
+      });
     case "session.compaction_complete":
       return readCompaction(main, data, id, at);
     case "session.truncation": {
@@ -115,6 +121,37 @@ function readMessage(
       cache_write_tokens: undefined,
       output_tokens: output,
       reasoning_tokens: undefined,
+      basis: "inclusive",
+    },
+  });
+}
+
+/** Calls of a conversation. Summaries are read from the compaction, and other calls are no part of a conversation. */
+const CONVERSATIONS: readonly (string | undefined)[] = [undefined, "conversation-agent", "conversation-user"];
+const SUBAGENT = "conversation-subagent";
+
+function readUsage(
+  history: AgentHistory,
+  usage: JsonObject,
+  { id, at, isMain }: { id: string; at: number; isMain: boolean },
+): SkipReason | undefined {
+  const kind = asText(usage.interactionType);
+  // A sub-agent's call that does not name the sub-agent is not the main agent's.
+  if (!CONVERSATIONS.includes(kind) && (kind !== SUBAGENT || isMain)) return "not_needed";
+  const input = asTokens(usage.inputTokens);
+  if (input === undefined) return "no_usage";
+  if (input === 0) return "zero_usage";
+  return history.addTurn({
+    id: asText(usage.apiCallId) ?? id,
+    at,
+    model: asText(usage.model),
+    window: asTokens(usage.maxPromptTokens) || undefined,
+    usage: {
+      input_tokens: input,
+      cache_read_tokens: asTokens(usage.cacheReadTokens),
+      cache_write_tokens: asTokens(usage.cacheWriteTokens),
+      output_tokens: asTokens(usage.outputTokens),
+      reasoning_tokens: asTokens(usage.reasoningTokens),
       basis: "inclusive",
     },
   });

@@ -289,6 +289,33 @@ const copilotEvent = (second: number, type: string, data: object, more: object =
   data,
   ...more,
 });
+/** As Copilot CLI 1.0.102 writes it, without the fields that say nothing of levels. */
+const copilotUsage = (
+  second: number,
+  apiCallId: string,
+  inputTokens: number,
+  usage: object,
+  more: object = {},
+) =>
+  copilotEvent(
+    second,
+    "session.usage_record",
+    {
+      usage: {
+        apiCallId,
+        model: "gpt-4.1",
+        inputTokens,
+        outputTokens: 60,
+        cacheReadTokens: 2_000,
+        cacheWriteTokens: 0,
+        duration: 22,
+        maxPromptTokens: 64_000,
+        maxOutputTokens: 16_384,
+        ...usage,
+      },
+    },
+    more,
+  );
 const copilot: SampleRecording = {
   format: "copilot",
   files: [
@@ -313,6 +340,19 @@ const copilot: SampleRecording = {
           compactionTokensUsed: { inputTokens: 118_000, outputTokens: 900, cacheReadTokens: 110_000 },
         }),
         copilotEvent(7, "assistant.message", { messageId: "cm-3", inputTokens: 24_000, outputTokens: 60 }),
+        copilotUsage(7.1, "cm-3", 24_000, { initiator: "user" }),
+        copilotUsage(7.2, "cm-4", 26_000, { interactionType: "conversation-agent" }),
+        copilotEvent(7.3, "assistant.message", { messageId: "m-4", apiCallId: "cm-4" }),
+        copilotUsage(7.4, "cm-5", 26_500, { interactionType: "conversation-compaction" }),
+        copilotUsage(7.5, "cm-6", 3_000, { interactionType: "conversation-background" }),
+        copilotUsage(7.6, "cm-7", 4_000, { interactionType: "conversation-subagent" }),
+        copilotUsage(
+          7.7,
+          "cm-8",
+          5_000,
+          { interactionType: "conversation-subagent" },
+          { agentId: "agent-1" },
+        ),
         copilotEvent(9, "session.shutdown", {
           shutdownType: "routine",
           modelMetrics: { "gpt-6": { usage: { inputTokens: 4_924_749, outputTokens: 23_611 } } },
@@ -321,8 +361,8 @@ const copilot: SampleRecording = {
     },
   ],
   levels: {
-    "copilot-1 main": [undefined, 90_000, 118_000, 24_000],
-    "copilot-1 agent-agent-1": [undefined],
+    "copilot-1 main": [undefined, 90_000, 118_000, 24_000, 26_000],
+    "copilot-1 agent-agent-1": [undefined, 5_000],
   },
   boundaries: { "copilot-1 main": ["masked", "compacted"] },
 };

@@ -237,7 +237,8 @@ export const CONNECTABLE_HARNESSES: readonly ConnectableHarness[] = [
       byVariables("copilot", values, [
         env("OTEL_EXPORTER_OTLP_ENDPOINT", endpointOf(values)),
         env("OTEL_EXPORTER_OTLP_HEADERS", headerOf(values)),
-        env("OTEL_RESOURCE_ATTRIBUTES", hostOf(values)),
+        // It leaves the host's name out.
+        env("OTEL_RESOURCE_ATTRIBUTES", `plimsoll.harness=copilot${encodeURIComponent(`@${values.host}`)}`),
       ]),
     reports: "Reports each call, truncations and compactions with their levels.",
     lacks: "Calls of sub-agents appear under main.",
