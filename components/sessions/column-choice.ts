@@ -5,10 +5,10 @@ export const COLUMNS = [
   { id: "model", label: "Model", width: "minmax(110px,1fr)" },
   { id: "status", label: "Status", width: "60px" },
   { id: "now", label: "Current", width: "76px" },
-  { id: "load", label: "Load", width: "80px" },
+  { id: "load", label: "Load", width: "80px", narrow: "66px" },
   { id: "peak", label: "Peak", width: "62px" },
   { id: "turns", label: "Turns", width: "48px" },
-  { id: "boundaries", label: "Boundaries", width: "minmax(158px,0.8fr)" },
+  { id: "boundaries", label: "Boundaries", width: "minmax(158px,0.8fr)", narrow: "104px" },
   { id: "warnings", label: "Warnings", width: "68px" },
   { id: "started", label: "Started", width: "80px" },
   { id: "last", label: "Last turn", width: "80px" },
@@ -51,6 +51,21 @@ export function toggleColumn(columns: readonly ColumnId[], id: ColumnId): readon
 
 /** As CSS, with the check box in front. */
 export function gridTemplate(columns: readonly ColumnId[]): string {
+  return template(columns, ({ width }) => width);
+}
+
+/** For a screen that has room for the columns that are needed most. Titles get what the others can spare. */
+export function narrowGridTemplate(columns: readonly ColumnId[]): string {
+  return template(
+    columns.filter((id) => !WIDE_ONLY.has(id)),
+    (column) => ("narrow" in column ? column.narrow : column.width),
+  );
+}
+
+function template(
+  columns: readonly ColumnId[],
+  widthOf: (column: (typeof COLUMNS)[number]) => string,
+): string {
   const shown = new Set(columns);
-  return ["20px", ...COLUMNS.filter(({ id }) => shown.has(id)).map(({ width }) => width)].join(" ");
+  return ["20px", ...COLUMNS.filter(({ id }) => shown.has(id)).map(widthOf)].join(" ");
 }

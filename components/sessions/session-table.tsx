@@ -21,7 +21,7 @@ import { Skeleton } from "../ui/states.tsx";
 import { CELL, headRole, ROWS, rowRole, tableRole } from "../ui/table-roles.ts";
 import { Hint } from "../ui/tooltip.tsx";
 import { titleOf } from "../words.ts";
-import { type ColumnId, gridTemplate, WIDE_ONLY } from "./column-choice.ts";
+import { type ColumnId, gridTemplate, narrowGridTemplate, WIDE_ONLY } from "./column-choice.ts";
 import { extendTo, type Selection, toggleAll, toggleRow } from "./select-rows.ts";
 import { ASCENDING_FIRST, COLUMN_HINTS, COLUMNS, GRID, ON_CARD, RIGHT, SORT_OF } from "./session-columns.tsx";
 import { useSessionFilters } from "./use-session-filters.ts";
@@ -113,7 +113,7 @@ export function SessionTable({ rows, chosen, selection, select, more, loadMore, 
       style={
         {
           "--columns": gridTemplate(chosen),
-          "--few-columns": gridTemplate(chosen.filter((id) => !WIDE_ONLY.has(id))),
+          "--few-columns": narrowGridTemplate(chosen),
         } as CSSProperties
       }
     >
