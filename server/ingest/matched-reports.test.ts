@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { PrismaClient } from "../db/client.ts";
+import { anyDelivery, deliver } from "../testing/any-delivery.ts";
 import { dumpTables, emptyTables } from "../testing/dump.ts";
 import { setTestWindows, type TestIngest, testIngest } from "../testing/ingest.ts";
 import { base, HOUR } from "../testing/thread-turns.ts";
@@ -82,33 +83,15 @@ describe("several witnesses of one session that name calls differently", () => {
     await fc.assert(
       fc.asyncProperty(
         events,
-        fc.array(fc.integer({ min: 0, max: 1e6 }), { minLength: 80, maxLength: 80 }),
-        fc.constantFrom("shuffled", "by_source", "by_time"),
-        fc.integer({ min: 1, max: 9 }),
-        fc.integer({ min: 1, max: 9 }),
-        fc.constantFrom(2, 3, 256),
-        async (reports, shuffle, order, size, restarted, segmentTurns) => {
+        anyDelivery(2, 3, 256),
+        fc.constantFrom("shuffled" as const, "by_source" as const, "by_time" as const),
+        async (reports, delivery, order) => {
           await emptyTables(prisma);
           await path.sendOnce(reports);
           const expected = await dumpTables(prisma);
 
           await emptyTables(prisma);
-          const rank = { shuffled: () => 0, by_source: sourceRank, by_time: ({ at }: { at: number }) => at }[
-            order
-          ];
-          const again = [...reports, ...reports.filter((_, index) => shuffle[index]! % 3 === 0)]
-            .map((event, index) => ({ event, dice: shuffle[index % shuffle.length]! + index / 1_000 }))
-            .sort((a, b) => rank(a.event) - rank(b.event) || a.dice - b.dice)
-            .map(({ event }) => event);
-          let server = await path.start({ segmentTurns });
-          for (let start = 0; start < again.length; start += size) {
-            await server.send(...again.slice(start, start + size));
-            if ((start / size) % restarted === 0) {
-              await server.close();
-              server = await path.start({ segmentTurns });
-            }
-          }
-          await server.close();
+          await deliver(path, reports, delivery, RANKS[order]);
           expect(await dumpTables(prisma)).toEqual(expected);
         },
       ),
@@ -191,6 +174,9 @@ describe("several witnesses of one session that name calls differently", () => {
   });
 });
 
-function sourceRank(event: { witness?: string }): number {
+/** Which reports arrive first. */
+const RANKS = { shuffled: () => 0, by_source: sourceRank, by_time: ({ at }: { at: number }) => at };
+
+function sourceRank(event: { at: number; witness?: string }): number {
   return ["harness", ...SOURCES].indexOf(event.witness ?? "harness");
 }

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { PrismaClient } from "../db/client.ts";
 import { crossingOriginCode } from "../store/codes.ts";
+import { anyDelivery, deliver } from "../testing/any-delivery.ts";
 import { anyEvent, distinctMarks } from "../testing/any-events.ts";
 import { dumpTables, emptyTables } from "../testing/dump.ts";
 import { setTestWindows, type TestIngest, testIngest } from "../testing/ingest.ts";
@@ -29,30 +30,14 @@ describe("order, repetition and batching", () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(anyEvent, { minLength: 1, maxLength: 40 }).map(distinctMarks),
-        fc.array(fc.integer({ min: 0, max: 1e6 }), { minLength: 80, maxLength: 80 }),
-        fc.integer({ min: 1, max: 9 }),
-        fc.integer({ min: 1, max: 9 }),
-        fc.constantFrom(2, 3, 5, 256),
-        async (events, shuffle, size, restarted, segmentTurns) => {
+        anyDelivery(2, 3, 5, 256),
+        async (events, delivery) => {
           await emptyTables(prisma);
           await send([...events].sort((a, b) => a.at - b.at));
           const expected = await dumpTables(prisma, { counts: false });
 
           await emptyTables(prisma);
-          const again = [...events, ...events.filter((_, index) => shuffle[index]! % 3 === 0)]
-            .map((event, index) => ({ event, rank: shuffle[index % shuffle.length]! + index / 1_000 }))
-            .sort((a, b) => a.rank - b.rank)
-            .map(({ event }) => event);
-          let server = await path.start({ segmentTurns });
-          for (let start = 0; start < again.length; start += size) {
-            await server.send(...again.slice(start, start + size));
-            // A new process remembers nothing.
-            if ((start / size) % restarted === 0) {
-              await server.close();
-              server = await path.start({ segmentTurns });
-            }
-          }
-          await server.close();
+          await deliver(path, events, delivery);
           expect(await dumpTables(prisma, { counts: false })).toEqual(expected);
         },
       ),

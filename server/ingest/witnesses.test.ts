@@ -2,6 +2,7 @@ import { WITNESSES, type Witness } from "@plimsoll/protocol";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { PrismaClient } from "../db/client.ts";
+import { anyDelivery, deliver } from "../testing/any-delivery.ts";
 import { dumpTables, emptyTables } from "../testing/dump.ts";
 import { setTestWindows, type TestIngest, testIngest } from "../testing/ingest.ts";
 import { base, HOUR } from "../testing/thread-turns.ts";
@@ -54,35 +55,16 @@ const events = fc.array(anyReport, { minLength: 1, maxLength: 40 }).map((reports
 describe("several witnesses of one session", () => {
   it("give the same database in any interleaving, batching and repetition", async () => {
     await fc.assert(
-      fc.asyncProperty(
-        events,
-        fc.array(fc.integer({ min: 0, max: 1e6 }), { minLength: 80, maxLength: 80 }),
-        fc.integer({ min: 1, max: 9 }),
-        fc.integer({ min: 1, max: 9 }),
-        fc.constantFrom(2, 3, 256),
-        async (reports, shuffle, size, restarted, segmentTurns) => {
-          await emptyTables(prisma);
-          await path.sendOnce([...reports].sort((a, b) => a.at - b.at));
-          const expected = await dumpTables(prisma);
-          expect(expected.turns).toHaveLength(new Set(reports.map(({ id }) => id)).size);
+      fc.asyncProperty(events, anyDelivery(2, 3, 256), async (reports, delivery) => {
+        await emptyTables(prisma);
+        await path.sendOnce([...reports].sort((a, b) => a.at - b.at));
+        const expected = await dumpTables(prisma);
+        expect(expected.turns).toHaveLength(new Set(reports.map(({ id }) => id)).size);
 
-          await emptyTables(prisma);
-          const again = [...reports, ...reports.filter((_, index) => shuffle[index]! % 3 === 0)]
-            .map((event, index) => ({ event, rank: shuffle[index % shuffle.length]! + index / 1_000 }))
-            .sort((a, b) => a.rank - b.rank)
-            .map(({ event }) => event);
-          let server = await path.start({ segmentTurns });
-          for (let start = 0; start < again.length; start += size) {
-            await server.send(...again.slice(start, start + size));
-            if ((start / size) % restarted === 0) {
-              await server.close();
-              server = await path.start({ segmentTurns });
-            }
-          }
-          await server.close();
-          expect(await dumpTables(prisma)).toEqual(expected);
-        },
-      ),
+        await emptyTables(prisma);
+        await deliver(path, reports, delivery);
+        expect(await dumpTables(prisma)).toEqual(expected);
+      }),
       { numRuns: Number(process.env.PLIMSOLL_PROPERTY_RUNS ?? 12), endOnFailure: true },
     );
   }, 600_000);

@@ -1,12 +1,12 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { PassThrough, Readable, Writable } from "node:stream";
-import { client, methods, ndJsonStream, PROTOCOL_VERSION } from "@agentclientprotocol/sdk";
+import { PassThrough } from "node:stream";
 import { startScriptedModel } from "@plimsoll/guard/scripted-model";
 import type { PlimsollEventInput } from "@plimsoll/protocol";
 import { describe, expect, it } from "vitest";
-import { harnessProgram, opencodeModel } from "../testing/real-harness.ts";
+import { promptAgent } from "../testing/acp-client.ts";
+import { GEMINI_SETTINGS, geminiEnv, harnessProgram, opencodeModel } from "../testing/real-harness.ts";
 import { runAcp } from "./run-acp.ts";
 
 interface Trial {
@@ -35,14 +35,8 @@ const TRIALS: readonly Trial[] = [
   {
     program: "gemini",
     args: ["--acp", "--model", "gemini-2.5-pro"],
-    files: () => ({
-      ".gemini/settings.json": '{ "security": { "auth": { "selectedType": "gemini-api-key" } } }\n',
-    }),
-    env: (url) => ({
-      GEMINI_API_KEY: "dummy",
-      GOOGLE_GEMINI_BASE_URL: url,
-      GEMINI_CLI_TRUST_WORKSPACE: "true",
-    }),
+    files: () => GEMINI_SETTINGS,
+    env: geminiEnv,
     // It tells its client no level.
     events: [],
   },
@@ -78,32 +72,7 @@ describe("plimsoll acp before a real agent", () => {
             harness: undefined,
             now: Date.now,
           });
-          const reasons = await client({ name: "editor" })
-            .onNotification(methods.client.session.update, () => {})
-            .connectWith(
-              ndJsonStream(
-                Writable.toWeb(input) as WritableStream<Uint8Array>,
-                Readable.toWeb(output) as ReadableStream<Uint8Array>,
-              ),
-              async (agent) => {
-                await agent.request(methods.agent.initialize, {
-                  protocolVersion: PROTOCOL_VERSION,
-                  clientCapabilities: {},
-                });
-                const { sessionId } = await agent.request(methods.agent.session.new, {
-                  cwd: home,
-                  mcpServers: [],
-                });
-                const ask = async (text: string) =>
-                  (
-                    await agent.request(methods.agent.session.prompt, {
-                      sessionId,
-                      prompt: [{ type: "text", text }],
-                    })
-                  ).stopReason;
-                return [await ask("Hi"), await ask("Again")];
-              },
-            );
+          const reasons = await promptAgent(input, output, { cwd: home, prompts: ["Hi", "Again"] });
           input.end();
           expect(await ended).toBe(0);
           expect(reasons).toEqual(["end_turn", "end_turn"]);

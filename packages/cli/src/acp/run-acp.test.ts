@@ -2,12 +2,12 @@ import { spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { hostname } from "node:os";
-import { PassThrough, Readable, Writable } from "node:stream";
+import { PassThrough, type Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
-import { client, methods, ndJsonStream, PROTOCOL_VERSION } from "@agentclientprotocol/sdk";
 import { createReporter } from "@plimsoll/guard/report";
 import type { PlimsollEventInput } from "@plimsoll/protocol";
 import { describe, expect, it } from "vitest";
+import { promptAgent } from "../testing/acp-client.ts";
 import { type AcpContext, runAcp } from "./run-acp.ts";
 
 const AGENT = fileURLToPath(new URL("../testing/acp-agent.ts", import.meta.url));
@@ -46,36 +46,15 @@ describe("plimsoll acp", () => {
     const { context, input, output, events } = stage();
     const ended = runAcp([process.execPath, "--import", "tsx", AGENT], context);
     const said: string[] = [];
-    const stop = await client({ name: "editor" })
-      .onNotification(methods.client.session.update, ({ params }) => {
-        if (params.update.sessionUpdate === "agent_message_chunk" && params.update.content.type === "text")
-          said.push(params.update.content.text);
-      })
-      .connectWith(
-        ndJsonStream(
-          Writable.toWeb(input) as WritableStream<Uint8Array>,
-          Readable.toWeb(output) as ReadableStream<Uint8Array>,
-        ),
-        async (agent) => {
-          await agent.request(methods.agent.initialize, {
-            protocolVersion: PROTOCOL_VERSION,
-            clientCapabilities: {},
-          });
-          const { sessionId } = await agent.request(methods.agent.session.new, {
-            cwd: "/",
-            mcpServers: [],
-          });
-          const steps = [12_000, "é", 12_000, 150_000, 30_000, "x".repeat(1_000_000)];
-          const { stopReason } = await agent.request(methods.agent.session.prompt, {
-            sessionId,
-            prompt: [{ type: "text", text: JSON.stringify(steps) }],
-          });
-          return stopReason;
-        },
-      );
+    const steps = [12_000, "é", 12_000, 150_000, 30_000, "x".repeat(1_000_000)];
+    const stops = await promptAgent(input, output, {
+      cwd: "/",
+      prompts: [JSON.stringify(steps)],
+      onText: (text) => said.push(text),
+    });
     input.end();
     expect(await ended).toBe(0);
-    expect(stop).toBe("end_turn");
+    expect(stops).toEqual(["end_turn"]);
     expect(said.map(({ length }) => length)).toEqual([1, 1_000_000]);
     expect(events).toMatchObject(
       [12_000, 150_000, 30_000].map((tokens) => ({

@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { type ModelRequest, startScriptedModel } from "@plimsoll/guard/scripted-model";
 import { canonicalJson, type PolicySettings } from "@plimsoll/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { harnessProgram, piModels, runHarness, shellCall } from "../testing/real-harness.ts";
+import { geminiEnv, harnessProgram, piModels, runHarness, shellCall } from "../testing/real-harness.ts";
 import { ADAPTERS } from "./adapters.ts";
 import { applyPolicy, type BridgeTarget } from "./harness-bridge.ts";
 
@@ -79,11 +79,7 @@ const TRIALS: readonly Trial[] = [
     again: ["--yolo", "--model", "gemini-2.5-pro", "--resume", "latest", "--prompt", "Again"],
     // A session that continues counts its history by an estimate, not by what the model said.
     lines: { used: 10_000, below: 8_000, above: 30_000 },
-    env: (url) => ({
-      GOOGLE_GEMINI_BASE_URL: url,
-      GEMINI_API_KEY: "dummy",
-      GEMINI_CLI_TRUST_WORKSPACE: "true",
-    }),
+    env: geminiEnv,
   },
   {
     family: "opencode",

@@ -3,7 +3,14 @@ import { hostname } from "node:os";
 import { startScriptedModel } from "@plimsoll/guard/scripted-model";
 import { describe, expect, it } from "vitest";
 import { connectStage } from "../testing/connect-run.ts";
-import { harnessProgram, opencodeModel, runHarness, shellCall } from "../testing/real-harness.ts";
+import {
+  GEMINI_SETTINGS,
+  geminiEnv,
+  harnessProgram,
+  opencodeModel,
+  runHarness,
+  shellCall,
+} from "../testing/real-harness.ts";
 import { hasServer } from "../testing/real-server.ts";
 import { storedSessions } from "../testing/stored-sessions.ts";
 import { isInstanceOf } from "./first-event.ts";
@@ -51,14 +58,8 @@ const TRIALS: readonly Trial[] = [
     program: "gemini",
     command: "gemini --yolo --model gemini-2.5-pro --prompt Hi",
     recordings: ".gemini/tmp",
-    files: () => ({
-      ".gemini/settings.json": '{ "security": { "auth": { "selectedType": "gemini-api-key" } } }\n',
-    }),
-    env: (url) => ({
-      GEMINI_API_KEY: "dummy",
-      GOOGLE_GEMINI_BASE_URL: url,
-      GEMINI_CLI_TRUST_WORKSPACE: "true",
-    }),
+    files: () => GEMINI_SETTINGS,
+    env: geminiEnv,
   },
   {
     family: "qwen-code",

@@ -9,7 +9,7 @@ import { z } from "zod";
 import { createClient } from "../client.ts";
 import { connect } from "../connection.ts";
 import { connectStage } from "../testing/connect-run.ts";
-import { harnessProgram, runHarness } from "../testing/real-harness.ts";
+import { GEMINI_SETTINGS, geminiEnv, harnessProgram, runHarness } from "../testing/real-harness.ts";
 import { hasServer } from "../testing/real-server.ts";
 import { startInTerminal } from "../testing/real-terminal.ts";
 import { storedSessions } from "../testing/stored-sessions.ts";
@@ -71,14 +71,8 @@ const TRIALS: readonly Trial[] = [
     program: "gemini",
     commands: [["--yolo", "--model", "gemini-2.5-pro", "--prompt", "Hi"]],
     session: { turns: 1, status: "ended", end_reason: "exit" },
-    files: () => ({
-      ".gemini/settings.json": '{ "security": { "auth": { "selectedType": "gemini-api-key" } } }\n',
-    }),
-    env: (url) => ({
-      GEMINI_API_KEY: "dummy",
-      GOOGLE_GEMINI_BASE_URL: url,
-      GEMINI_CLI_TRUST_WORKSPACE: "true",
-    }),
+    files: () => GEMINI_SETTINGS,
+    env: geminiEnv,
   },
 ];
 

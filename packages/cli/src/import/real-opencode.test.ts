@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { startScriptedModel } from "@plimsoll/guard/scripted-model";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { IMPORT_OPTIONS, type ImportTarget, startImportTarget } from "../testing/import-target.ts";
-import { harnessProgram } from "../testing/real-harness.ts";
+import { harnessProgram, opencodeModel } from "../testing/real-harness.ts";
 import { followOpencode } from "./follow-opencode.ts";
 import { opencodeServer } from "./opencode-server.ts";
 
@@ -35,19 +35,8 @@ for (const { name, program, settings: path, fetches } of SERVERS) {
       const project = join(home, "project");
       await mkdir(project);
       await mkdir(dirname(join(home, path)), { recursive: true });
-      const settings = {
-        model: "local/scripted",
-        small_model: "local/scripted",
-        autoupdate: false,
-        provider: {
-          local: {
-            npm: "@ai-sdk/openai-compatible",
-            options: { baseURL: `${model.url}/v1`, apiKey: "dummy" },
-            models: { scripted: { limit: { context: 200_000, output: 8_000 } } },
-          },
-        },
-      };
-      await writeFile(join(home, path), JSON.stringify(settings));
+      for (const text of Object.values(opencodeModel(model.url, path)))
+        await writeFile(join(home, path), text);
       const server = spawn(program!, ["serve", "--port", "0"], {
         cwd: project,
         env: { PATH: process.env.PATH, HOME: home, NODE_ENV: "test", [fetches]: "1" },

@@ -89,9 +89,15 @@ export const piModels = (url: string, model: string): Record<string, string> => 
   }),
 });
 
-/** opencode's settings for a scripted model with a window of 200,000 tokens, by path in the home. */
-export const opencodeModel = (url: string): Record<string, string> => ({
-  ".config/opencode/opencode.json": JSON.stringify({
+/**
+ * opencode's settings for a scripted model with a window of 200,000 tokens, by path in the home.
+ * @param path where a fork of it has them
+ */
+export const opencodeModel = (
+  url: string,
+  path = ".config/opencode/opencode.json",
+): Record<string, string> => ({
+  [path]: JSON.stringify({
     model: "local/scripted",
     small_model: "local/scripted",
     autoupdate: false,
@@ -103,4 +109,15 @@ export const opencodeModel = (url: string): Record<string, string> => ({
       },
     },
   }),
+});
+
+/** Gemini CLI's settings for a scripted model, by path in the home. */
+export const GEMINI_SETTINGS = {
+  ".gemini/settings.json": '{ "security": { "auth": { "selectedType": "gemini-api-key" } } }\n',
+};
+
+export const geminiEnv = (url: string): Record<string, string> => ({
+  GEMINI_API_KEY: "dummy",
+  GOOGLE_GEMINI_BASE_URL: url,
+  GEMINI_CLI_TRUST_WORKSPACE: "true",
 });
