@@ -4,6 +4,8 @@ import { useQuery } from "@tanstack/react-query";
 import dynamic from "next/dynamic";
 import { useCallback } from "react";
 import { BoundariesPanel } from "../charts/boundaries-panel.tsx";
+import { isSameData, isSameSeries } from "../charts/same-picture.ts";
+import { useDrawn } from "../charts/use-drawn.ts";
 import { UtilizationPanel } from "../charts/utilization-panel.tsx";
 import { Ago } from "../clock.tsx";
 import { plural } from "../format.ts";
@@ -127,23 +129,28 @@ function History() {
   return (
     <div className="grid min-w-0 gap-4 min-[1280px]:max-[1900px]:grid-cols-[minmax(0,1.6fr)_minmax(0,1fr)]">
       <UtilizationPanel
-        peak={peak.data}
-        p95={p95.data}
-        p50={p50.data}
+        peak={useDrawn(peak.data, isSameSeries)}
+        p95={useDrawn(p95.data, isSameSeries)}
+        p50={useDrawn(p50.data, isSameSeries)}
         current={"last" in choice ? (highest.data ?? null) : null}
-        status={thresholds.data}
+        status={useDrawn(thresholds.data, isSameData)}
         error={peak.error ?? p95.error}
         retry={retryUtilization}
         {...utilization}
       />
       <BoundariesPanel
-        series={falls.data}
+        series={useDrawn(falls.data, isSameSeries)}
         reclaimed={reclaimed.data}
         error={falls.error}
         retry={falls.refetch}
         {...boundaries}
       />
-      <RestartsPanel list={restarts.data} error={restarts.error} retry={restarts.refetch} hrefTo={hrefTo} />
+      <RestartsPanel
+        list={useDrawn(restarts.data, isSameData)}
+        error={restarts.error}
+        retry={restarts.refetch}
+        hrefTo={hrefTo}
+      />
     </div>
   );
 }

@@ -43,7 +43,7 @@ export function Palette({ onClose, takeEarly }: Props) {
   const project = useProject();
   const [text, setText] = useState("");
   const [chosen, setChosen] = useState("");
-  const hasRows = useNextFrame();
+  const hasRows = useIsPainted();
   useLayoutEffect(() => setText((now) => now + takeEarly()), [takeEarly]);
 
   /** If the selected session no longer matches, select the first row, so that Enter still works. */
@@ -147,7 +147,7 @@ const FixedGroups = memo(function FixedGroups({ run }: { run: (action: () => voi
 });
 
 /** True after the first paint: the key that opens the search paints its field, and the rows follow at once. */
-function useNextFrame(): boolean {
+function useIsPainted(): boolean {
   const [isPainted, setPainted] = useState(false);
   useEffect(() => {
     const frame = requestAnimationFrame(() => setPainted(true));

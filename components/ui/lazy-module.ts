@@ -107,7 +107,7 @@ export function usePreload(load: () => Promise<unknown>): void {
   useEffect(
     () =>
       onFirstActionOrIdle(() => {
-        // Whoever opens it tries again.
+        // Opening it tries again.
         load().catch(() => {});
       }),
     [load],
