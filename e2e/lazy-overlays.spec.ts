@@ -15,6 +15,14 @@ async function openSessions(page: Page, harness: string): Promise<void> {
   await page.waitForLoadState("networkidle").catch(() => {});
 }
 
+/** Waits until what opens over the page is loaded. */
+async function idle(page: Page): Promise<void> {
+  // The page waits for a second after its load event.
+  await page.waitForTimeout(1_500);
+  await page.evaluate(() => new Promise((resolve) => requestIdleCallback(resolve)));
+  await page.waitForTimeout(1_000);
+}
+
 /** A page that is always busy loads its menus with the reader's first action. */
 const keepBusy = (page: Page) =>
   page.addInitScript(() => {
@@ -23,10 +31,7 @@ const keepBusy = (page: Page) =>
 
 test("an idle page has its menus before the reader acts", async ({ page, harness }) => {
   await openSessions(page, harness);
-  // The page waits for a second after its load event.
-  await page.waitForTimeout(1_500);
-  await page.evaluate(() => new Promise((resolve) => requestIdleCallback(resolve)));
-  await page.waitForTimeout(1_000);
+  await idle(page);
   const later: string[] = [];
   await page.route(CHUNK, (route) => {
     later.push(route.request().url());
@@ -83,9 +88,7 @@ test("a menu that cannot be loaded stays closed, and the page goes on", async ({
 
 test("an idle page opens its menus and dialogs while the server is down", async ({ page, harness }) => {
   await openSessions(page, harness);
-  await page.waitForTimeout(1_500);
-  await page.evaluate(() => new Promise((resolve) => requestIdleCallback(resolve)));
-  await page.waitForTimeout(1_000);
+  await idle(page);
   await page.route(CHUNK, (route) => route.abort());
   for (const name of ["Filter", "Display"]) {
     await page.getByRole("button", { name, exact: true }).click();
@@ -129,4 +132,58 @@ test("a dialog that could not be loaded says so, and opens once the server is ba
   isDown = false;
   await page.keyboard.press("?");
   await expect(page.getByRole("dialog")).toContainText("Go to Fleet");
+});
+
+test("the search and the help are prepared, closed until they are opened, and new each time", async ({
+  page,
+  harness,
+}) => {
+  await openSessions(page, harness);
+  await idle(page);
+  const dialog = page.getByRole("dialog");
+  const isLocked = () =>
+    page.evaluate(() => getComputedStyle(document.documentElement).overflowY === "hidden");
+  const hiddenParts = () => page.locator("body > [aria-hidden=true]:not(script)").count();
+  await expect(page.locator("[role=dialog]")).toHaveCount(2);
+  await expect(dialog).toHaveCount(0);
+  expect(await isLocked()).toBe(false);
+  const before = await hiddenParts();
+  for (let step = 0; step < 40; step++) {
+    await page.keyboard.press("Tab");
+    expect(await page.evaluate(() => document.activeElement?.closest("[role=dialog]") !== null)).toBe(false);
+  }
+
+  const search = page.getByRole("button", { name: /^Search/ });
+  const field = page.getByPlaceholder("Search sessions, pages, ranges");
+  for (const opening of [1, 2, 3]) {
+    await search.focus();
+    await page.keyboard.press("Enter");
+    await expect(field).toBeFocused();
+    await expect(field, `opening ${opening}`).toHaveValue("");
+    expect(await isLocked()).toBe(true);
+    await page.keyboard.type("Setup");
+    await expect(page.getByRole("option", { name: /Setup/ })).toHaveAttribute("aria-selected", "true");
+    // The focus stays in the search.
+    await page.keyboard.press("Tab");
+    expect(await page.evaluate(() => document.activeElement?.closest("[role=dialog]") !== null)).toBe(true);
+    if (opening === 2) await page.mouse.click(5, 5);
+    else await page.keyboard.press("Escape");
+    await expect(dialog).toHaveCount(0);
+    expect(await isLocked()).toBe(false);
+    expect(await hiddenParts()).toBe(before);
+    await expect(search).toBeFocused();
+  }
+
+  await page.keyboard.press("?");
+  await expect(dialog).toContainText("Keyboard shortcuts");
+  // Neither the keys of the page nor those of the search work under the help.
+  await page.keyboard.press("g");
+  await page.keyboard.press("f");
+  await expect(dialog).toHaveCount(1);
+  await page.getByRole("button", { name: "Close" }).click();
+  await expect(dialog).toHaveCount(0);
+  await expect(page.getByTestId("session-row")).toBeVisible();
+  await page.keyboard.press("g");
+  await page.keyboard.press("f");
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("Fleet");
 });

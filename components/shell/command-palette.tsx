@@ -12,6 +12,7 @@ import {
   useDeferredValue,
   useEffect,
   useLayoutEffect,
+  useRef,
   useState,
 } from "react";
 import { useMinute } from "../clock.tsx";
@@ -21,6 +22,7 @@ import { useProject } from "../projects/current.tsx";
 import { QUICK_RANGES, quickLabel, resolveRange } from "../range.ts";
 import { useTRPC } from "../trpc.ts";
 import { Modal } from "../ui/modal.tsx";
+import { Prepared } from "../ui/prepared.tsx";
 import { useRange } from "../url.ts";
 import { titleOf } from "../words.ts";
 import { PAGES, withSharedParams } from "./pages.ts";
@@ -32,18 +34,29 @@ const GROUP =
   "[&_[cmdk-group-heading]]:px-2.5 [&_[cmdk-group-heading]]:py-1.5 [&_[cmdk-group-heading]]:text-xs [&_[cmdk-group-heading]]:text-faint";
 
 interface Props {
+  open: boolean;
   onClose: () => void;
   /** Returns the text typed before the input was mounted, and clears it. */
   takeEarly: () => string;
 }
 
 /** Finds pages, sessions, time ranges and themes by name. */
-export function Palette({ onClose, takeEarly }: Props) {
+export function Palette(props: Props) {
+  return (
+    <Prepared open={props.open}>
+      <PaletteDialog {...props} />
+    </Prepared>
+  );
+}
+
+function PaletteDialog({ open, onClose, takeEarly }: Props) {
   const router = useRouter();
   const project = useProject();
   const [text, setText] = useState("");
   const [chosen, setChosen] = useState("");
   const hasRows = useIsPainted();
+  // The dialog would focus the field too, but select the text typed early.
+  const field = useRef<HTMLInputElement>(null);
   useLayoutEffect(() => setText((now) => now + takeEarly()), [takeEarly]);
 
   /** If the selected session no longer matches, select the first row, so that Enter still works. */
@@ -66,7 +79,9 @@ export function Palette({ onClose, takeEarly }: Props) {
 
   return (
     <Modal
-      open
+      open={open}
+      isPrepared
+      onFocus={() => field.current?.focus()}
       onOpenChange={(open) => !open && onClose()}
       label="Search"
       className="w-[min(36rem,calc(100vw-2rem))] overflow-hidden"
@@ -75,8 +90,7 @@ export function Palette({ onClose, takeEarly }: Props) {
         <div className="flex items-center gap-2.5 border-b px-4">
           <Search aria-hidden className="size-4 text-faint" />
           <Command.Input
-            // Without this the dialog focuses the input too, but selects the text typed early.
-            autoFocus
+            ref={field}
             value={text}
             onValueChange={setText}
             placeholder="Search sessions, pages, ranges"

@@ -16,11 +16,12 @@ import { useRestoreRowFocus } from "./restore-row-focus.ts";
 import { Actions, type ShellActions } from "./shell-actions.ts";
 
 const Palette = lazyPart(() => import("./command-palette.tsx").then(({ Palette }) => Palette));
-const ShortcutsDialog = lazyPart(() =>
-  import("./shortcuts-dialog.tsx").then(({ ShortcutsDialog }) => ShortcutsDialog),
-);
-const loadOverlays = () =>
-  Promise.all([overlays.load(), toaster.load(), Palette.load(), ShortcutsDialog.load()]);
+const ShortcutsDialog = lazyPart(async () => {
+  // It can be prepared only with the overlays, of which it is one.
+  const [{ ShortcutsDialog }] = await Promise.all([import("./shortcuts-dialog.tsx"), overlays.load()]);
+  return ShortcutsDialog;
+});
+const loadOverlays = () => Promise.all([toaster.load(), Palette.load(), ShortcutsDialog.load()]);
 
 /** How long after `g` the second key is accepted, in ms. */
 const CHORD_MS = 2000;
@@ -29,6 +30,11 @@ function isTyping(target: EventTarget | null): boolean {
   return (
     target instanceof HTMLElement && target.closest("input, textarea, select, [contenteditable]") !== null
   );
+}
+
+/** What is prepared but not open is in the document too, hidden. */
+function isSomethingOpen(selector: string): boolean {
+  return [...document.querySelectorAll(selector)].some((element) => element.checkVisibility());
 }
 
 /** Text typed after opening the palette and before its input is mounted. */
@@ -62,7 +68,7 @@ function useShortcuts({ openSearch, openHelp }: ShellActions, early: EarlyInput)
         return;
       }
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-      if (document.querySelector("[role=dialog],[role=menu]") !== null) return;
+      if (isSomethingOpen("[role=dialog],[role=menu]")) return;
       if (event.timeStamp < chordUntil) {
         const page = PAGES.find(({ key }) => key === event.key);
         chordUntil = 0;
@@ -93,14 +99,15 @@ function skipToContent(event: MouseEvent<HTMLAnchorElement>): void {
   document.getElementById("main")?.focus();
 }
 
-export function Shell({ children }: { children: ReactNode }) {
+/** The search and the help. Their state is kept here, so that opening them renders nothing else again. */
+function SearchAndHelp({ children }: { children: ReactNode }) {
   const [searching, setSearching] = useState(false);
   const [helping, setHelping] = useState(false);
   const [early] = useState<EarlyInput>({ waiting: false, text: "" });
   const actions = useMemo(
     () => ({
       openSearch: () => {
-        early.waiting = document.querySelector("[role=dialog]") === null;
+        early.waiting = !isSomethingOpen("[role=dialog]");
         setSearching(true);
       },
       openHelp: () => setHelping(true),
@@ -118,12 +125,23 @@ export function Shell({ children }: { children: ReactNode }) {
     takeEarly();
     setSearching(false);
   }, [takeEarly]);
+  const closeHelp = useCallback(() => setHelping(false), []);
   useShortcuts(actions, early);
+  return (
+    <Actions value={actions}>
+      {children}
+      <Palette open={searching} onClose={closeSearch} takeEarly={takeEarly} />
+      <ShortcutsDialog open={helping} onClose={closeHelp} />
+    </Actions>
+  );
+}
+
+export function Shell({ children }: { children: ReactNode }) {
   usePreload(loadOverlays);
   useRestoreRowFocus();
   return (
     <LiveProvider>
-      <Actions value={actions}>
+      <SearchAndHelp>
         {/* biome-ignore lint/a11y/useValidAnchor: it is a link within the page and works before hydration */}
         <a href="#main" className="skip-link" onClick={skipToContent}>
           Skip to content
@@ -143,9 +161,7 @@ export function Shell({ children }: { children: ReactNode }) {
           </main>
         </div>
         <OutageBanner />
-        {searching && <Palette onClose={closeSearch} takeEarly={takeEarly} />}
-        {helping && <ShortcutsDialog onClose={() => setHelping(false)} />}
-      </Actions>
+      </SearchAndHelp>
     </LiveProvider>
   );
 }

@@ -1,6 +1,7 @@
 "use client";
 
 import { Modal } from "../ui/dialog.tsx";
+import { Prepared } from "../ui/prepared.tsx";
 import { PAGES } from "./pages.ts";
 
 const KEYS: readonly (readonly [string, string])[] = [
@@ -13,20 +14,22 @@ const KEYS: readonly (readonly [string, string])[] = [
   ["?", "Show this help"],
 ];
 
-export function ShortcutsDialog({ onClose }: { onClose: () => void }) {
+export function ShortcutsDialog({ open, onClose }: { open: boolean; onClose: () => void }) {
   return (
-    <Modal open onOpenChange={(open) => !open && onClose()} title="Keyboard shortcuts">
-      <dl className="grid grid-cols-[auto_1fr] gap-x-6 gap-y-2 text-[13px]">
-        {KEYS.map(([keys, what]) => (
-          <div key={keys} className="contents">
-            <dt>
-              <KeyCombination text={keys} />
-            </dt>
-            <dd className="text-muted">{what}</dd>
-          </div>
-        ))}
-      </dl>
-    </Modal>
+    <Prepared open={open}>
+      <Modal open={open} isPrepared onOpenChange={(open) => !open && onClose()} title="Keyboard shortcuts">
+        <dl className="grid grid-cols-[auto_1fr] gap-x-6 gap-y-2 text-[13px]">
+          {KEYS.map(([keys, what]) => (
+            <div key={keys} className="contents">
+              <dt>
+                <KeyCombination text={keys} />
+              </dt>
+              <dd className="text-muted">{what}</dd>
+            </div>
+          ))}
+        </dl>
+      </Modal>
+    </Prepared>
   );
 }
 

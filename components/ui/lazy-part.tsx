@@ -8,7 +8,8 @@ type LazyPart<P> = ComponentType<P> & Pick<LazyModule<ComponentType<P>>, "load">
 
 /**
  * A component that is not part of a page's first load, such as what opens over it. If it is loaded it renders at once; with
- * `dynamic` React would keep its fallback for 300 ms. If it cannot be loaded, a toast says so, and `onClose` takes it off the page.
+ * `dynamic` React would keep its fallback for 300 ms. A part with the property `open` is loaded when that is true. If it cannot be
+ * loaded, a toast says so, and `onClose` takes it off the page.
  * @param open imports the component
  * @param Loading shown until then
  */
@@ -18,7 +19,7 @@ export function lazyPart<P extends object>(
 ): LazyPart<P> {
   const module = lazyModule(open);
   function Part(props: P) {
-    const Loaded = useLazyModule(module, true, () => {
+    const Loaded = useLazyModule(module, !("open" in props) || props.open === true, () => {
       sayNotLoaded();
       if ("onClose" in props && typeof props.onClose === "function") props.onClose();
     });

@@ -1,7 +1,7 @@
 "use client";
 
 import { Dialog } from "radix-ui";
-import type { ReactNode } from "react";
+import { Fragment, type ReactNode } from "react";
 import { cn } from "./cn.ts";
 
 interface Props {
@@ -11,22 +11,74 @@ interface Props {
   label?: string;
   /** True if a `Dialog.Description` is among `children`. */
   isDescribed?: boolean;
+  /** True within `Prepared`: a portal would be rendered only when the dialog opens. */
+  isPrepared?: boolean;
+  /** Called instead of focusing the first control. */
+  onFocus?: () => void;
   className: string;
   children: ReactNode;
+}
+
+/** What had the focus before a dialog or a menu took it. */
+let opener: HTMLElement | undefined;
+
+const isOnPage = (target: EventTarget | null): target is HTMLElement =>
+  target instanceof HTMLElement &&
+  target !== document.body &&
+  target.closest("[role=dialog],[role=menu]") === null;
+
+function noteOpener(target: EventTarget | null): void {
+  if (isOnPage(target)) opener = target;
+}
+
+if (typeof document !== "undefined") {
+  noteOpener(document.activeElement);
+  document.addEventListener("focusin", ({ target }) => noteOpener(target));
+  document.addEventListener("focusout", ({ target, relatedTarget }) => {
+    if (relatedTarget === null && isOnPage(target)) opener = undefined;
+  });
+}
+
+/** Radix returns the focus to the trigger of a dialog only, and these have none. */
+function returnFocus(event: Event): void {
+  event.preventDefault();
+  opener?.focus();
 }
 
 /**
  * What covers the page until it is closed. Its backdrop is not Radix' own: that one locks scrolling with a stylesheet, and
  * a new stylesheet makes the browser compute the style of the whole page again. `globals.css` locks scrolling here.
  */
-export function Modal({ open, onOpenChange, label, isDescribed = false, className, children }: Props) {
+export function Modal({
+  open,
+  onOpenChange,
+  label,
+  isDescribed = false,
+  isPrepared = false,
+  onFocus,
+  className,
+  children,
+}: Props) {
+  const Place = isPrepared ? Fragment : Dialog.Portal;
   return (
-    <Dialog.Root open={open} onOpenChange={onOpenChange}>
-      <Dialog.Portal>
-        <div data-backdrop className="pointer-events-auto fixed inset-0 z-40 bg-black/45" />
+    <Dialog.Root open={open || isPrepared} onOpenChange={onOpenChange}>
+      <Place>
+        <div
+          data-backdrop={open || undefined}
+          className="pointer-events-auto fixed inset-0 z-40 bg-black/45"
+        />
         <Dialog.Content
           {...(isDescribed ? {} : { "aria-describedby": undefined })}
           {...(label === undefined ? {} : { "aria-label": label })}
+          {...(onFocus === undefined
+            ? {}
+            : {
+                onOpenAutoFocus: (event: Event) => {
+                  event.preventDefault();
+                  onFocus();
+                },
+              })}
+          onCloseAutoFocus={returnFocus}
           className={cn(
             "fixed top-[12vh] left-1/2 z-50 -translate-x-1/2 rounded-xl border border-edge bg-raised shadow-2xl",
             className,
@@ -34,7 +86,7 @@ export function Modal({ open, onOpenChange, label, isDescribed = false, classNam
         >
           {children}
         </Dialog.Content>
-      </Dialog.Portal>
+      </Place>
     </Dialog.Root>
   );
 }
