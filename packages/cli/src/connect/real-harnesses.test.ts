@@ -92,6 +92,8 @@ const TRIALS: readonly Trial[] = [
 
 const FIRST = 12_345;
 const SECOND = 14_000;
+/** It takes longer than the reports of one call may lie apart: a report has the end of the call, not that of its tools. */
+const LONG_TOOL = "sleep 11";
 
 describe.runIf(hasServer)("a connected harness", () => {
   const stage = connectStage();
@@ -104,7 +106,7 @@ describe.runIf(hasServer)("a connected harness", () => {
         const { person, server } = stage;
         let steps = 0;
         const model = await startScriptedModel((request) => {
-          const call = shellCall(request);
+          const call = shellCall(request, LONG_TOOL);
           // Without tools, a harness asks for something beside the conversation, such as a title.
           if (call === undefined) return { text: "Aside.", promptTokens: 77 };
           steps += 1;

@@ -53,16 +53,17 @@ export async function runHarness(
 
 const SHELL = /^(?:shell|bash|exec_command|shell_command|run_shell_command|local_shell)$/i;
 
-/** A call of the harness' own shell tool that does nothing. Undefined if the request offers no such tool. */
-export function shellCall({
-  body,
-}: ModelRequest): { name: string; arguments: Record<string, unknown> } | undefined {
+/** A call of the harness' own shell tool, by default of one that does nothing. Undefined if the request offers no such tool. */
+export function shellCall(
+  { body }: ModelRequest,
+  command = "true",
+): { name: string; arguments: Record<string, unknown> } | undefined {
   const text = JSON.stringify(body.tools ?? []);
   const names = [...text.matchAll(/"name":"([^"]+)"/g)].map(([, name]) => name!);
   const name = names.find((one) => SHELL.test(one));
   if (name === undefined) return undefined;
   const key = name === "exec_command" ? "cmd" : "command";
-  return { name, arguments: { [key]: "true", description: "nothing", is_background: false } };
+  return { name, arguments: { [key]: command, description: "nothing", is_background: false } };
 }
 
 /** pi's settings for a scripted model, by path in the home. */
