@@ -28,11 +28,12 @@ import { Load, Tokens, WrongClock } from "./row-numbers.tsx";
 import { useIsWide } from "./use-is-wide.ts";
 import { COLLAPSED_ROWS, COLLAPSED_ROWS_WIDE, visibleAgents } from "./visible-agents.ts";
 
-// The panel is the container: three layouts by its width, one row of columns from 1150 px on.
+// The panel is the container: three layouts by its width, one row of columns from 1140 px on.
 const GRID = cn(
   "grid gap-x-[18px] gap-y-1 px-4 grid-cols-[minmax(0,1fr)_auto]",
   "@min-[600px]:grid-cols-[minmax(0,1fr)_132px_104px_120px]",
   "@min-[1140px]:grid-cols-[minmax(160px,1.4fr)_minmax(250px,2fr)_180px_130px_96px_118px_72px] @min-[1140px]:items-center @min-[1140px]:gap-x-4",
+  "@min-[1300px]:grid-cols-[minmax(160px,1.4fr)_minmax(250px,2fr)_180px_140px_124px_118px_72px]",
 );
 
 const ROLE = tableRole("Live agents, highest load first", moveBetweenRows);

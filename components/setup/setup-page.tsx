@@ -27,7 +27,10 @@ export function SetupPage() {
       <PageHeader title="Setup">
         <RangePicker />
       </PageHeader>
-      <div className="grid items-start gap-4 xl:grid-cols-2">
+      <div
+        data-wide
+        className="grid items-start gap-4 min-[1280px]:max-[1900px]:grid-cols-2 min-[1900px]:grid-cols-3"
+      >
         <div className="grid min-w-0 gap-4">
           <SendTurns secret={secret} />
           <DemoFleet />
@@ -42,7 +45,7 @@ export function SetupPage() {
           <Doctor />
           <Browsers />
         </div>
-        <div className="min-w-0 xl:col-span-2">
+        <div className="min-w-0 min-[1280px]:max-[1900px]:col-span-2">
           <Activity />
         </div>
       </div>
