@@ -80,7 +80,6 @@ function PaletteDialog({ open, onClose, takeEarly }: Props) {
   return (
     <Modal
       open={open}
-      isPrepared
       onFocus={() => field.current?.focus()}
       onOpenChange={(open) => !open && onClose()}
       label="Search"

@@ -17,7 +17,7 @@ const KEYS: readonly (readonly [string, string])[] = [
 export function ShortcutsDialog({ open, onClose }: { open: boolean; onClose: () => void }) {
   return (
     <Prepared open={open}>
-      <Modal open={open} isPrepared onOpenChange={(open) => !open && onClose()} title="Keyboard shortcuts">
+      <Modal open={open} onOpenChange={(open) => !open && onClose()} title="Keyboard shortcuts">
         <dl className="grid grid-cols-[auto_1fr] gap-x-6 gap-y-2 text-[13px]">
           {KEYS.map(([keys, what]) => (
             <div key={keys} className="contents">

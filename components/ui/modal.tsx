@@ -3,6 +3,8 @@
 import { Dialog } from "radix-ui";
 import { Fragment, type ReactNode } from "react";
 import { cn } from "./cn.ts";
+import { useIsPrepared } from "./prepared.tsx";
+import { returnFocus } from "./return-focus.ts";
 
 interface Props {
   open: boolean;
@@ -11,38 +13,10 @@ interface Props {
   label?: string;
   /** True if a `Dialog.Description` is among `children`. */
   isDescribed?: boolean;
-  /** True within `Prepared`: a portal would be rendered only when the dialog opens. */
-  isPrepared?: boolean;
   /** Called instead of focusing the first control. */
   onFocus?: () => void;
   className: string;
   children: ReactNode;
-}
-
-/** What had the focus before a dialog or a menu took it. */
-let opener: HTMLElement | undefined;
-
-const isOnPage = (target: EventTarget | null): target is HTMLElement =>
-  target instanceof HTMLElement &&
-  target !== document.body &&
-  target.closest("[role=dialog],[role=menu]") === null;
-
-function noteOpener(target: EventTarget | null): void {
-  if (isOnPage(target)) opener = target;
-}
-
-if (typeof document !== "undefined") {
-  noteOpener(document.activeElement);
-  document.addEventListener("focusin", ({ target }) => noteOpener(target));
-  document.addEventListener("focusout", ({ target, relatedTarget }) => {
-    if (relatedTarget === null && isOnPage(target)) opener = undefined;
-  });
-}
-
-/** Radix returns the focus to the trigger of a dialog only, and these have none. */
-function returnFocus(event: Event): void {
-  event.preventDefault();
-  opener?.focus();
 }
 
 /**
@@ -54,11 +28,12 @@ export function Modal({
   onOpenChange,
   label,
   isDescribed = false,
-  isPrepared = false,
   onFocus,
   className,
   children,
 }: Props) {
+  const isPrepared = useIsPrepared();
+  // A portal would be rendered only when the dialog opens.
   const Place = isPrepared ? Fragment : Dialog.Portal;
   return (
     <Dialog.Root open={open || isPrepared} onOpenChange={onOpenChange}>

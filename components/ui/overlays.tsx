@@ -145,24 +145,15 @@ interface DialogProps {
   onOpenChange: (open: boolean) => void;
   title: string;
   description?: ReactNode;
-  isPrepared?: boolean;
   children: ReactNode;
 }
 
-export function DialogPanel({
-  open,
-  onOpenChange,
-  title,
-  description,
-  isPrepared = false,
-  children,
-}: DialogProps) {
+export function DialogPanel({ open, onOpenChange, title, description, children }: DialogProps) {
   return (
     <Modal
       open={open}
       onOpenChange={onOpenChange}
       isDescribed={description !== undefined}
-      isPrepared={isPrepared}
       className="max-h-[76vh] w-[min(34rem,calc(100vw-2rem))] overflow-auto p-5"
     >
       <div className="mb-3 flex items-start justify-between gap-4">

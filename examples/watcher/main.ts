@@ -124,7 +124,7 @@ function script({ messages }: ModelRequest, files: readonly string[]) {
     const [most] = [...notes].sort(([, one], [, other]) => other - one);
     return { text: `${most![0]} has the most functions: ${most![1]}` };
   }
-  // Long enough that texts of files alone never make the room, so that a summary is needed at any speed.
+  // Long enough that shortening the files never suffices: a summary is needed at any speed of the machine.
   const thought = "They all take a number, multiply it and add the number of the module. ".repeat(20);
   const text = path === undefined ? "" : `${path} has ${notes.get(path)} functions. ${thought}`;
   return { text, calls: [{ name: "read", arguments: { path: next } }] };

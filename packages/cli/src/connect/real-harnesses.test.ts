@@ -92,7 +92,7 @@ const TRIALS: readonly Trial[] = [
 
 const FIRST = 12_345;
 const SECOND = 14_000;
-/** It takes longer than the reports of one call may lie apart: a report has the end of the call, not that of its tools. */
+/** Takes longer than the reports of one call may lie apart: both have the end of the call, or both that of its tools. */
 const LONG_TOOL = "sleep 11";
 
 describe.runIf(hasServer)("a connected harness", () => {
