@@ -56,7 +56,10 @@ async function differencesOf(
   const differences: string[] = [];
   const { projectId } = settings;
   if (sessionId(projectId, harness, session) !== agent.sessionId) differences.push("agents.session_id");
-  if (agentId(projectId, harness, session, agent.name) !== agent.id) differences.push("agents.name");
+  // The id of a sub-agent with a session of its own follows from that session, whose name is not kept.
+  const isNamed = agent.ownSession === undefined;
+  if (isNamed && agentId(projectId, harness, session, agent.name) !== agent.id)
+    differences.push("agents.name");
   if (waits) return differences;
   try {
     return [...differences, ...(await recomputeAgent(sql, agent, harness, settings))];

@@ -2,6 +2,7 @@ import { BIN_WIDTH, DEFAULT_AGENT } from "@plimsoll/protocol";
 import type { Sql } from "../db/sql.ts";
 import { differingColumns } from "../history/differing-columns.ts";
 import { sessionId } from "../history/identity.ts";
+import { DESCRIBES_ITS_SESSION } from "../ingest/describe.ts";
 import { type AgentRow, agents } from "../store/agents.ts";
 import { NEWEST_FIRST } from "../store/boundaries.ts";
 import { slotOf } from "../store/buckets.ts";
@@ -31,7 +32,7 @@ WHERE t.project_id = $1 AND t.session_id = ANY($2::uuid[])
 ORDER BY t.session_id, t.name = '${DEFAULT_AGENT}' DESC, t.parent IS NULL DESC, t.first_at, t.id`;
 const EVENTS = `
 SELECT b.session_id AS id, ${ms("b.at")} AS at, b.detail FROM boundaries b
-WHERE b.project_id = $1 AND b.type = 'session' AND b.session_id = ANY($2::uuid[])
+WHERE b.project_id = $1 AND b.type = 'session' AND b.session_id = ANY($2::uuid[]) AND ${DESCRIBES_ITS_SESSION}
 ORDER BY ${NEWEST_FIRST}`;
 
 interface Description {

@@ -133,7 +133,7 @@ export function countBoundary(tally: Tally, reading: BoundaryReading, count: 1 |
 /** Who an agent is, whatever its events say of its level. */
 export type AgentIdentity = Pick<
   ArrivedAgent,
-  "id" | "name" | "parent" | "firstAt" | "lastAt" | "receivedAt"
+  "id" | "name" | "ownSession" | "parent" | "firstAt" | "lastAt" | "receivedAt"
 > & {
   sessionId: string;
 };
@@ -156,6 +156,7 @@ export function knownAgent(
       version: (row?.version ?? 0) + 1,
       sessionId: identity.sessionId,
       name: identity.name,
+      ownSession: identity.ownSession,
       parent: smaller(row?.parent, identity.parent),
       model: state.model,
       firstAt: Math.min(row?.firstAt ?? identity.firstAt, identity.firstAt),

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { ReportedMark } from "../store/boundaries.ts";
 import { EVENTS_START, parsedEvent } from "../testing/events.ts";
 import { groupEvents, preferredMark, readsTheSame, sameMark, sameTurn } from "./group-events.ts";
+import { sessionId } from "./identity.ts";
 
 const turn = (id: string, more: Record<string, unknown> = {}) =>
   parsedEvent({ id, type: "turn", model: "m", usage: { input_tokens: 100, output_tokens: 5 }, ...more });
@@ -68,6 +69,27 @@ describe("events are grouped", () => {
       receivedAt: 7,
       parent: "b",
     });
+  });
+
+  it("with a sub-agent and the session that its harness runs it as together, whichever comes first", () => {
+    const ofSession = turn("a", { session: "own" });
+    const ofAgent = turn("b", { agent: "scout", own_session: "own" });
+    for (const events of [
+      [ofSession, ofAgent],
+      [ofAgent, ofSession],
+    ]) {
+      const agent = one(groupEvents(1, [received(events)]).agents);
+      expect([agent.name, agent.sessionId, agent.turns.size]).toEqual(["scout", sessionId(1, "h", "s"), 2]);
+    }
+  });
+
+  it.each([
+    ["of a main agent", { own_session: "own" }],
+    ["that is the session itself", { agent: "scout", own_session: "s" }],
+  ])("without an own session %s", (_, fields) => {
+    const { own_session: _own, ...plain } = fields as { own_session: string; agent?: string };
+    const { agents } = groupEvents(1, [received([turn("a", fields), turn("b", plain)])]);
+    expect(one(agents)).toMatchObject({ ownSession: undefined });
   });
 
   it("with a turn merged over its repeats, and what each repeat added", () => {

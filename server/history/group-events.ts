@@ -1,7 +1,8 @@
 import type { HarnessEvent, MarkEvent, PlimsollEvent, PolicyAckEvent, TurnFacts } from "@plimsoll/protocol";
 import { markFacts, mergeTurns, turnFacts } from "@plimsoll/protocol";
 import { detailOf, type ReportedMark } from "../store/boundaries.ts";
-import { agentId, eventKey, harnessId, sessionId } from "./identity.ts";
+import { type AgentAddress, identityOf, ownSessionOf, preferredAddress } from "./agent-address.ts";
+import { eventKey, harnessId } from "./identity.ts";
 
 /** Events that were received together. */
 export interface Received {
@@ -33,6 +34,8 @@ export interface ArrivedAgent {
   sessionId: string | undefined;
   harness: string;
   name: string;
+  /** See `AgentAddress`. */
+  ownSession: string | undefined;
   parent: string | undefined;
   turns: Map<string, ArrivedTurn>;
   marks: Map<string, ArrivedMark>;
@@ -89,7 +92,7 @@ interface Owner {
   agent: ArrivedAgent;
 }
 
-/** The owners of one harness: of its own events, and of those of its sessions. By agent. */
+/** The owners of one harness: of its own events, and of those of its sessions. By agent, and by its own session. */
 interface OwnersOfHarness {
   own: Map<string, Owner>;
   sessions: Map<string, Map<string, Owner>>;
@@ -101,13 +104,15 @@ type Owners = Map<string, OwnersOfHarness>;
 /** The agent, session and harness of an event; looked up once for all events that name the same. */
 function ownerOf(arrivals: Arrivals, owners: Owners, projectId: number, event: PlimsollEvent): Owner {
   const byAgent = ownersByAgent(owners, event);
-  let owner = byAgent.get(event.agent);
+  const own = ownSessionOf(event);
+  const name = own === undefined ? event.agent : `${event.agent}\u0000${own}`;
+  let owner = byAgent.get(name);
   if (owner === undefined) {
     const harness = harnessOf(arrivals, projectId, event);
     owner = isOfHarness(event)
-      ? { harness, session: undefined, agent: agentOf(arrivals, harness.id, undefined, event) }
+      ? { harness, session: undefined, agent: harnessAgent(arrivals, harness.id, event) }
       : { harness, ...sessionOwner(arrivals, projectId, event) };
-    byAgent.set(event.agent, owner);
+    byAgent.set(name, owner);
   }
   return owner;
 }
@@ -143,39 +148,44 @@ function sessionOwner(
   projectId: number,
   event: Exclude<PlimsollEvent, HarnessOwnEvent>,
 ): Pick<Owner, "session" | "agent"> {
-  const id = sessionId(projectId, event.harness, event.session);
-  let session = arrivals.sessions.get(id);
+  const { id, ...address } = identityOf(projectId, event);
+  let session = arrivals.sessions.get(address.sessionId);
   if (session === undefined) {
-    session = { id, harness: event.harness, name: event.session, described: false };
-    arrivals.sessions.set(id, session);
+    session = { id: address.sessionId, harness: event.harness, name: event.session, described: false };
+    arrivals.sessions.set(address.sessionId, session);
   }
-  const agent = agentId(projectId, event.harness, event.session, event.agent);
-  return { session, agent: agentOf(arrivals, agent, id, event) };
+  const known = arrivals.agents.get(id);
+  const agent = known ?? newAgent(id, address, event);
+  if (known === undefined) arrivals.agents.set(id, agent);
+  else Object.assign(agent, preferredAddress(agent as AgentAddress, address));
+  return { session, agent };
 }
 
-function agentOf(
-  { agents }: Arrivals,
-  id: string,
-  session: string | undefined,
-  event: PlimsollEvent,
-): ArrivedAgent {
+function harnessAgent({ agents }: Arrivals, id: string, event: PlimsollEvent): ArrivedAgent {
   let agent = agents.get(id);
   if (agent === undefined) {
-    agent = {
-      id,
-      sessionId: session,
-      harness: event.harness,
-      name: event.agent,
-      parent: undefined,
-      turns: new Map(),
-      marks: new Map(),
-      firstAt: event.at,
-      lastAt: event.at,
-      receivedAt: 0,
-    };
+    agent = newAgent(id, { sessionId: undefined, name: event.agent, ownSession: undefined }, event);
     agents.set(id, agent);
   }
   return agent;
+}
+
+function newAgent(
+  id: string,
+  address: Pick<ArrivedAgent, keyof AgentAddress>,
+  { harness, at }: PlimsollEvent,
+): ArrivedAgent {
+  return {
+    id,
+    ...address,
+    harness,
+    parent: undefined,
+    turns: new Map(),
+    marks: new Map(),
+    firstAt: at,
+    lastAt: at,
+    receivedAt: 0,
+  };
 }
 
 function addEvent(

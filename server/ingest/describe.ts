@@ -39,6 +39,10 @@ WHERE s.project_id = $1 AND s.id = r.id`;
 const newest = (field: string, condition = `b.detail->>'${field}' IS NOT NULL`): string =>
   `(array_agg(b.detail->>'${field}' ORDER BY ${NEWEST_FIRST}) FILTER (WHERE ${condition}))[1]`;
 
+/** Not for an event `b` of a sub-agent that is a session itself: that is what the event describes. */
+export const DESCRIBES_ITS_SESSION = `NOT EXISTS (
+  SELECT 1 FROM agents o WHERE o.project_id = $1 AND o.id = b.agent_id AND o.own_session IS NOT NULL)`;
+
 /** Reads title, kind and end of sessions from all their `session` events: the newest wins, field by field. */
 export const DESCRIBE_SESSIONS = `
 UPDATE sessions s SET kind = d.kind, title = d.title, meta_at = d.meta_at, started_at = d.started_at,
@@ -51,7 +55,8 @@ FROM (
     max(b.at) AS meta_at, min(b.at) FILTER (WHERE b.detail->>'status' = 'started') AS started_at,
     ${newest("status")} AS status, ${newest("reason", "true")} AS reason
   FROM boundaries b
-  WHERE b.project_id = $1 AND b.type = 'session' AND b.session_id = ANY($2::uuid[]) GROUP BY b.session_id
+  WHERE b.project_id = $1 AND b.type = 'session' AND b.session_id = ANY($2::uuid[]) AND ${DESCRIBES_ITS_SESSION}
+  GROUP BY b.session_id
 ) d
 WHERE s.project_id = $1 AND s.id = d.session_id`;
 

@@ -1,5 +1,6 @@
 import { EMPTY_STATE, latestEventAt, SAME_CALL_MS } from "@plimsoll/protocol";
 import type { Sql } from "../db/sql.ts";
+import { type AgentAddress, isSameAddress, preferredAddress } from "../history/agent-address.ts";
 import {
   type AgentChanges,
   type AgentOptions,
@@ -26,6 +27,7 @@ import { type BoundaryRow, reportedRow } from "../store/boundaries.ts";
 import type { RollupNameRow } from "../store/rollup-names.ts";
 import { type Lookup, lookUp, recall } from "./look-up.ts";
 import type { ProjectMemory } from "./memory.ts";
+import type { AgentMove } from "./move-agents.ts";
 import { type AgentChange, planSession, type SessionPlan } from "./plan-session.ts";
 import { RollupChanges } from "./rollup-changes.ts";
 
@@ -35,6 +37,7 @@ export interface ChunkPlan {
   /** Marks of harnesses, which belong to no agent. */
   harnessMarks: BoundaryRow[];
   sessions: SessionPlan[];
+  moves: AgentMove[];
   harnesses: ArrivedHarness[];
   describedSessions: string[];
   describedHarnesses: string[];
@@ -61,12 +64,12 @@ export interface PartOutcome {
 }
 
 /** The outcome of a plan once it is committed. */
-export function outcomeOf({ ledger, sessions, harnessMarks }: ChunkPlan): PartOutcome {
+export function outcomeOf({ ledger, sessions, moves, harnessMarks }: ChunkPlan): PartOutcome {
   const { counts, requests } = ledger;
   return {
     counts,
     requests,
-    sessions: sessions.map(({ after }) => after.row.id),
+    sessions: [...sessions.map(({ after }) => after.row.id), ...moves.map(({ from }) => from)],
     harnesses: harnessMarks.length > 0,
   };
 }
@@ -127,9 +130,10 @@ export async function planChunk(
     // An agent is made by its first event; one heard from without learning anything only moves its times.
     if (!isOfSession(owner) || (known === undefined && !hasEvents(news))) add(owner, news, undefined);
     else {
-      const changes = changesFromMemory(memory, owner, known, news, optionsOf(owner.harness));
+      const agent = atItsAddress(owner, known);
+      const changes = changesFromMemory(memory, agent, known, news, optionsOf(owner.harness));
       if (changes !== undefined) add(owner, news, changes);
-      else if (known !== undefined) unread.push({ agent: owner, known, news });
+      else if (known !== undefined) unread.push({ agent, known, news });
       else throw new Error(`the new agent ${owner.id} cannot be out of order`);
     }
     await slice();
@@ -151,9 +155,11 @@ export async function planChunk(
     add(agent, news, await foldAgain(sql, memory, agent, known, news, optionsOf(agent.harness)));
     await slice();
   }
-  const sessions = await memory.loadSessions(sql, [...arrivals.sessions.keys()]);
+  // A sub-agent may be heard from under its own session, which has no row.
+  const sessions = await memory.loadSessions(sql, [...bySession.keys()]);
   for (const [id, changes] of bySession) {
-    plan.sessions.push(planSession(arrivals.sessions.get(id)!, sessions.get(id), changes));
+    const session = sessions.get(id);
+    plan.sessions.push(planSession(session?.row ?? arrivals.sessions.get(id)!, session, changes));
   }
   const { admitted, described } = await memory.admitHarnesses(sql, plan.harnesses, settings.namesPerDay);
   plan.harnesses = admitted;
@@ -230,6 +236,7 @@ function emptyPlan({ sessions, harnesses }: Arrivals): ChunkPlan {
     agents: [],
     harnessMarks: [],
     sessions: [],
+    moves: [],
     harnesses: [...harnesses.values()],
     describedSessions: [...sessions.values()].filter(({ described }) => described).map(({ id }) => id),
     describedHarnesses: [],
@@ -253,7 +260,12 @@ function addChanges(plan: ChunkPlan, bySession: Map<string, AgentChange[]>, chan
   plan.agents.push(changes);
   addToRollups(plan.rollups, changes);
   countRepeats(plan.ledger, changes);
-  const { before, after } = changes;
+  const { after } = changes;
+  const { id: agentId, sessionId: to } = after.row;
+  const from = changes.before?.sessionId ?? to;
+  if (from !== to) plan.moves.push({ agentId, from, to });
+  // To the session that it moves to, an agent is new.
+  const before = from === to ? changes.before : undefined;
   const change = { before, after: after.row, refolded: false };
   const siblings = bySession.get(after.row.sessionId);
   if (siblings === undefined) bySession.set(after.row.sessionId, [change]);
@@ -388,6 +400,13 @@ function keepTail(
     segmentUpserts: [...changes.segmentUpserts, cut.segment],
     blockJoins: [...changes.blockJoins, cut.blocks],
   };
+}
+
+/** The agent where it appears, of what is known and what arrived. */
+function atItsAddress(agent: SessionAgent, known: KnownAgent | undefined): SessionAgent {
+  if (known === undefined || isSameAddress(known.row, agent)) return agent;
+  const { sessionId, name, ownSession } = preferredAddress<AgentAddress>(known.row, agent);
+  return { ...agent, sessionId, name, ownSession };
 }
 
 function isOfSession(agent: ArrivedAgent): agent is SessionAgent {

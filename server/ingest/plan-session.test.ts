@@ -19,6 +19,7 @@ function agent(id: string, rest: Partial<AgentRow> = {}): AgentRow {
     version: 1,
     sessionId: "session",
     name: id,
+    ownSession: undefined,
     parent: undefined,
     model: "m",
     firstAt: 10,

@@ -99,11 +99,11 @@ async function planRefold(
   await memory.loadSessions(sql, [known.row.sessionId]);
   const [owner] = await sql.query<{ harness: string }>(HARNESS_OF, projectId, known.row.sessionId);
   const harness = owner?.harness ?? "";
-  const { sessionId, name, parent, firstAt, lastAt, lastReceivedAt: receivedAt } = known.row;
+  const { sessionId, lastReceivedAt: receivedAt } = known.row;
   const optionsOf = await agentOptions(sql, memory, settings, [harness]);
   const { changes, tail } = await refoldAgent({
     history: openHistory(sql, projectId, known.row, memory.modelName),
-    agent: { id: agentId, sessionId, harness, name, parent, firstAt, lastAt, receivedAt },
+    agent: { ...known.row, harness, receivedAt },
     known,
     news: NO_NEWS,
     options: optionsOf(harness),
@@ -120,6 +120,7 @@ async function planRefold(
     agents: [changes],
     harnessMarks: [],
     sessions: session === undefined ? [] : [planSession(session.row, session, [change])],
+    moves: [],
     harnesses: [],
     describedSessions: [],
     describedHarnesses: [],

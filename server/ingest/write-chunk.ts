@@ -17,6 +17,7 @@ import { joinBlocks, packBlock, turnBlocks } from "../store/turn-blocks.ts";
 import { windows } from "../store/windows.ts";
 import { DESCRIBE_HARNESSES, DESCRIBE_SESSIONS, SUM_SESSIONS } from "./describe.ts";
 import type { ProjectMemory } from "./memory.ts";
+import { moveStatements } from "./move-agents.ts";
 import type { ChunkPlan } from "./plan-chunk.ts";
 import { rejudge } from "./rejudge.ts";
 
@@ -104,6 +105,7 @@ export function encodeChunk(memory: ProjectMemory, plan: ChunkPlan): ChunkStatem
       WIDEN_HARNESS,
     ),
   );
+  for (const statement of moveStatements(projectId, plan.moves)) send(statement);
   const summed = plan.sessions.filter(({ sum }) => sum !== undefined).map(({ after }) => after.row.id);
   if (summed.length > 0) send({ text: SUM_SESSIONS, values: [projectId, summed] });
   if (plan.describedSessions.length > 0) {
@@ -176,6 +178,7 @@ export function remember(memory: ProjectMemory, plan: ChunkPlan): void {
     else memory.sessions.set(id, after);
   }
   for (const id of described) memory.sessions.delete(id);
+  for (const { from } of plan.moves) memory.sessions.delete(from);
 }
 
 const SETTLED_FIELDS = ["windowIndex", "tokensBefore", "tokensAfter"] as const;

@@ -56,6 +56,8 @@ export const agents = defineTable("agents", ["id"], {
   version: "int4",
   sessionId: "uuid",
   name: "text",
+  /** See agent-address.ts. */
+  ownSession: "uuid?",
   parent: "text?",
   model: "text?",
   firstAt: "time",

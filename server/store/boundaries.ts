@@ -31,7 +31,17 @@ export interface MarkPlace {
   receivedAt: number;
 }
 
-const ENVELOPE = new Set(["id", "type", "at", "harness", "session", "agent", "parent_agent", "window"]);
+const ENVELOPE = new Set([
+  "id",
+  "type",
+  "at",
+  "harness",
+  "session",
+  "agent",
+  "parent_agent",
+  "own_session",
+  "window",
+]);
 
 /** The fields of an event beyond its envelope. */
 export function detailOf(event: MarkEvent): Record<string, unknown> {

@@ -178,8 +178,8 @@ describe("plimsoll tail of a server of opencode", () => {
     opencode.say(message("m2", "c", 500));
     await until(turns).toHaveLength(2);
     expect(turns()).toMatchObject([
-      { session: "a", agent: "agent-b", parent_agent: "main" },
-      { session: "a", agent: "agent-c", parent_agent: "agent-b" },
+      { session: "a", agent: "agent-b", parent_agent: "main", own_session: "b" },
+      { session: "a", agent: "agent-c", parent_agent: "agent-b", own_session: "c" },
     ]);
     expect(troubles[0]).toContain("/session answered HTTP 500");
   });

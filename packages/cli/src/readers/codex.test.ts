@@ -138,7 +138,7 @@ describe("Codex rollouts", () => {
       [file(C), [meta(10_000, C, spawned(B)), count(15_000, tokens(300, 300))]],
     );
     const turn = events.find((event) => event.type === "turn" && event.agent === `agent-${C}`);
-    expect(turn).toMatchObject({ session: A, parent_agent: `agent-${B}` });
+    expect(turn).toMatchObject({ session: A, parent_agent: `agent-${B}`, own_session: C });
   });
 
   it("a fork is a separate session without the copied history", () => {

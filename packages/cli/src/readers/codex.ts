@@ -62,6 +62,7 @@ export function codexReader(options: ReaderOptions): HarnessReader {
       ...(nested && {
         agent: agentName(thread),
         parent_agent: parent === root ? "main" : agentName(parent),
+        own_session: sessionFields(options, thread).session,
       }),
     };
     const replayed = replayTest(rollout);

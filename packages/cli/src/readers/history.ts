@@ -116,6 +116,8 @@ export interface HistoryOwner {
   /** Undefined for the main agent. */
   agent?: string | undefined;
   parent?: string | undefined;
+  /** Of a sub-agent that the harness runs as a session. */
+  ownSession?: string | undefined;
   /** Epoch ms of a fork. What is older was copied from another session. */
   forkedAt?: number | undefined;
 }
@@ -190,9 +192,11 @@ function agentEvents(
   options: ReaderOptions,
   skips: Skips,
 ): PlimsollEventInput[] {
+  const { session, agent, parent, ownSession: own } = owner;
   const fields = {
-    ...sessionFields(options, owner.session),
-    ...(owner.agent !== undefined && { agent: owner.agent, parent_agent: owner.parent ?? "main" }),
+    ...sessionFields(options, session),
+    ...(agent !== undefined && { agent, parent_agent: parent ?? "main" }),
+    ...(own !== undefined && { own_session: sessionFields(options, own).session }),
   };
   const models = new ValuesByTime(history.models);
   const windows = new ValuesByTime(history.windows);

@@ -146,5 +146,6 @@ function ownerOf(id: string, sessions: ReadonlyMap<string, OpencodeSession>): Hi
     seen.add(root);
     root = next;
   }
-  return { session: root, agent: agentName(id), parent: parent === root ? "main" : agentName(parent) };
+  const parentName = parent === root ? "main" : agentName(parent);
+  return { session: root, agent: agentName(id), parent: parentName, ownSession: id };
 }

@@ -63,6 +63,8 @@ const envelope = {
   session: text(LONGEST.session),
   agent: text(LONGEST.agent).default(DEFAULT_AGENT),
   parent_agent: text(LONGEST.agent).optional(),
+  /** Of a sub-agent that its harness runs as a session: the id of that session. */
+  own_session: text(LONGEST.session).optional(),
   window: z.number().int().min(0).max(LARGEST.window).optional(),
 };
 

@@ -11,8 +11,8 @@ const NOT_PLAIN = -1;
  */
 export function readPlainTurn(value: object): TurnEvent | undefined {
   const sent = value as Record<keyof TurnEvent, unknown>;
-  const { id, harness, session, agent = DEFAULT_AGENT, parent_agent, model, estimated, purpose } = sent;
-  const { composition_estimated, witness } = sent;
+  const { id, harness, session, agent = DEFAULT_AGENT, parent_agent, own_session, model } = sent;
+  const { estimated, purpose, composition_estimated, witness } = sent;
   if (
     !isText(id, LONGEST.id) ||
     !isText(harness, LONGEST.harness) ||
@@ -20,6 +20,7 @@ export function readPlainTurn(value: object): TurnEvent | undefined {
     !isText(agent, LONGEST.agent) ||
     !isText(model, LONGEST.model) ||
     !(parent_agent === undefined || isText(parent_agent, LONGEST.agent)) ||
+    !(own_session === undefined || isText(own_session, LONGEST.session)) ||
     !(estimated === undefined || typeof estimated === "boolean") ||
     !(composition_estimated === undefined || typeof composition_estimated === "boolean") ||
     !(purpose === undefined || purpose === "compaction") ||
@@ -55,6 +56,7 @@ export function readPlainTurn(value: object): TurnEvent | undefined {
     session,
     agent,
     parent_agent,
+    own_session,
     window,
     type: "turn",
     model,
