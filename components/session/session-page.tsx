@@ -27,6 +27,7 @@ import { lineSourceText, lineSourceTitle, sourceText, titleOf } from "../words.t
 import { defaultAgent } from "./agent-tree.ts";
 import { AgentsPanel } from "./agents-panel.tsx";
 import { linkProblem, linkProblemText } from "./link-problem.ts";
+import { useMovedSession } from "./moved-session.ts";
 import { SessionMenu } from "./session-menu.tsx";
 import { SessionTiles, SessionTilesSkeleton } from "./session-tiles.tsx";
 import { sourcesText, windowReport } from "./turn-sources.ts";
@@ -54,8 +55,9 @@ export function SessionPage({ id }: { id: string }) {
   const code = query.isError ? codeOf(query.error) : undefined;
   // Also if it was there before: somebody may have deleted it.
   const absent = code === "NOT_FOUND" || code === "BAD_REQUEST";
+  const isMoving = useMovedSession(query.error);
   if (query.data !== undefined && !absent) return <SessionDetails id={id} detail={query.data} />;
-  if (!query.isError) return <Loading />;
+  if (!query.isError || isMoving) return <Loading />;
   return (
     <>
       <PageHeader title={absent ? "Session not found" : "Session"} crumb={CRUMB} />

@@ -2,6 +2,7 @@ import type {
   BoundaryView,
   CrossingView,
   DropHint,
+  MovedSession,
   ReportedLine,
   SessionDetail,
   WindowSummary,
@@ -24,14 +25,21 @@ const MOST_MARKS = 1_000;
 /** Characters of all marks' details. */
 const MOST_DETAIL = 1_000_000;
 
-/** The session, or `not_found`. */
+/**
+ * The session.
+ * @throws PlimsollError `not_found`. Of a session that is a sub-agent, its details are `MovedSession`.
+ */
 export async function findSession(reader: Reader, id: string): Promise<Session> {
-  const session = await reader.prisma.session.findUnique({
-    where: { projectId_id: { projectId: reader.projectId, id } },
+  const { prisma, projectId } = reader;
+  const session = await prisma.session.findUnique({ where: { projectId_id: { projectId, id } } });
+  if (session !== null && session.deletedAt === null) return session;
+  const agent =
+    session === null ? await prisma.agent.findFirst({ where: { projectId, ownSession: id } }) : null;
+  if (agent === null) throw new PlimsollError("not_found", `There is no session ${id}.`);
+  const { id: agent_id, sessionId: session_id } = agent;
+  throw new PlimsollError("not_found", `Session ${id} is a sub-agent of session ${session_id}.`, {
+    details: { agent_id, session_id } satisfies MovedSession,
   });
-  if (session === null || session.deletedAt !== null)
-    throw new PlimsollError("not_found", `There is no session ${id}.`);
-  return session;
 }
 
 /** One session: its agents, their windows, and everything that explains their levels. */

@@ -138,6 +138,13 @@ export const SessionAgent = AgentView.extend({
 });
 export type SessionAgent = z.infer<typeof SessionAgent>;
 
+/** Where a session is that a harness runs for a sub-agent: details of the error `not_found`. */
+export interface MovedSession {
+  agent_id: string;
+  /** Of the session that has the sub-agent. */
+  session_id: string;
+}
+
 export const SessionDetail = z.object({
   session: SessionSummary,
   note: SessionNoteText,
