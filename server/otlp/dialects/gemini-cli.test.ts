@@ -51,9 +51,16 @@ describe("Gemini CLI", () => {
 
   it.each([
     [{ role: "main" }, {}],
-    [{ role: "subagent", prompt_id: "codebase-investigator-x1#4" }, { agent: "codebase-investigator-x1" }],
+    [
+      { role: "subagent", prompt_id: "codebase-investigator-x1#4" },
+      { agent: "agent-codebase-investigator-x1" },
+    ],
     [{ prompt_id: "codebase-investigator-x1#4" }, { parent_agent: "main" }],
     [{ role: "utility_compressor", prompt_id: "x" }, { purpose: "compaction" }],
+    [
+      { role: "utility_compressor", prompt_id: "x1#4-verify" },
+      { purpose: "compaction", agent: "agent-x1" },
+    ],
   ])("gives the call of %j to its agent", (attributes, expected) => {
     expect(eventOf(log(attributes as SampleAttributes))).toMatchObject(expected);
   });

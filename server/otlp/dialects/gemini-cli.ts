@@ -43,29 +43,31 @@ const EVENTS: Readonly<Record<string, (record: LogRecord, main: EventOwner) => R
   "gemini_cli.tool_output_masking": readMasking,
 };
 
-type Caller = { kind: "main" | "compressor" | "auxiliary" } | { kind: "subagent"; agent: string };
+type CallKind = "conversation" | "compaction" | "auxiliary";
 
 /** A turn of the conversation has the prompt id `<session>########<turn>`, one of a sub-agent `<agent>#<turn>`. */
-function callerOf(attributes: Attributes): Caller {
+function callerOf(attributes: Attributes): { kind: CallKind; agent: string | undefined } {
   const role = textOf(attributes, ["role"]);
   const prompt = textOf(attributes, ["prompt_id"]) ?? "";
-  if (role === "utility_compressor") return { kind: "compressor" };
-  const agent = /^([^#]+)#\d+$/.exec(prompt)?.[1];
-  if (agent !== undefined && (role === undefined || role === "subagent")) return { kind: "subagent", agent };
-  if (role !== undefined) return { kind: role === "main" ? "main" : "auxiliary" };
-  return { kind: prompt === "" || prompt.includes("########") ? "main" : "auxiliary" };
+  const agent = /^([^#]+)#\d+(?:-verify)?$/.exec(prompt)?.[1];
+  if (role === "utility_compressor") return { kind: "compaction", agent };
+  if (agent !== undefined && (role === undefined || role === "subagent"))
+    return { kind: "conversation", agent };
+  const isMain = role === undefined ? prompt === "" || prompt.includes("########") : role === "main";
+  return { kind: isMain ? "conversation" : "auxiliary", agent: undefined };
 }
 
 function readResponse({ attributes, at }: LogRecord, main: EventOwner): RecordReading {
-  const caller = callerOf(attributes);
-  if (caller.kind === "auxiliary") return noEvent("auxiliary");
-  const owner = caller.kind === "subagent" ? { ...main, agent: caller.agent, parent: "main" } : main;
+  const { kind, agent } = callerOf(attributes);
+  if (kind === "auxiliary") return noEvent("auxiliary");
+  // Recordings have the same name for it.
+  const owner = agent === undefined ? main : { ...main, agent: `agent-${agent}`, parent: "main" };
   const turn = modelCall(wholeCounts(attributes), CALL, {
     owner,
     id: `${textOf(attributes, ["prompt_id"]) ?? "response"}/${at}`,
     at,
     durationMs: numberOf(attributes, ["duration_ms"]),
-    ...(caller.kind === "compressor" && { more: { purpose: "compaction" as const } }),
+    ...(kind === "compaction" && { more: { purpose: "compaction" as const } }),
   });
   return turn === undefined ? noEvent("no_usage") : { events: [turn] };
 }

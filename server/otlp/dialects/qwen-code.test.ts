@@ -59,6 +59,8 @@ describe("Qwen Code", () => {
     expectEvents("qwen-code", span({ ...child, subagent_name: "explorer" }), [
       { agent: "explorer", parent_agent: "main" },
     ]);
+    const named = { ...child, subagent_name: "explorer", "qwen-code.prompt_id": "q-1#explorer-call_7#3" };
+    expectEvents("qwen-code", span(named), [{ agent: "agent-explorer-call_7", parent_agent: "main" }]);
     expectNone("qwen-code", span(child), "no_agent");
     expectNone("qwen-code", span({ "qwen-code.prompt_id": "prompt_suggestion" }), "auxiliary");
     expectNone("qwen-code", span({}, "qwen-code.interaction"), "not_needed");

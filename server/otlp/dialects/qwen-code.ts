@@ -20,7 +20,7 @@ export const qwenCode: TelemetryDialect = {
     if (record.name !== "qwen-code.llm_request") return noEvent("not_needed");
     const { attributes } = record;
     if (isInternal(attributes)) return noEvent("auxiliary");
-    const agent = textOf(attributes, ["subagent_name"]);
+    const agent = agentOf(attributes);
     if (agent === undefined && attributes.get("llm_request.context") === "subagent")
       return noEvent("no_agent");
     const session = textOf(attributes, ["session.id", "gen_ai.conversation.id"]);
@@ -31,11 +31,22 @@ export const qwenCode: TelemetryDialect = {
   },
 };
 
+const promptOf = (attributes: Attributes) => textOf(attributes, ["qwen-code.prompt_id", "prompt_id"]);
+
+/** The id of a sub-agent's prompt: `<session>#<agent>#<turn>`. */
+const SUBAGENT_PROMPT = /^[^#]+#([^#]+)#\d+$/;
+
+/** The name that recordings give a sub-agent. */
+function agentOf(attributes: Attributes): string | undefined {
+  const id = SUBAGENT_PROMPT.exec(promptOf(attributes) ?? "")?.[1];
+  return id === undefined ? textOf(attributes, ["subagent_name"]) : `agent-${id}`;
+}
+
 /** A prompt of a person has the id `<session>########<turn>`. Only requests of a conversation have context usage. */
 function isInternal(attributes: Attributes): boolean {
   if (attributes.has(USAGE) || attributes.get("llm_request.context") === "subagent") return false;
-  const prompt = textOf(attributes, ["qwen-code.prompt_id", "prompt_id"]);
-  return prompt !== undefined && !prompt.includes("########");
+  const prompt = promptOf(attributes);
+  return prompt !== undefined && !prompt.includes("########") && !SUBAGENT_PROMPT.test(prompt);
 }
 
 function readLog({ name, attributes, resource, at }: LogRecord): RecordReading {
