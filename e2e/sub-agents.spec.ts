@@ -56,3 +56,45 @@ test("each agent has its own level, and a sub-agent never changes its parent's",
   await rows.first().locator("[data-row-link]").click();
   await expect(page.getByRole("heading", { name: "Turns of researcher" })).toBeVisible();
 });
+
+test("the page of a session leads on once a recording says that it is a sub-agent", async ({
+  page,
+  send,
+  harness,
+  expectedErrors,
+}) => {
+  expectedErrors.push(/status of 404 .*sessions\./);
+  const shared = { harness, window: 200_000 };
+  const main = new EventBuilder({ ...shared, session: "parent" }).turns(20_000, 22_000);
+  // Telemetry knows only the session of the sub-agent.
+  const telemetry = new EventBuilder({ ...shared, session: "own" });
+  telemetry.turn(30_000, { witness: "otlp" }).turn(50_000, { witness: "otlp" });
+  const reported = telemetry.take();
+  await send([...main.take(), ...reported]);
+
+  await page.goto(`/sessions?harness=${harness}&range=24h`);
+  await expect(page.getByTestId("session-row")).toHaveCount(2);
+  await page.getByRole("link", { name: "own" }).click();
+  await expect(page.getByTestId("tile-now")).toContainText("50k");
+  const link = page.url();
+  await live(page);
+
+  const owner = { session: "parent", agent: "agent-own", parent_agent: "main", own_session: "own" };
+  await send(
+    reported.map((event) => ({ ...event, ...owner, id: `line-${event.id}`, witness: "transcript" })),
+  );
+
+  // The open page goes on by itself, and so does a link to it.
+  await expect(page.getByRole("heading", { name: "parent" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "Turns of agent-own" })).toBeVisible();
+  await expect(page.getByTestId("tile-now")).toContainText("50k");
+  await expect(page.getByTestId("agent")).toHaveText([/^main.*22k/, /^agent-own.*50k/]);
+  await expect(page.getByTestId("log-turn")).toHaveCount(2);
+  await page.goto(link);
+  await expect(page.getByRole("heading", { name: "Turns of agent-own" })).toBeVisible();
+  expect(page.url()).not.toBe(link);
+
+  await page.goto(`/sessions?harness=${harness}&range=24h`);
+  await expect(page.getByTestId("session-row")).toHaveCount(1);
+  await expect(page.getByTestId("session-row")).toContainText("2 agents");
+});

@@ -1,4 +1,5 @@
 import type {
+  ErrorBody,
   FleetAgent,
   FleetView,
   IngestAnswer,
@@ -323,6 +324,24 @@ describe("levels", () => {
       ["researcher", "main", 120_000],
     ]);
     expect(detail.session).toMatchObject({ context_tokens: 50_000, peak_tokens: 120_000, agents: 2 });
+  });
+
+  it("shows a sub-agent that is a session itself in the session of its parent, and says so of the other", async () => {
+    const [session, own] = [unique("session"), unique("own")];
+    await sent(turn(session, 50_000), turn(own, 900));
+    const before = await sessionNamed(own);
+    await sent(turn(session, 1_200, { agent: "researcher", parent_agent: "main", own_session: own }));
+    const { session: parent, agents } = await sessionNamed(session);
+    expect(agents.map(({ name, parent: p, turns }) => [name, p, turns])).toEqual([
+      ["main", null, 1],
+      ["researcher", "main", 2],
+    ]);
+    const { status, body } = await server.request<ErrorBody>(`/api/v1/sessions/${before.session.id}`);
+    expect(status).toBe(404);
+    expect(body.error).toMatchObject({
+      code: "not_found",
+      details: { session_id: parent.id, agent_id: before.agents[0]!.id },
+    });
   });
 
   it("shows a turn over 100 % as it is and suspects the window", async () => {

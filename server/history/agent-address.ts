@@ -5,12 +5,13 @@ import { agentId, sessionId } from "./identity.ts";
 export interface AgentAddress {
   sessionId: string;
   name: string;
+  parent: string | undefined;
   /** The id of the session that its harness runs it as; undefined while nothing said that it is a sub-agent. */
   ownSession: string | undefined;
 }
 
 /** An event of a session's agent. */
-type AgentEvent = Pick<TurnEvent, "harness" | "session" | "agent" | "own_session">;
+type AgentEvent = Pick<TurnEvent, "harness" | "session" | "agent" | "parent_agent" | "own_session">;
 
 /**
  * The session that the harness runs an event's agent as. A main agent is its session's already, and a session is no
@@ -25,7 +26,7 @@ export function ownSessionOf({ session, agent, own_session }: Partial<AgentEvent
  * one: some sources know only the session.
  */
 export function identityOf(projectId: number, event: AgentEvent): AgentAddress & { id: string } {
-  const { harness, session, agent: name } = event;
+  const { harness, session, agent: name, parent_agent: parent } = event;
   const own = ownSessionOf(event);
   return {
     id:
@@ -34,19 +35,32 @@ export function identityOf(projectId: number, event: AgentEvent): AgentAddress &
         : agentId(projectId, harness, own, DEFAULT_AGENT),
     sessionId: sessionId(projectId, harness, session),
     name,
+    parent,
     ownSession: own === undefined ? undefined : sessionId(projectId, harness, own),
   };
 }
 
-/** Of two addresses of one agent: that as a sub-agent; of two such, the smaller. The order of arrival does not matter. */
-export function preferredAddress<Address extends AgentAddress>(a: Address, b: Address): Address {
-  if ((a.ownSession === undefined) !== (b.ownSession === undefined))
-    return a.ownSession === undefined ? b : a;
+/**
+ * Of two addresses of one agent: that as a sub-agent; of two such, that below another sub-agent, because a source that knows
+ * only the direct parent takes it for the root; else the smaller. The order of arrival does not matter. As a main agent, it has
+ * one address.
+ */
+export function preferredAddress(a: AgentAddress, b: AgentAddress): AgentAddress {
+  const [rankA, rankB] = [rankOf(a), rankOf(b)];
+  if (rankA !== rankB) return rankA < rankB ? a : b;
   return textOf(a) <= textOf(b) ? a : b;
 }
 
-export function isSameAddress(a: AgentAddress, b: AgentAddress): boolean {
-  return a.sessionId === b.sessionId && a.name === b.name && a.ownSession === b.ownSession;
+function rankOf({ ownSession, parent }: AgentAddress): number {
+  if (ownSession === undefined) return 2;
+  return Number(parent === undefined || parent === DEFAULT_AGENT);
 }
 
-const textOf = ({ sessionId, name }: AgentAddress): string => `${sessionId}/${name}`;
+const textOf = ({ sessionId, name, parent }: AgentAddress): string =>
+  JSON.stringify([sessionId, name, parent]);
+
+/** The smaller of two names that may be absent. */
+export function smallerName(a: string | undefined, b: string | undefined): string | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return a < b ? a : b;
+}

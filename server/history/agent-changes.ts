@@ -15,6 +15,7 @@ import { packStored, type StoredState } from "../store/packed-state.ts";
 import type { SegmentRow } from "../store/segments.ts";
 import type { BlockKey, BlockStretch, TurnBlock } from "../store/turn-blocks.ts";
 import type { WindowRow } from "../store/windows.ts";
+import { smallerName } from "./agent-address.ts";
 import type { ArrivedAgent } from "./group-events.ts";
 
 /** Turns after which a segment is cut: a late event costs a fold of about so many. */
@@ -157,7 +158,8 @@ export function knownAgent(
       sessionId: identity.sessionId,
       name: identity.name,
       ownSession: identity.ownSession,
-      parent: smaller(row?.parent, identity.parent),
+      // A sub-agent with a session of its own has the parent of its address.
+      parent: identity.ownSession === undefined ? smallerName(row?.parent, identity.parent) : identity.parent,
       model: state.model,
       firstAt: Math.min(row?.firstAt ?? identity.firstAt, identity.firstAt),
       lastAt: Math.max(row?.lastAt ?? identity.lastAt, identity.lastAt),
@@ -187,11 +189,6 @@ export function rowWithState({ row, stored }: KnownAgent): AgentRow {
 
 export function windowRow(agentId: string, window: WindowSummary): WindowRow {
   return { agentId, ...window };
-}
-
-function smaller(a: string | undefined, b: string | undefined): string | undefined {
-  if (a === undefined || b === undefined) return a ?? b;
-  return a < b ? a : b;
 }
 
 /** The changes of two steps, one after the other. */

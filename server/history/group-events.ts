@@ -1,7 +1,13 @@
 import type { HarnessEvent, MarkEvent, PlimsollEvent, PolicyAckEvent, TurnFacts } from "@plimsoll/protocol";
 import { markFacts, mergeTurns, turnFacts } from "@plimsoll/protocol";
 import { detailOf, type ReportedMark } from "../store/boundaries.ts";
-import { type AgentAddress, identityOf, ownSessionOf, preferredAddress } from "./agent-address.ts";
+import {
+  type AgentAddress,
+  identityOf,
+  ownSessionOf,
+  preferredAddress,
+  smallerName,
+} from "./agent-address.ts";
 import { eventKey, harnessId } from "./identity.ts";
 
 /** Events that were received together. */
@@ -34,9 +40,9 @@ export interface ArrivedAgent {
   sessionId: string | undefined;
   harness: string;
   name: string;
+  parent: string | undefined;
   /** See `AgentAddress`. */
   ownSession: string | undefined;
-  parent: string | undefined;
   turns: Map<string, ArrivedTurn>;
   marks: Map<string, ArrivedMark>;
   firstAt: number;
@@ -92,7 +98,7 @@ interface Owner {
   agent: ArrivedAgent;
 }
 
-/** The owners of one harness: of its own events, and of those of its sessions. By agent, and by its own session. */
+/** The owners of one harness: of its own events, and of those of its sessions. By agent, and by what else is its address. */
 interface OwnersOfHarness {
   own: Map<string, Owner>;
   sessions: Map<string, Map<string, Owner>>;
@@ -105,7 +111,7 @@ type Owners = Map<string, OwnersOfHarness>;
 function ownerOf(arrivals: Arrivals, owners: Owners, projectId: number, event: PlimsollEvent): Owner {
   const byAgent = ownersByAgent(owners, event);
   const own = ownSessionOf(event);
-  const name = own === undefined ? event.agent : `${event.agent}\u0000${own}`;
+  const name = own === undefined ? event.agent : [event.agent, own, event.parent_agent].join("\u0000");
   let owner = byAgent.get(name);
   if (owner === undefined) {
     const harness = harnessOf(arrivals, projectId, event);
@@ -154,17 +160,21 @@ function sessionOwner(
     session = { id: address.sessionId, harness: event.harness, name: event.session, described: false };
     arrivals.sessions.set(address.sessionId, session);
   }
-  const known = arrivals.agents.get(id);
-  const agent = known ?? newAgent(id, address, event);
-  if (known === undefined) arrivals.agents.set(id, agent);
-  else Object.assign(agent, preferredAddress(agent as AgentAddress, address));
+  const agent = arrivals.agents.get(id) ?? newAgent(id, address, event);
+  arrivals.agents.set(id, agent);
+  if (address.ownSession !== undefined && preferredAddress(agent as AgentAddress, address) === address)
+    Object.assign(agent, address);
   return { session, agent };
 }
 
 function harnessAgent({ agents }: Arrivals, id: string, event: PlimsollEvent): ArrivedAgent {
   let agent = agents.get(id);
   if (agent === undefined) {
-    agent = newAgent(id, { sessionId: undefined, name: event.agent, ownSession: undefined }, event);
+    agent = newAgent(
+      id,
+      { sessionId: undefined, name: event.agent, parent: undefined, ownSession: undefined },
+      event,
+    );
     agents.set(id, agent);
   }
   return agent;
@@ -179,7 +189,6 @@ function newAgent(
     id,
     ...address,
     harness,
-    parent: undefined,
     turns: new Map(),
     marks: new Map(),
     firstAt: at,
@@ -199,8 +208,7 @@ function addEvent(
   if (event.type === "harness") harness.described = true;
   if (session !== undefined && event.type === "session") session.described = true;
   // Two parents for one agent are a sender's mistake; the smaller name wins, whatever came first.
-  const parent = event.parent_agent;
-  if (parent !== undefined && (agent.parent === undefined || parent < agent.parent)) agent.parent = parent;
+  if (agent.ownSession === undefined) agent.parent = smallerName(agent.parent, event.parent_agent);
   if (event.type === "turn") addTurn(agent, turnFacts(event, eventKey(event.id)), request, receivedAt);
   else addMark(agent, event, request, receivedAt);
 }

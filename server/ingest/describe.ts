@@ -1,5 +1,5 @@
 import { BIN_WIDTH, DEFAULT_AGENT } from "@plimsoll/protocol";
-import { NEWEST_FIRST } from "../store/boundaries.ts";
+import { DESCRIBES_ITS_SESSION, NEWEST_FIRST } from "../store/boundaries.ts";
 import { SLOT_MS } from "../store/buckets.ts";
 
 /** Statements that derive rows in SQL from what is stored. $1 is the project id, $2 an array of ids. */
@@ -38,10 +38,6 @@ WHERE s.project_id = $1 AND s.id = r.id`;
 
 const newest = (field: string, condition = `b.detail->>'${field}' IS NOT NULL`): string =>
   `(array_agg(b.detail->>'${field}' ORDER BY ${NEWEST_FIRST}) FILTER (WHERE ${condition}))[1]`;
-
-/** Not for an event `b` of a sub-agent that is a session itself: that is what the event describes. */
-export const DESCRIBES_ITS_SESSION = `NOT EXISTS (
-  SELECT 1 FROM agents o WHERE o.project_id = $1 AND o.id = b.agent_id AND o.own_session IS NOT NULL)`;
 
 /** Reads title, kind and end of sessions from all their `session` events: the newest wins, field by field. */
 export const DESCRIBE_SESSIONS = `

@@ -230,6 +230,23 @@ describe("a sub-agent with a session of its own", () => {
     expect(await faults()).toEqual([]);
   });
 
+  it.each(["the root first", "the direct parent first"])(
+    "belongs to the root, if a source knows only its direct parent: %s",
+    async (order) => {
+      const direct = line("grandchild", 5, 900, "child", "main");
+      const whole = line("grandchild", 6, 950, ROOT, "agent-child");
+      await path.sendOnce([main, ...lines]);
+      for (const event of order === "the root first" ? [whole, direct] : [direct, whole])
+        await path.sendOnce([event]);
+      expect(await prisma.session.findMany()).toMatchObject([{ name: ROOT, agents: 3, turns: 6 }]);
+      expect(await prisma.agent.findFirst({ where: { name: "agent-grandchild" } })).toMatchObject({
+        parent: "agent-child",
+        turns: 2,
+      });
+      expect(await faults()).toEqual([]);
+    },
+  );
+
   it("is a session again if its telemetry goes on after the session of its parent was removed", async () => {
     await path.sendOnce([main, ...lines]);
     await prisma.session.updateMany({ data: { deletedAt: new Date(Date.now() - 3_600_000) } });

@@ -1,6 +1,6 @@
 import { EMPTY_STATE, latestEventAt, SAME_CALL_MS } from "@plimsoll/protocol";
 import type { Sql } from "../db/sql.ts";
-import { type AgentAddress, isSameAddress, preferredAddress } from "../history/agent-address.ts";
+import { preferredAddress } from "../history/agent-address.ts";
 import {
   type AgentChanges,
   type AgentOptions,
@@ -404,9 +404,9 @@ function keepTail(
 
 /** The agent where it appears, of what is known and what arrived. */
 function atItsAddress(agent: SessionAgent, known: KnownAgent | undefined): SessionAgent {
-  if (known === undefined || isSameAddress(known.row, agent)) return agent;
-  const { sessionId, name, ownSession } = preferredAddress<AgentAddress>(known.row, agent);
-  return { ...agent, sessionId, name, ownSession };
+  if (known === undefined || (known.row.ownSession ?? agent.ownSession) === undefined) return agent;
+  const { sessionId, name, parent, ownSession } = preferredAddress(known.row, agent);
+  return { ...agent, sessionId, name, parent, ownSession };
 }
 
 function isOfSession(agent: ArrivedAgent): agent is SessionAgent {

@@ -22,6 +22,13 @@ export const boundaries = defineTable("boundaries", ["agentId", "id"], {
 /** The order of marks of one session, for ORDER BY. Its agents may report with the same id at the same time. */
 export const NEWEST_FIRST = 'b.at DESC, b.id COLLATE "C" DESC, b.agent_id DESC';
 
+/**
+ * Whether a `session` event `b` describes the session of its row. That of a sub-agent with a session of its own describes
+ * that one. $1 is the project id.
+ */
+export const DESCRIBES_ITS_SESSION = `NOT EXISTS (
+  SELECT 1 FROM agents o WHERE o.project_id = $1 AND o.id = b.agent_id AND o.own_session IS NOT NULL)`;
+
 export type BoundaryRow = RowOf<typeof boundaries>;
 
 /** What surrounds a mark in its row. `receivedAt` in epoch ms. */
