@@ -2,9 +2,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { estimateTokens } from "../measure/estimate.ts";
 import { geminiBody } from "./gemini-format.ts";
-import { type FinishedReply, type ModelApi, writeReply } from "./provider-formats.ts";
+import { type FinishedReply, type ModelApi, type ScriptedCall, writeReply } from "./provider-formats.ts";
 
-export type { ModelApi } from "./provider-formats.ts";
+export type { ModelApi, ScriptedCall } from "./provider-formats.ts";
 
 /** One inference call that the server received. */
 export interface ModelRequest {
@@ -23,7 +23,7 @@ export interface ModelRequest {
 /** The reply of a scripted model. */
 export interface ModelReply {
   text?: string;
-  calls?: readonly { name: string; arguments: Record<string, unknown> }[];
+  calls?: readonly ScriptedCall[];
   /** Prompt tokens to report. Default: an estimate from the request. */
   promptTokens?: number;
   /** Those of the prompt tokens that the cache had. Default: none for OpenAI, half for Gemini, 9 of 10 for Anthropic. */

@@ -10,12 +10,20 @@ export type ModelApi =
   | "ollama"
   | "ollama_generate";
 
+/** A call of a tool. */
+export interface ScriptedCall {
+  name: string;
+  arguments: Record<string, unknown>;
+  /** Where OpenAI Responses has the tool, unless among the others. The other APIs have no such groups. */
+  namespace?: string | undefined;
+}
+
 /** A reply with all fields filled in. */
 export interface FinishedReply {
   id: string;
   model: string;
   text: string;
-  calls: readonly { id: string; name: string; arguments: Record<string, unknown> }[];
+  calls: readonly (ScriptedCall & { id: string })[];
   promptTokens: number;
   outputTokens: number;
   /** Undefined for the API's own share. */
@@ -220,6 +228,7 @@ function response(reply: FinishedReply, status: "in_progress" | "completed") {
             id: `fc_${call.id}`,
             call_id: call.id,
             name: call.name,
+            namespace: call.namespace,
             arguments: JSON.stringify(call.arguments),
             status: "completed",
           })),
