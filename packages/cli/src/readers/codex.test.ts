@@ -131,6 +131,21 @@ describe("Codex rollouts", () => {
     expect(skipped).toMatchObject({ replayed: 3, repeated: 1 });
   });
 
+  it("a quick sub-agent keeps the calls whose records name its thread", () => {
+    const { events, skipped } = read([
+      file(B),
+      [
+        meta(0, B, spawned(A)),
+        record(2, A, "resp_1", 500),
+        record(300, B, "resp_2", 600),
+        count(301, tokens(600, 600)),
+        record(600, B, "resp_3", 700),
+      ],
+    ]);
+    expect(levels(foldEvents(events).get(`${A} agent-${B}`))).toEqual([600, 700]);
+    expect(skipped.replayed).toBe(1);
+  });
+
   it("a nested spawned thread has its parent thread as parent and belongs to the root session", () => {
     const { events } = read(
       [file(A), [meta(0, A), count(5_000, tokens(100, 100))]],

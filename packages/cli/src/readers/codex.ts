@@ -113,9 +113,10 @@ export function codexReader(options: ReaderOptions): HarnessReader {
   ): CodexCount[] {
     const own: CodexCount[] = [];
     for (const record of rollout.records.values()) {
-      if ((record.thread !== undefined && record.thread !== thread) || replayed(record.at))
-        skips.add("replayed");
-      else own.push(record);
+      // The thread tells more than the time: a quick sub-agent answers within the moment in which its file began.
+      const isOwn = record.thread === undefined ? !replayed(record.at) : record.thread === thread;
+      if (isOwn) own.push(record);
+      else skips.add("replayed");
     }
     if (rollout.records.size > 0) {
       for (const _ of rollout.counts) skips.add("superseded");
