@@ -4,6 +4,7 @@ import { startScriptedModel } from "@plimsoll/guard/scripted-model";
 import { describe, expect, it } from "vitest";
 import { connectStage } from "../testing/connect-run.ts";
 import {
+  codexModel,
   GEMINI_SETTINGS,
   geminiEnv,
   harnessProgram,
@@ -49,9 +50,7 @@ const TRIALS: readonly Trial[] = [
     program: "codex",
     recordings: ".codex/sessions",
     command: "codex exec --skip-git-repo-check Hi",
-    files: (url) => ({
-      ".codex/config.toml": `model = "scripted"\nmodel_provider = "local"\n\n[model_providers.local]\nname = "local"\nbase_url = "${url}/v1"\nwire_api = "responses"\nenv_key = "OPENAI_API_KEY"\n`,
-    }),
+    files: (url) => codexModel(url),
   },
   {
     family: "gemini-cli",

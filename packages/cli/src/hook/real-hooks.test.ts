@@ -9,7 +9,13 @@ import { z } from "zod";
 import { createClient } from "../client.ts";
 import { connect } from "../connection.ts";
 import { connectStage } from "../testing/connect-run.ts";
-import { GEMINI_SETTINGS, geminiEnv, harnessProgram, runHarness } from "../testing/real-harness.ts";
+import {
+  codexModel,
+  GEMINI_SETTINGS,
+  geminiEnv,
+  harnessProgram,
+  runHarness,
+} from "../testing/real-harness.ts";
 import { hasServer } from "../testing/real-server.ts";
 import { startInTerminal } from "../testing/real-terminal.ts";
 import { storedSessions } from "../testing/stored-sessions.ts";
@@ -62,9 +68,8 @@ const TRIALS: readonly Trial[] = [
       ["exec", "resume", "--last", "--dangerously-bypass-hook-trust", "--skip-git-repo-check", "Again"],
     ],
     session: { compacted: 1, unexplained: 0, reclaimed_tokens: 70_000 },
-    files: (url) => ({
-      ".codex/config.toml": `model = "scripted"\nmodel_provider = "local"\nmodel_context_window = 200000\nmodel_auto_compact_token_limit = 80000\n\n[model_providers.local]\nname = "local"\nbase_url = "${url}/v1"\nwire_api = "responses"\nenv_key = "OPENAI_API_KEY"\n`,
-    }),
+    files: (url) =>
+      codexModel(url, "model_context_window = 200000\nmodel_auto_compact_token_limit = 80000\n"),
   },
   {
     family: "gemini-cli",

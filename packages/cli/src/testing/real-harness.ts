@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import type { ModelRequest } from "@plimsoll/guard/scripted-model";
+import type { ModelRequest, ScriptedCall } from "@plimsoll/guard/scripted-model";
 
 /**
  * Folders with programs of harnesses, which are too large to install with the others. The variable's name begins so that a clean
@@ -53,18 +53,25 @@ export async function runHarness(
 
 const SHELL = /^(?:shell|bash|exec_command|shell_command|run_shell_command|local_shell)$/i;
 
+/** Names of the tools that a request offers, in whichever format, and of the groups that they are in. */
+export const toolNames = ({ body }: ModelRequest): string[] =>
+  [...JSON.stringify(body.tools ?? []).matchAll(/"name":"([^"]+)"/g)].map(([, name]) => name!);
+
 /** A call of the harness' own shell tool, by default of one that does nothing. Undefined if the request offers no such tool. */
-export function shellCall(
-  { body }: ModelRequest,
-  command = "true",
-): { name: string; arguments: Record<string, unknown> } | undefined {
-  const text = JSON.stringify(body.tools ?? []);
-  const names = [...text.matchAll(/"name":"([^"]+)"/g)].map(([, name]) => name!);
-  const name = names.find((one) => SHELL.test(one));
+export function shellCall(request: ModelRequest, command = "true"): ScriptedCall | undefined {
+  const name = toolNames(request).find((one) => SHELL.test(one));
   if (name === undefined) return undefined;
   const key = name === "exec_command" ? "cmd" : "command";
   return { name, arguments: { [key]: command, description: "nothing", is_background: false } };
 }
+
+/**
+ * Codex's settings for a scripted model, by path in the home.
+ * @param more settings of the top level
+ */
+export const codexModel = (url: string, more = ""): Record<string, string> => ({
+  ".codex/config.toml": `model = "scripted"\nmodel_provider = "local"\n${more}\n[model_providers.local]\nname = "local"\nbase_url = "${url}/v1"\nwire_api = "responses"\nenv_key = "OPENAI_API_KEY"\n`,
+});
 
 /** pi's settings for a scripted model, by path in the home. */
 export const piModels = (url: string, model: string): Record<string, string> => ({
