@@ -25,10 +25,18 @@ export interface EventOwner {
   /** Undefined for the main agent. */
   agent?: string | undefined;
   parent?: string | undefined;
+  /** Of a sub-agent that the harness runs as a session. */
+  ownSession?: string | undefined;
+}
+
+/** A sub-agent that its harness runs as a session, in the session that started it. Recordings have the same name for it. */
+export function subAgentOf(parentSession: string, ownSession: string): Omit<EventOwner, "harness"> {
+  return { session: parentSession, agent: `agent-${ownSession}`, parent: "main", ownSession };
 }
 
 /** The fields that all events share. */
-export function eventEnvelope({ harness, session, agent, parent }: EventOwner, id: string, at: number) {
+export function eventEnvelope(owner: EventOwner, id: string, at: number) {
+  const { harness, session, agent, parent, ownSession } = owner;
   return {
     id: fitName(id, LONGEST.id),
     at,
@@ -36,5 +44,6 @@ export function eventEnvelope({ harness, session, agent, parent }: EventOwner, i
     session: fitName(session, LONGEST.session),
     ...(agent !== undefined && { agent: fitName(agent, LONGEST.agent) }),
     ...(parent !== undefined && { parent_agent: fitName(parent, LONGEST.agent) }),
+    ...(ownSession !== undefined && { own_session: fitName(ownSession, LONGEST.session) }),
   };
 }

@@ -14,7 +14,7 @@ try {
     const { reportHook } = await import("./hook/report-hook.ts");
     await reportHook(input as HookEvent[], asked, process.env);
   } else {
-    const events = hookEvents(input, Date.now(), existsSync);
+    const events = hookEvents(asked.family, input, Date.now(), existsSync);
     if (events.length > 0) await startReport([...words, "--report"], JSON.stringify(events));
   }
 } catch {

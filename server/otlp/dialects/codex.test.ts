@@ -63,6 +63,58 @@ describe("Codex", () => {
     expectNone("codex", record({ ...duration, duration_ms: "0" }), "not_needed");
   });
 
+  it.each<[string, SampleAttributes]>([
+    [
+      "the answer of its tool",
+      {
+        "event.name": "codex.tool_result",
+        tool_name: "spawn_agent",
+        tool_namespace: "multi_agent_v1",
+        output: '{"agent_id":"thread-2","nickname":"Kant"}',
+        "conversation.id": "thread-1",
+      },
+    ],
+    [
+      "a message between threads",
+      {
+        "event.name": "codex.agent_communication",
+        kind: "spawn",
+        state: "send",
+        sender_thread_id: "thread-1",
+        receiver_thread_id: "thread-2",
+      },
+    ],
+  ])("tells from %s whose sub-agent a thread is", (_, attributes) => {
+    // Seen from codex 0.169.0.
+    expectEvents("codex", log({ ...attributes, "event.timestamp": "2026-11-20T10:00:01Z" }), [
+      {
+        type: "session",
+        status: "started",
+        at: Date.UTC(2026, 10, 20, 10, 0, 1),
+        session: "thread-1",
+        agent: "agent-thread-2",
+        parent_agent: "main",
+        own_session: "thread-2",
+      },
+    ]);
+  });
+
+  it.each<SampleAttributes>([
+    { "event.name": "codex.tool_result", tool_name: "spawn_agent", output: "error", "conversation.id": "t" },
+    {
+      "event.name": "codex.tool_result",
+      tool_name: "shell",
+      output: '{"agent_id":"x"}',
+      "conversation.id": "t",
+    },
+    {
+      "event.name": "codex.agent_communication",
+      kind: "result",
+      sender_thread_id: "t",
+      receiver_thread_id: "p",
+    },
+  ])("takes no sub-agent from %j", (attributes) => expectNone("codex", log(attributes), "not_needed"));
+
   it("needs only completed responses, and no span repeats them", () => {
     expectNone("codex", log({ ...completed, "event.kind": "response.created" }), "not_needed");
     expectNone("codex", log({ "event.kind": "response.completed", "conversation.id": "t" }), "no_usage");

@@ -1,9 +1,9 @@
-import { instantMs } from "@plimsoll/protocol";
+import { instantMs, type PlimsollEventInput } from "@plimsoll/protocol";
 import { textOf } from "../attributes.ts";
-import { harnessName } from "../event-envelope.ts";
+import { eventEnvelope, harnessName, subAgentOf } from "../event-envelope.ts";
 import { type ModelCallNames, modelCall } from "../model-call.ts";
-import { noEvent, type TelemetryDialect } from "../reading.ts";
-import type { TelemetryRecord } from "../telemetry-record.ts";
+import { noEvent, type RecordReading, type TelemetryDialect } from "../reading.ts";
+import type { Attributes, LogRecord, TelemetryRecord } from "../telemetry-record.ts";
 import { comesFrom } from "./gen-ai.ts";
 
 const FAMILY = "codex";
@@ -31,7 +31,10 @@ export const codex: TelemetryDialect = {
   read(record) {
     if (record.signal === "traces") return noEvent("reported_elsewhere");
     const { attributes } = record;
-    if (nameOf(record) !== "codex.sse_event" || attributes.get("event.kind") !== "response.completed")
+    const name = nameOf(record);
+    const started = startedThread(name, attributes);
+    if (started !== undefined) return readStart(record, started);
+    if (name !== "codex.sse_event" || attributes.get("event.kind") !== "response.completed")
       return noEvent("not_needed");
     const session = textOf(attributes, ["conversation.id"]);
     if (session === undefined) return noEvent("no_session");
@@ -49,6 +52,36 @@ export const codex: TelemetryDialect = {
     return noEvent(isOther ? "not_needed" : "no_usage");
   },
 };
+
+/** A thread that another one started as its sub-agent. */
+interface StartedThread {
+  id: string;
+  parent: string;
+}
+
+/** Versions of its tools for several agents report a start in the answer of the tool, or as a message between threads. */
+function startedThread(name: string, attributes: Attributes): StartedThread | undefined {
+  const text = (attribute: string) => textOf(attributes, [attribute]);
+  if (name === "codex.agent_communication" && text("kind") === "spawn")
+    return threadOf(text("receiver_thread_id"), text("sender_thread_id"));
+  if (name !== "codex.tool_result" || text("tool_name") !== "spawn_agent") return undefined;
+  return threadOf(/"agent_id"\s*:\s*"([^"]+)"/.exec(text("output") ?? "")?.[1], text("conversation.id"));
+}
+
+const threadOf = (id: string | undefined, parent: string | undefined): StartedThread | undefined =>
+  id === undefined || parent === undefined ? undefined : { id, parent };
+
+/** Calls of the thread name only itself. This event says whose sub-agent it is. */
+function readStart({ attributes, resource, at }: LogRecord, { id, parent }: StartedThread): RecordReading {
+  const owner = { harness: harnessName(resource, FAMILY), ...subAgentOf(parent, id) };
+  const event: PlimsollEventInput = {
+    ...eventEnvelope(owner, `started/${id}`, timeOf(at, textOf(attributes, ["event.timestamp"]))),
+    type: "session",
+    status: "started",
+    kind: "agent",
+  };
+  return { events: [event] };
+}
 
 /** The name of the record itself is a line of Codex's source, such as `event otel/src/events/session_telemetry.rs:1153`. */
 const nameOf = ({ name, attributes }: TelemetryRecord) => textOf(attributes, ["event.name"]) ?? name;

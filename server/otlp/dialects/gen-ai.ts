@@ -1,5 +1,5 @@
 import { textOf } from "../attributes.ts";
-import { harnessName, serviceFamily } from "../event-envelope.ts";
+import { type EventOwner, harnessName, serviceFamily } from "../event-envelope.ts";
 import { type ModelCallNames, modelCall } from "../model-call.ts";
 import { noEvent, type RecordReading, type TelemetryDialect } from "../reading.ts";
 import type { Attributes, SpanRecord, TelemetryRecord } from "../telemetry-record.ts";
@@ -70,9 +70,8 @@ export function speaksGenAi(attributes: Attributes): boolean {
 }
 
 /** What a dialect that follows the GenAI conventions decides by itself. */
-export interface GenAiSpanOptions {
+export interface GenAiSpanOptions extends Pick<EventOwner, "agent" | "parent" | "ownSession"> {
   family: string;
-  agent: string | undefined;
   session?: string | undefined;
   names?: ModelCallNames;
 }
@@ -80,14 +79,14 @@ export interface GenAiSpanOptions {
 /** Reads a span of the GenAI conventions: a model call, or the reason why it is none. */
 export function readGenAiSpan(
   span: SpanRecord,
-  { family, agent, session, names = GEN_AI_CALL }: GenAiSpanOptions,
+  { family, session, names = GEN_AI_CALL, ...sender }: GenAiSpanOptions,
 ): RecordReading {
   const reason = otherThanCall(span.attributes);
   if (reason !== undefined) return noEvent(reason);
   const owner = session ?? textOf(span.attributes, SESSION) ?? span.traceId;
   if (owner === "") return noEvent("no_session");
   const turn = modelCall(span.attributes, names, {
-    owner: { harness: harnessName(span.resource, family), session: owner, agent },
+    owner: { ...sender, harness: harnessName(span.resource, family), session: owner },
     id: callId(span),
     at: span.endAt,
     durationMs: spanDuration(span),

@@ -24,10 +24,11 @@ export const qwenCode: TelemetryDialect = {
     if (agent === undefined && attributes.get("llm_request.context") === "subagent")
       return noEvent("no_agent");
     const session = textOf(attributes, ["session.id", "gen_ai.conversation.id"]);
-    const reading = readGenAiSpan(record, { family: FAMILY, session, agent });
+    const sender = { agent, ...(agent !== undefined && { parent: "main" }) };
+    const reading = readGenAiSpan(record, { family: FAMILY, session, ...sender });
     const [turn] = reading.events ?? [];
     if (turn?.type !== "turn") return reading;
-    return { events: [{ ...turn, ...(agent && { parent_agent: "main" }), ...contextUsage(attributes) }] };
+    return { events: [{ ...turn, ...contextUsage(attributes) }] };
   },
 };
 

@@ -61,6 +61,22 @@ describe("the Vercel AI SDK", () => {
     expect(eventOf({ span: record })).not.toHaveProperty("agent");
   });
 
+  it("has a sub-agent of opencode in the session that started it", () => {
+    // Seen from opencode 1.18.33.
+    const child = {
+      ...call,
+      "ai.telemetry.functionId": "session.llm",
+      "ai.prompt.tools": "[]",
+      "ai.request.headers.x-parent-session-id": "ses_parent",
+    };
+    expect(eventOf(span(child))).toMatchObject({
+      session: "ses_parent",
+      agent: "agent-chat-1",
+      parent_agent: "main",
+      own_session: "chat-1",
+    });
+  });
+
   it("4 and 5 are read by their older names", () => {
     const old = {
       "ai.operationId": "ai.streamText.doStream",

@@ -1,5 +1,5 @@
 import { textOf } from "../attributes.ts";
-import { serviceFamily } from "../event-envelope.ts";
+import { serviceFamily, subAgentOf } from "../event-envelope.ts";
 import { noEvent, type TelemetryDialect } from "../reading.ts";
 import { GEN_AI_CALL, readGenAiSpan } from "./gen-ai.ts";
 
@@ -30,8 +30,10 @@ const AGENT = [...saidAs(["agent", "agentName"]), "ai.telemetry.functionId"];
 /** Spans around calls of the provider have its name; those around them sum up. */
 const CALLS = /\.(doGenerate|doStream)$/;
 
-/** opencode names the function of every call so; its sub-agents have sessions of their own. */
+/** opencode names the function of every call so. */
 const OPENCODE_FUNCTION = "session.llm";
+/** Its sub-agents have sessions of their own, which name that of the parent. */
+const OPENCODE_PARENT = ["ai.request.headers.x-parent-session-id"];
 
 /**
  * Spans of the Vercel AI SDK 4 to 6 (`experimental_telemetry`), and of version 7 with `LegacyOpenTelemetry`. Otherwise version 7
@@ -45,14 +47,17 @@ export const vercelAi: TelemetryDialect = {
     const operation = textOf(record.attributes, ["ai.operationId"]) ?? "";
     if (!CALLS.test(operation))
       return noEvent(record.attributes.has("ai.usage.inputTokens") ? "aggregate" : "not_needed");
-    const agent = textOf(record.attributes, AGENT);
+    const { attributes, resource } = record;
+    const agent = textOf(attributes, AGENT);
+    const session = textOf(attributes, SESSION);
+    const options = { family: serviceFamily(resource, "vercel-ai"), session, names: CALL };
+    if (agent !== OPENCODE_FUNCTION) return readGenAiSpan(record, { ...options, agent });
     // opencode offers tools in each call of a conversation, and none for a title or a summary.
-    if (agent === OPENCODE_FUNCTION && !record.attributes.has("ai.prompt.tools")) return noEvent("auxiliary");
+    if (!attributes.has("ai.prompt.tools")) return noEvent("auxiliary");
+    const parent = textOf(attributes, OPENCODE_PARENT);
     return readGenAiSpan(record, {
-      family: serviceFamily(record.resource, "vercel-ai"),
-      session: textOf(record.attributes, SESSION),
-      agent: agent === OPENCODE_FUNCTION ? undefined : agent,
-      names: CALL,
+      ...options,
+      ...(parent !== undefined && session !== undefined && subAgentOf(parent, session)),
     });
   },
 };

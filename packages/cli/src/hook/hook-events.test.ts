@@ -4,8 +4,8 @@ import { hookArguments } from "./hook-arguments.ts";
 import { hookEvents } from "./hook-events.ts";
 
 const NOW = 1_795_000_000_000;
-const read = (input: unknown, files: readonly string[] = []) =>
-  hookEvents(input, NOW, (path) => files.includes(path));
+const read = (input: unknown, files: readonly string[] = [], family = "claude-code") =>
+  hookEvents(family, input, NOW, (path) => files.includes(path));
 
 // Inputs as code.claude.com/docs/en/hooks, codex-rs/hooks/schema at bde5e18 and docs/hooks of Gemini CLI describe them.
 const claude = (name: string, rest: object = {}) => ({
@@ -41,6 +41,13 @@ describe("a hook", () => {
     expect(read(claude("PostCompact", { trigger: "auto", agent_id: "a1" }))).toMatchObject([
       { agent: "agent-a1", parent_agent: "main" },
     ]);
+  });
+
+  it("of a sub-agent of Codex names its thread, which telemetry has for its session", () => {
+    // Seen from codex 0.169.0.
+    const [event] = read({ ...codex, agent_id: "c-2", agent_type: "default" }, [], "codex");
+    expect(event).toMatchObject({ session: "c-1", agent: "agent-c-2", own_session: "c-2" });
+    expect(read(claude("PostCompact", { agent_id: "a1" }))[0]).not.toHaveProperty("own_session");
   });
 
   it("tells that a session was cleared, always under one id, and that it ended", () => {

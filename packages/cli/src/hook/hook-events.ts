@@ -13,14 +13,20 @@ const LONGEST = { session: 256, agent: 128, reason: 500 };
 /**
  * What a hook proves: that a context was compacted or cleared, or that a session ended. A hook that runs before the fact, such as
  * PreCompact, proves nothing. Hooks have no levels; the server takes them from the turns around.
+ * @param family of the harness
  * @param input JSON of the hook
  * @param now epoch ms
  * @param exists whether there is a file
  */
-export function hookEvents(input: unknown, now: number, exists: (path: string) => boolean): HookEvent[] {
+export function hookEvents(
+  family: string,
+  input: unknown,
+  now: number,
+  exists: (path: string) => boolean,
+): HookEvent[] {
   const session = textAt(input, ["session_id"]);
   if (session === undefined || session.length > LONGEST.session) return [];
-  const fields = { at: now, session, ...agentOf(input) };
+  const fields = { at: now, session, ...agentOf(family, input) };
   switch (textAt(input, ["hook_event_name"])) {
     case "PostCompact": {
       const trigger = textAt(input, ["trigger"]) === "manual" ? "manual" : "auto";
@@ -54,8 +60,10 @@ function ended(fields: OwnFields, reason: string | undefined): HookEvent[] {
   return [{ ...fields, type: "cleared", id: "hook/cleared", reason: "clear" }, end];
 }
 
-/** Sub-agents have the names that they have in telemetry and transcripts. */
-function agentOf(input: unknown): { agent?: string; parent_agent?: string } {
-  const agent = textAt(input, ["agent_id"]);
-  return agent === undefined ? {} : { agent: `agent-${agent}`.slice(0, LONGEST.agent), parent_agent: "main" };
+/** Sub-agents have the names that they have in telemetry and transcripts. Those of Codex are threads. */
+function agentOf(family: string, input: unknown): Pick<HookEvent, "agent" | "parent_agent" | "own_session"> {
+  const id = textAt(input, ["agent_id"]);
+  if (id === undefined) return {};
+  const agent = `agent-${id}`.slice(0, LONGEST.agent);
+  return { agent, parent_agent: "main", ...(family === "codex" && { own_session: id }) };
 }

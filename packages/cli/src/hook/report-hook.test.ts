@@ -13,6 +13,7 @@ import { connectedTarget, reportHook } from "./report-hook.ts";
 
 const compacted = (session: string) =>
   hookEvents(
+    "claude-code",
     { session_id: session, hook_event_name: "PostCompact", trigger: "auto" },
     Date.now(),
     () => true,
