@@ -51,8 +51,9 @@ async function attempt(
  * @param words after the name of the program
  * @param text for its standard input
  */
-export async function startReport(words: readonly string[], text: string): Promise<void> {
-  const { spawn } = await import("node:child_process");
+export function startReport(words: readonly string[], text: string): void {
+  // Loaded only for a report, and without Node's loader of modules, which `import()` would start.
+  const { spawn } = process.getBuiltinModule("node:child_process");
   const child = spawn(process.execPath, [process.argv[1]!, ...words], {
     detached: true,
     stdio: ["pipe", "ignore", "ignore"],

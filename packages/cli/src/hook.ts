@@ -15,7 +15,7 @@ try {
     await reportHook(input as HookEvent[], asked, process.env);
   } else {
     const events = hookEvents(asked.family, input, Date.now(), existsSync);
-    if (events.length > 0) await startReport([...words, "--report"], JSON.stringify(events));
+    if (events.length > 0) startReport([...words, "--report"], JSON.stringify(events));
   }
 } catch {
   // What a hook cannot report is an unexplained fall.

@@ -15,11 +15,28 @@ export interface StatuslineContext {
   now: () => number;
   write: (text: string) => void;
   /** Starts this program again for a report, without waiting for it. */
-  report: (input: string) => Promise<void>;
+  report: (input: string) => void;
 }
 
 /** Sessions are forgotten after this time, ms. */
 const FORGET_MS = 7 * 86_400_000;
+
+/** The text of a status line, and what is to be done after it is printed. */
+interface Drawing {
+  text: string;
+  /** Whether the harness reports to a server. */
+  isConnected: boolean;
+  /** Sessions with a new level. */
+  news: readonly Recalled[];
+}
+
+/** What is remembered of a session, with the level of this call. */
+interface Recalled {
+  session: string;
+  memory: SessionMemory;
+  isNew: boolean;
+  isFirst: boolean;
+}
 
 /**
  * Prints one line for a status line. It never fails: a harness shows nothing of a command that does.
@@ -33,77 +50,81 @@ export async function runStatusline(
   const value = parsed(input);
   const subagents = readSubagents(value);
   const wrapped = wrap === undefined ? "" : await outputOf(wrap, input, context.env);
-  const own =
-    subagents === undefined ? ownLine(input, context) : rowsOf(subagents, projectOf(value), input, context);
-  if (wrapped === "" && own === "") return;
-  const lines = [wrapped.replace(/\n+$/, ""), own].filter((text) => text !== "");
-  context.write(`${lines.join("\n")}\n`);
+  const { text, isConnected, news } =
+    subagents === undefined ? ownLine(value, context) : rowsOf(subagents, projectOf(value), context);
+  const lines = [wrapped.replace(/\n+$/, ""), text].filter((part) => part !== "");
+  if (lines.length > 0) context.write(`${lines.join("\n")}\n`);
+  if (news.length === 0) return;
+  try {
+    // The harness may end this process at any time: the next call reports a level that is not remembered.
+    if (isConnected) context.report(input);
+    remember(news, context);
+  } catch {
+    // The next call tries both again.
+  }
 }
 
-function ownLine(input: string, context: StatuslineContext): string {
-  const sample = readStatus(parsed(input));
-  if (sample === undefined)
-    return "Plimsoll reads the status of Claude Code or Copilot CLI as JSON on standard input.";
-  const { settings, known } = claudeSettings(sample, context.env);
+function ownLine(value: unknown, { env }: StatuslineContext): Drawing {
+  const sample = readStatus(value);
+  if (sample === undefined) {
+    const text = "Plimsoll reads the status of Claude Code or Copilot CLI as JSON on standard input.";
+    return { text, isConnected: false, news: [] };
+  }
+  const { settings, known } = claudeSettings(sample, env);
   const line = sample.family === "claude-code" ? claudeCode.line(settings, known).line : undefined;
-  const memory = remember(
-    sample,
-    context,
-    targetIn(settings) !== undefined ? () => void context.report(input) : undefined,
-  );
+  const recalled = recall(sample, env);
   const at = line?.kind === "tokens" ? line.tokens : undefined;
   // A pipe to a harness that shows colors.
-  return statusText(sample, memory, at, allowsColor(context.env, true));
+  const text = statusText(sample, recalled.memory, at, allowsColor(env, true));
+  return { text, isConnected: targetIn(settings) !== undefined, news: recalled.isNew ? [recalled] : [] };
 }
 
 /** One line of JSON for each sub-agent, with the text of its row. */
 function rowsOf(
   subagents: readonly SubagentSample[],
   project: string | undefined,
-  input: string,
-  context: StatuslineContext,
-): string {
-  let hasNews = false;
+  { env }: StatuslineContext,
+): Drawing {
   let isConnected = false;
+  const news: Recalled[] = [];
   const rows = subagents.map(({ id, session, tokens, windowTokens }) => {
-    const { settings, known } = claudeSettings({ windowTokens, project }, context.env);
+    const { settings, known } = claudeSettings({ windowTokens, project }, env);
     const line = windowTokens === undefined ? undefined : claudeCode.line(settings, known).line;
     isConnected = targetIn(settings) !== undefined;
-    const memory = remember({ session: `${session}-agent-${id}`, tokens }, context, () => {
-      hasNews = true;
-    });
+    const recalled = recall({ session: `${session}-agent-${id}`, tokens }, env);
+    if (recalled.isNew) news.push(recalled);
     const at = line?.kind === "tokens" ? line.tokens : undefined;
     const sample = { tokens, windowTokens, costUsd: undefined };
-    return JSON.stringify({ id, content: statusText(sample, memory, at, allowsColor(context.env, true)) });
+    return JSON.stringify({ id, content: statusText(sample, recalled.memory, at, allowsColor(env, true)) });
   });
-  // One process for all of them.
-  if (hasNews && isConnected) void context.report(input);
-  return rows.join("\n");
+  return { text: rows.join("\n"), isConnected, news };
 }
 
-function remember(
-  sample: Pick<StatusSample, "session" | "tokens">,
-  { env, now }: StatuslineContext,
-  report: (() => void) | undefined,
-): SessionMemory {
-  const folder = memoryFolder(env);
-  const file = join(folder, `${sample.session.replace(/[^\w-]/g, "_").slice(0, 200)}.json`);
-  const before = parseMemory(textOf(file) ?? "");
-  const after = remembered(before, sample.tokens);
-  if (after === before) return after;
-  try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    if (before === undefined) forgetOld(folder, now());
+function recall({ session, tokens }: Pick<StatusSample, "session" | "tokens">, env: Env): Recalled {
+  const before = parseMemory(textOf(memoryFile(session, env)) ?? "");
+  const memory = remembered(before, tokens);
+  return {
+    session,
+    memory,
+    isNew: tokens !== undefined && memory !== before,
+    isFirst: before === undefined,
+  };
+}
+
+function remember(news: readonly Recalled[], { env, now }: StatuslineContext): void {
+  mkdirSync(memoryFolder(env), { recursive: true, mode: 0o700 });
+  if (news.some(({ isFirst }) => isFirst)) forgetOld(memoryFolder(env), now());
+  for (const { session, memory } of news) {
+    const file = memoryFile(session, env);
     // Two windows of one session may draw at once.
     const draft = `${file}.${process.pid}`;
-    writeFileSync(draft, JSON.stringify(after), { mode: 0o600 });
+    writeFileSync(draft, JSON.stringify(memory), { mode: 0o600 });
     renameSync(draft, file);
-  } catch {
-    // The peak is then that of this call.
   }
-  if (sample.tokens !== undefined) report?.();
-  return after;
 }
+
+const memoryFile = (session: string, env: Env) =>
+  join(memoryFolder(env), `${session.replace(/[^\w-]/g, "_").slice(0, 200)}.json`);
 
 const memoryFolder = (env: Env) => join(homeFolder(env), "statusline");
 
@@ -117,8 +138,8 @@ function forgetOld(folder: string, now: number): void {
 /** Longest time for a wrapped command, ms. */
 const WRAPPED_MS = 5_000;
 
-async function outputOf(command: string, input: string, env: Env): Promise<string> {
-  const { spawn } = await import("node:child_process");
+function outputOf(command: string, input: string, env: Env): Promise<string> {
+  const { spawn } = process.getBuiltinModule("node:child_process");
   return new Promise((resolve) => {
     const child = spawn(command, {
       shell: true,

@@ -208,7 +208,7 @@ describe("plimsoll statusline", () => {
       write: (more) => {
         text += more;
       },
-      report: async (input) => void reports.push(input),
+      report: (input) => void reports.push(input),
     });
     return { text, reports };
   }
@@ -238,6 +238,28 @@ describe("plimsoll statusline", () => {
       OTEL_EXPORTER_OTLP_HEADERS: "x-api-key=plim_a",
     };
     await writeFile(join(home, ".claude/settings.json"), JSON.stringify({ env }));
+    expect((await draw(claude(91_000))).reports).toHaveLength(1);
+    expect((await draw(claude(91_000))).reports).toEqual([]);
+  });
+
+  it("prints first, and remembers a level only after its report has started", async () => {
+    const env = {
+      OTEL_EXPORTER_OTLP_ENDPOINT: "http://x/otlp",
+      OTEL_EXPORTER_OTLP_HEADERS: "x-api-key=plim_a",
+    };
+    await writeFile(join(home, ".claude/settings.json"), JSON.stringify({ env }));
+    const steps: string[] = [];
+    const context = {
+      env: { HOME: home, PLIMSOLL_HOME: join(home, "plimsoll") },
+      now: Date.now,
+      write: () => void steps.push("line"),
+      report: () => {
+        steps.push("report");
+        throw new Error("no process is left");
+      },
+    };
+    await runStatusline(JSON.stringify(claude(91_000)), undefined, context);
+    expect(steps).toEqual(["line", "report"]);
     expect((await draw(claude(91_000))).reports).toHaveLength(1);
     expect((await draw(claude(91_000))).reports).toEqual([]);
   });

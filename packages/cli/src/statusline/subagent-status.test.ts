@@ -130,7 +130,7 @@ describe("plimsoll statusline as subagentStatusLine", () => {
       write: (more) => {
         text += more;
       },
-      report: async (input) => void reports.push(input),
+      report: (input) => void reports.push(input),
     });
     return {
       rows: text
