@@ -1,4 +1,4 @@
 #!/usr/bin/env node
-import { runProgram } from "./run-program.js";
+const { runProgram } = require("./run-program.js");
 
-await runProgram("phantom");
+runProgram("phantom.js");

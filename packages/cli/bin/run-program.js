@@ -1,18 +1,17 @@
-import { existsSync } from "node:fs";
-import { fileURLToPath } from "node:url";
+const { existsSync } = require("node:fs");
+const { join } = require("node:path");
 
 /**
- * Runs dist/NAME.js. These files are committed because npm links only programs that exist when it installs, and a
+ * Runs a file of dist. The files here are committed because npm links only programs that exist when it installs, and a
  * checkout is built later.
- * @param {"plimsoll" | "phantom" | "statusline" | "hook"} name
+ * @param {"plimsoll.js" | "phantom.js" | "statusline.cjs" | "hook.cjs"} file
  */
-export async function runProgram(name) {
-  const program = new URL(`../dist/${name}.js`, import.meta.url);
-  if (existsSync(program)) {
-    await import(program.href);
-    return;
-  }
-  const checkout = fileURLToPath(new URL("../../..", import.meta.url));
-  console.error(`${name} is not built yet. Run "npm run build" or "npm start" in ${checkout} first.`);
-  process.exitCode = 1;
-}
+exports.runProgram = (file) => {
+  if (!existsSync(join(__dirname, "../dist", file))) {
+    const [name] = file.split(".");
+    const checkout = join(__dirname, "../../..");
+    console.error(`${name} is not built yet. Run "npm run build" or "npm start" in ${checkout} first.`);
+    process.exitCode = 1;
+  } else if (file.endsWith(".cjs")) require(`../dist/${file}`);
+  else import(`../dist/${file}`);
+};

@@ -5,8 +5,7 @@ import { type HookEvent, hookEvents } from "./hook/hook-events.ts";
 import { readInput } from "./read-input.ts";
 
 // A program of its own, which loads fast: the harness waits for it. It prints nothing and never fails.
-process.exitCode = 0;
-try {
+async function main(): Promise<void> {
   const words = process.argv.slice(2);
   const asked = hookArguments(words);
   const input: unknown = JSON.parse(await readInput());
@@ -17,6 +16,7 @@ try {
     const events = hookEvents(asked.family, input, Date.now(), existsSync);
     if (events.length > 0) startReport([...words, "--report"], JSON.stringify(events));
   }
-} catch {
-  // What a hook cannot report is an unexplained fall.
 }
+
+// What a hook cannot report is an unexplained fall.
+main().catch(() => {});
