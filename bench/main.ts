@@ -27,6 +27,7 @@ import { reads } from "./reads.ts";
 import { recovery } from "./recovery.ts";
 import { replayRows } from "./replay.ts";
 import { start } from "./start.ts";
+import { statusLine } from "./status-line.ts";
 import { storageYear } from "./storage-year.ts";
 
 const USAGE = `npm run bench [-- NAME…] [--json] [--large] [--profile FOLDER]
@@ -99,6 +100,7 @@ async function main(): Promise<void> {
     alertWebhook,
     replayRows,
     start,
+    statusLine,
   ];
   const names = groups.flatMap((group) => group.names);
   const isMeant = (given: string, name: string) => name === given || name.startsWith(`${given}.`);

@@ -79,6 +79,9 @@ const ROWS: readonly Row[] = [
   { name: "memory.idle", goal: "< 250 MB" },
   { name: "memory.load", goal: "< 500 MB" },
   { name: "start.page", goal: "< 3 s" },
+  { name: "statusline.node", goal: "" },
+  { name: "statusline.same", goal: "< 50 ms, < 1.1 of statusline.node", of: "statusline.node" },
+  { name: "statusline.new", goal: "< 50 ms, < 1.1 of statusline.node", of: "statusline.node" },
   { name: "guard: observe", goal: "< 1 ms" },
   { name: "reporter: record()", goal: "< 5 us" },
 ];
