@@ -40,7 +40,7 @@ describe("a checkout that is not built", () => {
       const failure = await run(process.execPath, [program, "--help"]).catch((error) => error);
       expect(failure).toMatchObject({ code: 1, stdout: "" });
       expect(failure.stderr).toBe(
-        `${name} is not built yet. Run "npm run build" or "npm start" in ${checkout}/ first.\n`,
+        `${name} is not built yet. Run "npm run build" or "npm start" in ${checkout} first.\n`,
       );
     } finally {
       await rm(checkout, { recursive: true, force: true });
