@@ -59,6 +59,8 @@ export function createProgram(context: CommandContext): Command {
     .description("Show how full the context window of every agent is.")
     .version(VERSION)
     .showHelpAfterError("Run with --help to list commands and options.")
+    // Else a command takes the options that follow the name of one below it.
+    .enablePositionalOptions()
     .addHelpText("after", EXAMPLES);
 
   withConnection(program.command("status"))

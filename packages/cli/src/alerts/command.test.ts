@@ -57,6 +57,12 @@ describe.skipIf(!hasServer)("plimsoll alerts with a real server", () => {
     expect(await plimsoll("silence")).toContain("plimsoll alerts silence harness=NAME");
   });
 
+  it("gives an option to the command whose name it follows", async () => {
+    expect(JSON.parse(await plimsoll("rules", "--json"))).toEqual({ rules: [] });
+    const wrongKey = await failure("rules", "--key", "plim_unknown");
+    expect(wrongKey.message).toContain("key");
+  });
+
   it("creates presets, and exports and imports rules", async () => {
     expect(await plimsoll("rules", "preset", "line_crossed")).toBe('Created the rule "Ceiling crossed".\n');
     expect((await failure("rules", "preset", "unheard_of")).hint).toContain("silent_harness");
