@@ -57,6 +57,24 @@ test("each agent has its own level, and a sub-agent never changes its parent's",
   await expect(page.getByRole("heading", { name: "Turns of researcher" })).toBeVisible();
 });
 
+/** A sub-agent as its telemetry reports it, which knows only its own session, and as a recording does. */
+function reportsOfOneSubAgent(harness: string) {
+  const shared = { harness, window: 200_000 };
+  const main = new EventBuilder({ ...shared, session: "parent" }).turns(20_000, 22_000).take();
+  const calls = new EventBuilder({ ...shared, session: "own" })
+    .turn(30_000, { witness: "otlp" })
+    .turn(50_000, { witness: "otlp" })
+    .take();
+  const owner = { session: "parent", agent: "agent-own", parent_agent: "main", own_session: "own" };
+  const recording = calls.map((event) => ({
+    ...event,
+    ...owner,
+    id: `line-${event.id}`,
+    witness: "transcript",
+  }));
+  return { telemetry: [...main, ...calls], recording };
+}
+
 test("the page of a session leads on once a recording says that it is a sub-agent", async ({
   page,
   send,
@@ -64,13 +82,8 @@ test("the page of a session leads on once a recording says that it is a sub-agen
   expectedErrors,
 }) => {
   expectedErrors.push(/status of 404 .*sessions\./);
-  const shared = { harness, window: 200_000 };
-  const main = new EventBuilder({ ...shared, session: "parent" }).turns(20_000, 22_000);
-  // Telemetry knows only the session of the sub-agent.
-  const telemetry = new EventBuilder({ ...shared, session: "own" });
-  telemetry.turn(30_000, { witness: "otlp" }).turn(50_000, { witness: "otlp" });
-  const reported = telemetry.take();
-  await send([...main.take(), ...reported]);
+  const { telemetry, recording } = reportsOfOneSubAgent(harness);
+  await send(telemetry);
 
   await page.goto(`/sessions?harness=${harness}&range=24h`);
   await expect(page.getByTestId("session-row")).toHaveCount(2);
@@ -79,10 +92,7 @@ test("the page of a session leads on once a recording says that it is a sub-agen
   const link = page.url();
   await live(page);
 
-  const owner = { session: "parent", agent: "agent-own", parent_agent: "main", own_session: "own" };
-  await send(
-    reported.map((event) => ({ ...event, ...owner, id: `line-${event.id}`, witness: "transcript" })),
-  );
+  await send(recording);
 
   // The open page goes on by itself, and so does a link to it.
   await expect(page.getByRole("heading", { name: "parent" })).toBeVisible();
@@ -97,4 +107,18 @@ test("the page of a session leads on once a recording says that it is a sub-agen
   await page.goto(`/sessions?harness=${harness}&range=24h`);
   await expect(page.getByTestId("session-row")).toHaveCount(1);
   await expect(page.getByTestId("session-row")).toContainText("2 agents");
+});
+
+test("Fleet moves an agent once a recording says that it is a sub-agent", async ({ page, send, harness }) => {
+  const { telemetry, recording } = reportsOfOneSubAgent(harness);
+  await send(telemetry);
+  await page.goto(`/?harness=${harness}`);
+  const rows = page.getByTestId("fleet-row");
+  await expect(rows).toHaveText([/own.*50k/, /parent.*22k/]);
+  await live(page);
+  await send(recording);
+  await expect(rows).toHaveText([/agent-own.*50k/, /parent.*22k/]);
+  await rows.first().locator("[data-row-link]").click();
+  await expect(page.getByRole("heading", { name: "parent" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "Turns of agent-own" })).toBeVisible();
 });

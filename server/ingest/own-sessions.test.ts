@@ -247,6 +247,19 @@ describe("a sub-agent with a session of its own", () => {
     },
   );
 
+  it("survives two sessions that name each other", async () => {
+    const one = { ...span("one", 1, 900), agent: "agent-two", parent_agent: "main", own_session: "two" };
+    const two = { ...span("two", 1, 800), agent: "agent-one", parent_agent: "main", own_session: "one" };
+    await path.sendOnce([span("one", 2, 900), span("two", 2, 800)]);
+    await path.sendOnce([one, two]);
+    await path.sendOnce([span("one", 3, 900), span("two", 3, 800)]);
+    expect(await prisma.session.findMany({ orderBy: { name: "asc" } })).toMatchObject([
+      { name: "one", agents: 1, turns: 3, currentTokens: 800 },
+      { name: "two", agents: 1, turns: 3, currentTokens: 900 },
+    ]);
+    expect(await faults()).toEqual([]);
+  });
+
   it("is a session again if its telemetry goes on after the session of its parent was removed", async () => {
     await path.sendOnce([main, ...lines]);
     await prisma.session.updateMany({ data: { deletedAt: new Date(Date.now() - 3_600_000) } });
