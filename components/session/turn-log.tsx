@@ -76,10 +76,13 @@ export function TurnLog(props: Props) {
   return (
     <section ref={props.ref} aria-label="Turns" className="panel min-w-0 scroll-my-4 overflow-hidden">
       <div className="flex items-center justify-between gap-3 px-4 pt-3 pb-2">
-        <h2 className="truncate text-[13px] font-semibold">
-          Turns of {agent.name} <span className="font-normal text-faint">{exact(agent.turns)}</span>
-        </h2>
-        <Zone className="ml-auto truncate text-xs text-faint" />
+        {/* After a long name, the zone gets a line of its own. */}
+        <div className="flex min-w-0 flex-1 flex-wrap items-baseline justify-between gap-x-3">
+          <h2 className="truncate text-[13px] font-semibold">
+            Turns of {agent.name} <span className="font-normal text-faint">{exact(agent.turns)}</span>
+          </h2>
+          <Zone className="truncate text-xs text-faint" />
+        </div>
         <Button size="small" asChild>
           <a href={csv} download>
             <Download aria-hidden /> CSV
