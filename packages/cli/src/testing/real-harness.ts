@@ -54,7 +54,7 @@ export async function runHarness(
 const SHELL = /^(?:shell|bash|exec_command|shell_command|run_shell_command|local_shell)$/i;
 
 /** Names of the tools that a request offers, in whichever format, and of the groups that they are in. */
-export const toolNames = ({ body }: ModelRequest): string[] =>
+const toolNames = ({ body }: ModelRequest): string[] =>
   [...JSON.stringify(body.tools ?? []).matchAll(/"name":"([^"]+)"/g)].map(([, name]) => name!);
 
 /** A call of the harness' own shell tool, by default of one that does nothing. Undefined if the request offers no such tool. */
