@@ -33,6 +33,8 @@ interface Run {
 
 interface Trial {
   family: string;
+  /** What tells the trial from another one of the family. */
+  variant?: string;
   /** Its program. */
   program: string;
   /** Its settings besides those of the connection, by path in the home. */
@@ -52,11 +54,11 @@ interface Trial {
   mayLoseLast?: true;
 }
 
-const ofCodex = (name: string, args: ScriptedCall["arguments"]): ScriptedCall => ({
-  name,
-  namespace: "multi_agent_v1",
-  arguments: args,
-});
+const codexTools =
+  (namespace: string) =>
+  (name: string, args: ScriptedCall["arguments"]): ScriptedCall => ({ name, namespace, arguments: args });
+const ofCodex = codexTools("multi_agent_v1");
+const ofCodexTasks = codexTools("collaboration");
 /** Codex would end with its main agent. */
 const untilDone = (thread: string) => ofCodex("wait_agent", { targets: [thread], timeout_ms: 60_000 });
 
@@ -82,6 +84,27 @@ const TRIALS: readonly Trial[] = [
         ofCodex("resume_agent", { id: thread }),
         ofCodex("send_input", { target: thread, message: "More" }),
         untilDone(thread),
+      ],
+    },
+  },
+  {
+    family: "codex",
+    variant: "that names its tasks",
+    program: "codex",
+    files: (url) => codexModel(url),
+    recordings: ".codex/sessions",
+    first: {
+      command: `codex exec --enable multi_agent_v2 --skip-git-repo-check ${PROMPT}`,
+      calls: () => [
+        ofCodexTasks("spawn_agent", { task_name: "help", message: "Help", fork_turns: "none" }),
+        ofCodexTasks("wait_agent", { timeout_ms: 60_000 }),
+      ],
+    },
+    second: {
+      command: "codex exec resume --last --enable multi_agent_v2 --skip-git-repo-check Again",
+      calls: () => [
+        ofCodexTasks("followup_task", { target: "help", message: "More" }),
+        ofCodexTasks("wait_agent", { timeout_ms: 60_000 }),
       ],
     },
   },
@@ -257,11 +280,12 @@ describe.runIf(hasServer)("a sub-agent of a connected harness", () => {
   }
 
   for (const trial of TRIALS) {
-    const { family, program, first, second, mayLoseLast } = trial;
+    const { family, variant, program, first, second, mayLoseLast } = trial;
+    const name = [family, variant].filter(Boolean).join(" ");
     const isAbsent = harnessProgram(program) === undefined;
 
     it.skipIf(isAbsent)(
-      `of ${family} is an agent of the session that started it, if ${program} is in a folder of VITEST_PLIMSOLL_HARNESSES`,
+      `of ${name} is an agent of the session that started it, if ${program} is in a folder of VITEST_PLIMSOLL_HARNESSES`,
       { timeout: PATIENCE, retry: mayLoseLast ? 3 : 0 },
       async () => {
         const { connect, run, close, importAll, turns, expected } = await prepare(trial);
@@ -275,7 +299,7 @@ describe.runIf(hasServer)("a sub-agent of a connected harness", () => {
 
     if (second === undefined) continue;
     it.skipIf(isAbsent)(
-      `of ${family} stays the agent that its recording told of, if ${program} is in a folder of VITEST_PLIMSOLL_HARNESSES`,
+      `of ${name} stays the agent that its recording told of, if ${program} is in a folder of VITEST_PLIMSOLL_HARNESSES`,
       { timeout: PATIENCE, retry: mayLoseLast ? 3 : 0 },
       async () => {
         const { connect, run, close, importAll, turns, expected } = await prepare(trial);
