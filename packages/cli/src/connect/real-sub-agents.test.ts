@@ -292,6 +292,7 @@ describe.runIf(hasServer)("a sub-agent of a connected harness", () => {
         await connect();
         const calls = await run(first);
         await close();
+        expect(await turns()).toEqual(await expected({ calls, sources: ["otlp"] }));
         const report = await importAll();
         expect(await turns(), report).toEqual(await expected({ calls, sources: BOTH }));
       },
