@@ -4,11 +4,13 @@ import { startScriptedModel } from "@plimsoll/guard/scripted-model";
 import { describe, expect, it } from "vitest";
 import { connectStage } from "../testing/connect-run.ts";
 import {
+  claudeEnv,
   codexModel,
   GEMINI_SETTINGS,
   geminiEnv,
   harnessProgram,
   opencodeModel,
+  qwenEnv,
   runHarness,
   shellCall,
 } from "../testing/real-harness.ts";
@@ -38,12 +40,7 @@ const TRIALS: readonly Trial[] = [
     program: "claude",
     command: "claude -p --dangerously-skip-permissions Hi",
     recordings: ".claude/projects",
-    env: (url) => ({
-      ANTHROPIC_API_KEY: "dummy",
-      ANTHROPIC_BASE_URL: url,
-      IS_SANDBOX: "1",
-      DISABLE_AUTOUPDATER: "1",
-    }),
+    env: claudeEnv,
   },
   {
     family: "codex",
@@ -65,7 +62,7 @@ const TRIALS: readonly Trial[] = [
     program: "qwen",
     command: "qwen --auth-type openai --yolo --model gpt-4o Hi",
     recordings: ".qwen",
-    env: (url) => ({ OPENAI_BASE_URL: `${url}/v1`, OPENAI_MODEL: "gpt-4o" }),
+    env: qwenEnv,
   },
   {
     family: "opencode",

@@ -4,11 +4,13 @@ import { type ScriptedCall, startScriptedModel } from "@plimsoll/guard/scripted-
 import { describe, expect, it } from "vitest";
 import { connectStage } from "../testing/connect-run.ts";
 import {
+  claudeEnv,
   codexModel,
   GEMINI_SETTINGS,
   geminiEnv,
   harnessProgram,
   opencodeModel,
+  qwenEnv,
   runHarness,
   shellCall,
 } from "../testing/real-harness.ts";
@@ -68,6 +70,23 @@ const ofOpencode = (args: ScriptedCall["arguments"]): ScriptedCall => ({
 });
 
 const TRIALS: readonly Trial[] = [
+  {
+    family: "claude-code",
+    program: "claude",
+    env: claudeEnv,
+    recordings: ".claude/projects",
+    thread: /agentId: (\w+)/,
+    first: {
+      command: `claude -p --dangerously-skip-permissions ${PROMPT}`,
+      calls: () => [
+        {
+          name: "Agent",
+          arguments: { description: "a task", prompt: "Help", subagent_type: "general-purpose" },
+        },
+        undefined,
+      ],
+    },
+  },
   {
     family: "codex",
     program: "codex",
@@ -136,7 +155,7 @@ const TRIALS: readonly Trial[] = [
   {
     family: "qwen-code",
     program: "qwen",
-    env: (url) => ({ OPENAI_BASE_URL: `${url}/v1`, OPENAI_MODEL: "gpt-4o" }),
+    env: qwenEnv,
     recordings: ".qwen",
     thread: /task_id: ([\w-]+) \(/,
     first: {

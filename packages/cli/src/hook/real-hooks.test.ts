@@ -10,6 +10,7 @@ import { createClient } from "../client.ts";
 import { connect } from "../connection.ts";
 import { connectStage } from "../testing/connect-run.ts";
 import {
+  claudeEnv,
   codexModel,
   GEMINI_SETTINGS,
   geminiEnv,
@@ -29,10 +30,7 @@ const Sessions = z.object({ items: z.array(z.looseObject({ harness: z.string() }
 /** A key that Claude Code asked its person about before. */
 const CLAUDE_KEY = "sk-ant-dummy-0123456789abcdefghij";
 const CLAUDE_ENV = (url: string) => ({
-  ANTHROPIC_API_KEY: CLAUDE_KEY,
-  ANTHROPIC_BASE_URL: url,
-  IS_SANDBOX: "1",
-  DISABLE_AUTOUPDATER: "1",
+  ...claudeEnv(url, CLAUDE_KEY),
   // Telemetry leaves before the program ends.
   OTEL_LOGS_EXPORT_INTERVAL: "100",
 });

@@ -129,3 +129,16 @@ export const geminiEnv = (url: string): Record<string, string> => ({
   GOOGLE_GEMINI_BASE_URL: url,
   GEMINI_CLI_TRUST_WORKSPACE: "true",
 });
+
+/** @param key one that it asked its person about before, or any for a run without a person */
+export const claudeEnv = (url: string, key = "dummy"): Record<string, string> => ({
+  ANTHROPIC_API_KEY: key,
+  ANTHROPIC_BASE_URL: url,
+  IS_SANDBOX: "1",
+  DISABLE_AUTOUPDATER: "1",
+});
+
+export const qwenEnv = (url: string): Record<string, string> => ({
+  OPENAI_BASE_URL: `${url}/v1`,
+  OPENAI_MODEL: "gpt-4o",
+});
