@@ -8,6 +8,8 @@ export const EVENT_RULES: Readonly<Record<string, string>> = {
   session: "The session is a text of up to 256 characters that names one piece of work.",
   agent: "The agent is a text of up to 128 characters that names the owner of the window.",
   parent_agent: "The parent agent is the name of the agent that started this sub-agent.",
+  own_session:
+    "The own session is a text of up to 256 characters: the id of the session that the harness runs the sub-agent as.",
   window: "The window is a whole number from 0 to 1,000,000.",
   model: "The model is a text of up to 200 characters: the provider's model name.",
   usage: "Usage is an object with counts of tokens: whole numbers from 0, or absent if unknown.",

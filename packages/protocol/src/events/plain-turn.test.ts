@@ -11,6 +11,7 @@ const whole = {
   session: "s1",
   agent: "explore",
   parent_agent: "main",
+  own_session: "s2",
   window: 2,
   model: "claude-opus-5",
   seq: 7,
