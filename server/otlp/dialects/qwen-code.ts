@@ -43,7 +43,10 @@ function agentOf(attributes: Attributes): string | undefined {
   return id === undefined ? textOf(attributes, ["subagent_name"]) : `agent-${id}`;
 }
 
-/** A prompt of a person has the id `<session>########<turn>`. Only requests of a conversation have context usage. */
+/**
+ * A prompt of a person has the id `<session>########<turn>`. Requests of a conversation have context usage. So has one that
+ * writes a summary: nothing tells it apart, and its prompt is the history, so it is a turn of the same level.
+ */
 function isInternal(attributes: Attributes): boolean {
   if (attributes.has(USAGE) || attributes.get("llm_request.context") === "subagent") return false;
   const prompt = promptOf(attributes);
