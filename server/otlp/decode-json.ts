@@ -92,6 +92,7 @@ function spanOf(fields: Fields, origin: TelemetryOrigin): SpanRecord {
     name: textIn(fields, "name"),
     traceId: textIn(fields, "traceId").toLowerCase(),
     spanId: textIn(fields, "spanId").toLowerCase(),
+    parentSpanId: textIn(fields, "parentSpanId").toLowerCase(),
     startAt: nanosecondsToMs(fields.startTimeUnixNano),
     endAt: nanosecondsToMs(fields.endTimeUnixNano),
     failed: isError(objectIn(fields, "status")?.code),

@@ -83,6 +83,7 @@ function spanOf(reader: ProtobufReader, range: ByteRange, origin: TelemetryOrigi
     name: "",
     traceId: "",
     spanId: "",
+    parentSpanId: "",
     startAt: 0,
     endAt: 0,
     failed: false,
@@ -92,6 +93,7 @@ function spanOf(reader: ProtobufReader, range: ByteRange, origin: TelemetryOrigi
   reader.read(range, (field) => {
     if (field === 1) span.traceId = reader.hex();
     else if (field === 2) span.spanId = reader.hex();
+    else if (field === 4) span.parentSpanId = reader.hex();
     else if (field === 5) span.name = textIn(reader) ?? "";
     else if (field === 7) span.startAt = nanosecondsToMs(reader.fixed64());
     else if (field === 8) span.endAt = nanosecondsToMs(reader.fixed64());

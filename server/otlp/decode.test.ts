@@ -12,6 +12,7 @@ interface Sample {
   spans: {
     name: string;
     spanId: string;
+    parentSpanId?: string;
     endNs: bigint;
     status: number;
     attributes: Record<string, OtlpValue>;
@@ -36,6 +37,7 @@ const samples: fc.Arbitrary<Sample> = fc.record({
     fc.record({
       name: fc.string({ unit: "grapheme" }),
       spanId: fc.stringMatching(/^[0-9a-f]{16}$/),
+      parentSpanId: fc.stringMatching(/^[0-9a-f]{16}$/),
       endNs: fc.bigInt({ min: 0n, max: 2n ** 63n }),
       status: fc.nat(3),
       attributes,
@@ -57,6 +59,7 @@ describe("OTLP", () => {
           expect(fromProtobuf[index]).toMatchObject({
             name: span.name,
             spanId: span.spanId,
+            parentSpanId: span.parentSpanId,
             scope: sample.scope,
             endAt: Number(span.endNs / 1_000_000n),
             failed: span.status === 2,
@@ -244,6 +247,7 @@ function toJson({ resource, scope, spans }: Sample, scopesFirst: boolean): Buffe
     }));
   const list = spans.map((span) => ({
     spanId: span.spanId.toUpperCase(),
+    parentSpanId: span.parentSpanId?.toUpperCase(),
     name: span.name,
     endTimeUnixNano: String(span.endNs),
     status: { code: span.status === 2 && scopesFirst ? "STATUS_CODE_ERROR" : span.status },

@@ -30,6 +30,7 @@ export interface SpanRecord extends TelemetryOrigin {
   name: string;
   traceId: string;
   spanId: string;
+  parentSpanId: string;
   startAt: number;
   endAt: number;
   /** Whether its status is an error. */

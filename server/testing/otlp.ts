@@ -12,6 +12,7 @@ export interface SpanSample {
   name?: string;
   traceId?: string;
   spanId?: string;
+  parentSpanId?: string;
   startAt?: number;
   endAt?: number;
   failed?: boolean;
@@ -28,6 +29,7 @@ export function spanSample(sample: SpanSample): SpanRecord {
     name: sample.name ?? "",
     traceId: sample.traceId ?? "0af7651916cd43dd8448eb211c80319c",
     spanId: sample.spanId ?? "b7ad6b7169203331",
+    parentSpanId: sample.parentSpanId ?? "",
     startAt,
     endAt,
     failed: sample.failed ?? false,
