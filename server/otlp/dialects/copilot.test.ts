@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { SAMPLE_AT, type SampleAttributes } from "../../testing/otlp.ts";
+import { SAMPLE_AT, type SampleAttributes, spanSample } from "../../testing/otlp.ts";
 import { eventOf, expectEvents, expectNone } from "../../testing/otlp-dialect.ts";
+import { readRecord } from "../dialects.ts";
 
-// Samples: tables of docs.github.com "Copilot CLI command reference", monitoring with OpenTelemetry.
+// Samples: tables of docs.github.com "Copilot CLI command reference", monitoring with OpenTelemetry, and spans of 1.0.102.
 const resource = { "service.name": "github-copilot" };
 const chat: SampleAttributes = {
   "gen_ai.operation.name": "chat",
@@ -23,6 +24,40 @@ describe("Copilot", () => {
     expectEvents("copilot", { span: { resource, attributes: chat } }, [
       { type: "turn", id: "resp_1", harness: "copilot", session: "c-1", usage: { input_tokens: 90_000 } },
     ]);
+  });
+
+  it("names a sub-agent after the span of its run, which is the parent of its calls", () => {
+    const attributes = { ...chat, "github.copilot.initiator": "sub-agent" };
+    const agent = (parentSpanId: string) => eventOf({ span: { resource, attributes, parentSpanId } });
+    expect(agent("34410a2bd70a87f9")).toMatchObject({
+      type: "turn",
+      id: "resp_1",
+      session: "c-1",
+      agent: "agent-34410a2bd70a87f9",
+      parent_agent: "main",
+    });
+    expect(agent("6431e65c229b00a0")).toMatchObject({ agent: "agent-6431e65c229b00a0" });
+    expectNone("copilot", { span: { resource, attributes } }, "no_agent");
+  });
+
+  it.each(["user", "agent"])("counts a call that the %s began for the main agent", (initiator) => {
+    const attributes = { ...chat, "github.copilot.initiator": initiator };
+    const turn = eventOf({ span: { resource, attributes, parentSpanId: "0c0e40ed4fd1c1c6" } });
+    expect(turn.agent ?? "main").toBe("main");
+  });
+
+  it("gives the marks of a run to its agent", () => {
+    const run = { ...chat, "gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "explore" };
+    const events = [event("truncation", { messages_removed: 1 }), event("compaction_complete", {})];
+    const spanId = "34410a2bd70a87f9";
+    const marks = (parentSpanId: string) =>
+      readRecord(spanSample({ resource, attributes: run, events, spanId, parentSpanId })).reading.events;
+    const subAgent = { agent: "agent-34410a2bd70a87f9", parent_agent: "main" };
+    expect(marks("4bbdd494fcfc5f7e")).toMatchObject([
+      { type: "masked", ...subAgent },
+      { type: "compacted", ...subAgent },
+    ]);
+    for (const mark of marks("") ?? []) expect(mark).not.toHaveProperty("agent");
   });
 
   it("takes the window of Copilot Chat in VS Code", () => {

@@ -1,6 +1,6 @@
 import type { PlimsollEventInput } from "@plimsoll/protocol";
 import { textOf, tokensOf, truthOf } from "../attributes.ts";
-import { eventEnvelope, harnessName } from "../event-envelope.ts";
+import { type EventOwner, eventEnvelope, harnessName } from "../event-envelope.ts";
 import { noEvent, type RecordReading, type TelemetryDialect } from "../reading.ts";
 import type { SpanEvent, SpanRecord } from "../telemetry-record.ts";
 import { comesFrom, GEN_AI_CALL, readGenAiSpan } from "./gen-ai.ts";
@@ -20,17 +20,32 @@ export const copilot: TelemetryDialect = {
   read(record) {
     if (record.signal !== "traces") return noEvent("reported_elsewhere");
     const session = textOf(record.attributes, ["gen_ai.conversation.id"]);
+    const sender = senderOf(record);
+    if (sender === undefined) return noEvent("no_agent");
     const marks =
-      session === undefined ? [] : record.events.flatMap((event) => markOf(record, event, session));
-    const call = readGenAiSpan(record, {
-      family: FAMILY,
-      session,
-      agent: textOf(record.attributes, ["gen_ai.agent.name"]),
-      names: CALL,
-    });
+      session === undefined
+        ? []
+        : record.events.flatMap((event) => markOf(record, event, { ...sender, session }));
+    const call = readGenAiSpan(record, { family: FAMILY, session, names: CALL, ...sender });
     return withMarks(call, marks);
   },
 };
+
+type Sender = Pick<EventOwner, "agent" | "parent">;
+
+/**
+ * Whose span it is, or undefined if only a recording says so. A call of a sub-agent of Copilot CLI names no agent. Its parent is the
+ * span of the run that the sub-agent is in, which is all that tells two sub-agents apart. A recording has another id for them.
+ */
+function senderOf({ attributes, spanId, parentSpanId }: SpanRecord): Sender | undefined {
+  const subAgent = (run: string): Sender => ({ agent: `agent-${run}`, parent: "main" });
+  if (textOf(attributes, ["github.copilot.initiator"]) === "sub-agent")
+    return parentSpanId === "" ? undefined : subAgent(parentSpanId);
+  const agent = textOf(attributes, ["gen_ai.agent.name"]);
+  if (textOf(attributes, ["gen_ai.operation.name"]) !== "invoke_agent") return { agent };
+  // That of the main agent has a name, too, if a person chose an agent.
+  return agent !== undefined && parentSpanId !== "" ? subAgent(spanId) : {};
+}
 
 function withMarks(call: RecordReading, marks: PlimsollEventInput[]): RecordReading {
   if (call.events !== undefined) return { events: [...marks, ...call.events] };
@@ -39,10 +54,13 @@ function withMarks(call: RecordReading, marks: PlimsollEventInput[]): RecordRead
 
 const names = (name: string) => [`github.copilot.${name}`, name];
 
-function markOf(span: SpanRecord, event: SpanEvent, session: string): PlimsollEventInput[] {
+function markOf(
+  span: SpanRecord,
+  event: SpanEvent,
+  sender: Omit<EventOwner, "harness">,
+): PlimsollEventInput[] {
   const { attributes } = event;
-  const agent = textOf(span.attributes, ["gen_ai.agent.name"]);
-  const owner = { harness: harnessName(span.resource, FAMILY), session, agent };
+  const owner = { ...sender, harness: harnessName(span.resource, FAMILY) };
   const tokens = {
     tokens_before: tokensOf(attributes, names("pre_tokens")),
     tokens_after: tokensOf(attributes, names("post_tokens")),

@@ -241,7 +241,7 @@ export const CONNECTABLE_HARNESSES: readonly ConnectableHarness[] = [
         env("OTEL_RESOURCE_ATTRIBUTES", `plimsoll.harness=copilot${encodeURIComponent(`@${values.host}`)}`),
       ]),
     reports: "Reports each call, truncations and compactions with their levels.",
-    lacks: "Calls of sub-agents appear under main.",
+    lacks: "Does not report compactions of sub-agents, or what they do after a further message.",
   },
   {
     family: "cline",
