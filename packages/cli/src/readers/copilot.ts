@@ -52,34 +52,31 @@ function readEvent(file: CopilotFile, json: JsonObject): SkipReason | undefined 
   const main = agentHistory(file, "");
   main.see(at);
   const agent = asText(json.agentId) ?? asText(data.agentId) ?? asText(data.parentToolCallId) ?? "";
+  const history = agentHistory(file, agent);
   switch (json.type) {
     case "session.start":
       file.session = asText(data.sessionId) ?? file.session;
       return readModel(main, data.selectedModel, at);
     case "session.model_change":
-      return readModel(main, data.newModel, at);
+      return readModel(history, data.newModel, at);
     case "user.message": {
       const prompt = asText(data.content);
       if (prompt !== undefined && agent === "" && isPrompt(prompt)) main.addTitle("prompt", at, prompt);
       return "not_needed";
     }
     case "assistant.message":
-      return readMessage(agentHistory(file, agent), data, id, at);
+      return readMessage(history, data, id, at);
     case "session.usage_record":
-      return readUsage(agentHistory(file, agent), asObject(data.usage) ?? {}, {
-        id,
-        at,
-        isMain: agent === "",
-      });
+      return readUsage(history, asObject(data.usage) ?? {}, { id, at, isMain: agent === "" });
     case "session.compaction_complete":
-      return readCompaction(main, data, id, at);
+      return readCompaction(history, data, id, at);
     case "session.truncation": {
       const limit = asTokens(data.tokenLimit);
-      if (limit !== undefined) main.windows.push({ at, value: limit });
+      if (limit !== undefined) history.windows.push({ at, value: limit });
       const observations = asCount(data.messagesRemovedDuringTruncation) ?? 0;
       if (observations === 0) return "nothing_masked";
       // Its counts are those of the messages alone, without system prompt and tools.
-      return main.addMark({ id, at, event: { type: "masked", observations } });
+      return history.addMark({ id, at, event: { type: "masked", observations } });
     }
     case "session.shutdown":
       main.end(at, asText(data.shutdownType) ?? "shutdown");

@@ -353,6 +353,25 @@ const copilot: SampleRecording = {
           { interactionType: "conversation-subagent" },
           { agentId: "agent-1" },
         ),
+        copilotEvent(7.8, "session.model_change", { newModel: "gpt-5-mini" }, { agentId: "agent-1" }),
+        copilotEvent(
+          7.9,
+          "session.truncation",
+          { tokenLimit: 64_000, messagesRemovedDuringTruncation: 2 },
+          { agentId: "agent-1" },
+        ),
+        copilotEvent(
+          8,
+          "session.compaction_complete",
+          {
+            success: true,
+            trigger: "threshold",
+            preCompactionTokens: 52_046,
+            postCompactionTokens: 10_235,
+            compactionTokensUsed: { inputTokens: 55_555, outputTokens: 53, cacheReadTokens: 0 },
+          },
+          { agentId: "agent-1" },
+        ),
         copilotEvent(9, "session.shutdown", {
           shutdownType: "routine",
           modelMetrics: { "gpt-6": { usage: { inputTokens: 4_924_749, outputTokens: 23_611 } } },
@@ -362,9 +381,12 @@ const copilot: SampleRecording = {
   ],
   levels: {
     "copilot-1 main": [undefined, 90_000, 118_000, 24_000, 26_000],
-    "copilot-1 agent-agent-1": [undefined, 5_000],
+    "copilot-1 agent-agent-1": [undefined, 5_000, 55_555],
   },
-  boundaries: { "copilot-1 main": ["masked", "compacted"] },
+  boundaries: {
+    "copilot-1 main": ["masked", "compacted"],
+    "copilot-1 agent-agent-1": ["masked", "compacted"],
+  },
 };
 
 const ampSaid = (id: number, second: number, input: number, read: number) => ({
