@@ -6,6 +6,7 @@ import { connectStage } from "../testing/connect-run.ts";
 import {
   claudeEnv,
   codexModel,
+  copilotEnv,
   GEMINI_SETTINGS,
   geminiEnv,
   harnessProgram,
@@ -77,12 +78,7 @@ const TRIALS: readonly Trial[] = [
     program: "copilot",
     command: "copilot -p Hi --allow-all-tools",
     recordings: ".copilot",
-    env: (url) => ({
-      COPILOT_PROVIDER_BASE_URL: `${url}/v1`,
-      COPILOT_PROVIDER_API_KEY: "dummy",
-      COPILOT_MODEL: "gpt-4.1",
-      COPILOT_OFFLINE: "true",
-    }),
+    env: copilotEnv,
   },
 ];
 

@@ -6,6 +6,7 @@ import { connectStage } from "../testing/connect-run.ts";
 import {
   claudeEnv,
   codexModel,
+  copilotEnv,
   GEMINI_SETTINGS,
   geminiEnv,
   harnessProgram,
@@ -54,6 +55,8 @@ interface Trial {
   second?: Run;
   /** It ends without waiting for its last export, which a busy machine then loses. */
   mayLoseLast?: true;
+  /** Its telemetry does not have the name that its recording gives a sub-agent, so each call of it is two turns. */
+  namesDiffer?: true;
 }
 
 const codexTools =
@@ -179,6 +182,22 @@ const TRIALS: readonly Trial[] = [
       ],
     },
   },
+  {
+    family: "copilot",
+    program: "copilot",
+    env: copilotEnv,
+    recordings: ".copilot",
+    first: {
+      command: `copilot -p ${PROMPT} --allow-all-tools`,
+      calls: () => [
+        {
+          name: "task",
+          arguments: { name: "help", description: "a task", prompt: "Help", agent_type: "general-purpose" },
+        },
+      ],
+    },
+    namesDiffer: true,
+  },
 ];
 
 interface ScriptedLevel {
@@ -234,7 +253,7 @@ describe.runIf(hasServer)("a sub-agent of a connected harness", () => {
   const stage = connectStage();
 
   /** A home with the harness, and what the server has of it beside what it had before. */
-  async function prepare({ family, files, env, recordings, mayLoseLast, ...trial }: Trial) {
+  async function prepare({ family, files, env, recordings, mayLoseLast, namesDiffer, ...trial }: Trial) {
     const { person, server } = stage;
     const model = await startModel(trial);
     for (const [name, text] of Object.entries(files?.(model.url) ?? {})) await person.write(name, text);
@@ -243,11 +262,6 @@ describe.runIf(hasServer)("a sub-agent of a connected harness", () => {
       (await storedSessions(server)).filter(({ harness }) => isInstanceOf(harness, family, hostname()));
     const earlier = new Set((await sessions()).map(({ session }) => session));
     const stored = async () => (await sessions()).filter(({ session }) => !earlier.has(session));
-    // If the two sources name it differently, each call is two turns.
-    const storedSubAgent = async () => {
-      const agents = (await stored()).flatMap(({ turns }) => turns.map(({ agent }) => agent));
-      return agents.find((agent) => agent.startsWith("agent-"));
-    };
 
     return {
       // The program of a hook would be that of this test.
@@ -283,15 +297,24 @@ describe.runIf(hasServer)("a sub-agent of a connected harness", () => {
           turns.map(({ agent, context_tokens, sources }) => [agent, context_tokens, ...sources]).sort(),
         ),
 
-      /** One session, in which each call is one turn of its agent. */
+      /** One session, in which each call is one turn of its agent, or one of each source if their names for it differ. */
       async expected(...parts: readonly { calls: readonly MadeCall[]; sources: readonly string[] }[]) {
-        const subAgent = trial.thread === undefined ? await storedSubAgent() : `agent-${model.thread()}`;
+        const known = (await stored()).flatMap(({ turns }) => turns);
+        // If two sources that should agree name it differently, each call is two turns.
+        const subAgent = (reporters: readonly string[]) =>
+          trial.thread !== undefined
+            ? `agent-${model.thread()}`
+            : known.find(
+                ({ agent, sources }) =>
+                  agent.startsWith("agent-") && sources.some((source) => reporters.includes(source)),
+              )?.agent;
         const expectedTurns = parts.flatMap(({ calls, sources }) =>
-          calls.map(({ isMain, level, isLost }) => [
-            isMain ? "main" : subAgent,
-            level,
-            ...sources.filter((source) => !isLost || source !== "otlp"),
-          ]),
+          calls.flatMap(({ isMain, level, isLost }) => {
+            const reporters = sources.filter((source) => !isLost || source !== "otlp");
+            if (isMain) return [["main", level, ...reporters]];
+            const reports = namesDiffer === true ? reporters.map((source) => [source]) : [reporters];
+            return reports.map((report) => [subAgent(report), level, ...report]);
+          }),
         );
         return [expectedTurns.filter((turn) => turn.length > 2).sort()];
       },

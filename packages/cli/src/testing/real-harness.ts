@@ -138,6 +138,13 @@ export const claudeEnv = (url: string, key = "dummy"): Record<string, string> =>
   DISABLE_AUTOUPDATER: "1",
 });
 
+export const copilotEnv = (url: string): Record<string, string> => ({
+  COPILOT_PROVIDER_BASE_URL: `${url}/v1`,
+  COPILOT_PROVIDER_API_KEY: "dummy",
+  COPILOT_MODEL: "gpt-4.1",
+  COPILOT_OFFLINE: "true",
+});
+
 export const qwenEnv = (url: string): Record<string, string> => ({
   OPENAI_BASE_URL: `${url}/v1`,
   OPENAI_MODEL: "gpt-4o",
