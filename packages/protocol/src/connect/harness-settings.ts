@@ -162,7 +162,7 @@ export const CONNECTABLE_HARNESSES: readonly ConnectableHarness[] = [
       },
     ],
     hooks: ["PostCompact"],
-    reports: "Reports each call, and compactions once you trust its hook with /hooks.",
+    reports: "Reports each call, sub-agents, and compactions once you trust its hook with /hooks.",
     lacks: "Does not report the window size. Without the hook, a compaction is an unexplained drop.",
   },
   {
@@ -204,8 +204,8 @@ export const CONNECTABLE_HARNESSES: readonly ConnectableHarness[] = [
         ],
       },
     ],
-    reports: "Reports each call, the window size, what fills the window, and compressions.",
-    lacks: "Sub-agents of one name share an agent. The parts of the window are estimates.",
+    reports: "Reports each call, the window size, what fills the window, sub-agents and compressions.",
+    lacks: "Compressions of sub-agents appear under main. The parts of the window are estimates.",
   },
   {
     family: "opencode",
@@ -226,8 +226,8 @@ export const CONNECTABLE_HARNESSES: readonly ConnectableHarness[] = [
         env("OTEL_BSP_SCHEDULE_DELAY", "50"),
       ]),
     ],
-    reports: "Reports each call.",
-    lacks: "Does not report the window size, compactions or which sub-agent made a call.",
+    reports: "Reports each call and sub-agents.",
+    lacks: "Does not report the window size or compactions.",
   },
   {
     family: "copilot",
@@ -240,7 +240,7 @@ export const CONNECTABLE_HARNESSES: readonly ConnectableHarness[] = [
         // It leaves the host's name out.
         env("OTEL_RESOURCE_ATTRIBUTES", `plimsoll.harness=copilot${encodeURIComponent(`@${values.host}`)}`),
       ]),
-    reports: "Reports each call, truncations and compactions with their levels.",
+    reports: "Reports each call, sub-agents, truncations and compactions with their levels.",
     lacks: "Does not report compactions of sub-agents, or what they do after a further message.",
   },
   {
