@@ -87,7 +87,8 @@ function recordOf(
 
 function spanOf(fields: Fields, origin: TelemetryOrigin): SpanRecord {
   return {
-    ...origin,
+    resource: origin.resource,
+    scope: origin.scope,
     signal: "traces",
     name: textIn(fields, "name"),
     traceId: textIn(fields, "traceId").toLowerCase(),
@@ -115,7 +116,8 @@ function spanEvent(fields: Fields): SpanEvent {
 function logOf(fields: Fields, origin: TelemetryOrigin): LogRecord {
   const attributes = attributesOf(fields);
   return {
-    ...origin,
+    resource: origin.resource,
+    scope: origin.scope,
     signal: "logs",
     name: eventName(textIn(fields, "eventName"), attributes, attributeValue(fields.body)),
     traceId: textIn(fields, "traceId").toLowerCase(),
@@ -130,7 +132,8 @@ const KINDS_OF_METRIC = ["gauge", "sum", "histogram", "exponentialHistogram", "s
 function metricOf(fields: Fields, origin: TelemetryOrigin): MetricRecord {
   const points = KINDS_OF_METRIC.flatMap((kind) => objectsIn(objectIn(fields, kind), "dataPoints"));
   return {
-    ...origin,
+    resource: origin.resource,
+    scope: origin.scope,
     signal: "metrics",
     name: textIn(fields, "name"),
     points: points.length,

@@ -77,8 +77,10 @@ function scopeName(reader: ProtobufReader, group: ByteRange): string {
 function spanOf(reader: ProtobufReader, range: ByteRange, origin: TelemetryOrigin): SpanRecord {
   const attributes = new Map<string, AttributeValue>();
   const events: SpanEvent[] = [];
+  // Spread, the origin takes V8 twice as long as all the rest of a span.
   const span: SpanRecord = {
-    ...origin,
+    resource: origin.resource,
+    scope: origin.scope,
     signal: "traces",
     name: "",
     traceId: "",
@@ -150,7 +152,8 @@ function logOf(reader: ProtobufReader, range: ByteRange, origin: TelemetryOrigin
     return true;
   });
   return {
-    ...origin,
+    resource: origin.resource,
+    scope: origin.scope,
     signal: "logs",
     name: eventName(name, attributes, body),
     traceId,
@@ -189,7 +192,7 @@ function metricOf(reader: ProtobufReader, range: ByteRange, origin: TelemetryOri
     else return false;
     return true;
   });
-  return { ...origin, signal: "metrics", name, points, attributes };
+  return { resource: origin.resource, scope: origin.scope, signal: "metrics", name, points, attributes };
 }
 
 /** Reads a KeyValue. Returns false, and leaves it to be skipped, if there are as many as are read. */

@@ -42,8 +42,8 @@ export function eventEnvelope(owner: EventOwner, id: string, at: number) {
     at,
     harness,
     session: fitName(session, LONGEST.session),
-    ...(agent !== undefined && { agent: fitName(agent, LONGEST.agent) }),
-    ...(parent !== undefined && { parent_agent: fitName(parent, LONGEST.agent) }),
-    ...(ownSession !== undefined && { own_session: fitName(ownSession, LONGEST.session) }),
+    agent: agent === undefined ? undefined : fitName(agent, LONGEST.agent),
+    parent_agent: parent === undefined ? undefined : fitName(parent, LONGEST.agent),
+    own_session: ownSession === undefined ? undefined : fitName(ownSession, LONGEST.session),
   };
 }

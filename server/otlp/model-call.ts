@@ -25,14 +25,14 @@ export interface ModelCallFacts {
   /** When the answer was complete, epoch ms. */
   at: number;
   durationMs?: number | undefined;
-  more?: Partial<Extract<PlimsollEventInput, { type: "turn" }>>;
+  purpose?: "compaction" | undefined;
 }
 
 /** A turn; undefined if no prompt was counted, such as in a call that failed. */
 export function modelCall(
   attributes: Attributes,
   names: ModelCallNames,
-  { owner, id, at, durationMs, more }: ModelCallFacts,
+  { owner, id, at, durationMs, purpose }: ModelCallFacts,
 ): PlimsollEventInput | undefined {
   const input = tokensOf(attributes, names.input);
   const cacheRead = tokensOf(attributes, names.cacheRead);
@@ -41,8 +41,16 @@ export function modelCall(
   if (input === undefined || !(input || cacheRead || cacheWrite || output)) return undefined;
   const window = tokensOf(attributes, names.window);
   const cost = numberOf(attributes, names.costUsd);
+  const envelope = eventEnvelope(owner, id, at);
+  // Field by field: with spreads, V8 takes almost five times as long for all that is done with a decoded span.
   return {
-    ...eventEnvelope(owner, id, at),
+    id: envelope.id,
+    at,
+    harness: envelope.harness,
+    session: envelope.session,
+    agent: envelope.agent,
+    parent_agent: envelope.parent_agent,
+    own_session: envelope.own_session,
     type: "turn",
     witness: "otlp",
     model: fitName(textOf(attributes, names.model) ?? "unknown", LONGEST.model),
@@ -52,13 +60,14 @@ export function modelCall(
       cache_write_tokens: cacheWrite,
       output_tokens: output,
       reasoning_tokens: tokensOf(attributes, names.reasoning),
-      ...(names.basis && { basis: names.basis }),
+      basis: names.basis,
     },
-    ...(window && { context_window: window }),
-    ...(durationMs !== undefined && inRange(durationMs, LARGEST.integer) && { duration_ms: durationMs }),
-    ...(cost !== undefined && inRange(cost, LARGEST.costUsd) && { cost_usd: cost }),
-    ...more,
+    context_window: window || undefined,
+    duration_ms: upTo(LARGEST.integer, durationMs),
+    cost_usd: upTo(LARGEST.costUsd, cost),
+    purpose,
   };
 }
 
-const inRange = (value: number, largest: number) => value >= 0 && value <= largest;
+const upTo = (largest: number, value: number | undefined) =>
+  value !== undefined && value >= 0 && value <= largest ? value : undefined;

@@ -82,7 +82,7 @@ function readCall(record: LogRecord | SpanRecord, owner: EventOwner): RecordRead
       positionOf(record),
     at,
     durationMs: numberOf(attributes, ["duration_ms"]),
-    ...(textOf(attributes, SOURCE) === "compact" && { more: { purpose: "compaction" as const } }),
+    purpose: textOf(attributes, SOURCE) === "compact" ? "compaction" : undefined,
   });
   if (turn !== undefined) return { events: [turn] };
   return noEvent(truthOf(attributes, "success") === false ? "not_needed" : "no_usage");

@@ -57,7 +57,7 @@ describe("Copilot", () => {
       { type: "masked", ...subAgent },
       { type: "compacted", ...subAgent },
     ]);
-    for (const mark of marks("") ?? []) expect(mark).not.toHaveProperty("agent");
+    for (const mark of marks("") ?? []) expect(mark).toMatchObject({ agent: undefined });
   });
 
   it("takes the window of Copilot Chat in VS Code", () => {

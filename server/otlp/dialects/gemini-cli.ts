@@ -67,7 +67,7 @@ function readResponse({ attributes, at }: LogRecord, main: EventOwner): RecordRe
     id: `${textOf(attributes, ["prompt_id"]) ?? "response"}/${at}`,
     at,
     durationMs: numberOf(attributes, ["duration_ms"]),
-    ...(kind === "compaction" && { more: { purpose: "compaction" as const } }),
+    purpose: kind === "compaction" ? "compaction" : undefined,
   });
   return turn === undefined ? noEvent("no_usage") : { events: [turn] };
 }

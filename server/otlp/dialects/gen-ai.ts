@@ -79,14 +79,14 @@ export interface GenAiSpanOptions extends Pick<EventOwner, "agent" | "parent" | 
 /** Reads a span of the GenAI conventions: a model call, or the reason why it is none. */
 export function readGenAiSpan(
   span: SpanRecord,
-  { family, session, names = GEN_AI_CALL, ...sender }: GenAiSpanOptions,
+  { family, session, agent, parent, ownSession, names = GEN_AI_CALL }: GenAiSpanOptions,
 ): RecordReading {
   const reason = otherThanCall(span.attributes);
   if (reason !== undefined) return noEvent(reason);
   const owner = session ?? textOf(span.attributes, SESSION) ?? span.traceId;
   if (owner === "") return noEvent("no_session");
   const turn = modelCall(span.attributes, names, {
-    owner: { ...sender, harness: harnessName(span.resource, family), session: owner },
+    owner: { harness: harnessName(span.resource, family), session: owner, agent, parent, ownSession },
     id: callId(span),
     at: span.endAt,
     durationMs: spanDuration(span),

@@ -58,7 +58,7 @@ describe("the Vercel AI SDK", () => {
     expectEvents("vercel-ai", { span: record }, [
       { type: "turn", harness: "opencode@laptop", session: "chat-1" },
     ]);
-    expect(eventOf({ span: record })).not.toHaveProperty("agent");
+    expect(eventOf({ span: record })).toMatchObject({ agent: undefined });
   });
 
   it("has a sub-agent of opencode in the session that started it", () => {
