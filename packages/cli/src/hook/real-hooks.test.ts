@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { type ModelRequest, startScriptedModel } from "@plimsoll/guard/scripted-model";
+import { SessionDetail } from "@plimsoll/protocol";
 import { beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { createClient } from "../client.ts";
@@ -16,6 +17,7 @@ import {
   geminiEnv,
   harnessProgram,
   runHarness,
+  shellCall,
 } from "../testing/real-harness.ts";
 import { hasServer } from "../testing/real-server.ts";
 import { startInTerminal } from "../testing/real-terminal.ts";
@@ -25,7 +27,7 @@ const PACKAGE = fileURLToPath(new URL("../..", import.meta.url));
 const PROGRAM = join(PACKAGE, "bin/plimsoll.js");
 const PATIENCE = 240_000;
 
-const Sessions = z.object({ items: z.array(z.looseObject({ harness: z.string() })) });
+const Sessions = z.object({ items: z.array(z.looseObject({ id: z.string(), harness: z.string() })) });
 
 /** A key that Claude Code asked its person about before. */
 const CLAUDE_KEY = "sk-ant-dummy-0123456789abcdefghij";
@@ -99,14 +101,20 @@ describe.runIf(hasServer)("the hooks of a real harness", () => {
     await promisify(execFile)("npm", ["run", "--silent", "build"], { cwd: PACKAGE });
   }, PATIENCE);
 
+  const client = async () =>
+    createClient(await connect({ url: stage.server.url }, { PLIMSOLL_HOME: stage.server.home }));
+
   async function sessionsOf(family: string) {
-    const client = createClient(
-      await connect({ url: stage.server.url }, { PLIMSOLL_HOME: stage.server.home }),
-    );
     const day = 86_400_000;
     const range = { from: new Date(Date.now() - day), to: new Date(Date.now() + day) };
-    const { items } = await client.query("sessions.list", range, Sessions);
+    const { items } = await (await client()).query("sessions.list", range, Sessions);
     return items.filter(({ harness }) => harness.split("@")[0] === family);
+  }
+
+  /** The agents of a session, `main` first. */
+  async function agentsOf(id: string) {
+    const { agents } = await (await client()).query("sessions.get", { id }, SessionDetail);
+    return agents.sort((a, b) => Number(b.name === "main") - Number(a.name === "main"));
   }
 
   for (const { family, program, commands, session, files, env } of TRIALS) {
@@ -135,6 +143,64 @@ describe.runIf(hasServer)("the hooks of a real harness", () => {
       PATIENCE,
     );
   }
+
+  it.skipIf(harnessProgram("codex") === undefined)(
+    "tell why the level of a sub-agent of codex fell, if codex is in a folder of VITEST_PLIMSOLL_HARNESSES",
+    async () => {
+      const prompt = "Have-it-done";
+      const tool = (name: string, args: Record<string, unknown>) => ({
+        calls: [{ name, namespace: "multi_agent_v1", arguments: args }],
+        promptTokens: 12_000,
+      });
+      let steps = 0;
+      let isCompacted = false;
+      const model = await startScriptedModel((request) => {
+        const messages = JSON.stringify(request.messages);
+        if (isSummary(request)) {
+          isCompacted = true;
+          return { text: "<summary>Hello.</summary>", promptTokens: 90_000 };
+        }
+        if (!messages.includes(prompt)) {
+          const call = isCompacted ? undefined : shellCall(request);
+          return call === undefined
+            ? { text: "Done.", promptTokens: 20_000 }
+            : { calls: [call], promptTokens: 90_000 };
+        }
+        steps += 1;
+        const thread = /agent_id\W+([0-9a-f-]{36})/.exec(messages)?.[1];
+        if (steps === 1) return tool("spawn_agent", { message: "Help" });
+        if (steps === 2) return tool("wait_agent", { targets: [thread], timeout_ms: 60_000 });
+        return { text: "Done.", promptTokens: 12_000 };
+      });
+      const { person } = stage;
+      const settings = "model_context_window = 200000\nmodel_auto_compact_token_limit = 80000\n";
+      for (const [name, text] of Object.entries(codexModel(model.url, settings)))
+        await person.write(name, text);
+      await mkdir(person.path("project"));
+      const before = new Set((await sessionsOf("codex")).map(({ id }) => id));
+      let output = await run([process.execPath, PROGRAM, "connect", "codex", "--yes", "--no-wait"]);
+      output += await run([
+        "codex",
+        "exec",
+        "--dangerously-bypass-hook-trust",
+        "--skip-git-repo-check",
+        prompt,
+      ]);
+      await model.close();
+      const agents = async () => {
+        const sessions = (await sessionsOf("codex")).filter(({ id }) => !before.has(id));
+        return Promise.all(sessions.map(({ id }) => agentsOf(id)));
+      };
+      // One session: its main agent, and the sub-agent that was compacted.
+      await expect.poll(agents, { timeout: 30_000, interval: 1_000, message: output }).toMatchObject([
+        [
+          { name: "main", compacted: 0, unexplained: 0 },
+          { parent: "main", compacted: 1, unexplained: 0, reclaimed_tokens: 70_000 },
+        ],
+      ]);
+    },
+    PATIENCE,
+  );
 
   it.skipIf(harnessProgram("claude") === undefined)(
     "and its status line work in a terminal, if claude is in a folder of VITEST_PLIMSOLL_HARNESSES",
