@@ -1,33 +1,14 @@
-import { EMPTY_STATE, latestEventAt, SAME_CALL_MS } from "@plimsoll/protocol";
 import type { Sql } from "../db/sql.ts";
-import { preferredAddress } from "../history/agent-address.ts";
-import {
-  type AgentChanges,
-  type AgentOptions,
-  joinChanges,
-  type KnownAgent,
-} from "../history/agent-changes.ts";
-import { type AgentNews, hasEvents, NOTHING_STORED, newsOf, splitNews } from "../history/agent-news.ts";
-import { extendKnownAgent } from "../history/extend-agent.ts";
+import type { AgentChanges, AgentOptions, KnownAgent } from "../history/agent-changes.ts";
+import { type AgentNews, hasEvents, NOTHING_STORED, newsOf } from "../history/agent-news.ts";
 import type { Arrivals, ArrivedAgent, ArrivedHarness } from "../history/group-events.ts";
 import { Ledger, type RequestOutcome } from "../history/outcomes.ts";
-import { openHistory } from "../history/read-history.ts";
-import { type Refolded, refoldAgent } from "../history/refold-agent.ts";
-import {
-  appendToTail,
-  cutTail,
-  extendFromTail,
-  isOverdue,
-  keptTurns,
-  MARGIN,
-  type Tail,
-  tailAfterRefold,
-} from "../history/tail.ts";
 import { type BoundaryRow, reportedRow } from "../store/boundaries.ts";
 import type { RollupNameRow } from "../store/rollup-names.ts";
 import { type Lookup, lookUp, recall } from "./look-up.ts";
 import type { ProjectMemory } from "./memory.ts";
 import type { AgentMove } from "./move-agents.ts";
+import { atItsAddress, changesFromMemory, foldAgain, type SessionAgent } from "./plan-agent.ts";
 import { type AgentChange, planSession, type SessionPlan } from "./plan-session.ts";
 import { RollupChanges } from "./rollup-changes.ts";
 
@@ -79,8 +60,6 @@ export type ProjectSettings = Pick<AgentOptions, "segmentTurns"> & {
   /** See `NAMES_PER_DAY`. */
   namesPerDay: number;
 };
-
-type SessionAgent = ArrivedAgent & { sessionId: string };
 
 /** Milliseconds of planning after which other work gets a turn. */
 const SLICE_MS = 4;
@@ -276,137 +255,6 @@ function countRepeats(ledger: Ledger, { added, replaced }: AgentChanges): void {
   for (const { isRepeat } of added) ledger.repeats += Number(isRepeat);
   for (const { before, after } of replaced)
     ledger.repeats += Number(after.isRepeat) - Number(before.isRepeat);
-}
-
-/** Continues an agent's history, or folds it again from memory. Returns undefined if the history has to be read. */
-function changesFromMemory(
-  memory: ProjectMemory,
-  agent: SessionAgent,
-  known: KnownAgent | undefined,
-  news: AgentNews,
-  options: AgentOptions,
-): AgentChanges | undefined {
-  const { id } = agent;
-  const tail = memory.tails.get(id);
-  if (tail === undefined) {
-    const extended = extendKnownAgent(agent, known, news, options);
-    return typeof extended === "string" ? undefined : extended;
-  }
-  // The history is cut at the start of a run, so that the tail goes on.
-  const extended = extendKnownAgent(agent, known, news, withoutCuts(options));
-  const continued =
-    typeof extended === "string"
-      ? foldLate(agent, known!, tail, news, options)
-      : { changes: extended, tail: appendToTail(tail, known, news, extended) };
-  const kept = continued && keepTail(memory, continued, options);
-  if (kept !== undefined || typeof extended === "string") return kept;
-  memory.tails.set(id, { runs: [], reach: tail.reach });
-  return extendKnownAgent(agent, known, news, options) as AgentChanges;
-}
-
-/** Folds an agent's history again from the database. */
-async function foldAgain(
-  sql: Pick<Sql, "query">,
-  memory: ProjectMemory,
-  agent: SessionAgent,
-  known: KnownAgent,
-  news: AgentNews,
-  options: AgentOptions,
-): Promise<AgentChanges> {
-  const { id } = agent;
-  const history = openHistory(sql, memory.projectId, known.row, memory.modelName);
-  const before = memory.tails.get(id);
-  const keep = before && keptTurns(before);
-  const extent = "until_unchanged";
-  const { changes, tail } = await refoldAgent({ history, agent, known, news, options, extent, keep });
-  memory.tails.set(id, tailAfterRefold(before, tail));
-  return changes;
-}
-
-/** Folds the late events from the tail, and adds the others to the end. */
-function foldLate(
-  agent: SessionAgent,
-  known: KnownAgent,
-  tail: Tail,
-  news: AgentNews,
-  options: AgentOptions,
-): Refolded | undefined {
-  const end = latestEventAt(known.stored?.state ?? EMPTY_STATE);
-  // A turn that may repeat a stored one is folded with that one, although it comes after it.
-  const isWitnessed = news.newTurns.some(({ facts }) => facts.provenance !== 0);
-  const { late, rest } = splitNews(news, isWitnessed ? end + SAME_CALL_MS : end);
-  const folded = extendFromTail(agent, known, tail, late, rest.newTurns.length, options);
-  const lateness = end - timesOf(late).first;
-  return folded && continueWith(agent, folded, partsOf(rest, MARGIN * lateness), options);
-}
-
-function withoutCuts(options: AgentOptions): AgentOptions {
-  return { ...options, segmentTurns: Number.POSITIVE_INFINITY };
-}
-
-/** Adds the parts in order. Returns undefined if one does not come after what is known. */
-function continueWith(
-  agent: SessionAgent,
-  folded: Refolded,
-  parts: readonly AgentNews[],
-  options: AgentOptions,
-): Refolded | undefined {
-  let { changes, tail } = folded;
-  for (const part of parts) {
-    const { after } = changes;
-    const further = extendKnownAgent(agent, after, part, withoutCuts(options));
-    if (typeof further === "string") return undefined;
-    tail = appendToTail(tail, after, part, further);
-    changes = joinChanges(changes, further);
-  }
-  return { changes, tail };
-}
-
-/** Two runs: the newest events, among which later ones may fall, and the events before them. `ms` is how late those may be. */
-function partsOf(news: AgentNews, ms: number): AgentNews[] {
-  if (!hasEvents(news)) return [];
-  const { late: earlier, rest: newest } = splitNews(news, timesOf(news).last - ms);
-  return [earlier, newest].filter(hasEvents);
-}
-
-/** Times of the first and the last of the new events. Epoch ms. */
-function timesOf({ newTurns, newMarks }: AgentNews): { first: number; last: number } {
-  let first = Number.POSITIVE_INFINITY;
-  let last = Number.NEGATIVE_INFINITY;
-  for (const { facts } of [...newTurns, ...newMarks]) {
-    first = Math.min(first, facts.at);
-    last = Math.max(last, facts.at);
-  }
-  return { first, last };
-}
-
-/** Remembers a tail and cuts it when it is time. Returns undefined if the history grew too long without a cut. */
-function keepTail(
-  memory: ProjectMemory,
-  { changes, tail }: Refolded,
-  options: AgentOptions,
-): AgentChanges | undefined {
-  const { after } = changes;
-  const cut = cutTail(tail, after, options);
-  if (cut === undefined) {
-    if (isOverdue(tail, after, options.segmentTurns)) return undefined;
-    memory.tails.set(after.row.id, tail);
-    return changes;
-  }
-  memory.tails.set(after.row.id, cut.tail);
-  return {
-    ...changes,
-    after: cut.known,
-    segmentUpserts: [...changes.segmentUpserts, cut.segment],
-    blockJoins: [...changes.blockJoins, cut.blocks],
-  };
-}
-
-/** The agent where it appears, of what is known and what arrived. */
-function atItsAddress(agent: SessionAgent, known: KnownAgent | undefined): SessionAgent {
-  if (known === undefined || (known.row.ownSession ?? agent.ownSession) === undefined) return agent;
-  const { sessionId, name, parent, ownSession } = preferredAddress(known.row, agent);
-  return { ...agent, sessionId, name, parent, ownSession };
 }
 
 function isOfSession(agent: ArrivedAgent): agent is SessionAgent {
