@@ -25,10 +25,10 @@ import {
 import type { ProjectMemory } from "./memory.ts";
 
 /** An agent of a session, not a harness itself. */
-export type SessionAgent = ArrivedAgent & { sessionId: string };
+export type AgentOfSession = ArrivedAgent & { sessionId: string };
 
 /** The agent where it appears, of what is known and what arrived. */
-export function atItsAddress(agent: SessionAgent, known: KnownAgent | undefined): SessionAgent {
+export function atItsAddress(agent: AgentOfSession, known: KnownAgent | undefined): AgentOfSession {
   if (known === undefined || (known.row.ownSession ?? agent.ownSession) === undefined) return agent;
   const { sessionId, name, parent, ownSession } = preferredAddress(known.row, agent);
   return { ...agent, sessionId, name, parent, ownSession };
@@ -37,7 +37,7 @@ export function atItsAddress(agent: SessionAgent, known: KnownAgent | undefined)
 /** Continues an agent's history, or folds it again from memory. Returns undefined if the history has to be read. */
 export function changesFromMemory(
   memory: ProjectMemory,
-  agent: SessionAgent,
+  agent: AgentOfSession,
   known: KnownAgent | undefined,
   news: AgentNews,
   options: AgentOptions,
@@ -64,7 +64,7 @@ export function changesFromMemory(
 export async function foldAgain(
   sql: Pick<Sql, "query">,
   memory: ProjectMemory,
-  agent: SessionAgent,
+  agent: AgentOfSession,
   known: KnownAgent,
   news: AgentNews,
   options: AgentOptions,
@@ -81,7 +81,7 @@ export async function foldAgain(
 
 /** Folds the late events from the tail, and adds the others to the end. */
 function foldLate(
-  agent: SessionAgent,
+  agent: AgentOfSession,
   known: KnownAgent,
   tail: Tail,
   news: AgentNews,
@@ -102,7 +102,7 @@ function withoutCuts(options: AgentOptions): AgentOptions {
 
 /** Adds the parts in order. Returns undefined if one does not come after what is known. */
 function continueWith(
-  agent: SessionAgent,
+  agent: AgentOfSession,
   folded: Refolded,
   parts: readonly AgentNews[],
   options: AgentOptions,

@@ -8,7 +8,7 @@ import type { RollupNameRow } from "../store/rollup-names.ts";
 import { type Lookup, lookUp, recall } from "./look-up.ts";
 import type { ProjectMemory } from "./memory.ts";
 import type { AgentMove } from "./move-agents.ts";
-import { atItsAddress, changesFromMemory, foldAgain, type SessionAgent } from "./plan-agent.ts";
+import { type AgentOfSession, atItsAddress, changesFromMemory, foldAgain } from "./plan-agent.ts";
 import { type AgentChange, planSession, type SessionPlan } from "./plan-session.ts";
 import { RollupChanges } from "./rollup-changes.ts";
 
@@ -104,7 +104,7 @@ export async function planChunk(
   };
   // A read waits until the chunk before is written. Until then, the agents are planned of which nothing has to be read.
   const unknown: ArrivedAgent[] = [];
-  const unread: { agent: SessionAgent; known: KnownAgent; news: AgentNews }[] = [];
+  const unread: { agent: AgentOfSession; known: KnownAgent; news: AgentNews }[] = [];
   const planFromMemory = async (owner: ArrivedAgent, known: KnownAgent | undefined, news: AgentNews) => {
     // An agent is made by its first event; one heard from without learning anything only moves its times.
     if (!isOfSession(owner) || (known === undefined && !hasEvents(news))) add(owner, news, undefined);
@@ -257,7 +257,7 @@ function countRepeats(ledger: Ledger, { added, replaced }: AgentChanges): void {
     ledger.repeats += Number(after.isRepeat) - Number(before.isRepeat);
 }
 
-function isOfSession(agent: ArrivedAgent): agent is SessionAgent {
+function isOfSession(agent: ArrivedAgent): agent is AgentOfSession {
   return agent.sessionId !== undefined;
 }
 
