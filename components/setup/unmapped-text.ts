@@ -14,7 +14,8 @@ const REASONS: Readonly<Record<UnmappedReason, string>> = {
   no_usage:
     "The model calls have no token counts. Switch them on; for streams of OpenAI, set `include_usage`.",
   no_session: "The calls name no session and no trace. Set the ID of the conversation.",
-  no_agent: "The calls of sub-agents do not name their agent. Export traces as well.",
+  no_agent:
+    "The calls of sub-agents do not name their agent. Export traces as well, or import the recordings, which name it.",
   no_time: "The calls have no time. Set it in the exporter.",
 };
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { SAMPLE_AT, type SampleAttributes, spanSample } from "../../testing/otlp.ts";
+import { SAMPLE_AT, type SampleAttributes } from "../../testing/otlp.ts";
 import { eventOf, expectEvents, expectNone } from "../../testing/otlp-dialect.ts";
-import { readRecord } from "../dialects.ts";
 
 // Samples: tables of docs.github.com "Copilot CLI command reference", monitoring with OpenTelemetry, and spans of 1.0.102.
 const resource = { "service.name": "github-copilot" };
@@ -26,18 +25,9 @@ describe("Copilot", () => {
     ]);
   });
 
-  it("names a sub-agent after the span of its run, which is the parent of its calls", () => {
+  it("leaves out the call of a sub-agent, whose id only its recording has", () => {
     const attributes = { ...chat, "github.copilot.initiator": "sub-agent" };
-    const agent = (parentSpanId: string) => eventOf({ span: { resource, attributes, parentSpanId } });
-    expect(agent("34410a2bd70a87f9")).toMatchObject({
-      type: "turn",
-      id: "resp_1",
-      session: "c-1",
-      agent: "agent-34410a2bd70a87f9",
-      parent_agent: "main",
-    });
-    expect(agent("6431e65c229b00a0")).toMatchObject({ agent: "agent-6431e65c229b00a0" });
-    expectNone("copilot", { span: { resource, attributes } }, "no_agent");
+    expectNone("copilot", { span: { resource, attributes, parentSpanId: "34410a2bd70a87f9" } }, "no_agent");
   });
 
   it.each(["user", "agent"])("counts a call that the %s began for the main agent", (initiator) => {
@@ -46,18 +36,15 @@ describe("Copilot", () => {
     expect(turn.agent ?? "main").toBe("main");
   });
 
-  it("gives the marks of a run to its agent", () => {
+  it("takes marks of the run of the main agent, also of one that a person chose, and not of a sub-agent", () => {
     const run = { ...chat, "gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "explore" };
     const events = [event("truncation", { messages_removed: 1 }), event("compaction_complete", {})];
-    const spanId = "34410a2bd70a87f9";
-    const marks = (parentSpanId: string) =>
-      readRecord(spanSample({ resource, attributes: run, events, spanId, parentSpanId })).reading.events;
-    const subAgent = { agent: "agent-34410a2bd70a87f9", parent_agent: "main" };
-    expect(marks("4bbdd494fcfc5f7e")).toMatchObject([
-      { type: "masked", ...subAgent },
-      { type: "compacted", ...subAgent },
+    expectEvents("copilot", { span: { resource, attributes: run, events } }, [
+      { type: "masked", agent: undefined },
+      { type: "compacted", agent: undefined },
     ]);
-    for (const mark of marks("") ?? []) expect(mark).toMatchObject({ agent: undefined });
+    const ofSubAgent = { resource, attributes: run, events, parentSpanId: "4bbdd494fcfc5f7e" };
+    expectNone("copilot", { span: ofSubAgent }, "aggregate");
   });
 
   it("takes the window of Copilot Chat in VS Code", () => {

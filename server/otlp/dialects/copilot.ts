@@ -2,7 +2,7 @@ import type { PlimsollEventInput } from "@plimsoll/protocol";
 import { textOf, tokensOf, truthOf } from "../attributes.ts";
 import { type EventOwner, eventEnvelope, harnessName } from "../event-envelope.ts";
 import { noEvent, type RecordReading, type TelemetryDialect } from "../reading.ts";
-import type { SpanEvent, SpanRecord } from "../telemetry-record.ts";
+import type { Attributes, SpanEvent, SpanRecord } from "../telemetry-record.ts";
 import { comesFrom, GEN_AI_CALL, readGenAiSpan } from "./gen-ai.ts";
 
 const FAMILY = "copilot";
@@ -19,33 +19,28 @@ export const copilot: TelemetryDialect = {
   speaks: (record) => comesFrom(record, /^(github[.-]copilot|copilot-chat)\b/),
   read(record) {
     if (record.signal !== "traces") return noEvent("reported_elsewhere");
-    const session = textOf(record.attributes, ["gen_ai.conversation.id"]);
-    const sender = senderOf(record);
-    if (sender === undefined) return noEvent("no_agent");
+    const { attributes } = record;
+    // A recording has the sub-agent's id, its compactions and all of its calls. Spans have none of these.
+    if (textOf(attributes, ["github.copilot.initiator"]) === "sub-agent") return noEvent("no_agent");
+    const session = textOf(attributes, ["gen_ai.conversation.id"]);
+    const agent = agentOf(attributes);
     const marks =
-      session === undefined
+      session === undefined || isRunOfSubAgent(record)
         ? []
-        : record.events.flatMap((event) => markOf(record, event, { ...sender, session }));
-    const call = readGenAiSpan(record, { family: FAMILY, session, names: CALL, ...sender });
+        : record.events.flatMap((event) => markOf(record, event, { agent, session }));
+    const call = readGenAiSpan(record, { family: FAMILY, session, names: CALL, agent });
     return withMarks(call, marks);
   },
 };
 
-type Sender = Pick<EventOwner, "agent" | "parent">;
+const isRun = (attributes: Attributes) => textOf(attributes, ["gen_ai.operation.name"]) === "invoke_agent";
 
-/**
- * Whose span it is, or undefined if only a recording says so. A call of a sub-agent of Copilot CLI names no agent. Its parent is the
- * span of the run that the sub-agent is in, which is all that tells two sub-agents apart. A recording has another id for them.
- */
-function senderOf({ attributes, spanId, parentSpanId }: SpanRecord): Sender | undefined {
-  const subAgent = (run: string): Sender => ({ agent: `agent-${run}`, parent: "main" });
-  if (textOf(attributes, ["github.copilot.initiator"]) === "sub-agent")
-    return parentSpanId === "" ? undefined : subAgent(parentSpanId);
-  const agent = textOf(attributes, ["gen_ai.agent.name"]);
-  if (textOf(attributes, ["gen_ai.operation.name"]) !== "invoke_agent") return { agent };
-  // That of the main agent has a name, too, if a person chose an agent.
-  return agent !== undefined && parentSpanId !== "" ? subAgent(spanId) : {};
-}
+/** The run of the main agent has a name, too, if a person chose an agent for it. */
+const agentOf = (attributes: Attributes) =>
+  isRun(attributes) ? undefined : textOf(attributes, ["gen_ai.agent.name"]);
+
+const isRunOfSubAgent = ({ attributes, parentSpanId }: SpanRecord): boolean =>
+  isRun(attributes) && parentSpanId !== "" && textOf(attributes, ["gen_ai.agent.name"]) !== undefined;
 
 function withMarks(call: RecordReading, marks: PlimsollEventInput[]): RecordReading {
   if (call.events !== undefined) return { events: [...marks, ...call.events] };

@@ -240,8 +240,8 @@ export const CONNECTABLE_HARNESSES: readonly ConnectableHarness[] = [
         // It leaves the host's name out.
         env("OTEL_RESOURCE_ATTRIBUTES", `plimsoll.harness=copilot${encodeURIComponent(`@${values.host}`)}`),
       ]),
-    reports: "Reports each call, sub-agents, truncations and compactions with their levels.",
-    lacks: "Does not report compactions of sub-agents, or what they do after a further message.",
+    reports: "Reports each call of the main agent, truncations and compactions with their levels.",
+    lacks: "Does not report the window size or sub-agents. Its recordings do.",
   },
   {
     family: "cline",
