@@ -22,8 +22,8 @@ export function ownSessionOf({ session, agent, own_session }: Partial<AgentEvent
 }
 
 /**
- * Who an event is of, and where that one appears. The main agent of a session, and the sub-agent that the session is, are
- * one: some sources know only the session.
+ * The id of the agent of an event, and the address that the event gives it. The main agent of a session and the sub-agent that the
+ * session is run for are one agent, because some sources know only the session.
  */
 export function identityOf(projectId: number, event: AgentEvent): AgentAddress & { id: string } {
   const { harness, session, agent: name, parent_agent: parent } = event;
@@ -41,9 +41,9 @@ export function identityOf(projectId: number, event: AgentEvent): AgentAddress &
 }
 
 /**
- * Of two addresses of one agent: that as a sub-agent; of two such, that below another sub-agent, because a source that knows
- * only the direct parent takes it for the root; else the smaller. The order of arrival does not matter. As a main agent, it has
- * one address.
+ * The address as a sub-agent; of two such, the one whose parent is a sub-agent, because a source that knows only the direct parent
+ * takes that parent for the root; otherwise the smaller. The order of arrival does not matter. As a main agent, an agent has one
+ * address.
  */
 export function preferredAddress(a: AgentAddress, b: AgentAddress): AgentAddress {
   const [rankA, rankB] = [rankOf(a), rankOf(b)];

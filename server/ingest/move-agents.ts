@@ -1,7 +1,7 @@
 import type { Statement } from "../store/table.ts";
 import { DESCRIBE_SESSIONS, SUM_SESSIONS } from "./describe.ts";
 
-/** An agent that was the main agent of a session, until something said that it is a sub-agent of another. */
+/** An agent of which an event says that it is a sub-agent in another session than the one that it appears in. */
 export interface AgentMove {
   agentId: string;
   /** Ids of sessions. */

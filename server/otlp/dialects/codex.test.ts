@@ -100,7 +100,20 @@ describe("Codex", () => {
   });
 
   it.each<SampleAttributes>([
-    { "event.name": "codex.tool_result", tool_name: "spawn_agent", output: "error", "conversation.id": "t" },
+    {
+      "event.name": "codex.tool_result",
+      tool_name: "spawn_agent",
+      tool_namespace: "multi_agent_v1",
+      output: "error",
+      "conversation.id": "t",
+    },
+    {
+      "event.name": "codex.tool_result",
+      tool_name: "spawn_agent",
+      tool_namespace: "mcp__team",
+      output: '{"agent_id":"x"}',
+      "conversation.id": "t",
+    },
     {
       "event.name": "codex.tool_result",
       tool_name: "shell",

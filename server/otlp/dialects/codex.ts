@@ -65,6 +65,8 @@ function startedThread(name: string, attributes: Attributes): StartedThread | un
   if (name === "codex.agent_communication" && text("kind") === "spawn")
     return threadOf(text("receiver_thread_id"), text("sender_thread_id"));
   if (name !== "codex.tool_result" || text("tool_name") !== "spawn_agent") return undefined;
+  // A tool of an MCP server may have the same name. Its answer must not move a session.
+  if (text("tool_namespace")?.startsWith("multi_agent") !== true) return undefined;
   return threadOf(/"agent_id"\s*:\s*"([^"]+)"/.exec(text("output") ?? "")?.[1], text("conversation.id"));
 }
 
