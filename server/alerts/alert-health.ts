@@ -6,7 +6,6 @@ import type {
   PauseReason,
 } from "@plimsoll/protocol";
 import type { Sql } from "../db/sql.ts";
-import { EVALUATOR_LEASE_MS } from "./lease.ts";
 
 /** Whether alerts of an endpoint leave. `unreadable`: its secrets were encrypted with another key. */
 export const ENDPOINT_STATES = ["working", "failing", "paused", "unreadable"] as const;
@@ -43,7 +42,7 @@ FROM alert_endpoints e CROSS JOIN LATERAL (
 WHERE e.project_id = $1 ORDER BY e.name`;
 const EVALUATION = `
 SELECT r.rules, r."changedAt", ${ms("clock_timestamp()")} AS now,
-  (SELECT ${ms("e.expires_at")} FROM alert_evaluators e WHERE e.project_id = $1) AS "expiresAt",
+  (SELECT ${ms("e.renewed_at")} FROM alert_evaluators e WHERE e.project_id = $1) AS "renewedAt",
   (SELECT g.id FROM alert_signals g WHERE g.project_id = $1 ORDER BY g.id LIMIT 1) AS signal
 FROM (SELECT count(*)::int4 AS rules, ${ms("min(a.updated_at)")} AS "changedAt"
   FROM alert_rules a WHERE a.project_id = $1 AND a.enabled) r`;
@@ -59,8 +58,8 @@ interface EvaluationFacts {
   /** When the first of the rules was last changed. All times in epoch ms, by the database's clock. */
   changedAt: number | null;
   now: number;
-  /** When the evaluator's lease expires. */
-  expiresAt: number | null;
+  /** When the evaluator last renewed its lease. */
+  renewedAt: number | null;
   /** Id of the oldest signal that no evaluator has read. */
   signal: string | null;
 }
@@ -116,12 +115,11 @@ export function evaluationAge({
   rules,
   changedAt,
   now,
-  expiresAt,
+  renewedAt,
   signal,
 }: EvaluationFacts): number | undefined {
   if (rules === 0) return undefined;
-  const renewedAt = expiresAt === null ? Number.NEGATIVE_INFINITY : expiresAt - EVALUATOR_LEASE_MS;
-  const leaseAge = Math.max(0, now - Math.max(renewedAt, changedAt ?? now));
+  const leaseAge = Math.max(0, now - Math.max(renewedAt ?? Number.NEGATIVE_INFINITY, changedAt ?? now));
   const signalAge = signal === null ? 0 : now - timeOfId(signal);
   return signalAge > CLOCK_TOLERANCE_MS ? Math.max(leaseAge, signalAge) : leaseAge;
 }

@@ -1,21 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
+import { type Lease, LeaseLost, LeaseSeeker } from "../db/lease.ts";
 import type { Writers } from "../db/sql.ts";
 import { isUnavailable } from "../db/unavailable.ts";
 import type { PolicyBook } from "../policy/policy-book.ts";
-import {
-  acquireEvaluatorLease,
-  EVALUATOR_LEASE_MS,
-  type EvaluatorLease,
-  EvaluatorLeaseLost,
-  proveEvaluatorLease,
-  releaseEvaluatorLease,
-} from "./lease.ts";
 import { Look } from "./look.ts";
 import { OpenAlerts } from "./open-alerts.ts";
 import { type LookWork, pauseAfterLook } from "./pause-after-look.ts";
 import { RuleBook } from "./rule-book.ts";
 import { trimAlerts } from "./trim-alerts.ts";
+import { readWatch, type Watch } from "./watch.ts";
 import { writeLook } from "./write-look.ts";
 
 export interface EvaluatorOptions {
@@ -31,10 +25,10 @@ export interface EvaluatorOptions {
   log: Logger;
 }
 
-/** Milliseconds between two looks at what only time changes. Less than the lease, which each look renews. */
+/** Milliseconds between two looks at what only time changes. */
 export const TICK_MS = 2_000;
-/** The lease is renewed in a longer pause. */
-const RENEW_EVERY_MS = EVALUATOR_LEASE_MS / 3;
+/** Milliseconds without a holder after which silence before says nothing: no server may have listened. */
+const GAP_MS = 30_000;
 /** After a change of the rules, live agents are looked at again: a commit that did not see the change may come later. */
 const LOOK_AGAIN_MS = 5_000;
 
@@ -56,7 +50,8 @@ interface ProjectRow {
 
 /** What the holder of the lease remembers. */
 interface Held {
-  lease: EvaluatorLease;
+  lease: Lease;
+  watch: Watch;
   book: RuleBook;
   open: OpenAlerts;
   /** Until when live agents are looked at again. Epoch ms. */
@@ -68,6 +63,9 @@ interface Held {
 /** Evaluates the alert rules of one project. Does nothing while another process holds the lease. */
 export class Evaluator {
   readonly #options: EvaluatorOptions;
+  readonly #seeker: LeaseSeeker;
+  /** The database's time in epoch ms, less `performance.now()`. */
+  #offset = 0;
   #held: Held | undefined;
   /** Of the last look. */
   #work = NO_WORK;
@@ -78,6 +76,9 @@ export class Evaluator {
 
   constructor(options: EvaluatorOptions) {
     this.#options = options;
+    const { projectId, writers, holder } = options;
+    const now = () => performance.now() + this.#offset;
+    this.#seeker = new LeaseSeeker({ table: "alert_evaluators", projectId, writers, holder, now });
   }
 
   /** Whether this process evaluates, as far as it knows. */
@@ -100,12 +101,13 @@ export class Evaluator {
     this.#closed = true;
     this.#endPause?.();
     await this.#running;
+    await this.#handOver().catch(() => {});
+  }
+
+  async #handOver(): Promise<void> {
     const held = this.#held;
     this.#held = undefined;
-    if (held === undefined) return;
-    const { writers, projectId } = this.#options;
-    const [project] = await writers.query<ProjectRow>(PROJECT, projectId).catch(() => []);
-    if (project !== undefined) await releaseEvaluatorLease(writers, held.lease, project.now).catch(() => {});
+    await held?.lease.release();
   }
 
   async #run(): Promise<void> {
@@ -116,41 +118,33 @@ export class Evaluator {
       try {
         next = await this.look();
       } catch (error) {
-        this.#held = undefined;
-        if (!(error instanceof EvaluatorLeaseLost)) {
-          const { log, projectId } = this.#options;
-          const level = isUnavailable(error) ? "debug" : "warn";
-          log[level]({ err: error, projectId }, "alert rules could not be evaluated; trying again");
-        }
+        await this.#failed(error);
         next = TICK_MS;
       }
       // Another process evaluates, or nothing is left. The next sweep wakes this evaluator.
       if (next === undefined) return;
-      await this.#pause(pauseAfterLook(this.#work), next).catch(() => {
-        // The next look acquires the lease, or finds that another process has it.
-        this.#held = undefined;
-      });
+      const least = pauseAfterLook(this.#work);
+      await this.#wait(least, () => this.#closed);
+      await this.#wait(next - least, () => this.#closed || this.#woken);
     }
   }
 
-  /** Waits at least `least` ms, and then until something changes, at most `most` ms. */
-  async #pause(least: number, most: number): Promise<void> {
-    let left = least;
-    for (; left > RENEW_EVERY_MS && !this.#closed; left -= RENEW_EVERY_MS) {
-      await this.#wait(RENEW_EVERY_MS, () => this.#closed);
-      await this.#renew();
+  /** The next look acquires the lease again, or finds that another process has it. */
+  async #failed(error: unknown): Promise<void> {
+    const { log, projectId } = this.#options;
+    const lease = this.#held?.lease;
+    if (!(error instanceof LeaseLost)) {
+      const level = isUnavailable(error) ? "debug" : "warn";
+      log[level]({ err: error, projectId }, "alert rules could not be evaluated; trying again");
+      return this.#handOver().catch(() => {});
     }
-    await this.#wait(left, () => this.#closed);
-    await this.#wait(most - least, () => this.#closed || this.#woken);
-  }
-
-  /** @throws EvaluatorLeaseLost, and errors of the database */
-  async #renew(): Promise<void> {
-    const { writers, projectId } = this.#options;
-    const held = this.#held;
-    const [project] = await writers.query<ProjectRow>(PROJECT, projectId);
-    if (held === undefined || project === undefined) return;
-    await writers.transaction((sql) => proveEvaluatorLease(sql, held.lease, project.now));
+    this.#held = undefined;
+    const patienceMs = await lease?.contest().catch(() => undefined);
+    if (patienceMs === undefined) return;
+    log.warn(
+      { projectId, patienceMs },
+      "another server took over the alert rules although this one was alive; servers wait longer from now on",
+    );
   }
 
   async #wait(ms: number, isOver: () => boolean): Promise<void> {
@@ -166,16 +160,17 @@ export class Evaluator {
   /**
    * Evaluates once.
    * @returns milliseconds until time alone may change something; undefined if this process has nothing to evaluate
-   * @throws EvaluatorLeaseLost, and errors of the database; nothing is stored then
+   * @throws LeaseLost, and errors of the database; nothing is stored then
    */
   async look(): Promise<number | undefined> {
     const { writers, projectId, policyOf, log } = this.#options;
     const [project] = await writers.query<ProjectRow>(PROJECT, projectId);
     if (project === undefined || !project.alerting) {
-      this.#held = undefined;
+      await this.#handOver();
       return undefined;
     }
     const { now } = project;
+    this.#offset = now - performance.now();
     const isNew = this.#held === undefined;
     const held = this.#held ?? (await this.#acquire(now));
     if (held === undefined) return undefined;
@@ -196,7 +191,7 @@ export class Evaluator {
       policy: await policyOf(projectId),
       book: held.book,
       open,
-      lease: held.lease,
+      watch: held.watch,
       now,
       isTick,
       seesAll: isNew || isChanged || looksAgain,
@@ -205,7 +200,10 @@ export class Evaluator {
     const plan = await look.plan();
     this.#work = plan.work;
     if (!plan.isEmpty || isTick) {
-      await writers.transaction((sql) => writeLook(sql, held.lease, plan, project));
+      await held.lease.transaction(async (sql, prove) => {
+        await prove();
+        await writeLook(sql, { projectId, ...held.watch }, plan, project.revision);
+      });
       if (isTick) held.tickedAt = now;
     }
     if (now - held.trimmedAt >= TRIM_EVERY_MS) {
@@ -224,19 +222,31 @@ export class Evaluator {
     for (const [id, reason] of plan.alerts.reasons)
       log.debug({ projectId, alert: id, reason }, "an alert changed");
     if (plan.finished) {
-      await releaseEvaluatorLease(writers, held.lease, now);
-      this.#held = undefined;
+      await this.#handOver();
       return undefined;
     }
     return Math.min(TICK_MS, Math.max(0, (open.nextAt(held.book) ?? Number.POSITIVE_INFINITY) - now));
   }
 
   async #acquire(now: number): Promise<Held | undefined> {
-    const { writers, projectId, holder } = this.#options;
-    const lease = await acquireEvaluatorLease(writers, projectId, holder, now);
+    const { writers, projectId } = this.#options;
+    const lease = await this.#seeker.acquire();
     if (lease === undefined) return undefined;
+    lease.work();
+    const renewedAt = lease.before?.renewedAt;
+    const hasGap = renewedAt === undefined || Math.abs(now - renewedAt) > GAP_MS;
+    const watch = await readWatch(writers, projectId, hasGap ? now : undefined);
+    if (watch === undefined) return undefined;
     const open = await OpenAlerts.read(writers, projectId);
     const never = Number.NEGATIVE_INFINITY;
-    return { lease, book: RuleBook.empty, open, lookAgainAt: undefined, tickedAt: never, trimmedAt: never };
+    return {
+      lease,
+      watch,
+      book: RuleBook.empty,
+      open,
+      lookAgainAt: undefined,
+      tickedAt: never,
+      trimmedAt: never,
+    };
   }
 }

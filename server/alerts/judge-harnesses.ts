@@ -49,7 +49,7 @@ export async function judgeHarnesses(input: LookInput): Promise<JudgedSubject[]>
 }
 
 function judgeHarness(
-  { open, lease, now }: LookInput,
+  { open, watch, now }: LookInput,
   rule: LoadedRule,
   row: SilentHarness,
 ): JudgedSubject | undefined {
@@ -58,7 +58,7 @@ function judgeHarness(
   const subject = `harness/${instance}`;
   const known = open.byKey.get(alertKey(rule.id, subject));
   if (known === undefined && !selects(rule, facts)) return undefined;
-  const sighting = silenceSighting(row, longerThan(rule), known, lease.watchingSince, now);
+  const sighting = silenceSighting(row, longerThan(rule), known, watch.watchingSince, now);
   if (known === undefined && sighting.verdict !== "met") return undefined;
   return {
     rule,

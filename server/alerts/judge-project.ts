@@ -60,14 +60,14 @@ async function judgeFleet(input: LookInput, rules: readonly LoadedRule[]): Promi
 }
 
 async function judgeRejected(input: LookInput, rules: readonly LoadedRule[]): Promise<JudgedSubject[]> {
-  const { sql, project, lease, now } = input;
+  const { sql, project, watch, now } = input;
   if (rules.length === 0) {
-    lease.samples = [];
+    watch.samples = [];
     return [];
   }
   const [row] = await sql.query<{ count: number }>(REJECTED, project.id);
-  lease.samples = nextSamples(lease.samples, row?.count ?? 0, now);
-  const count = hourlyCount(lease.samples, row?.count ?? 0, now);
+  watch.samples = nextSamples(watch.samples, row?.count ?? 0, now);
+  const count = hourlyCount(watch.samples, row?.count ?? 0, now);
   return rules.flatMap((rule) => {
     const { per_hour } = rule.rule.condition as Of<"rejected_events">;
     const why = `${counted(count, "event")} rejected within an hour`;

@@ -51,7 +51,7 @@ export async function judgeSessions(input: LookInput): Promise<JudgedSubject[]> 
 }
 
 function judgeSession(
-  { open, lease, now }: LookInput,
+  { open, watch, now }: LookInput,
   rule: LoadedRule,
   row: SilentSession,
 ): JudgedSubject | undefined {
@@ -60,7 +60,7 @@ function judgeSession(
   const subject = `session/${id}`;
   const known = open.byKey.get(alertKey(rule.id, subject));
   if (known === undefined && !selects(rule, facts)) return undefined;
-  const sighting = silenceSighting(row, longerThan(rule), known, lease.watchingSince, now);
+  const sighting = silenceSighting(row, longerThan(rule), known, watch.watchingSince, now);
   if (known === undefined && sighting.verdict !== "met") return undefined;
   return {
     rule,

@@ -15,7 +15,6 @@ import {
   readsBoundaries,
 } from "./judge-agents.ts";
 import { judgeSubjects } from "./judge-subjects.ts";
-import type { EvaluatorLease } from "./lease.ts";
 import type { OpenAlerts } from "./open-alerts.ts";
 import type { LookWork } from "./pause-after-look.ts";
 import { alertKey, endAlert, type JudgedSubject, type LookPlan, planLook } from "./plan-look.ts";
@@ -28,6 +27,7 @@ import {
   type SeenAgent,
 } from "./read-agents.ts";
 import type { RuleBook } from "./rule-book.ts";
+import type { Watch } from "./watch.ts";
 
 /** Signals that one look takes. */
 const MOST_SIGNALS = 500;
@@ -48,7 +48,7 @@ export interface LookInput {
   policy: PolicyBook;
   book: RuleBook;
   open: OpenAlerts;
-  lease: EvaluatorLease;
+  watch: Watch;
   /** The database's time in epoch ms. */
   now: number;
   /** Whether what only time changes is due. */

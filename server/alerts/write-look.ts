@@ -3,26 +3,24 @@ import { arrayLiteral } from "../store/binary-arrays.ts";
 import type { Statement } from "../store/table.ts";
 import { deleteAlerts, deleteGroups, upsertAlerts, upsertGroups } from "./alert-rows.ts";
 import { enqueueDeliveries } from "./delivery/outbox.ts";
-import { type EvaluatorLease, proveEvaluatorLease } from "./lease.ts";
 import type { WrittenLook } from "./look.ts";
+import type { Watch } from "./watch.ts";
 
 const DELETE_SIGNALS = "DELETE FROM alert_signals WHERE project_id = $1 AND id = ANY($2::uuid[])";
 const DELETE_ALL_SIGNALS = "DELETE FROM alert_signals WHERE project_id = $1";
 // A person who switches on a rule meanwhile raises the revision.
 const SWITCH_OFF = "UPDATE projects SET alerting = false WHERE id = $1 AND alert_revision = $2";
 
-/**
- * Writes what a look planned, with the deliveries that follow from it.
- * @throws EvaluatorLeaseLost; nothing is stored then
- */
+const KEEP_SAMPLES = "UPDATE alert_evaluators SET samples = $2::jsonb WHERE project_id = $1";
+
+/** Writes what a look planned, with the deliveries that follow from it. `revision` is that of the project's rules. */
 export async function writeLook(
   sql: WriterSql,
-  lease: EvaluatorLease,
+  { projectId, samples }: { projectId: number } & Pick<Watch, "samples">,
   { alerts, groups, signals, finished }: WrittenLook,
-  { revision, now }: { revision: number; now: number },
+  revision: number,
 ): Promise<void> {
-  const { projectId } = lease;
-  await proveEvaluatorLease(sql, lease, now);
+  sql.send(KEEP_SAMPLES, projectId, JSON.stringify(samples));
   const some = <Row>(rows: readonly Row[], statement: (id: number, rows: readonly Row[]) => Statement) => {
     if (rows.length === 0) return;
     const { text, values } = statement(projectId, rows);

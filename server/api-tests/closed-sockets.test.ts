@@ -66,7 +66,7 @@ async function holdElsewhere(
 ): Promise<{ set(events: number): Promise<void>; end(): Promise<void> }> {
   const id = randomUUID();
   await client.query(
-    "UPDATE projectors SET holder = gen_random_uuid(), epoch = epoch + 1, expires_at = clock_timestamp() + interval '1 hour' WHERE project_id = 1",
+    "UPDATE projectors SET holder = gen_random_uuid(), epoch = epoch + 1, patience_ms = 60000, contested_at = clock_timestamp() WHERE project_id = 1",
   );
   await client.query("INSERT INTO journal (project_id, id, events, body) VALUES (1, $1, $2, $3)", [
     id,
@@ -79,7 +79,7 @@ async function holdElsewhere(
     },
     async end() {
       await client.query("DELETE FROM journal WHERE id = $1", [id]);
-      await client.query("UPDATE projectors SET expires_at = to_timestamp(0) WHERE project_id = 1");
+      await client.query("UPDATE projectors SET holder = NULL WHERE project_id = 1");
     },
   };
 }

@@ -142,7 +142,7 @@ class Restore {
     if (!rows[0]!.locked) throw new PlimsollError("conflict", "Another restore is under way.");
     // The leases first, as every projector does. A higher epoch makes projectors forget what they remember.
     await client.query("LOCK TABLE projectors IN SHARE ROW EXCLUSIVE MODE");
-    await client.query("UPDATE projectors SET epoch = epoch + 1, expires_at = to_timestamp(0)");
+    await client.query("UPDATE projectors SET epoch = epoch + 1, holder = NULL");
     await client.query(`LOCK TABLE ${BACKED_UP_NAMES} IN SHARE ROW EXCLUSIVE MODE`);
     this.#requireSameVersion(manifest, await readMigrationNames(client));
     this.#stored = new Map((await describeTables(client)).map((table) => [table.name, table]));

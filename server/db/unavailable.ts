@@ -146,6 +146,12 @@ export function isUnavailable(error: unknown): boolean {
   return unavailableReason(error) !== undefined;
 }
 
+/** True when it took too long. Less work at once may succeed. */
+export function isTimeout(error: unknown): boolean {
+  const reason = unavailableReason(error);
+  return reason === "timeout" || reason === "no_answer";
+}
+
 /** True when it failed only because another transaction ran at the same time. */
 export function isConflict(error: unknown): boolean {
   return unavailableReason(error) === "conflict";

@@ -2,11 +2,13 @@ import { randomUUID } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { LeaseLost, LeaseSeeker } from "../db/lease.ts";
 import { openWriters, type Writers } from "../db/sql.ts";
 import { deleteProjectStep, PROJECT_TABLES } from "../projects/delete-step.ts";
 import { offer, type TestIngest, type TestPipeline, testIngest } from "../testing/ingest.ts";
 import { sqlOfClient } from "../testing/sql.ts";
-import { acquireLease, LeaseLost, proveLease, removeOrphan } from "./lease.ts";
+import { DatabaseClock } from "./database-clock.ts";
+import { HeldProject } from "./held-project.ts";
 
 let test: TestIngest;
 let server: TestPipeline;
@@ -70,13 +72,23 @@ describe("the projector of a deleted project", () => {
   });
 
   it("is fenced: without the lease row nothing is written, and no new lease is left", async () => {
-    const lease = (await acquireLease(writers, doomed, randomUUID(), Date.now()))!;
-    expect(await removeOrphan(writers, lease)).toBe(false);
+    const open = async () => {
+      const options = {
+        projectId: doomed,
+        writers,
+        holder: randomUUID(),
+        clock: new DatabaseClock(Date.now),
+        settings: () => ({ segmentTurns: 256, namesPerDay: 500 }),
+        log: pino({ level: "silent" }),
+      };
+      const seeker = new LeaseSeeker({ ...options, table: "projectors", now: Date.now });
+      return HeldProject.open(options, (await seeker.acquire())!);
+    };
+    const project = (await open())!;
     await mark();
     await deleteRows();
-    await expect(writers.transaction((sql) => proveLease(sql, lease, Date.now()))).rejects.toThrow(LeaseLost);
-    const next = (await acquireLease(writers, doomed, lease.holder, Date.now()))!;
-    expect(await removeOrphan(writers, next)).toBe(true);
+    await expect(project.transaction(async () => {})).rejects.toThrow(LeaseLost);
+    expect(await open()).toBeUndefined();
     expect(await tablesWithRows()).toEqual([]);
   });
 

@@ -25,8 +25,9 @@ export interface Chunk {
 }
 
 /**
- * Journal entries in memory: waiting, or taken and not committed. What does not fit stays in the journal, and so does what
- * comes after it, until the journal has been read: an entry that overtakes another makes the events of that one late.
+ * Journal entries in memory: waiting, or taken and not committed. Entries leave in the order of receipt. While the queue is
+ * behind, the journal holds older rows that were not read: then new entries stay in the journal, and those in memory wait
+ * for the older ones, because an entry that overtakes another makes the events of that one late.
  */
 export class EntryQueue {
   /** It is full with so many events. */
@@ -39,6 +40,11 @@ export class EntryQueue {
   #events = 0;
   #waiting = 0;
   #left = 0;
+  #isBehind = false;
+  /** While behind: the time of receipt up to which the journal was read. Epoch ms. */
+  #readUpTo = Number.NEGATIVE_INFINITY;
+  /** When the newest entry that was ever added was received. Epoch ms. */
+  #newest = Number.NEGATIVE_INFINITY;
   #awaited = false;
   #waiters: { ids: Set<string>; resolve: () => void }[] = [];
 
@@ -83,11 +89,22 @@ export class EntryQueue {
     this.#reserved.delete(id);
   }
 
-  /** Takes an entry of this process if it fits. */
+  /** The journal holds rows of before, with so many events. */
+  fallBehind(events: number): void {
+    this.#isBehind = true;
+    this.#readUpTo = Number.NEGATIVE_INFINITY;
+    this.#left = events;
+  }
+
+  /** Takes an entry of this process if it fits and the journal holds no older one. */
   offer(entry: JournaledEntry): "taken" | "left_to_journal" {
-    if (this.#left === 0 && !this.isFull) {
+    if (!this.#isBehind && !this.isFull) {
       this.#add(entry);
       return "taken";
+    }
+    if (!this.#isBehind) {
+      this.#isBehind = true;
+      this.#readUpTo = this.#newest;
     }
     this.#reserved.delete(entry.id);
     this.#left += entry.entry.events.length;
@@ -103,7 +120,9 @@ export class EntryQueue {
     for (const entry of missing) {
       this.#left = Math.max(0, this.#left - entry.entry.events.length);
       this.#add(entry);
+      this.#readUpTo = Math.max(this.#readUpTo, entry.receivedAt);
     }
+    this.#isBehind = !complete;
     if (complete) this.#left = 0;
     return missing.length;
   }
@@ -116,17 +135,22 @@ export class EntryQueue {
     const before = this.#entries.findLastIndex(({ receivedAt }) => receivedAt <= added.receivedAt);
     this.#entries.splice(before + 1, 0, added);
     this.#ids.add(added.id);
+    this.#newest = Math.max(this.#newest, added.receivedAt);
     this.#events += added.entry.events.length;
     this.#waiting += added.entry.events.length;
     this.#awaited ||= added.entry.reply !== undefined || added.entry.commands !== undefined;
     this.#awaited ||= added.requests?.some(({ done }) => done !== undefined) ?? false;
   }
 
-  /** The next entries of at most so many events; commands come alone. Returns undefined if nothing waits. */
+  /**
+   * The next entries of at most so many events; commands come alone. Returns undefined if nothing waits, and if older rows
+   * have to be read first.
+   */
   take(most: number): Chunk | undefined {
     let events = 0;
     let taken = 0;
-    for (const { entry } of this.#entries) {
+    for (const { entry, receivedAt } of this.#entries) {
+      if (this.#isBehind && receivedAt > this.#readUpTo) break;
       const alone = entry.commands !== undefined;
       if (taken > 0 && (alone || events + entry.events.length > most)) break;
       events += entry.events.length;
@@ -163,6 +187,7 @@ export class EntryQueue {
     this.release({ entries: this.#entries.splice(0), events: this.#events });
     this.#waiting = 0;
     this.#left = 0;
+    this.#isBehind = false;
     return some;
   }
 

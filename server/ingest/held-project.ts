@@ -1,18 +1,11 @@
 import type { Logger } from "pino";
-import type { WriterSql, Writers } from "../db/sql.ts";
+import { type Lease, LeaseLost } from "../db/lease.ts";
+import type { Sql, WriterSql, Writers } from "../db/sql.ts";
 import { isUnavailable } from "../db/unavailable.ts";
 import { PolicyBook } from "../policy/policy-book.ts";
 import { journal } from "../store/journal.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 import type { Chunk } from "./entry-queue.ts";
-import {
-  type AcquiredLease,
-  acquireLease,
-  LeaseLost,
-  proveLease,
-  releaseLease,
-  removeOrphan,
-} from "./lease.ts";
 import { ProjectMemory } from "./memory.ts";
 import type { ProjectSettings } from "./plan-chunk.ts";
 import { rejudge } from "./rejudge.ts";
@@ -33,30 +26,28 @@ type RunInProject<T> = (sql: WriterSql, project: { alerting: boolean }) => Promi
 /** A project whose lease this process holds: reads and writes it, and remembers what was written. */
 export class HeldProject {
   readonly #options: HeldProjectOptions;
-  readonly #lease: AcquiredLease;
-  #released = false;
+  readonly #lease: Lease;
   #memory: ProjectMemory | undefined;
   /** Number of the newest policy step seen, and of the newest step considered. */
   #policy: { seen: number; considered: number };
 
-  private constructor(options: HeldProjectOptions, lease: AcquiredLease) {
+  private constructor(options: HeldProjectOptions, lease: Lease, considered: number) {
     this.#options = options;
     this.#lease = lease;
-    this.#policy = { seen: lease.policyRevision, considered: lease.policyRevision };
+    this.#policy = { seen: considered, considered };
   }
 
-  /** Returns undefined while another process holds the lease, and if the project is deleted. */
-  static async acquire(options: HeldProjectOptions): Promise<HeldProject | undefined> {
-    const { writers, projectId, holder, clock } = options;
-    const lease = await acquireLease(writers, projectId, holder, clock.now());
-    if (lease === undefined || (await removeOrphan(writers, lease))) return undefined;
-    return new HeldProject(options, lease);
+  /** Returns undefined if the project is deleted. */
+  static async open(options: HeldProjectOptions, lease: Lease): Promise<HeldProject | undefined> {
+    const { writers, projectId } = options;
+    if (lease.epoch === 1 && (await removeOrphan(writers, projectId))) return undefined;
+    const [row] = await writers.query<{ revision: number }>(POLICY_CONSIDERED, projectId);
+    return row && new HeldProject(options, lease, row.revision);
   }
 
-  /** Lets another process acquire the lease at once. Every later transaction throws LeaseLost. */
-  async release(): Promise<void> {
-    this.#released = true;
-    await releaseLease(this.#options.writers, this.#lease);
+  /** The right to project. */
+  get lease(): Lease {
+    return this.#lease;
   }
 
   get projectId(): number {
@@ -126,13 +117,12 @@ export class HeldProject {
    * @throws LeaseLost
    */
   async transaction<T>(run: RunInProject<T>): Promise<T> {
-    if (this.#released) throw new LeaseLost(this.projectId);
-    return this.#options.writers.transaction(async (sql) => {
+    return this.#lease.transaction(async (sql, prove) => {
       // If the commit is lost in a crash, the journal's rows are back too.
       sql.send("SET LOCAL synchronous_commit = off");
       const [[project]] = await Promise.all([
         sql.query<{ revision: number; alerting: boolean }>(PROJECT, this.projectId),
-        proveLease(sql, this.#lease, this.now()),
+        prove(),
       ]);
       this.#policy.seen = Math.max(this.#policy.seen, project?.revision ?? 0);
       return run(sql, { alerting: project?.alerting ?? false });
@@ -155,6 +145,22 @@ export class HeldProject {
 
 const PROJECT = "SELECT policy_revision AS revision, alerting FROM projects WHERE id = $1";
 const CONSIDERED = "UPDATE projectors SET policy_revision = $2 WHERE project_id = $1";
+const POLICY_CONSIDERED = "SELECT policy_revision AS revision FROM projectors WHERE project_id = $1";
+
+const EXISTS = "SELECT 1 FROM projects WHERE id = $1 AND deleting_at IS NULL";
+const REMOVE_JOURNAL = "DELETE FROM journal WHERE project_id = $1";
+const REMOVE_LEASE = "DELETE FROM projectors WHERE project_id = $1 AND epoch = 1";
+
+/**
+ * Removes the lease of a project that is deleted, with what a late request journaled. Returns whether it did. Deletion
+ * removes the lease first, so only a new row can be an orphan.
+ */
+async function removeOrphan(sql: Pick<Sql, "query">, projectId: number): Promise<boolean> {
+  if ((await sql.query(EXISTS, projectId)).length > 0) return false;
+  await sql.query(REMOVE_JOURNAL, projectId);
+  await sql.query(REMOVE_LEASE, projectId);
+  return true;
+}
 
 /** True if the statements of a transaction did not cause its failure: the lease was lost, or the database was unavailable. */
 export function hasExternalCause(error: unknown): boolean {

@@ -173,7 +173,8 @@ export class JournalWriter {
     const { projectId, commands, reply } = requests[0]!;
     const events = requests.flatMap((request) => request.events);
     const entry: JournalEntry = { events, refused: sumOf(requests), commands, reply };
-    const id = uuid();
+    // The order of ids is that in which the journal is read, so they have one clock.
+    const id = uuid({ msecs: clock.now() });
     const started = performance.now();
     reserve(projectId, id);
     try {

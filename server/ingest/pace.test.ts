@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ALONE, isUrgent, msUntilNextChunk, SHARED, type Sizes, sizesFor } from "./pace.ts";
+import { ALONE, isUrgent, mostEventsAfter, msUntilNextChunk, SHARED, type Sizes, sizesFor } from "./pace.ts";
 
 describe("the sizes", () => {
   it.each<[boolean, boolean, Sizes]>([
@@ -26,22 +26,40 @@ describe("the wait for the next chunk", () => {
   const few = { isEmpty: false, isAwaited: false, waiting: 5 };
 
   it.each<[string, Partial<typeof few>, number, number, number]>([
-    ["is 100 ms after a chunk without events", {}, 0, 0, 100],
-    ["grows by 0.1 ms an event", {}, 1_000, 0, 200],
-    ["is 400 ms at most", {}, 32_000, 0, 400],
-    ["counts from the time the last chunk was taken", {}, 1_000, 140, 60],
-    ["is over at its end", {}, 1_000, 200, 0],
-    ["is over after its end", {}, 1_000, 9_000, 0],
-    ["is nothing while no entry waits", { isEmpty: true }, 1_000, 0, 0],
-    ["is nothing if somebody waits", { isAwaited: true }, 1_000, 0, 0],
-    ["is the same with 19,999 events waiting", { waiting: 19_999 }, 1_000, 0, 200],
-    ["is nothing with 20,000 events waiting", { waiting: 20_000 }, 1_000, 0, 0],
-  ])("%s", (_, queue, lastEvents, passed, expected) => {
-    const last = { takenAt: 7_000, events: lastEvents };
+    ["is 100 ms after a short chunk", {}, 5, 0, 100],
+    ["is three times what the last chunk took", {}, 100, 0, 300],
+    ["is a second at most", {}, 5_000, 0, 1_000],
+    ["counts from the end of the last chunk", {}, 100, 240, 60],
+    ["is over at its end", {}, 100, 300, 0],
+    ["is over after its end", {}, 100, 9_000, 0],
+    ["is nothing while no entry waits", { isEmpty: true }, 100, 0, 0],
+    ["is nothing if somebody waits", { isAwaited: true }, 100, 0, 0],
+    ["is the same with 19,999 events waiting", { waiting: 19_999 }, 100, 0, 300],
+    ["is nothing with 20,000 events waiting", { waiting: 20_000 }, 100, 0, 0],
+  ])("%s", (_, queue, ms, passed, expected) => {
+    const last = { endedAt: 7_000, ms };
     expect(msUntilNextChunk({ ...few, ...queue }, last, 7_000 + passed)).toBe(expected);
   });
 
   it("is nothing before the first chunk", () => {
-    expect(msUntilNextChunk(few, { takenAt: Number.NEGATIVE_INFINITY, events: 0 }, 0)).toBe(0);
+    expect(msUntilNextChunk(few, { endedAt: Number.NEGATIVE_INFINITY, ms: 0 }, 0)).toBe(0);
+  });
+});
+
+describe("the most events of a chunk", () => {
+  it.each<[string, number, { events: number; ms: number }, number]>([
+    [
+      "stays without a bound after a short chunk",
+      Number.POSITIVE_INFINITY,
+      { events: 9, ms: 5 },
+      Number.POSITIVE_INFINITY,
+    ],
+    ["shrinks to what fits two seconds", Number.POSITIVE_INFINITY, { events: 48_000, ms: 8_000 }, 12_000],
+    ["is 500 at least, however long a chunk takes", 4_000, { events: 4_000, ms: 90_000 }, 500],
+    ["keeps fewer than 500 if a time-out left so few", 100, { events: 100, ms: 5_000 }, 100],
+    ["stays between one and two seconds", 4_000, { events: 4_000, ms: 1_500 }, 4_000],
+    ["doubles after less than a second", 4_000, { events: 4_000, ms: 900 }, 8_000],
+  ])("%s", (_, most, chunk, expected) => {
+    expect(mostEventsAfter(most, chunk)).toBe(expected);
   });
 });

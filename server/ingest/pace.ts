@@ -18,23 +18,29 @@ export const SHARED: Sizes = { chunk: 24_000, waiting: 32_000 };
 /** Events held in memory: those admitted, a chunk being planned and one being written. The journal has the rest. */
 export const QUEUE_EVENTS = 192_000;
 
-/**
- * Milliseconds between two chunks while nobody waits for them and few events wait. Every chunk writes each of its agents
- * once, so fewer and larger chunks are worth a short delay.
- */
+/** The shortest pause between two chunks while nobody waits for them and few events wait, in ms. */
 const PACE_MS = 100;
-/** Milliseconds more for each event of the last chunk. */
-const PACE_MS_PER_EVENT = 0.1;
-/** The longest delay in milliseconds. */
-const MOST_PACE_MS = 400;
+/**
+ * The pause as a multiple of the time that the last chunk took: projecting takes at most a quarter of the time. Every chunk
+ * writes each of its agents once, so fewer and larger chunks cost less, most of all on a slow machine.
+ */
+const PACE_SHARE = 3;
+/** The longest pause in ms. */
+const MOST_PACE_MS = 1_000;
 /** So many waiting events are projected without delay. */
 const ENOUGH_EVENTS = 20_000;
 
-/** The chunk that was taken last. */
+/** A chunk that takes so many milliseconds is too large for the machine. Readers wait, and a failure repeats all of it. */
+const LONG_CHUNK_MS = 2_000;
+/** The fewest events to which chunks shrink by their time alone. */
+const FEWEST_EVENTS = 500;
+
+/** The chunk that was committed last. */
 export interface LastChunk {
   /** Milliseconds, by the same clock as `now`. */
-  takenAt: number;
-  events: number;
+  endedAt: number;
+  /** How long it took from the start of its planning to its commit. */
+  ms: number;
 }
 
 /** The sizes for this process: whether it projects, and whether other processes fill the journal too. */
@@ -54,6 +60,15 @@ export function msUntilNextChunk(
   now: number,
 ): number {
   if (queue.isEmpty || isUrgent(queue)) return 0;
-  const pace = Math.min(PACE_MS + PACE_MS_PER_EVENT * last.events, MOST_PACE_MS);
-  return Math.max(0, last.takenAt + pace - now);
+  const pace = Math.min(Math.max(PACE_MS, PACE_SHARE * last.ms), MOST_PACE_MS);
+  return Math.max(0, last.endedAt + pace - now);
+}
+
+/** The most events of a chunk after one of so many took `ms`: fewer after a long one, twice as many after a short one. */
+export function mostEventsAfter(most: number, { events, ms }: { events: number; ms: number }): number {
+  if (ms > LONG_CHUNK_MS) {
+    const fitting = Math.floor((events * LONG_CHUNK_MS) / ms);
+    return Math.min(most, Math.max(FEWEST_EVENTS, fitting));
+  }
+  return ms < LONG_CHUNK_MS / 2 ? most * 2 : most;
 }

@@ -10,12 +10,13 @@ export interface FailedEvent {
 
 /**
  * Projects events in one part, and after a failure in halves, down to single events. Returns what was projected, and the
- * events that fail alone. An error that `isFatal` accepts ends it, because no event is to blame for it.
+ * events that fail alone. An error that `isFatal` accepts for a part of so many events ends it, because neither an event nor
+ * the size of the part is to blame.
  */
 export async function projectByHalves(
   received: readonly Received[],
   project: (part: readonly Received[]) => Promise<PartOutcome>,
-  isFatal: (error: unknown) => boolean,
+  isFatal: (error: unknown, events: number) => boolean,
 ): Promise<{ done: PartOutcome; failed: FailedEvent[] }> {
   const counts = new Map<string, number>();
   const requests = new Map<number, RequestOutcome>();
@@ -37,7 +38,8 @@ export async function projectByHalves(
         });
       }
     } catch (error) {
-      if (isFatal(error)) throw error;
+      const events = part.reduce((sum, one) => sum + one.events.length, 0);
+      if (isFatal(error, events)) throw error;
       const halves = halvesOf(part);
       // A request of the part may have no events.
       if (halves === undefined)

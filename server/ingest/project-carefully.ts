@@ -1,3 +1,4 @@
+import { isTimeout } from "../db/unavailable.ts";
 import { groupEvents, type Received } from "../history/group-events.ts";
 import { leaveSignal } from "../store/alert-signals.ts";
 import { rejectedEvents } from "../store/journal.ts";
@@ -29,7 +30,7 @@ export async function projectCarefully(
   const { done, failed } = await projectByHalves(
     receivedOf(chunk),
     (part) => projectPart(project, part, receivedAt),
-    hasExternalCause,
+    (error, events) => hasExternalCause(error) && !(isTimeout(error) && events > 1),
   );
   await project.commitChunk(chunk, async (sql) => {
     const refused = refusedOf(chunk);

@@ -1,3 +1,5 @@
+import { LeaseLost, LeaseSeeker } from "../db/lease.ts";
+import { isTimeout } from "../db/unavailable.ts";
 import { groupEvents } from "../history/group-events.ts";
 import type { RequestOutcome } from "../history/outcomes.ts";
 import { leaveSignal } from "../store/alert-signals.ts";
@@ -13,11 +15,18 @@ import {
 } from "./entry-queue.ts";
 import { HeldProject, type HeldProjectOptions, hasExternalCause } from "./held-project.ts";
 import type { Command } from "./journal-entry.ts";
-import { LeaseLost } from "./lease.ts";
-import { isUrgent, type LastChunk, msUntilNextChunk, QUEUE_EVENTS, type Sizes, sizesFor } from "./pace.ts";
+import {
+  isUrgent,
+  type LastChunk,
+  mostEventsAfter,
+  msUntilNextChunk,
+  QUEUE_EVENTS,
+  type Sizes,
+  sizesFor,
+} from "./pace.ts";
 import { newestAcknowledged, outcomeOf, type PartOutcome, planChunk } from "./plan-chunk.ts";
 import { projectCarefully } from "./project-carefully.ts";
-import { readJournal } from "./read-journal.ts";
+import { countJournal, readJournal } from "./read-journal.ts";
 import { upkeepStep } from "./upkeep.ts";
 import { type ChunkStatement, encodeChunk, remember, sendChunk, writeCounts } from "./write-chunk.ts";
 
@@ -43,6 +52,8 @@ export interface Projected {
 
 /** Milliseconds until an attempt that failed is repeated. */
 const RETRY_MS = 250;
+/** Failures in a row after which another process may try. */
+const MOST_FAILURES = 8;
 /** Milliseconds that a stop waits for what is in memory. */
 const CLOSE_MS = 2_000;
 /** Milliseconds more for the chunk under way. */
@@ -51,6 +62,8 @@ const LAST_CHUNK_MS = 1_000;
 /** A planned chunk, ready to be written. */
 interface PlannedChunk {
   chunk: Chunk;
+  /** When its planning began, in ms by a clock that never goes back. */
+  started: number;
   statements: readonly ChunkStatement[];
   /** For the counts in the database. */
   storedCounts: ReadonlyMap<string, number>;
@@ -61,6 +74,7 @@ interface PlannedChunk {
 export class Projector {
   readonly #options: ProjectorOptions;
   readonly #queue = new EntryQueue(QUEUE_EVENTS);
+  readonly #seeker: LeaseSeeker;
   /** Undefined while this process does not hold the lease. */
   #project: HeldProject | undefined;
   /** Whether the journal may hold rows that are not in memory. */
@@ -71,13 +85,26 @@ export class Projector {
   #upkeep = true;
   #running: Promise<void> | undefined;
   #closed = false;
-  #last: LastChunk = { takenAt: Number.NEGATIVE_INFINITY, events: 0 };
+  #last: LastChunk = { endedAt: Number.NEGATIVE_INFINITY, ms: 0 };
+  /** Events of a chunk that this machine projects in good time. */
+  #most = Number.POSITIVE_INFINITY;
+  /** Attempts that failed since the last commit. */
+  #failures = 0;
   /** Events of the chunk being planned that are left to plan. */
   #unplanned = 0;
   #endPause: (() => void) | undefined;
 
   constructor(options: ProjectorOptions) {
     this.#options = options;
+    const { writers, projectId, holder, clock } = options;
+    this.#seeker = new LeaseSeeker({
+      table: "projectors",
+      projectId,
+      writers,
+      holder,
+      now: () => clock.now(),
+      ask: options.leftToOthers,
+    });
   }
 
   /** Whether this process projects, as far as it knows. */
@@ -134,6 +161,7 @@ export class Projector {
     if (this.#closed || this.#running !== undefined) return;
     this.#running = this.#run().finally(() => {
       this.#running = undefined;
+      this.#project?.lease.rest();
       if (!this.#queue.isEmpty && this.holding) this.wake();
     });
   }
@@ -156,7 +184,7 @@ export class Projector {
     // A database that does not answer must not hold up the stop: the chunk under way is projected again.
     await Promise.race([this.#running, sleep(LAST_CHUNK_MS)]);
     if (this.#project !== undefined) {
-      const released = this.#project.release().catch(() => {});
+      const released = this.#project.lease.release().catch(() => {});
       this.#project = undefined;
       await Promise.race([released, sleep(LAST_CHUNK_MS)]);
     }
@@ -191,7 +219,10 @@ export class Projector {
           await project.considerPolicy();
           this.#upkeep = true;
         }
-        await this.#pace();
+        if (!isUrgent(this.#queue)) {
+          await settle();
+          await this.#pace();
+        }
         chunk = this.#take();
         const commands = chunk && commandsOf(chunk);
         if (chunk === undefined) {
@@ -225,18 +256,26 @@ export class Projector {
 
   /** Acquires the lease and reads the journal. Returns undefined while another process holds the lease. */
   async #ready(): Promise<HeldProject | undefined> {
-    if (this.#project === undefined) {
-      this.#project = await HeldProject.acquire(this.#options);
-      if (this.#project === undefined) {
-        this.#forgetQueue();
-        return undefined;
-      }
-      this.#unread = true;
-      this.#upkeep = true;
-    }
+    this.#project ??= await this.#acquire();
     const project = this.#project;
+    if (project === undefined) {
+      this.#forgetQueue();
+      return undefined;
+    }
+    project.lease.work();
     await project.openMemory();
     if (this.#unread && !this.#queue.isFull) await this.#readJournal(project);
+    return project;
+  }
+
+  async #acquire(): Promise<HeldProject | undefined> {
+    const lease = await this.#seeker.acquire();
+    const project = lease && (await HeldProject.open(this.#options, lease));
+    if (project === undefined) return undefined;
+    this.#queue.fallBehind(await countJournal(project, project.projectId));
+    this.#unread = true;
+    this.#upkeep = true;
+    this.#failures = 0;
     return project;
   }
 
@@ -268,14 +307,13 @@ export class Projector {
   }
 
   #take(): Chunk | undefined {
-    const chunk = this.#queue.take(this.sizes.chunk);
-    if (chunk !== undefined) this.#last = { takenAt: performance.now(), events: chunk.events };
-    return chunk;
+    return this.#queue.take(Math.min(this.sizes.chunk, this.#most));
   }
 
   /** Plans a chunk. Calls `settle` before each read, because a read must include the previous chunk. */
   async #plan(project: HeldProject, chunk: Chunk, settle: () => Promise<void>): Promise<PlannedChunk> {
-    const { projectId, settings } = project;
+    const { projectId, settings, lease } = project;
+    const started = performance.now();
     const arrivals = groupEvents(projectId, receivedOf(chunk));
     if (newestAcknowledged(arrivals) > project.memory.policy.generation) {
       // The version is stored, because a harness has read it. This process has not read it yet.
@@ -294,6 +332,7 @@ export class Projector {
     const pause = (share: number) => {
       this.#unplanned = Math.ceil(chunk.events * (1 - share));
       this.#options.progressed();
+      lease.requireHeld();
       return new Promise(setImmediate);
     };
     const plan = await planChunk(sql, memory, arrivals, settings, "may_be_stored", pause).finally(() => {
@@ -303,13 +342,14 @@ export class Projector {
     remember(memory, plan);
     this.#upkeep ||= plan.rollups.stale || plan.rejudged.size > 0;
     const { storedCounts } = plan.ledger;
-    return { chunk, statements: encodeChunk(memory, plan), storedCounts, outcome: outcomeOf(plan) };
+    const statements = encodeChunk(memory, plan);
+    return { chunk, started, statements, storedCounts, outcome: outcomeOf(plan) };
   }
 
   /** Commits a planned chunk. Never rejects: the loop looks at the failure when it needs to. */
   async #write(
     project: HeldProject,
-    { chunk, statements, storedCounts, outcome }: PlannedChunk,
+    { chunk, started, statements, storedCounts, outcome }: PlannedChunk,
   ): Promise<NotCommitted | undefined> {
     try {
       await project.commitChunk(chunk, async (sql, { alerting }) => {
@@ -320,6 +360,9 @@ export class Projector {
     } catch (error) {
       return new NotCommitted(chunk, error);
     }
+    const endedAt = performance.now();
+    this.#last = { endedAt, ms: endedAt - started };
+    this.#most = mostEventsAfter(this.#most, { events: chunk.events, ms: this.#last.ms });
     this.#committed(chunk, outcome);
     return undefined;
   }
@@ -334,6 +377,7 @@ export class Projector {
 
   #committed(chunk: Chunk, { counts, requests, sessions, harnesses }: PartOutcome): void {
     const { projectId, projected } = this.#options;
+    this.#failures = 0;
     this.#queue.release(chunk);
     projected({ projectId, sessions, harnesses, counts, replies: answerSenders(chunk, requests) });
   }
@@ -359,7 +403,18 @@ export class Projector {
     const project = this.#project;
     project?.forget();
     const isOfEvents = chunk !== undefined && commandsOf(chunk) === undefined;
-    if (project === undefined || !isOfEvents || hasExternalCause(error)) return this.#putBack(chunk, error);
+    if (project === undefined || !isOfEvents) return this.#putBack(chunk, error);
+    if (isTimeout(error) && chunk.entries.length > 1) {
+      this.#most = Math.max(1, Math.floor(Math.min(this.#most, chunk.events) / 2));
+      const { log, projectId } = this.#options;
+      log.warn(
+        { err: error, projectId, events: chunk.events, next: this.#most },
+        "a chunk took too long; projecting fewer events at once",
+      );
+      return this.#putBack(chunk, error);
+    }
+    if (hasExternalCause(error) && !(isTimeout(error) && chunk.events > 1))
+      return this.#putBack(chunk, error);
     try {
       const outcome = await projectCarefully(project, chunk, error);
       // The events may have made peaks stale.
@@ -374,12 +429,25 @@ export class Projector {
   async #putBack(chunk: Chunk | undefined, error: unknown): Promise<void> {
     const { log, projectId } = this.#options;
     if (chunk !== undefined) this.#queue.putBack(chunk);
+    const project = this.#project;
     if (error instanceof LeaseLost) {
       this.#project = undefined;
       this.#forgetQueue();
+      const patienceMs = await project?.lease.contest().catch(() => undefined);
+      if (patienceMs === undefined) return;
+      log.warn(
+        { projectId, patienceMs },
+        "another server took over the projection although this one was alive; servers wait longer from now on",
+      );
       return;
     }
+    this.#failures += 1;
     log.warn({ err: error, projectId }, "the database did not take a chunk; trying again");
+    if (this.#failures >= MOST_FAILURES && project !== undefined) {
+      this.#project = undefined;
+      await project.lease.release().catch(() => {});
+      this.#forgetQueue();
+    }
     await sleep(RETRY_MS);
   }
 

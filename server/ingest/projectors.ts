@@ -34,8 +34,10 @@ export interface ProjectorsOptions {
   projects: () => Promise<readonly number[]>;
 }
 
-/** Milliseconds between two looks at every journal. A holder that died is replaced within one more lease. */
+/** Milliseconds between two looks at every journal. */
 const SWEEP_MS = 1_000;
+/** The same while a journal waits for its holder, which may be dead. */
+const WATCH_MS = 300;
 /** Milliseconds between two looks at a journal that this process fills and another one projects. */
 const LOOK_MS = 50;
 /** Events in the journal that another process may be projecting: one chunk being planned, one being written. */
@@ -162,25 +164,29 @@ export class Projectors {
     this.#sweep = setTimeout(() => {
       void this.#look()
         .catch((err) => this.#options.log.debug({ err }, "the journals could not be looked at"))
-        .finally(() => this.#scheduleSweep(SWEEP_MS));
+        .then((isWaiting) => this.#scheduleSweep(isWaiting === true ? WATCH_MS : SWEEP_MS));
     }, wait).unref();
   }
 
-  async #look(): Promise<void> {
+  /** Returns whether a journal waits for another process. */
+  async #look(): Promise<boolean> {
     this.#sweeps += 1;
+    let isWaiting = false;
     const tidy = this.#sweeps % TIDY_EVERY === 0;
     // A project is created before its first event, so a projector that is older than the list belongs in it.
     const known = this.projectIds();
     const projects = await this.#options.projects();
     await this.#dropDeleted(known.filter((projectId) => !projects.includes(projectId)));
     for (const projectId of projects) {
-      if (this.#closed) return;
+      if (this.#closed) return false;
       const projector = this.of(projectId);
       const { rows, policyChanged, removalDue } = await this.#readBacklog(projectId);
       // A policy may count for the past of a project that no event reaches any more.
       if (tidy || policyChanged || removalDue) projector.tidy();
       if (rows > 0 || policyChanged || projector.unstarted) projector.check();
+      isWaiting ||= rows > 0 && !projector.holding;
     }
+    return isWaiting;
   }
 
   /** Looks at a journal until another process has projected what this one left to it. */
