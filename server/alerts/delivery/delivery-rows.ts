@@ -20,12 +20,19 @@ export async function readNow(sql: Pick<Writers, "query">): Promise<number> {
   return row!.now;
 }
 
+/** Milliseconds by which the database's clock may seem to be set back without being so. */
+const CLOCK_SLACK_MS = 1_000;
+
+/** True of a delivery that is due. One that was decided on in the future waited for a clock that was set back. */
+const isDue = (row: string, now: string) =>
+  `(${row}.next_at <= ${time(now)} OR COALESCE(${row}.decided_at, ${row}.since) > ${time(`(${now}::float8 + ${CLOCK_SLACK_MS})`)})`;
+
 /** Endpoints whose deliveries wait behind one that is under way are found again when it is over. */
 const DUE = `
 SELECT e.project_id AS "projectId", e.id AS "endpointId" FROM alert_endpoints e JOIN projects p ON p.id = e.project_id
 WHERE p.deleting_at IS NULL AND e.pause_reason IS NULL AND e.key_id = $1 AND EXISTS (
   SELECT 1 FROM alert_deliveries d
-  WHERE d.project_id = e.project_id AND d.endpoint_id = e.id AND d.state = 'waiting' AND d.next_at <= ${time("$2")})`;
+  WHERE d.project_id = e.project_id AND d.endpoint_id = e.id AND d.state = 'waiting' AND ${isDue("d", "$2")})`;
 
 /** Endpoints with deliveries that are due. */
 export function readDueEndpoints(
@@ -63,10 +70,10 @@ export async function readEndpoint(
 
 /** The oldest of each group, so that the messages of a group keep their order. */
 const CLAIM = `
-UPDATE alert_deliveries d SET attempts = d.attempts + 1, next_at = ${time("$4")}
+UPDATE alert_deliveries d SET attempts = d.attempts + 1, next_at = ${time("$4")}, decided_at = ${time("$3")}
 FROM (
   SELECT id FROM alert_deliveries h
-  WHERE project_id = $1 AND endpoint_id = $2::uuid AND state = 'waiting' AND next_at <= ${time("$3")}
+  WHERE project_id = $1 AND endpoint_id = $2::uuid AND state = 'waiting' AND ${isDue("h", "$3")}
     AND NOT EXISTS (
       SELECT 1 FROM alert_deliveries e WHERE e.project_id = $1 AND e.endpoint_id = $2::uuid AND e.state = 'waiting'
         AND e.group_key = h.group_key AND e.serial < h.serial)
@@ -99,7 +106,7 @@ export function claimDeliveries(
 
 /** Another process may have claimed it since, if this one was paused. */
 const FINISH = `
-UPDATE alert_deliveries SET state = $5, next_at = ${time("$6")}, finished_at = ${time("$7")}, last_outcome = $8
+UPDATE alert_deliveries SET state = $5, next_at = ${time("$6")}, finished_at = ${time("$7")}, last_outcome = $8, decided_at = ${time("$9")}
 WHERE project_id = $1 AND endpoint_id = $2::uuid AND id = $3 AND attempts = $4 AND state = 'waiting'`;
 const LOG_ATTEMPT = `
 INSERT INTO alert_attempts (project_id, endpoint_id, delivery_id, number, at, outcome, status, duration_ms, request, answer)
@@ -129,7 +136,7 @@ export function sendAttemptRows(
   const { number, at, outcome, status = null, durationMs, request, answer } = attempt;
   const nextAt = step.state === "waiting" ? step.nextAt : null;
   const finishedAt = step.state === "waiting" ? null : at;
-  sql.send(FINISH, projectId, endpointId, deliveryId, number, step.state, nextAt, finishedAt, outcome);
+  sql.send(FINISH, projectId, endpointId, deliveryId, number, step.state, nextAt, finishedAt, outcome, at);
   sql.send(
     LOG_ATTEMPT,
     projectId,
@@ -158,8 +165,8 @@ export function sendAttemptRows(
 
 const ADD_TEST = `
 INSERT INTO alert_deliveries
-  (project_id, endpoint_id, id, group_key, kind, title, body, state, attempts, created_at, since, next_at)
-VALUES ($1, $2::uuid, $3, $4, $5, $6, $7::jsonb, 'waiting', 1, ${time("$8")}, ${time("$8")}, ${time("$9")})`;
+  (project_id, endpoint_id, id, group_key, kind, title, body, state, attempts, created_at, since, next_at, decided_at)
+VALUES ($1, $2::uuid, $3, $4, $5, $6, $7::jsonb, 'waiting', 1, ${time("$8")}, ${time("$8")}, ${time("$9")}, ${time("$8")})`;
 
 /** Stores a delivery that this process attempts at once. */
 export async function addClaimedDelivery(
