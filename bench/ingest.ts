@@ -63,10 +63,20 @@ export function atWork(agents: number, fleet: Partial<FleetShape>): LoadShape {
   return { fleet: { ...fleet, turns: batch * requests }, batch, requests, counted, interval: 1_000 };
 }
 
+/** 1,000 requests a second with one event each, over 128 connections. */
+const SINGLE_CONNECTIONS = 128;
+const SINGLE_1000: LoadShape = {
+  fleet: { connections: SINGLE_CONNECTIONS, turns: 100_000 },
+  batch: 1,
+  requests: 100_000,
+  counted: 2 * COUNTED,
+  interval: SINGLE_CONNECTIONS,
+};
+
 const SHAPES: Readonly<Record<string, LoadShape>> = {
   "ingest.batch": {},
   "ingest.single": {
-    fleet: { connections: 128, turns: MOST_REQUESTS },
+    fleet: { connections: SINGLE_CONNECTIONS, turns: MOST_REQUESTS },
     batch: 1,
     requests: MOST_REQUESTS,
     unit: "requests/s",
@@ -79,6 +89,7 @@ const SHAPES: Readonly<Record<string, LoadShape>> = {
   "ingest.agents1000": { fleet: AGENTS_1000 },
   "ingest.agents5000": { fleet: AGENTS_5000 },
   "ingest.sessions5000": { fleet: SESSIONS_5000 },
+  "work.single1000": SINGLE_1000,
   "work.agents200": atWork(200, {}),
   "work.agents5000": atWork(5_000, AGENTS_5000),
   "work.sessions5000": atWork(5_000, SESSIONS_5000),

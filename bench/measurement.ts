@@ -47,6 +47,7 @@ const ROWS: readonly Row[] = [
   { name: "ingest.agents1000", goal: "", of: "ingest.batch" },
   { name: "ingest.agents5000", goal: "", of: "ingest.batch" },
   { name: "ingest.sessions5000", goal: "", of: "ingest.batch" },
+  { name: "work.single1000", goal: "WAL < 500 bytes an event" },
   { name: "work.agents200", goal: "" },
   { name: "work.agents5000", goal: "<= work.agents200", of: "work.agents200" },
   { name: "work.sessions5000", goal: "<= work.agents200", of: "work.agents200" },

@@ -3,6 +3,7 @@ import type { FleetStatus, PlimsollEvent } from "@plimsoll/protocol";
 import { parseEvent } from "@plimsoll/protocol";
 import type { Client } from "pg";
 import { v7 as uuid } from "uuid";
+import { packEntry } from "../server/ingest/journal-entry.ts";
 import { journal } from "../server/store/journal.ts";
 import { LoadConnection, requestBytes } from "./connection.ts";
 import { readProgress, settle } from "./database.ts";
@@ -86,20 +87,21 @@ async function fillJournal(home: Home, server: BenchServer, key: string): Promis
   return home.sql(async (client) => {
     await settle(client);
     // As if another server projected: this one only fills the journal.
-    await setLease(client, "1 hour");
+    await leaveToAnother(client, 3_600_000);
     await send({ port: server.port, key, next, events: BACKLOG });
     const { backlog } = await readProgress(client);
     await addToJournal(client, next, BACKLOG - backlog);
     // The lease that a killed server leaves behind.
-    await setLease(client, "3 seconds");
+    await leaveToAnother(client, 3_000);
     return (await readProgress(client)).backlog;
   });
 }
 
-async function setLease(client: Client, duration: string): Promise<void> {
+/** Gives the lease to a process that is silent, and that others replace after `patienceMs`. */
+async function leaveToAnother(client: Client, patienceMs: number): Promise<void> {
   await client.query(
-    `UPDATE projectors SET holder = gen_random_uuid(), epoch = epoch + 1, expires_at = now() + $1::interval`,
-    [duration],
+    `UPDATE projectors SET holder = gen_random_uuid(), epoch = epoch + 1, patience_ms = $1, contested_at = now()`,
+    [patienceMs],
   );
 }
 
@@ -129,7 +131,7 @@ async function addToJournal(client: Client, next: NextEvent, events: number): Pr
       if (!parsed.ok) throw new Error(parsed.rejection.message);
       return parsed.event;
     });
-    const row = { id: uuid(), events: ROW_EVENTS, body: JSON.stringify({ events: body }) };
+    const row = { id: uuid(), events: ROW_EVENTS, body: await packEntry({ events: body }) };
     const { text, values } = journal.insert(PROJECT, [row]);
     await client.query(text, values);
   }

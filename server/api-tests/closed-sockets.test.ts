@@ -71,7 +71,7 @@ async function holdElsewhere(
   await client.query("INSERT INTO journal (project_id, id, events, body) VALUES (1, $1, $2, $3)", [
     id,
     events,
-    JSON.stringify({ events: [] }),
+    Buffer.from(JSON.stringify({ events: [] })),
   ]);
   return {
     async set(now) {

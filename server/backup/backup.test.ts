@@ -350,7 +350,7 @@ describe("a backup that cannot be restored", () => {
 describe("a database that is not empty", () => {
   it.each<[string, string]>([
     ["projects", "INSERT INTO projects (name, created_at) VALUES ('other', now())"],
-    ["journal", "INSERT INTO journal (project_id, id, events, body) VALUES (1, gen_random_uuid(), 1, '[]')"],
+    ["journal", "INSERT INTO journal (project_id, id, events, body) VALUES (1, gen_random_uuid(), 1, '{}')"],
     ["model_windows", "INSERT INTO model_windows VALUES (1, 'm', 1, now())"],
     [
       "api_keys",

@@ -158,7 +158,9 @@ describe("an examination", () => {
     await prisma.rejectedEvent.create({
       data: { projectId: 1, id: agent.id, receivedAt: new Date(), error: "value too long", event: {} },
     });
-    await prisma.journal.create({ data: { projectId: 1, id: agent.id, events: 1_234, body: "{}" } });
+    await prisma.journal.create({
+      data: { projectId: 1, id: agent.id, events: 1_234, body: Buffer.from("{}") },
+    });
     await prisma.refold.create({ data: { projectId: 1, agentId: agent.id, reason: "window_size" } });
     await prisma.rollup.updateMany({ where: { grain: 1, harness: "" }, data: { stale: true } });
     await prisma.agent.update({

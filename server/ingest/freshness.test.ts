@@ -238,7 +238,7 @@ describe("the lag", () => {
         ...row,
         id: crypto.randomUUID(),
         receivedAt: new Date(Date.now() - age),
-        body: "{}",
+        body: Buffer.from("{}"),
       })),
     });
   });

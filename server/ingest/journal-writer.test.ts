@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Writers } from "../db/sql.ts";
 import { parsedEvent } from "../testing/events.ts";
+import { until } from "../testing/until.ts";
 import { DatabaseClock } from "./database-clock.ts";
 import type { JournaledEntry } from "./entry-queue.ts";
-import type { JournalEntry } from "./journal-entry.ts";
+import { type JournalEntry, unpackEntry } from "./journal-entry.ts";
 import { type JournalRequest, JournalWriter } from "./journal-writer.ts";
 
 interface Commit {
@@ -23,7 +24,7 @@ let clock: DatabaseClock;
 let writer: JournalWriter;
 
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
   commits = [];
   journaled = [];
   local = 1_000;
@@ -31,8 +32,8 @@ beforeEach(() => {
   const writers: Writers = {
     query: (_text, projectId, ...values) =>
       new Promise((resolve, reject) => {
-        const body = (values[2] as Buffer).toString("utf8");
-        const entry = JSON.parse(body.slice(body.indexOf("{"))) as JournalEntry;
+        // An array of one element, after a header of 20 bytes and the element's length.
+        const entry = unpackEntry((values[2] as Buffer).subarray(24));
         commits.push({
           projectId: projectId as number,
           deadline: values.at(-1) as number,
@@ -59,6 +60,18 @@ afterEach(() => void vi.useRealTimers());
 const events = (count: number, name = "e") =>
   Array.from({ length: count }, (_, n) => parsedEvent({ id: `${name}${n}`, type: "cleared" }));
 const turnOfTheLoop = () => new Promise((resolve) => setImmediate(resolve));
+/** Lets a small group wait for more requests as long as it may. */
+async function groupCloses(): Promise<void> {
+  await turnOfTheLoop();
+  vi.advanceTimersByTime(4);
+  await turnOfTheLoop();
+}
+/** A large group is packed in another thread. */
+const commitsBegin = (count: number) =>
+  until(async () => {
+    await groupCloses();
+    return commits.length >= count;
+  });
 const append = (request: Partial<JournalRequest> = {}) =>
   writer.append({ projectId: 1, events: events(1), ...request });
 const sizes = () => commits.map(({ projectId, entry }) => [projectId, entry.events.length]);
@@ -82,9 +95,51 @@ describe("the journal", () => {
     expect(sizes()).toEqual([[1, 1]]);
     expect(writer.depth).toBe(4);
     commits[0]!.resolve();
-    await turnOfTheLoop();
+    await groupCloses();
     expect(sizes()[1]).toEqual([1, 4]);
     expect(writer.depth).toBe(0);
+  });
+
+  it("waits up to 4 ms for as many requests as shared the last commit, and never for a lone sender", async () => {
+    void append();
+    void append();
+    await turnOfTheLoop();
+    commits[0]!.resolve();
+    await turnOfTheLoop();
+    void append();
+    await turnOfTheLoop();
+    expect(sizes()).toEqual([[1, 2]]);
+    void append();
+    await turnOfTheLoop();
+    expect(sizes()[1]).toEqual([1, 2]);
+    commits[1]!.resolve();
+    await turnOfTheLoop();
+    void append();
+    await turnOfTheLoop();
+    vi.advanceTimersByTime(3);
+    await turnOfTheLoop();
+    expect(sizes()).toHaveLength(2);
+    vi.advanceTimersByTime(1);
+    await turnOfTheLoop();
+    expect(sizes()[2]).toEqual([1, 1]);
+    commits[2]!.resolve();
+    await turnOfTheLoop();
+    void append();
+    await turnOfTheLoop();
+    expect(sizes()[3]).toEqual([1, 1]);
+  });
+
+  it.each<[string, Partial<JournalRequest>]>([
+    ["that waits for its projection", { done: () => {} }],
+    ["with many events", { events: events(16) }],
+  ])("lets no request wait for company %s", async (_, request) => {
+    for (let n = 0; n < 3; n++) void append();
+    await turnOfTheLoop();
+    commits[0]!.resolve();
+    await turnOfTheLoop();
+    void append(request);
+    await turnOfTheLoop();
+    expect(sizes()).toHaveLength(2);
   });
 
   it("begins a second commit when the first has taken 20 ms, and never a third", async () => {
@@ -95,6 +150,7 @@ describe("the journal", () => {
     vi.advanceTimersByTime(19);
     expect(sizes()).toHaveLength(1);
     vi.advanceTimersByTime(1);
+    await turnOfTheLoop();
     expect(sizes()).toHaveLength(2);
     const third = append();
     await turnOfTheLoop();
@@ -102,7 +158,7 @@ describe("the journal", () => {
     expect(sizes()).toHaveLength(2);
     // The first stays slow: what waits does not wait for it.
     commits[1]!.resolve();
-    await turnOfTheLoop();
+    await groupCloses();
     expect(sizes()).toHaveLength(3);
     commits[2]!.resolve();
     expect(await third).toBe(true);
@@ -118,7 +174,7 @@ describe("the journal", () => {
     commits[1]!.resolve();
     await turnOfTheLoop();
     commits[0]!.resolve();
-    await turnOfTheLoop();
+    await groupCloses();
     expect(sizes().slice(4)).toEqual([
       [5, 2],
       [1, 1],
@@ -169,9 +225,9 @@ describe("the journal", () => {
   ])("%s", async (_, requests, expected) => {
     for (const request of requests) void append(request);
     await turnOfTheLoop();
-    while (commits.length < expected.length) {
+    for (let begun = 1; begun <= expected.length; begun++) {
+      await commitsBegin(begun);
       for (const { resolve } of commits) resolve();
-      await turnOfTheLoop();
     }
     expect(sizes()).toEqual(expected);
   });
@@ -179,9 +235,9 @@ describe("the journal", () => {
   it("keeps the order of one project's requests", async () => {
     const names = ["a", "b", "c", "d"];
     for (const name of names) void append({ events: events(900, name) });
-    await turnOfTheLoop();
+    await commitsBegin(1);
     for (const { resolve } of commits) resolve();
-    await turnOfTheLoop();
+    await commitsBegin(2);
     expect(
       commits
         .flatMap(({ entry }) => entry.events.map(({ id }) => id[0]))
@@ -192,7 +248,7 @@ describe("the journal", () => {
   it("adds up what was refused before it", async () => {
     void append({ refused: { missing_field: 1 } });
     void append({ refused: { missing_field: 2, unknown_type: 1 } });
-    await turnOfTheLoop();
+    await commitsBegin(1);
     expect(commits[0]!.entry.refused).toEqual({ missing_field: 3, unknown_type: 1 });
   });
 
@@ -244,7 +300,7 @@ describe("the journal", () => {
     }
     expect(journaled).toEqual([]);
     const next = append();
-    await turnOfTheLoop();
+    await groupCloses();
     commits[1]!.resolve();
     expect(await next).toBe(true);
   });

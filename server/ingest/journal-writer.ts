@@ -6,7 +6,7 @@ import { PlimsollError } from "../errors.ts";
 import { journal } from "../store/journal.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 import type { JournaledEntry, JournaledRequest } from "./entry-queue.ts";
-import type { Command, JournalEntry } from "./journal-entry.ts";
+import { type Command, type JournalEntry, packEntry } from "./journal-entry.ts";
 
 /** What one caller wants journaled. */
 export interface JournalRequest {
@@ -41,6 +41,12 @@ const COMMITS = 2;
 const SLOW_MS = 20;
 /** Commits of all projects under way at once. */
 const ALL_COMMITS = 4;
+/** A group of fewer events than these, and than the last group had with what came meanwhile, waits for more. */
+const SMALL_GROUP = 16;
+/** Milliseconds that it waits at most. */
+const GROUP_WAIT_MS = 4;
+/** Milliseconds for which a group says how many requests to expect. */
+const EXPECTED_MS = 50;
 
 interface WaitingRequest {
   request: JournalRequest;
@@ -51,6 +57,8 @@ interface WaitingRequest {
 /** The commits of one project. */
 interface CommitQueue {
   waiting: WaitingRequest[];
+  /** When the first of them arrived. Milliseconds by a clock that never goes back. */
+  since: number;
   /** Under way. */
   committing: number;
   /** Of those. */
@@ -62,6 +70,8 @@ export class JournalWriter {
   readonly #options: JournalWriterOptions;
   /** Projects with requests or commits; the one whose turn is next comes first. */
   readonly #queues = new Map<number, CommitQueue>();
+  /** Requests of each project's last group and those that arrived during its commit, with the time it ended. */
+  readonly #lastGroups = new Map<number, { requests: number; endedAt: number }>();
   #queued = 0;
   #committing = 0;
   #turn: NodeJS.Immediate | undefined;
@@ -79,7 +89,9 @@ export class JournalWriter {
   /** Resolves with true after the commit, or with false if the request was abandoned before it. */
   append(request: JournalRequest): Promise<boolean> {
     return new Promise((resolve, reject) => {
-      this.#queueOf(request.projectId).waiting.push({ request, resolve, reject });
+      const queue = this.#queueOf(request.projectId);
+      if (queue.waiting.length === 0) queue.since = performance.now();
+      queue.waiting.push({ request, resolve, reject });
       this.#queued += request.events.length;
       // Requests read in the same turn of the event loop share a commit.
       this.#turn ??= setImmediate(() => {
@@ -107,7 +119,7 @@ export class JournalWriter {
   #queueOf(projectId: number): CommitQueue {
     let queue = this.#queues.get(projectId);
     if (queue === undefined) {
-      queue = { waiting: [], committing: 0, slow: 0 };
+      queue = { waiting: [], since: 0, committing: 0, slow: 0 };
       this.#queues.set(projectId, queue);
     }
     return queue;
@@ -116,6 +128,11 @@ export class JournalWriter {
   #pump(): void {
     for (const [projectId, queue] of [...this.#queues]) {
       while (this.#committing < ALL_COMMITS && mayCommit(queue)) {
+        const wait = this.#msToWait(projectId, queue);
+        if (wait > 0) {
+          setTimeout(() => this.#pump(), wait);
+          break;
+        }
         const group = this.#take(queue);
         if (group.length > 0) void this.#commitFrom(queue, group);
         // The other projects come first now.
@@ -125,6 +142,20 @@ export class JournalWriter {
       if (queue.waiting.length === 0 && queue.committing === 0) this.#queues.delete(projectId);
     }
     if (this.#queues.size === 0) for (const idle of this.#idle.splice(0)) idle();
+  }
+
+  /**
+   * Milliseconds that a small group waits for more requests. Every commit has a cost of its own, so senders that come one by
+   * one share it. A lone sender never waits.
+   */
+  #msToWait(projectId: number, { waiting, since }: CommitQueue): number {
+    const last = this.#lastGroups.get(projectId);
+    const now = performance.now();
+    if (last === undefined || now - last.endedAt > EXPECTED_MS) return 0;
+    if (waiting.length >= Math.min(SMALL_GROUP, last.requests)) return 0;
+    if (waiting.some(({ request }) => request.done !== undefined || request.events.length >= SMALL_GROUP))
+      return 0;
+    return Math.max(0, since + GROUP_WAIT_MS - now);
   }
 
   async #commitFrom(queue: CommitQueue, group: readonly WaitingRequest[]): Promise<void> {
@@ -141,11 +172,16 @@ export class JournalWriter {
     queue.committing -= 1;
     if (isSlow) queue.slow -= 1;
     this.#committing -= 1;
+    this.#lastGroups.set(group[0]!.request.projectId, {
+      requests: group.length + queue.waiting.length,
+      endedAt: performance.now(),
+    });
     this.#pump();
   }
 
   /** The next requests that fit a group. */
-  #take({ waiting }: CommitQueue): WaitingRequest[] {
+  #take(queue: CommitQueue): WaitingRequest[] {
+    const { waiting } = queue;
     const group: WaitingRequest[] = [];
     let events = 0;
     let taken = 0;
@@ -164,6 +200,7 @@ export class JournalWriter {
       if (alone) break;
     }
     waiting.splice(0, taken);
+    queue.since = performance.now();
     return group;
   }
 
@@ -178,7 +215,7 @@ export class JournalWriter {
     const started = performance.now();
     reserve(projectId, id);
     try {
-      const row = { id, events: events.length, body: JSON.stringify(entry) };
+      const row = { id, events: events.length, body: await packEntry(entry) };
       const { text, values } = journal.insert(projectId, [row]);
       const answered = clock.asking();
       const deadline = clock.now() + DEADLINE_MS;

@@ -37,12 +37,18 @@ describe("the wait for the next chunk", () => {
     ["is the same with 19,999 events waiting", { waiting: 19_999 }, 100, 0, 300],
     ["is nothing with 20,000 events waiting", { waiting: 20_000 }, 100, 0, 0],
   ])("%s", (_, queue, ms, passed, expected) => {
-    const last = { endedAt: 7_000, ms };
+    const last = { endedAt: 7_000, ms, isWatched: true };
     expect(msUntilNextChunk({ ...few, ...queue }, last, 7_000 + passed)).toBe(expected);
   });
 
+  it("is a second while nobody watches the project, but for a reader", () => {
+    const last = { endedAt: 7_000, ms: 5, isWatched: false };
+    expect(msUntilNextChunk(few, last, 7_100)).toBe(900);
+    expect(msUntilNextChunk({ ...few, isAwaited: true }, last, 7_100)).toBe(0);
+  });
+
   it("is nothing before the first chunk", () => {
-    expect(msUntilNextChunk(few, { endedAt: Number.NEGATIVE_INFINITY, ms: 0 }, 0)).toBe(0);
+    expect(msUntilNextChunk(few, { endedAt: Number.NEGATIVE_INFINITY, ms: 0, isWatched: false }, 0)).toBe(0);
   });
 });
 

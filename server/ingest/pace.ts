@@ -25,7 +25,7 @@ const PACE_MS = 100;
  * writes each of its agents once, so fewer and larger chunks cost less, most of all on a slow machine.
  */
 const PACE_SHARE = 3;
-/** The longest pause in ms. */
+/** The longest pause in ms, and the pause while nobody watches the project. A reader ends it. */
 const MOST_PACE_MS = 1_000;
 /** So many waiting events are projected without delay. */
 const ENOUGH_EVENTS = 20_000;
@@ -56,12 +56,12 @@ export function isUrgent({ isAwaited, waiting }: Pick<EntryQueue, "isAwaited" | 
 /** Milliseconds until the next chunk may be taken, so that small chunks grow. 0 if nothing is gained by waiting. */
 export function msUntilNextChunk(
   queue: Pick<EntryQueue, "isAwaited" | "waiting" | "isEmpty">,
-  last: LastChunk,
+  { endedAt, ms, isWatched }: LastChunk & { isWatched: boolean },
   now: number,
 ): number {
   if (queue.isEmpty || isUrgent(queue)) return 0;
-  const pace = Math.min(Math.max(PACE_MS, PACE_SHARE * last.ms), MOST_PACE_MS);
-  return Math.max(0, last.endedAt + pace - now);
+  const pace = isWatched ? Math.min(Math.max(PACE_MS, PACE_SHARE * ms), MOST_PACE_MS) : MOST_PACE_MS;
+  return Math.max(0, endedAt + pace - now);
 }
 
 /** The most events of a chunk after one of so many took `ms`: fewer after a long one, twice as many after a short one. */

@@ -37,6 +37,8 @@ export interface ProjectorOptions extends HeldProjectOptions {
   progressed: () => void;
   /** Called if entries are left to the process that holds the lease. */
   leftToOthers: () => void;
+  /** Whether somebody waits for changes of the project. */
+  isWatched: () => boolean;
 }
 
 /** What a commit of the projector did. */
@@ -294,7 +296,8 @@ export class Projector {
 
   /** Lets small chunks grow. */
   async #pace(): Promise<void> {
-    const ms = msUntilNextChunk(this.#queue, this.#last, performance.now());
+    const isWatched = this.#options.isWatched();
+    const ms = msUntilNextChunk(this.#queue, { ...this.#last, isWatched }, performance.now());
     if (this.#closed || ms === 0) return;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, ms);

@@ -19,6 +19,8 @@ export interface JournalSignals {
   onJournaled(listener: (projectId: number) => void): () => void;
   replied(replies: readonly RemoteOutcome[]): void;
   onReplied(listener: (replies: readonly RemoteOutcome[]) => void): () => void;
+  /** Whether somebody waits for changes of a project. */
+  isWatched(projectId: number): boolean;
 }
 
 export interface ProjectorsOptions {
@@ -142,6 +144,7 @@ export class Projectors {
         },
         progressed: () => this.#options.progressed(projectId),
         leftToOthers: () => signals.journaled(projectId),
+        isWatched: () => signals.isWatched(projectId),
       });
       this.#projectors.set(projectId, projector);
     }

@@ -1,12 +1,12 @@
 import type { Sql } from "../db/sql.ts";
 import type { JournaledEntry } from "./entry-queue.ts";
-import type { JournalEntry } from "./journal-entry.ts";
+import { unpackEntry } from "./journal-entry.ts";
 
 /** Journal rows read at once. */
 const READ_ROWS = 256;
 /** Events after which a read ends. */
 const READ_EVENTS = 16_000;
-/** Milliseconds of parsing after which other work gets a turn. */
+/** Milliseconds of unpacking after which other work gets a turn. */
 const SLICE_MS = 4;
 
 /** Ids have the time of the database, so their order is that of receipt, whichever process journaled the row. */
@@ -23,7 +23,7 @@ interface JournalRow {
   id: string;
   received_ms: number;
   events: number;
-  body: string;
+  body: Uint8Array;
 }
 
 /** Reads the oldest rows except those with the ids in `known`. `complete` if the journal holds no more. */
@@ -37,7 +37,7 @@ export async function readJournal(
   let events = 0;
   let sliceEnds = performance.now() + SLICE_MS;
   for (const { id, received_ms: receivedAt, events: own, body } of rows) {
-    entries.push({ id, receivedAt, entry: JSON.parse(body) as JournalEntry });
+    entries.push({ id, receivedAt, entry: unpackEntry(body) });
     events += own;
     if (performance.now() < sliceEnds) continue;
     await new Promise(setImmediate);

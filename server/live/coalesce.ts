@@ -38,6 +38,8 @@ export type Notice =
   | { from: string; mappings: number }
   /** The journals of these projects have new rows. */
   | { from: string; journaled: number[] }
+  /** Somebody waits for changes of these projects. */
+  | { from: string; watched: number[] }
   /** What became of requests that another process received. */
   | { from: string; replies: { reply: string; accepted: number; duplicates: number }[] };
 
@@ -62,7 +64,7 @@ export function decodeNotice(text: string): Notice | undefined {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value !== "object" || value === null) return undefined;
-    const { from, changes, everything, ended, projects, policy, mappings, journaled, replies } =
+    const { from, changes, everything, ended, projects, policy, mappings, journaled, watched, replies } =
       value as Record<string, unknown>;
     if (typeof from !== "string") return undefined;
     if (everything === true) return { from, everything };
@@ -71,6 +73,7 @@ export function decodeNotice(text: string): Notice | undefined {
     if (Number.isInteger(policy)) return { from, policy: policy as number };
     if (Number.isInteger(mappings)) return { from, mappings: mappings as number };
     if (Array.isArray(journaled)) return { from, journaled: journaled.filter(Number.isInteger) };
+    if (Array.isArray(watched)) return { from, watched: watched.filter(Number.isInteger) };
     if (Array.isArray(replies)) return { from, replies: replies.filter(isReply) };
     if (!Array.isArray(changes) || !changes.every(isChange)) return undefined;
     return { from, changes };

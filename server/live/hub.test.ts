@@ -63,8 +63,19 @@ describe("the live hub", () => {
     expect(otherProject.heard).toEqual([]);
     there.end();
     a.changed(1, ["s3"]);
-    await vi.waitFor(() => expect(payloads).toHaveLength(3));
+    await vi.waitFor(() => expect(payloads.filter((text) => text.includes("changes"))).toHaveLength(3));
     expect(there.heard).toHaveLength(2);
+  });
+
+  it("knows which projects are watched, in this process and in others", async () => {
+    const [a, b] = [await openHub(), await openHub()];
+    expect(a.isWatched(1)).toBe(false);
+    const there = listen(b);
+    expect(b.isWatched(1)).toBe(true);
+    await vi.waitFor(() => expect(a.isWatched(1)).toBe(true));
+    expect(a.isWatched(2)).toBe(false);
+    there.end();
+    expect(b.isWatched(1)).toBe(false);
   });
 
   it("sends twenty messages a second however much changes, and leaves nothing out", async () => {

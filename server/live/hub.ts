@@ -8,6 +8,13 @@ export const LIVE_CHANNEL = "plimsoll_live";
 /** A reply takes about 100 bytes, and PostgreSQL refuses a payload of 8,000. */
 const REPLIES_A_NOTICE = 60;
 
+/** Milliseconds between two messages that say which projects are watched. */
+const WATCH_EVERY_MS = 5_000;
+/** Milliseconds for which such a message holds. */
+const WATCHED_MS = 12_000;
+/** Projects in one message: ids are short, and PostgreSQL refuses a payload of 8,000. */
+const WATCHED_A_NOTICE = 600;
+
 export interface LiveHubOptions {
   connectionString: string;
   log: Logger;
@@ -35,6 +42,8 @@ export interface LiveHub {
   changed(projectId: number, sessionIds: Iterable<string> | null): void;
   /** @returns the function that ends the subscription */
   subscribe(projectId: number, listener: ChangeListener): () => void;
+  /** Whether anybody subscribes to a project, in this process or in another. */
+  isWatched(projectId: number): boolean;
   /** Says to the other processes that a key or browser session ended. */
   invalidateKey(hash: string): void;
   /** Hears of those that ended in other processes. */
@@ -92,6 +101,13 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
   const unsentReplies: Reply[] = [];
   const journaledListeners = new Set<(projectId: number) => void>();
   const replyListeners = new Set<(replies: readonly Reply[]) => void>();
+  /** Until when a project counts as watched in other processes, by the clock of `now`. */
+  const watchedElsewhere = new Map<number, number>();
+  let unsentWatched = false;
+  const watching = setInterval(() => {
+    for (const [id, until] of watchedElsewhere) if (until < now()) watchedElsewhere.delete(id);
+    tellWatched();
+  }, WATCH_EVERY_MS).unref();
   let timer: NodeJS.Timeout | undefined;
   let flushedAt = Number.NEGATIVE_INFINITY;
   let sending: Promise<void> | undefined;
@@ -129,6 +145,8 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
       for (const fn of mappingListeners) guarded(() => fn(notice.mappings));
     } else if ("journaled" in notice) {
       for (const id of notice.journaled) for (const fn of journaledListeners) guarded(() => fn(id));
+    } else if ("watched" in notice) {
+      for (const id of notice.watched) watchedElsewhere.set(id, now() + WATCHED_MS);
     } else if ("replies" in notice) {
       for (const fn of replyListeners) guarded(() => fn(notice.replies));
     } else if ("everything" in notice) {
@@ -140,6 +158,11 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
 
   function tell(projectId: number, sessions: string[] | null): void {
     for (const fn of subscribers.get(projectId) ?? []) guarded(() => fn(sessions));
+  }
+
+  function tellWatched(): void {
+    unsentWatched = subscribers.size > 0;
+    if (unsentWatched) send();
   }
 
   /** One subscriber's failure is not the next one's, nor the sender's. */
@@ -183,7 +206,7 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
     sending = sendUnsent().finally(() => {
       sending = undefined;
       if (!listener.connected()) return;
-      if (unsentJournaled.size > 0 || unsentReplies.length > 0) send();
+      if (unsentJournaled.size > 0 || unsentWatched || unsentReplies.length > 0) send();
       else if (unsent.size > 0 || unsentEnds.size > 0 || unsentProjects) schedule();
       else if (unsentPolicies.size > 0 || unsentMappings.size > 0) schedule();
     });
@@ -209,6 +232,12 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
       unsentJournaled.clear();
       // Not sent again if it fails: every process looks at the journals once a second.
       await listener.notify(JSON.stringify({ from: self, journaled } satisfies Notice));
+    }
+    if (unsentWatched) {
+      unsentWatched = false;
+      const watched = [...subscribers.keys()].slice(0, WATCHED_A_NOTICE);
+      // Not sent again if it fails: the next one follows in 5 s.
+      await listener.notify(JSON.stringify({ from: self, watched } satisfies Notice));
     }
     while (unsentReplies.length > 0) {
       const replies = unsentReplies.splice(0, REPLIES_A_NOTICE);
@@ -240,13 +269,17 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
       if (pending.has(projectId)) schedule();
     },
     subscribe(projectId, fn) {
-      const listeners = subscribers.get(projectId) ?? new Set();
+      const known = subscribers.get(projectId);
+      const listeners = known ?? new Set();
       subscribers.set(projectId, listeners.add(fn));
+      if (known === undefined) tellWatched();
       return () => {
         listeners.delete(fn);
         if (listeners.size === 0 && subscribers.get(projectId) === listeners) subscribers.delete(projectId);
       };
     },
+    isWatched: (projectId) =>
+      subscribers.has(projectId) || (watchedElsewhere.get(projectId) ?? Number.NEGATIVE_INFINITY) >= now(),
     invalidateKey(hash) {
       unsentEnds.add(hash);
       send();
@@ -305,6 +338,7 @@ export function createLiveHub(options: LiveHubOptions): LiveHub {
       if (stopped) return;
       stopped = true;
       clearTimeout(timer);
+      clearInterval(watching);
       timer = undefined;
       // The last changes are somebody else's news still.
       if (pending.size > 0) flush();

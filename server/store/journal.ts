@@ -5,8 +5,8 @@ export const journal = defineTable("journal", ["id"], {
   /** UUIDv7: roughly in order of receipt. */
   id: "uuid",
   events: "int4",
-  /** JSON of `JournalEntry`. */
-  body: "text",
+  /** A packed `JournalEntry`. */
+  body: "bytea",
 });
 
 /** Events that could not be projected, with the error, so that the rest can go on. */

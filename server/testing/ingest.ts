@@ -121,6 +121,7 @@ function localSignals(): () => JournalSignals {
     onJournaled: (listener) => subscribe(journaled, listener),
     replied: (replies) => tell(replied, replies),
     onReplied: (listener) => subscribe(replied, listener),
+    isWatched: () => true,
   });
 }
 
