@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parsedEvent } from "../testing/events.ts";
 import { EntryQueue, type JournaledEntry } from "./entry-queue.ts";
@@ -49,6 +50,73 @@ describe("a queue that is full", () => {
     queue.addRead([], true);
     expect(queue.waiting).toBe(0);
     expect(queue.offer(entry("c", 1))).toBe("taken");
+  });
+});
+
+describe("a queue behind the journal", () => {
+  it("lets no new entry overtake rows that were not read", () => {
+    const queue = new EntryQueue(1_000);
+    queue.offer(entry("new", 1, 900));
+    queue.fallBehind(40);
+    expect(queue.waiting).toBe(41);
+    expect(queue.take(1_000)).toBeUndefined();
+    queue.addRead([entry("a", 10, 100), entry("b", 10, 200)], false);
+    expect(queue.offer(entry("newer", 1, 1_000))).toBe("left_to_journal");
+    expect(queue.waiting).toBe(42);
+    expect(idsOf(queue)).toEqual(["a", "b"]);
+    expect(queue.take(1_000)).toBeUndefined();
+    queue.addRead([entry("c", 20, 300), entry("newer", 1, 1_000)], true);
+    expect(idsOf(queue)).toEqual(["c", "new", "newer"]);
+    expect(queue.waiting).toBe(0);
+    expect(queue.offer(entry("newest", 1, 1_100))).toBe("taken");
+  });
+
+  it("projects what it holds when it was full, before what it left", () => {
+    const queue = new EntryQueue(2);
+    queue.offer(entry("a", 2, 100));
+    queue.offer(entry("b", 2, 200));
+    expect(idsOf(queue)).toEqual(["a"]);
+  });
+
+  it("hands out entries in the order of receipt, whatever is offered and read meanwhile", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.constantFrom("offer", "read", "take", "release"), { maxLength: 60 }),
+        fc.integer({ min: 1, max: 6 }),
+        (steps, capacity) => {
+          const queue = new EntryQueue(capacity);
+          const stored = Array.from({ length: 8 }, (_, n) => entry(`old${n}`, 1, n));
+          queue.fallBehind(stored.length);
+          const taken: number[] = [];
+          let now = 100;
+          let chunk = queue.take(0);
+          for (const step of steps) {
+            if (step === "offer") {
+              const offered = entry(`new${now}`, 1, now++);
+              stored.push(offered);
+              queue.offer(offered);
+            } else if (step === "read" && !queue.isFull) {
+              const known = new Set(queue.ids);
+              const unread = stored.filter(({ id }) => !known.has(id));
+              queue.addRead(unread.slice(0, 2), unread.length <= 2);
+            } else if (step === "take" && chunk === undefined) {
+              chunk = queue.take(3);
+              for (const { receivedAt } of chunk?.entries ?? []) taken.push(receivedAt);
+            } else if (step === "release" && chunk !== undefined) {
+              for (const { id } of chunk.entries)
+                stored.splice(
+                  stored.findIndex((one) => one.id === id),
+                  1,
+                );
+              queue.release(chunk);
+              chunk = undefined;
+            }
+          }
+          expect(taken).toEqual([...taken].sort((a, b) => a - b));
+          expect(new Set(taken).size).toBe(taken.length);
+        },
+      ),
+    );
   });
 });
 

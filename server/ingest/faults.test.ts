@@ -1,6 +1,7 @@
 import pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { PrismaClient } from "../db/client.ts";
+import { PATIENCE_MS } from "../db/lease.ts";
 import { dumpTables, emptyTables } from "../testing/dump.ts";
 import { offer as offerTo, type TestIngest, type TestPipeline, testIngest } from "../testing/ingest.ts";
 import { countTurns, countTurnsBy, storedTurns } from "../testing/turns.ts";
@@ -276,6 +277,52 @@ describe("two servers", () => {
     expect(performance.now() - started).toBeLessThan(6_000);
     await one.close();
     expect(await countTurns(prisma)).toBe(2);
+  });
+});
+
+describe("two servers of which one plans for longer than the other's patience", () => {
+  it("keep to the one that holds the project", async () => {
+    const one = await path.start();
+    await one.send(turn(0));
+    const two = await path.start();
+    const holder = () => prisma.projector.findFirstOrThrow({ select: { holder: true, epoch: true } });
+    const before = await holder();
+    // Its plan must read the agents of new sessions, which waits for the lock.
+    await withTableLocked("agents", async () => {
+      await Promise.all([one, two].map((server, n) => offer(server, 1, turn(1, { session: `new ${n}` }))));
+      await new Promise((resolve) => setTimeout(resolve, PATIENCE_MS + 700));
+    });
+    expect(await two.freshness.wait(1, 20_000)).toEqual({ events: 0, ms: 0 });
+    expect(await holder()).toEqual(before);
+    expect(await countTurns(prisma)).toBe(3);
+    await Promise.all([one.close(), two.close()]);
+  });
+});
+
+describe("a chunk that times out", () => {
+  const SLOW = `
+    CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.05); RETURN NEW; END';
+    CREATE TRIGGER slow BEFORE INSERT ON agents FOR EACH ROW EXECUTE FUNCTION slow()`;
+
+  it.each([
+    ["of one request", 1],
+    ["of many requests", 20],
+  ])("%s is projected in smaller parts, and nothing is set aside", async (_, requests) => {
+    for (const statement of SLOW.split(";\n")) await prisma.$executeRawUnsafe(statement);
+    try {
+      const server = await path.start({ limits: { statement: 1_000 } });
+      const events = range(40).map((n) => turn(n, { session: `s${n}` }));
+      const each = events.length / requests;
+      await Promise.all(
+        range(requests).map((n) => offer(server, 1, ...events.slice(n * each, (n + 1) * each))),
+      );
+      expect(await server.freshness.wait(1, 60_000)).toEqual({ events: 0, ms: 0 });
+      await server.close();
+      expect(await countTurns(prisma)).toBe(40);
+      expect(await prisma.rejectedEvent.count()).toBe(0);
+    } finally {
+      await prisma.$executeRawUnsafe("DROP FUNCTION slow CASCADE");
+    }
   });
 });
 

@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import type { ConnectionLimits } from "../db/connections.ts";
 import { openWriters, type Writers } from "../db/sql.ts";
 import { SEGMENT_TURNS } from "../history/agent-changes.ts";
 import { NAMES_PER_DAY } from "../store/rollup-names.ts";
@@ -21,6 +22,8 @@ export interface OpenIngestOptions {
   segmentTurns?: number;
   /** See `NAMES_PER_DAY`. */
   namesPerDay?: number;
+  /** Replaces single limits of the connections, in ms. */
+  limits?: Partial<ConnectionLimits>;
   signals: JournalSignals;
   projects: () => Promise<readonly number[]>;
   /** Called with the events of each journal commit and how long it took in ms. */
@@ -46,8 +49,8 @@ export interface OpenedIngest {
 const CONNECTIONS = 8;
 
 export async function openIngest(options: OpenIngestOptions): Promise<OpenedIngest> {
-  const { url, log, signals, projects } = options;
-  const writers = openWriters({ url, size: CONNECTIONS, log });
+  const { url, log, signals, projects, limits } = options;
+  const writers = openWriters({ url, size: CONNECTIONS, log, ...(limits && { limits }) });
   const clock = new DatabaseClock(options.clock);
   await clock.ask(writers);
   const projectors = new Projectors({

@@ -1,6 +1,7 @@
 import type { IngestAnswer } from "@plimsoll/protocol";
 import { type Logger, pino } from "pino";
 import type { PrismaClient } from "../db/client.ts";
+import type { ConnectionLimits } from "../db/connections.ts";
 import { type OpenedIngest, openIngest } from "../ingest/index.ts";
 import type { AcceptOptions, Ingest } from "../ingest/ingest.ts";
 import type { Projected } from "../ingest/projector.ts";
@@ -20,6 +21,7 @@ export interface StartOptions {
   projected?: (change: Projected) => void;
   segmentTurns?: number;
   namesPerDay?: number;
+  limits?: Partial<ConnectionLimits>;
   /** This process' clock, epoch ms. */
   clock?: () => number;
 }
@@ -55,7 +57,7 @@ export async function testIngest({
   const path: TestIngest = {
     prisma,
     databaseUrl: url,
-    async start({ projected, segmentTurns, namesPerDay, clock = Date.now } = {}) {
+    async start({ projected, segmentTurns, namesPerDay, limits, clock = Date.now } = {}) {
       const opened = await openIngest({
         url,
         log,
@@ -66,6 +68,7 @@ export async function testIngest({
         ...(projected && { projected }),
         ...(segmentTurns && { segmentTurns }),
         ...(namesPerDay && { namesPerDay }),
+        ...(limits && { limits }),
       });
       const server: TestPipeline = {
         ...opened,
