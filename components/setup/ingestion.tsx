@@ -5,6 +5,7 @@ import { exact } from "../format.ts";
 import { useTRPC } from "../trpc.ts";
 import { NotLoaded } from "../ui/states.tsx";
 import { usePeriod } from "../url.ts";
+import { contestedText } from "./contested-text.ts";
 import { Mappings } from "./mappings.tsx";
 import { namesText } from "./names-text.ts";
 import { outcomeText } from "./outcome-text.ts";
@@ -19,16 +20,23 @@ export function Ingestion() {
     useTRPC().ingest.counts.queryOptions({ from, to }, { placeholderData: (previous) => previous }),
   );
   const counts = query.data?.counts ?? [];
-  const tooManyNames = query.data && namesText(query.data.names);
+  const warnings = [
+    { id: "too-many-names", text: query.data && namesText(query.data.names) },
+    { id: "contested", text: query.data && contestedText(query.data.contested) },
+  ];
   return (
     <Section id="ingestion" title="Ingestion" note="What happened to the events sent in the selected range.">
-      {tooManyNames !== undefined && (
-        <p
-          data-testid="too-many-names"
-          className="mb-4 rounded-lg border border-warn px-3 py-2 text-[13px] text-warn-ink"
-        >
-          {tooManyNames}
-        </p>
+      {warnings.map(
+        ({ id, text }) =>
+          text !== undefined && (
+            <p
+              key={id}
+              data-testid={id}
+              className="mb-4 rounded-lg border border-warn px-3 py-2 text-[13px] text-warn-ink"
+            >
+              {text}
+            </p>
+          ),
       )}
       {query.data === undefined ? (
         <NotLoaded query={query} what="the counts" className="h-20" />

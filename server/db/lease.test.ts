@@ -267,7 +267,9 @@ describe.each<LeaseTable>(["projectors", "alert_evaluators"])("a lease in %s", (
     await lookFor(seeker(), 4_000);
     expect(await readContestedLeases(writers)).toEqual([]);
     await lookFor(seeker(), 4_000);
-    expect(await readContestedLeases(writers)).toMatchObject([{ projectId: 1, table }]);
+    const work = table === "projectors" ? "projection" : "alerts";
+    expect(await readContestedLeases(writers)).toMatchObject([{ projectId: 1, work }]);
+    expect(await readContestedLeases(writers, 2)).toEqual([]);
     await writers.query(`UPDATE ${table} SET contested_at = now() - interval '6 minutes'`);
     expect(await readContestedLeases(writers)).toEqual([]);
   });

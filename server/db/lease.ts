@@ -1,3 +1,4 @@
+import type { ContestedWork } from "@plimsoll/protocol";
 import type { Sql, WriterSql, Writers } from "./sql.ts";
 
 /** The tables that hold leases: one row a project, so that one process does the work of each project. */
@@ -298,23 +299,43 @@ export class LeaseSeeker {
 /** Milliseconds after a contest for which people are told of it. */
 const TOLD_MS = 5 * 60_000;
 
-/** Work of a project that several processes have taken from each other lately. */
+/** Work of a project that processes have taken from each other lately. */
 export interface ContestedLease {
   projectId: number;
-  table: LeaseTable;
+  work: ContestedWork;
   /** Milliseconds since the last time. */
   agoMs: number;
 }
 
-const CONTESTED = (table: LeaseTable) => `
-SELECT project_id AS "projectId", ${ms("clock_timestamp() - contested_at")} AS "agoMs" FROM ${table}
-WHERE contested_at IS NOT NULL AND abs(${ms("clock_timestamp() - contested_at")}) < ${TOLD_MS}`;
+const WORKS: readonly [ContestedWork, LeaseTable][] = [
+  ["projection", "projectors"],
+  ["alerts", "alert_evaluators"],
+];
 
-/** The leases that changed their holder twice within a minute, or lost one that was alive, in the last 5 minutes. */
-export async function readContestedLeases(sql: Pick<Sql, "query">): Promise<ContestedLease[]> {
-  const tables: LeaseTable[] = ["projectors", "alert_evaluators"];
+const AGO = ms("clock_timestamp() - contested_at");
+const contestedIn = (table: LeaseTable) => `
+SELECT project_id AS "projectId", ${AGO} AS "agoMs" FROM ${table}
+WHERE (project_id = $1::int4 OR $1::int4 IS NULL) AND abs(${AGO}) < ${TOLD_MS}`;
+
+/**
+ * The work that changed hands twice within a minute, or was taken from a process that was alive, in the last 5 minutes. Of
+ * all projects if none is given.
+ */
+export async function readContestedLeases(
+  sql: Pick<Sql, "query">,
+  projectId: number | null = null,
+): Promise<ContestedLease[]> {
   const found = await Promise.all(
-    tables.map((table) => sql.query<Omit<ContestedLease, "table">>(CONTESTED(table))),
+    WORKS.map(async ([work, table]) => {
+      const rows = await sql.query<Omit<ContestedLease, "work">>(contestedIn(table), projectId);
+      return rows.map((row) => ({ ...row, agoMs: Math.max(0, row.agoMs), work }));
+    }),
   );
-  return found.flatMap((rows, index) => rows.map((row) => ({ ...row, table: tables[index]! })));
+  return found.flat();
+}
+
+/** The same for a person. */
+export function contestedInWords({ projectId, work, agoMs }: ContestedLease): string {
+  const what = work === "projection" ? "the projection" : "the alert rules";
+  return `Servers have taken ${what} of project ${projectId} from each other, the last time ${Math.round(agoMs / 1_000)} s ago. Check whether a server is restarted again and again, or lacks processor time.`;
 }

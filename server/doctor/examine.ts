@@ -15,7 +15,7 @@ import { namesCheck } from "./names.ts";
 import { retentionNote } from "./retention.ts";
 import { sessionsCheck } from "./sessions.ts";
 import { totalsCheck } from "./totals.ts";
-import { journalNote, rejectedNote, upkeepNote } from "./work-left.ts";
+import { contestNote, journalNote, rejectedNote, upkeepNote } from "./work-left.ts";
 
 export interface ExamineOptions {
   databaseUrl: string;
@@ -40,6 +40,7 @@ const CHECKS: readonly Check[] = [
   journalNote,
   rejectedNote,
   upkeepNote,
+  contestNote,
   retentionNote,
   alertsCheck,
   totalsCheck,

@@ -1,3 +1,4 @@
+import { contestedInWords, readContestedLeases } from "../db/lease.ts";
 import { type Check, plural } from "./check.ts";
 
 /** Rows counted at most: the figure tells how much is left, not exactly how much. */
@@ -65,6 +66,20 @@ export const upkeepNote: Check = {
         ...(stale!.rows > 0 ? [`${atLeast(stale!.rows, "peak")} to read again`] : []),
       ];
       const message = left.length === 0 ? "Nothing is left to do." : `Left to do: ${left.join(", ")}.`;
+      return { examined: 0, faults: [], next: undefined, message };
+    });
+  },
+};
+
+/** Servers that take a project from each other make no progress. */
+export const contestNote: Check = {
+  name: "leases",
+  ...NO_UNITS,
+  step({ connection, deadline, projectId }) {
+    return connection.atOneMoment(deadline, async (sql) => {
+      const contested = await readContestedLeases(sql, projectId);
+      const message =
+        contested.length === 0 ? "Each has one holder." : contested.map(contestedInWords).join(" ");
       return { examined: 0, faults: [], next: undefined, message };
     });
   },

@@ -1,4 +1,4 @@
-import { ALERT_SEVERITIES, BOUNDARY_TYPES } from "@plimsoll/protocol";
+import { ALERT_SEVERITIES, BOUNDARY_TYPES, ContestedWork } from "@plimsoll/protocol";
 import { Counter, Gauge, Registry } from "prom-client";
 import { type AlertHealth, ENDPOINT_STATES, type OpenAlertCount } from "../alerts/alert-health.ts";
 import type { HarnessPolicyState } from "../policy/read-policy-states.ts";
@@ -89,7 +89,7 @@ function addAgents(make: Maker, agents: readonly AgentGauges[]): void {
 }
 
 function addFleet(make: Maker, fleet: FleetGauges): void {
-  const { live, atLoad, boundaries, sessionsPastWarning, rejected, backlog } = fleet;
+  const { live, atLoad, boundaries, sessionsPastWarning, rejected, backlog, contested } = fleet;
   make
     .gauge(
       "plimsoll_live_agents",
@@ -117,6 +117,12 @@ function addFleet(make: Maker, fleet: FleetGauges): void {
     .gauge("plimsoll_backlog_events", "Accepted events of the project that wait to be processed.")
     .set(backlog.events);
   make.gauge("plimsoll_backlog_age_seconds", "Age of the oldest of them.").set(backlog.ageMs / 1_000);
+  const taken = make.gauge(
+    "plimsoll_contested_work",
+    "1 for work that servers have taken from each other in the last 5 minutes.",
+    ["work"],
+  );
+  for (const work of ContestedWork.options) taken.set({ work }, Number(contested.includes(work)));
 }
 
 function addHarnesses(make: Maker, fleet: FleetGauges, policies: readonly HarnessPolicyState[]): void {

@@ -1,7 +1,8 @@
 import type { IngestCounts } from "@plimsoll/protocol";
+import { readContestedLeases } from "../db/lease.ts";
 import { GRAINS } from "../store/buckets.ts";
 import { dayOf, NAMES_PER_DAY, OTHER } from "../store/rollup-names.ts";
-import { type FreshReader, spanOf } from "./reader.ts";
+import { type FreshReader, queriesOf, spanOf } from "./reader.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -15,7 +16,7 @@ export async function readCounts(
   const days = { gte: new Date(dayOf(from)), lt: new Date(dayOf(to - 1) + DAY_MS) };
   // Every day consists of whole buckets of the longest grain.
   const overLimit = { projectId, grain: GRAINS.at(-1)!, harness: OTHER, bucket: days };
-  const [rows, turns, boundaries] = await Promise.all([
+  const [rows, turns, boundaries, contested] = await Promise.all([
     prisma.ingestCount.groupBy({
       by: ["outcome"],
       where: { projectId, day: days },
@@ -24,6 +25,7 @@ export async function readCounts(
     }),
     prisma.rollup.aggregate({ where: overLimit, _sum: { turns: true } }),
     prisma.boundaryRollup.aggregate({ where: overLimit, _sum: { count: true } }),
+    readContestedLeases(queriesOf(reader), projectId),
   ]);
   return {
     counts: rows.map((row) => ({ outcome: row.outcome, count: Number(row._sum.count ?? 0) })),
@@ -32,5 +34,6 @@ export async function readCounts(
       turns_over_limit: turns._sum.turns ?? 0,
       boundaries_over_limit: boundaries._sum.count ?? 0,
     },
+    contested: contested.map(({ work, agoMs }) => ({ work, ago_ms: Math.round(agoMs) })),
   };
 }

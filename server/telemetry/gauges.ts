@@ -1,10 +1,11 @@
-import { BOUNDARY_TYPES, type BoundaryType, isBoundary } from "@plimsoll/protocol";
+import { BOUNDARY_TYPES, type BoundaryType, type ContestedWork, isBoundary } from "@plimsoll/protocol";
 import { Prisma } from "../db/client.ts";
+import { readContestedLeases } from "../db/lease.ts";
 import { OUTCOMES } from "../history/outcomes.ts";
 import { TALLY_OF, type Tally } from "../store/agents.ts";
 import { ALL, GRAINS, slotOf } from "../store/buckets.ts";
 import { liveAgents } from "./fleet.ts";
-import { type FreshReader, LIVE_FOR } from "./reader.ts";
+import { type FreshReader, LIVE_FOR, queriesOf } from "./reader.ts";
 
 /** What a scraper of `/metrics` gets of a project: the live agents nearest to their lines, and totals. */
 export interface FleetGauges {
@@ -23,6 +24,8 @@ export interface FleetGauges {
   rejected: number;
   /** Accepted events that wait for the projection. */
   backlog: { events: number /** Of the oldest. */; ageMs: number };
+  /** Work that servers took from each other in the last 5 minutes. */
+  contested: readonly ContestedWork[];
 }
 
 /** A harness instance that has an open session and has not said goodbye. */
@@ -63,7 +66,7 @@ export async function readGauges(reader: FreshReader): Promise<FleetGauges> {
   const counts = LOAD_STEPS.map(
     (step) => Prisma.sql`count(*) FILTER (WHERE a.load >= ${step}::float4)::float8`,
   );
-  const [agents, [total], boundaries, [warned], harnesses, [refused]] = await Promise.all([
+  const [agents, [total], boundaries, [warned], harnesses, [refused], contested] = await Promise.all([
     prisma.$queryRaw<AgentRow[]>`
       SELECT s.harness, s.name AS session, a.name AS agent, COALESCE(a.model, '') AS model,
         a.current_tokens AS "contextTokens", a.current_window AS "windowTokens", a.load, a.turns,
@@ -92,6 +95,7 @@ export async function readGauges(reader: FreshReader): Promise<FleetGauges> {
     prisma.$queryRaw<{ count: number }[]>`
       SELECT COALESCE(sum(count), 0)::float8 AS count FROM ingest_counts
       WHERE project_id = ${projectId} AND outcome <> ALL(${[...OUTCOMES]})`,
+    readContestedLeases(queriesOf(reader), projectId),
   ]);
   return {
     agents: agents.map((row) => ({ ...row, boundaries: boundariesOf(row) })),
@@ -104,6 +108,7 @@ export async function readGauges(reader: FreshReader): Promise<FleetGauges> {
     harnesses,
     rejected: refused?.count ?? 0,
     backlog: { events: lag.events, ageMs: lag.ms },
+    contested: contested.map(({ work }) => work),
   };
 }
 

@@ -11,6 +11,7 @@ export const EMPTY_GAUGES: ProjectGauges = {
     harnesses: [],
     rejected: 0,
     backlog: { events: 0, ageMs: 0 },
+    contested: [],
   },
   policies: [],
   alerts: { endpoints: [], rules: 0, evaluationAgeMs: undefined, open: [] },

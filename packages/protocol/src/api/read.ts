@@ -387,6 +387,10 @@ export const ModelWindowList = z.object({
 });
 export type ModelWindowList = z.infer<typeof ModelWindowList>;
 
+/** Work that one server at a time does for a project. */
+export const ContestedWork = z.enum(["projection", "alerts"]);
+export type ContestedWork = z.infer<typeof ContestedWork>;
+
 /** What ingestion did with events, by outcome, over the days of the range. */
 export const IngestCounts = z.object({
   counts: z.array(z.object({ outcome: z.string(), count: z.number().int() })),
@@ -397,6 +401,8 @@ export const IngestCounts = z.object({
     turns_over_limit: z.number().int(),
     boundaries_over_limit: z.number().int(),
   }),
+  /** Work that servers took from each other in the last 5 minutes, with the milliseconds since. */
+  contested: z.array(z.object({ work: ContestedWork, ago_ms: z.number().int() })),
 });
 export type IngestCounts = z.infer<typeof IngestCounts>;
 
