@@ -115,6 +115,22 @@ describe("the outbox", () => {
     expect(receiver.requests).toHaveLength(2);
   });
 
+  it("goes on once, and not without end, after the database's clock was set back", async () => {
+    const { id } = await webhook();
+    await outbox.enqueue([id], "g");
+    status(429, { "retry-after": "600" });
+    await outbox.deliver();
+    outbox.pass(-HOUR);
+    await outbox.deliver();
+    await outbox.deliver();
+    expect(receiver.requests).toHaveLength(2);
+    status(200);
+    outbox.pass(610_000);
+    await outbox.deliver();
+    expect(receiver.requests).toHaveLength(3);
+    expect(await states()).toEqual(["delivered"]);
+  });
+
   it("gives up after 24 h, pauses the endpoint, and skips what comes then", async () => {
     const { id } = await webhook();
     await outbox.enqueue([id], "g");
