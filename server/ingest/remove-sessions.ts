@@ -1,7 +1,7 @@
 import { BOUNDARY_TYPES } from "@plimsoll/protocol";
 import type { Sql, WriterSql } from "../db/sql.ts";
 import { REMOVE_AFTER_MS } from "../deletion/undo-time.ts";
-import { readAllTurns } from "../history/read-turns.ts";
+import { readHistoryInRuns } from "../history/read-turns.ts";
 import { TALLY_OF } from "../store/agents.ts";
 import { leaveSignal } from "../store/alert-signals.ts";
 import { BOUNDARY_ORIGIN } from "../store/codes.ts";
@@ -196,7 +196,7 @@ async function subtract(
   agent: DoomedAgent,
   harness: string,
 ): Promise<void> {
-  for await (const rows of readAllTurns(sql, memory.projectId, [agent.number])) {
+  for await (const rows of readHistoryInRuns(sql, memory.projectId, agent.number)) {
     for (const row of rows)
       changes.removeTurn(harness, turnReadingOf(row, turnFactsOf(row, memory.modelName(row.modelId))));
   }

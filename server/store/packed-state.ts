@@ -102,6 +102,10 @@ type PackedSummary = [
   windows: PackedWindow[],
 ];
 
+/** SQL of figures of a row of `segments`: `current` of its state, and `turns` of its summary. */
+export const levelOfState = (alias: string) => `(${alias}.state::json ->> 6)::int4`;
+export const turnsOfSummary = (alias: string) => `(${alias}.summary::json ->> 0)::int4`;
+
 export function packStored({ state, window, open }: StoredState): string {
   return `[${packState(state)},${JSON.stringify(window ? packWindow(window) : null)},${packSummary(open)}]`;
 }

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { COMPACTION_BIT } from "../store/codes.ts";
 import { isLevel } from "../store/turns.ts";
 import { plainTurn } from "../testing/any-turns.ts";
-import { thinned } from "./chart.ts";
+import { ThinnedPoints } from "./chart.ts";
 import { type NumberedTurn, numberTurns } from "./turn-order.ts";
 
 function history(levels: readonly (number | undefined)[], compactions: ReadonlySet<number>) {
@@ -19,11 +19,10 @@ function history(levels: readonly (number | undefined)[], compactions: ReadonlyS
   );
 }
 
-function draw(turns: readonly NumberedTurn[]): NumberedTurn[] {
-  return thinned(
-    turns.filter(({ turn }) => isLevel(turn)),
-    turns.length,
-  );
+function draw(turns: readonly NumberedTurn[]): readonly NumberedTurn[] {
+  const points = new ThinnedPoints(turns.length);
+  for (const one of turns) if (isLevel(one.turn)) points.add(one);
+  return points.end();
 }
 
 it("draws every turn of a history of up to 1,000 turns", () => {

@@ -1,13 +1,13 @@
 import type { ChartPoint, SessionChart } from "@plimsoll/protocol";
+import { readHistoryInRuns } from "../history/read-turns.ts";
 import { readTimelines } from "../policy/reader-timelines.ts";
 import { REPORTED_CROSSINGS, unpackFacets } from "../store/codes.ts";
 import { isLevel } from "../store/turns.ts";
-import { lineSteps } from "./line-steps.ts";
-import { iso, type Reader } from "./reader.ts";
+import { type LineSource, LineSteps } from "./line-steps.ts";
+import { iso, queriesOf, type Reader } from "./reader.ts";
 import { findSession } from "./session.ts";
-import { agentBatches, readAgentTurns, type TurnOwner } from "./session-turns.ts";
-import { spentOf } from "./spent.ts";
-import type { NumberedTurn } from "./turn-order.ts";
+import { SpentSum } from "./spent.ts";
+import { type NumberedTurn, numberTurns } from "./turn-order.ts";
 import { compositionView } from "./turns.ts";
 
 /** Points drawn of one agent. Each bucket gives two: its highest and its last turn. */
@@ -15,10 +15,15 @@ const MOST_POINTS = 1_000;
 /** Beyond this many agents a chart is a thicket; those with the most turns are drawn. */
 const MOST_AGENTS = 24;
 const MOST_REPORTS = 2_000;
+/** Agents whose turns are read at the same time. */
+const AGENTS_AT_ONCE = 4;
 
-interface DrawnAgent extends TurnOwner {
+interface DrawnAgent {
   id: string;
   name: string;
+  /** `agents.number`. */
+  number: number;
+  turns: number;
 }
 
 /** The saw-tooth of every agent of a session, thinned so that no peak vanishes. */
@@ -38,24 +43,46 @@ export async function readChart(reader: Reader, id: string): Promise<SessionChar
     drawn.map((agent) => agent.id),
   );
   const agents: SessionChart["agents"] = [];
-  for (const batch of agentBatches(drawn)) {
-    for (const { agent, turns } of await readAgentTurns(reader, batch)) {
-      const levels = turns.filter(({ turn }) => isLevel(turn));
-      if (levels.length === 0) continue;
-      const points = thinned(levels, turns.length).map(pointOf);
+  for (let from = 0; from < drawn.length; from += AGENTS_AT_ONCE) {
+    const charts = drawn.slice(from, from + AGENTS_AT_ONCE).map((agent) => {
       const reports = reported.filter(({ agentId }) => agentId === agent.id);
-      const lines = lineSteps(levels, { timeline, reports, modelName });
-      agents.push({
-        agent_id: agent.id,
-        agent: agent.name,
-        turns: levels.length,
-        ...spentOf(turns),
-        points,
-        lines,
-      });
-    }
+      return drawAgent(reader, agent, { timeline, reports, modelName });
+    });
+    for (const chart of await Promise.all(charts)) if (chart !== undefined) agents.push(chart);
   }
   return { agents };
+}
+
+/** The chart of one agent, from all of its turns in turn. Undefined if it has no level. */
+async function drawAgent(
+  reader: Reader,
+  agent: DrawnAgent,
+  source: LineSource,
+): Promise<SessionChart["agents"][number] | undefined> {
+  const points = new ThinnedPoints(agent.turns);
+  const steps = new LineSteps(source);
+  const spent = new SpentSum();
+  let levels = 0;
+  let turnsBefore = 0;
+  for await (const run of readHistoryInRuns(queriesOf(reader), reader.projectId, agent.number)) {
+    for (const one of numberTurns(run, { turnsBefore, levelBefore: undefined })) {
+      if (!isLevel(one.turn)) continue;
+      levels += 1;
+      points.add(one);
+      steps.add(one);
+    }
+    spent.add(run);
+    turnsBefore += run.length;
+  }
+  if (levels === 0) return undefined;
+  return {
+    agent_id: agent.id,
+    agent: agent.name,
+    turns: levels,
+    ...spent.total(),
+    points: points.end().map(pointOf),
+    lines: steps.latest(),
+  };
 }
 
 /** The latest crossings that harnesses reported, oldest first. */
@@ -74,25 +101,39 @@ async function modelNames({ prisma, projectId }: Reader): Promise<(id: number) =
   return (id) => names.get(id);
 }
 
-/** The highest and the last turn of each bucket. `total` also counts turns that are not drawn. */
-export function thinned(turns: readonly NumberedTurn[], total: number): NumberedTurn[] {
-  if (total <= MOST_POINTS) return [...turns];
-  const width = Math.ceil(total / (MOST_POINTS / 2));
-  const points: NumberedTurn[] = [];
-  let highest: NumberedTurn | undefined;
-  for (const [index, one] of turns.entries()) {
-    if (highest === undefined || levelOrNone(one) > levelOrNone(highest)) highest = one;
-    const next = turns[index + 1];
-    if (next !== undefined && bucketOf(next, width) === bucketOf(one, width)) continue;
-    if (highest !== one) points.push(highest);
-    points.push(one);
-    highest = undefined;
-  }
-  return points;
-}
+/** Keeps the highest and the last turn of each bucket. Turns come in order. */
+export class ThinnedPoints {
+  readonly #width: number;
+  readonly #points: NumberedTurn[] = [];
+  #highest: NumberedTurn | undefined;
+  #last: NumberedTurn | undefined;
 
-function bucketOf({ number }: NumberedTurn, width: number): number {
-  return Math.floor((number - 1) / width);
+  /** @param total turns of the agent, also those that are not drawn */
+  constructor(total: number) {
+    this.#width = total <= MOST_POINTS ? 1 : Math.ceil(total / (MOST_POINTS / 2));
+  }
+
+  add(turn: NumberedTurn): void {
+    if (this.#last !== undefined && this.#bucketOf(turn) !== this.#bucketOf(this.#last)) this.#endBucket();
+    if (this.#highest === undefined || levelOrNone(turn) > levelOrNone(this.#highest)) this.#highest = turn;
+    this.#last = turn;
+  }
+
+  end(): readonly NumberedTurn[] {
+    this.#endBucket();
+    return this.#points;
+  }
+
+  #endBucket(): void {
+    if (this.#highest !== undefined && this.#highest !== this.#last) this.#points.push(this.#highest);
+    if (this.#last !== undefined) this.#points.push(this.#last);
+    this.#highest = undefined;
+    this.#last = undefined;
+  }
+
+  #bucketOf({ number }: NumberedTurn): number {
+    return Math.floor((number - 1) / this.#width);
+  }
 }
 
 function levelOrNone({ turn }: NumberedTurn): number {

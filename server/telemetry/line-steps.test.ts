@@ -1,8 +1,8 @@
 import { constantTimeline, thresholdTimeline } from "@plimsoll/protocol";
 import { expect, it } from "vitest";
 import { plainTurn } from "../testing/any-turns.ts";
-import { lineSteps } from "./line-steps.ts";
-import { numberTurns } from "./turn-order.ts";
+import { type LineSource, LineSteps } from "./line-steps.ts";
+import { type NumberedTurn, numberTurns } from "./turn-order.ts";
 
 const OFF = { warning: null, ceiling: null, soft: null, hard: null, reserve: null };
 
@@ -21,6 +21,12 @@ const turnsOf = (count: number, fields: (n: number) => object = () => ({})) =>
     ),
   );
 const modelName = (id: number) => `model-${id}`;
+
+function lineSteps(turns: readonly NumberedTurn[], source: LineSource) {
+  const steps = new LineSteps(source);
+  for (const turn of turns) steps.add(turn);
+  return steps.latest();
+}
 
 const shown = (steps: ReturnType<typeof lineSteps>) =>
   steps.map(({ number, generation, thresholds }) => [

@@ -20,35 +20,53 @@ export interface LineSource {
 }
 
 /**
- * Where the thresholds of an agent changed: with its policy, with what its harness reports, with its model, or with the size of its
- * window. The newest 50.
+ * Where the thresholds of an agent changed: with its policy, with what its harness reports, with its model, or with the size
+ * of its window. Levels come in order.
  */
-export function lineSteps(
-  turns: readonly NumberedTurn[],
-  { timeline, reports, modelName }: LineSource,
-): LineStep[] {
-  const steps: LineStep[] = [];
-  let reportedLines: readonly ReportedLine[] = [];
-  let next = 0;
-  let model: string | undefined;
-  let judged: readonly unknown[] = [];
-  let shown = "";
-  for (const { turn, number } of turns) {
-    for (; next < reports.length && reports[next]!.at.getTime() < turn.at; next++) {
-      const { threshold, thresholdTokens } = reports[next]!;
-      reportedLines = rememberLine(reportedLines, { threshold, thresholdTokens }, model);
+export class LineSteps {
+  readonly #source: LineSource;
+  #steps: LineStep[] = [];
+  #reportedLines: readonly ReportedLine[] = [];
+  #nextReport = 0;
+  #model: string | undefined;
+  #judged: readonly unknown[] = [];
+  #shown = "";
+
+  constructor(source: LineSource) {
+    this.#source = source;
+  }
+
+  add({ turn, number }: NumberedTurn): void {
+    const { timeline, reports, modelName } = this.#source;
+    for (; this.#nextReport < reports.length; this.#nextReport++) {
+      const { at, threshold, thresholdTokens } = reports[this.#nextReport]!;
+      if (at.getTime() >= turn.at) break;
+      this.#reportedLines = rememberLine(this.#reportedLines, { threshold, thresholdTokens }, this.#model);
     }
-    model = modelName(turn.modelId);
+    const model = modelName(turn.modelId);
+    this.#model = model;
     const windowTokens = turn.windowTokens ?? undefined;
     const inForce: InForce = timeline.at(turn.at, model);
-    const now = [inForce, reportedLines, model, windowTokens];
-    if (now.every((part, index) => part === judged[index])) continue;
-    judged = now;
+    const reportedLines = this.#reportedLines;
+    const [oldInForce, oldLines, oldModel, oldWindow] = this.#judged;
+    if (
+      inForce === oldInForce &&
+      reportedLines === oldLines &&
+      model === oldModel &&
+      windowTokens === oldWindow
+    )
+      return;
+    this.#judged = [inForce, reportedLines, model, windowTokens];
     const thresholds = appliedThresholds({ inForce, reportedLines }, model, windowTokens);
     const text = JSON.stringify([inForce.generation, thresholds]);
-    if (text === shown) continue;
-    shown = text;
-    steps.push({ number, at: iso(turn.at), generation: inForce.generation, thresholds });
+    if (text === this.#shown) return;
+    this.#shown = text;
+    this.#steps.push({ number, at: iso(turn.at), generation: inForce.generation, thresholds });
+    if (this.#steps.length >= 2 * MOST_STEPS) this.#steps = this.#steps.slice(-MOST_STEPS);
   }
-  return steps.slice(-MOST_STEPS);
+
+  /** The newest 50. */
+  latest(): LineStep[] {
+    return this.#steps.slice(-MOST_STEPS);
+  }
 }

@@ -10,15 +10,27 @@ export interface NumberedTurn {
   change: number | undefined;
 }
 
-/** Turns of one agent in the order of the protocol's timeline, numbered. */
-export function numberTurns(turns: readonly TurnRow[]): NumberedTurn[] {
+/** What comes before some turns of an agent. */
+export interface TurnsBefore {
+  turnsBefore: number;
+  /** The last level, in tokens. */
+  levelBefore: number | undefined;
+}
+
+const NOTHING_BEFORE: TurnsBefore = { turnsBefore: 0, levelBefore: undefined };
+
+/** Turns of one agent in the order of the protocol's timeline, numbered. All others are before or after all of them. */
+export function numberTurns(
+  turns: readonly TurnRow[],
+  { turnsBefore, levelBefore }: TurnsBefore = NOTHING_BEFORE,
+): NumberedTurn[] {
   const placed = turns.map((turn) => ({ turn, window: turn.windowIndex, seq: 0 }));
   orderTurns(placed);
-  let before: number | undefined;
+  let before = levelBefore;
   return placed.map(({ turn }, place) => {
     const level = levelOf(turn);
     const change = level === undefined || before === undefined ? undefined : level - before;
     before = level ?? before;
-    return { turn, number: place + 1, change };
+    return { turn, number: turnsBefore + place + 1, change };
   });
 }

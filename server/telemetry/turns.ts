@@ -11,21 +11,8 @@ import { unpackFacets } from "../store/codes.ts";
 import type { TurnRow } from "../store/turns.ts";
 import { iso, type Reader } from "./reader.ts";
 import { findSession } from "./session.ts";
-import { type AgentTurns, agentBatches, readAgentTurns } from "./session-turns.ts";
+import { findTurn, type ListedTurn, type Position, readNewestTurns } from "./session-turns.ts";
 import { decodeCursor, encodeCursor, foreignCursor } from "./sessions.ts";
-import type { NumberedTurn } from "./turn-order.ts";
-
-/** Where a turn stands on the pages of its session. */
-interface Position {
-  /** Epoch ms. */
-  at: number;
-  agentId: string;
-  number: number;
-}
-
-interface ListedTurn extends NumberedTurn, Position {
-  agentName: string;
-}
 
 /** Newer turns that a list shows above the turn that it was asked for. */
 const TURNS_ABOVE = 20;
@@ -37,12 +24,14 @@ const TURNS_ABOVE = 20;
 export async function readTurns(reader: Reader, query: TurnsQuery): Promise<TurnPage> {
   await findSession(reader, query.id);
   const { prisma, projectId } = reader;
-  const listed =
+  const after =
     query.cursor !== undefined
-      ? await newestTurns(reader, query, positionOf(query.cursor))
+      ? positionOf(query.cursor)
       : query.turn !== undefined
-        ? await turnsFrom(reader, query, query.turn)
-        : await newestTurns(reader, query, undefined);
+        ? await positionAbove(reader, query, query.turn)
+        : undefined;
+  const list = { sessionId: query.id, agentId: query.agent_id };
+  const listed = await readNewestTurns(reader, list, after, query.limit + 1);
   const models = await prisma.model.findMany({
     where: { projectId, id: { in: [...new Set(listed.map(({ turn }) => turn.modelId))] } },
   });
@@ -53,97 +42,31 @@ export async function readTurns(reader: Reader, query: TurnsQuery): Promise<Turn
     items: page.map((turn) => turnView(turn, names.get(turn.turn.modelId) ?? "?")),
     next_cursor:
       listed.length > query.limit && last !== undefined
-        ? encodeCursor(`${last.at}/${last.number}`, last.agentId)
+        ? encodeCursor(`${last.at}/${last.number}/${last.turn.key}`, last.agentId)
         : null,
   };
 }
 
 function positionOf(cursor: string): Position {
   const { value, id } = decodeCursor(cursor);
-  const [at = "0", number = "0"] = value.split("/");
+  const [at = "0", number = "0", key] = value.split("/");
   if (!Number.isFinite(Number(at)) || !/^\d{1,9}$/.test(number)) throw foreignCursor();
-  return { at: Number(at), agentId: id, number: Number(number) };
+  return { at: Number(at), agentId: id, number: Number(number), key };
 }
 
-/** The turns of a page and the one after it. */
-async function newestTurns(
-  reader: Reader,
-  query: TurnsQuery,
-  after: Position | undefined,
-): Promise<ListedTurn[]> {
-  const agents = await reader.prisma.agent.findMany({
-    where: {
-      projectId: reader.projectId,
-      sessionId: query.id,
-      turns: { gt: 0 },
-      ...(query.agent_id !== undefined && { id: query.agent_id }),
-    },
-    select: { id: true, name: true, number: true, turns: true, firstAt: true, lastAt: true },
-    orderBy: [{ lastAt: "desc" }, { id: "desc" }],
-  });
-  const candidates = agents.filter(({ firstAt }) => after === undefined || firstAt.getTime() <= after.at);
-  let newest: ListedTurn[] = [];
-  for (const batch of agentBatches(candidates)) {
-    // The latest agents come first: once they are older than a whole page, so are all others.
-    const oldest = newest.length > query.limit ? newest.at(-1)!.at : Number.NEGATIVE_INFINITY;
-    if (batch[0]!.lastAt.getTime() < oldest) break;
-    newest = withNewer(newest, await readAgentTurns(reader, batch), after, query.limit + 1);
-  }
-  return newest;
-}
-
-/** The turns of the page that shows one turn, and the one after it. */
-async function turnsFrom(reader: Reader, query: TurnsQuery, key: string): Promise<ListedTurn[]> {
+/** The position before the page that shows a turn. */
+async function positionAbove(reader: Reader, query: TurnsQuery, key: string): Promise<Position> {
   const { id: sessionId, agent_id: agentId, limit } = query;
   if (agentId === undefined) throw new PlimsollError("bad_request", "turn: send the turn's agent_id too.");
   const agent = await reader.prisma.agent.findFirst({
     where: { projectId: reader.projectId, sessionId, id: agentId },
-    select: { id: true, name: true, number: true, turns: true },
+    select: { id: true, name: true, number: true },
   });
-  const read = agent === null ? [] : await readAgentTurns(reader, [agent]);
-  const listed = read.flatMap(({ agent: { id, name }, turns }) =>
-    turns.map((turn) => ({ ...turn, at: turn.turn.at, agentId: id, agentName: name })),
-  );
-  listed.sort(newestFirst);
-  const place = listed.findIndex(({ turn }) => turn.key === key);
-  if (place === -1)
+  const found = agent && (await findTurn(reader, agent, key, Math.min(TURNS_ABOVE, limit - 1)));
+  const first = found?.[0];
+  if (first === undefined)
     throw new PlimsollError("not_found", `There is no turn ${key} of the agent ${agentId} in this session.`);
-  const first = Math.max(0, place - Math.min(TURNS_ABOVE, limit - 1));
-  return listed.slice(first, first + limit + 1);
-}
-
-/** The newest `most` turns of a page and of some agents. Newest first. */
-function withNewer(
-  page: readonly ListedTurn[],
-  agents: readonly AgentTurns<{ id: string; name: string }>[],
-  after: Position | undefined,
-  most: number,
-): ListedTurn[] {
-  let newest = [...page];
-  const keepNewest = () => {
-    newest = newest.sort(newestFirst).slice(0, most);
-    return newest.length < most ? Number.NEGATIVE_INFINITY : newest.at(-1)!.at;
-  };
-  let oldest = keepNewest();
-  for (const { agent, turns } of agents) {
-    // From the end, because the turns at the start of a long history are seldom on the page.
-    for (let index = turns.length - 1; index >= 0; index--) {
-      const turn = turns[index]!;
-      const { at } = turn.turn;
-      if (at < oldest || (after !== undefined && at > after.at)) continue;
-      const listed = { ...turn, at, agentId: agent.id, agentName: agent.name };
-      if (after !== undefined && newestFirst(after, listed) >= 0) continue;
-      if (newest.push(listed) >= 2 * most) oldest = keepNewest();
-    }
-  }
-  keepNewest();
-  return newest;
-}
-
-function newestFirst(a: Position, b: Position): number {
-  if (a.at !== b.at) return b.at - a.at;
-  if (a.agentId !== b.agentId) return a.agentId < b.agentId ? 1 : -1;
-  return b.number - a.number;
+  return { at: first.at, agentId, number: first.number + 1 };
 }
 
 function turnView({ turn, number, change, agentId, agentName }: ListedTurn, model: string): TurnView {
