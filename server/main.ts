@@ -307,8 +307,11 @@ async function start(settings: Settings, log: Logger, stops: Stops, ended: Abort
           readSessions(await freshReader(await readerOf(projectId), freshness), query),
         selected: async (projectId, ids) =>
           readRows(await freshReader(await readerOf(projectId), freshness), ids),
-        turns: async (projectId, query) =>
-          readTurns(await freshReader(await readerOf(projectId), freshness), query),
+        turns: async (projectId, query) => {
+          const reader = await readerOf(projectId);
+          // Only the first page waits: the next ones have older turns.
+          return readTurns(query.cursor === undefined ? await freshReader(reader, freshness) : reader, query);
+        },
       }),
       backupRoutes({
         log,

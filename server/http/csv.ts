@@ -16,6 +16,8 @@ export interface RowPage {
 export interface CsvDeps {
   log: Logger;
   access: Pick<Access, "authorizeRead">;
+  /** Milliseconds for which a client may take nothing of an export before it is cut; a minute by default. */
+  stalledMs?: number;
   sessions: (projectId: number, query: SessionsQuery) => Promise<RowPage>;
   /** Sessions by id, in the order of the ids. */
   selected: (projectId: number, ids: readonly string[]) => Promise<RowPage["items"]>;
@@ -23,6 +25,12 @@ export interface CsvDeps {
 }
 
 const PAGE = 500;
+/** Turns of a page. Each page reads part of a segment again, so a page of few turns costs more a turn. */
+const TURNS_PAGE = 2_000;
+/** Rows after which other requests get their turn. */
+const ROWS_AT_ONCE = 250;
+/** Milliseconds for which a client may take nothing of an export. */
+const STALLED_MS = 60_000;
 /** From the schemas, so that a list without rows names its columns too. Nested values and keys have no place in a table. */
 const SESSION_COLUMNS = Object.keys(SessionSummary.shape);
 const NOT_IN_CSV: ReadonlySet<string> = new Set(["composition", "key", "window_claims"]);
@@ -35,13 +43,15 @@ export function csvRoutes({
   sessions,
   selected,
   turns,
+  stalledMs = STALLED_MS,
 }: CsvDeps): (app: Hono<MachineEnv>) => void {
+  const options = { log, stalledMs };
   return (app) => {
     app.get("/api/v1/sessions.csv", async (c) => {
       const { projectId } = await access.authorizeRead(c.env.incoming);
       const query = parse(SessionsQuery, { ...c.req.query(), limit: PAGE });
       c.header("Content-Disposition", 'attachment; filename="plimsoll-sessions.csv"');
-      return send(c, log, SESSION_COLUMNS, (cursor) => sessions(projectId, { ...query, cursor }));
+      return send(c, options, SESSION_COLUMNS, (cursor) => sessions(projectId, { ...query, cursor }));
     });
 
     // By POST, because the ids of a selection do not fit a URL.
@@ -49,7 +59,7 @@ export function csvRoutes({
       const { projectId } = await access.authorizeRead(c.env.incoming);
       const { ids } = parse(SelectedSessions, await c.req.json().catch(() => undefined));
       c.header("Content-Disposition", 'attachment; filename="plimsoll-sessions.csv"');
-      return send(c, log, SESSION_COLUMNS, async () => ({
+      return send(c, options, SESSION_COLUMNS, async () => ({
         items: await selected(projectId, ids),
         next_cursor: null,
       }));
@@ -62,8 +72,9 @@ export function csvRoutes({
         id: c.req.param("id"),
         limit: PAGE,
       });
+      query.limit = TURNS_PAGE;
       c.header("Content-Disposition", `attachment; filename="plimsoll-turns-${query.id.slice(0, 8)}.csv"`);
-      return send(c, log, TURN_COLUMNS, (cursor) => turns(projectId, { ...query, cursor }));
+      return send(c, options, TURN_COLUMNS, (cursor) => turns(projectId, { ...query, cursor }));
     });
   };
 }
@@ -75,9 +86,13 @@ function parse<T>(schema: z.ZodType<T>, value: unknown): T {
   throw new PlimsollError("invalid_field", `${issue?.path.join(".")}: ${issue?.message}`);
 }
 
+/**
+ * Sends every page as the client takes it: the next page is read once the client took the one before.
+ * A page that cannot be read cuts the connection, so that the client knows that rows are missing.
+ */
 async function send(
   c: MachineContext,
-  log: Logger,
+  { log, stalledMs }: Required<Pick<CsvDeps, "log" | "stalledMs">>,
   columns: readonly string[],
   read: (cursor: string | undefined) => Promise<RowPage>,
 ): Promise<Response> {
@@ -85,21 +100,27 @@ async function send(
   const first = await read(undefined);
   c.header("Content-Type", "text/csv; charset=utf-8");
   c.header("Cache-Control", "no-store");
+  const { outgoing } = c.env;
+  outgoing.setTimeout(stalledMs, () => outgoing.destroy());
   return stream(
     c,
     async (out) => {
       let page = first;
       await out.write(line(columns));
       for (;;) {
-        await out.write(page.items.map((row) => line(columns.map((column) => row[column]))).join(""));
-        if (page.next_cursor === null || out.aborted) return;
+        for (let from = 0; from < page.items.length; from += ROWS_AT_ONCE) {
+          const rows = page.items.slice(from, from + ROWS_AT_ONCE);
+          await out.write(rows.map((row) => line(columns.map((column) => row[column]))).join(""));
+          if (out.aborted || outgoing.destroyed) return;
+          await new Promise(setImmediate);
+        }
+        if (page.next_cursor === null) return;
         page = await read(page.next_cursor);
       }
     },
     async (err) => {
       log.error({ err, path: c.req.path }, "an export broke off");
-      // Ended as usual, an export that broke off half-way would pass for a whole one.
-      c.env.outgoing.destroy();
+      outgoing.destroy();
     },
   );
 }
